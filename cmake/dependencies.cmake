@@ -1,0 +1,23 @@
+# Every outside library, found once. Package names per system are in bootstrap's table.
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(SQLite3 REQUIRED)
+pkg_check_modules(LIBUV REQUIRED IMPORTED_TARGET libuv)
+pkg_check_modules(TREE_SITTER REQUIRED IMPORTED_TARGET tree-sitter)
+
+if(LOOPSMITH_LLVM)
+  find_package(LLVM 19 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
+  # Static, and only the targets that are emitted: the whole program then starts in a few milliseconds.
+  llvm_map_components_to_libnames(LOOPSMITH_LLVM_LIBS
+    core support orcjit passes native x86 aarch64 webassembly irreader bitwriter)
+  add_library(loopsmith_llvm INTERFACE)
+  target_include_directories(loopsmith_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
+  target_link_libraries(loopsmith_llvm INTERFACE ${LOOPSMITH_LLVM_LIBS})
+endif()
+
+if(LOOPSMITH_TESTS)
+  find_package(Catch2 REQUIRED)
+  find_package(benchmark QUIET)
+endif()

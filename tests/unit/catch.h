@@ -1,0 +1,10 @@
+// One door to Catch2: version 2 (Debian 12) has a single header, version 3 has many.
+#pragma once
+#if __has_include(<catch2/catch_test_macros.hpp>)
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/catch_approx.hpp>
+using Catch::Approx;
+#else
+#include <catch2/catch.hpp>
+#endif
