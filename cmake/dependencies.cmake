@@ -8,7 +8,7 @@ pkg_check_modules(LIBUV REQUIRED IMPORTED_TARGET libuv)
 pkg_check_modules(TREE_SITTER REQUIRED IMPORTED_TARGET tree-sitter)
 
 if(LOOPSMITH_LLVM)
-  find_package(LLVM 19 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
+  find_package(LLVM 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
   # Static, and only the targets that are emitted: the whole program then starts in a few milliseconds.
   llvm_map_components_to_libnames(LOOPSMITH_LLVM_LIBS
     core support orcjit passes native x86 aarch64 webassembly irreader bitwriter)
