@@ -1,0 +1,78 @@
+// A document: a text, its declarations and what is wrong with its syntax. An edit parses again only the declarations
+// whose text changed; all others, their trees and their ids stay the same objects. The result is always what a parse
+// of the whole text would give. One thread at a time.
+//
+// The text is cut into declarations by a scan of lines, strings and brackets, and each is parsed on its own with
+// tree-sitter. So a mistake cannot harm more than the declaration it is in, and what is parsed is a function of the
+// declaration's text alone.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "syntax/ast.h"
+
+namespace loopsmith::syntax {
+
+/// A fresh id, unique in the process. Safe from any thread.
+[[nodiscard]] auto next_decl_id() -> DeclId;
+
+/// A declaration where it stands in a version of a document.
+struct PlacedItem {
+  ItemPtr item;
+  uint32_t offset = 0;  // of its first byte in the text
+  [[nodiscard]] auto end() const -> uint32_t { return offset + static_cast<uint32_t>(item->text.size()); }
+};
+
+class Document {
+ public:
+  Document();
+  explicit Document(std::string text);
+  /// Shares all items.
+  Document(const Document&) = default;
+  auto operator=(const Document&) -> Document& = default;
+  Document(Document&&) noexcept = default;
+  auto operator=(Document&&) noexcept -> Document& = default;
+
+  /// Puts another text in place; items whose text is the same as before are kept.
+  void set_text(std::string text);
+  /// Replaces bytes; a span past the end is cut to the text.
+  void edit(Span span, std::string_view replacement);
+
+  [[nodiscard]] auto text() const -> const std::string& { return text_; }
+  /// In the order of the text; they do not overlap. Only blank space lies between them.
+  [[nodiscard]] auto items() const -> const std::vector<PlacedItem>& { return items_; }
+  /// Of all items and members, in the order of the text.
+  [[nodiscard]] auto diagnostics() const -> Diagnostics;
+  /// The item at or around an offset (its end counts as in it); none in blank space.
+  [[nodiscard]] auto item_at(uint32_t offset) const -> const PlacedItem*;
+  /// Bytes of the text; none when the declaration is not in this document (any more).
+  [[nodiscard]] auto resolve(const Origin& origin) const -> std::optional<Span>;
+  /// The innermost declaration around an offset and the place in it; unknown in blank space.
+  [[nodiscard]] auto origin_at(uint32_t offset) const -> Origin;
+  /// The declaration (item or member) of an id; none when it is not in this document.
+  [[nodiscard]] auto declaration(DeclId decl) const -> ItemPtr;
+
+  /// What the last `set_text` or `edit` did: for tests and timing tables.
+  struct Work {
+    uint32_t parsed = 0;  // declarations parsed
+    uint32_t reused = 0;
+  };
+  [[nodiscard]] auto last_work() const -> Work { return work_; }
+
+ private:
+  void update(Span changed_before, Span changed_after);
+  void index();
+
+  std::string text_;
+  std::vector<PlacedItem> items_;
+  struct Place { uint32_t offset; ItemPtr item; };
+  std::unordered_map<DeclId, Place> places_;
+  Work work_;
+};
+
+}  // namespace loopsmith::syntax
