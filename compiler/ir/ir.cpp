@@ -1,0 +1,207 @@
+// Memory, constructors that derive types, and look-ups of the IR: see ir.h and ref.h.
+#include "ir/ir.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+
+#include "ir/ops.h"
+
+namespace loopsmith {
+namespace {
+
+// Free lists per thread for sizes up to 512 bytes in classes of 16. A node freed on another thread joins that
+// thread's list. Memory of the lists is never returned; under sanitizers every node is malloc'ed.
+constexpr size_t class_bytes = 16;
+constexpr size_t classes = 32;
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define LOOPSMITH_PLAIN_MALLOC 1
+#endif
+#endif
+
+#ifndef LOOPSMITH_PLAIN_MALLOC
+struct FreeNode { FreeNode* next; };
+struct FreeLists {
+  FreeNode* heads[classes] = {};
+  char* chunk = nullptr;
+  size_t left = 0;
+};
+thread_local FreeLists lists;
+#endif
+
+int lanes_of(const Expr& lanes) {
+  auto value = as_int(lanes);
+  return value ? static_cast<int>(*value) : 1;
+}
+
+// `n`, or the n of `vscale * n`.
+DataType vector_type(DataType element, const Expr& lanes) {
+  if (as_int(lanes)) { return element.with_lanes(lanes_of(lanes)); }
+  int factor = 1;
+  if (const Mul* product = lanes.as<Mul>()) {
+    factor = as_int(product->a) ? lanes_of(product->a) : lanes_of(product->b);
+  }
+  DataType out = element.with_lanes(factor);
+  out.scalable = true;
+  return out;
+}
+
+}  // namespace
+
+#ifdef LOOPSMITH_PLAIN_MALLOC
+auto allocate_node(size_t bytes) -> void* { return std::malloc(bytes); }
+void free_node(void* memory, size_t) { std::free(memory); }
+#else
+auto allocate_node(size_t bytes) -> void* {
+  size_t index = (bytes + class_bytes - 1) / class_bytes;
+  if (index >= classes) { return std::malloc(bytes); }
+  FreeLists& mine = lists;
+  if (FreeNode* head = mine.heads[index]) {
+    mine.heads[index] = head->next;
+    return head;
+  }
+  size_t size = index * class_bytes;
+  if (mine.left < size) {
+    mine.left = 64 * 1024;
+    mine.chunk = static_cast<char*>(std::malloc(mine.left));
+  }
+  void* memory = mine.chunk;
+  mine.chunk += size;
+  mine.left -= size;
+  return memory;
+}
+void free_node(void* memory, size_t bytes) {
+  size_t index = (bytes + class_bytes - 1) / class_bytes;
+  if (index >= classes) { std::free(memory); return; }
+  auto* node = static_cast<FreeNode*>(memory);
+  node->next = lists.heads[index];
+  lists.heads[index] = node;
+}
+#endif
+
+template <class T>
+static void destroy_as(const void* node) {
+  auto* typed = const_cast<T*>(static_cast<const T*>(node));
+  typed->~T();
+  free_node(typed, sizeof(T));
+}
+
+void destroy(const ExprNode* node) {
+  switch (node->kind) {
+#define EXPR(Kind) case NodeKind::Kind: destroy_as<Kind>(static_cast<const Kind*>(node)); return;
+#define STMT(Kind) case NodeKind::Kind: break;
+#include "ir/nodes.def"
+  }
+}
+void destroy(const StmtNode* node) {
+  switch (node->kind) {
+#define EXPR(Kind) case NodeKind::Kind: break;
+#define STMT(Kind) case NodeKind::Kind: destroy_as<Kind>(static_cast<const Kind*>(node)); return;
+#include "ir/nodes.def"
+  }
+}
+void destroy(const BufferNode* node) { destroy_as<BufferNode>(node); }
+void destroy(const IndexMapNode* node) { destroy_as<IndexMapNode>(node); }
+void destroy(const CommReducerNode* node) { destroy_as<CommReducerNode>(node); }
+void destroy(const PrimFuncNode* node) { destroy_as<PrimFuncNode>(node); }
+void destroy(const IRModuleNode* node) { destroy_as<IRModuleNode>(node); }
+
+auto fresh_node_id() -> NodeId {
+  static std::atomic<NodeId> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+auto BufferNode::scope() const -> Name {
+  static const Name global("global");
+  return data->pointer && !data->pointer->scope.empty() ? data->pointer->scope : global;
+}
+
+auto make_buffer(Name name, DataType dtype, Array<Expr> shape, Name scope, Origin origin) -> Buffer {
+  BufferNode fields;
+  fields.name = name;
+  fields.data = make<VarNode>(name, DataType::handle(), origin, PointerType{dtype, scope});
+  fields.dtype = dtype;
+  fields.shape = std::move(shape);
+  fields.origin = origin;
+  return make_buffer(std::move(fields));
+}
+
+BufferLoad::BufferLoad(Buffer b, Array<Expr> i, Origin o, Expr p)
+    : ExprNode(node_kind, b->dtype, o), buffer(std::move(b)), indices(std::move(i)), predicate(std::move(p)) {
+  if (!indices.empty()) {
+    DataType last = indices.back().dtype();
+    dtype.lanes = static_cast<uint16_t>(buffer->dtype.lanes * last.lanes);
+    dtype.scalable = last.scalable || buffer->dtype.scalable;
+  }
+}
+Ramp::Ramp(Expr b, Expr s, Expr n, Origin o)
+    : ExprNode(node_kind, vector_type(b.dtype(), n), o), base(std::move(b)), stride(std::move(s)), lanes(std::move(n)) {}
+Broadcast::Broadcast(Expr v, Expr n, Origin o)
+    : ExprNode(node_kind, vector_type(v.dtype(), n), o), value(std::move(v)), lanes(std::move(n)) {}
+Shuffle::Shuffle(Array<Expr> v, Array<Expr> i, Origin o)
+    : ExprNode(node_kind, v[0].dtype().element().with_lanes(static_cast<int>(i.size())), o), vectors(std::move(v)), indices(std::move(i)) {}
+
+auto find_attr(const AttrMap& attrs, Name key) -> const Attr* {
+  for (const auto& [name, value] : attrs) {
+    if (name == key) { return &value; }
+  }
+  return nullptr;
+}
+auto without_attr(const AttrMap& attrs, Name key) -> AttrMap {
+  std::vector<std::pair<Name, Attr>> out;
+  for (const auto& item : attrs) {
+    if (!(item.first == key)) { out.push_back(item); }
+  }
+  return out.size() == attrs.size() ? attrs : AttrMap(std::move(out));
+}
+auto with_attr(const AttrMap& attrs, Name key, Attr value) -> AttrMap {
+  std::vector<std::pair<Name, Attr>> out;
+  for (const auto& item : attrs) {
+    if (!(item.first == key)) { out.push_back(item); }
+  }
+  auto place = std::find_if(out.begin(), out.end(), [&](const auto& item) { return key < item.first; });
+  out.insert(place, {key, std::move(value)});
+  return AttrMap(std::move(out));
+}
+
+auto PrimFuncNode::buffer_of(const Var& param) const -> Buffer {
+  for (const auto& [var, buffer] : buffer_map) {
+    if (var == param) { return buffer; }
+  }
+  return {};
+}
+auto IRModuleNode::find(Name name) const -> PrimFunc {
+  for (const auto& [key, func] : functions) {
+    if (key == name) { return func; }
+  }
+  return {};
+}
+auto with_function(const IRModule& module, Name name, PrimFunc func) -> IRModule {
+  auto functions = module->functions.to_vector();
+  bool found = false;
+  for (auto& [key, old] : functions) {
+    if (key == name) {
+      if (old == func) { return module; }
+      old = func;
+      found = true;
+    }
+  }
+  if (!found) { functions.emplace_back(name, std::move(func)); }
+  IRModuleNode fields = *module;
+  fields.functions = std::move(functions);
+  return make_module(std::move(fields));
+}
+auto module_of(PrimFunc func, Dialect dialect) -> IRModule {
+  IRModuleNode fields;
+  fields.functions = {{Name("main"), std::move(func)}};
+  fields.dialect = dialect;
+  return make_module(std::move(fields));
+}
+auto root_block(const PrimFunc& func) -> const Block* {
+  const auto* realize = func->body.as<BlockRealize>();
+  return realize && realize->block->iter_vars.empty() ? realize->block.get() : nullptr;
+}
+
+}  // namespace loopsmith
