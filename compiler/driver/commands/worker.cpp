@@ -1,0 +1,30 @@
+// `loopsmith worker --KIND`: a program of its own that another command of ours has started, and talks to over
+// pipes. Not for people. A kind is one row here.
+#include "driver/command.h"
+
+namespace loopsmith::driver::commands {
+namespace {
+
+struct Kind {
+  const char* name;
+  int (*run)(std::vector<std::string> args);
+};
+
+// {"--analyze", ...}
+constexpr Kind kinds[] = {
+    {nullptr, nullptr},
+};
+
+}  // namespace
+
+auto worker(std::vector<std::string> args) -> int {
+  for (const Kind& kind : kinds) {
+    if (kind.name != nullptr && !args.empty() && args.front() == kind.name) {
+      args.erase(args.begin());
+      return kind.run(std::move(args));
+    }
+  }
+  return usage_error("worker", "it is started by other commands, with the kind of work as its first argument");
+}
+
+}  // namespace loopsmith::driver::commands

@@ -1,0 +1,93 @@
+// `loopsmith COMMAND ...`: finds the command in the table and runs it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+
+#include "driver/command.h"
+
+namespace loopsmith::driver {
+namespace {
+
+enum class Audience : uint8_t { Person, Machine };
+
+struct Command {
+  std::string_view name;
+  Audience audience;
+  std::string_view arguments;
+  std::string_view summary;
+  int (*run)(std::vector<std::string> args);
+};
+
+constexpr Command table[] = {
+#define COMMAND(function, name, audience, arguments, summary) \
+  {name, Audience::audience, arguments, summary, commands::function},
+#include "driver/commands.def"
+#undef COMMAND
+};
+
+void print_help(std::FILE* to) {
+  fmt::print(to, "Loopsmith: tensor programs and their schedules, checked, run and tuned.\n\n");
+  for (const Command& command : table) {
+    if (command.audience != Audience::Person) { continue; }
+    std::string call = fmt::format("{} {}", command.name, command.arguments);
+    if (call.size() > 30) {
+      fmt::print(to, "  {}\n  {:<30}  {}\n", call, "", command.summary);
+    } else {
+      fmt::print(to, "  {:<30}  {}\n", call, command.summary);
+    }
+  }
+  fmt::print(to, "\n`loopsmith COMMAND --help` says more.\n");
+}
+
+auto closest_command(std::string_view wanted) -> std::string_view {
+  for (const Command& command : table) {
+    bool same_start = wanted.size() >= 2 && command.name.substr(0, wanted.size()) == wanted;
+    if (same_start && command.audience == Audience::Person) { return command.name; }
+  }
+  return {};
+}
+
+auto run_command(std::string_view name, std::vector<std::string> args) -> int {
+  if (name == "help" || name == "--help" || name == "-h") {
+    print_help(stdout);
+    return exit_done;
+  }
+  if (name == "--version" || name == "version") {
+    fmt::print("loopsmith {}\n", LOOPSMITH_VERSION);
+    return exit_done;
+  }
+  const auto* found = std::find_if(std::begin(table), std::end(table), [&](const Command& c) { return c.name == name; });
+  if (found == std::end(table)) {
+    std::string_view closest = closest_command(name);
+    fmt::print(stderr, "loopsmith: there is no command `{}`{}\n", name,
+               closest.empty() ? "; `loopsmith help` lists them" : fmt::format("; did you mean `{}`?", closest));
+    return exit_usage;
+  }
+  return found->run(std::move(args));
+}
+
+}  // namespace
+
+auto usage_error(const std::string& command, const std::string& message) -> int {
+  fmt::print(stderr, "loopsmith {}: {}\n`loopsmith {} --help` says how it is called\n", command, message, command);
+  return exit_usage;
+}
+
+}  // namespace loopsmith::driver
+
+auto main(int argc, char** argv) -> int {
+  using namespace loopsmith::driver;
+  if (argc < 2) {
+    print_help(stderr);
+    return exit_usage;
+  }
+  // Errors are values everywhere below; what still arrives here comes from the standard library.
+  try {
+    return run_command(argv[1], std::vector<std::string>(argv + 2, argv + argc));
+  } catch (const std::exception& failure) {
+    fmt::print(stderr, "loopsmith: internal error: {}\n", failure.what());
+    return exit_internal;
+  }
+}
