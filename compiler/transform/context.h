@@ -1,0 +1,38 @@
+// What every lowering pass is given besides the module, and the little that passes share.
+#pragma once
+
+#include <functional>
+
+#include "ir/ir.h"
+#include "support/cancel.h"
+#include "support/diagnostic.h"
+
+namespace loopsmith::transform {
+
+/// What a target asks of lowering. Filled from a target by those who know one.
+struct LowerOptions {
+  /// Vectorized loops become vector code; off: serial loops.
+  bool vectorize = true;
+  /// Conditions on a vector's lanes become masks of loads and stores; off: such loops become serial.
+  bool masked_memory = true;
+  /// A vectorized loop longer than this stays a loop of chunks of a divisor of its extent, at most this many lanes.
+  int max_lanes = 64;
+  /// Statements that unrolling without an explicit mark may make of one loop (`pragma_auto_unroll_max_step` says so too).
+  int64_t unroll_steps = 0;
+  /// Statements that loops marked `unroll` may make of one function; beyond it they stay loops.
+  int64_t unroll_limit = 16384;
+  /// Bytes of one allocation, and of all of a function, that may lie on the stack.
+  int64_t stack_bytes_each = 64 << 10;
+  int64_t stack_bytes_all = 256 << 10;
+};
+
+struct LowerContext {
+  LowerOptions options = {};
+  CancelToken cancel = {};
+};
+
+/// The module with f applied to every function; the same module where f changed none. Diagnostics of all
+/// functions are collected.
+[[nodiscard]] auto map_functions(const IRModule& module, const std::function<Result<PrimFunc>(const PrimFunc&)>& f) -> Result<IRModule>;
+
+}  // namespace loopsmith::transform
