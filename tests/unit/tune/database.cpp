@@ -1,0 +1,107 @@
+// The tuning database: what is added is found again, by this process and the next; bad files are refused.
+#include "tune/database/database.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "tests/unit/catch.h"
+
+using namespace loopsmith;
+using namespace loopsmith::tune;
+
+namespace {
+
+struct TempFile {
+  TempFile() {
+    char pattern[] = "/tmp/loopsmith-db-XXXXXX";
+    folder = ::mkdtemp(pattern);
+    path = folder + "/deep/er/tuning.db";
+  }
+  ~TempFile() { (void)std::system(("rm -rf '" + folder + "'").c_str()); }
+  std::string folder, path;
+};
+
+const TaskKey task{0xfedcba9876543210ULL, "llvm -num-cores=2", "box"};
+
+auto record(uint64_t candidate, Outcome outcome, double seconds) -> Record {
+  Record r;
+  r.candidate = candidate;
+  r.trace = "[[], []]";
+  r.outcome = outcome;
+  r.median_seconds = seconds;
+  return r;
+}
+
+}  // namespace
+
+TEST_CASE("records survive reopening, in order, and the best is the fastest that was measured") {
+  TempFile file;
+  {
+    auto db = Database::open(file.path);
+    REQUIRE(db.ok());
+    REQUIRE(db->add_workload(task, "matmul", "text").ok());
+    REQUIRE(db->add_workload(task, "matmul", "text").ok());
+    REQUIRE(db->add(task, record(1, Outcome::Measured, 0.5)).ok());
+    REQUIRE(db->add(task, record(0xffffffffffffffffULL, Outcome::Measured, 0.25)).ok());
+    REQUIRE(db->add(task, record(3, Outcome::Censored, 0.1)).ok());
+    REQUIRE(db->add(task, record(4, Outcome::Crashed, 0)).ok());
+  }
+  auto db = Database::open(file.path);
+  REQUIRE(db.ok());
+  auto all = db->records(task);
+  REQUIRE(all.ok());
+  REQUIRE(all->size() == 4);
+  CHECK((*all)[1].candidate == 0xffffffffffffffffULL);
+  CHECK((*all)[3].outcome == Outcome::Crashed);
+  auto best = db->best(task);
+  REQUIRE(best.ok());
+  REQUIRE(best->has_value());
+  CHECK((*best)->median_seconds == 0.25);
+  // A result that turned out wrong is no longer the best.
+  REQUIRE(db->mark_wrong((*best)->id, "differs").ok());
+  CHECK((*db->best(task))->median_seconds == 0.5);
+  TaskKey elsewhere = task;
+  elsewhere.machine = "other";
+  CHECK_FALSE(db->best(elsewhere)->has_value());
+  auto workloads = db->workloads();
+  REQUIRE(workloads.ok());
+  REQUIRE(workloads->size() == 1);
+  CHECK(workloads->front().records == 4);
+  CHECK(workloads->front().task == task);
+}
+
+TEST_CASE("a record of an unknown workload is refused, not lost in silence") {
+  auto db = Database::open(":memory:");
+  REQUIRE(db.ok());
+  auto added = db->add(task, record(1, Outcome::Measured, 1));
+  REQUIRE_FALSE(added.ok());
+  CHECK(added.diagnostics().front().code == Code::DatabaseFailed);
+}
+
+TEST_CASE("two programs write to one file") {
+  TempFile file;
+  auto a = Database::open(file.path);
+  auto b = Database::open(file.path);
+  REQUIRE(a.ok());
+  REQUIRE(b.ok());
+  REQUIRE(a->add_workload(task, "m", "t").ok());
+  for (int i = 0; i < 50; ++i) {
+    REQUIRE(a->add(task, record(static_cast<uint64_t>(2 * i), Outcome::Measured, 1)).ok());
+    REQUIRE(b->add(task, record(static_cast<uint64_t>(2 * i + 1), Outcome::Measured, 1)).ok());
+  }
+  CHECK(a->records(task)->size() == 100);
+}
+
+TEST_CASE("a file that is no database is refused and left as it is") {
+  TempFile file;
+  std::string path = file.folder + "/notes.txt";
+  std::string text(5000, 'x');
+  std::ofstream(path) << text;
+  auto db = Database::open(path);
+  REQUIRE_FALSE(db.ok());
+  CHECK(db.diagnostics().front().code == Code::DatabaseUnreadable);
+  std::ifstream in(path);
+  CHECK(std::string(std::istreambuf_iterator<char>(in), {}) == text);
+}
