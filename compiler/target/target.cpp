@@ -1,0 +1,164 @@
+// Reading and printing target strings: see target.h.
+#include "target/target.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace loopsmith::target {
+namespace {
+
+constexpr std::string_view kinds[] = {"llvm", "c", "cuda"};
+
+// Options of TVM's CPU and GPU targets that are accepted and kept, and change nothing here.
+constexpr std::string_view kept[] = {
+    "keys", "libs", "model", "device", "tag", "host", "system-lib", "runtime", "link-params", "unpacked-api", "interface-api",
+    "mfloat-abi", "mabi", "num-cores-per-cluster", "max_num_threads", "max_threads_per_block", "max_shared_memory_per_block",
+    "thread_warp_size", "registers_per_block", "arch", "march", "fast-math", "cl-opt", "jit", "vector-width", "from_device",
+    "target_device_type", "l2_cache_size_bytes",
+};
+
+
+auto split_words(std::string_view text) -> std::vector<std::string_view> {
+  std::vector<std::string_view> out;
+  size_t i = 0;
+  while (i < text.size()) {
+    while (i < text.size() && (text[i] == ' ' || text[i] == '\t')) { ++i; }
+    size_t start = i;
+    while (i < text.size() && text[i] != ' ' && text[i] != '\t') { ++i; }
+    if (i > start) { out.push_back(text.substr(start, i - start)); }
+  }
+  return out;
+}
+
+auto split_list(std::string_view text) -> std::vector<std::string> {
+  std::vector<std::string> out;
+  while (!text.empty()) {
+    size_t comma = std::min(text.find(','), text.size());
+    if (comma > 0) { out.emplace_back(text.substr(0, comma)); }
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return out;
+}
+
+auto bad(std::string_view text, std::string why) -> Diagnostic {
+  return error(Code::BadTarget).arg("target", text).arg("why", why)
+      .remedy("write a target as `llvm -mcpu=znver4 -num-cores=2`, or `llvm` for this machine");
+}
+
+auto number(std::string_view text) -> std::optional<int> {
+  int value = 0;
+  auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc() || end != text.data() + text.size()) { return {}; }
+  return value;
+}
+
+auto starts(std::string_view text, std::string_view prefix) -> bool { return text.starts_with(prefix); }
+
+}  // namespace
+
+auto Target::str() const -> std::string {
+  std::string out = kind;
+  if (!cpu.empty()) { out += " -mcpu=" + cpu; }
+  if (!features.empty()) { out += fmt::format(" -mattr={}", fmt::join(features, ",")); }
+  if (cores > 0) { out += fmt::format(" -num-cores={}", cores); }
+  if (opt_level >= 0) { out += fmt::format(" -opt-level={}", opt_level); }
+  if (!triple.empty()) { out += " -mtriple=" + triple; }
+  for (const auto& [name, value] : others) { out += fmt::format(" -{}={}", name, value); }
+  return out;
+}
+
+auto Target::architecture() const -> Architecture {
+  std::string_view name = triple;
+  std::string here;
+  if (name.empty()) { here = host_triple(); name = here; }
+  if (starts(name, "x86_64") || starts(name, "amd64")) { return Architecture::X86_64; }
+  if (starts(name, "aarch64") || starts(name, "arm64")) { return Architecture::AArch64; }
+  if (starts(name, "wasm32")) { return Architecture::WebAssembly32; }
+  return Architecture::Other;
+}
+
+auto Target::is_host_architecture() const -> bool {
+  return kind == "llvm" && (triple.empty() || architecture() == Target{.triple = host_triple()}.architecture()) &&
+         triple.find("windows") == std::string::npos && triple.find("apple") == std::string::npos;
+}
+
+auto parse(std::string_view text) -> Result<Target> {
+  auto words = split_words(text);
+  if (words.empty()) { return bad(text, "it is empty"); }
+  Target out;
+  out.kind = words.front();
+  if (std::find(std::begin(kinds), std::end(kinds), out.kind) == std::end(kinds)) {
+    return bad(text, fmt::format("there is no target kind `{}`; there are `llvm`, `c` and `cuda`", out.kind));
+  }
+  for (size_t i = 1; i < words.size(); ++i) {
+    std::string_view word = words[i];
+    if (!starts(word, "-")) { return bad(text, fmt::format("`{}` is not an option, which begins with `-`", word)); }
+    word.remove_prefix(starts(word, "--") ? 2 : 1);
+    std::string_view name = word.substr(0, word.find('='));
+    std::string_view value;
+    if (name.size() < word.size()) {
+      value = word.substr(name.size() + 1);
+    } else if (i + 1 < words.size() && !starts(words[i + 1], "-")) {
+      value = words[++i];
+    }
+    auto needs_value = [&]() -> Diagnostic { return bad(text, fmt::format("`-{}` needs a value", name)); };
+    if (name == "mcpu") {
+      if (value.empty()) { return needs_value(); }
+      out.cpu = value;
+    } else if (name == "mtriple") {
+      if (value.empty()) { return needs_value(); }
+      out.triple = value;
+    } else if (name == "mattr") {
+      for (std::string& feature : split_list(value)) {
+        if (feature[0] != '+' && feature[0] != '-') {
+          return bad(text, fmt::format("the feature `{}` in `-mattr` begins with neither `+` nor `-`", feature));
+        }
+        out.features.push_back(std::move(feature));
+      }
+    } else if (name == "num-cores") {
+      auto cores = number(value);
+      if (!cores || *cores < 1 || *cores > 4096) { return bad(text, fmt::format("`-num-cores={}` is not a number from 1 to 4096", value)); }
+      out.cores = *cores;
+    } else if (name == "opt-level") {
+      auto level = number(value);
+      if (!level || *level < 0 || *level > 3) { return bad(text, fmt::format("`-opt-level={}` is not a number from 0 to 3", value)); }
+      out.opt_level = *level;
+    } else if (std::find(std::begin(kept), std::end(kept), name) != std::end(kept)) {
+      out.others.emplace_back(name, value);
+    } else {
+      return bad(text, fmt::format("`-{}` is not an option of targets; there are -mcpu, -mtriple, -mattr, -num-cores and -opt-level", name));
+    }
+  }
+  bool native = out.cpu == "native" || (out.cpu.empty() && out.triple.empty() && out.features.empty());
+  if (out.kind == "llvm" && native) {
+    if (!out.is_host_architecture()) { return bad(text, "`native` is this machine's processor, which is not of the architecture in `-mtriple`"); }
+    const Target& here = host();
+    out.cpu = here.cpu;
+    if (out.triple.empty()) { out.triple = here.triple; }
+    out.features.insert(out.features.begin(), here.features.begin(), here.features.end());
+    if (out.cores == 0) { out.cores = here.cores; }
+  }
+  return out;
+}
+
+auto host_triple() -> std::string {
+#if defined(__x86_64__)
+  std::string arch = "x86_64-pc";
+#elif defined(__aarch64__)
+  std::string arch = "aarch64-unknown";
+#elif defined(__riscv)
+  std::string arch = "riscv64-unknown";
+#else
+  std::string arch = "unknown-unknown";
+#endif
+#if defined(__APPLE__)
+  return arch.substr(0, arch.find('-')) + "-apple-darwin";
+#else
+  return arch + "-linux-gnu";
+#endif
+}
+
+}  // namespace loopsmith::target

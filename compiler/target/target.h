@@ -1,0 +1,47 @@
+// Targets: what code is made for, as users write it ("llvm -mcpu=znver4 -num-cores=2"), in TVM's form.
+//
+// A target is a plain value: parsed, printed, compared, hashed by its text. What a machine of that kind has
+// (caches, vector registers, matrix units) is in target/hardware.h. Nothing here knows LLVM: whether a
+// processor's name is one that LLVM has is found out by codegen.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "support/diagnostic.h"
+
+namespace loopsmith::target {
+
+enum class Architecture : uint8_t { X86_64, AArch64, WebAssembly32, Other };
+
+struct Target {
+  std::string kind = "llvm";               // what emits: "llvm", "c", "cuda"
+  std::string cpu = {};                    // -mcpu; empty: any of the architecture
+  std::string triple = {};                 // -mtriple; empty: this machine's
+  std::vector<std::string> features = {};  // -mattr: "+avx512f", "-amx-tile", in the order given
+  int cores = 0;                           // -num-cores; 0: not said
+  int opt_level = -1;                      // -opt-level, 0 to 3; -1: not said
+  /// Options that TVM knows and that change nothing here (-keys, -model, -device ...), in the order given.
+  std::vector<std::pair<std::string, std::string>> others = {};
+
+  /// What `parse` reads: `llvm -mcpu=znver4 -num-cores=2 -mtriple=x86_64-pc-linux-gnu`.
+  [[nodiscard]] auto str() const -> std::string;
+  [[nodiscard]] auto architecture() const -> Architecture;
+  /// Would its code run here, as far as names tell?
+  [[nodiscard]] auto is_host_architecture() const -> bool;
+  friend auto operator==(const Target&, const Target&) -> bool = default;
+};
+
+/// Reads a target. `llvm` alone, without -mcpu and -mtriple, and `-mcpu=native` mean this machine and are
+/// resolved to its name, features and cores.
+[[nodiscard]] auto parse(std::string_view text) -> Result<Target>;
+
+/// This machine: the name of its kind, what it lacks of that kind, its cores. Found once.
+[[nodiscard]] auto host() -> const Target&;
+
+/// "x86_64-pc-linux-gnu"
+[[nodiscard]] auto host_triple() -> std::string;
+
+}  // namespace loopsmith::target
