@@ -1,0 +1,121 @@
+// Messages between session and workers as lines of JSON: see messages.h.
+#include "tune/measure/messages.h"
+
+#include <nlohmann/json.hpp>
+
+namespace loopsmith::tune {
+namespace {
+
+using nlohmann::json;
+
+// Hashes use all 64 bits, which JSON numbers of other programs may not keep: as text.
+auto hex(uint64_t value) -> std::string {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+auto line(const json& object) -> std::string {
+  return object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+auto parse(const std::string& text) -> json {
+  json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return object.is_object() ? object : json::object();
+}
+auto text_of(const json& object, const char* key) -> std::string {
+  auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+auto real_of(const json& object, const char* key) -> double {
+  auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>() : 0;
+}
+auto id_of(const json& object) -> uint64_t {
+  auto found = object.find("id");
+  return found != object.end() && found->is_number_unsigned() ? found->get<uint64_t>() : 0;
+}
+auto hash_of(const json& object, const char* key) -> uint64_t { return std::strtoull(text_of(object, key).c_str(), nullptr, 16); }
+auto is_true(const json& object, const char* key) -> bool {
+  auto found = object.find(key);
+  return found != object.end() && found->is_boolean() && found->get<bool>();
+}
+auto outcome_of(const json& object) -> Outcome {
+  std::string name = text_of(object, "outcome");
+  for (Outcome o : {Outcome::Measured, Outcome::Censored, Outcome::Rejected, Outcome::Crashed, Outcome::TimedOut, Outcome::Wrong}) {
+    if (name == outcome_name(o)) { return o; }
+  }
+  return Outcome::Crashed;
+}
+
+}  // namespace
+
+auto to_line(const WorkerTask& t) -> std::string {
+  return line({{"op", "task"}, {"module", t.module}, {"function", t.function}, {"target", t.target}, {"seed", hex(t.seed)}});
+}
+auto build_line(uint64_t id, const std::string& trace) -> std::string { return line({{"op", "build"}, {"id", id}, {"trace", trace}}); }
+auto measure_line(uint64_t id, double best_seconds, int repeat) -> std::string {
+  return line({{"op", "measure"}, {"id", id}, {"best", best_seconds}, {"repeat", repeat}});
+}
+auto check_line(uint64_t id) -> std::string { return line({{"op", "check"}, {"id", id}}); }
+auto drop_line(uint64_t id) -> std::string { return line({{"op", "drop"}, {"id", id}}); }
+
+auto to_line(const TaskReply& r) -> std::string { return line({{"reply", "task"}, {"ok", r.ok}, {"why", r.why}}); }
+auto to_line(const BuildReply& r) -> std::string {
+  return line({{"reply", "build"}, {"id", r.id}, {"outcome", outcome_name(r.outcome)}, {"note", r.note},
+               {"lowered", hex(r.lowered_hash)}, {"object", hex(r.object_hash)}, {"seconds", r.seconds}});
+}
+auto to_line(const MeasureReply& r) -> std::string {
+  return line({{"reply", "measure"}, {"id", r.id}, {"outcome", outcome_name(r.outcome)}, {"note", r.note},
+               {"median", r.median_seconds}, {"spread", r.spread_seconds}, {"blocks", r.blocks}});
+}
+auto to_line(const CheckReply& r) -> std::string {
+  return line({{"reply", "check"}, {"id", r.id}, {"equal", r.equal}, {"how", r.how}, {"note", r.note}});
+}
+
+auto parse_line(const std::string& text, TaskReply& out) -> bool {
+  json o = parse(text);
+  out = {is_true(o, "ok"), text_of(o, "why")};
+  return text_of(o, "reply") == "task";
+}
+auto parse_line(const std::string& text, BuildReply& out) -> bool {
+  json o = parse(text);
+  out = {id_of(o), outcome_of(o), text_of(o, "note"), hash_of(o, "lowered"), hash_of(o, "object"), real_of(o, "seconds")};
+  return text_of(o, "reply") == "build";
+}
+auto parse_line(const std::string& text, MeasureReply& out) -> bool {
+  json o = parse(text);
+  out = {id_of(o), outcome_of(o), text_of(o, "note"), real_of(o, "median"), real_of(o, "spread"), static_cast<int>(real_of(o, "blocks"))};
+  return text_of(o, "reply") == "measure";
+}
+auto parse_line(const std::string& text, CheckReply& out) -> bool {
+  json o = parse(text);
+  out = {id_of(o), is_true(o, "equal"), text_of(o, "how"), text_of(o, "note")};
+  return text_of(o, "reply") == "check";
+}
+auto parse_line(const std::string& text, Request& out) -> bool {
+  json o = parse(text);
+  std::string op = text_of(o, "op");
+  out = {};
+  out.id = id_of(o);
+  if (op == "task") {
+    out.op = Request::Op::Task;
+    out.task = {text_of(o, "module"), text_of(o, "function"), text_of(o, "target"), hash_of(o, "seed")};
+  } else if (op == "build") {
+    out.op = Request::Op::Build;
+    out.trace = text_of(o, "trace");
+  } else if (op == "measure") {
+    out.op = Request::Op::Measure;
+    out.best_seconds = real_of(o, "best");
+    out.repeat = static_cast<int>(real_of(o, "repeat"));
+  } else if (op == "check") {
+    out.op = Request::Op::Check;
+  } else if (op == "drop") {
+    out.op = Request::Op::Drop;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace loopsmith::tune

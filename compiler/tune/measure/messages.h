@@ -1,0 +1,85 @@
+// What a tuning session and its measurement workers say to each other: one JSON object per line, either way.
+//
+//     -> {"op":"task", "module":TEXT, "function":NAME, "target":TEXT, "seed":N}     <- {"ok":true} or {"ok":false,"why":...}
+//     -> {"op":"build", "id":N, "trace":JSON text}                                  <- BuildReply
+//     -> {"op":"measure", "id":N, "best":seconds, "repeat":N}                       <- MeasureReply
+//     -> {"op":"drop", "id":N}                                                      (no answer)
+//     -> {"op":"check", "id":N, "mode":"auto"|"off"}                                <- CheckReply
+//
+// A worker holds what it built until it is measured or dropped. It never answers out of turn. Its standard error
+// is for its own last words, which the session keeps for the record of a crash.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "support/diagnostic.h"
+#include "tune/database/database.h"
+
+namespace loopsmith::tune {
+
+/// What is to be tuned, as a worker needs it.
+struct WorkerTask {
+  std::string module;     // script text of the unscheduled program
+  std::string function;   // in it
+  std::string target;
+  uint64_t seed = 0;      // of the inputs
+};
+
+struct BuildReply {
+  uint64_t id = 0;
+  Outcome outcome = Outcome::Measured;   // Measured: built. Rejected: not, `note` says why.
+  std::string note;
+  uint64_t lowered_hash = 0;             // structural hash after lowering: equal ones run equally fast
+  uint64_t object_hash = 0;              // of the machine code
+  double seconds = 0;                    // replay, lowering and code generation
+};
+
+struct MeasureReply {
+  uint64_t id = 0;
+  Outcome outcome = Outcome::Measured;   // Measured or Censored (stopped early) or Wrong
+  std::string note;
+  double median_seconds = 0;
+  double spread_seconds = 0;
+  int blocks = 0;
+};
+
+/// Verification of one built candidate.
+struct CheckReply {
+  uint64_t id = 0;
+  bool equal = false;
+  std::string how;       // "interpreter, all outputs"; "unoptimised build, all outputs; interpreter, 64 sampled"
+  std::string note;      // where it differs
+};
+
+[[nodiscard]] auto to_line(const WorkerTask& task) -> std::string;
+[[nodiscard]] auto build_line(uint64_t id, const std::string& trace) -> std::string;
+[[nodiscard]] auto measure_line(uint64_t id, double best_seconds, int repeat) -> std::string;
+[[nodiscard]] auto check_line(uint64_t id) -> std::string;
+[[nodiscard]] auto drop_line(uint64_t id) -> std::string;
+
+struct TaskReply { bool ok = false; std::string why; };
+[[nodiscard]] auto to_line(const TaskReply& reply) -> std::string;
+[[nodiscard]] auto to_line(const BuildReply& reply) -> std::string;
+[[nodiscard]] auto to_line(const MeasureReply& reply) -> std::string;
+[[nodiscard]] auto to_line(const CheckReply& reply) -> std::string;
+
+/// False where the line is not such a reply.
+[[nodiscard]] auto parse_line(const std::string& line, TaskReply& out) -> bool;
+[[nodiscard]] auto parse_line(const std::string& line, BuildReply& out) -> bool;
+[[nodiscard]] auto parse_line(const std::string& line, MeasureReply& out) -> bool;
+[[nodiscard]] auto parse_line(const std::string& line, CheckReply& out) -> bool;
+
+/// A request as a worker reads it.
+struct Request {
+  enum class Op : uint8_t { Task, Build, Measure, Check, Drop };
+  Op op = Op::Task;
+  WorkerTask task;
+  uint64_t id = 0;
+  std::string trace;
+  double best_seconds = 0;
+  int repeat = 0;
+};
+[[nodiscard]] auto parse_line(const std::string& line, Request& out) -> bool;
+
+}  // namespace loopsmith::tune

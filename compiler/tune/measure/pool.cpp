@@ -1,0 +1,172 @@
+// Worker programs and what they are asked: see pool.h.
+#include "tune/measure/pool.h"
+
+#include <algorithm>
+#include <set>
+
+namespace loopsmith::tune {
+
+struct WorkerPool::Worker {
+  std::optional<Process> process;
+  std::set<uint64_t> holds;   // built there
+};
+
+namespace {
+
+auto seconds(double s) -> Clock::duration { return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(s)); }
+
+}  // namespace
+
+WorkerPool::WorkerPool(PoolOptions options, WorkerTask task) : options_(std::move(options)), task_(std::move(task)) {
+  for (int i = 0; i < std::max(1, options_.workers); ++i) { workers_.push_back(std::make_unique<Worker>()); }
+}
+WorkerPool::~WorkerPool() = default;
+
+auto WorkerPool::start() -> Status {
+  for (auto& worker : workers_) { LOOPSMITH_CHECK(start(*worker)); }
+  return ok();
+}
+
+auto WorkerPool::start(Worker& worker) -> Status {
+  worker.holds.clear();
+  ProcessOptions options;
+  options.argv = options_.program;
+  if (options_.memory_limit) { options.limits.address_space = options_.memory_limit; }
+  options.standard_error = Stream::Null;
+  options.niceness = options_.niceness;
+  LOOPSMITH_TRY(process, Process::start(options));
+  worker.process = std::move(process);
+  if (worker.process->write(to_line(task_), in(seconds(30))) != IoStatus::Done) {
+    return error(Code::WorkerFailed).arg("why", lost(worker, false));
+  }
+  ReadResult line = worker.process->read_line(in(seconds(60)));
+  TaskReply reply;
+  if (line.status != IoStatus::Done || !parse_line(line.data, reply)) {
+    return error(Code::WorkerFailed).arg("why", lost(worker, line.status == IoStatus::TimedOut));
+  }
+  if (!reply.ok) { return error(Code::WorkerFailed).arg("why", reply.why); }
+  return ok();
+}
+
+// Takes the remains away; says how it ended.
+auto WorkerPool::lost(Worker& worker, bool timed_out) -> std::string {
+  worker.holds.clear();
+  if (!worker.process) { return "the worker does not run"; }
+  std::string how;
+  if (timed_out) {
+    worker.process->kill();
+    how = "killed at the time limit";
+  } else {
+    auto status = worker.process->wait(in(seconds(1)));
+    how = status ? status->describe() : worker.process->kill().describe();
+  }
+  worker.process.reset();
+  ++restarts_;
+  return how;
+}
+
+auto WorkerPool::build(const std::vector<Candidate>& candidates, const std::function<bool()>& stop) -> std::vector<BuildReply> {
+  std::vector<BuildReply> replies(candidates.size());
+  double limit = options_.build_limit;
+  if (build_times_.size() >= 10) {
+    std::vector<double> sorted = build_times_;
+    std::sort(sorted.begin(), sorted.end());
+    limit = std::min(limit, std::max(1.0, 3 * sorted[sorted.size() * 9 / 10]));
+  }
+  struct Running { size_t index; Deadline deadline; };
+  std::vector<std::optional<Running>> running(workers_.size());
+  size_t next = 0;
+  size_t busy = 0;
+  auto fail = [&](size_t index, Outcome outcome, std::string note) {
+    replies[index] = {};
+    replies[index].id = candidates[index].id;
+    replies[index].outcome = outcome;
+    replies[index].note = std::move(note);
+  };
+  auto begin = [&](size_t w) {
+    while (next < candidates.size()) {
+      size_t index = next++;
+      if (stop && stop()) { fail(index, Outcome::Rejected, "stopped"); continue; }
+      Worker& worker = *workers_[w];
+      if (!worker.process) {
+        Status started = start(worker);
+        if (!started.ok()) { fail(index, Outcome::Crashed, started.diagnostics().front().message()); continue; }
+      }
+      if (worker.process->write(build_line(candidates[index].id, candidates[index].trace), in(seconds(10))) != IoStatus::Done) {
+        fail(index, Outcome::Crashed, lost(worker, false));
+        continue;
+      }
+      running[w] = Running{index, in(seconds(limit))};
+      ++busy;
+      return;
+    }
+  };
+  for (size_t w = 0; w < workers_.size(); ++w) { begin(w); }
+  // Workers are asked in turn with short waits: a reply is one line, and a handful of workers is all there is.
+  while (busy > 0) {
+    for (size_t w = 0; w < workers_.size(); ++w) {
+      if (!running[w]) { continue; }
+      Worker& worker = *workers_[w];
+      Deadline slice = busy == 1 ? running[w]->deadline : std::min(running[w]->deadline, in(std::chrono::milliseconds(1)));
+      ReadResult line = worker.process->read_line(slice);
+      if (line.status == IoStatus::TimedOut && Clock::now() < running[w]->deadline) { continue; }
+      size_t index = running[w]->index;
+      running[w].reset();
+      --busy;
+      if (line.status == IoStatus::Done && parse_line(line.data, replies[index]) && replies[index].id == candidates[index].id) {
+        if (replies[index].outcome == Outcome::Measured) { worker.holds.insert(candidates[index].id); }
+        build_times_.push_back(replies[index].seconds);
+      } else {
+        bool late = line.status == IoStatus::TimedOut;
+        fail(index, late ? Outcome::TimedOut : Outcome::Crashed, "while it was built: " + lost(worker, late));
+      }
+      begin(w);
+    }
+  }
+  return replies;
+}
+
+auto WorkerPool::holder(const Candidate& candidate) -> Worker* {
+  for (auto& worker : workers_) {
+    if (worker->process && worker->holds.contains(candidate.id)) { return worker.get(); }
+  }
+  // Its worker was lost since: build it again.
+  if (build({candidate}, nullptr).front().outcome != Outcome::Measured) { return nullptr; }
+  for (auto& worker : workers_) {
+    if (worker->holds.contains(candidate.id)) { return worker.get(); }
+  }
+  return nullptr;
+}
+
+auto WorkerPool::measure(const Candidate& candidate, double best_seconds, int repeat) -> MeasureReply {
+  MeasureReply reply;
+  Worker* worker = holder(candidate);
+  if (!worker) { return {candidate.id, Outcome::Crashed, "it could not be built again after its worker was lost", 0, 0, 0}; }
+  if (worker->process->write(measure_line(candidate.id, best_seconds, repeat), in(seconds(10))) != IoStatus::Done) {
+    return {candidate.id, Outcome::Crashed, lost(*worker, false), 0, 0, 0};
+  }
+  ReadResult line = worker->process->read_line(in(seconds(options_.measure_limit)));
+  if (line.status == IoStatus::Done && parse_line(line.data, reply) && reply.id == candidate.id) { return reply; }
+  bool late = line.status == IoStatus::TimedOut;
+  return {candidate.id, late ? Outcome::TimedOut : Outcome::Crashed, lost(*worker, late), 0, 0, 0};
+}
+
+auto WorkerPool::check(const Candidate& candidate, double limit) -> CheckReply {
+  CheckReply reply;
+  Worker* worker = holder(candidate);
+  if (!worker) { return {candidate.id, false, "", "it could not be built again"}; }
+  if (worker->process->write(check_line(candidate.id), in(seconds(10))) != IoStatus::Done) {
+    return {candidate.id, false, "", lost(*worker, false)};
+  }
+  ReadResult line = worker->process->read_line(in(seconds(limit)));
+  if (line.status == IoStatus::Done && parse_line(line.data, reply) && reply.id == candidate.id) { return reply; }
+  return {candidate.id, false, "", "while it was verified: " + lost(*worker, line.status == IoStatus::TimedOut)};
+}
+
+void WorkerPool::drop(uint64_t id) {
+  for (auto& worker : workers_) {
+    if (worker->process && worker->holds.erase(id)) { (void)worker->process->write(drop_line(id), in(seconds(1))); }
+  }
+}
+
+}  // namespace loopsmith::tune

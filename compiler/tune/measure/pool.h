@@ -1,0 +1,71 @@
+// The session's side of measurement: a few long-lived worker programs, each with limits of time and memory. A worker
+// that crashes or hangs costs the candidate it had, and is started anew; whatever else it had built is built again
+// when it is asked for.
+//
+// Builds run on all workers at once. Measurements run one at a time, while no build runs, so that nothing of ours
+// disturbs a kernel that uses every core.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/process.h"
+#include "tune/measure/messages.h"
+
+namespace loopsmith::tune {
+
+struct PoolOptions {
+  std::vector<std::string> program;        // how to start a worker: program and arguments
+  int workers = 2;
+  uint64_t memory_limit = 4ULL << 30;      // bytes of address space each; 0: none
+  double build_limit = 10;                 // seconds at first; then 3 times the slowest tenth, at least 1
+  double measure_limit = 10;               // seconds for one candidate, warm-up included
+  int niceness = 0;
+};
+
+struct Candidate {
+  uint64_t id = 0;
+  std::string trace;   // TVM's JSON
+};
+
+class WorkerPool {
+ public:
+  WorkerPool(PoolOptions options, WorkerTask task);
+  ~WorkerPool();
+  WorkerPool(const WorkerPool&) = delete;
+  auto operator=(const WorkerPool&) -> WorkerPool& = delete;
+
+  /// Starts the workers and hands them the task. Fails where the program cannot be started or refuses the task.
+  [[nodiscard]] auto start() -> Status;
+
+  /// Builds all, on all workers; one reply per candidate, in the order given. `stop` is asked between candidates:
+  /// what was not begun by then is answered as Rejected with the note "stopped".
+  [[nodiscard]] auto build(const std::vector<Candidate>& candidates, const std::function<bool()>& stop) -> std::vector<BuildReply>;
+
+  /// Measures one that was built. `best_seconds` (0: none) lets a slow one stop early.
+  [[nodiscard]] auto measure(const Candidate& candidate, double best_seconds, int repeat) -> MeasureReply;
+
+  /// Verifies one that was built; may take long: `limit` seconds.
+  [[nodiscard]] auto check(const Candidate& candidate, double limit) -> CheckReply;
+
+  void drop(uint64_t id);
+
+  /// How many workers were lost so far, by crash or time limit.
+  [[nodiscard]] auto restarts() const -> int { return restarts_; }
+
+ private:
+  struct Worker;
+  auto start(Worker& worker) -> Status;
+  auto lost(Worker& worker, bool timed_out) -> std::string;
+  auto holder(const Candidate& candidate) -> Worker*;
+
+  PoolOptions options_;
+  WorkerTask task_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<double> build_times_;
+  int restarts_ = 0;
+};
+
+}  // namespace loopsmith::tune

@@ -1,0 +1,109 @@
+// Workers: a crash or a hang costs one candidate, everything else is built and measured. The worker here is a small
+// program that crashes, hangs or answers as the candidate's trace tells it.
+#include "tune/measure/pool.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "tests/unit/catch.h"
+
+using namespace loopsmith;
+using namespace loopsmith::tune;
+
+namespace {
+
+constexpr const char* script = R"PY(
+import json, os, signal, sys, time
+for line in sys.stdin:
+    m = json.loads(line)
+    op = m["op"]
+    out = None
+    if op == "task":
+        out = {"reply": "task", "ok": m["module"] != "bad", "why": "no such program"}
+    elif op == "build":
+        if m["trace"] == "crash": os.kill(os.getpid(), signal.SIGSEGV)
+        if m["trace"] == "hang": time.sleep(60)
+        if m["trace"] == "noise": print("garbage", flush=True); continue
+        outcome = "rejected" if m["trace"] == "reject" else "measured"
+        out = {"reply": "build", "id": m["id"], "outcome": outcome, "note": "n", "lowered": "ff", "object": "ee", "seconds": 0.01}
+    elif op == "measure":
+        if m["id"] == 77: os.kill(os.getpid(), signal.SIGKILL)
+        out = {"reply": "measure", "id": m["id"], "outcome": "measured", "note": "", "median": 0.5, "spread": 0.01, "blocks": 5}
+    if out: print(json.dumps(out), flush=True)
+)PY";
+
+struct FakeWorker {
+  FakeWorker() {
+    char pattern[] = "/tmp/loopsmith-worker-XXXXXX";
+    folder = ::mkdtemp(pattern);
+    std::ofstream(folder + "/worker.py") << script;
+    options.program = {"python3", folder + "/worker.py"};
+    options.build_limit = 1.5;
+    options.measure_limit = 2;
+    options.memory_limit = 0;
+  }
+  ~FakeWorker() { (void)std::system(("rm -rf '" + folder + "'").c_str()); }
+  std::string folder;
+  PoolOptions options;
+};
+
+}  // namespace
+
+TEST_CASE("one crash, one hang and one line of noise cost one candidate each") {
+  FakeWorker fake;
+  WorkerPool pool(fake.options, {"m", "main", "llvm", 1});
+  REQUIRE(pool.start().ok());
+  std::vector<Candidate> batch = {{1, "fine"}, {2, "crash"}, {3, "fine"}, {4, "reject"}, {5, "hang"}, {6, "noise"}, {7, "fine"}};
+  auto replies = pool.build(batch, nullptr);
+  REQUIRE(replies.size() == batch.size());
+  CHECK(replies[0].outcome == Outcome::Measured);
+  CHECK(replies[0].lowered_hash == 0xff);
+  CHECK(replies[1].outcome == Outcome::Crashed);
+  CHECK(replies[1].note.find("SIGSEGV") != std::string::npos);
+  CHECK(replies[2].outcome == Outcome::Measured);
+  CHECK(replies[3].outcome == Outcome::Rejected);
+  CHECK(replies[4].outcome == Outcome::TimedOut);
+  CHECK(replies[5].outcome == Outcome::Crashed);
+  CHECK(replies[6].outcome == Outcome::Measured);
+  CHECK(pool.restarts() == 3);
+  // Those built by workers that were lost since are built again when they are measured.
+  for (size_t i : {0, 2, 6}) {
+    MeasureReply measured = pool.measure(batch[i], 0, 5);
+    CHECK(measured.outcome == Outcome::Measured);
+    CHECK(measured.median_seconds == 0.5);
+  }
+}
+
+TEST_CASE("a kernel that kills its worker while it is measured costs itself only") {
+  FakeWorker fake;
+  WorkerPool pool(fake.options, {"m", "main", "llvm", 1});
+  REQUIRE(pool.start().ok());
+  std::vector<Candidate> batch = {{77, "fine"}, {78, "fine"}};
+  (void)pool.build(batch, nullptr);
+  CHECK(pool.measure(batch[0], 0, 5).outcome == Outcome::Crashed);
+  CHECK(pool.measure(batch[1], 0, 5).outcome == Outcome::Measured);
+}
+
+TEST_CASE("a worker that refuses the task, or does not exist, is an error with its cause") {
+  FakeWorker fake;
+  WorkerPool refused(fake.options, {"bad", "main", "llvm", 1});
+  auto status = refused.start();
+  REQUIRE_FALSE(status.ok());
+  CHECK(status.diagnostics().front().message().find("no such program") != std::string::npos);
+  fake.options.program = {"/nowhere/at/all"};
+  WorkerPool missing(fake.options, {"m", "main", "llvm", 1});
+  CHECK_FALSE(missing.start().ok());
+}
+
+TEST_CASE("stopping answers every candidate that was not begun") {
+  FakeWorker fake;
+  WorkerPool pool(fake.options, {"m", "main", "llvm", 1});
+  REQUIRE(pool.start().ok());
+  int asked = 0;
+  auto replies = pool.build({{1, "fine"}, {2, "fine"}, {3, "fine"}, {4, "fine"}}, [&] { return ++asked > 2; });
+  CHECK(replies[0].outcome == Outcome::Measured);
+  CHECK(replies[3].outcome == Outcome::Rejected);
+  CHECK(replies[3].note == "stopped");
+}
