@@ -1,0 +1,236 @@
+// The row of a primitive, from which its script call, its form in traces (JSON and Python), completion, signature
+// help, REPL help and the reference page follow.
+//
+// To add a primitive:
+//  1. In its family's file under primitives/, write a struct with
+//       - a comment: one sentence; before ==> after; "Needs"; "Keeps" (see fuse in loops.cpp, the model);
+//       - `struct Args`: one member per parameter, of the types listed at `convert` below;
+//       - `struct Plan`: what check() proved (loops found, extents, the region that is needed ...);
+//       - `static auto check(const Context&, const Args&) -> Result<Plan>`: every legality rule, located errors
+//         (`cx.error(Code::X).arg(..).at_node(id)`; codes are rows of support/diagnostics.def);
+//       - `static auto apply(const Context&, const Args&, const Plan&) -> Outcome`: cannot fail. It says which loop or
+//         block is replaced by what (`Rewrite`), and what the outputs are bound to. New nodes take the origin
+//         `cx.made_from(origin of the node they stand for)`. Loops and blocks that go on existing keep their id.
+//  2. Define its row at the end of the file, parameters in the order of the Python call:
+//       const Primitive fuse = primitive<Fuse>("fuse", "Fuse", "joins directly nested loops into one")
+//           .inputs("loops", &Fuse::Args::loops)                    // variadic: sch.fuse(i, j), JSON inputs spliced
+//           .attr("preserve_unit_iters", &Fuse::Args::preserve_unit_iters, true)
+//           .loop("fused");
+//  3. Declare the row in primitives.h and name it in primitives/all.cpp; add golden cases in
+//     tests/golden/schedule/<primitive>/.
+// Nothing else: the row is the only door, and it checks first.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schedule/random.h"
+#include "schedule/state.h"
+#include "schedule/value.h"
+#include "support/diagnostic.h"
+
+namespace loopsmith::schedule {
+
+struct Primitive;
+
+/// What a primitive may look at while it runs.
+struct Context {
+  const State& state;
+  const Primitive& primitive;
+  Name func_working_on;
+  Origin call;                              // the call in the schedule's text
+  RandomEngine& random;
+  const Value& decision;                    // None: sample
+  /// The loop, block or number a variable stands for.
+  struct Binding { enum class Kind : uint8_t { Block, Loop, Int } kind = Kind::Int; uint64_t value = 0; Name func; };
+  const std::vector<Binding>& variables;
+
+  [[nodiscard]] auto error(Code code) const -> Diagnostic;
+  /// The origin of a node made by this call from one of that origin.
+  [[nodiscard]] auto made_from(Origin from) const -> Origin { from.step = call.step; return from; }
+};
+
+/// A block or loop argument, resolved: alive while the state is.
+struct PlaceArg {
+  const FuncState* func = nullptr;
+  const Place* place = nullptr;
+  auto operator->() const -> const Place* { return place; }
+  auto operator*() const -> const Place& { return *place; }
+  explicit operator bool() const { return place != nullptr; }
+};
+struct BlockArg : PlaceArg { [[nodiscard]] auto block() const -> const Block& { return *place->block(); } };
+struct LoopArg : PlaceArg { [[nodiscard]] auto loop() const -> const For& { return *place->loop; } };
+
+struct Output {
+  Context::Binding::Kind kind = Context::Binding::Kind::Int;
+  uint64_t value = 0;                       // NodeId, or a number's bits
+  static auto block(NodeId id) -> Output { return {Context::Binding::Kind::Block, id}; }
+  static auto loop(NodeId id) -> Output { return {Context::Binding::Kind::Loop, id}; }
+  static auto integer(int64_t v) -> Output { return {Context::Binding::Kind::Int, static_cast<uint64_t>(v)}; }
+};
+
+/// What a primitive did.
+struct Outcome {
+  Name func;                                // that changed; empty: nothing did
+  Rewrite rewrite;
+  std::vector<Output> outputs;
+  Value decision;                           // what a sampling primitive decided
+};
+
+enum class ValueKind : uint8_t { Block, Loop, BlockOrLoop, Int, OptionalInt, Bool, Float, String, IndexMap, Any };
+/// Where a parameter stands in a trace.
+enum class Role : uint8_t { Input, Attr, Decision };
+
+struct Param {
+  std::string_view name;
+  ValueKind kind = ValueKind::Any;
+  Role role = Role::Input;
+  bool is_list = false;
+  bool is_spliced = false;                  // in JSON the items stand among the inputs
+  bool is_variadic = false;                 // in Python too: sch.reorder(i, j)
+  bool omit_empty = false;                  // Python text leaves it out where it is empty or None
+  std::optional<Value> otherwise;           // the default; without one the argument is required
+};
+
+enum class OutputKind : uint8_t { None, Block, Loop, Expr, Blocks, Loops, Exprs };
+
+struct Primitive {
+  std::string_view name;                    // "compute_at"
+  std::string_view kind;                    // "ComputeAt", in traces
+  std::string_view help;                    // one sentence, lower case, no full stop
+  std::vector<Param> params;                // in the order of the Python call
+  OutputKind output = OutputKind::None;
+  std::string_view output_name;
+  bool is_pure = false;                     // looks up or samples, never changes the module
+  bool is_sampling = false;
+  /// Needs values for all params. Checks, then plans the change; nothing is changed on errors.
+  std::function<Result<Outcome>(const Context&, std::span<const Value>)> run;
+
+  /// "split(loop, factors, preserve_unit_iters=True, disable_predication=False) -> loops": for signature help.
+  [[nodiscard]] auto signature() const -> std::string;
+};
+
+/// All rows, in the order of the reference page.
+[[nodiscard]] auto all_primitives() -> const std::vector<const Primitive*>&;
+/// By script name ("compute_at") or instruction kind ("ComputeAt", "GetSBlock" too); null where there is none.
+[[nodiscard]] auto find_primitive(std::string_view name) -> const Primitive*;
+[[nodiscard]] auto find_instruction(std::string_view kind) -> const Primitive*;
+
+// ---- from values to the members of Args ---------------------------------------------------------------
+
+[[nodiscard]] auto convert(const Context& cx, const Param& param, const Value& value, BlockArg& out) -> Status;
+[[nodiscard]] auto convert(const Context& cx, const Param& param, const Value& value, LoopArg& out) -> Status;
+[[nodiscard]] auto convert(const Context& cx, const Param& param, const Value& value, PlaceArg& out) -> Status;
+[[nodiscard]] auto convert(const Context& cx, const Param& param, const Value& value, bool& out) -> Status;
+[[nodiscard]] auto convert(const Context& cx, const Param& param, const Value& value, int64_t& out) -> Status;
+[[nodiscard]] auto convert(const Context& cx, const Param& param, const Value& value, double& out) -> Status;
+[[nodiscard]] auto convert(const Context& cx, const Param& param, const Value& value, std::string& out) -> Status;
+[[nodiscard]] auto convert(const Context& cx, const Param& param, const Value& value, IndexMap& out) -> Status;
+[[nodiscard]] auto convert(const Context& cx, const Param& param, const Value& value, Value& out) -> Status;
+template <class T>
+[[nodiscard]] auto convert(const Context& cx, const Param& param, const Value& value, std::optional<T>& out) -> Status {
+  if (value.is_none()) { out.reset(); return ok(); }
+  return convert(cx, param, value, out.emplace());
+}
+[[nodiscard]] auto list_items(const Context& cx, const Param& param, const Value& value) -> Result<const Value::List*>;
+template <class T>
+[[nodiscard]] auto convert(const Context& cx, const Param& param, const Value& value, std::vector<T>& out) -> Status {
+  LOOPSMITH_TRY(items, list_items(cx, param, value));
+  out.resize(items->size());
+  for (size_t i = 0; i < items->size(); ++i) { LOOPSMITH_CHECK(convert(cx, param, (*items)[i], out[i])); }
+  return ok();
+}
+
+template <class T> struct KindOf { static constexpr ValueKind kind = ValueKind::Any; static constexpr bool list = false; };
+template <> struct KindOf<BlockArg> { static constexpr ValueKind kind = ValueKind::Block; static constexpr bool list = false; };
+template <> struct KindOf<LoopArg> { static constexpr ValueKind kind = ValueKind::Loop; static constexpr bool list = false; };
+template <> struct KindOf<PlaceArg> { static constexpr ValueKind kind = ValueKind::BlockOrLoop; static constexpr bool list = false; };
+template <> struct KindOf<int64_t> { static constexpr ValueKind kind = ValueKind::Int; static constexpr bool list = false; };
+template <> struct KindOf<bool> { static constexpr ValueKind kind = ValueKind::Bool; static constexpr bool list = false; };
+template <> struct KindOf<double> { static constexpr ValueKind kind = ValueKind::Float; static constexpr bool list = false; };
+template <> struct KindOf<std::string> { static constexpr ValueKind kind = ValueKind::String; static constexpr bool list = false; };
+template <> struct KindOf<IndexMap> { static constexpr ValueKind kind = ValueKind::IndexMap; static constexpr bool list = false; };
+template <> struct KindOf<std::optional<int64_t>> { static constexpr ValueKind kind = ValueKind::OptionalInt; static constexpr bool list = false; };
+template <class T> struct KindOf<std::vector<T>> { static constexpr ValueKind kind = KindOf<T>::kind; static constexpr bool list = true; };
+
+// ---- building a row ------------------------------------------------------------------------------------
+
+template <class P>
+class RowBuilder {
+ public:
+  using Args = typename P::Args;
+  RowBuilder(std::string_view name, std::string_view kind, std::string_view help) { row_.name = name; row_.kind = kind; row_.help = help; }
+
+  /// Among the inputs of a trace: what may be a variable.
+  template <class T>
+  auto input(std::string_view name, T Args::* member, std::optional<Value> otherwise = {}) && -> RowBuilder&& {
+    return std::move(*this).param(name, member, Role::Input, std::move(otherwise));
+  }
+  /// A list whose items stand among the inputs; given one by one in the script, as in `sch.reorder(i, j)`.
+  template <class T>
+  auto inputs(std::string_view name, T Args::* member) && -> RowBuilder&& {
+    auto&& self = std::move(*this).param(name, member, Role::Input, {});
+    row_.params.back().is_spliced = row_.params.back().is_variadic = true;
+    return std::move(self);
+  }
+  /// A list whose items stand among the inputs of a trace, a list in the script: `factors=[None, 4]`.
+  template <class T>
+  auto spliced(std::string_view name, T Args::* member) && -> RowBuilder&& {
+    auto&& self = std::move(*this).param(name, member, Role::Input, {});
+    row_.params.back().is_spliced = true;
+    return std::move(self);
+  }
+  /// Among the attributes of a trace: what is always a constant.
+  template <class T>
+  auto attr(std::string_view name, T Args::* member, std::optional<Value> otherwise = {}) && -> RowBuilder&& {
+    return std::move(*this).param(name, member, Role::Attr, std::move(otherwise));
+  }
+  auto omit_empty() && -> RowBuilder&& { row_.params.back().omit_empty = true; return std::move(*this); }
+  /// What was (or shall be) decided: the last parameter of sampling primitives.
+  auto sampling() && -> RowBuilder&& {
+    row_.is_sampling = row_.is_pure = true;
+    row_.params.push_back({.name = "decision", .kind = ValueKind::Any, .role = Role::Decision, .otherwise = Value()});
+    return std::move(*this);
+  }
+  auto pure() && -> RowBuilder&& { row_.is_pure = true; return std::move(*this); }
+  auto block(std::string_view name) && -> RowBuilder&& { return std::move(*this).output(OutputKind::Block, name); }
+  auto loop(std::string_view name) && -> RowBuilder&& { return std::move(*this).output(OutputKind::Loop, name); }
+  auto expr(std::string_view name) && -> RowBuilder&& { return std::move(*this).output(OutputKind::Expr, name); }
+  auto blocks(std::string_view name) && -> RowBuilder&& { return std::move(*this).output(OutputKind::Blocks, name); }
+  auto loops(std::string_view name) && -> RowBuilder&& { return std::move(*this).output(OutputKind::Loops, name); }
+  auto exprs(std::string_view name) && -> RowBuilder&& { return std::move(*this).output(OutputKind::Exprs, name); }
+
+  operator Primitive() && {                                                          // NOLINT: a row is what this builds
+    row_.run = [setters = std::move(setters_), params = row_.params](const Context& cx, std::span<const Value> values) -> Result<Outcome> {
+      Args args;
+      for (size_t i = 0; i < setters.size(); ++i) { LOOPSMITH_CHECK(setters[i](cx, params[i], values[i], args)); }
+      LOOPSMITH_TRY(plan, P::check(cx, args));
+      return P::apply(cx, args, plan);
+    };
+    return std::move(row_);
+  }
+
+ private:
+  template <class T>
+  auto param(std::string_view name, T Args::* member, Role role, std::optional<Value> otherwise) && -> RowBuilder&& {
+    row_.params.push_back({.name = name, .kind = KindOf<T>::kind, .role = role, .is_list = KindOf<T>::list, .otherwise = std::move(otherwise)});
+    setters_.push_back([member](const Context& cx, const Param& p, const Value& value, Args& args) { return convert(cx, p, value, args.*member); });
+    return std::move(*this);
+  }
+  auto output(OutputKind kind, std::string_view name) && -> RowBuilder&& {
+    row_.output = kind;
+    row_.output_name = name;
+    return std::move(*this);
+  }
+  Primitive row_;
+  std::vector<std::function<Status(const Context&, const Param&, const Value&, Args&)>> setters_;
+};
+
+template <class P>
+[[nodiscard]] auto primitive(std::string_view name, std::string_view kind, std::string_view help) -> RowBuilder<P> { return {name, kind, help}; }
+
+}  // namespace loopsmith::schedule

@@ -1,0 +1,85 @@
+// A schedule: a state, the variables that stand for its loops, blocks and numbers, and the trace of how it came
+// about. It is the door for scripts, REPL, editor, tuner and trace replay, which all call rows of primitives
+// through `apply`.
+//
+// A Schedule is a value with cheap copies: a copy before a step is an undo. On failure nothing changes: not the
+// module pointer, not the trace, not the random state.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "schedule/primitive.h"
+#include "schedule/state.h"
+#include "schedule/trace.h"
+#include "schedule/value.h"
+
+namespace loopsmith::schedule {
+
+/// Arguments as a script gives them.
+struct Arguments {
+  std::vector<Value> positional;
+  std::vector<std::pair<std::string, Value>> keyword;
+};
+
+class Schedule {
+ public:
+  /// Works on "main" where there is one, else on the only function, else on none until `work_on`.
+  explicit Schedule(IRModule module, int64_t seed = -1);
+
+  [[nodiscard]] auto module() const -> const IRModule& { return state_.module(); }
+  [[nodiscard]] auto state() const -> const State& { return state_; }
+  [[nodiscard]] auto trace() const -> const Trace& { return trace_; }
+  [[nodiscard]] auto func_working_on() const -> Name { return func_; }
+  [[nodiscard]] auto work_on(Name func) -> Status;
+
+  /// A copy; its random engine goes on from a seed drawn here, as TVM's `copy` does.
+  [[nodiscard]] auto fork() -> Schedule;
+  void seed(int64_t seed) { random_.seed(seed); }
+  auto fork_seed() -> int64_t { return random_.fork_seed(); }
+
+  /// Calls a primitive as a script does: names are matched, defaults filled in, strings naming blocks looked up.
+  /// Gives None, a variable, or a list of variables.
+  [[nodiscard]] auto apply(const Primitive& primitive, Arguments arguments, Origin call = {}) -> Result<Value>;
+  /// The same by the script's name ("split").
+  [[nodiscard]] auto apply(std::string_view name, Arguments arguments, Origin call = {}) -> Result<Value>;
+  /// For C++: `sch.call("split", {loop, Value::List{4, 8}})`.
+  [[nodiscard]] auto call(std::string_view name, std::vector<Value> positional) -> Result<Value> {
+    return apply(name, Arguments{std::move(positional), {}});
+  }
+  /// Calls with one value per parameter of the row (None where there is a default), the shortest way.
+  [[nodiscard]] auto apply_values(const Primitive& primitive, std::vector<Value> values, Value decision = {}, Origin call = {})
+      -> Result<std::vector<Value>>;
+
+  /// Replays a trace made for a module like this one. Its variables are mapped to new ones here. Decisions in the
+  /// trace are used; instructions without one sample.
+  [[nodiscard]] auto replay(const Trace& trace, bool remove_postproc = false) -> Status;
+
+  // What variables stand for now; an error where the loop or block is gone.
+  [[nodiscard]] auto get(BlockRV block) const -> Result<const Place*>;
+  [[nodiscard]] auto get(LoopRV loop) const -> Result<const Place*>;
+  [[nodiscard]] auto get(ExprRV expr) const -> Result<int64_t>;
+  /// "b0", "l3": as in the trace.
+  [[nodiscard]] static auto name_of(const Value& variable) -> std::string;
+  void remove_rv(const Value& variable);
+
+ private:
+  using Variables = std::vector<Context::Binding>;
+  [[nodiscard]] auto resolve_names(const Primitive& primitive, std::vector<Value>& values, Origin call) -> Status;
+  State state_;
+  Name func_;
+  RandomEngine random_;
+  std::shared_ptr<Variables> variables_;       // copied when written to while shared
+  Trace trace_;
+};
+
+/// Unpacks what `apply` gave.
+[[nodiscard]] auto loops_of(const Value& value) -> std::vector<LoopRV>;
+[[nodiscard]] auto blocks_of(const Value& value) -> std::vector<BlockRV>;
+[[nodiscard]] auto exprs_of(const Value& value) -> std::vector<ExprRV>;
+
+}  // namespace loopsmith::schedule

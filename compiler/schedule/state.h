@@ -1,0 +1,153 @@
+// The state that primitives look at and rewrite: an immutable module, and for each function a tree of its
+// loops and blocks with what is known of them.
+//
+//  - A `Place` is a loop or block and where it stands. Loops and blocks are named by their NodeId, which a
+//    rewrite keeps for whatever it does not remake; so variables of a schedule bind to ids and need no repair.
+//  - A `State` is a value: copies share everything, a rewrite copies the path from the change to the root
+//    and leaves the old state as it was. Undo is keeping the old one.
+//  - What is known of a block (dependences between its children, affine bindings, region cover) is computed when
+//    asked for and kept. A kept answer is handed to the next state only while the very nodes it was read from
+//    are still there (compared by identity), so there is no flag to forget to clear. Checked builds compare
+//    what is kept with a recomputation after each primitive (`verify_cached`).
+//
+// A state belongs to one thread at a time, as the IR does. Terms are TensorIR's (ASPLOS'23).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "ir/ir.h"
+#include "support/diagnostic.h"
+
+namespace loopsmith::schedule {
+
+/// A loop or block, and where it stands. Alive as long as some state that shares it.
+struct Place {
+  NodeId id = 0;
+  const For* loop = nullptr;               // one of the two is null
+  const BlockRealize* realize = nullptr;
+  int index = 0;                           // in the tree, in the order of the text
+  int parent = -1;                         // the loop or block around it; -1 for the root block
+  int scope = -1;                          // the nearest block around it; -1 for the root block
+  int end = 0;                             // one past the last place below it
+  bool in_init = false;                    // stands in the `init` of a block (blocks and loops there are no targets)
+
+  [[nodiscard]] auto is_loop() const -> bool { return loop != nullptr; }
+  [[nodiscard]] auto is_block() const -> bool { return realize != nullptr; }
+  [[nodiscard]] auto block() const -> const Block* { return realize->block.get(); }
+  [[nodiscard]] auto stmt() const -> Stmt {
+    return loop ? Stmt(Ref<For>(loop)) : Stmt(Ref<BlockRealize>(realize));
+  }
+  /// The loop variable's or the block's name, for messages.
+  [[nodiscard]] auto name() const -> Name { return loop ? loop->var->name : block()->name; }
+};
+
+enum class DependenceKind : uint8_t { Raw, Waw, War, Opaque };
+
+/// `dst` runs after `src` and touches what it touched.
+struct Dependence {
+  NodeId src = 0;
+  NodeId dst = 0;
+  DependenceKind kind = DependenceKind::Raw;
+  const BufferNode* buffer = nullptr;      // the first one that makes the two depend
+  friend auto operator==(const Dependence&, const Dependence&) -> bool = default;
+};
+
+/// The blocks that stand in a block, not counting blocks inside those, and how they depend on each other.
+struct Scope {
+  std::vector<NodeId> blocks;              // in the order of the text
+  std::vector<Dependence> dependences;     // by dst in the order of the text, then by src
+  [[nodiscard]] auto of_src(NodeId id) const -> std::vector<Dependence>;
+  [[nodiscard]] auto of_dst(NodeId id) const -> std::vector<Dependence>;
+  /// The blocks that write a buffer, in the order of the text.
+  [[nodiscard]] auto writers(const BufferNode* buffer) const -> const std::vector<NodeId>*;
+  std::vector<std::pair<const BufferNode*, std::vector<NodeId>>> buffer_writers;
+};
+
+/// What a primitive did to one function.
+struct Rewrite {
+  /// Instead of the loop or block `at` stands `with`. A block may be replaced by a Block (its realize, iter
+  /// values and predicate stay) or by any other statement (its realize goes as well). None: nothing is left.
+  struct Change { NodeId at = 0; Stmt with; };
+  std::vector<Change> changes;
+  /// Where the variables bound to a loop or block that is gone shall point from now on.
+  struct Forward { NodeId from = 0; NodeId to = 0; };
+  std::vector<Forward> forwards;
+  /// Set where parameters, buffer map or attributes of the function change; its body is ignored.
+  PrimFunc signature;
+  /// Functions to put into the module as well (or instead of those of the name).
+  std::vector<std::pair<Name, PrimFunc>> functions;
+};
+
+/// The tree of one function; shared, immutable but for what is kept of answers.
+class FuncState {
+ public:
+  explicit FuncState(Name name, PrimFunc func);
+  [[nodiscard]] auto name() const -> Name { return name_; }
+  [[nodiscard]] auto func() const -> const PrimFunc& { return func_; }
+  [[nodiscard]] auto places() const -> const std::vector<Place>& { return places_; }
+  [[nodiscard]] auto find(NodeId id) const -> const Place*;
+  [[nodiscard]] auto root() const -> const Place& { return places_.front(); }
+  /// False for functions that are no schedulable TIR (no root block).
+  [[nodiscard]] auto is_schedulable() const -> bool { return !places_.empty(); }
+  [[nodiscard]] auto parent(const Place& p) const -> const Place* { return p.parent < 0 ? nullptr : &places_[p.parent]; }
+  [[nodiscard]] auto scope(const Place& p) const -> const Place* { return p.scope < 0 ? nullptr : &places_[p.scope]; }
+  /// The loops around a loop or block within its scope, from outside to inside; a loop itself not included.
+  [[nodiscard]] auto loops(const Place& p) const -> std::vector<const Place*>;
+  /// Is `inner` strictly below `outer`?
+  [[nodiscard]] auto is_below(const Place& inner, const Place& outer) const -> bool {
+    return inner.index > outer.index && inner.index < outer.end;
+  }
+  /// The blocks below, not counting blocks inside those; in the order of the text.
+  [[nodiscard]] auto child_blocks(const Place& p) const -> std::vector<const Place*>;
+
+  // Kept answers. `scope_place` is a block.
+  [[nodiscard]] auto scope_info(const Place& scope_place) const -> const Scope&;
+  /// Are the block's iter values independent affine functions of the loops around it?
+  [[nodiscard]] auto is_affine_binding(const Place& block) const -> bool;
+  /// Does each block read only what its producers of the same scope wrote before? (of a block in its scope)
+  [[nodiscard]] auto region_cover(const Place& block) const -> bool;
+  /// Only RAW dependences between the children, each covered.
+  [[nodiscard]] auto stage_pipeline(const Place& scope_place) const -> bool;
+
+  /// Takes over what is kept by the state before and still holds.
+  void adopt(const FuncState& before);
+  /// Compares what is kept with a recomputation; the first difference in words.
+  [[nodiscard]] auto verify_cached() const -> std::optional<std::string>;
+
+ private:
+  struct Kept;
+  void walk(const Stmt& stmt, int parent, int scope, bool in_init);
+  Name name_;
+  PrimFunc func_;
+  std::vector<Place> places_;
+  std::vector<uint32_t> table_;            // open addressing from id to index + 1; empty for small trees
+  std::shared_ptr<Kept> kept_;
+};
+
+class State {
+ public:
+  State() = default;
+  explicit State(IRModule module);
+
+  [[nodiscard]] auto module() const -> const IRModule& { return module_; }
+  /// Null where there is no such function.
+  [[nodiscard]] auto func(Name name) const -> const FuncState*;
+  struct Found { const FuncState* func = nullptr; const Place* place = nullptr; explicit operator bool() const { return place; } };
+  /// The loop or block with an id, in whichever function.
+  [[nodiscard]] auto find(NodeId id) const -> Found;
+
+  /// The state after a rewrite of a function. A precondition is that ids of `changes` are in the function and
+  /// that no change lies inside another.
+  [[nodiscard]] auto after(Name func, const Rewrite& rewrite) const -> State;
+
+ private:
+  IRModule module_;
+  mutable std::vector<std::shared_ptr<const FuncState>> funcs_;   // as in the module; made when asked for
+};
+
+/// A copy in which every loop and block has an id of its own (for code that stands twice).
+[[nodiscard]] auto renumber(const Stmt& stmt) -> Stmt;
+
+}  // namespace loopsmith::schedule

@@ -1,0 +1,56 @@
+// A trace: the instructions that made a schedule, and what its sampling instructions decided. It is read and
+// written as TVM's JSON (trace_json.h) and written as Python text, byte for byte what TVM's
+// `trace.show()` prints. Reading Python text is the evaluator's business: it is a schedule function.
+//
+// Traces are values; copies share the instructions.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schedule/value.h"
+#include "support/diagnostic.h"
+
+namespace loopsmith::schedule {
+
+struct Primitive;
+
+struct Instruction {
+  const Primitive* primitive = nullptr;
+  std::vector<Value> values;               // one per parameter of the row, in its order; None where not given
+  std::vector<Value> outputs;              // BlockRV, LoopRV, ExprRV
+  Value decision;                          // None where there is none
+  Origin origin;                           // of the call, where there is a text
+};
+
+/// An instruction list with O(1) copies and appends.
+class Trace {
+ public:
+  [[nodiscard]] auto size() const -> size_t { return last_ ? last_->size : 0; }
+  [[nodiscard]] auto empty() const -> bool { return !last_; }
+  void append(Instruction instruction);
+  /// All, in order.
+  [[nodiscard]] auto instructions() const -> std::vector<const Instruction*>;
+  [[nodiscard]] auto last() const -> const Instruction& { return last_->instruction; }
+  /// The same with another decision at an instruction.
+  [[nodiscard]] auto with_decision(size_t index, Value decision) const -> Trace;
+  /// Without instructions whose outputs nobody uses and that change nothing, and without what follows
+  /// `enter_postproc` where asked.
+  [[nodiscard]] auto simplified(bool remove_postproc) const -> Trace;
+
+  /// One line per instruction: `b0 = sch.get_block(name="C", func_name="main")`. TVM 0.19's text.
+  [[nodiscard]] auto python_lines() const -> std::vector<std::string>;
+  /// The whole of what `trace.show()` prints: imports aside, `def apply_trace(sch: tir.Schedule) -> None:`.
+  [[nodiscard]] auto python() const -> std::string;
+
+ private:
+  struct Node { std::shared_ptr<const Node> before; Instruction instruction; size_t size; };
+  std::shared_ptr<const Node> last_;
+};
+
+/// The Python text of one instruction; variables are named `b0`, `l1`, `v2` by place.
+[[nodiscard]] auto python_line(const Instruction& instruction) -> std::string;
+
+}  // namespace loopsmith::schedule

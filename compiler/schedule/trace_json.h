@@ -1,0 +1,21 @@
+// Traces in TVM's JSON: `[[instructions], [[index, decision] ...]]`, an instruction being
+// `["Kind", [inputs], [attributes], [outputs]]`. Reads what every TVM from 0.9 on wrote (missing attributes get
+// their defaults, GetSBlock is GetBlock); writes 0.19's form, or with `Dialect::SBlock` the form since 0.23.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "schedule/trace.h"
+#include "support/diagnostic.h"
+
+namespace loopsmith::schedule {
+
+[[nodiscard]] auto trace_from_json(std::string_view text) -> Result<Trace>;
+[[nodiscard]] auto trace_to_json(const Trace& trace, Dialect dialect = Dialect::Block) -> std::string;
+
+/// Index maps as TVM serialises them: a graph of nodes in JSON, in a string.
+[[nodiscard]] auto index_map_from_json(std::string_view text) -> Result<IndexMap>;
+[[nodiscard]] auto index_map_to_json(const IndexMap& map) -> std::string;
+
+}  // namespace loopsmith::schedule

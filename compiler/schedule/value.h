@@ -1,0 +1,56 @@
+// What goes into a primitive and comes out of it, as scripts, traces and the tuner hand it over: variables of a
+// schedule, numbers, strings, lists, dictionaries, index maps.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "ir/ir.h"
+
+namespace loopsmith::schedule {
+
+/// Variables of one schedule: places in its table. They are symbols, resolved when used.
+struct BlockRV { uint32_t var = 0; friend auto operator==(BlockRV, BlockRV) -> bool = default; };
+struct LoopRV { uint32_t var = 0; friend auto operator==(LoopRV, LoopRV) -> bool = default; };
+struct ExprRV { uint32_t var = 0; friend auto operator==(ExprRV, ExprRV) -> bool = default; };
+
+struct Value {
+  using List = std::vector<Value>;
+  using Dict = std::vector<std::pair<std::string, Value>>;   // in the order written
+  std::variant<std::monostate, bool, int64_t, double, std::string, BlockRV, LoopRV, ExprRV, List, Dict, IndexMap, Expr> data;
+
+  Value() = default;                                         // None
+  Value(std::nullptr_t) {}                                   // NOLINT
+  Value(bool v) : data(v) {}                                 // NOLINT
+  Value(int v) : data(int64_t{v}) {}                         // NOLINT
+  Value(int64_t v) : data(v) {}                              // NOLINT
+  Value(double v) : data(v) {}                               // NOLINT
+  Value(std::string v) : data(std::move(v)) {}               // NOLINT
+  Value(const char* v) : data(std::string(v)) {}             // NOLINT
+  Value(BlockRV v) : data(v) {}                              // NOLINT
+  Value(LoopRV v) : data(v) {}                               // NOLINT
+  Value(ExprRV v) : data(v) {}                               // NOLINT
+  Value(List v) : data(std::move(v)) {}                      // NOLINT
+  Value(Dict v) : data(std::move(v)) {}                      // NOLINT
+  Value(IndexMap v) : data(std::move(v)) {}                  // NOLINT
+  Value(Expr v) : data(std::move(v)) {}                      // NOLINT
+  template <class T>
+  Value(const std::vector<T>& items) : data(List(items.begin(), items.end())) {}   // NOLINT
+
+  template <class T> [[nodiscard]] auto as() const -> const T* { return std::get_if<T>(&data); }
+  [[nodiscard]] auto is_none() const -> bool { return std::holds_alternative<std::monostate>(data); }
+  /// An int or a bool.
+  [[nodiscard]] auto integer() const -> const int64_t* { return as<int64_t>(); }
+  friend auto operator==(const Value& a, const Value& b) -> bool;
+};
+
+/// Structural for index maps and expressions.
+auto operator==(const Value& a, const Value& b) -> bool;
+
+/// "a block", "an integer", "a list": for messages.
+[[nodiscard]] auto kind_in_words(const Value& value) -> std::string;
+
+}  // namespace loopsmith::schedule
