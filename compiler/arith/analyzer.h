@@ -1,0 +1,136 @@
+// What can be proved about integer expressions: bounds, divisibility, simplification, comparison.
+//
+// An Analyzer holds what is known: the domain or value of variables (`bind`), and conditions that hold at
+// the moment (`enter`, undone when the returned scope ends). All questions are answered under that knowledge.
+// Answers follow Apache TVM 0.19, in results and in their form: `simplify` alternates a rewriting simplifier
+// (rules/, tables of pattern ==> result) and a canonical one (sums of products and splits in normal form), and
+// a printed schedule agrees with TVM's character for character. Index arithmetic is taken not to wrap, as the
+// IR's header allows.
+//
+// Every question ends: depth and work are bounded, and what could not be decided in the bound is Unknown,
+// which is an answer of its own and not False. A simplifier that changes nothing returns the same node.
+//
+// Knows expressions only: no statements, no schedules.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <unordered_map>
+
+#include "ir/ir.h"
+
+namespace loopsmith::arith {
+
+/// min <= value <= max, both inclusive.
+struct ConstIntBound {
+  static constexpr int64_t pos_inf = std::numeric_limits<int64_t>::max();
+  static constexpr int64_t neg_inf = -pos_inf;
+  int64_t min = neg_inf;
+  int64_t max = pos_inf;
+  [[nodiscard]] auto is_const() const -> bool { return min == max && min != neg_inf && max != pos_inf; }
+  friend auto operator==(ConstIntBound, ConstIntBound) -> bool = default;
+};
+
+/// value = coeff * k + base for some integer k. coeff 0: the value is base; coeff 1: nothing is known.
+/// 0 <= base < coeff where coeff > 0.
+struct ModularSet {
+  int64_t coeff = 1;
+  int64_t base = 0;
+  friend auto operator==(ModularSet, ModularSet) -> bool = default;
+};
+
+/// The answer to "is it so?". Unknown: neither could be shown within the budget.
+enum class Proof : uint8_t { False, True, Unknown };
+
+/// How a value compares with another, as far as known; a set of <, ==, > as bits.
+enum class Order : uint8_t { Inconsistent = 0, EQ = 1, LT = 2, LE = 3, GT = 4, GE = 5, NE = 6, Unknown = 7 };
+
+/// How hard to try. SymbolicBound also bounds the two sides by intervals of the loop domains.
+enum class Strength : uint8_t { Default, SymbolicBound };
+
+class IntSet;
+using DomMap = std::unordered_map<const VarNode*, IntSet>;
+
+/// Extra rules of the rewriting simplifier, off unless asked for (TVM's extensions), as bits.
+enum Extension : uint8_t {
+  no_extensions = 0,
+  transitively_prove_inequalities = 1,
+  convert_boolean_to_and_of_ors = 2,
+  apply_constraints_to_boolean_branches = 4,
+  comparison_of_product_and_sum = 8,
+};
+
+class Analyzer {
+ public:
+  Analyzer();
+  ~Analyzer();
+  Analyzer(Analyzer&&) noexcept;
+  auto operator=(Analyzer&&) noexcept -> Analyzer&;
+
+  /// var lies in the range. A later bind of the same variable must agree with the first, or say allow_override.
+  void bind(const Var& var, const Range& range, bool allow_override = false);
+  /// var has this value.
+  void bind(const Var& var, const Expr& value, bool allow_override = false);
+  /// Constant bounds only, with nothing said to the simplifiers' other analyses.
+  void update_bound(const Var& var, ConstIntBound bound);
+  /// var >= 0 (shape variables); with `positive`, > 0.
+  void mark_non_negative(const Var& var, bool positive = false);
+
+  /// A condition holds from now until the scope ends. Scopes end in the reverse order they were made.
+  class Scope {
+   public:
+    Scope() = default;
+    ~Scope();
+    Scope(Scope&& other) noexcept : analyzer_(std::exchange(other.analyzer_, nullptr)), mark_(other.mark_) {}
+    auto operator=(Scope&&) -> Scope& = delete;
+   private:
+    friend class Analyzer;
+    Scope(Analyzer* analyzer, size_t mark) : analyzer_(analyzer), mark_(mark) {}
+    Analyzer* analyzer_ = nullptr;
+    size_t mark_ = 0;
+  };
+  [[nodiscard]] auto enter(const Expr& constraint) -> Scope;
+
+  /// `steps` rounds, each a rewriting one or a canonical one in turn: TVM's default of 2 is one of each.
+  [[nodiscard]] auto simplify(const Expr& expr, int steps = 2) -> Expr;
+  [[nodiscard]] auto rewrite_simplify(const Expr& expr) -> Expr;
+  [[nodiscard]] auto canonical_simplify(const Expr& expr) -> Expr;
+
+  [[nodiscard]] auto const_int_bound(const Expr& expr) -> ConstIntBound;
+  /// Unbounded and unbounded tell nothing: everything of the type.
+  [[nodiscard]] auto modular_set(const Expr& expr) -> ModularSet;
+  /// The interval of values with the variables of `dom` relaxed over theirs; with no map, over what was bound.
+  [[nodiscard]] auto int_set(const Expr& expr, const DomMap& dom) -> IntSet;
+  [[nodiscard]] auto int_set(const Expr& expr) -> IntSet;
+
+  /// True or False only when proved; a condition that is not constant after all effort is Unknown.
+  [[nodiscard]] auto prove(const Expr& condition, Strength strength = Strength::Default) -> Proof;
+  [[nodiscard]] auto can_prove(const Expr& condition, Strength strength = Strength::Default) -> bool {
+    return prove(condition, strength) == Proof::True;
+  }
+  [[nodiscard]] auto can_prove_equal(const Expr& a, const Expr& b) -> bool;
+  [[nodiscard]] auto can_prove_greater_equal(const Expr& expr, int64_t lower_bound) -> bool;
+  [[nodiscard]] auto can_prove_less(const Expr& expr, int64_t upper_bound) -> bool;
+  /// lhs < rhs for symbolic shapes that are taken to be at least 1; loops' domains of extent 1 too.
+  [[nodiscard]] auto can_prove_less_equal_symbolic_shape(const Expr& lhs, const Expr& shape) -> bool;
+  [[nodiscard]] auto compare(const Expr& a, const Expr& b) -> Order;
+
+  void set_extensions(uint8_t extensions);
+  [[nodiscard]] auto extensions() const -> uint8_t;
+
+  struct State;
+  [[nodiscard]] auto state() -> State& { return *state_; }
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+/// Structural equality of expressions without binding of variables: the same variables, the same buffers.
+[[nodiscard]] auto deep_equal(const Expr& a, const Expr& b) -> bool;
+
+/// The condition as conjuncts / disjuncts: `a and (b and c)` is a, b, c.
+[[nodiscard]] auto split_conjunction(const Expr& condition) -> std::vector<Expr>;
+[[nodiscard]] auto split_disjunction(const Expr& condition) -> std::vector<Expr>;
+
+}  // namespace loopsmith::arith

@@ -1,0 +1,89 @@
+// Affine iteration maps: indices that are sums of splits of iterators, how to detect, normalise, invert and
+// divide them. After TVM 0.19's iter_affine_map (quasi-affine detection), whose forms are followed.
+//
+//     i * 8 + j            with i in [0, 4), j in [0, 8)    is one fused iterator of extent 32
+//     f // 8, f % 8        with f in [0, 32)                are two splits of f
+//
+// Used by split, fuse and reorder (are the bindings affine?), reverse_compute_inline, blockize, tensorize.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "arith/analyzer.h"
+
+namespace loopsmith::arith {
+
+struct IterSumNode;
+struct IterMarkNode;
+
+/// sum of splits + base. Immutable, shared.
+using IterSum = std::shared_ptr<const IterSumNode>;
+/// An iterator as such: a variable (or opaque expression), or a sum taken as one iterator.
+using IterMark = std::shared_ptr<const IterMarkNode>;
+
+struct IterMarkNode {
+  Expr source;                  // or none: `sum` is
+  IterSum sum;
+  Expr extent;
+};
+
+/// ((source // lower_factor) % extent) * scale
+struct IterSplit {
+  IterMark source;
+  Expr lower_factor, extent, scale;
+};
+
+struct IterSumNode {
+  std::vector<IterSplit> args;
+  Expr base;
+};
+
+/// What must hold of a map from iterators to indices.
+enum class IterMapLevel : uint8_t {
+  NoCheck,      // each index is affine
+  Surjective,   // and indices do not depend on one another
+  Bijective,    // and every iterator is used up
+};
+
+struct IterMapResult {
+  std::vector<IterSum> indices;        // empty when refused
+  std::vector<std::string> errors;
+  Expr padding_predicate;              // where the map pads: true at padding; constant false otherwise
+};
+
+using IterDomains = std::vector<std::pair<Var, Range>>;
+
+/// `predicate`: a condition on the iterators (a conjunction of comparisons), or constant true.
+/// simplify_trivial: iterators of extent 1 are folded to their minimum.
+[[nodiscard]] auto detect_iter_map(const std::vector<Expr>& indices, const IterDomains& iters, const Expr& predicate,
+                                   IterMapLevel level, Analyzer& analyzer, bool simplify_trivial = true) -> IterMapResult;
+/// With padding of iterators where they do not divide: indices of a layout with padding.
+[[nodiscard]] auto detect_padded_iter_map(const std::vector<Expr>& indices, const IterDomains& iters, const Expr& predicate,
+                                          IterMapLevel level, Analyzer& analyzer, bool simplify_trivial = true) -> IterMapResult;
+
+[[nodiscard]] auto normalize_iter_map_to_expr(const IterSum& sum, Analyzer& analyzer) -> Expr;
+[[nodiscard]] auto normalize_iter_map_to_expr(const IterSplit& split, Analyzer& analyzer) -> Expr;
+/// Any expression as an iter sum without checks on the whole (TVM's NormalizeToIterSum).
+[[nodiscard]] auto normalize_to_iter_sum(const Expr& index, const IterDomains& iters, Analyzer& analyzer) -> IterSum;
+
+/// The indices with the map found and put back; the indices, simplified, where there is none.
+[[nodiscard]] auto iter_map_simplify(const std::vector<Expr>& indices, const IterDomains& iters, const Expr& predicate,
+                                     IterMapLevel level, Analyzer& analyzer, bool simplify_trivial = true) -> std::vector<Expr>;
+
+/// The values of the iterators' variables from those of the indices. The map must have been accepted as bijective.
+[[nodiscard]] auto inverse_affine_iter_map(const std::vector<IterSum>& map, const std::vector<Expr>& outputs)
+    -> std::unordered_map<const VarNode*, Expr>;
+
+/// Each binding as outer * inner_extent + inner, where inner depends on the sub-iterators only.
+struct DividedIter { Expr outer, outer_extent, inner, inner_extent; };
+struct SubspaceDivision {
+  std::vector<DividedIter> bindings;   // one per binding
+  Expr outer_predicate, inner_predicate;
+};
+[[nodiscard]] auto subspace_divide(const std::vector<Expr>& bindings, const IterDomains& iters, const std::vector<Var>& sub_iters,
+                                   const Expr& predicate, IterMapLevel level, Analyzer& analyzer, bool simplify_trivial = true)
+    -> std::optional<SubspaceDivision>;
+
+}  // namespace loopsmith::arith
