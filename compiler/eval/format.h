@@ -1,0 +1,18 @@
+// Text from values: format specifications of f-strings and `str.format`, and `%`.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "eval/value.h"
+
+namespace loopsmith::eval {
+
+/// The value as `format(value, spec)` gives it; none: reported.
+[[nodiscard]] auto format_value(Evaluator& evaluator, const Argument& value, std::string_view spec) -> std::optional<std::string>;
+/// `text % value`.
+[[nodiscard]] auto format_percent(Evaluator& evaluator, const std::string& text, const Argument& value, Origin where) -> Value;
+/// `text.format(...)`.
+[[nodiscard]] auto format_braces(Evaluator& evaluator, const std::string& text, const Arguments& arguments) -> Value;
+
+}  // namespace loopsmith::eval
