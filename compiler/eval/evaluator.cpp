@@ -182,7 +182,7 @@ auto Evaluator::eval(const Expr& expr, const ScopeRef& scope) -> Value {
   }
 }
 
-auto Evaluator::eval_items(const List<ExprPtr>& exprs, const ScopeRef& scope, std::vector<Value>& out) -> Value {
+auto Evaluator::eval_items(const syntax::List<ExprPtr>& exprs, const ScopeRef& scope, std::vector<Value>& out) -> Value {
   Value unknown;
   out.reserve(exprs.size());
   for (ExprPtr e : exprs) {
@@ -661,7 +661,7 @@ auto Evaluator::eval_comprehension(const ComprehensionExpr& expr, const ScopeRef
   return status.is_unknown() ? status : Value::list(std::move(list));
 }
 
-auto Evaluator::eval_parts(const List<FStringPart>& parts, const ScopeRef& scope, Origin where, std::string& out) -> Value {
+auto Evaluator::eval_parts(const syntax::List<FStringPart>& parts, const ScopeRef& scope, Origin where, std::string& out) -> Value {
   for (const FStringPart& part : parts) {
     if (!part.value) {
       out += part.text;
@@ -696,7 +696,7 @@ auto Evaluator::assign(const Expr& target, const Argument& value, const ScopeRef
     scope->set(name->name, value.value);
     return true;
   }
-  const List<ExprPtr>* targets = nullptr;
+  const syntax::List<ExprPtr>* targets = nullptr;
   if (const auto* tuple = target.as<TupleExpr>()) { targets = &tuple->elements; }
   if (const auto* list = target.as<ListExpr>()) { targets = &list->elements; }
   if (targets) {
