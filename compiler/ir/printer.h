@@ -1,0 +1,64 @@
+// The script printer: TIR as the text of TVMScript. In the `block` dialect the text is what Apache TVM 0.19
+// prints, byte for byte; in the `sblock` dialect blocks are spelled as later versions do. Parsing the text of
+// a module gives a structurally equal module.
+//
+// Names are made unique only among what is visible at the same time, so two sibling loops may both be `i`.
+// What is used but defined nowhere (a free variable of a fragment, a buffer that only aliases another's
+// memory) is declared in front of the innermost statement that holds all of its uses, as TVM does.
+//
+// Not here: formatting of the user's own text (workspace), colours for other things than scripts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/ir.h"
+
+namespace loopsmith {
+
+/// Where a statement went in the printed text. Bytes from the beginning of the text; a statement's range goes
+/// from its first letter to the end of its last line, without that line's end.
+struct PrintedRange {
+  const StmtNode* node = nullptr;
+  NodeId id = 0;             // of loops and blocks, else 0
+  uint32_t begin = 0;        // of a loop inside `T.grid`: those of the whole statement
+  uint32_t end = 0;
+  uint32_t name_begin = 0;   // loops: the variable in the header; blocks: the name between the quotes; else 0
+  uint32_t name_end = 0;
+};
+
+struct PrintOptions {
+  Dialect dialect = Dialect::Block;    // for what is not a module; modules carry their own ...
+  bool override_dialect = false;       // ... unless this is set
+  bool header = true;                  // "# from tvm.script import ..." before modules and functions
+  /// Free variables and buffers of a statement are declared in front of it (those of functions always are).
+  bool declare_free = false;
+  Name function_name = "main";         // of a function printed alone
+  /// Filled where given, in the order of the text.
+  std::vector<PrintedRange>* ranges = nullptr;
+};
+
+[[nodiscard]] auto print_script(const IRModule& module, const PrintOptions& options = {}) -> std::string;
+[[nodiscard]] auto print_script(const PrimFunc& func, const PrintOptions& options = {}) -> std::string;
+[[nodiscard]] auto print_script(const Stmt& stmt, const PrintOptions& options = {}) -> std::string;
+[[nodiscard]] auto print_script(const Expr& expr, const PrintOptions& options = {}) -> std::string;
+[[nodiscard]] auto print_script(const Buffer& buffer, const PrintOptions& options = {}) -> std::string;        // T.Buffer(...)
+[[nodiscard]] auto print_script(const BufferRegion& region, const PrintOptions& options = {}) -> std::string;  // A[0:4, i]
+[[nodiscard]] auto print_script(const Range& range, const PrintOptions& options = {}) -> std::string;          // 0:4
+[[nodiscard]] auto print_script(const Attr& attr, const PrintOptions& options = {}) -> std::string;
+[[nodiscard]] auto print_script(const AttrMap& attrs, const PrintOptions& options = {}) -> std::string;
+[[nodiscard]] auto print_script(const IndexMap& map, const PrintOptions& options = {}) -> std::string;
+
+/// One line for diagnostics and debuggers, at most `limit` bytes ("..." where cut).
+[[nodiscard]] auto print_debug(const Expr& expr, size_t limit = 120) -> std::string;
+/// The first line of a statement: `for i, j in T.grid(4, 4):`, `with T.block("C"):`, `A[i] = ...`.
+[[nodiscard]] auto print_debug(const Stmt& stmt, size_t limit = 120) -> std::string;
+
+/// A constant as scripts write it: `1.0`, `0.10000000000000001`, `"inf"` (with its quotes).
+[[nodiscard]] auto float_text(double value) -> std::string;
+/// In double quotes, escaped.
+[[nodiscard]] auto quoted(std::string_view text) -> std::string;
+
+}  // namespace loopsmith
