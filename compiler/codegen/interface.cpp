@@ -1,0 +1,103 @@
+// Finding parameters, shapes and written buffers: see interface.h.
+#include "codegen/interface.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "ir/ops.h"
+#include "ir/visitor.h"
+
+namespace loopsmith::codegen {
+namespace {
+
+struct Writes : Visitor {
+  std::unordered_set<const VarNode*> data;
+  using Visitor::on;
+  void on(const BufferStore& node) override {
+    data.insert(node.buffer->data.get());
+    Visitor::on(node);
+  }
+  // Memory whose address is taken may be written by whoever gets it.
+  void on(const Call& node) override {
+    if (node.op == "address_of" || node.op == "tvm_access_ptr") {
+      for (const Expr& arg : node.args) {
+        if (const auto* load = arg.as<BufferLoad>()) { data.insert(load->buffer->data.get()); }
+        if (const auto* v = arg.as<VarNode>()) { data.insert(v); }
+      }
+    }
+    Visitor::on(node);
+  }
+};
+
+}  // namespace
+
+auto shape_variables(const PrimFunc& func) -> std::vector<Var> {
+  std::vector<Var> out;
+  auto is_known = [&](const Var& v) {
+    return std::any_of(func->params.begin(), func->params.end(), [&](const Var& p) { return p == v; }) ||
+           std::find(out.begin(), out.end(), v) != out.end();
+  };
+  auto look = [&](const Expr& e) {
+    if (!e) { return; }
+    post_order(e, [&](const Expr& sub) {
+      if (auto v = sub.ref<VarNode>(); v && !is_known(v)) { out.push_back(v); }
+    });
+  };
+  for (const auto& [param, buffer] : func->buffer_map) {
+    for (const Expr& dim : buffer->shape) { look(dim); }
+    for (const Expr& stride : buffer->strides) { look(stride); }
+    look(buffer->elem_offset);
+  }
+  return out;
+}
+
+auto interface_of(const PrimFunc& func, const std::string& name) -> Interface {
+  Interface out;
+  out.name = name;
+  Writes writes;
+  writes.visit(func->body);
+  std::vector<Var> shapes = shape_variables(func);
+  auto slot = [&](const VarNode* v) -> int {
+    for (size_t i = 0; i < func->params.size(); ++i) {
+      if (func->params[i].get() == v) { return static_cast<int>(i); }
+    }
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      if (shapes[i].get() == v) { return static_cast<int>(func->params.size() + i); }
+    }
+    return -1;
+  };
+  for (const Var& param : func->params) {
+    Parameter p{.name = param->name.str(), .dtype = param->dtype};
+    if (Buffer buffer = func->buffer_of(param)) {
+      p.kind = Parameter::Kind::Buffer;
+      p.name = buffer->name.str();
+      p.dtype = buffer->dtype;
+      p.alignment = std::max(1, buffer->dtype.element_bytes());
+      p.is_written = writes.data.contains(buffer->data.get());
+      for (const Expr& dim : buffer->shape) {
+        Dimension d;
+        if (auto value = as_int(dim)) {
+          d = {.kind = Dimension::Kind::Constant, .value = *value};
+        } else if (const auto* v = dim.as<VarNode>()) {
+          d = {.kind = Dimension::Kind::Variable, .slot = slot(v)};
+        }
+        p.shape.push_back(d);
+      }
+    } else if (param->dtype.is_handle()) {
+      p.kind = Parameter::Kind::Pointer;
+      p.is_written = writes.data.contains(param.get());
+    }
+    out.parameters.push_back(std::move(p));
+  }
+  for (const Var& v : shapes) { out.shape_variables.push_back(v->name.str()); }
+  return out;
+}
+
+auto symbol_of(Name name, const PrimFunc& func) -> std::string {
+  if (const Attr* attr = find_attr(func->attrs, "global_symbol"); attr != nullptr) {
+    if (const std::string* text = attr->string(); text != nullptr && !text->empty()) { return *text; }
+  }
+  return name.str();
+}
+
+}  // namespace loopsmith::codegen

@@ -1,0 +1,61 @@
+// How a compiled function is called, in C terms and without LLVM: the doorway between codegen, which makes it,
+// and the runtime, which opens it.
+//
+//     int32_t NAME(const Argument* arguments);      // 0: done; else `loopsmith_set_error` got a text
+//
+// `arguments` holds one slot for every parameter of the function, in order, then one for every variable that
+// only the shapes of its buffers define (`A: T.Buffer((n, m))`), in the order of their first appearance.
+// A buffer's slot holds the address of its first element; an integer's or bool's, the integer; a float's, a double.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/ir.h"
+#include "support/diagnostic.h"
+
+namespace loopsmith::codegen {
+
+union Argument {
+  void* data;
+  int64_t integer;
+  double real;
+};
+using Entry = int32_t (*)(const Argument* arguments);
+
+/// One dimension as a caller sees it: a constant, one of the variables, or something computed (not checked).
+struct Dimension {
+  enum class Kind : uint8_t { Constant, Variable, Computed } kind = Kind::Computed;
+  int64_t value = 0;          // of a constant
+  int slot = -1;              // of a variable: its argument slot
+};
+
+struct Parameter {
+  enum class Kind : uint8_t { Buffer, Scalar, Pointer } kind = Kind::Scalar;
+  std::string name;
+  DataType dtype;             // of an element, for buffers
+  std::vector<Dimension> shape = {};
+  int alignment = 1;          // bytes, for buffers
+  bool is_written = false;
+};
+
+/// Plain data: may outlive the IR and be read by any thread.
+struct Interface {
+  std::string name;
+  std::vector<Parameter> parameters;
+  std::vector<std::string> shape_variables;   // their slots follow the parameters'
+  [[nodiscard]] auto slots() const -> size_t { return parameters.size() + shape_variables.size(); }
+};
+
+/// The interface of a function at any stage. Flat functions have lost the shapes of their buffers where
+/// flattening changed the buffer map: ask for it before lowering to have them checked.
+[[nodiscard]] auto interface_of(const PrimFunc& func, const std::string& name) -> Interface;
+
+/// The variables behind `shape_variables`.
+[[nodiscard]] auto shape_variables(const PrimFunc& func) -> std::vector<Var>;
+
+/// The symbol a function of a module is compiled to: its "global_symbol", else its name in the module.
+[[nodiscard]] auto symbol_of(Name name, const PrimFunc& func) -> std::string;
+
+}  // namespace loopsmith::codegen

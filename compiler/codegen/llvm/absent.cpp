@@ -1,0 +1,14 @@
+// Stands in for the LLVM back end in builds without it: every request is answered with a diagnostic.
+#include "codegen/llvm/codegen.h"
+
+namespace loopsmith::codegen {
+
+auto emit(const IRModule&, const target::Target&, EmitKind, const CodegenOptions&) -> Result<std::string> {
+  return error(Code::NoLlvm).remedy("configure with -DLOOPSMITH_LLVM=ON");
+}
+
+auto check_target(const target::Target&) -> Status { return error(Code::NoLlvm).remedy("configure with -DLOOPSMITH_LLVM=ON"); }
+
+auto llvm_version() -> std::string { return {}; }
+
+}  // namespace loopsmith::codegen

@@ -1,0 +1,149 @@
+// The walk from flat TIR to LLVM IR: what is known while one function is being made. Private to codegen/llvm.
+//
+// One ModuleBuilder makes one llvm::Module. A function under construction is a Frame: its variables, where its
+// stack memory is declared, what must be given back when it stops. The body of a `parallel` loop becomes a
+// function of its own, with a Frame of its own, called by the thread pool.
+//
+// Integers that index memory are computed in 64 bits straight from the leaves (TIR says that index arithmetic
+// does not wrap), so that LLVM sees plain induction variables and no sign extensions.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "codegen/llvm/codegen.h"
+#include "ir/ir.h"
+
+namespace loopsmith::codegen {
+
+class ModuleBuilder {
+ public:
+  ModuleBuilder(llvm::LLVMContext& context, llvm::Module& module, const llvm::TargetMachine& machine, const target::Target& target,
+                const CodegenOptions& options);
+
+  /// Adds `symbol`, the entry, and what it needs. The first problem is in `failure()`.
+  void add_function(const PrimFunc& func, const std::string& symbol);
+  [[nodiscard]] auto failure() -> std::optional<Diagnostic>& { return failure_; }
+
+ private:
+  struct Binding {
+    llvm::Value* value = nullptr;    // in the variable's own type; null: made from `wide` on demand
+    llvm::Value* wide = nullptr;     // integers: in 64 bits; may be null
+  };
+  struct Workspace { llvm::Value* memory; };
+  struct Loop { llvm::BasicBlock* next; llvm::BasicBlock* after; size_t workspaces; };
+  struct Frame {
+    llvm::Function* function = nullptr;
+    llvm::BasicBlock* entry = nullptr;       // holds allocas only, until it is closed
+    std::unordered_map<const VarNode*, Binding> vars;
+    std::unordered_set<const VarNode*> disjoint;   // pointers no other pointer here reaches into
+    std::unordered_set<const VarNode*> nonnegative;
+    std::vector<Workspace> workspaces;
+    std::vector<Loop> loops;
+    uint64_t stack_bytes = 0;
+  };
+
+  // -- failing (builder.cpp)
+  auto fail(std::string what, std::string why, Origin where) -> llvm::Value*;
+  auto fail_not_flat(std::string what, Origin where) -> llvm::Value*;
+
+  // -- types and constants (builder.cpp)
+  auto type_of(DataType dtype) -> llvm::Type*;
+  auto memory_type_of(DataType dtype) -> llvm::Type*;    // bools take a byte
+  auto poison(DataType dtype) -> llvm::Value*;
+  auto splat(llvm::Value* scalar, int lanes) -> llvm::Value*;
+  auto constant_string(const std::string& text) -> llvm::Value*;
+  auto declare(const std::string& name, llvm::Type* result, llvm::ArrayRef<llvm::Type*> params) -> llvm::FunctionCallee;
+  void set_attributes(llvm::Function& function);
+
+  // -- statements (statements.cpp)
+  void emit(const Stmt& stmt);
+  void emit_for(const For& loop);
+  void emit_counted(const Var& var, llvm::Value* begin, llvm::Value* end, bool runs_once_at_least, const Stmt& body);
+  void emit_unrolled(const For& loop, int64_t min, int64_t extent);
+  void emit_parallel(const For& loop);
+  void emit_if(const IfThenElse& node);
+  void emit_while(const While& node);
+  void emit_assert(const AssertStmt& node);
+  void emit_let(const Var& var, const Expr& value, const std::function<void()>& body);
+  void emit_allocate(const Allocate& node);
+  void emit_allocate_const(const AllocateConst& node);
+  void emit_attribute(const AttrStmt& node);
+  void emit_leave(size_t loop_index, bool again);
+  void stop_with(llvm::Value* code);
+  void release_workspaces(size_t keep);
+  void bind_loop_var(const Var& var, llvm::Value* wide, const Expr& min);
+
+  // -- memory (memory.cpp)
+  auto pointer_to(const Buffer& buffer, llvm::Value* element_index) -> llvm::Value*;
+  auto flat_index(const Buffer& buffer, const Array<Expr>& indices) -> Expr;
+  auto load(const BufferLoad& node) -> llvm::Value*;
+  void store(const BufferStore& node);
+  auto from_memory(llvm::Value* value, DataType dtype) -> llvm::Value*;
+  auto to_memory(llvm::Value* value, DataType dtype) -> llvm::Value*;
+  auto address_of(const BufferLoad& node) -> llvm::Value*;
+  auto alloca_in_entry(llvm::Type* type, uint64_t count, unsigned alignment, const std::string& name) -> llvm::AllocaInst*;
+
+  // -- expressions (expressions.cpp)
+  auto eval(const Expr& expr) -> llvm::Value*;
+  auto eval_node(const Expr& expr) -> llvm::Value*;
+  /// A scalar integer in 64 bits, computed so from its leaves.
+  auto eval_index(const Expr& expr) -> llvm::Value*;
+  auto is_index_like(const Expr& expr) -> bool;
+  auto is_nonnegative(const Expr& expr) -> bool;
+  auto variable(const VarNode& var) -> llvm::Value*;
+  auto cast(llvm::Value* value, DataType from, DataType to, Origin where) -> llvm::Value*;
+  auto arithmetic(NodeKind kind, llvm::Value* a, llvm::Value* b, DataType dtype, bool no_wrap, bool nonnegative) -> llvm::Value*;
+  auto compare(NodeKind kind, llvm::Value* a, llvm::Value* b, DataType operands) -> llvm::Value*;
+  auto floor_divide(llvm::Value* a, llvm::Value* b, DataType dtype, bool want_mod, bool nonnegative) -> llvm::Value*;
+  auto as_ramp(const Expr& expr) -> std::optional<std::pair<Expr, Expr>>;
+  /// A value chosen by a condition, where only the chosen one may be computed.
+  auto choose(const Expr& condition, const Expr& yes, const Expr& no, DataType dtype) -> llvm::Value*;
+  auto only_if(llvm::Value* condition, DataType dtype, const std::function<llvm::Value*()>& value) -> llvm::Value*;
+  auto bfloat_to_float(llvm::Value* value) -> llvm::Value*;
+  auto float_to_bfloat(llvm::Value* value) -> llvm::Value*;
+
+  // -- calls (calls.cpp)
+  auto call(const Call& node) -> llvm::Value*;
+  auto intrinsic_unary(llvm::Intrinsic::ID id, llvm::Value* a) -> llvm::Value*;
+  /// A function of libm, lane by lane.
+  auto libm(std::string_view name, DataType dtype, const std::vector<llvm::Value*>& args) -> llvm::Value*;
+  auto external(const std::string& name, const Call& node, size_t first_arg) -> llvm::Value*;
+
+  // -- mathematics of our own (maths.cpp), on float and vectors of float
+  auto polynomial(llvm::Value* x, std::initializer_list<double> highest_first) -> llvm::Value*;
+  auto real(llvm::Type* type, double value) -> llvm::Value*;
+  auto muladd(llvm::Value* a, llvm::Value* b, llvm::Value* c) -> llvm::Value*;
+  auto exp_f32(llvm::Value* x) -> llvm::Value*;
+  auto log_f32(llvm::Value* x) -> llvm::Value*;
+  auto tanh_f32(llvm::Value* x) -> llvm::Value*;
+  auto sigmoid_f32(llvm::Value* x) -> llvm::Value*;
+  auto erf_f32(llvm::Value* x) -> llvm::Value*;
+
+  llvm::LLVMContext& context_;
+  llvm::Module& module_;
+  const llvm::TargetMachine& machine_;
+  const target::Target& target_;
+  const CodegenOptions& options_;
+  llvm::IRBuilder<> ir_;
+  Frame frame_;
+  std::string function_name_;
+  bool noalias_ = true;
+  int depth_ = 0;
+  int bodies_ = 0;                         // parallel bodies made so far, for their names
+  llvm::Value* mask_ = nullptr;            // lanes that are live, within a vector `if_then_else`; null: all
+  std::unordered_map<std::string, llvm::Value*> strings_;
+  std::optional<Diagnostic> failure_;
+};
+
+}  // namespace loopsmith::codegen

@@ -1,0 +1,47 @@
+// Machine code from flat TIR, through LLVM.
+//
+// Takes   what the lowering pipelines of transform/ give: loops, allocations, loads and stores with one index (a
+//         ramp for vectors), `if`, `while`, lets and asserts; no blocks.
+// Gives   LLVM IR, assembly, or a position-independent object with one function per PrimFunc
+//         (codegen/interface.h says how it is called). The same input gives the same bytes.
+// Keeps   the order of every reduction. Products may be contracted into sums (fma) unless told otherwise.
+//
+// Buffers of different data variables are taken to be disjoint, unless the function says
+// `T.func_attr({"tir.noalias": False})`. No LLVM header is seen from here.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen/interface.h"
+#include "ir/ir.h"
+#include "support/diagnostic.h"
+#include "target/target.h"
+
+namespace loopsmith::codegen {
+
+enum class EmitKind : uint8_t { LlvmIR, Assembly, Object };
+
+struct CodegenOptions {
+  bool contract = true;       // a * b + c may be one fma
+  bool fast_math = false;     // all of LLVM's fast-math flags: reassociation, no NaNs, approximate division
+  int opt_level = -1;         // 0: as is, quickly; 1 to 3: the pass list; -1: the target's, else 2
+  /// For code run by this process: kernels use its thread pool and its workspace memory. Otherwise code
+  /// needs libc and libm only, and uses `loopsmith_parallel` where the final link has one.
+  bool hosted = true;
+  /// In place of the pass list of its level, in the syntax of `opt -passes=`; for experiments.
+  std::string passes = {};
+};
+
+/// Code of every function of a flat module.
+[[nodiscard]] auto emit(const IRModule& module, const target::Target& target, EmitKind kind, const CodegenOptions& options = {})
+    -> Result<std::string>;
+
+/// Does LLVM know the target's processor and features, and do we emit code for it?
+[[nodiscard]] auto check_target(const target::Target& target) -> Status;
+
+/// Is the LLVM back end part of this program, and which version ("19.1.7"; empty: no)?
+[[nodiscard]] auto llvm_version() -> std::string;
+
+}  // namespace loopsmith::codegen

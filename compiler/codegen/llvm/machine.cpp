@@ -1,0 +1,124 @@
+// Making TargetMachines, and telling which processors and features LLVM knows: see machine.h. LLVM would print
+// and carry on (or exit) where a name is wrong; here names are looked up first.
+#include "codegen/llvm/machine.h"
+
+#include <fmt/format.h>
+#include <llvm/Config/llvm-config.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/TargetSelect.h>
+
+#include <algorithm>
+
+namespace loopsmith::codegen {
+namespace {
+
+auto similar(std::string_view wanted, const std::vector<std::string_view>& names) -> std::string {
+  std::string_view best;
+  size_t best_cost = wanted.size() / 2 + 1;
+  std::vector<size_t> row;
+  for (std::string_view name : names) {
+    row.resize(name.size() + 1);
+    for (size_t j = 0; j <= name.size(); ++j) { row[j] = j; }
+    for (size_t i = 1; i <= wanted.size(); ++i) {
+      size_t corner = row[0];
+      row[0] = i;
+      for (size_t j = 1; j <= name.size(); ++j) {
+        size_t replaced = corner + (wanted[i - 1] == name[j - 1] ? 0 : 1);
+        corner = row[j];
+        row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+      }
+    }
+    if (row.back() < best_cost) { best_cost = row.back(); best = name; }
+  }
+  return std::string(best);
+}
+
+auto triple_of(const target::Target& target) -> std::string { return target.triple.empty() ? target::host_triple() : target.triple; }
+
+auto find_target(const target::Target& target) -> Result<const llvm::Target*> {
+  if (target.kind != "llvm") {
+    return error(Code::BadTarget).arg("target", target.str()).arg("why", "LLVM makes code for the kind `llvm` only");
+  }
+  initialize_llvm();
+  std::string why;
+  const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple_of(target), why);
+  if (found == nullptr) {
+    return error(Code::BadTarget).arg("target", target.str())
+        .arg("why", fmt::format("we emit no code for `{}`; there are x86_64, aarch64 and wasm32", triple_of(target)));
+  }
+  return found;
+}
+
+auto check_names(const target::Target& target, const llvm::Target& found) -> Status {
+  std::unique_ptr<llvm::MCSubtargetInfo> info(found.createMCSubtargetInfo(triple_of(target), "", ""));
+  if (!info) { return error(Code::BadTarget).arg("target", target.str()).arg("why", "LLVM has no description of it"); }
+  if (!target.cpu.empty() && target.cpu != "generic" && !info->isCPUStringValid(target.cpu)) {
+    std::vector<std::string_view> names;
+    for (const auto& row : info->getAllProcessorDescriptions()) { names.emplace_back(row.Key); }
+    auto out = error(Code::UnknownProcessor).arg("cpu", target.cpu).arg("arch", found.getName());
+    if (std::string name = similar(target.cpu, names); !name.empty()) { return std::move(out).remedy(fmt::format("did you mean `{}`?", name)); }
+    return std::move(out).remedy("`clang --print-supported-cpus` lists them");
+  }
+  for (const std::string& feature : target.features) {
+    std::string_view name = std::string_view(feature).substr(1);
+    auto rows = info->getAllProcessorFeatures();
+    if (std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return name == row.Key; })) { continue; }
+    std::vector<std::string_view> names;
+    for (const auto& row : rows) { names.emplace_back(row.Key); }
+    auto out = error(Code::UnknownFeature).arg("feature", name).arg("arch", found.getName());
+    if (std::string close = similar(name, names); !close.empty()) { return std::move(out).remedy(fmt::format("did you mean `{}`?", close)); }
+    return out;
+  }
+  return ok();
+}
+
+}  // namespace
+
+void initialize_llvm() {
+  static const bool done = [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
+    LLVMInitializeWebAssemblyTargetInfo();
+    LLVMInitializeWebAssemblyTarget();
+    LLVMInitializeWebAssemblyTargetMC();
+    LLVMInitializeWebAssemblyAsmPrinter();
+    return true;
+  }();
+  (void)done;
+}
+
+auto opt_level(const target::Target& target, const CodegenOptions& options) -> int {
+  if (options.opt_level >= 0) { return std::min(options.opt_level, 3); }
+  return target.opt_level >= 0 ? target.opt_level : 2;
+}
+
+auto make_machine(const target::Target& target, const CodegenOptions& options) -> Result<std::unique_ptr<llvm::TargetMachine>> {
+  LOOPSMITH_TRY(found, find_target(target));
+  LOOPSMITH_CHECK(check_names(target, *found));
+  llvm::TargetOptions settings;
+  settings.AllowFPOpFusion = options.contract ? llvm::FPOpFusion::Standard : llvm::FPOpFusion::Strict;
+  settings.FunctionSections = true;
+  constexpr llvm::CodeGenOptLevel levels[] = {llvm::CodeGenOptLevel::None, llvm::CodeGenOptLevel::Less, llvm::CodeGenOptLevel::Default,
+                                              llvm::CodeGenOptLevel::Aggressive};
+  std::unique_ptr<llvm::TargetMachine> machine(
+      found->createTargetMachine(triple_of(target), target.cpu, fmt::format("{}", fmt::join(target.features, ",")), settings, llvm::Reloc::PIC_,
+                                 std::nullopt, levels[opt_level(target, options)]));
+  if (!machine) { return error(Code::BadTarget).arg("target", target.str()).arg("why", "LLVM cannot make code for it"); }
+  return machine;
+}
+
+auto check_target(const target::Target& target) -> Status {
+  LOOPSMITH_TRY(found, find_target(target));
+  return check_names(target, *found);
+}
+
+auto llvm_version() -> std::string { return LLVM_VERSION_STRING; }
+
+}  // namespace loopsmith::codegen

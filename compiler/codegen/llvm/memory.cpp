@@ -1,0 +1,192 @@
+// Loads, stores and addresses: see builder.h. A contiguous ramp becomes a vector access, any other vector of
+// indices a gather or scatter; predicates and the live lanes of a vector `if_then_else` become masks.
+#include <fmt/format.h>
+
+#include "codegen/llvm/builder.h"
+#include "ir/ops.h"
+
+namespace loopsmith::codegen {
+
+auto ModuleBuilder::alloca_in_entry(llvm::Type* type, uint64_t count, unsigned alignment, const std::string& name) -> llvm::AllocaInst* {
+  llvm::IRBuilder<>::InsertPointGuard guard(ir_);
+  ir_.SetInsertPoint(frame_.entry);
+  llvm::Type* whole = count == 1 ? type : llvm::ArrayType::get(type, count);
+  llvm::AllocaInst* out = ir_.CreateAlloca(whole, nullptr, name);
+  out->setAlignment(llvm::Align(alignment));
+  return out;
+}
+
+auto ModuleBuilder::pointer_to(const Buffer& buffer, llvm::Value* element_index) -> llvm::Value* {
+  auto found = frame_.vars.find(buffer->data.get());
+  if (found == frame_.vars.end() || found->second.value == nullptr) {
+    fail(fmt::format("an access to `{}`", buffer->name.str()), "its memory is defined nowhere around it", buffer->origin);
+    return nullptr;
+  }
+  llvm::Value* base = found->second.value;
+  llvm::Type* type = memory_type_of(buffer->dtype);
+  if (buffer->elem_offset && !is_zero(buffer->elem_offset)) {
+    llvm::Value* offset = eval_index(buffer->elem_offset);
+    if (failure_) { return nullptr; }
+    base = ir_.CreateInBoundsGEP(type->getScalarType(), base, offset);
+  }
+  return ir_.CreateInBoundsGEP(type, base, element_index);
+}
+
+/// The one index of an access; row-major, or by strides, where there are several.
+auto ModuleBuilder::flat_index(const Buffer& buffer, const Array<Expr>& indices) -> Expr {
+  if (indices.empty()) { return int_imm(0); }
+  if (indices.size() == 1 && buffer->strides.empty()) { return indices[0]; }
+  if (indices.size() != buffer->shape.size()) { return {}; }
+  Expr out;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (!buffer->strides.empty()) {
+      Expr term = indices[i] * buffer->strides[i];
+      out = out ? out + term : term;
+    } else {
+      out = out ? out * buffer->shape[i] + indices[i] : indices[i];
+    }
+  }
+  return out;
+}
+
+auto ModuleBuilder::from_memory(llvm::Value* value, DataType dtype) -> llvm::Value* {
+  return dtype.is_bool() ? ir_.CreateIsNotNull(value) : value;
+}
+
+auto ModuleBuilder::to_memory(llvm::Value* value, DataType dtype) -> llvm::Value* {
+  return dtype.is_bool() ? ir_.CreateZExt(value, type_of(DataType::uint(8, dtype.lanes))) : value;
+}
+
+auto ModuleBuilder::address_of(const BufferLoad& node) -> llvm::Value* {
+  Expr index = flat_index(node.buffer, node.indices);
+  if (!index) { return fail_not_flat(fmt::format("an access to `{}`", node.buffer->name.str()), node.origin); }
+  if (auto ramp = as_ramp(index)) { index = ramp->first; }
+  llvm::Value* at = eval_index(index);
+  return failure_ ? nullptr : pointer_to(node.buffer, at);
+}
+
+auto ModuleBuilder::load(const BufferLoad& node) -> llvm::Value* {
+  Expr index = flat_index(node.buffer, node.indices);
+  if (!index) { return fail_not_flat(fmt::format("an access to `{}` with {} indices", node.buffer->name.str(), node.indices.size()), node.origin); }
+  const DataType element = node.buffer->dtype;
+  const llvm::Align align(static_cast<uint64_t>(llvm::PowerOf2Ceil(static_cast<uint64_t>(std::max(1, element.element_bytes())))));
+  const int lanes = index.dtype().lanes;
+  if (lanes == 1) {
+    llvm::Value* predicate = node.predicate ? eval(node.predicate) : nullptr;
+    if (failure_) { return nullptr; }
+    auto plain = [&]() -> llvm::Value* {
+      llvm::Value* at = eval_index(index);
+      if (failure_) { return nullptr; }
+      llvm::Value* pointer = pointer_to(node.buffer, at);
+      return failure_ ? nullptr : from_memory(ir_.CreateAlignedLoad(memory_type_of(element), pointer, align), element);
+    };
+    if (mask_ != nullptr) {
+      llvm::Value* any = ir_.CreateOrReduce(mask_);
+      predicate = predicate != nullptr ? ir_.CreateAnd(predicate, any) : any;
+    }
+    return predicate != nullptr ? only_if(predicate, element, plain) : plain();
+  }
+  if (element.lanes != 1) { return fail(fmt::format("a vector access to `{}`", node.buffer->name.str()), "its elements are vectors already", node.origin); }
+  llvm::Value* mask = node.predicate ? splat(eval(node.predicate), node.predicate.dtype().lanes == 1 ? lanes : 1) : nullptr;
+  if (failure_) { return nullptr; }
+  if (mask_ != nullptr) { mask = mask != nullptr ? ir_.CreateAnd(mask, mask_) : mask_; }
+  llvm::Type* type = memory_type_of(element.with_lanes(lanes));
+  llvm::Value* nothing = llvm::Constant::getNullValue(type);
+  auto ramp = as_ramp(index);
+  if (ramp && is_one(ramp->second)) {
+    llvm::Value* at = eval_index(ramp->first);
+    llvm::Value* pointer = failure_ ? nullptr : pointer_to(node.buffer, at);
+    if (failure_) { return nullptr; }
+    llvm::Value* value = mask != nullptr ? static_cast<llvm::Value*>(ir_.CreateMaskedLoad(type, pointer, align, mask, nothing))
+                                         : ir_.CreateAlignedLoad(type, pointer, align);
+    return from_memory(value, element.with_lanes(lanes));
+  }
+  if (ramp && is_zero(ramp->second) && mask == nullptr) {
+    llvm::Value* at = eval_index(ramp->first);
+    llvm::Value* pointer = failure_ ? nullptr : pointer_to(node.buffer, at);
+    if (failure_) { return nullptr; }
+    return splat(from_memory(ir_.CreateAlignedLoad(memory_type_of(element), pointer, align), element), lanes);
+  }
+  if (ramp && mask == nullptr && lanes <= 16 && as_int(ramp->second)) {
+    // A constant stride: single loads put together beat the gather instruction for few lanes.
+    llvm::Value* at = eval_index(ramp->first);
+    llvm::Value* first = failure_ ? nullptr : pointer_to(node.buffer, at);
+    if (failure_) { return nullptr; }
+    llvm::Value* out = llvm::PoisonValue::get(type);
+    for (int i = 0; i < lanes; ++i) {
+      llvm::Value* pointer = ir_.CreateConstInBoundsGEP1_64(type->getScalarType(), first, static_cast<uint64_t>(i * *as_int(ramp->second)));
+      out = ir_.CreateInsertElement(out, ir_.CreateAlignedLoad(type->getScalarType(), pointer, align), static_cast<uint64_t>(i));
+    }
+    return from_memory(out, element.with_lanes(lanes));
+  }
+  llvm::Value* at = eval(index);
+  if (failure_) { return nullptr; }
+  llvm::Value* pointers = pointer_to(node.buffer, ir_.CreateSExt(at, llvm::FixedVectorType::get(ir_.getInt64Ty(), static_cast<unsigned>(lanes))));
+  if (failure_) { return nullptr; }
+  return from_memory(ir_.CreateMaskedGather(type, pointers, align, mask, nothing), element.with_lanes(lanes));
+}
+
+void ModuleBuilder::store(const BufferStore& node) {
+  Expr index = flat_index(node.buffer, node.indices);
+  if (!index) {
+    fail_not_flat(fmt::format("an access to `{}` with {} indices", node.buffer->name.str(), node.indices.size()), node.origin);
+    return;
+  }
+  const DataType element = node.buffer->dtype;
+  const llvm::Align align(static_cast<uint64_t>(llvm::PowerOf2Ceil(static_cast<uint64_t>(std::max(1, element.element_bytes())))));
+  const int lanes = index.dtype().lanes;
+  llvm::Value* value = eval(node.value);
+  if (failure_) { return; }
+  if (element.lanes == 1 && node.value.dtype().lanes != lanes) {
+    if (node.value.dtype().lanes != 1) {
+      fail(fmt::format("a store to `{}`", node.buffer->name.str()), fmt::format("{} values go to {} places", node.value.dtype().lanes, lanes), node.origin);
+      return;
+    }
+    value = splat(value, lanes);
+  }
+  value = to_memory(value, element.lanes == 1 ? element.with_lanes(lanes) : element);
+  llvm::Value* predicate = node.predicate ? eval(node.predicate) : nullptr;
+  if (failure_) { return; }
+  if (lanes == 1) {
+    llvm::BasicBlock* after = nullptr;
+    if (predicate != nullptr) {
+      auto* yes = llvm::BasicBlock::Create(context_, "store", frame_.function);
+      after = llvm::BasicBlock::Create(context_, "stored", frame_.function);
+      ir_.CreateCondBr(predicate, yes, after);
+      ir_.SetInsertPoint(yes);
+    }
+    llvm::Value* at = eval_index(index);
+    llvm::Value* pointer = failure_ ? nullptr : pointer_to(node.buffer, at);
+    if (failure_) { return; }
+    ir_.CreateAlignedStore(value, pointer, align);
+    if (after != nullptr) {
+      ir_.CreateBr(after);
+      ir_.SetInsertPoint(after);
+    }
+    return;
+  }
+  if (element.lanes != 1) {
+    fail(fmt::format("a vector access to `{}`", node.buffer->name.str()), "its elements are vectors already", node.origin);
+    return;
+  }
+  if (predicate != nullptr && node.predicate.dtype().lanes == 1) { predicate = splat(predicate, lanes); }
+  auto ramp = as_ramp(index);
+  if (ramp && is_one(ramp->second)) {
+    llvm::Value* at = eval_index(ramp->first);
+    llvm::Value* pointer = failure_ ? nullptr : pointer_to(node.buffer, at);
+    if (failure_) { return; }
+    if (predicate != nullptr) {
+      ir_.CreateMaskedStore(value, pointer, align, predicate);
+    } else {
+      ir_.CreateAlignedStore(value, pointer, align);
+    }
+    return;
+  }
+  llvm::Value* at = eval(index);
+  if (failure_) { return; }
+  llvm::Value* pointers = pointer_to(node.buffer, ir_.CreateSExt(at, llvm::FixedVectorType::get(ir_.getInt64Ty(), static_cast<unsigned>(lanes))));
+  if (failure_) { return; }
+  ir_.CreateMaskedScatter(value, pointers, align, predicate);
+}
+
+}  // namespace loopsmith::codegen

@@ -1,0 +1,33 @@
+// A short list of passes. The schedule has said what to vectorise, unroll and tile, so LLVM's loop and SLP
+// vectorisers, unrollers and inliners are left out: they cost more than half of the time of a compilation and
+// undo decisions that were measured. What remains: accumulators into registers (sroa, licm), common
+// subexpressions, simplification of the address arithmetic we emit.
+#include "codegen/llvm/passes.h"
+
+#include <llvm/Passes/PassBuilder.h>
+
+namespace loopsmith::codegen {
+
+auto run_passes(llvm::Module& module, llvm::TargetMachine& machine, int level, const std::string& pipeline) -> Status {
+  if (level == 0 && pipeline.empty()) { return ok(); }
+  static const char* const usual =
+      "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm<allowspeculation>),early-cse)";
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  llvm::ModulePassManager manager;
+  if (auto failed = builder.parsePassPipeline(manager, pipeline.empty() ? usual : pipeline)) {
+    return error(Code::LlvmFailed).arg("function", module.getName().str()).arg("why", llvm::toString(std::move(failed)));
+  }
+  manager.run(module, modules);
+  return ok();
+}
+
+}  // namespace loopsmith::codegen

@@ -1,0 +1,453 @@
+// Statements: loops, branches, allocations, the outlining of parallel loops. See builder.h.
+#include <fmt/format.h>
+
+#include "codegen/llvm/builder.h"
+#include "ir/ops.h"
+#include "ir/visitor.h"
+
+namespace loopsmith::codegen {
+namespace {
+
+// Nesting of statements and expressions; the frontend bounds what users write, this bounds what passes make of it.
+constexpr int max_depth = 4000;
+// Local buffers of up to this size live on the stack, to a total per function; others are workspace memory.
+constexpr uint64_t max_stack_buffer = 32U << 10U;
+constexpr uint64_t max_stack_total = 256U << 10U;
+// Iterations of an unrolled loop that are written out; a longer one stays a loop.
+constexpr int64_t max_unrolled = 1024;
+
+/// Variables and buffers' data that a statement uses.
+struct Uses : Visitor {
+  std::vector<const VarNode*> order;
+  std::unordered_set<const VarNode*> seen;
+  using Visitor::on;
+  void add(const VarNode* v) {
+    if (v != nullptr && seen.insert(v).second) { order.push_back(v); }
+  }
+  void add(const Buffer& buffer) {
+    add(buffer->data.get());
+    for (const Expr& e : buffer->shape) { visit(e); }
+    for (const Expr& e : buffer->strides) { visit(e); }
+    if (buffer->elem_offset) { visit(buffer->elem_offset); }
+  }
+  void on(const VarNode& node) override { add(&node); }
+  void on(const BufferLoad& node) override { add(node.buffer); Visitor::on(node); }
+  void on(const BufferStore& node) override { add(node.buffer); Visitor::on(node); }
+};
+
+}  // namespace
+
+void ModuleBuilder::emit(const Stmt& stmt) {
+  if (failure_) { return; }
+  if (++depth_ > max_depth) {
+    fail("a statement", fmt::format("it is nested more than {} deep", max_depth), stmt.origin());
+    --depth_;
+    return;
+  }
+  switch (stmt.kind()) {
+    case NodeKind::For: emit_for(*stmt.as<For>()); break;
+    case NodeKind::While: emit_while(*stmt.as<While>()); break;
+    case NodeKind::IfThenElse: emit_if(*stmt.as<IfThenElse>()); break;
+    case NodeKind::BufferStore: store(*stmt.as<BufferStore>()); break;
+    case NodeKind::AssertStmt: emit_assert(*stmt.as<AssertStmt>()); break;
+    case NodeKind::Allocate: emit_allocate(*stmt.as<Allocate>()); break;
+    case NodeKind::AllocateConst: emit_allocate_const(*stmt.as<AllocateConst>()); break;
+    case NodeKind::AttrStmt: emit_attribute(*stmt.as<AttrStmt>()); break;
+    case NodeKind::DeclBuffer: emit(stmt.as<DeclBuffer>()->body); break;
+    case NodeKind::SeqStmt:
+      for (const Stmt& s : stmt.as<SeqStmt>()->seq) { emit(s); }
+      break;
+    case NodeKind::LetStmt: {
+      const auto* let = stmt.as<LetStmt>();
+      emit_let(let->var, let->value, [&] { emit(let->body); });
+      break;
+    }
+    case NodeKind::Evaluate:
+      if (const Expr& value = stmt.as<Evaluate>()->value; value.as<IntImm>() == nullptr) { eval(value); }
+      break;
+    case NodeKind::Break:
+    case NodeKind::Continue:
+      if (frame_.loops.empty()) {
+        fail(stmt.kind() == NodeKind::Break ? "`break`" : "`continue`", "it is in no serial loop of this function", stmt.origin());
+      } else {
+        emit_leave(frame_.loops.size() - 1, stmt.kind() == NodeKind::Continue);
+      }
+      break;
+    case NodeKind::Block:
+    case NodeKind::BlockRealize: fail_not_flat("a block", stmt.origin()); break;
+    case NodeKind::BufferRealize: fail_not_flat("`buffer_realize`", stmt.origin()); break;
+    default: fail_not_flat("a statement", stmt.origin()); break;
+  }
+  --depth_;
+}
+
+// ---- loops
+
+void ModuleBuilder::bind_loop_var(const Var& var, llvm::Value* wide, const Expr& min) {
+  frame_.vars[var.get()] = Binding{nullptr, wide};
+  if (min && is_nonnegative(min)) { frame_.nonnegative.insert(var.get()); }
+}
+
+void ModuleBuilder::emit_for(const For& loop) {
+  auto extent = as_int(loop.extent);
+  if (extent && *extent <= 0) { return; }
+  if (loop.for_kind == ForKind::ThreadBinding) {
+    fail(fmt::format("the loop `{}`, bound to `{}`,", loop.var->name.str(), loop.thread ? loop.thread->thread_tag.str() : "a thread"),
+         "a processor has no such threads; schedule it without `bind`", loop.origin);
+    return;
+  }
+  if (extent && *extent == 1) {
+    bind_loop_var(loop.var, eval_index(loop.min), loop.min);
+    llvm::BasicBlock* after = llvm::BasicBlock::Create(context_, loop.var->name.str() + ".after", frame_.function);
+    frame_.loops.push_back({after, after, frame_.workspaces.size()});
+    emit(loop.body);
+    frame_.loops.pop_back();
+    ir_.CreateBr(after);
+    ir_.SetInsertPoint(after);
+    return;
+  }
+  if (loop.for_kind == ForKind::Parallel) {
+    emit_parallel(loop);
+    return;
+  }
+  auto min = as_int(loop.min);
+  if (loop.for_kind == ForKind::Unrolled && extent && min && *extent <= max_unrolled) {
+    emit_unrolled(loop, *min, *extent);
+    return;
+  }
+  llvm::Value* begin = eval_index(loop.min);
+  llvm::Value* count = eval_index(loop.extent);
+  if (failure_) { return; }
+  if (is_nonnegative(loop.min)) { frame_.nonnegative.insert(loop.var.get()); }
+  emit_counted(loop.var, begin, ir_.CreateNSWAdd(begin, count), extent.has_value(), loop.body);
+}
+
+/// for (i = begin; i < end; ++i), the test at the bottom, as LLVM's loop passes like it.
+void ModuleBuilder::emit_counted(const Var& var, llvm::Value* begin, llvm::Value* end, bool runs_once_at_least, const Stmt& body) {
+  const std::string& name = var->name.str();
+  llvm::Function* function = frame_.function;
+  auto* head = llvm::BasicBlock::Create(context_, name + ".loop", function);
+  auto* next = llvm::BasicBlock::Create(context_, name + ".next", function);
+  auto* after = llvm::BasicBlock::Create(context_, name + ".after", function);
+  auto* before = llvm::BasicBlock::Create(context_, name + ".before", function, head);
+  if (runs_once_at_least) {
+    ir_.CreateBr(before);
+  } else {
+    ir_.CreateCondBr(ir_.CreateICmpSLT(begin, end), before, after);
+  }
+  ir_.SetInsertPoint(before);
+  ir_.CreateBr(head);
+  ir_.SetInsertPoint(head);
+  llvm::PHINode* index = ir_.CreatePHI(ir_.getInt64Ty(), 2, name);
+  index->addIncoming(begin, before);
+  bind_loop_var(var, index, {});
+  frame_.loops.push_back({next, after, frame_.workspaces.size()});
+  emit(body);
+  frame_.loops.pop_back();
+  ir_.CreateBr(next);
+  ir_.SetInsertPoint(next);
+  llvm::Value* incremented = ir_.CreateNSWAdd(index, ir_.getInt64(1), name + ".plus");
+  index->addIncoming(incremented, next);
+  ir_.CreateCondBr(ir_.CreateICmpSLT(incremented, end), head, after);
+  ir_.SetInsertPoint(after);
+}
+
+void ModuleBuilder::emit_unrolled(const For& loop, int64_t min, int64_t extent) {
+  auto* after = llvm::BasicBlock::Create(context_, loop.var->name.str() + ".after", frame_.function);
+  for (int64_t i = 0; i < extent; ++i) {
+    bind_loop_var(loop.var, ir_.getInt64(static_cast<uint64_t>(min + i)), loop.min);
+    auto* next = llvm::BasicBlock::Create(context_, loop.var->name.str() + ".next", frame_.function);
+    frame_.loops.push_back({next, after, frame_.workspaces.size()});
+    emit(loop.body);
+    frame_.loops.pop_back();
+    ir_.CreateBr(next);
+    ir_.SetInsertPoint(next);
+  }
+  ir_.CreateBr(after);
+  ir_.SetInsertPoint(after);
+}
+
+/// The body becomes `NAME.parallel.N(captured..., begin, end)`, whose pointers are parameters and so may be
+/// `noalias`, and a small function that unpacks what the thread pool hands it:
+///
+///     int32_t NAME.share.N(void* captured, int64_t begin, int64_t end)
+///     int32_t loopsmith_parallel(share, captured, begin, end)      // 0, or what some share returned
+void ModuleBuilder::emit_parallel(const For& loop) {
+  Uses uses;
+  uses.visit(loop.body);
+  std::vector<const VarNode*> captured;
+  std::vector<llvm::Value*> values;
+  std::vector<llvm::Type*> types;
+  for (const VarNode* v : uses.order) {
+    if (!frame_.vars.contains(v)) { continue; }
+    captured.push_back(v);
+    values.push_back(variable(*v));
+    types.push_back(values.back()->getType());
+  }
+  llvm::Value* begin = eval_index(loop.min);
+  llvm::Value* end = ir_.CreateNSWAdd(begin, eval_index(loop.extent));
+  if (failure_) { return; }
+
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
+  llvm::Type* i64 = ir_.getInt64Ty();
+  llvm::Type* i32 = ir_.getInt32Ty();
+  int number = bodies_++;
+
+  // The body.
+  std::vector<llvm::Type*> body_types = types;
+  body_types.insert(body_types.end(), {i64, i64});
+  auto* body = llvm::Function::Create(llvm::FunctionType::get(i32, body_types, false), llvm::Function::PrivateLinkage,
+                                      fmt::format("{}.parallel.{}", function_name_, number), module_);
+  set_attributes(*body);
+  Frame outer = std::move(frame_);
+  auto outer_at = ir_.saveIP();
+  llvm::Value* outer_mask = std::exchange(mask_, nullptr);
+  frame_ = Frame{};
+  frame_.function = body;
+  frame_.entry = llvm::BasicBlock::Create(context_, "entry", body);
+  auto* first = llvm::BasicBlock::Create(context_, "begin", body);
+  for (size_t i = 0; i < captured.size(); ++i) {
+    llvm::Argument* arg = body->getArg(static_cast<unsigned>(i));
+    arg->setName(captured[i]->name.str());
+    frame_.vars[captured[i]].value = arg;
+    if (outer.disjoint.contains(captured[i])) {
+      arg->addAttr(llvm::Attribute::NoAlias);
+      frame_.disjoint.insert(captured[i]);
+    }
+    if (outer.nonnegative.contains(captured[i])) { frame_.nonnegative.insert(captured[i]); }
+  }
+  ir_.SetInsertPoint(first);
+  if (is_nonnegative(loop.min)) { frame_.nonnegative.insert(loop.var.get()); }
+  emit_counted(loop.var, body->getArg(body->arg_size() - 2), body->getArg(body->arg_size() - 1), false, loop.body);
+  ir_.CreateRet(ir_.getInt32(0));
+  ir_.SetInsertPoint(frame_.entry);
+  ir_.CreateBr(first);
+
+  // What the pool calls.
+  auto* environment_type = llvm::StructType::get(context_, types);
+  auto* share = llvm::Function::Create(llvm::FunctionType::get(i32, {pointer, i64, i64}, false), llvm::Function::PrivateLinkage,
+                                       fmt::format("{}.share.{}", function_name_, number), module_);
+  set_attributes(*share);
+  ir_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", share));
+  std::vector<llvm::Value*> args;
+  for (unsigned i = 0; i < types.size(); ++i) {
+    args.push_back(ir_.CreateLoad(types[i], ir_.CreateStructGEP(environment_type, share->getArg(0), i)));
+  }
+  args.push_back(share->getArg(1));
+  args.push_back(share->getArg(2));
+  ir_.CreateRet(ir_.CreateCall(body, args));
+
+  // The call.
+  frame_ = std::move(outer);
+  mask_ = outer_mask;
+  ir_.restoreIP(outer_at);
+  llvm::Value* environment = alloca_in_entry(environment_type, 1, 16, "captured");
+  for (unsigned i = 0; i < types.size(); ++i) { ir_.CreateStore(values[i], ir_.CreateStructGEP(environment_type, environment, i)); }
+  llvm::FunctionCallee launch = declare("loopsmith_parallel", i32, {pointer, pointer, i64, i64});
+  std::vector<llvm::Value*> launch_args = {share, environment, begin, end};
+  llvm::Value* result = nullptr;
+  if (options_.hosted) {
+    result = ir_.CreateCall(launch, launch_args);
+  } else {
+    // Linked without a thread pool, the weak symbol is null and the loop runs here.
+    auto* callee = llvm::cast<llvm::Function>(launch.getCallee());
+    callee->setLinkage(llvm::Function::ExternalWeakLinkage);
+    auto* with_pool = llvm::BasicBlock::Create(context_, "pool", frame_.function);
+    auto* alone = llvm::BasicBlock::Create(context_, "alone", frame_.function);
+    auto* joined = llvm::BasicBlock::Create(context_, "joined", frame_.function);
+    ir_.CreateCondBr(ir_.CreateIsNotNull(callee), with_pool, alone);
+    ir_.SetInsertPoint(with_pool);
+    llvm::Value* pooled = ir_.CreateCall(launch, launch_args);
+    ir_.CreateBr(joined);
+    ir_.SetInsertPoint(alone);
+    llvm::Value* single = ir_.CreateCall(share, {environment, begin, end});
+    ir_.CreateBr(joined);
+    ir_.SetInsertPoint(joined);
+    llvm::PHINode* phi = ir_.CreatePHI(i32, 2);
+    phi->addIncoming(pooled, with_pool);
+    phi->addIncoming(single, alone);
+    result = phi;
+  }
+  auto* failed = llvm::BasicBlock::Create(context_, "failed", frame_.function);
+  auto* after = llvm::BasicBlock::Create(context_, loop.var->name.str() + ".after", frame_.function);
+  ir_.CreateCondBr(ir_.CreateIsNotNull(result), failed, after);
+  ir_.SetInsertPoint(failed);
+  stop_with(result);
+  ir_.SetInsertPoint(after);
+}
+
+void ModuleBuilder::emit_while(const While& node) {
+  auto* head = llvm::BasicBlock::Create(context_, "while", frame_.function);
+  auto* body = llvm::BasicBlock::Create(context_, "while.body", frame_.function);
+  auto* after = llvm::BasicBlock::Create(context_, "while.after", frame_.function);
+  ir_.CreateBr(head);
+  ir_.SetInsertPoint(head);
+  llvm::Value* condition = eval(node.condition);
+  if (failure_) { return; }
+  ir_.CreateCondBr(condition, body, after);
+  ir_.SetInsertPoint(body);
+  frame_.loops.push_back({head, after, frame_.workspaces.size()});
+  emit(node.body);
+  frame_.loops.pop_back();
+  ir_.CreateBr(head);
+  ir_.SetInsertPoint(after);
+}
+
+void ModuleBuilder::emit_leave(size_t loop_index, bool again) {
+  const Loop& loop = frame_.loops[loop_index];
+  release_workspaces(loop.workspaces);
+  ir_.CreateBr(again ? loop.next : loop.after);
+  ir_.SetInsertPoint(llvm::BasicBlock::Create(context_, "unreached", frame_.function));
+}
+
+// ---- branches
+
+void ModuleBuilder::emit_if(const IfThenElse& node) {
+  if (auto known = as_int(node.condition)) {
+    if (*known != 0) { emit(node.then_case); } else if (node.else_case) { emit(node.else_case); }
+    return;
+  }
+  if (node.condition.dtype().is_vector()) {
+    fail_not_flat("an `if` over a vector of conditions", node.origin);
+    return;
+  }
+  llvm::Value* condition = eval(node.condition);
+  if (failure_) { return; }
+  auto* yes = llvm::BasicBlock::Create(context_, "then", frame_.function);
+  auto* no = node.else_case ? llvm::BasicBlock::Create(context_, "else", frame_.function) : nullptr;
+  auto* after = llvm::BasicBlock::Create(context_, "endif", frame_.function);
+  ir_.CreateCondBr(condition, yes, no != nullptr ? no : after);
+  ir_.SetInsertPoint(yes);
+  emit(node.then_case);
+  ir_.CreateBr(after);
+  if (no != nullptr) {
+    ir_.SetInsertPoint(no);
+    emit(node.else_case);
+    ir_.CreateBr(after);
+  }
+  ir_.SetInsertPoint(after);
+}
+
+void ModuleBuilder::emit_assert(const AssertStmt& node) {
+  llvm::Value* condition = eval(node.condition);
+  if (failure_) { return; }
+  auto* failed = llvm::BasicBlock::Create(context_, "assert.failed", frame_.function);
+  auto* after = llvm::BasicBlock::Create(context_, "assert.held", frame_.function);
+  ir_.CreateCondBr(condition, after, failed);
+  ir_.SetInsertPoint(failed);
+  if (options_.hosted) {
+    const auto* text = node.message.as<StringImm>();
+    llvm::Value* message = constant_string(text != nullptr ? text->value : "an assertion failed");
+    ir_.CreateCall(declare("loopsmith_set_error", ir_.getVoidTy(), {llvm::PointerType::getUnqual(context_)}), {message});
+  }
+  stop_with(ir_.getInt32(1));
+  ir_.SetInsertPoint(after);
+  if (node.body) { emit(node.body); }
+}
+
+/// Gives everything back and returns; leaves the builder without a place to insert.
+void ModuleBuilder::stop_with(llvm::Value* code) {
+  release_workspaces(0);
+  ir_.CreateRet(code);
+}
+
+// ---- lets, allocations, attributes
+
+void ModuleBuilder::emit_let(const Var& var, const Expr& value, const std::function<void()>& body) {
+  Binding binding;
+  DataType t = var->dtype;
+  if (t.is_integral() && t.is_scalar() && !t.is_bool() && t.bits <= 64 && is_index_like(value)) {
+    binding.wide = eval_index(value);
+    if (is_nonnegative(value)) { frame_.nonnegative.insert(var.get()); }
+  } else {
+    binding.value = eval(value);
+  }
+  if (failure_) { return; }
+  frame_.vars[var.get()] = binding;
+  body();
+}
+
+void ModuleBuilder::release_workspaces(size_t keep) {
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
+  for (size_t i = frame_.workspaces.size(); i > keep; --i) {
+    ir_.CreateCall(declare(options_.hosted ? "loopsmith_workspace_release" : "free", ir_.getVoidTy(), {pointer}), {frame_.workspaces[i - 1].memory});
+  }
+}
+
+void ModuleBuilder::emit_allocate(const Allocate& node) {
+  uint64_t element = static_cast<uint64_t>(node.dtype.element_bytes()) * node.dtype.lanes;
+  bool constant = true;
+  uint64_t count = 1;
+  for (const Expr& extent : node.extents) {
+    auto value = as_int(extent);
+    if (!value) { constant = false; break; }
+    if (*value < 0 || (*value > 0 && count > (uint64_t(1) << 40U) / static_cast<uint64_t>(*value))) {
+      fail(fmt::format("the buffer `{}`", node.data->name.str()), "its size is out of all bounds", node.origin);
+      return;
+    }
+    count *= static_cast<uint64_t>(*value);
+  }
+  const uint64_t bytes = count * element;
+  llvm::Value* memory = nullptr;
+  size_t held = frame_.workspaces.size();
+  if (constant && bytes <= max_stack_buffer && frame_.stack_bytes + bytes <= max_stack_total) {
+    frame_.stack_bytes += bytes;
+    memory = alloca_in_entry(memory_type_of(node.dtype), std::max<uint64_t>(count, 1), 64, node.data->name.str());
+  } else {
+    llvm::Value* size = ir_.getInt64(bytes);
+    if (!constant) {
+      size = ir_.getInt64(element);
+      for (const Expr& extent : node.extents) { size = ir_.CreateNSWMul(size, eval_index(extent)); }
+    }
+    if (failure_) { return; }
+    // Whole multiples of the alignment, as aligned_alloc wants.
+    size = ir_.CreateAnd(ir_.CreateAdd(size, ir_.getInt64(63)), ir_.getInt64(~uint64_t(63)));
+    llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
+    llvm::Type* i64 = ir_.getInt64Ty();
+    llvm::CallInst* got = nullptr;
+    if (options_.hosted) {
+      got = ir_.CreateCall(declare("loopsmith_workspace", pointer, {i64}), {size});
+    } else {
+      got = ir_.CreateCall(declare("aligned_alloc", pointer, {i64, i64}), {ir_.getInt64(64), size});
+    }
+    got->addRetAttr(llvm::Attribute::NoAlias);
+    got->setName(node.data->name.str());
+    auto* none = llvm::BasicBlock::Create(context_, "no.memory", frame_.function);
+    auto* fine = llvm::BasicBlock::Create(context_, "memory", frame_.function);
+    ir_.CreateCondBr(ir_.CreateIsNull(got), none, fine);
+    ir_.SetInsertPoint(none);
+    if (options_.hosted) {
+      llvm::Value* message = constant_string(fmt::format("no memory for the buffer `{}`", node.data->name.str()));
+      ir_.CreateCall(declare("loopsmith_set_error", ir_.getVoidTy(), {pointer}), {message});
+    }
+    stop_with(ir_.getInt32(2));
+    ir_.SetInsertPoint(fine);
+    memory = got;
+    frame_.workspaces.push_back({got});
+  }
+  if (failure_) { return; }
+  frame_.vars[node.data.get()] = Binding{memory, nullptr};
+  frame_.disjoint.insert(node.data.get());
+  emit(node.body);
+  release_workspaces(held);
+  frame_.workspaces.resize(held);
+}
+
+void ModuleBuilder::emit_allocate_const(const AllocateConst& node) {
+  auto* data = llvm::ConstantDataArray::getString(context_, node.bytes, false);
+  auto* global = new llvm::GlobalVariable(module_, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, node.data->name.str());
+  global->setAlignment(llvm::Align(64));
+  frame_.vars[node.data.get()] = Binding{global, nullptr};
+  frame_.disjoint.insert(node.data.get());
+  emit(node.body);
+}
+
+void ModuleBuilder::emit_attribute(const AttrStmt& node) {
+  if (node.key == "thread_extent" || node.key == "virtual_thread") {
+    fail(fmt::format("`{}`", node.key.str()), "a processor has no such threads", node.origin);
+    return;
+  }
+  emit(node.body);
+}
+
+}  // namespace loopsmith::codegen

@@ -1,0 +1,145 @@
+// Linking objects into this process by ORC: see jit.h. The object is made by codegen; here it is given memory and
+// addresses. Symbols it may refer to are listed: the runtime's entries, libc's memory functions, libm. Nothing
+// else of this process can be reached by name.
+#include "runtime/jit.h"
+
+#include <fmt/format.h>
+#include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
+#include <llvm/ExecutionEngine/Orc/Core.h>
+#include <llvm/ExecutionEngine/Orc/ExecutorProcessControl.h>
+#include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
+#include <llvm/ExecutionEngine/Orc/TaskDispatch.h>
+#include <llvm/Support/MemoryBuffer.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+#include "runtime/threads.h"
+
+namespace loopsmith::runtime {
+namespace {
+
+using llvm::orc::ExecutorAddr;
+
+struct Symbol { const char* name; void* address; };
+
+auto symbols() -> const std::vector<Symbol>& {
+  using F1 = float (*)(float);
+  using F2 = float (*)(float, float);
+  using D1 = double (*)(double);
+  using D2 = double (*)(double, double);
+#define ONE(name) {#name, reinterpret_cast<void*>(static_cast<D1>(&::name))}, {#name "f", reinterpret_cast<void*>(static_cast<F1>(&::name##f))}
+#define TWO(name) {#name, reinterpret_cast<void*>(static_cast<D2>(&::name))}, {#name "f", reinterpret_cast<void*>(static_cast<F2>(&::name##f))}
+  static const std::vector<Symbol> table = {
+      {"loopsmith_parallel", reinterpret_cast<void*>(&loopsmith_parallel)},
+      {"loopsmith_workspace", reinterpret_cast<void*>(&loopsmith_workspace)},
+      {"loopsmith_workspace_release", reinterpret_cast<void*>(&loopsmith_workspace_release)},
+      {"loopsmith_set_error", reinterpret_cast<void*>(&loopsmith_set_error)},
+      {"aligned_alloc", reinterpret_cast<void*>(&::aligned_alloc)},
+      {"free", reinterpret_cast<void*>(&::free)},
+      {"memcpy", reinterpret_cast<void*>(static_cast<void* (*)(void*, const void*, size_t)>(&::memcpy))},
+      {"memmove", reinterpret_cast<void*>(static_cast<void* (*)(void*, const void*, size_t)>(&::memmove))},
+      {"memset", reinterpret_cast<void*>(static_cast<void* (*)(void*, int, size_t)>(&::memset))},
+      ONE(exp), ONE(exp2), ONE(exp10), ONE(expm1), ONE(log), ONE(log2), ONE(log10), ONE(log1p), ONE(sin), ONE(cos), ONE(tan), ONE(asin),
+      ONE(acos), ONE(atan), ONE(sinh), ONE(cosh), ONE(tanh), ONE(asinh), ONE(acosh), ONE(atanh), ONE(erf), ONE(erfc), ONE(cbrt),
+      ONE(tgamma), ONE(lgamma), ONE(floor), ONE(ceil), ONE(trunc), ONE(round), ONE(nearbyint), ONE(rint), ONE(roundeven), ONE(sqrt),
+      TWO(pow), TWO(atan2), TWO(fmod), TWO(hypot), TWO(nextafter),
+      {"ldexp", reinterpret_cast<void*>(static_cast<double (*)(double, int)>(&::ldexp))},
+      {"ldexpf", reinterpret_cast<void*>(static_cast<float (*)(float, int)>(&::ldexpf))},
+      {"fma", reinterpret_cast<void*>(static_cast<double (*)(double, double, double)>(&::fma))},
+      {"fmaf", reinterpret_cast<void*>(static_cast<float (*)(float, float, float)>(&::fmaf))},
+  };
+#undef ONE
+#undef TWO
+  return table;
+}
+
+auto cannot_load(llvm::Error failure) -> Diagnostic { return error(Code::CannotLoadCode).arg("why", llvm::toString(std::move(failure))); }
+
+}  // namespace
+
+struct JitModule::Loaded {
+  std::unique_ptr<llvm::orc::ExecutionSession> session;
+  std::unique_ptr<llvm::orc::ObjectLinkingLayer> layer;
+  std::vector<JitFunction> functions;
+  std::string report;   // what the session complained of
+
+  ~Loaded() {
+    if (session) { llvm::consumeError(session->endSession()); }
+  }
+};
+
+JitModule::JitModule(std::unique_ptr<Loaded> code) : code_(std::move(code)) {}
+JitModule::JitModule(JitModule&& other) noexcept = default;
+auto JitModule::operator=(JitModule&& other) noexcept -> JitModule& = default;
+JitModule::~JitModule() = default;
+
+auto JitModule::load(std::string_view object, std::vector<codegen::Interface> interfaces, int threads) -> Result<JitModule> {
+  auto code = std::make_unique<Loaded>();
+  auto control = llvm::orc::SelfExecutorProcessControl::Create(nullptr, std::make_unique<llvm::orc::InPlaceTaskDispatcher>());
+  if (!control) { return cannot_load(control.takeError()); }
+  code->session = std::make_unique<llvm::orc::ExecutionSession>(std::move(*control));
+  llvm::orc::ExecutionSession& session = *code->session;
+  session.setErrorReporter([report = &code->report](llvm::Error failure) { *report += llvm::toString(std::move(failure)) + "\n"; });
+  code->layer = std::make_unique<llvm::orc::ObjectLinkingLayer>(session);
+  llvm::orc::JITDylib& library = session.createBareJITDylib("kernels");
+  llvm::orc::SymbolMap known;
+  for (const Symbol& s : symbols()) {
+    known[session.intern(s.name)] = {ExecutorAddr::fromPtr(s.address), llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
+  }
+  if (auto failure = library.define(llvm::orc::absoluteSymbols(std::move(known)))) { return cannot_load(std::move(failure)); }
+  if (auto failure = code->layer->add(library, llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(object.data(), object.size()), "kernels"))) {
+    return cannot_load(std::move(failure));
+  }
+  for (codegen::Interface& interface : interfaces) {
+    auto found = session.lookup({&library}, interface.name);
+    if (!found) {
+      std::string why = llvm::toString(found.takeError());
+      return error(Code::CannotLoadCode).arg("why", code->report.empty() ? why : code->report);
+    }
+    JitFunction function;
+    function.entry = found->getAddress().toPtr<codegen::Entry>();
+    function.interface = std::move(interface);
+    function.threads = std::max(threads, 1);
+    code->functions.push_back(std::move(function));
+  }
+  return JitModule(std::move(code));
+}
+
+auto JitModule::compile(const IRModule& flat, const target::Target& target, const codegen::CodegenOptions& options, const IRModule& scheduled)
+    -> Result<JitModule> {
+  if (!target.is_host_architecture()) {
+    return error(Code::CannotLoadCode).arg("why", fmt::format("code for `{}` does not run on this machine", target.str()));
+  }
+  LOOPSMITH_TRY(object, codegen::emit(flat, target, codegen::EmitKind::Object, options));
+  std::vector<codegen::Interface> interfaces;
+  for (const auto& [name, func] : flat->functions) {
+    PrimFunc shown = scheduled ? scheduled->find(name) : PrimFunc();
+    codegen::Interface interface = codegen::interface_of(func, codegen::symbol_of(name, func));
+    if (shown && shown->params.size() == func->params.size()) {
+      codegen::Interface before = codegen::interface_of(shown, interface.name);
+      if (before.shape_variables.size() == interface.shape_variables.size()) {
+        for (size_t i = 0; i < before.parameters.size(); ++i) { before.parameters[i].is_written |= interface.parameters[i].is_written; }
+        interface = std::move(before);
+      }
+    }
+    interfaces.push_back(std::move(interface));
+  }
+  return load(object, std::move(interfaces), target.cores > 0 ? target.cores : target::host().cores);
+}
+
+auto JitModule::functions() const -> const std::vector<JitFunction>& { return code_->functions; }
+
+auto JitModule::find(std::string_view name) const -> Result<const JitFunction*> {
+  if (name.empty() && code_->functions.size() == 1) { return &code_->functions.front(); }
+  for (const JitFunction& function : code_->functions) {
+    if (function.interface.name == name) { return &function; }
+  }
+  auto out = error(Code::NoSuchFunction).arg("function", name);
+  std::vector<std::string> names;
+  for (const JitFunction& function : code_->functions) { names.push_back(function.interface.name); }
+  return std::move(out).remedy(fmt::format("it has: {}", fmt::join(names, ", ")));
+}
+
+}  // namespace loopsmith::runtime

@@ -1,0 +1,337 @@
+// Memory, conversions, .npy: see tensor.h.
+#include "runtime/tensor.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <numbers>
+
+namespace loopsmith::runtime {
+namespace {
+
+constexpr uint64_t huge_page = 2U << 20U;
+
+auto element_count(const std::vector<int64_t>& shape) -> int64_t {
+  int64_t out = 1;
+  for (int64_t dim : shape) { out *= dim; }
+  return out;
+}
+
+/// Bytes, or nothing where the shape is negative or beyond any memory.
+auto byte_count(DataType dtype, const std::vector<int64_t>& shape) -> std::optional<uint64_t> {
+  uint64_t out = static_cast<uint64_t>(dtype.element_bytes()) * dtype.lanes;
+  for (int64_t dim : shape) {
+    if (dim < 0) { return {}; }
+    if (__builtin_mul_overflow(out, static_cast<uint64_t>(dim), &out) || out > (uint64_t(1) << 46U)) { return {}; }
+  }
+  return out;
+}
+
+auto is_supported(DataType t) -> bool {
+  if (t.lanes != 1 || t.scalable) { return false; }
+  if (t.is_bool() || t.is_bfloat16()) { return true; }
+  if (t.is_float()) { return t.bits == 16 || t.bits == 32 || t.bits == 64; }
+  return t.is_integral() && (t.bits == 8 || t.bits == 16 || t.bits == 32 || t.bits == 64);
+}
+
+struct Random {
+  uint64_t state;
+  auto next() -> uint64_t {   // splitmix64
+    uint64_t z = (state += 0x9e3779b97f4a7c15ULL);
+    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebULL;
+    return z ^ (z >> 31U);
+  }
+  auto uniform() -> double { return static_cast<double>(next() >> 11U) * 0x1.0p-53; }
+};
+
+}  // namespace
+
+auto half_to_float(uint16_t bits) -> float {
+  uint32_t sign = uint32_t(bits & 0x8000U) << 16U;
+  uint32_t exponent = (bits >> 10U) & 0x1fU;
+  uint32_t mantissa = bits & 0x3ffU;
+  if (exponent == 31) { return std::bit_cast<float>(sign | 0x7f800000U | (mantissa << 13U)); }
+  if (exponent == 0) {
+    float value = std::ldexp(static_cast<float>(mantissa), -24);
+    return sign != 0 ? -value : value;
+  }
+  return std::bit_cast<float>(sign | ((exponent + 112) << 23U) | (mantissa << 13U));
+}
+
+auto float_to_half(float value) -> uint16_t {
+  auto bits = std::bit_cast<uint32_t>(value);
+  auto sign = static_cast<uint16_t>((bits >> 16U) & 0x8000U);
+  uint32_t magnitude = bits & 0x7fffffffU;
+  if (magnitude > 0x7f800000U) { return static_cast<uint16_t>(sign | 0x7e00U); }
+  if (magnitude >= 0x477ff000U) { return static_cast<uint16_t>(sign | 0x7c00U); }   // rounds to 65536 or more
+  if (magnitude < 0x38800000U) {
+    // Below the normal range: adding 0.5 lines the last place up with 2^-24, and rounds.
+    float sum = std::bit_cast<float>(magnitude) + 0.5F;
+    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(sum) - 0x3f000000U));
+  }
+  uint32_t rounded = magnitude + 0xfffU + ((magnitude >> 13U) & 1U);
+  return static_cast<uint16_t>(sign | ((rounded - 0x38000000U) >> 13U));
+}
+
+auto bfloat_to_float(uint16_t bits) -> float { return std::bit_cast<float>(uint32_t(bits) << 16U); }
+
+auto float_to_bfloat(float value) -> uint16_t {
+  auto bits = std::bit_cast<uint32_t>(value);
+  if (std::isnan(value)) { return static_cast<uint16_t>((bits | 0x400000U) >> 16U); }
+  return static_cast<uint16_t>((bits + 0x7fffU + ((bits >> 16U) & 1U)) >> 16U);
+}
+
+Tensor::Tensor(Tensor&& other) noexcept
+    : dtype_(other.dtype_), shape_(std::move(other.shape_)), data_(std::exchange(other.data_, nullptr)) {}
+
+auto Tensor::operator=(Tensor&& other) noexcept -> Tensor& {
+  std::swap(dtype_, other.dtype_);
+  std::swap(shape_, other.shape_);
+  std::swap(data_, other.data_);
+  return *this;
+}
+
+Tensor::~Tensor() { std::free(data_); }
+
+auto Tensor::zeros(DataType dtype, std::vector<int64_t> shape) -> Result<Tensor> {
+  auto bytes = byte_count(dtype, shape);
+  std::string what = fmt::format("a tensor `{}` ({})", dtype.str(), fmt::join(shape, ", "));
+  if (!bytes) { return error(Code::OutOfMemory).arg("what", what).arg("bytes", "too many"); }
+  if (!is_supported(dtype)) { return error(Code::Internal).arg("what", fmt::format("there are no tensors of type `{}` yet", dtype.str())); }
+  uint64_t align = *bytes >= huge_page ? huge_page : 64;
+  uint64_t size = std::max<uint64_t>((*bytes + align - 1) / align * align, align);
+  Tensor out;
+  out.data_ = std::aligned_alloc(align, size);
+  if (out.data_ == nullptr) { return error(Code::OutOfMemory).arg("what", what).arg("bytes", static_cast<int64_t>(*bytes)); }
+#ifdef MADV_HUGEPAGE
+  if (align == huge_page) { (void)madvise(out.data_, size, MADV_HUGEPAGE); }
+#endif
+  std::memset(out.data_, 0, size);
+  out.dtype_ = dtype;
+  out.shape_ = std::move(shape);
+  return out;
+}
+
+auto Tensor::random(DataType dtype, std::vector<int64_t> shape, uint64_t seed, Fill fill) -> Result<Tensor> {
+  LOOPSMITH_TRY(out, zeros(dtype, std::move(shape)));
+  out.fill_random(seed, fill);
+  return out;
+}
+
+auto Tensor::copy() const -> Result<Tensor> {
+  LOOPSMITH_TRY(out, zeros(dtype_, shape_));
+  std::memcpy(out.data_, data_, bytes());
+  return out;
+}
+
+auto Tensor::count() const -> int64_t { return data_ == nullptr ? 0 : element_count(shape_); }
+auto Tensor::bytes() const -> uint64_t { return static_cast<uint64_t>(count()) * static_cast<uint64_t>(dtype_.element_bytes()); }
+void Tensor::fill_zero() { std::memset(data_, 0, bytes()); }
+
+void Tensor::fill_random(uint64_t seed, Fill fill) {
+  Random random{seed * 0x2545f4914f6cdd1dULL + 0x9e3779b97f4a7c15ULL};
+  const int64_t n = count();
+  if (dtype_.is_real() && fill == Fill::Normal) {
+    for (int64_t i = 0; i < n; i += 2) {   // Box and Muller
+      double radius = std::sqrt(-2 * std::log(1 - random.uniform()));
+      double angle = 2 * std::numbers::pi * random.uniform();
+      set(i, radius * std::cos(angle));
+      if (i + 1 < n) { set(i + 1, radius * std::sin(angle)); }
+    }
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    uint64_t r = random.next() >> 32U;
+    if (dtype_.is_bool()) { set(i, static_cast<double>(r & 1U)); }
+    else if (dtype_.is_uint()) { set(i, static_cast<double>(r % 9)); }
+    else { set(i, static_cast<double>(r % 17) - 8); }
+  }
+}
+
+auto Tensor::get(int64_t index) const -> double {
+  auto at = [&]<class T>(T) { return static_cast<double>(static_cast<const T*>(data_)[index]); };
+  if (dtype_.is_float() && dtype_.bits == 32) { return at(float{}); }
+  if (dtype_.is_float() && dtype_.bits == 64) { return at(double{}); }
+  if (dtype_.is_float()) { return half_to_float(static_cast<const uint16_t*>(data_)[index]); }
+  if (dtype_.is_bfloat16()) { return bfloat_to_float(static_cast<const uint16_t*>(data_)[index]); }
+  if (dtype_.is_int()) {
+    switch (dtype_.bits) {
+      case 8: return at(int8_t{});
+      case 16: return at(int16_t{});
+      case 32: return at(int32_t{});
+      default: return at(int64_t{});
+    }
+  }
+  switch (dtype_.bits) {
+    case 1:
+    case 8: return at(uint8_t{});
+    case 16: return at(uint16_t{});
+    case 32: return at(uint32_t{});
+    default: return at(uint64_t{});
+  }
+}
+
+void Tensor::set(int64_t index, double value) {
+  auto put = [&]<class T>(T v) { static_cast<T*>(data_)[index] = v; };
+  if (dtype_.is_float() && dtype_.bits == 32) { put(static_cast<float>(value)); }
+  else if (dtype_.is_float() && dtype_.bits == 64) { put(value); }
+  else if (dtype_.is_float()) { put(float_to_half(static_cast<float>(value))); }
+  else if (dtype_.is_bfloat16()) { put(float_to_bfloat(static_cast<float>(value))); }
+  else if (dtype_.is_bool()) { put(static_cast<uint8_t>(value != 0)); }
+  else if (dtype_.is_int()) {
+    switch (dtype_.bits) {
+      case 8: put(static_cast<int8_t>(value)); break;
+      case 16: put(static_cast<int16_t>(value)); break;
+      case 32: put(static_cast<int32_t>(value)); break;
+      default: put(static_cast<int64_t>(value)); break;
+    }
+  } else {
+    switch (dtype_.bits) {
+      case 8: put(static_cast<uint8_t>(value)); break;
+      case 16: put(static_cast<uint16_t>(value)); break;
+      case 32: put(static_cast<uint32_t>(value)); break;
+      default: put(static_cast<uint64_t>(value)); break;
+    }
+  }
+}
+
+auto Tensor::dlpack() const -> DLTensor {
+  uint8_t code = 0;
+  if (dtype_.is_uint()) { code = 1; }
+  if (dtype_.is_float()) { code = 2; }
+  if (dtype_.is_bfloat16()) { code = 4; }
+  uint8_t bits = dtype_.bits;
+  if (dtype_.is_bool()) { code = 6; bits = 8; }
+  return {.data = data_, .device = {1, 0}, .ndim = static_cast<int32_t>(shape_.size()), .dtype = {code, bits, 1},
+          .shape = const_cast<int64_t*>(shape_.data()), .strides = nullptr, .byte_offset = 0};
+}
+
+auto Tensor::describe() const -> std::string { return fmt::format("{} ({}{})", dtype_.str(), fmt::join(shape_, ", "), shape_.size() == 1 ? "," : ""); }
+
+// ---- .npy: a magic word, the header's length, a Python dictionary, the bytes.
+
+namespace {
+
+struct Close { void operator()(std::FILE* file) const { std::fclose(file); } };
+using File = std::unique_ptr<std::FILE, Close>;
+
+auto npy_type(DataType t) -> std::string {
+  if (t.is_bool()) { return "|b1"; }
+  const char* kind = t.is_float() ? "f" : t.is_int() ? "i" : t.is_uint() ? "u" : nullptr;
+  if (kind == nullptr) { return {}; }
+  return fmt::format("{}{}{}", t.bits == 8 ? "|" : "<", kind, t.bits / 8);
+}
+
+/// The text after `'key':` in the header's dictionary, without leading blanks.
+auto header_value(std::string_view header, std::string_view key) -> std::string_view {
+  for (char quote : {'\'', '"'}) {
+    size_t at = header.find(fmt::format("{}{}{}:", quote, key, quote));
+    if (at == std::string_view::npos) { continue; }
+    header.remove_prefix(at + key.size() + 3);
+    header.remove_prefix(std::min(header.find_first_not_of(' '), header.size()));
+    return header;
+  }
+  return {};
+}
+
+}  // namespace
+
+auto read_npy(const std::string& path) -> Result<Tensor> {
+  File file(std::fopen(path.c_str(), "rb"));
+  if (!file) { return error(Code::CannotRead).arg("file", path).arg("why", std::strerror(errno)); }
+  auto bad = [&](std::string why) { return error(Code::BadTensorFile).arg("file", path).arg("why", why); };
+  unsigned char start[12] = {};
+  if (std::fread(start, 1, 10, file.get()) != 10 || std::memcmp(start, "\x93NUMPY", 6) != 0) { return bad("it does not begin as one"); }
+  uint32_t length = start[8] | (uint32_t(start[9]) << 8U);
+  if (start[6] >= 2) {
+    if (std::fread(start + 10, 1, 2, file.get()) != 2) { return bad("it ends within its header"); }
+    length |= (uint32_t(start[10]) << 16U) | (uint32_t(start[11]) << 24U);
+  }
+  if (length > (1U << 20U)) { return bad("its header is longer than a megabyte"); }
+  std::string header(length, ' ');
+  if (std::fread(header.data(), 1, length, file.get()) != length) { return bad("it ends within its header"); }
+  std::string_view descr = header_value(header, "descr");
+  std::string_view order = header_value(header, "fortran_order");
+  std::string_view dims = header_value(header, "shape");
+  if (descr.size() < 4 || order.empty() || dims.empty() || dims[0] != '(') { return bad("its header says no type, order or shape"); }
+  std::string_view type = descr.substr(1, descr.find(descr[0], 1) - 1);
+  DataType dtype;
+  for (DataType t : {DataType::bool_(), DataType::float_(16), DataType::float_(32), DataType::float_(64), DataType::int_(8), DataType::int_(16),
+                     DataType::int_(32), DataType::int_(64), DataType::uint(8), DataType::uint(16), DataType::uint(32), DataType::uint(64)}) {
+    if (type.substr(1) == npy_type(t).substr(1) && type[0] != '>') { dtype = t; }
+  }
+  if (dtype.is_void()) { return bad(fmt::format("its elements are of type `{}`, which has no tensors here", type)); }
+  if (order.starts_with("True")) { return bad("it is in column order; save it with `numpy.ascontiguousarray`"); }
+  std::vector<int64_t> shape;
+  dims.remove_prefix(1);
+  while (true) {
+    dims.remove_prefix(std::min(dims.find_first_not_of(" ,"), dims.size()));
+    if (dims.empty()) { return bad("its shape does not end"); }
+    if (dims[0] == ')') { break; }
+    int64_t value = 0;
+    auto [end, status] = std::from_chars(dims.data(), dims.data() + dims.size(), value);
+    if (status != std::errc() || value < 0) { return bad("its shape is not a list of sizes"); }
+    shape.push_back(value);
+    dims.remove_prefix(static_cast<size_t>(end - dims.data()));
+  }
+  // Before memory is asked for: does the file hold what its header says?
+  long here = std::ftell(file.get());
+  std::fseek(file.get(), 0, SEEK_END);
+  auto held = static_cast<uint64_t>(std::max<long>(std::ftell(file.get()) - here, 0));
+  std::fseek(file.get(), here, SEEK_SET);
+  auto needed = byte_count(dtype, shape);
+  if (!needed || held < *needed) { return bad(fmt::format("it holds {} bytes of elements, its shape needs {}", held, needed ? fmt::format("{}", *needed) : "more than memory has")); }
+  LOOPSMITH_TRY(out, Tensor::zeros(dtype, std::move(shape)));
+  if (std::fread(out.data(), 1, out.bytes(), file.get()) != out.bytes()) { return bad("its elements could not be read"); }
+  return out;
+}
+
+auto write_npy(const std::string& path, const Tensor& tensor) -> Status {
+  std::string type = npy_type(tensor.dtype());
+  if (type.empty()) { return error(Code::CannotWrite).arg("file", path).arg("why", fmt::format(".npy has no type `{}`", tensor.dtype().str())); }
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", type, fmt::join(tensor.shape(), ", "),
+                                   tensor.shape().size() == 1 ? "," : "");
+  header.resize((header.size() + 1 + 10 + 63) / 64 * 64 - 10 - 1, ' ');
+  header += '\n';
+  File file(std::fopen(path.c_str(), "wb"));
+  auto cannot = [&] { return error(Code::CannotWrite).arg("file", path).arg("why", std::strerror(errno)); };
+  if (!file) { return cannot(); }
+  unsigned char start[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, static_cast<unsigned char>(header.size() & 0xffU), static_cast<unsigned char>(header.size() >> 8U)};
+  bool fine = std::fwrite(start, 1, 10, file.get()) == 10 && std::fwrite(header.data(), 1, header.size(), file.get()) == header.size() &&
+              std::fwrite(tensor.data(), 1, tensor.bytes(), file.get()) == tensor.bytes();
+  if (!fine || std::fflush(file.get()) != 0) { return cannot(); }
+  return ok();
+}
+
+auto compare(const Tensor& a, const Tensor& b, double relative, double absolute) -> Comparison {
+  Comparison out;
+  if (a.dtype() != b.dtype() || a.shape() != b.shape()) {
+    out.problem = fmt::format("{} cannot be compared with {}", a.describe(), b.describe());
+    return out;
+  }
+  for (int64_t i = 0; i < a.count(); ++i) {
+    double x = a.get(i);
+    double y = b.get(i);
+    if (x == y || (std::isnan(x) && std::isnan(y))) { continue; }
+    double distance = std::abs(x - y);
+    if (std::isnan(distance)) { distance = std::numeric_limits<double>::infinity(); }
+    out.largest_absolute = std::max(out.largest_absolute, distance);
+    if (y != 0) { out.largest_relative = std::max(out.largest_relative, distance / std::max(std::abs(y), 1e-30)); }
+    if (!(distance <= absolute + relative * std::abs(y))) {
+      if (out.different++ == 0) { out.first = i; }
+    }
+  }
+  return out;
+}
+
+}  // namespace loopsmith::runtime

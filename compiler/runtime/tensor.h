@@ -1,0 +1,92 @@
+// Tensors: memory of a kernel's arguments, compact and row-major, aligned to 64 bytes, in DLPack's layout.
+// Reading and writing NumPy's .npy files, seeded random contents, comparison. No arithmetic.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/dtype.h"
+#include "support/diagnostic.h"
+
+namespace loopsmith::runtime {
+
+// DLPack 0.8, as far as a CPU needs it: https://dmlc.github.io/dlpack
+struct DLDevice { int32_t device_type; int32_t device_id; };           // 1: CPU
+struct DLDataType { uint8_t code; uint8_t bits; uint16_t lanes; };      // 0 int, 1 uint, 2 float, 4 bfloat, 6 bool
+struct DLTensor {
+  void* data;
+  DLDevice device;
+  int32_t ndim;
+  DLDataType dtype;
+  int64_t* shape;
+  int64_t* strides;     // null: compact, row-major
+  uint64_t byte_offset;
+};
+
+/// What random contents are made of. Either way all of them, never only zeros.
+enum class Fill : uint8_t {
+  Normal,          // reals: mean 0, deviation 1; integers: as SmallIntegers
+  SmallIntegers,   // -8 to 8 (0 to 8 unsigned; bools both): sums of products of reals are then exact, in any order
+};
+
+/// Owns its memory; moved, and copied on request only.
+class Tensor {
+ public:
+  Tensor() = default;
+  Tensor(Tensor&& other) noexcept;
+  auto operator=(Tensor&& other) noexcept -> Tensor&;
+  ~Tensor();
+
+  /// Zeros. Large ones are asked for in huge pages.
+  [[nodiscard]] static auto zeros(DataType dtype, std::vector<int64_t> shape) -> Result<Tensor>;
+  [[nodiscard]] static auto random(DataType dtype, std::vector<int64_t> shape, uint64_t seed, Fill fill = Fill::Normal) -> Result<Tensor>;
+  [[nodiscard]] auto copy() const -> Result<Tensor>;
+
+  [[nodiscard]] auto dtype() const -> DataType { return dtype_; }
+  [[nodiscard]] auto shape() const -> const std::vector<int64_t>& { return shape_; }
+  [[nodiscard]] auto count() const -> int64_t;
+  [[nodiscard]] auto bytes() const -> uint64_t;
+  [[nodiscard]] auto data() const -> void* { return data_; }
+  template <class T> [[nodiscard]] auto as() const -> std::span<T> { return {static_cast<T*>(data_), static_cast<size_t>(count())}; }
+
+  void fill_random(uint64_t seed, Fill fill = Fill::Normal);
+  void fill_zero();
+  /// An element by its place in row-major order, as a number: exact for all types but 64-bit integers beyond 2^53.
+  [[nodiscard]] auto get(int64_t index) const -> double;
+  void set(int64_t index, double value);
+
+  /// A view for C interfaces, valid as long as the tensor.
+  [[nodiscard]] auto dlpack() const -> DLTensor;
+  /// "float32 (16, 32)"
+  [[nodiscard]] auto describe() const -> std::string;
+
+ private:
+  DataType dtype_;
+  std::vector<int64_t> shape_;
+  void* data_ = nullptr;
+};
+
+[[nodiscard]] auto read_npy(const std::string& path) -> Result<Tensor>;
+[[nodiscard]] auto write_npy(const std::string& path, const Tensor& tensor) -> Status;
+
+/// How far two tensors of the same type and shape are apart. An element agrees when both are NaN, or equal, or
+/// |a - b| <= absolute + relative * |b|.
+struct Comparison {
+  int64_t different = 0;          // elements that do not agree
+  int64_t first = -1;             // the first of them, in row-major order
+  double largest_absolute = 0;
+  double largest_relative = 0;    // against max(|b|, 1e-30), where b is not 0
+  std::string problem = {};       // why they cannot be compared at all
+  [[nodiscard]] auto agrees() const -> bool { return different == 0 && problem.empty(); }
+};
+[[nodiscard]] auto compare(const Tensor& a, const Tensor& b, double relative, double absolute) -> Comparison;
+
+// Conversions of the short reals, to nearest even.
+[[nodiscard]] auto half_to_float(uint16_t bits) -> float;
+[[nodiscard]] auto float_to_half(float value) -> uint16_t;
+[[nodiscard]] auto bfloat_to_float(uint16_t bits) -> float;
+[[nodiscard]] auto float_to_bfloat(float value) -> uint16_t;
+
+}  // namespace loopsmith::runtime
