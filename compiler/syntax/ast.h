@@ -23,10 +23,10 @@
 namespace loopsmith::syntax {
 
 /// Deepest nesting of statements and expressions that is built; what is deeper is a diagnostic and a Broken node.
-/// Chains (`a + b + c`, `a and b`, `x.y.z[0](1)`, `if/elif`) count one level for each kMaxChain links.
+/// Chains (`a + b + c`, `x.y.z[0](1)`, `if/elif`) count as one level, to kMaxChain links.
 inline constexpr uint32_t kMaxDepth = 200;
 /// Longest left-nested chain that is built as nested nodes.
-inline constexpr uint32_t kMaxChain = 4000;
+inline constexpr uint32_t kMaxChain = 3000;
 
 /// Bump storage for nodes and their lists. Nothing in it is destroyed: only trivially destructible things go in.
 class Arena {

@@ -11,7 +11,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "syntax/ast.h"
@@ -65,13 +64,18 @@ class Document {
   [[nodiscard]] auto last_work() const -> Work { return work_; }
 
  private:
-  void update(Span changed_before, Span changed_after);
+  struct Place {
+    DeclId decl;
+    uint32_t offset;
+    const Item* item;
+  };
+  void update();
   void index();
+  [[nodiscard]] auto find(DeclId decl) const -> const Place*;
 
   std::string text_;
   std::vector<PlacedItem> items_;
-  struct Place { uint32_t offset; ItemPtr item; };
-  std::unordered_map<DeclId, Place> places_;
+  std::vector<Place> places_;  // by id
   Work work_;
 };
 

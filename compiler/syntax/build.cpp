@@ -1,0 +1,714 @@
+// One declaration's text to its Item: the layout of its lines, the repair of those that cannot be parsed, the words
+// that say what is wrong with them.
+#include "syntax/build.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "support/hash.h"
+#include "syntax/builder.h"
+#include "syntax/document.h"
+#include "syntax/lines.h"
+#include "syntax/tree.h"
+
+namespace loopsmith::syntax {
+namespace {
+
+constexpr size_t kMaxRounds = 8;
+constexpr size_t kMaxDiagnostics = 50;
+
+auto is_word(std::string_view word, std::initializer_list<std::string_view> words) -> bool {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+auto show(std::string_view token) -> std::string {
+  if (token.size() > 40) { return fmt::format("`{}...`", token.substr(0, 37)); }
+  return fmt::format("`{}`", token);
+}
+
+class ItemBuilder {
+ public:
+  ItemBuilder(std::string_view text, uint32_t indent, const MemberSource& members)
+      : item_(std::make_shared<Item>()), text_(text), indent_(indent), members_(members) {}
+
+  auto run() -> ItemPtr {
+    item_->decl = next_decl_id();
+    item_->text = text_;
+    item_->hash = item_hash(text_, indent_);
+    Lines scanned = scan_lines(text_, indent_);
+    lines_ = std::move(scanned.lines);
+    take_members(scanned.comments);
+    take_comments(scanned.comments);
+    bad_.assign(lines_.size(), false);
+    check_layout();
+    check_characters();
+    for (size_t i = 0; i < lines_.size(); ++i) {
+      if (lines_[i].fault != LineFault::None) {
+        report_fault(i);
+        spoil(i);
+      }
+    }
+    Tree tree = repair();
+    build(tree.get());
+    name_item();
+    finish();
+    return item_;
+  }
+
+ private:
+  [[nodiscard]] auto origin(Span span) const -> Origin { return {item_->decl, span.begin, span.end, 0}; }
+  [[nodiscard]] auto code(size_t line) const -> std::string_view {
+    return text_.substr(lines_[line].span.begin, lines_[line].span.end - lines_[line].span.begin);
+  }
+  [[nodiscard]] auto word(size_t line) const -> std::string_view { return first_word(code(line)); }
+  [[nodiscard]] auto has_block(size_t line) const -> bool {
+    return line + 1 < lines_.size() && lines_[line + 1].indent > lines_[line].indent;
+  }
+  void report(Diagnostic diagnostic) { item_->diagnostics.push_back(std::move(diagnostic)); }
+
+  // A class's functions are items of their own; in the class's text a `pass` stands for each.
+  void take_members(const std::vector<CommentSpan>& comments) {
+    masked_ = std::string(text_);
+    if (!members_) { return; }
+    std::vector<Chunk> chunks = split_members(text_, {lines_, comments});
+    if (chunks.empty()) { return; }
+    std::vector<LogicalLine> own;
+    size_t next = 0;
+    for (const LogicalLine& line : lines_) {
+      while (next < chunks.size() && chunks[next].span.end <= line.span.begin) { ++next; }
+      if (next >= chunks.size() || line.span.begin < chunks[next].span.begin) {
+        own.push_back(line);
+      } else if (line.span.begin == chunks[next].span.begin) {
+        LogicalLine stand_in;
+        stand_in.span = {line.span.begin, line.span.begin + 4};
+        stand_in.indent = line.indent;
+        own.push_back(stand_in);
+        Chunk& chunk = chunks[next];
+        ItemPtr member = members_(text_.substr(chunk.span.begin, chunk.span.end - chunk.span.begin), line.indent);
+        item_->members.push_back({chunk.span.begin, std::move(member)});
+        std::fill(masked_.begin() + chunk.span.begin, masked_.begin() + chunk.span.end, ' ');
+        masked_.replace(chunk.span.begin, 4, "pass");
+      }
+    }
+    lines_ = std::move(own);
+  }
+
+  void take_comments(const std::vector<CommentSpan>& comments) {
+    size_t member = 0;
+    for (const CommentSpan& comment : comments) {
+      while (member < item_->members.size() &&
+             item_->members[member].offset + item_->members[member].item->text.size() <= comment.span.begin) { ++member; }
+      if (member < item_->members.size() && comment.span.begin >= item_->members[member].offset) { continue; }
+      std::string_view words = std::string_view(item_->text).substr(comment.span.begin, comment.span.end - comment.span.begin);
+      item_->comments.push_back({comment.span, words, comment.own_line});
+    }
+  }
+
+  // Indentation, as Python reads it. The parser is lenient here, so that a tree comes out anyway.
+  void check_layout() {
+    std::vector<uint32_t> levels{indent_};
+    bool too_deep = false;
+    for (size_t i = 0; i < lines_.size(); ++i) {
+      uint32_t at = lines_[i].indent;
+      bool after_head = i > 0 && opens_block(i - 1);
+      if (at > levels.back()) {
+        if (!after_head && lines_[i].fault == LineFault::None && !(i > 0 && is_excused(i - 1))) {
+          Span gap = indentation(i);
+          report(error(Code::UnexpectedIndent, origin(gap)));
+        }
+        levels.push_back(at);
+        if (levels.size() > kMaxDepth && !too_deep) {
+          too_deep = true;
+          report(error(Code::NestedTooDeeply, origin({lines_[i].span.begin, lines_[i].span.begin + 1}))
+                     .arg("limit", static_cast<int64_t>(kMaxDepth)));
+        }
+        continue;
+      }
+      if (after_head && lines_[i - 1].fault == LineFault::None) { report_missing_block(i - 1); }
+      if (at < levels.back()) {
+        while (levels.size() > 1 && levels.back() > at) { levels.pop_back(); }
+        if (levels.back() != at) {
+          report(error(Code::BadDedent, origin(indentation(i)))
+                     .remedy(fmt::format("indent it by {} columns, like the block around it", levels.back())));
+          levels.push_back(at);
+        }
+      }
+    }
+    if (!lines_.empty() && opens_block(lines_.size() - 1) && lines_.back().fault == LineFault::None) {
+      report_missing_block(lines_.size() - 1);
+    }
+  }
+
+  // The blank before a line, or its first character where there is none.
+  [[nodiscard]] auto indentation(size_t line) const -> Span {
+    uint32_t begin = lines_[line].span.begin;
+    uint32_t start = begin;
+    while (start > 0 && (text_[start - 1] == ' ' || text_[start - 1] == '\t')) { --start; }
+    return start == begin ? Span{begin, begin + 1} : Span{start, begin};
+  }
+
+  [[nodiscard]] auto opens_block(size_t line) const -> bool {
+    if (!lines_[line].ends_with_colon) { return false; }
+    std::string_view first = word(line);
+    return is_word(first, {"def", "class", "if", "elif", "else", "for", "while", "with", "try", "except", "finally", "match", "case"}) ||
+           (first == "async" && code(line).find(' ') != std::string_view::npos);
+  }
+  // A head that is broken anyway: the block below it is where it should be.
+  [[nodiscard]] auto is_excused(size_t line) const -> bool {
+    return lines_[line].fault != LineFault::None || is_head_word(word(line));
+  }
+  static auto is_head_word(std::string_view first) -> bool {
+    return is_word(first, {"def", "class", "if", "elif", "else", "for", "while", "with", "try", "except", "finally", "async"});
+  }
+
+  void report_missing_block(size_t line) {
+    uint32_t end = lines_[line].span.end;
+    report(error(Code::MissingBlock, origin({end - 1, end})).arg("keyword", word(line)).remedy("write `pass` for an empty block"));
+  }
+
+  // Bytes that are not UTF-8 where no token is: in comments and strings.
+  void check_characters() {
+    size_t reported = 0;
+    for (size_t at = 0; at < text_.size() && reported < 3;) {
+      auto lead = static_cast<unsigned char>(text_[at]);
+      if (lead >= 0x20 && lead < 0x80) { ++at; continue; }
+      if (lead < 0x20) {
+        if (lead == 0) {
+          bool known = std::any_of(lines_.begin(), lines_.end(), [&](const LogicalLine& line) {
+            return line.fault == LineFault::BadCharacter && line.fault_at.begin == at;
+          });
+          if (!known && !in_member(at)) {
+            ++reported;
+            report(error(Code::BadCharacter, origin({static_cast<uint32_t>(at), static_cast<uint32_t>(at + 1)})).arg("character", "a byte of value 0"));
+          }
+        }
+        ++at;
+        continue;
+      }
+      size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc2 ? 2 : 0;
+      bool valid = length != 0 && lead <= 0xf4 && at + length <= text_.size();
+      for (size_t i = 1; valid && i < length; ++i) { valid = (static_cast<unsigned char>(text_[at + i]) & 0xc0) == 0x80; }
+      if (!valid) {
+        bool known = std::any_of(lines_.begin(), lines_.end(), [&](const LogicalLine& line) {
+          return line.fault == LineFault::BadCharacter && line.fault_at.begin == at;
+        });
+        if (!known && !in_member(at)) {
+          ++reported;
+          report(error(Code::InvalidUtf8, origin({static_cast<uint32_t>(at), static_cast<uint32_t>(at + 1)})).arg("byte", fmt::format("0x{:02x}", lead)));
+        }
+        length = 1;
+      }
+      at += length;
+    }
+  }
+
+  [[nodiscard]] auto in_member(size_t at) const -> bool {
+    return std::any_of(item_->members.begin(), item_->members.end(), [&](const Item::Member& member) {
+      return at >= member.offset && at < member.offset + member.item->text.size();
+    });
+  }
+
+  void report_fault(size_t i) {
+    const LogicalLine& line = lines_[i];
+    Origin where = origin(line.fault_at);
+    std::string_view at = text_.substr(line.fault_at.begin, line.fault_at.end - line.fault_at.begin);
+    switch (line.fault) {
+      case LineFault::None: break;
+      case LineFault::UnclosedBracket:
+        report(error(Code::UnclosedBracket, where).arg("bracket", at));
+        break;
+      case LineFault::UnmatchedClose:
+        report(error(Code::UnmatchedBracket, where).arg("bracket", at));
+        break;
+      case LineFault::MismatchedClose: {
+        std::string_view open = text_.substr(line.fault_other.begin, 1);
+        report(error(Code::MismatchedBracket, where).arg("bracket", at).arg("open", open)
+                   .note(origin(line.fault_other), fmt::format("`{}` was opened here", open)));
+        break;
+      }
+      case LineFault::UnclosedString:
+        report(error(Code::UnclosedString, where));
+        break;
+      case LineFault::BadCharacter: {
+        auto byte = static_cast<unsigned char>(at[0]);
+        if (byte >= 0x80) {
+          report(error(Code::InvalidUtf8, where).arg("byte", fmt::format("0x{:02x}", byte)));
+        } else {
+          report(error(Code::BadCharacter, where)
+                     .arg("character", byte == 0 ? "a byte of value 0" : byte < 0x20 || byte == 0x7f ? fmt::format("control character 0x{:02x}", byte) : show(at)));
+        }
+        break;
+      }
+      case LineFault::TooDeep:
+        report(error(Code::NestedTooDeeply, where).arg("limit", static_cast<int64_t>(kMaxDepth)));
+        break;
+    }
+  }
+
+  // Puts a placeholder in the place of a line.
+  void spoil(size_t i) {
+    bad_[i] = true;
+    const LogicalLine& line = lines_[i];
+    auto begin = masked_.begin() + line.span.begin;
+    auto end = masked_.begin() + line.span.end;
+    std::string_view all = code(i);
+    std::fill(begin, end, ' ');
+    if (all.starts_with('@') && i + 1 < lines_.size() && lines_[i + 1].indent == line.indent) { return; }
+    if (!has_block(i)) {
+      masked_[line.span.begin] = '0';
+    } else if (line.span.end - line.span.begin >= 5) {
+      masked_.replace(line.span.begin, 5, "if 0:");
+    } else {
+      // Too short a line for a head: its block goes with it.
+      masked_[line.span.begin] = '0';
+      for (size_t k = i + 1; k < lines_.size() && lines_[k].indent > line.indent; ++k) {
+        bad_[k] = true;
+        std::fill(masked_.begin() + lines_[k].span.begin, masked_.begin() + lines_[k].span.end, ' ');
+      }
+    }
+  }
+
+  // A line in a text in which it can stand alone. `prefix` is what comes before it.
+  struct Alone {
+    std::string text;
+    size_t prefix = 0;
+  };
+  [[nodiscard]] auto alone(size_t i) const -> Alone {
+    std::string_view all = code(i);
+    std::string_view first = word(i);
+    std::string before;
+    std::string after;
+    bool is_head = lines_[i].ends_with_colon;
+    if (all.starts_with('@')) { after = "\ndef f(): pass"; }
+    else if (is_head && first == "match") { after = "\n case _: pass"; }
+    else if (is_head && first == "try") { after = " pass\nfinally: pass"; }
+    else if (is_head) { after = " pass"; }
+    if (first == "elif" || first == "else") { before = "if 0: pass\n"; }
+    if (first == "except" || first == "finally") { before = "try: pass\n"; }
+    if (first == "case" && is_head) { before = "match x:\n "; }
+    return {fmt::format("{}{}{}\n", before, all, after), before.size()};
+  }
+
+  auto repair() -> Tree {
+    Tree tree = parse_text(masked_);
+    for (size_t round = 0; round < kMaxRounds && ts_node_has_error(ts_tree_root_node(tree.get())); ++round) {
+      std::vector<size_t> suspects = lines_with_errors(tree.get());
+      bool any = false;
+      for (size_t i : suspects) {
+        Alone single = alone(i);
+        Tree parsed = parse_text(single.text);
+        if (!ts_node_has_error(ts_tree_root_node(parsed.get()))) { continue; }
+        any = true;
+        explain(i, single, parsed.get());
+        spoil(i);
+      }
+      if (!any) {
+        // Each line is right by itself: it is the way they follow each other that is wrong.
+        size_t culprit = lines_.size();
+        for (size_t i : suspects) {
+          if (!bad_[i] && (culprit == lines_.size() || is_clause(i) > is_clause(culprit))) { culprit = i; }
+        }
+        if (culprit == lines_.size()) {
+          for (size_t i = 0; i < lines_.size() && culprit == lines_.size(); ++i) {
+            if (!bad_[i]) { culprit = i; }
+          }
+        }
+        if (culprit == lines_.size()) { break; }
+        explain_structure(culprit);
+        spoil(culprit);
+      }
+      tree = parse_text(masked_);
+    }
+    if (ts_node_has_error(ts_tree_root_node(tree.get()))) {
+      for (size_t i = 0; i < lines_.size(); ++i) {
+        if (!bad_[i]) { bad_[i] = true; std::fill(masked_.begin() + lines_[i].span.begin, masked_.begin() + lines_[i].span.end, ' '); }
+      }
+      given_up_ = true;
+      if (item_->diagnostics.empty() && !lines_.empty()) {
+        report(error(Code::UnexpectedToken, origin({lines_[0].span.begin, lines_[0].span.begin + 1})).arg("found", "text: no statement could be made out"));
+      }
+    }
+    return tree;
+  }
+
+  [[nodiscard]] auto is_clause(size_t line) const -> bool {
+    return is_word(word(line), {"else", "elif", "except", "finally", "case"});
+  }
+
+  // Lines that a tree's errors touch, in order; lines already replaced are left out.
+  [[nodiscard]] auto lines_with_errors(const TSTree* tree) const -> std::vector<size_t> {
+    std::vector<bool> touched(lines_.size(), false);
+    auto touch = [&](uint32_t begin, uint32_t end) {
+      auto line = std::upper_bound(lines_.begin(), lines_.end(), begin,
+                                   [](uint32_t at, const LogicalLine& l) { return at < l.span.begin; });
+      if (line != lines_.begin()) { --line; }
+      for (; line != lines_.end() && line->span.begin <= end; ++line) { touched[static_cast<size_t>(line - lines_.begin())] = true; }
+    };
+    TSTreeCursor cursor = ts_tree_cursor_new(ts_tree_root_node(tree));
+    bool descend = true;
+    for (;;) {
+      TSNode node = ts_tree_cursor_current_node(&cursor);
+      if (descend && (ts_node_is_missing(node) || ts_node_symbol(node) == static_cast<TSSymbol>(-1))) {
+        touch(ts_node_start_byte(node), ts_node_end_byte(node));
+        descend = false;
+      }
+      if (descend && ts_node_has_error(node) && ts_tree_cursor_goto_first_child(&cursor)) { continue; }
+      descend = true;
+      bool done = false;
+      while (!ts_tree_cursor_goto_next_sibling(&cursor)) {
+        if (!ts_tree_cursor_goto_parent(&cursor)) { done = true; break; }
+      }
+      if (done) { break; }
+    }
+    ts_tree_cursor_delete(&cursor);
+    std::vector<size_t> result;
+    for (size_t i = 0; i < touched.size(); ++i) {
+      if (touched[i] && !bad_[i]) { result.push_back(i); }
+    }
+    return result;
+  }
+
+  void explain_structure(size_t i) {
+    std::string_view first = word(i);
+    uint32_t begin = lines_[i].span.begin;
+    Span where{begin, begin + static_cast<uint32_t>(std::max<size_t>(first.size(), 1))};
+    bool beside_bad = (i > 0 && bad_[i - 1]) || (i + 1 < lines_.size() && bad_[i + 1]);
+    if (is_clause(i)) {
+      bool heads_bad = false;
+      for (size_t k = 0; k < i; ++k) { heads_bad = heads_bad || (bad_[k] && lines_[k].indent == lines_[i].indent); }
+      if (heads_bad) { return; }
+      std::string_view heads = first == "else"   ? "`if`, `for` or `while`"
+                               : first == "elif" ? "`if`"
+                               : first == "case" ? "`match`"
+                                                 : "`try`";
+      report(error(Code::ClauseWithoutHead, origin(where)).arg("keyword", first).arg("heads", heads));
+    } else if (code(i).starts_with('@')) {
+      if (beside_bad) { return; }
+      report(error(Code::DecoratorWithoutDefinition, origin(lines_[i].span)));
+    } else if (first == "try" && lines_[i].ends_with_colon) {
+      if (item_->diagnostics.empty()) {
+        report(error(Code::ExpectedToken, origin(where)).arg("expected", "`except` or `finally` after the block of this `try`").arg("found", "neither"));
+      }
+    } else if (item_->diagnostics.empty()) {
+      std::vector<Token> tokens = tokenize(code(i));
+      if (!tokens.empty()) { where = {begin + tokens[0].span.begin, begin + tokens[0].span.end}; }
+      report(error(Code::UnexpectedToken, origin(where)).arg("found", show(text_.substr(where.begin, where.end - where.begin))));
+    }
+  }
+
+  // Why a line cannot be parsed, from its tokens: the usual slips first, then what the parser stumbled over.
+  void explain(size_t i, const Alone& single, const TSTree* tree) {
+    if (item_->diagnostics.size() >= kMaxDiagnostics) { return; }
+    std::string_view all = code(i);
+    uint32_t base = lines_[i].span.begin;
+    std::vector<Token> tokens = tokenize(all);
+    auto words = [&](const Token& token) { return all.substr(token.span.begin, token.span.end - token.span.begin); };
+    auto place = [&](const Token& token) { return origin({base + token.span.begin, base + token.span.end}); };
+    auto after = [&](const Token& token) { return origin({base + token.span.end - 1, base + token.span.end}); };
+    std::string_view first = word(i);
+
+    for (const Token& token : tokens) {
+      if (token.kind == TokenKind::Bad) {
+        report(error(Code::BadCharacter, place(token)).arg("character", show(words(token))));
+        return;
+      }
+      if (words(token) == "&&" || words(token) == "||") {
+        std::string_view python = words(token) == "&&" ? "and" : "or";
+        report(error(Code::UnexpectedToken, place(token)).arg("found", show(words(token)))
+                   .remedy(fmt::format("write `{}`", python)).fix(place(token), std::string(python)));
+        return;
+      }
+    }
+    bool wants_colon = is_head_word(first) && !lines_[i].ends_with_colon;
+    bool has_colon = false;
+    int depth = 0;
+    size_t in_lambda = 0;
+    for (size_t t = 0; t < tokens.size(); ++t) {
+      if (tokens[t].kind == TokenKind::Open) { ++depth; }
+      if (tokens[t].kind == TokenKind::Close) { --depth; }
+      if (words(tokens[t]) == "lambda") { ++in_lambda; }
+      if (depth == 0 && words(tokens[t]) == ":") {
+        if (in_lambda > 0) { --in_lambda; } else { has_colon = true; }
+      }
+    }
+    // `=` where a condition is.
+    if (is_word(first, {"if", "elif", "while", "assert"})) {
+      int open = 0;
+      for (const Token& token : tokens) {
+        if (token.kind == TokenKind::Open) { ++open; }
+        if (token.kind == TokenKind::Close) { --open; }
+        if (open == 0 && words(token) == "=") {
+          report(error(Code::AssignInCondition, place(token)).arg("keyword", first).remedy("write `==` to compare").fix(place(token), "=="));
+          return;
+        }
+      }
+    }
+    auto is_operand_end = [&](const Token& token) {
+      std::string_view w = words(token);
+      if (token.kind == TokenKind::Name) { return !is_keyword(w) || is_word(w, {"True", "False", "None"}); }
+      return token.kind == TokenKind::Number || token.kind == TokenKind::String || token.kind == TokenKind::Close || w == "...";
+    };
+    auto is_operand_start = [&](const Token& token) {
+      std::string_view w = words(token);
+      if (token.kind == TokenKind::Name) { return !is_keyword(w) || is_word(w, {"True", "False", "None", "lambda", "not", "await"}); }
+      return token.kind == TokenKind::Number || token.kind == TokenKind::String || token.kind == TokenKind::Open || w == "...";
+    };
+    auto is_soft = [&](size_t t) { return t == 0 && is_word(words(tokens[0]), {"match", "case", "type"}); };
+    for (size_t t = 0; t + 1 < tokens.size(); ++t) {
+      const Token& here = tokens[t];
+      const Token& next = tokens[t + 1];
+      std::string_view w = words(here);
+      std::string_view n = words(next);
+      // Two values side by side.
+      bool side_by_side = is_operand_end(here) && is_operand_start(next) && next.kind != TokenKind::Open && n != "not" && !is_soft(t) &&
+                          !(here.kind == TokenKind::String && next.kind == TokenKind::String);
+      if (side_by_side) {
+        if (wants_colon && !has_colon && t + 2 == tokens.size() && here.kind == TokenKind::Close) { break; }
+        Diagnostic wrong = error(Code::UnexpectedToken, place(next)).arg("found", fmt::format("{} after {}", show(n), show(w)));
+        if (w == "print") { wrong = std::move(wrong).remedy("`print` is a function: `print(...)`"); }
+        else { wrong = std::move(wrong).remedy("an operator or `,` is missing between them"); }
+        report(std::move(wrong));
+        return;
+      }
+      bool is_infix = here.kind == TokenKind::Operator && is_word(w, {"+", "-", "*", "/", "//", "%", "**", "@", "<<", ">>", "&", "|", "^", "~",
+                                                                      "<", ">", "<=", ">=", "==", "!=", ".", "=", "+=", "-=", "*=", "/=", "//=", "%=", ":=", "->"});
+      bool is_word_infix = here.kind == TokenKind::Name && is_word(w, {"and", "or", "not", "in", "is", "if", "else"});
+      bool is_end = next.kind == TokenKind::Close ||
+                    (next.kind == TokenKind::Operator && is_word(n, {",", ";", "=", "/", "//", "%", "<<", ">>", "&", "|", "^", "<", ">", "<=", ">=", "==", "!=", "->"})) ||
+                    (next.kind == TokenKind::Operator && n == ":" && w != "else" && t > 0);
+      bool is_parameter_mark = (w == "*" || w == "/") && (n == "," || next.kind == TokenKind::Close) && is_word(first, {"def", "async", "lambda"});
+      bool is_star_import = w == "*" && first == "from";
+      if ((is_infix || (is_word_infix && t > 0)) && is_end && !is_parameter_mark && !is_star_import) {
+        report(error(Code::ExpectedToken, place(next)).arg("expected", fmt::format("{} after {}", w == "." ? "a name" : "an expression", show(w))).arg("found", show(n)));
+        return;
+      }
+      if ((w == "," || here.kind == TokenKind::Open) && n == ",") {
+        report(error(Code::ExpectedToken, place(next)).arg("expected", fmt::format("an expression after {}", show(w))).arg("found", "`,`"));
+        return;
+      }
+    }
+    if (wants_colon && !has_colon && !tokens.empty()) {
+      bool complete = is_operand_end(tokens.back()) || is_word(first, {"else", "try", "finally"});
+      if (complete || tokens.size() == 1) {
+        if (tokens.size() == 1 && !is_word(first, {"else", "try", "finally", "except"})) {
+          report(error(Code::ExpectedToken, after(tokens[0])).arg("expected", expected_after(first)).arg("found", "the end of the line"));
+        } else {
+          Span end{base + tokens.back().span.end, base + tokens.back().span.end};
+          report(error(Code::MissingColon, after(tokens.back())).arg("keyword", first).fix(origin(end), ":"));
+        }
+        return;
+      }
+    }
+    if (!tokens.empty()) {
+      const Token& last = tokens.back();
+      std::string_view w = words(last);
+      bool hangs = (last.kind == TokenKind::Operator && w != ":" && w != "," && w != ";" && w != "...") ||
+                   (last.kind == TokenKind::Name && is_word(w, {"and", "or", "not", "in", "is", "if", "else", "lambda", "import", "from", "as", "assert", "del", "def", "class", "for", "while", "with"}));
+      if (hangs) {
+        report(error(Code::ExpectedToken, place(last)).arg("expected", fmt::format("{} after {}", w == "." || w == "import" || w == "as" || w == "def" || w == "class" ? "a name" : "an expression", show(w))).arg("found", "the end of the line"));
+        return;
+      }
+    }
+    // What the parser stumbled over: the first token in its first error.
+    Span at = first_error(tree, single);
+    for (const Token& token : tokens) {
+      if (token.span.end <= at.begin && token.span.begin != at.begin) { continue; }
+      if (words(token).empty()) { continue; }
+      report(error(Code::UnexpectedToken, place(token)).arg("found", is_keyword(words(token)) ? fmt::format("keyword {}", show(words(token))) : show(words(token))));
+      return;
+    }
+    uint32_t end = lines_[i].span.end;
+    report(error(Code::UnexpectedToken, origin({end > base ? end - 1 : base, end})).arg("found", "end of the line"));
+  }
+
+  static auto expected_after(std::string_view keyword) -> std::string_view {
+    if (is_word(keyword, {"def", "class"})) { return fmt_name; }
+    if (keyword == "for") { return "`target in iterable:` after `for`"; }
+    if (keyword == "with") { return "an expression after `with`"; }
+    return "a condition";
+  }
+  static constexpr std::string_view fmt_name = "a name";
+
+  static auto is_keyword(std::string_view w) -> bool {
+    return is_word(w, {"False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else",
+                       "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise",
+                       "return", "try", "while", "with", "yield"});
+  }
+
+  // In bytes of the line.
+  [[nodiscard]] auto first_error(const TSTree* tree, const Alone& single) const -> Span {
+    TSNode node = ts_tree_root_node(tree);
+    for (;;) {
+      bool descended = false;
+      uint32_t count = ts_node_child_count(node);
+      for (uint32_t i = 0; i < count; ++i) {
+        TSNode child = ts_node_child(node, i);
+        if (ts_node_is_missing(child) || ts_node_has_error(child)) {
+          node = child;
+          descended = true;
+          break;
+        }
+      }
+      if (!descended) { break; }
+    }
+    auto clip = [&](uint32_t at) { return static_cast<uint32_t>(at < single.prefix ? 0 : at - single.prefix); };
+    return {clip(ts_node_start_byte(node)), clip(ts_node_end_byte(node))};
+  }
+
+  void build(const TSTree* tree) {
+    Builder builder(*item_, masked_, 0);
+    size_t member = 0;
+    for (size_t i = 0; i < lines_.size(); ++i) {
+      while (member < item_->members.size() && item_->members[member].offset < lines_[i].span.begin) { ++member; }
+      if (member < item_->members.size() && item_->members[member].offset == lines_[i].span.begin) {
+        const Item& made = *item_->members[member].item;
+        if (!made.statements.empty()) {
+          builder.placeholders.push_back({lines_[i].span.begin, made.statements[0], {}, {}});
+          item_->has_error = item_->has_error || made.has_error;
+        }
+        continue;
+      }
+      if (!bad_[i]) { continue; }
+      if (code(i).starts_with('@')) { builder.broken_decorators.push_back(lines_[i].span); }
+      Alone single = alone(i);
+      List<ExprPtr> parts;
+      // A line too deep or too long to be read is not looked into again.
+      if (lines_[i].fault != LineFault::TooDeep && single.text.size() < 20000) {
+        Tree parsed = parse_text(single.text);
+        Builder salvager(*item_, single.text, static_cast<int64_t>(lines_[i].span.begin) - static_cast<int64_t>(single.prefix));
+        size_t known = item_->diagnostics.size();
+        parts = salvager.salvage(ts_tree_root_node(parsed.get()));
+        item_->diagnostics.resize(known);
+      }
+      builder.placeholders.push_back({lines_[i].span.begin, nullptr, lines_[i].span, parts});
+    }
+    if (!given_up_) {
+      item_->statements = builder.module(ts_tree_root_node(tree));
+      return;
+    }
+    auto* broken = item_->arena.make<BrokenStmt>();
+    broken->kind = Kind::BrokenStmt;
+    broken->has_error = true;
+    broken->decl = item_->decl;
+    broken->span = {0, static_cast<uint32_t>(text_.size())};
+    auto* slot = static_cast<StmtPtr*>(item_->arena.allocate(sizeof(StmtPtr)));
+    *slot = broken;
+    item_->statements = {slot, 1};
+  }
+
+  void name_item() {
+    if (item_->statements.empty()) {
+      item_->kind = ItemKind::Broken;
+      return;
+    }
+    const Stmt& first = *item_->statements[0];
+    auto assigned = [&](ExprPtr target) {
+      item_->kind = ItemKind::Assign;
+      if (const auto* name = target->as<NameExpr>()) { item_->name = name->name; }
+    };
+    switch (first.kind) {
+      case Kind::FunctionDef:
+        item_->kind = ItemKind::Function;
+        item_->name = first.as<FunctionDef>()->name.name;
+        break;
+      case Kind::ClassDef:
+        item_->kind = ItemKind::Class;
+        item_->name = first.as<ClassDef>()->name.name;
+        break;
+      case Kind::Assign:
+        item_->kind = ItemKind::Assign;
+        if (first.as<AssignStmt>()->targets.size() == 1) { assigned(first.as<AssignStmt>()->targets[0]); }
+        break;
+      case Kind::AnnAssign: assigned(first.as<AnnAssignStmt>()->target); break;
+      case Kind::AugAssign: assigned(first.as<AugAssignStmt>()->target); break;
+      case Kind::Import:
+      case Kind::ImportFrom: item_->kind = ItemKind::Import; break;
+      case Kind::If:
+      case Kind::For:
+      case Kind::While:
+      case Kind::With: item_->kind = ItemKind::Compound; break;
+      case Kind::OpaqueStmt:
+        item_->kind = ItemKind::Opaque;
+        if (first.as<OpaqueStmt>()->binds.size() == 1) { item_->name = first.as<OpaqueStmt>()->binds[0].name; }
+        break;
+      case Kind::BrokenStmt:
+        item_->kind = ItemKind::Broken;
+        // A broken head still says what it is the head of.
+        for (size_t i = 0; i < lines_.size(); ++i) {
+          std::string_view all = code(i);
+          std::string_view w = word(i);
+          if (w != "def" && w != "class") { continue; }
+          size_t at = all.find_first_not_of(" \t", w.size());
+          if (at != std::string_view::npos && lines_[i].indent == indent_) { item_->name = Name(first_word(all.substr(at))); }
+          break;
+        }
+        break;
+      default: item_->kind = ItemKind::Expr; break;
+    }
+  }
+
+  void finish() {
+    auto& all = item_->diagnostics;
+    sort_diagnostics(all, 0, [](const Diagnostic& d) { return d.where.begin; });
+    if (all.size() > kMaxDiagnostics) { all.resize(kMaxDiagnostics); }
+    item_->has_error = item_->has_error || !all.empty();
+  }
+
+  std::shared_ptr<Item> item_;
+  std::string_view text_;
+  uint32_t indent_;
+  const MemberSource& members_;
+  std::vector<LogicalLine> lines_;
+  std::vector<bool> bad_;
+  std::string masked_;
+  bool given_up_ = false;
+};
+
+}  // namespace
+
+void sort_diagnostics(Diagnostics& all, size_t first, const std::function<uint32_t(const Diagnostic&)>& place) {
+  if (all.size() < first + 2) { return; }
+  std::vector<std::pair<uint32_t, size_t>> order;
+  for (size_t i = first; i < all.size(); ++i) { order.emplace_back(place(all[i]), i); }
+  std::sort(order.begin(), order.end());
+  Diagnostics sorted;
+  for (const auto& [at, i] : order) { sorted.push_back(std::move(all[i])); }
+  std::move(sorted.begin(), sorted.end(), all.begin() + static_cast<ptrdiff_t>(first));
+}
+
+auto item_hash(std::string_view text, uint32_t indent) -> uint64_t { return hash_combine(hash_bytes(text), indent); }
+
+auto build_item(std::string_view text, uint32_t indent, const MemberSource& members) -> ItemPtr {
+  return ItemBuilder(text, indent, members).run();
+}
+
+auto build_comments(std::string_view text) -> ItemPtr {
+  auto item = std::make_shared<Item>();
+  item->decl = next_decl_id();
+  item->kind = ItemKind::Comments;
+  item->text = text;
+  item->hash = item_hash(text, 0);
+  for (const CommentSpan& comment : scan_lines(item->text).comments) {
+    std::string_view words = std::string_view(item->text).substr(comment.span.begin, comment.span.end - comment.span.begin);
+    item->comments.push_back({comment.span, words, comment.own_line});
+  }
+  return item;
+}
+
+auto build_broken(std::string_view text, Diagnostic reason) -> ItemPtr {
+  auto item = std::make_shared<Item>();
+  item->decl = next_decl_id();
+  item->kind = ItemKind::Broken;
+  item->text = text;
+  item->hash = item_hash(text, 0);
+  reason.where.decl = item->decl;
+  item->diagnostics.push_back(std::move(reason));
+  item->has_error = true;
+  return item;
+}
+
+}  // namespace loopsmith::syntax

@@ -1,0 +1,30 @@
+// From the text of one declaration to its Item: parse, repair, build. A function of the text alone.
+//
+// Repair: a line that cannot be parsed is replaced, in a copy, by a placeholder of the same length, until the rest
+// parses. So a mistake damages its own line and nothing else, and the tree says where the line was (BrokenStmt), with
+// what could be made out of it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "syntax/ast.h"
+
+namespace loopsmith::syntax {
+
+/// Finds or makes the item of a class's function.
+using MemberSource = std::function<ItemPtr(std::string_view text, uint32_t indent)>;
+
+/// `indent`: the column of the text's first byte. `members`: set for a top-level declaration.
+[[nodiscard]] auto build_item(std::string_view text, uint32_t indent, const MemberSource& members) -> ItemPtr;
+/// A run of comments.
+[[nodiscard]] auto build_comments(std::string_view text) -> ItemPtr;
+/// A text that is not looked into, with the reason.
+[[nodiscard]] auto build_broken(std::string_view text, Diagnostic reason) -> ItemPtr;
+/// Sorts from `first` on by what `place` says of each; equals keep their order.
+void sort_diagnostics(Diagnostics& all, size_t first, const std::function<uint32_t(const Diagnostic&)>& place);
+/// What items are found again by.
+[[nodiscard]] auto item_hash(std::string_view text, uint32_t indent) -> uint64_t;
+
+}  // namespace loopsmith::syntax

@@ -1,0 +1,122 @@
+// From a tree-sitter tree without errors to the syntax tree. Private to this room; build.cpp decides what is parsed
+// and what stands for the lines that could not be.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "syntax/ast.h"
+#include "syntax/tree.h"
+
+namespace loopsmith::syntax {
+
+class Builder {
+ public:
+  /// `source` is the text that was parsed; its byte 0 is `shift` bytes into the declaration (may be negative).
+  Builder(Item& item, std::string_view source, int64_t shift) : item_(item), source_(source), shift_(shift) {}
+  ~Builder();
+  Builder(const Builder&) = delete;
+  auto operator=(const Builder&) -> Builder& = delete;
+
+  /// What stands in the parsed text for something else: a broken line, or a function of a class.
+  struct Placeholder {
+    uint32_t begin = 0;               // where its code begins in the parsed text
+    StmtPtr member = nullptr;         // a class's function
+    Span line;                        // else a broken line
+    List<ExprPtr> parts;
+  };
+  std::vector<Placeholder> placeholders;
+  /// Decorators that could not be read, in order.
+  std::vector<Span> broken_decorators;
+
+  /// The statements of a module node.
+  auto module(TSNode root) -> Block;
+  /// The largest expressions without errors below a node.
+  auto salvage(TSNode root) -> List<ExprPtr>;
+
+ private:
+  struct Child {
+    TSNode node;
+    Cst symbol;
+    TSFieldId field;
+  };
+  // The children of a node, on a stack that all share.
+  class Children {
+   public:
+    Children(Builder& builder, TSNode node);
+    ~Children() { builder_.pool_.resize(first_); }
+    Children(const Children&) = delete;
+    auto operator=(const Children&) -> Children& = delete;
+    [[nodiscard]] auto size() const -> size_t { return count_; }
+    auto operator[](size_t i) const -> Child { return builder_.pool_[first_ + i]; }
+    /// The first child in a field; a null node when there is none.
+    [[nodiscard]] auto find(TSFieldId field) const -> TSNode;
+
+   private:
+    Builder& builder_;
+    size_t first_;
+    size_t count_;
+  };
+  struct Deeper {
+    explicit Deeper(Builder& builder) : builder(builder) { ++builder.depth_; }
+    ~Deeper() { --builder.depth_; }
+    Builder& builder;
+  };
+
+  [[nodiscard]] auto span(TSNode node) const -> Span;
+  [[nodiscard]] auto text(TSNode node) const -> std::string_view;
+  [[nodiscard]] auto name(TSNode node) const -> Name { return Name(text(node)); }
+  [[nodiscard]] auto identifier(TSNode node) const -> Identifier { return {name(node), span(node)}; }
+  template <class T>
+  auto make(TSNode node) -> T*;
+  template <class T>
+  auto make(Span where) -> T*;
+  template <class T>
+  auto list(const std::vector<T>& elements) -> List<T>;
+  void report(Diagnostic diagnostic);
+  auto broken(TSNode node) -> ExprPtr;
+  auto opaque(TSNode node, std::string_view what) -> ExprPtr;
+  auto too_deep(TSNode node) -> bool;
+  [[nodiscard]] auto origin_of(Span where) const -> Origin { return {item_.decl, where.begin, where.end, 0}; }
+
+  auto expr(TSNode node) -> ExprPtr;
+  auto expr_inner(TSNode node, Cst symbol) -> ExprPtr;
+  auto chain(TSNode node) -> ExprPtr;
+  auto link(TSNode node, Cst symbol, ExprPtr left) -> ExprPtr;
+  auto exprs(const Children& children) -> List<ExprPtr>;
+  auto boolean(TSNode node) -> ExprPtr;
+  auto comparison(TSNode node) -> ExprPtr;
+  auto string(TSNode node, Cst symbol) -> ExprPtr;
+  void string_parts(TSNode string_node, std::vector<FStringPart>& parts, std::string& pending, bool& has_fields);
+  auto interpolation(TSNode node) -> FStringPart;
+  auto comprehension(TSNode node, ComprehensionKind which) -> ExprPtr;
+  void arguments(TSNode node, List<ExprPtr>& args, List<Keyword>& keywords);
+  auto params(TSNode node) -> List<Param>;
+  auto integer(TSNode node) -> ExprPtr;
+  auto target(ExprPtr expr) -> ExprPtr;
+
+  auto block(TSNode node) -> Block;
+  auto suite_field(const Children& children, TSFieldId field) -> Block;
+  void statement(TSNode node, std::vector<StmtPtr>& out);
+  auto statement_inner(TSNode node, Cst symbol) -> StmtPtr;
+  auto assignment(TSNode node) -> StmtPtr;
+  auto augmented(TSNode node) -> StmtPtr;
+  auto if_statement(TSNode node) -> StmtPtr;
+  auto definition(TSNode node, TSNode whole, std::vector<ExprPtr> decorators) -> StmtPtr;
+  auto imports(const Children& children) -> List<ImportName>;
+  auto path(TSNode node) -> List<Identifier>;
+  auto opaque_statement(TSNode node, std::string_view what) -> StmtPtr;
+  auto header(TSNode node) -> Span;
+  auto placeholder_at(uint32_t begin) -> const Placeholder*;
+
+  Item& item_;
+  std::string_view source_;
+  int64_t shift_;
+  uint32_t depth_ = 0;
+  uint32_t broken_count_ = 0;
+  std::vector<Child> pool_;
+  TSTreeCursor cursor_{};
+  bool has_cursor_ = false;
+};
+
+}  // namespace loopsmith::syntax

@@ -1,0 +1,539 @@
+// The scan of logical lines, and how a text is cut into declarations.
+#include "syntax/lines.h"
+
+#include <algorithm>
+#include <array>
+
+#include "syntax/ast.h"
+
+namespace loopsmith::syntax {
+namespace {
+
+auto is_name_start(char c) -> bool {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+}
+auto is_digit(char c) -> bool { return c >= '0' && c <= '9'; }
+auto is_name_char(char c) -> bool { return is_name_start(c) || is_digit(c); }
+
+template <size_t N>
+auto is_one_of(std::string_view word, const std::array<std::string_view, N>& words) -> bool {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// Words that cannot stand inside brackets: a line that begins with one begins a statement.
+constexpr std::array<std::string_view, 16> kStatementWords = {
+    "def", "class", "return", "while", "with", "assert", "import", "pass",
+    "break", "raise", "try", "global", "nonlocal", "del", "continue", "except"};
+
+// Length of the UTF-8 sequence at `at`; 0 when it is not valid.
+auto utf8_length(std::string_view text, size_t at) -> size_t {
+  auto byte = [&](size_t i) { return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0; };
+  unsigned char lead = byte(0);
+  auto follows = [&](size_t count) {
+    for (size_t i = 1; i <= count; ++i) {
+      if ((byte(i) & 0xc0) != 0x80) { return false; }
+    }
+    return true;
+  };
+  if (lead < 0x80) { return 1; }
+  if (lead >= 0xc2 && lead <= 0xdf) { return follows(1) ? 2 : 0; }
+  if (lead >= 0xe0 && lead <= 0xef) {
+    if (!follows(2) || (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xed && byte(1) > 0x9f)) { return 0; }
+    return 3;
+  }
+  if (lead >= 0xf0 && lead <= 0xf4) {
+    if (!follows(3) || (lead == 0xf0 && byte(1) < 0x90) || (lead == 0xf4 && byte(1) > 0x8f)) { return 0; }
+    return 4;
+  }
+  return 0;
+}
+
+// A character that no token has. Letters beyond ASCII are taken as parts of names; the parser knows better.
+auto is_bad_character(std::string_view text, size_t at) -> size_t {
+  auto c = static_cast<unsigned char>(text[at]);
+  if (c >= 0x80) { return utf8_length(text, at) == 0 ? 1 : 0; }
+  if (c == '$' || c == '?' || c == '`' || c == 0x7f) { return 1; }
+  return c < 0x20 && c != '\t' && c != '\n' && c != '\r' && c != '\f' ? 1 : 0;
+}
+
+class LineScanner {
+ public:
+  LineScanner(std::string_view text, uint32_t base_indent, Lines& out) : text_(text), base_indent_(base_indent), out_(out) {}
+
+  // False when a string in triple quotes runs to the end of the text and `strings_stop` was not set.
+  auto run(bool strings_stop) -> bool {
+    strings_stop_ = strings_stop;
+    size_t at = 0;
+    uint32_t indent = base_indent_;
+    if (text_.starts_with("\xEF\xBB\xBF")) { at = 3; }
+    while (at < text_.size()) {
+      char c = text_[at];
+      if (c == ' ') { ++indent; ++at; }
+      else if (c == '\t') { indent += 8 - indent % 8; ++at; }
+      else if (c == '\n' || c == '\r' || c == '\f') { indent = 0; ++at; }
+      else if (c == '\\' && at + 1 < text_.size() && (text_[at + 1] == '\n' || text_[at + 1] == '\r')) { at += 2; }
+      else if (c == '#') { at = comment(at, indent, true); }
+      else {
+        size_t comments = out_.comments.size();
+        LogicalLine line;
+        size_t end = scan_line(at, indent, false, line);
+        if (gave_up_) {
+          out_.comments.resize(comments);
+          if (!strings_stop_ && unclosed_triple_) { return false; }
+          line = {};
+          end = scan_line(at, indent, true, line);
+        }
+        out_.lines.push_back(line);
+        at = std::max(end, at + 1);
+        indent = 0;
+        // Code after `end` on the same physical line does not exist: a line ends at a line's end.
+      }
+    }
+    return true;
+  }
+
+ private:
+  [[nodiscard]] auto at_or_zero(size_t at) const -> char { return at < text_.size() ? text_[at] : '\0'; }
+
+  auto comment(size_t at, uint32_t indent, bool own_line) -> size_t {
+    size_t end = at;
+    while (end < text_.size() && text_[end] != '\n' && text_[end] != '\r') { ++end; }
+    out_.comments.push_back({{static_cast<uint32_t>(at), static_cast<uint32_t>(end)}, indent, own_line});
+    return end;
+  }
+
+  void fault(LogicalLine& line, LineFault kind, size_t begin, size_t end) {
+    if (line.fault != LineFault::None) { return; }
+    line.fault = kind;
+    line.fault_at = {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
+  }
+
+  // Does a statement begin at `at`, the first code of a physical line? Only what valid code cannot have in brackets.
+  [[nodiscard]] auto begins_statement(size_t at, uint32_t indent) const -> bool {
+    char c = text_[at];
+    if (c == '@') { return indent == 0 && is_name_start(at_or_zero(at + 1)); }
+    if (c < 'a' || c > 'z') { return false; }
+    std::string_view word = first_word(text_.substr(at, 16));
+    size_t next = at + word.size();
+    while (at_or_zero(next) == ' ') { ++next; }
+    char after = at_or_zero(next);
+    if (is_one_of(word, kStatementWords)) { return after != '=' && after != ',' && after != '.'; }
+    if (indent == 0 && word == "from") { return is_name_start(after) && line_has(at, " import "); }
+    return false;
+  }
+
+  [[nodiscard]] auto line_has(size_t at, std::string_view what) const -> bool {
+    size_t end = std::min(text_.find('\n', at), text_.size());
+    return text_.substr(at, end - at).find(what) != std::string_view::npos;
+  }
+
+  // At the end of a string that began at `at` (its prefix passed); sets `unclosed` when it has none. A replacement
+  // field of an f-string may hold strings again.
+  auto scan_string(size_t at, bool is_format, bool is_lenient, bool& unclosed, int depth) -> size_t {
+    char quote = text_[at];
+    bool is_triple = at_or_zero(at + 1) == quote && at_or_zero(at + 2) == quote;
+    size_t i = at + (is_triple ? 3 : 1);
+    while (i < text_.size()) {
+      char c = text_[i];
+      if (c == '\\') {
+        i += at_or_zero(i + 1) == '\r' && at_or_zero(i + 2) == '\n' ? 3 : 2;
+        continue;
+      }
+      if (c == quote) {
+        if (!is_triple) { return i + 1; }
+        if (at_or_zero(i + 1) == quote && at_or_zero(i + 2) == quote) { return i + 3; }
+      }
+      if (c == '\n' || c == '\r') {
+        if (!is_triple || is_lenient) { unclosed = true; return i; }
+        if (strings_stop_ && is_declaration_line(i + 1)) { unclosed = true; return i; }
+      }
+      if (is_format && c == '{' && depth < 8) {
+        if (at_or_zero(i + 1) == '{') { i += 2; continue; }
+        size_t end = scan_field(i + 1, quote, is_triple, is_lenient, depth);
+        if (end != 0) { i = end; continue; }
+      }
+      ++i;
+    }
+    unclosed = true;
+    if (is_triple && !is_lenient) { unclosed_triple_ = true; }
+    return std::min(i, text_.size());
+  }
+
+  // Past the "}" of a replacement field whose code begins at `at`; 0 when it does not look like one.
+  auto scan_field(size_t at, char quote, bool is_triple, bool is_lenient, int depth) -> size_t {
+    int open = 0;
+    for (size_t i = at; i < text_.size() && i < at + 4096;) {
+      char c = text_[i];
+      if (c == '\n' || c == '\r') {
+        if (!is_triple || is_lenient) { return 0; }
+        ++i;
+      } else if (c == '}' && open == 0) { return i + 1; }
+      else if (c == '(' || c == '[' || c == '{') { ++open; ++i; }
+      else if (c == ')' || c == ']' || c == '}') {
+        if (open == 0) { return 0; }
+        --open; ++i;
+      } else if (c == '"' || c == '\'') {
+        if (is_triple && c == quote && at_or_zero(i + 1) == c && at_or_zero(i + 2) == c) { return 0; }
+        char before = text_[i - 1];
+        bool unclosed = false;
+        bool gave_up = unclosed_triple_;
+        i = scan_string(i, before == 'f' || before == 'F', true, unclosed, depth + 1);
+        unclosed_triple_ = gave_up;
+        if (unclosed) { return 0; }
+      } else if (c == ':' && open == 0) {
+        // A format: text up to "}", fields in it.
+        ++i;
+        while (i < text_.size()) {
+          char f = text_[i];
+          if (f == '}') { return i + 1; }
+          if (f == '\n' || f == '\r' || f == '"' || f == '\'') { return 0; }
+          if (f == '{') {
+            size_t end = depth < 8 ? scan_field(i + 1, quote, is_triple, is_lenient, depth + 1) : 0;
+            if (end == 0) { return 0; }
+            i = end;
+            continue;
+          }
+          ++i;
+        }
+      } else { ++i; }
+    }
+    return 0;
+  }
+
+  [[nodiscard]] auto is_declaration_line(size_t at) const -> bool {
+    std::string_view rest = text_.substr(std::min(at, text_.size()), 12);
+    return rest.starts_with("def ") || rest.starts_with("class ") || rest.starts_with("async def ") ||
+           (rest.size() > 1 && rest[0] == '@' && is_name_start(rest[1]));
+  }
+
+  // The end of the logical line that begins at `at`. Strict: brackets and strings take what they need; `gave_up_` is
+  // set when one is never closed. Lenient: the line ends before a line that is not indented more than it is.
+  auto scan_line(size_t at, uint32_t indent, bool is_lenient, LogicalLine& line) -> size_t {
+    gave_up_ = false;
+    unclosed_triple_ = false;
+    line.span.begin = static_cast<uint32_t>(at);
+    line.indent = indent;
+    brackets_.clear();
+    size_t code_end = at;
+    size_t i = at;
+    auto finish = [&](size_t end) {
+      if (!brackets_.empty()) {
+        if (!is_lenient) { gave_up_ = true; }
+        fault(line, LineFault::UnclosedBracket, brackets_.back(), brackets_.back() + 1);
+      }
+      line.span.end = static_cast<uint32_t>(code_end);
+      line.ends_with_colon = brackets_.empty() && code_end > at && text_[code_end - 1] == ':' && last_is_operator_;
+      return end;
+    };
+    last_is_operator_ = false;
+    while (i < text_.size()) {
+      char c = text_[i];
+      if (c == ' ' || c == '\t' || c == '\f') { ++i; continue; }
+      if (c == '\\') {
+        if (at_or_zero(i + 1) == '\n') { i += 2; continue; }
+        if (at_or_zero(i + 1) == '\r') { i += at_or_zero(i + 2) == '\n' ? 3 : 2; continue; }
+        if (i + 1 == text_.size()) { ++i; continue; }
+        fault(line, LineFault::BadCharacter, i, i + 1);
+        code_end = ++i;
+        continue;
+      }
+      if (c == '#') { i = comment(i, indent, false); continue; }
+      if (c == '\n' || c == '\r') {
+        if (brackets_.empty()) { return finish(i); }
+        // Inside brackets: on with the next line that has code, unless it begins a statement.
+        size_t next = i;
+        uint32_t width = 0;
+        size_t comments = out_.comments.size();
+        while (next < text_.size()) {
+          char n = text_[next];
+          if (n == '\n' || n == '\r' || n == '\f') { width = 0; ++next; }
+          else if (n == ' ') { ++width; ++next; }
+          else if (n == '\t') { width += 8 - width % 8; ++next; }
+          else if (n == '#' && !(is_lenient && width <= indent)) { next = comment(next, width, true); width = 0; }
+          else { break; }
+        }
+        if (next >= text_.size()) {
+          out_.comments.resize(comments);
+          return finish(i);
+        }
+        bool is_close = text_[next] == ')' || text_[next] == ']' || text_[next] == '}';
+        if (begins_statement(next, width) || (is_lenient && width <= indent && !is_close)) {
+          // The comments passed are found again, between the lines.
+          out_.comments.resize(comments);
+          return finish(i);
+        }
+        i = next;
+        continue;
+      }
+      last_is_operator_ = false;
+      if (c == '"' || c == '\'') {
+        bool unclosed = false;
+        bool is_format = false;
+        for (size_t k = i; k > at && k + 3 > i && is_name_char(text_[k - 1]); --k) {
+          if (text_[k - 1] == 'f' || text_[k - 1] == 'F') { is_format = true; }
+        }
+        size_t quotes = at_or_zero(i + 1) == c && at_or_zero(i + 2) == c ? 3 : 1;
+        size_t end = scan_string(i, is_format, is_lenient && gave_up_triple_at(i), unclosed, 0);
+        if (unclosed) {
+          fault(line, LineFault::UnclosedString, i, i + quotes);
+          if (unclosed_triple_) { gave_up_ = true; triple_at_ = i; return end; }
+          if (quotes == 3) {
+            code_end = end;
+            brackets_.clear();
+            return finish(end);
+          }
+        }
+        i = code_end = end;
+        continue;
+      }
+      if (is_name_char(c)) {
+        if (size_t bad = is_bad_character(text_, i); bad != 0) {
+          fault(line, LineFault::BadCharacter, i, i + bad);
+          code_end = i += bad;
+          continue;
+        }
+        while (i < text_.size() && is_name_char(text_[i]) && is_bad_character(text_, i) == 0) { i += utf8_step(i); }
+        code_end = i;
+        continue;
+      }
+      if (size_t bad = is_bad_character(text_, i); bad != 0) {
+        fault(line, LineFault::BadCharacter, i, i + bad);
+        code_end = i += bad;
+        continue;
+      }
+      if (c == '(' || c == '[' || c == '{') {
+        brackets_.push_back(i);
+        if (brackets_.size() > kMaxDepth) {
+          fault(line, LineFault::TooDeep, i, i + 1);
+          if (!is_lenient) { gave_up_ = true; return i; }
+          brackets_.pop_back();
+        }
+      } else if (c == ')' || c == ']' || c == '}') {
+        close(line, i, c);
+      }
+      last_is_operator_ = true;
+      code_end = ++i;
+    }
+    return finish(i);
+  }
+
+  [[nodiscard]] auto utf8_step(size_t at) const -> size_t {
+    size_t length = utf8_length(text_, at);
+    return length == 0 ? 1 : length;
+  }
+
+  [[nodiscard]] auto gave_up_triple_at(size_t at) const -> bool { return at == triple_at_; }
+
+  void close(LogicalLine& line, size_t at, char c) {
+    char wanted = c == ')' ? '(' : c == ']' ? '[' : '{';
+    if (brackets_.empty()) {
+      fault(line, LineFault::UnmatchedClose, at, at + 1);
+      return;
+    }
+    if (text_[brackets_.back()] == wanted) {
+      brackets_.pop_back();
+      return;
+    }
+    if (line.fault == LineFault::None) {
+      fault(line, LineFault::MismatchedClose, at, at + 1);
+      line.fault_other = {static_cast<uint32_t>(brackets_.back()), static_cast<uint32_t>(brackets_.back() + 1)};
+    }
+    // The one it would close, if there is one, closes all that is open inside it.
+    for (size_t k = brackets_.size(); k > 0; --k) {
+      if (text_[brackets_[k - 1]] == wanted) {
+        brackets_.resize(k - 1);
+        return;
+      }
+    }
+  }
+
+  std::string_view text_;
+  uint32_t base_indent_;
+  Lines& out_;
+  std::vector<size_t> brackets_;
+  bool strings_stop_ = false;
+  bool gave_up_ = false;
+  bool unclosed_triple_ = false;
+  bool last_is_operator_ = false;
+  size_t triple_at_ = static_cast<size_t>(-1);
+};
+
+constexpr std::array<std::string_view, 4> kClauseWords = {"else", "elif", "except", "finally"};
+
+auto is_definition_start(std::string_view word, std::string_view line) -> bool {
+  return word == "def" || word == "class" || (word == "async" && line.find("def") != std::string_view::npos) ||
+         (!line.empty() && line[0] == '@');
+}
+
+}  // namespace
+
+auto first_word(std::string_view text) -> std::string_view {
+  size_t end = 0;
+  if (text.empty() || !is_name_start(text[0])) { return {}; }
+  while (end < text.size() && is_name_char(text[end])) { ++end; }
+  return text.substr(0, end);
+}
+
+auto scan_lines(std::string_view text, uint32_t base_indent) -> Lines {
+  Lines out;
+  // A string in triple quotes that reaches the end of the text has lost one of its ends, here or earlier. Scan again
+  // and let declarations in the first column end such strings: only text that is wrong anyway is read so.
+  if (!LineScanner(text, base_indent, out).run(false)) {
+    out = {};
+    LineScanner(text, base_indent, out).run(true);
+  }
+  return out;
+}
+
+auto tokenize(std::string_view line) -> std::vector<Token> {
+  std::vector<Token> tokens;
+  size_t i = 0;
+  auto push = [&](TokenKind kind, size_t begin, size_t end) {
+    tokens.push_back({kind, {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}});
+  };
+  while (i < line.size()) {
+    char c = line[i];
+    size_t begin = i;
+    if (c == ' ' || c == '\t' || c == '\f' || c == '\n' || c == '\r' || c == '\\') { ++i; continue; }
+    if (c == '#') {
+      while (i < line.size() && line[i] != '\n' && line[i] != '\r') { ++i; }
+      continue;
+    }
+    size_t quote = i;
+    while (quote < line.size() && quote < i + 3 && is_name_start(line[quote])) { ++quote; }
+    if (quote < line.size() && (line[quote] == '"' || line[quote] == '\'')) {
+      char q = line[quote];
+      bool is_triple = line.substr(quote, 3) == std::string(3, q);
+      i = quote + (is_triple ? 3 : 1);
+      while (i < line.size()) {
+        if (line[i] == '\\') { i += 2; continue; }
+        if (is_triple ? line.substr(i, 3) == std::string(3, q) : line[i] == q) { i += is_triple ? 3 : 1; break; }
+        if (!is_triple && line[i] == '\n') { break; }
+        ++i;
+      }
+      i = std::min(i, line.size());
+      push(TokenKind::String, begin, i);
+      continue;
+    }
+    if (is_digit(c) || (c == '.' && i + 1 < line.size() && is_digit(line[i + 1]))) {
+      while (i < line.size() && (is_name_char(line[i]) || line[i] == '.' ||
+                                 ((line[i] == '+' || line[i] == '-') && (line[i - 1] == 'e' || line[i - 1] == 'E') &&
+                                  line.substr(begin, 2) != "0x"))) { ++i; }
+      push(TokenKind::Number, begin, i);
+      continue;
+    }
+    if (is_name_start(c)) {
+      while (i < line.size() && is_name_char(line[i])) { ++i; }
+      push(TokenKind::Name, begin, i);
+      continue;
+    }
+    if (c == '(' || c == '[' || c == '{') { push(TokenKind::Open, i, i + 1); ++i; continue; }
+    if (c == ')' || c == ']' || c == '}') { push(TokenKind::Close, i, i + 1); ++i; continue; }
+    static constexpr std::array<std::string_view, 26> operators = {
+        "**=", "//=", ">>=", "<<=", "...", "**", "//", ">>", "<<", "==", "!=", "<=", ">=", "->",
+        ":=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "@=", "&&", "||"};
+    size_t length = 1;
+    for (std::string_view op : operators) {
+      if (line.substr(i, op.size()) == op) { length = op.size(); break; }
+    }
+    bool is_operator = std::string_view("+-*/%@&|^~<>=.,:;").find(c) != std::string_view::npos || length > 1;
+    push(is_operator && c != '!' ? TokenKind::Operator : length > 1 ? TokenKind::Operator : TokenKind::Bad, i, i + length);
+    i += length;
+  }
+  return tokens;
+}
+
+auto split_declarations(std::string_view text) -> std::vector<Chunk> {
+  Lines scanned = scan_lines(text);
+  std::vector<Chunk> chunks;
+  const auto& lines = scanned.lines;
+  const auto& comments = scanned.comments;
+  size_t comment = 0;
+  bool awaits_definition = false;
+  bool is_compound = false;
+  auto is_open = [&] { return !chunks.empty() && !chunks.back().is_comments; };
+  // Comments on lines of their own before `limit`, after what is already placed. They join the declaration at hand
+  // when it goes on after them, or when they are indented.
+  auto place_comments = [&](uint32_t limit, bool goes_on) {
+    bool may_join = is_open();
+    for (; comment < comments.size() && comments[comment].span.begin < limit; ++comment) {
+      const CommentSpan& c = comments[comment];
+      if (!chunks.empty() && c.span.end <= chunks.back().span.end) { continue; }
+      if (!c.own_line && is_open()) {
+        chunks.back().span.end = c.span.end;
+      } else if (goes_on) {
+        continue;
+      } else if (may_join && c.indent > 0) {
+        chunks.back().span.end = c.span.end;
+      } else {
+        may_join = false;
+        // A blank line between comments ends a run.
+        if (!chunks.empty() && chunks.back().is_comments) {
+          std::string_view between = text.substr(chunks.back().span.end, c.span.begin - chunks.back().span.end);
+          if (std::count(between.begin(), between.end(), '\n') <= 1) {
+            chunks.back().span.end = c.span.end;
+            continue;
+          }
+        }
+        chunks.push_back({c.span, true});
+      }
+    }
+  };
+  for (const LogicalLine& line : lines) {
+    std::string_view code = text.substr(line.span.begin, line.span.end - line.span.begin);
+    std::string_view word = first_word(code);
+    bool goes_on = false;
+    if (is_open()) {
+      if (line.indent > 0) { goes_on = true; }
+      else if (awaits_definition) { goes_on = is_definition_start(word, code); }
+      else if (is_compound) { goes_on = is_one_of(word, kClauseWords); }
+    }
+    place_comments(line.span.begin, goes_on);
+    if (goes_on && is_open()) {
+      chunks.back().span.end = line.span.end;
+    } else {
+      chunks.push_back({line.span, false});
+      awaits_definition = false;
+      is_compound = false;
+    }
+    if (line.indent == 0) {
+      awaits_definition = !code.empty() && code[0] == '@';
+      is_compound = is_compound || line.ends_with_colon || word == "if" || word == "for" || word == "while" || word == "try" || word == "with";
+    }
+  }
+  place_comments(static_cast<uint32_t>(text.size()) + 1, false);
+  return chunks;
+}
+
+auto split_members(std::string_view text, const Lines& scanned) -> std::vector<Chunk> {
+  std::vector<Chunk> members;
+  const auto& lines = scanned.lines;
+  size_t i = 0;
+  while (i < lines.size() && text[lines[i].span.begin] == '@') { ++i; }
+  if (i >= lines.size() || first_word(text.substr(lines[i].span.begin)) != "class" || i + 1 >= lines.size()) { return members; }
+  if (!lines[i].ends_with_colon || lines[i].fault != LineFault::None) { return members; }
+  ++i;
+  uint32_t body = lines[i].indent;
+  if (body == 0) { return members; }
+  while (i < lines.size()) {
+    size_t start = i;
+    auto code = [&](size_t k) { return text.substr(lines[k].span.begin, lines[k].span.end - lines[k].span.begin); };
+    while (i < lines.size() && lines[i].indent == body && code(i).starts_with('@')) { ++i; }
+    std::string_view word = i < lines.size() && lines[i].indent == body ? first_word(code(i)) : std::string_view{};
+    bool is_function = word == "def" || (word == "async" && code(i).find("def") != std::string_view::npos);
+    if (i < lines.size()) { ++i; }
+    if (!is_function) { continue; }
+    while (i < lines.size() && lines[i].indent > body) { ++i; }
+    uint32_t end = lines[i - 1].span.end;
+    uint32_t limit = i < lines.size() ? lines[i].span.begin : static_cast<uint32_t>(text.size()) + 1;
+    for (const CommentSpan& comment : scanned.comments) {
+      if (comment.span.begin < end || comment.span.begin >= limit) { continue; }
+      if (comment.own_line && comment.indent <= body) { break; }
+      end = comment.span.end;
+    }
+    members.push_back({{lines[start].span.begin, end}, false});
+  }
+  return members;
+}
+
+}  // namespace loopsmith::syntax

@@ -1,0 +1,59 @@
+// Logical lines: what a statement's line is before anything is parsed. A scan of strings, brackets, comments and
+// continuation lines, which is how Python itself decides where a line ends, made to do something sensible with
+// brackets and strings that are never closed: it ends such a line where the next one begins to look like a statement.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "support/origin.h"
+
+namespace loopsmith::syntax {
+
+enum class TokenKind : uint8_t { Name, Number, String, Operator, Open, Close, Bad };
+
+struct Token {
+  TokenKind kind{};
+  Span span;
+};
+
+enum class LineFault : uint8_t { None, UnclosedBracket, UnmatchedClose, MismatchedClose, UnclosedString, BadCharacter, TooDeep };
+
+struct LogicalLine {
+  Span span;             // from the first byte of code to the last
+  uint32_t indent = 0;   // columns before it; a tab goes to the next multiple of 8
+  bool ends_with_colon = false;
+  LineFault fault = LineFault::None;  // the first
+  Span fault_at;         // the bracket, quote or character
+  Span fault_other;      // MismatchedClose: the bracket that is open
+};
+
+struct CommentSpan {
+  Span span;
+  uint32_t indent = 0;
+  bool own_line = false;
+};
+
+struct Lines {
+  std::vector<LogicalLine> lines;
+  std::vector<CommentSpan> comments;
+};
+
+/// The lines of a text. `base_indent` is the column at which its first byte stands.
+[[nodiscard]] auto scan_lines(std::string_view text, uint32_t base_indent = 0) -> Lines;
+/// The tokens of a line's text, positions counted from its first byte. Comments are left out.
+[[nodiscard]] auto tokenize(std::string_view line) -> std::vector<Token>;
+/// The word a text begins with; empty when it does not.
+[[nodiscard]] auto first_word(std::string_view text) -> std::string_view;
+
+/// A part of a text that is parsed on its own: a declaration, or a run of comments between declarations.
+struct Chunk {
+  Span span;
+  bool is_comments = false;
+};
+[[nodiscard]] auto split_declarations(std::string_view text) -> std::vector<Chunk>;
+/// The functions directly inside the class that `text` is.
+[[nodiscard]] auto split_members(std::string_view text, const Lines& lines) -> std::vector<Chunk>;
+
+}  // namespace loopsmith::syntax

@@ -1,0 +1,75 @@
+// One parser per thread, and the tables that map the grammar's numbers to names.
+#include "syntax/tree.h"
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+extern "C" auto tree_sitter_tirscript() -> const TSLanguage*;
+
+namespace loopsmith::syntax {
+namespace {
+
+auto make_symbols() -> std::vector<Cst> {
+  static const std::unordered_map<std::string_view, Cst> by_name = {
+#define LOOPSMITH_CST_NAME(name) {#name, Cst::name},
+      LOOPSMITH_CST(LOOPSMITH_CST_NAME)
+#undef LOOPSMITH_CST_NAME
+      {"float", Cst::float_}, {"true", Cst::true_}, {"false", Cst::false_}};
+  const TSLanguage* language = tree_sitter_tirscript();
+  std::vector<Cst> symbols(ts_language_symbol_count(language), Cst::other);
+  for (uint32_t i = 0; i < symbols.size(); ++i) {
+    auto symbol = static_cast<TSSymbol>(i);
+    const char* name = ts_language_symbol_name(language, symbol);
+    if (name == nullptr) { continue; }
+    if (ts_language_symbol_type(language, symbol) != TSSymbolTypeRegular) {
+      if (std::strcmp(name, "async") == 0) { symbols[i] = Cst::async; }
+      if (std::strcmp(name, ",") == 0) { symbols[i] = Cst::comma; }
+      continue;
+    }
+    auto found = by_name.find(name);
+    if (found != by_name.end()) { symbols[i] = found->second; }
+  }
+  return symbols;
+}
+
+struct ParserDeleter {
+  void operator()(TSParser* parser) const { ts_parser_delete(parser); }
+};
+
+}  // namespace
+
+auto symbol_of(TSNode node) -> Cst {
+  static const std::vector<Cst> symbols = make_symbols();
+  TSSymbol symbol = ts_node_symbol(node);
+  return symbol < symbols.size() ? symbols[symbol] : Cst::other;
+}
+
+auto fields() -> const Fields& {
+  static const Fields all = [] {
+    const TSLanguage* language = tree_sitter_tirscript();
+    auto id = [&](std::string_view name) {
+      return ts_language_field_id_for_name(language, name.data(), static_cast<uint32_t>(name.size()));
+    };
+    return Fields{id("left"), id("right"), id("type"), id("operator"), id("operand"), id("condition"),
+                  id("consequence"), id("alternative"), id("body"), id("name"), id("alias"), id("value"),
+                  id("module"), id("message"), id("definition"), id("parameters"), id("return_type"),
+                  id("superclasses"), id("then"), id("otherwise"), id("object"), id("attribute"), id("index"),
+                  id("lower"), id("upper"), id("step"), id("function"), id("arguments"), id("key"), id("element"),
+                  id("debug"), id("conversion"), id("format")};
+  }();
+  return all;
+}
+
+auto parse_text(std::string_view text, const TSTree* old) -> Tree {
+  thread_local std::unique_ptr<TSParser, ParserDeleter> parser = [] {
+    std::unique_ptr<TSParser, ParserDeleter> made(ts_parser_new());
+    ts_parser_set_language(made.get(), tree_sitter_tirscript());
+    return made;
+  }();
+  return Tree(ts_parser_parse_string(parser.get(), old, text.data(), static_cast<uint32_t>(text.size())));
+}
+
+}  // namespace loopsmith::syntax
