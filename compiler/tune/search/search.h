@@ -1,0 +1,63 @@
+// What to measure next. Points are scored by draft and residual model, thousands a second; evolution inside a sketch finds
+// good ones, a quota goes to the neighbours of the best measured so far, another to chance.
+//
+// Deterministic: the same sketches, seed and answers give the same proposals, which is how a session resumes.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tune/cost/residual.h"
+#include "tune/space/sketch.h"
+
+namespace loopsmith::tune {
+
+enum class Strategy : uint8_t { Guided, Random };
+
+struct Proposal {
+  size_t sketch = 0;
+  Point point;
+  double expected_seconds = 0;
+};
+
+class Search {
+ public:
+  Search(const Sketches& sketches, uint64_t seed, Strategy strategy = Strategy::Guided);
+
+  /// Up to `count` points that were never proposed before; fewer when the space is exhausted.
+  [[nodiscard]] auto propose(size_t count) -> std::vector<Proposal>;
+
+  /// The answer to a proposal. `seconds` with `exact` false: at least that.
+  void learn(const Proposal& proposal, double seconds, bool exact);
+  /// The point is no candidate: not legal, or it did not build, run or give the right result.
+  void reject(const Proposal& proposal);
+
+ private:
+  struct Measured { Point point; double seconds; };
+  struct Arm {
+    ResidualModel residual;
+    std::vector<Measured> measured;   // fastest first
+    int proposed = 0;
+    int rejected = 0;
+    std::set<Point> seen;
+  };
+  auto random_point(size_t sketch) -> Point;
+  auto valid_random_point(size_t sketch) -> bool;   // into scratch_
+  auto mutate(size_t sketch, Point point) -> Point;
+  auto score(size_t sketch, const Point& point) const -> double;
+  auto take(size_t sketch, const Point& point, double expected, std::vector<Proposal>& out) -> bool;
+  auto evolve(size_t sketch, size_t keep) -> std::vector<std::pair<double, Point>>;
+  auto draw(uint64_t below) -> uint64_t { return random_() % below; }
+
+  const Sketches& sketches_;
+  Strategy strategy_;
+  std::mt19937_64 random_;
+  std::vector<Arm> arms_;
+  Point scratch_;
+  double best_ = 0;
+};
+
+}  // namespace loopsmith::tune

@@ -1,0 +1,346 @@
+// The loop of a tuning session: see session.h.
+#include "tune/session/session.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <unordered_map>
+
+#include "ir/equal.h"
+#include "ir/printer.h"
+#include "schedule/schedule.h"
+#include "schedule/trace_json.h"
+#include "support/hash.h"
+#include "target/hardware.h"
+#include "tune/measure/pool.h"
+#include "tune/space/analysis.h"
+#include "tune/space/sketch.h"
+
+namespace loopsmith::tune {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+// Candidates of the final comparison, and blocks of each there.
+constexpr size_t finalists = 4;
+constexpr int final_blocks = 25;
+constexpr int screen_blocks = 5;
+
+class Session {
+ public:
+  Session(const IRModule& module, Name function, const target::Target& target, std::string label, const SessionOptions& options)
+      : module_(module), function_(function), target_(target), label_(std::move(label)), options_(options), start_(SteadyClock::now()) {}
+
+  auto run() -> Result<SessionResult>;
+
+ private:
+  struct Tried {
+    Proposal proposal;
+    Candidate candidate;
+    std::string python;
+    double seconds = 0;
+    double spread = 0;
+    int64_t record = 0;
+  };
+  struct Made { std::string json; std::string python; };
+
+  [[nodiscard]] auto elapsed() const -> double { return std::chrono::duration<double>(SteadyClock::now() - start_).count(); }
+  [[nodiscard]] auto out_of_budget() const -> bool {
+    return (options_.trials > 0 && progress_.trials >= options_.trials) || (options_.seconds > 0 && elapsed() >= options_.seconds);
+  }
+  [[nodiscard]] auto stopping() -> bool {
+    if (!stopped_ && options_.stop && options_.stop()) { stopped_ = true; }
+    return stopped_;
+  }
+  void report(const char* phase) {
+    progress_.phase = phase;
+    progress_.elapsed_seconds = elapsed();
+    if (options_.on_progress) { options_.on_progress(progress_); }
+  }
+  [[nodiscard]] auto make(const Proposal& proposal) const -> Result<Made>;
+  auto measure_plain(WorkerPool& pool, Database& database) -> Status;
+  auto round(Search& search, WorkerPool& pool, Database& database) -> Result<bool>;
+  auto settle(Search& search, Database& database, Tried tried, Outcome outcome, double seconds, double spread, int blocks,
+              const std::string& note, uint64_t lowered) -> Status;
+  auto confirm(WorkerPool& pool) -> void;
+
+  IRModule module_;
+  Name function_;
+  target::Target target_;
+  std::string label_;
+  const SessionOptions& options_;
+  SteadyClock::time_point start_;
+  TaskKey key_;
+  Sketches sketches_;
+  Progress progress_;
+  SessionResult result_;
+  bool stopped_ = false;
+  uint64_t next_id_ = 2;                                   // 1: the program as it is
+  std::vector<Tried> measured_;                            // fastest first
+  std::unordered_map<std::string, Record> recorded_;       // by trace
+  std::unordered_map<uint64_t, std::pair<Outcome, double>> by_lowered_;   // equal code is measured once
+};
+
+constexpr uint64_t plain_id = 1;
+constexpr const char* empty_trace = "[[], []]";
+
+auto Session::make(const Proposal& proposal) const -> Result<Made> {
+  schedule::Schedule sch(module_, static_cast<int64_t>(options_.seed % 2147483646) + 1);
+  if (!(sch.func_working_on() == function_)) { LOOPSMITH_CHECK(sch.work_on(function_)); }
+  LOOPSMITH_CHECK(sketches_[proposal.sketch]->apply(sch, proposal.point));
+  Made made;
+  made.json = schedule::trace_to_json(sch.trace());
+  for (const std::string& line : sch.trace().python_lines()) { made.python += line + "\n"; }
+  return made;
+}
+
+auto Session::settle(Search& search, Database& database, Tried tried, Outcome outcome, double seconds, double spread, int blocks,
+                     const std::string& note, uint64_t lowered) -> Status {
+  Record record;
+  record.candidate = lowered;
+  record.trace = tried.candidate.trace;
+  record.outcome = outcome;
+  record.median_seconds = seconds;
+  record.spread_seconds = spread;
+  record.blocks = blocks;
+  record.note = note;
+  record.seed = options_.seed;
+  record.trial = progress_.trials;
+  if (auto known = recorded_.find(tried.candidate.trace); known == recorded_.end()) {
+    LOOPSMITH_TRY(id, database.add(key_, record));
+    record.id = id;
+    recorded_.emplace(record.trace, record);
+  } else {
+    record.id = known->second.id;
+    ++progress_.from_database;
+  }
+  ++progress_.trials;
+  if (outcome == Outcome::Measured || outcome == Outcome::Censored) {
+    search.learn(tried.proposal, seconds, outcome == Outcome::Measured);
+  } else {
+    search.reject(tried.proposal);
+    ++progress_.failures[outcome_name(outcome)];
+  }
+  if (outcome == Outcome::Measured) {
+    tried.seconds = seconds;
+    tried.spread = spread;
+    tried.record = record.id;
+    auto place = std::upper_bound(measured_.begin(), measured_.end(), seconds, [](double s, const Tried& t) { return s < t.seconds; });
+    measured_.insert(place, std::move(tried));
+    progress_.best_seconds = measured_.front().seconds;
+  }
+  result_.best_so_far.push_back(progress_.best_seconds);
+  report("measuring");
+  return ok();
+}
+
+auto Session::measure_plain(WorkerPool& pool, Database& database) -> Status {
+  Candidate plain{plain_id, empty_trace};
+  if (auto known = recorded_.find(empty_trace); known != recorded_.end() && known->second.outcome == Outcome::Measured) {
+    progress_.plain_seconds = known->second.median_seconds;
+    return ok();
+  }
+  BuildReply built = pool.build({plain}, nullptr).front();
+  if (built.outcome != Outcome::Measured) {
+    return error(Code::CannotTune).arg("function", function_.view()).arg("why", "the program as it is does not build: " + built.note);
+  }
+  MeasureReply reply = pool.measure(plain, 0, 3);
+  if (reply.outcome == Outcome::Measured) {
+    progress_.plain_seconds = reply.median_seconds;
+    Record record;
+    record.candidate = built.lowered_hash;
+    record.trace = empty_trace;
+    record.median_seconds = reply.median_seconds;
+    record.spread_seconds = reply.spread_seconds;
+    record.blocks = reply.blocks;
+    record.note = "unscheduled";
+    LOOPSMITH_TRY(id, database.add(key_, record));
+    (void)id;
+  } else if (reply.outcome == Outcome::Crashed) {
+    return error(Code::CannotTune).arg("function", function_.view()).arg("why", "the program as it is ends its worker: " + reply.note);
+  }
+  // Too slow to be measured within the limit: candidates may still be fast.
+  return ok();
+}
+
+// False when the space is exhausted.
+auto Session::round(Search& search, WorkerPool& pool, Database& database) -> Result<bool> {
+  size_t wanted = options_.batch;
+  if (options_.trials > 0) { wanted = std::min(wanted, static_cast<size_t>(options_.trials - progress_.trials)); }
+  // The first batches are small: feedback early.
+  if (progress_.trials < static_cast<int>(options_.batch)) { wanted = std::min<size_t>(wanted, 8); }
+  std::vector<Tried> fresh;
+  // Points that turn out illegal cost no trial; others are asked for in their place.
+  for (int attempt = 0; attempt < 8 && fresh.size() < wanted; ++attempt) {
+    std::vector<Proposal> proposals = search.propose(wanted - fresh.size());
+    if (proposals.empty()) { break; }
+    for (Proposal& proposal : proposals) {
+      if (stopping()) { return true; }
+      Result<Made> made = make(proposal);
+      if (!made.ok()) {
+        search.reject(proposal);
+        ++progress_.failures[std::string("not legal: ") + std::string(code_id(made.diagnostics().front().code))];
+        continue;
+      }
+      fresh.push_back({std::move(proposal), {next_id_++, std::move(made->json)}, std::move(made->python), 0, 0, 0});
+    }
+  }
+  if (fresh.empty()) { return false; }
+
+  // Those with a record are answered from it; the rest are built, then measured.
+  std::vector<Candidate> to_build;
+  for (const Tried& tried : fresh) {
+    if (!recorded_.contains(tried.candidate.trace)) { to_build.push_back(tried.candidate); }
+  }
+  std::vector<BuildReply> built = pool.build(to_build, [this] { return stopping(); });
+  size_t next = 0;
+  for (Tried& tried : fresh) {
+    if (auto known = recorded_.find(tried.candidate.trace); known != recorded_.end()) {
+      Record r = known->second;
+      LOOPSMITH_CHECK(settle(search, database, std::move(tried), r.outcome, r.median_seconds, r.spread_seconds, r.blocks, r.note, r.candidate));
+      continue;
+    }
+    BuildReply reply = built[next++];
+    if (stopping() || (options_.seconds > 0 && elapsed() >= options_.seconds)) {
+      pool.drop(tried.candidate.id);
+      continue;
+    }
+    if (reply.outcome != Outcome::Measured) {
+      LOOPSMITH_CHECK(settle(search, database, std::move(tried), reply.outcome, 0, 0, 0, reply.note, 0));
+      continue;
+    }
+    if (auto twin = by_lowered_.find(reply.object_hash); twin != by_lowered_.end()) {
+      pool.drop(tried.candidate.id);
+      search.learn(tried.proposal, std::max(twin->second.second, 1e-9), false);
+      ++progress_.failures["same code as another"];
+      continue;
+    }
+    Candidate candidate = tried.candidate;
+    MeasureReply measured = pool.measure(candidate, progress_.best_seconds, screen_blocks);
+    by_lowered_[reply.object_hash] = {measured.outcome, measured.median_seconds};
+    if (measured.outcome == Outcome::Measured && progress_.best_seconds > 0 && measured.median_seconds < 0.98 * progress_.best_seconds) {
+      // A new best is measured again before it is believed; the slower of the two counts.
+      MeasureReply again = pool.measure(candidate, 0, screen_blocks * 2);
+      if (again.outcome == Outcome::Measured && again.median_seconds > measured.median_seconds) { measured = again; }
+    }
+    LOOPSMITH_CHECK(settle(search, database, std::move(tried), measured.outcome, measured.median_seconds, measured.spread_seconds,
+                           measured.blocks, measured.note, reply.lowered_hash));
+    // Memory: only those that may be compared at the end stay built.
+    bool may_win = std::any_of(measured_.begin(), measured_.begin() + static_cast<std::ptrdiff_t>(std::min(finalists, measured_.size())),
+                               [&](const Tried& t) { return t.candidate.id == candidate.id; });
+    if (!may_win) { pool.drop(candidate.id); }
+  }
+  return true;
+}
+
+// The fastest few, in turns, with more blocks: what a short screening cannot tell apart.
+auto Session::confirm(WorkerPool& pool) -> void {
+  size_t count = std::min(finalists, measured_.size());
+  if (count == 0) { return; }
+  report("confirming");
+  std::vector<std::vector<double>> times(count);
+  for (int turn = 0; turn < 3; ++turn) {
+    for (size_t i = 0; i < count; ++i) {
+      MeasureReply reply = pool.measure(measured_[i].candidate, 0, final_blocks / 3);
+      if (reply.outcome == Outcome::Measured) { times[i].push_back(reply.median_seconds); }
+    }
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (times[i].empty()) { continue; }
+    std::sort(times[i].begin(), times[i].end());
+    measured_[i].seconds = times[i][times[i].size() / 2];
+    measured_[i].spread = times[i].back() - times[i].front();
+  }
+  std::stable_sort(measured_.begin(), measured_.begin() + static_cast<std::ptrdiff_t>(count),
+                   [](const Tried& a, const Tried& b) { return a.seconds < b.seconds; });
+}
+
+auto Session::run() -> Result<SessionResult> {
+  PrimFunc func = module_->find(function_);
+  if (!func) { return error(Code::CannotTune).arg("function", function_.view()).arg("why", "there is no such function"); }
+  if (!root_block(func)) {
+    return error(Code::CannotTune).arg("function", function_.view()).arg("why", "it is not at schedule level (no blocks to schedule)");
+  }
+  std::string text = print_script(module_);
+  key_ = {structural_hash(module_), target_.str(), target::machine_identity()};
+  LOOPSMITH_TRY(database, Database::open(options_.database.empty() ? Database::default_path() : options_.database));
+  LOOPSMITH_CHECK(database.add_workload(key_, label_, text));
+  LOOPSMITH_TRY(records, database.records(key_));
+  for (Record& record : records) {
+    std::string trace = record.trace;
+    recorded_.insert_or_assign(std::move(trace), std::move(record));
+  }
+
+  target::Hardware hardware = target::hardware(target_);
+  SpaceContext context{module_, function_, hardware, core_model(hardware)};
+  sketches_ = design_space(context);
+  progress_.trials_total = options_.trials;
+  progress_.limit_seconds = options_.seconds;
+  progress_.flops = result_.flops = count_flops(module_, function_);
+
+  PoolOptions pool_options;
+  pool_options.program = options_.worker;
+  pool_options.workers = options_.workers;
+  WorkerPool pool(pool_options, {text, function_.str(), target_.str(), options_.seed});
+  report("starting");
+  LOOPSMITH_CHECK(pool.start());
+  LOOPSMITH_CHECK(measure_plain(pool, database));
+  report("measuring");
+
+  Search search(sketches_, options_.seed * 0x9e3779b97f4a7c15ULL + 1, options_.strategy);
+  while (!out_of_budget() && !stopping()) {
+    LOOPSMITH_TRY(more, round(search, pool, database));
+    if (!more) {
+      result_.notes.push_back("the design space is exhausted");
+      break;
+    }
+  }
+  result_.stopped = stopped_;
+  if (!stopped_) { confirm(pool); }
+
+  // The fastest whose results are right.
+  for (Tried& tried : measured_) {
+    if (options_.verify) {
+      report("verifying");
+      CheckReply reply = pool.check(tried.candidate, options_.verify_seconds);
+      if (!reply.equal) {
+        result_.notes.push_back("a candidate of " + std::to_string(tried.seconds) + " s was left out: " + reply.note);
+        LOOPSMITH_CHECK(database.mark_wrong(tried.record, reply.note));
+        ++progress_.failures[outcome_name(Outcome::Wrong)];
+        continue;
+      }
+      result_.verified = reply.how;
+      LOOPSMITH_CHECK(database.mark_verified(tried.record, reply.how));
+    }
+    result_.found = true;
+    result_.trace = tried.candidate.trace;
+    result_.trace_python = tried.python;
+    result_.best_seconds = tried.seconds;
+    result_.spread_seconds = tried.spread;
+    break;
+  }
+  result_.plain_seconds = progress_.plain_seconds;
+  result_.is_unscheduled_best = result_.found && progress_.plain_seconds > 0 && progress_.plain_seconds < result_.best_seconds;
+  (void)database.sync();
+  report("done");
+  result_.progress = progress_;
+  return std::move(result_);
+}
+
+}  // namespace
+
+auto count_flops(const IRModule& module, Name function) -> double {
+  schedule::State state(module);
+  const schedule::FuncState* func = state.func(function);
+  if (!func) { return 0; }
+  double flops = 0;
+  for (const BlockFact& block : analyze(*func)) { flops += block.flops * block.instances; }
+  return flops;
+}
+
+auto tune(const IRModule& module, Name function, const target::Target& target, const std::string& label,
+          const SessionOptions& options) -> Result<SessionResult> {
+  return Session(module, function, target, label, options).run();
+}
+
+}  // namespace loopsmith::tune

@@ -1,0 +1,189 @@
+// Facts on the blocks of a function: see analysis.h.
+#include "tune/space/analysis.h"
+
+#include <map>
+#include <optional>
+
+#include "ir/ops.h"
+#include "ir/visitor.h"
+
+namespace loopsmith::tune {
+namespace {
+
+using schedule::FuncState;
+using schedule::Place;
+
+// An index as a sum of iter vars times constants; none where it is not one.
+struct Linear { std::map<const VarNode*, int64_t> terms; int64_t constant = 0; };
+
+auto linear(const Expr& e) -> std::optional<Linear> {
+  if (auto value = as_int(e)) { return Linear{{}, *value}; }
+  if (const auto* v = e.as<VarNode>()) { return Linear{{{v, 1}}, 0}; }
+  auto combine = [](const Expr& a, const Expr& b, int64_t sign) -> std::optional<Linear> {
+    auto x = linear(a);
+    auto y = linear(b);
+    if (!x || !y) { return {}; }
+    for (auto [v, c] : y->terms) { x->terms[v] += sign * c; }
+    x->constant += sign * y->constant;
+    return x;
+  };
+  if (const auto* n = e.as<Add>()) { return combine(n->a, n->b, 1); }
+  if (const auto* n = e.as<Sub>()) { return combine(n->a, n->b, -1); }
+  if (const auto* n = e.as<Mul>()) {
+    auto x = linear(n->a);
+    auto y = linear(n->b);
+    if (!x || !y) { return {}; }
+    if (!x->terms.empty() && !y->terms.empty()) { return {}; }
+    if (x->terms.empty()) { std::swap(x, y); }
+    for (auto& [v, c] : x->terms) { c *= y->constant; }
+    x->constant *= y->constant;
+    return x;
+  }
+  return {};
+}
+
+class Body : public Visitor {
+ public:
+  using Visitor::on;
+  using Visitor::visit;
+  struct Found { Buffer buffer; Array<Expr> indices; bool is_write; };
+  std::vector<Found> accesses;
+  double flops = 0;
+  bool uses_branch = false;
+  bool is_expensive = false;
+
+  void on(const BufferLoad& n) override {
+    accesses.push_back({n.buffer, n.indices, false});
+    // Index arithmetic is no work of the program.
+  }
+  void on(const BufferStore& n) override {
+    accesses.push_back({n.buffer, n.indices, true});
+    visit(n.value);
+  }
+#define EXPR(Kind)
+#define BINARY(Kind) void on(const Kind& n) override { flops += n.dtype.is_real() || n.dtype.is_integral() ? 1 : 0; Visitor::on(n); }
+#include "ir/nodes.def"
+  void on(const Select& n) override { uses_branch = true; Visitor::on(n); }
+  void on(const Call& n) override {
+    if (n.op == "if_then_else") { uses_branch = true; }
+    else { is_expensive = true; flops += 10; }
+    Visitor::on(n);
+  }
+};
+
+auto is_multiply_add(const Stmt& body) -> bool {
+  const auto* store = body.as<BufferStore>();
+  const auto* sum = store ? store->value.as<Add>() : nullptr;
+  if (!sum) { return false; }
+  auto product = [](Expr e) {
+    if (const auto* c = e.as<Cast>()) { e = c->value; }
+    return e.as<Mul>() != nullptr;
+  };
+  return product(sum->a) || product(sum->b);
+}
+
+}  // namespace
+
+auto analyze(const FuncState& func) -> std::vector<BlockFact> {
+  std::vector<BlockFact> out;
+  if (!func.is_schedulable()) { return out; }
+  std::map<NodeId, size_t> index;
+  for (const Place* place : func.child_blocks(func.root())) {
+    const Block& block = *place->block();
+    BlockFact fact;
+    fact.id = place->id;
+    fact.name = block.name.str();
+    std::map<const VarNode*, size_t> loop_of;
+    bool simple = is_one(place->realize->predicate);
+    for (const Place* loop : func.loops(*place)) {
+      LoopFact l;
+      l.id = loop->id;
+      l.name = loop->loop->var->name.str();
+      auto extent = as_int(loop->loop->extent);
+      if (!extent || !is_zero(loop->loop->min) || loop->loop->for_kind != ForKind::Serial) { simple = false; }
+      l.extent = extent.value_or(0);
+      loop_of[loop->loop->var.get()] = fact.loops.size();
+      fact.loops.push_back(l);
+      fact.instances *= static_cast<double>(l.extent);
+    }
+    // Iter vars that are loops; a constant binding (a unit loop's) is fine too.
+    std::map<const VarNode*, size_t> iter_loop;
+    std::vector<int> bound(fact.loops.size(), 0);
+    for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+      const IterVar& iter = block.iter_vars[i];
+      const auto* v = place->realize->iter_values[i].as<VarNode>();
+      auto found = v ? loop_of.find(v) : loop_of.end();
+      bool reduction = iter.kind == IterKind::Reduction;
+      fact.has_reduction = fact.has_reduction || reduction;
+      if (iter.kind != IterKind::Spatial && !reduction) { simple = false; }
+      if (found == loop_of.end()) {
+        if (!as_int(place->realize->iter_values[i])) { simple = false; }
+        continue;
+      }
+      iter_loop[iter.var.get()] = found->second;
+      fact.loops[found->second].is_reduction = reduction;
+      ++bound[found->second];
+    }
+    for (int b : bound) { simple = simple && b == 1; }
+
+    Body body;
+    body.visit(block.body);
+    fact.flops = body.flops;
+    fact.uses_branch = body.uses_branch;
+    fact.is_expensive = body.is_expensive;
+    fact.is_multiply_add = is_multiply_add(block.body);
+    simple = simple && block.body.as<BufferStore>() && block.alloc_buffers.empty() && block.match_buffers.empty();
+    fact.is_simple = simple;
+    for (const Body::Found& found : body.accesses) {
+      AccessFact access;
+      access.buffer = found.buffer.get();
+      access.is_write = found.is_write;
+      access.bytes = found.buffer->dtype.element_bytes();
+      for (const Expr& extent : found.buffer->shape) { access.shape.push_back(as_int(extent).value_or(0)); }
+      for (const Expr& e : found.indices) {
+        std::vector<int64_t> strides(fact.loops.size(), 0);
+        auto l = linear(e);
+        if (l) {
+          for (auto [v, c] : l->terms) {
+            auto loop = iter_loop.find(v);
+            if (loop != iter_loop.end()) { strides[loop->second] += c; }
+          }
+        } else {
+          access.is_affine = false;
+        }
+        access.strides.push_back(std::move(strides));
+      }
+      bool is_new = true;
+      for (AccessFact& known : fact.accesses) {
+        if (known.buffer == access.buffer && known.strides == access.strides) {
+          known.is_write = known.is_write || access.is_write;
+          is_new = false;
+        }
+      }
+      if (is_new) { fact.accesses.push_back(std::move(access)); }
+    }
+    index[place->id] = out.size();
+    out.push_back(std::move(fact));
+  }
+  // Who reads what whom wrote; parameters are outputs.
+  std::map<const BufferNode*, std::vector<size_t>> writers;
+  for (size_t i = 0; i < out.size(); ++i) {
+    for (const AccessFact& access : out[i].accesses) {
+      if (!access.is_write) {
+        for (size_t w : writers[access.buffer]) {
+          if (w != i) { out[i].producers.push_back(w); out[w].consumers.push_back(i); }
+        }
+      }
+    }
+    for (const AccessFact& access : out[i].accesses) {
+      if (!access.is_write) { continue; }
+      writers[access.buffer].push_back(i);
+      for (const auto& [param, buffer] : func.func()->buffer_map) {
+        if (buffer.get() == access.buffer) { out[i].is_output = true; }
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace loopsmith::tune

@@ -1,0 +1,188 @@
+// Chains over common outer loops (softmax, normalisations, pooling and what follows): the last block's outer loops
+// become one parallel loop of rows; the blocks before it move under it, so that a row stays in the cache, or are inlined.
+// A reduction along a row can be factored into several running results side by side (rfactor), which is what lets it use
+// vectors: one chain of additions waits for each of them in turn.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "tune/space/analysis.h"
+#include "tune/space/sketch.h"
+#include "tune/space/steps.h"
+
+namespace loopsmith::tune {
+namespace {
+
+using schedule::BlockRV;
+using schedule::LoopRV;
+using schedule::Schedule;
+using schedule::Value;
+
+enum Place : int64_t { under_row = 0, at_root = 1, inlined = 2 };
+
+auto step(Result<Value> result) -> Status {
+  if (!result.ok()) { return std::move(result).diagnostics(); }
+  return ok();
+}
+
+class RowSketch : public Sketch {
+ public:
+  RowSketch(const SpaceContext& context, std::vector<BlockFact> blocks, size_t last, size_t row_loops)
+      : blocks_(std::move(blocks)), last_(last), row_loops_(row_loops), core_(context.core), lanes_(static_cast<int>(context.core.lanes)) {
+    name_ = "rows of " + blocks_[last_].name;
+    bool can_factor = schedule::find_primitive("rfactor") != nullptr;
+    for (size_t i = 0; i < blocks_.size(); ++i) {
+      if (i == last_) { continue; }
+      const BlockFact& block = blocks_[i];
+      Part part{i, knobs_.size(), none};
+      Knob place{"place " + block.name, {{under_row}, {at_root}}};
+      if (!block.has_reduction && block.is_simple && !block.is_output) { place.choices.push_back({inlined}); }
+      knobs_.push_back(std::move(place));
+      // The reduction loop must be the innermost one to be cut for vectors.
+      if (can_factor && block.is_simple && block.has_reduction && block.loops.back().is_reduction) {
+        Knob factor{"side by side in " + block.name, {{1}}};
+        for (int64_t d : divisors(block.loops.back().extent)) {
+          if (d >= 4 && d <= 4 * lanes_ && d < block.loops.back().extent) { factor.choices.push_back({d}); }
+        }
+        part.factor_knob = knobs_.size();
+        knobs_.push_back(std::move(factor));
+      }
+      parts_.push_back(part);
+    }
+    Knob spread{"rows in parallel", {{1}, {0}}};
+    spread_knob_ = knobs_.size();
+    knobs_.push_back(std::move(spread));
+  }
+
+  auto apply(Schedule& sch, const Point& point) const -> Status override {
+    LOOPSMITH_TRY(last, get_block(sch, blocks_[last_].name));
+    struct Placed { BlockRV block; bool reduction; bool factored; };
+    std::vector<Placed> placed;
+    for (const Part& part : parts_) {
+      const BlockFact& fact = blocks_[part.block];
+      int64_t place = chosen(point, part.place_knob)[0];
+      LOOPSMITH_TRY(block, get_block(sch, fact.name));
+      if (place == inlined) {
+        LOOPSMITH_CHECK(step(sch.call("compute_inline", {block})));
+        continue;
+      }
+      int64_t factor = part.factor_knob == none ? 1 : chosen(point, part.factor_knob)[0];
+      if (factor > 1) {
+        LOOPSMITH_TRY(loops, get_loops(sch, block));
+        LOOPSMITH_TRY(cut, split(sch, loops.back(), {fact.loops.back().extent / factor, factor}));
+        LOOPSMITH_TRY(factored, sch.call("rfactor", {cut.back(), Value(static_cast<int64_t>(loops.size() - 1))}));
+        placed.push_back({*factored.as<BlockRV>(), true, true});
+      }
+      if (place == at_root) {
+        LOOPSMITH_CHECK(spread_at_root(sch, block, fact));
+        if (factor > 1) { LOOPSMITH_CHECK(vectorize_factored(sch, placed.back().block)); placed.pop_back(); }
+        continue;
+      }
+      placed.push_back({block, fact.has_reduction, false});
+    }
+    LOOPSMITH_TRY(loops, get_loops(sch, last));
+    LOOPSMITH_TRY(row, fuse(sch, {loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(row_loops_)}));
+    for (size_t i = placed.size(); i-- > 0;) { LOOPSMITH_CHECK(step(sch.call("compute_at", {placed[i].block, row}))); }
+    for (const Placed& p : placed) {
+      if (p.factored) { LOOPSMITH_CHECK(vectorize_factored(sch, p.block)); }
+      else if (!p.reduction) { LOOPSMITH_CHECK(vectorize_inner(sch, p.block, 1, lanes_, false)); }
+    }
+    if (loops.size() > row_loops_) { LOOPSMITH_CHECK(vectorize_inner(sch, last, 1, lanes_, false)); }
+    if (chosen(point, spread_knob_)[0] == 1) { LOOPSMITH_CHECK(step(sch.call("parallel", {row}))); }
+    return ok();
+  }
+
+  auto draft(const Point& point) const -> double override {
+    double cycles = 0;
+    double bytes = 0;
+    double outside = 0;
+    auto size_of = [](const AccessFact& access) {
+      double all = access.bytes;
+      for (int64_t e : access.shape) { all *= static_cast<double>(std::max<int64_t>(1, e)); }
+      return all;
+    };
+    for (const AccessFact& access : blocks_[last_].accesses) { bytes += size_of(access); }
+    cycles += blocks_[last_].instances * (blocks_[last_].flops + 1) / core_.lanes;
+    for (const Part& part : parts_) {
+      const BlockFact& fact = blocks_[part.block];
+      int64_t place = chosen(point, part.place_knob)[0];
+      double work = fact.instances * (fact.flops + 1);
+      if (place == inlined) {
+        // Once for every element that each consumer reads.
+        double uses = 0;
+        for (size_t c : fact.consumers) { uses += blocks_[c].instances; }
+        cycles += (fact.flops + 1) * uses / core_.lanes;
+        continue;
+      }
+      int64_t factor = part.factor_knob == none ? 1 : chosen(point, part.factor_knob)[0];
+      if (!fact.has_reduction) { cycles += work / core_.lanes; }
+      else if (factor == 1) { cycles += fact.instances * core_.fma_latency + work * 0.5; }
+      else {
+        double vectors = static_cast<double>(factor) / core_.lanes;
+        cycles += work / std::min(static_cast<double>(factor), core_.lanes) * std::max(1.0, core_.fma_latency / std::max(1.0, vectors) / 2);
+        cycles += fact.instances / static_cast<double>(fact.loops.back().extent) * static_cast<double>(factor) * core_.fma_latency;
+      }
+      for (const AccessFact& access : fact.accesses) { (place == at_root ? outside : bytes) += size_of(access); }
+    }
+    double cores = chosen(point, spread_knob_)[0] == 1 ? core_.cores : 1;
+    return cycles / core_.clock / cores + (bytes / core_.l2_bytes + outside / core_.l3_bytes * 2) / core_.clock / cores + core_.fork_seconds;
+  }
+
+  auto features(const Point& point) const -> std::vector<double> override {
+    std::vector<double> out;
+    for (size_t k = 0; k < knobs_.size(); ++k) {
+      const auto& choice = knobs_[k].choices[point[k]];
+      out.push_back(std::log2(static_cast<double>(choice[0]) + 1));
+      out.push_back(choice[0] == 1 ? 1 : 0);
+    }
+    return out;
+  }
+
+ private:
+  static constexpr size_t none = static_cast<size_t>(-1);
+  struct Part { size_t block; size_t place_knob; size_t factor_knob; };
+
+  // The running results side by side: the last loop, vectorized; the start values in a loop of their own.
+  auto vectorize_factored(Schedule& sch, BlockRV block) const -> Status {
+    LOOPSMITH_TRY(loops, get_loops(sch, block));
+    if (loops.size() < 2) { return ok(); }
+    LOOPSMITH_TRY(init, sch.call("decompose_reduction", {block, loops[loops.size() - 2]}));
+    LOOPSMITH_CHECK(vectorize_inner(sch, *init.as<BlockRV>(), 1, lanes_, false));
+    return vectorize_inner(sch, block, 1, lanes_, false);
+  }
+
+  auto spread_at_root(Schedule& sch, BlockRV block, const BlockFact& fact) const -> Status {
+    if (!fact.is_simple) { return ok(); }
+    if (!fact.has_reduction) { return flatten_block(sch, block, lanes_, 16384); }
+    LOOPSMITH_TRY(loops, get_loops(sch, block));
+    if (fact.loops.empty() || fact.loops.front().is_reduction) { return ok(); }
+    return step(sch.call("parallel", {loops.front()}));
+  }
+
+  std::vector<BlockFact> blocks_;
+  size_t last_;
+  size_t row_loops_;
+  CoreModel core_;
+  int lanes_;
+  std::vector<Part> parts_;
+  size_t spread_knob_ = 0;
+};
+
+}  // namespace
+
+void add_row_sketches(const SpaceContext& context, Sketches& out) {
+  schedule::State state(context.module);
+  const schedule::FuncState* func = state.func(context.function);
+  if (!func) { return; }
+  std::vector<BlockFact> blocks = analyze(*func);
+  if (blocks.size() < 2) { return; }
+  size_t last = blocks.size() - 1;
+  const BlockFact& end = blocks[last];
+  if (!end.is_simple || end.has_reduction || !end.is_output || end.loops.size() < 2) { return; }
+  bool reduces = std::any_of(blocks.begin(), blocks.end(), [](const BlockFact& b) { return b.has_reduction; });
+  if (!reduces) { return; }
+  size_t most = std::min<size_t>(end.loops.size() - 1, 3);
+  for (size_t rows = 1; rows <= most; ++rows) { out.push_back(std::make_unique<RowSketch>(context, blocks, last, rows)); }
+}
+
+}  // namespace loopsmith::tune

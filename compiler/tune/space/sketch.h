@@ -1,0 +1,73 @@
+// A design space: a few sketches, each a recipe of primitives with knobs left open.
+//
+// A *knob* is a decision with its choices written out (tile sizes of a loop, whether to pack an operand); a *point* is one
+// choice per knob. A sketch turns a point into schedule primitives that a person could have typed, and says in
+// advance, from the point alone, what time to expect (cost/draft.h) and what to learn from (features). Points are a few
+// bytes: the search works on them, and builds a schedule only for the few it wants measured.
+//
+// One file per rule; space/all.cpp lists them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "schedule/schedule.h"
+#include "target/hardware.h"
+#include "tune/cost/draft.h"
+
+namespace loopsmith::tune {
+
+struct Knob {
+  std::string name;
+  /// Each choice is a list of numbers: the factors of a tile, an index, 0 or 1.
+  std::vector<std::vector<int64_t>> choices;
+};
+
+/// One choice per knob, by index.
+using Point = std::vector<uint16_t>;
+
+class Sketch {
+ public:
+  virtual ~Sketch() = default;
+  [[nodiscard]] auto name() const -> const std::string& { return name_; }
+  [[nodiscard]] auto knobs() const -> const std::vector<Knob>& { return knobs_; }
+  /// How many points; saturates at 1e18.
+  [[nodiscard]] auto size() const -> double;
+
+  /// Applies the recipe. An error means that this point is not legal after all; it is then left out.
+  [[nodiscard]] virtual auto apply(schedule::Schedule& sch, const Point& point) const -> Status = 0;
+  /// Seconds expected; infinity for points that are not worth a look (too many registers by far, too few tasks).
+  [[nodiscard]] virtual auto draft(const Point& point) const -> double = 0;
+  /// What the residual model sees; of one length for all points of the sketch.
+  [[nodiscard]] virtual auto features(const Point& point) const -> std::vector<double> = 0;
+
+ protected:
+  [[nodiscard]] auto chosen(const Point& point, size_t knob) const -> const std::vector<int64_t>& {
+    return knobs_[knob].choices[point[knob]];
+  }
+  std::string name_;
+  std::vector<Knob> knobs_;
+};
+
+/// What a rule is given.
+struct SpaceContext {
+  const IRModule& module;
+  Name function;
+  target::Hardware hardware;
+  CoreModel core;
+};
+
+using Sketches = std::vector<std::unique_ptr<Sketch>>;
+
+// The rules. Each adds sketches where it applies.
+void add_tile_sketches(const SpaceContext& context, Sketches& out);   // space/tile.cpp: reductions with data reuse
+void add_row_sketches(const SpaceContext& context, Sketches& out);    // space/rows.cpp: chains over common outer loops
+void add_flat_sketches(const SpaceContext& context, Sketches& out);   // space/flat.cpp: every block for itself
+
+/// All sketches for a function. Never empty for a schedulable function: what no rule improves is still
+/// the program as it is.
+[[nodiscard]] auto design_space(const SpaceContext& context) -> Sketches;
+
+}  // namespace loopsmith::tune

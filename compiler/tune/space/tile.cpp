@@ -1,0 +1,454 @@
+// Multi-level tiling of a reduction with data reuse (matmul, convolution), with the blocks around it.
+//
+//     parallel s0 | r0 | s1 | r1 | s2            s: spatial loops, r: reduction loops, each cut into tiles
+//
+// The innermost spatial tile s2 is the register tile: its last loop is vectorized, the others are unrolled, so that its
+// accumulators stay in registers while r1 runs. An operand can be packed: copied at an s1 loop into a compact tile that
+// the loops inside reuse. Elementwise consumers are inlined into the last of them, which runs on the tile while it is
+// hot; elementwise producers (padding) stay outside, move under the parallel loop, or are inlined. MetaSchedule's rule of the
+// same name (NeurIPS'22) has the structure SSRSRS; the roles of packing and register tile follow Goto and van de Geijn
+// (TOMS 2008).
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "tune/space/analysis.h"
+#include "tune/space/sketch.h"
+#include "tune/space/steps.h"
+
+namespace loopsmith::tune {
+namespace {
+
+using schedule::BlockRV;
+using schedule::LoopRV;
+using schedule::Schedule;
+using schedule::Value;
+
+constexpr int64_t max_register_rows = 16;
+constexpr size_t max_choices = 400;
+// Blocks smaller than this are not worth a parallel loop.
+constexpr int64_t parallel_from = 16384;
+
+auto ceil_div(int64_t a, int64_t b) -> int64_t { return (a + b - 1) / b; }
+
+// Ways to cut a spatial loop into [outer, middle, register].
+auto spatial_choices(int64_t extent, const std::vector<int64_t>& register_sizes) -> std::vector<std::vector<int64_t>> {
+  std::vector<std::vector<int64_t>> out;
+  for (int64_t r : register_sizes) {
+    int64_t tiles = ceil_div(extent, r);
+    std::vector<int64_t> middles = divisors(tiles);
+    for (int64_t m : middles) { out.push_back({tiles / m, m, r}); }
+  }
+  if (out.size() > max_choices) {
+    // Thin out evenly: neighbours are alike.
+    std::vector<std::vector<int64_t>> thin;
+    for (size_t i = 0; i < max_choices; ++i) { thin.push_back(out[i * out.size() / max_choices]); }
+    out = std::move(thin);
+  }
+  return out;
+}
+
+auto row_sizes(int64_t extent) -> std::vector<int64_t> {
+  std::vector<int64_t> out;
+  for (int64_t d : divisors(extent)) {
+    if (d <= max_register_rows) { out.push_back(d); }
+  }
+  // Nothing between 3 and 16 divides: tiles with a predicated rest.
+  if (extent > max_register_rows && (out.empty() || out.back() < 4)) {
+    for (int64_t r : {4, 6, 8}) { out.push_back(r); }
+  }
+  return out;
+}
+
+auto vector_sizes(int64_t extent, int lanes) -> std::vector<int64_t> {
+  std::vector<int64_t> out;
+  for (int64_t v = 1; v <= 4; ++v) {
+    if (extent % (v * lanes) == 0) { out.push_back(v * lanes); }
+  }
+  if (!out.empty()) { return out; }
+  for (int64_t d : divisors(extent)) {
+    if (d <= 4 * lanes && d >= std::min<int64_t>(extent, lanes / 4)) { out.push_back(d); }
+  }
+  if (extent > lanes) {
+    out.push_back(lanes);
+    out.push_back(2 * lanes);
+  }
+  if (out.empty()) { out.push_back(extent); }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+auto reduction_choices(int64_t extent) -> std::vector<std::vector<int64_t>> {
+  std::vector<std::vector<int64_t>> out;
+  for (int64_t outer : divisors(extent)) {
+    int64_t inner = extent / outer;
+    if (outer == 1 || inner >= 32) { out.push_back({outer, inner}); }
+  }
+  return out;
+}
+
+class TileSketch : public Sketch {
+ public:
+  TileSketch(const SpaceContext& context, std::vector<BlockFact> blocks, size_t anchor, size_t vector_loop)
+      : blocks_(std::move(blocks)), anchor_(blocks_[anchor]), core_(context.core), vector_loop_(vector_loop) {
+    name_ = "tile " + anchor_.name;
+    lanes_ = static_cast<int>(core_.lanes);
+    find_neighbours(anchor);
+    for (size_t l = 0; l < anchor_.loops.size(); ++l) {
+      const LoopFact& loop = anchor_.loops[l];
+      Knob knob;
+      knob.name = "tile " + loop.name;
+      if (loop.is_reduction) { knob.choices = reduction_choices(loop.extent); }
+      else if (l == vector_loop) { knob.choices = spatial_choices(loop.extent, vector_sizes(loop.extent, lanes_)); }
+      else { knob.choices = spatial_choices(loop.extent, row_sizes(loop.extent)); }
+      knobs_.push_back(std::move(knob));
+    }
+    order_knob_ = add_knob("vector loop outermost in the middle", 2);
+    for (size_t a = 0; a < anchor_.accesses.size(); ++a) {
+      const AccessFact& access = anchor_.accesses[a];
+      bool moves = false;
+      for (const auto& d : access.strides) { moves = moves || d[vector_loop] != 0; }
+      if (access.is_write || !access.is_affine || !moves || total_bytes(access) < core_.l1 / 2) { continue; }
+      packable_.push_back({a, add_knob("pack " + access.buffer->name.str(), 2)});
+    }
+    for (Producer& producer : producers_) {
+      producer.knob = add_knob("place " + producer.name, producer.can_inline ? 3 : 2);
+    }
+  }
+
+  auto apply(Schedule& sch, const Point& point) const -> Status override;
+  auto draft(const Point& point) const -> double override;
+  auto features(const Point& point) const -> std::vector<double> override;
+
+ private:
+  struct Producer { std::string name; bool can_inline; size_t knob; double bytes; };
+  struct Packable { size_t access; size_t knob; };
+
+  auto add_knob(std::string name, int64_t choices) -> size_t {
+    Knob knob{std::move(name), {}};
+    for (int64_t i = 0; i < choices; ++i) { knob.choices.push_back({i}); }
+    knobs_.push_back(std::move(knob));
+    return knobs_.size() - 1;
+  }
+
+  static auto total_bytes(const AccessFact& access) -> double {
+    double bytes = access.bytes;
+    for (int64_t extent : access.shape) { bytes *= static_cast<double>(std::max<int64_t>(1, extent)); }
+    return bytes;
+  }
+
+  // Elementwise consumers up to the last one, elementwise producers, and everything else.
+  void find_neighbours(size_t anchor) {
+    std::set<size_t> seen = {anchor};
+    size_t at = anchor;
+    while (!blocks_[at].is_output) {
+      std::set<size_t> consumers(blocks_[at].consumers.begin(), blocks_[at].consumers.end());
+      if (consumers.size() != 1) { break; }
+      size_t next = *consumers.begin();
+      const BlockFact& block = blocks_[next];
+      if (!block.is_simple || block.has_reduction) { break; }
+      if (at != anchor) { inlined_.push_back(blocks_[at].name); }
+      fused_ = block.name;
+      seen.insert(next);
+      at = next;
+    }
+    for (size_t p : blocks_[anchor].producers) {
+      const BlockFact& block = blocks_[p];
+      std::set<size_t> consumers(block.consumers.begin(), block.consumers.end());
+      if (seen.contains(p) || !block.is_simple || block.has_reduction || consumers.size() != 1) { continue; }
+      seen.insert(p);
+      double bytes = 0;
+      for (const AccessFact& access : block.accesses) { bytes += total_bytes(access); }
+      producers_.push_back({block.name, !block.uses_branch && !block.is_expensive, 0, bytes});
+    }
+    for (size_t i = 0; i < blocks_.size(); ++i) {
+      if (!seen.contains(i)) { others_.push_back(blocks_[i].name); }
+    }
+  }
+
+  [[nodiscard]] auto has_outer_reduction(const Point& point) const -> bool {
+    for (size_t l = 0; l < anchor_.loops.size(); ++l) {
+      if (anchor_.loops[l].is_reduction && chosen(point, l)[0] > 1) { return true; }
+    }
+    return false;
+  }
+  // Spatial loops in the order of the middle and register tiles: the vector loop innermost, in the middle where asked outermost.
+  [[nodiscard]] auto spatial_order(bool vector_first) const -> std::vector<size_t> {
+    std::vector<size_t> order;
+    if (vector_first) { order.push_back(vector_loop_); }
+    for (size_t l = 0; l < anchor_.loops.size(); ++l) {
+      if (!anchor_.loops[l].is_reduction && l != vector_loop_) { order.push_back(l); }
+    }
+    if (!vector_first) { order.push_back(vector_loop_); }
+    return order;
+  }
+
+  std::vector<BlockFact> blocks_;
+  BlockFact anchor_;
+  CoreModel core_;
+  size_t vector_loop_;
+  int lanes_ = 16;
+  std::vector<std::string> inlined_;   // consumers that vanish
+  std::string fused_;                  // the last consumer; empty: none
+  std::vector<Producer> producers_;
+  std::vector<std::string> others_;
+  size_t order_knob_ = 0;
+  std::vector<Packable> packable_;
+};
+
+auto TileSketch::apply(Schedule& sch, const Point& point) const -> Status {
+  auto step = [](Result<Value> result) -> Status {
+    if (!result.ok()) { return std::move(result).diagnostics(); }
+    return ok();
+  };
+  LOOPSMITH_TRY(block, get_block(sch, anchor_.name));
+  for (const std::string& name : inlined_) {
+    LOOPSMITH_TRY(consumer, get_block(sch, name));
+    LOOPSMITH_CHECK(step(sch.call("compute_inline", {consumer})));
+  }
+  for (const Producer& producer : producers_) {
+    if (chosen(point, producer.knob)[0] != 2) { continue; }
+    LOOPSMITH_TRY(inlined, get_block(sch, producer.name));
+    LOOPSMITH_CHECK(step(sch.call("compute_inline", {inlined})));
+  }
+
+  bool outer_reduction = has_outer_reduction(point);
+  std::optional<BlockRV> last;   // runs on the finished tile
+  if (!fused_.empty()) {
+    LOOPSMITH_TRY(consumer, get_block(sch, fused_));
+    last = consumer;
+  } else if (!outer_reduction) {
+    LOOPSMITH_TRY(written, sch.call("cache_write", {block, Value(0), Value("local")}));
+    last = *written.as<BlockRV>();
+  }
+  std::vector<BlockRV> packs;
+  for (const Packable& packable : packable_) {
+    if (chosen(point, packable.knob)[0] == 0) { continue; }
+    LOOPSMITH_TRY(place, sch.get(block));
+    const Array<BufferRegion>& reads = place->block()->reads;
+    for (size_t i = 0; i < reads.size(); ++i) {
+      if (reads[i].buffer->name.view() != anchor_.accesses[packable.access].buffer->name.view()) { continue; }
+      LOOPSMITH_TRY(packed, sch.call("cache_read", {block, Value(static_cast<int64_t>(i)), Value("global")}));
+      packs.push_back(*packed.as<BlockRV>());
+      break;
+    }
+  }
+
+  LOOPSMITH_TRY(loops, get_loops(sch, block));
+  std::vector<std::vector<LoopRV>> parts;
+  for (size_t l = 0; l < loops.size(); ++l) {
+    LOOPSMITH_TRY(cut, split(sch, loops[l], chosen(point, l)));
+    parts.push_back(std::move(cut));
+  }
+  bool vector_first = chosen(point, order_knob_)[0] == 1;
+  std::vector<LoopRV> outer, middle, reduction_outer, reduction_inner, registers;
+  for (size_t l : spatial_order(false)) { outer.push_back(parts[l][0]); }
+  for (size_t l : spatial_order(vector_first)) { middle.push_back(parts[l][1]); }
+  for (size_t l : spatial_order(false)) { registers.push_back(parts[l][2]); }
+  for (size_t l = 0; l < loops.size(); ++l) {
+    if (!anchor_.loops[l].is_reduction) { continue; }
+    reduction_outer.push_back(parts[l][0]);
+    reduction_inner.push_back(parts[l][1]);
+  }
+  std::vector<Value> order;
+  for (const auto* group : {&outer, &reduction_outer, &middle, &reduction_inner, &registers}) {
+    order.insert(order.end(), group->begin(), group->end());
+  }
+  LOOPSMITH_CHECK(step(sch.call("reorder", order)));
+  LOOPSMITH_TRY(tasks, fuse(sch, outer));
+
+  if (last) { LOOPSMITH_CHECK(step(sch.call("reverse_compute_at", {*last, outer_reduction ? tasks : middle.back()}))); }
+  for (BlockRV pack : packs) { LOOPSMITH_CHECK(step(sch.call("compute_at", {pack, vector_first ? middle.front() : reduction_outer.back()}))); }
+  for (const Producer& producer : producers_) {
+    if (chosen(point, producer.knob)[0] != 1) { continue; }
+    LOOPSMITH_TRY(moved, get_block(sch, producer.name));
+    LOOPSMITH_CHECK(step(sch.call("compute_at", {moved, tasks})));
+  }
+  LOOPSMITH_TRY(init_value, sch.call("decompose_reduction", {block, outer_reduction ? reduction_outer.front() : reduction_inner.front()}));
+  BlockRV init = *init_value.as<BlockRV>();
+
+  // Straight-line vector code on the tile.
+  LOOPSMITH_CHECK(vectorize_inner(sch, block, registers.size(), lanes_, true));
+  LOOPSMITH_CHECK(vectorize_inner(sch, init, registers.size(), lanes_, !outer_reduction));
+  if (last) {
+    LOOPSMITH_TRY(last_loops, get_loops(sch, *last));
+    LOOPSMITH_TRY(attached, sch.get(outer_reduction ? tasks : middle.back()));
+    size_t inside = 0;
+    for (size_t i = last_loops.size(); i-- > 0; ++inside) {
+      LOOPSMITH_TRY(place, sch.get(last_loops[i]));
+      if (place->id == attached->id) { break; }
+    }
+    LOOPSMITH_CHECK(vectorize_inner(sch, *last, inside, lanes_, !outer_reduction));
+  }
+  for (BlockRV pack : packs) { LOOPSMITH_CHECK(vectorize_inner(sch, pack, 1, lanes_, false)); }
+  for (const Producer& producer : producers_) {
+    int64_t place = chosen(point, producer.knob)[0];
+    if (place == 2) { continue; }
+    LOOPSMITH_TRY(moved, get_block(sch, producer.name));
+    if (place == 1) { LOOPSMITH_CHECK(vectorize_inner(sch, moved, 1, lanes_, false)); }
+    else { LOOPSMITH_CHECK(flatten_block(sch, moved, lanes_, parallel_from)); }
+  }
+  for (const std::string& name : others_) {
+    LOOPSMITH_TRY(other, get_block(sch, name));
+    // Best effort: a block that does not allow it stays as it is.
+    Schedule before = sch;
+    if (!flatten_block(sch, other, lanes_, parallel_from).ok()) { sch = before; }
+  }
+  return step(sch.call("parallel", {tasks}));
+}
+
+auto TileSketch::draft(const Point& point) const -> double {
+  size_t count = anchor_.loops.size();
+  Nest nest;
+  nest.flops_per_iteration = std::max(1.0, anchor_.flops);
+  nest.is_multiply_add = anchor_.is_multiply_add;
+  std::vector<std::pair<size_t, int64_t>> from;   // of each new loop: the loop it was cut from and its stride in it
+  bool vector_first = chosen(point, order_knob_)[0] == 1;
+  auto add = [&](size_t l, size_t part, NestLoop loop) {
+    const std::vector<int64_t>& factors = chosen(point, l);
+    loop.extent = factors[part];
+    loop.is_reduction = anchor_.loops[l].is_reduction;
+    int64_t stride = 1;
+    for (size_t i = part + 1; i < factors.size(); ++i) { stride *= factors[i]; }
+    nest.loops.push_back(loop);
+    from.emplace_back(l, stride);
+  };
+  double needed = 1;
+  double run = 1;
+  for (size_t l = 0; l < count; ++l) {
+    needed *= static_cast<double>(anchor_.loops[l].extent);
+    for (int64_t f : chosen(point, l)) { run *= static_cast<double>(f); }
+  }
+  nest.waste = 1;
+  for (size_t l : spatial_order(false)) { add(l, 0, {.is_parallel = true}); }
+  for (size_t l = 0; l < count; ++l) { if (anchor_.loops[l].is_reduction) { add(l, 0, {}); } }
+  for (size_t l : spatial_order(vector_first)) { add(l, 1, {}); }
+  for (size_t l = 0; l < count; ++l) { if (anchor_.loops[l].is_reduction) { add(l, 1, {}); } }
+  double rows = 1;
+  for (size_t l : spatial_order(false)) {
+    add(l, 2, {.is_unrolled = l != vector_loop_, .is_vector = l == vector_loop_});
+    if (l != vector_loop_) { rows *= static_cast<double>(chosen(point, l)[2]); }
+  }
+  double vectors = std::ceil(static_cast<double>(chosen(point, vector_loop_)[2]) / core_.lanes);
+  if (rows * vectors > core_.registers * 1.25 || rows > 64) { return std::numeric_limits<double>::infinity(); }
+
+  double tasks = 1;
+  for (size_t l : spatial_order(false)) { tasks *= static_cast<double>(chosen(point, l)[0]); }
+  if (tasks < core_.cores && needed > 1e5) { return std::numeric_limits<double>::infinity(); }
+
+  for (size_t a = 0; a < anchor_.accesses.size(); ++a) {
+    const AccessFact& fact = anchor_.accesses[a];
+    NestAccess access;
+    access.bytes = fact.bytes;
+    access.shape = fact.shape;
+    access.is_write = fact.is_write;
+    access.in_registers = fact.is_write;
+    for (size_t d = 0; d < fact.strides.size(); ++d) {
+      std::vector<int64_t> strides;
+      for (auto [l, stride] : from) { strides.push_back(fact.strides[d][l] * stride); }
+      access.strides.push_back(std::move(strides));
+    }
+    for (const Packable& packable : packable_) {
+      if (packable.access != a || chosen(point, packable.knob)[0] == 0) { continue; }
+      access.is_packed = true;
+      // Copied once per run of the loops around the place of the copy.
+      double runs = 1;
+      double tile = access.bytes;
+      for (size_t l = 0; l < count; ++l) {
+        const std::vector<int64_t>& f = chosen(point, l);
+        bool reduction = anchor_.loops[l].is_reduction;
+        int64_t inside = f.back();
+        bool moves = false;
+        for (const auto& d : fact.strides) { moves = moves || d[l] != 0; }
+        runs *= static_cast<double>(f[0]);
+        if (!reduction) {
+          bool outside = vector_first && l == vector_loop_;
+          if (outside) { runs *= static_cast<double>(f[1]); } else { inside *= f[1]; }
+        }
+        if (moves) { tile *= static_cast<double>(inside); }
+      }
+      nest.extra_bytes += runs * tile * 2;
+    }
+    nest.accesses.push_back(std::move(access));
+  }
+  for (const Producer& producer : producers_) {
+    int64_t place = chosen(point, producer.knob)[0];
+    if (place == 0) { nest.extra_bytes += producer.bytes; }
+    if (place == 1) { nest.extra_bytes += producer.bytes * 0.7; }
+  }
+  double seconds = draft_seconds(nest, core_) * (1 + 0.1 * (run / needed - 1));
+  // Predicated tails run masked.
+  return run > needed ? seconds * 1.3 : seconds;
+}
+
+auto TileSketch::features(const Point& point) const -> std::vector<double> {
+  std::vector<double> out;
+  double rows = 1;
+  double tasks = 1;
+  double inner_reduction = 1;
+  for (size_t l = 0; l < anchor_.loops.size(); ++l) {
+    const std::vector<int64_t>& f = chosen(point, l);
+    for (size_t i = 1; i < f.size(); ++i) { out.push_back(std::log2(static_cast<double>(f[i]))); }
+    if (anchor_.loops[l].is_reduction) { inner_reduction *= static_cast<double>(f[1]); continue; }
+    tasks *= static_cast<double>(f[0]);
+    if (l != vector_loop_) { rows *= static_cast<double>(f[2]); }
+  }
+  double vectors = std::ceil(static_cast<double>(chosen(point, vector_loop_)[2]) / core_.lanes);
+  double accumulators = rows * vectors;
+  out.push_back(std::log2(accumulators));
+  out.push_back(std::max(0.0, accumulators + vectors + 1 - core_.registers));
+  out.push_back(std::log2(rows) * std::log2(vectors + 1));
+  out.push_back(std::log2(tasks));
+  out.push_back(std::fmod(tasks, core_.cores) != 0 ? 1 : 0);
+  out.push_back(std::log2(inner_reduction));
+  out.push_back(has_outer_reduction(point) ? 1 : 0);
+  for (size_t k = order_knob_; k < knobs_.size(); ++k) { out.push_back(static_cast<double>(point[k])); }
+  if (!packable_.empty()) {
+    out.push_back(static_cast<double>(point[packable_.front().knob]) * static_cast<double>(point[order_knob_]));
+    out.push_back(static_cast<double>(point[packable_.front().knob]) * std::log2(inner_reduction));
+  }
+  return out;
+}
+
+}  // namespace
+
+void add_tile_sketches(const SpaceContext& context, Sketches& out) {
+  schedule::State state(context.module);
+  const schedule::FuncState* func = state.func(context.function);
+  if (!func) { return; }
+  std::vector<BlockFact> blocks = analyze(*func);
+  // The block with the most work that reuses data along some spatial loop.
+  size_t anchor = blocks.size();
+  double most = 0;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const BlockFact& block = blocks[i];
+    if (!block.is_simple || !block.has_reduction) { continue; }
+    bool reuse = false;
+    for (size_t l = 0; l < block.loops.size(); ++l) {
+      if (block.loops[l].is_reduction || block.loops[l].extent < 2) { continue; }
+      for (const AccessFact& access : block.accesses) {
+        bool moves = false;
+        for (const auto& d : access.strides) { moves = moves || d[l] != 0; }
+        reuse = reuse || (!access.is_write && !moves);
+      }
+    }
+    double work = block.instances * block.flops;
+    if (reuse && work > most) { most = work; anchor = i; }
+  }
+  if (anchor == blocks.size()) { return; }
+  // Vectors run along the last dimension of what is written.
+  const BlockFact& block = blocks[anchor];
+  size_t vector_loop = block.loops.size();
+  for (const AccessFact& access : block.accesses) {
+    if (!access.is_write || access.strides.empty()) { continue; }
+    for (size_t l = 0; l < block.loops.size(); ++l) {
+      if (!block.loops[l].is_reduction && access.strides.back()[l] == 1) { vector_loop = l; }
+    }
+  }
+  if (vector_loop == block.loops.size()) { return; }
+  out.push_back(std::make_unique<TileSketch>(context, std::move(blocks), anchor, vector_loop));
+}
+
+}  // namespace loopsmith::tune
