@@ -1,0 +1,266 @@
+// Schedules as script values: see objects.h.
+#include "script/objects.h"
+
+#include "ir/printer.h"
+#include "schedule/trace_json.h"
+#include "support/hash.h"
+
+namespace loopsmith::script {
+namespace {
+
+using eval::Argument;
+using eval::Arguments;
+using eval::Evaluator;
+
+auto bridge() -> Bridge& {
+  static auto* the_bridge = new Bridge;
+  return *the_bridge;
+}
+
+// Deepest nesting of lists handed to a primitive.
+constexpr int max_list_depth = 16;
+
+auto convert(Evaluator& evaluator, const Argument& argument, int depth) -> std::optional<schedule::Value> {
+  const eval::Value& value = argument.value;
+  if (value.is_unknown()) { return {}; }
+  if (value.is_none()) { return schedule::Value(); }
+  if (value.is_bool()) { return schedule::Value(value.bool_value()); }
+  if (value.is_int()) { return schedule::Value(value.int_value()); }
+  if (value.is_float()) { return schedule::Value(value.float_value()); }
+  if (const std::string* text = value.string()) { return schedule::Value(*text); }
+  if (const auto* variable = value.as<VariableObject>()) { return variable->variable; }
+  if (depth > max_list_depth) {
+    evaluator.report(error(Code::ArgumentTooDeep, argument.where));
+    return {};
+  }
+  if (const auto* items = value.items()) {
+    schedule::Value::List list;
+    for (const eval::Value& item : *items) {
+      auto converted = convert(evaluator, {item, argument.where, {}}, depth + 1);
+      if (!converted) { return {}; }
+      list.push_back(std::move(*converted));
+    }
+    return schedule::Value(std::move(list));
+  }
+  if (const auto* dict = value.as<eval::Dict>()) {
+    schedule::Value::Dict out;
+    for (const auto& [key, item] : dict->entries()) {
+      const std::string* name = key.string();
+      auto converted = convert(evaluator, {item, argument.where, {}}, depth + 1);
+      if (!converted) { return {}; }
+      if (!name) {
+        evaluator.report(error(Code::ArgumentKind, argument.where).arg("what", eval::describe(key)).arg("wanted", "a string as key"));
+        return {};
+      }
+      out.emplace_back(*name, std::move(*converted));
+    }
+    return schedule::Value(std::move(out));
+  }
+  if (bridge().to_schedule) {
+    if (auto converted = bridge().to_schedule(evaluator, argument)) { return converted; }
+  }
+  evaluator.report(error(Code::ArgumentKind, argument.where)
+                       .arg("what", eval::describe(value))
+                       .arg("wanted", "a block, loop, number, string, list or index map"));
+  return {};
+}
+
+// `sch.split`, bound to its schedule.
+class PrimitiveMethod final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  PrimitiveMethod(Ref<ScheduleObject> s, const schedule::Primitive* p) : Object(&type_tag), schedule(std::move(s)), primitive(p) {}
+  const Ref<ScheduleObject> schedule;
+  const schedule::Primitive* const primitive;
+  auto is_callable() const -> bool override { return true; }
+  auto repr() const -> std::string override { return "<primitive " + std::string(primitive->name) + ">"; }
+  auto clone(eval::Cloner& cloner) const -> std::optional<eval::Value> override {
+    eval::Value copied = cloner.clone(eval::Value(Ref<eval::Object>(schedule.get())));
+    return eval::Value(Ref<eval::Object>(eval::make_object<PrimitiveMethod>(Ref<ScheduleObject>(copied.as<ScheduleObject>()), primitive)));
+  }
+  auto call(Evaluator& evaluator, const Arguments& arguments) const -> std::optional<eval::Value> override {
+    schedule::Arguments converted;
+    for (size_t i = 0; i < arguments.all.size(); ++i) {
+      const Argument& argument = arguments.all[i];
+      auto value = convert(evaluator, argument, 0);
+      if (!value) { return argument.value.is_opaque() ? eval::Value::opaque() : eval::Value::error(); }
+      if (i < arguments.positional) { converted.positional.push_back(std::move(*value)); }
+      else { converted.keyword.emplace_back(argument.keyword.str(), std::move(*value)); }
+    }
+    Origin call = arguments.call;
+    call.step = schedule->step;
+    ++schedule->executed;
+    Result<schedule::Value> result = schedule->schedule.apply(*primitive, std::move(converted), call);
+    if (!result.ok()) {
+      for (Diagnostic& d : std::move(result).diagnostics()) {
+        if (!d.where.is_known()) { d.where = call; }
+        evaluator.report(std::move(d));
+      }
+      return eval::Value::error();
+    }
+    return from_schedule(*result);
+  }
+};
+const eval::TypeTag PrimitiveMethod::type_tag{"schedule primitive"};
+
+auto self_of(const eval::Value& self) -> const ScheduleObject& { return *self.as<ScheduleObject>(); }
+
+auto report_all(Evaluator& evaluator, Diagnostics diagnostics, Origin where) -> eval::Value {
+  for (Diagnostic& d : diagnostics) {
+    if (!d.where.is_known()) { d.where = where; }
+    evaluator.report(std::move(d));
+  }
+  return eval::Value::error();
+}
+
+// The utilities beside the primitives, as TVM names them.
+auto schedule_copy(Evaluator&, const eval::Value& self, const Arguments&) -> eval::Value {
+  auto copy = eval::make_object<ScheduleObject>(self_of(self).schedule.fork());
+  copy->step = self_of(self).step;
+  return eval::Value(Ref<eval::Object>(copy.get()));
+}
+auto schedule_seed(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
+  eval::BoundArguments bound;
+  if (!eval::bind_arguments(evaluator, "seed", arguments, {{"seed"}}, bound)) { return bound.unknown; }
+  auto seed = bound.values[0].value.to_int();
+  if (!seed) {
+    return evaluator.report(error(Code::ArgumentKind, bound.values[0].where).arg("what", eval::describe(bound.values[0].value)).arg("wanted", "an integer"));
+  }
+  self_of(self).schedule.seed(*seed);
+  return {};
+}
+auto schedule_work_on(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
+  eval::BoundArguments bound;
+  if (!eval::bind_arguments(evaluator, "work_on", arguments, {{"func_name"}}, bound)) { return bound.unknown; }
+  const std::string* name = bound.values[0].value.string();
+  if (!name) {
+    return evaluator.report(error(Code::ArgumentKind, bound.values[0].where).arg("what", eval::describe(bound.values[0].value)).arg("wanted", "a string"));
+  }
+  Status done = self_of(self).schedule.work_on(*name);
+  if (!done.ok()) { return report_all(evaluator, std::move(done).diagnostics(), arguments.call); }
+  return {};
+}
+auto schedule_get(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
+  eval::BoundArguments bound;
+  if (!eval::bind_arguments(evaluator, "get", arguments, {{"rand_var"}}, bound)) { return bound.unknown; }
+  const auto* variable = bound.values[0].value.as<VariableObject>();
+  if (!variable) {
+    return evaluator.report(error(Code::ArgumentKind, bound.values[0].where).arg("what", eval::describe(bound.values[0].value)).arg("wanted", "a variable of the schedule"));
+  }
+  if (const auto* expr = variable->variable.as<schedule::ExprRV>()) {
+    auto value = self_of(self).schedule.get(*expr);
+    if (!value.ok()) { return report_all(evaluator, std::move(value).diagnostics(), arguments.call); }
+    return eval::Value(*value);
+  }
+  return eval::Value::opaque();
+}
+auto schedule_show(Evaluator& evaluator, const eval::Value& self, const Arguments&) -> eval::Value {
+  if (evaluator.output) { evaluator.output(print_script(self_of(self).schedule.module()) + "\n"); }
+  return {};
+}
+
+struct Utility { const char* name; eval::Method::Run run; };
+constexpr Utility utilities[] = {
+    {"copy", schedule_copy}, {"seed", schedule_seed}, {"work_on", schedule_work_on}, {"get", schedule_get}, {"show", schedule_show},
+};
+
+// `sch.trace`: what was done so far, to be shown.
+class TraceObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  explicit TraceObject(schedule::Trace t) : Object(&type_tag), trace(std::move(t)) {}
+  const schedule::Trace trace;
+  auto repr() const -> std::string override { return trace.python(); }
+  auto get_attribute(Evaluator&, Name name, Origin) const -> std::optional<eval::Value> override {
+    static const Name show("show");
+    static const Name as_json("as_json");
+    auto self = eval::Value(Ref<eval::Object>(this));
+    auto method = [&](eval::Method::Run run) {
+      return eval::Value(Ref<eval::Object>(eval::make_object<eval::Method>(self, name, run).get()));
+    };
+    if (name == show) {
+      return method([](Evaluator& e, const eval::Value& s, const Arguments&) {
+        if (e.output) { e.output(s.as<TraceObject>()->trace.python() + "\n"); }
+        return eval::Value();
+      });
+    }
+    if (name == as_json) {
+      return method([](Evaluator&, const eval::Value& s, const Arguments&) {
+        return eval::Value::str(schedule::trace_to_json(s.as<TraceObject>()->trace));
+      });
+    }
+    return {};
+  }
+};
+const eval::TypeTag TraceObject::type_tag{"trace"};
+
+}  // namespace
+
+const eval::TypeTag VariableObject::type_tag{"variable of a schedule"};
+const eval::TypeTag ScheduleObject::type_tag{"tir.Schedule"};
+
+void set_bridge(Bridge b) { bridge() = std::move(b); }
+
+auto VariableObject::type_name() const -> std::string_view {
+  if (variable.as<schedule::BlockRV>()) { return "block"; }
+  if (variable.as<schedule::LoopRV>()) { return "loop"; }
+  return "integer variable";
+}
+auto VariableObject::equals(const eval::Object& other) const -> bool {
+  const auto* that = other.as<VariableObject>();
+  return that && variable == that->variable;
+}
+auto VariableObject::hash() const -> uint64_t { return hash_bytes(repr()); }
+auto VariableObject::repr() const -> std::string { return schedule::Schedule::name_of(variable); }
+
+auto to_schedule(Evaluator& evaluator, const Argument& argument) -> std::optional<schedule::Value> { return convert(evaluator, argument, 0); }
+
+auto from_schedule(const schedule::Value& value) -> eval::Value {
+  if (const auto* items = value.as<schedule::Value::List>()) {
+    std::vector<eval::Value> out;
+    for (const schedule::Value& item : *items) { out.push_back(from_schedule(item)); }
+    return eval::Value::list(std::move(out));
+  }
+  if (const auto* b = value.as<bool>()) { return eval::Value(*b); }
+  if (const auto* i = value.as<int64_t>()) { return eval::Value(*i); }
+  if (const auto* d = value.as<double>()) { return eval::Value(*d); }
+  if (const auto* s = value.as<std::string>()) { return eval::Value::str(*s); }
+  if (value.as<schedule::BlockRV>() || value.as<schedule::LoopRV>() || value.as<schedule::ExprRV>()) {
+    return eval::Value(Ref<eval::Object>(eval::make_object<VariableObject>(value).get()));
+  }
+  return {};
+}
+
+auto ScheduleObject::get_attribute(Evaluator& evaluator, Name name, Origin where) const -> std::optional<eval::Value> {
+  auto self = Ref<ScheduleObject>(this);
+  if (const schedule::Primitive* primitive = schedule::find_primitive(name.view())) {
+    return eval::Value(Ref<eval::Object>(eval::make_object<PrimitiveMethod>(self, primitive).get()));
+  }
+  for (const Utility& utility : utilities) {
+    if (name == utility.name) {
+      return eval::Value(Ref<eval::Object>(eval::make_object<eval::Method>(eval::Value(Ref<eval::Object>(this)), name, utility.run).get()));
+    }
+  }
+  if (name == "trace") { return eval::Value(Ref<eval::Object>(eval::make_object<TraceObject>(schedule.trace()).get())); }
+  if (name == "func_working_on") { return eval::Value::str(schedule.func_working_on().str()); }
+  if (name == "mod") { return bridge().module_value ? bridge().module_value(schedule.module()) : eval::Value::opaque(); }
+  if (name == "state") { return eval::Value::opaque(); }
+  return {};
+}
+
+void ScheduleObject::attribute_names(std::vector<Name>& out) const {
+  for (const schedule::Primitive* primitive : schedule::all_primitives()) { out.push_back(Name(primitive->name)); }
+  for (const Utility& utility : utilities) { out.push_back(Name(utility.name)); }
+  for (const char* name : {"trace", "mod", "func_working_on"}) { out.push_back(Name(name)); }
+}
+
+auto ScheduleObject::clone(eval::Cloner& cloner) const -> std::optional<eval::Value> {
+  if (const eval::Object* copy = cloner.find(this)) { return eval::Value(Ref<eval::Object>(copy)); }
+  auto copy = eval::make_object<ScheduleObject>(schedule);
+  copy->step = step;
+  copy->executed = executed;
+  cloner.remember(this, copy.get());
+  return eval::Value(Ref<eval::Object>(copy.get()));
+}
+
+}  // namespace loopsmith::script

@@ -1,0 +1,51 @@
+// Schedules and their variables as values of the script language: `sch.split(i, factors=[None, 8])` finds the row of the
+// primitive by its name and hands the arguments on. Nothing here knows any primitive by name.
+#pragma once
+
+#include <functional>
+
+#include "eval/evaluator.h"
+#include "schedule/schedule.h"
+
+namespace loopsmith::script {
+
+/// A block, loop or number of a schedule. The number is its place in the table of the schedule that made it.
+class VariableObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  explicit VariableObject(schedule::Value v) : Object(&type_tag), variable(std::move(v)) {}
+  const schedule::Value variable;   // BlockRV, LoopRV or ExprRV
+  auto type_name() const -> std::string_view override;
+  auto equals(const eval::Object& other) const -> bool override;
+  auto hash() const -> uint64_t override;
+  auto repr() const -> std::string override;
+};
+
+/// `sch`: it changes with every primitive, so a snapshot of a frame copies it (which is cheap).
+class ScheduleObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  explicit ScheduleObject(schedule::Schedule s) : Object(&type_tag), schedule(std::move(s)) {}
+  mutable schedule::Schedule schedule;
+  /// What nodes made from now on give as their schedule statement; 0: none. And how many primitives ran.
+  mutable uint32_t step = 0;
+  mutable uint64_t executed = 0;
+  auto get_attribute(eval::Evaluator& evaluator, Name name, Origin where) const -> std::optional<eval::Value> override;
+  void attribute_names(std::vector<Name>& out) const override;
+  auto clone(eval::Cloner& cloner) const -> std::optional<eval::Value> override;
+  auto repr() const -> std::string override { return "<tir.Schedule>"; }
+};
+
+/// A value for a primitive; none: reported, or unknown.
+[[nodiscard]] auto to_schedule(eval::Evaluator& evaluator, const eval::Argument& argument) -> std::optional<schedule::Value>;
+[[nodiscard]] auto from_schedule(const schedule::Value& value) -> eval::Value;
+
+/// What higher rooms teach: a value of theirs as a schedule value (expressions of the program, index maps), and a module
+/// as a script value (`sch.mod`). Set once, by the room that knows the frontend's objects.
+struct Bridge {
+  std::function<std::optional<schedule::Value>(eval::Evaluator&, const eval::Argument&)> to_schedule;
+  std::function<eval::Value(const IRModule&)> module_value;
+};
+void set_bridge(Bridge bridge);
+
+}  // namespace loopsmith::script

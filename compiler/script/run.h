@@ -1,0 +1,86 @@
+// Running a schedule function: statement by statement, with what every statement did, and again from the first statement
+// that an edit touched.
+//
+// A schedule function is a `def` whose first parameter is a schedule (annotated `tir.Schedule` or `T.Schedule`, or
+// decorated with `@ls.schedule(program, target=...)`). Each of its statements is a step. Before every step a snapshot of the
+// call is kept; schedules share what did not change, so snapshots are cheap.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "eval/evaluator.h"
+#include "schedule/schedule.h"
+#include "support/cancel.h"
+
+namespace loopsmith::script {
+
+/// Where a file says what is scheduled, and how.
+struct ScheduleFunction {
+  const syntax::FunctionDef* def = nullptr;
+  std::shared_ptr<const void> tree;            // owner of def
+  std::string_view text;                       // of the declaration; spans in def count from its first byte
+  const syntax::Expr* program = nullptr;       // what it schedules; null: not said
+  const syntax::Expr* target = nullptr;        // null: not said
+};
+/// Empty where the function is no schedule function.
+[[nodiscard]] auto as_schedule_function(const syntax::FunctionDef& def, std::shared_ptr<const void> tree, std::string_view text)
+    -> std::optional<ScheduleFunction>;
+
+enum class StepState : uint8_t { Done, Failed, NotRun, Unknown };   // Unknown: uses Python that is not checked
+
+/// What one statement of a schedule function did.
+struct Step {
+  size_t index = 0;
+  Origin where;                                // the statement
+  StepState state = StepState::NotRun;
+  std::shared_ptr<const schedule::Schedule> after;   // null where it did not run
+  Diagnostics diagnostics;                     // of this statement
+  double seconds = 0;
+  uint64_t primitives = 0;                     // executed by it, this time or when it last ran
+  /// Variables the statement gave names to ("i0", a loop; "c", a block), for hints and hovers.
+  struct Named { Name name; schedule::Value variable; };
+  std::vector<Named> named;
+};
+
+struct ScheduleRun {
+  Name name;                                   // of the function
+  DeclId decl = 0;
+  std::vector<DeclId> earlier_decls;           // under which steps taken over from earlier runs know the declaration
+  IRModule program;
+  std::string target;
+  std::vector<Step> steps;
+  std::shared_ptr<const schedule::Schedule> result;   // after the last step that worked; null: none
+  Diagnostics diagnostics;                     // of the function as a whole (parameters, program); steps have theirs
+  bool is_complete = false;                    // every step ran
+  size_t first_step = 0;                       // the first one executed now; those before were taken over
+  uint64_t primitives = 0;                     // executed now
+
+  [[nodiscard]] auto all_diagnostics() const -> Diagnostics;
+  // For the next run.
+  std::vector<eval::Frame> frames;             // before each step that ran, and after the last
+  std::string text;
+  uint64_t context = 0;
+};
+
+struct RunRequest {
+  ScheduleFunction function;
+  IRModule program;
+  std::string target;
+  eval::Environment* globals = nullptr;
+  std::shared_ptr<eval::Heap> heap;            // outlives the run; shared by all runs of a file
+  /// Hash of everything outside of the function that it may use (helpers, constants). Another value: run from the start.
+  uint64_t context = 0;
+  CancelToken cancel;
+  /// Stop after this many steps (REPL, `--until`); none: all.
+  std::optional<size_t> steps;
+  int64_t seed = 1;
+};
+
+/// `before`: the last run of this function, or null. Steps before the first changed byte are taken over from it.
+[[nodiscard]] auto run_schedule(const RunRequest& request, const ScheduleRun* before = nullptr) -> ScheduleRun;
+
+}  // namespace loopsmith::script
