@@ -251,8 +251,8 @@ auto Session::confirm(WorkerPool& pool) -> void {
     measured_[i].seconds = times[i][times[i].size() / 2];
     measured_[i].spread = times[i].back() - times[i].front();
   }
-  std::stable_sort(measured_.begin(), measured_.begin() + static_cast<std::ptrdiff_t>(count),
-                   [](const Tried& a, const Tried& b) { return a.seconds < b.seconds; });
+  std::sort(measured_.begin(), measured_.begin() + static_cast<std::ptrdiff_t>(count),
+                   [](const Tried& a, const Tried& b) { return std::pair(a.seconds, a.candidate.id) < std::pair(b.seconds, b.candidate.id); });
 }
 
 auto Session::run() -> Result<SessionResult> {
