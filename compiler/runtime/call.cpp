@@ -32,7 +32,7 @@ auto kind_text(const Value& value) -> std::string {
 
 }  // namespace
 
-auto bind(const Interface& interface, std::span<const Value> arguments) -> Result<std::vector<Argument>> {
+auto bind_arguments(const Interface& interface, std::span<const Value> arguments) -> Result<std::vector<Argument>> {
   const size_t count = interface.parameters.size();
   if (arguments.size() != count) {
     return error(Code::ArgumentCount).arg("function", interface.name).arg("expected", static_cast<int64_t>(count)).arg("found", static_cast<int64_t>(arguments.size()));
@@ -126,7 +126,7 @@ auto invoke(const JitFunction& function, const std::vector<Argument>& slots) -> 
 }
 
 auto call(const JitFunction& function, std::span<const Value> arguments) -> Status {
-  LOOPSMITH_TRY(slots, bind(function.interface, arguments));
+  LOOPSMITH_TRY(slots, bind_arguments(function.interface, arguments));
   return invoke(function, slots);
 }
 

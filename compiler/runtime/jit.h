@@ -50,12 +50,12 @@ class JitModule {
 };
 
 /// The slots of a call, checked: what `entry` takes.
-[[nodiscard]] auto bind(const codegen::Interface& interface, std::span<const Value> arguments) -> Result<std::vector<codegen::Argument>>;
+[[nodiscard]] auto bind_arguments(const codegen::Interface& interface, std::span<const Value> arguments) -> Result<std::vector<codegen::Argument>>;
 
 /// Runs it, on the threads it asks for; a failing assertion in it is a KernelFailed.
 [[nodiscard]] auto invoke(const JitFunction& function, const std::vector<codegen::Argument>& slots) -> Status;
 
-/// bind and invoke.
+/// bind_arguments and invoke.
 [[nodiscard]] auto call(const JitFunction& function, std::span<const Value> arguments) -> Status;
 
 /// Tensors for every buffer of an interface: random where they are read only, by `seed`; those written are

@@ -13,8 +13,20 @@ constexpr int max_depth = 4000;
 // Local buffers of up to this size live on the stack, to a total per function; others are workspace memory.
 constexpr uint64_t max_stack_buffer = 32U << 10U;
 constexpr uint64_t max_stack_total = 256U << 10U;
-// Iterations of an unrolled loop that are written out; a longer one stays a loop.
-constexpr int64_t max_unrolled = 1024;
+// Stores and calls that an unrolled loop may become; lowering leaves a loop marked so where it would be more.
+constexpr int64_t max_unrolled = 4096;
+
+/// Statements that remain when unrolled loops are written out.
+auto written_out(const Stmt& stmt) -> int64_t {
+  if (const auto* loop = stmt.as<For>()) {
+    auto extent = loop->for_kind == ForKind::Unrolled ? as_int(loop->extent) : std::nullopt;
+    int64_t body = written_out(loop->body);
+    return extent && *extent > 0 ? std::min<int64_t>(body * std::min<int64_t>(*extent, max_unrolled), max_unrolled + 1) : body + 1;
+  }
+  int64_t out = 1;
+  visit_children(stmt, [](const Expr&) {}, [&](const Stmt& s) { out = std::min(out + written_out(s), max_unrolled + 1); });
+  return out;
+}
 
 /// Variables and buffers' data that a statement uses.
 struct Uses : Visitor {
@@ -111,7 +123,7 @@ void ModuleBuilder::emit_for(const For& loop) {
     return;
   }
   auto min = as_int(loop.min);
-  if (loop.for_kind == ForKind::Unrolled && extent && min && *extent <= max_unrolled) {
+  if (loop.for_kind == ForKind::Unrolled && extent && min && written_out(loop.body) <= max_unrolled / *extent) {
     emit_unrolled(loop, *min, *extent);
     return;
   }
@@ -390,7 +402,11 @@ void ModuleBuilder::emit_allocate(const Allocate& node) {
   const uint64_t bytes = count * element;
   llvm::Value* memory = nullptr;
   size_t held = frame_.workspaces.size();
-  if (constant && bytes <= max_stack_buffer && frame_.stack_bytes + bytes <= max_stack_total) {
+  bool on_stack = bytes <= max_stack_buffer;
+  if (const Attr* storage = find_attr(node.annotations, "storage"); storage != nullptr && storage->string() != nullptr) {
+    on_stack = *storage->string() == "stack" && bytes <= 2 * max_stack_buffer;
+  }
+  if (constant && on_stack && frame_.stack_bytes + bytes <= max_stack_total) {
     frame_.stack_bytes += bytes;
     memory = alloca_in_entry(memory_type_of(node.dtype), std::max<uint64_t>(count, 1), 64, node.data->name.str());
   } else {

@@ -1,0 +1,264 @@
+// Blocks and medians: see bench.h.
+#include "runtime/bench.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "runtime/threads.h"
+#include "target/hardware.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace loopsmith::runtime {
+namespace {
+
+/// Not adjusted by network time, so that a second is a second.
+auto now() -> double {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+// What is timed at once lasts at least this long: the clock costs some 30 ns.
+constexpr double min_sample_seconds = 20e-6;
+
+void flush_range(const void* data, uint64_t bytes) {
+#if defined(__x86_64__)
+  const char* at = static_cast<const char*>(data);
+  for (uint64_t i = 0; i < bytes; i += 64) { _mm_clflush(at + i); }
+  _mm_mfence();
+#else
+  // Read something else through the caches.
+  static std::vector<char> other(64U << 20U, 1);
+  volatile char sink = 0;
+  for (size_t i = 0; i < other.size(); i += 64) { sink = sink + other[i]; }
+  (void)data;
+  (void)bytes;
+#endif
+}
+
+/// One function being measured.
+class Subject {
+ public:
+  Subject(std::function<Status(int64_t)> call, std::function<void()> before_each) : call_(std::move(call)), before_each_(std::move(before_each)) {}
+
+  auto warm_up(const BenchOptions& options, int sets) -> Status {
+    int calls = std::max(options.warm_up, 1);
+    if (options.cache == CacheState::Rotate) { calls = std::max(calls, std::min(sets, 8)); }
+    for (int i = 0; i < calls - 1; ++i) { LOOPSMITH_CHECK(call_(next_++)); }
+    // The last of them tells how many calls a sample needs, and whether it is worth going on.
+    if (before_each_) { before_each_(); }
+    LOOPSMITH_CHECK(call_(next_++));
+    double start = now();
+    if (before_each_) { before_each_(); start = now(); }
+    LOOPSMITH_CHECK(call_(next_++));
+    first_ = now() - start;
+    if (options.give_up_above > 0 && first_ > options.give_up_above) {
+      out.gave_up = true;
+      out.seconds = out.minimum = first_;
+      out.calls = next_;
+      return ok();
+    }
+    if (before_each_ || first_ >= min_sample_seconds) { return ok(); }
+    per_sample_ = static_cast<int64_t>(std::ceil(min_sample_seconds / std::max(first_, 20e-9)));
+    return ok();
+  }
+
+  auto block(const BenchOptions& options) -> Status {
+    double best = 0;
+    double used = 0;
+    bool first = true;
+    while (first || (used < options.block_seconds)) {
+      if (before_each_) { before_each_(); }
+      double start = now();
+      for (int64_t i = 0; i < per_sample_; ++i) { LOOPSMITH_CHECK(call_(next_++)); }
+      double spent = now() - start;
+      double each = spent / static_cast<double>(per_sample_);
+      if (!before_each_ && spent < min_sample_seconds / 2) { per_sample_ *= 2; }
+      best = first ? each : std::min(best, each);
+      used += spent;
+      first = false;
+    }
+    values_.push_back(best);
+    spent_ += used;
+    return ok();
+  }
+
+  [[nodiscard]] auto wants_more(const BenchOptions& options) const -> bool {
+    if (out.gave_up) { return false; }
+    return values_.empty() || (static_cast<int>(values_.size()) < options.blocks && spent_ < options.time_limit);
+  }
+
+  auto finish() -> Measurement {
+    if (out.gave_up || values_.empty()) { return out; }
+    auto median = [](std::vector<double> v) {
+      std::sort(v.begin(), v.end());
+      size_t n = v.size();
+      return n % 2 == 1 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+    };
+    auto deviation = [&](const std::vector<double>& v, double middle) {
+      std::vector<double> d;
+      for (double x : v) { d.push_back(std::abs(x - middle)); }
+      return median(d);
+    };
+    double middle = median(values_);
+    double spread = deviation(values_, middle);
+    std::vector<double> kept;
+    for (double v : values_) {
+      if (v <= middle + 3 * spread) { kept.push_back(v); }
+    }
+    out.seconds = median(kept);
+    out.minimum = *std::min_element(values_.begin(), values_.end());
+    out.deviation = out.seconds > 0 ? deviation(kept, out.seconds) / out.seconds : 0;
+    out.blocks = static_cast<int>(kept.size());
+    out.calls = next_;
+    return out;
+  }
+
+  Measurement out;
+
+ private:
+  std::function<Status(int64_t)> call_;
+  std::function<void()> before_each_;
+  std::vector<double> values_;
+  int64_t next_ = 0;
+  int64_t per_sample_ = 1;
+  double first_ = 0;
+  double spent_ = 0;
+};
+
+/// Puts the calling thread back where it was.
+class PinScope {
+ public:
+  explicit PinScope(bool wanted) {
+    CPU_ZERO(&before_);
+    active_ = wanted && sched_getaffinity(0, sizeof(before_), &before_) == 0 && pin_calling_thread();
+  }
+  ~PinScope() {
+    if (active_) { sched_setaffinity(0, sizeof(before_), &before_); }
+  }
+  PinScope(const PinScope&) = delete;
+  auto operator=(const PinScope&) -> PinScope& = delete;
+
+ private:
+  cpu_set_t before_;
+  bool active_ = false;
+};
+
+auto measure(std::vector<Subject>& subjects, const BenchOptions& options, int sets) -> Result<std::vector<Measurement>> {
+  PinScope pinned(options.pin);
+  for (Subject& s : subjects) { LOOPSMITH_CHECK(s.warm_up(options, sets)); }
+  bool more = true;
+  while (more) {
+    more = false;
+    for (Subject& s : subjects) {
+      if (!s.wants_more(options)) { continue; }
+      LOOPSMITH_CHECK(s.block(options));
+      more = true;
+    }
+  }
+  std::vector<Measurement> out;
+  for (Subject& s : subjects) { out.push_back(s.finish()); }
+  return out;
+}
+
+auto subject_of(const JitFunction& function, ArgumentSets sets, std::function<void()> before_each) -> Subject {
+  size_t count = sets.size();
+  return {[&function, sets, count](int64_t i) -> Status {
+            const auto& slots = sets[count == 1 ? 0 : static_cast<size_t>(i) % count];
+            if (function.entry(slots.data()) == 0) { return ok(); }
+            auto failure = error(Code::KernelFailed).arg("function", function.interface.name).arg("why", last_error());
+            clear_error();
+            return failure;
+          },
+          std::move(before_each)};
+}
+
+/// Argument sets that own their tensors.
+struct OwnedSets {
+  std::vector<Arguments> arguments;
+  std::vector<std::vector<codegen::Argument>> slots;
+};
+
+auto make_sets(const codegen::Interface& interface, std::span<const int64_t> sizes, const BenchOptions& options, uint64_t seed) -> Result<OwnedSets> {
+  OwnedSets out;
+  uint64_t wanted = 0;
+  if (options.cache == CacheState::Rotate) {
+    target::Hardware has = target::hardware(target::host());
+    wanted = 2 * std::max<uint64_t>(has.l2.bytes, 1U << 20U) * static_cast<uint64_t>(std::max(has.cores, 1));
+  }
+  uint64_t held = 0;
+  constexpr size_t max_sets = 256;
+  do {
+    LOOPSMITH_TRY(arguments, make_arguments(interface, sizes, seed + 1000 * out.arguments.size()));
+    for (const Tensor& t : arguments.tensors) { held += t.bytes(); }
+    out.arguments.push_back(std::move(arguments));
+  } while (held < wanted && out.arguments.size() < max_sets);
+  if (options.cache == CacheState::Rotate && out.arguments.size() == 1) {
+    LOOPSMITH_TRY(arguments, make_arguments(interface, sizes, seed + 1000));
+    out.arguments.push_back(std::move(arguments));
+  }
+  for (const Arguments& a : out.arguments) {
+    LOOPSMITH_TRY(slots, bind_arguments(interface, a.values));
+    out.slots.push_back(std::move(slots));
+  }
+  return out;
+}
+
+auto flusher(const OwnedSets& sets) -> std::function<void()> {
+  return [&sets] {
+    for (const Arguments& a : sets.arguments) {
+      for (const Tensor& t : a.tensors) { flush_range(t.data(), t.bytes()); }
+    }
+  };
+}
+
+}  // namespace
+
+auto bench(const JitFunction& function, ArgumentSets sets, const BenchOptions& options, std::span<const Tensor* const> flushed) -> Result<Measurement> {
+  ThreadsScope threads(function.threads);
+  std::function<void()> before;
+  if (options.cache == CacheState::Cold) {
+    before = [flushed] {
+      for (const Tensor* t : flushed) { flush_range(t->data(), t->bytes()); }
+    };
+  }
+  std::vector<Subject> subjects;
+  subjects.push_back(subject_of(function, sets, std::move(before)));
+  LOOPSMITH_TRY(out, measure(subjects, options, static_cast<int>(sets.size())));
+  return out.front();
+}
+
+auto bench_interleaved(std::span<const JitFunction* const> functions, std::span<const int64_t> sizes, const BenchOptions& options, uint64_t seed)
+    -> Result<std::vector<Measurement>> {
+  if (functions.empty()) { return std::vector<Measurement>{}; }
+  LOOPSMITH_TRY(sets, make_sets(functions.front()->interface, sizes, options, seed));
+  int most = 1;
+  for (const JitFunction* f : functions) { most = std::max(most, f->threads); }
+  ThreadsScope threads(most);
+  std::vector<Subject> subjects;
+  for (const JitFunction* f : functions) {
+    subjects.push_back(subject_of(*f, sets.slots, options.cache == CacheState::Cold ? flusher(sets) : std::function<void()>()));
+  }
+  return measure(subjects, options, static_cast<int>(sets.slots.size()));
+}
+
+auto bench(const JitFunction& function, std::span<const int64_t> sizes, const BenchOptions& options, uint64_t seed) -> Result<Measurement> {
+  const JitFunction* one = &function;
+  LOOPSMITH_TRY(out, bench_interleaved({&one, 1}, sizes, options, seed));
+  return out.front();
+}
+
+auto bench_callable(const std::function<void()>& run, const BenchOptions& options) -> Measurement {
+  std::vector<Subject> subjects;
+  subjects.push_back(Subject([&run](int64_t) -> Status { run(); return ok(); }, {}));
+  auto out = measure(subjects, options, 1);
+  return out.ok() ? out->front() : Measurement{};
+}
+
+}  // namespace loopsmith::runtime

@@ -1,0 +1,64 @@
+// Timing compiled functions: warm-up, blocks, robust medians, early ends; caches hot, rotating or cold.
+//
+// A block is some calls, at least half a millisecond of them; its value is the quickest (calls that are too quick
+// for the clock are timed several at once). The time of a function is the median of its blocks' values, without
+// blocks that others disturbed (beyond the median by more than three times the median deviation).
+// What can never end is not ended here: measure foreign code in a process of its own.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "runtime/jit.h"
+
+namespace loopsmith::runtime {
+
+enum class CacheState : uint8_t {
+  Hot,      // the same arguments again and again
+  Rotate,   // argument sets in turn, more of them than the second-level cache holds
+  Cold,     // arguments are driven out of all caches before each call
+};
+
+struct BenchOptions {
+  CacheState cache = CacheState::Hot;
+  int warm_up = 1;                   // calls before any timing, each argument set once where they rotate
+  int blocks = 5;
+  double block_seconds = 0.5e-3;     // at least; one call is enough where it takes longer
+  double time_limit = 5;             // seconds for all blocks; at least one block is taken
+  /// Stop when the first timed call takes longer than this many seconds: then `gave_up` is set and `seconds` is
+  /// what that call took. 0: never.
+  double give_up_above = 0;
+  bool pin = true;                   // keep the calling thread on one processor, where the pool's threads are not
+};
+
+struct Measurement {
+  double seconds = 0;                // of one call
+  double minimum = 0;                // the quickest seen
+  double deviation = 0;              // median distance of blocks from `seconds`, as a fraction of it
+  int blocks = 0;                    // that counted
+  int64_t calls = 0;
+  bool gave_up = false;
+  [[nodiscard]] auto gflops(double flop) const -> double { return flop / seconds * 1e-9; }
+  [[nodiscard]] auto gbytes(double bytes) const -> double { return bytes / seconds * 1e-9; }
+};
+
+/// Slots as `bind_arguments` gives them; several sets only where they rotate.
+using ArgumentSets = std::span<const std::vector<codegen::Argument>>;
+
+[[nodiscard]] auto bench(const JitFunction& function, ArgumentSets sets, const BenchOptions& options = {}, std::span<const Tensor* const> flushed = {})
+    -> Result<Measurement>;
+
+/// Makes arguments (as make_arguments does), in as many sets as the cache state asks for, and measures.
+[[nodiscard]] auto bench(const JitFunction& function, std::span<const int64_t> sizes, const BenchOptions& options = {}, uint64_t seed = 1)
+    -> Result<Measurement>;
+
+/// Several functions of the same arguments, a block of each in turn, so that drifts of the machine meet all of them.
+[[nodiscard]] auto bench_interleaved(std::span<const JitFunction* const> functions, std::span<const int64_t> sizes,
+                                     const BenchOptions& options = {}, uint64_t seed = 1) -> Result<std::vector<Measurement>>;
+
+/// The same blocks and medians for any callable; for baselines in tests/bench.
+[[nodiscard]] auto bench_callable(const std::function<void()>& run, const BenchOptions& options = {}) -> Measurement;
+
+}  // namespace loopsmith::runtime

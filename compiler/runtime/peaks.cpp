@@ -1,0 +1,185 @@
+// The kernels that measure peaks, and the file that remembers them: see peaks.h.
+#include "runtime/peaks.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "ir/ir.h"
+#include "ir/ops.h"
+#include "runtime/bench.h"
+#include "support/hash.h"
+#include "target/hardware.h"
+
+namespace loopsmith::runtime {
+namespace {
+
+auto buffer_access(const Buffer& b, Expr index) -> Expr { return make<BufferLoad>(b, Array<Expr>{std::move(index)}); }
+auto buffer_store(const Buffer& b, Expr index, Expr value) -> Stmt { return make<BufferStore>(b, std::move(value), Array<Expr>{std::move(index)}); }
+auto lanes_at(Expr base, int lanes) -> Expr { return make<Ramp>(std::move(base), int_imm(1), int_imm(lanes)); }
+
+auto function_of(std::vector<Buffer> buffers, Stmt body) -> IRModule {
+  PrimFuncNode fields;
+  std::vector<Var> params;
+  std::vector<std::pair<Var, Buffer>> map;
+  for (const Buffer& b : buffers) {
+    params.push_back(var(b->name.str() + "_handle", DataType::handle()));
+    map.emplace_back(params.back(), b);
+  }
+  fields.params = Array<Var>(params);
+  fields.buffer_map = Array<std::pair<Var, Buffer>>(map);
+  fields.body = std::move(body);
+  return module_of(make_func(std::move(fields)));
+}
+
+constexpr int fma_rounds = 20000;
+
+/// Chains of multiply-adds in registers, as many as hide their latency; every part of the parallel loop does the same.
+auto fma_kernel(int lanes, int chains, int parts) -> IRModule {
+  const DataType f32 = DataType::float_(32);
+  const DataType vector = f32.with_lanes(lanes);
+  Buffer factor = make_buffer("factor", f32, {int_imm(2)});
+  Buffer out = make_buffer("out", f32, {int_imm(int64_t(parts) * chains * lanes)});
+  Buffer sums = make_buffer("sums", f32, {int_imm(int64_t(chains) * lanes)}, "local");
+  Var part = var("part");
+  Var round = var("round");
+  std::vector<Stmt> start;
+  std::vector<Stmt> step;
+  std::vector<Stmt> finish;
+  Var a = var("a", vector);
+  Var b = var("b", vector);
+  for (int c = 0; c < chains; ++c) {
+    Expr at = lanes_at(int_imm(int64_t(c) * lanes), lanes);
+    start.push_back(buffer_store(sums, at, constant(vector, c)));
+    step.push_back(buffer_store(sums, at, make<Add>(make<Mul>(buffer_access(sums, at), a), b)));
+    finish.push_back(buffer_store(out, lanes_at(part * int_imm(int64_t(chains) * lanes) + int_imm(int64_t(c) * lanes), lanes), buffer_access(sums, at)));
+  }
+  Stmt rounds = make<For>(round, int_imm(0), int_imm(fma_rounds), ForKind::Serial, seq(step));
+  Stmt body = seq({seq(start), rounds, seq(finish)});
+  body = make<LetStmt>(a, make<Broadcast>(buffer_access(factor, int_imm(0)), int_imm(lanes)),
+                       make<LetStmt>(b, make<Broadcast>(buffer_access(factor, int_imm(1)), int_imm(lanes)), body));
+  body = make<Allocate>(sums->data, f32, Array<Expr>{int_imm(int64_t(chains) * lanes)}, bool_imm(true), body);
+  return function_of({factor, out}, make<For>(part, int_imm(0), int_imm(parts), ForKind::Parallel, body));
+}
+
+auto copy_kernel(int lanes, int64_t elements, int parts) -> IRModule {
+  const DataType f32 = DataType::float_(32);
+  Buffer from = make_buffer("from", f32, {int_imm(elements)});
+  Buffer to = make_buffer("to", f32, {int_imm(elements)});
+  Var part = var("part");
+  Var i = var("i");
+  const int64_t step = int64_t(lanes) * 4;
+  const int64_t each = elements / parts;
+  std::vector<Stmt> body;
+  for (int k = 0; k < 4; ++k) {
+    Expr at = lanes_at(part * int_imm(each) + i * int_imm(step) + int_imm(int64_t(k) * lanes), lanes);
+    body.push_back(buffer_store(to, at, buffer_access(from, at)));
+  }
+  Stmt inner = make<For>(i, int_imm(0), int_imm(each / step), ForKind::Serial, seq(body));
+  return function_of({from, to}, make<For>(part, int_imm(0), int_imm(parts), ForKind::Parallel, inner));
+}
+
+auto time_of(const IRModule& module, int threads) -> Result<double> {
+  target::Target target = target::host();
+  target.cores = threads;
+  LOOPSMITH_TRY(code, JitModule::compile(module, target));
+  BenchOptions options;
+  options.blocks = 9;
+  options.block_seconds = 2e-3;
+  LOOPSMITH_TRY(measured, bench(code.functions().front(), std::span<const int64_t>{}, options));
+  return measured.minimum;
+}
+
+constexpr int format = 1;
+
+}  // namespace
+
+auto Peaks::copy_rate(uint64_t footprint, bool all_threads) const -> double {
+  for (const CopyRate& rate : copy) {
+    if (rate.footprint >= footprint) { return all_threads ? rate.all : rate.one; }
+  }
+  return copy.empty() ? 0 : all_threads ? copy.back().all : copy.back().one;
+}
+
+auto peaks_file() -> std::string {
+  std::string folder;
+  if (const char* set = std::getenv("XDG_CACHE_HOME"); set != nullptr && *set == '/') { folder = set; }
+  else if (const char* home = std::getenv("HOME"); home != nullptr && *home != 0) { folder = std::string(home) + "/.cache"; }
+  else { return {}; }
+  return fmt::format("{}/loopsmith/peaks-{:016x}.txt", folder, hash_bytes(target::machine_identity()));
+}
+
+auto cached_peaks() -> std::optional<Peaks> {
+  std::ifstream file(peaks_file());
+  std::string word;
+  int version = 0;
+  Peaks out;
+  if (!(file >> word >> version) || word != "loopsmith-peaks" || version != format) { return {}; }
+  while (file >> word) {
+    if (word == "fma_f32") { file >> out.fma_f32_one >> out.fma_f32_all >> out.threads; }
+    if (word == "copy") {
+      CopyRate rate{};
+      file >> rate.footprint >> rate.one >> rate.all;
+      out.copy.push_back(rate);
+    }
+    if (word == "end") { return out.fma_f32_one > 0 ? std::optional(out) : std::nullopt; }
+  }
+  return {};
+}
+
+auto measure_peaks() -> Result<Peaks> {
+  target::Hardware has = target::hardware(target::host());
+  const int lanes = has.lanes(32);
+  const int chains = has.vector_registers >= 32 ? 24 : 12;
+  Peaks out;
+  out.threads = has.cores;
+  const double flop = 2.0 * lanes * chains * fma_rounds;
+  LOOPSMITH_TRY(one, time_of(fma_kernel(lanes, chains, 1), 1));
+  LOOPSMITH_TRY(all, time_of(fma_kernel(lanes, chains, has.cores), has.cores));
+  out.fma_f32_one = flop / one * 1e-9;
+  out.fma_f32_all = flop * has.cores / all * 1e-9;
+  for (uint64_t bytes : {uint64_t(16) << 10U, uint64_t(256) << 10U, uint64_t(1) << 20U, uint64_t(8) << 20U, uint64_t(64) << 20U}) {
+    auto elements = static_cast<int64_t>(bytes / 8);
+    LOOPSMITH_TRY(alone, time_of(copy_kernel(lanes, elements, 1), 1));
+    const int64_t step = int64_t(lanes) * 4 * has.cores;
+    const int64_t shared = elements / step * step;
+    double together = alone;
+    if (has.cores > 1 && shared > 0) {
+      LOOPSMITH_TRY(t, time_of(copy_kernel(lanes, shared, has.cores), has.cores));
+      together = t * static_cast<double>(elements) / static_cast<double>(shared);
+    }
+    out.copy.push_back({bytes, static_cast<double>(bytes) / alone * 1e-9, static_cast<double>(bytes) / together * 1e-9});
+  }
+  // Whoever reads sees a whole file: written aside, then renamed. Not being able to keep it is no failure.
+  if (std::string path = peaks_file(); !path.empty()) {
+    std::error_code ignored;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+    std::string aside = fmt::format("{}.{}", path, getpid());
+    std::ostringstream text;
+    text << "loopsmith-peaks " << format << "\nfma_f32 " << out.fma_f32_one << ' ' << out.fma_f32_all << ' ' << out.threads << '\n';
+    for (const CopyRate& rate : out.copy) { text << "copy " << rate.footprint << ' ' << rate.one << ' ' << rate.all << '\n'; }
+    text << "end\n";
+    bool written = false;
+    {
+      std::ofstream file(aside);
+      file << text.str();
+      file.flush();
+      written = file.good();
+    }
+    if (written) { std::filesystem::rename(aside, path, ignored); }
+    if (!written || ignored) { std::filesystem::remove(aside, ignored); }
+  }
+  return out;
+}
+
+auto peaks() -> Result<Peaks> {
+  if (auto known = cached_peaks()) { return *known; }
+  return measure_peaks();
+}
+
+}  // namespace loopsmith::runtime

@@ -1,0 +1,197 @@
+// Tensors, .npy files, the thread pool, timing.
+#include <unistd.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <thread>
+
+#include "runtime/bench.h"
+#include "runtime/tensor.h"
+#include "runtime/threads.h"
+#include "target/hardware.h"
+#include "tests/unit/catch.h"
+
+using namespace loopsmith;
+using namespace loopsmith::runtime;
+
+namespace {
+
+struct Folder {
+  std::filesystem::path path = std::filesystem::temp_directory_path() / ("loopsmith-runtime-" + std::to_string(getpid()));
+  Folder() { std::filesystem::create_directories(path); }
+  ~Folder() { std::filesystem::remove_all(path); }
+  [[nodiscard]] auto file(const char* name) const -> std::string { return (path / name).string(); }
+};
+
+auto made(DataType t, std::vector<int64_t> shape, uint64_t seed) -> Tensor {
+  auto out = Tensor::random(t, std::move(shape), seed);
+  REQUIRE(out.ok());
+  return std::move(out).value();
+}
+
+struct Counts {
+  std::atomic<int64_t> hits[1000];
+  std::atomic<int64_t> calls{0};
+};
+
+}  // namespace
+
+TEST_CASE("tensors are aligned, seeded, and come back from .npy files as they were") {
+  Folder folder;
+  for (DataType t : {DataType::float_(16), DataType::float_(32), DataType::float_(64), DataType::int_(8), DataType::uint(8), DataType::int_(32),
+                     DataType::int_(64), DataType::bool_()}) {
+    for (const std::vector<int64_t>& shape : {std::vector<int64_t>{3, 5, 7}, {11}, {}, {0, 4}}) {
+      Tensor a = made(t, shape, 7);
+      CHECK(reinterpret_cast<uintptr_t>(a.data()) % 64 == 0);
+      CHECK(compare(a, made(t, shape, 7), 0, 0).agrees());
+      REQUIRE(write_npy(folder.file("a.npy"), a).ok());
+      auto b = read_npy(folder.file("a.npy"));
+      REQUIRE(b.ok());
+      CHECK(compare(a, *b, 0, 0).agrees());
+    }
+  }
+  Tensor a = made(DataType::float_(32), {1000}, 1);
+  CHECK_FALSE(compare(a, made(DataType::float_(32), {1000}, 2), 0, 0).agrees());
+  CHECK_FALSE(compare(a, made(DataType::float_(32), {10, 100}, 1), 0, 0).agrees());
+}
+
+TEST_CASE("broken .npy files are told apart") {
+  Folder folder;
+  auto told = [&](const std::string& bytes) {
+    std::ofstream(folder.file("x.npy"), std::ios::binary) << bytes;
+    auto read = read_npy(folder.file("x.npy"));
+    REQUIRE_FALSE(read.ok());
+    return read.diagnostics().front().message();
+  };
+  auto with_header = [](std::string header) {
+    std::string out("\x93NUMPY\x01\x00", 8);
+    header += "\n";
+    out += static_cast<char>(header.size());
+    out += '\0';
+    return out + header;
+  };
+  CHECK(told("").find("does not begin as one") != std::string::npos);
+  CHECK(told(std::string("\x93NUMPY\x01\x00\xff\x00{", 11)).find("ends within its header") != std::string::npos);
+  CHECK(told(with_header("{'descr': '<f4', 'fortran_order': True, 'shape': (1,), }")).find("column order") != std::string::npos);
+  CHECK(told(with_header("{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }")).find("`<c8`") != std::string::npos);
+  CHECK(told(with_header("{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }") + "1234").find("holds 4 bytes") != std::string::npos);
+  CHECK(told(with_header("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 99999999999), }")).find("holds 0 bytes") != std::string::npos);
+  CHECK(told(with_header("{'descr': '<f4', 'fortran_order': False, 'shape': (4")).find("shape") != std::string::npos);
+  auto missing = read_npy(folder.file("none.npy"));
+  REQUIRE_FALSE(missing.ok());
+  CHECK(missing.diagnostics().front().code == Code::CannotRead);
+}
+
+TEST_CASE("half and bfloat16 conversions are exact there and back") {
+  for (uint32_t bits = 0; bits < 65536; ++bits) {
+    auto h = static_cast<uint16_t>(bits);
+    if (!std::isnan(half_to_float(h))) { REQUIRE(float_to_half(half_to_float(h)) == h); }
+    if (!std::isnan(bfloat_to_float(h))) { REQUIRE(float_to_bfloat(bfloat_to_float(h)) == h); }
+  }
+  CHECK(float_to_half(65520.0F) == 0x7c00);
+  CHECK(float_to_half(65519.0F) == 0x7bff);
+  CHECK(float_to_half(1.00048828125F) == 0x3c00);          // a tie goes to even
+  CHECK(float_to_half(1.00146484375F) == 0x3c02);
+}
+
+TEST_CASE("every iteration of a parallel loop runs once, whatever the extent and the threads") {
+  for (int count : {1, 2, 3, 8}) {
+    ThreadsScope scope(count);
+    for (int64_t extent : {0, 1, 2, 3, 7, 64, 1000}) {
+      for (int repeat = 0; repeat < 20; ++repeat) {
+        auto counts = std::make_unique<Counts>();
+        int32_t code = loopsmith_parallel(
+            [](void* captured, int64_t begin, int64_t end) -> int32_t {
+              for (int64_t i = begin; i < end; ++i) { static_cast<Counts*>(captured)->hits[i].fetch_add(1); }
+              return 0;
+            },
+            counts.get(), 0, extent);
+        REQUIRE(code == 0);
+        for (int64_t i = 0; i < 1000; ++i) { REQUIRE(counts->hits[i].load() == (i < extent ? 1 : 0)); }
+      }
+    }
+  }
+}
+
+TEST_CASE("parallel loops within parallel loops, from several threads at once, and failing ones") {
+  static std::atomic<int64_t> sum{0};
+  sum = 0;
+  auto outer = [](void*, int64_t begin, int64_t end) -> int32_t {
+    for (int64_t i = begin; i < end; ++i) {
+      loopsmith_parallel([](void*, int64_t b, int64_t e) -> int32_t { sum += e - b; return 0; }, nullptr, 0, 10);
+    }
+    return 0;
+  };
+  std::vector<std::thread> callers;
+  for (int t = 0; t < 4; ++t) {
+    callers.emplace_back([&] {
+      set_threads(2);
+      for (int i = 0; i < 50; ++i) { loopsmith_parallel(outer, nullptr, 0, 8); }
+    });
+  }
+  for (std::thread& t : callers) { t.join(); }
+  CHECK(sum == 4 * 50 * 8 * 10);
+
+  ThreadsScope scope(2);
+  int32_t code = loopsmith_parallel(
+      [](void*, int64_t begin, int64_t end) -> int32_t {
+        if (begin <= 900 && 900 < end) {
+          loopsmith_set_error("nine hundred");
+          return 5;
+        }
+        return 0;
+      },
+      nullptr, 0, 1000);
+  CHECK(code == 5);
+  CHECK(last_error() == "nine hundred");
+}
+
+TEST_CASE("timing counts the calls, gives up early, and keeps within its time") {
+  int calls = 0;
+  auto sleep = [&] { ++calls; std::this_thread::sleep_for(std::chrono::milliseconds(2)); };
+  Measurement m = bench_callable(sleep, {.blocks = 3, .pin = false});
+  CHECK(m.seconds >= 2e-3);
+  CHECK(m.blocks >= 2);
+  CHECK(m.calls == calls);
+  calls = 0;
+  m = bench_callable(sleep, {.give_up_above = 1e-3, .pin = false});
+  CHECK(m.gave_up);
+  CHECK(calls == 2);
+  calls = 0;
+  m = bench_callable(sleep, {.blocks = 1000, .time_limit = 0.02, .pin = false});
+  CHECK(calls < 20);
+}
+
+TEST_CASE("the machine is asked what it has, and targets are read and printed") {
+  target::Hardware here = target::hardware(target::host());
+  CHECK(here.is_this_machine);
+  CHECK(here.cores >= 1);
+  CHECK(here.l1.bytes >= (8U << 10U));
+  CHECK(here.vector_bits >= 128);
+  auto native = target::parse("llvm");
+  REQUIRE(native.ok());
+  CHECK(*native == target::host());
+  for (const char* text : {"llvm -mcpu=znver4 -num-cores=2", "llvm -mcpu=skylake-avx512 -mattr=+avx512vnni,-fma -num-cores=4 -mtriple=x86_64-linux-gnu",
+                           "llvm -mtriple=aarch64-linux-gnu", "cuda -arch=sm_90a", "llvm -mcpu=core-avx2 -opt-level=3 -keys=cpu"}) {
+    auto parsed = target::parse(text);
+    REQUIRE(parsed.ok());
+    auto again = target::parse(parsed->str());
+    REQUIRE(again.ok());
+    CHECK(*again == *parsed);
+  }
+  auto told = [](const char* text) {
+    auto parsed = target::parse(text);
+    REQUIRE_FALSE(parsed.ok());
+    return parsed.diagnostics().front().message();
+  };
+  CHECK(told("") == "cannot read the target ``: it is empty");
+  CHECK(told("lvm").find("no target kind `lvm`") != std::string::npos);
+  CHECK(told("llvm -mcpu").find("`-mcpu` needs a value") != std::string::npos);
+  CHECK(told("llvm -num-cores=many").find("not a number") != std::string::npos);
+  CHECK(told("llvm -mattr=avx2").find("neither `+` nor `-`") != std::string::npos);
+  CHECK(told("llvm -mpcu=x").find("`-mpcu` is not an option") != std::string::npos);
+}
