@@ -1,0 +1,2 @@
+-- `.tir` files are TIRScript.
+vim.filetype.add({ extension = { tir = 'tirscript' } })

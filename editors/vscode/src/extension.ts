@@ -1,0 +1,95 @@
+// The VS Code extension: it starts `loopsmith lsp` and leaves the rest to the server. What is here: finding the
+// program and saying what to do where it is missing, settings, a status bar item, two commands.
+import * as vscode from 'vscode';
+import {
+  CloseAction, ErrorAction, LanguageClient, LanguageClientOptions, RevealOutputChannelOn, ServerOptions, State,
+} from 'vscode-languageclient/node';
+
+let client: LanguageClient | undefined;
+let status: vscode.StatusBarItem;
+
+// Restarts that follow each other faster than this count as one failure that goes on.
+const restartWindowMs = 3 * 60 * 1000;
+const maxRestarts = 5;
+
+export async function activate(context: vscode.ExtensionContext): Promise<void> {
+  status = vscode.window.createStatusBarItem('loopsmith.status', vscode.StatusBarAlignment.Right, 50);
+  status.name = 'Loopsmith';
+  status.command = 'loopsmith.showOutput';
+  context.subscriptions.push(
+    status,
+    vscode.commands.registerCommand('loopsmith.restart', restart),
+    vscode.commands.registerCommand('loopsmith.showOutput', () => client?.outputChannel.show()),
+    vscode.workspace.onDidChangeConfiguration((event) => {
+      if (event.affectsConfiguration('loopsmith.server') || event.affectsConfiguration('loopsmith.python')) { void restart(); }
+    }),
+  );
+  await start();
+}
+
+export async function deactivate(): Promise<void> {
+  await client?.stop();
+}
+
+async function restart(): Promise<void> {
+  await client?.stop().catch(() => undefined);
+  await client?.dispose().catch(() => undefined);
+  client = undefined;
+  await start();
+}
+
+async function start(): Promise<void> {
+  const settings = vscode.workspace.getConfiguration('loopsmith');
+  const command = settings.get<string>('server.path') || 'loopsmith';
+  const args = ['lsp', '--stdio', ...settings.get<string[]>('server.arguments', [])];
+  const server: ServerOptions = { run: { command, args }, debug: { command, args } };
+
+  const selector = [{ scheme: 'file', language: 'tirscript' }, { scheme: 'untitled', language: 'tirscript' }];
+  if (settings.get<boolean>('python.enable', true)) { selector.push({ scheme: 'file', language: 'python' }); }
+
+  const crashes: number[] = [];
+  const options: LanguageClientOptions = {
+    documentSelector: selector,
+    synchronize: { configurationSection: 'loopsmith' },
+    initializationOptions: { tune: { seconds: settings.get('tune.seconds'), target: settings.get('tune.target') } },
+    outputChannelName: 'Loopsmith',
+    revealOutputChannelOn: RevealOutputChannelOn.Never,
+    errorHandler: {
+      error: () => ({ action: ErrorAction.Continue }),
+      closed: () => {
+        const now = Date.now();
+        crashes.push(now);
+        while (crashes.length > 0 && now - crashes[0] > restartWindowMs) { crashes.shift(); }
+        if (crashes.length < maxRestarts) { return { action: CloseAction.Restart }; }
+        return {
+          action: CloseAction.DoNotRestart,
+          message: `The Loopsmith server stopped ${crashes.length} times in three minutes. "Loopsmith: Restart Server" starts it again; "Loopsmith: Show Output" has its last words.`,
+        };
+      },
+    },
+  };
+
+  client = new LanguageClient('loopsmith', 'Loopsmith', server, options);
+  client.onDidChangeState(({ newState }) => show(newState));
+  try {
+    await client.start();
+  } catch (failure) {
+    await reportMissing(command, failure);
+  }
+}
+
+function show(state: State): void {
+  status.text = state === State.Running ? 'Loopsmith' : state === State.Starting ? '$(sync~spin) Loopsmith' : '$(error) Loopsmith';
+  status.tooltip = state === State.Running ? 'Loopsmith is ready' : state === State.Starting ? 'Loopsmith is starting' : 'The Loopsmith server does not run';
+  status.show();
+}
+
+async function reportMissing(command: string, failure: unknown): Promise<void> {
+  const openSettings = 'Open Settings';
+  const reason = failure instanceof Error ? failure.message : String(failure);
+  const choice = await vscode.window.showErrorMessage(
+    `The Loopsmith server did not start: \`${command} lsp\`: ${reason}. Build it with ./bootstrap build and set loopsmith.server.path to build/release/bin/loopsmith.`,
+    openSettings,
+  );
+  if (choice === openSettings) { await vscode.commands.executeCommand('workbench.action.openSettings', 'loopsmith.server.path'); }
+}
