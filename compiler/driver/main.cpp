@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "driver/arguments.h"
 #include "driver/command.h"
 
 namespace loopsmith::driver {
@@ -41,30 +42,41 @@ void print_help(std::FILE* to) {
   fmt::print(to, "\n`loopsmith COMMAND --help` says more.\n");
 }
 
-auto closest_command(std::string_view wanted) -> std::string_view {
+auto closest_command(std::string_view wanted) -> std::string {
+  std::vector<std::string> names;
   for (const Command& command : table) {
-    bool same_start = wanted.size() >= 2 && command.name.substr(0, wanted.size()) == wanted;
-    if (same_start && command.audience == Audience::Person) { return command.name; }
+    if (command.audience == Audience::Person) { names.emplace_back(command.name); }
   }
-  return {};
+  return closest(wanted, names);
+}
+
+auto find_command(std::string_view name) -> const Command* {
+  const auto* found = std::find_if(std::begin(table), std::end(table), [&](const Command& c) { return c.name == name; });
+  return found == std::end(table) ? nullptr : found;
+}
+
+auto unknown_command(std::string_view name) -> int {
+  std::string meant = closest_command(name);
+  fmt::print(stderr, "loopsmith: there is no command `{}`{}\n", name,
+             meant.empty() ? "; `loopsmith help` lists them" : fmt::format("; did you mean `{}`?", meant));
+  return exit_usage;
 }
 
 auto run_command(std::string_view name, std::vector<std::string> args) -> int {
   if (name == "help" || name == "--help" || name == "-h") {
-    print_help(stdout);
-    return exit_done;
+    if (args.empty()) {
+      print_help(stdout);
+      return exit_done;
+    }
+    const Command* about = find_command(args[0]);
+    return about ? about->run({"--help"}) : unknown_command(args[0]);
   }
   if (name == "--version" || name == "version") {
     fmt::print("loopsmith {}\n", LOOPSMITH_VERSION);
     return exit_done;
   }
-  const auto* found = std::find_if(std::begin(table), std::end(table), [&](const Command& c) { return c.name == name; });
-  if (found == std::end(table)) {
-    std::string_view closest = closest_command(name);
-    fmt::print(stderr, "loopsmith: there is no command `{}`{}\n", name,
-               closest.empty() ? "; `loopsmith help` lists them" : fmt::format("; did you mean `{}`?", closest));
-    return exit_usage;
-  }
+  const Command* found = find_command(name);
+  if (!found) { return unknown_command(name); }
   return found->run(std::move(args));
 }
 

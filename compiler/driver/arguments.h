@@ -1,0 +1,64 @@
+// The arguments of a subcommand: declared once, read, checked and explained (`COMMAND --help`) from that.
+//
+// Options are `--name`, `--name VALUE` or `--name=VALUE`, and short ones where declared (`-o F`). `--` ends options.
+// `-` is a positional argument. `--help` and, where the command has it, `--color WHEN` are known everywhere.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace loopsmith::driver {
+
+struct Option {
+  std::string_view name;          // "--target"
+  std::string_view value = {};    // what it takes ("T"), for --help; empty: nothing
+  std::string_view help = {};
+  std::string_view short_name = {};
+  bool repeatable = false;
+};
+
+struct Usage {
+  std::string_view command;
+  std::string_view arguments;     // "FILE [--function F]", after the command's name
+  std::string_view summary;       // one sentence
+  std::string_view details = {};  // paragraphs, wrapped as they are to be shown
+  std::vector<Option> options = {};
+  std::vector<std::pair<std::string_view, std::string_view>> examples = {};   // command line, what it does
+  size_t least = 0;               // positional arguments
+  size_t most = 0;
+};
+
+class Arguments {
+ public:
+  [[nodiscard]] auto has(std::string_view option) const -> bool { return options_.count(std::string(option)) != 0; }
+  /// The last value given.
+  [[nodiscard]] auto get(std::string_view option) const -> std::optional<std::string>;
+  [[nodiscard]] auto get(std::string_view option, std::string_view otherwise) const -> std::string;
+  [[nodiscard]] auto all(std::string_view option) const -> std::vector<std::string>;
+  [[nodiscard]] auto positional() const -> const std::vector<std::string>& { return positional_; }
+  /// Colours on that stream: as `--color always|never|auto` says; auto asks whether it is a terminal, and NO_COLOR.
+  [[nodiscard]] auto color(int file_descriptor) const -> bool;
+  [[nodiscard]] auto json() const -> bool { return has("--json"); }
+
+ private:
+  friend auto read_arguments(const Usage& usage, const std::vector<std::string>& args) -> std::variant<Arguments, int>;
+  std::map<std::string, std::vector<std::string>> options_;
+  std::vector<std::string> positional_;
+};
+
+/// The arguments, or the exit status where there is nothing more to do (help was shown, or a mistake reported).
+[[nodiscard]] auto read_arguments(const Usage& usage, const std::vector<std::string>& args) -> std::variant<Arguments, int>;
+
+/// The most similar of the candidates, if one is similar enough to be meant; empty otherwise.
+[[nodiscard]] auto closest(std::string_view wanted, const std::vector<std::string>& candidates) -> std::string;
+
+/// A whole number within bounds; none otherwise.
+[[nodiscard]] auto parse_number(std::string_view text, long long least, long long most) -> std::optional<long long>;
+/// "30", "30s", "2min", "1.5m", "500ms": seconds; none where it is nothing of the kind or not positive.
+[[nodiscard]] auto parse_seconds(std::string_view text) -> std::optional<double>;
+
+}  // namespace loopsmith::driver

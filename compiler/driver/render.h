@@ -1,0 +1,47 @@
+// Diagnostics for people at a terminal, and as JSON lines for programs:
+//
+//     row_sum.tir:31:9: error: cannot fuse `i` and `k`: `k` is not the only statement in `i` [loop-not-only-child]
+//        31 |     sch.fuse(i, k)
+//           |         ^^^^
+//     row_sum.tir:12:13: note: block `C_init` also runs inside `i`
+//     help: fuse before `decompose_reduction`
+//
+// Lines count from 1, columns from 1 in characters (code points; a tab is one). Nothing here knows documents: who
+// holds them says where an origin lies.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "support/diagnostic.h"
+#include "support/origin.h"
+
+namespace loopsmith::driver {
+
+struct Located {
+  const SourceText* text = nullptr;
+  Span span;
+};
+using Locate = std::function<std::optional<Located>(const Origin&)>;
+
+struct RenderOptions {
+  bool color = false;
+  std::string file = {};      // named where a diagnostic has no place of its own
+};
+
+/// Several lines, each ended.
+[[nodiscard]] auto render(const Diagnostic& diagnostic, const Locate& locate, const RenderOptions& options) -> std::string;
+/// {"file", "line", "column", "end_line", "end_column", "severity", "code", "message", "notes", "help", "fixes"}
+[[nodiscard]] auto render_json(const Diagnostic& diagnostic, const Locate& locate, const std::string& file) -> nlohmann::json;
+
+/// Line and column from 1, the column in characters.
+struct HumanPosition { uint32_t line = 1; uint32_t column = 1; };
+[[nodiscard]] auto human_position(const SourceText& text, uint32_t offset) -> HumanPosition;
+
+/// How many columns of a terminal a text takes: wide characters two, combining ones none.
+[[nodiscard]] auto display_width(std::string_view utf8) -> size_t;
+
+}  // namespace loopsmith::driver
