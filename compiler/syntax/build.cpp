@@ -47,13 +47,17 @@ class ItemBuilder {
     check_layout();
     check_characters();
     for (size_t i = 0; i < lines_.size(); ++i) {
-      if (lines_[i].fault != LineFault::None) {
+      if (lines_[i].fault == LineFault::None) { continue; }
+      if (lines_[i].fault == LineFault::Incomplete) {
+        Alone single = alone(i);
+        explain(i, single, parse_text(single.text).get());
+      } else {
         report_fault(i);
-        spoil(i);
       }
+      spoil(i);
     }
     Tree tree = repair();
-    build(tree.get());
+    for (size_t round = 0; !build(tree.get()) && round < kMaxRounds; ++round) { tree = repair(); }
     name_item();
     finish();
     return item_;
@@ -130,10 +134,15 @@ class ItemBuilder {
       }
       if (after_head && lines_[i - 1].fault == LineFault::None) { report_missing_block(i - 1); }
       if (at < levels.back()) {
-        while (levels.size() > 1 && levels.back() > at) { levels.pop_back(); }
+        uint32_t above = levels.back();
+        while (levels.size() > 1 && levels.back() > at) {
+          above = levels.back();
+          levels.pop_back();
+        }
         if (levels.back() != at) {
+          uint32_t nearest = at > levels.back() && above - at > at - levels.back() ? levels.back() : above;
           report(error(Code::BadDedent, origin(indentation(i)))
-                     .remedy(fmt::format("indent it by {} columns, like the block around it", levels.back())));
+                     .remedy(fmt::format("indent it by {} columns, like a block around it", nearest)));
           levels.push_back(at);
         }
       }
@@ -160,9 +169,6 @@ class ItemBuilder {
   // A head that is broken anyway: the block below it is where it should be.
   [[nodiscard]] auto is_excused(size_t line) const -> bool {
     return lines_[line].fault != LineFault::None || is_head_word(word(line));
-  }
-  static auto is_head_word(std::string_view first) -> bool {
-    return is_word(first, {"def", "class", "if", "elif", "else", "for", "while", "with", "try", "except", "finally", "async"});
   }
 
   void report_missing_block(size_t line) {
@@ -217,7 +223,8 @@ class ItemBuilder {
     Origin where = origin(line.fault_at);
     std::string_view at = text_.substr(line.fault_at.begin, line.fault_at.end - line.fault_at.begin);
     switch (line.fault) {
-      case LineFault::None: break;
+      case LineFault::None:
+      case LineFault::Incomplete: break;
       case LineFault::UnclosedBracket:
         report(error(Code::UnclosedBracket, where).arg("bracket", at));
         break;
@@ -469,8 +476,7 @@ class ItemBuilder {
       if (side_by_side) {
         if (wants_colon && !has_colon && t + 2 == tokens.size() && here.kind == TokenKind::Close) { break; }
         Diagnostic wrong = error(Code::UnexpectedToken, place(next)).arg("found", fmt::format("{} after {}", show(n), show(w)));
-        if (w == "print") { wrong = std::move(wrong).remedy("`print` is a function: `print(...)`"); }
-        else { wrong = std::move(wrong).remedy("an operator or `,` is missing between them"); }
+        (void)std::move(wrong).remedy(w == "print" ? "`print` is a function: `print(...)`" : "an operator or `,` is missing between them");
         report(std::move(wrong));
         return;
       }
@@ -533,12 +539,6 @@ class ItemBuilder {
   }
   static constexpr std::string_view fmt_name = "a name";
 
-  static auto is_keyword(std::string_view w) -> bool {
-    return is_word(w, {"False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else",
-                       "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise",
-                       "return", "try", "while", "with", "yield"});
-  }
-
   // In bytes of the line.
   [[nodiscard]] auto first_error(const TSTree* tree, const Alone& single) const -> Span {
     TSNode node = ts_tree_root_node(tree);
@@ -559,7 +559,9 @@ class ItemBuilder {
     return {clip(ts_node_start_byte(node)), clip(ts_node_end_byte(node))};
   }
 
-  void build(const TSTree* tree) {
+  // False when a line turned out to be wrong after all, and is set aside now.
+  auto build(const TSTree* tree) -> bool {
+    size_t known_diagnostics = item_->diagnostics.size();
     Builder builder(*item_, masked_, 0);
     size_t member = 0;
     for (size_t i = 0; i < lines_.size(); ++i) {
@@ -588,7 +590,23 @@ class ItemBuilder {
     }
     if (!given_up_) {
       item_->statements = builder.module(ts_tree_root_node(tree));
-      return;
+      bool any = false;
+      if (!builder.misplaced_keywords.empty()) { item_->diagnostics.resize(known_diagnostics); }
+      for (Span keyword : builder.misplaced_keywords) {
+        auto line = std::upper_bound(lines_.begin(), lines_.end(), keyword.begin, [](uint32_t at, const LogicalLine& l) { return at < l.span.begin; });
+        if (line == lines_.begin()) { continue; }
+        auto i = static_cast<size_t>(line - lines_.begin()) - 1;
+        // One at a time: what follows may be wrong only because of it.
+        if (bad_[i] || any) { continue; }
+        any = true;
+        if (is_clause(i) && keyword.begin == lines_[i].span.begin) {
+          explain_structure(i);
+        } else {
+          report(error(Code::UnexpectedToken, origin(keyword)).arg("found", fmt::format("keyword {}", show(text_.substr(keyword.begin, keyword.end - keyword.begin)))));
+        }
+        spoil(i);
+      }
+      return !any;
     }
     auto* broken = item_->arena.make<BrokenStmt>();
     broken->kind = Kind::BrokenStmt;
@@ -598,6 +616,7 @@ class ItemBuilder {
     auto* slot = static_cast<StmtPtr*>(item_->arena.allocate(sizeof(StmtPtr)));
     *slot = broken;
     item_->statements = {slot, 1};
+    return true;
   }
 
   void name_item() {

@@ -10,6 +10,21 @@
 
 namespace loopsmith::syntax {
 
+auto is_keyword(std::string_view word) -> bool {
+  static constexpr std::string_view keywords[] = {
+      "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def",
+      "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is",
+      "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield"};
+  return word.size() >= 2 && word.size() <= 8 && std::binary_search(std::begin(keywords), std::end(keywords), word);
+}
+
+auto Builder::name(TSNode node) -> Name {
+  std::string_view words = text(node);
+  // The parser takes a keyword for a name where it expects none.
+  if (is_keyword(words)) { misplaced_keywords.push_back(span(node)); }
+  return Name(words);
+}
+
 Builder::~Builder() {
   if (has_cursor_) { ts_tree_cursor_delete(&cursor_); }
 }
@@ -760,7 +775,7 @@ auto Builder::target(ExprPtr root) -> ExprPtr {
         }
         Diagnostic wrong = error(Code::InvalidTarget, at->origin()).arg("what", what);
         if (at->kind == Kind::Call) {
-          wrong = std::move(wrong).remedy("an element of a buffer is written with brackets: `A[i, j] = ...`");
+          (void)std::move(wrong).remedy("an element of a buffer is written with brackets: `A[i, j] = ...`");
         }
         report(std::move(wrong));
       }

@@ -10,6 +10,8 @@
 
 namespace loopsmith::syntax {
 
+[[nodiscard]] auto is_keyword(std::string_view word) -> bool;
+
 class Builder {
  public:
   /// `source` is the text that was parsed; its byte 0 is `shift` bytes into the declaration (may be negative).
@@ -28,6 +30,9 @@ class Builder {
   std::vector<Placeholder> placeholders;
   /// Decorators that could not be read, in order.
   std::vector<Span> broken_decorators;
+
+  /// Keywords that were taken for names: the tree is not to be used.
+  std::vector<Span> misplaced_keywords;
 
   /// The statements of a module node.
   auto module(TSNode root) -> Block;
@@ -65,8 +70,8 @@ class Builder {
 
   [[nodiscard]] auto span(TSNode node) const -> Span;
   [[nodiscard]] auto text(TSNode node) const -> std::string_view;
-  [[nodiscard]] auto name(TSNode node) const -> Name { return Name(text(node)); }
-  [[nodiscard]] auto identifier(TSNode node) const -> Identifier { return {name(node), span(node)}; }
+  [[nodiscard]] auto name(TSNode node) -> Name;
+  [[nodiscard]] auto identifier(TSNode node) -> Identifier { return {name(node), span(node)}; }
   template <class T>
   auto make(TSNode node) -> T*;
   template <class T>

@@ -25,6 +25,15 @@ constexpr std::array<std::string_view, 16> kStatementWords = {
     "def", "class", "return", "while", "with", "assert", "import", "pass",
     "break", "raise", "try", "global", "nonlocal", "del", "continue", "except"};
 
+// Lines that begin so cannot end with a comma.
+constexpr std::array<std::string_view, 17> kNoLastComma = {
+    "import", "from", "global", "nonlocal", "for", "with", "assert", "if", "elif", "while",
+    "raise", "except", "class", "def", "async", "else", "try"};
+// Words after which a line goes on.
+constexpr std::array<std::string_view, 22> kHangingWords = {
+    "and", "or", "not", "in", "is", "if", "elif", "lambda", "import", "from", "as",
+    "assert", "del", "def", "class", "for", "while", "with", "global", "nonlocal", "await", "async"};
+
 // Length of the UTF-8 sequence at `at`; 0 when it is not valid.
 auto utf8_length(std::string_view text, size_t at) -> size_t {
   auto byte = [&](size_t i) { return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0; };
@@ -216,6 +225,7 @@ class LineScanner {
     brackets_.clear();
     size_t code_end = at;
     size_t i = at;
+    size_t last_begin = at;
     auto finish = [&](size_t end) {
       if (!brackets_.empty()) {
         if (!is_lenient) { gave_up_ = true; }
@@ -223,6 +233,7 @@ class LineScanner {
       }
       line.span.end = static_cast<uint32_t>(code_end);
       line.ends_with_colon = brackets_.empty() && code_end > at && text_[code_end - 1] == ':' && last_is_operator_;
+      if (line.fault == LineFault::None && code_end > at) { check_complete(line, last_begin); }
       return end;
     };
     last_is_operator_ = false;
@@ -256,8 +267,9 @@ class LineScanner {
           out_.comments.resize(comments);
           return finish(i);
         }
+        bool is_head_end = is_lenient && ends_head(at, code_end);
         bool is_close = text_[next] == ')' || text_[next] == ']' || text_[next] == '}';
-        if (begins_statement(next, width) || (is_lenient && width <= indent && !is_close)) {
+        if (is_head_end || begins_statement(next, width) || (is_lenient && width <= indent && !is_close)) {
           // The comments passed are found again, between the lines.
           out_.comments.resize(comments);
           return finish(i);
@@ -265,7 +277,14 @@ class LineScanner {
         i = next;
         continue;
       }
+      if (c == '.' && code_end == i && i > at && is_digit(text_[last_begin])) {
+        // The point of a number.
+        last_is_operator_ = false;
+        code_end = ++i;
+        continue;
+      }
       last_is_operator_ = false;
+      last_begin = i;
       if (c == '"' || c == '\'') {
         bool unclosed = false;
         bool is_format = false;
@@ -317,6 +336,37 @@ class LineScanner {
     return finish(i);
   }
 
+  // In a line whose bracket is never closed: is this line's end that of a head? What is below is its block then.
+  [[nodiscard]] auto ends_head(size_t at, size_t code_end) const -> bool {
+    std::string_view word = first_word(text_.substr(at, 16));
+    if (!is_head_word(word)) { return false; }
+    return text_[code_end - 1] == ':' || (word != "def" && word != "class" && word != "async");
+  }
+
+  // Sets the fault of a line that cannot end with its last token, at `last`.
+  void check_complete(LogicalLine& line, size_t last) {
+    std::string_view first = first_word(text_.substr(line.span.begin, 16));
+    std::string_view code = text_.substr(line.span.begin, line.span.end - line.span.begin);
+    bool hangs = false;
+    if (last_is_operator_) {
+      char c = code.back();
+      if (c == ',') {
+        hangs = is_one_of(first, kNoLastComma);
+      } else if (c == ':') {
+        hangs = !is_head_word(first) && first != "match" && first != "case";
+      } else {
+        hangs = !(code.ends_with("...") || c == ')' || c == ']' || c == '}' || c == ';') && !code.ends_with("import *");
+      }
+    } else if (is_name_start(text_[last])) {
+      std::string_view word = text_.substr(last, line.span.end - last);
+      hangs = is_one_of(word, kHangingWords) && (last == line.span.begin || text_[last - 1] != '.');
+    }
+    if (!hangs && first == "from" && code.find("import") == std::string_view::npos) { hangs = true; }
+    if (!hangs) { return; }
+    line.fault = LineFault::Incomplete;
+    line.fault_at = {static_cast<uint32_t>(last), line.span.end};
+  }
+
   [[nodiscard]] auto utf8_step(size_t at) const -> size_t {
     size_t length = utf8_length(text_, at);
     return length == 0 ? 1 : length;
@@ -366,6 +416,11 @@ auto is_definition_start(std::string_view word, std::string_view line) -> bool {
 }
 
 }  // namespace
+
+auto is_head_word(std::string_view word) -> bool {
+  static constexpr std::array<std::string_view, 12> words = {"def", "class", "if", "elif", "else", "for", "while", "with", "try", "except", "finally", "async"};
+  return is_one_of(word, words);
+}
 
 auto first_word(std::string_view text) -> std::string_view {
   size_t end = 0;
@@ -493,13 +548,9 @@ auto split_declarations(std::string_view text) -> std::vector<Chunk> {
       chunks.back().span.end = line.span.end;
     } else {
       chunks.push_back({line.span, false});
-      awaits_definition = false;
-      is_compound = false;
+      is_compound = word == "if" || word == "for" || word == "while" || word == "try" || word == "async";
     }
-    if (line.indent == 0) {
-      awaits_definition = !code.empty() && code[0] == '@';
-      is_compound = is_compound || line.ends_with_colon || word == "if" || word == "for" || word == "while" || word == "try" || word == "with";
-    }
+    if (line.indent == 0) { awaits_definition = !code.empty() && code[0] == '@'; }
   }
   place_comments(static_cast<uint32_t>(text.size()) + 1, false);
   return chunks;

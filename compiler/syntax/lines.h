@@ -18,7 +18,8 @@ struct Token {
   Span span;
 };
 
-enum class LineFault : uint8_t { None, UnclosedBracket, UnmatchedClose, MismatchedClose, UnclosedString, BadCharacter, TooDeep };
+/// Incomplete: the line ends where it must go on (`x = a +`). The parser would go on with the next line.
+enum class LineFault : uint8_t { None, UnclosedBracket, UnmatchedClose, MismatchedClose, UnclosedString, BadCharacter, TooDeep, Incomplete };
 
 struct LogicalLine {
   Span span;             // from the first byte of code to the last
@@ -44,6 +45,8 @@ struct Lines {
 [[nodiscard]] auto scan_lines(std::string_view text, uint32_t base_indent = 0) -> Lines;
 /// The tokens of a line's text, positions counted from its first byte. Comments are left out.
 [[nodiscard]] auto tokenize(std::string_view line) -> std::vector<Token>;
+/// Is it a word that begins the head of a block (`for`, `else` ...)?
+[[nodiscard]] auto is_head_word(std::string_view word) -> bool;
 /// The word a text begins with; empty when it does not.
 [[nodiscard]] auto first_word(std::string_view text) -> std::string_view;
 
