@@ -204,6 +204,10 @@ struct IndexMapNode {
   Array<Expr> final;
   IndexMap inverse;            // none where it is to be derived
 };
+[[nodiscard]] inline auto make_index_map(IndexMapNode fields) -> IndexMap {
+  fields.refs = 0;
+  return IndexMap(new (allocate_node(sizeof(IndexMapNode))) IndexMapNode(std::move(fields)));
+}
 
 class Attr;
 

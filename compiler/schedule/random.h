@@ -38,6 +38,6 @@ class RandomEngine {
 };
 
 /// Factors n in order, each >= 1, product `extent`, the last at most `max_innermost` where that is positive.
-[[nodiscard]] auto sample_perfect_tile(RandomEngine& random, int64_t extent, int64_t n, int64_t max_innermost) -> std::vector<int64_t>;
+[[nodiscard]] auto draw_perfect_tile(RandomEngine& random, int64_t extent, int64_t n, int64_t max_innermost) -> std::vector<int64_t>;
 
 }  // namespace loopsmith::schedule

@@ -31,7 +31,6 @@ struct Place {
   int parent = -1;                         // the loop or block around it; -1 for the root block
   int scope = -1;                          // the nearest block around it; -1 for the root block
   int end = 0;                             // one past the last place below it
-  bool in_init = false;                    // stands in the `init` of a block (blocks and loops there are no targets)
 
   [[nodiscard]] auto is_loop() const -> bool { return loop != nullptr; }
   [[nodiscard]] auto is_block() const -> bool { return realize != nullptr; }
@@ -65,6 +64,12 @@ struct Scope {
   std::vector<std::pair<const BufferNode*, std::vector<NodeId>>> buffer_writers;
 };
 
+/// Whether the blocks of a scope read only what its other blocks wrote before.
+struct Cover {
+  bool stage_pipeline = true;              // RAW dependences only, each covered
+  std::vector<NodeId> uncovered;           // blocks that read more than their producers wrote
+};
+
 /// What a primitive did to one function.
 struct Rewrite {
   /// Instead of the loop or block `at` stands `with`. A block may be replaced by a Block (its realize, iter
@@ -80,7 +85,8 @@ struct Rewrite {
   std::vector<std::pair<Name, PrimFunc>> functions;
 };
 
-/// The tree of one function; shared, immutable but for what is kept of answers.
+/// The tree of one function; shared, immutable but for the answers it keeps. Loops and blocks in the `init` of a
+/// block are not in the tree: no primitive reaches them.
 class FuncState {
  public:
   explicit FuncState(Name name, PrimFunc func);
@@ -106,7 +112,8 @@ class FuncState {
   [[nodiscard]] auto scope_info(const Place& scope_place) const -> const Scope&;
   /// Are the block's iter values independent affine functions of the loops around it?
   [[nodiscard]] auto is_affine_binding(const Place& block) const -> bool;
-  /// Does each block read only what its producers of the same scope wrote before? (of a block in its scope)
+  [[nodiscard]] auto cover(const Place& scope_place) const -> const Cover&;
+  /// Does the block read only what its producers of the same scope wrote before?
   [[nodiscard]] auto region_cover(const Place& block) const -> bool;
   /// Only RAW dependences between the children, each covered.
   [[nodiscard]] auto stage_pipeline(const Place& scope_place) const -> bool;
@@ -118,7 +125,7 @@ class FuncState {
 
  private:
   struct Kept;
-  void walk(const Stmt& stmt, int parent, int scope, bool in_init);
+  void walk(const Stmt& stmt, int parent, int scope);
   Name name_;
   PrimFunc func_;
   std::vector<Place> places_;
@@ -141,6 +148,8 @@ class State {
   /// The state after a rewrite of a function. A precondition is that ids of `changes` are in the function and
   /// that no change lies inside another.
   [[nodiscard]] auto after(Name func, const Rewrite& rewrite) const -> State;
+  /// Compares all that is kept of a function with a recomputation; the first difference in words.
+  [[nodiscard]] auto verify_cached(Name func) const -> std::optional<std::string>;
 
  private:
   IRModule module_;

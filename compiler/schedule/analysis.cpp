@@ -1,0 +1,424 @@
+// Dependences, block classes, affine bindings and region cover: see analysis.h. The definitions follow TensorIR and
+// TVM 0.19, whose answers decide which schedules are accepted.
+#include "schedule/analysis.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "arith/analyzer.h"
+#include "arith/int_set.h"
+#include "arith/iter_map.h"
+#include "ir/ops.h"
+#include "ir/visitor.h"
+#include "schedule/threads.h"
+
+namespace loopsmith::schedule {
+
+// ---- dependences ---------------------------------------------------------------------------------------
+
+auto compute_scope(const FuncState& func, const Place& scope) -> Scope {
+  Scope out;
+  std::vector<std::pair<const BufferNode*, std::vector<NodeId>>> readers;
+  auto of = [](auto& table, const BufferNode* buffer) -> std::vector<NodeId>& {
+    for (auto& [key, blocks] : table) {
+      if (key == buffer) { return blocks; }
+    }
+    return table.emplace_back(buffer, std::vector<NodeId>()).second;
+  };
+  for (const Place* place : func.child_blocks(scope)) {
+    const Block& block = *place->block();
+    out.blocks.push_back(place->id);
+    auto depend = [&](const std::vector<NodeId>& on, DependenceKind kind, const BufferNode* buffer) {
+      for (NodeId src : on) {
+        if (src != place->id) { out.dependences.push_back({src, place->id, kind, buffer}); }
+      }
+    };
+    for (const BufferRegion& read : block.reads) { of(readers, read.buffer.get()).push_back(place->id); }
+    for (const BufferRegion& write : block.writes) { of(out.buffer_writers, write.buffer.get()).push_back(place->id); }
+    auto find = [](const auto& table, const BufferNode* buffer) -> const std::vector<NodeId>* {
+      for (const auto& [key, blocks] : table) {
+        if (key == buffer) { return &blocks; }
+      }
+      return nullptr;
+    };
+    for (const BufferRegion& read : block.reads) {
+      if (const auto* writers = find(out.buffer_writers, read.buffer.get())) { depend(*writers, DependenceKind::Raw, read.buffer.get()); }
+    }
+    for (const BufferRegion& write : block.writes) {
+      if (const auto* writers = find(out.buffer_writers, write.buffer.get())) { depend(*writers, DependenceKind::Waw, write.buffer.get()); }
+    }
+    for (const BufferRegion& write : block.writes) {
+      if (const auto* reads = find(readers, write.buffer.get())) { depend(*reads, DependenceKind::War, write.buffer.get()); }
+    }
+  }
+  return out;
+}
+
+static auto neighbours(const FuncState& func, const Place& block, bool producers) -> std::vector<NodeId> {
+  std::vector<NodeId> out;
+  const Place* scope = func.scope(block);
+  if (!scope) { return out; }
+  for (const Dependence& d : func.scope_info(*scope).dependences) {
+    NodeId here = producers ? d.dst : d.src;
+    NodeId there = producers ? d.src : d.dst;
+    if (here != block.id || (d.kind != DependenceKind::Raw && d.kind != DependenceKind::Waw)) { continue; }
+    if (std::find(out.begin(), out.end(), there) == out.end()) { out.push_back(there); }
+  }
+  return out;
+}
+auto producers_of(const FuncState& func, const Place& block) -> std::vector<NodeId> { return neighbours(func, block, true); }
+auto consumers_of(const FuncState& func, const Place& block) -> std::vector<NodeId> { return neighbours(func, block, false); }
+
+// ---- affine bindings -----------------------------------------------------------------------------------
+
+auto loop_domains(const FuncState& func, const Place& block, const Place* above) -> std::vector<std::pair<Var, Range>> {
+  std::vector<std::pair<Var, Range>> out;
+  for (const Place* at = func.parent(block); at && at != above && at->is_loop(); at = func.parent(*at)) {
+    out.emplace_back(at->loop->var, Range{at->loop->min, at->loop->extent});
+  }
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
+auto is_affine_binding(const BlockRealize& realize, const std::vector<std::pair<Var, Range>>& domains) -> bool {
+  if (domains.empty()) { return true; }
+  // The common case, without proofs: each iter value is a loop variable of its own, and no predicate.
+  if (is_one(realize.predicate)) {
+    bool is_plain = true;
+    for (size_t i = 0; i < realize.iter_values.size() && is_plain; ++i) {
+      const VarNode* var = realize.iter_values[i].as<VarNode>();
+      is_plain = false;
+      if (!var) { break; }
+      for (const auto& [loop, domain] : domains) { is_plain |= loop.get() == var && is_zero(domain.min); }
+      for (size_t k = 0; k < i; ++k) { is_plain &= realize.iter_values[k].get() != realize.iter_values[i].get(); }
+    }
+    if (is_plain) { return true; }
+  }
+  arith::Analyzer analyzer;
+  auto found = arith::detect_iter_map(realize.iter_values.to_vector(), domains, realize.predicate, arith::IterMapLevel::Surjective,
+                                      analyzer, /*simplify_trivial=*/false);
+  if (found.indices.empty()) { return realize.iter_values.empty(); }
+  for (const auto& sum : found.indices) {
+    if (!sum->args.empty() && !is_one(sum->args.front().scale)) { return false; }
+  }
+  return true;
+}
+
+auto compute_affine_binding(const FuncState& func, const Place& block) -> bool {
+  if (block.parent < 0) { return block.block()->iter_vars.empty(); }
+  return is_affine_binding(*block.realize, loop_domains(func, block));
+}
+
+auto bindings_of(const BlockRealize& realize) -> std::unordered_map<const VarNode*, Expr> {
+  std::unordered_map<const VarNode*, Expr> out;
+  for (size_t i = 0; i < realize.iter_values.size(); ++i) { out.emplace(realize.block->iter_vars[i].var.get(), realize.iter_values[i]); }
+  return out;
+}
+
+// ---- region cover --------------------------------------------------------------------------------------
+
+namespace {
+
+auto substitute_region(const BufferRegion& region, const VarMap& map) -> BufferRegion {
+  std::vector<Range> ranges;
+  ranges.reserve(region.region.size());
+  for (const Range& range : region.region) { ranges.push_back(substitute(range, map)); }
+  return {region.buffer, Array<Range>(std::move(ranges)), region.origin};
+}
+
+// Does the union of what is produced contain what is consumed?
+auto covers(const Array<Expr>& shape, const std::vector<std::vector<arith::IntSet>>& produced_regions,
+            const std::vector<arith::IntSet>& consumed_region, arith::Analyzer& analyzer) -> bool {
+  if (produced_regions.empty()) { return false; }
+  auto produced_region = produced_regions.size() == 1 ? produced_regions.front() : arith::union_region_lower_bound(produced_regions);
+  if (produced_region.size() != shape.size() || consumed_region.size() != shape.size()) { return false; }
+  for (size_t i = 0; i < shape.size(); ++i) {
+    arith::IntSet whole = arith::IntSet::from_min_extent(zero(shape[i].dtype()), shape[i]);
+    if (produced_region[i].is_nothing()) { return false; }
+    arith::IntSet produced = arith::intersect({produced_region[i], whole}, analyzer);
+    arith::IntSet consumed = arith::intersect({consumed_region[i], whole}, analyzer);
+    auto low = [&](const arith::IntSet& set) { return analyzer.simplify(set.has_lower_bound() ? set.min() : zero(shape[i].dtype())); };
+    auto high = [&](const arith::IntSet& set) { return analyzer.simplify(set.has_upper_bound() ? set.max() : shape[i] - one(shape[i].dtype())); };
+    Expr condition = logical_and(less_equal(low(produced), low(consumed)), less_equal(high(consumed), high(produced)));
+    if (!analyzer.can_prove(condition)) { return false; }
+  }
+  return true;
+}
+
+// Loops from a place up to, not including, `above`; beyond them those threads over which the buffer is shared.
+auto domains_for(const FuncState& func, const Place& block, const Place* above, Name storage_scope) -> std::vector<std::pair<Var, Range>> {
+  std::vector<std::pair<Var, Range>> out;
+  const Place* at = func.parent(block);
+  for (; at && at != above && at->is_loop(); at = func.parent(*at)) {
+    out.emplace_back(at->loop->var, Range{at->loop->min, at->loop->extent});
+  }
+  for (; at; at = func.parent(*at)) {
+    if (at->is_loop() && at->loop->thread && is_shared_across(storage_scope, at->loop->thread->thread_tag)) {
+      out.emplace_back(at->loop->var, Range{at->loop->min, at->loop->extent});
+    }
+  }
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace
+
+auto compute_cover(const FuncState& func, const Place& scope) -> Cover {
+  Cover out;
+  const Scope& info = func.scope_info(scope);
+  arith::Analyzer analyzer;
+  auto bound_regions = [&](const Place& place, bool writes) {
+    VarMap map = bindings_of(*place.realize);
+    std::vector<BufferRegion> regions;
+    for (const BufferRegion& region : writes ? place.block()->writes : place.block()->reads) { regions.push_back(substitute_region(region, map)); }
+    return regions;
+  };
+  for (NodeId consumer_id : info.blocks) {
+    const Place& consumer = *func.find(consumer_id);
+    std::vector<const Place*> producers;
+    bool has_dependence = false;
+    for (const Dependence& d : info.dependences) {
+      if (d.dst != consumer_id) { continue; }
+      has_dependence = true;
+      if (d.kind == DependenceKind::War || d.kind == DependenceKind::Opaque) { out.stage_pipeline = false; }
+      if (d.kind == DependenceKind::Raw) { producers.push_back(func.find(d.src)); }
+    }
+    if (!has_dependence) { continue; }
+    std::vector<BufferRegion> reads = bound_regions(consumer, false);
+    bool is_covered = true;
+    // At each loop around the consumer: those producers whose lowest common loop it is.
+    for (const Place* lca = func.parent(consumer); lca && is_covered; lca = func.parent(*lca)) {
+      std::vector<const Place*> here;
+      for (const Place* producer : producers) {
+        const Place* common = func.parent(*producer);
+        while (common && !func.is_below(consumer, *common)) { common = func.parent(*common); }
+        if (common == lca && std::find(here.begin(), here.end(), producer) == here.end()) { here.push_back(producer); }
+      }
+      if (!here.empty()) {
+        std::vector<std::pair<const BufferNode*, std::vector<std::vector<arith::IntSet>>>> produced;
+        for (const BufferRegion& read : reads) { produced.emplace_back(read.buffer.get(), std::vector<std::vector<arith::IntSet>>()); }
+        for (const Place* producer : here) {
+          for (const BufferRegion& write : bound_regions(*producer, true)) {
+            auto wanted = std::find_if(produced.begin(), produced.end(), [&](const auto& p) { return p.first == write.buffer.get(); });
+            if (wanted == produced.end()) { continue; }
+            auto bound = arith::estimate_region_lower_bound(write.region, domains_for(func, *producer, lca, write.buffer->scope()),
+                                                            producer->realize->predicate, analyzer);
+            wanted->second.push_back(bound ? *bound : std::vector<arith::IntSet>(write.buffer->shape.size(), arith::IntSet::nothing()));
+          }
+        }
+        for (const BufferRegion& read : reads) {
+          auto made = std::find_if(produced.begin(), produced.end(), [&](const auto& p) { return p.first == read.buffer.get(); });
+          if (made->second.empty()) { continue; }
+          auto consumed = arith::estimate_region_upper_bound(read.region, domains_for(func, consumer, lca, read.buffer->scope()),
+                                                             consumer.realize->predicate, analyzer);
+          if (!covers(read.buffer->shape, made->second, consumed, analyzer)) {
+            is_covered = false;
+            break;
+          }
+        }
+      }
+      if (lca == &scope) { break; }
+    }
+    if (!is_covered) { out.uncovered.push_back(consumer_id); }
+    out.stage_pipeline = out.stage_pipeline && is_covered;
+  }
+  return out;
+}
+
+// ---- block classes -------------------------------------------------------------------------------------
+
+namespace {
+
+// Is the block the only writer, in its scope, of what it writes?
+auto is_dominant(const FuncState& func, const Place& block) -> bool {
+  const Place* scope = func.scope(block);
+  if (!scope) { return true; }
+  const Scope& info = func.scope_info(*scope);
+  for (const BufferRegion& write : block.block()->writes) {
+    const auto* writers = info.writers(write.buffer.get());
+    if (writers && writers->size() != 1) { return false; }
+  }
+  return true;
+}
+
+auto overlapping_buffer(const Block& block) -> const BufferNode* {
+  for (const BufferRegion& read : block.reads) {
+    for (const BufferRegion& write : block.writes) {
+      if (read.buffer == write.buffer) { return read.buffer.get(); }
+    }
+  }
+  return nullptr;
+}
+
+// The reduction iter var that an output is indexed by, if any.
+auto reduction_index(const Block& block) -> const VarNode* {
+  std::unordered_set<const VarNode*> reduction_vars;
+  for (const IterVar& iter : block.iter_vars) {
+    if (iter.kind == IterKind::Reduction) { reduction_vars.insert(iter.var.get()); }
+  }
+  if (reduction_vars.empty()) { return nullptr; }
+  const VarNode* found = nullptr;
+  auto is_reduction_var = [&](const VarNode& var) {
+    if (!reduction_vars.count(&var)) { return false; }
+    found = &var;
+    return true;
+  };
+  std::unordered_set<const BufferNode*> written;
+  for (const BufferRegion& write : block.writes) {
+    written.insert(write.buffer.get());
+    for (const Range& range : write.region) {
+      if (uses_var(range.min, is_reduction_var) || uses_var(range.extent, is_reduction_var)) { return found; }
+    }
+  }
+  for (const MatchBufferRegion& match : block.match_buffers) {
+    if (!written.count(match.source.buffer.get())) { continue; }
+    for (const Range& range : match.source.region) {
+      if (uses_var(range.min, is_reduction_var) || uses_var(range.extent, is_reduction_var)) { return found; }
+    }
+  }
+  post_order(block.body, [&](const Stmt& stmt) {
+    const auto* store = stmt.as<BufferStore>();
+    if (!store || found) { return; }
+    for (const Expr& index : store->indices) {
+      if (uses_var(index, is_reduction_var)) { return; }
+    }
+  }, [](const Expr&) {});
+  return found;
+}
+
+auto why_not_complete_locally(const Block& block) -> std::optional<std::string> {
+  for (const IterVar& iter : block.iter_vars) {
+    if (iter.kind != IterKind::Spatial) { return fmt::format("its iter var `{}` is not spatial", iter.var->name.view()); }
+  }
+  if (const BufferNode* both = overlapping_buffer(block)) { return fmt::format("it reads and writes `{}`", both->name.view()); }
+  return {};
+}
+
+auto why_not_reduction_locally(const FuncState& func, const Place& place) -> std::optional<std::string> {
+  const Block& block = *place.block();
+  if (!block.init) { return "it has no `T.init()`"; }
+  if (!func.is_affine_binding(place)) { return "its iter values are not independent affine functions of the loops"; }
+  for (const IterVar& iter : block.iter_vars) {
+    if (iter.kind != IterKind::Spatial && iter.kind != IterKind::Reduction) {
+      return fmt::format("its iter var `{}` is neither spatial nor a reduction", iter.var->name.view());
+    }
+  }
+  if (const VarNode* var = reduction_index(block)) { return fmt::format("what it writes is indexed by the reduction iter var `{}`", var->name.view()); }
+  return {};
+}
+
+constexpr std::string_view not_dominant = "another block of its scope writes the same buffer";
+
+}  // namespace
+
+auto why_not_complete(const FuncState& func, const Place& block) -> std::optional<std::string> {
+  if (auto why = why_not_complete_locally(*block.block())) { return why; }
+  if (!is_dominant(func, block)) { return std::string(not_dominant); }
+  return {};
+}
+
+auto why_not_reduction(const FuncState& func, const Place& block) -> std::optional<std::string> {
+  if (auto why = why_not_reduction_locally(func, block)) { return why; }
+  if (!is_dominant(func, block)) { return std::string(not_dominant); }
+  return {};
+}
+
+// ---- requirements --------------------------------------------------------------------------------------
+
+namespace {
+auto at_block(Diagnostic diagnostic, const Place& block) -> Diagnostic {
+  return std::move(diagnostic).arg("block", block.name().view()).at_node(block.id)
+      .note(block.block()->origin, fmt::format("`{}` is here", block.name().view()), block.id);
+}
+}  // namespace
+
+auto require_scope(const Context& cx, const PlaceArg& at) -> Result<const Place*> {
+  if (const Place* scope = at.func->scope(*at)) { return scope; }
+  return cx.error(Code::RootBlock).at_node(at->id);
+}
+
+auto require_stage_pipeline(const Context& cx, const FuncState& func, const Place& scope) -> Status {
+  const Cover& cover = func.cover(scope);
+  if (cover.stage_pipeline) { return ok(); }
+  Diagnostic out = at_block(cx.error(Code::NotStagePipeline), scope);
+  for (const Dependence& d : func.scope_info(scope).dependences) {
+    if (d.kind != DependenceKind::War) { continue; }
+    const Place& dst = *func.find(d.dst);
+    out.notes.push_back({dst.block()->origin,
+                         fmt::format("`{}` overwrites `{}` after `{}` reads it", dst.name().view(), d.buffer->name.view(), func.find(d.src)->name().view()), d.dst});
+    out.node_ids.push_back(d.dst);
+    break;
+  }
+  for (NodeId id : cover.uncovered) {
+    const Place& block = *func.find(id);
+    out.notes.push_back({block.block()->origin, fmt::format("`{}` may read more than was written before it", block.name().view()), id});
+    out.node_ids.push_back(id);
+  }
+  return out;
+}
+
+auto require_complete(const Context& cx, const FuncState& func, const Place& block) -> Status {
+  auto why = why_not_complete(func, block);
+  if (!why) { return ok(); }
+  return at_block(cx.error(Code::NotComplete).arg("why", *why), block);
+}
+
+auto require_reduction(const Context& cx, const FuncState& func, const Place& block) -> Status {
+  auto why = why_not_reduction(func, block);
+  if (!why) { return ok(); }
+  return at_block(cx.error(Code::NotReduction).arg("why", *why), block);
+}
+
+auto require_complete_or_reduction(const Context& cx, const FuncState& func, const Place& block) -> Status {
+  auto not_complete = why_not_complete(func, block);
+  if (!not_complete) { return ok(); }
+  auto not_reduction = why_not_reduction(func, block);
+  if (!not_reduction) { return ok(); }
+  return at_block(cx.error(Code::NotCompleteOrReduction).arg("complete", *not_complete).arg("reduction", *not_reduction), block);
+}
+
+auto require_compact_dataflow(const Context& cx, const FuncState& func, const Place& subtree) -> Status {
+  for (const Place* block : func.child_blocks(subtree)) {
+    auto not_complete = why_not_complete_locally(*block->block());
+    if (!not_complete) { continue; }
+    auto not_reduction = why_not_reduction_locally(func, *block);
+    if (!not_reduction) { continue; }
+    return at_block(cx.error(Code::NotCompact).arg("subtree", subtree.name().view()).arg("complete", *not_complete).arg("reduction", *not_reduction),
+                    *block).at_node(subtree.id);
+  }
+  return ok();
+}
+
+auto require_affine_binding(const Context& cx, const FuncState& func, const Place& block) -> Status {
+  if (func.is_affine_binding(block)) { return ok(); }
+  return at_block(cx.error(Code::NotAffine), block);
+}
+
+auto is_output_block(const Place& block, const Place& scope) -> bool {
+  for (const BufferRegion& write : block.block()->writes) {
+    bool is_allocated = false;
+    for (const Buffer& buffer : scope.block()->alloc_buffers) { is_allocated |= buffer == write.buffer; }
+    if (!is_allocated) { return true; }
+  }
+  return false;
+}
+
+auto require_buffer(const Context& cx, const Place& block, int64_t index, bool is_write) -> Result<BufferRegion> {
+  const auto& regions = is_write ? block.block()->writes : block.block()->reads;
+  if (index >= 0 && index < static_cast<int64_t>(regions.size())) { return regions[static_cast<size_t>(index)]; }
+  return at_block(cx.error(Code::BufferIndex).arg("index", index).arg("count", static_cast<int64_t>(regions.size()))
+                      .arg("access", is_write ? "writes" : "reads"), block);
+}
+
+auto in_words(const std::vector<std::string>& names) -> std::string {
+  std::string out;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i) { out += i + 1 == names.size() ? " and " : ", "; }
+    out += names[i];
+  }
+  return out;
+}
+
+}  // namespace loopsmith::schedule

@@ -1,0 +1,64 @@
+// Questions about blocks, loops and scopes that several primitives ask. Terms are TensorIR's:
+//   complete block    data-parallel, the only writer of what it writes, reads nothing that it writes
+//   reduction block   has an init, affine bindings, spatial and reduction iter vars only, the only writer of what it
+//                     writes, whose indices use no reduction iter var
+//   compact dataflow  every block below is complete or a reduction
+//   stage pipeline    the blocks of a scope depend on each other by RAW only, each read covered by earlier writes
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "ir/ir.h"
+#include "schedule/primitive.h"
+#include "schedule/state.h"
+#include "support/diagnostic.h"
+
+namespace loopsmith::schedule {
+
+// What FuncState keeps answers of.
+[[nodiscard]] auto compute_scope(const FuncState& func, const Place& scope) -> Scope;
+[[nodiscard]] auto compute_affine_binding(const FuncState& func, const Place& block) -> bool;
+[[nodiscard]] auto compute_cover(const FuncState& func, const Place& scope) -> Cover;
+
+/// Which rule of the definition a block breaks, in words; none where it is one.
+[[nodiscard]] auto why_not_complete(const FuncState& func, const Place& block) -> std::optional<std::string>;
+[[nodiscard]] auto why_not_reduction(const FuncState& func, const Place& block) -> std::optional<std::string>;
+[[nodiscard]] inline auto is_complete(const FuncState& func, const Place& block) -> bool { return !why_not_complete(func, block); }
+[[nodiscard]] inline auto is_reduction(const FuncState& func, const Place& block) -> bool { return !why_not_reduction(func, block); }
+
+/// The block around, or an error for the root block.
+[[nodiscard]] auto require_scope(const Context& cx, const PlaceArg& at) -> Result<const Place*>;
+[[nodiscard]] auto require_stage_pipeline(const Context& cx, const FuncState& func, const Place& scope) -> Status;
+[[nodiscard]] auto require_complete(const Context& cx, const FuncState& func, const Place& block) -> Status;
+[[nodiscard]] auto require_reduction(const Context& cx, const FuncState& func, const Place& block) -> Status;
+[[nodiscard]] auto require_complete_or_reduction(const Context& cx, const FuncState& func, const Place& block) -> Status;
+/// All blocks directly below a loop or block are complete or reductions.
+[[nodiscard]] auto require_compact_dataflow(const Context& cx, const FuncState& func, const Place& subtree) -> Status;
+[[nodiscard]] auto require_affine_binding(const Context& cx, const FuncState& func, const Place& block) -> Status;
+
+/// Does it write a buffer that its scope does not allocate?
+[[nodiscard]] auto is_output_block(const Place& block, const Place& scope) -> bool;
+[[nodiscard]] auto producers_of(const FuncState& func, const Place& block) -> std::vector<NodeId>;
+[[nodiscard]] auto consumers_of(const FuncState& func, const Place& block) -> std::vector<NodeId>;
+
+/// The buffer of an access, by index; an error says how many there are.
+[[nodiscard]] auto require_buffer(const Context& cx, const Place& block, int64_t index, bool is_write) -> Result<BufferRegion>;
+
+/// The domains of the loops around a block within its scope (or up to but not including `above`), and beyond its
+/// scope those bound to threads.
+[[nodiscard]] auto loop_domains(const FuncState& func, const Place& block, const Place* above = nullptr) -> std::vector<std::pair<Var, Range>>;
+
+/// Are the iter values independent affine functions of loops with these domains?
+[[nodiscard]] auto is_affine_binding(const BlockRealize& realize, const std::vector<std::pair<Var, Range>>& domains) -> bool;
+
+/// Iter var to iter value.
+[[nodiscard]] auto bindings_of(const BlockRealize& realize) -> std::unordered_map<const VarNode*, Expr>;
+
+/// "a" and "b": a list of names for messages.
+[[nodiscard]] auto in_words(const std::vector<std::string>& names) -> std::string;
+
+}  // namespace loopsmith::schedule

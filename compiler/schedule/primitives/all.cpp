@@ -1,0 +1,24 @@
+// The rows of all primitives, in the order of the reference page. Written out, not gathered by static constructors: a
+// list is also a table of contents, and linkers drop what registers itself.
+#include "schedule/primitives.h"
+
+namespace loopsmith::schedule {
+
+auto all_primitives() -> const std::vector<const Primitive*>& {
+  using namespace primitives;
+  static const std::vector<const Primitive*> rows{
+      // look-up
+      &get_block, &get_loops, &get_child_blocks, &get_producers, &get_consumers, &get_output_blocks,
+      // sampling
+      &sample_categorical, &sample_perfect_tile, &sample_partitioned_tile,
+      // loops
+      &split, &fuse, &reorder, &add_unit_loop,
+      // kinds of loops
+      &parallel, &vectorize, &bind, &unroll,
+      // notes
+      &annotate, &unannotate, &enter_postproc,
+  };
+  return rows;
+}
+
+}  // namespace loopsmith::schedule

@@ -1,0 +1,145 @@
+// Primitives that look up: get_block, get_loops, get_child_blocks, get_producers, get_consumers,
+// get_output_blocks. They bind variables and change nothing.
+#include <algorithm>
+
+#include "schedule/analysis.h"
+#include "schedule/primitives.h"
+
+namespace loopsmith::schedule::primitives {
+namespace {
+
+auto blocks(const std::vector<NodeId>& ids) -> Outcome {
+  Outcome out;
+  for (NodeId id : ids) { out.outputs.push_back(Output::block(id)); }
+  return out;
+}
+
+/// The block of a name.
+///
+/// Needs  exactly one block of the name in the function.
+struct GetBlock {
+  struct Args { std::string name; std::optional<std::string> func_name; };
+  struct Plan { NodeId block; };
+
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    Name func_name = args.func_name ? Name(*args.func_name) : cx.func_working_on;
+    const FuncState* func = func_name.empty() ? nullptr : cx.state.func(func_name);
+    if (!func) {
+      Diagnostic out = cx.error(Code::NoFunctionToSchedule).arg("function", func_name.view());
+      if (func_name.empty()) { out.remedies.emplace_back("name the function: `sch.work_on(\"name\")`"); }
+      return out;
+    }
+    const Place* found = nullptr;
+    int count = 0;
+    Name name(args.name);
+    for (const Place& place : func->places()) {
+      if (!place.is_block() || !(place.block()->name == name)) { continue; }
+      ++count;
+      if (!found) { found = &place; }
+    }
+    if (count == 1) { return Plan{found->id}; }
+    if (count > 1) {
+      Diagnostic out = cx.error(Code::BlockNameTwice).arg("block", args.name).arg("count", count);
+      for (const Place& place : func->places()) {
+        if (place.is_block() && place.block()->name == name) { out.notes.push_back({place.block()->origin, "one of them", place.id}); }
+      }
+      return out;
+    }
+    std::vector<std::string> names;
+    for (const Place& place : func->places()) {
+      if (place.is_block() && place.parent >= 0 && names.size() < 8) { names.push_back("`" + place.name().str() + "`"); }
+    }
+    Diagnostic out = cx.error(Code::NoSuchBlock).arg("block", args.name).arg("function", func_name.view());
+    if (!names.empty()) { out.remedies.push_back("the blocks of `" + func_name.str() + "` are " + in_words(names)); }
+    return out;
+  }
+  static auto apply(const Context&, const Args&, const Plan& plan) -> Outcome { return blocks({plan.block}); }
+};
+
+/// The loops around a block within its scope, from outside to inside.
+struct GetLoops {
+  struct Args { BlockArg block; };
+  struct Plan {};
+  static auto check(const Context&, const Args&) -> Result<Plan> { return Plan{}; }
+  static auto apply(const Context&, const Args& args, const Plan&) -> Outcome {
+    Outcome out;
+    for (const Place* loop : args.block.func->loops(*args.block)) { out.outputs.push_back(Output::loop(loop->id)); }
+    return out;
+  }
+};
+
+/// The blocks below a block or loop, not counting blocks inside those.
+struct GetChildBlocks {
+  struct Args { PlaceArg block_or_loop; };
+  struct Plan {};
+  static auto check(const Context&, const Args&) -> Result<Plan> { return Plan{}; }
+  static auto apply(const Context&, const Args& args, const Plan&) -> Outcome {
+    Outcome out;
+    for (const Place* block : args.block_or_loop.func->child_blocks(*args.block_or_loop)) { out.outputs.push_back(Output::block(block->id)); }
+    return out;
+  }
+};
+
+/// The blocks of the same scope that write what a block reads or writes.
+///
+/// Needs  not the root block.
+struct GetProducers {
+  struct Args { BlockArg block; };
+  struct Plan {};
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    LOOPSMITH_CHECK(require_scope(cx, args.block));
+    return Plan{};
+  }
+  static auto apply(const Context&, const Args& args, const Plan&) -> Outcome { return blocks(producers_of(*args.block.func, *args.block)); }
+};
+
+/// The blocks of the same scope that read or overwrite what a block writes.
+///
+/// Needs  not the root block.
+struct GetConsumers {
+  struct Args { BlockArg block; };
+  struct Plan {};
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    LOOPSMITH_CHECK(require_scope(cx, args.block));
+    return Plan{};
+  }
+  static auto apply(const Context&, const Args& args, const Plan&) -> Outcome { return blocks(consumers_of(*args.block.func, *args.block)); }
+};
+
+/// The blocks of a scope that write a buffer which the scope does not allocate.
+struct GetOutputBlocks {
+  struct Args { BlockArg scope_block; };
+  struct Plan {};
+  static auto check(const Context&, const Args&) -> Result<Plan> { return Plan{}; }
+  static auto apply(const Context&, const Args& args, const Plan&) -> Outcome {
+    Outcome out;
+    for (const Place* block : args.scope_block.func->child_blocks(*args.scope_block)) {
+      if (is_output_block(*block, *args.scope_block)) { out.outputs.push_back(Output::block(block->id)); }
+    }
+    return out;
+  }
+};
+
+}  // namespace
+
+const Primitive get_block = primitive<GetBlock>("get_block", "GetBlock", "the block of a name")
+    .attr("name", &GetBlock::Args::name)
+    .attr("func_name", &GetBlock::Args::func_name, Value())
+    .block("block").pure();
+const Primitive get_loops = primitive<GetLoops>("get_loops", "GetLoops", "the loops around a block, from outside to inside")
+    .input("block", &GetLoops::Args::block)
+    .loops("loops").pure();
+const Primitive get_child_blocks = primitive<GetChildBlocks>("get_child_blocks", "GetChildBlocks", "the blocks below a block or loop")
+    .input("block_or_loop", &GetChildBlocks::Args::block_or_loop)
+    .blocks("blocks").pure();
+const Primitive get_producers = primitive<GetProducers>("get_producers", "GetProducers", "the blocks that write what a block reads")
+    .input("block", &GetProducers::Args::block)
+    .blocks("blocks").pure();
+const Primitive get_consumers = primitive<GetConsumers>("get_consumers", "GetConsumers", "the blocks that read what a block writes")
+    .input("block", &GetConsumers::Args::block)
+    .blocks("blocks").pure();
+const Primitive get_output_blocks = primitive<GetOutputBlocks>("get_output_blocks", "GetOutputBlocks", "the blocks of a scope that write its outputs")
+    .input("scope_block", &GetOutputBlocks::Args::scope_block)
+    .blocks("blocks").pure();
+
+}  // namespace loopsmith::schedule::primitives

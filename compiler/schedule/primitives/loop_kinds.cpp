@@ -1,0 +1,127 @@
+// Primitives that say how the iterations of a loop run: parallel, vectorize, bind, unroll. The loops stay where they
+// are; unroll keeps the order, the others give it up, so no iteration may need another one.
+#include <fmt/format.h>
+
+#include "ir/visitor.h"
+#include "schedule/analysis.h"
+#include "schedule/primitives.h"
+#include "schedule/rewriting.h"
+#include "schedule/threads.h"
+
+namespace loopsmith::schedule::primitives {
+namespace {
+
+// Each block below is a complete or reduction block, and the loop feeds spatial iter vars only (or, bound to the threads
+// of a block, reduction iter vars: a cross-thread reduction).
+auto check_independent(const Context& cx, const LoopArg& loop, bool allows_reduction) -> Status {
+  const FuncState& func = *loop.func;
+  LOOPSMITH_CHECK(require_compact_dataflow(cx, func, *loop));
+  const VarNode* var = loop.loop().var.get();
+  for (int i = loop->index + 1; i < loop->end; ++i) {
+    const Place& place = func.places()[i];
+    if (!place.is_block()) { continue; }
+    const BlockRealize& realize = *place.realize;
+    for (size_t k = 0; k < realize.iter_values.size(); ++k) {
+      const IterVar& iter = realize.block->iter_vars[k];
+      if (iter.kind == IterKind::Spatial || (iter.kind == IterKind::Reduction && allows_reduction)) { continue; }
+      if (!uses_var(realize.iter_values[k], [&](const VarNode& v) { return &v == var; })) { continue; }
+      Diagnostic out = note_block(note_loop(cx.error(Code::LoopCarried).arg("loop", loop->name().view()).arg("block", place.name().view())
+                                                .arg("iter", iter.var->name.view()), *loop), place);
+      if (iter.kind == IterKind::Reduction) { out.remedies.push_back("`sch.rfactor` makes the reduction's loop parallel by partial results"); }
+      return out;
+    }
+  }
+  return ok();
+}
+
+auto with_kind(const Context& cx, const LoopArg& loop, ForKind kind, std::optional<IterVar> thread) -> Outcome {
+  Outcome out;
+  out.func = loop.func->name();
+  out.rewrite.changes.push_back(
+      {loop->id, with_parts(loop.loop(), {.body = {}, .kind = kind, .thread = std::move(thread)}, cx.made_from(loop.loop().origin))});
+  return out;
+}
+
+/// Runs the iterations of a loop on several cores.
+///
+///     for i in range(8):           ==>       for i in T.parallel(8):
+///
+/// Needs  blocks below that are complete or reductions; the loop feeds spatial iter vars only.
+/// Keeps  results bit for bit: no iteration needs another one.
+struct Parallel {
+  struct Args { LoopArg loop; };
+  struct Plan {};
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    LOOPSMITH_CHECK(check_independent(cx, args.loop, false));
+    return Plan{};
+  }
+  static auto apply(const Context& cx, const Args& args, const Plan&) -> Outcome { return with_kind(cx, args.loop, ForKind::Parallel, {}); }
+};
+
+/// Runs the iterations of a loop as lanes of vectors.
+///
+///     for i in range(8):           ==>       for i in T.vectorized(8):
+///
+/// Needs  as parallel.
+/// Keeps  results bit for bit.
+struct Vectorize {
+  struct Args { LoopArg loop; };
+  struct Plan {};
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    LOOPSMITH_CHECK(check_independent(cx, args.loop, false));
+    return Plan{};
+  }
+  static auto apply(const Context& cx, const Args& args, const Plan&) -> Outcome { return with_kind(cx, args.loop, ForKind::Vectorized, {}); }
+};
+
+/// Runs the iterations of a loop on the threads of an axis.
+///
+///     for i in range(8):           ==>       for i in T.thread_binding(8, thread="threadIdx.x"):
+///
+/// Needs  as parallel; on `threadIdx` the loop may feed reduction iter vars too (cross-thread reduction).
+/// Keeps  results, a cross-thread reduction being accumulated in another order.
+struct Bind {
+  struct Args { LoopArg loop; std::string thread_axis; };
+  struct Plan {};
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    auto thread = thread_scope(Name(args.thread_axis));
+    if (!thread) {
+      return cx.error(Code::ThreadAxis).arg("axis", args.thread_axis)
+          .remedy("the axes are `blockIdx.x`, `.y`, `.z`, `threadIdx.x`, `.y`, `.z` and `vthread.x`, `.y`, `.z`");
+    }
+    LOOPSMITH_CHECK(check_independent(cx, args.loop, thread->rank == 1 && thread->dimension != -1));
+    return Plan{};
+  }
+  static auto apply(const Context& cx, const Args& args, const Plan&) -> Outcome {
+    const For& loop = args.loop.loop();
+    IterVar thread{make<VarNode>(Name(args.thread_axis), loop.var->dtype, loop.var->origin), Range{}, IterKind::ThreadIndex,
+                   Name(args.thread_axis), cx.made_from(loop.origin)};
+    return with_kind(cx, args.loop, ForKind::ThreadBinding, std::move(thread));
+  }
+};
+
+/// Writes the iterations of a loop out one after the other when it is lowered.
+///
+///     for i in range(8):           ==>       for i in T.unroll(8):
+///
+/// Keeps  the order of block instances.
+struct Unroll {
+  struct Args { LoopArg loop; };
+  struct Plan {};
+  static auto check(const Context&, const Args&) -> Result<Plan> { return Plan{}; }
+  static auto apply(const Context& cx, const Args& args, const Plan&) -> Outcome { return with_kind(cx, args.loop, ForKind::Unrolled, {}); }
+};
+
+}  // namespace
+
+const Primitive parallel = primitive<Parallel>("parallel", "Parallel", "runs the iterations of a loop on several cores")
+    .input("loop", &Parallel::Args::loop);
+const Primitive vectorize = primitive<Vectorize>("vectorize", "Vectorize", "runs the iterations of a loop as lanes of vectors")
+    .input("loop", &Vectorize::Args::loop);
+const Primitive bind = primitive<Bind>("bind", "Bind", "runs the iterations of a loop on the threads of an axis")
+    .input("loop", &Bind::Args::loop)
+    .attr("thread_axis", &Bind::Args::thread_axis);
+const Primitive unroll = primitive<Unroll>("unroll", "Unroll", "writes the iterations of a loop out one after the other")
+    .input("loop", &Unroll::Args::loop);
+
+}  // namespace loopsmith::schedule::primitives

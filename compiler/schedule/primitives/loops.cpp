@@ -1,0 +1,362 @@
+// Primitives that reshape a loop nest: split, fuse, reorder, add_unit_loop. They change how block instances are
+// counted and visited, never which ones run. Affine reasoning is in arith/iter_map.h. Source: TensorIR (ASPLOS'23).
+#include <algorithm>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "arith/analyzer.h"
+#include "ir/ops.h"
+#include "ir/visitor.h"
+#include "schedule/analysis.h"
+#include "schedule/primitives.h"
+#include "schedule/rewriting.h"
+
+namespace loopsmith::schedule::primitives {
+namespace {
+
+auto loop_var(Name name, DataType dtype, Origin origin) -> Var { return make<VarNode>(name, dtype, origin); }
+
+/// Makes a loop a nest of loops.
+///
+///     for i in range(30):                    for i_0, i_1 in T.grid(4, 8):
+///         B[i] = A[i]               ==>          with T.block("B"):
+///                                                    T.where(i_0 * 8 + i_1 < 30)
+///
+/// Needs  the loop starts at 0, is not bound to a thread or annotated; factors are positive, at most one is left
+///        out, their product is at least the extent.
+/// Keeps  the order of block instances, so results are equal bit for bit.
+struct Split {
+  struct Args {
+    LoopArg loop;
+    std::vector<std::optional<int64_t>> factors;
+    bool preserve_unit_iters = true;
+    bool disable_predication = false;
+  };
+  struct Plan { std::vector<Expr> factors; bool needs_predicate; };
+
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    const For& loop = args.loop.loop();
+    LOOPSMITH_CHECK(require_plain_loop(cx, args.loop));
+    LOOPSMITH_CHECK(require_starts_at_zero(cx, args.loop));
+    if (args.factors.empty()) { return note_loop(cx.error(Code::SplitFactorCount).arg("loop", args.loop->name().view()), *args.loop); }
+    DataType dtype = loop.var->dtype;
+    std::optional<size_t> inferred;
+    int64_t product = 1;
+    for (size_t i = 0; i < args.factors.size(); ++i) {
+      if (!args.factors[i]) {
+        if (inferred) { return note_loop(cx.error(Code::SplitInferTwice).arg("loop", args.loop->name().view()), *args.loop); }
+        inferred = i;
+        continue;
+      }
+      if (*args.factors[i] <= 0) {
+        return note_loop(cx.error(Code::SplitFactorSign).arg("loop", args.loop->name().view()).arg("factor", *args.factors[i]), *args.loop);
+      }
+      if (__builtin_mul_overflow(product, *args.factors[i], &product)) {
+        return note_loop(cx.error(Code::SplitFactorSign).arg("loop", args.loop->name().view()).arg("factor", *args.factors[i]), *args.loop);
+      }
+    }
+    auto extent = as_int(loop.extent);
+    arith::Analyzer analyzer;
+    Plan plan;
+    for (const auto& factor : args.factors) { plan.factors.push_back(factor ? int_imm(*factor, dtype) : Expr()); }
+    if (inferred) {
+      if (extent) {
+        plan.factors[*inferred] = int_imm((*extent + product - 1) / product, dtype);
+      } else {
+        plan.factors[*inferred] = analyzer.simplify(floordiv(loop.extent + int_imm(product - 1, dtype), int_imm(product, dtype)));
+      }
+    } else if (extent ? product < *extent : !analyzer.can_prove(greater_equal(int_imm(product, dtype), loop.extent))) {
+      return note_loop(cx.error(Code::SplitProduct).arg("loop", args.loop->name().view()).arg("product", product)
+                           .arg("extent", extent ? std::to_string(*extent) : "its extent"), *args.loop)
+          .remedy("leave one factor out: it is then inferred, as in `factors=[None, 4]`");
+    }
+    // Is the last value counted below the extent?
+    plan.needs_predicate = !args.disable_predication;
+    if (plan.needs_predicate && extent) {
+      int64_t total = 1;
+      for (const Expr& factor : plan.factors) { total *= *as_int(factor); }
+      plan.needs_predicate = total > *extent;
+    }
+    return plan;
+  }
+
+  static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome {
+    const For& loop = args.loop.loop();
+    Origin origin = cx.made_from(loop.origin);
+    DataType dtype = loop.var->dtype;
+    arith::Analyzer analyzer;
+    Expr value = zero(dtype);
+    Domains domains;
+    for (size_t i = 0; i < plan.factors.size(); ++i) {
+      Var var = loop_var(Name(fmt::format("{}_{}", loop.var->name.view(), i)), dtype, loop.var->origin);
+      value = add(mul(value, plan.factors[i], origin), var, origin);
+      domains.emplace_back(var, Range{zero(dtype), plan.factors[i]});
+    }
+    Stmt body = substitute(loop.body, VarMap{{loop.var.get(), value}});
+    if (plan.needs_predicate) {
+      Expr predicate = less(value, loop.extent, origin);
+      bool is_always_true = false;
+      if (!as_int(loop.extent)) {
+        for (const auto& [var, range] : domains) { analyzer.bind(var, range); }
+        is_always_true = analyzer.can_prove(predicate, arith::Strength::SymbolicBound);
+      }
+      if (!is_always_true) { body = add_predicate(body, predicate); }
+    }
+    Outcome out;
+    Stmt nest = wrap_loops(std::move(body), domains, origin);
+    nest = simplify_bindings(nest, domains_around(*args.loop.func, *args.loop), !args.preserve_unit_iters);
+    Stmt at = nest;
+    for (size_t i = 0; i < domains.size(); ++i) {
+      const For* made = at.as<For>();
+      out.outputs.push_back(Output::loop(made->id));
+      at = made->body;
+    }
+    out.func = args.loop.func->name();
+    out.rewrite.changes.push_back({args.loop->id, std::move(nest)});
+    return out;
+  }
+};
+
+/// Joins directly nested loops into one.
+///
+///     for i in range(4):                     for i_j_fused in range(32):
+///         for j in range(8):       ==>           B[i_j_fused // 8, i_j_fused % 8] = ...
+///             B[i, j] = A[i, j]
+///
+/// Needs  each loop is the only statement in the one around it; all start at 0; none is bound to
+///        a thread or annotated; no extent mentions a fused loop.
+/// Keeps  the order of block instances, so results are equal bit for bit.
+struct Fuse {
+  struct Args { std::vector<LoopArg> loops; bool preserve_unit_iters = true; };
+  struct Plan { Expr extent; };
+
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    if (args.loops.empty()) { return cx.error(Code::NoLoops); }
+    arith::Analyzer analyzer;
+    Expr extent = int_imm(1);
+    std::unordered_set<const VarNode*> outer_vars;
+    const LoopArg* outer = nullptr;
+    for (const LoopArg& loop : args.loops) {
+      LOOPSMITH_CHECK(require_plain_loop(cx, loop));
+      if (outer) {
+        if (loop.func != outer->func || loop->parent != (*outer)->index) {
+          return note_loop(note_loop(cx.error(Code::LoopNotDirectlyInside).arg("loop", loop->name().view()).arg("outer", (*outer)->name().view()), **outer), *loop)
+              .remedy("`sch.reorder` brings loops next to each other");
+        }
+        if (outer->loop().body.get() != &loop.loop()) { return sibling_error(cx, *outer, loop); }
+      }
+      LOOPSMITH_CHECK(require_starts_at_zero(cx, loop));
+      const VarNode* used = nullptr;
+      if (uses_var(loop.loop().extent, [&](const VarNode& v) { return outer_vars.count(&v) ? (used = &v, true) : false; })) {
+        return note_loop(cx.error(Code::LoopDependent).arg("loop", loop->name().view()).arg("on", used->name.view()), *loop);
+      }
+      outer_vars.insert(loop.loop().var.get());
+      outer = &loop;
+      extent = extent * loop.loop().extent;
+    }
+    return Plan{as_int(extent) ? extent : analyzer.simplify(extent)};
+  }
+
+  static auto sibling_error(const Context& cx, const LoopArg& outer, const LoopArg& inner) -> Diagnostic {
+    Diagnostic out = note_loop(cx.error(Code::LoopNotOnlyChild).arg("loop", inner->name().view()).arg("outer", outer->name().view()), *inner);
+    for (const Place* block : outer.func->child_blocks(*outer)) {
+      if (outer.func->is_below(*block, *inner)) { continue; }
+      out.notes.push_back({block->block()->origin, fmt::format("block `{}` also runs inside `{}`", block->name().view(), outer->name().view()), block->id});
+      out.node_ids.push_back(block->id);
+      std::string_view name = block->name().view();
+      if (name.size() > 5 && name.substr(name.size() - 5) == "_init") {
+        out.remedies.push_back(fmt::format("fuse before `decompose_reduction`, or decompose at `{}`", outer->name().view()));
+      }
+      break;
+    }
+    if (out.remedies.empty()) { out.remedies.push_back(fmt::format("move the other statement out of `{}` first", outer->name().view())); }
+    return out;
+  }
+
+  static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome {
+    const For& first = args.loops.front().loop();
+    Origin origin = cx.made_from(first.origin);
+    std::string name = first.var->name.str();
+    int bits = first.var->dtype.bits;
+    for (size_t i = 1; i < args.loops.size(); ++i) {
+      name += "_" + args.loops[i]->name().str();
+      bits = std::max<int>(bits, args.loops[i].loop().var->dtype.bits);
+    }
+    DataType dtype = DataType::int_(bits);
+    Var fused = loop_var(Name(name + "_fused"), dtype, first.var->origin);
+    VarMap map;
+    Expr lower = int_imm(1, dtype);
+    for (size_t i = args.loops.size(); i-- > 0;) {
+      const For& loop = args.loops[i].loop();
+      Expr value = zero(dtype);
+      if (!is_one(loop.extent)) {
+        Expr part = i == 0 ? Expr(fused) : floormod(fused, lower * loop.extent, origin);
+        value = floordiv(part, lower, origin);
+      }
+      map[loop.var.get()] = value;
+      lower = lower * loop.extent;
+    }
+    const For& innermost = args.loops.back().loop();
+    Stmt body = substitute(innermost.body, map);
+    Stmt nest = make<For>(fused, zero(dtype), cast(dtype, plan.extent), ForKind::Serial, std::move(body), std::optional<IterVar>(), AttrMap(), origin);
+    nest = simplify_bindings(nest, domains_around(*args.loops.front().func, *args.loops.front()), !args.preserve_unit_iters);
+    Outcome out;
+    out.func = args.loops.front().func->name();
+    out.outputs.push_back(Output::loop(nest.as<For>()->id));
+    out.rewrite.changes.push_back({args.loops.front()->id, std::move(nest)});
+    return out;
+  }
+};
+
+/// Changes the order of nested loops. Loops in between that are not named stay where they are.
+///
+///     for i, j, k in T.grid(4, 8, 2):        for k, j, i in T.grid(2, 8, 4):
+///         ...                      ==>           ...
+///
+/// Needs  a chain of loops, each the only statement in the one around it; blocks below with spatial and reduction iter
+///        vars and affine bindings; no bound that mentions a loop moved inside.
+/// Keeps  which block instances run; a reduction is accumulated in another order.
+struct Reorder {
+  struct Args { std::vector<LoopArg> ordered_loops; };
+  struct Plan { std::vector<const Place*> chain; std::vector<const For*> order; };   // from outside to inside
+
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    Plan plan;
+    if (args.ordered_loops.empty()) { return cx.error(Code::NoLoops); }
+    if (args.ordered_loops.size() == 1) { return plan; }
+    const FuncState& func = *args.ordered_loops.front().func;
+    for (size_t i = 0; i < args.ordered_loops.size(); ++i) {
+      for (size_t k = 0; k < i; ++k) {
+        if (args.ordered_loops[i].place == args.ordered_loops[k].place) {
+          return note_loop(cx.error(Code::LoopTwice).arg("loop", args.ordered_loops[i]->name().view()), *args.ordered_loops[i]);
+        }
+      }
+    }
+    // The deepest of the loops, and all of them around it.
+    const Place* bottom = args.ordered_loops.front().place;
+    const Place* top = bottom;
+    for (const LoopArg& loop : args.ordered_loops) {
+      if (loop.func != &func || loop->scope != bottom->scope) {
+        return note_loop(note_loop(cx.error(Code::LoopsNotInScope).arg("loop", loop->name().view()).arg("other", bottom->name().view()), *bottom), *loop);
+      }
+      if (loop->index < top->index) { top = loop.place; }
+      if (func.is_below(*loop, *bottom)) { bottom = loop.place; }
+    }
+    for (const LoopArg& loop : args.ordered_loops) {
+      if (loop.place != bottom && !func.is_below(*bottom, *loop)) {
+        return note_loop(note_loop(cx.error(Code::LoopsNotChain).arg("loop", loop->name().view()).arg("other", bottom->name().view()), *bottom), *loop);
+      }
+    }
+    for (const Place* at = bottom;; at = func.parent(*at)) {
+      plan.chain.insert(plan.chain.begin(), at);
+      if (at == top) { break; }
+      const Place* outer = func.parent(*at);
+      if (outer->loop->body.get() != at->loop) { return branch_error(cx, func, *outer, *at); }
+    }
+    for (const Place* block : func.child_blocks(*bottom)) {
+      LOOPSMITH_CHECK(check_block(cx, func, *block, *top));
+    }
+    size_t next = 0;
+    for (const Place* at : plan.chain) {
+      bool is_named = std::any_of(args.ordered_loops.begin(), args.ordered_loops.end(), [&](const LoopArg& l) { return l.place == at; });
+      plan.order.push_back(is_named ? &args.ordered_loops[next++].loop() : at->loop);
+    }
+    std::unordered_set<const VarNode*> inner_vars;
+    for (size_t i = plan.order.size(); i-- > 0;) {
+      const For& loop = *plan.order[i];
+      const VarNode* used = nullptr;
+      auto is_inner = [&](const VarNode& v) { return inner_vars.count(&v) ? (used = &v, true) : false; };
+      if (uses_var(loop.min, is_inner) || uses_var(loop.extent, is_inner)) {
+        return note_loop(cx.error(Code::LoopDependent).arg("loop", loop.var->name.view()).arg("on", used->name.view()), *func.find(loop.id))
+            .remedy(fmt::format("keep `{}` outside of `{}`", used->name.view(), loop.var->name.view()));
+      }
+      inner_vars.insert(loop.var.get());
+    }
+    return plan;
+  }
+
+  static auto branch_error(const Context& cx, const FuncState& func, const Place& outer, const Place& inner) -> Diagnostic {
+    Diagnostic out = note_loop(cx.error(Code::LoopNotOnlyChild).arg("loop", inner.name().view()).arg("outer", outer.name().view()), outer);
+    for (const Place* block : func.child_blocks(outer)) {
+      if (func.is_below(*block, inner)) { continue; }
+      out.notes.push_back({block->block()->origin, fmt::format("block `{}` also runs inside `{}`", block->name().view(), outer.name().view()), block->id});
+      break;
+    }
+    out.remedies.push_back(fmt::format("move the other statement out of `{}` first", outer.name().view()));
+    return out;
+  }
+
+  static auto check_block(const Context& cx, const FuncState& func, const Place& block, const Place& top) -> Status {
+    for (const IterVar& iter : block.block()->iter_vars) {
+      if (iter.kind != IterKind::Spatial && iter.kind != IterKind::Reduction) {
+        return note_block(cx.error(Code::BlockIterKind).arg("block", block.name().view()).arg("iter", iter.var->name.view()), block);
+      }
+    }
+    if (func.is_affine_binding(block)) { return ok(); }
+    // Affine in the loops that move is enough.
+    if (is_affine_binding(*block.realize, loop_domains(func, block, func.parent(top)))) { return ok(); }
+    return require_affine_binding(cx, func, block);
+  }
+
+  static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome {
+    Outcome out;
+    if (plan.chain.empty()) { return out; }
+    Stmt body = plan.chain.back()->loop->body;
+    for (size_t i = plan.order.size(); i-- > 0;) {
+      const For& loop = *plan.order[i];
+      bool is_same = &loop == plan.chain[i]->loop;
+      body = with_parts(loop, {.body = std::move(body), .kind = {}, .thread = {}}, is_same ? loop.origin : cx.made_from(loop.origin));
+    }
+    out.func = args.ordered_loops.front().func->name();
+    out.rewrite.changes.push_back({plan.chain.front()->id, std::move(body)});
+    return out;
+  }
+};
+
+/// Puts a loop of one iteration around a loop or block.
+///
+///     with T.block("B"):           ==>       for u in range(1):
+///                                                with T.block("B"):
+///
+/// Needs  not the root block.
+/// Keeps  everything.
+struct AddUnitLoop {
+  struct Args { PlaceArg block_or_loop; };
+  struct Plan {};
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    if (args.block_or_loop->parent < 0) { return cx.error(Code::RootBlock).at_node(args.block_or_loop->id); }
+    return Plan{};
+  }
+  static auto apply(const Context& cx, const Args& args, const Plan&) -> Outcome {
+    const Place& at = *args.block_or_loop;
+    Origin origin = cx.made_from(at.is_loop() ? at.loop->origin : at.realize->origin);
+    Ref<For> made = make<For>(loop_var("u", DataType::int_(32), origin), int_imm(0), int_imm(1), ForKind::Serial, at.stmt(),
+                              std::optional<IterVar>(), AttrMap(), origin);
+    Outcome out;
+    out.func = args.block_or_loop.func->name();
+    out.outputs.push_back(Output::loop(made->id));
+    out.rewrite.changes.push_back({at.id, Stmt(made)});
+    return out;
+  }
+};
+
+}  // namespace
+
+const Primitive split = primitive<Split>("split", "Split", "makes a loop a nest of loops")
+    .input("loop", &Split::Args::loop)
+    .spliced("factors", &Split::Args::factors)
+    .attr("preserve_unit_iters", &Split::Args::preserve_unit_iters, true)
+    .attr("disable_predication", &Split::Args::disable_predication, false)
+    .loops("loops");
+const Primitive fuse = primitive<Fuse>("fuse", "Fuse", "joins directly nested loops into one")
+    .inputs("loops", &Fuse::Args::loops)
+    .attr("preserve_unit_iters", &Fuse::Args::preserve_unit_iters, true)
+    .loop("fused");
+const Primitive reorder = primitive<Reorder>("reorder", "Reorder", "changes the order of nested loops")
+    .inputs("ordered_loops", &Reorder::Args::ordered_loops);
+const Primitive add_unit_loop = primitive<AddUnitLoop>("add_unit_loop", "AddUnitLoop", "puts a loop of one iteration around a loop or block")
+    .input("block_or_loop", &AddUnitLoop::Args::block_or_loop)
+    .loop("loop");
+
+}  // namespace loopsmith::schedule::primitives

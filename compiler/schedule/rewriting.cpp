@@ -1,0 +1,157 @@
+// Pieces that primitives build new trees from: see rewriting.h.
+#include "schedule/rewriting.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "arith/analyzer.h"
+#include "arith/iter_map.h"
+#include "ir/ops.h"
+
+namespace loopsmith::schedule {
+namespace {
+
+class BindingSimplifier : public Mutator {
+ public:
+  BindingSimplifier(Domains domains, bool fold) : domains_(std::move(domains)), fold_(fold) {}
+  using Mutator::on;
+  auto on(const For& n) -> Stmt override {
+    domains_.emplace_back(n.var, Range{n.min, n.extent});
+    Stmt body = mutate(n.body);
+    domains_.pop_back();
+    if (body.same_as(n.body)) { return self(n); }
+    return make<For>(n.var, n.min, n.extent, n.for_kind, std::move(body), n.thread, n.annotations, n.origin, n.id);
+  }
+  auto on(const BlockRealize& n) -> Stmt override {
+    // A block without iter vars sees the loops around it; others see them through their iter values alone.
+    if (n.iter_values.empty()) {
+      Stmt body = mutate(n.block->body);
+      if (body.same_as(n.block->body)) { return self(n); }
+      auto fields = n.block->fields();
+      fields.body = std::move(body);
+      return make<BlockRealize>(n.iter_values, n.predicate, make<Block>(std::move(fields), n.block->origin, n.block->id), n.origin);
+    }
+    std::vector<Expr> values = arith::iter_map_simplify(n.iter_values.to_vector(), domains_, n.predicate, arith::IterMapLevel::Surjective, analyzer_, fold_);
+    bool same = true;
+    for (size_t i = 0; i < values.size(); ++i) {
+      same &= values[i].same_as(n.iter_values[i]);
+      if (!values[i].origin().is_known()) { continue; }
+    }
+    if (same) { return self(n); }
+    return make<BlockRealize>(Array<Expr>(std::move(values)), n.predicate, n.block, n.origin);
+  }
+  // Expressions hold no blocks.
+  auto on(const BufferStore& n) -> Stmt override { return self(n); }
+  auto on(const Evaluate& n) -> Stmt override { return self(n); }
+
+ private:
+  Domains domains_;
+  bool fold_;
+  arith::Analyzer analyzer_;
+};
+
+class PredicateAdder : public Mutator {
+ public:
+  explicit PredicateAdder(const Expr& condition) : condition_(condition) {}
+  using Mutator::on;
+  auto on(const BlockRealize& n) -> Stmt override {
+    return make<BlockRealize>(n.iter_values, logical_and(n.predicate, condition_), n.block, n.origin);
+  }
+  auto on(const BufferStore& n) -> Stmt override { return self(n); }
+  auto on(const Evaluate& n) -> Stmt override { return self(n); }
+
+ private:
+  const Expr& condition_;
+};
+
+class StmtReplacer : public Mutator {
+ public:
+  explicit StmtReplacer(const std::function<Stmt(const Stmt&)>& f) : f_(f) {}
+  using Mutator::on;
+  auto on(const For& n) -> Stmt override { return either(n, [&] { return Mutator::on(n); }); }
+  auto on(const BlockRealize& n) -> Stmt override { return either(n, [&] { return Mutator::on(n); }); }
+  auto on(const SeqStmt& n) -> Stmt override {
+    return either(n, [&]() -> Stmt {
+      std::vector<Stmt> items;
+      bool same = true;
+      for (const Stmt& item : n.seq) {
+        items.push_back(mutate(item));
+        same &= items.back().same_as(item);
+      }
+      return same ? self(n) : seq(std::move(items), n.origin);
+    });
+  }
+  auto on(const BufferStore& n) -> Stmt override { return either(n, [&] { return self(n); }); }
+  auto on(const Evaluate& n) -> Stmt override { return either(n, [&] { return self(n); }); }
+
+ private:
+  template <class F>
+  auto either(const StmtNode& node, const F& otherwise) -> Stmt {
+    Stmt stmt = self(node);
+    if (Stmt changed = f_(stmt)) { return changed; }
+    return otherwise();
+  }
+  const std::function<Stmt(const Stmt&)>& f_;
+};
+
+}  // namespace
+
+auto simplify_bindings(const Stmt& stmt, Domains outer, bool fold_unit_loops) -> Stmt {
+  return BindingSimplifier(std::move(outer), fold_unit_loops).mutate(stmt);
+}
+
+auto add_predicate(const Stmt& stmt, const Expr& condition) -> Stmt { return PredicateAdder(condition).mutate(stmt); }
+
+auto with_parts(const For& loop, ForParts parts, Origin origin) -> Ref<For> {
+  return make<For>(loop.var, loop.min, loop.extent, parts.kind.value_or(loop.for_kind), parts.body ? std::move(*parts.body) : loop.body,
+                   parts.thread ? std::move(*parts.thread) : loop.thread, loop.annotations, origin, loop.id);
+}
+
+auto domains_around(const FuncState& func, const Place& place) -> Domains {
+  Domains out;
+  for (const Place* at = func.parent(place); at && at->is_loop(); at = func.parent(*at)) {
+    out.emplace_back(at->loop->var, Range{at->loop->min, at->loop->extent});
+  }
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
+auto replace_stmt(const Stmt& root, const std::function<Stmt(const Stmt&)>& f) -> Stmt { return StmtReplacer(f).mutate(root); }
+
+auto note_loop(Diagnostic diagnostic, const Place& loop) -> Diagnostic {
+  return std::move(diagnostic).at_node(loop.id).note(loop.loop->origin, fmt::format("the loop `{}` is here", loop.name().view()), loop.id);
+}
+auto note_block(Diagnostic diagnostic, const Place& block) -> Diagnostic {
+  return std::move(diagnostic).at_node(block.id).note(block.block()->origin, fmt::format("the block `{}` is here", block.name().view()), block.id);
+}
+
+auto require_plain_loop(const Context& cx, const LoopArg& loop) -> Status {
+  const For& n = loop.loop();
+  if (n.thread) {
+    return note_loop(cx.error(Code::LoopIsBound).arg("loop", n.var->name.view()).arg("what", "bound to `" + n.thread->thread_tag.str() + "`"), *loop)
+        .remedy("bind the loops afterwards");
+  }
+  if (!n.annotations.empty()) {
+    return note_loop(cx.error(Code::LoopIsBound).arg("loop", n.var->name.view()).arg("what", "annotated with `" + n.annotations.front().first.str() + "`"), *loop)
+        .remedy("annotate afterwards, or take it off: `sch.unannotate(" + n.var->name.str() + ", \"" + n.annotations.front().first.str() + "\")`");
+  }
+  return ok();
+}
+
+auto require_starts_at_zero(const Context& cx, const LoopArg& loop) -> Status {
+  const Expr& min = loop.loop().min;
+  if (is_zero(min)) { return ok(); }
+  arith::Analyzer analyzer;
+  if (!as_int(min) && analyzer.can_prove_equal(min, zero(min.dtype()))) { return ok(); }
+  return note_loop(cx.error(Code::LoopStart).arg("loop", loop->name().view()), *loop);
+}
+
+auto wrap_loops(Stmt body, const Domains& domains, Origin origin) -> Stmt {
+  for (auto it = domains.rbegin(); it != domains.rend(); ++it) {
+    body = make<For>(it->first, it->second.min, it->second.extent, ForKind::Serial, std::move(body), std::optional<IterVar>(), AttrMap(), origin);
+  }
+  return body;
+}
+
+}  // namespace loopsmith::schedule

@@ -1,0 +1,43 @@
+// Pieces that primitives build new trees from.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "ir/ir.h"
+#include "ir/visitor.h"
+#include "schedule/primitive.h"
+
+namespace loopsmith::schedule {
+
+using Domains = std::vector<std::pair<Var, Range>>;
+
+/// The statement with the iter values of its blocks brought to their simplest affine form, under loops with the given
+/// domains. `fold_unit_loops`: a loop of one iteration is its start.
+[[nodiscard]] auto simplify_bindings(const Stmt& stmt, Domains outer, bool fold_unit_loops) -> Stmt;
+
+/// The statement with a condition added to each of its blocks, not to blocks inside those.
+[[nodiscard]] auto add_predicate(const Stmt& stmt, const Expr& condition) -> Stmt;
+
+/// The loop with other parts; keeps its id.
+struct ForParts { std::optional<Stmt> body; std::optional<ForKind> kind; std::optional<std::optional<IterVar>> thread; };
+[[nodiscard]] auto with_parts(const For& loop, ForParts parts, Origin origin) -> Ref<For>;
+
+/// The domains of all loops around a loop or block within its scope.
+[[nodiscard]] auto domains_around(const FuncState& func, const Place& place) -> Domains;
+
+/// The statement with For `from` (by identity) replaced; used where several statements of one body change.
+[[nodiscard]] auto replace_stmt(const Stmt& root, const std::function<Stmt(const Stmt&)>& f) -> Stmt;
+
+/// Annotations, thread binding: what keeps a loop from being reshaped.
+[[nodiscard]] auto require_plain_loop(const Context& cx, const LoopArg& loop) -> Status;
+[[nodiscard]] auto require_starts_at_zero(const Context& cx, const LoopArg& loop) -> Status;
+
+/// "the loop `i` is here"
+[[nodiscard]] auto note_loop(Diagnostic diagnostic, const Place& loop) -> Diagnostic;
+[[nodiscard]] auto note_block(Diagnostic diagnostic, const Place& block) -> Diagnostic;
+
+/// Wraps loops around a body: the last domain is the innermost loop.
+[[nodiscard]] auto wrap_loops(Stmt body, const Domains& domains, Origin origin) -> Stmt;
+
+}  // namespace loopsmith::schedule

@@ -1,0 +1,318 @@
+// Calling primitives, binding what they give to variables, recording and replaying: see schedule.h.
+#include "schedule/schedule.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace loopsmith::schedule {
+
+Schedule::Schedule(IRModule module, int64_t seed)
+    : state_(std::move(module)), random_(seed), variables_(std::make_shared<Variables>()) {
+  const auto& functions = state_.module()->functions;
+  if (state_.module()->find("main")) {
+    func_ = "main";
+  } else if (functions.size() == 1) {
+    func_ = functions.front().first;
+  }
+}
+
+auto Schedule::work_on(Name func) -> Status {
+  if (!state_.module()->find(func)) { return error(Code::NoFunctionToSchedule).arg("function", func.view()); }
+  func_ = func;
+  return ok();
+}
+
+auto Schedule::fork() -> Schedule {
+  Schedule out = *this;
+  out.random_.seed(random_.fork_seed());
+  return out;
+}
+
+auto Schedule::name_of(const Value& variable) -> std::string {
+  if (const auto* b = variable.as<BlockRV>()) { return "b" + std::to_string(b->var); }
+  if (const auto* l = variable.as<LoopRV>()) { return "l" + std::to_string(l->var); }
+  if (const auto* e = variable.as<ExprRV>()) { return "v" + std::to_string(e->var); }
+  return "_";
+}
+
+auto Schedule::get(BlockRV block) const -> Result<const Place*> {
+  if (block.var < variables_->size()) {
+    const auto& binding = (*variables_)[block.var];
+    if (auto found = state_.find(binding.value); found && binding.kind == Context::Binding::Kind::Block && found.place->is_block()) {
+      return found.place;
+    }
+  }
+  return error(Code::VariableGone).arg("variable", name_of(block)).arg("what", "block");
+}
+auto Schedule::get(LoopRV loop) const -> Result<const Place*> {
+  if (loop.var < variables_->size()) {
+    const auto& binding = (*variables_)[loop.var];
+    if (auto found = state_.find(binding.value); found && binding.kind == Context::Binding::Kind::Loop && found.place->is_loop()) {
+      return found.place;
+    }
+  }
+  return error(Code::VariableGone).arg("variable", name_of(loop)).arg("what", "loop");
+}
+auto Schedule::get(ExprRV expr) const -> Result<int64_t> {
+  if (expr.var < variables_->size() && (*variables_)[expr.var].kind == Context::Binding::Kind::Int) {
+    return static_cast<int64_t>((*variables_)[expr.var].value);
+  }
+  return error(Code::VariableGone).arg("variable", name_of(expr)).arg("what", "integer");
+}
+
+void Schedule::remove_rv(const Value& variable) {
+  uint32_t var = UINT32_MAX;
+  if (const auto* b = variable.as<BlockRV>()) { var = b->var; }
+  if (const auto* l = variable.as<LoopRV>()) { var = l->var; }
+  if (const auto* e = variable.as<ExprRV>()) { var = e->var; }
+  if (var >= variables_->size()) { return; }
+  if (variables_.use_count() > 1) { variables_ = std::make_shared<Variables>(*variables_); }
+  (*variables_)[var] = {Context::Binding::Kind::Block, 0, {}};
+}
+
+auto Schedule::resolve_names(const Primitive& primitive, std::vector<Value>& values, Origin call) -> Status {
+  static const Primitive* get_block = find_primitive("get_block");
+  auto look_up = [&](Value& value) -> Status {
+    const auto* name = value.as<std::string>();
+    if (!name) { return ok(); }
+    LOOPSMITH_TRY(found, apply_values(*get_block, {Value(*name), Value()}, {}, call));
+    value = found.front();
+    return ok();
+  };
+  for (size_t i = 0; i < primitive.params.size(); ++i) {
+    const Param& param = primitive.params[i];
+    if (param.kind != ValueKind::Block && param.kind != ValueKind::BlockOrLoop) { continue; }
+    if (const auto* list = values[i].as<Value::List>()) {
+      Value::List items = *list;
+      for (Value& item : items) { LOOPSMITH_CHECK(look_up(item)); }
+      values[i] = Value(std::move(items));
+    } else {
+      LOOPSMITH_CHECK(look_up(values[i]));
+    }
+  }
+  return ok();
+}
+
+auto Schedule::apply(std::string_view name, Arguments arguments, Origin call) -> Result<Value> {
+  const Primitive* row = find_primitive(name);
+  if (!row) { return error(Code::NoSuchPrimitive, call).arg("primitive", name); }
+  return apply(*row, std::move(arguments), call);
+}
+
+auto Schedule::apply(const Primitive& primitive, Arguments arguments, Origin call) -> Result<Value> {
+  const auto& params = primitive.params;
+  std::vector<Value> values(params.size());
+  std::vector<bool> given(params.size(), false);
+  auto fail = [&](Code code) { return error(code, call).arg("primitive", primitive.name); };
+
+  size_t next = 0;
+  for (size_t i = 0; i < arguments.positional.size(); ++i) {
+    Value& value = arguments.positional[i];
+    if (next < params.size() && params[next].is_variadic) {
+      if (i == 0 && arguments.positional.size() == 1 && value.as<Value::List>()) {
+        values[next] = std::move(value);
+      } else {
+        Value::List items = values[next].as<Value::List>() ? *values[next].as<Value::List>() : Value::List();
+        items.push_back(std::move(value));
+        values[next] = Value(std::move(items));
+      }
+      given[next] = true;
+      continue;
+    }
+    if (next >= params.size()) {
+      return fail(Code::TooManyArguments).arg("callee", primitive.name).arg("count", static_cast<int64_t>(params.size())).arg("given", static_cast<int64_t>(arguments.positional.size()));
+    }
+    values[next] = std::move(value);
+    given[next++] = true;
+  }
+  for (auto& [key, value] : arguments.keyword) {
+    auto found = std::find_if(params.begin(), params.end(), [&](const Param& p) { return p.name == key; });
+    if (found == params.end()) {
+      return fail(Code::UnexpectedArgument).arg("callee", primitive.name).arg("name", key).remedy(primitive.signature());
+    }
+    size_t at = static_cast<size_t>(found - params.begin());
+    if (given[at]) { return fail(Code::DuplicateArgument).arg("callee", primitive.name).arg("name", key); }
+    values[at] = std::move(value);
+    given[at] = true;
+  }
+  Value decision;
+  for (size_t i = 0; i < params.size(); ++i) {
+    if (given[i]) { continue; }
+    if (params[i].otherwise) {
+      values[i] = *params[i].otherwise;
+    } else if (params[i].is_variadic) {
+      values[i] = Value(Value::List());
+    } else {
+      return fail(Code::MissingArgument).arg("callee", primitive.name).arg("name", params[i].name).remedy(primitive.signature());
+    }
+  }
+  if (!params.empty() && params.back().role == Role::Decision) { decision = std::exchange(values.back(), Value()); }
+
+  // A failure leaves no trace of looked up names either.
+  Schedule before = *this;
+  auto run = [&]() -> Result<std::vector<Value>> {
+    LOOPSMITH_CHECK(resolve_names(primitive, values, call));
+    return apply_values(primitive, std::move(values), std::move(decision), call);
+  };
+  auto outputs = run();
+  if (!outputs) {
+    *this = std::move(before);
+    return std::move(outputs).diagnostics();
+  }
+  switch (primitive.output) {
+    case OutputKind::None: return Value();
+    case OutputKind::Block:
+    case OutputKind::Loop:
+    case OutputKind::Expr: return outputs->front();
+    case OutputKind::Blocks:
+    case OutputKind::Loops:
+    case OutputKind::Exprs: return Value(Value::List(std::move(*outputs)));
+  }
+  return Value();
+}
+
+auto Schedule::apply_values(const Primitive& primitive, std::vector<Value> values, Value decision, Origin call)
+    -> Result<std::vector<Value>> {
+  RandomEngine random = random_;
+  Context cx{state_, primitive, func_, call, random, decision, *variables_};
+  LOOPSMITH_TRY(outcome, primitive.run(cx, values));
+  // From here on nothing fails.
+  bool changes = !outcome.func.empty();
+  if (changes) {
+    state_ = state_.after(outcome.func, outcome.rewrite);
+#ifdef LOOPSMITH_CHECKED
+    if (auto difference = state_.verify_cached(outcome.func)) {
+      return error(Code::Internal, call).arg("what", fmt::format("after {}: {}", primitive.name, *difference));
+    }
+#endif
+  }
+  random_ = random;
+  if (variables_.use_count() > 1 && (!outcome.outputs.empty() || !outcome.rewrite.forwards.empty())) {
+    variables_ = std::make_shared<Variables>(*variables_);
+  }
+  for (const auto& forward : outcome.rewrite.forwards) {
+    for (auto& binding : *variables_) {
+      if (binding.kind != Context::Binding::Kind::Int && binding.value == forward.from) { binding.value = forward.to; }
+    }
+  }
+  std::vector<Value> outputs;
+  outputs.reserve(outcome.outputs.size());
+  Name func = changes ? outcome.func : func_;
+  for (const Output& output : outcome.outputs) {
+    uint32_t var = static_cast<uint32_t>(variables_->size());
+    variables_->push_back({output.kind, output.value, func});
+    switch (output.kind) {
+      case Context::Binding::Kind::Block: outputs.push_back(BlockRV{var}); break;
+      case Context::Binding::Kind::Loop: outputs.push_back(LoopRV{var}); break;
+      case Context::Binding::Kind::Int: outputs.push_back(ExprRV{var}); break;
+    }
+  }
+  // `get_block` without a function name records the one worked on.
+  if (primitive.name == "get_block" && values.size() > 1 && values[1].is_none()) { values[1] = Value(func_.str()); }
+  trace_.append({&primitive, std::move(values), outputs, std::move(outcome.decision), call});
+  return outputs;
+}
+
+namespace {
+
+auto renamed(const Value& value, const std::vector<uint32_t>& map) -> Result<Value> {
+  auto var = [&](uint32_t old) -> std::optional<uint32_t> {
+    if (old < map.size() && map[old] != UINT32_MAX) { return map[old]; }
+    return {};
+  };
+  auto undefined = [&]() { return error(Code::TraceVariable).arg("variable", Schedule::name_of(value)); };
+  if (const auto* b = value.as<BlockRV>()) { auto v = var(b->var); if (!v) { return undefined(); } return Value(BlockRV{*v}); }
+  if (const auto* l = value.as<LoopRV>()) { auto v = var(l->var); if (!v) { return undefined(); } return Value(LoopRV{*v}); }
+  if (const auto* e = value.as<ExprRV>()) { auto v = var(e->var); if (!v) { return undefined(); } return Value(ExprRV{*v}); }
+  if (const auto* list = value.as<Value::List>()) {
+    Value::List out;
+    out.reserve(list->size());
+    for (const Value& item : *list) {
+      LOOPSMITH_TRY(changed, renamed(item, map));
+      out.push_back(std::move(changed));
+    }
+    return Value(std::move(out));
+  }
+  if (const auto* dict = value.as<Value::Dict>()) {
+    Value::Dict out;
+    for (const auto& [key, item] : *dict) {
+      LOOPSMITH_TRY(changed, renamed(item, map));
+      out.emplace_back(key, std::move(changed));
+    }
+    return Value(std::move(out));
+  }
+  return value;
+}
+
+auto number_of(const Value& value) -> uint32_t {
+  if (const auto* b = value.as<BlockRV>()) { return b->var; }
+  if (const auto* l = value.as<LoopRV>()) { return l->var; }
+  return value.as<ExprRV>()->var;
+}
+
+}  // namespace
+
+auto Schedule::replay(const Trace& trace, bool remove_postproc) -> Status {
+  Schedule before = *this;
+  std::vector<uint32_t> map;
+  auto run = [&]() -> Status {
+    for (const Instruction* instruction : trace.instructions()) {
+      if (remove_postproc && instruction->primitive->name == "enter_postproc") { break; }
+      std::vector<Value> values;
+      values.reserve(instruction->values.size());
+      for (const Value& value : instruction->values) {
+        LOOPSMITH_TRY(changed, renamed(value, map));
+        values.push_back(std::move(changed));
+      }
+      LOOPSMITH_CHECK(resolve_names(*instruction->primitive, values, instruction->origin));
+      LOOPSMITH_TRY(outputs, apply_values(*instruction->primitive, std::move(values), instruction->decision, instruction->origin));
+      if (outputs.size() != instruction->outputs.size()) {
+        return error(Code::TraceOutputs, instruction->origin).arg("primitive", instruction->primitive->name)
+            .arg("expected", static_cast<int64_t>(instruction->outputs.size())).arg("found", static_cast<int64_t>(outputs.size()));
+      }
+      for (size_t i = 0; i < outputs.size(); ++i) {
+        uint32_t old = number_of(instruction->outputs[i]);
+        if (old >= map.size()) { map.resize(old + 8, UINT32_MAX); }
+        map[old] = number_of(outputs[i]);
+      }
+    }
+    return ok();
+  };
+  Status status = run();
+  if (!status) { *this = std::move(before); }
+  return status;
+}
+
+auto loops_of(const Value& value) -> std::vector<LoopRV> {
+  std::vector<LoopRV> out;
+  if (const auto* one = value.as<LoopRV>()) { out.push_back(*one); }
+  if (const auto* list = value.as<Value::List>()) {
+    for (const Value& item : *list) {
+      if (const auto* rv = item.as<LoopRV>()) { out.push_back(*rv); }
+    }
+  }
+  return out;
+}
+auto blocks_of(const Value& value) -> std::vector<BlockRV> {
+  std::vector<BlockRV> out;
+  if (const auto* one = value.as<BlockRV>()) { out.push_back(*one); }
+  if (const auto* list = value.as<Value::List>()) {
+    for (const Value& item : *list) {
+      if (const auto* rv = item.as<BlockRV>()) { out.push_back(*rv); }
+    }
+  }
+  return out;
+}
+auto exprs_of(const Value& value) -> std::vector<ExprRV> {
+  std::vector<ExprRV> out;
+  if (const auto* one = value.as<ExprRV>()) { out.push_back(*one); }
+  if (const auto* list = value.as<Value::List>()) {
+    for (const Value& item : *list) {
+      if (const auto* rv = item.as<ExprRV>()) { out.push_back(*rv); }
+    }
+  }
+  return out;
+}
+
+}  // namespace loopsmith::schedule

@@ -1,0 +1,195 @@
+// Traces: sharing, dead code, Python text. JSON is in trace_json.cpp.
+#include "schedule/trace.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "ir/printer.h"
+
+#include "schedule/primitive.h"
+#include "schedule/schedule.h"
+
+namespace loopsmith::schedule {
+
+void Trace::append(Instruction instruction) {
+  last_ = std::make_shared<const Node>(Node{last_, std::move(instruction), size() + 1});
+}
+
+auto Trace::instructions() const -> std::vector<const Instruction*> {
+  std::vector<const Instruction*> out;
+  out.reserve(size());
+  for (const Node* node = last_.get(); node; node = node->before.get()) { out.push_back(&node->instruction); }
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
+auto Trace::with_decision(size_t index, Value decision) const -> Trace {
+  Trace out;
+  size_t at = 0;
+  for (const Instruction* instruction : instructions()) {
+    Instruction copy = *instruction;
+    if (at++ == index) { copy.decision = decision; }
+    out.append(std::move(copy));
+  }
+  return out;
+}
+
+namespace {
+
+// The key of a variable: kinds share one numbering.
+auto variable_of(const Value& value) -> const uint32_t* {
+  if (const auto* b = value.as<BlockRV>()) { return &b->var; }
+  if (const auto* l = value.as<LoopRV>()) { return &l->var; }
+  if (const auto* e = value.as<ExprRV>()) { return &e->var; }
+  return nullptr;
+}
+
+template <class F>
+void for_each_variable(const Value& value, const F& f) {
+  if (const uint32_t* var = variable_of(value)) { f(*var); }
+  if (const auto* list = value.as<Value::List>()) {
+    for (const Value& item : *list) { for_each_variable(item, f); }
+  }
+  if (const auto* dict = value.as<Value::Dict>()) {
+    for (const auto& [key, item] : *dict) { for_each_variable(item, f); }
+  }
+}
+
+}  // namespace
+
+auto Trace::simplified(bool remove_postproc) const -> Trace {
+  auto all = instructions();
+  if (remove_postproc) {
+    auto end = std::find_if(all.begin(), all.end(), [](const Instruction* i) { return i->primitive->name == "enter_postproc"; });
+    all.erase(end, all.end());
+  }
+  std::unordered_set<uint32_t> used;
+  std::vector<const Instruction*> kept;
+  for (auto it = all.rbegin(); it != all.rend(); ++it) {
+    const Instruction& instruction = **it;
+    bool is_dead = instruction.primitive->is_pure && instruction.primitive->name != "enter_postproc";
+    for (const Value& output : instruction.outputs) {
+      if (const uint32_t* var = variable_of(output); var && used.count(*var)) { is_dead = false; }
+    }
+    if (is_dead) { continue; }
+    for (const Value& value : instruction.values) { for_each_variable(value, [&](uint32_t var) { used.insert(var); }); }
+    kept.push_back(&instruction);
+  }
+  Trace out;
+  for (auto it = kept.rbegin(); it != kept.rend(); ++it) { out.append(**it); }
+  return out;
+}
+
+namespace {
+
+// `b0`, `l1`, `v2`, numbered by appearance as outputs.
+struct Namer {
+  std::unordered_map<uint32_t, std::string> names;
+  bool by_place = false;                    // the variable's own number instead
+
+  auto name(const Value& value) -> std::string {
+    const uint32_t* var = variable_of(value);
+    if (by_place) { return Schedule::name_of(value); }
+    auto found = names.find(*var);
+    return found == names.end() ? Schedule::name_of(value) : found->second;
+  }
+  void add_output(const Value& value) {
+    const uint32_t* var = variable_of(value);
+    if (by_place || !var) { return; }
+    char letter = value.as<BlockRV>() ? 'b' : value.as<LoopRV>() ? 'l' : 'v';
+    names[*var] = letter + std::to_string(names.size());
+  }
+
+  auto text(const Value& value, const Param& param) -> std::string {
+    if (variable_of(value)) { return name(value); }
+    if (const bool* b = value.as<bool>()) { return *b ? "True" : "False"; }
+    if (const int64_t* i = value.integer()) {
+      if (param.kind == ValueKind::Bool) { return *i != 0 ? "True" : "False"; }
+      return std::to_string(*i);
+    }
+    if (const double* d = value.as<double>()) { return float_text(*d); }
+    if (const auto* s = value.as<std::string>()) { return "\"" + *s + "\""; }
+    if (const auto* map = value.as<IndexMap>()) { return print_script(*map); }
+    if (const auto* expr = value.as<Expr>()) { return print_script(*expr); }
+    if (const auto* list = value.as<Value::List>()) {
+      std::string out = "[";
+      for (size_t i = 0; i < list->size(); ++i) { out += (i ? ", " : "") + text((*list)[i], param); }
+      return out + "]";
+    }
+    if (const auto* dict = value.as<Value::Dict>()) {
+      std::string out = "{";
+      for (size_t i = 0; i < dict->size(); ++i) {
+        out += (i ? ", " : "") + ("\"" + (*dict)[i].first + "\": ") + text((*dict)[i].second, param);
+      }
+      return out + "}";
+    }
+    return "None";
+  }
+
+  static auto float_text(double value) -> std::string {
+    std::string out = fmt::format("{:.17g}", value);
+    if (out.find_first_of(".enai") == std::string::npos) { out += ".0"; }
+    return out;
+  }
+
+  auto line(const Instruction& instruction) -> std::string {
+    const Primitive& row = *instruction.primitive;
+    std::string args;
+    auto add = [&](std::string_view key, const std::string& value) {
+      if (!args.empty()) { args += ", "; }
+      if (!key.empty()) { args += std::string(key) + "="; }
+      args += value;
+    };
+    for (size_t i = 0; i < row.params.size(); ++i) {
+      const Param& param = row.params[i];
+      if (param.role == Role::Decision) {
+        if (!instruction.decision.is_none()) { add(param.name, text(instruction.decision, param)); }
+        continue;
+      }
+      const Value& value = instruction.values[i];
+      const auto* list = value.as<Value::List>();
+      if (param.omit_empty && (value.is_none() || (list && list->empty()))) { continue; }
+      if (param.is_variadic && list) {
+        for (const Value& item : *list) { add("", text(item, param)); }
+      } else {
+        add(param.name, text(value, param));
+      }
+    }
+    std::string outputs;
+    for (size_t i = 0; i < instruction.outputs.size(); ++i) {
+      add_output(instruction.outputs[i]);
+      outputs += (i ? ", " : "") + name(instruction.outputs[i]);
+    }
+    bool is_list = row.output == OutputKind::Blocks || row.output == OutputKind::Loops || row.output == OutputKind::Exprs;
+    if (is_list && instruction.outputs.size() == 1) { outputs += ","; }
+    if (!outputs.empty()) { outputs += " = "; }
+    return outputs + "sch." + std::string(row.name) + "(" + args + ")";
+  }
+};
+
+}  // namespace
+
+auto Trace::python_lines() const -> std::vector<std::string> {
+  Namer namer;
+  std::vector<std::string> out;
+  for (const Instruction* instruction : instructions()) { out.push_back(namer.line(*instruction)); }
+  return out;
+}
+
+auto Trace::python() const -> std::string {
+  std::string out = "# from tvm import tir\ndef apply_trace(sch: tir.Schedule) -> None:\n";
+  if (empty()) { return out + "  pass\n"; }
+  for (const std::string& line : python_lines()) { out += "  " + line + "\n"; }
+  return out;
+}
+
+auto python_line(const Instruction& instruction) -> std::string {
+  Namer namer;
+  namer.by_place = true;
+  return namer.line(instruction);
+}
+
+}  // namespace loopsmith::schedule
