@@ -71,6 +71,11 @@ auto edit_distance(std::string_view a, std::string_view b) -> size_t {
 
 }  // namespace
 
+auto usage_error(const std::string& command, const std::string& message) -> int {
+  fmt::print(stderr, "loopsmith {}: {}\n`loopsmith {} --help` says how it is called\n", command, message, command);
+  return exit_usage;
+}
+
 auto Arguments::get(std::string_view option) const -> std::optional<std::string> {
   auto found = options_.find(std::string(option));
   if (found == options_.end()) { return {}; }

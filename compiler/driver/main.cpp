@@ -82,11 +82,6 @@ auto run_command(std::string_view name, std::vector<std::string> args) -> int {
 
 }  // namespace
 
-auto usage_error(const std::string& command, const std::string& message) -> int {
-  fmt::print(stderr, "loopsmith {}: {}\n`loopsmith {} --help` says how it is called\n", command, message, command);
-  return exit_usage;
-}
-
 }  // namespace loopsmith::driver
 
 auto main(int argc, char** argv) -> int {

@@ -1,0 +1,157 @@
+// `loopsmith doctor`: what this program and this machine have, what is missing, and how to get it. Looks, and
+// changes nothing; libraries that are loaded on first use are only looked for.
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "codegen/llvm/codegen.h"
+#include "driver/arguments.h"
+#include "driver/command.h"
+#include "runtime/peaks.h"
+#include "support/process.h"
+#include "target/hardware.h"
+
+namespace loopsmith::driver::commands {
+namespace {
+
+enum class State : uint8_t { Fine, Missing, Broken };   // Missing: something optional; Broken: something needed
+
+struct Finding {
+  std::string what;
+  State state;
+  std::string found;     // what is there, or what does not work without it
+  std::string remedy;    // how to get it; empty: nothing to do
+};
+
+auto is_loadable(std::initializer_list<const char*> names) -> bool {
+  for (const char* name : names) {
+    if (void* library = dlopen(name, RTLD_LAZY | RTLD_LOCAL)) {
+      dlclose(library);
+      return true;
+    }
+  }
+  return false;
+}
+
+// The first line that a program prints; empty where it is missing or fails.
+auto version_of(const std::string& program, const std::string& option) -> std::string {
+  if (!find_program(program)) { return {}; }
+  ProcessOptions options;
+  options.argv = {program, option};
+  options.standard_error = Stream::Null;
+  options.standard_input = Stream::Null;
+  auto result = run_program(options, {}, in(std::chrono::seconds(5)), 65536);
+  if (!result.ok() || !result->status.succeeded()) { return {}; }
+  return result->output.substr(0, result->output.find('\n'));
+}
+
+auto memory_text() -> std::string {
+  long pages = sysconf(_SC_PHYS_PAGES);
+  long size = sysconf(_SC_PAGESIZE);
+  return fmt::format("{:.1f} GiB of memory", static_cast<double>(pages) * static_cast<double>(size) / (1 << 30));
+}
+
+auto cache_folder() -> std::string {
+  std::string file = runtime::peaks_file();
+  return file.substr(0, file.find_last_of('/'));
+}
+
+auto editor(const char* what, const char* program, const char* option, const char* remedy) -> Finding {
+  std::string version = version_of(program, option);
+  if (version.empty()) { return {what, State::Missing, "not found", remedy}; }
+  return {what, State::Fine, version, {}};
+}
+
+auto look() -> std::vector<Finding> {
+  std::vector<Finding> out;
+  utsname system{};
+  uname(&system);
+  out.push_back({"system", State::Fine, fmt::format("{} {} on {}", system.sysname, system.release, system.machine), {}});
+
+  const target::Target& host = target::host();
+  target::Hardware hardware = target::hardware(host);
+  std::string units = fmt::format("{}-bit vectors", hardware.vector_bits);
+  if (hardware.vnni) { units += ", VNNI"; }
+  if (hardware.amx_bf16) { units += ", AMX"; }
+  out.push_back({"processor", State::Fine,
+                 fmt::format("{} ({}), {} core{} to use, {}, {}", hardware.name.empty() ? "unnamed" : hardware.name, host.cpu, hardware.cores,
+                             hardware.cores == 1 ? "" : "s", units, memory_text()),
+                 {}});
+  out.push_back({"target", State::Fine, host.str(), {}});
+
+  std::string llvm = codegen::llvm_version();
+  if (llvm.empty()) {
+    out.push_back({"machine code", State::Missing, "built without LLVM: emit, run, bench and tune do not work",
+                   "install llvm-19-dev and build again (./bootstrap does both)"});
+  } else if (auto usable = codegen::check_target(host); !usable.ok()) {
+    out.push_back({"machine code", State::Broken, usable.diagnostics()[0].message(), "name a target yourself: --target \"llvm -mcpu=...\""});
+  } else {
+    out.push_back({"machine code", State::Fine, fmt::format("LLVM {}", llvm), {}});
+  }
+
+  bool driver = is_loadable({"libcuda.so.1", "libcuda.so"});
+  bool compiler = is_loadable({"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"});
+  out.push_back({"CUDA driver", driver ? State::Fine : State::Missing, driver ? "libcuda" : "not found: CUDA programs cannot run here",
+                 driver ? "" : "install the NVIDIA driver"});
+  out.push_back({"CUDA compiler", compiler ? State::Fine : State::Missing, compiler ? "libnvrtc" : "not found: no PTX from CUDA programs",
+                 compiler ? "" : "install NVRTC (cuda-nvrtc of the CUDA toolkit)"});
+
+  out.push_back(editor("Neovim", "nvim", "--version", "https://neovim.io; then see editors/neovim"));
+  out.push_back(editor("VS Code", "code", "--version", "https://code.visualstudio.com; then see editors/vscode"));
+
+  std::string cache = cache_folder();
+  bool writable = access(cache.c_str(), W_OK) == 0;
+  for (std::string up = cache; !writable && access(up.c_str(), F_OK) != 0 && up.find('/') != std::string::npos && up.size() > 1;) {
+    up = up.substr(0, std::max<size_t>(1, up.find_last_of('/')));
+    if (access(up.c_str(), F_OK) == 0) { writable = access(up.c_str(), W_OK) == 0; }
+  }
+  out.push_back({"cache", writable ? State::Fine : State::Missing, writable ? cache : fmt::format("`{}` cannot be written: peaks are measured anew each time", cache),
+                 writable ? "" : "set XDG_CACHE_HOME to a folder of yours"});
+  if (auto peaks = runtime::cached_peaks()) {
+    out.push_back({"measured peaks", State::Fine, fmt::format("{:.0f} GFLOP/s float32 on {} threads", peaks->fma_f32_all, peaks->threads), {}});
+  } else {
+    out.push_back({"measured peaks", State::Fine, "not measured yet; the first `bench` does it, in about two seconds", {}});
+  }
+  return out;
+}
+
+}  // namespace
+
+auto doctor(std::vector<std::string> args) -> int {
+  static const Usage usage = {
+      .command = "doctor",
+      .arguments = "[--json]",
+      .summary = "Says what is found and missing on this machine, and how to get it.",
+      .details = "Exit status 3 where something needed does not work; what is optional may be missing.",
+      .options = {{.name = "--json", .help = "a line of JSON for each finding"}},
+      .examples = {{"loopsmith doctor", "a list for people"}},
+  };
+  auto read = read_arguments(usage, args);
+  if (auto* status = std::get_if<int>(&read)) { return *status; }
+  const auto& arguments = std::get<Arguments>(read);
+  bool color = arguments.color(STDOUT_FILENO);
+  bool broken = false;
+  for (const Finding& f : look()) {
+    broken = broken || f.state == State::Broken;
+    static constexpr const char* words[] = {"ok", "missing", "broken"};
+    static constexpr const char* colors[] = {"\x1b[32m", "\x1b[33m", "\x1b[31m"};
+    auto index = static_cast<size_t>(f.state);
+    if (arguments.json()) {
+      nlohmann::json line = {{"what", f.what}, {"state", words[index]}, {"found", f.found}};
+      if (!f.remedy.empty()) { line["remedy"] = f.remedy; }
+      fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      continue;
+    }
+    fmt::print("{}{:<8}{} {:<15} {}\n", color ? colors[index] : "", words[index], color ? "\x1b[0m" : "", f.what, f.found);
+    if (!f.remedy.empty()) { fmt::print("{:<24} {}\n", "", f.remedy); }
+  }
+  return broken ? exit_environment : exit_done;
+}
+
+}  // namespace loopsmith::driver::commands
