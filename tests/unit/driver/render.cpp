@@ -32,7 +32,7 @@ TEST_CASE("the place, the line, a caret, the remedy") {
 
 TEST_CASE("tabs, wide and combining characters keep the caret in its place") {
   CHECK(rendered("\tfoo(bar)", "bar").find("    1 |     foo(bar)\n      |         ^^^\n") != std::string::npos);
-  CHECK(rendered("a = '漢字' + b", "b").find("      |            ^\n") != std::string::npos);
+  CHECK(rendered("a = '漢字' + b", "b").find("      |              ^\n") != std::string::npos);
   CHECK(rendered("e\xcc\x81 = b", "b").find("a.tir:1:6: ") == 0);
   CHECK(rendered("e\xcc\x81 = b", "b").find("      |     ^\n") != std::string::npos);
 }
