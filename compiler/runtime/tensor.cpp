@@ -319,7 +319,8 @@ auto compare(const Tensor& a, const Tensor& b, double relative, double absolute)
     out.problem = fmt::format("{} cannot be compared with {}", a.describe(), b.describe());
     return out;
   }
-  for (int64_t i = 0; i < a.count(); ++i) {
+  const int64_t count = a.count();
+  for (int64_t i = 0; i < count; ++i) {
     double x = a.get(i);
     double y = b.get(i);
     if (x == y || (std::isnan(x) && std::isnan(y))) { continue; }

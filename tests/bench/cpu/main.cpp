@@ -1,0 +1,196 @@
+// How fast compiled kernels are, beside what the machine can do and what others reach on it: measured peaks,
+// OpenBLAS where it is installed, our hand-tiled flat TIR. One run compares like with like; the absolute
+// figures of two runs on a busy machine do not.
+//
+//     bench_cpu                     the table
+//     bench_cpu gemm MR NV KC MC    one register tile, with what it costs to compile and its assembly's spills
+//     bench_cpu compile [PASSES]    how long compiling takes
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "runtime/bench.h"
+#include "runtime/peaks.h"
+#include "runtime/threads.h"
+#include "target/hardware.h"
+#include "tests/bench/cpu/gemm.h"
+
+#ifdef LOOPSMITH_OPENBLAS
+extern "C" {
+void cblas_sgemm(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float* a, int lda, const float* b, int ldb,
+                 float beta, float* c, int ldc);
+void openblas_set_num_threads(int count);
+char* openblas_get_config();
+}
+#endif
+
+using namespace loopsmith;
+using namespace loopsmith::runtime;
+
+namespace {
+
+auto told(const Diagnostics& diagnostics) -> int {
+  for (const Diagnostic& d : diagnostics) { fmt::print(stderr, "error: {}\n", d.message()); }
+  return 1;
+}
+
+auto target_with(int threads) -> target::Target {
+  target::Target out = target::host();
+  out.cores = threads;
+  return out;
+}
+
+struct Operands {
+  Tensor a, b, c, expected;
+};
+
+auto operands(const bench::Gemm& g) -> Result<Operands> {
+  LOOPSMITH_TRY(a, Tensor::random(DataType::float_(32), {g.m * g.k}, 1, Fill::SmallIntegers));
+  LOOPSMITH_TRY(b, Tensor::random(DataType::float_(32), {g.k * g.n}, 2, Fill::SmallIntegers));
+  LOOPSMITH_TRY(c, Tensor::zeros(DataType::float_(32), {g.m * g.n}));
+  LOOPSMITH_TRY(expected, Tensor::zeros(DataType::float_(32), {g.m * g.n}));
+  for (int64_t i = 0; i < g.m; ++i) {
+    for (int64_t p = 0; p < g.k; ++p) {
+      float x = a.as<float>()[static_cast<size_t>(i * g.k + p)];
+      for (int64_t j = 0; j < g.n; ++j) {
+        expected.as<float>()[static_cast<size_t>(i * g.n + j)] += x * b.as<float>()[static_cast<size_t>(p * g.n + j)];
+      }
+    }
+  }
+  return Operands{std::move(a), std::move(b), std::move(c), std::move(expected)};
+}
+
+/// Moves of whole vectors to and from the stack, which are what spilling looks like.
+auto count_spills(const std::string& assembly) -> std::pair<int, int> {
+  int spills = 0;
+  int products = 0;
+  size_t at = 0;
+  while (at < assembly.size()) {
+    size_t end = std::min(assembly.find('\n', at), assembly.size());
+    std::string_view line(assembly.data() + at, end - at);
+    if (line.find("vfmadd") != std::string_view::npos) { ++products; }
+    if (line.find("mm") != std::string_view::npos && (line.find("(%rsp)") != std::string_view::npos || line.find("(%rbp)") != std::string_view::npos)) { ++spills; }
+    at = end + 1;
+  }
+  return {spills, products};
+}
+
+const BenchOptions options = {.warm_up = 2, .blocks = 15};
+
+auto time_blas([[maybe_unused]] Operands& o, [[maybe_unused]] const bench::Gemm& g, [[maybe_unused]] int threads) -> double {
+#ifdef LOOPSMITH_OPENBLAS
+  openblas_set_num_threads(threads);
+  BenchOptions free = options;
+  free.pin = false;
+  return bench_callable([&] {
+    cblas_sgemm(101, 111, 111, int(g.m), int(g.n), int(g.k), 1.0F, o.a.as<float>().data(), int(g.k), o.b.as<float>().data(), int(g.n), 0.0F,
+                o.c.as<float>().data(), int(g.n));
+  }, free).seconds;
+#else
+  return 0;
+#endif
+}
+
+auto time_ours(Operands& o, const bench::Gemm& g, int threads, const codegen::CodegenOptions& how = {}) -> Result<double> {
+  LOOPSMITH_TRY(code, JitModule::compile(bench::gemm(g), target_with(threads), how));
+  const JitFunction& function = code.functions().front();
+  o.c.fill_zero();
+  std::vector<Value> values = {&o.a, &o.b, &o.c};
+  LOOPSMITH_TRY(slots, bind_arguments(function.interface, values));
+  LOOPSMITH_CHECK(invoke(function, slots));
+  if (!compare(o.c, o.expected, 0, 0).agrees()) { return error(Code::Internal).arg("what", fmt::format("{}x{} gives wrong results", g.mr, g.nv)); }
+  LOOPSMITH_TRY(measured, runtime::bench(function, {&slots, 1}, options));
+  return measured.seconds;
+}
+
+auto one(int argc, char** argv) -> int {
+  bench::Gemm g;
+  if (argc > 2) { g.mr = std::atoi(argv[2]); }
+  if (argc > 3) { g.nv = std::atoi(argv[3]); }
+  if (argc > 4) { g.kc = std::atoi(argv[4]); }
+  if (argc > 5) { g.mc = std::atoi(argv[5]); }
+  if (argc > 6) { g.pack_a = std::atoi(argv[6]) != 0; }
+  codegen::CodegenOptions how;
+  if (argc > 7) { how.passes = argv[7]; }
+  auto assembly = codegen::emit(bench::gemm(g), target_with(1), codegen::EmitKind::Assembly, how);
+  if (!assembly) { return told(assembly.diagnostics()); }
+  if (std::getenv("LOOPSMITH_SHOW_ASSEMBLY") != nullptr) { fmt::print("{}", *assembly); }
+  auto [spills, products] = count_spills(*assembly);
+  Measurement compile = bench_callable([&] { (void)JitModule::compile(bench::gemm(g), target_with(1), how); }, {.blocks = 9});
+  auto o = operands(g);
+  if (!o) { return told(o.diagnostics()); }
+  const double flop = 2.0 * static_cast<double>(g.m * g.n * g.k);
+  for (int threads : {1, target::host().cores}) {
+    double blas = time_blas(*o, g, threads);
+    auto ours = time_ours(*o, g, threads, how);
+    if (!ours) { return told(ours.diagnostics()); }
+    fmt::print("{}x{} kc {} mc {} pack_a {} threads {}: {:.1f} GFLOP/s, OpenBLAS {:.1f}, ratio {:.3f}; {} spills, {} fma, compile {:.2f} ms\n", g.mr,
+               g.nr(), g.kc, g.mc, g.pack_a, threads, flop / *ours * 1e-9, blas > 0 ? flop / blas * 1e-9 : 0, blas / *ours, spills, products,
+               compile.seconds * 1e3);
+  }
+  return 0;
+}
+
+auto table() -> int {
+  target::Hardware has = target::hardware(target::host());
+  fmt::print("{}; {}\n", has.name, target::host().str());
+  auto peak = measure_peaks();
+  if (!peak) { return told(peak.diagnostics()); }
+  fmt::print("multiply-add peak, f32: {:.1f} GFLOP/s on one thread, {:.1f} on {}\n", peak->fma_f32_one, peak->fma_f32_all, peak->threads);
+  for (const CopyRate& rate : peak->copy) {
+    fmt::print("copy of {:>6} KiB: {:.1f} GB/s on one thread, {:.1f} on {}\n", rate.footprint >> 10U, rate.one, rate.all, peak->threads);
+  }
+#ifdef LOOPSMITH_OPENBLAS
+  fmt::print("{}\n", openblas_get_config());
+#else
+  fmt::print("OpenBLAS is not installed: no ratios\n");
+#endif
+  fmt::print("\n{:<34} {:>8} {:>10} {:>10} {:>8} {:>8}\n", "kernel", "threads", "ours", "OpenBLAS", "ratio", "of peak");
+  std::vector<bench::Gemm> shapes;
+  for (int64_t size : {256, 512, 1024}) { shapes.push_back({.m = size, .n = size, .k = size, .mr = 8, .nv = 3}); }
+  shapes.push_back({.m = 127, .n = 63, .k = 255, .mr = 8, .nv = 2, .kc = 255});
+  for (bench::Gemm g : shapes) {
+    auto o = operands(g);
+    if (!o) { return told(o.diagnostics()); }
+    const double flop = 2.0 * static_cast<double>(g.m * g.n * g.k);
+    for (int threads : {1, has.cores}) {
+      bench::Gemm used = g;
+      used.lanes = has.lanes(32);
+      used.mc = (g.m / threads + used.mr - 1) / used.mr * used.mr;
+      used.mc = std::min<int64_t>(used.mc, 128);
+      double blas = time_blas(*o, used, threads);
+      auto ours = time_ours(*o, used, threads);
+      if (!ours) { return told(ours.diagnostics()); }
+      double peak_here = threads == 1 ? peak->fma_f32_one : peak->fma_f32_all;
+      fmt::print("{:<34} {:>8} {:>10.1f} {:>10} {:>8} {:>7.0f}%\n", fmt::format("f32 matmul {}x{}x{}", g.m, g.n, g.k), threads, flop / *ours * 1e-9,
+                 blas > 0 ? fmt::format("{:.1f}", flop / blas * 1e-9) : "missing", blas > 0 ? fmt::format("{:.2f}", blas / *ours) : "-",
+                 flop / *ours * 1e-7 / peak_here);
+    }
+  }
+  return 0;
+}
+
+/// Compiles again and again, for a profiler.
+auto compile_only(int argc, char** argv) -> int {
+  bench::Gemm g;
+  codegen::CodegenOptions how;
+  if (argc > 2) { how.passes = argv[2]; }
+  if (argc > 3) { how.opt_level = std::atoi(argv[3]); }
+  IRModule module = bench::gemm(g);
+  Measurement emit = bench_callable([&] { (void)codegen::emit(module, target_with(1), codegen::EmitKind::Object, how); }, {.blocks = 41});
+  Measurement whole = bench_callable([&] { (void)JitModule::compile(module, target_with(1), how); }, {.blocks = 41});
+  fmt::print("object {:.2f} ms, callable {:.2f} ms\n", emit.seconds * 1e3, whole.seconds * 1e3);
+  return 0;
+}
+
+}  // namespace
+
+auto main(int argc, char** argv) -> int {
+  if (argc > 1 && std::strcmp(argv[1], "compile") == 0) { return compile_only(argc, argv); }
+  return argc > 1 && std::strcmp(argv[1], "gemm") == 0 ? one(argc, argv) : table();
+}
