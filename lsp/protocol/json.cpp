@@ -1,0 +1,197 @@
+// Parsing and building JSON: see json.h.
+#include "lsp/protocol/json.h"
+
+#include <algorithm>
+
+#include "lsp/protocol/methods.h"
+
+namespace loopsmith::lsp {
+namespace {
+
+/// Deepest nesting of brackets outside strings.
+auto depth_of(std::string_view text) -> int {
+  int depth = 0;
+  int deepest = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    switch (text[i]) {
+      case '"':
+        for (++i; i < text.size() && text[i] != '"'; ++i) {
+          if (text[i] == '\\') { ++i; }
+        }
+        break;
+      case '[':
+      case '{':
+        deepest = std::max(deepest, ++depth);
+        break;
+      case ']':
+      case '}':
+        --depth;
+        break;
+      default: break;
+    }
+  }
+  return deepest;
+}
+
+auto hex_value(std::string_view digits) -> std::optional<uint32_t> {
+  uint32_t value = 0;
+  for (char digit : digits) {
+    value <<= 4U;
+    if (digit >= '0' && digit <= '9') {
+      value |= static_cast<uint32_t>(digit - '0');
+    } else if (digit >= 'a' && digit <= 'f') {
+      value |= static_cast<uint32_t>(digit - 'a' + 10);
+    } else if (digit >= 'A' && digit <= 'F') {
+      value |= static_cast<uint32_t>(digit - 'A' + 10);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return value;
+}
+
+/// Length of the well-formed UTF-8 sequence at a place; 0: there is none.
+auto sequence_length(std::string_view text, size_t at) -> size_t {
+  auto byte = [&](size_t i) -> unsigned { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  auto follows = [&](size_t i, unsigned low = 0x80, unsigned high = 0xBF) { return byte(i) >= low && byte(i) <= high; };
+  unsigned first = byte(at);
+  if (first < 0x80) { return 1; }
+  if (first >= 0xC2 && first <= 0xDF) { return follows(at + 1) ? 2 : 0; }
+  if (first >= 0xE0 && first <= 0xEF) {
+    unsigned low = first == 0xE0 ? 0xA0 : 0x80;
+    unsigned high = first == 0xED ? 0x9F : 0xBF;
+    return follows(at + 1, low, high) && follows(at + 2) ? 3 : 0;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    unsigned low = first == 0xF0 ? 0x90 : 0x80;
+    unsigned high = first == 0xF4 ? 0x8F : 0xBF;
+    return follows(at + 1, low, high) && follows(at + 2) && follows(at + 3) ? 4 : 0;
+  }
+  return 0;
+}
+
+/// The text with lone surrogate escapes and bytes that are no UTF-8 replaced.
+auto mended(std::string_view text) -> std::string {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t i = 0; i < text.size();) {
+    if (text[i] == '\\' && i + 1 < text.size()) {
+      auto unit = text[i + 1] == 'u' ? hex_value(text.substr(i + 2, 4)) : std::nullopt;
+      if (!unit || text.size() < i + 6) {
+        out += text.substr(i, 2);
+        i += 2;
+        continue;
+      }
+      bool high = *unit >= 0xD800 && *unit <= 0xDBFF;
+      bool low = *unit >= 0xDC00 && *unit <= 0xDFFF;
+      if (high && text.substr(i + 6, 2) == "\\u") {
+        auto second = hex_value(text.substr(i + 8, 4));
+        if (second && *second >= 0xDC00 && *second <= 0xDFFF) {
+          out += text.substr(i, 12);
+          i += 12;
+          continue;
+        }
+      }
+      out += high || low ? std::string_view("\\ufffd") : text.substr(i, 6);
+      i += 6;
+      continue;
+    }
+    size_t length = sequence_length(text, i);
+    out += length > 0 ? text.substr(i, length) : std::string_view("\xEF\xBF\xBD");
+    i += std::max<size_t>(length, 1);
+  }
+  return out;
+}
+
+}  // namespace
+
+auto parse_json(std::string& text, std::string& why) -> std::optional<Json> {
+  if (depth_of(text) > depth_limit) {
+    why = "the message is nested too deeply";
+    return std::nullopt;
+  }
+  Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded()) {
+    std::string mended_text = mended(text);
+    if (mended_text != text) {
+      json = Json::parse(mended_text, nullptr, false);
+      if (!json.is_discarded()) { text = std::move(mended_text); }
+    }
+  }
+  if (json.is_discarded()) {
+    why = "the message is not valid JSON";
+    return std::nullopt;
+  }
+  return json;
+}
+
+auto to_text(const Json& json) -> std::string { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+auto member(const Json& json, const char* name) -> const Json& {
+  static const Json none;
+  if (!json.is_object()) { return none; }
+  auto found = json.find(name);
+  return found == json.end() ? none : *found;
+}
+
+auto string_in(const Json& json, const char* name) -> std::string {
+  const Json& value = member(json, name);
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+auto int_in(const Json& json, const char* name) -> std::optional<int64_t> {
+  const Json& value = member(json, name);
+  if (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX) { return std::nullopt; }
+  if (value.is_number_integer()) { return value.get<int64_t>(); }
+  return std::nullopt;
+}
+
+auto bool_in(const Json& json, const char* name) -> bool {
+  const Json& value = member(json, name);
+  return value.is_boolean() && value.get<bool>();
+}
+
+auto position_from(const Json& json) -> std::optional<Position> {
+  auto line = int_in(json, "line");
+  auto character = int_in(json, "character");
+  if (!line || !character || *line < 0 || *character < 0) { return std::nullopt; }
+  auto capped = [](int64_t value) { return static_cast<uint32_t>(std::min<int64_t>(value, UINT32_MAX)); };
+  return Position{capped(*line), capped(*character)};
+}
+
+auto range_from(const Json& json) -> std::optional<TextRange> {
+  auto start = position_from(member(json, "start"));
+  auto end = position_from(member(json, "end"));
+  if (!start || !end) { return std::nullopt; }
+  return TextRange{*start, *end};
+}
+
+auto to_json(Position at) -> Json { return {{"line", at.line}, {"character", at.character}}; }
+auto to_json(TextRange range) -> Json { return {{"start", to_json(range.start)}, {"end", to_json(range.end)}}; }
+
+auto response(const Json& id, Json result) -> Json {
+  return {{"jsonrpc", "2.0"}, {"id", id}, {"result", std::move(result)}};
+}
+
+auto error_response(const Json& id, ErrorCode code, std::string_view message) -> Json {
+  return {{"jsonrpc", "2.0"}, {"id", id}, {"error", {{"code", static_cast<int>(code)}, {"message", message}}}};
+}
+
+auto notification(std::string_view method, Json params) -> Json {
+  return {{"jsonrpc", "2.0"}, {"method", method}, {"params", std::move(params)}};
+}
+
+auto server_capabilities(Encoding encoding) -> Json {
+  return {
+      {"positionEncoding", encoding_name(encoding)},
+      {"textDocumentSync", {{"openClose", true}, {"change", 2}, {"save", {{"includeText", false}}}}},
+      {"hoverProvider", true},
+      {"codeActionProvider", {{"codeActionKinds", {"quickfix", "refactor.rewrite"}}, {"resolveProvider", false}}},
+      {"documentSymbolProvider", true},
+      {"foldingRangeProvider", true},
+      {"selectionRangeProvider", true},
+      {"executeCommandProvider", {{"commands", {tune_command, stop_tune_command, insert_schedule_command}}}},
+  };
+}
+
+}  // namespace loopsmith::lsp

@@ -1,0 +1,64 @@
+// The methods we know, and who answers them: methods.def as data.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace loopsmith::lsp {
+
+enum class Method : uint8_t {
+#define METHOD(id, name, kind, owner, scope) id,
+#include "lsp/protocol/methods.def"
+#undef METHOD
+};
+
+enum class MethodKind : uint8_t { Request, Notification };
+enum class MethodOwner : uint8_t { Front, Worker };
+enum class MethodScope : uint8_t { None, Document, Text };
+
+struct MethodRow {
+  Method method;
+  std::string_view name;
+  MethodKind kind;
+  MethodOwner owner;
+  MethodScope scope;
+};
+
+inline constexpr MethodRow method_rows[] = {
+#define METHOD(id, name, kind, owner, scope) \
+  {Method::id, name, MethodKind::kind, MethodOwner::owner, MethodScope::scope},
+#include "lsp/protocol/methods.def"
+#undef METHOD
+};
+
+[[nodiscard]] constexpr auto find_method(std::string_view name) -> const MethodRow* {
+  for (const MethodRow& row : method_rows) {
+    if (row.name == name) { return &row; }
+  }
+  return nullptr;
+}
+
+// Commands of workspace/executeCommand.
+inline constexpr std::string_view tune_command = "loopsmith.tune";
+inline constexpr std::string_view stop_tune_command = "loopsmith.tune.stop";
+inline constexpr std::string_view insert_schedule_command = "loopsmith.insertSchedule";
+
+// Headers that front and worker put on frames, beside Content-Length. All values are numbers.
+namespace header {
+/// Names a request on its way through the worker; its answer carries it back.
+inline constexpr std::string_view ticket = "Ticket";
+/// The front's number of an open document, on whatever is about it.
+inline constexpr std::string_view document = "Document";
+/// The version of that document.
+inline constexpr std::string_view version = "Version";
+/// Front to worker: that document is closed.
+inline constexpr std::string_view close = "Close";
+/// Worker to front: it starts (1) or ends (0) work on the document, which gets the blame if it dies meanwhile.
+inline constexpr std::string_view working = "Working";
+/// Front to worker: give up that ticket. Front to worker and back: a sign of life, and how often work polled.
+inline constexpr std::string_view cancel = "Cancel";
+inline constexpr std::string_view ping = "Ping";
+}  // namespace header
+
+}  // namespace loopsmith::lsp

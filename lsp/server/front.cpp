@@ -1,0 +1,546 @@
+// The front's logic: see front.h.
+#include "lsp/server/front.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "support/hash.h"
+
+namespace loopsmith::lsp {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Content that killed the worker this often is not given to it again.
+constexpr int crash_limit = 2;
+/// More restarts than this in `restart_window`, and the next one waits.
+constexpr size_t restart_limit = 5;
+constexpr auto restart_window = 10s;
+constexpr auto restart_pause = 1s;
+/// The slowest that honest analysis may be, on top of the options' limit.
+constexpr double seconds_per_byte = 10e-6;
+
+enum MessageType : int { Error = 1, Warning = 2, Info = 3, Log = 4 };
+
+auto is_id(const Json& id) -> bool { return id.is_string() || id.is_number_integer(); }
+
+auto choose_encoding(const Json& capabilities) -> Encoding {
+  const Json& offered = member(member(capabilities, "general"), "positionEncodings");
+  if (!offered.is_array()) { return Encoding::Utf16; }
+  for (const Json& name : offered) {
+    for (Encoding encoding : {Encoding::Utf8, Encoding::Utf16, Encoding::Utf32}) {
+      if (name.is_string() && name.get<std::string>() == encoding_name(encoding)) { return encoding; }
+    }
+  }
+  return Encoding::Utf16;
+}
+
+/// The document that a request is about, by LSP's habits.
+auto uri_of(const Json& params) -> std::string {
+  std::string uri = string_in(member(params, "textDocument"), "uri");
+  return uri.empty() ? string_in(params, "uri") : uri;
+}
+
+}  // namespace
+
+Front::Front(Host& host, FrontOptions options, Recorder* recorder)
+    : host_(host), options_(options), recorder_(recorder),
+      jobs_(host, JobTalk{.to_client = [this](const Json& message) { send(message); },
+                          .ask_client = [this](std::string_view method, Json params,
+                                               std::function<void(const Json&)> then) {
+                            ask_client(method, std::move(params), std::move(then));
+                          },
+                          .to_worker = [this](const Json& message) {
+                            if (worker_up_) { host_.to_worker(framed(to_text(message))); }
+                          }}) {}
+
+void Front::start() { bring_up_worker(); }
+
+// ---- from the client -----------------------------------------------------------------------------------------------
+
+void Front::on_client_bytes(std::string_view bytes) {
+  client_reader_.feed(bytes);
+  while (!quit_) {
+    auto frame = client_reader_.next();
+    if (!frame) { return; }
+    if (frame->problem.empty()) {
+      on_message(std::move(frame->body));
+    } else {
+      if (recorder_ != nullptr) { recorder_->unreadable(frame->problem); }
+      fail(nullptr, ErrorCode::ParseError, frame->problem);
+    }
+  }
+}
+
+void Front::on_client_end() {
+  if (quit_) { return; }
+  quit_ = true;
+  host_.quit(state_ == State::ShutDown ? 0 : 1);
+}
+
+void Front::on_message(std::string body) {
+  std::string why;
+  auto message = parse_json(body, why);
+  if (recorder_ != nullptr) {
+    if (message) {
+      recorder_->from_client(body);
+    } else {
+      recorder_->unreadable(why);
+    }
+  }
+  if (!message) { return fail(nullptr, ErrorCode::ParseError, why); }
+  if (!message->is_object()) {
+    return fail(nullptr, ErrorCode::InvalidRequest, message->is_array() ? "batches of messages are not part of LSP" : "a message is an object");
+  }
+  const Json& id = member(*message, "id");
+  const Json& method = member(*message, "method");
+  if (!method.is_string()) {
+    if (is_id(id) && (message->contains("result") || message->contains("error"))) { return on_response(*message); }
+    // An answer to what we could not read carries no id; answering it would be a conversation of errors.
+    if (message->contains("error")) { return; }
+    return fail(is_id(id) ? id : Json(), ErrorCode::InvalidRequest, "the message has no method");
+  }
+  bool is_request = message->contains("id");
+  if (is_request && !is_id(id)) { return fail(nullptr, ErrorCode::InvalidRequest, "the id of a request is a string or an integer"); }
+  auto name = method.get<std::string>();
+  const MethodRow* row = find_method(name);
+
+  if (is_request) {
+    if (row != nullptr && row->kind == MethodKind::Notification) {
+      return fail(id, ErrorCode::InvalidRequest, fmt::format("`{}` is a notification: it has no id", name));
+    }
+    if (state_ == State::Fresh && (row == nullptr || row->method != Method::Initialize)) {
+      return fail(id, ErrorCode::ServerNotInitialized, "the first request is `initialize`");
+    }
+    if (state_ == State::ShutDown) { return fail(id, ErrorCode::InvalidRequest, "the server was shut down"); }
+    if (row == nullptr) { return fail(id, ErrorCode::MethodNotFound, fmt::format("there is no method `{}`", name)); }
+    return on_request(*row, *message, std::move(body));
+  }
+  if (row == nullptr || row->kind == MethodKind::Request) { return; }
+  if (state_ != State::Running && row->method != Method::Exit) { return; }
+  on_notification(*row, *message, body);
+}
+
+void Front::on_request(const MethodRow& row, const Json& message, std::string body) {
+  const Json& id = member(message, "id");
+  const Json& params = member(message, "params");
+  switch (row.method) {
+    case Method::Initialize: return initialize(id, params);
+    case Method::Shutdown:
+      state_ = State::ShutDown;
+      answer_all_pending(ErrorCode::RequestCancelled, "the server is shutting down");
+      jobs_.stop_all();
+      return reply(id, nullptr);
+    case Method::ExecuteCommand: return execute_command(id, params, std::move(body));
+    default: break;
+  }
+  Pending pending{.id = id, .row = &row, .document = 0, .since = Clock::now(), .inserts = {}};
+  if (row.scope != MethodScope::None) {
+    std::string uri = uri_of(params);
+    if (uri.empty()) { return fail(id, ErrorCode::InvalidParams, "the request names no document"); }
+    Document* document = find_document(uri);
+    if (document == nullptr) { return fail(id, ErrorCode::InvalidParams, fmt::format("`{}` is not open", uri)); }
+    if (document->quarantined) {
+      if (row.method == Method::WaitForState) {
+        return reply(id, {{"uri", uri}, {"version", document->version}, {"state", "crashed"}});
+      }
+      return reply(id, nullptr);
+    }
+    pending.document = document->number;
+  }
+  forward(std::move(pending), std::move(body));
+}
+
+void Front::on_notification(const MethodRow& row, const Json& message, const std::string& body) {
+  const Json& params = member(message, "params");
+  switch (row.method) {
+    case Method::Exit:
+      quit_ = true;
+      return host_.quit(state_ == State::ShutDown ? 0 : 1);
+    case Method::CancelRequest: return cancel_request(member(params, "id"));
+    case Method::SetTrace: traces_ = !string_in(params, "value").empty() && string_in(params, "value") != "off"; return;
+    case Method::ProgressCancel: jobs_.stop_by_token(member(params, "token")); return;
+    case Method::DidOpen: return open(params, body);
+    case Method::DidChange: return change(params, body);
+    case Method::DidClose: return close(params, body);
+    case Method::DidChangeConfiguration:
+      configuration_ = member(params, "settings");
+      if (worker_up_) { host_.to_worker(framed(body)); }
+      return;
+    default: return;
+  }
+}
+
+void Front::on_response(const Json& message) {
+  const Json& id = member(message, "id");
+  if (!id.is_string()) { return; }
+  auto found = asked_.find(id.get<std::string>());
+  if (found == asked_.end()) { return; }
+  auto then = std::move(found->second);
+  asked_.erase(found);
+  then(message);
+}
+
+void Front::initialize(const Json& id, const Json& params) {
+  if (state_ != State::Fresh) { return fail(id, ErrorCode::InvalidRequest, "`initialize` was sent before"); }
+  state_ = State::Running;
+  client_capabilities_ = member(params, "capabilities");
+  configuration_ = member(params, "initializationOptions");
+  client_process_ = int_in(params, "processId");
+  if (client_process_ && *client_process_ <= 1) { client_process_.reset(); }
+  std::string trace = string_in(params, "trace");
+  traces_ = !trace.empty() && trace != "off";
+  encoding_ = choose_encoding(client_capabilities_);
+  jobs_.set_progress_support(bool_in(member(client_capabilities_, "window"), "workDoneProgress"));
+  reply(id, {{"capabilities", server_capabilities(encoding_)}, {"serverInfo", {{"name", "loopsmith"}, {"version", LOOPSMITH_VERSION}}}});
+  tell_worker_all();
+}
+
+void Front::open(const Json& params, const std::string& body) {
+  const Json& item = member(params, "textDocument");
+  std::string uri = string_in(item, "uri");
+  if (uri.empty()) { return log(Error, "textDocument/didOpen without a uri was left out"); }
+  std::unique_ptr<Document>& slot = documents_[uri];
+  if (slot && worker_up_ && !slot->quarantined) {
+    // Opened again without a close: the worker takes it as another document.
+    host_.to_worker(framed("", {{header::document, slot->number}, {header::close, 1}}));
+  }
+  slot = std::make_unique<Document>();
+  slot->number = next_document_++;
+  slot->uri = uri;
+  slot->language = string_in(item, "languageId");
+  slot->version = int_in(item, "version").value_or(0);
+  slot->text = SyncedText(string_in(item, "text"));
+  if (is_poisonous(*slot)) { return quarantine(*slot); }
+  if (worker_up_) {
+    host_.to_worker(framed(body, {{header::document, slot->number}, {header::version, static_cast<uint64_t>(slot->version)}}));
+  }
+}
+
+void Front::change(const Json& params, const std::string& body) {
+  std::string uri = uri_of(params);
+  Document* document = find_document(uri);
+  if (document == nullptr) { return log(Error, fmt::format("a change of `{}`, which is not open, was left out", uri)); }
+  document->version = int_in(member(params, "textDocument"), "version").value_or(document->version + 1);
+  // The worker first: it works while we keep our own copy.
+  if (worker_up_ && !document->quarantined) {
+    host_.to_worker(framed(body, {{header::document, document->number}, {header::version, static_cast<uint64_t>(document->version)}}));
+  }
+  if (!document->text.apply_changes(member(params, "contentChanges"), encoding_)) {
+    log(Error, fmt::format("a malformed change of `{}` was left out", uri));
+  }
+  for (auto pending = pending_.begin(); pending != pending_.end();) {
+    if (pending->second.document == document->number && pending->second.row->scope == MethodScope::Text) {
+      fail(pending->second.id, ErrorCode::ContentModified, "the text changed");
+      pending = pending_.erase(pending);
+    } else {
+      ++pending;
+    }
+  }
+  if (document->quarantined) {
+    if (is_poisonous(*document)) { return quarantine(*document); }
+    document->quarantined = false;
+    tell_worker_open(*document);
+  }
+}
+
+void Front::close(const Json& params, const std::string& body) {
+  Document* document = find_document(uri_of(params));
+  if (document == nullptr) { return; }
+  uint64_t number = document->number;
+  if (worker_up_ && !document->quarantined) { host_.to_worker(framed(body, {{header::document, number}, {header::close, 1}})); }
+  for (auto pending = pending_.begin(); pending != pending_.end();) {
+    if (pending->second.document == number) {
+      fail(pending->second.id, ErrorCode::ContentModified, "the document was closed");
+      pending = pending_.erase(pending);
+    } else {
+      ++pending;
+    }
+  }
+  send(notification("textDocument/publishDiagnostics", {{"uri", document->uri}, {"diagnostics", Json::array()}}));
+  documents_.erase(document->uri);
+}
+
+void Front::cancel_request(const Json& id) {
+  for (auto pending = pending_.begin(); pending != pending_.end(); ++pending) {
+    if (pending->second.id == id) {
+      if (worker_up_) { host_.to_worker(framed("", {{header::cancel, pending->first}})); }
+      fail(id, ErrorCode::RequestCancelled, "cancelled");
+      pending_.erase(pending);
+      return;
+    }
+  }
+}
+
+void Front::execute_command(const Json& id, const Json& params, std::string body) {
+  std::string command = string_in(params, "command");
+  const Json& arguments = member(params, "arguments");
+  const Json& first = arguments.is_array() && !arguments.empty() ? arguments.front() : arguments;
+  if (command == tune_command) {
+    std::string uri = uri_of(first);
+    Document* document = find_document(uri);
+    if (document == nullptr) { return fail(id, ErrorCode::InvalidParams, fmt::format("`{}` is not open", uri)); }
+    JobRequest request{.uri = uri,
+                       .function = string_in(first, "function"),
+                       .version = document->version,
+                       .text = document->text.text,
+                       .trials = int_in(first, "trials"),
+                       .seconds = {},
+                       .target = string_in(first, "target")};
+    if (const Json& seconds = member(first, "seconds"); seconds.is_number()) { request.seconds = seconds.get<double>(); }
+    auto [job, problem] = jobs_.start(std::move(request));
+    if (!job) { return fail(id, ErrorCode::RequestFailed, problem); }
+    return reply(id, {{"job", *job}});
+  }
+  std::optional<int64_t> job = int_in(first, "job");
+  if (command == stop_tune_command) {
+    if (!job || !jobs_.stop(static_cast<JobId>(*job))) { return fail(id, ErrorCode::InvalidParams, "no such job is running"); }
+    return reply(id, nullptr);
+  }
+  if (command == insert_schedule_command) {
+    if (!job || !jobs_.knows(static_cast<JobId>(*job))) { return fail(id, ErrorCode::InvalidParams, "there is no such job"); }
+    Pending pending{.id = id, .row = find_method("workspace/executeCommand"), .document = 0, .since = Clock::now(), .inserts = static_cast<JobId>(*job)};
+    return forward(std::move(pending), std::move(body));
+  }
+  fail(id, ErrorCode::InvalidParams, fmt::format("there is no command `{}`", command));
+}
+
+// ---- to the client -------------------------------------------------------------------------------------------------
+
+void Front::send(const Json& message) { send_text(to_text(message)); }
+
+void Front::send_text(std::string_view body) {
+  if (recorder_ != nullptr) { recorder_->from_server(body); }
+  host_.to_client(framed(body));
+}
+
+void Front::log(int type, std::string_view message) {
+  if (state_ != State::Running) { return; }
+  send(notification("window/logMessage", {{"type", type}, {"message", message}}));
+}
+
+void Front::ask_client(std::string_view method, Json params, std::function<void(const Json&)> then) {
+  std::string id = fmt::format("loopsmith-{}", next_question_++);
+  asked_.emplace(id, std::move(then));
+  send({{"jsonrpc", "2.0"}, {"id", id}, {"method", method}, {"params", std::move(params)}});
+}
+
+// ---- the worker ----------------------------------------------------------------------------------------------------
+
+void Front::bring_up_worker() {
+  worker_reader_ = FrameReader();
+  working_.reset();
+  worker_up_ = host_.start_worker();
+  if (!worker_up_) {
+    answer_all_pending(ErrorCode::InternalError, "the analysis worker cannot be started");
+    restart_at_ = in(restart_pause);
+    return;
+  }
+  restart_at_ = never();
+  if (state_ == State::Running) { tell_worker_all(); }
+}
+
+void Front::tell_worker_all() {
+  if (!worker_up_) { return; }
+  host_.to_worker(framed(to_text(notification("loopsmith/start", {{"encoding", static_cast<int>(encoding_)},
+                                                                  {"capabilities", client_capabilities_},
+                                                                  {"configuration", configuration_}}))));
+  // In the order they were opened, so that a restart does the same each time.
+  std::vector<const Document*> documents;
+  for (const auto& [uri, document] : documents_) {
+    if (!document->quarantined) { documents.push_back(document.get()); }
+  }
+  std::sort(documents.begin(), documents.end(), [](const Document* a, const Document* b) { return a->number < b->number; });
+  for (const Document* document : documents) { tell_worker_open(*document); }
+  for (const Json& job : jobs_.all_for_worker()) { host_.to_worker(framed(to_text(job))); }
+  for (auto& [ticket, body] : std::exchange(held_, {})) {
+    auto found = pending_.find(ticket);
+    if (found != pending_.end()) {
+      host_.to_worker(framed(body, {{header::ticket, ticket}, {header::document, found->second.document}}));
+    }
+  }
+}
+
+void Front::tell_worker_open(const Document& document) {
+  if (!worker_up_) { return; }
+  Json params = {{"textDocument",
+                  {{"uri", document.uri}, {"languageId", document.language}, {"version", document.version}, {"text", document.text.text}}}};
+  host_.to_worker(framed(to_text(notification("textDocument/didOpen", std::move(params))),
+                         {{header::document, document.number}, {header::version, static_cast<uint64_t>(document.version)}}));
+}
+
+void Front::forward(Pending pending, std::string body) {
+  uint64_t ticket = next_ticket_++;
+  uint64_t document = pending.document;
+  pending_.emplace(ticket, std::move(pending));
+  if (worker_up_) {
+    host_.to_worker(framed(body, {{header::ticket, ticket}, {header::document, document}}));
+  } else {
+    held_.emplace_back(ticket, std::move(body));
+  }
+}
+
+void Front::on_worker_bytes(std::string_view bytes) {
+  worker_reader_.feed(bytes);
+  while (auto frame = worker_reader_.next()) { on_worker_frame(std::move(*frame)); }
+}
+
+void Front::on_worker_frame(Frame frame) {
+  if (!frame.problem.empty()) {
+    // A worker that writes garbage is not to be trusted with the rest.
+    return host_.kill_worker();
+  }
+  if (auto working = frame.number(header::working)) {
+    if (*working == 0) {
+      working_.reset();
+    } else {
+      working_ = Working{frame.number(header::document).value_or(0), static_cast<int64_t>(frame.number(header::version).value_or(0)),
+                         Clock::now(), host_.worker_cpu(), 0};
+    }
+    return;
+  }
+  if (auto polls = frame.number(header::ping)) {
+    if (working_ && *polls != working_->polls) {
+      working_->polls = *polls;
+      working_->since = Clock::now();
+      working_->cpu = host_.worker_cpu();
+    }
+    return;
+  }
+  if (auto ticket = frame.number(header::ticket)) {
+    auto found = pending_.find(*ticket);
+    if (found == pending_.end()) { return; }
+    Pending pending = std::move(found->second);
+    pending_.erase(found);
+    if (pending.inserts) { return insert_schedule(pending, frame.body); }
+    send_text(frame.body);
+    if (traces_) {
+      double milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - pending.since).count();
+      send(notification("$/logTrace", {{"message", fmt::format("{} answered in {:.2f} ms", pending.row->name, milliseconds)}}));
+    }
+    return;
+  }
+  if (auto number = frame.number(header::document)) {
+    // What is about a document is for the text it has now, or for nobody.
+    Document* document = find_document(*number);
+    auto version = frame.number(header::version);
+    if (document == nullptr || (version && static_cast<int64_t>(*version) != document->version)) { return; }
+  }
+  send_text(frame.body);
+}
+
+/// The worker has found where the schedule of a job goes; the editor is asked to put it there.
+void Front::insert_schedule(const Pending& pending, const std::string& body) {
+  std::string text = body;
+  std::string why;
+  auto answer = parse_json(text, why);
+  const Json& edit = answer ? member(member(*answer, "result"), "edit") : member(Json(), "");
+  if (!edit.is_object()) { return send_text(body); }
+  Json id = pending.id;
+  JobId job = *pending.inserts;
+  ask_client("workspace/applyEdit", {{"label", "Insert best schedule"}, {"edit", edit}}, [this, id, job](const Json& response) {
+    if (bool_in(member(response, "result"), "applied")) {
+      jobs_.inserted(job);
+      return reply(id, nullptr);
+    }
+    std::string reason = string_in(member(response, "result"), "failureReason");
+    fail(id, ErrorCode::RequestFailed,
+         "the editor did not insert the schedule" + (reason.empty() ? std::string() : ": " + reason));
+  });
+}
+
+void Front::answer_all_pending(ErrorCode code, std::string_view message) {
+  for (const auto& [ticket, pending] : std::exchange(pending_, {})) { fail(pending.id, code, message); }
+  held_.clear();
+}
+
+void Front::on_worker_end(const ExitStatus& status) {
+  worker_up_ = false;
+  if (quit_) { return; }
+  last_crash_ = fmt::format("the analysis worker {}", status.describe());
+  answer_all_pending(ErrorCode::InternalError, last_crash_ + "; it is started anew");
+  log(Warning, last_crash_ + "; it is started anew");
+  if (working_) {
+    // Content that has changed since is not to blame for what its predecessor did.
+    Document* document = find_document(working_->document);
+    if (document != nullptr && document->version == working_->version &&
+        ++crashes_[hash_bytes(document->text.text)] >= crash_limit) {
+      quarantine(*document);
+    }
+  }
+  working_.reset();
+  Clock::time_point now = Clock::now();
+  while (!restarts_.empty() && now - restarts_.front() > restart_window) { restarts_.pop_front(); }
+  restarts_.push_back(now);
+  if (restarts_.size() > restart_limit) {
+    restart_at_ = now + restart_pause;
+  } else {
+    bring_up_worker();
+  }
+}
+
+void Front::watch_worker() {
+  if (!worker_up_ || !working_) { return; }
+  auto spent = Clock::now() - working_->since;
+  if (spent < 100ms) { return; }
+  Document* document = find_document(working_->document);
+  double size = document != nullptr ? static_cast<double>(document->text.text.size()) : 0;
+  std::chrono::duration<double> allowance(size * seconds_per_byte);
+  bool is_hung = host_.worker_cpu() - working_->cpu > options_.hang_limit + allowance;
+  bool is_stuck = spent > options_.stuck_limit + allowance;
+  if (is_hung || is_stuck) {
+    log(Warning, fmt::format("the analysis worker made no progress for {:.1f} s; it is stopped", std::chrono::duration<double>(spent).count()));
+    return host_.kill_worker();
+  }
+  host_.to_worker(framed("", {{header::ping, 1}}));
+}
+
+void Front::on_tick() {
+  if (quit_) { return; }
+  Clock::time_point now = Clock::now();
+  if (!worker_up_ && now >= restart_at_) { bring_up_worker(); }
+  watch_worker();
+  jobs_.on_tick();
+  // An editor that died without closing our input would leave us behind.
+  if (client_process_ && now - client_checked_ > 3s) {
+    client_checked_ = now;
+    if (::kill(static_cast<pid_t>(*client_process_), 0) != 0 && errno == ESRCH) { on_client_end(); }
+  }
+}
+
+// ---- quarantine ----------------------------------------------------------------------------------------------------
+
+auto Front::is_poisonous(const Document& document) const -> bool {
+  if (crashes_.empty()) { return false; }
+  auto found = crashes_.find(hash_bytes(document.text.text));
+  return found != crashes_.end() && found->second >= crash_limit;
+}
+
+void Front::quarantine(Document& document) {
+  document.quarantined = true;
+  Span first_line{0, static_cast<uint32_t>(document.text.lines.line_text(document.text.text, 0).size())};
+  Json diagnostic = {{"range", to_json(to_range(document.text.text, document.text.lines, first_line, encoding_))},
+                     {"severity", 1},
+                     {"source", "loopsmith"},
+                     {"code", "analysis-crashed"},
+                     {"message", fmt::format("analysis of this file crashed ({}); edits re-enable it", last_crash_)}};
+  send(notification("textDocument/publishDiagnostics",
+                    {{"uri", document.uri}, {"version", document.version}, {"diagnostics", Json::array({diagnostic})}}));
+}
+
+auto Front::find_document(const std::string& uri) -> Document* {
+  auto found = documents_.find(uri);
+  return found == documents_.end() ? nullptr : found->second.get();
+}
+
+auto Front::find_document(uint64_t number) -> Document* {
+  for (const auto& [uri, document] : documents_) {
+    if (document->number == number) { return document.get(); }
+  }
+  return nullptr;
+}
+
+}  // namespace loopsmith::lsp

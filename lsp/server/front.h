@@ -1,0 +1,163 @@
+// The front: what the editor talks to, and what never dies. It frames messages, keeps the texts of open documents and
+// the table of requests, starts and restarts the analysis worker, and owns background jobs, which outlive workers.
+// It knows no parser and no IR; it does not know libuv either: whoever runs it (loop.cpp, or a test) is its Host.
+//
+// What it passes to the worker it passes as it came. When the worker dies, whatever was asked of it is answered with
+// an error, a new one is started and told all open documents; a document whose content killed a worker twice is left
+// out, with a diagnostic on it, until it is edited. One thread.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "lsp/protocol/framing.h"
+#include "lsp/protocol/json.h"
+#include "lsp/protocol/methods.h"
+#include "lsp/protocol/sync.h"
+#include "lsp/server/jobs.h"
+#include "lsp/server/record.h"
+#include "support/process.h"
+
+namespace loopsmith::lsp {
+
+/// What the front asks of the one who runs it. Nothing here calls back into the front.
+class Host : public JobHost {
+ public:
+  virtual void to_client(std::string frame) = 0;
+  virtual void to_worker(std::string frame) = 0;
+  /// A fresh worker; false where none can be started.
+  virtual auto start_worker() -> bool = 0;
+  /// Its end is then told as any other end is.
+  virtual void kill_worker() = 0;
+  /// Processor time that the worker has used.
+  virtual auto worker_cpu() -> std::chrono::duration<double> = 0;
+  virtual void quit(int status) = 0;
+};
+
+struct FrontOptions {
+  /// Processor time that the worker may spend on one document without a sign of progress, beside what its size allows.
+  std::chrono::duration<double> hang_limit = std::chrono::duration<double>(1.0);
+  /// The same by the clock, for a worker that waits for what never comes.
+  std::chrono::duration<double> stuck_limit = std::chrono::duration<double>(30.0);
+};
+
+class Front {
+ public:
+  Front(Host& host, FrontOptions options, Recorder* recorder = nullptr);
+
+  // Events, from the one who runs it.
+  void start();
+  void on_client_bytes(std::string_view bytes);
+  void on_client_end();
+  void on_worker_bytes(std::string_view bytes);
+  void on_worker_end(const ExitStatus& status);
+  void on_job_line(JobId job, std::string_view line) { jobs_.on_line(job, line); }
+  void on_job_end(JobId job, const ExitStatus& status, std::string_view errors) { jobs_.on_end(job, status, errors); }
+  /// Some ten times a second.
+  void on_tick();
+
+ private:
+  enum class State : uint8_t { Fresh, Running, ShutDown };
+
+  struct Document {
+    uint64_t number = 0;
+    std::string uri;
+    std::string language;
+    int64_t version = 0;
+    SyncedText text;
+    bool quarantined = false;
+  };
+
+  /// A request on its way through the worker.
+  struct Pending {
+    Json id;
+    const MethodRow* row = nullptr;
+    uint64_t document = 0;  // 0: none
+    Clock::time_point since;
+    std::optional<JobId> inserts;  // the job whose schedule this request is to insert
+  };
+
+  // From the client.
+  void on_message(std::string body);
+  void on_request(const MethodRow& row, const Json& message, std::string body);
+  void on_notification(const MethodRow& row, const Json& message, const std::string& body);
+  void on_response(const Json& message);
+  void initialize(const Json& id, const Json& params);
+  void open(const Json& params, const std::string& body);
+  void change(const Json& params, const std::string& body);
+  void close(const Json& params, const std::string& body);
+  void cancel_request(const Json& id);
+  void execute_command(const Json& id, const Json& params, std::string body);
+
+  // To the client.
+  void send(const Json& message);
+  void send_text(std::string_view body);
+  void reply(const Json& id, Json result) { send(response(id, std::move(result))); }
+  void fail(const Json& id, ErrorCode code, std::string_view message) { send(error_response(id, code, message)); }
+  void log(int type, std::string_view message);
+  void ask_client(std::string_view method, Json params, std::function<void(const Json& response)> then);
+
+  // The worker.
+  void bring_up_worker();
+  void tell_worker_all();
+  void tell_worker_open(const Document& document);
+  void forward(Pending pending, std::string body);
+  void on_worker_frame(Frame frame);
+  void insert_schedule(const Pending& pending, const std::string& body);
+  void answer_all_pending(ErrorCode code, std::string_view message);
+  void watch_worker();
+
+  // Quarantine.
+  void quarantine(Document& document);
+  [[nodiscard]] auto is_poisonous(const Document& document) const -> bool;
+
+  [[nodiscard]] auto find_document(const std::string& uri) -> Document*;
+  [[nodiscard]] auto find_document(uint64_t number) -> Document*;
+
+  Host& host_;
+  FrontOptions options_;
+  Recorder* recorder_;
+  State state_ = State::Fresh;
+  bool quit_ = false;
+  FrameReader client_reader_;
+  Encoding encoding_ = Encoding::Utf16;
+  Json client_capabilities_;
+  Json initialize_params_;
+  Json configuration_;
+  std::optional<int64_t> client_process_;
+  Clock::time_point client_checked_{};
+  bool traces_ = false;
+
+  std::unordered_map<std::string, std::unique_ptr<Document>> documents_;
+  uint64_t next_document_ = 1;
+
+  std::map<uint64_t, Pending> pending_;  // by ticket
+  uint64_t next_ticket_ = 1;
+  std::map<std::string, std::function<void(const Json&)>> asked_;  // requests of ours to the client, by id
+  uint64_t next_question_ = 1;
+
+  FrameReader worker_reader_;
+  bool worker_up_ = false;
+  std::deque<std::pair<uint64_t, std::string>> held_;  // requests for a worker that is not up
+  std::deque<Clock::time_point> restarts_;
+  Clock::time_point restart_at_{};
+  struct Working {
+    uint64_t document = 0;
+    int64_t version = 0;
+    Clock::time_point since;
+    std::chrono::duration<double> cpu{};
+    uint64_t polls = 0;
+  };
+  std::optional<Working> working_;
+  std::unordered_map<uint64_t, int> crashes_;  // by hash of content
+  std::string last_crash_;
+
+  Jobs jobs_;
+};
+
+}  // namespace loopsmith::lsp

@@ -1,0 +1,242 @@
+// What the editor sees of background jobs: see jobs.h.
+#include "lsp/server/jobs.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace loopsmith::lsp {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// How long a job may take to wind up after it was told to stop.
+constexpr auto stop_grace = 2s;
+/// An editor's progress bar needs no more than this.
+constexpr auto report_gap = 200ms;
+/// A search is estimated only once this many trials have told how long one takes.
+constexpr int64_t trials_for_estimate = 8;
+
+auto duration_text(double seconds) -> std::string {
+  if (seconds < 1e-3) { return fmt::format("{:.1f} us", seconds * 1e6); }
+  if (seconds < 1) { return fmt::format("{:.2f} ms", seconds * 1e3); }
+  return fmt::format("{:.2f} s", seconds);
+}
+
+auto clock_text(double seconds) -> std::string {
+  auto whole = static_cast<int64_t>(std::ceil(seconds));
+  return whole < 60 ? fmt::format("{} s", whole) : fmt::format("{}:{:02} min", whole / 60, whole % 60);
+}
+
+auto number_in(const Json& json, const char* name) -> std::optional<double> {
+  const Json& value = member(json, name);
+  if (!value.is_number()) { return std::nullopt; }
+  return value.get<double>();
+}
+
+auto show_message(int type, const std::string& message) -> Json {
+  return notification("window/showMessage", {{"type", type}, {"message", message}});
+}
+
+}  // namespace
+
+auto Jobs::token_of(const Job& job) -> std::string { return fmt::format("loopsmith-tune-{}", job.id); }
+
+auto Jobs::start(JobRequest request) -> std::pair<std::optional<JobId>, std::string> {
+  for (const auto& [id, job] : jobs_) {
+    if (!job.ended && job.uri == request.uri && job.function == request.function) {
+      return {std::nullopt, fmt::format("`{}` is being tuned already", request.function)};
+    }
+  }
+  Job job;
+  job.id = next_++;
+  job.uri = request.uri;
+  job.function = request.function;
+  job.version = request.version;
+  job.message = "starting";
+  std::vector<std::string> arguments = {"tune", "-", "--json"};
+  if (!request.function.empty()) { arguments.insert(arguments.end(), {"--function", request.function}); }
+  if (!request.target.empty()) { arguments.insert(arguments.end(), {"--target", request.target}); }
+  if (request.trials) { arguments.insert(arguments.end(), {"--trials", std::to_string(*request.trials)}); }
+  if (request.seconds) { arguments.insert(arguments.end(), {"--time", fmt::format("{}", *request.seconds)}); }
+  if (auto failure = host_.start_job(job.id, arguments, request.text)) { return {std::nullopt, *failure}; }
+  JobId id = job.id;
+  Job& kept = jobs_.emplace(id, std::move(job)).first->second;
+  talk_.to_worker(for_worker(kept));
+  if (shows_progress_) {
+    std::string token = token_of(kept);
+    talk_.ask_client("window/workDoneProgress/create", {{"token", token}}, [this, id, token](const Json& response) {
+      auto found = jobs_.find(id);
+      if (found == jobs_.end() || found->second.ended || response.contains("error")) { return; }
+      Job& begun = found->second;
+      begun.has_progress = true;
+      talk_.to_client(notification("$/progress", {{"token", token},
+                                                  {"value",
+                                                   {{"kind", "begin"},
+                                                    {"title", fmt::format("Tuning {}", begun.function)},
+                                                    {"cancellable", true},
+                                                    {"message", begun.message},
+                                                    {"percentage", begun.percentage}}}}));
+    });
+  }
+  return {id, {}};
+}
+
+auto Jobs::stop(JobId id) -> bool {
+  auto found = jobs_.find(id);
+  if (found == jobs_.end() || found->second.ended) { return false; }
+  Job& job = found->second;
+  if (job.state == State::Running) {
+    job.state = State::Stopping;
+    job.kill_at = in(stop_grace);
+    job.message = "stopping, keeping the best so far";
+    host_.signal_job(id, SIGINT);
+    report(job, true);
+  }
+  return true;
+}
+
+auto Jobs::stop_by_token(const Json& token) -> bool {
+  for (const auto& [id, job] : jobs_) {
+    if (token.is_string() && token.get<std::string>() == token_of(job)) { return stop(id); }
+  }
+  return false;
+}
+
+void Jobs::stop_all() {
+  for (const auto& [id, job] : jobs_) {
+    if (!job.ended) { stop(id); }
+  }
+}
+
+void Jobs::on_line(JobId id, std::string_view line) {
+  auto found = jobs_.find(id);
+  if (found == jobs_.end()) { return; }
+  Job& job = found->second;
+  std::string text(line);
+  std::string why;
+  auto event = parse_json(text, why);
+  if (!event) { return; }
+  std::string kind = string_in(*event, "event");
+  if (kind == "progress") {
+    auto trial = int_in(*event, "trial");
+    auto trials = int_in(*event, "trials");
+    auto elapsed = number_in(*event, "elapsed");
+    auto best = number_in(*event, "best_seconds");
+    if (best && *best > 0) { job.best_seconds = best; }
+    if (job.state != State::Running) { return; }
+    if (trial && trials && *trials > 0) {
+      job.percentage = static_cast<int>(std::clamp<int64_t>(*trial * 100 / *trials, 0, 100));
+      job.message = fmt::format("trial {}/{}", *trial, *trials);
+    } else if (trial) {
+      job.message = fmt::format("trial {}", *trial);
+    }
+    if (job.best_seconds) { job.message += fmt::format(", best {}", duration_text(*job.best_seconds)); }
+    if (elapsed) { job.message += fmt::format(", {} so far", clock_text(*elapsed)); }
+    if (elapsed && trial && trials && *trial >= trials_for_estimate && *trials > *trial) {
+      double left = *elapsed / static_cast<double>(*trial) * static_cast<double>(*trials - *trial);
+      job.message += fmt::format(", {} to {} left", clock_text(left * 0.7), clock_text(left * 1.3));
+    }
+    report(job, false);
+  } else if (kind == "done") {
+    job.result = *event;
+    if (auto best = number_in(*event, "best_seconds"); best && *best > 0) { job.best_seconds = best; }
+  } else if (kind == "error") {
+    job.failure = string_in(*event, "message");
+  }
+}
+
+void Jobs::on_end(JobId id, const ExitStatus& status, std::string_view errors) {
+  auto found = jobs_.find(id);
+  if (found == jobs_.end()) { return; }
+  Job& job = found->second;
+  job.ended = true;
+  job.kill_at = never();
+  if (!string_in(job.result, "schedule_text").empty()) {
+    job.state = State::Done;
+  } else {
+    job.state = job.state == State::Stopping && job.failure.empty() && status.signal == 0 && status.code == 0 ? State::Stopping : State::Failed;
+    if (job.failure.empty()) {
+      std::string_view last = errors;
+      while (!last.empty() && last.back() == '\n') { last.remove_suffix(1); }
+      last = last.substr(last.rfind('\n') == std::string_view::npos ? 0 : last.rfind('\n') + 1);
+      job.failure = last.empty() ? fmt::format("the tuner {}", status.describe()) : std::string(last.substr(0, 400));
+    }
+  }
+  finish(job);
+}
+
+void Jobs::on_tick() {
+  for (auto& [id, job] : jobs_) {
+    if (!job.ended && job.kill_at != never() && Clock::now() >= job.kill_at) {
+      job.kill_at = never();
+      host_.signal_job(id, SIGKILL);
+    }
+  }
+}
+
+void Jobs::report(Job& job, bool now) {
+  if (!job.has_progress || (!now && Clock::now() - job.last_report < report_gap)) { return; }
+  job.last_report = Clock::now();
+  talk_.to_client(notification("$/progress", {{"token", token_of(job)},
+                                              {"value",
+                                               {{"kind", "report"},
+                                                {"cancellable", job.state == State::Running},
+                                                {"message", job.message},
+                                                {"percentage", job.percentage}}}}));
+}
+
+void Jobs::finish(Job& job) {
+  std::string message;
+  int type = 3;
+  switch (job.state) {
+    case State::Done:
+      message = fmt::format("{} tuned", job.function);
+      if (job.best_seconds) { message += fmt::format(": best {}", duration_text(*job.best_seconds)); }
+      if (const Json& verified = member(job.result, "verified"); verified.is_string()) {
+        message += fmt::format(" ({})", verified.get<std::string>());
+      }
+      break;
+    case State::Stopping:
+      message = fmt::format("tuning of {} stopped before there was a result", job.function);
+      break;
+    default:
+      message = fmt::format("tuning of {} failed: {}", job.function, job.failure);
+      type = 1;
+  }
+  if (job.has_progress) {
+    talk_.to_client(notification("$/progress", {{"token", token_of(job)}, {"value", {{"kind", "end"}, {"message", message}}}}));
+  }
+  if (job.state == State::Done) { message += "; the code action \"Insert best schedule\" puts it into the file"; }
+  talk_.to_client(show_message(type, message));
+  talk_.to_worker(for_worker(job));
+}
+
+auto Jobs::for_worker(const Job& job) -> Json {
+  const char* state = !job.ended ? "running" : job.state == State::Done ? "done" : "gone";
+  Json params = {{"job", job.id}, {"uri", job.uri}, {"function", job.function}, {"version", job.version}, {"state", state}};
+  if (job.state == State::Done && job.ended) {
+    params["schedule_text"] = string_in(job.result, "schedule_text");
+    params["insert"] = member(job.result, "insert");
+  }
+  return notification("loopsmith/job", std::move(params));
+}
+
+auto Jobs::all_for_worker() const -> std::vector<Json> {
+  std::vector<Json> all;
+  for (const auto& [id, job] : jobs_) {
+    Json message = for_worker(job);
+    if (message["params"]["state"] != "gone") { all.push_back(std::move(message)); }
+  }
+  return all;
+}
+
+void Jobs::inserted(JobId id) {
+  auto found = jobs_.find(id);
+  if (found == jobs_.end()) { return; }
+  found->second.state = State::Failed;
+  talk_.to_worker(for_worker(found->second));
+  jobs_.erase(found);
+}
+
+}  // namespace loopsmith::lsp

@@ -1,0 +1,108 @@
+// Background jobs: a search for a good schedule runs as a program of its own (`loopsmith tune - --json`), and here is
+// what the editor sees of it: progress, stopping with the best so far, and a result that can be inserted. Jobs
+// belong to the front, so they outlive analysis workers. One thread, no event loop.
+//
+// The program gets the text on its standard input and writes lines of JSON:
+//   {"event":"progress","trial":12,"trials":64,"best_seconds":0.00123,"elapsed":15.2}
+//   {"event":"done","schedule_text":"...","insert":{"offset":812,"text":"..."},"verified":"..."}
+//   {"event":"error","message":"..."}
+// `insert` is a place in the text that was given, in bytes. SIGINT means: stop, and report the best so far as done.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lsp/protocol/json.h"
+#include "support/process.h"
+
+namespace loopsmith::lsp {
+
+using JobId = uint64_t;
+
+struct JobRequest {
+  std::string uri;
+  std::string function;
+  int64_t version = 0;
+  std::string text;
+  std::optional<int64_t> trials;
+  std::optional<double> seconds;
+  std::string target;
+};
+
+/// What jobs ask of the one who runs the event loop.
+class JobHost {
+ public:
+  virtual ~JobHost() = default;
+  /// Starts the program with the text as its input; a message where it cannot be started.
+  virtual auto start_job(JobId job, const std::vector<std::string>& arguments, const std::string& input)
+      -> std::optional<std::string> = 0;
+  virtual void signal_job(JobId job, int signal) = 0;
+};
+
+/// What jobs say to the editor and to the worker; the front is behind it.
+struct JobTalk {
+  std::function<void(const Json& message)> to_client;
+  std::function<void(std::string_view method, Json params, std::function<void(const Json&)> then)> ask_client;
+  std::function<void(const Json& job)> to_worker;
+};
+
+class Jobs {
+ public:
+  Jobs(JobHost& host, JobTalk talk) : host_(host), talk_(std::move(talk)) {}
+
+  void set_progress_support(bool supported) { shows_progress_ = supported; }
+
+  /// The job's number, or why there is none.
+  [[nodiscard]] auto start(JobRequest request) -> std::pair<std::optional<JobId>, std::string>;
+  /// Stop, and keep the best so far. False: no such job runs.
+  auto stop(JobId job) -> bool;
+  auto stop_by_token(const Json& token) -> bool;
+  void stop_all();
+
+  void on_line(JobId job, std::string_view line);
+  void on_end(JobId job, const ExitStatus& status, std::string_view errors);
+  void on_tick();
+
+  /// What the worker is to know of every job, for one that starts anew.
+  [[nodiscard]] auto all_for_worker() const -> std::vector<Json>;
+  [[nodiscard]] auto knows(JobId job) const -> bool { return jobs_.contains(job); }
+  /// Its schedule is in the text now: it is offered no more.
+  void inserted(JobId job);
+
+ private:
+  enum class State : uint8_t { Running, Stopping, Done, Failed };
+  struct Job {
+    JobId id = 0;
+    std::string uri;
+    std::string function;
+    int64_t version = 0;
+    State state = State::Running;
+    bool has_progress = false;  // the editor shows a progress bar for it
+    bool ended = false;         // the program is gone
+    Deadline kill_at = never();
+    Clock::time_point last_report{};
+    std::optional<double> best_seconds;
+    std::string message;
+    int percentage = 0;
+    std::string failure;
+    Json result;
+  };
+
+  [[nodiscard]] static auto token_of(const Job& job) -> std::string;
+  [[nodiscard]] static auto for_worker(const Job& job) -> Json;
+  void report(Job& job, bool now);
+  void finish(Job& job);
+
+  JobHost& host_;
+  JobTalk talk_;
+  bool shows_progress_ = false;
+  std::map<JobId, Job> jobs_;
+  JobId next_ = 1;
+};
+
+}  // namespace loopsmith::lsp

@@ -1,0 +1,392 @@
+// The event loop of the front: see loop.h. One thread; pipes to the client, the worker and every job are libuv
+// streams, ends of programs are told by SIGCHLD. Standard output is moved aside at the start, so that nothing but
+// frames can ever reach the client.
+#include "lsp/server/loop.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include <csignal>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace loopsmith::lsp {
+namespace {
+
+/// A pipe or socket that is read as bytes come and written in order. Lives on the heap: libuv closes it later.
+class Channel {
+ public:
+  using OnBytes = std::function<void(std::string_view)>;
+  using OnEnd = std::function<void()>;
+
+  /// Takes the descriptor over.
+  static auto open(uv_loop_t* loop, int fd) -> Channel* {
+    auto* channel = new Channel;
+    channel->kind_ = uv_guess_handle(fd);
+    channel->handle_.data = channel;
+    if (channel->kind_ == UV_FILE || channel->kind_ == UV_UNKNOWN_HANDLE) {
+      // Plain files (and odd devices) never block: they are read and written as they are.
+      channel->file_ = fd;
+      uv_idle_init(loop, &channel->idle_);
+      channel->idle_.data = channel;
+      return channel;
+    }
+    // Sockets of either kind, pipes and terminals all do as streams.
+    uv_pipe_init(loop, &channel->handle_, 0);
+    channel->handle_.data = channel;
+    if (uv_pipe_open(&channel->handle_, fd) != 0) { ::close(fd); }
+    return channel;
+  }
+
+  void read(OnBytes on_bytes, OnEnd on_end) {
+    on_bytes_ = std::move(on_bytes);
+    on_end_ = std::move(on_end);
+    if (file_ >= 0) {
+      uv_idle_start(&idle_, [](uv_idle_t* idle) { static_cast<Channel*>(idle->data)->read_file(); });
+      return;
+    }
+    int failed = uv_read_start(
+        stream(),
+        [](uv_handle_t* handle, size_t, uv_buf_t* buffer) {
+          auto* channel = static_cast<Channel*>(handle->data);
+          channel->buffer_.resize(64 << 10);
+          *buffer = uv_buf_init(channel->buffer_.data(), static_cast<unsigned>(channel->buffer_.size()));
+        },
+        [](uv_stream_t* stream, ssize_t size, const uv_buf_t*) {
+          auto* channel = static_cast<Channel*>(stream->data);
+          if (size > 0) {
+            channel->on_bytes_({channel->buffer_.data(), static_cast<size_t>(size)});
+          } else if (size < 0) {
+            uv_read_stop(stream);
+            auto on_end = channel->on_end_;
+            on_end();
+          }
+        });
+    if (failed != 0) { on_end_(); }
+  }
+
+  void write(std::string bytes) {
+    if (closing_) { return; }
+    if (file_ >= 0) {
+      std::string_view left = bytes;
+      while (!left.empty()) {
+        ssize_t written = ::write(file_, left.data(), left.size());
+        if (written < 0 && errno != EINTR) { return; }
+        left.remove_prefix(static_cast<size_t>(std::max<ssize_t>(written, 0)));
+      }
+      return;
+    }
+    // Most of what is written fits the pipe at once.
+    if (in_flight_ == 0) {
+      uv_buf_t whole = uv_buf_init(bytes.data(), static_cast<unsigned>(bytes.size()));
+      int written = uv_try_write(stream(), &whole, 1);
+      if (written > 0) { bytes.erase(0, static_cast<size_t>(written)); }
+      if (bytes.empty() || (written < 0 && written != UV_EAGAIN)) { return; }
+    }
+    auto* request = new Write{{}, std::move(bytes), this};
+    request->request.data = request;
+    ++in_flight_;
+    uv_buf_t rest = uv_buf_init(request->bytes.data(), static_cast<unsigned>(request->bytes.size()));
+    int failed = uv_write(&request->request, stream(), &rest, 1, [](uv_write_t* done, int) {
+      auto* request = static_cast<Write*>(done->data);
+      --request->channel->in_flight_;
+      delete request;
+    });
+    if (failed != 0) {
+      --in_flight_;
+      delete request;
+    }
+  }
+
+  [[nodiscard]] auto is_idle() const -> bool { return in_flight_ == 0; }
+
+  /// No more events; the channel frees itself.
+  void close() {
+    if (std::exchange(closing_, true)) { return; }
+    auto free = [](uv_handle_t* handle) { delete static_cast<Channel*>(handle->data); };
+    if (file_ >= 0) {
+      uv_close(reinterpret_cast<uv_handle_t*>(&idle_), free);
+    } else {
+      uv_close(reinterpret_cast<uv_handle_t*>(&handle_), free);
+    }
+  }
+  /// Closes once what was written has gone out.
+  void finish() {
+    if (file_ >= 0 || closing_) { return close(); }
+    auto* request = new uv_shutdown_t;
+    request->data = this;
+    int failed = uv_shutdown(request, stream(), [](uv_shutdown_t* done, int) {
+      auto* channel = static_cast<Channel*>(done->data);
+      delete done;
+      channel->close();
+    });
+    if (failed != 0) {
+      delete request;
+      close();
+    }
+  }
+
+ private:
+  struct Write {
+    uv_write_t request;
+    std::string bytes;
+    Channel* channel;
+  };
+
+  auto stream() -> uv_stream_t* { return reinterpret_cast<uv_stream_t*>(&handle_); }
+
+  void read_file() {
+    buffer_.resize(64 << 10);
+    ssize_t size = ::read(file_, buffer_.data(), buffer_.size());
+    if (size > 0) { return on_bytes_({buffer_.data(), static_cast<size_t>(size)}); }
+    uv_idle_stop(&idle_);
+    on_end_();
+  }
+
+  uv_handle_type kind_ = UV_UNKNOWN_HANDLE;
+  uv_pipe_t handle_{};
+  uv_idle_t idle_{};
+  int file_ = -1;
+  std::string buffer_;
+  OnBytes on_bytes_;
+  OnEnd on_end_;
+  int in_flight_ = 0;
+  bool closing_ = false;
+};
+
+class Server final : public Host {
+ public:
+  Server(const ServerOptions& options, int input, int output) : options_(options), front_(*this, options.front, &recorder_) {
+    uv_loop_init(&loop_);
+    from_client_ = Channel::open(&loop_, input);
+    to_client_ = input == output ? from_client_ : Channel::open(&loop_, output);
+  }
+
+  auto run() -> int {
+    if (!options_.record.empty() && !recorder_.open(options_.record)) {
+      fmt::print(stderr, "loopsmith lsp: cannot write `{}`; the session is not recorded\n", options_.record);
+    }
+    uv_signal_init(&loop_, &child_ended_);
+    child_ended_.data = this;
+    uv_signal_start(&child_ended_, [](uv_signal_t* signal, int) { static_cast<Server*>(signal->data)->look_for_ends(); }, SIGCHLD);
+    uv_timer_init(&loop_, &tick_);
+    tick_.data = this;
+    uv_timer_start(&tick_, [](uv_timer_t* timer) { static_cast<Server*>(timer->data)->front_.on_tick(); }, 100, 100);
+
+    front_.start();
+    from_client_->read([this](std::string_view bytes) { front_.on_client_bytes(bytes); }, [this] { front_.on_client_end(); });
+    uv_run(&loop_, UV_RUN_DEFAULT);
+
+    // Whatever was left for the client goes out, within reason.
+    Deadline deadline = in(std::chrono::seconds(1));
+    while (!to_client_->is_idle() && Clock::now() < deadline) { uv_run(&loop_, UV_RUN_ONCE); }
+    close_all();
+    return status_;
+  }
+
+  void to_client(std::string frame) override { to_client_->write(std::move(frame)); }
+
+  void to_worker(std::string frame) override {
+    if (worker_input_ != nullptr) { worker_input_->write(std::move(frame)); }
+  }
+
+  auto start_worker() -> bool override {
+    auto process = Process::start({.argv = {options_.program, "worker", "--analyze"}});
+    if (!process.ok()) {
+      fmt::print(stderr, "loopsmith lsp: {}\n", process.diagnostics().front().message());
+      return false;
+    }
+    worker_.emplace(std::move(process).value());
+    worker_input_ = Channel::open(&loop_, worker_->release_input());
+    worker_output_ = Channel::open(&loop_, worker_->release_output());
+    worker_output_->read([this](std::string_view bytes) { front_.on_worker_bytes(bytes); },
+                         [this] {
+                           // A worker that closes its output is of no more use, if it lives at all.
+                           worker_output_closed_ = true;
+                           kill_worker();
+                           look_for_ends();
+                         });
+    worker_output_closed_ = false;
+    return true;
+  }
+
+  void kill_worker() override {
+    if (worker_) { worker_->send_signal(SIGKILL); }
+    // Its end arrives as SIGCHLD.
+  }
+
+  auto worker_cpu() -> std::chrono::duration<double> override {
+    clockid_t clock{};
+    timespec time{};
+    if (!worker_ || clock_getcpuclockid(worker_->pid(), &clock) != 0 || clock_gettime(clock, &time) != 0) { return {}; }
+    return std::chrono::duration<double>(static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9);
+  }
+
+  auto start_job(JobId id, const std::vector<std::string>& arguments, const std::string& input)
+      -> std::optional<std::string> override {
+    ProcessOptions options{.argv = {options_.job_program}, .standard_error = Stream::Pipe, .niceness = 5};
+    options.argv.insert(options.argv.end(), arguments.begin(), arguments.end());
+    auto process = Process::start(options);
+    if (!process.ok()) { return process.diagnostics().front().message(); }
+    auto job = std::make_unique<Job>(Job{.process = std::move(process).value()});
+    Job* running = job.get();
+    jobs_.emplace(id, std::move(job));
+    running->input = Channel::open(&loop_, running->process.release_input());
+    running->output = Channel::open(&loop_, running->process.release_output());
+    running->error = Channel::open(&loop_, running->process.release_error());
+    running->input->write(input);
+    running->input->finish();
+    running->output->read(
+        [this, id, running](std::string_view bytes) {
+          running->line += bytes;
+          size_t begin = 0;
+          for (size_t end = 0; (end = running->line.find('\n', begin)) != std::string::npos; begin = end + 1) {
+            front_.on_job_line(id, std::string_view(running->line).substr(begin, end - begin));
+          }
+          running->line.erase(0, begin);
+        },
+        [this, running] {
+          running->output_closed = true;
+          look_for_ends();
+        });
+    running->error->read(
+        [running](std::string_view bytes) {
+          running->errors += bytes;
+          // Its last words are what counts.
+          if (running->errors.size() > 64 << 10) { running->errors.erase(0, running->errors.size() - (32 << 10)); }
+        },
+        [] {});
+    return std::nullopt;
+  }
+
+  void signal_job(JobId id, int signal) override {
+    auto found = jobs_.find(id);
+    if (found != jobs_.end()) { found->second->process.send_signal(signal); }
+  }
+
+  void quit(int status) override {
+    status_ = status;
+    uv_stop(&loop_);
+  }
+
+ private:
+  struct Job {
+    Process process;
+    Channel* input = nullptr;
+    Channel* output = nullptr;
+    Channel* error = nullptr;
+    std::string line = {};
+    std::string errors = {};
+    bool output_closed = false;
+  };
+
+  void close_all() {
+    for (auto& [id, job] : jobs_) {
+      job->output->close();
+      job->error->close();
+    }
+    if (worker_input_ != nullptr) { worker_input_->close(); }
+    if (worker_output_ != nullptr) { worker_output_->close(); }
+    from_client_->close();
+    if (to_client_ != from_client_) { to_client_->close(); }
+    uv_close(reinterpret_cast<uv_handle_t*>(&child_ended_), nullptr);
+    uv_close(reinterpret_cast<uv_handle_t*>(&tick_), nullptr);
+    jobs_.clear();
+    worker_.reset();
+    for (int turn = 0; turn < 10 && uv_loop_close(&loop_) == UV_EBUSY; ++turn) { uv_run(&loop_, UV_RUN_NOWAIT); }
+  }
+
+  /// Programs that ended, as far as all they wrote has been read.
+  void look_for_ends() {
+    if (worker_) {
+      auto status = worker_->poll_exit();
+      if (status && worker_output_closed_) {
+        worker_.reset();
+        worker_input_->close();
+        worker_output_->close();
+        worker_input_ = nullptr;
+        worker_output_ = nullptr;
+        front_.on_worker_end(*status);
+      }
+    }
+    for (auto job = jobs_.begin(); job != jobs_.end();) {
+      auto status = job->second->process.poll_exit();
+      if (!status || !job->second->output_closed) {
+        ++job;
+        continue;
+      }
+      auto ended = std::move(job->second);
+      JobId id = job->first;
+      job = jobs_.erase(job);
+      ended->output->close();
+      ended->error->close();
+      front_.on_job_end(id, *status, ended->errors);
+    }
+  }
+
+  const ServerOptions& options_;
+  Recorder recorder_;
+  Front front_;
+  uv_loop_t loop_{};
+  uv_signal_t child_ended_{};
+  uv_timer_t tick_{};
+  Channel* from_client_ = nullptr;
+  Channel* to_client_ = nullptr;
+  std::optional<Process> worker_;
+  Channel* worker_input_ = nullptr;
+  Channel* worker_output_ = nullptr;
+  bool worker_output_closed_ = false;
+  std::map<JobId, std::unique_ptr<Job>> jobs_;
+  int status_ = 0;
+};
+
+/// Waits for one client on the local machine; -1 where the port cannot be had.
+auto accept_client(int port) -> int {
+  int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  int yes = 1;
+  ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  sockaddr_in address{};
+  uv_ip4_addr("127.0.0.1", port, &address);
+  if (listener < 0 || ::bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || ::listen(listener, 1) != 0) {
+    if (listener >= 0) { ::close(listener); }
+    return -1;
+  }
+  int client = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+  ::close(listener);
+  return client;
+}
+
+}  // namespace
+
+auto serve(const ServerOptions& options) -> int {
+  ::signal(SIGPIPE, SIG_IGN);
+  int input = -1;
+  int output = -1;
+  if (options.port) {
+    input = output = accept_client(*options.port);
+    if (input < 0) {
+      fmt::print(stderr, "loopsmith lsp: cannot listen on port {}\n", *options.port);
+      return 3;
+    }
+  } else {
+    input = ::fcntl(0, F_DUPFD_CLOEXEC, 3);
+    output = ::fcntl(1, F_DUPFD_CLOEXEC, 3);
+    int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    ::dup2(nothing, 0);
+    ::dup2(2, 1);
+    ::close(nothing);
+    if (input < 0 || output < 0) {
+      fmt::print(stderr, "loopsmith lsp: standard input and output are not open\n");
+      return 3;
+    }
+  }
+  Server server(options, input, output);
+  return server.run();
+}
+
+}  // namespace loopsmith::lsp

@@ -1,0 +1,37 @@
+// A session on paper: every message in either direction, with its time, a line of JSON each. For replaying what an
+// editor did (tests/golden/lsp) and for bug reports; it holds the user's texts, so it is made only when asked for.
+//
+//   {"t":12.345,"from":"client","message":{...}}      a message; t in milliseconds since the start
+//   {"t":12.345,"from":"client","unreadable":"..."}   why bytes could not be read as one
+#pragma once
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace loopsmith::lsp {
+
+class Recorder {
+ public:
+  /// Records nothing.
+  Recorder() = default;
+  /// False where the file cannot be written.
+  auto open(const std::string& path) -> bool;
+
+  void from_client(std::string_view message) { write("client", "message", message); }
+  void from_server(std::string_view message) { write("server", "message", message); }
+  void unreadable(std::string_view why);
+
+ private:
+  void write(std::string_view from, std::string_view what, std::string_view json);
+
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::unique_ptr<std::FILE, Close> file_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace loopsmith::lsp
