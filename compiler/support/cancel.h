@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 
 namespace loopsmith {
@@ -12,11 +13,17 @@ class CancelToken {
  public:
   /// Never cancelled.
   CancelToken() = default;
-  [[nodiscard]] auto is_cancelled() const -> bool { return flag_ != nullptr && flag_->load(std::memory_order_relaxed); }
+  [[nodiscard]] auto is_cancelled() const -> bool {
+    polls_.fetch_add(1, std::memory_order_relaxed);
+    return flag_ != nullptr && flag_->load(std::memory_order_relaxed);
+  }
+  /// How often any work of this process has asked: whoever watches it sees that it is not stuck.
+  [[nodiscard]] static auto polls() -> uint64_t { return polls_.load(std::memory_order_relaxed); }
 
  private:
   friend class CancelSource;
   explicit CancelToken(std::shared_ptr<const std::atomic<bool>> flag) : flag_(std::move(flag)) {}
+  inline static std::atomic<uint64_t> polls_{0};
   std::shared_ptr<const std::atomic<bool>> flag_;
 };
 

@@ -1,6 +1,7 @@
 // The methods we know, and who answers them: methods.def as data.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -37,6 +38,10 @@ inline constexpr MethodRow method_rows[] = {
     if (row.name == name) { return &row; }
   }
   return nullptr;
+}
+
+[[nodiscard]] constexpr auto find_method_row(Method method) -> const MethodRow& {
+  return method_rows[static_cast<size_t>(method)];
 }
 
 // Commands of workspace/executeCommand.

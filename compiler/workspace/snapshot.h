@@ -1,0 +1,98 @@
+// What is known of a text at one version: the text, its lines, its declarations, and what was found in it. Shared by
+// the language server, the REPL and the command line, so that all of them give the same answers.
+//
+// A Snapshot is never changed once it is handed out; a Document makes the next one from it and shares whatever the
+// edit left alone. Findings come in tiers: `check` (syntax, names and types; every key) and `replay` (schedule
+// functions; interruptible). Nothing here executes a program, reads another file, or knows how an editor counts
+// columns. One thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/cancel.h"
+#include "support/diagnostic.h"
+#include "support/line_index.h"
+#include "syntax/document.h"
+
+namespace loopsmith::workspace {
+
+/// A diagnostic with its places as bytes of the snapshot's text.
+struct Finding {
+  struct Note {
+    Span span;
+    std::string message;
+  };
+  struct Fix {
+    Span span;
+    std::string replacement;
+  };
+  Code code = Code::Internal;
+  Severity severity = Severity::Error;
+  Span span;
+  std::string message;
+  std::vector<Note> notes;
+  std::vector<std::string> remedies;
+  std::vector<Fix> fixes;
+};
+
+class Snapshot {
+ public:
+  Snapshot(std::string name, int64_t version, std::string text);
+
+  [[nodiscard]] auto name() const -> const std::string& { return name_; }
+  [[nodiscard]] auto version() const -> int64_t { return version_; }
+  [[nodiscard]] auto text() const -> const std::string& { return syntax_.text(); }
+  [[nodiscard]] auto lines() const -> const LineIndex& { return lines_; }
+  [[nodiscard]] auto syntax() const -> const syntax::Document& { return syntax_; }
+
+  /// Everything found so far, in the order of the text, without repetitions.
+  [[nodiscard]] auto findings() const -> std::vector<Finding>;
+  /// The tiers that have run on this version.
+  [[nodiscard]] auto is_checked() const -> bool { return checked_; }
+  [[nodiscard]] auto is_replayed() const -> bool { return replayed_; }
+
+ private:
+  friend class Document;
+  std::string name_;
+  int64_t version_ = 0;
+  syntax::Document syntax_;
+  LineIndex lines_;
+  Diagnostics semantic_;
+  Diagnostics schedule_;
+  bool checked_ = false;
+  bool replayed_ = false;
+};
+
+using SnapshotPtr = std::shared_ptr<const Snapshot>;
+
+/// A text that is edited: makes snapshots, and does the work that fills them.
+class Document {
+ public:
+  Document(std::string name, int64_t version, std::string text);
+
+  /// Replaces bytes of the text.
+  void edit(int64_t version, Span replaced, std::string_view replacement);
+  /// Names and types, of declarations that changed or depend on what changed.
+  void check();
+  /// Schedule functions, from the first statement that changed. False: it was cancelled; what was done is kept, and
+  /// calling again goes on.
+  auto replay(const CancelToken& cancel) -> bool;
+
+  [[nodiscard]] auto snapshot() const -> SnapshotPtr { return current_; }
+  /// For edits that change the version and nothing else.
+  void set_version(int64_t version);
+  [[nodiscard]] auto has_schedule_findings() const -> bool { return !current_->schedule_.empty(); }
+
+ private:
+  /// The current snapshot, to be changed: a copy where somebody holds it.
+  auto next() -> Snapshot&;
+
+  std::shared_ptr<Snapshot> current_;
+};
+
+}  // namespace loopsmith::workspace

@@ -1,0 +1,171 @@
+// Outline, folding, selections: see symbols.h.
+#include "lsp/features/symbols.h"
+
+#include <algorithm>
+
+namespace loopsmith::lsp {
+namespace {
+
+using workspace::Snapshot;
+
+/// A node's place in the text, and the text itself.
+struct View {
+  const Snapshot& snapshot;
+
+  [[nodiscard]] auto span(const syntax::Node& node) const -> Span {
+    return snapshot.syntax().resolve(node.origin()).value_or(Span{});
+  }
+  [[nodiscard]] auto span(const syntax::Node& node, Span inside) const -> Span {
+    return snapshot.syntax().resolve({node.decl, inside.begin, inside.end, 0}).value_or(span(node));
+  }
+  [[nodiscard]] auto text(const syntax::Node& node) const -> std::string {
+    Span where = span(node);
+    return snapshot.text().substr(where.begin, where.end - where.begin);
+  }
+};
+
+auto one_line(std::string text, size_t limit = 60) -> std::string {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  if (text.size() > limit) {
+    size_t end = limit;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) { --end; }
+    text = text.substr(0, end) + "…";
+  }
+  return text;
+}
+
+/// "T.block" of `T.block("C")`.
+auto last_name(const syntax::Expr& callee) -> std::string_view {
+  if (const auto* attribute = callee.as<syntax::AttributeExpr>()) { return attribute->attr.name.view(); }
+  if (const auto* name = callee.as<syntax::NameExpr>()) { return name->name.view(); }
+  return {};
+}
+
+auto is_schedule(const syntax::FunctionDef& function) -> bool {
+  if (function.params.empty() || function.params.front().annotation == nullptr) { return false; }
+  return last_name(*function.params.front().annotation) == "Schedule";
+}
+
+void add_symbols(const View& view, const syntax::Block& body, std::vector<Symbol>& out, int depth);
+
+void add_symbol(const View& view, const syntax::Stmt& statement, std::vector<Symbol>& out, int depth) {
+  Symbol symbol;
+  symbol.span = view.span(statement);
+  symbol.name_span = symbol.span;
+  if (const auto* function = statement.as<syntax::FunctionDef>()) {
+    symbol.kind = is_schedule(*function) ? SymbolKind::Schedule : SymbolKind::Function;
+    symbol.name = function->name.name.str();
+    symbol.name_span = view.span(*function, function->name.span);
+    add_symbols(view, function->body, symbol.children, depth + 1);
+  } else if (const auto* type = statement.as<syntax::ClassDef>()) {
+    symbol.kind = SymbolKind::Class;
+    symbol.name = type->name.name.str();
+    symbol.name_span = view.span(*type, type->name.span);
+    add_symbols(view, type->body, symbol.children, depth + 1);
+  } else if (const auto* loop = statement.as<syntax::ForStmt>()) {
+    symbol.kind = SymbolKind::Loop;
+    symbol.name = loop->target != nullptr ? one_line(view.text(*loop->target)) : "for";
+    symbol.detail = loop->iterable != nullptr ? one_line(view.text(*loop->iterable)) : "";
+    if (loop->target != nullptr) { symbol.name_span = view.span(*loop->target); }
+    add_symbols(view, loop->body, symbol.children, depth + 1);
+  } else if (const auto* with = statement.as<syntax::WithStmt>()) {
+    const syntax::CallExpr* call = with->items.empty() ? nullptr : with->items.front().context->as<syntax::CallExpr>();
+    std::string_view callee = call != nullptr ? last_name(*call->callee) : std::string_view();
+    if (callee != "block" && callee != "sblock") { return add_symbols(view, with->body, out, depth); }
+    symbol.kind = SymbolKind::Block;
+    const auto* name = call->args.empty() ? nullptr : call->args.front()->as<syntax::StringExpr>();
+    symbol.name = name != nullptr && !name->value.empty() ? std::string(name->value) : "block";
+    symbol.detail = "block";
+    symbol.name_span = view.span(*call);
+    add_symbols(view, with->body, symbol.children, depth + 1);
+  } else if (const auto* branch = statement.as<syntax::IfStmt>()) {
+    add_symbols(view, branch->then, out, depth);
+    return add_symbols(view, branch->otherwise, out, depth);
+  } else if (const auto* assign = statement.as<syntax::AssignStmt>(); assign != nullptr && depth == 0) {
+    const auto* target = assign->targets.empty() ? nullptr : assign->targets.front()->as<syntax::NameExpr>();
+    if (target == nullptr) { return; }
+    symbol.kind = SymbolKind::Variable;
+    symbol.name = target->name.str();
+    symbol.detail = assign->value != nullptr ? one_line(view.text(*assign->value)) : "";
+    symbol.name_span = view.span(*target);
+  } else {
+    return;
+  }
+  // LSP wants the name inside the whole, and some name: a half-typed `def` has neither.
+  symbol.name_span.begin = std::clamp(symbol.name_span.begin, symbol.span.begin, symbol.span.end);
+  symbol.name_span.end = std::clamp(symbol.name_span.end, symbol.name_span.begin, symbol.span.end);
+  if (symbol.name.empty()) { symbol.name = "?"; }
+  out.push_back(std::move(symbol));
+}
+
+void add_symbols(const View& view, const syntax::Block& body, std::vector<Symbol>& out, int depth) {
+  for (const syntax::Stmt* statement : body) { add_symbol(view, *statement, out, depth); }
+}
+
+/// The whole of every declaration's trees.
+template <class F>
+void for_each_statement(const Snapshot& snapshot, F&& f) {
+  for (const syntax::PlacedItem& placed : snapshot.syntax().items()) {
+    for (const syntax::Stmt* statement : placed.item->statements) { syntax::walk(*statement, f); }
+  }
+}
+
+}  // namespace
+
+auto document_symbols(const Snapshot& snapshot) -> std::vector<Symbol> {
+  View view{snapshot};
+  std::vector<Symbol> symbols;
+  for (const syntax::PlacedItem& placed : snapshot.syntax().items()) { add_symbols(view, placed.item->statements, symbols, 0); }
+  return symbols;
+}
+
+auto folding_ranges(const Snapshot& snapshot) -> std::vector<Span> {
+  View view{snapshot};
+  std::vector<Span> folds;
+  for_each_statement(snapshot, [&](const syntax::Node& node) {
+    if (node.is_expr()) { return false; }
+    switch (node.kind) {
+      case syntax::Kind::FunctionDef:
+      case syntax::Kind::ClassDef:
+      case syntax::Kind::For:
+      case syntax::Kind::While:
+      case syntax::Kind::With:
+      case syntax::Kind::If: {
+        Span span = view.span(node);
+        if (snapshot.lines().line_of(span.begin) < snapshot.lines().line_of(span.end)) { folds.push_back(span); }
+        return true;
+      }
+      default: return false;
+    }
+  });
+  return folds;
+}
+
+auto selection_spans(const Snapshot& snapshot, uint32_t offset) -> std::vector<Span> {
+  View view{snapshot};
+  std::vector<Span> spans;
+  const syntax::PlacedItem* placed = snapshot.syntax().item_at(offset);
+  auto text_size = static_cast<uint32_t>(snapshot.text().size());
+  if (placed != nullptr) {
+    for (const syntax::Stmt* statement : placed->item->statements) {
+      syntax::walk(*statement, [&](const syntax::Node& node) {
+        Span span = view.span(node);
+        if (offset < span.begin || offset > span.end) { return false; }
+        spans.push_back(span);
+        return true;
+      });
+    }
+  }
+  spans.push_back({0, text_size});
+  std::stable_sort(spans.begin(), spans.end(), [](Span a, Span b) { return a.end - a.begin < b.end - b.begin; });
+  // Neighbours that meet at the offset are not inside one another: the chain takes the first that fits.
+  std::vector<Span> chain;
+  for (Span span : spans) {
+    if (chain.empty() || (span != chain.back() && span.begin <= chain.back().begin && span.end >= chain.back().end)) {
+      chain.push_back(span);
+    }
+  }
+  return chain;
+}
+
+}  // namespace loopsmith::lsp

@@ -1,0 +1,71 @@
+// Finding programs and the place behind them: see tuning.h.
+#include "lsp/features/tuning.h"
+
+namespace loopsmith::lsp {
+namespace {
+
+using workspace::Snapshot;
+
+auto is_prim_func(const syntax::FunctionDef& function) -> bool {
+  for (const syntax::Expr* decorator : function.decorators) {
+    const syntax::Expr* callee = decorator;
+    if (const auto* call = decorator->as<syntax::CallExpr>()) { callee = call->callee; }
+    const auto* attribute = callee->as<syntax::AttributeExpr>();
+    const auto* name = callee->as<syntax::NameExpr>();
+    if ((attribute != nullptr && attribute->attr.name == "prim_func") || (name != nullptr && name->name == "prim_func")) { return true; }
+  }
+  return false;
+}
+
+/// Calls `f(placed item, function)` for every prim_func of the text.
+template <class F>
+void for_each_prim_func(const Snapshot& snapshot, F&& f) {
+  for (const syntax::PlacedItem& placed : snapshot.syntax().items()) {
+    for (const syntax::Stmt* statement : placed.item->statements) {
+      syntax::walk(*statement, [&](const syntax::Node& node) {
+        if (const auto* function = node.as<syntax::FunctionDef>(); function != nullptr && is_prim_func(*function)) { f(placed, *function); }
+        return node.kind == syntax::Kind::ClassDef || node.kind == syntax::Kind::FunctionDef;
+      });
+    }
+  }
+}
+
+}  // namespace
+
+auto tunables_in(const Snapshot& snapshot, Span span) -> std::vector<Tunable> {
+  std::vector<Tunable> found;
+  for_each_prim_func(snapshot, [&](const syntax::PlacedItem&, const syntax::FunctionDef& function) {
+    auto whole = snapshot.syntax().resolve(function.origin());
+    auto name = snapshot.syntax().resolve({function.decl, function.name.span.begin, function.name.span.end, 0});
+    if (!whole || !name || whole->end < span.begin || whole->begin > span.end) { return; }
+    found.push_back({function.name.name.str(), *whole, *name});
+  });
+  return found;
+}
+
+auto insertion_after(const Snapshot& snapshot, std::string_view function, std::string_view schedule_text) -> std::optional<Insertion> {
+  std::optional<uint32_t> end;
+  for_each_prim_func(snapshot, [&](const syntax::PlacedItem& placed, const syntax::FunctionDef& found) {
+    if (found.name.name == function && !end) { end = placed.end(); }
+  });
+  if (!end) { return std::nullopt; }
+  const std::string& text = snapshot.text();
+  uint32_t offset = *end;
+  while (offset > 0 && (text[offset - 1] == '\n' || text[offset - 1] == '\r')) { --offset; }
+  while (!schedule_text.empty() && schedule_text.back() == '\n') { schedule_text.remove_suffix(1); }
+  while (!schedule_text.empty() && schedule_text.front() == '\n') { schedule_text.remove_prefix(1); }
+  std::string_view line_end = text.find("\r\n") != std::string::npos ? "\r\n" : "\n";
+  std::string insertion;
+  for (int i = 0; i < 3; ++i) { insertion += line_end; }
+  for (char c : schedule_text) {
+    if (c == '\n') {
+      insertion += line_end;
+    } else {
+      insertion += c;
+    }
+  }
+  if (offset == text.size()) { insertion += line_end; }
+  return Insertion{offset, std::move(insertion)};
+}
+
+}  // namespace loopsmith::lsp

@@ -1,0 +1,465 @@
+// The analysis worker: see analysis.h.
+#include "lsp/worker/analysis.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <csignal>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "lsp/protocol/framing.h"
+#include "lsp/protocol/sync.h"
+#include "lsp/worker/routes.h"
+#include "support/process.h"
+
+namespace loopsmith::lsp {
+namespace {
+
+/// Deep input is bounded everywhere; this is room for what is allowed, in checked builds too.
+constexpr size_t analysis_stack = 256 << 20;
+
+/// What tests do to a worker: LOOPSMITH_TEST_FAULT="segfault" and the like make it misbehave on a document whose text
+/// contains "FAULT:segfault". Unset: never.
+void misbehave_if_asked(std::string_view text) {
+  static const char* const allowed = std::getenv("LOOPSMITH_TEST_FAULT");
+  if (allowed == nullptr) { return; }
+  auto asked = [&](std::string_view fault) {
+    size_t at = text.find("FAULT:");
+    return at != std::string_view::npos && text.substr(at + 6).starts_with(fault);
+  };
+  if (asked("segfault")) { ::raise(SIGSEGV); }
+  if (asked("kill")) { ::raise(SIGKILL); }
+  if (asked("abort")) { std::abort(); }
+  if (asked("exit")) { ::_exit(0); }
+  if (asked("spin")) {
+    for (volatile int i = 0;; i = i + 1) {}
+  }
+  if (asked("overflow")) {
+    // Not a tail call: every level needs its own array.
+    struct Deep {
+      static auto down(int level) -> int {
+        volatile char space[4096];
+        space[0] = static_cast<char>(level);
+        return down(level + 1) + space[0];
+      }
+    };
+    std::exit(Deep::down(0));
+  }
+  if (asked("memory")) {
+    while (true) {
+      auto* much = static_cast<char*>(std::malloc(64 << 20));
+      if (much == nullptr) { std::abort(); }
+      for (size_t i = 0; i < (64U << 20U); i += 4096) { much[i] = 1; }
+    }
+  }
+}
+
+class Worker {
+ public:
+  explicit Worker(int output) : output_(output) {}
+
+  void take(Frame frame);
+  void end_of_input();
+  void analyse();
+
+ private:
+  struct OpenDocument {
+    uint64_t number = 0;
+    std::unique_ptr<workspace::Document> document;
+    bool needs_check = true;
+    bool needs_replay = true;
+  };
+  struct Request {
+    uint64_t ticket = 0;
+    uint64_t document = 0;
+    const Route* route = nullptr;
+    Json id;
+    Json params;
+  };
+
+  void handle(Frame frame);
+  void open(const Frame& frame, const Json& params);
+  void change(OpenDocument& open, const Frame& frame, const Json& params);
+  void note_job(const Json& params);
+  void check(OpenDocument& open);
+  auto replay_one() -> bool;
+  void publish(const OpenDocument& open);
+  void answer(const Request& request);
+  void answer_settled();
+  [[nodiscard]] auto find(uint64_t number) -> OpenDocument*;
+  void write(const std::string& bytes);
+
+  /// Tells the front what work is on, so that it knows whom to blame.
+  class Working {
+   public:
+    Working(Worker& worker, const OpenDocument* open) : worker_(worker) {
+      if (open == nullptr) { return; }
+      auto version = static_cast<uint64_t>(open->document->snapshot()->version());
+      worker_.write(framed("", {{header::working, 1}, {header::document, open->number}, {header::version, version}}));
+      is_on_ = true;
+    }
+    ~Working() {
+      if (is_on_) { worker_.write(framed("", {{header::working, 0}})); }
+    }
+
+   private:
+    Worker& worker_;
+    bool is_on_ = false;
+  };
+
+  int output_;
+  std::mutex write_mutex_;
+
+  // Between the threads, under the mutex.
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Frame> arrived_;
+  bool ended_ = false;
+  CancelSource current_;       // stops what the analysis thread does now
+  bool current_yields_ = false;  // anything new stops it (replaying schedules), not only what makes it stale
+  uint64_t current_ticket_ = 0;
+  uint64_t current_document_ = 0;
+  std::unordered_map<uint64_t, bool> cancelled_;  // tickets given up before they were begun
+
+  // The analysis thread's own.
+  Encoding encoding_ = Encoding::Utf16;
+  Json capabilities_;
+  std::vector<std::unique_ptr<OpenDocument>> documents_;
+  std::map<uint64_t, JobFacts> jobs_;
+  std::deque<Request> settled_;  // wait until all is known of their document
+};
+
+void Worker::write(const std::string& bytes) {
+  std::lock_guard lock(write_mutex_);
+  std::string_view left = bytes;
+  while (!left.empty()) {
+    ssize_t written = ::write(output_, left.data(), left.size());
+    if (written < 0) {
+      if (errno == EINTR) { continue; }
+      // The front is gone: nobody is left to work for.
+      ::_exit(0);
+    }
+    left.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+// ---- the reader thread ---------------------------------------------------------------------------------------------
+
+void Worker::take(Frame frame) {
+  if (frame.number(header::ping)) {
+    return write(framed("", {{header::ping, CancelToken::polls()}}));
+  }
+  std::lock_guard lock(mutex_);
+  if (auto ticket = frame.number(header::cancel)) {
+    if (*ticket == current_ticket_) {
+      current_.cancel();
+    } else {
+      cancelled_[*ticket] = true;
+    }
+  } else {
+    auto document = frame.number(header::document);
+    bool is_edit = document && !frame.number(header::ticket);
+    if (current_yields_ || (is_edit && *document == current_document_)) { current_.cancel(); }
+    arrived_.push_back(std::move(frame));
+  }
+  changed_.notify_one();
+}
+
+void Worker::end_of_input() {
+  std::lock_guard lock(mutex_);
+  ended_ = true;
+  current_.cancel();
+  changed_.notify_one();
+}
+
+// ---- the analysis thread -------------------------------------------------------------------------------------------
+
+void Worker::analyse() {
+  while (true) {
+    std::optional<Frame> frame;
+    {
+      std::unique_lock lock(mutex_);
+      auto needs_work = [this] {
+        return std::any_of(documents_.begin(), documents_.end(), [](const auto& open) { return open->needs_check || open->needs_replay; });
+      };
+      if (arrived_.empty() && !ended_ && !needs_work()) {
+        changed_.wait(lock, [this] { return !arrived_.empty() || ended_; });
+      }
+      if (arrived_.empty() && ended_) { return; }
+      if (!arrived_.empty()) {
+        frame = std::move(arrived_.front());
+        arrived_.pop_front();
+      }
+    }
+    if (frame) {
+      handle(std::move(*frame));
+      continue;
+    }
+    auto unchecked = std::find_if(documents_.begin(), documents_.end(), [](const auto& open) { return open->needs_check; });
+    if (unchecked != documents_.end()) {
+      check(**unchecked);
+    } else {
+      replay_one();
+    }
+    answer_settled();
+  }
+}
+
+void Worker::handle(Frame frame) {
+  auto ticket = frame.number(header::ticket);
+  OpenDocument* open = find(frame.number(header::document).value_or(0));
+  if (frame.number(header::close)) {
+    std::erase_if(documents_, [&](const auto& candidate) { return candidate.get() == open; });
+    return;
+  }
+  std::string why;
+  auto message = parse_json(frame.body, why);
+  if (!message) { return; }
+  std::string name = string_in(*message, "method");
+  const Json& params = member(*message, "params");
+  if (!ticket) {
+    if (name == "textDocument/didOpen") { return this->open(frame, params); }
+    if (name == "textDocument/didChange" && open != nullptr) { return change(*open, frame, params); }
+    if (name == "loopsmith/start") {
+      encoding_ = static_cast<Encoding>(int_in(params, "encoding").value_or(1));
+      capabilities_ = member(params, "capabilities");
+    }
+    if (name == "loopsmith/job") { note_job(params); }
+    return;
+  }
+  Request request{*ticket, open != nullptr ? open->number : 0, nullptr, member(*message, "id"), params};
+  const MethodRow* row = find_method(name);
+  if (row != nullptr) { request.route = find_route(row->method); }
+  if (request.route != nullptr && request.route->lane == Lane::Settled) {
+    settled_.push_back(std::move(request));
+    return answer_settled();
+  }
+  answer(request);
+}
+
+void Worker::open(const Frame& frame, const Json& params) {
+  auto open = std::make_unique<OpenDocument>();
+  const Json& item = member(params, "textDocument");
+  open->number = frame.number(header::document).value_or(0);
+  auto version = static_cast<int64_t>(frame.number(header::version).value_or(0));
+  std::string text = string_in(item, "text");
+  // The blame must be laid before the text is looked at.
+  write(framed("", {{header::working, 1}, {header::document, open->number}, {header::version, static_cast<uint64_t>(version)}}));
+  misbehave_if_asked(text);
+  open->document = std::make_unique<workspace::Document>(string_in(item, "uri"), version, std::move(text));
+  write(framed("", {{header::working, 0}}));
+  documents_.push_back(std::move(open));
+}
+
+void Worker::change(OpenDocument& open, const Frame& frame, const Json& params) {
+  auto version = frame.number(header::version).value_or(0);
+  write(framed("", {{header::working, 1}, {header::document, open.number}, {header::version, version}}));
+  const Json& changes = member(params, "contentChanges");
+  if (changes.is_array()) {
+    for (const Json& change : changes) {
+      workspace::SnapshotPtr before = open.document->snapshot();
+      auto edit = edit_from(change, before->text(), before->lines(), encoding_);
+      before.reset();
+      if (edit) { open.document->edit(static_cast<int64_t>(version), edit->replaced, edit->text); }
+    }
+  }
+  open.document->set_version(static_cast<int64_t>(version));
+  open.needs_check = true;
+  open.needs_replay = true;
+  // An edit that is alone is analysed at once; the front's books are settled by what follows.
+  bool is_last = false;
+  {
+    std::lock_guard lock(mutex_);
+    is_last = arrived_.empty();
+  }
+  if (is_last) {
+    check(open);
+  } else {
+    write(framed("", {{header::working, 0}}));
+  }
+}
+
+void Worker::note_job(const Json& params) {
+  JobFacts job;
+  job.job = static_cast<uint64_t>(int_in(params, "job").value_or(0));
+  std::string state = string_in(params, "state");
+  if (state == "gone") {
+    jobs_.erase(job.job);
+    return;
+  }
+  job.uri = string_in(params, "uri");
+  job.function = string_in(params, "function");
+  job.version = int_in(params, "version").value_or(0);
+  job.is_done = state == "done";
+  job.schedule_text = string_in(params, "schedule_text");
+  const Json& insert = member(params, "insert");
+  auto offset = int_in(insert, "offset");
+  std::string text = string_in(insert, "text");
+  if (offset && *offset >= 0 && *offset <= UINT32_MAX && !text.empty()) { job.insert.emplace(static_cast<uint32_t>(*offset), text); }
+  jobs_[job.job] = std::move(job);
+}
+
+void Worker::check(OpenDocument& open) {
+  Working working(*this, &open);
+  misbehave_if_asked(open.document->snapshot()->text());
+  open.document->check();
+  open.needs_check = false;
+  publish(open);
+}
+
+/// Schedules of one document; stopped by whatever arrives, and taken up again later.
+auto Worker::replay_one() -> bool {
+  auto found = std::find_if(documents_.begin(), documents_.end(), [](const auto& open) { return open->needs_replay; });
+  if (found == documents_.end()) { return false; }
+  OpenDocument& open = **found;
+  CancelToken token;
+  {
+    std::lock_guard lock(mutex_);
+    if (!arrived_.empty() || ended_) { return false; }
+    current_ = CancelSource();
+    current_yields_ = true;
+    token = current_.token();
+  }
+  {
+    Working working(*this, &open);
+    bool had_findings = open.document->has_schedule_findings();
+    if (open.document->replay(token)) {
+      open.needs_replay = false;
+      if (had_findings || open.document->has_schedule_findings()) { publish(open); }
+    }
+  }
+  std::lock_guard lock(mutex_);
+  current_yields_ = false;
+  return true;
+}
+
+void Worker::publish(const OpenDocument& open) {
+  workspace::SnapshotPtr snapshot = open.document->snapshot();
+  write(framed(to_text(diagnostics_message(*snapshot, encoding_)),
+               {{header::document, open.number}, {header::version, static_cast<uint64_t>(snapshot->version())}}));
+}
+
+void Worker::answer(const Request& request) {
+  OpenDocument* open = find(request.document);
+  CancelToken token;
+  {
+    std::lock_guard lock(mutex_);
+    // The front has answered what was cancelled, and what an edit made stale.
+    if (cancelled_.erase(request.ticket) > 0) { return; }
+    current_ = CancelSource();
+    current_ticket_ = request.ticket;
+    current_document_ = request.document;
+    token = current_.token();
+  }
+  Json message;
+  if (request.route == nullptr) {
+    message = error_response(request.id, ErrorCode::MethodNotFound, "the worker has no such method");
+  } else {
+    if (open != nullptr && open->needs_check) { check(*open); }
+    Working working(*this, open);
+    workspace::SnapshotPtr snapshot = open != nullptr ? open->document->snapshot() : nullptr;
+    RouteContext context{.snapshot = snapshot.get(), .encoding = encoding_, .capabilities = capabilities_, .jobs = jobs_, .cancel = token,
+                         .find = [this](const std::string& uri) -> const workspace::Snapshot* {
+                           for (const auto& candidate : documents_) {
+                             if (candidate->document->snapshot()->name() == uri) { return candidate->document->snapshot().get(); }
+                           }
+                           return nullptr;
+                         }};
+    bool needs_document = find_method_row(request.route->method).scope != MethodScope::None;
+    if (needs_document && snapshot == nullptr) {
+      message = error_response(request.id, ErrorCode::InvalidParams, "the document is not open");
+    } else {
+      RouteResult result = request.route->answer(context, request.params);
+      if (auto* problem = std::get_if<RouteError>(&result)) {
+        message = error_response(request.id, problem->code, problem->message);
+      } else {
+        message = response(request.id, std::move(std::get<Json>(result)));
+      }
+    }
+  }
+  {
+    std::lock_guard lock(mutex_);
+    current_ticket_ = 0;
+    current_document_ = 0;
+  }
+  write(framed(to_text(message), {{header::ticket, request.ticket}}));
+}
+
+/// Requests that waited until nothing is left to do for their document, at the version they ask for.
+void Worker::answer_settled() {
+  for (size_t i = 0; i < settled_.size();) {
+    OpenDocument* open = find(settled_[i].document);
+    bool is_settled = open == nullptr;
+    if (open != nullptr && !open->needs_check && !open->needs_replay) {
+      auto version = int_in(settled_[i].params, "version");
+      is_settled = !version || open->document->snapshot()->version() >= *version;
+    }
+    if (!is_settled) {
+      ++i;
+      continue;
+    }
+    Request request = std::move(settled_[i]);
+    settled_.erase(settled_.begin() + static_cast<std::ptrdiff_t>(i));
+    answer(request);
+  }
+}
+
+auto Worker::find(uint64_t number) -> OpenDocument* {
+  for (const auto& open : documents_) {
+    if (open->number == number) { return open.get(); }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+auto run_analysis_worker(std::vector<std::string>) -> int {
+  ::signal(SIGPIPE, SIG_IGN);
+  // Frames go out by a descriptor of their own; stray prints of any library go to standard error.
+  int output = ::fcntl(1, F_DUPFD_CLOEXEC, 3);
+  ::dup2(2, 1);
+  auto* worker = new Worker(output);  // never freed: threads end with the process
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, analysis_stack);
+  pthread_t analysis{};
+  auto body = [](void* that) -> void* {
+    static_cast<Worker*>(that)->analyse();
+    return nullptr;
+  };
+  if (pthread_create(&analysis, &attributes, body, worker) != 0) { return 4; }
+  pthread_attr_destroy(&attributes);
+
+  FrameReader reader;
+  std::string bytes(256 << 10, '\0');
+  while (true) {
+    ssize_t size = ::read(0, bytes.data(), bytes.size());
+    if (size < 0 && errno == EINTR) { continue; }
+    if (size <= 0) { break; }
+    reader.feed({bytes.data(), static_cast<size_t>(size)});
+    while (auto frame = reader.next()) {
+      if (!frame->problem.empty()) { return 4; }
+      worker->take(std::move(*frame));
+    }
+  }
+  worker->end_of_input();
+  // The front is gone; work that does not poll is not waited for.
+  timespec until{};
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += 1;
+#ifdef __linux__
+  if (pthread_timedjoin_np(analysis, nullptr, &until) != 0) { ::_exit(0); }
+#endif
+  return 0;
+}
+
+}  // namespace loopsmith::lsp

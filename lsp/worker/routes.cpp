@@ -1,0 +1,213 @@
+// Routes, one entry per method, with the conversions they need: see routes.h.
+#include "lsp/worker/routes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lsp/features/symbols.h"
+#include "lsp/features/tuning.h"
+
+namespace loopsmith::lsp {
+namespace {
+
+using workspace::Snapshot;
+
+auto range_of(const RouteContext& context, Span span) -> Json {
+  return to_json(to_range(context.snapshot->text(), context.snapshot->lines(), span, context.encoding));
+}
+
+auto bad_params(std::string message) -> RouteError { return {ErrorCode::InvalidParams, std::move(message)}; }
+
+auto symbol_kind(SymbolKind kind) -> int {
+  // LSP's SymbolKind.
+  switch (kind) {
+    case SymbolKind::Function: return 12;
+    case SymbolKind::Class: return 5;
+    case SymbolKind::Variable: return 14;
+    case SymbolKind::Loop: return 25;
+    case SymbolKind::Block: return 3;
+    case SymbolKind::Schedule: return 6;
+  }
+  return 12;
+}
+
+auto symbol_json(const RouteContext& context, const Symbol& symbol) -> Json {
+  Json json = {{"name", symbol.name},
+               {"kind", symbol_kind(symbol.kind)},
+               {"range", range_of(context, symbol.span)},
+               {"selectionRange", range_of(context, symbol.name_span)}};
+  if (!symbol.detail.empty()) { json["detail"] = symbol.detail; }
+  if (!symbol.children.empty()) {
+    Json children = Json::array();
+    for (const Symbol& child : symbol.children) { children.push_back(symbol_json(context, child)); }
+    json["children"] = std::move(children);
+  }
+  return json;
+}
+
+auto document_symbol(const RouteContext& context, const Json&) -> RouteResult {
+  Json symbols = Json::array();
+  for (const Symbol& symbol : document_symbols(*context.snapshot)) { symbols.push_back(symbol_json(context, symbol)); }
+  return symbols;
+}
+
+auto folding_range(const RouteContext& context, const Json&) -> RouteResult {
+  Json folds = Json::array();
+  for (Span span : folding_ranges(*context.snapshot)) {
+    const LineIndex& lines = context.snapshot->lines();
+    folds.push_back({{"startLine", lines.line_of(span.begin)}, {"endLine", lines.line_of(span.end)}});
+  }
+  return folds;
+}
+
+auto selection_range(const RouteContext& context, const Json& params) -> RouteResult {
+  const Json& positions = member(params, "positions");
+  if (!positions.is_array()) { return bad_params("`positions` is a list"); }
+  Json answers = Json::array();
+  for (const Json& json : positions) {
+    auto at = position_from(json);
+    if (!at) { return bad_params("a position is a line and a character"); }
+    const Snapshot& snapshot = *context.snapshot;
+    std::vector<Span> spans = selection_spans(snapshot, to_offset(snapshot.text(), snapshot.lines(), *at, context.encoding));
+    Json chain;
+    for (auto span = spans.rbegin(); span != spans.rend(); ++span) {
+      Json link = {{"range", range_of(context, *span)}};
+      if (!chain.is_null()) { link["parent"] = std::move(chain); }
+      chain = std::move(link);
+    }
+    answers.push_back(std::move(chain));
+  }
+  return answers;
+}
+
+auto hover_route(const RouteContext&, const Json&) -> RouteResult { return Json(); }
+
+auto wants_kind(const Json& only, std::string_view kind) -> bool {
+  if (!only.is_array()) { return true; }
+  return std::any_of(only.begin(), only.end(), [&](const Json& entry) {
+    if (!entry.is_string()) { return false; }
+    auto wanted = entry.get<std::string>();
+    return kind == wanted || (kind.substr(0, wanted.size()) == wanted && kind.substr(wanted.size()).starts_with("."));
+  });
+}
+
+auto code_action(const RouteContext& context, const Json& params) -> RouteResult {
+  const Snapshot& snapshot = *context.snapshot;
+  auto range = range_from(member(params, "range"));
+  if (!range) { return bad_params("`range` is missing"); }
+  Span span = to_span(snapshot.text(), snapshot.lines(), *range, context.encoding);
+  const Json& only = member(member(params, "context"), "only");
+  Json actions = Json::array();
+  if (wants_kind(only, "quickfix")) {
+    for (const workspace::Finding& finding : snapshot.findings()) {
+      if (finding.fixes.empty() || finding.span.end < span.begin || finding.span.begin > span.end) { continue; }
+      Json edits = Json::array();
+      for (const auto& fix : finding.fixes) { edits.push_back({{"range", range_of(context, fix.span)}, {"newText", fix.replacement}}); }
+      std::string title = finding.remedies.empty() ? "Fix: " + finding.message : finding.remedies.front();
+      actions.push_back({{"title", title}, {"kind", "quickfix"}, {"edit", {{"changes", {{snapshot.name(), edits}}}}}});
+    }
+  }
+  if (!wants_kind(only, "refactor.rewrite")) { return actions; }
+  for (const Tunable& tunable : tunables_in(snapshot, span)) {
+    std::string title = fmt::format("Tune {} in the background", tunable.name);
+    Json argument = {{"uri", snapshot.name()}, {"function", tunable.name}};
+    bool is_running = false;
+    for (const auto& [id, job] : context.jobs) {
+      if (job.uri != snapshot.name() || job.function != tunable.name) { continue; }
+      if (!job.is_done) {
+        is_running = true;
+        std::string stop = fmt::format("Stop tuning {} and keep the best", tunable.name);
+        actions.push_back({{"title", stop}, {"kind", "refactor.rewrite"},
+                           {"command", {{"title", stop}, {"command", stop_tune_command}, {"arguments", {{{"job", id}}}}}}});
+      } else {
+        actions.push_back({{"title", "Insert best schedule"}, {"kind", "refactor.rewrite"}, {"isPreferred", true},
+                           {"command", {{"title", "Insert best schedule"}, {"command", insert_schedule_command}, {"arguments", {{{"job", id}}}}}}});
+      }
+    }
+    if (!is_running) {
+      actions.push_back({{"title", title}, {"kind", "refactor.rewrite"},
+                         {"command", {{"title", title}, {"command", tune_command}, {"arguments", Json::array({argument})}}}});
+    }
+  }
+  return actions;
+}
+
+/// Only `loopsmith.insertSchedule` arrives here; the front asks the editor to apply the edit.
+auto execute_command(const RouteContext& context, const Json& params) -> RouteResult {
+  const Json& arguments = member(params, "arguments");
+  auto id = arguments.is_array() && !arguments.empty() ? int_in(arguments.front(), "job") : std::nullopt;
+  auto found = id ? context.jobs.find(static_cast<uint64_t>(*id)) : context.jobs.end();
+  if (found == context.jobs.end() || !found->second.is_done) { return bad_params("there is no such job, or it has no result yet"); }
+  const JobFacts& job = found->second;
+  const Snapshot* snapshot = context.find(job.uri);
+  if (snapshot == nullptr) { return RouteError{ErrorCode::RequestFailed, "the file that was tuned is not open any more"}; }
+  std::optional<Insertion> insertion;
+  if (job.insert && job.version == snapshot->version() && job.insert->first <= snapshot->text().size()) {
+    insertion = Insertion{job.insert->first, job.insert->second};
+  } else {
+    insertion = insertion_after(*snapshot, job.function, job.schedule_text);
+  }
+  if (!insertion) {
+    return RouteError{ErrorCode::RequestFailed, fmt::format("`{}` is not in the file any more; the schedule was not inserted", job.function)};
+  }
+  Position at = to_position(snapshot->text(), snapshot->lines(), insertion->offset, context.encoding);
+  Json edit = {{"range", to_json(TextRange{at, at})}, {"newText", insertion->text}};
+  const Json& supported = member(member(context.capabilities, "workspace"), "workspaceEdit");
+  if (!bool_in(supported, "documentChanges")) { return Json{{"edit", {{"changes", {{job.uri, Json::array({edit})}}}}}}; }
+  Json whole;
+  if (!member(supported, "changeAnnotationSupport").is_null()) {
+    edit["annotationId"] = "schedule";
+    whole["changeAnnotations"] = {{"schedule", {{"label", "Insert best schedule"}, {"description", fmt::format("found by tuning {}", job.function)}}}};
+  }
+  whole["documentChanges"] = Json::array({{{"textDocument", {{"uri", job.uri}, {"version", snapshot->version()}}}, {"edits", Json::array({edit})}}});
+  return Json{{"edit", whole}};
+}
+
+/// Answered when its lane comes: all is known of the version then.
+auto wait_for_state(const RouteContext& context, const Json&) -> RouteResult {
+  return Json{{"uri", context.snapshot->name()}, {"version", context.snapshot->version()}, {"state", "done"}};
+}
+
+constexpr Route routes[] = {
+    {Method::WaitForState, Lane::Settled, wait_for_state},
+    {Method::Hover, Lane::Interactive, hover_route},
+    {Method::CodeAction, Lane::Interactive, code_action},
+    {Method::DocumentSymbol, Lane::Interactive, document_symbol},
+    {Method::FoldingRange, Lane::Interactive, folding_range},
+    {Method::SelectionRange, Lane::Interactive, selection_range},
+    {Method::ExecuteCommand, Lane::Interactive, execute_command},
+};
+
+}  // namespace
+
+auto find_route(Method method) -> const Route* {
+  const auto* found = std::find_if(std::begin(routes), std::end(routes), [&](const Route& route) { return route.method == method; });
+  return found == std::end(routes) ? nullptr : found;
+}
+
+auto diagnostics_message(const Snapshot& snapshot, Encoding encoding) -> Json {
+  auto range = [&](Span span) { return to_json(to_range(snapshot.text(), snapshot.lines(), span, encoding)); };
+  Json diagnostics = Json::array();
+  for (const workspace::Finding& finding : snapshot.findings()) {
+    std::string message = finding.message;
+    for (const std::string& remedy : finding.remedies) { message += "\nhelp: " + remedy; }
+    Json diagnostic = {{"range", range(finding.span)},
+                       {"severity", static_cast<int>(finding.severity) + 1},
+                       {"code", code_id(finding.code)},
+                       {"source", "loopsmith"},
+                       {"message", std::move(message)}};
+    if (!finding.notes.empty()) {
+      Json related = Json::array();
+      for (const auto& note : finding.notes) {
+        related.push_back({{"location", {{"uri", snapshot.name()}, {"range", range(note.span)}}}, {"message", note.message}});
+      }
+      diagnostic["relatedInformation"] = std::move(related);
+    }
+    diagnostics.push_back(std::move(diagnostic));
+  }
+  return notification("textDocument/publishDiagnostics",
+                      {{"uri", snapshot.name()}, {"version", snapshot.version()}, {"diagnostics", std::move(diagnostics)}});
+}
+
+}  // namespace loopsmith::lsp

@@ -1,0 +1,60 @@
+// The protocol surface of the worker as one table: method, lane, feature. A route reads parameters from JSON, asks a
+// feature, and writes plain structs back as JSON; nothing else does.
+#pragma once
+
+#include <map>
+#include <string>
+#include <variant>
+
+#include "lsp/protocol/json.h"
+#include "lsp/protocol/methods.h"
+#include "support/cancel.h"
+#include "workspace/snapshot.h"
+
+namespace loopsmith::lsp {
+
+/// A background job, as far as a request may need it.
+struct JobFacts {
+  uint64_t job = 0;
+  std::string uri;
+  std::string function;
+  int64_t version = 0;  // of the text it was started with
+  bool is_done = false;
+  std::string schedule_text;
+  std::optional<std::pair<uint32_t, std::string>> insert;  // place and text, in the text it was started with
+};
+
+/// What a route may look at, beside its parameters.
+struct RouteContext {
+  const workspace::Snapshot* snapshot = nullptr;  // null for requests about no document
+  Encoding encoding = Encoding::Utf16;
+  const Json& capabilities;  // the client's
+  const std::map<uint64_t, JobFacts>& jobs;
+  CancelToken cancel;
+  /// The document of a uri; null where it is not open.
+  std::function<const workspace::Snapshot*(const std::string& uri)> find;
+};
+
+struct RouteError {
+  ErrorCode code;
+  std::string message;
+};
+using RouteResult = std::variant<Json, RouteError>;
+
+/// Interactive: needs names and types only, and goes before schedules are replayed. Settled: needs all that is known of
+/// the version.
+enum class Lane : uint8_t { Interactive, Settled };
+
+struct Route {
+  Method method;
+  Lane lane;
+  auto (*answer)(const RouteContext& context, const Json& params) -> RouteResult;
+};
+
+/// None: the worker has no such method.
+[[nodiscard]] auto find_route(Method method) -> const Route*;
+
+/// `textDocument/publishDiagnostics` for a snapshot.
+[[nodiscard]] auto diagnostics_message(const workspace::Snapshot& snapshot, Encoding encoding) -> Json;
+
+}  // namespace loopsmith::lsp
