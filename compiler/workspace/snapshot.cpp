@@ -2,6 +2,7 @@
 #include "workspace/snapshot.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace loopsmith::workspace {
 namespace {
@@ -35,9 +36,8 @@ auto Snapshot::findings() const -> std::vector<Finding> {
   for (const Diagnostics& tier : {syntax_.diagnostics(), semantic_, schedule_}) {
     for (const Diagnostic& diagnostic : tier) { all.push_back(to_finding(diagnostic, syntax_)); }
   }
-  std::stable_sort(all.begin(), all.end(), [](const Finding& a, const Finding& b) {
-    return a.span.begin != b.span.begin ? a.span.begin < b.span.begin : a.severity < b.severity;
-  });
+  auto key = [](const Finding& f) { return std::tie(f.span.begin, f.severity, f.span.end, f.code, f.message); };
+  std::sort(all.begin(), all.end(), [&](const Finding& a, const Finding& b) { return key(a) < key(b); });
   auto same = [](const Finding& a, const Finding& b) { return a.code == b.code && a.span == b.span && a.message == b.message; };
   all.erase(std::unique(all.begin(), all.end(), same), all.end());
   return all;

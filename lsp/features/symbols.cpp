@@ -157,7 +157,9 @@ auto selection_spans(const Snapshot& snapshot, uint32_t offset) -> std::vector<S
     }
   }
   spans.push_back({0, text_size});
-  std::stable_sort(spans.begin(), spans.end(), [](Span a, Span b) { return a.end - a.begin < b.end - b.begin; });
+  std::sort(spans.begin(), spans.end(), [](Span a, Span b) {
+    return a.end - a.begin != b.end - b.begin ? a.end - a.begin < b.end - b.begin : a.begin < b.begin;
+  });
   // Neighbours that meet at the offset are not inside one another: the chain takes the first that fits.
   std::vector<Span> chain;
   for (Span span : spans) {

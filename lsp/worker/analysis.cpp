@@ -49,7 +49,7 @@ void misbehave_if_asked(std::string_view text) {
       static auto down(int level) -> int {
         volatile char space[4096];
         space[0] = static_cast<char>(level);
-        return down(level + 1) + space[0];
+        return level < 0 ? 0 : down(level + 1) + space[0];
       }
     };
     std::exit(Deep::down(0));

@@ -1,6 +1,7 @@
 // `loopsmith worker --KIND`: a program of its own that another command of ours has started, and talks to over
 // pipes. Not for people. A kind is one row here.
 #include "driver/command.h"
+#include "lsp/worker/analysis.h"
 
 namespace loopsmith::driver::commands {
 namespace {
@@ -10,16 +11,15 @@ struct Kind {
   int (*run)(std::vector<std::string> args);
 };
 
-// {"--analyze", ...}
 constexpr Kind kinds[] = {
-    {nullptr, nullptr},
+    {"--analyze", loopsmith::lsp::run_analysis_worker},
 };
 
 }  // namespace
 
 auto worker(std::vector<std::string> args) -> int {
   for (const Kind& kind : kinds) {
-    if (kind.name != nullptr && !args.empty() && args.front() == kind.name) {
+    if (!args.empty() && args.front() == kind.name) {
       args.erase(args.begin());
       return kind.run(std::move(args));
     }

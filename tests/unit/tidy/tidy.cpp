@@ -29,7 +29,7 @@ const std::vector<std::set<std::string>> rows = {
     {"script", "runtime"},
     {"workspace", "tune"},
     {"lsp/features", "lsp/protocol"},
-    {"repl", "lsp/server", "driver"},
+    {"repl", "lsp/server", "lsp/worker", "driver"},
 };
 
 // An outside header, and the only folders that may include it.

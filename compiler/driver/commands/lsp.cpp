@@ -1,0 +1,50 @@
+// `loopsmith lsp`: the language server, for editors to start.
+#include "lsp/server/loop.h"
+
+#include "driver/arguments.h"
+#include "driver/command.h"
+#include "support/process.h"
+
+namespace loopsmith::driver::commands {
+namespace {
+
+const Usage usage{
+    .command = "lsp",
+    .arguments = "[--stdio | --port N] [--record F]",
+    .summary = "Serves an editor, by the Language Server Protocol.",
+    .details = "Analysis runs in a process of its own, which is started again when it dies; so is each search in the\n"
+               "background. Opening a file checks it and applies its schedules; it never executes the program in it.",
+    .options = {{"--stdio", "", "talk on standard input and output (the default)"},
+                {"--port", "N", "wait for one client on this port of the local machine instead"},
+                {"--record", "F", "keep the session in a file, a line of JSON for each message"},
+                {"--hang-limit", "SECONDS", "processor time without progress after which analysis is stopped (1)"},
+                // vscode-languageclient adds it to what it starts.
+                {"--clientProcessId", "PID", "accepted and not used: `initialize` tells it"}},
+    .examples = {{"loopsmith lsp", "what an editor's configuration names"},
+                 {"loopsmith lsp --record session.jsonl", "keeps what the editor and the server said"}},
+};
+
+}  // namespace
+
+auto lsp(std::vector<std::string> args) -> int {
+  auto read = read_arguments(usage, args);
+  if (const int* status = std::get_if<int>(&read)) { return *status; }
+  const auto& arguments = std::get<Arguments>(read);
+  loopsmith::lsp::ServerOptions options;
+  options.program = current_program();
+  options.job_program = options.program;
+  options.record = arguments.get("--record", "");
+  if (auto port = arguments.get("--port")) {
+    auto number = parse_number(*port, 1, 65535);
+    if (!number) { return usage_error("lsp", "`--port` takes a number from 1 to 65535"); }
+    options.port = static_cast<int>(*number);
+  }
+  if (auto limit = arguments.get("--hang-limit")) {
+    auto seconds = parse_seconds(*limit);
+    if (!seconds) { return usage_error("lsp", "`--hang-limit` takes a time, as in `2s`"); }
+    options.front.hang_limit = std::chrono::duration<double>(*seconds);
+  }
+  return loopsmith::lsp::serve(options);
+}
+
+}  // namespace loopsmith::driver::commands
