@@ -49,9 +49,10 @@ module.exports = grammar({
 
   extras: $ => [$.comment, /[\s\f\uFEFF\u2060\u200B]|\\\r?\n/],
 
-  supertypes: $ => [$._simple_statement, $._compound_statement, $._expression, $._disjunction, $._arith, $._primary],
-
-  inline: $ => [$._simple_statement, $._compound_statement, $._name],
+  inline: $ => [
+    $._simple_statement, $._compound_statement, $._name, $._named_expression, $._values, $._right_side, $._element, $._targets,
+    $._field,
+  ],
 
   conflicts: $ => [
     [$.match_statement, $._soft_name],
@@ -222,7 +223,7 @@ module.exports = grammar({
     // Items in parentheses are a tuple with `as` in it.
     with_statement: $ => seq(optional('async'), 'with', $.with_items, ':', field('body', $._suite)),
     with_items: $ => list1(choice($._expression, $.as_pattern)),
-    as_pattern: $ => seq(field('value', $._expression), 'as', field('alias', $._primary)),
+    as_pattern: $ => seq(field('value', $._expression), 'as', field('alias', $._target)),
 
     try_statement: $ => seq(
       'try',
@@ -255,26 +256,70 @@ module.exports = grammar({
     block: $ => seq(repeat($._statement), $._dedent),
 
     // ---- expressions
+    //
+    // One rule for all of them, told apart by precedence: each layer of rules between would cost a reduction for
+    // every operand there is. So `a + not b` gets through here and is refused by whoever builds a tree.
 
-    _values: $ => choice($._named_expression, $.starred, $.expression_list),
+    _values: $ => choice($._expression, $.starred, $.expression_list),
     expression_list: $ => prec.right(seq(
-      choice($._named_expression, $.starred),
-      choice(',', seq(repeat1(seq(',', choice($._named_expression, $.starred))), optional(','))),
+      choice($._expression, $.starred),
+      choice(',', seq(repeat1(seq(',', choice($._expression, $.starred))), optional(','))),
     )),
-    starred: $ => seq('*', $._arith),
+    starred: $ => seq('*', $._expression),
 
     _targets: $ => choice($._target, $.expression_list_target),
     expression_list_target: $ => prec.right(seq($._target, choice(',', seq(repeat1(seq(',', $._target)), optional(','))))),
-    _target: $ => choice($._primary, alias($.starred_target, $.starred)),
-    starred_target: $ => seq('*', $._primary),
+    // `for i in x`: the `in` ends the target.
+    _target: $ => prec(1, choice(
+      $._name,
+      $.attribute,
+      $.subscript,
+      $.call,
+      $.parenthesized_expression,
+      $.tuple,
+      $.list,
+      alias($.starred_target, $.starred),
+    )),
+    starred_target: $ => seq('*', $._target),
 
     _named_expression: $ => choice($._expression, $.named_expression),
     named_expression: $ => seq(field('name', $._name), ':=', field('value', $._expression)),
 
-    _expression: $ => choice($.conditional_expression, $.lambda, $._disjunction),
+    _expression: $ => choice(
+      $._name,
+      $.integer,
+      $.float,
+      $.imaginary,
+      $.string,
+      $.concatenated_string,
+      $.true,
+      $.false,
+      $.none,
+      $.ellipsis,
+      $.attribute,
+      $.subscript,
+      $.call,
+      $.binary_operator,
+      $.unary_operator,
+      $.comparison,
+      $.not_operator,
+      $.boolean_operator,
+      $.conditional_expression,
+      $.lambda,
+      $.await,
+      $.parenthesized_expression,
+      $.tuple,
+      $.list,
+      $.dictionary,
+      $.set,
+      $.generator_expression,
+      $.list_comprehension,
+      $.set_comprehension,
+      $.dictionary_comprehension,
+    ),
 
     conditional_expression: $ => prec.right(PREC.conditional, seq(
-      field('then', $._disjunction), 'if', field('condition', $._disjunction), 'else', field('otherwise', $._expression),
+      field('then', $._expression), 'if', field('condition', $._expression), 'else', field('otherwise', $._expression),
     )),
 
     lambda: $ => prec(PREC.lambda, seq('lambda', field('parameters', optional($.lambda_parameters)), ':', field('body', $._expression))),
@@ -290,22 +335,17 @@ module.exports = grammar({
     lambda_star: $ => seq('*', field('name', $.identifier)),
     lambda_double_star: $ => seq('**', field('name', $.identifier)),
 
-    _disjunction: $ => choice($.boolean_operator, $.not_operator, $.comparison, $._arith),
-
     boolean_operator: $ => choice(
-      prec.left(PREC.or, seq(field('left', $._disjunction), field('operator', 'or'), field('right', $._disjunction))),
-      prec.left(PREC.and, seq(field('left', $._disjunction), field('operator', 'and'), field('right', $._disjunction))),
+      prec.left(PREC.or, seq(field('left', $._expression), field('operator', 'or'), field('right', $._expression))),
+      prec.left(PREC.and, seq(field('left', $._expression), field('operator', 'and'), field('right', $._expression))),
     ),
-    not_operator: $ => prec(PREC.not, seq('not', field('operand', $._disjunction))),
+    not_operator: $ => prec(PREC.not, seq(field('operator', 'not'), field('operand', $._expression))),
+    // A chain nests to the left: `a < b < c` is a comparison of a comparison.
     comparison: $ => prec.left(PREC.compare, seq(
-      $._arith,
-      repeat1(seq(
-        field('operator', choice('<', '<=', '==', '!=', '>=', '>', 'in', alias(seq('not', 'in'), 'not in'), 'is', alias(seq('is', 'not'), 'is not'))),
-        $._arith,
-      )),
+      field('left', $._expression),
+      field('operator', choice('<', '<=', '==', '!=', '>=', '>', 'in', alias(seq('not', 'in'), 'not in'), 'is', alias(seq('is', 'not'), 'is not'))),
+      field('right', $._expression),
     )),
-
-    _arith: $ => choice($.binary_operator, $.unary_operator, $.await, $._primary),
 
     binary_operator: $ => choice(
       ...[
@@ -313,44 +353,19 @@ module.exports = grammar({
         ['+', PREC.add], ['-', PREC.add], ['*', PREC.multiply], ['/', PREC.multiply], ['//', PREC.multiply],
         ['%', PREC.multiply], ['@', PREC.multiply],
       ].map(([operator, precedence]) => prec.left(precedence, seq(
-        field('left', $._arith), field('operator', operator), field('right', $._arith),
+        field('left', $._expression), field('operator', operator), field('right', $._expression),
       ))),
-      prec.right(PREC.power, seq(field('left', $._arith), field('operator', '**'), field('right', $._arith))),
+      prec.right(PREC.power, seq(field('left', $._expression), field('operator', '**'), field('right', $._expression))),
     ),
-    unary_operator: $ => prec(PREC.unary, seq(field('operator', choice('-', '+', '~')), field('operand', $._arith))),
-    await: $ => prec(PREC.await, seq('await', $._primary)),
-
-    _primary: $ => choice(
-      $._name,
-      $.integer,
-      $.float,
-      $.imaginary,
-      $.string,
-      $.concatenated_string,
-      $.true,
-      $.false,
-      $.none,
-      $.ellipsis,
-      $.attribute,
-      $.subscript,
-      $.call,
-      $.parenthesized_expression,
-      $.tuple,
-      $.list,
-      $.dictionary,
-      $.set,
-      $.generator_expression,
-      $.list_comprehension,
-      $.set_comprehension,
-      $.dictionary_comprehension,
-    ),
+    unary_operator: $ => prec(PREC.unary, seq(field('operator', choice('-', '+', '~')), field('operand', $._expression))),
+    await: $ => prec(PREC.await, seq('await', $._expression)),
 
     _name: $ => choice($.identifier, alias($._soft_name, $.identifier)),
     _soft_name: _ => choice('match', 'type'),
 
-    attribute: $ => prec(PREC.postfix, seq(field('object', $._primary), '.', field('attribute', $.identifier))),
+    attribute: $ => prec(PREC.postfix, seq(field('object', $._expression), '.', field('attribute', $.identifier))),
     subscript: $ => prec(PREC.postfix, seq(
-      field('object', $._primary),
+      field('object', $._expression),
       '[',
       list1(field('index', choice($._named_expression, $.starred, $.slice))),
       ']',
@@ -361,10 +376,10 @@ module.exports = grammar({
       field('upper', optional($._expression)),
       optional(seq(':', field('step', optional($._expression)))),
     ),
-    call: $ => prec(PREC.postfix, seq(field('function', $._primary), field('arguments', choice($.argument_list, $.generator_expression)))),
+    call: $ => prec(PREC.postfix, seq(field('function', $._expression), field('arguments', choice($.argument_list, $.generator_expression)))),
     argument_list: $ => seq('(', list(choice($._named_expression, $.starred, $.dictionary_splat, $.keyword_argument, $.as_pattern)), ')'),
     keyword_argument: $ => seq(field('name', $._name), '=', field('value', choice($._expression, $.as_pattern))),
-    dictionary_splat: $ => seq('**', $._arith),
+    dictionary_splat: $ => seq('**', $._expression),
 
     parenthesized_expression: $ => prec(1, seq('(', choice($._named_expression, $.yield, $.as_pattern), ')')),
     _element: $ => choice($._named_expression, $.starred, $.as_pattern),
@@ -379,8 +394,8 @@ module.exports = grammar({
     set_comprehension: $ => seq('{', field('element', $._named_expression), $._clauses, '}'),
     dictionary_comprehension: $ => seq('{', field('element', $.pair), $._clauses, '}'),
     _clauses: $ => seq($.for_clause, repeat(choice($.for_clause, $.if_clause))),
-    for_clause: $ => seq(optional('async'), 'for', field('left', $._targets), 'in', field('right', $._disjunction)),
-    if_clause: $ => seq('if', field('condition', choice($._disjunction, $.lambda, $.named_expression))),
+    for_clause: $ => seq(optional('async'), 'for', field('left', $._targets), 'in', field('right', $._expression)),
+    if_clause: $ => seq('if', field('condition', choice($._expression, $.named_expression))),
 
     yield: $ => prec.right(seq('yield', choice(seq('from', $._expression), optional($._values)))),
 

@@ -215,7 +215,7 @@ auto Builder::expr_inner(TSNode node, Cst symbol) -> ExprPtr {
       std::string_view op = text(children[0].node);
       made->op = op == "-" ? UnaryOp::Negate : op == "+" ? UnaryOp::Plus : op == "~" ? UnaryOp::Invert : UnaryOp::Not;
       made->op_span = span(children[0].node);
-      made->operand = expr(children.find(field.operand));
+      made->operand = symbol == Cst::unary_operator ? operand(children.find(field.operand)) : expr(children.find(field.operand));
       return made;
     }
     case Cst::binary_operator:
@@ -355,7 +355,7 @@ auto Builder::link(TSNode node, Cst symbol, ExprPtr left) -> ExprPtr {
       for (const auto& [words, value] : operators) {
         if (text(op) == words) { made->op = value; }
       }
-      made->right = expr(children.find(field.right));
+      made->right = operand(children.find(field.right));
       return made;
     }
     case Cst::attribute: {
@@ -461,34 +461,49 @@ auto Builder::boolean(TSNode node) -> ExprPtr {
 }
 
 auto Builder::comparison(TSNode node) -> ExprPtr {
+  const Fields& field = fields();
   auto* made = make<CompareExpr>(node);
-  Children children(*this, node);
-  std::vector<ExprPtr> operands;
+  // `a < b < c` nests to the left.
+  struct Link { TSNode op; TSNode right; };
+  std::vector<Link> links;
+  TSNode left = node;
+  while (symbol_of(left) == Cst::comparison) {
+    Children children(*this, left);
+    Link one{TSNode{}, children.find(field.right)};
+    for (size_t i = 0; i < children.size(); ++i) {
+      if (children[i].field == field.op) { one.op = children[i].node; }
+    }
+    links.push_back(one);
+    left = children.find(field.left);
+  }
+  std::vector<ExprPtr> operands{operand(left)};
   std::vector<CompareOp> ops;
   std::vector<Span> op_spans;
-  for (size_t i = 0; i < children.size(); ++i) {
-    Child child = children[i];
-    if (child.field == fields().op) {
-      std::string_view op = text(child.node);
-      // The two words of one operator may be two nodes.
-      if (!ops.empty() && ops.size() == operands.size()) {
-        ops.back() = op == "in" ? CompareOp::NotIn : CompareOp::IsNot;
-        op_spans.back().end = span(child.node).end;
-        continue;
-      }
-      ops.push_back(op == "==" ? CompareOp::Eq : op == "!=" ? CompareOp::Ne : op == "<" ? CompareOp::Lt
-                    : op == "<=" ? CompareOp::Le : op == ">" ? CompareOp::Gt : op == ">=" ? CompareOp::Ge
-                    : op == "in" ? CompareOp::In : op == "is" ? CompareOp::Is
-                    : op.starts_with("not") ? CompareOp::NotIn : CompareOp::IsNot);
-      op_spans.push_back(span(child.node));
-    } else {
-      operands.push_back(expr(child.node));
-    }
+  for (size_t i = links.size(); i > 0; --i) {
+    std::string_view op = text(links[i - 1].op);
+    ops.push_back(op == "==" ? CompareOp::Eq : op == "!=" ? CompareOp::Ne : op == "<" ? CompareOp::Lt
+                  : op == "<=" ? CompareOp::Le : op == ">" ? CompareOp::Gt : op == ">=" ? CompareOp::Ge
+                  : op == "in" ? CompareOp::In : op == "is" ? CompareOp::Is
+                  : op.starts_with("not") ? CompareOp::NotIn : CompareOp::IsNot);
+    op_spans.push_back(span(links[i - 1].op));
+    operands.push_back(operand(links[i - 1].right));
   }
   made->operands = list(operands);
   made->ops = list(ops);
   made->op_spans = list(op_spans);
   return made;
+}
+
+// What an operator works on. The grammar lets through what binds less tightly: `a + not b`.
+auto Builder::operand(TSNode node) -> ExprPtr {
+  Cst symbol = symbol_of(node);
+  if (symbol == Cst::not_operator || symbol == Cst::lambda || symbol == Cst::conditional_expression) {
+    Span where = span(node);
+    std::string_view word = symbol == Cst::not_operator ? "not" : symbol == Cst::lambda ? "lambda" : "if";
+    if (word != "if") { where.end = where.begin + static_cast<uint32_t>(word.size()); }
+    report(error(Code::UnexpectedToken, origin_of(where)).arg("found", "`" + std::string(word) + "` after an operator").remedy("put it in parentheses"));
+  }
+  return expr(node);
 }
 
 auto Builder::comprehension(TSNode node, ComprehensionKind which) -> ExprPtr {

@@ -91,6 +91,7 @@ class Builder {
   auto exprs(const Children& children) -> List<ExprPtr>;
   auto boolean(TSNode node) -> ExprPtr;
   auto comparison(TSNode node) -> ExprPtr;
+  auto operand(TSNode node) -> ExprPtr;
   auto string(TSNode node, Cst symbol) -> ExprPtr;
   void string_parts(TSNode string_node, std::vector<FStringPart>& parts, std::string& pending, bool& has_fields);
   auto interpolation(TSNode node) -> FStringPart;
