@@ -5,6 +5,7 @@
 
 #include "ir/ir.h"
 #include "kind.h"
+#include "support/diagnostic.h"
 
 namespace loopsmith::oracle {
 

@@ -1,0 +1,72 @@
+// Colours for script text: see highlight.h.
+#include "ir/highlight.h"
+
+#include <cctype>
+#include <unordered_set>
+
+namespace loopsmith {
+namespace {
+
+constexpr const char* off = "\x1b[0m";
+constexpr const char* keyword = "\x1b[35m";
+constexpr const char* number = "\x1b[36m";
+constexpr const char* string = "\x1b[32m";
+constexpr const char* comment = "\x1b[2m";
+constexpr const char* loop_kind = "\x1b[1;33m";   // what makes a loop more than a serial one
+constexpr const char* intrinsic = "\x1b[34m";
+constexpr const char* decorator = "\x1b[33m";
+
+auto is_keyword(std::string_view word) -> bool {
+  static const std::unordered_set<std::string_view> words = {"and", "as", "assert", "break", "class", "continue", "def", "elif", "else", "for", "from",
+                                                             "if", "import", "in", "lambda", "not", "or", "pass", "return", "while", "with", "True",
+                                                             "False", "None"};
+  return words.count(word) != 0;
+}
+auto is_loop_kind(std::string_view word) -> bool {
+  static const std::unordered_set<std::string_view> words = {"T.parallel", "T.vectorized", "T.unroll", "T.thread_binding", "T.launch_thread"};
+  return words.count(word) != 0;
+}
+auto is_word(char c) -> bool { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+}  // namespace
+
+auto colored_script(std::string_view text) -> std::string {
+  std::string out;
+  out.reserve(text.size() * 2);
+  auto put = [&](const char* color, std::string_view piece) {
+    out += color;
+    out += piece;
+    out += off;
+  };
+  for (size_t i = 0; i < text.size();) {
+    char c = text[i];
+    size_t end = i + 1;
+    if (c == '#') {
+      while (end < text.size() && text[end] != '\n') { ++end; }
+      put(comment, text.substr(i, end - i));
+    } else if (c == '"' || c == '\'') {
+      while (end < text.size() && text[end] != c && text[end] != '\n') { end += text[end] == '\\' ? 2 : 1; }
+      end = end < text.size() && text[end] == c ? end + 1 : std::min(end, text.size());
+      put(string, text.substr(i, end - i));
+    } else if (std::isdigit(static_cast<unsigned char>(c))) {
+      while (end < text.size() && (is_word(text[end]) || text[end] == '.')) { ++end; }
+      put(number, text.substr(i, end - i));
+    } else if (is_word(c)) {
+      while (end < text.size() && (is_word(text[end]) || (text[end] == '.' && end + 1 < text.size() && is_word(text[end + 1])))) { ++end; }
+      std::string_view word = text.substr(i, end - i);
+      if (is_keyword(word)) { put(keyword, word); }
+      else if (is_loop_kind(word)) { put(loop_kind, word); }
+      else if (word.size() > 2 && word[1] == '.' && (word[0] == 'T' || word[0] == 'I')) { put(intrinsic, word); }
+      else { out += word; }
+    } else if (c == '@') {
+      while (end < text.size() && (is_word(text[end]) || text[end] == '.')) { ++end; }
+      put(decorator, text.substr(i, end - i));
+    } else {
+      out += c;
+    }
+    i = end;
+  }
+  return out;
+}
+
+}  // namespace loopsmith

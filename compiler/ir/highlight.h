@@ -1,0 +1,13 @@
+// Colours for script text on a terminal: a scan of words, numbers, strings and comments, good for any text the
+// printer writes and for what people type. Knows no grammar; editors have their own highlighting.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace loopsmith {
+
+/// The text with ANSI colour codes in it; every line ends with colours off.
+[[nodiscard]] auto colored_script(std::string_view text) -> std::string;
+
+}  // namespace loopsmith

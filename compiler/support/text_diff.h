@@ -1,0 +1,34 @@
+// What changed between two texts, line by line: shortest edits (Myers 1986), and their rendering with a few
+// unchanged lines around each change. For people; nothing here patches.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace loopsmith {
+
+struct DiffLine {
+  enum class Kind : char { Same = ' ', Removed = '-', Added = '+' };
+  Kind kind = Kind::Same;
+  std::string_view text;       // of the texts given; without the line's end
+  uint32_t before = 0;         // line number from 1 in the old text; 0: only in the new
+  uint32_t after = 0;
+};
+
+/// All lines of both texts, in order. The views live as long as the texts.
+[[nodiscard]] auto diff_lines(std::string_view before, std::string_view after) -> std::vector<DiffLine>;
+
+struct DiffOptions {
+  size_t context = 3;          // unchanged lines shown around a change; longer stretches become one line "  ... 12 lines"
+  bool color = false;
+  std::string_view indent = {};
+};
+/// Lines with "+", "-" or " " in front; empty where nothing changed.
+[[nodiscard]] auto render_diff(std::string_view before, std::string_view after, const DiffOptions& options = {}) -> std::string;
+
+/// How many lines were added and removed.
+struct DiffCount { size_t added = 0, removed = 0; };
+[[nodiscard]] auto count_diff(const std::vector<DiffLine>& lines) -> DiffCount;
+
+}  // namespace loopsmith
