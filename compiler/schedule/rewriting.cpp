@@ -147,6 +147,39 @@ auto require_starts_at_zero(const Context& cx, const LoopArg& loop) -> Status {
   return note_loop(cx.error(Code::LoopStart).arg("loop", loop->name().view()), *loop);
 }
 
+auto plan_removal(const Context& cx, const FuncState& func, const Place& block) -> Result<Rewrite::Change> {
+  const Place* last = &block;
+  const Place* around = func.parent(block);
+  while (around->is_loop() && !around->loop->body.as<SeqStmt>()) {
+    last = around;
+    around = func.parent(*around);
+  }
+  const Stmt* body = around->is_loop() ? &around->loop->body : &around->block()->body;
+  while (true) {
+    if (const auto* n = body->as<AllocateConst>()) { body = &n->body; } else if (const auto* m = body->as<DeclBuffer>()) { body = &m->body; } else { break; }
+  }
+  if (!body->as<SeqStmt>()) {
+    return note_block(cx.error(Code::OnlyBlock).arg("block", block.name().view()).arg("scope", around->name().view()), block);
+  }
+  return Rewrite::Change{last->id, Stmt()};
+}
+
+void add_signature_buffers(const Block& block, std::vector<Buffer>& out) {
+  auto add = [&](const Buffer& buffer) {
+    if (std::find(out.begin(), out.end(), buffer) == out.end()) { out.push_back(buffer); }
+  };
+  for (const BufferRegion& region : block.reads) { add(region.buffer); }
+  for (const BufferRegion& region : block.writes) { add(region.buffer); }
+  for (const Buffer& buffer : block.alloc_buffers) { add(buffer); }
+  post_order(block.body, [&](const Stmt& stmt) {
+    if (const auto* inner = stmt.as<Block>()) {
+      for (const BufferRegion& region : inner->reads) { add(region.buffer); }
+      for (const BufferRegion& region : inner->writes) { add(region.buffer); }
+      for (const Buffer& buffer : inner->alloc_buffers) { add(buffer); }
+    }
+  }, [](const Expr&) {});
+}
+
 auto wrap_loops(Stmt body, const Domains& domains, Origin origin) -> Stmt {
   for (auto it = domains.rbegin(); it != domains.rend(); ++it) {
     body = make<For>(it->first, it->second.min, it->second.extent, ForKind::Serial, std::move(body), std::optional<IterVar>(), AttrMap(), origin);

@@ -37,6 +37,12 @@ struct ForParts { std::optional<Stmt> body; std::optional<ForKind> kind; std::op
 [[nodiscard]] auto note_loop(Diagnostic diagnostic, const Place& loop) -> Diagnostic;
 [[nodiscard]] auto note_block(Diagnostic diagnostic, const Place& block) -> Diagnostic;
 
+/// How to take a block out of its scope, with the loops that hold nothing else; an error where the scope would be empty.
+[[nodiscard]] auto plan_removal(const Context& cx, const FuncState& func, const Place& block) -> Result<Rewrite::Change>;
+
+/// All buffers that a block and the blocks in it declare to access or allocate.
+void add_signature_buffers(const Block& block, std::vector<Buffer>& out);
+
 /// Wraps loops around a body: the last domain is the innermost loop.
 [[nodiscard]] auto wrap_loops(Stmt body, const Domains& domains, Origin origin) -> Stmt;
 

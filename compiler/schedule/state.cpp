@@ -351,20 +351,65 @@ namespace {
 // Copies the path from the changes to the root. Subtrees without a change are the old nodes.
 struct PathCopy {
   const FuncState& func;
-  const std::vector<Rewrite::Change>& changes;
+  const Rewrite& rewrite;
   std::vector<bool> holds_change;           // by index of place: it or something below it changes
 
-  PathCopy(const FuncState& f, const std::vector<Rewrite::Change>& c) : func(f), changes(c), holds_change(f.places().size(), false) {
-    for (const auto& change : c) {
-      for (const Place* at = f.find(change.at); at && !holds_change[at->index]; at = f.parent(*at)) { holds_change[at->index] = true; }
-    }
+  PathCopy(const FuncState& f, const Rewrite& r) : func(f), rewrite(r), holds_change(f.places().size(), false) {
+    for (const auto& change : r.changes) { mark(change.at); }
+    for (const auto& insert : r.inserts) { mark(insert.at); }
+    for (const auto& before : r.befores) { mark(before.at); }
+    for (const auto& alloc : r.allocs) { mark(alloc.at); }
+  }
+
+  void mark(NodeId id) {
+    for (const Place* at = func.find(id); at && !holds_change[at->index]; at = func.parent(*at)) { holds_change[at->index] = true; }
   }
 
   auto change_of(NodeId id) const -> const Rewrite::Change* {
-    for (const auto& change : changes) {
+    for (const auto& change : rewrite.changes) {
       if (change.at == id) { return &change; }
     }
     return nullptr;
+  }
+
+  // The body of a loop or block, with what is put in.
+  auto copy_body(NodeId id, const Stmt& body) -> Stmt {
+    for (const auto& insert : rewrite.inserts) {
+      if (insert.at == id) { return put_in(body, insert); }
+    }
+    return copy(body);
+  }
+  auto put_in(const Stmt& body, const Rewrite::Insert& insert) -> Stmt {
+    if (const auto* n = body.as<AllocateConst>()) {
+      return make<AllocateConst>(n->data, n->dtype, n->extents, n->bytes, put_in(n->body, insert), n->annotations, n->origin);
+    }
+    if (const auto* n = body.as<DeclBuffer>()) { return make<DeclBuffer>(n->buffer, put_in(n->body, insert), n->origin); }
+    std::vector<Stmt> items;
+    if (const auto* n = body.as<SeqStmt>()) {
+      for (const Stmt& item : n->seq) { items.push_back(item); }
+    } else {
+      items.push_back(body);
+    }
+    for (Stmt& item : items) { item = copy(item); }
+    items.insert(items.begin() + std::min<ptrdiff_t>(insert.position, static_cast<ptrdiff_t>(items.size())), insert.stmt);
+    return seq(std::move(items), body.origin());
+  }
+  auto with_before(NodeId id, Stmt stmt) const -> Stmt {
+    for (const auto& before : rewrite.befores) {
+      if (before.at == id) { return seq({before.stmt, std::move(stmt)}, before.stmt.origin()); }
+    }
+    return stmt;
+  }
+  void set_allocs(NodeId id, Block::Fields& fields) const {
+    for (const auto& alloc : rewrite.allocs) {
+      if (alloc.at != id) { continue; }
+      std::vector<Buffer> buffers;
+      for (const Buffer& buffer : fields.alloc_buffers) {
+        if (!alloc.remove || !(buffer == alloc.remove)) { buffers.push_back(buffer); }
+      }
+      if (alloc.add) { buffers.push_back(alloc.add); }
+      fields.alloc_buffers = std::move(buffers);
+    }
   }
 
   auto copy(const Stmt& stmt) -> Stmt {
@@ -373,8 +418,8 @@ struct PathCopy {
         const auto& n = *stmt.as<For>();
         const Place* place = func.find(n.id);
         if (!place || !holds_change[place->index]) { return stmt; }
-        if (const auto* change = change_of(n.id)) { return change->with ? change->with : no_op(); }
-        return make<For>(n.var, n.min, n.extent, n.for_kind, copy(n.body), n.thread, n.annotations, n.origin, n.id);
+        if (const auto* change = change_of(n.id)) { return with_before(n.id, change->with ? change->with : no_op()); }
+        return with_before(n.id, make<For>(n.var, n.min, n.extent, n.for_kind, copy_body(n.id, n.body), n.thread, n.annotations, n.origin, n.id));
       }
       case NodeKind::BlockRealize: {
         const auto& n = *stmt.as<BlockRealize>();
@@ -386,7 +431,8 @@ struct PathCopy {
           return change->with;
         }
         auto fields = n.block->fields();
-        fields.body = copy(fields.body);
+        fields.body = copy_body(n.block->id, fields.body);
+        set_allocs(n.block->id, fields);
         return make<BlockRealize>(n.iter_values, n.predicate, make<Block>(std::move(fields), n.block->origin, n.block->id), n.origin);
       }
       case NodeKind::SeqStmt: {
@@ -501,7 +547,7 @@ auto State::find(NodeId id) const -> Found {
 
 auto State::after(Name name, const Rewrite& rewrite) const -> State {
   const FuncState& before = *func(name);
-  PathCopy path(before, rewrite.changes);
+  PathCopy path(before, rewrite);
   Stmt body = path.copy(before.func()->body);
   PrimFunc changed = with_body(rewrite.signature ? rewrite.signature : before.func(), std::move(body));
   State out;

@@ -76,6 +76,16 @@ struct Rewrite {
   /// values and predicate stay) or by any other statement (its realize goes as well). None: nothing is left.
   struct Change { NodeId at = 0; Stmt with; };
   std::vector<Change> changes;
+  /// A statement put into the body of the loop or block `at`, before its statement number `position` as it was
+  /// (behind allocations that stand first).
+  struct Insert { NodeId at = 0; int position = 0; Stmt stmt; };
+  std::vector<Insert> inserts;
+  /// A statement put right in front of the loop `at`.
+  struct Before { NodeId at = 0; Stmt stmt; };
+  std::vector<Before> befores;
+  /// Buffers that the block `at` allocates from now on, or no longer.
+  struct Alloc { NodeId at = 0; Buffer add; Buffer remove; };
+  std::vector<Alloc> allocs;
   /// Where the variables bound to a loop or block that is gone shall point from now on.
   struct Forward { NodeId from = 0; NodeId to = 0; };
   std::vector<Forward> forwards;

@@ -15,6 +15,12 @@ auto all_primitives() -> const std::vector<const Primitive*>& {
       &split, &fuse, &reorder, &add_unit_loop,
       // kinds of loops
       &parallel, &vectorize, &bind, &unroll,
+      // caching
+      &cache_read, &cache_write,
+      // place
+      &compute_at, &reverse_compute_at, &compute_inline, &reverse_compute_inline,
+      // reduction
+      &decompose_reduction,
       // notes
       &annotate, &unannotate, &enter_postproc,
   };

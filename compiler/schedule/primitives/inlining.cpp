@@ -1,0 +1,370 @@
+// Primitives that merge a block into another one: compute_inline, reverse_compute_inline. The buffer between the two
+// goes away; what was stored in it is computed where it was read (or stored on at once).
+#include <algorithm>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "arith/analyzer.h"
+#include "arith/int_set.h"
+#include "arith/iter_map.h"
+#include "ir/ops.h"
+#include "ir/visitor.h"
+#include "schedule/access_regions.h"
+#include "schedule/analysis.h"
+#include "schedule/primitives.h"
+#include "schedule/rewriting.h"
+
+namespace loopsmith::schedule::primitives {
+namespace {
+
+auto body_error(const Context& cx, const Place& block, std::string why) -> Diagnostic {
+  return note_block(cx.error(Code::InlineBody).arg("block", block.name().view()).arg("why", why), block);
+}
+
+auto require_no_init(const Context& cx, const Place& block) -> Status {
+  if (!block.block()->init) { return ok(); }
+  return note_block(cx.error(Code::InlineReduction).arg("block", block.name().view()), block)
+      .remedy("only blocks without `T.init()` can be inlined");
+}
+
+// Loads of a buffer, and other uses that inlining cannot follow.
+struct Uses {
+  int loads = 0;
+  bool is_opaque = false;
+};
+class UseCounter : public Visitor {
+ public:
+  explicit UseCounter(const Buffer& buffer) : buffer_(buffer) {}
+  using Visitor::visit;
+  Uses all, outside;
+
+ protected:
+  using Visitor::on;
+  void on(const VarNode& n) override { all.is_opaque |= &n == buffer_->data.get(); }
+  void on(const BufferLoad& n) override {
+    if (n.buffer == buffer_) {
+      ++all.loads;
+      if (depth_ == 0) { ++outside.loads; }
+    }
+    Visitor::on(n);
+  }
+  void on(const Block& n) override {
+    for (const MatchBufferRegion& match : n.match_buffers) { all.is_opaque |= match.source.buffer == buffer_; }
+    ++depth_;
+    Visitor::on(n);
+    --depth_;
+  }
+
+ private:
+  const Buffer& buffer_;
+  int depth_ = 0;
+};
+
+auto check_uses(const Context& cx, const Place& scope, const Buffer& buffer, const Place& block) -> Status {
+  UseCounter counter(buffer);
+  counter.visit(scope.block()->body);
+  if (!counter.all.is_opaque && counter.outside.loads == 0) { return ok(); }
+  return note_block(cx.error(Code::OpaqueAccess).arg("buffer", buffer->name.view()), block);
+}
+
+// Rewrites accesses of one buffer in a block and the blocks in it, and finds their regions anew.
+class Inliner : public Mutator {
+ public:
+  Inliner(const Buffer& buffer, std::vector<Buffer> known) : buffer_(buffer), known_(std::move(known)) {}
+  using Mutator::on;
+  auto on(const Block& n) -> Stmt override {
+    Stmt stmt = Mutator::on(n);
+    auto mentions = [&](const Array<BufferRegion>& regions) {
+      return std::any_of(regions.begin(), regions.end(), [&](const BufferRegion& r) { return r.buffer == buffer_; });
+    };
+    if (!mentions(n.reads) && !mentions(n.writes)) { return stmt; }
+    auto fields = stmt.as<Block>()->fields();
+    AccessRegions regions = find_access_regions(*stmt.as<Block>(), known_);
+    fields.reads = std::move(regions.reads);
+    fields.writes = std::move(regions.writes);
+    return make<Block>(std::move(fields), n.origin, n.id);
+  }
+
+ protected:
+  const Buffer& buffer_;
+  std::vector<Buffer> known_;
+};
+
+/// Computes what a block stores wherever it is read, and takes the block away.
+///
+///     B[vi] = A[vi] * 2.0                    C[vi] = A[vi] * 2.0 + 1.0
+///     C[vi] = B[vi] + 1.0          ==>
+///
+/// Needs  a stage pipeline; a complete block that writes one buffer, allocated in its scope, by one store whose indices
+///        are distinct iter vars, all that it uses; no use of the buffer as a pointer or in a match_buffer.
+/// Keeps  results bit for bit.
+struct ComputeInline {
+  struct Args { BlockArg block; };
+  struct Plan { const Place* scope; const BufferStore* store; Rewrite::Change removal; };
+
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    const FuncState& func = *args.block.func;
+    const Place& block = *args.block;
+    LOOPSMITH_TRY(scope, require_scope(cx, args.block));
+    LOOPSMITH_CHECK(require_no_init(cx, block));
+    if (block.block()->writes.size() != 1) {
+      return note_block(cx.error(Code::SingleBuffer).arg("block", block.name().view()).arg("access", "writes")
+                            .arg("count", static_cast<int64_t>(block.block()->writes.size())), block);
+    }
+    LOOPSMITH_CHECK(require_stage_pipeline(cx, func, *scope));
+    if (is_output_block(block, *scope)) {
+      return note_block(cx.error(Code::OutputBlock).arg("block", block.name().view()).arg("buffer", block.block()->writes[0].buffer->name.view()), block);
+    }
+    LOOPSMITH_CHECK(require_complete(cx, func, block));
+    const BufferStore* store = block.block()->body.as<BufferStore>();
+    if (!store) { return body_error(cx, block, "its body is not a single store"); }
+    std::vector<const VarNode*> index_vars;
+    for (const Expr& index : store->indices) {
+      const VarNode* var = index.as<VarNode>();
+      if (!var) { return body_error(cx, block, "an index of its store is not an iter var"); }
+      if (std::find(index_vars.begin(), index_vars.end(), var) != index_vars.end()) {
+        return body_error(cx, block, fmt::format("`{}` indexes its store twice", var->name.view()));
+      }
+      index_vars.push_back(var);
+    }
+    const VarNode* other = nullptr;
+    auto is_other = [&](const VarNode& v) {
+      if (v.dtype.is_handle() || std::find(index_vars.begin(), index_vars.end(), &v) != index_vars.end()) { return false; }
+      other = &v;
+      return true;
+    };
+    if (uses_var(store->value, is_other)) { return body_error(cx, block, fmt::format("`{}` is used in it but indexes nothing", other->name.view())); }
+    if (store->predicate) { return body_error(cx, block, "its store has a mask"); }
+    LOOPSMITH_CHECK(check_uses(cx, *scope, store->buffer, block));
+    LOOPSMITH_TRY(removal, plan_removal(cx, func, block));
+    return Plan{scope, store, std::move(removal)};
+  }
+
+  class IntoConsumer : public Inliner {
+   public:
+    IntoConsumer(const BufferStore& store, std::vector<Buffer> known) : Inliner(store.buffer, std::move(known)), store_(store) {}
+    using Inliner::on;
+    auto on(const BufferLoad& n) -> Expr override {
+      Expr load = Mutator::on(n);
+      if (!(n.buffer == buffer_)) { return load; }
+      VarMap map;
+      const auto& indices = load.as<BufferLoad>()->indices;
+      for (size_t i = 0; i < indices.size(); ++i) { map[store_.indices[i].as<VarNode>()] = indices[i]; }
+      return substitute(store_.value, map);
+    }
+
+   private:
+    const BufferStore& store_;
+  };
+
+  static auto apply(const Context&, const Args& args, const Plan& plan) -> Outcome {
+    const FuncState& func = *args.block.func;
+    const Buffer& buffer = plan.store->buffer;
+    Outcome out;
+    out.func = func.name();
+    std::vector<Buffer> known;
+    add_signature_buffers(args.block.block(), known);
+    for (const BufferRegion& r : plan.scope->block()->reads) { known.push_back(r.buffer); }
+    for (const BufferRegion& r : plan.scope->block()->writes) { known.push_back(r.buffer); }
+    for (const Buffer& b : plan.scope->block()->alloc_buffers) { known.push_back(b); }
+    for (NodeId consumer : consumers_of(func, *args.block)) {
+      const Place& place = *func.find(consumer);
+      std::vector<Buffer> buffers = known;
+      add_signature_buffers(*place.block(), buffers);
+      IntoConsumer inliner(*plan.store, std::move(buffers));
+      Stmt block = inliner.mutate(Stmt(Ref<Block>(place.block())));
+      if (block.get() != place.block()) { out.rewrite.changes.push_back({consumer, std::move(block)}); }
+    }
+    out.rewrite.changes.push_back(plan.removal);
+    out.rewrite.allocs.push_back({plan.scope->id, {}, buffer});
+    return out;
+  }
+};
+
+/// Lets the producer of a block store on at once what the block makes of it, and takes the block away.
+///
+///     B[vi, vj] = A[vi, vj] * 2.0            C[vj, vi] = A[vi, vj] * 2.0 + 1.0
+///     C[vj, vi] = B[vi, vj] + 1.0  ==>
+///
+/// Needs  a stage pipeline; a complete block without predicate that reads one produced buffer, everywhere with the same
+///        indices, a bijective affine map of its iter vars; its producer is complete, the only one, stores once, and
+///        has no other consumer; the producer's predicate follows from the bounds of what the block reads.
+/// Keeps  results bit for bit.
+struct ReverseComputeInline {
+  struct Args { BlockArg block; };
+  struct Plan {
+    const Place* scope;
+    const Place* producer;
+    const BufferStore* consumer_store;
+    const BufferStore* producer_store;
+    VarMap substitution;                     // the consumer's iter vars in terms of the producer's
+    Expr predicate;                          // the producer's new one
+    Rewrite::Change removal;
+  };
+
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    const FuncState& func = *args.block.func;
+    const Place& block = *args.block;
+    LOOPSMITH_TRY(scope, require_scope(cx, args.block));
+    LOOPSMITH_CHECK(require_no_init(cx, block));
+    LOOPSMITH_CHECK(require_stage_pipeline(cx, func, *scope));
+    const Scope& info = func.scope_info(*scope);
+    Buffer buffer;
+    int produced = 0;
+    for (const BufferRegion& read : block.block()->reads) {
+      if (read.buffer == buffer || !info.writers(read.buffer.get())) { continue; }
+      ++produced;
+      buffer = read.buffer;
+    }
+    if (produced != 1) {
+      return note_block(cx.error(Code::SingleBuffer).arg("block", block.name().view()).arg("access", "reads").arg("count", produced), block);
+    }
+    LOOPSMITH_CHECK(require_complete(cx, func, block));
+    auto dependences = info.of_dst(block.id);
+    const Place* producer = nullptr;
+    if (dependences.size() == 1 && dependences[0].kind == DependenceKind::Raw) {
+      const Place* candidate = func.find(dependences[0].src);
+      if (is_complete(func, *candidate) && info.of_src(candidate->id).size() == 1) { producer = candidate; }
+    }
+    if (!producer) {
+      Diagnostic out = note_block(cx.error(Code::SingleProducer).arg("block", block.name().view()), block);
+      for (const Dependence& d : dependences) {
+        const Place* p = func.find(d.src);
+        out.notes.push_back({p->block()->origin, fmt::format("`{}` comes before it", p->name().view()), d.src});
+      }
+      return out;
+    }
+    // The buffer between the two goes away, so nobody else may see it.
+    bool is_local = std::any_of(scope->block()->alloc_buffers.begin(), scope->block()->alloc_buffers.end(), [&](const Buffer& b) { return b == buffer; });
+    if (!is_local) {
+      return note_block(cx.error(Code::OutputBlock).arg("block", producer->name().view()).arg("buffer", buffer->name.view()), *producer);
+    }
+    if (!is_one(block.realize->predicate)) { return body_error(cx, block, "it has a predicate"); }
+    const BufferStore* store = block.block()->body.as<BufferStore>();
+    if (!store || store->predicate) { return body_error(cx, block, "its body is not a single store"); }
+    std::vector<const BufferLoad*> loads;
+    auto collect = [&](const Expr& e) {
+      const auto* load = e.as<BufferLoad>();
+      if (load && load->buffer == buffer) { loads.push_back(load); }
+    };
+    for (const Expr& index : store->indices) { post_order(index, collect); }
+    post_order(store->value, collect);
+    if (loads.empty()) { return body_error(cx, block, fmt::format("it does not load `{}`", buffer->name.view())); }
+    arith::Analyzer analyzer;
+    Plan plan{scope, producer, store, producer->block()->body.as<BufferStore>(), {}, {}, {}};
+    Domains domains;
+    for (const IterVar& iter : block.block()->iter_vars) {
+      domains.emplace_back(iter.var, iter.dom);
+      if (is_one(iter.dom.extent) && as_int(iter.dom.min)) { plan.substitution[iter.var.get()] = iter.dom.min; }
+    }
+    const auto& indices = loads.front()->indices;
+    for (const BufferLoad* load : loads) {
+      bool same = load->indices.size() == indices.size();
+      for (size_t i = 0; same && i < indices.size(); ++i) { same = arith::deep_equal(load->indices[i], indices[i]); }
+      if (!same) { return body_error(cx, block, fmt::format("it loads `{}` with different indices", buffer->name.view())); }
+    }
+    auto map = arith::detect_iter_map(indices.to_vector(), domains, bool_imm(true), arith::IterMapLevel::Bijective, analyzer, false);
+    if (map.indices.empty()) { return body_error(cx, block, fmt::format("the indices of `{}` are no bijective affine map of its iter vars", buffer->name.view())); }
+    if (!plan.producer_store || plan.producer_store->predicate) { return body_error(cx, *producer, "its body is not a single store"); }
+    for (auto& [var, value] : arith::inverse_affine_iter_map(map.indices, plan.producer_store->indices.to_vector())) { plan.substitution[var] = value; }
+    // Every instance of the block has an instance of its producer.
+    arith::DomMap producer_domains;
+    for (const IterVar& iter : producer->block()->iter_vars) { producer_domains.emplace(iter.var.get(), arith::IntSet::from_range(iter.dom)); }
+    for (const IterVar& iter : block.block()->iter_vars) {
+      auto found = plan.substitution.find(iter.var.get());
+      if (found == plan.substitution.end()) { return body_error(cx, block, fmt::format("`{}` does not follow from what it reads", iter.var->name.view())); }
+      arith::IntSet range = arith::eval_set(found->second, producer_domains);
+      bool is_short = (range.has_lower_bound() && analyzer.can_prove(greater(range.min(), iter.dom.min))) ||
+                      (range.has_upper_bound() && analyzer.can_prove(less(range.max(), iter.dom.min + iter.dom.extent - one(iter.dom.extent.dtype()))));
+      if (is_short) { return body_error(cx, block, fmt::format("`{}` runs over more than its producer makes", iter.var->name.view())); }
+    }
+    for (const Expr& index : store->indices) {
+      const VarNode* other = nullptr;
+      if (uses_var(index, [&](const VarNode& v) { return !plan.substitution.count(&v) && !v.dtype.is_handle() ? (other = &v, true) : false; })) {
+        return body_error(cx, block, fmt::format("`{}` is used in it but indexes nothing", other->name.view()));
+      }
+    }
+    const VarNode* other = nullptr;
+    if (uses_var(store->value, [&](const VarNode& v) { return !plan.substitution.count(&v) && !v.dtype.is_handle() ? (other = &v, true) : false; })) {
+      return body_error(cx, block, fmt::format("`{}` is used in it but indexes nothing", other->name.view()));
+    }
+    // Of the producer's instances, those that the block reads.
+    Expr in_bound = bool_imm(true);
+    for (const IterVar& iter : block.block()->iter_vars) {
+      in_bound = logical_and(in_bound, logical_and(greater_equal(iter.var, iter.dom.min), less(iter.var, iter.dom.min + iter.dom.extent)));
+    }
+    VarMap to_loops;
+    for (size_t i = 0; i < producer->realize->iter_values.size(); ++i) {
+      const IterVar& iter = producer->block()->iter_vars[i];
+      analyzer.bind(iter.var, iter.dom);
+      to_loops[iter.var.get()] = producer->realize->iter_values[i];
+    }
+    plan.predicate = substitute(analyzer.simplify(substitute(in_bound, plan.substitution)), to_loops);
+    {
+      auto known = analyzer.enter(plan.predicate);
+      if (!analyzer.can_prove(producer->realize->predicate)) {
+        return note_block(cx.error(Code::ProducerPredicate).arg("block", producer->name().view()), *producer);
+      }
+    }
+    LOOPSMITH_CHECK(check_uses(cx, *scope, buffer, block));
+    LOOPSMITH_TRY(removal, plan_removal(cx, func, block));
+    plan.removal = std::move(removal);
+    return plan;
+  }
+
+  // The consumer's store, with iter vars and the loaded value replaced.
+  class Substituter : public Mutator {
+   public:
+    Substituter(const Plan& plan, const Buffer& buffer, Expr value) : plan_(plan), buffer_(buffer), value_(std::move(value)) {}
+    using Mutator::on;
+    auto on(const VarNode& n) -> Expr override {
+      auto found = plan_.substitution.find(&n);
+      return found == plan_.substitution.end() ? self(n) : found->second;
+    }
+    auto on(const BufferLoad& n) -> Expr override { return n.buffer == buffer_ ? value_ : Mutator::on(n); }
+
+   private:
+    const Plan& plan_;
+    const Buffer& buffer_;
+    Expr value_;
+  };
+  class IntoProducer : public Inliner {
+   public:
+    IntoProducer(const Plan& plan, std::vector<Buffer> known) : Inliner(plan.producer_store->buffer, std::move(known)), plan_(plan) {}
+    using Inliner::on;
+    auto on(const BufferStore& n) -> Stmt override {
+      Stmt stmt = Mutator::on(n);
+      if (!(n.buffer == buffer_)) { return stmt; }
+      Substituter substituter(plan_, buffer_, stmt.as<BufferStore>()->value);
+      return substituter.mutate(Stmt(Ref<BufferStore>(plan_.consumer_store)));
+    }
+
+   private:
+    const Plan& plan_;
+  };
+
+  static auto apply(const Context&, const Args& args, const Plan& plan) -> Outcome {
+    const Buffer& buffer = plan.producer_store->buffer;
+    std::vector<Buffer> known;
+    add_signature_buffers(args.block.block(), known);
+    add_signature_buffers(*plan.producer->block(), known);
+    Stmt block = IntoProducer(plan, std::move(known)).mutate(Stmt(Ref<Block>(plan.producer->block())));
+    const BlockRealize& realize = *plan.producer->realize;
+    Outcome out;
+    out.func = args.block.func->name();
+    out.rewrite.changes.push_back({plan.producer->id, make<BlockRealize>(realize.iter_values, plan.predicate, block.ref<Block>(), realize.origin)});
+    out.rewrite.changes.push_back(plan.removal);
+    out.rewrite.allocs.push_back({plan.scope->id, {}, buffer});
+    return out;
+  }
+};
+
+}  // namespace
+
+const Primitive compute_inline = primitive<ComputeInline>("compute_inline", "ComputeInline", "computes what a block stores wherever it is read")
+    .input("block", &ComputeInline::Args::block);
+const Primitive reverse_compute_inline = primitive<ReverseComputeInline>("reverse_compute_inline", "ReverseComputeInline", "merges a block into the block that produces what it reads")
+    .input("block", &ReverseComputeInline::Args::block);
+
+}  // namespace loopsmith::schedule::primitives

@@ -1,0 +1,466 @@
+// Primitives that choose where a block runs: compute_at, reverse_compute_at. Its loops are made anew, over just the
+// region that is needed in an iteration of the loop it moves under. Sources: Halide's compute_at; TensorIR (ASPLOS'23).
+#include "schedule/placement.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "arith/analyzer.h"
+#include "arith/int_set.h"
+#include "arith/iter_map.h"
+#include "ir/ops.h"
+#include "ir/visitor.h"
+#include "schedule/analysis.h"
+#include "schedule/primitives.h"
+#include "schedule/rewriting.h"
+#include "schedule/threads.h"
+
+namespace loopsmith::schedule {
+namespace {
+
+using arith::IntSet;
+using Box = std::vector<IntSet>;             // a set per dimension
+
+// The values of an iter var that are needed (`dom`), and those there are (`bound`); what runs is their intersection.
+struct Needed {
+  IntSet dom = IntSet::nothing();
+  IntSet bound = IntSet::nothing();
+
+  void unite(const Needed& other) {
+    dom = arith::union_of({dom, other.dom});
+    bound = arith::union_of({bound, other.bound});
+  }
+};
+
+auto end_equal(arith::Analyzer& analyzer, const Expr& a, const Expr& b) -> bool {
+  if (!a || !b) { return !a && !b; }
+  return analyzer.can_prove_equal(a, b);
+}
+
+auto simplified(arith::Analyzer& analyzer, const IntSet& set) -> IntSet {
+  if (set.is_nothing()) { return set; }
+  return IntSet::interval(set.has_lower_bound() ? analyzer.simplify(set.min()) : Expr(), set.has_upper_bound() ? analyzer.simplify(set.max()) : Expr());
+}
+
+// Decides what becomes the loop's domain and what a predicate: see TVM's BlockVarDomainInfo.
+void simplify(arith::Analyzer& analyzer, Needed& needed) {
+  if (needed.dom.is_nothing()) {
+    if (needed.bound.has_lower_bound() && needed.bound.has_upper_bound()) {
+      needed.dom = simplified(analyzer, needed.bound);
+      needed.bound = IntSet::nothing();
+    }
+    return;
+  }
+  needed.dom = simplified(analyzer, needed.dom);
+  needed.bound = simplified(analyzer, needed.bound);
+  IntSet both = simplified(analyzer, arith::intersect({needed.dom, needed.bound}));
+  if (end_equal(analyzer, needed.dom.min(), both.min()) && end_equal(analyzer, needed.dom.max(), both.max())) {
+    needed.bound = IntSet::nothing();
+  } else if (end_equal(analyzer, needed.bound.min(), both.min()) && end_equal(analyzer, needed.bound.max(), both.max())) {
+    needed.dom = needed.bound;
+    needed.bound = IntSet::nothing();
+  } else if (both.min().as<IntImm>() && both.max().as<IntImm>()) {
+    needed.dom = both;
+    needed.bound = IntSet::nothing();
+  }
+}
+
+auto unite(const std::vector<Box>& boxes) -> Box {
+  if (boxes.size() == 1) { return boxes.front(); }
+  Box out;
+  for (size_t i = 0; i < boxes.front().size(); ++i) {
+    std::vector<IntSet> sets;
+    for (const Box& box : boxes) { sets.push_back(box[i]); }
+    out.push_back(arith::union_of(sets));
+  }
+  return out;
+}
+
+// Which values of one iter var make `provided`, an expression of it, cover `required`. None: the form is not known.
+struct Solved { const VarNode* var = nullptr; Needed needed; };
+auto solve(const IntSet& provided, const IntSet& required, const Expr& dim_max, arith::Analyzer& analyzer, int depth) -> std::optional<Solved> {
+  if (!provided.has_lower_bound() || !provided.has_upper_bound() || depth > 16) { return {}; }
+  Expr provided_min = analyzer.simplify(provided.min());
+  Expr provided_max = analyzer.simplify(provided.max());
+  Expr low = required.has_lower_bound() ? analyzer.simplify(required.min()) : Expr();
+  Expr high = required.has_upper_bound() ? analyzer.simplify(required.max()) : Expr();
+  Expr zero_of_dim = zero(dim_max.dtype());
+  auto map_end = [](const Expr& end, const auto& f) { return end ? f(end) : Expr(); };
+  if (const Mul* product = provided_min.as<Mul>()) {
+    const VarNode* var = product->a.as<VarNode>();
+    Expr factor = product->b;
+    if (!var) {
+      var = product->b.as<VarNode>();
+      factor = product->a;
+    }
+    if (var) {
+      auto divide = [&](const Expr& e) { return floordiv(e, factor); };
+      return Solved{var, {IntSet::interval(map_end(low, divide), map_end(high, divide)), IntSet::interval(zero_of_dim, divide(dim_max))}};
+    }
+  }
+  if (!analyzer.can_prove_equal(provided_min, provided_max)) { return {}; }
+  if (const VarNode* var = provided_min.as<VarNode>()) {
+    return Solved{var, {IntSet::interval(low, high), IntSet::interval(zero_of_dim, dim_max)}};
+  }
+  if (const FloorDiv* quotient = provided_min.as<FloorDiv>()) {
+    const Expr& factor = quotient->b;
+    if (!analyzer.can_prove_greater_equal(factor, 1)) { return {}; }
+    auto first = [&](const Expr& e) { return e * factor; };
+    auto last = [&](const Expr& e) { return analyzer.simplify(e * factor + factor - one(factor.dtype())); };
+    if (const VarNode* var = quotient->a.as<VarNode>()) {
+      return Solved{var, {IntSet::interval(map_end(low, first), map_end(high, last)), IntSet::interval(zero_of_dim, last(dim_max))}};
+    }
+    return solve(IntSet::single_point(quotient->a), IntSet::interval(map_end(low, first), map_end(high, last)), dim_max, analyzer, depth + 1);
+  }
+  if (const FloorMod* rest = provided_min.as<FloorMod>()) {
+    // Values of x % c say nothing of x.
+    if (const VarNode* var = rest->a.as<VarNode>()) { return Solved{var, {}}; }
+    if (analyzer.can_prove_greater_equal(rest->a, 1) && analyzer.can_prove_greater_equal(rest->b, 1) && low && analyzer.can_prove_greater_equal(low, 0)) {
+      return solve(IntSet::single_point(rest->a), IntSet::interval(low, Expr()), dim_max, analyzer, depth + 1);
+    }
+  }
+  return {};
+}
+
+using NeededMap = std::vector<std::pair<const VarNode*, Needed>>;
+auto find_needed(NeededMap& map, const VarNode* var) -> Needed* {
+  for (auto& [key, needed] : map) {
+    if (key == var) { return &needed; }
+  }
+  return nullptr;
+}
+
+// Dimension by dimension. False: a dimension's form is not known.
+auto update_by_dimension(const BufferNode& buffer, const Box& provided, const Box& required, arith::Analyzer& analyzer, NeededMap& map) -> bool {
+  for (size_t i = 0; i < buffer.shape.size(); ++i) {
+    Expr dim_max = max(buffer.shape[i] - one(buffer.shape[i].dtype()), zero(buffer.shape[i].dtype()));
+    if (provided[i].can_prove_single_point(analyzer) && provided[i].min().as<IntImm>()) {
+      if (!required[i].can_prove_single_point(analyzer) || !analyzer.can_prove_equal(provided[i].min(), required[i].min())) { return false; }
+      continue;
+    }
+    auto solved = solve(provided[i], required[i], dim_max, analyzer, 0);
+    if (!solved) { return false; }
+    if (Needed* needed = find_needed(map, solved->var)) {
+      needed->unite(solved->needed);
+    } else if (!end_equal(analyzer, provided[i].min(), required[i].min()) || !end_equal(analyzer, provided[i].max(), required[i].max())) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// By inverting the map from iter vars to indices, where it is bijective and affine. False: it is not.
+auto update_by_inverse(const BufferNode& buffer, const Array<IterVar>& iter_vars, const Box& provided, const Box& required, arith::Analyzer& analyzer,
+                       NeededMap& map) -> bool {
+  std::vector<Expr> indices;
+  for (const IntSet& set : provided) {
+    if (!set.can_prove_single_point(analyzer)) { return false; }
+    indices.push_back(set.min());
+  }
+  for (const IntSet& set : required) {
+    if (!set.has_lower_bound() || !set.has_upper_bound()) { return false; }
+  }
+  Domains domains;
+  for (const IterVar& iter : iter_vars) { domains.emplace_back(iter.var, iter.dom); }
+  auto found = arith::detect_iter_map(indices, domains, bool_imm(true), arith::IterMapLevel::Bijective, analyzer, false);
+  if (found.indices.empty()) { return false; }
+  auto invert = [&](const Box& box) {
+    std::vector<Expr> low, high;
+    for (const IntSet& set : box) {
+      low.push_back(set.min());
+      high.push_back(set.max());
+    }
+    auto from_low = arith::inverse_affine_iter_map(found.indices, low);
+    auto from_high = arith::inverse_affine_iter_map(found.indices, high);
+    std::unordered_map<const VarNode*, IntSet> out;
+    for (const auto& [var, a] : from_low) {
+      const Expr& b = from_high[var];
+      out.emplace(var, IntSet::interval(analyzer.simplify(min(a, b)), analyzer.simplify(max(a, b))));
+    }
+    return out;
+  };
+  Box whole;
+  for (const Expr& extent : buffer.shape) {
+    whole.push_back(IntSet::interval(zero(extent.dtype()), max(extent - one(extent.dtype()), zero(extent.dtype()))));
+  }
+  auto doms = invert(required);
+  auto bounds = invert(whole);
+  for (auto& [var, needed] : map) {
+    auto dom = doms.find(var);
+    if (dom != doms.end()) { needed.unite({dom->second, bounds.at(var)}); }
+  }
+  return true;
+}
+
+// The region of an access while the loops below `under` run (and threads that share the buffer).
+auto relaxed(const FuncState& func, const Place& block, const Place& under, const BufferRegion& region, bool over_threads) -> Box {
+  arith::DomMap domains;
+  const Place* at = func.parent(block);
+  for (; at && at != &under && at->is_loop(); at = func.parent(*at)) {
+    domains.emplace(at->loop->var.get(), IntSet::from_range(Range{at->loop->min, at->loop->extent}));
+  }
+  if (over_threads) {
+    Name scope = region.buffer->scope();
+    for (; at; at = func.parent(*at)) {
+      if (at->is_loop() && at->loop->thread && is_shared_across(scope, at->loop->thread->thread_tag)) {
+        domains.emplace(at->loop->var.get(), IntSet::from_range(Range{at->loop->min, at->loop->extent}));
+      }
+    }
+  }
+  VarMap map = bindings_of(*block.realize);
+  std::vector<Range> ranges;
+  for (const Range& range : region.region) { ranges.push_back(substitute(range, map)); }
+  return arith::eval_set(Array<Range>(std::move(ranges)), domains);
+}
+
+auto blocks_in(const Stmt& stmt) -> std::vector<NodeId> {
+  std::vector<NodeId> out;
+  std::function<void(const Stmt&)> walk = [&](const Stmt& s) {
+    if (const auto* realize = s.as<BlockRealize>()) {
+      out.push_back(realize->block->id);
+      return;
+    }
+    visit_children(s, [](const Expr&) {}, walk);
+  };
+  walk(stmt);
+  return out;
+}
+
+auto holds(const std::vector<NodeId>& ids, NodeId id) -> bool { return std::find(ids.begin(), ids.end(), id) != ids.end(); }
+
+// A position among the loop's statements behind all producers and in front of all consumers.
+auto find_position(const Context& cx, const FuncState& func, const BlockArg& block, const LoopArg& loop, bool reverse, int64_t index,
+                   const std::vector<NodeId>& producers, const std::vector<NodeId>& consumers) -> Result<int> {
+  std::vector<Stmt> subtrees;
+  if (const auto* n = loop.loop().body.as<SeqStmt>()) { subtrees = n->seq.to_vector(); } else { subtrees.push_back(loop.loop().body); }
+  int count = static_cast<int>(subtrees.size());
+  int last_producer = -1;
+  int first_consumer = count;
+  std::vector<NodeId> seen;
+  for (int i = 0; i < count; ++i) {
+    for (NodeId id : blocks_in(subtrees[static_cast<size_t>(i)])) {
+      seen.push_back(id);
+      if (holds(producers, id)) { last_producer = i; }
+      if (holds(consumers, id)) { first_consumer = std::min(first_consumer, i); }
+    }
+  }
+  if (last_producer >= first_consumer) {
+    return note_loop(note_block(cx.error(Code::NoInsertionPoint).arg("block", block->name().view()).arg("loop", loop->name().view()), *block), *loop);
+  }
+  for (NodeId id : reverse ? producers : consumers) {
+    if (holds(seen, id)) { continue; }
+    const Place& other = *func.find(id);
+    Diagnostic out = note_loop(cx.error(Code::NotUnderLoop).arg("block", block->name().view()).arg("loop", loop->name().view())
+                                   .arg("other", other.name().view()).arg("relation", reverse ? "producer" : "consumer"), *loop);
+    out.node_ids.push_back(block->id);
+    out.node_ids.push_back(id);
+    out.notes.push_back({other.block()->origin, fmt::format("`{}` is here", other.name().view()), id});
+    out.remedies.push_back(reverse ? fmt::format("choose a loop around all producers of `{}`", block->name().view())
+                                   : fmt::format("choose a loop around all consumers of `{}`, or move them under `{}` first", block->name().view(), loop->name().view()));
+    return out;
+  }
+  if (index == -1) { return first_consumer; }
+  if (index == -2) { return last_producer + 1; }
+  if (index >= last_producer + 1 && index <= first_consumer) { return static_cast<int>(index); }
+  return note_loop(cx.error(Code::InsertionIndex).arg("index", index).arg("first", last_producer + 1).arg("last", first_consumer), *loop);
+}
+
+}  // namespace
+
+auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loop, bool reverse, bool preserve_unit_loops, int64_t index)
+    -> Result<Placement> {
+  const FuncState& func = *block.func;
+  const Block& moved = block.block();
+  LOOPSMITH_TRY(scope, require_scope(cx, block));
+  LOOPSMITH_CHECK(require_stage_pipeline(cx, func, *scope));
+  std::vector<NodeId> producers = producers_of(func, *block);
+  std::vector<NodeId> consumers = consumers_of(func, *block);
+  LOOPSMITH_CHECK(require_complete_or_reduction(cx, func, *block));
+  if (loop.func != &func || loop->scope != scope->index || func.is_below(*block, *loop)) {
+    return note_loop(note_block(cx.error(Code::NotInSameScope).arg("block", block->name().view()).arg("loop", loop->name().view()), *block), *loop);
+  }
+  if (!reverse && is_output_block(*block, *scope)) {
+    return note_block(cx.error(Code::OutputBlock).arg("block", block->name().view()).arg("buffer", moved.writes.empty() ? "" : moved.writes[0].buffer->name.view()), *block);
+  }
+  LOOPSMITH_TRY(removal, plan_removal(cx, func, *block));
+  LOOPSMITH_TRY(position, find_position(cx, func, block, loop, reverse, index, producers, consumers));
+
+  arith::Analyzer analyzer;
+  for (const auto& [param, buffer] : func.func()->buffer_map) {
+    for (const Expr& extent : buffer->shape) {
+      if (extent.as<VarNode>()) { analyzer.mark_non_negative(extent.ref<VarNode>()); }
+    }
+  }
+  Domains outer;
+  for (const Place* at = loop.place; at && at->is_loop(); at = func.parent(*at)) {
+    analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent});
+    outer.insert(outer.begin(), {at->loop->var, Range{at->loop->min, at->loop->extent}});
+  }
+
+  // What one instance of the block provides, and what an iteration of the loop requires.
+  std::vector<std::pair<const BufferNode*, std::pair<std::vector<Box>, std::vector<Box>>>> regions;
+  for (const BufferRegion& region : reverse ? moved.reads : moved.writes) {
+    Box box;
+    for (const Range& range : region.region) { box.push_back(IntSet::from_range(range)); }
+    auto found = std::find_if(regions.begin(), regions.end(), [&](const auto& r) { return r.first == region.buffer.get(); });
+    if (found == regions.end()) { found = regions.insert(regions.end(), {region.buffer.get(), {}}); }
+    found->second.first.push_back(std::move(box));
+  }
+  for (NodeId id : reverse ? producers : consumers) {
+    const Place& other = *func.find(id);
+    for (const BufferRegion& region : reverse ? other.block()->writes : other.block()->reads) {
+      auto found = std::find_if(regions.begin(), regions.end(), [&](const auto& r) { return r.first == region.buffer.get(); });
+      if (found != regions.end()) { found->second.second.push_back(relaxed(func, other, *loop, region, !reverse)); }
+    }
+  }
+  NeededMap map;
+  for (const IterVar& iter : moved.iter_vars) { map.emplace_back(iter.var.get(), Needed{}); }
+  for (const auto& [buffer, provided_required] : regions) {
+    const auto& [provided_boxes, required_boxes] = provided_required;
+    if (required_boxes.empty()) { continue; }
+    Box provided = unite(provided_boxes);
+    Box required = unite(required_boxes);
+    if (update_by_inverse(*buffer, moved.iter_vars, provided, required, analyzer, map)) { continue; }
+    if (!update_by_dimension(*buffer, provided, required, analyzer, map)) {
+      return note_block(cx.error(Code::RegionNotSolved).arg("block", block->name().view()).arg("buffer", buffer->name.view()).arg("loop", loop->name().view()), *block);
+    }
+  }
+
+  Domains loops;
+  std::vector<Expr> iter_values;
+  Expr predicate = bool_imm(true);
+  bool covers_reduction = true;              // all of each reduction iter var, in each iteration of the loop
+  for (size_t i = 0; i < moved.iter_vars.size(); ++i) {
+    const IterVar& iter = moved.iter_vars[i];
+    Needed& needed = map[i].second;
+    IntSet domain = IntSet::from_range(iter.dom);
+    needed.bound = needed.bound.is_nothing() ? domain : arith::intersect({needed.bound, domain});
+    simplify(analyzer, needed);
+    if (needed.dom.is_nothing()) {
+      return note_block(cx.error(Code::RegionNotSolved).arg("block", block->name().view()).arg("buffer", iter.var->name.view()).arg("loop", loop->name().view()), *block);
+    }
+    Range range = needed.dom.cover_range(iter.dom);
+    if (iter.kind != IterKind::Spatial) {
+      covers_reduction &= needed.bound.is_nothing() && analyzer.can_prove_equal(range.min, iter.dom.min) && analyzer.can_prove_equal(range.extent, iter.dom.extent);
+    }
+    if (preserve_unit_loops || !is_one(range.extent)) {
+      int bits = std::max(range.min.dtype().bits, range.extent.dtype().bits);
+      DataType dtype = DataType::int_(bits);
+      Var var = make<VarNode>(Name(fmt::format("ax{}", loops.size())), dtype, cx.made_from(moved.origin));
+      Expr extent = analyzer.simplify(range.extent);
+      loops.emplace_back(var, Range{zero(dtype), cast(dtype, extent)});
+      iter_values.push_back(range.min + var);
+      analyzer.bind(var, Range{zero(dtype), cast(dtype, range.extent)});
+    } else {
+      iter_values.push_back(range.min);
+    }
+    if (needed.bound.is_nothing()) { continue; }
+    if (needed.bound.has_lower_bound()) {
+      Expr lower = greater_equal(iter_values[i], needed.bound.min());
+      if (!analyzer.can_prove(lower, arith::Strength::SymbolicBound)) { predicate = logical_and(predicate, lower); }
+    }
+    if (needed.bound.has_upper_bound()) {
+      Expr upper = less(iter_values[i], needed.bound.max() + one(needed.bound.max().dtype()));
+      if (!analyzer.can_prove(upper, arith::Strength::SymbolicBound)) { predicate = logical_and(predicate, upper); }
+    }
+  }
+  predicate = analyzer.simplify(predicate);
+
+  // An instance of a reduction that runs twice counts twice, unless all of it starts anew.
+  if (!is_complete(func, *block) && !covers_reduction) {
+    Domains all = outer;
+    all.insert(all.end(), loops.begin(), loops.end());
+    arith::Analyzer fresh;
+    auto once = arith::detect_iter_map(iter_values, all, predicate, arith::IterMapLevel::Bijective, fresh, false);
+    if (once.indices.empty()) {
+      return note_block(note_loop(cx.error(Code::ReductionRepeated).arg("block", block->name().view()).arg("loop", loop->name().view()), *loop), *block);
+    }
+  }
+  // A predicate that does more than keep iter vars in their domains would be lost.
+  if (reverse && !is_one(block->realize->predicate)) {
+    arith::Analyzer fresh;
+    for (const auto& [var, range] : loop_domains(func, *block)) { fresh.bind(var, range); }
+    std::vector<arith::Analyzer::Scope> known;
+    for (size_t i = 0; i < moved.iter_vars.size(); ++i) {
+      const IterVar& iter = moved.iter_vars[i];
+      known.push_back(fresh.enter(greater_equal(block->realize->iter_values[i], iter.dom.min)));
+      known.push_back(fresh.enter(less(block->realize->iter_values[i], iter.dom.min + iter.dom.extent)));
+    }
+    bool is_implied = fresh.can_prove(block->realize->predicate);
+    while (!known.empty()) { known.pop_back(); }
+    if (!is_implied) { return note_block(cx.error(Code::PredicateLost).arg("block", block->name().view()), *block); }
+  }
+
+  Stmt nest = make<BlockRealize>(Array<Expr>(std::move(iter_values)), std::move(predicate), Ref<Block>(&moved), cx.made_from(block->realize->origin));
+  nest = wrap_loops(std::move(nest), loops, cx.made_from(loop.loop().origin));
+  return Placement{std::move(removal), {loop->id, position, std::move(nest)}};
+}
+
+namespace primitives {
+namespace {
+
+auto moved(const BlockArg& block, const Placement& plan) -> Outcome {
+  Outcome out;
+  out.func = block.func->name();
+  out.rewrite.changes.push_back(plan.removal);
+  out.rewrite.inserts.push_back(plan.insertion);
+  return out;
+}
+
+/// Runs a block just before it is needed, under a loop of its consumers, over the region that an iteration needs.
+///
+///     for i in range(64):                    for i0 in range(8):
+///         B[i] = A[i] * 2.0        ==>           for ax0 in range(8):
+///     for i0, i1 in T.grid(8, 8):                    B[i0 * 8 + ax0] = A[i0 * 8 + ax0] * 2.0
+///         C[i0 * 8 + i1] = B[i0 * 8 + i1]        for i1 in range(8):
+///                                                    C[i0 * 8 + i1] = B[i0 * 8 + i1]
+///
+/// Needs  a stage pipeline; a complete or reduction block that writes what its scope allocates; a loop of the same scope,
+///        not around the block, with all consumers below; indices whose iter vars can be solved for.
+/// Keeps  results bit for bit; instances may run more than once where iterations need the same.
+struct ComputeAt {
+  struct Args { BlockArg block; LoopArg loop; bool preserve_unit_loops = false; int64_t index = -1; };
+  using Plan = Placement;
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    return plan_placement(cx, args.block, args.loop, false, args.preserve_unit_loops, args.index);
+  }
+  static auto apply(const Context&, const Args& args, const Plan& plan) -> Outcome { return moved(args.block, plan); }
+};
+
+/// Runs a block as soon as it can be, under a loop of its producers, over the region that an iteration makes.
+///
+///     for i0, i1 in T.grid(8, 8):            for i0 in range(8):
+///         B[i0 * 8 + i1] = ...               for i1 in range(8):
+///     for i in range(64):          ==>               B[i0 * 8 + i1] = ...
+///         C[i] = B[i] + 1.0                      for ax0 in range(8):
+///                                                    C[i0 * 8 + ax0] = B[i0 * 8 + ax0] + 1.0
+///
+/// Needs  a stage pipeline; a complete or reduction block; a loop of the same scope, not around the block, with all
+///        producers below; indices whose iter vars can be solved for; no predicate but bounds of iter vars.
+/// Keeps  results bit for bit.
+struct ReverseComputeAt {
+  struct Args { BlockArg block; LoopArg loop; bool preserve_unit_loops = false; int64_t index = -1; };
+  using Plan = Placement;
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    return plan_placement(cx, args.block, args.loop, true, args.preserve_unit_loops, args.index);
+  }
+  static auto apply(const Context&, const Args& args, const Plan& plan) -> Outcome { return moved(args.block, plan); }
+};
+
+}  // namespace
+
+const Primitive compute_at = primitive<ComputeAt>("compute_at", "ComputeAt", "runs a block under a loop of its consumers")
+    .input("block", &ComputeAt::Args::block)
+    .input("loop", &ComputeAt::Args::loop)
+    .attr("preserve_unit_loops", &ComputeAt::Args::preserve_unit_loops, false)
+    .attr("index", &ComputeAt::Args::index, -1);
+const Primitive reverse_compute_at = primitive<ReverseComputeAt>("reverse_compute_at", "ReverseComputeAt", "runs a block under a loop of its producers")
+    .input("block", &ReverseComputeAt::Args::block)
+    .input("loop", &ReverseComputeAt::Args::loop)
+    .attr("preserve_unit_loops", &ReverseComputeAt::Args::preserve_unit_loops, false)
+    .attr("index", &ReverseComputeAt::Args::index, -1);
+
+}  // namespace primitives
+}  // namespace loopsmith::schedule
