@@ -1,0 +1,99 @@
+-- Drives Loopsmith in a headless Neovim as key presses would: errors, a failing primitive, hover, highlighting, tuning to
+-- its end, the inserted schedule, undo. Prints what came back; quits with 1 where anything is amiss.
+local failed = 0
+local function check(what, ok, got)
+  if not ok then failed = failed + 1 end
+  local text = type(got) == 'string' and got or vim.inspect(got, { newline = ' ', indent = '' })
+  io.stdout:write(('%s %s: %s\n'):format(ok and 'ok  ' or 'FAIL', what, text))
+end
+local function wait(what, condition, ms)
+  local ok = vim.wait(ms or 20000, condition, 20)
+  if not ok then check('waited for ' .. what, false, 'timed out') end
+  return ok
+end
+local function floats()
+  return vim.tbl_filter(function(w) return vim.api.nvim_win_get_config(w).relative ~= '' end, vim.api.nvim_list_wins())
+end
+local function text() return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n') end
+local function line_of(pattern)
+  for i, line in ipairs(vim.api.nvim_buf_get_lines(0, 0, -1, false)) do
+    if line:find(pattern) then return i, line end
+  end
+end
+local progress, reports = {}, 0
+vim.api.nvim_create_autocmd('LspProgress', {
+  callback = function(event)
+    local value = (event.data.params or event.data.result).value
+    if value.kind == 'report' then reports = reports + 1 else table.insert(progress, value.kind) end
+  end,
+})
+
+local ok, err = xpcall(function()
+  check('version', vim.version.ge(vim.version(), { 0, 10, 0 }), tostring(vim.version()))
+  check('filetype', vim.bo.filetype == 'tirscript', vim.bo.filetype)
+
+  -- An undefined name, underlined where it stands.
+  wait('the error', function() return #vim.diagnostic.get(0) > 0 end)
+  local bad = line_of('Bx%[')
+  local found = vim.tbl_filter(function(d) return d.lnum == bad - 1 end, vim.diagnostic.get(0))
+  check('undefined name', #found > 0 and found[1].message:find('Bx', 1, true) ~= nil, found[1] and found[1].message or 'none')
+  local line = vim.api.nvim_buf_get_lines(0, bad - 1, bad, false)[1]
+  check('its span', found[1] and line:sub(found[1].col + 1, found[1].end_col) == 'Bx', found[1] and { found[1].col, found[1].end_col })
+
+  -- Mended: the schedule runs, and its failing primitive is underlined.
+  vim.api.nvim_buf_set_lines(0, bad - 1, bad, false, { (line:gsub('Bx', 'B')) })
+  local fuse = line_of('sch%.fuse')
+  wait('the error of the schedule', function()
+    local all = vim.diagnostic.get(0)
+    return #all > 0 and all[1].lnum == fuse - 1
+  end)
+  local failing = vim.diagnostic.get(0)[1]
+  check('failing primitive', failing.lnum == fuse - 1 and failing.message:find('fuse') ~= nil, failing.message)
+  vim.api.nvim_buf_set_lines(0, fuse - 1, fuse, false, { '    sch.reorder(k, i1)' })
+  wait('no diagnostics', function() return #vim.diagnostic.get(0, { severity = vim.diagnostic.severity.ERROR }) == 0 end)
+  check('mended', #vim.diagnostic.get(0, { severity = vim.diagnostic.severity.ERROR }) == 0, vim.diagnostic.get(0))
+
+  -- Hover on a loop.
+  local loops, loop_line = line_of('T%.grid')
+  vim.api.nvim_win_set_cursor(0, { loops, loop_line:find('k in') - 1 })
+  vim.lsp.buf.hover()
+  wait('the hover window', function() return #floats() > 0 end)
+  if #floats() > 0 then
+    local hover = table.concat(vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(floats()[1]), 0, -1, false), '\n')
+    check('hover: extent', hover:find('96', 1, true) ~= nil, (hover:gsub('\n', ' | ')))
+    check('hover: flops', hover:lower():find('flop') ~= nil, 'flops')
+    vim.api.nvim_win_close(floats()[1], true)
+  end
+
+  -- Highlighting by tree-sitter.
+  vim.treesitter.get_parser(0, 'tirscript'):parse()
+  local def_line, def_text = line_of('^def matmul')
+  local captures = vim.tbl_map(function(c) return c.capture end, vim.treesitter.get_captures_at_pos(0, def_line - 1, 0))
+  check('highlight of `def`', #vim.tbl_filter(function(c) return c:find('^keyword') end, captures) > 0, captures)
+
+  -- Tune, to the end.
+  vim.api.nvim_win_set_cursor(0, { def_line, def_text:find('matmul') - 1 })
+  require('loopsmith').tune()
+  wait('progress to begin', function() return progress[1] == 'begin' end)
+  wait('progress to end', function() return progress[#progress] == 'end' end, 120000)
+  check('progress', progress[1] == 'begin' and progress[#progress] == 'end' and reports > 0, { progress, reports })
+
+  -- Insert what was found: one edit, one undo, no errors in it.
+  local before = text()
+  vim.api.nvim_win_set_cursor(0, { def_line, def_text:find('matmul') - 1 })
+  require('loopsmith').insert_best()
+  wait('the inserted schedule', function() return text() ~= before end)
+  check('a schedule was inserted', select(2, text():gsub('@ls%.schedule', '')) == 2, line_of('def matmul_') or 'no function')
+  wait('the new text to be checked', function()
+    local client = vim.lsp.get_clients({ bufnr = 0 })[1]
+    local answer = client.request_sync('loopsmith/waitForState',
+      { uri = vim.uri_from_bufnr(0), version = vim.lsp.util.buf_versions[vim.api.nvim_get_current_buf()] }, 20000, 0)
+    return answer and not answer.err
+  end)
+  check('it is legal', #vim.diagnostic.get(0, { severity = vim.diagnostic.severity.ERROR }) == 0, vim.diagnostic.get(0))
+  vim.fn.writefile(vim.api.nvim_buf_get_lines(0, 0, -1, false), vim.env.RESULT)
+  vim.cmd('undo')
+  check('one undo removes it', text() == before, 'undo')
+end, debug.traceback)
+if not ok then check('script', false, err) end
+vim.cmd(failed > 0 and 'cquit 1' or 'qall!')

@@ -1,0 +1,135 @@
+#!/usr/bin/env node
+// Loopsmith in real VS Code, from packing the extension to the inserted schedule: errors, a failing primitive, hover,
+// tuning with progress, insertion, one undo. Exits 0 when all is well.   run.mjs [SCREENSHOT.png]
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const root = resolve(here, '../../..');
+const tools = process.env.LOOPSMITH_EDITOR_TOOLS ?? resolve(root, '../shared/tools');
+const loopsmith = process.env.LOOPSMITH ?? join(root, 'build/release/bin/loopsmith');
+for (const needed of [join(tools, 'vscode-e2e/install.sh'), loopsmith]) {
+  if (!existsSync(needed)) {
+    console.error(`e2e: ${needed} is missing; set LOOPSMITH_EDITOR_TOOLS (the editors' test tools) or LOOPSMITH (the program)`);
+    process.exit(1);
+  }
+}
+execFileSync(join(tools, 'vscode-e2e/install.sh'), { stdio: ['ignore', 'ignore', 'inherit'] });
+const { launch } = await import(join(tools, 'vscode-e2e/lib.mjs'));
+
+const start = Date.now();
+const done = (what) => console.log(`ok ${((Date.now() - start) / 1000).toFixed(1).padStart(5)} s  ${what}`);
+const work = mkdtempSync(join(tmpdir(), 'loopsmith-vscode-'));
+const screenshot = resolve(process.argv[2] ?? join(tmpdir(), 'loopsmith-vscode.png'));
+let vscode;
+try {
+  const extension = join(work, 'extension');
+  cpSync(join(root, 'editors/vscode'), extension, { recursive: true, filter: (path) => !/node_modules|dist|\.vsix$/.test(path) });
+  const npm = (...args) => execFileSync('npm', args, { cwd: extension, stdio: ['ignore', 'pipe', 'inherit'] });
+  npm('ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error');
+  npm('run', 'package', '--silent');
+  const vsix = join(extension, 'loopsmith-0.1.0.vsix');
+  assert.ok(existsSync(vsix));
+  done('type-checked and packed the extension');
+
+  const folder = join(work, 'folder');
+  mkdirSync(folder);
+  const source = readFileSync(join(here, '../kernel.tir'), 'utf8');
+  writeFileSync(join(folder, 'kernel.tir'), source);
+  vscode = await launch({
+    folder, vsix: [vsix], viewport: { width: 1500, height: 1000 },
+    settings: { 'loopsmith.server.path': loopsmith, 'loopsmith.tune.seconds': 4 },
+  });
+  await vscode.open('kernel.tir');
+  done('VS Code is up, with the file open');
+
+  // An undefined name.
+  await vscode.until('a squiggle', () => vscode.squiggles('error'));
+  const problems = await vscode.until('the problem', async () => {
+    const rows = await vscode.problems();
+    return rows.some((row) => row.includes('Bx')) && rows;
+  });
+  done(`undefined name: ${JSON.stringify(problems)}`);
+
+  // Mended, the failing primitive shows.
+  const lines = source.split('\n');
+  const bad = lines.findIndex((line) => line.includes('Bx['));
+  await vscode.focusEditor();
+  await vscode.goto(bad + 1, lines[bad].indexOf('Bx[') + 2);
+  await vscode.page.keyboard.press('Delete');
+  const fuse = lines.findIndex((line) => line.includes('sch.fuse'));
+  const failing = await vscode.until('the failing primitive', async () => {
+    const rows = await vscode.problems();
+    return rows.some((row) => /fuse/.test(row)) && rows;
+  });
+  await vscode.focusEditor();
+  await vscode.screenshot(screenshot);
+  done(`failing primitive: ${JSON.stringify(failing)}; screenshot in ${screenshot}`);
+  await vscode.goto(fuse + 1, 1);
+  await vscode.page.keyboard.press('Shift+End');
+  await vscode.type('    sch.reorder(k, i1)');
+  await vscode.until('no squiggles', async () => (await vscode.squiggles('error')) === 0);
+  done('mended');
+
+  // Hover on a loop.
+  const grid = lines.findIndex((line) => line.includes('T.grid'));
+  const hover = await vscode.hover(grid + 1, lines[grid].indexOf('k in') + 1);
+  assert.match(hover, /96/);
+  assert.match(hover, /flop/i);
+  done(`hover: ${JSON.stringify(hover)}`);
+
+  // Tune in the background.
+  const def = lines.findIndex((line) => line.startsWith('def matmul'));
+  const column = lines[def].indexOf('matmul') + 2;
+  await vscode.page.keyboard.press('Escape');
+  const actions = await vscode.quickFixes(def + 1, column);
+  assert.ok(actions.includes('Tune matmul in the background'), actions.join());
+  await vscode.applyQuickFix('Tune matmul in the background');
+  const seen = await vscode.until('progress', async () => {
+    const all = [...await vscode.statusBar(), ...await vscode.notifications()];
+    return all.find((text) => /tun/i.test(text));
+  });
+  done(`progress: ${JSON.stringify(seen)}`);
+
+  // The best schedule can be inserted once it is there.
+  const title = /^Insert best schedule/;
+  const insert = await vscode.until('the action to insert', async () => {
+    await vscode.focusEditor();
+    const offered = await vscode.quickFixes(def + 1, column);
+    const found = offered.find((text) => title.test(text));
+    if (!found) { await vscode.page.keyboard.press('Escape'); await new Promise((r) => setTimeout(r, 500)); }
+    return found;
+  }, 120_000);
+  await vscode.applyQuickFix(insert);
+  const text = await vscode.until('the inserted schedule', async () => {
+    await vscode.focusEditor();
+    await vscode.page.keyboard.press('Control+S');
+    const saved = readFileSync(join(folder, 'kernel.tir'), 'utf8');
+    return saved.split('@ls.schedule').length === 3 && saved;
+  });
+  execFileSync(loopsmith, ['check', join(folder, 'kernel.tir')], { stdio: 'inherit' });
+  assert.match(text, /def matmul_\w+\(sch: tir\.Schedule\)/);
+  assert.equal(await vscode.squiggles('error'), 0);
+  done('tuned; the best schedule stands in the file and checks');
+
+  await vscode.focusEditor();
+  await vscode.page.keyboard.press('Control+Z');
+  await vscode.page.keyboard.press('Control+S');
+  await vscode.until('one undo', () => readFileSync(join(folder, 'kernel.tir'), 'utf8').split('@ls.schedule').length === 2);
+  done('one undo removes it');
+} catch (failure) {
+  console.error(failure);
+  if (vscode) {
+    await vscode.screenshot(screenshot).catch(() => undefined);
+    console.error(`screenshot: ${screenshot}`);
+    try { console.error(vscode.output('Loopsmith')); } catch { /* no output channel yet */ }
+  }
+  process.exitCode = 1;
+} finally {
+  await vscode?.close();
+  rmSync(work, { recursive: true, force: true });
+}
