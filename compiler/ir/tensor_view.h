@@ -1,5 +1,5 @@
-// A plain view of a tensor's memory, as DLPack lays tensors out: what the interpreter, the runtime and those who
-// compare results hand to each other. Owns nothing.
+// A view of a tensor's memory, compact and row-major, as rooms hand it to each other: whoever owns the memory keeps it
+// alive. No allocation, no conversion here.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,16 @@
 namespace loopsmith {
 
 struct TensorView {
-  void* data = nullptr;              // first element; bool takes one byte
-  DataType dtype = {};
-  std::vector<int64_t> shape = {};
-  std::vector<int64_t> strides = {}; // in elements; empty: compact, row-major
+  void* data = nullptr;
+  DataType dtype;                 // of an element
+  std::vector<int64_t> shape;
 
-  [[nodiscard]] auto elements() const -> int64_t {
-    int64_t count = 1;
-    for (int64_t extent : shape) { count *= extent; }
-    return count;
+  [[nodiscard]] auto count() const -> int64_t {
+    int64_t n = 1;
+    for (int64_t extent : shape) { n *= extent; }
+    return n;
   }
-  [[nodiscard]] auto bytes() const -> int64_t { return elements() * dtype.element_bytes() * dtype.lanes; }
+  [[nodiscard]] auto bytes() const -> int64_t { return count() * dtype.lanes * dtype.element_bytes(); }
 };
 
 }  // namespace loopsmith

@@ -1,0 +1,235 @@
+// Inputs, comparisons, the gate: see compare.h.
+#include "interp/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <unordered_map>
+
+#include "ir/ops.h"
+#include "ir/visitor.h"
+#include "support/hash.h"
+
+namespace loopsmith::interp {
+namespace {
+
+constexpr int64_t largest_input = int64_t{1} << 31;   // bytes
+
+struct Random {
+  uint64_t state;
+  auto next() -> uint64_t { return state = hash_combine(state, 0x9e37); }
+  auto unit() -> double { return static_cast<double>(next() >> 11) / static_cast<double>(uint64_t{1} << 53); }
+  // Sum of uniforms: near enough to normal.
+  auto normal() -> double { return (unit() + unit() + unit() + unit() + unit() + unit() - 3) * std::sqrt(2.0); }
+};
+
+void fill(TensorView& view, Random& random, Contents contents) {
+  int64_t n = view.count() * view.dtype.lanes;
+  DataType t = view.dtype.element();
+  int bytes = t.element_bytes();
+  auto* data = static_cast<char*>(view.data);
+  for (int64_t i = 0; i < n; ++i) {
+    uint64_t bits;
+    if (t.is_real()) {
+      bits = to_bits(t, contents == Contents::SmallIntegers ? static_cast<double>(static_cast<int64_t>(random.next() % 7) - 3) : random.normal());
+    } else if (t.is_bool()) {
+      bits = random.next() & 1;
+    } else if (t.is_uint()) {
+      bits = random.next() % 9;
+    } else {
+      bits = static_cast<uint64_t>(static_cast<int64_t>(random.next() % 9) - 4);
+    }
+    std::memcpy(data + i * bytes, &bits, static_cast<size_t>(bytes));
+  }
+}
+
+auto element(const TensorView& view, int64_t index) -> double {
+  DataType t = view.dtype.element();
+  int bytes = t.element_bytes();
+  uint64_t bits = 0;
+  std::memcpy(&bits, static_cast<const char*>(view.data) + index * bytes, static_cast<size_t>(bytes));
+  if (t.is_real()) { return from_bits(t, bits); }
+  if (t.is_int()) { return static_cast<double>(static_cast<int64_t>(bits << (64 - 8 * bytes)) >> (64 - 8 * bytes)); }
+  return static_cast<double>(bits);
+}
+
+// Relative to the tensor's magnitude: rounding errors of long sums stay well below, wrong elements do not.
+auto bound_of(DataType t) -> double {
+  if (t.is_float() && t.bits == 64) { return 1e-9; }
+  if (t.is_float() && t.bits == 32) { return 2e-5; }
+  if (t.is_float() && t.bits == 16) { return 1e-2; }
+  return 6e-2;
+}
+
+}  // namespace
+
+auto make_inputs(const PrimFunc& func, uint64_t seed, Contents contents, int64_t size) -> Result<Inputs> {
+  Inputs out;
+  out.storage.resize(func->params.size());
+  Random random{hash_combine(seed, 0x1234567)};
+  VarMap sizes;
+  for (const auto& [param, buffer] : func->buffer_map) {
+    for (const Expr& e : buffer->shape) {
+      if (const auto* v = e.as<VarNode>()) {
+        bool is_param = std::any_of(func->params.begin(), func->params.end(), [&](const Var& p) { return p.get() == v; });
+        if (!sizes.contains(v)) { sizes.emplace(v, int_imm(size + (is_param ? 0 : static_cast<int64_t>(sizes.size() % 3)), v->dtype)); }
+      }
+    }
+  }
+  // Shapes may be sums and products of shape variables.
+  std::function<std::optional<int64_t>(const Expr&)> value = [&](const Expr& e) -> std::optional<int64_t> {
+    if (auto v = as_int(e)) { return v; }
+    if (const auto* v = e.as<VarNode>()) {
+      auto found = sizes.find(v);
+      return found == sizes.end() ? std::nullopt : as_int(found->second);
+    }
+    auto both = [&](const BinaryNode& n) -> std::optional<std::pair<int64_t, int64_t>> {
+      auto a = value(n.a);
+      auto b = value(n.b);
+      if (!a || !b) { return {}; }
+      return std::pair(*a, *b);
+    };
+    if (const auto* n = e.as<Add>()) { if (auto p = both(*n)) { return p->first + p->second; } }
+    if (const auto* n = e.as<Sub>()) { if (auto p = both(*n)) { return p->first - p->second; } }
+    if (const auto* n = e.as<Mul>()) { if (auto p = both(*n)) { return p->first * p->second; } }
+    if (const auto* n = e.as<FloorDiv>()) { if (auto p = both(*n); p && p->second > 0) { return p->first / p->second; } }
+    if (const auto* n = e.as<Min>()) { if (auto p = both(*n)) { return std::min(p->first, p->second); } }
+    if (const auto* n = e.as<Max>()) { if (auto p = both(*n)) { return std::max(p->first, p->second); } }
+    if (const auto* n = e.as<Cast>()) { return value(n->value); }
+    return {};
+  };
+  for (size_t i = 0; i < func->params.size(); ++i) {
+    const Var& param = func->params[i];
+    Buffer buffer = func->buffer_of(param);
+    if (!buffer) {
+      if (param->dtype.is_handle()) {
+        return error(loopsmith::Code::InterpArgument, param->origin).arg("name", param->name.view()).arg("why", "a pointer without a buffer cannot be filled");
+      }
+      if (param->dtype.is_real()) { out.arguments.emplace_back(1.5); continue; }
+      auto known = sizes.find(param.get());
+      out.arguments.emplace_back(known == sizes.end() ? size : as_int(known->second).value_or(size));
+      continue;
+    }
+    TensorView view;
+    view.dtype = buffer->dtype;
+    int64_t bytes = buffer->dtype.element_bytes() * buffer->dtype.lanes;
+    for (const Expr& e : buffer->shape) {
+      auto extent = value(e);
+      if (!extent || *extent < 0 || __builtin_mul_overflow(bytes, *extent, &bytes) || bytes > largest_input) {
+        return error(loopsmith::Code::InterpArgument, param->origin).arg("name", buffer->name.view()).arg("why", "its shape cannot be known or is too large");
+      }
+      view.shape.push_back(*extent);
+    }
+    out.storage[i].resize(static_cast<size_t>(std::max<int64_t>(bytes, 1)));
+    view.data = out.storage[i].data();
+    fill(view, random, contents);
+    out.arguments.emplace_back(view);
+  }
+  return out;
+}
+
+auto copy_inputs(const Inputs& inputs) -> Inputs {
+  Inputs out{inputs.arguments, inputs.storage};
+  for (size_t i = 0; i < out.arguments.size(); ++i) {
+    if (auto* view = std::get_if<TensorView>(&out.arguments[i])) { view->data = out.storage[i].data(); }
+  }
+  return out;
+}
+
+auto compare_tensors(const std::string& name, const TensorView& before, const TensorView& after, bool exact) -> Difference {
+  Difference out;
+  int64_t n = before.count() * before.dtype.lanes;
+  DataType t = before.dtype.element();
+  double scale = 0;
+  if (t.is_real() && !exact) {
+    for (int64_t i = 0; i < n; ++i) {
+      double v = std::fabs(element(before, i));
+      if (std::isfinite(v)) { scale = std::max(scale, v); }
+    }
+  }
+  double bound = t.is_real() && !exact ? bound_of(t) * std::max(scale, 1e-30) : 0;
+  for (int64_t i = 0; i < n; ++i) {
+    double a = element(before, i);
+    double b = element(after, i);
+    if ((std::isnan(a) && std::isnan(b)) || a == b) { continue; }
+    double apart = std::fabs(a - b);
+    if (apart <= bound) { continue; }
+    if (out.elements++ == 0) {
+      std::string index;
+      int64_t rest = i / before.dtype.lanes;
+      for (size_t d = before.shape.size(); d-- > 0;) {
+        index = std::to_string(rest % before.shape[d]) + (index.empty() ? "" : ", ") + index;
+        rest /= before.shape[d];
+      }
+      char text[160];
+      std::snprintf(text, sizeof text, "]: %.9g before, %.9g after", a, b);
+      out.where = name + "[" + index + text;
+      out.found = true;
+    }
+    if (std::isfinite(apart)) { out.largest = std::max(out.largest, apart); }
+  }
+  return out;
+}
+
+auto is_exact_on_integers(const PrimFunc& func) -> bool {
+  struct Inexact : Visitor {
+    using Visitor::on;
+    using Visitor::visit;
+    bool found = false;
+    void on(const Div& n) override { found = found || n.dtype.is_real(); Visitor::on(n); }
+    void on(const Call& n) override {
+      found = found || (n.dtype.is_real() && !(n.op == "if_then_else") && !(n.op == "likely"));
+      Visitor::on(n);
+    }
+    void on(const FloatImm& n) override { found = found || n.value != std::nearbyint(n.value); }
+    // Short types overflow or round even on integers.
+    void on(const BufferStore& n) override {
+      DataType t = n.buffer->dtype;
+      found = found || (t.is_real() && t.bits < 32);
+      Visitor::on(n);
+    }
+  } inexact;
+  inexact.visit(func->body);
+  return !inexact.found;
+}
+
+auto compare_modules(const IRModule& before, const IRModule& after, Name function, const GateOptions& options) -> Result<GateResult> {
+  PrimFunc func = before->find(function);
+  if (!func) { return error(loopsmith::Code::InterpArgument).arg("name", function.view()).arg("why", "there is no such function"); }
+  GateResult out;
+  bool exact = is_exact_on_integers(func);
+  out.how = exact ? "2 inputs, exact on integers" : "2 inputs, within rounding";
+  for (Contents contents : {Contents::SmallIntegers, Contents::Reals}) {
+    LOOPSMITH_TRY(inputs, make_inputs(func, options.seed, contents, options.size));
+    Inputs other = copy_inputs(inputs);
+    Options run;
+    run.max_seconds = options.max_seconds;
+    run.cancel = options.cancel;
+    LOOPSMITH_TRY(stats, interpret(before, function, inputs.arguments, run));
+    (void)stats;
+    Result<Stats> second = interpret(after, function, other.arguments, run);
+    if (!second.ok()) {
+      const Diagnostic& d = second.diagnostics().front();
+      if (d.code == loopsmith::Code::InterpLimit || d.code == loopsmith::Code::Cancelled || d.code == loopsmith::Code::InterpUnsupported) {
+        return std::move(second).diagnostics();
+      }
+      out.equal = false;
+      out.difference = d.message();
+      return out;
+    }
+    for (size_t i = 0; i < inputs.arguments.size(); ++i) {
+      const auto* a = std::get_if<TensorView>(&inputs.arguments[i]);
+      if (!a) { continue; }
+      const auto& b = std::get<TensorView>(other.arguments[i]);
+      Difference d = compare_tensors(func->params[i]->name.str(), *a, b, exact && contents == Contents::SmallIntegers);
+      if (d.found) {
+        out.equal = false;
+        out.difference = d.where;
+        return out;
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace loopsmith::interp

@@ -1,0 +1,52 @@
+// The gate: two versions of a function on the same inputs. Small integers first, where sums and products of reals are exact
+// and reassociated reductions must agree to the last bit; then reals, with a bound by type.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "interp/interp.h"
+
+namespace loopsmith::interp {
+
+/// Arguments made for a function, and their memory.
+struct Inputs {
+  std::vector<Argument> arguments;                 // one per parameter
+  std::vector<std::vector<char>> storage;
+};
+
+enum class Contents : uint8_t { SmallIntegers, Reals };
+
+/// Every parameter gets contents by the seed, outputs too (a program may read them first). Shape variables get `size`.
+/// Fails where a parameter's shape cannot be known.
+[[nodiscard]] auto make_inputs(const PrimFunc& func, uint64_t seed, Contents contents, int64_t size = 7) -> Result<Inputs>;
+[[nodiscard]] auto copy_inputs(const Inputs& inputs) -> Inputs;
+
+struct Difference {
+  bool found = false;
+  std::string where;                               // "C[3, 5]: 12 before, 13 after"
+  int64_t elements = 0;                            // that differ
+  double largest = 0;                              // absolute
+};
+/// `exact`: bit for bit (NaN equals NaN); else within the bound for the type and the magnitudes of the tensor.
+[[nodiscard]] auto compare_tensors(const std::string& name, const TensorView& before, const TensorView& after, bool exact) -> Difference;
+
+struct GateOptions {
+  uint64_t seed = 1;
+  int64_t size = 7;                                // of shape variables
+  double max_seconds = 0;                          // per run
+  CancelToken cancel;
+};
+struct GateResult {
+  bool equal = true;
+  std::string how;                                 // "2 inputs, exact on integers"
+  std::string difference;                          // the first one
+};
+/// Errors where a run fails that should not (the version before), as a difference where only the one after fails.
+[[nodiscard]] auto compare_modules(const IRModule& before, const IRModule& after, Name function, const GateOptions& options = {})
+    -> Result<GateResult>;
+
+/// Does the function use nothing but operations that are exact on small integers (no division of reals, no maths)?
+[[nodiscard]] auto is_exact_on_integers(const PrimFunc& func) -> bool;
+
+}  // namespace loopsmith::interp
