@@ -1,0 +1,52 @@
+// Sums of products with constants, and their ranges: the small part of integer reasoning that lowering does for
+// every access of a program, where a prover would be too slow. Terms that are not linear stand as atoms.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/ir.h"
+
+namespace loopsmith::transform {
+
+/// constant + sum of coefficient * atom. Atoms are variables or other expressions, told apart structurally.
+struct Affine {
+  struct Term {
+    Expr atom;
+    int64_t coefficient;
+  };
+  std::vector<Term> terms;
+  int64_t constant = 0;
+
+  [[nodiscard]] auto is_constant() const -> bool { return terms.empty(); }
+  [[nodiscard]] auto coefficient_of(const VarNode* var) const -> int64_t;
+  void add(const Expr& atom, int64_t coefficient);
+  void add(const Affine& other, int64_t factor = 1);
+  [[nodiscard]] auto expr(DataType dtype) const -> Expr;
+};
+
+[[nodiscard]] auto affine_of(const Expr& expr) -> Affine;
+
+/// What variables run over: inclusive ends, themselves affine in variables further out.
+struct Interval {
+  Affine low, high;
+};
+struct Domains {
+  std::unordered_map<const VarNode*, Interval> of;
+  std::vector<const VarNode*> order;   // outermost first
+
+  void push(const VarNode* var, const Expr& min, const Expr& extent);
+  void pop();
+};
+
+/// The range of an expression while the variables for which `relaxed` says so run over their domains, in terms of the
+/// other variables; none where it cannot be bounded. A superset.
+[[nodiscard]] auto interval_of(const Expr& expr, const Domains& domains, const std::unordered_map<const VarNode*, bool>& relaxed)
+    -> std::optional<Interval>;
+
+/// Constant ends of an affine sum when all variables run over their domains; none where there are none.
+[[nodiscard]] auto constant_min(const Affine& sum, const Domains& domains) -> std::optional<int64_t>;
+[[nodiscard]] auto constant_max(const Affine& sum, const Domains& domains) -> std::optional<int64_t>;
+
+}  // namespace loopsmith::transform

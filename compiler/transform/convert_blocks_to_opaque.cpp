@@ -1,0 +1,61 @@
+// Iter vars by their bindings: see convert_blocks_to_opaque.h.
+#include "transform/convert_blocks_to_opaque.h"
+
+#include "ir/ops.h"
+#include "ir/visitor.h"
+
+namespace loopsmith::transform {
+namespace {
+
+class ToOpaque : public Mutator {
+ public:
+  using Mutator::on;
+
+  auto on(const VarNode& n) -> Expr override {
+    auto found = values_.find(&n);
+    return found == values_.end() ? self(n) : found->second;
+  }
+  auto on(const BlockRealize& n) -> Stmt override {
+    Array<Expr> values = mutate(n.iter_values);
+    Expr predicate = mutate(n.predicate);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const Var& iter = n.block->iter_vars[i].var;
+      values_[iter.get()] = cast(iter->dtype, values[i]);
+    }
+    Stmt block = Mutator::on(*n.block);
+    if (n.iter_values.empty()) {
+      if (predicate.same_as(n.predicate) && block.get() == n.block.get()) { return self(n); }
+      return make<BlockRealize>(Array<Expr>(), std::move(predicate), block.ref<Block>(), n.origin);
+    }
+    Block::Fields fields = block.as<Block>()->fields();
+    fields.iter_vars = {};
+    return make<BlockRealize>(Array<Expr>(), std::move(predicate), make<Block>(std::move(fields), n.block->origin, n.block->id), n.origin);
+  }
+
+ protected:
+  // Views of match_buffer may be shaped by iter vars.
+  auto use(const Buffer& buffer) -> Buffer override {
+    auto done = buffers_.find(buffer.get());
+    if (done != buffers_.end()) { return done->second; }
+    BufferNode fields = *buffer;
+    fields.shape = mutate(buffer->shape);
+    fields.strides = mutate(buffer->strides);
+    fields.elem_offset = buffer->elem_offset ? mutate(buffer->elem_offset) : Expr();
+    bool kept = fields.shape.same_as(buffer->shape) && fields.strides.same_as(buffer->strides) && fields.elem_offset.same_as(buffer->elem_offset);
+    Buffer out = kept ? buffer : make_buffer(std::move(fields));
+    buffers_.emplace(buffer.get(), out);
+    return out;
+  }
+
+ private:
+  VarMap values_;
+  std::unordered_map<const BufferNode*, Buffer> buffers_;
+};
+
+}  // namespace
+
+auto convert_blocks_to_opaque(const IRModule& module, const LowerContext&) -> Result<IRModule> {
+  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, ToOpaque().mutate(func->body)); });
+}
+
+}  // namespace loopsmith::transform

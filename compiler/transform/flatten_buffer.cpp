@@ -1,0 +1,118 @@
+// One index for every access: see flatten_buffer.h.
+#include "transform/flatten_buffer.h"
+
+#include "ir/ops.h"
+#include "ir/visitor.h"
+
+namespace loopsmith::transform {
+namespace {
+
+auto is_flat(const Buffer& buffer) -> bool {
+  return buffer->shape.size() == 1 && (buffer->strides.empty() || is_one(buffer->strides[0])) &&
+         (!buffer->elem_offset || is_zero(buffer->elem_offset));
+}
+
+auto product(const Array<Expr>& extents) -> Expr {
+  Expr out;
+  for (const Expr& e : extents) { out = out ? mul(out, e) : e; }
+  return out ? out : int_imm(1);
+}
+
+class Flatten : public Mutator {
+ public:
+  using Mutator::mutate;
+  using Mutator::on;
+
+  std::vector<Buffer> undeclared;   // flat views in use without a declaration, in the order of first use
+
+  auto on(const BufferLoad& n) -> Expr override {
+    Array<Expr> indices = mutate(n.indices);
+    Expr predicate = n.predicate ? mutate(n.predicate) : Expr();
+    Buffer flat = view_of(n.buffer);
+    if (flat == n.buffer && indices.same_as(n.indices) && predicate.same_as(n.predicate)) { return self(n); }
+    return make<BufferLoad>(flat, Array<Expr>{offset(n.buffer, indices, n.origin)}, n.origin, std::move(predicate));
+  }
+  auto on(const BufferStore& n) -> Stmt override {
+    Expr value = mutate(n.value);
+    Array<Expr> indices = mutate(n.indices);
+    Expr predicate = n.predicate ? mutate(n.predicate) : Expr();
+    Buffer flat = view_of(n.buffer);
+    if (flat == n.buffer && value.same_as(n.value) && indices.same_as(n.indices) && predicate.same_as(n.predicate)) { return self(n); }
+    return make<BufferStore>(flat, std::move(value), Array<Expr>{offset(n.buffer, indices, n.origin)}, n.origin, std::move(predicate));
+  }
+  auto on(const DeclBuffer& n) -> Stmt override {
+    Buffer flat = declare_view(n.buffer);
+    Stmt body = mutate(n.body);
+    if (flat == n.buffer && body.same_as(n.body)) { return self(n); }
+    return make<DeclBuffer>(std::move(flat), std::move(body), n.origin);
+  }
+  auto on(const Allocate& n) -> Stmt override {
+    Stmt body = mutate(n.body);
+    if (n.extents.size() == 1 && body.same_as(n.body)) { return self(n); }
+    return make<Allocate>(n.data, n.dtype, Array<Expr>{product(n.extents)}, n.condition, std::move(body), n.annotations, n.origin);
+  }
+  auto on(const AllocateConst& n) -> Stmt override {
+    Stmt body = mutate(n.body);
+    if (n.extents.size() == 1 && body.same_as(n.body)) { return self(n); }
+    return make<AllocateConst>(n.data, n.dtype, Array<Expr>{product(n.extents)}, n.bytes, std::move(body), n.annotations, n.origin);
+  }
+
+ private:
+  auto declare_view(const Buffer& buffer) -> Buffer {
+    auto [found, fresh] = views_.emplace(buffer.get(), Buffer());
+    if (!fresh) { return found->second; }
+    Buffer out = buffer;
+    if (!is_flat(buffer)) {
+      BufferNode fields = *buffer;
+      fields.shape = {product(allocated(buffer))};
+      fields.strides = {};
+      fields.elem_offset = {};
+      fields.axis_separators = {};
+      fields.buffer_kind = BufferKind::Default;
+      out = make_buffer(std::move(fields));
+    }
+    views_[buffer.get()] = out;
+    return out;
+  }
+  auto view_of(const Buffer& buffer) -> Buffer {
+    bool known = views_.count(buffer.get()) != 0;
+    Buffer out = declare_view(buffer);
+    if (!known && out != buffer) { undeclared.push_back(out); }
+    return out;
+  }
+  static auto allocated(const Buffer& buffer) -> Array<Expr> {
+    if (buffer->strides.empty() || buffer->shape.empty()) { return buffer->shape; }
+    return {mul(buffer->shape[0], buffer->strides[0])};
+  }
+  static auto offset(const Buffer& buffer, const Array<Expr>& indices, Origin origin) -> Expr {
+    Expr out;
+    for (size_t i = 0; i < indices.size(); ++i) {
+      if (!buffer->strides.empty()) {
+        Expr term = mul(indices[i], buffer->strides[i], origin);
+        out = out ? add(std::move(out), std::move(term), origin) : term;
+      } else {
+        out = out ? add(mul(std::move(out), buffer->shape[i], origin), indices[i], origin) : indices[i];
+      }
+    }
+    if (!out) { out = int_imm(0); }
+    if (buffer->elem_offset && !is_zero(buffer->elem_offset)) { out = add(std::move(out), buffer->elem_offset, origin); }
+    return out;
+  }
+
+  std::unordered_map<const BufferNode*, Buffer> views_;
+};
+
+}  // namespace
+
+auto flatten_buffer(const IRModule& module, const LowerContext&) -> Result<IRModule> {
+  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> {
+    Flatten flatten;
+    Stmt body = flatten.mutate(func->body);
+    for (size_t i = flatten.undeclared.size(); i-- > 0;) {
+      body = make<DeclBuffer>(flatten.undeclared[i], std::move(body), flatten.undeclared[i]->origin);
+    }
+    return with_body(func, std::move(body));
+  });
+}
+
+}  // namespace loopsmith::transform

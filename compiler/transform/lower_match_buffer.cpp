@@ -1,0 +1,118 @@
+// Views by their sources: see lower_match_buffer.h.
+#include "transform/lower_match_buffer.h"
+
+#include "ir/ops.h"
+#include "ir/visitor.h"
+#include "transform/fold.h"
+
+namespace loopsmith::transform {
+namespace {
+
+auto compact_strides(const Buffer& buffer) -> std::vector<Expr> {
+  if (!buffer->strides.empty()) { return buffer->strides.to_vector(); }
+  std::vector<Expr> out(buffer->shape.size());
+  Expr step = int_imm(1);
+  for (size_t i = buffer->shape.size(); i-- > 0;) {
+    out[i] = step;
+    step = mul(step, buffer->shape[i]);
+  }
+  return out;
+}
+
+class LowerViews : public Mutator {
+ public:
+  using Mutator::mutate;
+  using Mutator::on;
+
+  auto on(const VarNode& n) -> Expr override {
+    auto found = values_.find(&n);
+    return found == values_.end() ? self(n) : found->second;
+  }
+  auto on(const Block& n) -> Stmt override {
+    for (const MatchBufferRegion& m : n.match_buffers) {
+      // The source may be a view itself: it is resolved first.
+      BufferRegion source = resolve({m.source.buffer, mutate(m.source.region), m.source.origin});
+      bind(m.buffer, source);
+      views_[m.buffer.get()] = source;
+    }
+    Stmt out = Mutator::on(n);
+    bool names_view = !n.match_buffers.empty();
+    for (const auto* regions : {&n.reads, &n.writes}) {
+      for (const BufferRegion& r : *regions) { names_view = names_view || views_.count(r.buffer.get()) != 0; }
+    }
+    if (!names_view) { return out; }
+    Block::Fields fields = out.as<Block>()->fields();
+    fields.match_buffers = {};
+    fields.reads = resolve_all(fields.reads);
+    fields.writes = resolve_all(fields.writes);
+    return make<Block>(std::move(fields), n.origin, n.id);
+  }
+  auto on(const BufferLoad& n) -> Expr override {
+    Expr out = Mutator::on(n);
+    auto view = views_.find(n.buffer.get());
+    if (view == views_.end()) { return out; }
+    const auto& load = *out.as<BufferLoad>();
+    return make<BufferLoad>(view->second.buffer, into(view->second, load.indices), n.origin, load.predicate);
+  }
+  auto on(const BufferStore& n) -> Stmt override {
+    Stmt out = Mutator::on(n);
+    auto view = views_.find(n.buffer.get());
+    if (view == views_.end()) { return out; }
+    const auto& store = *out.as<BufferStore>();
+    return make<BufferStore>(view->second.buffer, store.value, into(view->second, store.indices), n.origin, store.predicate);
+  }
+
+ private:
+  static auto into(const BufferRegion& source, const Array<Expr>& indices) -> Array<Expr> {
+    std::vector<Expr> out;
+    size_t leading = source.region.size() - indices.size();
+    for (size_t i = 0; i < source.region.size(); ++i) {
+      out.push_back(i < leading ? source.region[i].min : add(source.region[i].min, indices[i - leading]));
+    }
+    return out;
+  }
+  auto resolve(BufferRegion region) -> BufferRegion {
+    auto view = views_.find(region.buffer.get());
+    if (view == views_.end()) { return region; }
+    const BufferRegion& source = view->second;
+    std::vector<Range> ranges;
+    size_t leading = source.region.size() - region.region.size();
+    for (size_t i = 0; i < source.region.size(); ++i) {
+      if (i < leading) { ranges.push_back(source.region[i]); continue; }
+      const Range& r = region.region[i - leading];
+      ranges.push_back({add(source.region[i].min, r.min), r.extent});
+    }
+    return {source.buffer, std::move(ranges), region.origin};
+  }
+  auto resolve_all(const Array<BufferRegion>& regions) -> Array<BufferRegion> {
+    std::vector<BufferRegion> out;
+    for (const BufferRegion& r : regions) { out.push_back(resolve(r)); }
+    return out;
+  }
+  void set(const Expr& symbol, Expr value) {
+    const auto* var = symbol ? symbol.as<VarNode>() : nullptr;
+    if (var && !values_.count(var)) { values_[var] = cast(var->dtype, std::move(value)); }
+  }
+  void bind(const Buffer& view, const BufferRegion& source) {
+    if (view->data != source.buffer->data) { values_[view->data.get()] = Expr(source.buffer->data); }
+    size_t leading = source.region.size() >= view->shape.size() ? source.region.size() - view->shape.size() : 0;
+    std::vector<Expr> strides = compact_strides(source.buffer);
+    for (size_t i = 0; i < view->shape.size() && leading + i < source.region.size(); ++i) {
+      set(view->shape[i], source.region[leading + i].extent);
+    }
+    for (size_t i = 0; i < view->strides.size() && leading + i < strides.size(); ++i) { set(view->strides[i], strides[leading + i]); }
+    Expr offset = source.buffer->elem_offset ? source.buffer->elem_offset : int_imm(0);
+    for (size_t i = 0; i < strides.size(); ++i) { offset = add(offset, mul(source.region[i].min, strides[i])); }
+    set(view->elem_offset, std::move(offset));
+  }
+  VarMap values_;
+  std::unordered_map<const BufferNode*, BufferRegion> views_;
+};
+
+}  // namespace
+
+auto lower_match_buffer(const IRModule& module, const LowerContext&) -> Result<IRModule> {
+  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, LowerViews().mutate(func->body)); });
+}
+
+}  // namespace loopsmith::transform

@@ -1,0 +1,95 @@
+// The tables of stages, and the walk: see pipelines.h.
+#include "transform/pipelines.h"
+
+#include <array>
+#include <chrono>
+
+#include "ir/visitor.h"
+#include "transform/compact_buffer_allocation.h"
+#include "transform/convert_blocks_to_opaque.h"
+#include "transform/flatten_buffer.h"
+#include "transform/lower_init_block.h"
+#include "transform/lower_match_buffer.h"
+#include "transform/lower_opaque_block.h"
+#include "transform/plan_buffer_location.h"
+#include "transform/plan_storage.h"
+#include "transform/remove_no_op.h"
+#include "transform/simplify.h"
+#include "transform/unroll_loop.h"
+#include "transform/vectorize_loop.h"
+
+namespace loopsmith::transform {
+namespace {
+
+constexpr std::array llvm_stages{
+    Stage{"lower_init_block", lower_init_block, "inits of reductions as conditions in their blocks"},
+    // Reads the kinds of iter vars, which the next stage forgets.
+    Stage{"plan_buffer_location", plan_buffer_location, "allocations move inwards, to the loops around all accesses"},
+    Stage{"convert_blocks_to_opaque", convert_blocks_to_opaque, "iter vars of blocks by their bindings"},
+    // Regions are clearest once bindings are in loops; views still show their regions.
+    Stage{"compact_buffer_allocation", compact_buffer_allocation, "allocations shrink to what is touched"},
+    Stage{"lower_match_buffer", lower_match_buffer, "views by the buffers they look into"},
+    Stage{"lower_opaque_block", lower_opaque_block, "blocks as plain statements"},
+    // Before indices become one sum, in which a dimension's range is hard to see.
+    Stage{"simplify", simplify, "index arithmetic, conditions that always hold"},
+    Stage{"flatten_buffer", flatten_buffer, "one index for every access"},
+    Stage{"simplify_indices", simplify, "the same for flat indices"},
+    Stage{"vectorize_loop", vectorize_loop, "vectorized loops as vector code"},
+    // After vectorising, so that vector statements are repeated, not scalar ones.
+    Stage{"unroll_loop", unroll_loop, "unrolled loops written out"},
+    Stage{"simplify_again", simplify, "the same for what unrolling made"},
+    Stage{"remove_no_op", remove_no_op, "statements without effect"},
+    // Last: nothing changes sizes afterwards.
+    Stage{"plan_storage", plan_storage, "stack or workspace for every allocation"},
+};
+
+auto names(std::span<const Stage> stages) -> std::string {
+  std::string out;
+  for (const Stage& stage : stages) { out += (out.empty() ? "" : ", ") + std::string(stage.name); }
+  return out;
+}
+
+}  // namespace
+
+auto pipeline(std::string_view) -> std::span<const Stage> { return llvm_stages; }
+
+auto lower(const IRModule& module, const LowerContext& context, const LowerRequest& request) -> Result<IRModule> {
+  std::span<const Stage> stages = pipeline(request.target_kind);
+  size_t count = stages.size();
+  if (!request.until.empty()) {
+    count = 0;
+    for (size_t i = 0; i < stages.size(); ++i) {
+      if (stages[i].name == request.until) { count = i + 1; }
+    }
+    if (count == 0) { return error(Code::UnknownStage).arg("stage", request.until).remedy("stages are " + names(stages)); }
+  }
+  IRModule current = module;
+  for (const Stage& stage : stages.first(count)) {
+    if (context.cancel.is_cancelled()) { return error(Code::Cancelled); }
+    auto start = std::chrono::steady_clock::now();
+    LOOPSMITH_TRY(after, stage.pass(current, context));
+    std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+    if (request.on_stage) { request.on_stage({&stage, current, after, spent.count()}); }
+    current = std::move(after);
+  }
+  return current;
+}
+
+auto is_lowered(const PrimFunc& func) -> bool {
+  bool found = false;
+  post_order(
+      func->body,
+      [&](const Stmt& s) {
+        const auto* loop = s.as<For>();
+        const auto* store = s.as<BufferStore>();
+        found = found || s.as<Block>() || s.as<BlockRealize>() || s.as<BufferRealize>() || (loop && loop->for_kind == ForKind::Vectorized) ||
+                (store && store->indices.size() != 1);
+      },
+      [&](const Expr& e) {
+        const auto* load = e.as<BufferLoad>();
+        found = found || (load && load->indices.size() != 1);
+      });
+  return !found;
+}
+
+}  // namespace loopsmith::transform

@@ -1,0 +1,188 @@
+// Where allocations go: see plan_buffer_location.h.
+#include "transform/plan_buffer_location.h"
+
+#include <unordered_set>
+
+#include "ir/ops.h"
+#include "ir/visitor.h"
+
+namespace loopsmith::transform {
+namespace {
+
+// The tree of loops and blocks. Accesses count as those of their innermost block: only a block's signature says
+// that iterations do not depend on each other, loops written inside a block's body promise nothing.
+struct Scope {
+  const StmtNode* node;  // For or Block; null: the function
+  int parent;
+  int depth;
+};
+
+class FindLocations : public Visitor {
+ public:
+  using Visitor::on;
+  using Visitor::visit;
+
+  std::vector<Scope> scopes{{nullptr, -1, 0}};
+  std::unordered_map<const VarNode*, int> location;   // by data variable: lowest common ancestor
+  std::unordered_map<const BufferNode*, int> declared;
+
+  void on(const For& n) override {
+    visit(n.min);
+    visit(n.extent);
+    int outer = enter(&n);
+    loops_[n.var.get()] = here_;
+    visit(n.body);
+    here_ = outer;
+  }
+  void on(const BlockRealize& n) override {
+    for (const Expr& v : n.iter_values) { visit(v); }
+    visit(n.predicate);
+    // The outermost loop that drives an iter var that is not data parallel; what the block writes lives outside it.
+    int carried = -1;
+    for (size_t i = 0; i < n.iter_values.size(); ++i) {
+      if (n.block->iter_vars[i].kind == IterKind::Spatial) { continue; }
+      post_order(n.iter_values[i], [&](const Expr& e) {
+        const auto* v = e.as<VarNode>();
+        auto loop = v ? loops_.find(v) : loops_.end();
+        if (loop == loops_.end()) { return; }
+        if (carried < 0 || scopes[loop->second].depth < scopes[carried].depth) { carried = loop->second; }
+      });
+    }
+    int outer = enter(n.block.get());
+    int outer_block = block_;
+    block_ = here_;
+    if (carried >= 0) {
+      for (const BufferRegion& w : n.block->writes) { use(*w.buffer, scopes[carried].parent); }
+      // Reductions read what they wrote before.
+      Written written;
+      written.visit(n.block->body);
+      for (const BufferNode* b : written.buffers) { use(*b, scopes[carried].parent); }
+    }
+    on(*n.block);
+    block_ = outer_block;
+    here_ = outer;
+  }
+  void on(const Block& n) override {
+    for (const Buffer& b : n.alloc_buffers) { declared[b.get()] = here_; }
+    for (const MatchBufferRegion& m : n.match_buffers) { use(*m.source.buffer, here_); }
+    Visitor::on(n);
+  }
+  void on(const VarNode& n) override {
+    if (n.dtype.is_handle()) { touch(&n, block_); }
+  }
+  void on(const BufferLoad& n) override {
+    use(*n.buffer, block_);
+    Visitor::on(n);
+  }
+  void on(const BufferStore& n) override {
+    use(*n.buffer, block_);
+    Visitor::on(n);
+  }
+  void on(const DeclBuffer& n) override {
+    touch(n.buffer->data.get(), block_);
+    Visitor::on(n);
+  }
+
+ private:
+  struct Written : Visitor {
+    using Visitor::on;
+    using Visitor::visit;
+    void on(const BufferStore& n) override { buffers.insert(n.buffer.get()); }
+    std::unordered_set<const BufferNode*> buffers;
+  };
+  auto enter(const StmtNode* node) -> int {
+    scopes.push_back({node, here_, scopes[here_].depth + 1});
+    int outer = here_;
+    here_ = static_cast<int>(scopes.size()) - 1;
+    return outer;
+  }
+  void use(const BufferNode& buffer, int at) { touch(buffer.data.get(), at); }
+  void touch(const VarNode* data, int at) {
+    auto [found, fresh] = location.emplace(data, at);
+    if (!fresh) { found->second = common(found->second, at); }
+  }
+  auto common(int a, int b) const -> int {
+    while (a != b) {
+      if (scopes[a].depth >= scopes[b].depth) { a = scopes[a].parent; } else { b = scopes[b].parent; }
+    }
+    return a;
+  }
+  int here_ = 0;
+  int block_ = 0;
+  std::unordered_map<const VarNode*, int> loops_;
+};
+
+class Move : public Mutator {
+ public:
+  explicit Move(std::unordered_map<const StmtNode*, std::vector<Buffer>> at, std::unordered_set<const BufferNode*> dropped)
+      : at_(std::move(at)), dropped_(std::move(dropped)) {}
+  using Mutator::on;
+
+  auto on(const For& n) -> Stmt override {
+    Stmt out = Mutator::on(n);
+    auto here = at_.find(&n);
+    if (here == at_.end()) { return out; }
+    const For& loop = *out.as<For>();
+    Block::Fields fields;
+    fields.body = loop.body;
+    fields.alloc_buffers = here->second;
+    Stmt inner = make<BlockRealize>(Array<Expr>(), bool_imm(true), make<Block>(std::move(fields), n.origin), n.origin);
+    return make<For>(loop.var, loop.min, loop.extent, loop.for_kind, std::move(inner), loop.thread, loop.annotations, loop.origin, loop.id);
+  }
+  auto on(const Block& n) -> Stmt override {
+    Stmt out = Mutator::on(n);
+    auto here = at_.find(&n);
+    bool changes = here != at_.end();
+    for (const Buffer& b : n.alloc_buffers) { changes = changes || dropped_.count(b.get()) != 0; }
+    if (!changes) { return out; }
+    Block::Fields fields = out.as<Block>()->fields();
+    std::vector<Buffer> kept;
+    for (const Buffer& b : fields.alloc_buffers) {
+      if (!dropped_.count(b.get())) { kept.push_back(b); }
+    }
+    if (here != at_.end()) { kept.insert(kept.end(), here->second.begin(), here->second.end()); }
+    fields.alloc_buffers = std::move(kept);
+    return make<Block>(std::move(fields), n.origin, n.id);
+  }
+
+ private:
+  std::unordered_map<const StmtNode*, std::vector<Buffer>> at_;
+  std::unordered_set<const BufferNode*> dropped_;
+};
+
+auto plan(const PrimFunc& func) -> PrimFunc {
+  FindLocations find;
+  find.visit(func->body);
+  std::unordered_map<const StmtNode*, std::vector<Buffer>> at;
+  std::unordered_set<const BufferNode*> moved;
+  // In the order of declaration, so that the result is the same from run to run.
+  std::vector<Buffer> order;
+  post_order(
+      func->body,
+      [&](const Stmt& s) {
+        if (const auto* block = s.as<Block>()) { order.insert(order.end(), block->alloc_buffers.begin(), block->alloc_buffers.end()); }
+      },
+      [](const Expr&) {});
+  for (const Buffer& buffer : order) {
+    auto place = find.location.find(buffer->data.get());
+    if (place == find.location.end()) {
+      moved.insert(buffer.get());
+      continue;
+    }
+    int from = find.declared[buffer.get()];
+    int to = place->second;
+    if (to == from || find.scopes[to].depth <= find.scopes[from].depth) { continue; }
+    moved.insert(buffer.get());
+    at[find.scopes[to].node].push_back(buffer);
+  }
+  if (moved.empty()) { return func; }
+  return with_body(func, Move(std::move(at), std::move(moved)).mutate(func->body));
+}
+
+}  // namespace
+
+auto plan_buffer_location(const IRModule& module, const LowerContext&) -> Result<IRModule> {
+  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return plan(func); });
+}
+
+}  // namespace loopsmith::transform

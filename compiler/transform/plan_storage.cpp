@@ -1,0 +1,92 @@
+// Stack or workspace: see plan_storage.h.
+#include "transform/plan_storage.h"
+
+#include <unordered_set>
+
+#include "ir/ops.h"
+#include "ir/visitor.h"
+
+namespace loopsmith::transform {
+namespace {
+
+auto bytes_of(const Allocate& n) -> std::optional<int64_t> {
+  int64_t bytes = n.dtype.element_bytes() * n.dtype.lanes;
+  for (const Expr& e : n.extents) {
+    auto extent = as_int(e);
+    if (!extent || *extent < 0 || *extent > (int64_t{1} << 40)) { return {}; }
+    bytes *= *extent;
+  }
+  return bytes;
+}
+
+struct Hoisted {
+  Ref<Allocate> allocate;
+  std::vector<Ref<DeclBuffer>> views;   // declared right inside, outermost first
+};
+
+class Plan : public Mutator {
+ public:
+  explicit Plan(const LowerOptions& options) : options_(options) {}
+  using Mutator::on;
+
+  auto run(const Stmt& body) -> Stmt {
+    Stmt out = mutate(body);
+    return wrap(std::move(out), 0);
+  }
+  auto on(const Allocate& n) -> Stmt override {
+    static const Name key("storage");
+    if (find_attr(n.annotations, key)) { return Mutator::on(n); }
+    auto bytes = bytes_of(n);
+    bool stack = bytes && *bytes <= options_.stack_bytes_each && used_ + *bytes <= options_.stack_bytes_all;
+    if (stack) { used_ += *bytes; }
+    AttrMap annotations = with_attr(n.annotations, key, stack ? "stack" : "workspace");
+    if (stack || !bytes) {
+      return make<Allocate>(n.data, n.dtype, n.extents, bool_imm(true), mutate(n.body), std::move(annotations), n.origin);
+    }
+    // Constant size: nothing stands in the way of asking for it outside the serial loops.
+    Hoisted item{make<Allocate>(n.data, n.dtype, n.extents, bool_imm(true), no_op(), std::move(annotations), n.origin), {}};
+    Stmt body = n.body;
+    while (const auto* view = body.as<DeclBuffer>()) {
+      if (view->buffer->data != n.data || !as_int(view->buffer->shape[0])) { break; }
+      item.views.push_back(body.ref<DeclBuffer>());
+      body = view->body;
+    }
+    pending_.push_back(std::move(item));
+    return mutate(body);
+  }
+  auto on(const For& n) -> Stmt override {
+    if (n.for_kind != ForKind::Parallel && n.for_kind != ForKind::ThreadBinding) { return Mutator::on(n); }
+    // Iterations run on several threads: each has memory of its own.
+    size_t mark = pending_.size();
+    int64_t outer_used = std::exchange(used_, 0);
+    Stmt out = Mutator::on(n);
+    used_ = outer_used;
+    const For& loop = *out.as<For>();
+    if (pending_.size() == mark) { return out; }
+    Stmt body = wrap(loop.body, mark);
+    return make<For>(loop.var, loop.min, loop.extent, loop.for_kind, std::move(body), loop.thread, loop.annotations, loop.origin, loop.id);
+  }
+
+ private:
+  auto wrap(Stmt body, size_t mark) -> Stmt {
+    while (pending_.size() > mark) {
+      Hoisted item = std::move(pending_.back());
+      pending_.pop_back();
+      for (size_t i = item.views.size(); i-- > 0;) { body = make<DeclBuffer>(item.views[i]->buffer, std::move(body), item.views[i]->origin); }
+      const Allocate& a = *item.allocate;
+      body = make<Allocate>(a.data, a.dtype, a.extents, a.condition, std::move(body), a.annotations, a.origin);
+    }
+    return body;
+  }
+  const LowerOptions& options_;
+  int64_t used_ = 0;
+  std::vector<Hoisted> pending_;
+};
+
+}  // namespace
+
+auto plan_storage(const IRModule& module, const LowerContext& context) -> Result<IRModule> {
+  return map_functions(module, [&](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, Plan(context.options).run(func->body)); });
+}
+
+}  // namespace loopsmith::transform
