@@ -1,0 +1,42 @@
+// The canonical simplifier: index arithmetic as sums of splits, which add up, divide and cancel exactly.
+//
+//     sum   = split + split + ... + constant
+//     split = ((index % upper) / lower) * scale
+//
+// Everything that is not a sum, product, quotient or remainder is rewritten as the rewriting simplifier does.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "arith/rewrite.h"
+
+namespace loopsmith::arith {
+
+class CanonicalSimplifier final : public Rewriter {
+ public:
+  explicit CanonicalSimplifier(Analyzer::State& state) : Rewriter(state) { knows_literals_ = false; }
+  [[nodiscard]] auto simplify(const Expr& expr) -> Expr;
+  [[nodiscard]] auto visit(const Expr& expr) -> Expr override;
+
+ private:
+  enum class Mode : uint8_t { Trunc, Floor };
+  struct Split;
+  struct Sum;
+  class Form;      // an expression, a split or a sum
+
+  auto mutate(const Expr& expr) -> Form;
+  auto sum_of(const Expr& expr, bool negative) -> Form;
+  auto product(const Expr& expr) -> Form;
+  auto quotient(const Expr& expr, Mode mode) -> Form;
+  auto remainder(const Expr& expr, Mode mode) -> Form;
+  auto conversion(const Expr& expr) -> Form;
+  auto less_than(const Expr& expr) -> Form;
+  auto divide(Split split, int64_t value, Mode mode) -> Split;
+  auto take_remainder(Split split, int64_t value, Mode mode) -> Split;
+  auto fits(DataType dtype, const Expr& value) -> bool;
+  auto can_cast(const Split& split, DataType dtype) -> bool;
+  auto can_cast(const Sum& sum, DataType dtype) -> bool;
+};
+
+}  // namespace loopsmith::arith

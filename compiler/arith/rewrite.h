@@ -1,0 +1,57 @@
+// The rewriting simplifier: rules applied from the leaves upwards, with the analyses at hand for conditions.
+#pragma once
+
+#include "arith/state.h"
+
+namespace loopsmith::arith {
+
+/// The operator of this kind with constants folded.
+[[nodiscard]] auto make_binary(NodeKind kind, Expr a, Expr b) -> Expr;
+/// What the operator folds to: a constant or one of the operands; none where it does not fold.
+[[nodiscard]] auto try_fold(NodeKind kind, const Expr& a, const Expr& b) -> Expr;
+
+class Rewriter {
+ public:
+  explicit Rewriter(Analyzer::State& state) : state_(state) {}
+  virtual ~Rewriter() = default;
+
+  /// Twice at most, the second time over the result of the first.
+  [[nodiscard]] auto run(const Expr& expr) -> Expr;
+
+  [[nodiscard]] virtual auto visit(const Expr& expr) -> Expr;
+  /// Rewrites a rule's result; to a limited depth, so that rules cannot chase one another.
+  [[nodiscard]] auto again(const Expr& expr) -> Expr;
+  [[nodiscard]] auto compare(const Expr& a, const Expr& b) -> Order;
+  [[nodiscard]] auto compare(const Expr& a, int64_t value) -> Order;
+  [[nodiscard]] auto prove_equal(const Expr& e, int64_t value) -> bool { return compare(e, value) == Order::EQ; }
+  [[nodiscard]] auto prove_ge(const Expr& e, int64_t value) -> bool { return state_.owner->can_prove_greater_equal(e, value); }
+  [[nodiscard]] auto state() -> Analyzer::State& { return state_; }
+
+ protected:
+  /// One node, its operands through visit().
+  [[nodiscard]] auto rewrite(const Expr& expr) -> Expr;
+  Analyzer::State& state_;
+  bool knows_literals_ = true;      // conditions that hold literally are used
+
+ private:
+  auto arithmetic(const Expr& expr) -> Expr;
+  auto equality(const Expr& expr) -> Expr;
+  auto inequality(const Expr& expr) -> Expr;
+  auto less_than(const Expr& expr) -> Expr;
+  auto less_or_equal(const Expr& expr) -> Expr;
+  auto negation(const Expr& expr) -> Expr;
+  auto connective(const Expr& expr) -> Expr;
+  auto selection(const Expr& expr) -> Expr;
+  auto call(const Expr& expr) -> Expr;
+  auto let(const Expr& expr) -> Expr;
+  auto operands(const Expr& expr) -> Expr;
+  auto from_eq_rules(const Expr& expr) -> Expr;
+  auto from_lt_rules(const Expr& expr) -> Expr;
+  auto from_not_rules(const Expr& expr) -> Expr;
+  auto compare_product_and_sum(const Expr& a, const Expr& b) -> Order;
+  /// True or false where the condition, or its negation, holds literally; else none.
+  auto literally(const Expr& condition) -> Expr;
+  int recursion_ = 0;
+};
+
+}  // namespace loopsmith::arith

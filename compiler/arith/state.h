@@ -1,0 +1,137 @@
+// What an Analyzer holds, and the entry points of its parts. For the files of this room only.
+//
+// Parts: constant bounds (const_int_bound.cpp), modular sets (modular_set.cpp), known comparisons
+// (transitive_comparison.cpp), interval domains (int_set.cpp), and the two simplifiers (rewrite.h, canonical.h).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "arith/analyzer.h"
+#include "arith/int_set.h"
+
+namespace loopsmith::arith {
+
+/// Types in which indices are computed; the only ones that most rules apply to.
+inline auto is_index_type(DataType t) -> bool {
+  return t.code == TypeCode::Int && (t.bits == 32 || t.bits == 64) && t.lanes == 1 && !t.scalable;
+}
+
+/// lhs OP rhs + offset, where the two sides are keys into State::keys. Never < or >: those become <= and >=.
+struct Comparison {
+  size_t lhs, rhs;
+  int64_t offset;
+  Order order;
+};
+
+struct VarFacts {
+  Var keep;
+  std::optional<ConstIntBound> bound;
+  std::optional<ModularSet> modulus;
+  Expr value;                            // bound to this value, or none
+  std::optional<IntSet> domain;
+  std::optional<Range> range;            // as bound, for the comparisons made of it
+};
+
+struct Analyzer::State {
+  explicit State(Analyzer* owner);
+  ~State();
+  Analyzer* owner;
+
+  std::unordered_map<const VarNode*, VarFacts> vars;
+  auto facts(const Var& var) -> VarFacts& {
+    VarFacts& f = vars[var.get()];
+    if (!f.keep) { f.keep = var; }
+    return f;
+  }
+  auto find(const VarNode* var) const -> const VarFacts* {
+    if (vars.empty()) { return nullptr; }
+    auto it = vars.find(var);
+    return it == vars.end() ? nullptr : &it->second;
+  }
+
+  // Facts of the scopes entered, innermost last.
+  std::vector<std::pair<Expr, ConstIntBound>> scoped_bounds;
+  std::vector<Expr> literals;
+  std::vector<Comparison> scoped_comparisons;
+  std::vector<std::pair<Var, IntSet>> scoped_domains;
+  std::vector<std::pair<Var, std::optional<ModularSet>>> replaced_moduli;
+  struct Mark { size_t bounds, literals, comparisons, domains, moduli; };
+  std::vector<Mark> marks;
+
+  std::vector<Expr> keys;
+  std::vector<Comparison> comparisons;
+
+  uint8_t extensions = no_extensions;
+
+  // Work and depth left for the question being answered. When the work is used up, rules stop firing and
+  // proofs fail: the answer is what was reached, and still right.
+  static constexpr int64_t work_per_question = 400'000;
+  static constexpr int max_depth = 400;
+  int64_t work = 0;
+  int depth = 0;
+  int questions = 0;
+
+  std::unique_ptr<class Rewriter> rewriter;
+  std::unique_ptr<class CanonicalSimplifier> canonical;
+};
+
+/// A question asked from outside starts with a full budget; those it asks of itself share it.
+class Question {
+ public:
+  explicit Question(Analyzer::State& state) : state_(state) {
+    if (state_.questions++ == 0) { state_.work = Analyzer::State::work_per_question; }
+  }
+  ~Question() { --state_.questions; }
+  Question(const Question&) = delete;
+ private:
+  Analyzer::State& state_;
+};
+
+// const_int_bound.cpp
+[[nodiscard]] auto const_int_bound(Analyzer::State& state, const Expr& expr) -> ConstIntBound;
+[[nodiscard]] auto bound_of_type(DataType dtype) -> ConstIntBound;
+void enter_bounds(Analyzer::State& state, const Expr& constraint);
+
+// modular_set.cpp
+[[nodiscard]] auto modular_set(Analyzer::State& state, const Expr& expr) -> ModularSet;
+void enter_moduli(Analyzer::State& state, const Expr& constraint);
+[[nodiscard]] auto gcd_of(int64_t a, int64_t b) -> int64_t;   // gcd(0, b) is b
+
+// transitive_comparison.cpp
+[[nodiscard]] auto compare_by_knowns(Analyzer::State& state, const Expr& a, const Expr& b) -> Order;
+void bind_comparisons(Analyzer::State& state, const Var& var, const Range& range);
+void enter_comparisons(Analyzer::State& state, const Expr& constraint);
+
+// int_set.cpp
+void bind_domain(Analyzer::State& state, const Var& var, IntSet set);
+void enter_domains(Analyzer::State& state, const Expr& constraint);
+
+// constraints.cpp
+/// The facts in a condition: itself (unless parts_only), the sides of an `and`, the negated sides of a `not (a or b)`.
+[[nodiscard]] auto facts_of(const Expr& condition, bool parts_only) -> std::vector<Expr>;
+/// The condition with negations pushed inwards, where that is certain to be shorter.
+[[nodiscard]] auto normalize_booleans(Expr condition) -> Expr;
+/// No calls with effects, no reads of memory.
+[[nodiscard]] auto is_pure(const Expr& expr) -> bool;
+/// No writes or calls with effects; reads are fine.
+[[nodiscard]] auto is_read_only(const Expr& expr) -> bool;
+
+inline auto operator&(Order a, Order b) -> Order { return static_cast<Order>(static_cast<uint8_t>(a) & static_cast<uint8_t>(b)); }
+
+// Arithmetic on 64 bits that wraps, as constants of TIR do.
+inline auto wrap_add(int64_t a, int64_t b) -> int64_t { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
+inline auto wrap_sub(int64_t a, int64_t b) -> int64_t { return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b)); }
+inline auto wrap_mul(int64_t a, int64_t b) -> int64_t { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }
+inline auto trunc_div(int64_t a, int64_t b) -> int64_t { return b == -1 ? wrap_sub(0, a) : a / b; }
+inline auto trunc_mod(int64_t a, int64_t b) -> int64_t { return b == -1 ? 0 : a % b; }
+inline auto floor_div(int64_t a, int64_t b) -> int64_t {
+  int64_t q = trunc_div(a, b);
+  return trunc_mod(a, b) != 0 && (a < 0) != (b < 0) ? q - 1 : q;
+}
+inline auto floor_mod(int64_t a, int64_t b) -> int64_t {
+  int64_t r = trunc_mod(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+}  // namespace loopsmith::arith
