@@ -135,12 +135,13 @@ auto FrameReader::read_head() -> std::optional<Frame> {
       std::string_view line = trimmed(head.substr(next_line, line_end - next_line));
       next_line = line_end + 1;
       size_t colon = line.find(':');
-      if (colon == std::string_view::npos) {
+      auto is_name_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_'; };
+      std::string_view name = trimmed(line.substr(0, colon));
+      if (colon == std::string_view::npos || name.empty() || !std::all_of(name.begin(), name.end(), is_name_letter)) {
         problem = "a line that is no header stands where a message should begin";
         good_until = std::min(used_ + next_line, end + gap);
         continue;
       }
-      std::string_view name = trimmed(line.substr(0, colon));
       std::string_view value = trimmed(line.substr(colon + 1));
       if (equals_ignoring_case(name, length_name)) {
         length = number_in(value);

@@ -225,10 +225,12 @@ void Front::change(const Json& params, const std::string& body) {
   Document* document = find_document(uri);
   if (document == nullptr) { return log(Error, fmt::format("a change of `{}`, which is not open, was left out", uri)); }
   document->version = int_in(member(params, "textDocument"), "version").value_or(document->version + 1);
-  // The worker first: it works while we keep our own copy.
-  if (worker_up_ && !document->quarantined) {
+  // The worker first: it works while we keep our own copy. Where some content is known to kill, a look comes before.
+  bool worker_first = worker_up_ && !document->quarantined && crashes_.empty();
+  auto tell_worker = [&] {
     host_.to_worker(framed(body, {{header::document, document->number}, {header::version, static_cast<uint64_t>(document->version)}}));
-  }
+  };
+  if (worker_first) { tell_worker(); }
   if (!document->text.apply_changes(member(params, "contentChanges"), encoding_)) {
     log(Error, fmt::format("a malformed change of `{}` was left out", uri));
   }
@@ -240,10 +242,15 @@ void Front::change(const Json& params, const std::string& body) {
       ++pending;
     }
   }
-  if (document->quarantined) {
-    if (is_poisonous(*document)) { return quarantine(*document); }
-    document->quarantined = false;
+  if (worker_first) { return; }
+  if (is_poisonous(*document)) {
+    if (worker_up_ && !document->quarantined) { host_.to_worker(framed("", {{header::document, document->number}, {header::close, 1}})); }
+    return quarantine(*document);
+  }
+  if (std::exchange(document->quarantined, false)) {
     tell_worker_open(*document);
+  } else if (worker_up_) {
+    tell_worker();
   }
 }
 

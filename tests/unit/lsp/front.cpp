@@ -1,0 +1,448 @@
+// The front by itself, with a worker and an editor that are played: order of messages, stale and cancelled requests,
+// workers that die, content that kills, jobs.
+#include "lsp/server/front.h"
+
+#include <csignal>
+#include <random>
+#include <thread>
+
+#include "tests/unit/catch.h"
+
+using namespace loopsmith;
+using namespace loopsmith::lsp;
+
+namespace {
+
+struct Stage final : Host {
+  std::vector<Json> client;                                // what the editor got
+  std::vector<Frame> worker;                               // what the worker got
+  std::vector<std::pair<JobId, int>> signals;
+  std::vector<std::string> job_arguments;
+  std::string job_input;
+  int workers = 0;
+  bool can_start = true;
+  bool killed = false;
+  double cpu = 0;
+  std::optional<int> exit_status;
+  FrameReader client_reader;
+  FrameReader worker_reader;
+  Front front{*this, FrontOptions{}};
+  int next_id = 1;
+
+  Stage() { front.start(); }
+
+  void to_client(std::string frame) override {
+    client_reader.feed(frame);
+    while (auto got = client_reader.next()) { client.push_back(Json::parse(got->body)); }
+  }
+  void to_worker(std::string frame) override {
+    worker_reader.feed(frame);
+    while (auto got = worker_reader.next()) { worker.push_back(std::move(*got)); }
+  }
+  auto start_worker() -> bool override {
+    ++workers;
+    killed = false;
+    worker.clear();
+    return can_start;
+  }
+  void kill_worker() override { killed = true; }
+  auto worker_cpu() -> std::chrono::duration<double> override { return std::chrono::duration<double>(cpu); }
+  void quit(int status) override { exit_status = status; }
+  auto start_job(JobId, const std::vector<std::string>& arguments, const std::string& input) -> std::optional<std::string> override {
+    job_arguments = arguments;
+    job_input = input;
+    return std::nullopt;
+  }
+  void signal_job(JobId job, int signal) override { signals.emplace_back(job, signal); }
+
+  // The editor.
+  void send(const Json& message) { front.on_client_bytes(framed(message.dump())); }
+  void notify(const char* method, Json params) { send(notification(method, std::move(params))); }
+  auto ask(const char* method, Json params) -> int {
+    int id = next_id++;
+    send({{"jsonrpc", "2.0"}, {"id", id}, {"method", method}, {"params", std::move(params)}});
+    return id;
+  }
+  auto answer_to(int id) -> Json {
+    for (const Json& message : client) {
+      if (!message.contains("method") && message.contains("id") && message["id"] == id) { return message; }
+    }
+    return nullptr;
+  }
+  auto error_of(int id) -> int {
+    Json answer = answer_to(id);
+    return answer.contains("error") ? answer["error"]["code"].get<int>() : 0;
+  }
+  auto last(const char* method) -> Json {
+    for (auto message = client.rbegin(); message != client.rend(); ++message) {
+      if (message->value("method", "") == method) { return *message; }
+    }
+    return nullptr;
+  }
+  void initialize(Json capabilities = Json::object()) {
+    ask("initialize", {{"capabilities", std::move(capabilities)}});
+    notify("initialized", Json::object());
+  }
+  void open(const char* uri, const char* text, int version = 1) {
+    notify("textDocument/didOpen", {{"textDocument", {{"uri", uri}, {"languageId", "tir"}, {"version", version}, {"text", text}}}});
+  }
+  void replace(const char* uri, const char* text, int version) {
+    notify("textDocument/didChange", {{"textDocument", {{"uri", uri}, {"version", version}}}, {"contentChanges", {{{"text", text}}}}});
+  }
+  auto hover(const char* uri) -> int {
+    return ask("textDocument/hover", {{"textDocument", {{"uri", uri}}}, {"position", {{"line", 0}, {"character", 0}}}});
+  }
+
+  // The worker.
+  auto document_number() -> uint64_t {
+    for (auto frame = worker.rbegin(); frame != worker.rend(); ++frame) {
+      if (frame->body.find("didOpen") != std::string::npos) { return *frame->number(header::document); }
+    }
+    return 0;
+  }
+  void from_worker(const Json& message, std::initializer_list<std::pair<std::string_view, uint64_t>> headers) {
+    front.on_worker_bytes(framed(message.is_null() ? "" : message.dump(), headers));
+  }
+  void works_on(uint64_t document, uint64_t version) {
+    from_worker(nullptr, {{header::working, 1}, {header::document, document}, {header::version, version}});
+  }
+  void worker_dies(int signal = SIGSEGV) { front.on_worker_end(ExitStatus{.signal = signal}); }
+  auto has_open(const char* uri) -> bool {
+    return std::any_of(worker.begin(), worker.end(), [&](const Frame& frame) {
+      return frame.body.find("didOpen") != std::string::npos && frame.body.find(uri) != std::string::npos;
+    });
+  }
+};
+
+constexpr int server_not_initialized = -32002;
+constexpr int invalid_request = -32600;
+constexpr int method_not_found = -32601;
+constexpr int invalid_params = -32602;
+constexpr int internal_error = -32603;
+constexpr int content_modified = -32801;
+constexpr int request_cancelled = -32800;
+
+}  // namespace
+
+TEST_CASE("life cycle: initialize first and once, nothing but exit after shutdown") {
+  Stage stage;
+  CHECK(stage.error_of(stage.hover("a")) == server_not_initialized);
+  stage.open("a", "dropped");
+  stage.initialize();
+  CHECK(stage.answer_to(2)["result"]["capabilities"]["positionEncoding"] == "utf-16");
+  CHECK_FALSE(stage.has_open("a"));
+  CHECK(stage.error_of(stage.ask("initialize", Json::object())) == invalid_request);
+  int bye = stage.ask("shutdown", nullptr);
+  CHECK(stage.answer_to(bye).contains("result"));
+  CHECK(stage.error_of(stage.hover("a")) == invalid_request);
+  CHECK_FALSE(stage.exit_status.has_value());
+  stage.notify("exit", nullptr);
+  CHECK(stage.exit_status == 0);
+}
+
+TEST_CASE("exit without shutdown, and an editor that is gone, end with status 1") {
+  Stage exits;
+  exits.initialize();
+  exits.notify("exit", nullptr);
+  CHECK(exits.exit_status == 1);
+  Stage vanishes;
+  vanishes.initialize();
+  vanishes.front.on_client_end();
+  CHECK(vanishes.exit_status == 1);
+}
+
+TEST_CASE("the editor's first known position encoding is taken") {
+  auto [offered, chosen] = GENERATE(table<std::vector<std::string>, std::string>({
+      {{"utf-8", "utf-16"}, "utf-8"}, {{"utf-32"}, "utf-32"}, {{"utf-16", "utf-8"}, "utf-16"}, {{"ebcdic"}, "utf-16"}, {{}, "utf-16"}}));
+  Stage stage;
+  stage.initialize({{"general", {{"positionEncodings", offered}}}});
+  CHECK(stage.answer_to(1)["result"]["capabilities"]["positionEncoding"] == chosen);
+}
+
+TEST_CASE("malformed messages get the error that says what is wrong, and nothing else changes") {
+  Stage stage;
+  stage.initialize();
+  auto last_error = [&](std::string_view bytes) {
+    stage.client.clear();
+    stage.front.on_client_bytes(bytes);
+    REQUIRE(stage.client.size() == 1);
+    CHECK(stage.client[0]["id"].is_null());
+    return stage.client[0]["error"]["code"].get<int>();
+  };
+  CHECK(last_error(framed("{not json")) == -32700);
+  CHECK(last_error(framed("")) == -32700);
+  CHECK(last_error(framed(std::string(5000, '['))) == -32700);
+  CHECK(last_error(framed("[]")) == invalid_request);
+  CHECK(last_error(framed("7")) == invalid_request);
+  CHECK(last_error(framed("{}")) == invalid_request);
+  CHECK(last_error(framed(R"({"jsonrpc":"2.0","id":{},"method":"shutdown"})")) == invalid_request);
+  CHECK(last_error(framed(R"({"jsonrpc":"2.0","id":null,"method":"shutdown"})")) == invalid_request);
+  CHECK(last_error("Content-Length: x\r\n\r\n") == -32700);
+  CHECK(stage.error_of(stage.ask("no/such", nullptr)) == method_not_found);
+  CHECK(stage.error_of(stage.ask("$/no/such", nullptr)) == method_not_found);
+  CHECK(stage.error_of(stage.ask("exit", nullptr)) == invalid_request);
+  CHECK(stage.error_of(stage.ask("textDocument/hover", nullptr)) == invalid_params);
+  CHECK(stage.error_of(stage.ask("textDocument/hover", Json::array({1}))) == invalid_params);
+  CHECK(stage.error_of(stage.hover("not open")) == invalid_params);
+  stage.client.clear();
+  stage.notify("$/unknown", nullptr);
+  stage.notify("unknown", nullptr);
+  stage.notify("textDocument/hover", nullptr);
+  CHECK(stage.client.empty());
+  CHECK_FALSE(stage.exit_status.has_value());
+}
+
+TEST_CASE("random JSON in every method's place: an answer for every request, and the front lives") {
+  for (unsigned seed = 1; seed <= 100; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    Stage stage;
+    stage.initialize();
+    stage.open("a", "text");
+    std::function<Json(int)> anything = [&](int depth) -> Json {
+      switch (random() % (depth > 3 ? 5 : 8)) {
+        case 0: return nullptr;
+        case 1: return static_cast<int64_t>(random()) - INT32_MAX;
+        case 2: return "a";
+        case 3: return 1e300;
+        case 4: return true;
+        case 5: return Json::array({anything(depth + 1), anything(depth + 1)});
+        default: {
+          Json object = Json::object();
+          for (const char* name : {"textDocument", "uri", "version", "position", "line", "character", "range", "start", "contentChanges",
+                                   "text", "command", "arguments", "id", "token", "job", "positions", "processId", "capabilities"}) {
+            if (random() % 4 == 0) { object[name] = anything(depth + 1); }
+          }
+          return object;
+        }
+      }
+    };
+    std::vector<int> asked;
+    for (int i = 0; i < 40; ++i) {
+      const MethodRow& row = method_rows[random() % std::size(method_rows)];
+      if (row.method == Method::Exit || row.method == Method::Shutdown) { continue; }
+      std::string name(row.name);
+      if (row.kind == MethodKind::Request) {
+        asked.push_back(stage.ask(name.c_str(), anything(0)));
+      } else {
+        stage.notify(name.c_str(), anything(0));
+      }
+    }
+    stage.worker_dies();
+    for (int id : asked) { CHECK_FALSE(stage.answer_to(id).is_null()); }
+  }
+}
+
+TEST_CASE("an edit makes requests about the older text stale; one about another text is not touched") {
+  Stage stage;
+  stage.initialize();
+  stage.open("a", "old");
+  stage.open("b", "other");
+  int stale = stage.hover("a");
+  int other = stage.hover("b");
+  int waits = stage.ask("loopsmith/waitForState", {{"uri", "a"}, {"version", 2}});
+  stage.replace("a", "new", 2);
+  CHECK(stage.error_of(stale) == content_modified);
+  CHECK(stage.answer_to(other).is_null());
+  CHECK(stage.answer_to(waits).is_null());
+  // Its answer comes too late: nobody hears it.
+  size_t before = stage.client.size();
+  stage.from_worker(response(stale, "late"), {{header::ticket, 1}});
+  CHECK(stage.client.size() == before);
+  stage.from_worker(response(other, "good"), {{header::ticket, 2}});
+  CHECK(stage.answer_to(other)["result"] == "good");
+}
+
+TEST_CASE("a cancelled request is answered at once, and its worker told") {
+  Stage stage;
+  stage.initialize();
+  stage.open("a", "x");
+  int id = stage.hover("a");
+  stage.notify("$/cancelRequest", {{"id", id}});
+  CHECK(stage.error_of(id) == request_cancelled);
+  CHECK(stage.worker.back().number(header::cancel) == 1);
+  size_t before = stage.client.size();
+  stage.notify("$/cancelRequest", {{"id", id}});
+  stage.notify("$/cancelRequest", {{"id", "never asked"}});
+  stage.from_worker(response(id, "late"), {{header::ticket, 1}});
+  CHECK(stage.client.size() == before);
+}
+
+TEST_CASE("diagnostics of an older version, or of a closed file, are not passed on") {
+  Stage stage;
+  stage.initialize();
+  stage.open("a", "x", 1);
+  uint64_t number = stage.document_number();
+  stage.replace("a", "y", 2);
+  Json message = notification("textDocument/publishDiagnostics", {{"uri", "a"}, {"diagnostics", Json::array()}});
+  size_t before = stage.client.size();
+  stage.from_worker(message, {{header::document, number}, {header::version, 1}});
+  CHECK(stage.client.size() == before);
+  stage.from_worker(message, {{header::document, number}, {header::version, 2}});
+  CHECK(stage.client.size() == before + 1);
+  stage.notify("textDocument/didClose", {{"textDocument", {{"uri", "a"}}}});
+  CHECK(stage.last("textDocument/publishDiagnostics")["params"]["diagnostics"].empty());
+  before = stage.client.size();
+  stage.from_worker(message, {{header::document, number}, {header::version, 2}});
+  CHECK(stage.client.size() == before);
+}
+
+TEST_CASE("a dead worker: pending requests get an error, a new one gets all documents as they are now") {
+  Stage stage;
+  stage.initialize();
+  stage.open("a", "first");
+  stage.open("b", "second");
+  stage.replace("a", "edited", 2);
+  int pending = stage.hover("a");
+  stage.worker_dies(SIGKILL);
+  CHECK(stage.error_of(pending) == internal_error);
+  CHECK(stage.answer_to(pending)["error"]["message"] == "the analysis worker was killed by signal 9 (SIGKILL); it is started anew");
+  CHECK(stage.workers == 2);
+  CHECK(stage.has_open("edited"));
+  CHECK(stage.has_open("second"));
+  CHECK(stage.worker.front().body.find("loopsmith/start") != std::string::npos);
+}
+
+TEST_CASE("content that killed two workers is set aside with a diagnostic, until it is edited") {
+  Stage stage;
+  stage.initialize();
+  stage.open("good", "fine");
+  stage.open("bad", "poison");
+  stage.works_on(stage.document_number(), 1);
+  stage.worker_dies();
+  CHECK(stage.has_open("poison"));
+  CHECK(stage.last("textDocument/publishDiagnostics").is_null());
+  stage.works_on(stage.document_number(), 1);
+  stage.worker_dies();
+  CHECK_FALSE(stage.has_open("poison"));
+  CHECK(stage.has_open("fine"));
+  Json shown = stage.last("textDocument/publishDiagnostics");
+  CHECK(shown["params"]["uri"] == "bad");
+  CHECK(shown["params"]["diagnostics"][0]["message"] ==
+        "analysis of this file crashed (the analysis worker was killed by signal 11 (SIGSEGV)); edits re-enable it");
+  CHECK(stage.answer_to(stage.hover("bad")).contains("result"));
+  CHECK(stage.answer_to(stage.ask("loopsmith/waitForState", {{"uri", "bad"}, {"version", 1}}))["result"]["state"] == "crashed");
+
+  stage.replace("bad", "healed", 2);
+  CHECK(stage.has_open("healed"));
+  // The same content again, by undoing or under another name, is not tried again.
+  stage.worker.clear();
+  stage.replace("bad", "poison", 3);
+  CHECK_FALSE(stage.has_open("poison"));
+  CHECK(stage.last("textDocument/publishDiagnostics")["params"]["version"] == 3);
+  stage.open("copy", "poison");
+  CHECK_FALSE(stage.has_open("poison"));
+}
+
+TEST_CASE("a worker that dies idle blames nobody") {
+  Stage stage;
+  stage.initialize();
+  stage.open("a", "x");
+  for (int i = 0; i < 4; ++i) {
+    stage.works_on(stage.document_number(), 1);
+    stage.from_worker(nullptr, {{header::working, 0}});
+    stage.worker_dies();
+  }
+  CHECK(stage.has_open("\"x\""));
+  CHECK(stage.last("textDocument/publishDiagnostics").is_null());
+}
+
+TEST_CASE("workers that die at once are started more and more slowly, and requests meanwhile wait or fail") {
+  Stage stage;
+  stage.initialize();
+  stage.open("a", "x");
+  for (int i = 0; i < 20; ++i) {
+    if (stage.workers <= i) { break; }
+    stage.worker_dies();
+  }
+  CHECK(stage.workers < 10);
+  int held = stage.hover("a");
+  CHECK(stage.answer_to(held).is_null());
+  stage.can_start = false;
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  stage.front.on_tick();
+  CHECK(stage.error_of(held) == internal_error);
+}
+
+TEST_CASE("a worker that burns time without progress is killed; one that polls is not") {
+  Stage stage;
+  stage.initialize();
+  stage.open("a", "x");
+  stage.works_on(stage.document_number(), 1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(120));
+  stage.cpu = 0.9;
+  stage.front.on_tick();
+  CHECK_FALSE(stage.killed);
+  CHECK(stage.worker.back().number(header::ping).has_value());
+  stage.from_worker(nullptr, {{header::ping, 5}});
+  std::this_thread::sleep_for(std::chrono::milliseconds(120));
+  stage.cpu = 1.5;
+  stage.front.on_tick();
+  CHECK_FALSE(stage.killed);
+  stage.cpu = 2.5;
+  stage.front.on_tick();
+  CHECK(stage.killed);
+}
+
+TEST_CASE("a worker that writes garbage is stopped") {
+  Stage stage;
+  stage.initialize();
+  stage.front.on_worker_bytes("segmentation fault, core dumped\n\n");
+  CHECK(stage.killed);
+}
+
+TEST_CASE("tuning: a program of its own, progress, stop and keep the best, insert as a versioned edit") {
+  Stage stage;
+  stage.initialize({{"window", {{"workDoneProgress", true}}}});
+  stage.open("a", "def f(): pass");
+  int id = stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune"}, {"arguments", {{{"uri", "a"}, {"function", "f"}, {"trials", 64}}}}});
+  CHECK(stage.answer_to(id)["result"]["job"] == 1);
+  CHECK(stage.job_arguments == std::vector<std::string>{"tune", "-", "--json", "--function", "f", "--trials", "64"});
+  CHECK(stage.job_input == "def f(): pass");
+  int again = stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune"}, {"arguments", {{{"uri", "a"}, {"function", "f"}}}}});
+  CHECK(stage.answer_to(again)["error"]["message"] == "`f` is being tuned already");
+
+  Json create = stage.last("window/workDoneProgress/create");
+  stage.send({{"jsonrpc", "2.0"}, {"id", create["id"]}, {"result", nullptr}});
+  CHECK(stage.last("$/progress")["params"]["value"]["title"] == "Tuning f");
+  stage.front.on_job_line(1, R"({"event":"progress","trial":16,"trials":64,"best_seconds":0.00123,"elapsed":8})");
+  Json report = stage.last("$/progress")["params"]["value"];
+  CHECK(report["message"] == "trial 16/64, best 1.23 ms, 8 s so far, 17 s to 32 s left");
+  CHECK(report["percentage"] == 25);
+  for (const char* noise : {"", "no json", "{}", "[1]", R"({"event":"progress","trial":"x"})", R"({"event":9})"}) { stage.front.on_job_line(1, noise); }
+
+  // The job outlives the worker, and the next worker hears of it.
+  stage.worker_dies();
+  CHECK(std::any_of(stage.worker.begin(), stage.worker.end(), [](const Frame& f) { return f.body.find("loopsmith/job") != std::string::npos; }));
+
+  stage.notify("window/workDoneProgress/cancel", {{"token", create["params"]["token"]}});
+  CHECK(stage.signals == std::vector<std::pair<JobId, int>>{{1, SIGINT}});
+  stage.front.on_job_line(1, R"({"event":"done","schedule_text":"def s(sch): ...","best_seconds":0.001,"verified":"3 inputs"})");
+  stage.front.on_job_end(1, ExitStatus{}, "");
+  CHECK(stage.last("$/progress")["params"]["value"]["message"] == "f tuned: best 1.00 ms (3 inputs)");
+
+  int insert = stage.ask("workspace/executeCommand", {{"command", "loopsmith.insertSchedule"}, {"arguments", {{{"job", 1}}}}});
+  auto ticket = *stage.worker.back().number(header::ticket);
+  stage.from_worker(response(insert, {{"edit", {{"documentChanges", Json::array()}}}}), {{header::ticket, ticket}});
+  CHECK(stage.answer_to(insert).is_null());
+  Json apply = stage.last("workspace/applyEdit");
+  CHECK(apply["params"]["label"] == "Insert best schedule");
+  stage.send({{"jsonrpc", "2.0"}, {"id", apply["id"]}, {"result", {{"applied", true}}}});
+  CHECK(stage.answer_to(insert).contains("result"));
+  CHECK(stage.error_of(stage.ask("workspace/executeCommand", {{"command", "loopsmith.insertSchedule"}, {"arguments", {{{"job", 1}}}}})) == invalid_params);
+}
+
+TEST_CASE("a tuner that does not stop is killed; one that fails says why") {
+  Stage stage;
+  stage.initialize();
+  stage.open("a", "x");
+  stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune"}, {"arguments", {{{"uri", "a"}, {"function", "f"}}}}});
+  stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune.stop"}, {"arguments", {{{"job", 1}}}}});
+  stage.front.on_tick();
+  CHECK(stage.signals.size() == 1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2050));
+  stage.front.on_tick();
+  CHECK(stage.signals.back() == std::pair<JobId, int>{1, SIGKILL});
+  stage.front.on_job_end(1, ExitStatus{.signal = SIGKILL}, "warning\nno such function `f`\n");
+  CHECK(stage.last("window/showMessage")["params"]["message"] == "tuning of f failed: no such function `f`");
+}
