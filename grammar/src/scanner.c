@@ -38,7 +38,6 @@ typedef struct {
   uint32_t block_count;
   uint8_t strings[MAX_STRINGS];
   uint32_t string_count;
-  // A "{" of a replacement field was seen in the innermost string: what follows is code, until its "}".
 } Scanner;
 
 void *tree_sitter_tirscript_external_scanner_create(void) {
@@ -266,10 +265,10 @@ bool tree_sitter_tirscript_external_scanner_scan(void *payload, TSLexer *lexer, 
     bool unclosed = false;
     if (scan_string_text(scanner, lexer, &unclosed)) { return true; }
     if (unclosed) {
-      // The parser takes a line's end here as a missing quote.
+      // An end without a quote: the string is wrong, the lines below it need not be.
       --scanner->string_count;
       lexer->mark_end(lexer);
-      lexer->result_symbol = NEWLINE;
+      lexer->result_symbol = STRING_END;
       return true;
     }
     return false;

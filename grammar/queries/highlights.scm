@@ -1,0 +1,84 @@
+; What an editor colours. The last pattern that matches wins, so the general come first.
+
+(identifier) @variable
+
+((identifier) @constant
+  (#match? @constant "^[A-Z][A-Z0-9_]+$"))
+
+; The namespaces of the language.
+((identifier) @module
+  (#any-of? @module "T" "I" "R" "tir" "te" "tvm" "ls"))
+
+(attribute attribute: (identifier) @property)
+
+(call function: (identifier) @function.call)
+(call function: (attribute attribute: (identifier) @function.method.call))
+
+((call function: (identifier) @function.builtin)
+  (#any-of? @function.builtin
+    "abs" "bool" "dict" "enumerate" "float" "int" "len" "list" "max" "min" "print" "range" "reversed" "sorted" "str"
+    "sum" "tuple" "zip"))
+
+; `T.float32(0)`, `T.int32`: types.
+((attribute
+   object: (identifier) @_namespace
+   attribute: (identifier) @type)
+  (#any-of? @_namespace "T" "tir" "R")
+  (#match? @type "^(u?int[0-9]+|float[0-9]+|bfloat16|e[0-9]m[0-9].*|bool|handle|Buffer|Ptr|Schedule|Tensor)(x[0-9]+)?$"))
+
+; `T.block`, `T.serial`, ...: the structure of a program.
+((attribute
+   object: (identifier) @_namespace
+   attribute: (identifier) @function.builtin)
+  (#any-of? @_namespace "T" "tir")
+  (#any-of? @function.builtin
+    "block" "sblock" "init" "reads" "writes" "where" "block_attr" "sblock_attr" "func_attr" "serial" "parallel"
+    "vectorized" "unroll" "thread_binding" "grid" "axis" "match_buffer" "alloc_buffer" "sblock_alloc_buffer"
+    "decl_buffer" "allocate" "allocate_const" "launch_thread" "attr" "let" "bind" "evaluate"))
+
+(function_definition name: (identifier) @function)
+(class_definition name: (identifier) @type)
+
+(parameters (identifier) @variable.parameter)
+(parameter name: (identifier) @variable.parameter)
+(star_parameter name: (identifier) @variable.parameter)
+(double_star_parameter name: (identifier) @variable.parameter)
+(lambda_parameters (identifier) @variable.parameter)
+(keyword_argument name: (identifier) @variable.parameter)
+
+(dotted_name (identifier) @module)
+
+[(none) (true) (false) (ellipsis)] @constant.builtin
+[(integer) (float) (imaginary)] @number
+(string) @string
+(escape_sequence) @string.escape
+(escape_interpolation) @string.escape
+(interpolation "{" @punctuation.special "}" @punctuation.special)
+(interpolation value: (identifier) @variable)
+(conversion) @string.escape
+(comment) @comment
+
+; A docstring is a comment in all but name.
+(function_definition body: (block . (expression_statement (string) @string.documentation)))
+(class_definition body: (block . (expression_statement (string) @string.documentation)))
+
+[
+  "and" "as" "assert" "async" "await" "class" "def" "del" "elif" "else" "except" "finally" "for" "from" "global" "if"
+  "import" "in" "is" "is not" "lambda" "nonlocal" "not" "not in" "or" "raise" "return" "try" "while" "with" "yield"
+  "match" "case"
+] @keyword
+[(pass_statement) (break_statement) (continue_statement)] @keyword
+
+[
+  "+" "-" "*" "/" "//" "%" "**" "@" "<<" ">>" "&" "|" "^" "~" "<" "<=" "==" "!=" ">=" ">" "=" ":=" "->" "+=" "-=" "*="
+  "/=" "//=" "%=" "**=" "@=" ">>=" "<<=" "&=" "|=" "^="
+] @operator
+
+["(" ")" "[" "]" "{" "}"] @punctuation.bracket
+["," "." ":" ";"] @punctuation.delimiter
+
+(decorator "@" @attribute)
+(decorator (identifier) @attribute)
+(decorator (attribute attribute: (identifier) @attribute))
+(decorator (call function: (identifier) @attribute))
+(decorator (call function: (attribute attribute: (identifier) @attribute)))
