@@ -1,0 +1,775 @@
+// Expressions, buffers and types as values: operators, attributes, conversions. See objects.h.
+#include "frontend/objects.h"
+
+#include <cmath>
+#include <limits>
+
+#include "frontend/lowerer.h"
+#include "ir/ops.h"
+
+namespace loopsmith::frontend {
+
+using eval::make_object;
+using syntax::BinaryOp;
+using syntax::CompareOp;
+using syntax::UnaryOp;
+
+const eval::TypeTag ExprObject::type_tag{"an expression"};
+const eval::TypeTag BufferObject::type_tag{"a buffer"};
+const eval::TypeTag RegionObject::type_tag{"a region of a buffer"};
+const eval::TypeTag DtypeObject::type_tag{"a data type"};
+const eval::TypeTag BufferTypeObject::type_tag{"T.Buffer"};
+const eval::TypeTag FrameObject::type_tag{"a statement with a body"};
+const eval::TypeTag MetaObject::type_tag{"a meta variable"};
+const eval::TypeTag StmtObject::type_tag{"a statement"};
+const eval::TypeTag AttrObject::type_tag{"an attribute's value"};
+const eval::TypeTag ReducerObject::type_tag{"a reducer"};
+const eval::TypeTag IterVarObject::type_tag{"an axis"};
+const eval::TypeTag GlobalObject::type_tag{"a function of the module"};
+const eval::TypeTag MacroObject::type_tag{"a macro"};
+const eval::TypeTag ProgramObject::type_tag{"a program"};
+
+namespace {
+
+auto scalar_text(const DataType& t) -> std::string { return "`" + t.str() + "`"; }
+
+}  // namespace
+
+auto expr_value(Expr expr) -> Value {
+  if (!expr) { return Value::error(); }
+  if (const auto* imm = expr.as<IntImm>(); imm && imm->dtype == DataType::int_(32)) { return Value(imm->value); }
+  return make_object<ExprObject>(std::move(expr));
+}
+
+auto to_expr(Evaluator& evaluator, const Argument& a) -> Expr {
+  const Value& v = a.value;
+  switch (v.kind()) {
+    case Value::Kind::Object: break;
+    case Value::Kind::Bool: return bool_imm(v.bool_value(), a.where);
+    case Value::Kind::Int: {
+      int64_t i = v.int_value();
+      bool narrow = i >= std::numeric_limits<int32_t>::min() && i <= std::numeric_limits<int32_t>::max();
+      return int_imm(i, DataType::int_(narrow ? 32 : 64), a.where);
+    }
+    case Value::Kind::Float: return float_imm(v.float_value(), DataType::float_(32), a.where);
+    case Value::Kind::Error: case Value::Kind::Opaque: return {};
+    case Value::Kind::None:
+      evaluator.report(error(Code::WrongType, a.where).arg("expected", "an expression").arg("found", "`None`"));
+      return {};
+  }
+  if (const auto* e = v.as<ExprObject>()) { return e->expr; }
+  if (const auto* r = v.as<RegionObject>()) { return region_load(evaluator, r->region, a.where); }
+  if (const std::string* s = v.string()) { return make<StringImm>(*s, a.where); }
+  if (const auto* i = v.as<IterVarObject>()) { return i->iter.var; }
+  if (const auto* m = v.as<MetaObject>()) { return to_expr(evaluator, {m->value, a.where, {}}); }
+  if (const auto* b = v.as<BufferObject>()) {
+    Diagnostic d = error(Code::WrongType, a.where).arg("expected", "an expression").arg("found", describe(v));
+    evaluator.report(std::move(d).remedy("index it, `" + b->buffer->name.str() + "[...]`, or take its pointer, `" + b->buffer->name.str() + ".data`"));
+    return {};
+  }
+  evaluator.report(error(Code::WrongType, a.where).arg("expected", "an expression").arg("found", describe(v)));
+  return {};
+}
+
+auto to_expr_like(Evaluator& evaluator, const Argument& a, DataType like) -> Expr {
+  DataType element = like.element();
+  if (a.value.is_int() || a.value.is_bool()) {
+    if (element.is_bool() && a.value.is_int()) { return to_expr(evaluator, a); }
+    if (element.is_integral() && !a.value.is_bool()) { return int_imm(a.value.int_value(), element, a.where); }
+    if (element.is_real() && a.value.is_int()) { return float_imm(static_cast<double>(a.value.int_value()), element, a.where); }
+  }
+  if (a.value.is_float() && element.is_real()) { return float_imm(a.value.float_value(), element, a.where); }
+  return to_expr(evaluator, a);
+}
+
+auto to_dtype(Evaluator& evaluator, const Argument& a) -> std::optional<DataType> {
+  if (const auto* t = a.value.as<DtypeObject>()) { return t->dtype; }
+  if (const std::string* s = a.value.string()) {
+    if (s->empty()) { return DataType::void_(); }
+    if (auto t = DataType::parse(*s)) { return t; }
+    static const std::vector<Name> common = {"float16", "float32", "float64", "bfloat16", "int8", "int16", "int32", "int64",
+                                             "uint8", "uint16", "uint32", "uint64", "bool", "handle", "void"};
+    Diagnostic d = error(Code::UnknownDtype, a.where).arg("name", *s);
+    if (Name near = eval::closest_name(Name(*s), common); !near.empty()) {
+      d = std::move(d).remedy("did you mean `\"" + near.str() + "\"`?").fix(a.where, "\"" + near.str() + "\"");
+    }
+    evaluator.report(std::move(d));
+    return {};
+  }
+  if (const auto* v = a.value.as<ExprObject>()) {
+    if (const auto* s = v->expr.as<StringImm>()) { return DataType::parse(s->value); }
+  }
+  if (!a.value.is_unknown()) { evaluator.report(error(Code::WrongType, a.where).arg("expected", "a data type").arg("found", describe(a.value))); }
+  return {};
+}
+
+auto to_attr(Evaluator& evaluator, const Argument& a) -> std::optional<Attr> {
+  const Value& v = a.value;
+  if (v.is_unknown()) { return {}; }
+  if (v.is_none()) { return Attr(); }
+  if (const std::string* s = v.string()) { return Attr(*s); }
+  if (const auto* items = v.items()) {
+    std::vector<Attr> out;
+    for (const Value& item : *items) {
+      auto one = to_attr(evaluator, {item, a.where, {}});
+      if (!one) { return {}; }
+      out.push_back(std::move(*one));
+    }
+    return Attr(Array<Attr>(std::move(out)));
+  }
+  if (v.as<eval::Dict>()) {
+    auto map = to_attrs(evaluator, a);
+    if (!map) { return {}; }
+    return Attr(std::move(*map));
+  }
+  if (const auto* o = v.as<AttrObject>()) { return o->attr; }
+  if (const auto* t = v.as<DtypeObject>()) { return Attr(t->dtype.str()); }
+  if (const auto* b = v.as<BufferObject>()) { return Attr(Expr(b->buffer->data)); }
+  if (const auto* r = v.as<RegionObject>()) {
+    std::vector<Attr> parts{Attr(Expr(r->region.buffer->data))};
+    for (const Range& range : r->region.region) { parts.emplace_back(Array<Attr>{Attr(range.min), Attr(range.extent)}); }
+    return Attr(Array<Attr>(std::move(parts)));
+  }
+  Expr e = to_expr(evaluator, a);
+  if (!e) { return {}; }
+  return Attr(std::move(e));
+}
+
+auto to_attrs(Evaluator& evaluator, const Argument& a) -> std::optional<AttrMap> {
+  const auto* dict = a.value.as<eval::Dict>();
+  if (!dict) {
+    if (a.value.is_none()) { return AttrMap(); }
+    if (!a.value.is_unknown()) { evaluator.report(error(Code::WrongType, a.where).arg("expected", "a dict of attributes").arg("found", describe(a.value))); }
+    return {};
+  }
+  std::vector<std::pair<Name, Attr>> out;
+  for (const auto& [key, value] : dict->entries()) {
+    const std::string* name = key.string();
+    if (!name) {
+      evaluator.report(error(Code::WrongType, a.where).arg("expected", "a str as key").arg("found", describe(key)));
+      return {};
+    }
+    auto attr = to_attr(evaluator, {value, a.where, {}});
+    if (!attr) { return {}; }
+    out.emplace_back(Name(*name), std::move(*attr));
+  }
+  std::sort(out.begin(), out.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+  return AttrMap(std::move(out));
+}
+
+auto to_exprs(Evaluator& evaluator, const Argument& a, std::vector<Expr>& out) -> bool {
+  if (const auto* items = a.value.items()) {
+    bool good = true;
+    for (const Value& item : *items) {
+      Expr e = to_expr(evaluator, {item, a.where, {}});
+      good &= bool(e);
+      if (e) { out.push_back(std::move(e)); }
+    }
+    return good;
+  }
+  if (a.value.is_unknown()) { return false; }
+  Expr e = to_expr(evaluator, a);
+  if (e) { out.push_back(e); }
+  return bool(e);
+}
+
+auto difference(const Expr& stop, const Expr& start) -> Expr {
+  if (is_zero(start)) { return stop; }
+  if (const auto* sum = stop.as<Add>()) {
+    if (arith_deep_equal(sum->a, start)) { return sum->b; }
+    if (arith_deep_equal(sum->b, start)) { return sum->a; }
+  }
+  return simplified(sub(stop, start));
+}
+
+auto region_load(Evaluator& evaluator, const BufferRegion& region, Origin where) -> Expr {
+  std::vector<Expr> indices;
+  for (const Range& r : region.region) {
+    if (is_one(r.extent)) {
+      indices.push_back(r.min);
+    } else if (auto lanes = as_int(r.extent); lanes && *lanes > 0 && *lanes <= 65535) {
+      indices.push_back(make<Ramp>(r.min, one(r.min.dtype()), int_imm(*lanes), r.min.origin()));
+    } else {
+      evaluator.report(error(Code::WrongType, where).arg("expected", "a value").arg("found", "a region whose size is not a constant"));
+      return {};
+    }
+  }
+  return make<BufferLoad>(region.buffer, std::move(indices), where);
+}
+
+auto to_indices(Evaluator& evaluator, const Buffer& buffer, const std::vector<Argument>& indices, Origin where, std::vector<Expr>& out) -> bool {
+  if (indices.size() != buffer->shape.size()) {
+    Diagnostic d = error(Code::WrongIndexCount, where).arg("buffer", buffer->name.view()).arg("dims", static_cast<int64_t>(buffer->shape.size())).arg("count", static_cast<int64_t>(indices.size()));
+    if (buffer->origin.is_known()) { d = std::move(d).note(buffer->origin, "`" + buffer->name.str() + "` is declared here"); }
+    evaluator.report(std::move(d));
+    return false;
+  }
+  bool good = true;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const Argument& index = indices[i];
+    DataType like = buffer->shape[i].dtype();
+    if (const auto* slice = index.value.as<eval::SliceObject>()) {
+      Expr start = slice->lower.value.is_none() ? zero(like) : to_expr(evaluator, slice->lower);
+      Expr stop = slice->upper.value.is_none() ? buffer->shape[i] : to_expr(evaluator, slice->upper);
+      Expr step = slice->step.value.is_none() ? one(start ? start.dtype() : like) : to_expr(evaluator, slice->step);
+      if (!start || !stop || !step) { good = false; continue; }
+      if (!match_types(stop, start) || !match_types(step, start)) { good = false; continue; }
+      Expr count = difference(stop, start);
+      if (!is_one(step)) { count = simplified(floordiv(add(count, sub(step, one(step.dtype()))), step)); }
+      auto lanes = as_int(count);
+      if (lanes == 1) {
+        out.push_back(start);
+      } else if (lanes && *lanes > 0 && *lanes <= 65535) {
+        out.push_back(make<Ramp>(start, step, int_imm(*lanes), index.where));
+      } else {
+        // A scalable vector counts in multiples of vscale.
+        const auto* product = count.as<Mul>();
+        const auto is_vscale = [](const Expr& e) { const auto* c = e.as<Call>(); return c && c->op == "vscale"; };
+        if (product && (is_vscale(product->a) || is_vscale(product->b))) {
+          out.push_back(make<Ramp>(start, step, count, index.where));
+        } else {
+          evaluator.report(error(Code::WrongType, index.where).arg("expected", "a slice of constant size").arg("found", "one of another size"));
+          good = false;
+        }
+      }
+      continue;
+    }
+    if (index.value.is_float()) {
+      evaluator.report(error(Code::WrongType, index.where).arg("expected", "an integer index").arg("found", describe(index.value)));
+      good = false;
+      continue;
+    }
+    Expr e = to_expr(evaluator, index);
+    if (!e) { good = false; continue; }
+    if (!e.dtype().is_integral()) {
+      evaluator.report(error(Code::WrongType, index.where).arg("expected", "an integer index").arg("found", describe(index.value)));
+      good = false;
+      continue;
+    }
+    if (const auto* imm = e.as<IntImm>()) {
+      auto size = as_int(buffer->shape[i]);
+      if (imm->value < 0 || (size && imm->value >= *size)) {
+        Diagnostic d = error(Code::IndexOutOfBounds, index.where).arg("index", imm->value).arg("buffer", buffer->name.view()).arg("dim", static_cast<int64_t>(i)).arg("size", size ? std::to_string(*size) : "unknown size");
+        if (buffer->origin.is_known()) { d = std::move(d).note(buffer->origin, "`" + buffer->name.str() + "` is declared here"); }
+        evaluator.report(std::move(d));
+        good = false;
+      }
+    }
+    out.push_back(std::move(e));
+  }
+  return good;
+}
+
+auto to_region(Evaluator& evaluator, const Argument& a) -> std::optional<BufferRegion> {
+  if (const auto* r = a.value.as<RegionObject>()) { return r->region; }
+  if (const auto* b = a.value.as<BufferObject>()) {
+    BufferRegion out = full_region(b->buffer);
+    out.origin = a.where;
+    return out;
+  }
+  if (const auto* e = a.value.as<ExprObject>()) {
+    if (const auto* load = e->expr.as<BufferLoad>()) {
+      std::vector<Range> region;
+      for (const Expr& index : load->indices) {
+        if (const auto* ramp = index.as<Ramp>()) {
+          region.push_back({ramp->base, is_one(ramp->stride) ? cast(ramp->base.dtype(), ramp->lanes) : mul(ramp->stride, cast(ramp->stride.dtype(), ramp->lanes))});
+        } else {
+          region.push_back(point(index));
+        }
+      }
+      return BufferRegion{load->buffer, std::move(region), a.where};
+    }
+  }
+  if (!a.value.is_unknown()) { evaluator.report(error(Code::WrongType, a.where).arg("expected", "a region of a buffer").arg("found", describe(a.value))); }
+  return {};
+}
+
+// ---- operators ---------------------------------------------------------------------------------------------------
+
+auto match_operands(Evaluator& evaluator, std::string_view op, Expr& a, Origin a_at, Expr& b, Origin b_at, Origin where) -> bool {
+  if (a.dtype() == b.dtype() || match_types(a, b)) { return true; }
+  evaluator.report(error(Code::TypeMismatch, where).arg("op", op).arg("left", a.dtype().str()).arg("right", b.dtype().str())
+                       .note(a_at, "this is " + scalar_text(a.dtype())).note(b_at, "this is " + scalar_text(b.dtype())));
+  return false;
+}
+
+auto make_binary(Evaluator& evaluator, BinaryOp op, Expr a, Origin a_at, Expr b, Origin b_at, Origin where) -> Expr {
+  if (!match_operands(evaluator, symbol(op), a, a_at, b, b_at, where)) { return {}; }
+  DataType t = a.dtype();
+  auto needs_integers = [&]() {
+    if (t.is_integral()) { return true; }
+    evaluator.report(error(Code::BadOperands, where).arg("op", symbol(op)).arg("left", scalar_text(t)).arg("right", scalar_text(t)));
+    return false;
+  };
+  auto call = [&](const char* name) -> Expr {
+    if (!needs_integers()) { return {}; }
+    return make<Call>(t, Name(name), Array<Expr>{a, b}, where);
+  };
+  if (t.is_handle() && op != BinaryOp::Add && op != BinaryOp::Sub) {
+    evaluator.report(error(Code::BadOperands, where).arg("op", symbol(op)).arg("left", "a handle").arg("right", "a handle"));
+    return {};
+  }
+  switch (op) {
+    case BinaryOp::Add: return make<Add>(a, b, where);
+    case BinaryOp::Sub: return make<Sub>(a, b, where);
+    case BinaryOp::Mul: return make<Mul>(a, b, where);
+    case BinaryOp::Div: return make<Div>(a, b, where);
+    case BinaryOp::FloorDiv:
+    case BinaryOp::Mod: {
+      if (is_zero(b) && t.is_integral()) {
+        evaluator.report(error(Code::DivisionByZero, b_at));
+        return {};
+      }
+      if (op == BinaryOp::FloorDiv) { return make<FloorDiv>(a, b, where); }
+      return make<FloorMod>(a, b, where);
+    }
+    case BinaryOp::BitAnd: { static const Name n("bitwise_and"); return call(n.str().c_str()); }
+    case BinaryOp::BitOr: return call("bitwise_or");
+    case BinaryOp::BitXor: return call("bitwise_xor");
+    case BinaryOp::ShiftLeft: return call("shift_left");
+    case BinaryOp::ShiftRight: return call("shift_right");
+    case BinaryOp::Pow: case BinaryOp::MatMul: break;
+  }
+  evaluator.report(error(Code::BadOperands, where).arg("op", symbol(op)).arg("left", scalar_text(t)).arg("right", scalar_text(t)));
+  return {};
+}
+
+namespace {
+
+// Operands that are no expressions leave the answer to the evaluator ("cannot be applied").
+auto is_operand(const Value& v) -> bool {
+  return v.is_int() || v.is_bool() || v.is_float() || v.as<ExprObject>() || v.as<RegionObject>() || v.as<IterVarObject>();
+}
+
+auto binary_op(Evaluator& evaluator, BinaryOp op, const Argument& self, const Argument& other, bool reflected, Origin where) -> std::optional<Value> {
+  if (!is_operand(other.value) || op == BinaryOp::MatMul) { return {}; }
+  Expr a = to_expr(evaluator, self);
+  if (!a) { return Value::error(); }
+  Expr b = to_expr_like(evaluator, other, a.dtype());
+  if (!b) { return Value::error(); }
+  Argument self_at = self;
+  if (reflected) {
+    Expr out = make_binary(evaluator, op, std::move(b), other.where, std::move(a), self.where, where);
+    return out ? Value(make_object<ExprObject>(std::move(out))) : Value::error();
+  }
+  Expr out = make_binary(evaluator, op, std::move(a), self.where, std::move(b), other.where, where);
+  return out ? Value(make_object<ExprObject>(std::move(out))) : Value::error();
+}
+
+auto compare_op(Evaluator& evaluator, CompareOp op, const Argument& self, const Argument& other, bool reflected, Origin where) -> std::optional<Value> {
+  if (!is_operand(other.value)) { return {}; }
+  Expr a = to_expr(evaluator, self);
+  if (!a) { return Value::error(); }
+  Expr b = to_expr_like(evaluator, other, a.dtype());
+  if (!b) { return Value::error(); }
+  Origin a_at = self.where;
+  Origin b_at = other.where;
+  if (reflected) {
+    std::swap(a, b);
+    std::swap(a_at, b_at);
+  }
+  if (!match_operands(evaluator, symbol(op), a, a_at, b, b_at, where)) { return Value::error(); }
+  Expr out;
+  switch (op) {
+    case CompareOp::Eq: out = make<EQ>(a, b, where); break;
+    case CompareOp::Ne: out = make<NE>(a, b, where); break;
+    case CompareOp::Lt: out = make<LT>(a, b, where); break;
+    case CompareOp::Le: out = make<LE>(a, b, where); break;
+    case CompareOp::Gt: out = make<GT>(a, b, where); break;
+    case CompareOp::Ge: out = make<GE>(a, b, where); break;
+    default: return {};
+  }
+  return make_object<ExprObject>(std::move(out));
+}
+
+auto unary_op(Evaluator& evaluator, UnaryOp op, const Expr& x, Origin where) -> std::optional<Value> {
+  switch (op) {
+    case UnaryOp::Plus: return make_object<ExprObject>(x);
+    case UnaryOp::Negate:
+      if (x.dtype().is_handle()) { return {}; }
+      return make_object<ExprObject>(mul(x, constant_int(x.dtype(), -1, where), where));
+    case UnaryOp::Invert: {
+      if (!x.dtype().is_integral()) { return {}; }
+      static const Name bitwise_not("bitwise_not");
+      return make_object<ExprObject>(make<Call>(x.dtype(), bitwise_not, Array<Expr>{x}, where));
+    }
+    case UnaryOp::Not:
+      if (!x.dtype().is_bool()) {
+        evaluator.report(error(Code::WrongType, x.origin().is_known() ? x.origin() : where).arg("expected", "a condition").arg("found", "an expression of type " + scalar_text(x.dtype())));
+        return Value::error();
+      }
+      return make_object<ExprObject>(make<Not>(x, where));
+  }
+  return {};
+}
+
+}  // namespace
+
+auto ExprObject::binary(Evaluator& e, BinaryOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const
+    -> std::optional<Value> {
+  return binary_op(e, op, self, other, reflected, where);
+}
+auto ExprObject::compare(Evaluator& e, CompareOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const
+    -> std::optional<Value> {
+  return compare_op(e, op, self, other, reflected, where);
+}
+auto ExprObject::unary(Evaluator& e, UnaryOp op, Origin where) const -> std::optional<Value> { return unary_op(e, op, expr, where); }
+auto ExprObject::logical(Evaluator& e, bool is_and, const Argument& left, const Argument& right, Origin where) const -> std::optional<Value> {
+  Expr a = to_expr(e, left);
+  Expr b = to_expr(e, right);
+  if (!a || !b) { return Value::error(); }
+  bool good = true;
+  for (const auto& [x, at] : {std::pair(a, left.where), std::pair(b, right.where)}) {
+    if (x.dtype().is_bool()) { continue; }
+    e.report(error(Code::WrongType, at).arg("expected", "a condition").arg("found", "an expression of type " + scalar_text(x.dtype())));
+    good = false;
+  }
+  if (!good) { return Value::error(); }
+  if (!match_operands(e, is_and ? "and" : "or", a, left.where, b, right.where, where)) { return Value::error(); }
+  Expr out = is_and ? Expr(make<And>(a, b, where)) : Expr(make<Or>(a, b, where));
+  return make_object<ExprObject>(std::move(out));
+}
+auto ExprObject::type_name() const -> std::string_view {
+  if (described_.empty()) {
+    const auto* v = expr.as<VarNode>();
+    described_ = (v && !v->name.empty() ? "`" + v->name.str() + "` of type `" : "an expression of type `") + expr.dtype().str() + "`";
+  }
+  return described_;
+}
+auto ExprObject::repr() const -> std::string {
+  const auto* v = expr.as<VarNode>();
+  if (v) { return v->name.str(); }
+  if (const auto* s = expr.as<StringImm>()) { return "'" + s->value + "'"; }
+  if (const auto* i = expr.as<IntImm>()) { return std::to_string(i->value); }
+  if (const auto* f = expr.as<FloatImm>()) { return Value(f->value).repr(); }
+  return "<" + std::string(type_name()) + ">";
+}
+auto ExprObject::equals(const Object& other) const -> bool {
+  const auto* o = other.as<ExprObject>();
+  return o && o->expr == expr;
+}
+auto ExprObject::get_item(Evaluator& e, const std::vector<Argument>& indices, bool is_tuple, Origin where) const -> std::optional<Value> {
+  // The bytes of a pointer cannot be indexed; a vector's lanes can, by T.Shuffle.
+  return {};
+}
+
+namespace {
+
+auto method(const Value& self, const char* name, eval::Method::Run run) -> Value { return make_object<eval::Method>(self, Name(name), run); }
+
+auto astype(Evaluator& e, const Value& self, const Arguments& a) -> Value {
+  eval::BoundArguments b;
+  static const std::vector<eval::Parameter> parameters = {{"dtype"}};
+  if (!bind_arguments(e, "astype", a, parameters, b)) { return Value::error(); }
+  auto t = to_dtype(e, b.values[0]);
+  Expr x = to_expr(e, {self, a.callee, {}});
+  if (!t || !x) { return Value::error(); }
+  return make_object<ExprObject>(cast(*t, x, a.call));
+}
+
+auto first_pointer(Evaluator& e, const Value& self, const Arguments& a) -> Value {
+  static const std::vector<eval::Parameter> parameters = {{"access_mask"}, {"ptr_type", false}, {"content_lanes", false}, {"offset", false}, {"extent", false}};
+  eval::BoundArguments b;
+  if (!bind_arguments(e, "access_ptr", a, parameters, b)) { return Value::error(); }
+  const Buffer& buffer = self.as<BufferObject>()->buffer;
+  int64_t mask = 0;
+  if (const std::string* s = b.values[0].value.string()) {
+    for (char c : *s) { mask |= c == 'r' ? 1 : c == 'w' ? 2 : 0; }
+  } else {
+    mask = b.values[0].value.to_int().value_or(0);
+  }
+  Expr elements;
+  if (!buffer->strides.empty()) {
+    elements = mul(buffer->strides[0], buffer->shape[0]);
+  } else {
+    elements = int_imm(1);
+    for (const Expr& s : buffer->shape) { elements = mul(elements, s); }
+  }
+  Expr elem_offset = buffer->elem_offset ? buffer->elem_offset : int_imm(0);
+  Expr given_offset = b.given[3] ? to_expr(e, b.values[3]) : int_imm(0);
+  if (!given_offset) { return Value::error(); }
+  Expr offset = add(elem_offset, given_offset);
+  Expr extent = b.given[4] && !b.values[4].value.is_none() ? to_expr(e, b.values[4]) : sub(elements, given_offset);
+  if (!extent) { return Value::error(); }
+  int64_t lanes = b.given[2] ? b.values[2].value.to_int().value_or(1) : 1;
+  if (lanes > 1) {
+    offset = floordiv(offset, int_imm(lanes));
+    extent = floordiv(extent, int_imm(lanes));
+  }
+  static const Name type_annotation("type_annotation");
+  static const Name access_ptr("tvm_access_ptr");
+  DataType content = buffer->dtype.with_lanes(static_cast<int>(lanes) * buffer->dtype.lanes);
+  Expr type = make<Call>(content, type_annotation, Array<Expr>{}, a.call);
+  return make_object<ExprObject>(make<Call>(DataType::handle(), access_ptr, Array<Expr>{type, buffer->data, offset, extent, int_imm(mask)}, a.call));
+}
+
+auto as_arguments(const Argument& a) -> std::vector<Argument> {
+  std::vector<Argument> out;
+  if (const auto* items = a.value.items()) {
+    for (const Value& item : *items) { out.push_back({item, a.where, {}}); }
+  } else {
+    out.push_back(a);
+  }
+  return out;
+}
+
+auto vload(Evaluator& e, const Value& self, const Arguments& a) -> Value {
+  static const std::vector<eval::Parameter> parameters = {{"begin"}, {"dtype", false}, {"predicate", false}};
+  eval::BoundArguments b;
+  if (!bind_arguments(e, "vload", a, parameters, b)) { return Value::error(); }
+  const Buffer& buffer = self.as<BufferObject>()->buffer;
+  std::vector<Expr> indices;
+  if (!to_indices(e, buffer, as_arguments(b.values[0]), a.call, indices)) { return Value::error(); }
+  Expr predicate;
+  if (b.given[2] && !b.values[2].value.is_none()) {
+    predicate = to_expr(e, b.values[2]);
+    if (!predicate) { return Value::error(); }
+  }
+  if (b.given[1] && !b.values[1].value.is_none()) {
+    auto t = to_dtype(e, b.values[1]);
+    if (!t) { return Value::error(); }
+    int lanes = t->lanes / std::max<int>(1, buffer->dtype.lanes);
+    if (lanes > 1 && !indices.empty() && indices.back().dtype().is_scalar()) {
+      Expr last = indices.back();
+      indices.back() = make<Ramp>(last, one(last.dtype()), int_imm(lanes), a.call);
+    }
+  }
+  return make_object<ExprObject>(make<BufferLoad>(buffer, std::move(indices), a.call, predicate));
+}
+auto vstore(Evaluator& e, const Value& self, const Arguments& a) -> Value {
+  static const std::vector<eval::Parameter> parameters = {{"begin"}, {"value"}, {"predicate", false}};
+  eval::BoundArguments b;
+  if (!bind_arguments(e, "vstore", a, parameters, b)) { return Value::error(); }
+  const Buffer& buffer = self.as<BufferObject>()->buffer;
+  std::vector<Expr> indices;
+  if (!to_indices(e, buffer, as_arguments(b.values[0]), a.call, indices)) { return Value::error(); }
+  Expr value = to_expr_like(e, b.values[1], buffer->dtype);
+  if (!value) { return Value::error(); }
+  int lanes = value.dtype().lanes / std::max<int>(1, buffer->dtype.lanes);
+  if (lanes > 1 && !indices.empty() && indices.back().dtype().is_scalar()) {
+    Expr last = indices.back();
+    indices.back() = make<Ramp>(last, one(last.dtype()), int_imm(lanes), a.call);
+  }
+  Expr predicate;
+  if (b.given[2] && !b.values[2].value.is_none()) {
+    predicate = to_expr(e, b.values[2]);
+    if (!predicate) { return Value::error(); }
+  }
+  return make_object<StmtObject>(make<BufferStore>(buffer, std::move(value), std::move(indices), a.call, predicate));
+}
+auto offset_of(Evaluator& e, const Value& self, const Arguments& a) -> Value {
+  static const std::vector<eval::Parameter> parameters = {{"indices"}};
+  eval::BoundArguments b;
+  if (!bind_arguments(e, "offset_of", a, parameters, b)) { return Value::error(); }
+  const Buffer& buffer = self.as<BufferObject>()->buffer;
+  std::vector<Expr> indices;
+  if (!to_indices(e, buffer, as_arguments(b.values[0]), a.call, indices)) { return Value::error(); }
+  Expr offset;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (!buffer->strides.empty()) {
+      Expr term = mul(indices[i], buffer->strides[i]);
+      offset = offset ? add(offset, term) : term;
+    } else {
+      offset = offset ? add(mul(offset, buffer->shape[i]), indices[i]) : indices[i];
+    }
+  }
+  if (!offset) { offset = int_imm(0); }
+  if (buffer->elem_offset) { offset = add(buffer->elem_offset, offset); }
+  return Value::list({expr_value(offset)});
+}
+auto scope_of(Evaluator& e, const Value& self, const Arguments& a) -> Value { return Value::str(self.as<BufferObject>()->buffer->scope().str()); }
+
+auto expr_list(const Array<Expr>& exprs) -> Value {
+  std::vector<Value> out;
+  for (const Expr& e : exprs) { out.push_back(expr_value(e)); }
+  return Value::tuple(std::move(out));
+}
+
+}  // namespace
+
+auto ExprObject::get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> {
+  static const Name dtype_name("dtype"), astype_name("astype"), name_name("name"), buffer_name("buffer"), indices_name("indices"),
+      value_name("value"), args_name("args"), a_name("a"), b_name("b"), op_name("op");
+  if (name == dtype_name) { return Value::str(expr.dtype().str()); }
+  if (name == astype_name) { return method(Value(this), "astype", astype); }
+  if (const auto* v = expr.as<VarNode>(); v && name == name_name) { return Value::str(v->name.str()); }
+  if (const auto* l = expr.as<BufferLoad>()) {
+    if (name == buffer_name) { return make_object<BufferObject>(l->buffer); }
+    if (name == indices_name) { return expr_list(l->indices); }
+  }
+  if (const auto* i = expr.as<IntImm>(); i && name == value_name) { return Value(i->value); }
+  if (const auto* f = expr.as<FloatImm>(); f && name == value_name) { return Value(f->value); }
+  if (const auto* c = expr.as<Call>(); c && name == args_name) { return expr_list(c->args); }
+  return {};
+}
+void ExprObject::attribute_names(std::vector<Name>& out) const {
+  out.insert(out.end(), {Name("dtype"), Name("astype")});
+  if (expr.as<VarNode>()) { out.emplace_back("name"); }
+  if (expr.as<BufferLoad>()) { out.insert(out.end(), {Name("buffer"), Name("indices")}); }
+}
+
+// ---- buffers and regions -----------------------------------------------------------------------------------------
+
+auto BufferObject::get_attribute(Evaluator&, Name name, Origin) const -> std::optional<Value> {
+  static const Name data("data"), shape("shape"), strides("strides"), elem_offset("elem_offset"), dtype("dtype"), name_name("name"),
+      access_ptr("access_ptr"), vload_name("vload"), vstore_name("vstore"), offset_of_name("offset_of"), scope("scope"),
+      data_alignment("data_alignment"), offset_factor("offset_factor"), axis_separators("axis_separators");
+  if (name == data) { return make_object<ExprObject>(Expr(buffer->data)); }
+  if (name == shape) { return expr_list(buffer->shape); }
+  if (name == strides) { return expr_list(buffer->strides); }
+  if (name == elem_offset) { return buffer->elem_offset ? expr_value(buffer->elem_offset) : Value(0); }
+  if (name == dtype) { return Value::str(buffer->dtype.str()); }
+  if (name == name_name) { return Value::str(buffer->name.str()); }
+  if (name == access_ptr) { return method(Value(this), "access_ptr", first_pointer); }
+  if (name == vload_name) { return method(Value(this), "vload", vload); }
+  if (name == vstore_name) { return method(Value(this), "vstore", vstore); }
+  if (name == offset_of_name) { return method(Value(this), "offset_of", offset_of); }
+  if (name == scope) { return method(Value(this), "scope", scope_of); }
+  if (name == data_alignment) { return Value(buffer->data_alignment); }
+  if (name == offset_factor) { return Value(buffer->offset_factor); }
+  if (name == axis_separators) {
+    std::vector<Value> out;
+    for (int s : buffer->axis_separators) { out.emplace_back(s); }
+    return Value::list(std::move(out));
+  }
+  return {};
+}
+void BufferObject::attribute_names(std::vector<Name>& out) const {
+  for (const char* n : {"data", "shape", "strides", "elem_offset", "dtype", "name", "access_ptr", "vload", "vstore", "offset_of", "scope",
+                        "data_alignment", "offset_factor", "axis_separators"}) {
+    out.emplace_back(n);
+  }
+}
+auto BufferObject::type_name() const -> std::string_view {
+  if (described_.empty()) { described_ = buffer->name.empty() ? "a buffer" : "buffer `" + buffer->name.str() + "`"; }
+  return described_;
+}
+auto BufferObject::repr() const -> std::string { return buffer->name.str(); }
+auto BufferObject::equals(const Object& other) const -> bool {
+  const auto* o = other.as<BufferObject>();
+  return o && o->buffer == buffer;
+}
+
+auto BufferObject::get_item(Evaluator& evaluator, const std::vector<Argument>& indices, bool, Origin where) const -> std::optional<Value> {
+  bool has_slice = false;
+  bool has_step = false;
+  for (const Argument& i : indices) {
+    if (const auto* s = i.value.as<eval::SliceObject>()) {
+      has_slice = true;
+      has_step |= !s->step.value.is_none();
+    }
+  }
+  if (!has_slice || has_step) {
+    std::vector<Expr> out;
+    if (!to_indices(evaluator, buffer, indices, where, out)) { return Value::error(); }
+    return make_object<ExprObject>(make<BufferLoad>(buffer, std::move(out), where));
+  }
+  if (indices.size() != buffer->shape.size()) {
+    std::vector<Expr> none;
+    (void)to_indices(evaluator, buffer, indices, where, none);
+    return Value::error();
+  }
+  std::vector<Range> region;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const auto* s = indices[i].value.as<eval::SliceObject>();
+    if (!s) {
+      Expr e = to_expr(evaluator, indices[i]);
+      if (!e) { return Value::error(); }
+      region.push_back(point(std::move(e)));
+      continue;
+    }
+    Expr start = s->lower.value.is_none() ? Expr() : to_expr(evaluator, s->lower);
+    Expr stop = s->upper.value.is_none() ? buffer->shape[i] : to_expr(evaluator, s->upper);
+    if (!stop || (!start && !s->lower.value.is_none())) { return Value::error(); }
+    if (!start) { start = zero(stop.dtype()); }
+    if (!match_operands(evaluator, ":", start, s->lower.where, stop, s->upper.where, indices[i].where)) { return Value::error(); }
+    Expr extent = difference(stop, start);
+    region.push_back({std::move(start), std::move(extent)});
+  }
+  return make_object<RegionObject>(BufferRegion{buffer, std::move(region), where});
+}
+
+auto BufferObject::set_item(Evaluator& evaluator, const std::vector<Argument>& indices, bool, const Argument& value, Origin where) const -> bool {
+  Lowerer* lowerer = Lowerer::of(evaluator);
+  if (!lowerer) {
+    evaluator.report(error(Code::OutsideProgram, where).arg("what", "a store to a buffer"));
+    return true;
+  }
+  lowerer->store(buffer, indices, value, where);
+  return true;
+}
+
+auto RegionObject::get_attribute(Evaluator& e, Name name, Origin where) const -> std::optional<Value> {
+  static const Name buffer_name("buffer"), region_name("region");
+  if (name == buffer_name) { return make_object<BufferObject>(region.buffer); }
+  Expr load = region_load(e, region, where);
+  if (!load) { return Value::error(); }
+  return make_object<ExprObject>(load)->get_attribute(e, name, where);
+}
+auto RegionObject::binary(Evaluator& e, BinaryOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const
+    -> std::optional<Value> {
+  return binary_op(e, op, self, other, reflected, where);
+}
+auto RegionObject::compare(Evaluator& e, CompareOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const
+    -> std::optional<Value> {
+  return compare_op(e, op, self, other, reflected, where);
+}
+auto RegionObject::unary(Evaluator& e, UnaryOp op, Origin where) const -> std::optional<Value> {
+  Expr load = region_load(e, region, where);
+  if (!load) { return Value::error(); }
+  return unary_op(e, op, load, where);
+}
+auto RegionObject::repr() const -> std::string { return region.buffer->name.str() + "[...]"; }
+
+// ---- types, functions, programs ----------------------------------------------------------------------------------
+
+auto DtypeObject::equals(const Object& other) const -> bool {
+  const auto* o = other.as<DtypeObject>();
+  return o && o->dtype == dtype;
+}
+
+auto IterVarObject::get_attribute(Evaluator&, Name name, Origin) const -> std::optional<Value> {
+  static const Name var_name("var"), dom_name("dom");
+  if (name == var_name) { return make_object<ExprObject>(Expr(iter.var)); }
+  return {};
+}
+
+auto GlobalObject::call(Evaluator& e, const Arguments& a) const -> std::optional<Value> {
+  std::vector<Expr> args;
+  bool good = true;
+  for (const Argument& argument : a.all) {
+    if (const auto* b = argument.value.as<BufferObject>()) {
+      args.push_back(b->buffer->data);
+      continue;
+    }
+    Expr x = to_expr(e, argument);
+    good &= bool(x);
+    args.push_back(std::move(x));
+  }
+  if (!good) { return Value::error(); }
+  return make_object<ExprObject>(make<Call>(returns, Name("@" + name.str()), std::move(args), a.call));
+}
+
+auto MacroObject::call(Evaluator& e, const Arguments& a) const -> std::optional<Value> {
+  Lowerer* lowerer = Lowerer::of(e);
+  if (!lowerer) { return e.report(error(Code::OutsideProgram, a.call).arg("what", "a call of a macro")); }
+  return lowerer->expand(*this, a);
+}
+
+auto ProgramObject::get_attribute(Evaluator&, Name attribute, Origin at) const -> std::optional<Value> {
+  if (!module) { return {}; }
+  if (PrimFunc f = module->find(attribute)) { return make_object<ProgramObject>(module_of(f, module->dialect), attribute, true, where); }
+  // with_attr, script and the like make programs of programs outside of what is evaluated here.
+  static const Name with_attr("with_attr"), script("script"), show("show"), functions("functions");
+  if (attribute == with_attr || attribute == script || attribute == show || attribute == functions) { return Value::opaque(); }
+  return {};
+}
+auto ProgramObject::get_item(Evaluator& e, const std::vector<Argument>& indices, bool, Origin) const -> std::optional<Value> {
+  const std::string* key = indices.size() == 1 ? indices[0].value.string() : nullptr;
+  if (!key || !module) { return {}; }
+  if (PrimFunc f = module->find(Name(*key))) { return make_object<ProgramObject>(module_of(f, module->dialect), Name(*key), true, where); }
+  return e.report(error(Code::KeyNotFound, indices[0].where).arg("key", indices[0].value.repr()));
+}
+auto ProgramObject::repr() const -> std::string { return "<program " + name.str() + ">"; }
+
+}  // namespace loopsmith::frontend

@@ -1,0 +1,261 @@
+// The values of programs as the evaluator sees them: expressions, buffers, regions, types, loops and blocks about
+// to be entered, programs. Private to the frontend and, for what a script gets in its hands (programs), to script.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "eval/evaluator.h"
+#include "eval/value.h"
+#include "ir/ir.h"
+
+namespace loopsmith::frontend {
+
+using eval::Argument;
+using eval::Arguments;
+using eval::Evaluator;
+using eval::Value;
+
+class ExprObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  const Expr expr;
+  explicit ExprObject(Expr e) : Object(&type_tag), expr(std::move(e)) {}
+  auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
+  void attribute_names(std::vector<Name>& out) const override;
+  auto binary(Evaluator&, syntax::BinaryOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const
+      -> std::optional<Value> override;
+  auto compare(Evaluator&, syntax::CompareOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const
+      -> std::optional<Value> override;
+  auto unary(Evaluator&, syntax::UnaryOp op, Origin where) const -> std::optional<Value> override;
+  auto logical(Evaluator&, bool is_and, const Argument& left, const Argument& right, Origin where) const -> std::optional<Value> override;
+  auto get_item(Evaluator&, const std::vector<Argument>&, bool is_tuple, Origin where) const -> std::optional<Value> override;
+  auto truth() const -> std::optional<bool> override { return {}; }
+  auto type_name() const -> std::string_view override;
+  auto repr() const -> std::string override;
+  auto equals(const Object& other) const -> bool override;
+
+ private:
+  mutable std::string described_;
+};
+
+class BufferObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  const Buffer buffer;
+  explicit BufferObject(Buffer b) : Object(&type_tag), buffer(std::move(b)) {}
+  auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
+  void attribute_names(std::vector<Name>& out) const override;
+  auto get_item(Evaluator&, const std::vector<Argument>&, bool is_tuple, Origin where) const -> std::optional<Value> override;
+  auto set_item(Evaluator&, const std::vector<Argument>&, bool is_tuple, const Argument& value, Origin where) const -> bool override;
+  auto type_name() const -> std::string_view override;
+  auto repr() const -> std::string override;
+  auto equals(const Object& other) const -> bool override;
+
+ private:
+  mutable std::string described_;
+};
+
+/// `A[0:4, i]`: a region until it is used as a value.
+class RegionObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  const BufferRegion region;
+  explicit RegionObject(BufferRegion r) : Object(&type_tag), region(std::move(r)) {}
+  auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
+  auto binary(Evaluator&, syntax::BinaryOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const
+      -> std::optional<Value> override;
+  auto compare(Evaluator&, syntax::CompareOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const
+      -> std::optional<Value> override;
+  auto unary(Evaluator&, syntax::UnaryOp op, Origin where) const -> std::optional<Value> override;
+  auto truth() const -> std::optional<bool> override { return {}; }
+  auto repr() const -> std::string override;
+};
+
+/// `T.float32`: as an annotation, a cast, or a variable when called without arguments.
+class DtypeObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  const DataType dtype;
+  explicit DtypeObject(DataType t) : Object(&type_tag), dtype(t) {}
+  auto is_callable() const -> bool override { return true; }
+  auto call(Evaluator&, const Arguments&) const -> std::optional<Value> override;
+  auto get_item(Evaluator&, const std::vector<Argument>&, bool is_tuple, Origin where) const -> std::optional<Value> override;
+  auto equals(const Object& other) const -> bool override;
+  auto repr() const -> std::string override { return "T." + dtype.str(); }
+};
+
+/// `T.Buffer`: called or indexed, it declares a buffer.
+class BufferTypeObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  BufferTypeObject() : Object(&type_tag) {}
+  auto is_callable() const -> bool override { return true; }
+  auto call(Evaluator&, const Arguments&) const -> std::optional<Value> override;
+  auto get_item(Evaluator&, const std::vector<Argument>&, bool is_tuple, Origin where) const -> std::optional<Value> override;
+  auto repr() const -> std::string override { return "T.Buffer"; }
+};
+
+struct LoopSpec {
+  Var var;                       // nameless until bound
+  Expr min, extent;
+  ForKind kind = ForKind::Serial;
+  std::optional<IterVar> thread;
+  AttrMap annotations;
+};
+
+enum class FrameKind : uint8_t {
+  Function, Loop, Block, Init, If, Then, Else, While, Let, Attr, Assert, Allocate, AllocateConst, DeclBuffer, Realize, Thread, Scope,
+};
+
+struct BlockSpec {
+  Name name;
+  std::vector<IterVar> iter_vars;
+  std::vector<Expr> iter_values;
+  std::optional<std::vector<BufferRegion>> reads, writes;
+  Expr predicate;
+  Stmt init;
+  std::vector<Buffer> alloc_buffers;
+  std::vector<MatchBufferRegion> match_buffers;
+  AttrMap annotations;
+  bool no_realize = false;
+};
+
+/// What is being built: statements so far, and what goes around them at the end. Which fields count depends on the kind.
+struct BuildFrame {
+  FrameKind kind = FrameKind::Scope;
+  Origin origin;
+  std::vector<Stmt> stmts;
+  std::vector<LoopSpec> loops;           // Loop
+  std::unique_ptr<BlockSpec> block;      // Block
+  Expr a, b;                             // condition; value; message
+  Var var;                               // Let, Allocate, AllocateConst
+  Buffer buffer;                         // DeclBuffer, Realize
+  bool owns_memory = false;              // DeclBuffer: allocates what it declares
+  Array<Expr> extents;
+  DataType dtype;
+  std::string text;                      // bytes of AllocateConst, scope of Realize
+  Array<Range> bounds;                   // Realize
+  Name key;                              // Attr
+  AttrStmt::Subject subject;             // Attr
+  AttrMap annotations;
+  IterVar thread;                        // Thread
+  Stmt then_case, else_case;             // If
+};
+
+/// A loop, block or statement with a body, not entered yet: `with` or `for` enters it, or it covers the rest of the
+/// body it stands in.
+class FrameObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  mutable BuildFrame frame;
+  mutable bool entered = false;
+  const std::string_view what;     // "T.block", for messages
+  FrameObject(BuildFrame f, std::string_view w) : Object(&type_tag), frame(std::move(f)), what(w) {}
+  auto type_name() const -> std::string_view override { return what; }
+};
+
+/// A value that an assignment gives a name to without making a variable of the program: `T.meta_var(x)`.
+class MetaObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  const Value value;
+  explicit MetaObject(Value v) : Object(&type_tag), value(std::move(v)) {}
+};
+
+/// A statement as a value: what `A.vstore(...)` gives.
+class StmtObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  const Stmt stmt;
+  explicit StmtObject(Stmt s) : Object(&type_tag), stmt(std::move(s)) {}
+};
+
+/// An attribute's value that is no expression: index maps, targets.
+class AttrObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  const Attr attr;
+  explicit AttrObject(Attr a) : Object(&type_tag), attr(std::move(a)) {}
+};
+
+class ReducerObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  const CommReducer reducer;
+  explicit ReducerObject(CommReducer r) : Object(&type_tag), reducer(std::move(r)) {}
+};
+
+class IterVarObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  const IterVar iter;
+  explicit IterVarObject(IterVar i) : Object(&type_tag), iter(std::move(i)) {}
+  auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
+};
+
+/// A function of the module: `Module.f`, `cls.f`.
+class GlobalObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  const Name name;
+  const DataType returns;
+  GlobalObject(Name n, DataType r) : Object(&type_tag), name(n), returns(r) {}
+  auto is_callable() const -> bool override { return true; }
+  auto call(Evaluator&, const Arguments&) const -> std::optional<Value> override;
+};
+
+/// `@T.macro`: a function whose body is put in place of its call.
+class MacroObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  const Ref<eval::Function> function;
+  const bool hygienic;
+  MacroObject(Ref<eval::Function> f, bool h) : Object(&type_tag), function(std::move(f)), hygienic(h) {}
+  auto is_callable() const -> bool override { return true; }
+  auto call(Evaluator&, const Arguments&) const -> std::optional<Value> override;
+};
+
+/// A program: what `@T.prim_func` and `@I.ir_module` make of a declaration.
+class ProgramObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  const IRModule module;
+  const Name name;            // of the declaration
+  const bool is_function;     // a bare function: its module has one function, `main`
+  const Origin where;         // of the declaration's name
+  ProgramObject(IRModule m, Name n, bool f, Origin o) : Object(&type_tag), module(std::move(m)), name(n), is_function(f), where(o) {}
+  auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
+  auto get_item(Evaluator&, const std::vector<Argument>&, bool is_tuple, Origin where) const -> std::optional<Value> override;
+  auto repr() const -> std::string override;
+};
+
+/// The value for an expression; integer constants of type int32 stay integers of the script.
+[[nodiscard]] auto expr_value(Expr expr) -> Value;
+/// The expression a value stands for; none: reported, or unknown.
+[[nodiscard]] auto to_expr(Evaluator& evaluator, const Argument& argument) -> Expr;
+/// The same where a number takes another expression's type ("A[i] + 1").
+[[nodiscard]] auto to_expr_like(Evaluator& evaluator, const Argument& argument, DataType like) -> Expr;
+[[nodiscard]] auto to_dtype(Evaluator& evaluator, const Argument& argument) -> std::optional<DataType>;
+[[nodiscard]] auto to_attr(Evaluator& evaluator, const Argument& argument) -> std::optional<Attr>;
+/// A dict of attributes.
+[[nodiscard]] auto to_attrs(Evaluator& evaluator, const Argument& argument) -> std::optional<AttrMap>;
+/// One expression or a list of them.
+[[nodiscard]] auto to_exprs(Evaluator& evaluator, const Argument& argument, std::vector<Expr>& out) -> bool;
+/// The indices of a load or store; slices with constant sizes become ramps. False: reported or unknown.
+[[nodiscard]] auto to_indices(Evaluator& evaluator, const Buffer& buffer, const std::vector<Argument>& indices, Origin where, std::vector<Expr>& out) -> bool;
+[[nodiscard]] auto to_region(Evaluator& evaluator, const Argument& argument) -> std::optional<BufferRegion>;
+/// A region as a value: one element, or a vector of them.
+[[nodiscard]] auto region_load(Evaluator& evaluator, const BufferRegion& region, Origin where) -> Expr;
+/// `stop - start`, with a start that stop is built on taken out.
+[[nodiscard]] auto difference(const Expr& stop, const Expr& start) -> Expr;
+
+/// The two sides brought to one type; false: reported.
+[[nodiscard]] auto match_operands(Evaluator& evaluator, std::string_view op, Expr& a, Origin a_at, Expr& b, Origin b_at, Origin where) -> bool;
+[[nodiscard]] auto make_binary(Evaluator& evaluator, syntax::BinaryOp op, Expr a, Origin a_at, Expr b, Origin b_at, Origin where) -> Expr;
+
+/// The namespaces that every file has: T, I, tir. Of the calling thread.
+[[nodiscard]] auto namespace_t() -> const Value&;
+[[nodiscard]] auto namespace_i() -> const Value&;
+
+}  // namespace loopsmith::frontend
