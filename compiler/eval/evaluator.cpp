@@ -929,7 +929,7 @@ auto Evaluator::exec_function_def(const FunctionDef& def, const ScopeRef& scope)
   if (left > 0) {
     const Argument& last = decorators.back();
     if (const Object* o = last.value.object()) {
-      if (auto made = o->decorate(*this, def, last.where)) {
+      if (auto made = o->decorate(*this, def, scope, last.where)) {
         value = std::move(*made);
         --left;
       }
@@ -953,7 +953,7 @@ auto Evaluator::exec_class_def(const ClassDef& def, const ScopeRef& scope) -> Fl
   for (ExprPtr d : def.decorators) {
     Argument decorator = eval_argument(*d, scope);
     if (const Object* o = decorator.value.object()) {
-      if (auto made = o->decorate(*this, def, decorator.where)) {
+      if (auto made = o->decorate(*this, def, scope, decorator.where)) {
         bool failed = made->is_error();
         scope->set(def.name.name, std::move(*made));
         return failed ? Flow::Failed : Flow::Next;

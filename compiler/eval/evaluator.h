@@ -22,9 +22,6 @@
 
 namespace loopsmith::eval {
 
-class Scope;
-void destroy(const Scope* scope);
-
 /// Holds the scopes alive that form cycles with the closures in them: they end with the heap at the latest. Must
 /// outlive what was evaluated with it, or be shared with it.
 class Heap {

@@ -130,7 +130,7 @@ auto Object::compare(Evaluator&, syntax::CompareOp, const Argument&, const Argum
 auto Object::unary(Evaluator&, syntax::UnaryOp, Origin) const -> std::optional<Value> { return {}; }
 auto Object::logical(Evaluator&, bool, const Argument&, const Argument&, Origin) const -> std::optional<Value> { return {}; }
 auto Object::repr() const -> std::string { return "<" + std::string(type_name()) + ">"; }
-auto Object::decorate(Evaluator&, const syntax::Stmt&, Origin) const -> std::optional<Value> { return {}; }
+auto Object::decorate(Evaluator&, const syntax::Stmt&, const Ref<Scope>&, Origin) const -> std::optional<Value> { return {}; }
 auto Object::clone(Cloner&) const -> std::optional<Value> { return {}; }
 
 // ---- copies ------------------------------------------------------------------------------------------------------
@@ -452,8 +452,8 @@ auto Namespace::find(Name member) const -> const Value* {
   return found == members_.end() ? nullptr : &found->second;
 }
 auto Namespace::get_attribute(Evaluator&, Name member, Origin) const -> std::optional<Value> {
-  const Value* found = find(member);
-  return found ? std::optional<Value>(*found) : std::nullopt;
+  if (const Value* found = find(member)) { return *found; }
+  return fallback_ ? fallback_(member) : std::nullopt;
 }
 void Namespace::attribute_names(std::vector<Name>& out) const {
   for (const auto& [member, value] : members_) { out.push_back(member); }

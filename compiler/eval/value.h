@@ -29,7 +29,9 @@ class Object;
 class Value;
 class Cloner;
 struct Arguments;
+class Scope;
 void destroy(const Object* object);
+void destroy(const Scope* scope);
 
 /// What a class of objects is called where people read it ("list", "loop", "tir.Schedule").
 struct TypeTag {
@@ -187,7 +189,8 @@ class Object {
   [[nodiscard]] virtual auto to_str() const -> std::string { return repr(); }
   /// A decorator that reads the declaration itself (T.prim_func, I.ir_module). None: an ordinary decorator, which
   /// is called with the function.
-  [[nodiscard]] virtual auto decorate(Evaluator& evaluator, const syntax::Stmt& declaration, Origin where) const -> std::optional<Value>;
+  [[nodiscard]] virtual auto decorate(Evaluator& evaluator, const syntax::Stmt& declaration, const Ref<Scope>& scope, Origin where) const
+      -> std::optional<Value>;
   /// A copy whose later changes do not show here, for objects that change; none: shared.
   [[nodiscard]] virtual auto clone(Cloner& cloner) const -> std::optional<Value>;
 };
@@ -332,7 +335,9 @@ class Namespace final : public Object {
  public:
   static const TypeTag type_tag;
   const Name name;
-  explicit Namespace(Name n) : Object(&type_tag), name(n) {}
+  /// `fallback` makes members of other names, or has none.
+  using Fallback = auto (*)(Name) -> std::optional<Value>;
+  explicit Namespace(Name n, Fallback f = nullptr) : Object(&type_tag), name(n), fallback_(f) {}
   void add(Name member, Value value) { members_.insert_or_assign(member, std::move(value)); }
   [[nodiscard]] auto find(Name member) const -> const Value*;
   auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
@@ -341,6 +346,7 @@ class Namespace final : public Object {
 
  private:
   std::unordered_map<Name, Value> members_;
+  Fallback fallback_;
 };
 
 template <class T, class... Args>

@@ -7,6 +7,7 @@
 
 #include "eval/evaluator.h"
 #include "eval/value.h"
+#include "frontend/lower.h"
 #include "ir/ir.h"
 
 namespace loopsmith::frontend {
@@ -253,6 +254,10 @@ class ProgramObject final : public eval::Object {
 /// The two sides brought to one type; false: reported.
 [[nodiscard]] auto match_operands(Evaluator& evaluator, std::string_view op, Expr& a, Origin a_at, Expr& b, Origin b_at, Origin where) -> bool;
 [[nodiscard]] auto make_binary(Evaluator& evaluator, syntax::BinaryOp op, Expr a, Origin a_at, Expr b, Origin b_at, Origin where) -> Expr;
+
+/// The options of a value that is `T.prim_func` (called or not); none: it is something else.
+[[nodiscard]] auto prim_func_options(const Value& decorator) -> std::optional<FunctionOptions>;
+[[nodiscard]] auto is_module_decorator(const Value& decorator) -> bool;
 
 /// The namespaces that every file has: T, I, tir. Of the calling thread.
 [[nodiscard]] auto namespace_t() -> const Value&;

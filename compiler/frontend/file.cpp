@@ -1,0 +1,381 @@
+// Declarations of a file, evaluated on demand: see file.h.
+#include "frontend/file.h"
+
+#include <algorithm>
+
+#include "frontend/objects.h"
+#include "frontend/well_formed.h"
+
+namespace loopsmith::frontend {
+
+using namespace syntax;
+
+struct File::Entry {
+  Declaration result;
+  std::vector<Name> binds;
+  std::vector<std::pair<Name, Value>> values;    // what evaluation bound
+  // What was looked up, and the version of the declaration found (0: none).
+  std::vector<std::pair<Name, uint64_t>> used;
+  uint64_t version = 0;      // 0: not evaluated
+  uint64_t checked_at = 0;   // the generation in which the version was last found valid
+  bool is_heavy = false;     // a program: evaluated only when asked for
+};
+
+namespace {
+
+void target_names(const syntax::Expr& target, std::vector<Name>& out) {
+  if (const auto* name = target.as<NameExpr>()) { out.push_back(name->name); return; }
+  if (const auto* star = target.as<StarredExpr>()) { return target_names(*star->value, out); }
+  if (const auto* tuple = target.as<TupleExpr>()) {
+    for (ExprPtr e : tuple->elements) { target_names(*e, out); }
+  }
+  if (const auto* list = target.as<ListExpr>()) {
+    for (ExprPtr e : list->elements) { target_names(*e, out); }
+  }
+}
+
+// Names a statement may bind at the level it stands on, those in its blocks included.
+void bound_names(const syntax::Stmt& stmt, std::vector<Name>& out, int depth = 0) {
+  if (depth > 200) { return; }
+  auto all = [&](const syntax::Block& block) {
+    for (StmtPtr s : block) { bound_names(*s, out, depth + 1); }
+  };
+  switch (stmt.kind) {
+    case Kind::FunctionDef: out.push_back(static_cast<const FunctionDef&>(stmt).name.name); break;
+    case Kind::ClassDef: out.push_back(static_cast<const ClassDef&>(stmt).name.name); break;
+    case Kind::Assign:
+      for (ExprPtr t : static_cast<const AssignStmt&>(stmt).targets) { target_names(*t, out); }
+      break;
+    case Kind::AnnAssign: target_names(*static_cast<const AnnAssignStmt&>(stmt).target, out); break;
+    case Kind::AugAssign: target_names(*static_cast<const AugAssignStmt&>(stmt).target, out); break;
+    case Kind::Import:
+      for (const ImportName& n : static_cast<const ImportStmt&>(stmt).names) {
+        if (n.alias.name.empty() && n.path.empty()) { continue; }
+        out.push_back(n.alias.name.empty() ? n.path.front().name : n.alias.name);
+      }
+      break;
+    case Kind::ImportFrom:
+      for (const ImportName& n : static_cast<const ImportFromStmt&>(stmt).names) {
+        if (n.alias.name.empty() && n.path.empty()) { continue; }
+        out.push_back(n.alias.name.empty() ? n.path.front().name : n.alias.name);
+      }
+      break;
+    case Kind::If:
+      all(static_cast<const IfStmt&>(stmt).then);
+      all(static_cast<const IfStmt&>(stmt).otherwise);
+      break;
+    case Kind::For:
+      target_names(*static_cast<const ForStmt&>(stmt).target, out);
+      all(static_cast<const ForStmt&>(stmt).body);
+      all(static_cast<const ForStmt&>(stmt).otherwise);
+      break;
+    case Kind::While: all(static_cast<const WhileStmt&>(stmt).body); break;
+    case Kind::With:
+      for (const WithItem& item : static_cast<const WithStmt&>(stmt).items) {
+        if (item.target) { target_names(*item.target, out); }
+      }
+      all(static_cast<const WithStmt&>(stmt).body);
+      break;
+    case Kind::OpaqueStmt:
+      for (const Identifier& n : static_cast<const OpaqueStmt&>(stmt).binds) { out.push_back(n.name); }
+      break;
+    case Kind::BrokenStmt:
+      for (ExprPtr part : static_cast<const BrokenStmt&>(stmt).parts) { target_names(*part, out); }
+      all(static_cast<const BrokenStmt&>(stmt).body);
+      break;
+    default: break;
+  }
+}
+
+auto last_name(const syntax::List<Identifier>& path) -> Name { return path.empty() ? Name() : path.back().name; }
+
+}  // namespace
+
+File::File(Predeclared more) : more_(more) { evaluator_.globals = this; }
+File::~File() = default;
+
+void File::update(const Document& document) {
+  std::vector<ItemPtr> items;
+  for (const PlacedItem& placed : document.items()) { items.push_back(placed.item); }
+  update(std::move(items));
+}
+
+void File::update(std::vector<ItemPtr> items) {
+  std::unordered_map<const Item*, std::unique_ptr<Entry>> old;
+  for (auto& entry : entries_) {
+    const Item* key = entry->result.item.get();
+    old.emplace(key, std::move(entry));
+  }
+  entries_.clear();
+  binders_.clear();
+  work_ = {};
+  ++generation_;
+  ensured_ = 0;
+  for (ItemPtr& item : items) {
+    std::unique_ptr<Entry> entry;
+    if (auto found = old.find(item.get()); found != old.end() && found->second) {
+      entry = std::move(found->second);
+      ++work_.kept;
+    } else {
+      entry = std::make_unique<Entry>();
+      entry->result.item = std::move(item);
+      for (StmtPtr s : entry->result.item->statements) {
+        bound_names(*s, entry->binds);
+        entry->is_heavy |= is_program(*s);
+      }
+      entry->result.is_program = entry->is_heavy;
+    }
+    for (Name name : entry->binds) {
+      auto& list = binders_[name];
+      if (list.empty() || list.back() != entries_.size()) { list.push_back(entries_.size()); }
+    }
+    entries_.push_back(std::move(entry));
+  }
+}
+
+auto File::size() const -> size_t { return entries_.size(); }
+auto File::item(size_t index) const -> const ItemPtr& { return entries_[index]->result.item; }
+
+auto File::binder(Name name, size_t before) const -> size_t {
+  auto found = binders_.find(name);
+  if (found == binders_.end()) { return entries_.size(); }
+  const auto& list = found->second;
+  auto it = std::lower_bound(list.begin(), list.end(), before);
+  return it == list.begin() ? entries_.size() : it[-1];
+}
+
+void File::ensure(size_t index) {
+  Entry& entry = *entries_[index];
+  if (entry.checked_at == generation_) { return; }
+  if (entry.version != 0) {
+    bool valid = true;
+    for (const auto& [name, version] : entry.used) {
+      size_t at = binder(name, index);
+      uint64_t now = 0;
+      if (at < entries_.size()) {
+        ensure(at);
+        now = entries_[at]->version;
+      }
+      if (now != version) { valid = false; break; }
+    }
+    if (valid) {
+      entry.checked_at = generation_;
+      return;
+    }
+  }
+  evaluate(index);
+}
+
+// Constants and functions above are evaluated first and in order, so that a chain of them does not nest.
+void File::ensure_before(size_t index) {
+  for (; ensured_ < index; ++ensured_) {
+    if (!entries_[ensured_]->is_heavy) { ensure(ensured_); }
+  }
+}
+
+auto File::declaration(size_t index) -> const Declaration& {
+  ensure_before(index);
+  ensure(index);
+  return entries_[index]->result;
+}
+
+auto File::find(Name name) -> const Declaration* {
+  size_t at = binder(name, entries_.size());
+  return at < entries_.size() ? &declaration(at) : nullptr;
+}
+
+auto File::diagnostics() -> Diagnostics {
+  Diagnostics out;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    const Declaration& d = declaration(i);
+    out.insert(out.end(), d.diagnostics.begin(), d.diagnostics.end());
+  }
+  return out;
+}
+
+auto File::value(Name name) -> std::optional<Value> { return lookup(evaluator_, name, {}); }
+
+auto File::lookup(eval::Evaluator&, Name name, Origin) -> std::optional<Value> {
+  size_t before = active_.empty() ? entries_.size() : active_.back();
+  size_t at = binder(name, before);
+  if (at < entries_.size()) {
+    if (active_.empty()) { ensure_before(at); }
+    ensure(at);
+    Entry& entry = *entries_[at];
+    if (!active_.empty()) { entries_[active_.back()]->used.emplace_back(name, entry.version); }
+    for (size_t i = entry.values.size(); i-- > 0;) {
+      if (entry.values[i].first == name) { return entry.values[i].second; }
+    }
+    return Value::opaque();
+  }
+  if (!active_.empty()) { entries_[active_.back()]->used.emplace_back(name, 0); }
+  if (more_) {
+    if (const Value* found = more_(name)) { return *found; }
+  }
+  if (const Value* found = predeclared(name)) { return *found; }
+  // A name that the file gives below only is not there yet.
+  return {};
+}
+
+void File::names(std::vector<Name>& out) const {
+  for (const auto& [name, list] : binders_) { out.push_back(name); }
+  out.insert(out.end(), {Name("T"), Name("I"), Name("tir")});
+}
+
+void File::evaluate(size_t index) {
+  Entry& entry = *entries_[index];
+  entry.used.clear();
+  entry.values.clear();
+  entry.version = ++versions_;
+  entry.checked_at = generation_;
+  ++work_.evaluated;
+  Declaration& out = entry.result;
+  out.value = Value();
+  out.module = {};
+  out.partial = {};
+  out.is_opaque = false;
+  out.opaque_at = {};
+
+  // What is being evaluated around (a program that asked for this one) is set aside.
+  Diagnostics saved_diagnostics = std::exchange(evaluator_.diagnostics, {});
+  Origin saved_opaque = std::exchange(evaluator_.opaque_at, Origin{});
+  void* saved_host = std::exchange(evaluator_.host, nullptr);
+  const void* saved_tag = std::exchange(evaluator_.host_tag, nullptr);
+  auto saved_tree = std::exchange(evaluator_.tree, std::shared_ptr<const void>(out.item));
+  eval::Environment* saved_globals = std::exchange(evaluator_.globals, this);
+  uint64_t saved_steps = evaluator_.steps();
+  if (active_.empty()) { evaluator_.reset_steps(); }
+  active_.push_back(index);
+
+  eval::ScopeRef scope;
+  for (StmtPtr stmt : out.item->statements) { evaluate_statement(*stmt, entry, scope); }
+  if (scope) {
+    for (const auto& slot : scope->slots()) { entry.values.push_back(slot); }
+  }
+  for (const auto& [name, value] : entry.values) {
+    if (name == out.item->name) { out.value = value; }
+  }
+
+  active_.pop_back();
+  if (!entry.is_heavy) { out.is_opaque = out.value.is_opaque(); }
+  out.opaque_at = evaluator_.opaque_at;
+  out.diagnostics = std::move(evaluator_.diagnostics);
+  if (entry.is_heavy && out.is_opaque) {
+    out.diagnostics.push_back(error(Code::NotChecked, out.opaque_at.is_known() ? out.opaque_at : Origin{out.item->decl, 0, 0, 0}));
+  }
+  evaluator_.diagnostics = std::move(saved_diagnostics);
+  evaluator_.opaque_at = saved_opaque;
+  evaluator_.host = saved_host;
+  evaluator_.host_tag = saved_tag;
+  evaluator_.tree = std::move(saved_tree);
+  evaluator_.globals = saved_globals;
+  if (!active_.empty()) { (void)saved_steps; }
+}
+
+void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::ScopeRef& scope) {
+  Declaration& out = entry.result;
+  auto bind = [&](Name name, Value value) { entry.values.emplace_back(name, std::move(value)); };
+  switch (stmt.kind) {
+    case Kind::FunctionDef: {
+      const auto& def = static_cast<const FunctionDef&>(stmt);
+      if (!is_program(def) || def.decorators.size() != 1) { break; }
+      Argument decorator = evaluator_.eval_argument(*def.decorators[0], {});
+      auto options = prim_func_options(decorator.value);
+      if (!options) {
+        out.is_opaque = decorator.value.is_opaque();
+        bind(def.name.name, decorator.value.is_unknown() ? decorator.value : evaluator_.opaque(decorator.where));
+        return;
+      }
+      LoweredFunction lowered = lower_function(evaluator_, def, {}, *options);
+      out.is_opaque = lowered.is_opaque;
+      Dialect dialect = lowered.uses_sblock ? Dialect::SBlock : Dialect::Block;
+      if (lowered.partial) { out.partial = module_of(lowered.partial, dialect); }
+      if (lowered.func) { check(lowered.func); }
+      if (lowered.func && !has_errors(evaluator_.diagnostics)) { out.module = out.partial; }
+      Origin at{def.decl, def.name.span.begin, def.name.span.end, 0};
+      bind(def.name.name, out.module ? Value(eval::make_object<ProgramObject>(out.module, def.name.name, true, at))
+                                     : lowered.is_opaque ? Value::opaque() : Value::error());
+      return;
+    }
+    case Kind::ClassDef: {
+      const auto& def = static_cast<const ClassDef&>(stmt);
+      if (!is_program(def)) { break; }
+      bool known = false;
+      for (ExprPtr d : def.decorators) { known |= is_module_decorator(evaluator_.eval(*d, {})); }
+      if (!known) {
+        out.is_opaque = true;
+        bind(def.name.name, evaluator_.opaque(def.origin()));
+        return;
+      }
+      LoweredModule lowered = lower_module(evaluator_, def, {});
+      out.is_opaque = lowered.is_opaque;
+      out.partial = lowered.partial;
+      if (lowered.module) {
+        for (const auto& [name, func] : lowered.module->functions) { check(func); }
+        if (!has_errors(evaluator_.diagnostics)) { out.module = lowered.module; }
+      }
+      Origin at{def.decl, def.name.span.begin, def.name.span.end, 0};
+      bind(def.name.name, out.module ? Value(eval::make_object<ProgramObject>(out.module, def.name.name, false, at))
+                                     : lowered.is_opaque ? Value::opaque() : Value::error());
+      return;
+    }
+    case Kind::Assign: case Kind::AnnAssign: case Kind::AugAssign: break;
+    case Kind::Import:
+      for (const ImportName& n : static_cast<const ImportStmt&>(stmt).names) {
+        static const Name loopsmith("loopsmith"), ls("ls");
+        if (n.path.empty()) { continue; }
+        Name bound = n.alias.name.empty() ? n.path.front().name : n.alias.name;
+        Name what = n.alias.name.empty() ? n.path.front().name : last_name(n.path);
+        const Value* known = what == loopsmith && more_ ? more_(ls) : nullptr;
+        if (!known && more_) { known = more_(what); }
+        if (!known) { known = predeclared(what); }
+        bind(bound, known ? *known : Value::opaque());
+      }
+      return;
+    case Kind::ImportFrom:
+      for (const ImportName& n : static_cast<const ImportFromStmt&>(stmt).names) {
+        static const Name tirx("tirx"), tir("tir"), ir("ir"), upper_i("I"), script("script");
+        if (n.path.empty()) { continue; }
+        Name bound = n.alias.name.empty() ? n.path.front().name : n.alias.name;
+        Name what = last_name(n.path);
+        const Value* known = nullptr;
+        bool from_script = false;
+        for (const Identifier& part : static_cast<const ImportFromStmt&>(stmt).module) { from_script |= part.name == script; }
+        if (what == tirx) { what = tir; }
+        if (what == ir && from_script) { what = upper_i; }
+        if (more_) { known = more_(what); }
+        if (!known) { known = predeclared(what); }
+        bind(bound, known ? *known : Value::opaque());
+      }
+      return;
+    case Kind::BrokenStmt:
+      for (Name name : entry.binds) { bind(name, Value::error()); }
+      return;
+    default:
+      // Not run when a file is looked at: what it would bind is not known.
+      for (Name name : entry.binds) { bind(name, Value::opaque()); }
+      return;
+  }
+  if (!scope) { scope = evaluator_.new_scope({}); }
+  Value ignored;
+  eval::Flow flow = evaluator_.exec(stmt, scope, ignored);
+  if (flow == eval::Flow::Failed || flow == eval::Flow::Unknown) {
+    for (Name name : entry.binds) {
+      if (!scope->find_here(name)) { scope->set(name, flow == eval::Flow::Failed ? Value::error() : Value::opaque()); }
+    }
+  }
+  // A program made by several decorators, or by a call.
+  if (entry.is_heavy) {
+    for (const auto& slot : scope->slots()) {
+      if (const auto* program = slot.second.as<ProgramObject>()) { out.module = out.partial = program->module; }
+      out.is_opaque |= slot.second.is_opaque();
+    }
+  }
+}
+
+void File::check(const PrimFunc& func) {
+  Diagnostics found = well_formed(func);
+  evaluator_.diagnostics.insert(evaluator_.diagnostics.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
+}
+
+}  // namespace loopsmith::frontend

@@ -1,0 +1,94 @@
+// A file's programs: what every name at its top level means, and each program lowered, on demand and kept while
+// nothing it depends on changes.
+//
+// A name means what the last declaration above gives it (inside of functions: the last of the file). Declarations are
+// evaluated when something asks for them; a result is kept under the declaration's text and the results it used, so an
+// edit evaluates again only what it touches. Nothing else of the file is run.
+//
+// One thread at a time. Values stay valid as long as the File.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "eval/evaluator.h"
+#include "frontend/lower.h"
+#include "syntax/document.h"
+
+namespace loopsmith::frontend {
+
+/// Names that higher rooms add to every file (`ls`): null for names they do not know.
+using Predeclared = auto (*)(Name) -> const eval::Value*;
+
+/// What is known of a declaration.
+struct Declaration {
+  syntax::ItemPtr item;
+  /// The value its name has; for others, None. Opaque and Error as the evaluator has them.
+  eval::Value value;
+  /// Of the declaration itself, without those of its syntax.
+  Diagnostics diagnostics;
+  bool is_program = false;
+  /// The program; none where there are errors or it is opaque. A bare function is a module with `main`.
+  IRModule module;
+  /// What could be lowered even so; may be none.
+  IRModule partial;
+  /// It uses Python that is not evaluated here: not checked. `opaque_at` is where.
+  bool is_opaque = false;
+  Origin opaque_at;
+};
+
+class File : public eval::Environment {
+ public:
+  explicit File(Predeclared more = nullptr);
+  ~File() override;
+
+  /// The declarations are those of this document from now on. Keeps what is known of those whose text and whose used
+  /// names are as before.
+  void update(const syntax::Document& document);
+  /// The same for a list of items in the order of the text.
+  void update(std::vector<syntax::ItemPtr> items);
+
+  [[nodiscard]] auto size() const -> size_t;
+  /// Evaluates the declaration if that has not been done.
+  [[nodiscard]] auto declaration(size_t index) -> const Declaration&;
+  /// The declaration that gives a name its last meaning; null: none does.
+  [[nodiscard]] auto find(Name name) -> const Declaration*;
+  /// Of all declarations, evaluating them.
+  [[nodiscard]] auto diagnostics() -> Diagnostics;
+  /// The value a name has at the end of the file.
+  [[nodiscard]] auto value(Name name) -> std::optional<eval::Value>;
+  /// Evaluates functions, schedules and scripts of this file.
+  [[nodiscard]] auto evaluator() -> eval::Evaluator& { return evaluator_; }
+  /// The tree a declaration's functions live in, for eval::Evaluator::tree.
+  [[nodiscard]] auto item(size_t index) const -> const syntax::ItemPtr&;
+
+  auto lookup(eval::Evaluator& evaluator, Name name, Origin where) -> std::optional<eval::Value> override;
+  void names(std::vector<Name>& out) const override;
+
+  /// What the last update kept and what has been evaluated since, for tests and timing tables.
+  struct Work { uint32_t kept = 0; uint32_t evaluated = 0; };
+  [[nodiscard]] auto last_work() const -> Work { return work_; }
+
+ private:
+  struct Entry;
+  /// Evaluated, and what it used is as it was then.
+  void ensure(size_t index);
+  void ensure_before(size_t index);
+  void evaluate(size_t index);
+  void evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::ScopeRef& scope);
+  void check(const PrimFunc& func);
+  [[nodiscard]] auto binder(Name name, size_t before) const -> size_t;
+
+  Predeclared more_;
+  eval::Evaluator evaluator_;
+  std::vector<std::unique_ptr<Entry>> entries_;
+  std::unordered_map<Name, std::vector<size_t>> binders_;  // in the order of the text
+  std::vector<size_t> active_;                             // being evaluated, innermost last
+  uint64_t generation_ = 1;
+  uint64_t versions_ = 0;
+  size_t ensured_ = 0;                                     // constants and functions below this index are evaluated
+  Work work_;
+};
+
+}  // namespace loopsmith::frontend

@@ -1,0 +1,44 @@
+// From syntax to TIR: declarations of programs are lowered one by one, always to the end, with every mistake reported
+// at the narrowest place. What a program's names mean comes from an eval::Environment (see file.h for that of a file).
+//
+// `@T.prim_func` functions and `@I.ir_module` classes, at the top level or inside functions that return them, are
+// lowered by evaluating their decorators; the functions here do it without.
+#pragma once
+
+#include <memory>
+
+#include "eval/evaluator.h"
+#include "ir/ir.h"
+#include "syntax/ast.h"
+
+namespace loopsmith::frontend {
+
+struct FunctionOptions {
+  bool is_private = false;
+};
+
+struct LoweredFunction {
+  PrimFunc func;         // none where there are errors, or it is opaque
+  PrimFunc partial;      // what could be made even so; none where nothing could
+  bool is_opaque = false;     // it uses Python that is not evaluated here: not checked
+  bool uses_sblock = false;   // spelled `T.sblock`
+};
+
+/// Reports to `evaluator.diagnostics`. `scope`: that of a function around, or none.
+[[nodiscard]] auto lower_function(eval::Evaluator& evaluator, const syntax::FunctionDef& def, const eval::ScopeRef& scope,
+                                  FunctionOptions options = {}) -> LoweredFunction;
+
+struct LoweredModule {
+  IRModule module;       // none where there are errors, or it is opaque
+  IRModule partial;      // with the functions that could be lowered
+  bool is_opaque = false;
+};
+[[nodiscard]] auto lower_module(eval::Evaluator& evaluator, const syntax::ClassDef& def, const eval::ScopeRef& scope) -> LoweredModule;
+
+/// Is there a decorator that makes a program of this: `@T.prim_func`, `@I.ir_module`? Looks at the text only.
+[[nodiscard]] auto is_program(const syntax::Stmt& declaration) -> bool;
+
+/// What every file has without saying so: `T`, `I`, `tir`; null for other names.
+[[nodiscard]] auto predeclared(Name name) -> const eval::Value*;
+
+}  // namespace loopsmith::frontend

@@ -1,0 +1,104 @@
+// The builder behind lower.h: walks the statements of a program, keeps the stack of loops and blocks being built, and
+// is what the functions of `T` act on. One per program being lowered; nested programs have their own.
+#pragma once
+
+#include <vector>
+
+#include "frontend/lower.h"
+#include "frontend/objects.h"
+
+namespace loopsmith::frontend {
+
+class Lowerer {
+ public:
+  /// The builder that the evaluator is working for, or null outside of a program.
+  static auto of(Evaluator& evaluator) -> Lowerer* {
+    return evaluator.host_tag == &tag ? static_cast<Lowerer*>(evaluator.host) : nullptr;
+  }
+
+  Lowerer(Evaluator& evaluator, eval::ScopeRef around);
+  ~Lowerer();
+  Lowerer(const Lowerer&) = delete;
+  auto operator=(const Lowerer&) -> Lowerer& = delete;
+
+  auto run(const syntax::FunctionDef& def, FunctionOptions options) -> LoweredFunction;
+
+  // What the functions of T act on.
+  void add(Stmt stmt);
+  void store(const Buffer& buffer, const std::vector<Argument>& indices, const Argument& value, Origin where);
+  auto expand(const MacroObject& macro, const Arguments& arguments) -> Value;
+  /// The innermost block; null: none.
+  auto block() -> BlockSpec*;
+  /// Is the block the innermost frame (axes, reads and the like stand directly in a block)?
+  auto block_here() -> BlockSpec*;
+  auto in_frame(FrameKind kind) const -> bool;
+  auto find_loop(const VarNode* var) const -> const LoopSpec*;
+  auto is_param(const VarNode* var) const -> bool;
+  void map_buffer(const Var& param, Buffer buffer);
+  void add_alloc(Buffer buffer);
+  void set_attrs(AttrMap attrs) { attrs_ = std::move(attrs); }
+  [[nodiscard]] auto attrs() const -> const AttrMap& { return attrs_; }
+  void set_name(Name name) { global_symbol_ = name; }
+  void set_return_type(DataType t) { ret_type_ = t; }
+  /// The thread index that a variable of T.env_thread stands for; null: none.
+  auto thread_axis(const VarNode* var) -> IterVar*;
+  void add_thread_axis(IterVar iter) { threads_.push_back(std::move(iter)); }
+  void use_sblock() { uses_sblock_ = true; }
+  /// Gives a fresh variable or buffer its name; false: it has one.
+  static auto name_var(const Var& var, Name name, Origin where) -> bool;
+  static auto name_buffer(const Buffer& buffer, Name name, Origin where) -> bool;
+
+ private:
+  void body(const syntax::Block& block, const eval::ScopeRef& scope);
+  void statement(const syntax::Stmt& stmt, const eval::ScopeRef& scope);
+  void on_assign(const syntax::AssignStmt& s, const eval::ScopeRef& scope);
+  void on_ann_assign(const syntax::AnnAssignStmt& s, const eval::ScopeRef& scope);
+  void on_aug_assign(const syntax::AugAssignStmt& s, const eval::ScopeRef& scope);
+  void on_expr(const syntax::ExprStmt& s, const eval::ScopeRef& scope);
+  void on_for(const syntax::ForStmt& s, const eval::ScopeRef& scope);
+  void on_while(const syntax::WhileStmt& s, const eval::ScopeRef& scope);
+  void on_if(const syntax::IfStmt& s, const eval::ScopeRef& scope);
+  void on_with(const syntax::WithStmt& s, const eval::ScopeRef& scope);
+  void on_assert(const syntax::AssertStmt& s, const eval::ScopeRef& scope);
+  void on_return(const syntax::ReturnStmt& s, const eval::ScopeRef& scope);
+  void param(const syntax::Param& p, const eval::ScopeRef& scope);
+
+  enum class Binding : uint8_t { Assign, Target };
+  void bind(const syntax::Expr& target, const Argument& value, Binding how, const eval::ScopeRef& scope);
+  auto bind_name(Name name, const Argument& value, Binding how, Origin where) -> Value;
+  auto let(Name name, Expr value, Origin where) -> Value;
+
+  /// Pushes a frame; gives what `as` binds.
+  auto enter(const FrameObject& object, Origin where) -> Value;
+  /// Pops frames until `depth` are left, each made a statement of the one below.
+  void exit_to(size_t depth);
+  void exit_frame();
+  auto loop_items(const Argument& iterable, const syntax::ForStmt& s, const eval::ScopeRef& scope) -> bool;
+
+  static const char tag;
+  Evaluator& evaluator_;
+  eval::ScopeRef around_;
+  void* saved_host_;
+  const void* saved_tag_;
+  std::vector<BuildFrame> frames_;
+  std::vector<Var> params_;
+  std::vector<std::pair<Var, Buffer>> buffer_map_;
+  std::vector<Buffer> root_allocs_;
+  std::vector<IterVar> threads_;
+  AttrMap attrs_;
+  Name global_symbol_;
+  DataType ret_type_ = DataType::void_();
+  bool uses_sblock_ = false;
+  bool is_opaque_ = false;
+  uint32_t depth_ = 0;
+};
+
+/// Regions of blocks that do not say what they read or write, and the block around the whole body where there is none.
+[[nodiscard]] auto complete(PrimFuncNode func, std::vector<Buffer> root_allocs, Evaluator& evaluator) -> PrimFunc;
+/// Marks a block whose reads (1) or writes (2) are to be found.
+[[nodiscard]] auto detect_access_key() -> Name;
+
+[[nodiscard]] auto arith_deep_equal(const Expr& a, const Expr& b) -> bool;
+[[nodiscard]] auto simplified(const Expr& e) -> Expr;
+
+}  // namespace loopsmith::frontend

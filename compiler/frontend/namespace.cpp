@@ -1,0 +1,1559 @@
+// The `T` and `I` namespaces: what a program can call. One function each, and a table at the end; intrinsics that only
+// make a call of an operator are rows of intrinsics.def.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "frontend/lowerer.h"
+#include "ir/ops.h"
+
+namespace loopsmith::frontend {
+
+using eval::bind_arguments;
+using eval::BoundArguments;
+using eval::make_object;
+using eval::Parameter;
+
+namespace {
+
+auto wrong(Evaluator& e, const Argument& a, std::string_view expected) -> Value {
+  if (a.value.is_unknown()) { return a.value; }
+  return e.report(error(Code::WrongType, a.where).arg("expected", expected).arg("found", describe(a.value)));
+}
+auto expr(Expr e) -> Value { return e ? Value(make_object<ExprObject>(std::move(e))) : Value::error(); }
+
+auto need_program(Evaluator& e, const Arguments& a, std::string_view what) -> Lowerer* {
+  Lowerer* lowerer = Lowerer::of(e);
+  if (!lowerer) { e.report(error(Code::OutsideProgram, a.callee).arg("what", "`" + std::string(what) + "`")); }
+  return lowerer;
+}
+auto need_block(Evaluator& e, const Arguments& a, std::string_view what) -> BlockSpec* {
+  Lowerer* lowerer = need_program(e, a, what);
+  if (!lowerer) { return nullptr; }
+  BlockSpec* block = lowerer->block_here();
+  if (!block) { e.report(error(Code::OutsideBlock, a.callee).arg("what", what)); }
+  return block;
+}
+auto is_given(const BoundArguments& b, size_t i) -> bool { return b.given[i] && !b.values[i].value.is_none(); }
+
+// All arguments as expressions, none named; false: reported.
+auto operands(Evaluator& e, std::string_view name, const Arguments& a, size_t low, size_t high, std::vector<Expr>& out) -> bool {
+  if (a.all.size() > a.positional) {
+    e.report(error(Code::UnexpectedArgument, a.all[a.positional].where).arg("name", a.all[a.positional].keyword.view()).arg("callee", name));
+    return false;
+  }
+  if (a.positional < low) {
+    e.report(error(Code::TooFewArguments, a.callee).arg("callee", name).arg("count", static_cast<int64_t>(low)).arg("given", static_cast<int64_t>(a.positional)));
+    return false;
+  }
+  if (a.positional > high) {
+    e.report(error(Code::TooManyArguments, a.all[high].where).arg("callee", name).arg("count", static_cast<int64_t>(high)).arg("given", static_cast<int64_t>(a.positional)));
+    return false;
+  }
+  bool good = true;
+  for (const Argument& x : a.all) {
+    Expr y = to_expr(e, x);
+    good &= bool(y);
+    out.push_back(std::move(y));
+  }
+  return good;
+}
+
+// ---- declarations of buffers -------------------------------------------------------------------------------------
+
+auto pointer_element(DataType t) -> DataType { return t; }
+
+struct BufferArguments {
+  Argument shape, dtype, data, strides, elem_offset, scope, align, offset_factor, buffer_type, axis_separators;
+};
+
+auto scope_name(Evaluator& e, const Argument& a) -> Name {
+  static const Name global("global");
+  if (a.value.is_none()) { return global; }
+  if (const std::string* s = a.value.string()) { return s->empty() ? global : Name(*s); }
+  wrong(e, a, "a storage scope");
+  return global;
+}
+
+// A nameless buffer; none: reported.
+auto declare(Evaluator& e, const BufferArguments& a, Origin where, const BufferRegion* source = nullptr) -> Buffer {
+  BufferNode out;
+  out.origin = where;
+  bool good = true;
+  std::vector<Expr> shape;
+  if (!a.shape.value.is_none()) {
+    good &= to_exprs(e, a.shape, shape);
+    for (const Expr& extent : shape) {
+      if (!extent.dtype().is_integral() || !extent.dtype().is_scalar()) {
+        e.report(error(Code::WrongType, a.shape.where).arg("expected", "an integer extent").arg("found", "one of type `" + extent.dtype().str() + "`"));
+        good = false;
+      }
+    }
+  } else if (source) {
+    for (const Range& r : source->region) { shape.push_back(r.extent); }
+  } else {
+    e.report(error(Code::WrongType, where).arg("expected", "a shape").arg("found", "none"));
+    good = false;
+  }
+  out.shape = std::move(shape);
+  out.dtype = DataType::float_(32);
+  if (!a.dtype.value.is_none()) {
+    auto t = to_dtype(e, a.dtype);
+    good &= t.has_value();
+    if (t) { out.dtype = *t; }
+  } else if (source && a.shape.value.is_none()) {
+    out.dtype = source->buffer->dtype;
+  }
+  Name scope = scope_name(e, a.scope);
+  if (!a.data.value.is_none()) {
+    Expr data = to_expr(e, a.data);
+    const auto* v = data ? data.as<VarNode>() : nullptr;
+    if (data && !v) {
+      e.report(error(Code::WrongType, a.data.where).arg("expected", "a pointer").arg("found", describe(a.data.value)));
+    }
+    good &= v != nullptr;
+    if (v) { out.data = Var(v); }
+  }
+  if (!out.data) { out.data = make<VarNode>(Name(), DataType::handle(), where, PointerType{pointer_element(out.dtype), scope}); }
+  if (!a.strides.value.is_none()) {
+    std::vector<Expr> strides;
+    const auto* items = a.strides.value.items();
+    if (items) {
+      for (const Value& item : *items) {
+        if (const std::string* s = item.string()) {
+          strides.push_back(make<VarNode>(Name(*s), DataType::int_(32), a.strides.where));
+          continue;
+        }
+        Expr x = to_expr(e, {item, a.strides.where, {}});
+        good &= bool(x);
+        strides.push_back(std::move(x));
+      }
+    } else {
+      good &= to_exprs(e, a.strides, strides);
+    }
+    if (good && !strides.empty() && strides.size() != out.shape.size()) {
+      e.report(error(Code::WrongType, a.strides.where).arg("expected", std::to_string(out.shape.size()) + " strides").arg("found", std::to_string(strides.size())));
+      good = false;
+    }
+    out.strides = std::move(strides);
+  }
+  int64_t align = a.align.value.to_int().value_or(0);
+  out.data_alignment = align > 0 ? static_cast<int>(align) : 64;
+  int64_t factor = a.offset_factor.value.to_int().value_or(0);
+  out.offset_factor = factor > 0 ? static_cast<int>(factor) : 1;
+  if (!a.elem_offset.value.is_none()) {
+    if (const std::string* s = a.elem_offset.value.string()) {
+      out.elem_offset = make<VarNode>(Name(*s), DataType::int_(32), a.elem_offset.where);
+    } else {
+      Expr offset = to_expr(e, a.elem_offset);
+      good &= bool(offset);
+      if (offset && !is_zero(offset)) { out.elem_offset = std::move(offset); }
+    }
+  } else if (factor > 0) {
+    DataType t = out.shape.empty() ? DataType::int_(32) : out.shape[0].dtype();
+    out.elem_offset = make<VarNode>(Name(), t, where);
+  }
+  if (const std::string* s = a.buffer_type.value.string(); s && (*s == "auto" || *s == "auto_broadcast")) { out.buffer_kind = BufferKind::AutoBroadcast; }
+  if (const auto* items = a.axis_separators.value.items()) {
+    std::vector<int> separators;
+    for (const Value& v : *items) { separators.push_back(static_cast<int>(v.to_int().value_or(0))); }
+    out.axis_separators = std::move(separators);
+  }
+  if (!good) { return {}; }
+  return make_buffer(std::move(out));
+}
+
+const std::vector<Parameter>& buffer_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"shape", false}, {"dtype", false}, {"data", false}, {"strides", false}, {"elem_offset", false}, {"scope", false},
+      {"align", false}, {"offset_factor", false}, {"buffer_type", false}, {"axis_separators", false}};
+  return parameters;
+}
+auto buffer_arguments(const BoundArguments& b, size_t first) -> BufferArguments {
+  return {b.values[first], b.values[first + 1], b.values[first + 2], b.values[first + 3], b.values[first + 4],
+          b.values[first + 5], b.values[first + 6], b.values[first + 7], b.values[first + 8], b.values[first + 9]};
+}
+
+auto alloc_buffer(Evaluator& e, const Arguments& a) -> Value {
+  BoundArguments b;
+  Lowerer* lowerer = need_program(e, a, "T.alloc_buffer");
+  if (!lowerer || !bind_arguments(e, "T.alloc_buffer", a, buffer_parameters(), b)) { return Value::error(); }
+  Buffer buffer = declare(e, buffer_arguments(b, 0), a.call);
+  if (!buffer) { return Value::error(); }
+  lowerer->add_alloc(buffer);
+  return make_object<BufferObject>(buffer);
+}
+
+auto match_buffer(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = [] {
+    std::vector<Parameter> out = buffer_parameters();
+    out.insert(out.begin(), Parameter{"param"});
+    return out;
+  }();
+  BoundArguments b;
+  Lowerer* lowerer = need_program(e, a, "T.match_buffer");
+  if (!lowerer || !bind_arguments(e, "T.match_buffer", a, parameters, b)) { return Value::error(); }
+  const Argument& param = b.values[0];
+  if (const auto* x = param.value.as<ExprObject>()) {
+    if (const auto* var = x->expr.as<VarNode>()) {
+      if (!lowerer->is_param(var)) {
+        return e.report(error(Code::WrongType, param.where).arg("expected", "a parameter of the function, or a region").arg("found", describe(param.value)));
+      }
+      Buffer buffer = declare(e, buffer_arguments(b, 1), a.call);
+      if (!buffer) { return Value::error(); }
+      lowerer->map_buffer(Var(var), buffer);
+      return make_object<BufferObject>(buffer);
+    }
+  }
+  auto region = to_region(e, param);
+  if (!region) { return Value::error(); }
+  BlockSpec* block = lowerer->block();
+  if (!block) { return e.report(error(Code::OutsideBlock, a.callee).arg("what", "T.match_buffer of a region")); }
+  Buffer buffer = declare(e, buffer_arguments(b, 1), a.call, &*region);
+  if (!buffer) { return Value::error(); }
+  block->match_buffers.push_back({buffer, *region});
+  return make_object<BufferObject>(buffer);
+}
+
+auto decl_buffer(Evaluator& e, const Arguments& a) -> Value {
+  BoundArguments b;
+  if (!need_program(e, a, "T.decl_buffer") || !bind_arguments(e, "T.decl_buffer", a, buffer_parameters(), b)) { return Value::error(); }
+  BuildFrame f;
+  f.kind = FrameKind::DeclBuffer;
+  f.origin = a.call;
+  f.buffer = declare(e, buffer_arguments(b, 0), a.call);
+  if (!f.buffer) { return Value::error(); }
+  f.owns_memory = b.values[2].value.is_none();
+  return make_object<FrameObject>(std::move(f), "T.decl_buffer");
+}
+
+auto declare_plain(Evaluator& e, const Arguments& a) -> Value {
+  BoundArguments b;
+  if (!bind_arguments(e, "T.Buffer", a, buffer_parameters(), b)) { return Value::error(); }
+  Buffer buffer = declare(e, buffer_arguments(b, 0), a.call);
+  return buffer ? Value(make_object<BufferObject>(buffer)) : Value::error();
+}
+
+auto allocate(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"extents"}, {"dtype"}, {"scope", false}, {"condition", false}, {"annotations", false}};
+  BoundArguments b;
+  if (!need_program(e, a, "T.allocate") || !bind_arguments(e, "T.allocate", a, parameters, b)) { return Value::error(); }
+  BuildFrame f;
+  f.kind = FrameKind::Allocate;
+  f.origin = a.call;
+  std::vector<Expr> extents;
+  auto t = to_dtype(e, b.values[1]);
+  if (!to_exprs(e, b.values[0], extents) || !t) { return Value::error(); }
+  f.extents = std::move(extents);
+  f.dtype = *t;
+  const std::string* scope = b.values[2].value.string();
+  f.var = make<VarNode>(Name(), DataType::handle(), a.call, PointerType{pointer_element(*t), scope ? Name(*scope) : Name()});
+  f.a = is_given(b, 3) ? to_expr(e, b.values[3]) : bool_imm(true, a.call);
+  if (!f.a) { return Value::error(); }
+  if (is_given(b, 4)) {
+    auto annotations = to_attrs(e, b.values[4]);
+    if (!annotations) { return Value::error(); }
+    f.annotations = std::move(*annotations);
+  }
+  return make_object<FrameObject>(std::move(f), "T.allocate");
+}
+
+auto number_bytes(Evaluator& e, const Value& v, DataType t, Origin where, std::string& out) -> bool {
+  if (const auto* items = v.items()) {
+    for (const Value& item : *items) {
+      if (!number_bytes(e, item, t, where, out)) { return false; }
+    }
+    return true;
+  }
+  auto put = [&](const auto& x) { out.append(reinterpret_cast<const char*>(&x), sizeof x); };
+  auto d = v.to_float();
+  auto i = v.to_int();
+  if (const auto* x = v.as<ExprObject>()) {
+    if (const auto* imm = x->expr.as<IntImm>()) { i = imm->value; d = static_cast<double>(*i); }
+    if (const auto* imm = x->expr.as<FloatImm>()) { d = imm->value; }
+  }
+  if (t.is_float() && t.bits == 32 && d) { put(static_cast<float>(*d)); return true; }
+  if (t.is_float() && t.bits == 64 && d) { put(*d); return true; }
+  if (t.is_integral() && i) {
+    int64_t value = *i;
+    out.append(reinterpret_cast<const char*>(&value), static_cast<size_t>(t.element_bytes()));
+    return true;
+  }
+  e.report(error(Code::WrongType, where).arg("expected", "numbers of type `" + t.str() + "`").arg("found", describe(v)));
+  return false;
+}
+
+auto allocate_const(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"data"}, {"dtype"}, {"extents"}, {"annotations", false}};
+  BoundArguments b;
+  if (!need_program(e, a, "T.allocate_const") || !bind_arguments(e, "T.allocate_const", a, parameters, b)) { return Value::error(); }
+  BuildFrame f;
+  f.kind = FrameKind::AllocateConst;
+  f.origin = a.call;
+  auto t = to_dtype(e, b.values[1]);
+  std::vector<Expr> extents;
+  if (!t || !to_exprs(e, b.values[2], extents) || !number_bytes(e, b.values[0].value, *t, b.values[0].where, f.text)) { return Value::error(); }
+  f.extents = std::move(extents);
+  f.dtype = *t;
+  f.var = make<VarNode>(Name(), DataType::handle(), a.call, PointerType{*t, Name("global")});
+  if (is_given(b, 3)) {
+    if (auto annotations = to_attrs(e, b.values[3])) { f.annotations = std::move(*annotations); }
+  }
+  return make_object<FrameObject>(std::move(f), "T.allocate_const");
+}
+
+// ---- loops -------------------------------------------------------------------------------------------------------
+
+auto extent_like(Evaluator& e, const Argument& a) -> Expr {
+  Expr x = to_expr(e, a);
+  if (x && (!x.dtype().is_integral() || !x.dtype().is_scalar())) {
+    e.report(error(Code::WrongType, a.where).arg("expected", "an integer").arg("found", describe(a.value)));
+    return {};
+  }
+  return x;
+}
+
+// None: reported.
+auto make_loop(Evaluator& e, ForKind kind, const Argument& start, const Argument* stop, Origin where) -> std::optional<LoopSpec> {
+  LoopSpec loop;
+  loop.kind = kind;
+  if (stop) {
+    Expr low = extent_like(e, start);
+    Expr high = extent_like(e, *stop);
+    if (!low || !high || !match_operands(e, "-", low, start.where, high, stop->where, where)) { return {}; }
+    loop.extent = difference(high, low);
+    loop.min = std::move(low);
+  } else {
+    loop.extent = extent_like(e, start);
+    if (!loop.extent) { return {}; }
+    loop.min = int_imm(0, loop.extent.dtype(), where);
+  }
+  loop.var = make<VarNode>(Name(), loop.extent.dtype());
+  return loop;
+}
+
+auto loop_frame(LoopSpec loop, std::string_view what, Origin where) -> Value {
+  BuildFrame f;
+  f.kind = FrameKind::Loop;
+  f.origin = where;
+  f.loops.push_back(std::move(loop));
+  return make_object<FrameObject>(std::move(f), what);
+}
+
+template <ForKind kind>
+auto loop(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"start"}, {"stop", false}, {"annotations", false, true}, {"step", false, true}};
+  static const char* what = kind == ForKind::Serial ? "T.serial" : kind == ForKind::Parallel ? "T.parallel" : kind == ForKind::Vectorized ? "T.vectorized" : "T.unroll";
+  BoundArguments b;
+  if (!need_program(e, a, what) || !bind_arguments(e, what, a, parameters, b)) { return b.unknown.is_unknown() ? b.unknown : Value::error(); }
+  auto spec = make_loop(e, kind, b.values[0], is_given(b, 1) ? &b.values[1] : nullptr, a.call);
+  if (!spec) { return Value::error(); }
+  if (is_given(b, 2)) {
+    auto annotations = to_attrs(e, b.values[2]);
+    if (!annotations) { return Value::error(); }
+    spec->annotations = std::move(*annotations);
+  }
+  if (is_given(b, 3) && b.values[3].value.to_int() != 1) {
+    return e.report(error(Code::NotALoop, b.values[3].where).arg("what", "a loop with a step"));
+  }
+  return loop_frame(std::move(*spec), what, a.call);
+}
+
+auto thread_binding(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"start"}, {"stop", false}, {"thread", false}, {"annotations", false, true}};
+  BoundArguments b;
+  if (!need_program(e, a, "T.thread_binding") || !bind_arguments(e, "T.thread_binding", a, parameters, b)) { return Value::error(); }
+  Argument thread = b.values[2];
+  bool has_stop = is_given(b, 1);
+  if (thread.value.is_none() && b.values[1].value.string()) {
+    thread = b.values[1];
+    has_stop = false;
+  }
+  const std::string* tag = thread.value.string();
+  if (!tag) {
+    return e.report(error(Code::WrongType, thread.value.is_none() ? a.call : thread.where).arg("expected", "a thread tag, `thread=\"threadIdx.x\"`").arg("found", thread.value.is_none() ? "none" : describe(thread.value)));
+  }
+  auto spec = make_loop(e, ForKind::ThreadBinding, b.values[0], has_stop ? &b.values[1] : nullptr, a.call);
+  if (!spec) { return Value::error(); }
+  IterVar iter;
+  iter.var = make<VarNode>(Name("iter"), spec->extent.dtype(), a.call);
+  iter.kind = IterKind::ThreadIndex;
+  iter.thread_tag = Name(*tag);
+  iter.origin = thread.where;
+  spec->thread = std::move(iter);
+  if (is_given(b, 3)) {
+    auto annotations = to_attrs(e, b.values[3]);
+    if (!annotations) { return Value::error(); }
+    spec->annotations = std::move(*annotations);
+  }
+  return loop_frame(std::move(*spec), "T.thread_binding", a.call);
+}
+
+auto grid(Evaluator& e, const Arguments& a) -> Value {
+  if (!need_program(e, a, "T.grid")) { return Value::error(); }
+  if (a.all.size() > a.positional) {
+    return e.report(error(Code::UnexpectedArgument, a.all[a.positional].where).arg("name", a.all[a.positional].keyword.view()).arg("callee", "T.grid"));
+  }
+  BuildFrame f;
+  f.kind = FrameKind::Loop;
+  f.origin = a.call;
+  bool good = true;
+  for (const Argument& extent : a.all) {
+    std::optional<LoopSpec> spec;
+    if (const auto* pair = extent.value.as<eval::Tuple>(); pair && pair->items.size() == 2) {
+      Argument stop{pair->items[1], extent.where, {}};
+      spec = make_loop(e, ForKind::Serial, {pair->items[0], extent.where, {}}, &stop, extent.where);
+    } else {
+      spec = make_loop(e, ForKind::Serial, extent, nullptr, extent.where);
+    }
+    good &= spec.has_value();
+    if (spec) { f.loops.push_back(std::move(*spec)); }
+  }
+  if (!good) { return Value::error(); }
+  return make_object<FrameObject>(std::move(f), "T.grid");
+}
+
+// ---- blocks ------------------------------------------------------------------------------------------------------
+
+auto make_block(Evaluator& e, const Arguments& a, std::string_view what) -> Value {
+  static const std::vector<Parameter> parameters = {{"name", false}, {"no_realize", false}};
+  BoundArguments b;
+  if (!need_program(e, a, what) || !bind_arguments(e, what, a, parameters, b)) { return Value::error(); }
+  BuildFrame f;
+  f.kind = FrameKind::Block;
+  f.origin = a.call;
+  f.block = std::make_unique<BlockSpec>();
+  if (b.given[0]) {
+    const std::string* name = b.values[0].value.string();
+    if (!name) { return wrong(e, b.values[0], "a block's name"); }
+    f.block->name = Name(*name);
+  }
+  f.block->no_realize = b.given[1] && b.values[1].value.to_int().value_or(0) != 0;
+  return make_object<FrameObject>(std::move(f), what);
+}
+auto block(Evaluator& e, const Arguments& a) -> Value { return make_block(e, a, "T.block"); }
+auto sblock(Evaluator& e, const Arguments& a) -> Value {
+  if (Lowerer* lowerer = Lowerer::of(e)) { lowerer->use_sblock(); }
+  return make_block(e, a, "T.sblock");
+}
+auto init(Evaluator& e, const Arguments& a) -> Value {
+  BlockSpec* here = need_block(e, a, "T.init");
+  if (!here) { return Value::error(); }
+  if (here->init) { return e.report(error(Code::GivenTwice, a.callee).arg("what", "T.init").arg("block", here->name.view())); }
+  BuildFrame f;
+  f.kind = FrameKind::Init;
+  f.origin = a.call;
+  return make_object<FrameObject>(std::move(f), "T.init");
+}
+auto where(Evaluator& e, const Arguments& a) -> Value {
+  BlockSpec* here = need_block(e, a, "T.where");
+  std::vector<Expr> args;
+  if (!here || !operands(e, "T.where", a, 1, 1, args)) { return Value::error(); }
+  if (here->predicate) { return e.report(error(Code::GivenTwice, a.callee).arg("what", "T.where").arg("block", here->name.view())); }
+  Expr condition = args[0];
+  if (!condition.dtype().is_bool()) {
+    if (!condition.dtype().is_integral()) { return wrong(e, a.all[0], "a condition"); }
+    condition = cast(DataType::bool_(), condition);
+  }
+  here->predicate = std::move(condition);
+  return {};
+}
+
+auto add_regions(Evaluator& e, const Argument& a, std::vector<BufferRegion>& out) -> bool {
+  if (const auto* items = a.value.items()) {
+    bool good = true;
+    for (const Value& item : *items) { good &= add_regions(e, {item, a.where, {}}, out); }
+    return good;
+  }
+  auto region = to_region(e, a);
+  if (region) { out.push_back(std::move(*region)); }
+  return region.has_value();
+}
+auto touched(Evaluator& e, const Arguments& a, bool is_write) -> Value {
+  std::string_view what = is_write ? "T.writes" : "T.reads";
+  BlockSpec* here = need_block(e, a, what);
+  if (!here) { return Value::error(); }
+  std::vector<BufferRegion> regions;
+  for (const Argument& x : a.all) { (void)add_regions(e, x, regions); }
+  auto& slot = is_write ? here->writes : here->reads;
+  if (slot) { return e.report(error(Code::GivenTwice, a.callee).arg("what", what).arg("block", here->name.view())); }
+  slot = std::move(regions);
+  return {};
+}
+auto reads(Evaluator& e, const Arguments& a) -> Value { return touched(e, a, false); }
+auto writes(Evaluator& e, const Arguments& a) -> Value { return touched(e, a, true); }
+
+auto block_attr(Evaluator& e, const Arguments& a) -> Value {
+  BlockSpec* here = need_block(e, a, "T.block_attr");
+  static const std::vector<Parameter> parameters = {{"attrs"}};
+  BoundArguments b;
+  if (!here || !bind_arguments(e, "T.block_attr", a, parameters, b)) { return Value::error(); }
+  auto attrs = to_attrs(e, b.values[0]);
+  if (!attrs) { return Value::error(); }
+  if (here->annotations.empty()) {
+    here->annotations = std::move(*attrs);
+  } else {
+    for (const auto& [key, value] : *attrs) { here->annotations = with_attr(here->annotations, key, value); }
+  }
+  return {};
+}
+
+// The domain of an axis: an extent, or (begin, end).
+auto domain(Evaluator& e, const Argument& a) -> std::optional<Range> {
+  if (const auto* items = a.value.items()) {
+    if (items->size() != 2) {
+      wrong(e, a, "an extent, or (begin, end)");
+      return {};
+    }
+    Expr begin = extent_like(e, {(*items)[0], a.where, {}});
+    Expr end = extent_like(e, {(*items)[1], a.where, {}});
+    if (!begin || !end || !match_operands(e, "-", begin, a.where, end, a.where, a.where)) { return {}; }
+    Expr extent = difference(end, begin);
+    return Range{std::move(begin), std::move(extent)};
+  }
+  if (const auto* range = a.value.as<eval::RangeObject>()) { return Range{int_imm(range->start), int_imm(range->stop - range->start)}; }
+  Expr extent = extent_like(e, a);
+  if (!extent) { return {}; }
+  return Range{zero(extent.dtype()), std::move(extent)};
+}
+
+auto push_axis(BlockSpec& here, IterKind kind, Range dom, Expr binding, DataType dtype, Origin where) -> Value {
+  IterVar iter;
+  iter.var = make<VarNode>(Name(), dtype, where);
+  iter.dom = std::move(dom);
+  iter.kind = kind;
+  iter.origin = where;
+  here.iter_vars.push_back(iter);
+  here.iter_values.push_back(std::move(binding));
+  return expr(iter.var);
+}
+
+auto axis(Evaluator& e, const Arguments& a, IterKind kind, std::string_view what) -> Value {
+  static const std::vector<Parameter> parameters = {{"dom"}, {"binding"}, {"dtype", false}};
+  BlockSpec* here = need_block(e, a, what);
+  BoundArguments b;
+  if (!here || !bind_arguments(e, what, a, parameters, b)) { return Value::error(); }
+  auto dom = domain(e, b.values[0]);
+  if (!dom) { return Value::error(); }
+  DataType dtype = DataType::int_(32);
+  if (is_given(b, 2)) {
+    auto t = to_dtype(e, b.values[2]);
+    if (!t) { return Value::error(); }
+    dtype = *t;
+  }
+  int bits = std::max<int>({dom->min.dtype().bits, dom->extent.dtype().bits, dtype.bits});
+  dtype = dtype.with_bits(bits);
+  dom->min = cast(dtype, dom->min);
+  dom->extent = cast(dtype, dom->extent);
+  Expr binding = to_expr_like(e, b.values[1], dtype);
+  if (!binding) { return Value::error(); }
+  if (!binding.dtype().is_integral() || !binding.dtype().is_scalar()) { return wrong(e, b.values[1], "an integer binding"); }
+  return push_axis(*here, kind, std::move(*dom), std::move(binding), dtype, a.call);
+}
+auto axis_spatial(Evaluator& e, const Arguments& a) -> Value { return axis(e, a, IterKind::Spatial, "T.axis.spatial"); }
+auto axis_reduce(Evaluator& e, const Arguments& a) -> Value { return axis(e, a, IterKind::Reduction, "T.axis.reduce"); }
+auto axis_scan(Evaluator& e, const Arguments& a) -> Value { return axis(e, a, IterKind::Scan, "T.axis.scan"); }
+auto axis_opaque(Evaluator& e, const Arguments& a) -> Value { return axis(e, a, IterKind::Opaque, "T.axis.opaque"); }
+
+auto axis_remap(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"kinds"}, {"bindings"}, {"dtype", false}};
+  Lowerer* lowerer = Lowerer::of(e);
+  BlockSpec* here = need_block(e, a, "T.axis.remap");
+  BoundArguments b;
+  if (!here || !bind_arguments(e, "T.axis.remap", a, parameters, b)) { return Value::error(); }
+  const std::string* kinds = b.values[0].value.string();
+  if (!kinds) { return wrong(e, b.values[0], "axis kinds, one letter each"); }
+  const auto* bindings = b.values[1].value.items();
+  if (!bindings) { return wrong(e, b.values[1], "a list of loop variables"); }
+  if (bindings->size() != kinds->size()) {
+    return e.report(error(Code::RemapCount, b.values[0].where).arg("kinds", static_cast<int64_t>(kinds->size())).arg("vars", static_cast<int64_t>(bindings->size())));
+  }
+  std::vector<Value> vars;
+  for (size_t i = 0; i < kinds->size(); ++i) {
+    Argument binding{(*bindings)[i], b.values[1].where, {}};
+    Expr x = to_expr(e, binding);
+    if (!x) { return Value::error(); }
+    const auto* var = x.as<VarNode>();
+    const LoopSpec* loop = var ? lowerer->find_loop(var) : nullptr;
+    if (!loop) {
+      return e.report(error(Code::NotALoopVariable, binding.where).arg("what", describe(binding.value)));
+    }
+    IterKind kind = IterKind::Spatial;
+    char k = (*kinds)[i];
+    if (k == 'R') { kind = IterKind::Reduction; }
+    else if (k != 'S') {
+      return e.report(error(Code::WrongType, b.values[0].where).arg("expected", "axis kinds `S` and `R`").arg("found", std::string("`") + k + "`"));
+    }
+    vars.push_back(push_axis(*here, kind, {loop->min, loop->extent}, x, var->dtype, a.call));
+  }
+  if (vars.size() == 1) { return vars[0]; }
+  return Value::list(std::move(vars));
+}
+
+// ---- statements --------------------------------------------------------------------------------------------------
+
+auto func_attr(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"attrs"}};
+  BoundArguments b;
+  Lowerer* lowerer = need_program(e, a, "T.func_attr");
+  if (!lowerer || !bind_arguments(e, "T.func_attr", a, parameters, b)) { return Value::error(); }
+  auto attrs = to_attrs(e, b.values[0]);
+  if (!attrs) { return Value::error(); }
+  if (lowerer->attrs().empty()) {
+    lowerer->set_attrs(std::move(*attrs));
+  } else {
+    AttrMap merged = lowerer->attrs();
+    for (const auto& [key, value] : *attrs) { merged = with_attr(merged, key, value); }
+    lowerer->set_attrs(std::move(merged));
+  }
+  return {};
+}
+auto func_name(Evaluator& e, const Arguments& a) -> Value { return {}; }
+auto func_ret(Evaluator& e, const Arguments& a) -> Value {
+  Lowerer* lowerer = need_program(e, a, "T.func_ret");
+  if (!lowerer || a.all.empty()) { return Value::error(); }
+  if (auto t = to_dtype(e, a.all[0])) { lowerer->set_return_type(*t); }
+  return {};
+}
+
+auto evaluate(Evaluator& e, const Arguments& a) -> Value {
+  Lowerer* lowerer = need_program(e, a, "T.evaluate");
+  std::vector<Expr> args;
+  if (!lowerer || !operands(e, "T.evaluate", a, 1, 1, args)) { return Value::error(); }
+  lowerer->add(make<Evaluate>(args[0], a.call));
+  return {};
+}
+
+auto buffer_store(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"buffer"}, {"value"}, {"indices"}, {"predicate", false}};
+  BoundArguments b;
+  Lowerer* lowerer = need_program(e, a, "T.buffer_store");
+  if (!lowerer || !bind_arguments(e, "T.buffer_store", a, parameters, b)) { return Value::error(); }
+  const auto* buffer = b.values[0].value.as<BufferObject>();
+  if (!buffer) { return wrong(e, b.values[0], "a buffer"); }
+  std::vector<Argument> indices;
+  if (const auto* items = b.values[2].value.items()) {
+    for (const Value& item : *items) { indices.push_back({item, b.values[2].where, {}}); }
+  } else {
+    indices.push_back(b.values[2]);
+  }
+  lowerer->store(buffer->buffer, indices, b.values[1], a.call);
+  return {};
+}
+
+auto let_statement(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"value"}, {"type_annotation", false}, {"var", false, true}};
+  BoundArguments b;
+  if (!need_program(e, a, "T.LetStmt") || !bind_arguments(e, "T.LetStmt", a, parameters, b)) { return Value::error(); }
+  BuildFrame f;
+  f.kind = FrameKind::Let;
+  f.origin = a.call;
+  f.a = to_expr(e, b.values[0]);
+  if (!f.a) { return Value::error(); }
+  if (const auto* v = b.values[2].value.as<ExprObject>(); v && v->expr.as<VarNode>()) {
+    f.var = Var(v->expr.as<VarNode>());
+  } else {
+    f.var = make<VarNode>(Name(), f.a.dtype(), a.call);
+  }
+  return make_object<FrameObject>(std::move(f), "T.LetStmt");
+}
+auto bind_value(Evaluator& e, const Arguments& a) -> Value {
+  // `x = T.bind(value)`: a variable of the program.
+  static const std::vector<Parameter> parameters = {{"value"}, {"type_annotation", false}, {"var", false, true}};
+  BoundArguments b;
+  if (!need_program(e, a, "T.bind") || !bind_arguments(e, "T.bind", a, parameters, b)) { return Value::error(); }
+  return let_statement(e, a);
+}
+auto let(Evaluator& e, const Arguments& a) -> Value {
+  // `T.let(x, value)`: a statement; `T.let(x, value, body)`: an expression.
+  static const std::vector<Parameter> parameters = {{"v"}, {"value"}, {"body", false}};
+  BoundArguments b;
+  if (!bind_arguments(e, "T.let", a, parameters, b)) { return Value::error(); }
+  const auto* v = b.values[0].value.as<ExprObject>();
+  const auto* var = v ? v->expr.as<VarNode>() : nullptr;
+  if (!var) { return wrong(e, b.values[0], "a variable"); }
+  Expr value = to_expr_like(e, b.values[1], var->dtype);
+  if (!value) { return Value::error(); }
+  if (is_given(b, 2)) {
+    Expr body = to_expr(e, b.values[2]);
+    return body ? expr(make<Let>(Var(var), value, body, a.call)) : Value::error();
+  }
+  BuildFrame f;
+  f.kind = FrameKind::Let;
+  f.origin = a.call;
+  f.var = Var(var);
+  f.a = std::move(value);
+  return make_object<FrameObject>(std::move(f), "T.let");
+}
+auto let_expression(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"expr"}, {"where"}};
+  BoundArguments b;
+  if (!bind_arguments(e, "T.Let", a, parameters, b)) { return Value::error(); }
+  const auto* where_dict = b.values[1].value.as<eval::Dict>();
+  if (!where_dict || where_dict->entries().size() != 1) { return wrong(e, b.values[1], "a dict of one variable and its value"); }
+  const auto* v = where_dict->entries()[0].first.as<ExprObject>();
+  const auto* var = v ? v->expr.as<VarNode>() : nullptr;
+  if (!var) { return wrong(e, b.values[1], "a dict of one variable and its value"); }
+  Expr value = to_expr_like(e, {where_dict->entries()[0].second, b.values[1].where, {}}, var->dtype);
+  Expr body = to_expr(e, b.values[0]);
+  if (!value || !body) { return Value::error(); }
+  return expr(make<Let>(Var(var), value, body, a.call));
+}
+auto meta_var(Evaluator& e, const Arguments& a) -> Value {
+  if (a.all.size() != 1) { return e.report(error(Code::TooFewArguments, a.callee).arg("callee", "T.meta_var").arg("count", 1).arg("given", static_cast<int64_t>(a.all.size()))); }
+  return make_object<MetaObject>(a.all[0].value);
+}
+
+auto attr(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"node"}, {"attr_key"}, {"value"}};
+  BoundArguments b;
+  if (!need_program(e, a, "T.attr") || !bind_arguments(e, "T.attr", a, parameters, b)) { return Value::error(); }
+  BuildFrame f;
+  f.kind = FrameKind::Attr;
+  f.origin = a.call;
+  const Value& node = b.values[0].value;
+  if (const auto* buffer = node.as<BufferObject>()) { f.subject = buffer->buffer; }
+  else if (const auto* iter = node.as<IterVarObject>()) { f.subject = iter->iter; }
+  else if (const auto* x = node.as<ExprObject>()) { f.subject = x->expr; }
+  else if (node.is_none() || node.as<ReducerObject>() || node.as<AttrObject>() || node.as<eval::Dict>()) { f.subject = std::monostate{}; }
+  else {
+    Expr x = to_expr(e, b.values[0]);
+    if (!x) { return Value::error(); }
+    f.subject = x;
+  }
+  const std::string* key = b.values[1].value.string();
+  if (!key) { return wrong(e, b.values[1], "an attribute's name"); }
+  f.key = Name(*key);
+  f.a = to_expr(e, b.values[2]);
+  if (!f.a) { return Value::error(); }
+  return make_object<FrameObject>(std::move(f), "T.attr");
+}
+
+auto thread_iter(Name tag, DataType t, Origin where) -> IterVar {
+  IterVar iter;
+  iter.var = make<VarNode>(Name(), t, where);
+  iter.kind = IterKind::ThreadIndex;
+  iter.thread_tag = tag;
+  iter.origin = where;
+  return iter;
+}
+auto env_thread(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"thread_tag"}, {"dtype", false}};
+  BoundArguments b;
+  Lowerer* lowerer = need_program(e, a, "T.env_thread");
+  if (!lowerer || !bind_arguments(e, "T.env_thread", a, parameters, b)) { return Value::error(); }
+  const std::string* tag = b.values[0].value.string();
+  if (!tag) { return wrong(e, b.values[0], "a thread tag"); }
+  DataType t = DataType::int_(32);
+  if (is_given(b, 1)) { t = to_dtype(e, b.values[1]).value_or(t); }
+  IterVar iter = thread_iter(Name(*tag), t, a.call);
+  lowerer->add_thread_axis(iter);
+  return expr(iter.var);
+}
+auto launch_thread(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"thread"}, {"extent"}};
+  BoundArguments b;
+  Lowerer* lowerer = need_program(e, a, "T.launch_thread");
+  if (!lowerer || !bind_arguments(e, "T.launch_thread", a, parameters, b)) { return Value::error(); }
+  Expr extent = extent_like(e, b.values[1]);
+  if (!extent) { return Value::error(); }
+  BuildFrame f;
+  f.kind = FrameKind::Thread;
+  f.origin = a.call;
+  if (const std::string* tag = b.values[0].value.string()) {
+    f.thread = thread_iter(Name(*tag), extent.dtype(), a.call);
+    lowerer->add_thread_axis(f.thread);
+  } else {
+    const auto* v = b.values[0].value.as<ExprObject>();
+    const auto* var = v ? v->expr.as<VarNode>() : nullptr;
+    const IterVar* known = var ? lowerer->thread_axis(var) : nullptr;
+    if (!known) { return wrong(e, b.values[0], "a thread tag, or a variable of `T.env_thread`"); }
+    f.thread = *known;
+  }
+  f.thread.dom = from_zero(extent);
+  bool is_virtual = f.thread.thread_tag.view().starts_with("vthread");
+  static const Name thread_extent("thread_extent"), virtual_thread("virtual_thread");
+  f.key = is_virtual ? virtual_thread : thread_extent;
+  f.a = std::move(extent);
+  return make_object<FrameObject>(std::move(f), "T.launch_thread");
+}
+
+auto realize(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"buffer_slice"}, {"storage_scope"}, {"condition", false}};
+  BoundArguments b;
+  if (!need_program(e, a, "T.realize") || !bind_arguments(e, "T.realize", a, parameters, b)) { return Value::error(); }
+  auto region = to_region(e, b.values[0]);
+  const std::string* scope = b.values[1].value.string();
+  if (!region || !scope) { return region ? wrong(e, b.values[1], "a storage scope") : Value::error(); }
+  BuildFrame f;
+  f.kind = FrameKind::Realize;
+  f.origin = a.call;
+  f.buffer = region->buffer;
+  f.bounds = region->region;
+  f.text = *scope;
+  f.a = is_given(b, 2) ? to_expr(e, b.values[2]) : bool_imm(true, a.call);
+  if (!f.a) { return Value::error(); }
+  return make_object<FrameObject>(std::move(f), "T.realize");
+}
+
+// ---- expressions -------------------------------------------------------------------------------------------------
+
+template <class Node>
+auto raw_binary(Evaluator& e, const Arguments& a) -> Value {
+  std::vector<Expr> x;
+  if (!operands(e, "it", a, 2, 2, x)) { return Value::error(); }
+  if (a.all[0].value.is_int() || a.all[0].value.is_float()) { x[0] = to_expr_like(e, a.all[0], x[1].dtype()); }
+  else if (a.all[1].value.is_int() || a.all[1].value.is_float()) { x[1] = to_expr_like(e, a.all[1], x[0].dtype()); }
+  if (!match_operands(e, "this", x[0], a.all[0].where, x[1], a.all[1].where, a.call)) { return Value::error(); }
+  return expr(make<Node>(x[0], x[1], a.call));
+}
+using Fold = auto (*)(Expr, Expr, Origin) -> Expr;
+template <Fold fold>
+auto folded_binary(Evaluator& e, const Arguments& a) -> Value {
+  std::vector<Expr> x;
+  if (!operands(e, "it", a, 2, 2, x)) { return Value::error(); }
+  if (a.all[0].value.is_int() || a.all[0].value.is_float()) { x[0] = to_expr_like(e, a.all[0], x[1].dtype()); }
+  else if (a.all[1].value.is_int() || a.all[1].value.is_float()) { x[1] = to_expr_like(e, a.all[1], x[0].dtype()); }
+  if (!match_operands(e, "this", x[0], a.all[0].where, x[1], a.all[1].where, a.call)) { return Value::error(); }
+  Expr out = fold(x[0], x[1], a.call);
+  return expr(std::move(out));
+}
+auto raw_not(Evaluator& e, const Arguments& a) -> Value {
+  std::vector<Expr> x;
+  return operands(e, "T.Not", a, 1, 1, x) ? expr(make<Not>(x[0], a.call)) : Value::error();
+}
+template <syntax::BinaryOp op>
+auto bit_operator(Evaluator& e, const Arguments& a) -> Value {
+  std::vector<Expr> x;
+  if (!operands(e, "it", a, 2, 2, x)) { return Value::error(); }
+  if (a.all[1].value.is_int()) { x[1] = to_expr_like(e, a.all[1], x[0].dtype()); }
+  else if (a.all[0].value.is_int()) { x[0] = to_expr_like(e, a.all[0], x[1].dtype()); }
+  return expr(make_binary(e, op, x[0], a.all[0].where, x[1], a.all[1].where, a.call));
+}
+auto bitwise_not(Evaluator& e, const Arguments& a) -> Value {
+  std::vector<Expr> x;
+  if (!operands(e, "T.bitwise_not", a, 1, 1, x)) { return Value::error(); }
+  return expr(make<Call>(x[0].dtype(), Name("bitwise_not"), Array<Expr>{x[0]}, a.call));
+}
+auto power(Evaluator& e, const Arguments& a) -> Value {
+  std::vector<Expr> x;
+  if (!operands(e, "T.pow", a, 2, 2, x)) { return Value::error(); }
+  if (!match_operands(e, "pow", x[0], a.all[0].where, x[1], a.all[1].where, a.call)) { return Value::error(); }
+  return expr(make<Call>(x[0].dtype(), Name("pow"), Array<Expr>{x[0], x[1]}, a.call));
+}
+auto fmod_of(Evaluator& e, const Arguments& a) -> Value {
+  std::vector<Expr> x;
+  if (!operands(e, "T.fmod", a, 2, 2, x)) { return Value::error(); }
+  if (!match_operands(e, "fmod", x[0], a.all[0].where, x[1], a.all[1].where, a.call)) { return Value::error(); }
+  return expr(make<Call>(x[0].dtype(), Name("fmod"), Array<Expr>{x[0], x[1]}, a.call));
+}
+auto absolute(Evaluator& e, const Arguments& a) -> Value {
+  std::vector<Expr> x;
+  if (!operands(e, "T.abs", a, 1, 1, x)) { return Value::error(); }
+  DataType t = x[0].dtype();
+  if (t.is_uint()) { return expr(x[0]); }
+  if (t.is_int()) {
+    if (auto i = as_int(x[0]); i && t.is_scalar()) { return expr(int_imm(*i < 0 ? -*i : *i, t, a.call)); }
+    return expr(select(greater_equal(x[0], zero(t)), x[0], sub(zero(t), x[0]), a.call));
+  }
+  return expr(make<Call>(t, Name("fabs"), Array<Expr>{x[0]}, a.call));
+}
+
+auto raw_cast(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"dtype"}, {"value"}};
+  BoundArguments b;
+  if (!bind_arguments(e, "T.Cast", a, parameters, b)) { return Value::error(); }
+  auto t = to_dtype(e, b.values[0]);
+  Expr x = to_expr(e, b.values[1]);
+  if (!t || !x) { return Value::error(); }
+  return expr(make<Cast>(*t, x, a.call));
+}
+auto folded_cast(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"value"}, {"dtype"}};
+  BoundArguments b;
+  if (!bind_arguments(e, "T.cast", a, parameters, b)) { return Value::error(); }
+  if (b.values[0].value.string() && !b.values[1].value.string()) { std::swap(b.values[0], b.values[1]); }
+  Expr x = to_expr(e, b.values[0]);
+  auto t = to_dtype(e, b.values[1]);
+  if (!t || !x) { return Value::error(); }
+  return expr(cast(*t, x, a.call));
+}
+auto ramp(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"base"}, {"stride"}, {"lanes"}};
+  BoundArguments b;
+  if (!bind_arguments(e, "T.Ramp", a, parameters, b)) { return Value::error(); }
+  Expr base = to_expr(e, b.values[0]);
+  if (!base) { return Value::error(); }
+  Expr stride = to_expr_like(e, b.values[1], base.dtype());
+  Expr lanes = to_expr(e, b.values[2]);
+  if (!stride || !lanes) { return Value::error(); }
+  if (!match_operands(e, "T.Ramp", base, b.values[0].where, stride, b.values[1].where, a.call)) { return Value::error(); }
+  if (auto n = as_int(lanes); n && (*n < 2 || *n > 65535)) { return wrong(e, b.values[2], "a number of lanes"); }
+  return expr(make<Ramp>(base, stride, lanes, a.call));
+}
+auto broadcast(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"value"}, {"lanes"}};
+  BoundArguments b;
+  if (!bind_arguments(e, "T.Broadcast", a, parameters, b)) { return Value::error(); }
+  Expr value = to_expr(e, b.values[0]);
+  Expr lanes = to_expr(e, b.values[1]);
+  if (!value || !lanes) { return Value::error(); }
+  if (auto n = as_int(lanes); n && (*n < 2 || *n > 65535)) { return wrong(e, b.values[1], "a number of lanes"); }
+  return expr(make<Broadcast>(value, lanes, a.call));
+}
+auto shuffle(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"vectors"}, {"indices"}};
+  BoundArguments b;
+  if (!bind_arguments(e, "T.Shuffle", a, parameters, b)) { return Value::error(); }
+  std::vector<Expr> vectors;
+  std::vector<Expr> indices;
+  if (!to_exprs(e, b.values[0], vectors) || !to_exprs(e, b.values[1], indices)) { return Value::error(); }
+  if (vectors.empty() || indices.empty()) { return wrong(e, b.values[0], "at least one vector and one index"); }
+  return expr(make<Shuffle>(std::move(vectors), std::move(indices), a.call));
+}
+auto choose(Evaluator& e, const Arguments& a, bool is_select) -> Value {
+  static const std::vector<Parameter> parameters = {{"condition"}, {"true_value"}, {"false_value"}};
+  static const std::vector<Parameter> parameters_if = {{"cond"}, {"t"}, {"f"}};
+  BoundArguments b;
+  if (!bind_arguments(e, is_select ? "T.Select" : "T.if_then_else", a, is_select ? parameters : parameters_if, b)) { return Value::error(); }
+  Expr c = to_expr(e, b.values[0]);
+  Expr t = to_expr(e, b.values[1]);
+  Expr f = to_expr(e, b.values[2]);
+  if (!c || !t || !f) { return Value::error(); }
+  if (b.values[1].value.is_int() || b.values[1].value.is_float()) { t = to_expr_like(e, b.values[1], f.dtype()); }
+  else if (b.values[2].value.is_int() || b.values[2].value.is_float()) { f = to_expr_like(e, b.values[2], t.dtype()); }
+  if (!c.dtype().is_integral()) { return wrong(e, b.values[0], "a condition"); }
+  if (!match_operands(e, is_select ? "T.Select" : "T.if_then_else", t, b.values[1].where, f, b.values[2].where, a.call)) { return Value::error(); }
+  if (is_select) { return expr(make<Select>(c, t, f, a.call)); }
+  if (!c.dtype().is_bool()) { c = cast(DataType::bool_(), c); }
+  return expr(if_then_else(c, t, f, a.call));
+}
+auto select_of(Evaluator& e, const Arguments& a) -> Value { return choose(e, a, true); }
+auto if_then_else_of(Evaluator& e, const Arguments& a) -> Value { return choose(e, a, false); }
+
+auto min_value_of(Evaluator& e, const Arguments& a) -> Value {
+  if (a.all.size() != 1) { return e.report(error(Code::TooFewArguments, a.callee).arg("callee", "T.min_value").arg("count", 1).arg("given", static_cast<int64_t>(a.all.size()))); }
+  auto t = to_dtype(e, a.all[0]);
+  return t ? expr(min_value(*t)) : Value::error();
+}
+auto max_value_of(Evaluator& e, const Arguments& a) -> Value {
+  if (a.all.size() != 1) { return e.report(error(Code::TooFewArguments, a.callee).arg("callee", "T.max_value").arg("count", 1).arg("given", static_cast<int64_t>(a.all.size()))); }
+  auto t = to_dtype(e, a.all[0]);
+  return t ? expr(max_value(*t)) : Value::error();
+}
+template <bool is_float>
+auto immediate(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"dtype"}, {"value"}};
+  BoundArguments b;
+  if (!bind_arguments(e, is_float ? "T.FloatImm" : "T.IntImm", a, parameters, b)) { return Value::error(); }
+  auto t = to_dtype(e, b.values[0]);
+  if (!t) { return Value::error(); }
+  if (is_float) {
+    auto d = b.values[1].value.to_float();
+    return d ? expr(float_imm(*d, *t, a.call)) : wrong(e, b.values[1], "a number");
+  }
+  auto i = b.values[1].value.to_int();
+  return i ? expr(int_imm(*i, *t, a.call)) : wrong(e, b.values[1], "an int");
+}
+auto string_immediate(Evaluator& e, const Arguments& a) -> Value {
+  const std::string* s = a.all.size() == 1 ? a.all[0].value.string() : nullptr;
+  if (!s) { return e.report(error(Code::WrongType, a.call).arg("expected", "a str").arg("found", a.all.empty() ? "nothing" : describe(a.all[0].value))); }
+  return expr(make<StringImm>(*s, a.call));
+}
+auto named_var(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"name", false}, {"dtype", false}};
+  BoundArguments b;
+  if (!bind_arguments(e, "T.Var", a, parameters, b)) { return Value::error(); }
+  const std::string* name = b.values[0].value.string();
+  if (!name) { return wrong(e, b.values[0], "a name"); }
+  DataType t = DataType::int_(32);
+  if (is_given(b, 1)) {
+    auto given = to_dtype(e, b.values[1]);
+    if (!given) { return Value::error(); }
+    t = *given;
+  }
+  return expr(make<VarNode>(Name(*name), t, a.call));
+}
+auto fresh_var(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"dtype"}, {"name", false}};
+  BoundArguments b;
+  if (!bind_arguments(e, "T.var", a, parameters, b)) { return Value::error(); }
+  auto t = to_dtype(e, b.values[0]);
+  const std::string* name = b.values[1].value.string();
+  return t ? expr(make<VarNode>(name ? Name(*name) : Name(), *t, a.call)) : Value::error();
+}
+auto buffer_load(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"buffer"}, {"indices"}, {"predicate", false}};
+  BoundArguments b;
+  if (!bind_arguments(e, "T.BufferLoad", a, parameters, b)) { return Value::error(); }
+  const auto* buffer = b.values[0].value.as<BufferObject>();
+  if (!buffer) { return wrong(e, b.values[0], "a buffer"); }
+  std::vector<Expr> indices;
+  if (!to_exprs(e, b.values[1], indices)) { return Value::error(); }
+  return expr(make<BufferLoad>(buffer->buffer, std::move(indices), a.call));
+}
+auto range_of(Evaluator& e, const Arguments& a) -> Value {
+  std::vector<Value> parts;
+  if (a.all.size() == 1) { parts.emplace_back(0); }
+  for (const Argument& x : a.all) { parts.push_back(x.value); }
+  return Value::tuple(std::move(parts));
+}
+auto iter_var(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"v"}, {"dom"}, {"iter_type"}, {"thread_tag", false}};
+  BoundArguments b;
+  if (!bind_arguments(e, "T.iter_var", a, parameters, b)) { return Value::error(); }
+  IterVar iter;
+  iter.origin = a.call;
+  if (const std::string* name = b.values[0].value.string()) { iter.var = make<VarNode>(Name(*name), DataType::int_(32), a.call); }
+  else if (const auto* v = b.values[0].value.as<ExprObject>(); v && v->expr.as<VarNode>()) { iter.var = Var(v->expr.as<VarNode>()); }
+  else { return wrong(e, b.values[0], "a variable"); }
+  if (!b.values[1].value.is_none()) {
+    auto dom = domain(e, b.values[1]);
+    if (!dom) { return Value::error(); }
+    iter.dom = std::move(*dom);
+  }
+  const std::string* kind = b.values[2].value.string();
+  iter.kind = !kind ? IterKind::Spatial : *kind == "CommReduce" ? IterKind::Reduction : *kind == "ThreadIndex" ? IterKind::ThreadIndex
+              : *kind == "Ordered" ? IterKind::Scan : *kind == "Opaque" ? IterKind::Opaque : IterKind::Spatial;
+  if (const std::string* tag = b.values[3].value.string()) { iter.thread_tag = Name(*tag); }
+  return make_object<IterVarObject>(std::move(iter));
+}
+
+// The parameters of a lambda as fresh variables.
+auto lambda_vars(Evaluator& e, const Argument& a, std::vector<Var>& vars, std::vector<Value>& values, DataType t) -> const eval::Function* {
+  const auto* f = a.value.as<eval::Function>();
+  if (!f) { wrong(e, a, "a lambda"); return nullptr; }
+  for (const syntax::Param& p : f->params()) {
+    if (p.kind != syntax::ParamKind::Plain) { wrong(e, a, "a lambda of plain parameters"); return nullptr; }
+    vars.push_back(make<VarNode>(p.name.name, t, a.where));
+    values.push_back(expr(vars.back()));
+  }
+  return f;
+}
+auto index_map_from(Evaluator& e, const Argument& a) -> IndexMap {
+  std::vector<Var> vars;
+  std::vector<Value> values;
+  if (!lambda_vars(e, a, vars, values, DataType::int_(32))) { return {}; }
+  Value result = e.call(a.value, std::move(values), a.where);
+  std::vector<Expr> final;
+  if (result.is_unknown() || !to_exprs(e, {result, a.where, {}}, final)) { return {}; }
+  auto* node = new (allocate_node(sizeof(IndexMapNode))) IndexMapNode;
+  node->initial = std::move(vars);
+  node->final = std::move(final);
+  return IndexMap(node);
+}
+auto index_map(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"mapping"}, {"inverse_index_map", false, true}, {"index_dtype", false, true}};
+  BoundArguments b;
+  if (!bind_arguments(e, "T.index_map", a, parameters, b)) { return Value::error(); }
+  IndexMap map = index_map_from(e, b.values[0]);
+  if (!map) { return Value::error(); }
+  if (is_given(b, 1)) {
+    IndexMap inverse = index_map_from(e, b.values[1]);
+    if (!inverse) { return Value::error(); }
+    const_cast<IndexMapNode&>(*map).inverse = std::move(inverse);
+  }
+  return make_object<AttrObject>(Attr(std::move(map)));
+}
+auto comm_reducer(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"combiner"}, {"identity"}};
+  BoundArguments b;
+  if (!bind_arguments(e, "T.comm_reducer", a, parameters, b)) { return Value::error(); }
+  std::vector<Expr> identity;
+  if (!to_exprs(e, b.values[1], identity)) { return Value::error(); }
+  std::vector<Var> vars;
+  std::vector<Value> values;
+  const auto* f = lambda_vars(e, b.values[0], vars, values, identity.empty() ? DataType::int_(32) : identity[0].dtype());
+  if (!f || vars.size() != 2 * identity.size()) { return f ? wrong(e, b.values[0], "a lambda of two parameters per identity") : Value::error(); }
+  for (size_t i = 0; i < vars.size(); ++i) {
+    vars[i] = make<VarNode>(vars[i]->name, identity[i % identity.size()].dtype(), b.values[0].where);
+    values[i] = expr(vars[i]);
+  }
+  Value result = e.call(b.values[0].value, std::move(values), a.call);
+  std::vector<Expr> results;
+  if (result.is_unknown() || !to_exprs(e, {result, a.call, {}}, results)) { return Value::error(); }
+  auto* node = new (allocate_node(sizeof(CommReducerNode))) CommReducerNode;
+  node->lhs = std::vector<Var>(vars.begin(), vars.begin() + static_cast<std::ptrdiff_t>(identity.size()));
+  node->rhs = std::vector<Var>(vars.begin() + static_cast<std::ptrdiff_t>(identity.size()), vars.end());
+  node->result = std::move(results);
+  node->identity = std::move(identity);
+  return make_object<ReducerObject>(CommReducer(node));
+}
+auto target(Evaluator& e, const Arguments& a) -> Value {
+  if (a.all.empty()) { return Value::error(); }
+  auto value = to_attr(e, a.all[0]);
+  return value ? Value(make_object<AttrObject>(std::move(*value))) : Value::error();
+}
+template <bool is_all>
+auto combine_conditions(Evaluator& e, const Arguments& a) -> Value {
+  std::vector<Expr> x;
+  if (!operands(e, is_all ? "T.all" : "T.any", a, 1, 1000, x)) { return Value::error(); }
+  Expr out = x[0];
+  for (size_t i = 1; i < x.size(); ++i) { out = is_all ? logical_and(out, x[i], a.call) : logical_or(out, x[i], a.call); }
+  return expr(out);
+}
+
+auto call_intrin(Evaluator& e, const Arguments& a0) -> Value {
+  Arguments a = a0;
+  static const Name dtype_name("dtype");
+  if (const Argument* t = a.keyword(dtype_name)) {
+    Argument first = *t;
+    first.keyword = Name();
+    a.all.erase(a.all.begin() + (t - a.all.data()));
+    a.all.insert(a.all.begin(), std::move(first));
+    ++a.positional;
+  }
+  if (a.all.size() < 2) { return e.report(error(Code::TooFewArguments, a.callee).arg("callee", "T.call_intrin").arg("count", 2).arg("given", static_cast<int64_t>(a.all.size()))); }
+  auto t = to_dtype(e, a.all[0]);
+  const std::string* name = a.all[1].value.string();
+  if (!t) { return Value::error(); }
+  if (!name) { return wrong(e, a.all[1], "an operator's name"); }
+  std::vector<Expr> args;
+  for (size_t i = 2; i < a.all.size(); ++i) {
+    Expr x = to_expr(e, a.all[i]);
+    if (!x) { return Value::error(); }
+    args.push_back(std::move(x));
+  }
+  std::string_view op = *name;
+  if (op.starts_with("tir.")) { op.remove_prefix(4); }
+  return expr(make<Call>(*t, Name(op), std::move(args), a.call));
+}
+
+// ---- intrinsics by table -----------------------------------------------------------------------------------------
+
+enum class Rule : uint8_t { First, Last, Same, Arg1, Int32, UInt32, Bool, Handle, Void };
+struct Intrinsic { const char* name; const char* op; Rule rule; uint8_t low, high; };
+constexpr Intrinsic intrinsics[] = {
+#define INTRINSIC(name, op, rule, low, high) {#name, #op, Rule::rule, low, high},
+#include "frontend/intrinsics.def"
+};
+
+class IntrinsicObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  const Intrinsic& row;
+  const Name op;
+  const std::string full_name;
+  explicit IntrinsicObject(const Intrinsic& r) : Object(&type_tag), row(r), op(r.op), full_name(std::string("T.") + r.name) {}
+  auto is_callable() const -> bool override { return true; }
+  auto repr() const -> std::string override { return full_name; }
+  auto call(Evaluator& e, const Arguments& a) const -> std::optional<Value> override {
+    static const Name dtype_name("dtype");
+    std::optional<DataType> type;
+    const Argument* keyword = a.all.size() > a.positional ? a.keyword(dtype_name) : nullptr;
+    size_t first = 0;
+    size_t last = a.positional;
+    if (row.rule == Rule::First || row.rule == Rule::Last) {
+      const Argument* given = keyword;
+      if (!given && a.positional > 0) {
+        given = row.rule == Rule::First ? &a.all[0] : &a.all[a.positional - 1];
+        if (row.rule == Rule::First) { first = 1; } else { --last; }
+      }
+      if (!given) {
+        return e.report(error(Code::MissingArgument, a.callee).arg("name", "dtype").arg("callee", full_name));
+      }
+      type = to_dtype(e, *given);
+      if (!type) { return Value::error(); }
+    }
+    // Named arguments are taken in the order given; only their number is checked.
+    std::vector<Expr> args;
+    bool good = true;
+    auto take = [&](const Argument& x) {
+      if (const auto* b = x.value.as<BufferObject>()) {
+        // TVM packs the buffer; its pointer is what is passed.
+        args.push_back(b->buffer->data);
+        return;
+      }
+      Expr y = to_expr(e, x);
+      good &= bool(y);
+      args.push_back(std::move(y));
+    };
+    for (size_t i = first; i < last; ++i) { take(a.all[i]); }
+    for (size_t i = a.positional; i < a.all.size(); ++i) {
+      if (&a.all[i] != keyword || (row.rule != Rule::First && row.rule != Rule::Last)) { take(a.all[i]); }
+    }
+    if (!good) { return Value::error(); }
+    if (args.size() < row.low) {
+      return e.report(error(Code::TooFewArguments, a.callee).arg("callee", full_name).arg("count", static_cast<int64_t>(row.low)).arg("given", static_cast<int64_t>(args.size())));
+    }
+    if (row.high != 255 && args.size() > row.high) {
+      return e.report(error(Code::TooManyArguments, a.all[std::min<size_t>(first + row.high, a.all.size() - 1)].where).arg("callee", full_name).arg("count", static_cast<int64_t>(row.high)).arg("given", static_cast<int64_t>(args.size())));
+    }
+    DataType t;
+    switch (row.rule) {
+      case Rule::First: case Rule::Last: t = *type; break;
+      case Rule::Same:
+        t = args[0].dtype();
+        if (args.size() == 2 && !(args[0].dtype() == args[1].dtype())) {
+          Origin at1 = args.size() > 1 && first + 1 < a.all.size() ? a.all[first + 1].where : a.call;
+          if (!match_operands(e, row.name, args[0], a.all[first].where, args[1], at1, a.call)) { return Value::error(); }
+          t = args[0].dtype();
+        }
+        break;
+      case Rule::Arg1: t = args.size() > 1 ? args[1].dtype() : args[0].dtype(); break;
+      case Rule::Int32: t = DataType::int_(32); break;
+      case Rule::UInt32: t = DataType::uint(32); break;
+      case Rule::Bool: t = DataType::bool_(); break;
+      case Rule::Handle: t = DataType::handle(); break;
+      case Rule::Void: t = DataType::void_(); break;
+    }
+    static const Name access_ptr("tvm_access_ptr"), type_annotation("type_annotation");
+    if (op == access_ptr) {
+      if (const auto* s = args[0].as<StringImm>()) {
+        if (auto content = DataType::parse(s->value)) { args[0] = make<Call>(*content, type_annotation, Array<Expr>{}, a.call); }
+      }
+    }
+    return expr(make<Call>(t, op, std::move(args), a.call));
+  }
+};
+const eval::TypeTag IntrinsicObject::type_tag{"an intrinsic"};
+
+// ---- decorators --------------------------------------------------------------------------------------------------
+
+class PrimFuncDecorator final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  const FunctionOptions options;
+  explicit PrimFuncDecorator(FunctionOptions o) : Object(&type_tag), options(o) {}
+  auto is_callable() const -> bool override { return true; }
+  auto call(Evaluator& e, const Arguments& a) const -> std::optional<Value> override {
+    if (a.positional == 1 && a.all.size() == 1) {
+      if (const auto* f = a.all[0].value.as<eval::Function>(); f && f->def) { return make(e, *f->def, f->captured); }
+    }
+    static const std::vector<Parameter> parameters = {{"private", false, true}, {"check_well_formed", false, true}, {"is_stir", false, true},
+                                                      {"s_tir", false, true}, {"persistent", false, true}};
+    BoundArguments b;
+    if (!bind_arguments(e, "T.prim_func", a, parameters, b)) { return Value::error(); }
+    FunctionOptions out = options;
+    out.is_private = b.given[0] && b.values[0].value.to_int().value_or(0) != 0;
+    return make_object<PrimFuncDecorator>(out);
+  }
+  auto decorate(Evaluator& e, const syntax::Stmt& declaration, const eval::ScopeRef& scope, Origin where) const -> std::optional<Value> override {
+    const auto* def = declaration.as<syntax::FunctionDef>();
+    if (!def) { return {}; }
+    return make(e, *def, scope);
+  }
+
+ private:
+  auto make(Evaluator& e, const syntax::FunctionDef& def, const eval::ScopeRef& scope) const -> Value {
+    LoweredFunction lowered = lower_function(e, def, scope, options);
+    if (!lowered.func) { return lowered.is_opaque ? Value::opaque() : Value::error(); }
+    return make_object<ProgramObject>(module_of(lowered.func, lowered.uses_sblock ? Dialect::SBlock : Dialect::Block), def.name.name, true,
+                                      Origin{def.decl, def.name.span.begin, def.name.span.end, 0});
+  }
+};
+const eval::TypeTag PrimFuncDecorator::type_tag{"T.prim_func"};
+
+class ModuleDecorator final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  ModuleDecorator() : Object(&type_tag) {}
+  auto is_callable() const -> bool override { return true; }
+  auto call(Evaluator& e, const Arguments& a) const -> std::optional<Value> override { return Value(this); }
+  auto decorate(Evaluator& e, const syntax::Stmt& declaration, const eval::ScopeRef& scope, Origin where) const -> std::optional<Value> override {
+    const auto* def = declaration.as<syntax::ClassDef>();
+    if (!def) { return {}; }
+    LoweredModule lowered = lower_module(e, *def, scope);
+    if (!lowered.module) { return lowered.is_opaque ? Value::opaque() : Value::error(); }
+    return make_object<ProgramObject>(lowered.module, def->name.name, false, Origin{def->decl, def->name.span.begin, def->name.span.end, 0});
+  }
+};
+const eval::TypeTag ModuleDecorator::type_tag{"I.ir_module"};
+
+class MacroDecorator final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  const bool hygienic;
+  explicit MacroDecorator(bool h) : Object(&type_tag), hygienic(h) {}
+  auto is_callable() const -> bool override { return true; }
+  auto call(Evaluator& e, const Arguments& a) const -> std::optional<Value> override {
+    if (a.positional == 1) {
+      if (const auto* f = a.all[0].value.as<eval::Function>(); f && f->def) { return make_object<MacroObject>(Ref<eval::Function>(f), hygienic); }
+    }
+    static const std::vector<Parameter> parameters = {{"hygienic", false, true}};
+    BoundArguments b;
+    if (!bind_arguments(e, "T.macro", a, parameters, b)) { return Value::error(); }
+    return make_object<MacroDecorator>(!b.given[0] || b.values[0].value.to_int().value_or(1) != 0);
+  }
+};
+const eval::TypeTag MacroDecorator::type_tag{"T.macro"};
+
+auto module_attrs(Evaluator& e, const Arguments& a) -> Value { return {}; }
+auto opaque_function(Evaluator& e, const Arguments& a) -> Value { return e.opaque(a.call); }
+
+struct Row { const char* name; eval::Builtin::Run run; };
+constexpr Row rows[] = {
+    // buffers and memory
+    {"alloc_buffer", alloc_buffer}, {"sblock_alloc_buffer", alloc_buffer}, {"match_buffer", match_buffer}, {"decl_buffer", decl_buffer},
+    {"buffer_decl", declare_plain}, {"allocate", allocate}, {"allocate_const", allocate_const},
+    // loops
+    {"serial", loop<ForKind::Serial>}, {"parallel", loop<ForKind::Parallel>}, {"vectorized", loop<ForKind::Vectorized>},
+    {"unroll", loop<ForKind::Unrolled>}, {"thread_binding", thread_binding}, {"grid", grid},
+    // blocks
+    {"block", block}, {"sblock", sblock}, {"init", init}, {"where", where}, {"reads", reads}, {"writes", writes},
+    {"block_attr", block_attr}, {"sblock_attr", block_attr},
+    // statements
+    {"func_attr", func_attr}, {"func_name", func_name}, {"func_ret", func_ret}, {"evaluate", evaluate}, {"buffer_store", buffer_store},
+    {"LetStmt", let_statement}, {"bind", bind_value}, {"let", let}, {"Let", let_expression}, {"meta_var", meta_var}, {"attr", attr},
+    {"env_thread", env_thread}, {"launch_thread", launch_thread}, {"realize", realize},
+    // operators that keep their operands as they are
+    {"Add", raw_binary<Add>}, {"Sub", raw_binary<Sub>}, {"Mul", raw_binary<Mul>}, {"Div", raw_binary<Div>}, {"Mod", raw_binary<Mod>},
+    {"FloorDiv", raw_binary<FloorDiv>}, {"FloorMod", raw_binary<FloorMod>}, {"Min", raw_binary<Min>}, {"Max", raw_binary<Max>},
+    {"EQ", raw_binary<EQ>}, {"NE", raw_binary<NE>}, {"LT", raw_binary<LT>}, {"LE", raw_binary<LE>}, {"GT", raw_binary<GT>},
+    {"GE", raw_binary<GE>}, {"And", raw_binary<And>}, {"Or", raw_binary<Or>}, {"Not", raw_not},
+    // operators that fold constants
+    {"min", folded_binary<min>}, {"max", folded_binary<max>}, {"floordiv", folded_binary<floordiv>}, {"floormod", folded_binary<floormod>},
+    {"indexdiv", folded_binary<floordiv>}, {"indexmod", folded_binary<floormod>}, {"truncdiv", folded_binary<div>}, {"div", folded_binary<div>},
+    {"truncmod", folded_binary<truncmod>}, {"ceildiv", folded_binary<ceildiv>}, {"fmod", fmod_of}, {"pow", power}, {"power", power},
+    {"abs", absolute}, {"fabs", absolute},
+    {"shift_left", bit_operator<syntax::BinaryOp::ShiftLeft>}, {"shift_right", bit_operator<syntax::BinaryOp::ShiftRight>},
+    {"bitwise_and", bit_operator<syntax::BinaryOp::BitAnd>}, {"bitwise_or", bit_operator<syntax::BinaryOp::BitOr>},
+    {"bitwise_xor", bit_operator<syntax::BinaryOp::BitXor>}, {"bitwise_not", bitwise_not},
+    {"all", combine_conditions<true>}, {"any", combine_conditions<false>},
+    // other expressions
+    {"Cast", raw_cast}, {"cast", folded_cast}, {"Ramp", ramp}, {"ramp", ramp}, {"Broadcast", broadcast}, {"broadcast", broadcast},
+    {"Shuffle", shuffle}, {"Select", select_of}, {"if_then_else", if_then_else_of}, {"min_value", min_value_of}, {"max_value", max_value_of},
+    {"IntImm", immediate<false>}, {"FloatImm", immediate<true>}, {"StringImm", string_immediate}, {"Var", named_var}, {"SizeVar", named_var},
+    {"var", fresh_var}, {"BufferLoad", buffer_load}, {"Range", range_of}, {"iter_var", iter_var}, {"IterVar", iter_var}, {"index_map", index_map},
+    {"comm_reducer", comm_reducer}, {"target", target}, {"call_intrin", call_intrin}, {"Call", call_intrin},
+    // of other uses: not looked at
+    {"reduce", opaque_function}, {"CommReducer", opaque_function}, {"IndexMap", opaque_function},
+};
+
+auto other_member(Name name) -> std::optional<Value> {
+  if (auto t = DataType::parse(name.view())) { return make_object<DtypeObject>(*t); }
+  return {};
+}
+
+struct Namespaces {
+  Value t, i;
+  Namespaces() {
+    auto make_builtin = [](const char* name, eval::Builtin::Run run) { return make_object<eval::Builtin>(Name(name), run); };
+    Ref<eval::Namespace> axis = make_object<eval::Namespace>(Name("T.axis"));
+    auto add_to = [](const Ref<eval::Namespace>& space, const char* name, Value value) {
+      const_cast<eval::Namespace&>(*space).add(Name(name), std::move(value));
+    };
+    for (const auto& [name, run] : std::initializer_list<Row>{{"spatial", axis_spatial}, {"S", axis_spatial}, {"reduce", axis_reduce}, {"R", axis_reduce},
+                                                              {"scan", axis_scan}, {"opaque", axis_opaque}, {"remap", axis_remap}}) {
+      add_to(axis, name, make_builtin(name, run));
+    }
+    Ref<eval::Namespace> tir = make_object<eval::Namespace>(Name("T"), other_member);
+    for (const Intrinsic& row : intrinsics) { add_to(tir, row.name, make_object<IntrinsicObject>(row)); }
+    for (const Row& row : rows) { add_to(tir, row.name, make_builtin(row.name, row.run)); }
+    add_to(tir, "axis", axis);
+    add_to(tir, "Buffer", make_object<BufferTypeObject>());
+    add_to(tir, "prim_func", make_object<PrimFuncDecorator>(FunctionOptions{}));
+    add_to(tir, "macro", make_object<MacroDecorator>(true));
+    add_to(tir, "inline", make_object<MacroDecorator>(true));
+    for (const char* name : {"float8_e4m3fn", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "bfloat16", "bool",
+                             "handle", "void"}) {
+      add_to(tir, name, *other_member(Name(name)));
+    }
+    add_to(tir, "boolean", make_object<DtypeObject>(DataType::bool_()));
+    t = tir;
+    Ref<eval::Namespace> ir = make_object<eval::Namespace>(Name("I"));
+    add_to(ir, "ir_module", make_object<ModuleDecorator>());
+    for (const char* name : {"module_attrs", "module_global_infos", "module_set_attr", "module_get_attr"}) { add_to(ir, name, make_builtin(name, module_attrs)); }
+    add_to(ir, "Range", make_builtin("Range", range_of));
+    for (const char* name : {"dummy_global_info", "vdevice", "lookup_vdevice"}) { add_to(ir, name, make_builtin(name, opaque_function)); }
+    i = ir;
+  }
+};
+
+auto namespaces() -> const Namespaces& {
+  static thread_local const Namespaces the_namespaces;
+  return the_namespaces;
+}
+
+}  // namespace
+
+auto prim_func_options(const Value& decorator) -> std::optional<FunctionOptions> {
+  const auto* p = decorator.as<PrimFuncDecorator>();
+  return p ? std::optional(p->options) : std::nullopt;
+}
+auto is_module_decorator(const Value& decorator) -> bool { return decorator.as<ModuleDecorator>() != nullptr; }
+
+auto namespace_t() -> const Value& { return namespaces().t; }
+auto namespace_i() -> const Value& { return namespaces().i; }
+
+auto predeclared(Name name) -> const Value* {
+  static const Name t("T"), i("I"), tir("tir");
+  static const Name opaque_names[] = {"tvm", "te", "R", "topi", "np", "numpy"};
+  if (name == t || name == tir) { return &namespaces().t; }
+  if (name == i) { return &namespaces().i; }
+  static const Value opaque = Value::opaque();
+  for (Name o : opaque_names) {
+    if (name == o) { return &opaque; }
+  }
+  return nullptr;
+}
+
+// ---- types as values ---------------------------------------------------------------------------------------------
+
+auto DtypeObject::call(Evaluator& e, const Arguments& a) const -> std::optional<Value> {
+  static const Name expr_name("expr"), size_var("is_size_var"), storage("storage_scope"), dtype_name("dtype");
+  if (dtype.is_handle()) {
+    // T.handle("float32", "global"): a pointer.
+    const Argument* first = a.positional > 0 ? &a.all[0] : a.keyword(dtype_name);
+    const Argument* second = a.positional > 1 ? &a.all[1] : a.keyword(storage);
+    if (first && !first->value.is_none() && (first->value.string() || first->value.as<DtypeObject>())) {
+      auto t = to_dtype(e, *first);
+      if (!t) { return Value::error(); }
+      const std::string* scope = second ? second->value.string() : nullptr;
+      return expr(make<VarNode>(Name(), dtype, a.call, PointerType{*t, scope ? Name(*scope) : Name("global")}));
+    }
+  }
+  const Argument* given = a.positional > 0 ? &a.all[0] : a.keyword(expr_name);
+  if (!given || given->value.is_none()) { return expr(make<VarNode>(Name(), dtype, a.call)); }
+  if (const std::string* s = given->value.string()) {
+    if (dtype.is_real() && (*s == "inf" || *s == "-inf" || *s == "nan")) {
+      double value = *s == "inf" ? INFINITY : *s == "-inf" ? -INFINITY : NAN;
+      return expr(float_imm(value, dtype, a.call));
+    }
+    return wrong(e, *given, "a number");
+  }
+  Expr x = to_expr(e, *given);
+  if (!x) { return Value::error(); }
+  if (given->value.is_int()) { return expr(constant_int(dtype, given->value.int_value(), a.call)); }
+  if (given->value.is_float() && dtype.is_real()) { return expr(constant(dtype, given->value.float_value(), a.call)); }
+  if (x.dtype().is_handle() && !dtype.is_handle() && !dtype.is_integral()) { return wrong(e, *given, "a number"); }
+  return expr(cast(dtype, x, a.call));
+}
+auto DtypeObject::get_item(Evaluator& e, const std::vector<Argument>& indices, bool is_tuple, Origin where) const -> std::optional<Value> { return {}; }
+
+auto BufferTypeObject::call(Evaluator& e, const Arguments& a) const -> std::optional<Value> { return declare_plain(e, a); }
+auto BufferTypeObject::get_item(Evaluator& e, const std::vector<Argument>& indices, bool is_tuple, Origin where) const -> std::optional<Value> {
+  // T.Buffer[(16, 16), "float32"], T.Buffer[16, "float32"], T.Buffer[(16, 16)]
+  Arguments a;
+  a.call = a.callee = a.parentheses = where;
+  a.all = indices;
+  a.positional = indices.size();
+  bool all_extents = true;
+  for (const Argument& i : indices) { all_extents &= !i.value.string() && !i.value.items() && !i.value.as<DtypeObject>(); }
+  if (all_extents && indices.size() > 1) {
+    std::vector<Value> shape;
+    for (const Argument& i : indices) { shape.push_back(i.value); }
+    a.all = {Argument{Value::tuple(std::move(shape)), where, {}}};
+    a.positional = 1;
+  }
+  return declare_plain(e, a);
+}
+
+// ---- modules -----------------------------------------------------------------------------------------------------
+
+namespace {
+
+// `Module.f` and `cls.f` inside of a module.
+class ModuleRef final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  std::vector<std::pair<Name, DataType>> functions;
+  ModuleRef() : Object(&type_tag) {}
+  auto get_attribute(Evaluator&, Name name, Origin) const -> std::optional<Value> override {
+    for (const auto& [function, returns] : functions) {
+      if (function == name) { return make_object<GlobalObject>(function, returns); }
+    }
+    return {};
+  }
+  void attribute_names(std::vector<Name>& out) const override {
+    for (const auto& f : functions) { out.push_back(f.first); }
+  }
+};
+const eval::TypeTag ModuleRef::type_tag{"the module"};
+
+// The last name of `T.prim_func`, `T.prim_func(private=True)`, `prim_func`.
+auto decorator_name(const syntax::Expr& e) -> Name {
+  if (const auto* call = e.as<syntax::CallExpr>()) { return decorator_name(*call->callee); }
+  if (const auto* attribute = e.as<syntax::AttributeExpr>()) { return attribute->attr.name; }
+  if (const auto* name = e.as<syntax::NameExpr>()) { return name->name; }
+  return {};
+}
+
+}  // namespace
+
+auto is_program(const syntax::Stmt& declaration) -> bool {
+  static const Name prim_func("prim_func"), ir_module("ir_module");
+  if (const auto* f = declaration.as<syntax::FunctionDef>()) {
+    return std::any_of(f->decorators.begin(), f->decorators.end(), [](const syntax::Expr* d) { return decorator_name(*d) == prim_func; });
+  }
+  if (const auto* c = declaration.as<syntax::ClassDef>()) {
+    return std::any_of(c->decorators.begin(), c->decorators.end(), [](const syntax::Expr* d) { return decorator_name(*d) == ir_module; });
+  }
+  return false;
+}
+
+auto lower_module(Evaluator& e, const syntax::ClassDef& def, const eval::ScopeRef& scope) -> LoweredModule {
+  size_t errors_before = e.diagnostics.size();
+  eval::ScopeRef inner = e.new_scope(scope);
+  Ref<ModuleRef> self = make_object<ModuleRef>();
+  auto& functions = const_cast<ModuleRef&>(*self).functions;
+  for (const syntax::Stmt* stmt : def.body) {
+    if (const auto* f = stmt->as<syntax::FunctionDef>(); f && is_program(*f)) {
+      DataType returns = DataType::void_();
+      if (f->returns) {
+        if (const auto* attribute = f->returns->as<syntax::AttributeExpr>()) {
+          returns = DataType::parse(attribute->attr.name.view()).value_or(returns);
+        }
+      }
+      functions.emplace_back(f->name.name, returns);
+    }
+  }
+  static const Name cls("cls");
+  inner->set(def.name.name, self);
+  inner->set(cls, self);
+  LoweredModule out;
+  IRModuleNode node;
+  std::vector<std::pair<Name, PrimFunc>> lowered;
+  bool complete = true;
+  for (const syntax::Stmt* stmt : def.body) {
+    const auto* f = stmt->as<syntax::FunctionDef>();
+    if (f && is_program(*f)) {
+      FunctionOptions options;
+      for (const syntax::Expr* d : f->decorators) {
+        Value decorator = e.eval(*d, inner);
+        if (const auto* p = decorator.as<PrimFuncDecorator>()) { options = p->options; }
+        else if (!decorator.is_error()) { out.is_opaque = true; }
+      }
+      LoweredFunction one = lower_function(e, *f, inner, options);
+      if (one.uses_sblock) { node.dialect = Dialect::SBlock; }
+      out.is_opaque |= one.is_opaque;
+      complete &= bool(one.func);
+      bool repeated = false;
+      for (auto& [name, func] : lowered) {
+        if (name == f->name.name) { repeated = true; }
+      }
+      if (repeated) {
+        e.report(error(Code::DuplicateFunction, {f->decl, f->name.span.begin, f->name.span.end, 0}).arg("name", f->name.name.view()));
+        continue;
+      }
+      if (one.partial) { lowered.emplace_back(f->name.name, one.func ? one.func : one.partial); }
+      continue;
+    }
+    if (f || stmt->kind == syntax::Kind::ClassDef) {
+      // Functions of other languages (R.function) are not checked.
+      out.is_opaque = true;
+      continue;
+    }
+    if (const auto* call = stmt->as<syntax::ExprStmt>()) {
+      if (const auto* c = call->value->as<syntax::CallExpr>()) {
+        static const Name attrs_name("module_attrs");
+        if (decorator_name(*c->callee) == attrs_name && c->args.size() == 1) {
+          Argument dict = e.eval_argument(*c->args[0], inner);
+          if (auto attrs = dict.value.is_unknown() ? std::nullopt : to_attrs(e, dict)) { node.attrs = std::move(*attrs); }
+          continue;
+        }
+      }
+    }
+    Value ignored;
+    (void)e.exec(*stmt, inner, ignored);
+  }
+  node.functions = std::move(lowered);
+  out.partial = make_module(std::move(node));
+  bool failed = false;
+  for (size_t i = errors_before; i < e.diagnostics.size(); ++i) { failed |= e.diagnostics[i].severity == Severity::Error; }
+  if (complete && !failed && !out.is_opaque) { out.module = out.partial; }
+  return out;
+}
+
+}  // namespace loopsmith::frontend

@@ -1,0 +1,15 @@
+// What TVM's verify_well_formed asks of a function: every variable is defined once, and before its use.
+//
+// Buffers count as defined by their declaration (parameter, alloc_buffer, match_buffer, decl_buffer); so do the
+// variables of their shapes and strides where the declaration is a parameter's or a match_buffer's.
+#pragma once
+
+#include "ir/ir.h"
+#include "support/diagnostic.h"
+
+namespace loopsmith::frontend {
+
+/// Empty where the function is well-formed. Each variable is reported once.
+[[nodiscard]] auto well_formed(const PrimFunc& func) -> Diagnostics;
+
+}  // namespace loopsmith::frontend
