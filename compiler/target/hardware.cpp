@@ -317,9 +317,18 @@ auto hardware(const Target& target) -> Hardware {
     if (!out.avx512 && out.vector_bits > 256) { out.vector_bits = 256; out.vector_registers = 16; }
   }
   if (this_machine) {
+    static const Hardware asked = [] {
+      Hardware h;
+      h.name = brand();
+      read_caches(h);
+      return h;
+    }();
     out.is_this_machine = true;
-    out.name = brand();
-    read_caches(out);
+    out.name = asked.name;
+    // Where the system tells nothing, the table's sizes stand.
+    if (asked.l1.bytes > 0) { out.l1 = asked.l1; }
+    if (asked.l2.bytes > 0) { out.l2 = asked.l2; }
+    if (asked.l3.bytes > 0) { out.l3 = asked.l3; }
   }
   out.cores = target.cores > 0 ? target.cores : (this_machine ? here.cores : 1);
   return out;

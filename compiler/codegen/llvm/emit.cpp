@@ -15,7 +15,7 @@
 namespace loopsmith::codegen {
 
 auto emit(const IRModule& module, const target::Target& target, EmitKind kind, const CodegenOptions& options) -> Result<std::string> {
-  LOOPSMITH_TRY(machine, make_machine(target, options));
+  LOOPSMITH_TRY(machine, machine_for(target, options));
   llvm::LLVMContext context;
   context.setDiscardValueNames(kind != EmitKind::LlvmIR);
   std::string complaints;

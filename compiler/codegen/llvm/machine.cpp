@@ -9,6 +9,7 @@
 #include <llvm/Support/TargetSelect.h>
 
 #include <algorithm>
+#include <memory>
 
 namespace loopsmith::codegen {
 namespace {
@@ -99,7 +100,16 @@ auto opt_level(const target::Target& target, const CodegenOptions& options) -> i
   return target.opt_level >= 0 ? target.opt_level : 2;
 }
 
-auto make_machine(const target::Target& target, const CodegenOptions& options) -> Result<std::unique_ptr<llvm::TargetMachine>> {
+auto machine_for(const target::Target& target, const CodegenOptions& options) -> Result<llvm::TargetMachine*> {
+  struct Kept {
+    target::Target target;
+    bool contract = false;
+    int level = -1;
+    std::unique_ptr<llvm::TargetMachine> machine;
+  };
+  thread_local Kept kept;
+  const int level = opt_level(target, options);
+  if (kept.machine && kept.target == target && kept.contract == options.contract && kept.level == level) { return kept.machine.get(); }
   LOOPSMITH_TRY(found, find_target(target));
   LOOPSMITH_CHECK(check_names(target, *found));
   llvm::TargetOptions settings;
@@ -107,11 +117,11 @@ auto make_machine(const target::Target& target, const CodegenOptions& options) -
   settings.FunctionSections = true;
   constexpr llvm::CodeGenOptLevel levels[] = {llvm::CodeGenOptLevel::None, llvm::CodeGenOptLevel::Less, llvm::CodeGenOptLevel::Default,
                                               llvm::CodeGenOptLevel::Aggressive};
-  std::unique_ptr<llvm::TargetMachine> machine(
-      found->createTargetMachine(triple_of(target), target.cpu, fmt::format("{}", fmt::join(target.features, ",")), settings, llvm::Reloc::PIC_,
-                                 std::nullopt, levels[opt_level(target, options)]));
+  std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
+      triple_of(target), target.cpu, fmt::format("{}", fmt::join(target.features, ",")), settings, llvm::Reloc::PIC_, std::nullopt, levels[level]));
   if (!machine) { return error(Code::BadTarget).arg("target", target.str()).arg("why", "LLVM cannot make code for it"); }
-  return machine;
+  kept = {target, options.contract, level, std::move(machine)};
+  return kept.machine.get();
 }
 
 auto check_target(const target::Target& target) -> Status {

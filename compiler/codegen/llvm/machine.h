@@ -3,7 +3,6 @@
 
 #include <llvm/Target/TargetMachine.h>
 
-#include <memory>
 #include <string>
 
 #include "codegen/llvm/codegen.h"
@@ -13,7 +12,9 @@ namespace loopsmith::codegen {
 /// Registers the targets we emit; once.
 void initialize_llvm();
 
-[[nodiscard]] auto make_machine(const target::Target& target, const CodegenOptions& options) -> Result<std::unique_ptr<llvm::TargetMachine>>;
+/// The calling thread's machine for a target: making one and its tables of legal operations costs a millisecond, so
+/// the last one is kept. Valid until the thread's next call.
+[[nodiscard]] auto machine_for(const target::Target& target, const CodegenOptions& options) -> Result<llvm::TargetMachine*>;
 
 /// The level asked for: the options', else the target's, else 2.
 [[nodiscard]] auto opt_level(const target::Target& target, const CodegenOptions& options) -> int;

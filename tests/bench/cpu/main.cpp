@@ -182,6 +182,15 @@ auto compile_only(int argc, char** argv) -> int {
   if (argc > 2) { how.passes = argv[2]; }
   if (argc > 3) { how.opt_level = std::atoi(argv[3]); }
   IRModule module = bench::gemm(g);
+  if (const char* path = std::getenv("LOOPSMITH_WRITE_IR")) {
+    how.opt_level = 0;
+    auto text = codegen::emit(module, target_with(1), codegen::EmitKind::LlvmIR, how);
+    if (!text) { return told(text.diagnostics()); }
+    std::FILE* file = std::fopen(path, "w");
+    fmt::print(file, "{}", *text);
+    std::fclose(file);
+    return 0;
+  }
   Measurement emit = bench_callable([&] { (void)codegen::emit(module, target_with(1), codegen::EmitKind::Object, how); }, {.blocks = 41});
   Measurement whole = bench_callable([&] { (void)JitModule::compile(module, target_with(1), how); }, {.blocks = 41});
   fmt::print("object {:.2f} ms, callable {:.2f} ms\n", emit.seconds * 1e3, whole.seconds * 1e3);
