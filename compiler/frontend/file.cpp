@@ -290,8 +290,10 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
       out.is_opaque = lowered.is_opaque;
       Dialect dialect = lowered.uses_sblock ? Dialect::SBlock : Dialect::Block;
       if (lowered.partial) { out.partial = module_of(lowered.partial, dialect); }
-      if (lowered.func) { check(lowered.func); }
-      if (lowered.func && !has_errors(evaluator_.diagnostics)) { out.module = out.partial; }
+      if (lowered.func) {
+        out.module = out.partial;
+        check(lowered.func);
+      }
       Origin at{def.decl, def.name.span.begin, def.name.span.end, 0};
       bind(def.name.name, out.module ? Value(eval::make_object<ProgramObject>(out.module, def.name.name, true, at))
                                      : lowered.is_opaque ? Value::opaque() : Value::error());
@@ -311,8 +313,8 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
       out.is_opaque = lowered.is_opaque;
       out.partial = lowered.partial;
       if (lowered.module) {
+        out.module = lowered.module;
         for (const auto& [name, func] : lowered.module->functions) { check(func); }
-        if (!has_errors(evaluator_.diagnostics)) { out.module = lowered.module; }
       }
       Origin at{def.decl, def.name.span.begin, def.name.span.end, 0};
       bind(def.name.name, out.module ? Value(eval::make_object<ProgramObject>(out.module, def.name.name, false, at))

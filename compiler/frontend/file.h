@@ -29,7 +29,8 @@ struct Declaration {
   /// Of the declaration itself, without those of its syntax.
   Diagnostics diagnostics;
   bool is_program = false;
-  /// The program; none where there are errors or it is opaque. A bare function is a module with `main`.
+  /// The program; none where there are errors of lowering or it is opaque. A bare function is a module with `main`.
+  /// Of an ill-formed program (a variable used outside of its scope) there is a module, and an error.
   IRModule module;
   /// What could be lowered even so; may be none.
   IRModule partial;

@@ -132,10 +132,7 @@ auto declare(Evaluator& e, const BufferArguments& a, Origin where, const BufferR
     } else {
       good &= to_exprs(e, a.strides, strides);
     }
-    if (good && !strides.empty() && strides.size() != out.shape.size()) {
-      e.report(error(Code::WrongType, a.strides.where).arg("expected", std::to_string(out.shape.size()) + " strides").arg("found", std::to_string(strides.size())));
-      good = false;
-    }
+    // Their number is left as it is, as TVM does: rewrites of shapes leave strides behind.
     out.strides = std::move(strides);
   }
   int64_t align = a.align.value.to_int().value_or(0);
