@@ -32,7 +32,8 @@ void each_factor(const Expr& e, F&& f) {
   }
 }
 
-// A product with its constant factor last.
+}  // namespace
+
 auto multiply_normalized(const Expr& a, const Expr& b) -> Expr {
   int64_t scale = 1;
   Expr result = one(a.dtype());
@@ -44,6 +45,8 @@ auto multiply_normalized(const Expr& a, const Expr& b) -> Expr {
   each_factor(b, collect);
   return mul(result, constant_int(a.dtype(), scale));
 }
+
+namespace {
 
 // Cancels the factors common to a dividend and a divisor, constants by their greatest common divisor. The
 // product of what was cancelled is `common`. False where nothing cancels, or the divisor is constant.
@@ -345,6 +348,7 @@ auto CanonicalSimplifier::quotient(const Expr& expr, Mode mode) -> Form {
   Form a = mutate(n.a);
   Form b = mutate(n.b);
   if (a.expr() && b.expr()) { if (Expr folded = try_fold(expr.kind(), a.expr(), b.expr())) { return folded; } }
+  if (const auto* c = a.constant(); c && c->value == 0) { return a; }
   if (const auto* c = b.constant(); c && c->value > 0) {
     int64_t value = c->value;
     if (value == 1) { return a; }
@@ -408,6 +412,7 @@ auto CanonicalSimplifier::remainder(const Expr& expr, Mode mode) -> Form {
   Form a = mutate(n.a);
   Form b = mutate(n.b);
   if (a.expr() && b.expr()) { if (Expr folded = try_fold(expr.kind(), a.expr(), b.expr())) { return folded; } }
+  if (const auto* c = a.constant(); c && c->value == 0) { return a; }
   if (const auto* c = b.constant(); c && c->value > 0) {
     int64_t value = c->value;
     if (a.sum() && mode == Mode::Floor) {

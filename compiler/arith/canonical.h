@@ -13,6 +13,9 @@
 
 namespace loopsmith::arith {
 
+/// A product with its constant factor last.
+[[nodiscard]] auto multiply_normalized(const Expr& a, const Expr& b) -> Expr;
+
 class CanonicalSimplifier final : public Rewriter {
  public:
   explicit CanonicalSimplifier(Analyzer::State& state) : Rewriter(state) { knows_literals_ = false; }

@@ -23,16 +23,18 @@ using IterSum = std::shared_ptr<const IterSumNode>;
 /// An iterator as such: a variable (or opaque expression), or a sum taken as one iterator.
 using IterMark = std::shared_ptr<const IterMarkNode>;
 
-struct IterMarkNode {
-  Expr source;                  // or none: `sum` is
-  IterSum sum;
-  Expr extent;
-};
-
 /// ((source // lower_factor) % extent) * scale
 struct IterSplit {
   IterMark source;
   Expr lower_factor, extent, scale;
+};
+
+/// Exactly one of source, sum, split is there.
+struct IterMarkNode {
+  Expr source;
+  IterSum sum;
+  std::optional<IterSplit> split;
+  Expr extent;
 };
 
 struct IterSumNode {
@@ -59,9 +61,6 @@ using IterDomains = std::vector<std::pair<Var, Range>>;
 /// simplify_trivial: iterators of extent 1 are folded to their minimum.
 [[nodiscard]] auto detect_iter_map(const std::vector<Expr>& indices, const IterDomains& iters, const Expr& predicate,
                                    IterMapLevel level, Analyzer& analyzer, bool simplify_trivial = true) -> IterMapResult;
-/// With padding of iterators where they do not divide: indices of a layout with padding.
-[[nodiscard]] auto detect_padded_iter_map(const std::vector<Expr>& indices, const IterDomains& iters, const Expr& predicate,
-                                          IterMapLevel level, Analyzer& analyzer, bool simplify_trivial = true) -> IterMapResult;
 
 [[nodiscard]] auto normalize_iter_map_to_expr(const IterSum& sum, Analyzer& analyzer) -> Expr;
 [[nodiscard]] auto normalize_iter_map_to_expr(const IterSplit& split, Analyzer& analyzer) -> Expr;

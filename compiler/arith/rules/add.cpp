@@ -32,8 +32,8 @@ auto add_rules() -> const RuleSet& {
       // Constants and factors gathered.
       {"(x + c1) + c2", "x + (c1 + c2)"},
       {"x + x", "x * 2"},
-      {"x * y + x | y * x + x | x + y * x | x + x * y", "(y + 1) * x"},
-      {"x * y + x * z | y * x + x * z | x * y + z * x | y * x + z * x", "(y + z) * x"},
+      {"x * y + x | y * x + x | x + y * x | x + x * y", "x * (y + 1)"},
+      {"x * y + x * z | y * x + x * z | x * y + z * x | y * x + z * x", "x * (y + z)"},
 
       // A quotient and its remainder.
       {"truncdiv(x, c1) * c1 + truncmod(x, c1)", "x"},
