@@ -21,6 +21,8 @@ struct LowerOptions {
   int64_t unroll_steps = 0;
   /// Statements that loops marked `unroll` may make of one function; beyond it they stay loops.
   int64_t unroll_limit = 16384;
+  /// Statements that may be written twice so that whole tiles need no conditions.
+  int64_t unswitch_limit = 256;
   /// Bytes of one allocation, and of all of a function, that may lie on the stack.
   int64_t stack_bytes_each = 64 << 10;
   int64_t stack_bytes_all = 256 << 10;

@@ -16,6 +16,7 @@
 #include "transform/remove_no_op.h"
 #include "transform/simplify.h"
 #include "transform/unroll_loop.h"
+#include "transform/unswitch_predicates.h"
 #include "transform/vectorize_loop.h"
 
 namespace loopsmith::transform {
@@ -34,6 +35,8 @@ constexpr std::array llvm_stages{
     Stage{"simplify", simplify, "index arithmetic, conditions that always hold"},
     Stage{"flatten_buffer", flatten_buffer, "one index for every access"},
     Stage{"simplify_indices", simplify, "the same for flat indices"},
+    // Before conditions become masks, which keep tiles out of registers.
+    Stage{"unswitch_predicates", unswitch_predicates, "one test for a whole tile in place of one per element"},
     Stage{"vectorize_loop", vectorize_loop, "vectorized loops as vector code"},
     // After vectorising, so that vector statements are repeated, not scalar ones.
     Stage{"unroll_loop", unroll_loop, "unrolled loops written out"},

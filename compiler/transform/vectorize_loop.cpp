@@ -168,7 +168,7 @@ class Vectorizer : public Mutator {
     Expr index = mutate(n.indices[0]);
     if (index.dtype().is_scalar()) {
       // The same element for all lanes; under a mask, where no lane may want it, it is read as a masked vector.
-      if (!mask_ || index.dtype().is_vector()) { return index.same_as(n.indices[0]) ? self(n) : Expr(make<BufferLoad>(n.buffer, Array<Expr>{index}, n.origin)); }
+      if (!mask_ || first_lane_) { return index.same_as(n.indices[0]) ? self(n) : Expr(make<BufferLoad>(n.buffer, Array<Expr>{index}, n.origin)); }
       index = wide(std::move(index));
     }
     if (n.buffer->dtype.is_vector()) { return fail(self(n)); }
@@ -203,17 +203,23 @@ class Vectorizer : public Mutator {
     return seq(std::move(out), n.origin);
   }
   auto on(const IfThenElse& n) -> Stmt override {
-    Expr condition = mutate(n.condition);
-    if (condition.dtype().is_scalar()) {
+    Condition c = split(n.condition);
+    if (!c.lanes) {
       Stmt then_case = statement(n.then_case);
       Stmt else_case = n.else_case ? statement(n.else_case) : Stmt();
-      return make<IfThenElse>(std::move(condition), std::move(then_case), std::move(else_case), n.origin);
+      return make<IfThenElse>(std::move(c.scalar), std::move(then_case), std::move(else_case), n.origin);
     }
     if (!masked_ || (n.else_case && writes_what(n.then_case, n.condition))) { return fail(self(n)); }
-    condition = without_likely(std::move(condition));
-    Stmt then_case = under(condition, n.then_case);
-    Stmt else_case = n.else_case ? under(make<Not>(condition), n.else_case) : Stmt();
-    return seq({std::move(then_case), else_case ? std::move(else_case) : no_op()}, n.origin);
+    if (n.else_case) {
+      Expr all = c.scalar ? Expr(make<And>(wide(c.scalar), c.lanes)) : c.lanes;
+      Stmt then_case = under(all, false, n.then_case);
+      Stmt else_case = under(make<Not>(all), false, n.else_case);
+      return seq({std::move(then_case), std::move(else_case)}, n.origin);
+    }
+    // What holds for all lanes alike stays a condition; only the rest is a mask.
+    Stmt out = under(c.lanes, bool(c.first), n.then_case);
+    Expr guard = c.scalar && c.first ? Expr(make<And>(c.scalar, c.first)) : c.scalar ? c.scalar : c.first;
+    return guard ? Stmt(make<IfThenElse>(std::move(guard), std::move(out), Stmt(), n.origin)) : out;
   }
   auto on(const LetStmt& n) -> Stmt override {
     Expr value = mutate(n.value);
@@ -328,22 +334,76 @@ class Vectorizer : public Mutator {
     }
     if (!masked_) { return fail(self(n)); }
     condition = without_likely(std::move(condition));
+    Condition parts = split(n.args[0]);
+    if (parts.scalar) {
+      // `a and lanes`: a chooses for all lanes, the lanes choose under it.
+      Expr t = under_value(parts.lanes, n.args[1]);
+      Expr f = under_value(make<Not>(parts.lanes), n.args[2]);
+      Expr none = mutate(n.args[2]);
+      Expr chosen = make<Select>(parts.lanes, wide(std::move(t)), wide(std::move(f)), n.origin);
+      DataType dtype = chosen.dtype();
+      return make<Call>(dtype, n.op, Array<Expr>{parts.scalar, std::move(chosen), wide(std::move(none))}, n.origin);
+    }
     Expr t = under_value(condition, n.args[1]);
     Expr f = under_value(make<Not>(condition), n.args[2]);
     return make<Select>(std::move(condition), wide(std::move(t)), wide(std::move(f)), n.origin);
   }
+  // A condition taken apart: what is the same for all lanes, what is not, and (where that can be told) a scalar
+  // that holds exactly where the latter holds for the first lane, which then is the last to drop out.
+  struct Condition { Expr scalar, lanes, first; };
+  auto split(const Expr& condition) -> Condition {
+    Condition out;
+    bool ordered = true;
+    split(condition, out, ordered);
+    if (!ordered) { out.first = {}; }
+    return out;
+  }
+  void split(const Expr& condition, Condition& out, bool& ordered) {
+    Expr plain = without_likely(condition);
+    if (const auto* both = plain.as<And>()) {
+      split(both->a, out, ordered);
+      split(both->b, out, ordered);
+      return;
+    }
+    Expr part = mutate(plain);
+    auto join = [](Expr& to, Expr e) { to = to ? Expr(make<And>(to, e)) : std::move(e); };
+    if (part.dtype().is_scalar()) {
+      join(out.scalar, std::move(part));
+      return;
+    }
+    auto at_first = [&](const Expr& a, const Expr& b) -> Expr {
+      const auto* ramp = a.as<Ramp>();
+      const auto* limit = b.as<Broadcast>();
+      if (!ramp || !limit || as_int(ramp->stride).value_or(-1) < 0) { return {}; }
+      return ramp->base;
+    };
+    Expr first;
+    if (const auto* lt = part.as<LT>()) {
+      if (Expr base = at_first(lt->a, lt->b)) { first = less(base, lt->b.as<Broadcast>()->value); }
+    } else if (const auto* le = part.as<LE>()) {
+      if (Expr base = at_first(le->a, le->b)) { first = less_equal(base, le->b.as<Broadcast>()->value); }
+    }
+    if (first) { join(out.first, std::move(first)); } else { ordered = false; }
+    join(out.lanes, std::move(part));
+  }
   auto combine(const Expr& condition) const -> Expr { return mask_ ? Expr(make<And>(mask_, condition)) : condition; }
   auto under_value(const Expr& condition, const Expr& value) -> Expr {
     Expr outer = std::exchange(mask_, combine(condition));
+    bool outer_first = std::exchange(first_lane_, false);
     Expr out = mutate(value);
     mask_ = std::move(outer);
+    first_lane_ = outer_first;
     return out;
   }
-  auto under(const Expr& condition, const Stmt& stmt) -> Stmt {
+  // `first_lane`: the first lane is known to be among those that run.
+  auto under(const Expr& condition, bool first_lane, const Stmt& stmt) -> Stmt {
+    first_lane = first_lane && (!mask_ || first_lane_);
     Expr outer = std::exchange(mask_, combine(condition));
+    bool outer_first = std::exchange(first_lane_, first_lane);
     Stmt out;
     if (depends(stmt)) { out = statement(stmt); } else { out = fail(stmt); }
     mask_ = std::move(outer);
+    first_lane_ = outer_first;
     return out;
   }
   static auto writes_what(const Stmt& stmt, const Expr& condition) -> bool {
@@ -386,6 +446,7 @@ class Vectorizer : public Mutator {
   bool masked_;
   bool failed_ = false;
   Expr mask_;
+  bool first_lane_ = false;   // the first lane is under the mask
   std::unordered_map<const VarNode*, Var> lets_;
 };
 

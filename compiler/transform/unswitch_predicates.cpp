@@ -1,0 +1,229 @@
+// One test for a tile: see unswitch_predicates.h.
+#include "transform/unswitch_predicates.h"
+
+#include <unordered_set>
+
+#include "ir/ops.h"
+#include "ir/visitor.h"
+#include "transform/affine.h"
+#include "transform/fold.h"
+
+namespace loopsmith::transform {
+namespace {
+
+void conjuncts(const Expr& e, std::vector<Expr>& out) {
+  static const Name likely("likely");
+  if (const auto* both = e.as<And>()) {
+    conjuncts(both->a, out);
+    conjuncts(both->b, out);
+  } else if (const auto* call = e.as<Call>(); call && call->op == likely && call->args.size() == 1) {
+    conjuncts(call->args[0], out);
+  } else {
+    out.push_back(e);
+  }
+}
+
+struct Found {
+  Expr condition;                            // a conjunct
+  Domains domains;                           // at its place
+  std::unordered_set<const VarNode*> inner;  // loops between the body looked at and its place
+};
+
+// Conditions of statements and of if_then_else in a body, comparisons of indices only.
+class FindConditions : public Visitor {
+ public:
+  explicit FindConditions(const Domains& around) : domains_(around) {}
+  using Visitor::on;
+  using Visitor::visit;
+  std::vector<Found> found;
+  int64_t statements = 0;
+
+  void on(const For& n) override {
+    domains_.push(n.var.get(), n.min, n.extent);
+    inner_.insert(n.var.get());
+    Visitor::on(n);
+    inner_.erase(n.var.get());
+    domains_.pop();
+  }
+  void on(const IfThenElse& n) override {
+    take(n.condition);
+    Visitor::on(n);
+  }
+  void on(const Call& n) override {
+    static const Name name("if_then_else");
+    if (n.op == name && n.args.size() == 3) { take(n.args[0]); }
+    Visitor::on(n);
+  }
+  void on(const BufferStore& n) override {
+    ++statements;
+    Visitor::on(n);
+  }
+  void on(const Evaluate& n) override {
+    ++statements;
+    Visitor::on(n);
+  }
+
+ private:
+  void take(const Expr& condition) {
+    std::vector<Expr> parts;
+    conjuncts(condition, parts);
+    for (const Expr& e : parts) {
+      if (e.as<LT>() || e.as<LE>() || e.as<GT>() || e.as<GE>()) { found.push_back({e, domains_, inner_}); }
+    }
+  }
+  Domains domains_;
+  std::unordered_set<const VarNode*> inner_;
+};
+
+// Conditions known to hold, by node.
+class Assume : public Mutator {
+ public:
+  explicit Assume(const std::unordered_set<const ExprNode*>& holds) : holds_(holds) {}
+  using Mutator::mutate;
+  using Mutator::on;
+#define KNOWN(Kind) \
+  auto on(const Kind& n) -> Expr override { return holds_.count(&n) ? bool_imm(true) : Mutator::on(n); }
+  KNOWN(LT)
+  KNOWN(LE)
+  KNOWN(GT)
+  KNOWN(GE)
+#undef KNOWN
+
+ private:
+  const std::unordered_set<const ExprNode*>& holds_;
+};
+
+// The condition for a comparison to hold for all values of the inner loops.
+auto for_all(const Found& f) -> Expr {
+  const auto& cmp = *static_cast<const BinaryNode*>(f.condition.get());
+  if (!cmp.a.dtype().is_int() || !cmp.a.dtype().is_scalar()) { return {}; }
+  std::unordered_map<const VarNode*, bool> relaxed;
+  for (const VarNode* v : f.inner) { relaxed[v] = true; }
+  auto a = interval_of(cmp.a, f.domains, relaxed);
+  auto b = interval_of(cmp.b, f.domains, relaxed);
+  if (!a || !b) { return {}; }
+  DataType t = cmp.a.dtype();
+  switch (f.condition.kind()) {
+    case NodeKind::LT: return less(a->high.expr(t), b->low.expr(t), f.condition.origin());
+    case NodeKind::LE: return less_equal(a->high.expr(t), b->low.expr(t), f.condition.origin());
+    case NodeKind::GT: return greater(a->low.expr(t), b->high.expr(t), f.condition.origin());
+    case NodeKind::GE: return greater_equal(a->low.expr(t), b->high.expr(t), f.condition.origin());
+    default: return {};
+  }
+}
+
+class Unswitch : public Mutator {
+ public:
+  explicit Unswitch(int64_t budget) : budget_(budget) {}
+  using Mutator::on;
+
+  auto on(const For& n) -> Stmt override {
+    if (n.for_kind == ForKind::Vectorized || n.for_kind == ForKind::Unrolled) { return self(n); }
+    domains_.push(n.var.get(), n.min, n.extent);
+    Stmt body = here(n.body);
+    domains_.pop();
+    if (body.same_as(n.body)) { return self(n); }
+    return make<For>(n.var, n.min, n.extent, n.for_kind, std::move(body), n.thread, n.annotations, n.origin, n.id);
+  }
+
+ private:
+  auto here(const Stmt& body) -> Stmt {
+    FindConditions find(domains_);
+    find.visit(body);
+    std::vector<const Found*> mixed;   // conditions that mention loops inside
+    std::unordered_set<const VarNode*> mentioned;
+    for (const Found& f : find.found) {
+      bool inside = false;
+      post_order(f.condition, [&](const Expr& e) {
+        const auto* v = e.as<VarNode>();
+        if (!v) { return; }
+        mentioned.insert(v);
+        inside = inside || f.inner.count(v) != 0;
+      });
+      if (inside) { mixed.push_back(&f); }
+    }
+    if (mixed.empty()) { return mutate(body); }
+    if (!is_place(body, mentioned)) { return mutate(body); }
+    Expr test;
+    std::unordered_set<const ExprNode*> holds;
+    for (const Found& f : find.found) {
+      Expr all = for_all(f);
+      if (!all) { continue; }
+      if (const auto* known = all.as<IntImm>()) {
+        if (known->value) { holds.insert(f.condition.get()); }
+        continue;
+      }
+      if (never(all)) { continue; }
+      holds.insert(f.condition.get());
+      if (!contains(test, all)) { test = test ? logical_and(test, all) : all; }
+    }
+    if (!test || holds.empty() || find.statements > budget_) { return mutate(body); }
+    budget_ -= find.statements;
+    return split(body, test, holds);
+  }
+  auto split(const Stmt& body, const Expr& test, const std::unordered_set<const ExprNode*>& holds) -> Stmt {
+    // Allocations are written twice too: masked accesses would keep the memory of the fast version out of registers.
+    Stmt fast = fold(Assume(holds).mutate(body));
+    return make<IfThenElse>(test, std::move(fast), fold(body, {}, /*copy=*/true), body.origin());
+  }
+  // Is there a loop right inside that no condition mentions, or that is to become straight code?
+  auto is_place(const Stmt& body, const std::unordered_set<const VarNode*>& mentioned) -> bool {
+    if (const auto* loop = body.as<For>()) {
+      return loop->for_kind == ForKind::Vectorized || loop->for_kind == ForKind::Unrolled || !mentioned.count(loop->var.get());
+    }
+    if (const auto* a = body.as<Allocate>()) { return is_place(a->body, mentioned); }
+    if (const auto* d = body.as<DeclBuffer>()) { return is_place(d->body, mentioned); }
+    if (const auto* a = body.as<AttrStmt>()) { return is_place(a->body, mentioned); }
+    if (const auto* s = body.as<SeqStmt>()) {
+      // Several statements share what is allocated around them: they are tested together.
+      for (const Stmt& child : s->seq) {
+        if (is_place(child, mentioned)) { return true; }
+      }
+    }
+    return false;
+  }
+  static auto contains(const Expr& conjunction, const Expr& part) -> bool {
+    if (!conjunction) { return false; }
+    std::vector<Expr> parts;
+    conjuncts(conjunction, parts);
+    for (const Expr& e : parts) {
+      if (e.kind() != part.kind()) { continue; }
+      const auto& x = *static_cast<const BinaryNode*>(e.get());
+      const auto& y = *static_cast<const BinaryNode*>(part.get());
+      Affine d = affine_of(x.a);
+      d.add(affine_of(x.b), -1);
+      d.add(affine_of(y.a), -1);
+      d.add(affine_of(y.b), 1);
+      if (d.is_constant() && d.constant == 0) { return true; }
+    }
+    return false;
+  }
+  // Is the test false wherever we are?
+  auto never(const Expr& test) const -> bool {
+    const auto& cmp = *static_cast<const BinaryNode*>(test.get());
+    Affine d = affine_of(cmp.a);
+    d.add(affine_of(cmp.b), -1);
+    auto low = constant_min(d, domains_);
+    auto high = constant_max(d, domains_);
+    switch (test.kind()) {
+      case NodeKind::LT: return low && *low >= 0;
+      case NodeKind::LE: return low && *low > 0;
+      case NodeKind::GT: return high && *high <= 0;
+      case NodeKind::GE: return high && *high < 0;
+      default: return false;
+    }
+  }
+
+  Domains domains_;
+  int64_t budget_;
+};
+
+}  // namespace
+
+auto unswitch_predicates(const IRModule& module, const LowerContext& context) -> Result<IRModule> {
+  return map_functions(module, [&](const PrimFunc& func) -> Result<PrimFunc> {
+    return with_body(func, Unswitch(context.options.unswitch_limit).mutate(func->body));
+  });
+}
+
+}  // namespace loopsmith::transform
