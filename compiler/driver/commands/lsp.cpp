@@ -18,6 +18,7 @@ const Usage usage{
                 {"--port", "N", "wait for one client on this port of the local machine instead"},
                 {"--record", "F", "keep the session in a file, a line of JSON for each message"},
                 {"--hang-limit", "SECONDS", "processor time without progress after which analysis is stopped (1)"},
+                {"--tuner", "PROGRAM", "what is started as `PROGRAM tune - --json` for searches (this program)"},
                 // vscode-languageclient adds it to what it starts.
                 {"--clientProcessId", "PID", "accepted and not used: `initialize` tells it"}},
     .examples = {{"loopsmith lsp", "what an editor's configuration names"},
@@ -32,7 +33,7 @@ auto lsp(std::vector<std::string> args) -> int {
   const auto& arguments = std::get<Arguments>(read);
   loopsmith::lsp::ServerOptions options;
   options.program = current_program();
-  options.job_program = options.program;
+  options.job_program = arguments.get("--tuner", options.program);
   options.record = arguments.get("--record", "");
   if (auto port = arguments.get("--port")) {
     auto number = parse_number(*port, 1, 65535);

@@ -1,0 +1,225 @@
+// The real server, front and worker as programs: what happens when the worker is killed, crashes, hangs or runs out of
+// stack while requests are pending, and how fast it is quiet again.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "tests/unit/catch.h"
+#include "tests/unit/lsp/session.h"
+
+using namespace loopsmith;
+using namespace loopsmith::lsp;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string server = LOOPSMITH_PROGRAM;
+
+auto start(std::vector<std::string> options = {}) -> Session {
+  std::vector<std::string> argv = {server, "lsp"};
+  argv.insert(argv.end(), options.begin(), options.end());
+  return Session(argv, {{"LOOPSMITH_TEST_FAULT", "1"}});
+}
+
+/// The worker of a server: its only child.
+auto worker_of(Session& session) -> int {
+  std::string pid = std::to_string(session.process().pid());
+  std::ifstream file("/proc/" + pid + "/task/" + pid + "/children");
+  // The starter thread is the parent of all children, so every thread's list is looked at.
+  auto found = run_program({.argv = {"sh", "-c", "cat /proc/" + pid + "/task/*/children"}}, "", in(5s));
+  int worker = 0;
+  std::istringstream(found.ok() ? found->output : "") >> worker;
+  return worker;
+}
+
+auto is_error(const Json& answer, int code) -> bool { return answer.contains("error") && answer["error"]["code"] == code; }
+constexpr int internal_error = -32603;
+
+const char* const fine = "x = 1\n";
+const char* const broken = "def f(:\n    pass\n";
+
+}  // namespace
+
+TEST_CASE("start to initialize, diagnostics, shutdown") {
+  Session session = start();
+  session.initialize();
+  session.open("file:///a.tir", broken);
+  CHECK(session.wait_for("file:///a.tir", 1)["result"]["state"] == "done");
+  CHECK_FALSE(session.diagnostics("file:///a.tir").empty());
+  session.replace("file:///a.tir", fine, 2);
+  CHECK(session.wait_for("file:///a.tir", 2)["result"]["version"] == 2);
+  CHECK(session.diagnostics("file:///a.tir").empty());
+  CHECK(session.goodbye() == 0);
+}
+
+TEST_CASE("a worker killed from outside, idle: nothing is lost, no file is blamed") {
+  Session session = start();
+  session.initialize();
+  session.open("file:///a.tir", broken);
+  CHECK(session.wait_for("file:///a.tir", 1)["result"]["state"] == "done");
+  for (int round = 0; round < 3; ++round) {
+    int worker = worker_of(session);
+    REQUIRE(worker > 1);
+    ::kill(worker, SIGKILL);
+    (void)session.until([](const Json& message) { return message.value("method", "") == "window/logMessage"; });
+    session.received.clear();
+    CHECK(session.wait_for("file:///a.tir", 1)["result"]["state"] == "done");
+    CHECK(session.diagnostics("file:///a.tir")[0]["code"] != "analysis-crashed");
+    CHECK(worker_of(session) != worker);
+  }
+  CHECK(session.goodbye() == 0);
+}
+
+TEST_CASE("every kind of crash: pending requests get an error, the file is set aside, others go on, an edit heals") {
+  std::string fault = GENERATE(std::string("segfault"), std::string("kill"), std::string("abort"), std::string("exit"),
+                               std::string("overflow"), std::string("spin"));
+  INFO(fault);
+  Session session = start({"--hang-limit", "300ms"});
+  session.initialize();
+  session.open("file:///good.tir", broken);
+  CHECK(session.wait_for("file:///good.tir", 1)["result"]["state"] == "done");
+  auto begun = Clock::now();
+  session.open("file:///bad.tir", "# FAULT:" + fault + "\n");
+  int pending = session.request("textDocument/documentSymbol", {{"textDocument", {{"uri", "file:///bad.tir"}}}});
+  int innocent = session.request("textDocument/documentSymbol", {{"textDocument", {{"uri", "file:///good.tir"}}}});
+  CHECK(is_error(session.answer(pending), internal_error));
+  CHECK_FALSE(session.answer(innocent).is_null());
+  Json shown = session.until([](const Json& message) {
+    return message.value("method", "") == "textDocument/publishDiagnostics" && message["params"]["uri"] == "file:///bad.tir";
+  });
+  CHECK(shown["params"]["diagnostics"][0]["code"] == "analysis-crashed");
+  CHECK(Clock::now() - begun < 20s);
+  session.received.clear();
+  CHECK(session.wait_for("file:///good.tir", 1)["result"]["state"] == "done");
+  CHECK_FALSE(session.diagnostics("file:///good.tir").empty());
+  session.replace("file:///bad.tir", broken, 2);
+  CHECK(session.wait_for("file:///bad.tir", 2)["result"]["state"] == "done");
+  CHECK(session.diagnostics("file:///bad.tir")[0]["code"] != "analysis-crashed");
+  CHECK(session.goodbye() == 0);
+}
+
+TEST_CASE("a request is cancelled within 200 ms, even while the worker hangs") {
+  Session session = start({"--hang-limit", "20s"});
+  session.initialize();
+  session.open("file:///bad.tir", "# FAULT:spin\n");
+  int id = session.request("textDocument/documentSymbol", {{"textDocument", {{"uri", "file:///bad.tir"}}}});
+  std::this_thread::sleep_for(100ms);
+  auto begun = Clock::now();
+  session.notify("$/cancelRequest", {{"id", id}});
+  CHECK(is_error(session.answer(id), -32800));
+  CHECK(Clock::now() - begun < 200ms);
+  CHECK(session.goodbye() == 0);
+}
+
+TEST_CASE("nothing stays behind when the server is killed or its input ends") {
+  for (bool kill : {true, false}) {
+    Session session = start();
+    session.initialize();
+    int worker = worker_of(session);
+    REQUIRE(worker > 1);
+    if (kill) {
+      ::kill(session.process().pid(), SIGKILL);
+    } else {
+      session.process().close_input();
+    }
+    auto status = session.process().wait(in(10s));
+    REQUIRE(status.has_value());
+    if (!kill) { CHECK(status->code == 1); }
+    auto is_alive = [&] {
+      std::ifstream file("/proc/" + std::to_string(worker) + "/stat");
+      std::string number;
+      std::string name;
+      std::string state;
+      return (file >> number >> name >> state) && state != "Z";
+    };
+    for (int i = 0; i < 200 && is_alive(); ++i) { std::this_thread::sleep_for(10ms); }
+    CHECK_FALSE(is_alive());
+  }
+}
+
+TEST_CASE("a session is recorded, both directions, a line of JSON each") {
+  std::string file = "/tmp/loopsmith-record-" + std::to_string(::getpid()) + ".jsonl";
+  {
+    Session session = start({"--record", file});
+    session.initialize();
+    session.send_bytes("garbage\n");
+    session.open("file:///a.tir", "x = '\n'\n");
+    CHECK(session.wait_for("file:///a.tir", 1)["result"]["state"] == "done");
+    CHECK(session.goodbye() == 0);
+  }
+  std::ifstream lines(file);
+  int client = 0;
+  int from_server = 0;
+  int unreadable = 0;
+  for (std::string line; std::getline(lines, line);) {
+    Json entry = Json::parse(line);
+    (entry["from"] == "client" ? client : from_server) += 1;
+    if (entry.contains("unreadable")) { ++unreadable; }
+  }
+  CHECK(client == 7);
+  CHECK(from_server >= 5);
+  CHECK(unreadable == 1);
+  ::unlink(file.c_str());
+}
+
+TEST_CASE("a background job with a tuner that is played: progress, stop, result, one annotated edit") {
+  std::string tuner = "/tmp/loopsmith-tuner-" + std::to_string(::getpid());
+  {
+    std::ofstream script(tuner);
+    script << "#!/bin/sh\ncat > /dev/null\n"
+              "done_now() { printf '%s\\n' '{\"event\":\"done\",\"best_seconds\":0.001,\"schedule_text\":\"def f_tuned(sch: T.Schedule):\\n    pass\\n\",\"verified\":\"3 inputs\"}'; exit 0; }\n"
+              "trap done_now INT\n"
+              "i=0; while :; do i=$((i+1)); echo '{\"event\":\"progress\",\"trial\":'$i',\"trials\":1000,\"elapsed\":'$i'}'; sleep 0.05; done\n";
+  }
+  ::chmod(tuner.c_str(), 0755);
+  Session session = start({"--tuner", tuner});
+  session.initialize({{"window", {{"workDoneProgress", true}}},
+                      {"workspace", {{"workspaceEdit", {{"documentChanges", true}, {"changeAnnotationSupport", Json::object()}}}}}});
+  const std::string uri = "file:///a.tir";
+  session.open(uri, "@T.prim_func\ndef f(a: T.handle):\n    pass\n\nx = 1\n");
+  Json at = {{"start", {{"line", 1}, {"character", 5}}}, {"end", {{"line", 1}, {"character", 5}}}};
+  Json actions = session.call("textDocument/codeAction", {{"textDocument", {{"uri", uri}}}, {"range", at}, {"context", {{"diagnostics", Json::array()}}}});
+  REQUIRE(actions["result"].size() == 1);
+  CHECK(actions["result"][0]["title"] == "Tune f in the background");
+  int run = session.request("workspace/executeCommand", {{"command", actions["result"][0]["command"]["command"]},
+                                                         {"arguments", actions["result"][0]["command"]["arguments"]}});
+  Json create = session.until([](const Json& message) { return message.value("method", "") == "window/workDoneProgress/create"; });
+  CHECK(session.answer(run)["result"]["job"] == 1);
+  session.send({{"id", create["id"]}, {"result", nullptr}});
+  auto progress = [&](const char* kind) {
+    return session.until([&](const Json& message) { return message.value("method", "") == "$/progress" && message["params"]["value"]["kind"] == kind; });
+  };
+  CHECK(progress("begin")["params"]["value"]["cancellable"] == true);
+  CHECK_FALSE(progress("report").is_null());
+  // The job goes on when the worker dies.
+  ::kill(worker_of(session), SIGKILL);
+  CHECK_FALSE(progress("report").is_null());
+  session.notify("window/workDoneProgress/cancel", {{"token", create["params"]["token"]}});
+  CHECK(progress("end")["params"]["value"]["message"] == "f tuned: best 1.00 ms (3 inputs)");
+
+  // Edited meanwhile: the place is found anew.
+  session.notify("textDocument/didChange", {{"textDocument", {{"uri", uri}, {"version", 2}}},
+                                            {"contentChanges", {{{"range", {{"start", {{"line", 0}, {"character", 0}}}, {"end", {{"line", 0}, {"character", 0}}}}}, {"text", "# above\n"}}}}});
+  at["start"]["line"] = at["end"]["line"] = 2;
+  actions = session.call("textDocument/codeAction", {{"textDocument", {{"uri", uri}}}, {"range", at}, {"context", {{"diagnostics", Json::array()}}}});
+  REQUIRE(actions["result"].size() == 2);
+  CHECK(actions["result"][0]["title"] == "Insert best schedule");
+  int insert = session.request("workspace/executeCommand", {{"command", "loopsmith.insertSchedule"}, {"arguments", {{{"job", 1}}}}});
+  Json apply = session.until([](const Json& message) { return message.value("method", "") == "workspace/applyEdit"; });
+  Json change = apply["params"]["edit"]["documentChanges"][0];
+  CHECK(change["textDocument"]["version"] == 2);
+  CHECK(change["edits"].size() == 1);
+  CHECK(change["edits"][0]["range"]["start"]["line"] == 3);
+  CHECK(change["edits"][0]["newText"] == "\n\n\ndef f_tuned(sch: T.Schedule):\n    pass");
+  CHECK(apply["params"]["edit"]["changeAnnotations"].contains("schedule"));
+  session.send({{"id", apply["id"]}, {"result", {{"applied", true}}}});
+  CHECK(session.answer(insert).contains("result"));
+  CHECK(session.goodbye() == 0);
+  ::unlink(tuner.c_str());
+}

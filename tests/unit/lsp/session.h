@@ -1,0 +1,109 @@
+// An editor that a test plays against the real `loopsmith lsp`: messages out, messages in, with deadlines.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lsp/protocol/framing.h"
+#include "lsp/protocol/json.h"
+#include "support/process.h"
+
+namespace loopsmith::lsp {
+
+class Session {
+ public:
+  /// Time that any single answer may take; far beyond what is ever needed, so that a slow machine fails no test.
+  static constexpr auto patience = std::chrono::seconds(30);
+
+  Session(std::vector<std::string> argv, std::vector<std::pair<std::string, std::string>> environment = {}) {
+    auto process = Process::start({.argv = std::move(argv), .environment = std::move(environment)});
+    if (process.ok()) { process_.emplace(std::move(process).value()); }
+  }
+
+  [[nodiscard]] auto is_running() -> bool { return process_ && !process_->poll_exit(); }
+  [[nodiscard]] auto process() -> Process& { return *process_; }
+
+  void send_bytes(std::string_view bytes) {
+    if (process_) { (void)process_->write(bytes, in(patience)); }
+  }
+  void send(Json message) {
+    message["jsonrpc"] = "2.0";
+    send_bytes(framed(message.dump()));
+  }
+  void notify(std::string_view method, Json params) { send(notification(method, std::move(params))); }
+  auto request(std::string_view method, Json params) -> int {
+    int id = next_id_++;
+    send({{"id", id}, {"method", method}, {"params", std::move(params)}});
+    return id;
+  }
+
+  /// The next message; none at the deadline or when the server is gone.
+  [[nodiscard]] auto next(Deadline deadline = in(patience)) -> std::optional<Json> {
+    while (process_) {
+      if (auto frame = reader_.next()) {
+        Json message = Json::parse(frame->body, nullptr, false);
+        received.push_back(message);
+        return message;
+      }
+      ReadResult bytes = process_->read_some(deadline);
+      if (bytes.status != IoStatus::Done) { return std::nullopt; }
+      reader_.feed(bytes.data);
+    }
+    return std::nullopt;
+  }
+  [[nodiscard]] auto until(const std::function<bool(const Json&)>& wanted, Deadline deadline = in(patience)) -> Json {
+    while (auto message = next(deadline)) {
+      if (wanted(*message)) { return *message; }
+    }
+    return nullptr;
+  }
+  /// The answer to a request; null where none comes.
+  [[nodiscard]] auto answer(int id) -> Json {
+    for (const Json& message : received) {
+      if (!message.contains("method") && message.value("id", Json()) == id) { return message; }
+    }
+    return until([&](const Json& message) { return !message.contains("method") && message.value("id", Json()) == id; });
+  }
+  [[nodiscard]] auto call(std::string_view method, Json params) -> Json { return answer(request(method, std::move(params))); }
+
+  void initialize(Json capabilities = Json::object()) {
+    (void)call("initialize", {{"processId", nullptr}, {"capabilities", std::move(capabilities)}});
+    notify("initialized", Json::object());
+  }
+  void open(const std::string& uri, const std::string& text, int version = 1) {
+    notify("textDocument/didOpen", {{"textDocument", {{"uri", uri}, {"languageId", "tirscript"}, {"version", version}, {"text", text}}}});
+  }
+  void replace(const std::string& uri, const std::string& text, int version) {
+    notify("textDocument/didChange", {{"textDocument", {{"uri", uri}, {"version", version}}}, {"contentChanges", {{{"text", text}}}}});
+  }
+  [[nodiscard]] auto wait_for(const std::string& uri, int version) -> Json {
+    return call("loopsmith/waitForState", {{"uri", uri}, {"version", version}});
+  }
+  /// What was published last about a document; null where nothing was.
+  [[nodiscard]] auto diagnostics(const std::string& uri) const -> Json {
+    for (auto message = received.rbegin(); message != received.rend(); ++message) {
+      if (message->value("method", "") == "textDocument/publishDiagnostics" && (*message)["params"]["uri"] == uri) {
+        return (*message)["params"]["diagnostics"];
+      }
+    }
+    return nullptr;
+  }
+  /// Shuts the server down as an editor does; its exit status, -1 where it does not end.
+  [[nodiscard]] auto goodbye() -> int {
+    (void)call("shutdown", nullptr);
+    notify("exit", nullptr);
+    auto status = process_->wait(in(patience));
+    return status && status->signal == 0 ? status->code : -1;
+  }
+
+  std::vector<Json> received;
+
+ private:
+  std::optional<Process> process_;
+  FrameReader reader_;
+  int next_id_ = 1;
+};
+
+}  // namespace loopsmith::lsp
