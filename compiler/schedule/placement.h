@@ -17,4 +17,7 @@ struct Placement {
 [[nodiscard]] auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loop, bool reverse, bool preserve_unit_loops, int64_t index)
     -> Result<Placement>;
 
+/// Inlining as compute_inline does it, `reverse` as reverse_compute_inline does.
+[[nodiscard]] auto plan_inline(const Context& cx, const BlockArg& block, bool reverse) -> Result<Outcome>;
+
 }  // namespace loopsmith::schedule

@@ -103,6 +103,14 @@ auto convert(const Context& cx, const Param& param, const Value& value, LoopArg&
   if (const LoopRV* rv = value.as<LoopRV>()) { return resolve(cx, param, value, rv->var, Context::Binding::Kind::Loop, out); }
   return wrong_kind(cx, param, value, "a loop");
 }
+auto convert(const Context& cx, const Param& param, const Value& value, LocationArg& out) -> Status {
+  if (const LoopRV* rv = value.as<LoopRV>(); rv && rv->var < cx.variables.size()) {
+    NodeId id = cx.variables[rv->var].value;
+    if (id == LocationArg::root_mark) { out.mark = LocationArg::Mark::Root; return ok(); }
+    if (id == LocationArg::inline_mark) { out.mark = LocationArg::Mark::Inline; return ok(); }
+  }
+  return convert(cx, param, value, static_cast<LoopArg&>(out));
+}
 auto convert(const Context& cx, const Param& param, const Value& value, PlaceArg& out) -> Status {
   if (const BlockRV* rv = value.as<BlockRV>()) { return resolve(cx, param, value, rv->var, Context::Binding::Kind::Block, out); }
   if (const LoopRV* rv = value.as<LoopRV>()) { return resolve(cx, param, value, rv->var, Context::Binding::Kind::Loop, out); }

@@ -65,6 +65,15 @@ struct PlaceArg {
 struct BlockArg : PlaceArg { [[nodiscard]] auto block() const -> const Block& { return *place->block(); } };
 struct LoopArg : PlaceArg { [[nodiscard]] auto loop() const -> const For& { return *place->loop; } };
 
+/// Where a block shall be computed: a loop, or what `sample_compute_location` may decide instead.
+struct LocationArg : LoopArg {
+  enum class Mark : uint8_t { Loop, Root, Inline };
+  Mark mark = Mark::Loop;
+  // Stand for the two in the table of variables.
+  static constexpr NodeId root_mark = ~NodeId{0};
+  static constexpr NodeId inline_mark = ~NodeId{1};
+};
+
 struct Output {
   Context::Binding::Kind kind = Context::Binding::Kind::Int;
   uint64_t value = 0;                       // NodeId, or a number's bits
@@ -124,6 +133,7 @@ struct Primitive {
 
 [[nodiscard]] auto convert(const Context& cx, const Param& param, const Value& value, BlockArg& out) -> Status;
 [[nodiscard]] auto convert(const Context& cx, const Param& param, const Value& value, LoopArg& out) -> Status;
+[[nodiscard]] auto convert(const Context& cx, const Param& param, const Value& value, LocationArg& out) -> Status;
 [[nodiscard]] auto convert(const Context& cx, const Param& param, const Value& value, PlaceArg& out) -> Status;
 [[nodiscard]] auto convert(const Context& cx, const Param& param, const Value& value, bool& out) -> Status;
 [[nodiscard]] auto convert(const Context& cx, const Param& param, const Value& value, int64_t& out) -> Status;
@@ -148,6 +158,7 @@ template <class T>
 template <class T> struct KindOf { static constexpr ValueKind kind = ValueKind::Any; static constexpr bool list = false; };
 template <> struct KindOf<BlockArg> { static constexpr ValueKind kind = ValueKind::Block; static constexpr bool list = false; };
 template <> struct KindOf<LoopArg> { static constexpr ValueKind kind = ValueKind::Loop; static constexpr bool list = false; };
+template <> struct KindOf<LocationArg> { static constexpr ValueKind kind = ValueKind::Loop; static constexpr bool list = false; };
 template <> struct KindOf<PlaceArg> { static constexpr ValueKind kind = ValueKind::BlockOrLoop; static constexpr bool list = false; };
 template <> struct KindOf<int64_t> { static constexpr ValueKind kind = ValueKind::Int; static constexpr bool list = false; };
 template <> struct KindOf<bool> { static constexpr ValueKind kind = ValueKind::Bool; static constexpr bool list = false; };

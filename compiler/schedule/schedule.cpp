@@ -267,11 +267,11 @@ auto Schedule::replay(const Trace& trace, bool remove_postproc) -> Status {
       }
       LOOPSMITH_CHECK(resolve_names(*instruction->primitive, values, instruction->origin));
       LOOPSMITH_TRY(outputs, apply_values(*instruction->primitive, std::move(values), instruction->decision, instruction->origin));
-      if (outputs.size() != instruction->outputs.size()) {
+      if (!instruction->outputs.empty() && outputs.size() != instruction->outputs.size()) {
         return error(Code::TraceOutputs, instruction->origin).arg("primitive", instruction->primitive->name)
             .arg("expected", static_cast<int64_t>(instruction->outputs.size())).arg("found", static_cast<int64_t>(outputs.size()));
       }
-      for (size_t i = 0; i < outputs.size(); ++i) {
+      for (size_t i = 0; i < instruction->outputs.size(); ++i) {
         uint32_t old = number_of(instruction->outputs[i]);
         if (old >= map.size()) { map.resize(old + 8, UINT32_MAX); }
         map[old] = number_of(outputs[i]);

@@ -10,9 +10,9 @@ auto all_primitives() -> const std::vector<const Primitive*>& {
       // look-up
       &get_block, &get_loops, &get_child_blocks, &get_producers, &get_consumers, &get_output_blocks,
       // sampling
-      &sample_categorical, &sample_perfect_tile, &sample_partitioned_tile,
+      &sample_categorical, &sample_perfect_tile, &sample_partitioned_tile, &sample_compute_location,
       // loops
-      &split, &fuse, &reorder, &add_unit_loop,
+      &split, &fuse, &reorder, &reorder_block_iter_var, &add_unit_loop,
       // kinds of loops
       &parallel, &vectorize, &bind, &unroll,
       // caching
@@ -21,6 +21,8 @@ auto all_primitives() -> const std::vector<const Primitive*>& {
       &compute_at, &reverse_compute_at, &compute_inline, &reverse_compute_inline,
       // reduction
       &decompose_reduction,
+      // buffers
+      &storage_align, &set_scope, &unsafe_set_dtype,
       // notes
       &annotate, &unannotate, &enter_postproc,
   };

@@ -12,10 +12,12 @@
 #include "ir/visitor.h"
 #include "schedule/access_regions.h"
 #include "schedule/analysis.h"
+#include "schedule/placement.h"
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
 
-namespace loopsmith::schedule::primitives {
+namespace loopsmith::schedule {
+namespace primitives {
 namespace {
 
 auto body_error(const Context& cx, const Place& block, std::string why) -> Diagnostic {
@@ -362,9 +364,25 @@ struct ReverseComputeInline {
 
 }  // namespace
 
+}  // namespace primitives
+
+auto plan_inline(const Context& cx, const BlockArg& block, bool reverse) -> Result<Outcome> {
+  if (reverse) {
+    primitives::ReverseComputeInline::Args args{block};
+    LOOPSMITH_TRY(plan, primitives::ReverseComputeInline::check(cx, args));
+    return primitives::ReverseComputeInline::apply(cx, args, plan);
+  }
+  primitives::ComputeInline::Args args{block};
+  LOOPSMITH_TRY(plan, primitives::ComputeInline::check(cx, args));
+  return primitives::ComputeInline::apply(cx, args, plan);
+}
+
+namespace primitives {
+
 const Primitive compute_inline = primitive<ComputeInline>("compute_inline", "ComputeInline", "computes what a block stores wherever it is read")
     .input("block", &ComputeInline::Args::block);
 const Primitive reverse_compute_inline = primitive<ReverseComputeInline>("reverse_compute_inline", "ReverseComputeInline", "merges a block into the block that produces what it reads")
     .input("block", &ReverseComputeInline::Args::block);
 
-}  // namespace loopsmith::schedule::primitives
+}  // namespace primitives
+}  // namespace loopsmith::schedule

@@ -401,7 +401,11 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
 namespace primitives {
 namespace {
 
-auto moved(const BlockArg& block, const Placement& plan) -> Outcome {
+auto place(const Context& cx, const BlockArg& block, const LocationArg& at, bool reverse, bool preserve_unit_loops, int64_t index) -> Result<Outcome> {
+  // What sample_compute_location may have decided instead of a loop.
+  if (at.mark == LocationArg::Mark::Root) { return Outcome{}; }
+  if (at.mark == LocationArg::Mark::Inline) { return plan_inline(cx, block, reverse); }
+  LOOPSMITH_TRY(plan, plan_placement(cx, block, at, reverse, preserve_unit_loops, index));
   Outcome out;
   out.func = block.func->name();
   out.rewrite.changes.push_back(plan.removal);
@@ -421,12 +425,10 @@ auto moved(const BlockArg& block, const Placement& plan) -> Outcome {
 ///        not around the block, with all consumers below; indices whose iter vars can be solved for.
 /// Keeps  results bit for bit; instances may run more than once where iterations need the same.
 struct ComputeAt {
-  struct Args { BlockArg block; LoopArg loop; bool preserve_unit_loops = false; int64_t index = -1; };
-  using Plan = Placement;
-  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
-    return plan_placement(cx, args.block, args.loop, false, args.preserve_unit_loops, args.index);
-  }
-  static auto apply(const Context&, const Args& args, const Plan& plan) -> Outcome { return moved(args.block, plan); }
+  struct Args { BlockArg block; LocationArg loop; bool preserve_unit_loops = false; int64_t index = -1; };
+  using Plan = Outcome;
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> { return place(cx, args.block, args.loop, false, args.preserve_unit_loops, args.index); }
+  static auto apply(const Context&, const Args&, const Plan& plan) -> Outcome { return plan; }
 };
 
 /// Runs a block as soon as it can be, under a loop of its producers, over the region that an iteration makes.
@@ -441,16 +443,99 @@ struct ComputeAt {
 ///        producers below; indices whose iter vars can be solved for; no predicate but bounds of iter vars.
 /// Keeps  results bit for bit.
 struct ReverseComputeAt {
-  struct Args { BlockArg block; LoopArg loop; bool preserve_unit_loops = false; int64_t index = -1; };
-  using Plan = Placement;
-  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
-    return plan_placement(cx, args.block, args.loop, true, args.preserve_unit_loops, args.index);
+  struct Args { BlockArg block; LocationArg loop; bool preserve_unit_loops = false; int64_t index = -1; };
+  using Plan = Outcome;
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> { return place(cx, args.block, args.loop, true, args.preserve_unit_loops, args.index); }
+  static auto apply(const Context&, const Args&, const Plan& plan) -> Outcome { return plan; }
+};
+
+// Where a block could be computed: -2 inlined, -1 where it is, else the number of a loop around its first consumer.
+struct Location { int64_t index; NodeId id; };
+auto list_locations(const Context& cx, const BlockArg& block) -> std::vector<Location> {
+  const FuncState& func = *block.func;
+  std::vector<Location> out;
+  if (plan_inline(cx, block, false).ok()) { out.push_back({-2, LocationArg::inline_mark}); }
+  out.push_back({-1, LocationArg::root_mark});
+  std::vector<NodeId> consumers = consumers_of(func, *block);
+  if (consumers.empty()) { return out; }
+  const Place* boundary = func.parent(*func.find(consumers[0]));
+  for (NodeId id : consumers) {
+    while (boundary && !func.is_below(*func.find(id), *boundary)) { boundary = func.parent(*boundary); }
   }
-  static auto apply(const Context&, const Args& args, const Plan& plan) -> Outcome { return moved(args.block, plan); }
+  if (!boundary || !boundary->is_loop()) { return out; }
+  std::vector<const Place*> loops = func.loops(*func.find(consumers[0]));
+  size_t count = static_cast<size_t>(std::find(loops.begin(), loops.end(), boundary) - loops.begin()) + 1;
+  if (count > loops.size()) { return out; }
+  // Loops that feed spatial iter vars only, up to the last such one; none behind one that feeds others.
+  std::vector<bool> is_spatial(count);
+  size_t last_spatial = 0;
+  bool any_spatial = false;
+  for (size_t i = 0; i < count; ++i) {
+    bool spatial = true;
+    for (const Place* below : func.child_blocks(*loops[i])) {
+      for (size_t k = 0; k < below->realize->iter_values.size(); ++k) {
+        if (below->block()->iter_vars[k].kind == IterKind::Spatial) { continue; }
+        spatial &= !uses_var(below->realize->iter_values[k], [&](const VarNode& v) { return &v == loops[i]->loop->var.get(); });
+      }
+    }
+    is_spatial[i] = spatial;
+    if (spatial) {
+      last_spatial = i;
+      any_spatial = true;
+    }
+  }
+  bool seen_other = false;
+  for (size_t i = 0; i < count; ++i) {
+    if (is_one(loops[i]->loop->extent)) { continue; }
+    if (is_spatial[i]) {
+      if (seen_other) { break; }
+    } else {
+      seen_other = true;
+      if (!any_spatial || i > last_spatial) { break; }
+    }
+    LoopArg loop;
+    loop.func = block.func;
+    loop.place = loops[i];
+    if (plan_placement(cx, block, loop, false, true, -1).ok()) { out.push_back({static_cast<int64_t>(i), loops[i]->id}); }
+  }
+  return out;
+}
+
+/// Decides where a block could be computed: inlined (-2), where it is (-1), or under a loop of its first consumer.
+///
+/// Needs  not the root block.
+struct SampleComputeLocation {
+  struct Args { BlockArg block; };
+  struct Plan { Location location; };
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    LOOPSMITH_CHECK(require_scope(cx, args.block));
+    std::vector<Location> locations = list_locations(cx, args.block);
+    if (cx.decision.is_none()) {
+      size_t drawn = locations.size() == 1 ? 0 : static_cast<size_t>(cx.random.integer(0, static_cast<int64_t>(locations.size())));
+      return Plan{locations[drawn]};
+    }
+    const int64_t* wanted = cx.decision.integer();
+    if (!wanted) { return cx.error(Code::WrongDecision).arg("why", "it is not an integer"); }
+    // The place decided on, or the last one before it.
+    const Location* best = nullptr;
+    for (const Location& location : locations) {
+      if (location.index <= *wanted) { best = &location; }
+    }
+    return Plan{best ? *best : Location{-1, LocationArg::root_mark}};
+  }
+  static auto apply(const Context&, const Args&, const Plan& plan) -> Outcome {
+    Outcome out;
+    out.outputs.push_back(Output::loop(plan.location.id));
+    out.decision = Value(plan.location.index);
+    return out;
+  }
 };
 
 }  // namespace
 
+const Primitive sample_compute_location = primitive<SampleComputeLocation>("sample_compute_location", "SampleComputeLocation", "decides where a block could be computed")
+    .input("block", &SampleComputeLocation::Args::block)
+    .loop("location").sampling();
 const Primitive compute_at = primitive<ComputeAt>("compute_at", "ComputeAt", "runs a block under a loop of its consumers")
     .input("block", &ComputeAt::Args::block)
     .input("loop", &ComputeAt::Args::loop)

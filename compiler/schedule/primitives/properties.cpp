@@ -1,0 +1,239 @@
+// Primitives that change what a buffer or a block is, not what is computed: storage_align, set_scope,
+// unsafe_set_dtype, reorder_block_iter_var.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "ir/ops.h"
+#include "ir/visitor.h"
+#include "schedule/analysis.h"
+#include "schedule/primitives.h"
+#include "schedule/rewriting.h"
+#include "schedule/threads.h"
+
+namespace loopsmith::schedule::primitives {
+namespace {
+
+// The block that allocates a buffer, from a block that uses it outwards; none for parameters and matched buffers.
+auto allocating_block(const FuncState& func, const Place& block, const Buffer& buffer) -> const Place* {
+  for (const Place* at = &block; at; at = func.parent(*at)) {
+    if (!at->is_block()) { continue; }
+    for (const Buffer& allocated : at->block()->alloc_buffers) {
+      if (allocated == buffer) { return at; }
+    }
+  }
+  return nullptr;
+}
+
+auto require_allocated(const Context& cx, const BlockArg& block, const Buffer& buffer) -> Result<const Place*> {
+  if (const Place* place = allocating_block(*block.func, *block, buffer)) { return place; }
+  return note_block(cx.error(Code::NotAllocated).arg("buffer", buffer->name.view()), *block);
+}
+
+auto with_block(const BlockArg& block, Block::Fields fields, Origin origin) -> Outcome {
+  Outcome out;
+  out.func = block.func->name();
+  out.rewrite.changes.push_back({block->id, make<Block>(std::move(fields), origin, block->id)});
+  return out;
+}
+
+const Name buffer_dim_align("buffer_dim_align");
+
+/// Asks that the stride of a dimension be `offset` more than a multiple of `factor`, against bank conflicts.
+///
+///     with T.block("B"):           ==>       with T.block("B"):
+///                                                T.block_attr({"buffer_dim_align": [[0, 0, 32, 8]]})
+///
+/// Needs  a buffer that a block allocates; a dimension of it; a positive factor.
+/// Keeps  results; memory is laid out with gaps.
+struct StorageAlign {
+  struct Args { BlockArg block; int64_t buffer_index = 0; int64_t axis = 0; int64_t factor = 0; int64_t offset = 0; };
+  struct Plan { int64_t axis; };
+
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    LOOPSMITH_TRY(region, require_buffer(cx, *args.block, args.buffer_index, true));
+    if (args.factor <= 0) { return cx.error(Code::AlignFactor).arg("factor", args.factor).at_node(args.block->id); }
+    int64_t dimensions = static_cast<int64_t>(region.buffer->shape.size());
+    if (args.axis < -dimensions || args.axis >= dimensions) {
+      return cx.error(Code::AxisOutOfRange).arg("axis", args.axis).arg("buffer", region.buffer->name.view()).arg("count", dimensions).at_node(args.block->id);
+    }
+    LOOPSMITH_CHECK(require_allocated(cx, args.block, region.buffer));
+    if (const Attr* old = find_attr(args.block.block().annotations, buffer_dim_align)) {
+      bool is_valid = old->list() != nullptr;
+      for (size_t i = 0; is_valid && i < old->list()->size(); ++i) {
+        const auto* tuple = (*old->list())[i].list();
+        is_valid = tuple && tuple->size() == 4;
+        for (size_t k = 0; is_valid && k < 4; ++k) { is_valid = (*tuple)[k].expr() && (*tuple)[k].expr().as<IntImm>(); }
+      }
+      if (!is_valid) { return note_block(cx.error(Code::AlignAnnotation).arg("block", args.block->name().view()), *args.block); }
+    }
+    return Plan{args.axis < 0 ? args.axis + dimensions : args.axis};
+  }
+
+  static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome {
+    const Block& block = args.block.block();
+    Attr entry(Array<Attr>{Attr(int_imm(args.buffer_index)), Attr(int_imm(plan.axis)), Attr(int_imm(args.factor)), Attr(int_imm(args.offset))});
+    std::vector<Attr> entries;
+    bool is_new = true;
+    if (const Attr* old = find_attr(block.annotations, buffer_dim_align)) {
+      for (const Attr& tuple : *old->list()) {
+        bool is_same = is_int((*tuple.list())[0].expr(), args.buffer_index) && is_int((*tuple.list())[1].expr(), plan.axis);
+        entries.push_back(is_same ? entry : tuple);
+        is_new = is_new && !is_same;
+      }
+    }
+    if (is_new) { entries.push_back(entry); }
+    auto fields = block.fields();
+    fields.annotations = with_attr(block.annotations, buffer_dim_align, Attr(Array<Attr>(std::move(entries))));
+    return with_block(args.block, std::move(fields), cx.made_from(block.origin));
+  }
+};
+
+// The allocating block with one buffer replaced, everywhere in it.
+auto with_buffer(const FuncState& func, const Place& site, const Buffer& from, const Buffer& to) -> Outcome {
+  Outcome out;
+  out.func = func.name();
+  Stmt changed = substitute_buffers(Stmt(Ref<Block>(site.block())), BufferMap{{from.get(), to}});
+  out.rewrite.changes.push_back({site.id, std::move(changed)});
+  return out;
+}
+
+/// Puts a buffer into another memory.
+///
+///     B = T.alloc_buffer((8,))     ==>       B_shared = T.alloc_buffer((8,), scope="shared")
+///
+/// Needs  a buffer that a block allocates; a known storage scope.
+/// Keeps  results bit for bit.
+struct SetScope {
+  struct Args { BlockArg block; int64_t buffer_index = 0; std::string storage_scope; };
+  struct Plan { Buffer buffer; const Place* site; };
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    if (args.storage_scope.empty() || !storage_rank(Name(args.storage_scope))) { return cx.error(Code::StorageScope).arg("scope", args.storage_scope); }
+    LOOPSMITH_TRY(region, require_buffer(cx, *args.block, args.buffer_index, true));
+    LOOPSMITH_TRY(site, require_allocated(cx, args.block, region.buffer));
+    return Plan{region.buffer, site};
+  }
+  static auto apply(const Context&, const Args& args, const Plan& plan) -> Outcome {
+    if (plan.buffer->scope() == Name(args.storage_scope)) { return {}; }
+    BufferNode fields = *plan.buffer;
+    fields.name = Name(plan.buffer->name.str() + "_" + args.storage_scope);
+    PointerType pointer = plan.buffer->data->pointer.value_or(PointerType{plan.buffer->dtype, {}});
+    pointer.scope = Name(args.storage_scope);
+    fields.data = make<VarNode>(Name(plan.buffer->data->name.str() + "_" + args.storage_scope), DataType::handle(), plan.buffer->data->origin, pointer);
+    return with_buffer(*args.block.func, *plan.site, plan.buffer, make_buffer(std::move(fields)));
+  }
+};
+
+/// Stores a buffer's elements in another type. Values are converted on the way in and out, so results may change.
+///
+///     B = T.alloc_buffer((8,))     ==>       B = T.alloc_buffer((8,), "float16")
+///
+/// Needs  a buffer that a block allocates; a data type.
+struct UnsafeSetDType {
+  struct Args { BlockArg block; int64_t buffer_index = 0; std::string dtype; };
+  struct Plan { Buffer buffer; const Place* site; DataType dtype; };
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    LOOPSMITH_TRY(region, require_buffer(cx, *args.block, args.buffer_index, true));
+    LOOPSMITH_TRY(site, require_allocated(cx, args.block, region.buffer));
+    auto dtype = DataType::parse(args.dtype);
+    if (!dtype || dtype->is_handle() || dtype->is_void()) { return cx.error(Code::NoSuchDType).arg("dtype", args.dtype); }
+    return Plan{region.buffer, site, *dtype};
+  }
+  class Convert : public Mutator {
+   public:
+    Convert(const Buffer& from, const Buffer& to) : from_(from), to_(to) {}
+    using Mutator::on;
+    auto on(const BufferLoad& n) -> Expr override {
+      Expr e = Mutator::on(n);
+      if (!(n.buffer == from_)) { return e; }
+      return make<Cast>(n.dtype, std::move(e), n.origin);
+    }
+    auto on(const BufferStore& n) -> Stmt override {
+      Stmt s = Mutator::on(n);
+      if (!(n.buffer == from_)) { return s; }
+      const auto& store = *s.as<BufferStore>();
+      return make<BufferStore>(to_, cast(to_->dtype, store.value), store.indices, store.origin, store.predicate);
+    }
+
+   protected:
+    auto use(const Buffer& buffer) -> Buffer override { return buffer == from_ ? to_ : buffer; }
+    auto on(const VarNode& n) -> Expr override { return &n == from_->data.get() ? Expr(to_->data) : self(n); }
+
+   private:
+    const Buffer& from_;
+    const Buffer& to_;
+  };
+  static auto apply(const Context&, const Args& args, const Plan& plan) -> Outcome {
+    BufferNode fields = *plan.buffer;
+    fields.dtype = plan.dtype;
+    PointerType pointer = plan.buffer->data->pointer.value_or(PointerType{plan.dtype, {}});
+    pointer.element = plan.dtype;
+    fields.data = make<VarNode>(plan.buffer->data->name, DataType::handle(), plan.buffer->data->origin, pointer);
+    Buffer changed = make_buffer(std::move(fields));
+    Outcome out;
+    out.func = args.block.func->name();
+    out.rewrite.changes.push_back({plan.site->id, Convert(plan.buffer, changed).mutate(Stmt(Ref<Block>(plan.site->block())))});
+    return out;
+  }
+};
+
+/// Changes the order of a block's iter vars.
+///
+///     vi, vj = T.axis.remap("SS", [i, j])    vj, vi = T.axis.remap("SS", [j, i])
+///
+/// Needs  a permutation of 0, 1, ...; not the root block.
+/// Keeps  everything.
+struct ReorderBlockIterVar {
+  struct Args { BlockArg block; std::vector<int64_t> new_order; };
+  struct Plan {};
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    LOOPSMITH_CHECK(require_scope(cx, args.block));
+    std::vector<int64_t> sorted = args.new_order;
+    std::sort(sorted.begin(), sorted.end());
+    bool is_permutation = sorted.size() == args.block.block().iter_vars.size();
+    for (size_t i = 0; is_permutation && i < sorted.size(); ++i) { is_permutation = sorted[i] == static_cast<int64_t>(i); }
+    if (!is_permutation) {
+      return note_block(cx.error(Code::NotPermutation).arg("block", args.block->name().view()).arg("count", static_cast<int64_t>(args.block.block().iter_vars.size())),
+                        *args.block);
+    }
+    return Plan{};
+  }
+  static auto apply(const Context& cx, const Args& args, const Plan&) -> Outcome {
+    const BlockRealize& realize = *args.block->realize;
+    auto fields = args.block.block().fields();
+    std::vector<IterVar> iter_vars;
+    std::vector<Expr> iter_values;
+    for (int64_t i : args.new_order) {
+      iter_vars.push_back(fields.iter_vars[static_cast<size_t>(i)]);
+      iter_values.push_back(realize.iter_values[static_cast<size_t>(i)]);
+    }
+    fields.iter_vars = std::move(iter_vars);
+    Ref<Block> block = make<Block>(std::move(fields), cx.made_from(args.block.block().origin), args.block->id);
+    Outcome out;
+    out.func = args.block.func->name();
+    out.rewrite.changes.push_back({args.block->id, make<BlockRealize>(Array<Expr>(std::move(iter_values)), realize.predicate, std::move(block), realize.origin)});
+    return out;
+  }
+};
+
+}  // namespace
+
+const Primitive storage_align = primitive<StorageAlign>("storage_align", "StorageAlign", "asks for gaps between the rows of a buffer")
+    .input("block", &StorageAlign::Args::block)
+    .attr("buffer_index", &StorageAlign::Args::buffer_index)
+    .attr("axis", &StorageAlign::Args::axis)
+    .attr("factor", &StorageAlign::Args::factor)
+    .attr("offset", &StorageAlign::Args::offset);
+const Primitive set_scope = primitive<SetScope>("set_scope", "SetScope", "puts a buffer into another memory")
+    .input("block", &SetScope::Args::block)
+    .attr("buffer_index", &SetScope::Args::buffer_index)
+    .attr("storage_scope", &SetScope::Args::storage_scope);
+const Primitive unsafe_set_dtype = primitive<UnsafeSetDType>("unsafe_set_dtype", "UnsafeSetDType", "stores a buffer's elements in another type")
+    .input("block", &UnsafeSetDType::Args::block)
+    .attr("buffer_index", &UnsafeSetDType::Args::buffer_index)
+    .attr("dtype", &UnsafeSetDType::Args::dtype);
+const Primitive reorder_block_iter_var = primitive<ReorderBlockIterVar>("reorder_block_iter_var", "ReorderBlockIterVar", "changes the order of a block's iter vars")
+    .input("block", &ReorderBlockIterVar::Args::block)
+    .input("new_order", &ReorderBlockIterVar::Args::new_order);
+
+}  // namespace loopsmith::schedule::primitives
