@@ -343,9 +343,12 @@ module.exports = grammar({
     // A chain nests to the left: `a < b < c` is a comparison of a comparison.
     comparison: $ => prec.left(PREC.compare, seq(
       field('left', $._expression),
-      field('operator', choice('<', '<=', '==', '!=', '>=', '>', 'in', alias(seq('not', 'in'), 'not in'), 'is', alias(seq('is', 'not'), 'is not'))),
+      field('operator', choice('<', '<=', '==', '!=', '>=', '>', 'in', alias($._not_in, 'not in'), 'is', alias($._is_not, 'is not'))),
       field('right', $._expression),
     )),
+
+    _not_in: _ => seq('not', 'in'),
+    _is_not: _ => prec(PREC.compare, seq('is', 'not')),
 
     binary_operator: $ => choice(
       ...[

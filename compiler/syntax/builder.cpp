@@ -651,6 +651,12 @@ void Builder::string_parts(TSNode node, std::vector<FStringPart>& parts, std::st
   }
 }
 
+// `{x = }` prints the blanks too.
+auto Builder::debug_end(uint32_t end) const -> uint32_t {
+  while (end < source_.size() && source_[end] == ' ') { ++end; }
+  return end;
+}
+
 auto Builder::interpolation(TSNode node) -> FStringPart {
   Deeper deeper(*this);
   const Fields& field = fields();
@@ -668,7 +674,7 @@ auto Builder::interpolation(TSNode node) -> FStringPart {
     if (child.field == field.debug) {
       part.is_debug = true;
       uint32_t begin = ts_node_start_byte(node) + 1;
-      part.text = item_.arena.copy(source_.substr(begin, ts_node_end_byte(child.node) - begin));
+      part.text = item_.arena.copy(source_.substr(begin, debug_end(ts_node_end_byte(child.node)) - begin));
     } else if (child.symbol == Cst::conversion) {
       part.conversion = text(child.node)[1];
     } else if (child.symbol == Cst::format_specifier) {
@@ -1311,6 +1317,27 @@ auto Builder::imports(const Children& children) -> List<ImportName> {
   return list(made);
 }
 
+void Builder::captures(TSNode pattern, std::vector<Identifier>& binds) {
+  std::vector<TSNode> stack{pattern};
+  while (!stack.empty()) {
+    TSNode at = stack.back();
+    stack.pop_back();
+    Cst symbol = symbol_of(at);
+    if (symbol == Cst::identifier) {
+      if (text(at) != "_") { binds.push_back(identifier(at)); }
+      continue;
+    }
+    // `a.b` is a value, and so is what is called.
+    if (symbol == Cst::attribute) { continue; }
+    Children inner(*this, at);
+    for (size_t i = inner.size(); i > 0; --i) {
+      Child child = inner[i - 1];
+      bool is_name = (symbol == Cst::call && child.field == fields().function) || (symbol == Cst::keyword_argument && child.field == fields().name);
+      if (ts_node_is_named(child.node) && !is_name) { stack.push_back(child.node); }
+    }
+  }
+}
+
 // What is opaque may still bind names: those that it assigns to, imports or defines, as far as its syntax tells.
 auto Builder::opaque_statement(TSNode node, std::string_view what) -> StmtPtr {
   const Fields& field = fields();
@@ -1347,6 +1374,8 @@ auto Builder::opaque_statement(TSNode node, std::string_view what) -> StmtPtr {
       if ((is_definition || symbol == Cst::type_alias_statement || symbol == Cst::named_expression) && child.field == field.name) {
         binds.push_back(identifier(child.node));
       }
+      // Any name in a pattern may be a capture.
+      if (symbol == Cst::case_clause && child.symbol != Cst::block && child.field != field.body && child.field != field.guard) { captures(child.node, binds); }
       if ((symbol == Cst::import_statement || symbol == Cst::import_from_statement) && child.field == field.name) {
         bool is_alias = child.symbol == Cst::aliased_import;
         Children parts(*this, child.node);

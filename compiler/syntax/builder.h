@@ -95,6 +95,7 @@ class Builder {
   auto string(TSNode node, Cst symbol) -> ExprPtr;
   void string_parts(TSNode string_node, std::vector<FStringPart>& parts, std::string& pending, bool& has_fields);
   auto interpolation(TSNode node) -> FStringPart;
+  [[nodiscard]] auto debug_end(uint32_t end) const -> uint32_t;
   auto comprehension(TSNode node, ComprehensionKind which) -> ExprPtr;
   void arguments(TSNode node, List<ExprPtr>& args, List<Keyword>& keywords);
   auto params(TSNode node) -> List<Param>;
@@ -112,6 +113,7 @@ class Builder {
   auto imports(const Children& children) -> List<ImportName>;
   auto path(TSNode node) -> List<Identifier>;
   auto opaque_statement(TSNode node, std::string_view what) -> StmtPtr;
+  void captures(TSNode pattern, std::vector<Identifier>& binds);
   auto header(TSNode node) -> Span;
   auto placeholder_at(uint32_t begin) -> const Placeholder*;
 

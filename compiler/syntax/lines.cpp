@@ -25,6 +25,8 @@ constexpr std::array<std::string_view, 16> kStatementWords = {
     "def", "class", "return", "while", "with", "assert", "import", "pass",
     "break", "raise", "try", "global", "nonlocal", "del", "continue", "except"};
 
+constexpr int kFieldBudget = 20000;
+
 // Lines that begin so cannot end with a comma.
 constexpr std::array<std::string_view, 17> kNoLastComma = {
     "import", "from", "global", "nonlocal", "for", "with", "assert", "if", "elif", "while",
@@ -171,7 +173,8 @@ class LineScanner {
   // Past the "}" of a replacement field whose code begins at `at`; 0 when it does not look like one.
   auto scan_field(size_t at, char quote, bool is_triple, bool is_lenient, int depth) -> size_t {
     int open = 0;
-    for (size_t i = at; i < text_.size() && i < at + 4096;) {
+    for (size_t i = at; i < text_.size() && field_budget_ > 0;) {
+      --field_budget_;
       char c = text_[i];
       if (c == '\n' || c == '\r') {
         if (!is_triple || is_lenient) { return 0; }
@@ -192,7 +195,8 @@ class LineScanner {
       } else if (c == ':' && open == 0) {
         // A format: text up to "}", fields in it.
         ++i;
-        while (i < text_.size()) {
+        while (i < text_.size() && field_budget_ > 0) {
+          --field_budget_;
           char f = text_[i];
           if (f == '}') { return i + 1; }
           if (f == '\n' || f == '\r' || f == '"' || f == '\'') { return 0; }
@@ -223,6 +227,7 @@ class LineScanner {
     line.span.begin = static_cast<uint32_t>(at);
     line.indent = indent;
     brackets_.clear();
+    field_budget_ = kFieldBudget;
     size_t code_end = at;
     size_t i = at;
     size_t last_begin = at;
@@ -405,6 +410,8 @@ class LineScanner {
   bool gave_up_ = false;
   bool unclosed_triple_ = false;
   bool last_is_operator_ = false;
+  // Steps left for looking into the f-strings of this line: each wrong guess looks at the same bytes again.
+  int field_budget_ = 0;
   size_t triple_at_ = static_cast<size_t>(-1);
 };
 
@@ -550,7 +557,7 @@ auto split_declarations(std::string_view text) -> std::vector<Chunk> {
       chunks.push_back({line.span, false});
       is_compound = word == "if" || word == "for" || word == "while" || word == "try" || word == "async";
     }
-    if (line.indent == 0) { awaits_definition = !code.empty() && code[0] == '@'; }
+    awaits_definition = line.indent == 0 && !code.empty() && code[0] == '@';
   }
   place_comments(static_cast<uint32_t>(text.size()) + 1, false);
   return chunks;

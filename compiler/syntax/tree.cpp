@@ -58,7 +58,7 @@ auto fields() -> const Fields& {
                   id("module"), id("message"), id("definition"), id("parameters"), id("return_type"),
                   id("superclasses"), id("then"), id("otherwise"), id("object"), id("attribute"), id("index"),
                   id("lower"), id("upper"), id("step"), id("function"), id("arguments"), id("key"), id("element"),
-                  id("debug"), id("conversion"), id("format")};
+                  id("debug"), id("conversion"), id("format"), id("guard")};
   }();
   return all;
 }

@@ -19,7 +19,7 @@ namespace loopsmith::syntax {
   X(decorator) X(function_definition) X(class_definition) X(type_parameters) X(parameters) X(parameter)               \
   X(star_parameter) X(double_star_parameter) X(keyword_separator) X(positional_separator) X(if_statement)             \
   X(elif_clause) X(else_clause) X(for_statement) X(while_statement) X(with_statement) X(with_items) X(as_pattern)     \
-  X(try_statement) X(match_statement) X(block) X(expression_list) X(expression_list_target) X(starred)                \
+  X(try_statement) X(match_statement) X(case_clause) X(block) X(expression_list) X(expression_list_target) X(starred)                \
   X(named_expression) X(conditional_expression) X(lambda) X(lambda_parameters) X(boolean_operator) X(not_operator)    \
   X(comparison) X(binary_operator) X(unary_operator) X(await) X(identifier) X(integer) X(float_) X(imaginary)         \
   X(string) X(concatenated_string) X(true_) X(false_) X(none) X(ellipsis) X(attribute) X(subscript) X(slice) X(call)  \
@@ -40,7 +40,7 @@ enum class Cst : uint8_t {
 struct Fields {
   TSFieldId left, right, type, op, operand, condition, consequence, alternative, body, name, alias, value, module_,
       message, definition, parameters, return_type, superclasses, then, otherwise, object, attribute, index, lower,
-      upper, step, function, arguments, key, element, debug, conversion, format;
+      upper, step, function, arguments, key, element, debug, conversion, format, guard;
 };
 
 [[nodiscard]] auto symbol_of(TSNode node) -> Cst;

@@ -86,21 +86,26 @@ static bool is_name_char(int32_t c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c > 127;
 }
 
-// Is the word at hand one that can only begin a statement? Reads it; nothing is marked.
-static bool begins_statement(TSLexer *lexer) {
+enum { MAX_WORD = 10 };
+
+// Reads the word at hand into `word`; gives its length, MAX_WORD when it is longer.
+static unsigned read_word(TSLexer *lexer, char *word) {
+  unsigned length = 0;
+  while (is_name_char(lexer->lookahead) && length < MAX_WORD) {
+    word[length++] = (char)lexer->lookahead;
+    take(lexer);
+  }
+  return length;
+}
+
+// Is the word just read one that can only begin a statement?
+static bool begins_statement(TSLexer *lexer, const char *word, unsigned length) {
   static const char *const words[] = {"def",   "class", "return", "while",  "with",     "assert", "import", "pass",
                                       "break", "raise", "try",    "global", "nonlocal", "del",    "continue"};
-  char word[10];
-  unsigned length = 0;
-  while (is_name_char(lexer->lookahead) && length < sizeof word) {
-    word[length++] = (char)lexer->lookahead;
-    skip(lexer);
-  }
-  if (length == 0 || length == sizeof word) { return false; }
   for (unsigned i = 0; i < sizeof words / sizeof *words; ++i) {
     if (strlen(words[i]) == length && memcmp(words[i], word, length) == 0) {
       // `import=1` in a call is wrong as well, but `with = 3` typed in a bracket is better left to the parser.
-      while (lexer->lookahead == ' ') { skip(lexer); }
+      while (lexer->lookahead == ' ') { take(lexer); }
       return lexer->lookahead != '=' && lexer->lookahead != ',';
     }
   }
@@ -225,18 +230,24 @@ static bool scan_string_text(Scanner *scanner, TSLexer *lexer, bool *unclosed) {
   }
 }
 
-static bool scan_string_start(Scanner *scanner, TSLexer *lexer) {
-  uint8_t string = 0;
-  bool has_prefix = false;
-  for (int i = 0; i < 3; ++i) {
-    int32_t c = lexer->lookahead;
-    if (c == 'f' || c == 'F' || c == 't' || c == 'T') { string |= FORMAT; }
-    else if (c == 'r' || c == 'R') { string |= RAW; }
-    else if (c != 'b' && c != 'B' && c != 'u' && c != 'U') { break; }
-    has_prefix = true;
+// What a prefix makes of a string; -1 when a letter is none of a prefix.
+static int prefix_flag(int32_t c) {
+  switch (c) {
+    case 'f': case 'F': case 't': case 'T': return FORMAT;
+    case 'r': case 'R': return RAW;
+    case 'b': case 'B': case 'u': case 'U': return 0;
+    default: return -1;
+  }
+}
+
+// `string`: the flags of the prefix, if it has been read.
+static bool scan_string_start(Scanner *scanner, TSLexer *lexer, uint8_t string, bool has_prefix) {
+  for (int i = 0; i < 3 && !has_prefix; ++i) {
+    int flag = prefix_flag(lexer->lookahead);
+    if (flag < 0) { break; }
+    string |= (uint8_t)flag;
     take(lexer);
   }
-  (void)has_prefix;
   if (lexer->lookahead != '\'' && lexer->lookahead != '"') { return false; }
   if (scanner->string_count == MAX_STRINGS) { return false; }
   int32_t quote = lexer->lookahead;
@@ -345,14 +356,25 @@ bool tree_sitter_tirscript_external_scanner_scan(void *payload, TSLexer *lexer, 
       return true;
     }
     // An open bracket, and the next line can only be a statement: the bracket was forgotten.
-    if (in_brackets && !recovering && !past_comment && scanner->string_count == 0 && !lexer->eof(lexer) &&
-        begins_statement(lexer)) {
-      lexer->result_symbol = NEWLINE;
-      return true;
+    if (in_brackets && !recovering && !past_comment && scanner->string_count == 0 && is_name_char(lexer->lookahead)) {
+      char word[MAX_WORD];
+      unsigned length = read_word(lexer, word);
+      if (begins_statement(lexer, word, length)) {
+        lexer->result_symbol = NEWLINE;
+        return true;
+      }
+      // The word may have been the prefix of a string.
+      uint8_t string = 0;
+      for (unsigned i = 0; i < length; ++i) {
+        int flag = prefix_flag(word[i]);
+        if (flag < 0 || length > 2) { return false; }
+        string |= (uint8_t)flag;
+      }
+      return valid[STRING_START] && scan_string_start(scanner, lexer, string, true);
     }
     if (past_comment) { return false; }
   }
 
-  if (valid[STRING_START]) { return scan_string_start(scanner, lexer); }
+  if (valid[STRING_START]) { return scan_string_start(scanner, lexer, 0, false); }
   return false;
 }

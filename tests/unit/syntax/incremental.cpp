@@ -1,0 +1,175 @@
+// Edits: what did not change stays the same objects, and the result is that of a fresh parse.
+#include <random>
+#include <string>
+
+#include "syntax/document.h"
+#include "tests/unit/catch.h"
+
+using namespace loopsmith;
+using namespace loopsmith::syntax;
+
+namespace {
+
+const std::string kProgram = R"(# Two kernels and a schedule.
+from tvm.script import tir as T
+
+N = 128
+
+@T.prim_func
+def matmul(A: T.Buffer((128, 128), "float32"), B: T.Buffer((128, 128), "float32")):
+    """Doc."""
+    for i, j in T.grid(N, N):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            with T.init():
+                B[vi, vj] = T.float32(0)  # start
+            B[vi, vj] = B[vi, vj] + A[vi, vj]
+
+
+@I.ir_module
+class Module:
+    x = f"{N}"
+
+    @T.prim_func
+    def one(a: T.handle):
+        A = T.match_buffer(a, (16, 16))
+        if True:
+            A[0, 0] = (1 +
+                       2)
+        else:
+            pass
+    # between
+
+    @T.prim_func
+    def two(b: T.handle): T.evaluate(0)
+
+
+@ls.schedule(matmul, target="llvm")
+def blocked(sch: tir.Schedule) -> None:
+    c = sch.get_block("C")
+    i, j = sch.get_loops(c)
+    sch.split(i, factors=[None, 32])
+)";
+
+// Everything a document says, without ids.
+auto describe(const Document& document) -> std::string {
+  std::string out;
+  for (const PlacedItem& placed : document.items()) {
+    out += std::to_string(placed.offset) + "+" + std::to_string(placed.item->text.size()) + " " + std::to_string(static_cast<int>(placed.item->kind)) +
+           " " + placed.item->name.str() + " " + to_sexpr(*placed.item, true) + " #" + std::to_string(placed.item->comments.size());
+    for (const Item::Member& member : placed.item->members) {
+      out += " m" + std::to_string(member.offset) + "#" + std::to_string(member.item->comments.size());
+    }
+    out += "\n";
+  }
+  for (const Diagnostic& diagnostic : document.diagnostics()) {
+    Span where = document.resolve(diagnostic.where).value();
+    out += std::to_string(where.begin) + "-" + std::to_string(where.end) + " " + diagnostic.message() + "\n";
+  }
+  return out;
+}
+
+auto decl_of(const Document& document, std::string_view name) -> DeclId {
+  for (const PlacedItem& placed : document.items()) {
+    if (placed.item->name == name) { return placed.item->decl; }
+    for (const Item::Member& member : placed.item->members) {
+      if (member.item->name == name) { return member.item->decl; }
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("an edit in one function leaves the others as they are") {
+  Document document(kProgram);
+  REQUIRE(document.diagnostics().empty());
+  DeclId matmul = decl_of(document, "matmul");
+  DeclId one = decl_of(document, "one");
+  DeclId two = decl_of(document, "two");
+  DeclId blocked = decl_of(document, "blocked");
+  REQUIRE(blocked != 0);
+  auto at = static_cast<uint32_t>(kProgram.find("A[0, 0]"));
+  document.edit({at, at}, "\n\n        ");
+  CHECK(document.last_work().parsed == 2);  // the function and its class
+  CHECK(decl_of(document, "matmul") == matmul);
+  CHECK(decl_of(document, "one") != one);
+  CHECK(decl_of(document, "two") == two);
+  CHECK(decl_of(document, "blocked") == blocked);
+  Span moved = document.resolve({blocked, 0, 1, 0}).value();
+  CHECK(document.text().substr(moved.begin, 12) == "@ls.schedule");
+}
+
+TEST_CASE("lines inserted above change nothing below") {
+  Document document(kProgram);
+  DeclId blocked = decl_of(document, "blocked");
+  document.edit({0, 0}, "import os\n\n");
+  CHECK(document.last_work().parsed == 1);
+  CHECK(decl_of(document, "blocked") == blocked);
+}
+
+TEST_CASE("equal texts are two declarations") {
+  Document document("x = 1\nx = 1\n");
+  REQUIRE(document.items().size() == 2);
+  CHECK(document.items()[0].item->decl != document.items()[1].item->decl);
+  document.edit({0, 0}, "x = 1\n");
+  REQUIRE(document.items().size() == 3);
+  CHECK(document.items()[0].item->decl != document.items()[1].item->decl);
+  CHECK(document.items()[1].item->decl != document.items()[2].item->decl);
+  CHECK(document.items()[0].item->decl != document.items()[2].item->decl);
+}
+
+TEST_CASE("edits give what a fresh parse gives") {
+  const std::string pieces[] = {"(", ")", "[", "]", "\"", "\"\"\"", "'", "\n", "\n    ", "    ", " ", "#", ":", "x", "def f():\n", "class C:\n",
+                                "@d\n", "else:\n", "if a:\n", "pass\n", "= ", "\\\n", "f\"{", "}", ",", ".", "\t", "\r\n", "match x:\n", "for ", "1", "+", ";", "{"};
+  auto seed = static_cast<uint32_t>(GENERATE(1, 2, 3, 4, 5, 6));
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
+  auto below = [&](size_t n) { return n == 0 ? 0 : static_cast<uint32_t>(random() % n); };
+  Document document(kProgram);
+  for (int step = 0; step < 150; ++step) {
+    // Back to what is mostly right, every so often.
+    if (step % 25 == 24) { document.set_text(kProgram); }
+    auto size = document.text().size();
+    Span span{below(size + 1), 0};
+    span.end = span.begin;
+    if (below(3) == 0) { span.end = span.begin + below(8); }
+    if (below(40) == 0) { span.end = span.begin + below(200); }
+    std::string text = below(4) == 0 ? "" : pieces[below(std::size(pieces))];
+    if (below(30) == 0) {
+      uint32_t from = below(kProgram.size());
+      text = kProgram.substr(from, below(150));
+    }
+    document.edit(span, text);
+    Document fresh(document.text());
+    INFO("step " << step << " at " << span.begin << "-" << span.end << " `" << text << "`\n" << document.text());
+    REQUIRE(describe(document) == describe(fresh));
+  }
+}
+
+TEST_CASE("typing a program key by key gives what a fresh parse gives") {
+  Document document;
+  for (uint32_t i = 0; i < kProgram.size(); ++i) {
+    document.edit({i, i}, kProgram.substr(i, 1));
+    if (i % 7 == 0) { REQUIRE(describe(document) == describe(Document(document.text()))); }
+  }
+  CHECK(document.diagnostics().empty());
+}
+
+TEST_CASE("deleting or doubling a line harms one declaration") {
+  // Every line of the program, each way: at least all declarations but the one touched, and its class, keep their names.
+  Document whole(kProgram);
+  SourceText source("t", kProgram);
+  for (uint32_t line = 0; line + 1 < source.line_count(); ++line) {
+    uint32_t begin = source.line_start(line);
+    uint32_t end = source.line_start(line + 1);
+    for (bool twice : {false, true}) {
+      Document document(kProgram);
+      document.edit({begin, twice ? begin : end}, twice ? kProgram.substr(begin, end - begin) : "");
+      int missing = 0;
+      for (std::string_view name : {"N", "matmul", "Module", "one", "two", "blocked"}) { missing += decl_of(document, name) == 0 ? 1 : 0; }
+      INFO((twice ? "doubled" : "deleted") << " line " << line + 1 << ": " << source.line_text(line));
+      CHECK(missing <= 1 + (source.line_text(line).substr(0, 5) == "class" ? 2 : 0));
+    }
+  }
+}
