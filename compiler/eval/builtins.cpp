@@ -16,7 +16,7 @@ auto wrong(Evaluator& evaluator, const Argument& a, std::string_view expected) -
 // Positional arguments only, between `low` and `high` of them; false: reported.
 auto count(Evaluator& evaluator, std::string_view name, const Arguments& a, size_t low, size_t high) -> bool {
   if (a.all.size() > a.positional) {
-    evaluator.report(error(Code::UnexpectedArgument, a.all[a.positional].where).arg("name", a.all[a.positional].keyword.view()).arg("callee", name));
+    evaluator.report(error(Code::UnexpectedArgument, a.all[a.positional].keyword_at).arg("name", a.all[a.positional].keyword.view()).arg("callee", name));
     return false;
   }
   if (a.positional < low) {

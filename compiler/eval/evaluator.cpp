@@ -48,20 +48,21 @@ auto Evaluator::too_deep(Origin where) -> bool {
 }
 
 auto Evaluator::lookup(Name name, const ScopeRef& scope, Origin where) -> Value {
+  auto known = [&](const Value& value) { return value.is_opaque() ? opaque(where) : value; };
   if (scope) {
-    if (const Value* found = scope->find(name)) { return *found; }
+    if (const Value* found = scope->find(name)) { return known(*found); }
   }
   if (globals) {
-    if (auto found = globals->lookup(*this, name, where)) { return *found; }
+    if (auto found = globals->lookup(*this, name, where)) { return known(*found); }
   }
-  if (const Value* found = builtin(name)) { return *found; }
+  if (const Value* found = builtin(name)) { return known(*found); }
   std::vector<Name> names;
   if (scope) { scope->names(names); }
   if (globals) { globals->names(names); }
   builtin_names(names);
   Diagnostic d = error(Code::UndefinedName, where).arg("name", name.view());
   if (Name near = closest_name(name, names); !near.empty()) {
-    d = std::move(d).remedy("did you mean `" + near.str() + "`?").fix(where, near.str());
+    (void)std::move(d).remedy("did you mean `" + near.str() + "`?").fix(where, near.str());
   }
   return report(std::move(d));
 }
@@ -232,7 +233,8 @@ auto Evaluator::eval_call(const CallExpr& expr, const ScopeRef& scope) -> Value 
     Value value = eval(*keyword.value, scope);
     if (value.is_unknown()) { unknown = value; continue; }
     if (!keyword.name.name.empty()) {
-      arguments.all.push_back({std::move(value), keyword.value->origin(), keyword.name.name});
+      Origin name_at{expr.decl, keyword.name.span.begin, keyword.name.span.end, 0};
+      arguments.all.push_back({std::move(value), keyword.value->origin(), keyword.name.name, name_at});
       continue;
     }
     const auto* dict = value.as<eval::Dict>();
@@ -274,7 +276,7 @@ auto Evaluator::attribute(const Argument& object, Name name, Origin where) -> Va
   if (object.value.is_unknown()) { return object.value; }
   Diagnostic d = error(Code::NoAttribute, where).arg("what", describe(object.value)).arg("name", name.view());
   if (Name near = closest_name(name, names); !near.empty()) {
-    d = std::move(d).remedy("did you mean `" + near.str() + "`?").fix(where, near.str());
+    (void)std::move(d).remedy("did you mean `" + near.str() + "`?").fix(where, near.str());
   }
   return report(std::move(d));
 }
@@ -311,7 +313,10 @@ auto Evaluator::eval_subscript(const SubscriptExpr& expr, const ScopeRef& scope)
 
 auto Evaluator::iterate(const Argument& iterable) -> std::optional<std::vector<Value>> {
   if (const Object* o = iterable.value.object()) {
-    if (auto items = o->iterate(*this, iterable.where)) { return items; }
+    size_t before = diagnostics.size();
+    auto items = o->iterate(*this, iterable.where);
+    if (diagnostics.size() > before) { return {}; }
+    if (items) { return items; }
   }
   if (!iterable.value.is_unknown()) { report(error(Code::NotIterable, iterable.where).arg("what", describe(iterable.value))); }
   return {};
@@ -1036,8 +1041,8 @@ auto Evaluator::bind(const Function& function, const Arguments& arguments, const
     }
     std::vector<Name> names;
     for (const Param& param : params) { names.push_back(param.name.name); }
-    Diagnostic d = error(Code::UnexpectedArgument, extra.where).arg("name", extra.keyword.view()).arg("callee", function.name().view());
-    if (Name near = closest_name(extra.keyword, names); !near.empty()) { d = std::move(d).remedy("did you mean `" + near.str() + "`?"); }
+    Diagnostic d = error(Code::UnexpectedArgument, extra.keyword_at.is_known() ? extra.keyword_at : extra.where).arg("name", extra.keyword.view()).arg("callee", function.name().view());
+    if (Name near = closest_name(extra.keyword, names); !near.empty()) { (void)std::move(d).remedy("did you mean `" + near.str() + "`?").fix(extra.keyword_at, near.str()); }
     report(std::move(d));
     good = false;
   }
@@ -1119,8 +1124,8 @@ auto bind_arguments(Evaluator& evaluator, std::string_view callee, const Argumen
     if (p == parameters.size()) {
       std::vector<Name> names;
       for (const Parameter& known : parameters) { names.push_back(known.name); }
-      Diagnostic d = error(Code::UnexpectedArgument, a.where).arg("name", a.keyword.view()).arg("callee", callee);
-      if (Name near = closest_name(a.keyword, names); !near.empty()) { d = std::move(d).remedy("did you mean `" + near.str() + "`?"); }
+      Diagnostic d = error(Code::UnexpectedArgument, a.keyword_at.is_known() ? a.keyword_at : a.where).arg("name", a.keyword.view()).arg("callee", callee);
+      if (Name near = closest_name(a.keyword, names); !near.empty()) { (void)std::move(d).remedy("did you mean `" + near.str() + "`?"); }
       evaluator.report(std::move(d));
       good = false;
     } else if (out.given[p]) {
@@ -1189,6 +1194,7 @@ auto describe(const Value& value) -> std::string {
     std::string text = value.repr();
     return text.size() <= 40 ? "the str `" + text + "`" : "a str";
   }
+  if (const auto* space = value.as<Namespace>()) { return "`" + space->name.str() + "`"; }
   std::string_view type = value.type_name();
   if (type.find(' ') != std::string_view::npos) { return std::string(type); }
   bool vowel = !type.empty() && std::string_view("aeiou").find(type[0]) != std::string_view::npos;

@@ -26,7 +26,7 @@ auto count(Evaluator& e, std::string_view name, const Arguments& a, size_t low, 
   std::vector<Parameter> parameters;
   static const Name argument("argument");
   if (a.all.size() > a.positional) {
-    e.report(error(Code::UnexpectedArgument, a.all[a.positional].where).arg("name", a.all[a.positional].keyword.view()).arg("callee", name));
+    e.report(error(Code::UnexpectedArgument, a.all[a.positional].keyword_at).arg("name", a.all[a.positional].keyword.view()).arg("callee", name));
     return false;
   }
   if (a.positional < low) {

@@ -122,6 +122,7 @@ struct Argument {
   Value value;
   Origin where;
   Name keyword;
+  Origin keyword_at = {};  // of the name; unknown for positional ones
 };
 
 /// A call as it arrives at an object: positional arguments first, then keywords in the order written.

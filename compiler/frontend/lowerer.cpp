@@ -653,12 +653,13 @@ void Lowerer::on_with(const WithStmt& s, const eval::ScopeRef& scope) {
     is_opaque_ |= context.value.is_opaque();
     Value bound = context.value.is_opaque() ? Value::opaque() : Value::error();
     const auto* f = context.value.as<FrameObject>();
-    if (f && f->frame.kind == FrameKind::Loop) { f = nullptr; }
+    const FrameObject* loop = nullptr;
+    if (f && f->frame.kind == FrameKind::Loop) { std::swap(f, loop); }
     if (f) {
       bound = enter(*f, context.where);
       frames_.back().origin = s.origin();
     } else {
-      if (!context.value.is_unknown()) { evaluator_.report(error(Code::NotAFrame, context.where).arg("what", describe(context.value))); }
+      if (!context.value.is_unknown()) { evaluator_.report(error(Code::NotAFrame, context.where).arg("what", loop ? "`" + std::string(loop->what) + "`" : describe(context.value))); }
       frames_.emplace_back().origin = s.origin();
     }
     if (item.target) { bind(*item.target, {std::move(bound), context.where, {}}, Binding::Target, inner); }
@@ -714,7 +715,7 @@ void Lowerer::store(const Buffer& buffer, const std::vector<Argument>& indices, 
     bool lanes_agree = t.lanes == wanted.lanes && t.scalable == wanted.scalable;
     if (t.is_handle() || t.is_void() || wanted.is_handle() || (!lanes_agree && !t.is_scalar())) {
       Diagnostic d = error(Code::StoreMismatch, value.where).arg("buffer", buffer->name.view()).arg("expected", wanted.str()).arg("found", t.str());
-      if (buffer->origin.is_known()) { d = std::move(d).note(buffer->origin, "`" + buffer->name.str() + "` is declared here"); }
+      if (buffer->origin.is_known()) { (void)std::move(d).note(buffer->origin, "`" + buffer->name.str() + "` is declared here"); }
       evaluator_.report(std::move(d));
       return;
     }
@@ -781,7 +782,7 @@ void Lowerer::param(const Param& p, const eval::ScopeRef& scope) {
   }
   if (!var) {
     Diagnostic d = error(Code::WrongType, annotation.where).arg("expected", "the type of a parameter").arg("found", describe(v));
-    if (v.as<BufferTypeObject>()) { d = std::move(d).remedy("say its shape and type: `T.Buffer((128, 128), \"float32\")`"); }
+    if (v.as<BufferTypeObject>()) { (void)std::move(d).remedy("say its shape and type: `T.Buffer((128, 128), \"float32\")`"); }
     evaluator_.report(std::move(d));
     scope->set(p.name.name, Value::error());
     return;

@@ -40,7 +40,7 @@ auto is_given(const BoundArguments& b, size_t i) -> bool { return b.given[i] && 
 // All arguments as expressions, none named; false: reported.
 auto operands(Evaluator& e, std::string_view name, const Arguments& a, size_t low, size_t high, std::vector<Expr>& out) -> bool {
   if (a.all.size() > a.positional) {
-    e.report(error(Code::UnexpectedArgument, a.all[a.positional].where).arg("name", a.all[a.positional].keyword.view()).arg("callee", name));
+    e.report(error(Code::UnexpectedArgument, a.all[a.positional].keyword_at).arg("name", a.all[a.positional].keyword.view()).arg("callee", name));
     return false;
   }
   if (a.positional < low) {
@@ -390,7 +390,7 @@ auto thread_binding(Evaluator& e, const Arguments& a) -> Value {
 auto grid(Evaluator& e, const Arguments& a) -> Value {
   if (!need_program(e, a, "T.grid")) { return Value::error(); }
   if (a.all.size() > a.positional) {
-    return e.report(error(Code::UnexpectedArgument, a.all[a.positional].where).arg("name", a.all[a.positional].keyword.view()).arg("callee", "T.grid"));
+    return e.report(error(Code::UnexpectedArgument, a.all[a.positional].keyword_at).arg("name", a.all[a.positional].keyword.view()).arg("callee", "T.grid"));
   }
   BuildFrame f;
   f.kind = FrameKind::Loop;

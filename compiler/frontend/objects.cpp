@@ -91,7 +91,7 @@ auto to_dtype(Evaluator& evaluator, const Argument& a) -> std::optional<DataType
                                              "uint8", "uint16", "uint32", "uint64", "bool", "handle", "void"};
     Diagnostic d = error(Code::UnknownDtype, a.where).arg("name", *s);
     if (Name near = eval::closest_name(Name(*s), common); !near.empty()) {
-      d = std::move(d).remedy("did you mean `\"" + near.str() + "\"`?").fix(a.where, "\"" + near.str() + "\"");
+      (void)std::move(d).remedy("did you mean `\"" + near.str() + "\"`?").fix(a.where, "\"" + near.str() + "\"");
     }
     evaluator.report(std::move(d));
     return {};
@@ -200,7 +200,7 @@ auto region_load(Evaluator& evaluator, const BufferRegion& region, Origin where)
 auto to_indices(Evaluator& evaluator, const Buffer& buffer, const std::vector<Argument>& indices, Origin where, std::vector<Expr>& out) -> bool {
   if (indices.size() != buffer->shape.size()) {
     Diagnostic d = error(Code::WrongIndexCount, where).arg("buffer", buffer->name.view()).arg("dims", static_cast<int64_t>(buffer->shape.size())).arg("count", static_cast<int64_t>(indices.size()));
-    if (buffer->origin.is_known()) { d = std::move(d).note(buffer->origin, "`" + buffer->name.str() + "` is declared here"); }
+    if (buffer->origin.is_known()) { (void)std::move(d).note(buffer->origin, "`" + buffer->name.str() + "` is declared here"); }
     evaluator.report(std::move(d));
     return false;
   }
@@ -250,7 +250,7 @@ auto to_indices(Evaluator& evaluator, const Buffer& buffer, const std::vector<Ar
       auto size = as_int(buffer->shape[i]);
       if (imm->value < 0 || (size && imm->value >= *size)) {
         Diagnostic d = error(Code::IndexOutOfBounds, index.where).arg("index", imm->value).arg("buffer", buffer->name.view()).arg("dim", static_cast<int64_t>(i)).arg("size", size ? std::to_string(*size) : "unknown size");
-        if (buffer->origin.is_known()) { d = std::move(d).note(buffer->origin, "`" + buffer->name.str() + "` is declared here"); }
+        if (buffer->origin.is_known()) { (void)std::move(d).note(buffer->origin, "`" + buffer->name.str() + "` is declared here"); }
         evaluator.report(std::move(d));
         good = false;
       }

@@ -1,0 +1,147 @@
+// Golden cases of diagnostics: a case is a .tir file whose comments say what is reported, below the line it is about:
+//
+//     A[i, j] = B[i]
+//     #         ^^^^ error[wrong-index-count]: `B` has 2 dimensions, 1 indices given
+//
+// Exactly what is expected must be reported: the comments are taken out, the rest is checked as a file, and what is
+// reported is put in again; the result must be the case. So updating is writing it (LOOPSMITH_UPDATE=1).
+// A mark at a line's first column begins one to the right, after the `#`.
+//
+//     golden_diagnostics FOLDER-OR-FILE...
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "frontend/file.h"
+#include "support/origin.h"
+#include "syntax/document.h"
+
+namespace {
+
+using namespace loopsmith;
+
+auto severity_name(Severity severity) -> const char* {
+  switch (severity) {
+    case Severity::Error: return "error";
+    case Severity::Warning: return "warning";
+    case Severity::Information: return "information";
+    case Severity::Hint: return "hint";
+  }
+  return "";
+}
+
+auto is_expectation(std::string_view line) -> bool {
+  size_t at = line.find_first_not_of(' ');
+  if (at == std::string_view::npos || line[at] != '#') { return false; }
+  at = line.find_first_not_of(' ', at + 1);
+  return at != std::string_view::npos && line[at] == '^';
+}
+
+auto without_expectations(const std::string& text) -> std::string {
+  std::istringstream in(text);
+  std::string line;
+  std::string out;
+  while (std::getline(in, line)) {
+    if (!is_expectation(line)) { out += line + "\n"; }
+  }
+  return out;
+}
+
+auto with_reports(const std::string& text) -> std::string {
+  syntax::Document document(text);
+  frontend::File file;
+  file.update(document);
+  Diagnostics diagnostics = document.diagnostics();
+  Diagnostics more = file.diagnostics();
+  diagnostics.insert(diagnostics.end(), more.begin(), more.end());
+  SourceText source("case", text);
+  struct Mark { uint32_t line, column; size_t order; std::string text; };
+  std::vector<Mark> marks;
+  for (const Diagnostic& d : diagnostics) {
+    Span span = document.resolve(d.where).value_or(Span{});
+    auto begin = source.line_column(span.begin);
+    auto end = source.line_column(span.end);
+    auto width = static_cast<uint32_t>(source.line_text(begin.line).size());
+    uint32_t last = end.line == begin.line ? end.column : width;
+    uint32_t first = std::max<uint32_t>(begin.column, 1);
+    std::string comment = std::string(first > 4 ? 4 : 0, ' ') + "#";
+    comment += std::string(first - static_cast<uint32_t>(comment.size()), ' ');
+    comment += std::string(std::max<uint32_t>(last, first + 1) - first, '^') + " " + severity_name(d.severity) + "[" + std::string(code_id(d.code)) + "]: " + d.message();
+    marks.push_back({begin.line, begin.column, marks.size(), comment});
+    for (const std::string& remedy : d.remedies) { marks.back().text += "; help: " + remedy; }
+  }
+  std::sort(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) { return std::tie(a.line, a.column, a.order) < std::tie(b.line, b.column, b.order); });
+  std::string out;
+  std::istringstream in(text);
+  std::string line;
+  size_t next = 0;
+  for (uint32_t number = 0; std::getline(in, line); ++number) {
+    out += line + "\n";
+    for (; next < marks.size() && marks[next].line == number; ++next) { out += marks[next].text + "\n"; }
+  }
+  return out;
+}
+
+auto read(const std::filesystem::path& path) -> std::string {
+  std::ifstream in(path);
+  std::stringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+// False: it does not hold.
+auto run(const std::filesystem::path& path, bool update) -> bool {
+  std::string wanted = read(path);
+  std::string found = with_reports(without_expectations(wanted));
+  if (found == wanted) { return true; }
+  if (update) {
+    std::ofstream(path) << found;
+    std::printf("updated %s\n", path.c_str());
+    return true;
+  }
+  std::printf("%s\n", path.c_str());
+  std::istringstream a(wanted);
+  std::istringstream b(found);
+  std::vector<std::string> left, right;
+  std::string line;
+  while (std::getline(a, line)) { left.push_back(line); }
+  while (std::getline(b, line)) { right.push_back(line); }
+  for (const std::string& l : left) {
+    if (is_expectation(l) && std::find(right.begin(), right.end(), l) == right.end()) { std::printf("  expected  %s\n", l.c_str()); }
+  }
+  for (const std::string& l : right) {
+    if (is_expectation(l) && std::find(left.begin(), left.end(), l) == left.end()) { std::printf("  reported  %s\n", l.c_str()); }
+  }
+  return false;
+}
+
+}  // namespace
+
+auto main(int argc, char** argv) -> int {
+  const char* update = std::getenv("LOOPSMITH_UPDATE");
+  int cases = 0;
+  int wrong = 0;
+  for (int i = 1; i < argc; ++i) {
+    std::vector<std::filesystem::path> paths;
+    if (std::filesystem::is_directory(argv[i])) {
+      for (const auto& entry : std::filesystem::recursive_directory_iterator(argv[i])) {
+        if (entry.path().extension() == ".tir") { paths.push_back(entry.path()); }
+      }
+    } else {
+      paths.emplace_back(argv[i]);
+    }
+    std::sort(paths.begin(), paths.end());
+    for (const auto& path : paths) {
+      ++cases;
+      wrong += !run(path, update && *update == '1');
+    }
+  }
+  std::printf("%d cases, %d wrong\n", cases, wrong);
+  return cases == 0 || wrong != 0;
+}

@@ -1,0 +1,147 @@
+// The script language: values, limits, errors where they stand, and functions resumed from a statement.
+#include "eval/evaluator.h"
+
+#include "syntax/document.h"
+#include "tests/unit/catch.h"
+
+using namespace loopsmith;
+using namespace loopsmith::eval;
+
+namespace {
+
+struct Run {
+  syntax::Document document;
+  Evaluator evaluator;
+  ScopeRef scope;
+  bool failed = false;
+
+  explicit Run(const std::string& text) : document(text) {
+    scope = evaluator.new_scope({});
+    for (const auto& placed : document.items()) {
+      evaluator.tree = placed.item;
+      for (const syntax::Stmt* stmt : placed.item->statements) {
+        Value result;
+        Flow flow = evaluator.exec(*stmt, scope, result);
+        if (flow == Flow::Failed) { failed = true; return; }
+      }
+    }
+  }
+  [[nodiscard]] auto operator[](const char* name) const -> std::string {
+    const Value* v = scope->find(Name(name));
+    return v ? v->repr() : "<not bound>";
+  }
+  [[nodiscard]] auto error() const -> std::string {
+    if (evaluator.diagnostics.empty()) { return ""; }
+    const Diagnostic& d = evaluator.diagnostics.front();
+    auto span = document.resolve(d.where).value_or(Span{});
+    return std::string(code_id(d.code)) + " at " + document.text().substr(span.begin, span.end - span.begin);
+  }
+};
+
+auto x(const std::string& expression) -> std::string {
+  Run run("x = " + expression + "\n");
+  return run.failed ? run.error() : run["x"];
+}
+
+}  // namespace
+
+TEST_CASE("expressions have Python's values") {
+  CHECK(x("7 // -2, 7 % -2, -7 // 2, 2 ** 10, 1 / 4") == "(-4, -1, -4, 1024, 0.25)");
+  CHECK(x("1 < 2 < 3 and not 3 > 4 or 0") == "True");
+  CHECK(x("[i * j for i in range(4) if i % 2 for j in (1, 10)]") == "[1, 10, 3, 30]");
+  CHECK(x("{k: len(k) for k in ['a', 'bc']}") == "{'a': 1, 'bc': 2}");
+  CHECK(x("'abcdef'[1:-1:2] + 'x' * 3") == "'bdxxx'");
+  CHECK(x("[1, 2, 3, 4][::-1][1:]") == "[3, 2, 1]");
+  CHECK(x("f\"{3.14159:.2f}|{42:>5}|{'a'!r}|{255:#x}\"") == "\"3.14|   42|'a'|0xff\"");
+  CHECK(x("(lambda a, b=2, *c, **d: (a, b, c, d))(1, 5, 6, k=7)") == "(1, 5, (6,), {'k': 7})");
+  CHECK(x("sorted([3, 1, 2], key=lambda v: -v), sum([1, 2, 3]), max(4, 9, 2)") == "([3, 2, 1], 6, 9)");
+  CHECK(x("1.0, 1e20, 0.1, 100000.0") == "(1.0, 1e+20, 0.1, 100000.0)");
+  CHECK(x("'%d of %s' % (3, 'x'), '{}-{b}'.format(1, b=2)") == "('3 of x', '1-2')");
+}
+
+TEST_CASE("statements and closures") {
+  Run run(
+      "def counter():\n"
+      "    items = []\n"
+      "    def add(v):\n"
+      "        items.append(v)\n"
+      "        return len(items)\n"
+      "    return add\n"
+      "add = counter()\n"
+      "add(1)\n"
+      "n = add(2)\n"
+      "def find(values, wanted):\n"
+      "    for i, v in enumerate(values):\n"
+      "        if v == wanted:\n"
+      "            return i\n"
+      "    else:\n"
+      "        return -1\n"
+      "at = find([5, 6, 7], 6), find([], 1)\n"
+      "a, *b = range(4)\n"
+      "k = 0\n"
+      "while True:\n"
+      "    k += 1\n"
+      "    if k > 5: break\n");
+  CHECK(run.error() == "");
+  CHECK(run["n"] == "2");
+  CHECK(run["at"] == "(1, -1)");
+  CHECK(run["b"] == "[1, 2, 3]");
+  CHECK(run["k"] == "6");
+}
+
+TEST_CASE("mistakes are reported at the narrowest place") {
+  CHECK(x("[1, 2][5]") == "index-out-of-range at 5");
+  CHECK(x("1 + 2 // (3 - 3)") == "division-by-zero at 3 - 3");
+  CHECK(x("lenn([1])") == "undefined-name at lenn");
+  CHECK(x("'a'.uper()") == "no-attribute at uper");
+  CHECK(x("'a' + 1") == "bad-operands at 'a' + 1");
+  CHECK(x("9223372036854775807 + 1") == "integer-overflow at 9223372036854775807 + 1");
+  CHECK(x("(lambda a: a)(1, 2)") == "too-many-arguments at 2");
+  CHECK(x("(lambda a: a)(b=1)") == "missing-argument at lambda a: a");
+  CHECK(x("{'a': 1}['b']") == "key-not-found at 'b'");
+  CHECK(x("len(5)") == "wrong-type at 5");
+}
+
+TEST_CASE("work and depth are bounded") {
+  CHECK(Run("while True: pass\n").error().substr(0, 13) == "too-much-work");
+  CHECK(Run("def f(n): return f(n + 1)\nf(0)\n").error().substr(0, 8) == "too-deep");
+  CHECK(x("'x' * 10 ** 12").substr(0, 13) == "too-much-work");
+  CHECK(x("list(range(10 ** 15))").substr(0, 13) == "too-much-work");
+  CancelSource source;
+  source.cancel();
+  syntax::Document document("while True: pass\n");
+  Evaluator evaluator;
+  evaluator.cancel = source.token();
+  Value result;
+  CHECK(evaluator.exec(*document.items()[0].item->statements[0], evaluator.new_scope({}), result) == Flow::Failed);
+  CHECK(evaluator.diagnostics.at(0).code == Code::Cancelled);
+}
+
+TEST_CASE("what is not evaluated is opaque and no error") {
+  Run run("async def f(): pass\nx = {1, 2}\ny = x.pop() + 1\n");
+  CHECK(run.evaluator.diagnostics.empty());
+  CHECK(run["y"] == "<unknown>");
+}
+
+TEST_CASE("a function goes on from a snapshot, edited after it") {
+  struct Watch : Observer {
+    std::vector<Frame> frames;
+    void before(Evaluator&, Frame& frame, size_t, const syntax::Stmt&) override { frames.push_back(frame.snapshot()); }
+  };
+  Run first("def f():\n    a = [1]\n    b = a\n    b.append(2)\n    return a\n");
+  Ref<Function> f(first.scope->find(Name("f"))->as<Function>());
+  Watch watch;
+  CHECK(first.evaluator.call_function(f, {}, &watch).repr() == "[1, 2]");
+  REQUIRE(watch.frames.size() == 4);
+
+  syntax::Document edited("def f():\n    a = [1]\n    b = a\n    b.append(30)\n    b.append(40)\n    return a\n");
+  first.evaluator.tree = edited.items()[0].item;
+  Value g = first.evaluator.make_function(*edited.items()[0].item->statements[0]->as<syntax::FunctionDef>(), {});
+  // `a` and `b` are still the same list in the copy, and what ran before did not change it.
+  Frame frame = watch.frames[2].snapshot();
+  first.evaluator.resume_from(2, frame, Ref<Function>(g.as<Function>()));
+  CHECK(frame.result.repr() == "[1, 30, 40]");
+  Frame again = watch.frames[2].snapshot();
+  first.evaluator.resume_from(2, again, f);
+  CHECK(again.result.repr() == "[1, 2]");
+}
