@@ -1,7 +1,7 @@
 // Linear forms and their ranges: see affine.h.
 #include "transform/affine.h"
 
-#include "ir/equal.h"
+#include "arith/analyzer.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 
@@ -11,7 +11,7 @@ namespace {
 auto same_atom(const Expr& a, const Expr& b) -> bool {
   if (a.same_as(b)) { return true; }
   if (a.as<VarNode>() || b.as<VarNode>()) { return false; }
-  return structural_equal(a, b);
+  return arith::deep_equal(a, b);
 }
 
 auto floor_div(int64_t a, int64_t b) -> int64_t {

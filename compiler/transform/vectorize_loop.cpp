@@ -472,6 +472,8 @@ class VectorizeLoops : public Mutator {
       int64_t lanes = std::min<int64_t>(largest_power(*extent - done), largest_power(options_.max_lanes));
       int64_t chunks = (*extent - done) / lanes;
       Expr start = add(n.min, constant_int(n.var->dtype, done));
+      // Loops inside are declared once in each part.
+      if (done > 0) { body = fold(body, {}, /*copy=*/true); }
       if (lanes == 1) {
         parts.push_back(fold(body, {{n.var.get(), start}}, true));
       } else if (chunks == 1) {
