@@ -1,0 +1,211 @@
+// The schedules of a file: see schedules.h.
+#include "script/schedules.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "frontend/objects.h"
+#include "script/objects.h"
+#include "support/hash.h"
+
+namespace loopsmith::script {
+namespace {
+
+// `ls.schedule(program, target=...)` gives a decorator that leaves the function as it is; who wants to know what is
+// scheduled reads the decorator (run.h).
+auto identity(eval::Evaluator&, const eval::Arguments& arguments) -> eval::Value {
+  return arguments.all.empty() ? eval::Value() : arguments.all.front().value;
+}
+auto schedule_decorator(eval::Evaluator&, const eval::Arguments&) -> eval::Value {
+  return eval::Value(Ref<eval::Object>(eval::make_object<eval::Builtin>(Name("schedule"), identity).get()));
+}
+
+auto expr_to_schedule(eval::Evaluator& evaluator, const eval::Argument& argument) -> std::optional<schedule::Value> {
+  if (const auto* e = argument.value.as<frontend::ExprObject>()) { return schedule::Value(e->expr); }
+  // A function of indices: an index map.
+  if (const auto* f = argument.value.as<eval::Function>()) {
+    auto map = Ref<eval::Function>(f);
+    IndexMapNode node;
+    std::vector<Var> initial;
+    eval::Arguments call;
+    for (const syntax::Param& p : f->params()) {
+      if (p.kind != syntax::ParamKind::Plain) { return {}; }
+      Var v = var(p.name.name);
+      initial.push_back(v);
+      call.all.push_back({eval::Value(Ref<eval::Object>(eval::make_object<frontend::ExprObject>(Expr(v)).get())), argument.where, {}});
+    }
+    call.positional = call.all.size();
+    call.call = argument.where;
+    eval::Value result = evaluator.call_function(map, call);
+    if (result.is_unknown()) { return {}; }
+    std::vector<Expr> final;
+    std::vector<eval::Value> items = result.items() ? *result.items() : std::vector<eval::Value>{result};
+    for (const eval::Value& item : items) {
+      if (auto i = item.to_int()) { final.push_back(make<IntImm>(DataType::int_(32), *i)); continue; }
+      const auto* e = item.as<frontend::ExprObject>();
+      if (!e) { return {}; }
+      final.push_back(e->expr);
+    }
+    node.initial = std::move(initial);
+    node.final = std::move(final);
+    return schedule::Value(IndexMap(new (allocate_node(sizeof(IndexMapNode))) IndexMapNode(std::move(node))));
+  }
+  return {};
+}
+
+auto module_value(const IRModule& module) -> eval::Value {
+  bool is_function = module->functions.size() == 1;
+  return eval::Value(Ref<eval::Object>(eval::make_object<frontend::ProgramObject>(module, Name("main"), is_function, Origin{}).get()));
+}
+
+auto function_of(const syntax::Item& item) -> const syntax::FunctionDef* {
+  return item.statements.empty() ? nullptr : item.statements[0]->as<syntax::FunctionDef>();
+}
+
+void connect() {
+  static const bool done = [] {
+    set_bridge({expr_to_schedule, module_value});
+    return true;
+  }();
+  (void)done;
+}
+
+}  // namespace
+
+auto predeclared(Name name) -> const eval::Value* {
+  static const auto* ls = [] {
+    auto space = eval::make_object<eval::Namespace>(Name("ls"));
+    const_cast<eval::Namespace*>(space.get())->add(Name("schedule"), eval::Value(Ref<eval::Object>(
+        eval::make_object<eval::Builtin>(Name("schedule"), schedule_decorator).get())));
+    return new eval::Value(Ref<eval::Object>(space.get()));
+  }();
+  static const Name short_name("ls"), long_name("loopsmith");
+  return name == short_name || name == long_name ? ls : nullptr;
+}
+
+void Schedules::update(frontend::File& file) {
+  connect();
+  std::unordered_map<Name, FileSchedule> before;
+  for (FileSchedule& s : schedules_) { before.emplace(s.name, std::move(s)); }
+  schedules_.clear();
+
+  // The programs of the file, for schedules that do not say what they are for.
+  std::vector<std::pair<const frontend::Declaration*, Name>> programs;
+  for (size_t i = 0; i < file.size(); ++i) {
+    const frontend::Declaration& d = file.declaration(i);
+    if (!d.is_program) { continue; }
+    programs.emplace_back(&d, d.item->name);
+  }
+
+  for (size_t i = 0; i < file.size(); ++i) {
+    const syntax::ItemPtr& item = file.item(i);
+    const syntax::FunctionDef* def = function_of(*item);
+    if (!def || frontend::is_program(*def)) { continue; }
+    auto function = as_schedule_function(*def, item, item->text);
+    if (!function) { continue; }
+    FileSchedule s;
+    s.name = def->name.name;
+    s.decl = def->decl;
+    s.where = {def->decl, def->name.span.begin, def->name.span.end, 0};
+    eval::Evaluator& evaluator = file.evaluator();
+    size_t said = evaluator.diagnostics.size();
+    auto scope = evaluator.new_scope({});
+    if (function->program) {
+      eval::Value value = evaluator.eval(*function->program, scope);
+      if (const auto* program = value.as<frontend::ProgramObject>()) {
+        s.program = program->module;
+        s.program_name = program->name;
+        s.program_decl = program->where.decl;
+      } else if (!value.is_unknown()) {
+        s.diagnostics.push_back(error(Code::NotAProgram, function->program->origin()).arg("what", eval::describe(value)));
+      } else if (evaluator.diagnostics.size() == said && value.is_error()) {
+        s.diagnostics.push_back(error(Code::ProgramHasErrors, function->program->origin()));
+        s.diagnostics.back().severity = Severity::Information;
+      }
+    } else if (programs.size() == 1) {
+      s.program = programs[0].first->module;
+      s.program_name = programs[0].second;
+    } else {
+      s.diagnostics.push_back(error(Code::ProgramNotSaid, s.where)
+                                  .arg("schedule", s.name.view())
+                                  .remedy("say which program it schedules: `@ls.schedule(PROGRAM)` above it"));
+      // Several programs and no decorator is how TVM's own traces look: worth a hint, no error.
+      s.diagnostics.back().severity = Severity::Hint;
+    }
+    for (auto& [d, name] : programs) {
+      if (s.program && d->module.same_as(s.program)) {
+        s.program_name = name;
+        s.program_decl = d->item->decl;
+      }
+    }
+    if (function->target) {
+      eval::Value value = evaluator.eval(*function->target, scope);
+      if (const std::string* text = value.string()) { s.target = *text; }
+    }
+    for (size_t d = said; d < evaluator.diagnostics.size(); ++d) { s.diagnostics.push_back(evaluator.diagnostics[d]); }
+    evaluator.diagnostics.resize(said);
+    if (auto known = before.find(s.name); known != before.end()) {
+      s.run = known->second.run;
+      before.erase(known);
+    }
+    schedules_.push_back(std::move(s));
+  }
+}
+
+namespace {
+
+// What a schedule may use besides its program: the text of everything else in the file that is no program and no schedule.
+auto context_of(frontend::File& file) -> uint64_t {
+  uint64_t hash = 1;
+  for (size_t i = 0; i < file.size(); ++i) {
+    const syntax::ItemPtr& item = file.item(i);
+    if (item->statements.empty() || frontend::is_program(*item->statements[0])) { continue; }
+    const syntax::FunctionDef* def = function_of(*item);
+    if (def && as_schedule_function(*def, item, item->text)) { continue; }
+    hash = hash_combine(hash, item->hash);
+  }
+  return hash;
+}
+
+}  // namespace
+
+auto Schedules::run_one(frontend::File& file, FileSchedule& schedule, const CancelToken& cancel, std::optional<size_t> steps) -> void {
+  if (!schedule.program) { return; }
+  for (size_t i = 0; i < file.size(); ++i) {
+    const syntax::ItemPtr& item = file.item(i);
+    const syntax::FunctionDef* def = function_of(*item);
+    if (!def || def->decl != schedule.decl) { continue; }
+    RunRequest request;
+    request.function = *as_schedule_function(*def, item, item->text);
+    request.program = schedule.program;
+    request.target = schedule.target;
+    request.globals = &file;
+    request.heap = file.evaluator().heap();
+    request.context = context_of(file);
+    request.cancel = cancel;
+    request.steps = steps;
+    auto run = std::make_shared<ScheduleRun>(run_schedule(request, schedule.run.get()));
+    executed_ += run->primitives;
+    schedule.run = std::move(run);
+    return;
+  }
+}
+
+auto Schedules::run_all(frontend::File& file, const CancelToken& cancel) -> bool {
+  executed_ = 0;
+  for (FileSchedule& schedule : schedules_) {
+    if (cancel.is_cancelled()) { return false; }
+    run_one(file, schedule, cancel);
+    if (cancel.is_cancelled()) { return false; }
+  }
+  return true;
+}
+
+auto Schedules::find(Name name) -> FileSchedule* {
+  for (FileSchedule& s : schedules_) {
+    if (s.name == name) { return &s; }
+  }
+  return nullptr;
+}
+
+}  // namespace loopsmith::script

@@ -1,0 +1,51 @@
+// The schedules of a file: which functions are schedules, which program each is for, and what running them did. Kept from one
+// version of the file to the next: a schedule whose text, program and helpers are as before is not run again, one whose text
+// changed is run from the first changed statement.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "frontend/file.h"
+#include "script/run.h"
+#include "support/cancel.h"
+
+namespace loopsmith::script {
+
+/// `ls` and what else this room adds to every file: to be handed to frontend::File.
+[[nodiscard]] auto predeclared(Name name) -> const eval::Value*;
+
+struct FileSchedule {
+  Name name;                       // of the function
+  DeclId decl = 0;
+  Origin where;                    // its name in the text
+  Name program_name;               // the declaration that holds the program; empty: not known
+  DeclId program_decl = 0;
+  IRModule program;                // none: see diagnostics
+  std::string target;              // as written; empty: not said
+  Diagnostics diagnostics;         // why it could not be run at all
+  std::shared_ptr<const ScheduleRun> run;   // null: not run (yet)
+};
+
+class Schedules {
+ public:
+  /// Finds the schedule functions of a file and their programs; runs nothing.
+  void update(frontend::File& file);
+  /// Runs those that need it. False: cancelled; what ran is kept, calling again goes on.
+  auto run_all(frontend::File& file, const CancelToken& cancel) -> bool;
+  /// Runs one, up to a number of statements where asked.
+  auto run_one(frontend::File& file, FileSchedule& schedule, const CancelToken& cancel, std::optional<size_t> steps = {}) -> void;
+
+  [[nodiscard]] auto all() -> std::vector<FileSchedule>& { return schedules_; }
+  [[nodiscard]] auto all() const -> const std::vector<FileSchedule>& { return schedules_; }
+  [[nodiscard]] auto find(Name name) -> FileSchedule*;
+  /// Primitives executed by the last `run_all`: for tests and timing tables.
+  [[nodiscard]] auto executed() const -> uint64_t { return executed_; }
+
+ private:
+  std::vector<FileSchedule> schedules_;
+  uint64_t executed_ = 0;
+};
+
+}  // namespace loopsmith::script

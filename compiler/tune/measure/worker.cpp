@@ -1,0 +1,292 @@
+// The worker's side of measurement: see worker.h and messages.h.
+//
+// A candidate is a trace: it is replayed on the task's program, lowered, and compiled in memory. Verification
+// compares its results with the reference interpreter in full where that takes seconds, and above that with the
+// unscheduled program compiled without optimisation on all outputs, plus the interpreter on sampled elements.
+#include "tune/measure/worker.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <memory>
+
+#include "codegen/llvm/codegen.h"
+#include "frontend/file.h"
+#include "interp/compare.h"
+#include "ir/equal.h"
+#include "runtime/bench.h"
+#include "runtime/jit.h"
+#include "schedule/schedule.h"
+#include "schedule/trace_json.h"
+#include "support/hash.h"
+#include "syntax/document.h"
+#include "target/target.h"
+#include "transform/pipelines.h"
+#include "tune/measure/messages.h"
+#include "tune/measure/samples.h"
+
+namespace loopsmith::tune {
+namespace {
+
+// Block instances up to which the interpreter checks everything; above, where elements cannot be sampled, it still does
+// as long as that takes seconds.
+constexpr double full_check_instances = 1e7;
+constexpr double patient_check_instances = 1e8;
+constexpr int sampled_elements = 64;
+
+struct Built {
+  IRModule scheduled;
+  std::shared_ptr<runtime::JitModule> code;
+};
+
+class Worker {
+ public:
+  auto task(const WorkerTask& task) -> TaskReply;
+  auto build(uint64_t id, const std::string& trace) -> BuildReply;
+  auto measure(uint64_t id, double best_seconds, int repeat) -> MeasureReply;
+  auto check(uint64_t id) -> CheckReply;
+  void drop(uint64_t id) { built_.erase(id); }
+
+ private:
+  IRModule module_;
+  Name function_;
+  target::Target target_;
+  uint64_t seed_ = 1;
+  std::map<uint64_t, Built> built_;
+};
+
+auto first_message(const Diagnostics& diagnostics) -> std::string {
+  return diagnostics.empty() ? std::string("no reason given") : diagnostics.front().message();
+}
+
+auto Worker::task(const WorkerTask& task) -> TaskReply {
+  built_.clear();
+  syntax::Document document(task.module);
+  frontend::File file;
+  file.update(document);
+  for (size_t i = 0; i < file.size(); ++i) {
+    const frontend::Declaration& d = file.declaration(i);
+    if (d.is_program && d.module && d.module->find(Name(task.function))) { module_ = d.module; }
+  }
+  if (!module_) { return {false, "the program does not parse: " + first_message(file.diagnostics())}; }
+  function_ = Name(task.function);
+  auto target = target::parse(task.target);
+  if (!target.ok()) { return {false, first_message(target.diagnostics())}; }
+  target_ = *target;
+  seed_ = task.seed;
+  return {true, ""};
+}
+
+auto Worker::build(uint64_t id, const std::string& text) -> BuildReply {
+  auto start = std::chrono::steady_clock::now();
+  BuildReply reply;
+  reply.id = id;
+  auto refuse = [&](const Diagnostics& why) {
+    reply.outcome = Outcome::Rejected;
+    reply.note = first_message(why);
+    return reply;
+  };
+  auto trace = schedule::trace_from_json(text);
+  if (!trace.ok()) { return refuse(trace.diagnostics()); }
+  schedule::Schedule sch(module_, 1);
+  if (!(sch.func_working_on() == function_)) {
+    if (Status on = sch.work_on(function_); !on.ok()) { return refuse(on.diagnostics()); }
+  }
+  if (Status replayed = sch.replay(*trace); !replayed.ok()) { return refuse(replayed.diagnostics()); }
+  // Only the function that is tuned: others would cost time and change nothing.
+  IRModuleNode alone = *sch.module();
+  alone.functions = {{function_, sch.module()->find(function_)}};
+  Built built;
+  built.scheduled = make_module(std::move(alone));
+  auto lowered = transform::lower(built.scheduled);
+  if (!lowered.ok()) { return refuse(lowered.diagnostics()); }
+  reply.lowered_hash = structural_hash(*lowered);
+  auto code = runtime::JitModule::compile(*lowered, target_, {}, built.scheduled);
+  if (!code.ok()) { return refuse(code.diagnostics()); }
+  built.code = std::make_shared<runtime::JitModule>(std::move(*code));
+  reply.object_hash = reply.lowered_hash;
+  built_[id] = std::move(built);
+  reply.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return reply;
+}
+
+auto Worker::measure(uint64_t id, double best_seconds, int repeat) -> MeasureReply {
+  MeasureReply reply;
+  reply.id = id;
+  auto refuse = [&](Outcome outcome, const std::string& why) {
+    reply.outcome = outcome;
+    reply.note = why;
+    return reply;
+  };
+  auto found = built_.find(id);
+  if (found == built_.end()) { return refuse(Outcome::Rejected, "it was not built here"); }
+  auto function = found->second.code->find({});
+  if (!function.ok()) { return refuse(Outcome::Rejected, first_message(function.diagnostics())); }
+  runtime::BenchOptions options;
+  options.blocks = std::max(1, repeat);
+  options.time_limit = 2;
+  options.give_up_above = best_seconds > 0 ? 2 * best_seconds : 0;
+  std::vector<int64_t> sizes((*function)->interface.shape_variables.size(), 64);
+  auto measured = runtime::bench(**function, sizes, options, seed_ + 1);
+  if (!measured.ok()) { return refuse(Outcome::Rejected, first_message(measured.diagnostics())); }
+  reply.outcome = measured->gave_up ? Outcome::Censored : Outcome::Measured;
+  reply.median_seconds = measured->seconds;
+  reply.spread_seconds = measured->deviation * measured->seconds;
+  reply.blocks = measured->blocks;
+  return reply;
+}
+
+// Runs compiled code on the interpreter's inputs.
+auto run_compiled(const runtime::JitModule& code, interp::Inputs& inputs) -> Status {
+  LOOPSMITH_TRY(function, code.find({}));
+  std::vector<runtime::Tensor> tensors;
+  tensors.reserve(inputs.arguments.size());
+  std::vector<runtime::Value> values;
+  std::vector<std::pair<size_t, size_t>> copies;   // argument, tensor
+  for (size_t i = 0; i < inputs.arguments.size(); ++i) {
+    if (const auto* view = std::get_if<TensorView>(&inputs.arguments[i])) {
+      LOOPSMITH_TRY(tensor, runtime::Tensor::zeros(view->dtype, view->shape));
+      std::memcpy(tensor.data(), view->data, static_cast<size_t>(view->bytes()));
+      tensors.push_back(std::move(tensor));
+      values.emplace_back(&tensors.back());
+      copies.emplace_back(i, tensors.size() - 1);
+    } else if (const auto* integer = std::get_if<int64_t>(&inputs.arguments[i])) {
+      values.emplace_back(*integer);
+    } else {
+      values.emplace_back(std::get<double>(inputs.arguments[i]));
+    }
+  }
+  LOOPSMITH_CHECK(runtime::call(*function, values));
+  for (auto [argument, tensor] : copies) {
+    auto& view = std::get<TensorView>(inputs.arguments[argument]);
+    std::memcpy(view.data, tensors[tensor].data(), static_cast<size_t>(view.bytes()));
+  }
+  return ok();
+}
+
+auto differs(const PrimFunc& func, const interp::Inputs& expected, const interp::Inputs& got, bool exact) -> std::string {
+  for (size_t i = 0; i < expected.arguments.size(); ++i) {
+    const auto* a = std::get_if<TensorView>(&expected.arguments[i]);
+    if (!a) { continue; }
+    interp::Difference d = interp::compare_tensors(func->params[i]->name.str(), *a, std::get<TensorView>(got.arguments[i]), exact);
+    if (d.found) { return d.where; }
+  }
+  return {};
+}
+
+auto Worker::check(uint64_t id) -> CheckReply {
+  CheckReply reply;
+  reply.id = id;
+  auto found = built_.find(id);
+  if (found == built_.end()) {
+    reply.note = "it was not built here";
+    return reply;
+  }
+  PrimFunc func = module_->find(function_);
+  bool exact = interp::is_exact_on_integers(func);
+  double instances = interp::count_instances(module_, function_, 64);
+  bool in_full = instances <= (has_samples(module_, function_) ? full_check_instances : patient_check_instances);
+  std::shared_ptr<runtime::JitModule> plain;
+  if (!in_full) {
+    IRModuleNode alone = *module_;
+    alone.functions = {{function_, func}};
+    IRModule unscheduled = make_module(std::move(alone));
+    auto lowered = transform::lower(unscheduled);
+    codegen::CodegenOptions options;
+    options.opt_level = 0;
+    options.contract = false;
+    auto code = lowered.ok() ? runtime::JitModule::compile(*lowered, target_, options, unscheduled) : Result<runtime::JitModule>(lowered.diagnostics());
+    if (!code.ok()) {
+      reply.note = "the unscheduled program does not build: " + first_message(code.diagnostics());
+      return reply;
+    }
+    plain = std::make_shared<runtime::JitModule>(std::move(*code));
+  }
+  for (interp::Contents contents : {interp::Contents::SmallIntegers, interp::Contents::Reals}) {
+    auto inputs = interp::make_inputs(func, seed_ + 7, contents, 64);
+    if (!inputs.ok()) {
+      reply.note = first_message(inputs.diagnostics());
+      return reply;
+    }
+    interp::Inputs expected = interp::copy_inputs(*inputs);
+    interp::Inputs got = interp::copy_inputs(*inputs);
+    if (Status ran = run_compiled(*found->second.code, got); !ran.ok()) {
+      reply.note = first_message(ran.diagnostics());
+      return reply;
+    }
+    bool exactly = exact && contents == interp::Contents::SmallIntegers;
+    if (in_full) {
+      auto stats = interp::interpret(module_, function_, expected.arguments);
+      if (!stats.ok()) {
+        reply.note = "the interpreter refuses the program: " + first_message(stats.diagnostics());
+        return reply;
+      }
+      reply.how = "interpreter, all outputs, 2 inputs";
+    } else {
+      if (Status ran = run_compiled(*plain, expected); !ran.ok()) {
+        reply.note = first_message(ran.diagnostics());
+        return reply;
+      }
+      reply.how = "unoptimised build, all outputs, 2 inputs";
+    }
+    reply.note = differs(func, expected, got, exactly);
+    if (!reply.note.empty()) { return reply; }
+    if (!in_full && contents == interp::Contents::SmallIntegers) {
+      // The build that served as reference is itself checked, on a few elements, where the program lets a part of it run.
+      int checked = check_samples(module_, function_, *inputs, expected, sampled_elements, exactly, reply.note);
+      if (!reply.note.empty()) { return reply; }
+      if (checked > 0) { reply.how += "; interpreter, " + std::to_string(checked) + " sampled elements"; }
+    }
+  }
+  reply.equal = true;
+  return reply;
+}
+
+}  // namespace
+
+auto run_measuring_worker(std::vector<std::string>) -> int {
+  // Answers go to a copy of standard output; what kernels print must not mix with them.
+  int out = ::dup(STDOUT_FILENO);
+  int nowhere = ::open("/dev/null", O_WRONLY);
+  if (nowhere >= 0) { ::dup2(nowhere, STDOUT_FILENO); }
+  auto answer = [&](const std::string& line) {
+    size_t done = 0;
+    while (done < line.size()) {
+      ssize_t n = ::write(out, line.data() + done, line.size() - done);
+      if (n <= 0) { return false; }
+      done += static_cast<size_t>(n);
+    }
+    return true;
+  };
+  Worker worker;
+  std::string pending;
+  char buffer[1 << 16];
+  for (;;) {
+    size_t end = pending.find('\n');
+    if (end == std::string::npos) {
+      ssize_t n = ::read(STDIN_FILENO, buffer, sizeof buffer);
+      if (n <= 0) { return 0; }
+      pending.append(buffer, static_cast<size_t>(n));
+      continue;
+    }
+    std::string line = pending.substr(0, end);
+    pending.erase(0, end + 1);
+    Request request;
+    if (!parse_line(line, request)) { return 2; }
+    bool alive = true;
+    switch (request.op) {
+      case Request::Op::Task: alive = answer(to_line(worker.task(request.task))); break;
+      case Request::Op::Build: alive = answer(to_line(worker.build(request.id, request.trace))); break;
+      case Request::Op::Measure: alive = answer(to_line(worker.measure(request.id, request.best_seconds, request.repeat))); break;
+      case Request::Op::Check: alive = answer(to_line(worker.check(request.id))); break;
+      case Request::Op::Drop: worker.drop(request.id); break;
+    }
+    if (!alive) { return 0; }
+  }
+}
+
+}  // namespace loopsmith::tune

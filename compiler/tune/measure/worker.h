@@ -1,0 +1,13 @@
+// The measuring worker: `loopsmith worker --measure`. It reads requests (messages.h) on standard input, builds candidates in
+// memory, runs them, and answers. It trusts nothing it runs: it is a process of its own, and may die.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace loopsmith::tune {
+
+/// Runs until its input ends; gives the exit status.
+[[nodiscard]] auto run_measuring_worker(std::vector<std::string> args) -> int;
+
+}  // namespace loopsmith::tune
