@@ -1,0 +1,57 @@
+// The list of commands: see commands.h.
+#include "repl/commands.h"
+
+#include <algorithm>
+
+namespace loopsmith::repl {
+
+auto all_commands() -> const std::vector<Command>& {
+  static const std::vector<Command> list = {
+      help_command, load_command, programs_command, with_command, print_command, diff_command,  undo_command,
+      redo_command, goto_command, steps_command,    trace_command, save_command,  lower_command, llvm_command,
+      asm_command,  run_command,  verify_command,   bench_command, tune_command,  target_command, quit_command,
+  };
+  return list;
+}
+
+auto find_command(std::string_view name) -> const Command* {
+  static const std::pair<std::string_view, std::string_view> short_names[] = {
+      {"h", "help"}, {"q", "quit"}, {"u", "undo"}, {"p", "print"}, {"ir", "print"}, {"d", "diff"}, {"exit", "quit"},
+  };
+  for (auto [brief, full] : short_names) {
+    if (name == brief) { name = full; }
+  }
+  for (const Command& c : all_commands()) {
+    if (c.name == name) { return &c; }
+  }
+  return nullptr;
+}
+
+auto closest_command(std::string_view name) -> std::string {
+  std::string best;
+  size_t least = 3;
+  for (const Command& c : all_commands()) {
+    // Levenshtein's distance; names are short.
+    std::vector<size_t> row(c.name.size() + 1);
+    for (size_t j = 0; j <= c.name.size(); ++j) { row[j] = j; }
+    for (size_t i = 1; i <= name.size(); ++i) {
+      size_t diagonal = row[0];
+      row[0] = i;
+      for (size_t j = 1; j <= c.name.size(); ++j) {
+        size_t up = row[j];
+        row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (name[i - 1] == c.name[j - 1] ? 0 : 1)});
+        diagonal = up;
+      }
+    }
+    if (row.back() < least) { least = row.back(); best = std::string(c.name); }
+  }
+  return best;
+}
+
+auto needs_program(const Session& session) -> bool {
+  if (session.has_program()) { return true; }
+  session.complain("nothing is loaded; `:load FILE` reads a program\n");
+  return false;
+}
+
+}  // namespace loopsmith::repl

@@ -1,0 +1,32 @@
+// The commands of the REPL: a row each, in commands/NAME.cpp; commands.cpp lists them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "repl/session.h"
+
+namespace loopsmith::repl {
+
+struct Command {
+  std::string_view name;          // without the colon
+  std::string_view arguments;     // for :help
+  std::string_view summary;
+  bool (*run)(Session& session, const std::vector<std::string>& arguments);
+};
+
+[[nodiscard]] auto all_commands() -> const std::vector<Command>&;
+[[nodiscard]] auto find_command(std::string_view name) -> const Command*;
+/// The nearest name, for a mistyped one; empty: none is near.
+[[nodiscard]] auto closest_command(std::string_view name) -> std::string;
+
+// commands/*.cpp
+extern const Command help_command, load_command, programs_command, with_command, print_command, undo_command, redo_command, goto_command,
+    steps_command, diff_command, trace_command, lower_command, llvm_command, asm_command, run_command, bench_command, tune_command,
+    save_command, target_command, verify_command, quit_command;
+
+/// False, after saying that nothing is loaded.
+[[nodiscard]] auto needs_program(const Session& session) -> bool;
+
+}  // namespace loopsmith::repl

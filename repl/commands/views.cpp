@@ -1,0 +1,126 @@
+// Commands that show the program: print, diff, trace, save, lower, llvm, asm.
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "codegen/llvm/codegen.h"
+#include "ir/printer.h"
+#include "repl/commands.h"
+#include "support/text_diff.h"
+#include "transform/pipelines.h"
+
+namespace loopsmith::repl {
+namespace {
+
+auto print(Session& session, const std::vector<std::string>&) -> bool {
+  if (!needs_program(session)) { return false; }
+  session.print(session.module_text() + "\n");
+  return true;
+}
+
+// Against the step before, or against the beginning, or between two steps.
+auto diff(Session& session, const std::vector<std::string>& arguments) -> bool {
+  if (!needs_program(session)) { return false; }
+  size_t to = session.position();
+  size_t from = to > 0 ? to - 1 : 0;
+  auto number = [&](const std::string& text, size_t& out) {
+    char* end = nullptr;
+    out = std::strtoul(text.c_str(), &end, 10);
+    return end != text.c_str() && *end == 0 && out < session.steps().size();
+  };
+  if (!arguments.empty() && !number(arguments[0], from)) {
+    session.complain(":diff takes step numbers from 0 to " + std::to_string(session.steps().size() - 1) + "\n");
+    return false;
+  }
+  if (arguments.size() > 1 && !number(arguments[1], to)) {
+    session.complain(":diff takes step numbers from 0 to " + std::to_string(session.steps().size() - 1) + "\n");
+    return false;
+  }
+  size_t here = session.position();
+  session.go_to(from);
+  std::string before = session.module_text();
+  session.go_to(to);
+  std::string after = session.module_text();
+  session.go_to(here);
+  std::string text = render_diff(before, after, {.context = 3, .color = session.host().color, .indent = {}});
+  session.print(text.empty() ? "nothing changed from step " + std::to_string(from) + " to " + std::to_string(to) + "\n" : text);
+  return true;
+}
+
+auto trace(Session& session, const std::vector<std::string>&) -> bool {
+  if (!needs_program(session)) { return false; }
+  for (const std::string& line : session.schedule().trace().python_lines()) { session.print(line + "\n"); }
+  return true;
+}
+
+auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
+  if (!needs_program(session)) { return false; }
+  if (arguments.empty() || arguments.size() > 2) {
+    session.complain(":save takes a file, and the name of the schedule function if it is not to be `session`\n");
+    return false;
+  }
+  std::string name = arguments.size() > 1 ? arguments[1] : "session";
+  // The program's own file gets the schedule at its end; another one gets both.
+  std::string text;
+  if (arguments[0] == session.path()) {
+    std::ifstream in(arguments[0], std::ios::binary);
+    std::stringstream old;
+    old << in.rdbuf();
+    text = old.str();
+  } else {
+    text = session.document().text();
+  }
+  while (!text.empty() && text.back() == '\n') { text.pop_back(); }
+  text += "\n\n\n" + session.as_function(name);
+  std::string temporary = arguments[0] + ".new";
+  std::ofstream out(temporary, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out || std::rename(temporary.c_str(), arguments[0].c_str()) != 0) {
+    session.complain("cannot write `" + arguments[0] + "`\n");
+    std::remove(temporary.c_str());
+    return false;
+  }
+  session.print("schedule `" + name + "` written to " + arguments[0] + "\n");
+  return true;
+}
+
+auto lower(Session& session, const std::vector<std::string>& arguments) -> bool {
+  if (!needs_program(session)) { return false; }
+  std::string stage = arguments.empty() ? std::string() : arguments[0];
+  auto lowered = transform::lower(session.module(), {}, {.target_kind = session.target().kind, .until = stage, .on_stage = {}});
+  if (!lowered.ok()) {
+    session.report(lowered.diagnostics());
+    return false;
+  }
+  session.print(print_script(*lowered) + "\n");
+  return true;
+}
+
+auto emit(Session& session, codegen::EmitKind kind) -> bool {
+  if (!needs_program(session)) { return false; }
+  auto lowered = transform::lower(session.module());
+  if (!lowered.ok()) {
+    session.report(lowered.diagnostics());
+    return false;
+  }
+  auto text = codegen::emit(*lowered, session.target(), kind);
+  if (!text.ok()) {
+    session.report(text.diagnostics());
+    return false;
+  }
+  session.print(*text + "\n");
+  return true;
+}
+
+}  // namespace
+
+const Command print_command{"print", "", "the program as it is now (also :ir)", print};
+const Command diff_command{"diff", "[FROM [TO]]", "what changed: by the last step, or between steps", diff};
+const Command trace_command{"trace", "", "the trace so far, as Python", trace};
+const Command save_command{"save", "FILE [NAME]", "writes the steps as a schedule function", save};
+const Command lower_command{"lower", "[STAGE]", "the program after lowering, or after one stage of it", lower};
+const Command llvm_command{"llvm", "", "LLVM IR", [](Session& s, const std::vector<std::string>&) { return emit(s, codegen::EmitKind::LlvmIR); }};
+const Command asm_command{"asm", "", "assembly", [](Session& s, const std::vector<std::string>&) { return emit(s, codegen::EmitKind::Assembly); }};
+
+}  // namespace loopsmith::repl
