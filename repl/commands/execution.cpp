@@ -6,7 +6,7 @@
 #include "repl/commands.h"
 #include "runtime/bench.h"
 #include "runtime/jit.h"
-#include "schedule/trace_json.h"
+#include "support/process.h"
 #include "transform/pipelines.h"
 #include "tune/session/session.h"
 
