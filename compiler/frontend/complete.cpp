@@ -6,6 +6,8 @@
 #include <functional>
 #include <unordered_map>
 
+#include "arith/analyzer.h"
+#include "arith/int_set.h"
 #include "frontend/lowerer.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
@@ -17,184 +19,16 @@ auto detect_access_key() -> Name {
   return key;
 }
 
-namespace {
-
-// sum of coefficient * term + constant
-struct Linear {
-  std::vector<std::pair<Expr, int64_t>> terms;
-  int64_t constant = 0;
-  size_t seen = 0;  // terms and constants met, to tell whether anything was joined
-};
-
-void collect(const Expr& e, int64_t factor, Linear& out, int depth) {
-  if (const auto* imm = e.as<IntImm>()) {
-    out.constant += factor * imm->value;
-    out.seen += imm->value != 0;
-    return;
-  }
-  if (depth < 64) {
-    if (const auto* add = e.as<Add>()) {
-      collect(add->a, factor, out, depth + 1);
-      return collect(add->b, factor, out, depth + 1);
-    }
-    if (const auto* sub = e.as<Sub>()) {
-      collect(sub->a, factor, out, depth + 1);
-      return collect(sub->b, -factor, out, depth + 1);
-    }
-    if (const auto* mul = e.as<Mul>()) {
-      if (const auto* c = mul->b.as<IntImm>(); c && std::abs(c->value) < (1LL << 31)) { return collect(mul->a, factor * c->value, out, depth + 1); }
-      if (const auto* c = mul->a.as<IntImm>(); c && std::abs(c->value) < (1LL << 31)) { return collect(mul->b, factor * c->value, out, depth + 1); }
-    }
-  }
-  ++out.seen;
-  for (auto& [term, coefficient] : out.terms) {
-    if (arith_deep_equal(term, e)) {
-      coefficient += factor;
-      return;
-    }
-  }
-  out.terms.emplace_back(e, factor);
-}
-
-}  // namespace
-
-auto simplified(const Expr& e) -> Expr {
-  if (!e.dtype().is_integral() || !e.dtype().is_scalar()) { return e; }
-  Linear sum;
-  collect(e, 1, sum, 0);
-  size_t left = sum.constant != 0;
-  for (const auto& [term, coefficient] : sum.terms) { left += coefficient != 0; }
-  if (left >= sum.seen) { return e; }
-  Expr out;
-  auto append = [&](const Expr& term, int64_t coefficient) {
-    if (coefficient == 0) { return; }
-    if (!out) {
-      out = coefficient == 1 ? term : mul(term, int_imm(coefficient, e.dtype()));
-    } else if (coefficient > 0) {
-      out = add(out, mul(term, int_imm(coefficient, e.dtype())));
-    } else {
-      out = sub(out, mul(term, int_imm(-coefficient, e.dtype())));
-    }
-  };
-  for (const auto& [term, coefficient] : sum.terms) {
-    if (coefficient > 0) { append(term, coefficient); }
-  }
-  for (const auto& [term, coefficient] : sum.terms) {
-    if (coefficient < 0) { append(term, coefficient); }
-  }
-  Expr constant = int_imm(sum.constant, e.dtype());
-  if (!out) { return constant; }
-  if (sum.constant < 0) { return sub(out, int_imm(-sum.constant, e.dtype())); }
-  return add(out, constant);
-}
+auto arith_deep_equal(const Expr& a, const Expr& b) -> bool { return arith::deep_equal(a, b); }
+auto simplified(const Expr& e) -> Expr { return arith::Analyzer().simplify(e); }
 
 namespace {
 
-// Both inclusive; none where nothing is known.
-struct Interval {
-  Expr min, max;
-  [[nodiscard]] auto known() const -> bool { return bool(min); }
-};
-using Domains = std::unordered_map<const VarNode*, Interval>;
-
-auto interval(const Expr& e, const Domains& dom, int depth = 0) -> Interval {
-  if (depth > 100) { return {}; }
-  auto point_of = [](const Expr& x) { return Interval{x, x}; };
-  if (const auto* v = e.as<VarNode>()) {
-    auto found = dom.find(v);
-    return found == dom.end() ? point_of(e) : found->second;
-  }
-  if (e.as<IntImm>()) { return point_of(e); }
-  auto both = [&](const BinaryNode& n) { return std::pair(interval(n.a, dom, depth + 1), interval(n.b, dom, depth + 1)); };
-  auto same = [&](const Interval& x, const Expr& before) { return x.known() && x.min.same_as(x.max) && x.min.same_as(before); };
-  switch (e.kind()) {
-    case NodeKind::Add: {
-      auto [a, b] = both(*e.as<Add>());
-      if (!a.known() || !b.known()) { return {}; }
-      if (same(a, e.as<Add>()->a) && same(b, e.as<Add>()->b)) { return point_of(e); }
-      return {add(a.min, b.min), add(a.max, b.max)};
-    }
-    case NodeKind::Sub: {
-      auto [a, b] = both(*e.as<Sub>());
-      if (!a.known() || !b.known()) { return {}; }
-      if (same(a, e.as<Sub>()->a) && same(b, e.as<Sub>()->b)) { return point_of(e); }
-      return {sub(a.min, b.max), sub(a.max, b.min)};
-    }
-    case NodeKind::Mul: {
-      auto [a, b] = both(*e.as<Mul>());
-      if (!a.known() || !b.known()) { return {}; }
-      if (same(a, e.as<Mul>()->a) && same(b, e.as<Mul>()->b)) { return point_of(e); }
-      if (as_int(a.min) && a.min.same_as(a.max)) { std::swap(a, b); }
-      auto c = as_int(b.min);
-      if (!c || !b.min.same_as(b.max)) { return {}; }
-      if (*c >= 0) { return {mul(a.min, b.min), mul(a.max, b.min)}; }
-      return {mul(a.max, b.min), mul(a.min, b.min)};
-    }
-    case NodeKind::FloorDiv: {
-      auto [a, b] = both(*e.as<FloorDiv>());
-      if (!a.known() || !b.known()) { return {}; }
-      if (same(a, e.as<FloorDiv>()->a) && same(b, e.as<FloorDiv>()->b)) { return point_of(e); }
-      auto c = as_int(b.min);
-      if (!c || *c <= 0 || !b.min.same_as(b.max)) { return {}; }
-      return {floordiv(a.min, b.min), floordiv(a.max, b.min)};
-    }
-    case NodeKind::FloorMod: {
-      auto [a, b] = both(*e.as<FloorMod>());
-      if (!a.known() || !b.known()) { return {}; }
-      if (same(a, e.as<FloorMod>()->a) && same(b, e.as<FloorMod>()->b)) { return point_of(e); }
-      auto c = as_int(b.min);
-      if (!c || *c <= 0 || !b.min.same_as(b.max)) { return {}; }
-      auto low = as_int(a.min);
-      auto high = as_int(a.max);
-      if (low && high && *low >= 0 && *low / *c == *high / *c) { return {int_imm(*low % *c, e.dtype()), int_imm(*high % *c, e.dtype())}; }
-      return {zero(e.dtype()), sub(b.min, one(e.dtype()))};
-    }
-    case NodeKind::Min: case NodeKind::Max: {
-      const auto& n = static_cast<const BinaryNode&>(*e);
-      auto [a, b] = both(n);
-      if (!a.known() || !b.known()) { return {}; }
-      if (same(a, n.a) && same(b, n.b)) { return point_of(e); }
-      if (e.kind() == NodeKind::Min) { return {min(a.min, b.min), min(a.max, b.max)}; }
-      return {max(a.min, b.min), max(a.max, b.max)};
-    }
-    case NodeKind::Cast: {
-      const auto* c = e.as<Cast>();
-      Interval a = interval(c->value, dom, depth + 1);
-      if (!a.known()) { return {}; }
-      if (same(a, c->value)) { return point_of(e); }
-      return {cast(e.dtype(), a.min), cast(e.dtype(), a.max)};
-    }
-    case NodeKind::Ramp: {
-      const auto* r = e.as<Ramp>();
-      Interval a = interval(r->base, dom, depth + 1);
-      auto stride = as_int(r->stride);
-      auto lanes = as_int(r->lanes);
-      if (!a.known() || !stride || !lanes) { return {}; }
-      Expr reach = int_imm(*stride * (*lanes - 1), a.min.dtype());
-      if (*stride >= 0) { return {a.min, add(a.max, reach)}; }
-      return {add(a.min, reach), a.max};
-    }
-    case NodeKind::Broadcast: return interval(e.as<Broadcast>()->value, dom, depth + 1);
-    default:
-      // A value that depends on a relaxed variable in another way can be anything.
-      return uses_var(e, [&](const VarNode& v) { return dom.count(&v) != 0; }) ? Interval{} : point_of(e);
-  }
-}
-
-auto union_of(const Interval& a, const Interval& b) -> Interval {
-  if (!a.known() || !b.known()) { return {}; }
-  if (arith_deep_equal(a.min, b.min) && arith_deep_equal(a.max, b.max)) { return a; }
-  // Intervals at a constant distance are compared, not joined by `min` and `max`.
-  auto low = as_int(simplified(sub(a.min, b.min)));
-  auto high = as_int(simplified(sub(a.max, b.max)));
-  Expr lowest = low ? (*low <= 0 ? a.min : b.min) : min(a.min, b.min);
-  Expr highest = high ? (*high >= 0 ? a.max : b.max) : max(a.max, b.max);
-  return {std::move(lowest), std::move(highest)};
-}
+using arith::IntSet;
 
 struct Access {
   Buffer buffer;
-  std::vector<Interval> region;
+  std::vector<IntSet> region;
 };
 
 class Detector : public Visitor {
@@ -220,20 +54,18 @@ class Detector : public Visitor {
   void on(const For& node) override {
     visit(node.min);
     visit(node.extent);
-    Interval first = interval(node.min, dom_);
-    Interval last = interval(add(node.min, sub(node.extent, one(node.extent.dtype()))), dom_);
-    dom_[node.var.get()] = {first.min, last.max};
-    if (!first.known() || !last.known()) { dom_[node.var.get()] = {}; }
+    dom_.insert_or_assign(node.var.get(), IntSet::from_min_extent(node.min, node.extent));
     visit(node.body);
     dom_.erase(node.var.get());
   }
   void on(const LetStmt& node) override {
     visit(node.value);
-    if (node.var->dtype.is_integral()) { dom_[node.var.get()] = interval(node.value, dom_); }
+    if (node.var->dtype.is_integral()) { dom_.insert_or_assign(node.var.get(), arith::eval_set(node.value, dom_)); }
     visit(node.body);
     dom_.erase(node.var.get());
   }
   void on(const BlockRealize& node) override {
+    // What is inside a block has been said (or found) already.
     for (const Expr& v : node.iter_values) { visit(v); }
     visit(node.predicate);
     VarMap bindings;
@@ -242,12 +74,8 @@ class Detector : public Visitor {
     }
     auto take = [&](std::vector<Access>& into, const Array<BufferRegion>& regions) {
       for (const BufferRegion& r : regions) {
-        std::vector<Interval> region;
-        for (const Range& range : r.region) {
-          Interval low = interval(substitute(range.min, bindings), dom_);
-          Interval high = interval(substitute(simplified(sub(add(range.min, range.extent), one(range.min.dtype()))), bindings), dom_);
-          region.push_back(low.known() && high.known() ? Interval{low.min, high.max} : Interval{});
-        }
+        std::vector<IntSet> region;
+        for (const Range& range : r.region) { region.push_back(arith::eval_set(substitute(range, bindings), dom_)); }
         join(into, r.buffer, std::move(region));
       }
     };
@@ -265,7 +93,7 @@ class Detector : public Visitor {
       auto found = data ? outer_.find(data) : outer_.end();
       auto mask = as_int(node.args[4]);
       if (found != outer_.end() && mask) {
-        std::vector<Interval> whole(found->second->shape.size());
+        std::vector<IntSet> whole(found->second->shape.size());
         if (*mask & 1) { join(reads, found->second, whole); }
         if (*mask & 2) { join(writes, found->second, whole); }
         for (size_t i = 2; i < 4; ++i) { visit(node.args[i]); }
@@ -276,6 +104,7 @@ class Detector : public Visitor {
   }
 
   [[nodiscard]] auto regions(const std::vector<Access>& accesses, const std::vector<Access>& leave_out) const -> Array<BufferRegion> {
+    arith::Analyzer analyzer;
     std::vector<BufferRegion> out;
     for (const Access& a : accesses) {
       bool skip = false;
@@ -283,13 +112,11 @@ class Detector : public Visitor {
       if (skip) { continue; }
       std::vector<Range> region;
       for (size_t i = 0; i < a.region.size(); ++i) {
-        const Interval& x = a.region[i];
-        if (!x.known()) {
-          region.push_back(from_zero(a.buffer->shape[i]));
-        } else if (x.min.same_as(x.max)) {
-          region.push_back(point(x.min));
+        const IntSet& x = a.region[i];
+        if (x.can_prove_single_point(analyzer)) {
+          region.push_back(point(x.min()));
         } else {
-          region.push_back({x.min, simplified(add(sub(x.max, x.min), one(x.min.dtype())))});
+          region.push_back(x.cover_range(from_zero(a.buffer->shape[i]), analyzer));
         }
       }
       out.push_back({a.buffer, std::move(region), {}});
@@ -299,27 +126,24 @@ class Detector : public Visitor {
 
  private:
   void touch(std::vector<Access>& into, const Buffer& buffer, const Array<Expr>& indices) {
-    std::vector<Interval> region;
-    for (const Expr& index : indices) { region.push_back(interval(index, dom_)); }
+    std::vector<IntSet> region;
+    for (const Expr& index : indices) { region.push_back(arith::eval_set(index, dom_)); }
     join(into, buffer, std::move(region));
   }
-  void join(std::vector<Access>& into, const Buffer& buffer, std::vector<Interval> region) {
+  void join(std::vector<Access>& into, const Buffer& buffer, std::vector<IntSet> region) {
     if (auto match = matches_.find(buffer.get()); match != matches_.end()) {
       // A view: what it is a view of is touched, all of it.
-      std::vector<Interval> source;
-      for (const Range& r : match->second.region) {
-        source.push_back({r.min, simplified(sub(add(r.min, r.extent), one(r.min.dtype())))});
-        if (is_one(r.extent)) { source.back().max = r.min; }
-      }
+      std::vector<IntSet> source;
+      for (const Range& r : match->second.region) { source.push_back(arith::eval_set(r, {})); }
       return join_outer(into, match->second.buffer, std::move(source));
     }
     join_outer(into, buffer, std::move(region));
   }
-  void join_outer(std::vector<Access>& into, const Buffer& buffer, std::vector<Interval> region) {
+  void join_outer(std::vector<Access>& into, const Buffer& buffer, std::vector<IntSet> region) {
     if (!outer_.count(buffer->data.get())) { return; }
     for (Access& a : into) {
       if (a.buffer != buffer) { continue; }
-      for (size_t i = 0; i < region.size() && i < a.region.size(); ++i) { a.region[i] = union_of(a.region[i], region[i]); }
+      for (size_t i = 0; i < region.size() && i < a.region.size(); ++i) { a.region[i] = arith::union_of({a.region[i], region[i]}); }
       return;
     }
     into.push_back({buffer, std::move(region)});
@@ -327,7 +151,7 @@ class Detector : public Visitor {
 
   const std::unordered_map<const VarNode*, Buffer>& outer_;
   std::unordered_map<const BufferNode*, BufferRegion> matches_;
-  Domains dom_;
+  arith::DomMap dom_;
 };
 
 class Completer : public Mutator {

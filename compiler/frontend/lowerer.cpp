@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "eval/evaluator.h"
-#include "ir/equal.h"
 #include "ir/ops.h"
 
 namespace loopsmith::frontend {
@@ -48,8 +47,6 @@ auto program_range(Evaluator& evaluator, const Arguments& a) -> Value {
 }
 
 }  // namespace
-
-auto arith_deep_equal(const IrExpr& a, const IrExpr& b) -> bool { return structural_equal(a, b); }
 
 Lowerer::Lowerer(Evaluator& evaluator, eval::ScopeRef around)
     : evaluator_(evaluator), around_(std::move(around)), saved_host_(evaluator.host), saved_tag_(evaluator.host_tag) {
