@@ -68,44 +68,57 @@ void Document::update() {
   chunks = split_declarations(text_);
   auto text_of = [&](const Chunk& chunk) { return std::string_view(text_).substr(chunk.span.begin, chunk.span.end - chunk.span.begin); };
 
+  auto column_of = [&](size_t at) {
+    uint32_t column = 0;
+    for (; at > 0 && (text_[at - 1] == ' ' || text_[at - 1] == '\t'); --at) { ++column; }
+    return column;
+  };
+
   // Declarations before and after the edit are the same in the same order: no need to hash them.
   size_t front = 0;
+  auto first_code = std::find_if(chunks.begin(), chunks.end(), [](const Chunk& chunk) { return !chunk.is_comments; });
   auto same = [&](const Chunk& chunk, const PlacedItem& placed) {
-    return placed.item->text == text_of(chunk) && (placed.item->kind == ItemKind::Comments) == chunk.is_comments && !placed.item->text.empty();
+    std::string_view text = text_of(chunk);
+    if (placed.item->text != text || (placed.item->kind == ItemKind::Comments) != chunk.is_comments || text.empty()) { return false; }
+    // Only the first can be indented, and then its tree depends on that.
+    return &chunk != &*first_code || placed.item->hash == item_hash(text, column_of(chunk.span.begin));
   };
   while (front < chunks.size() && front < before.size() && same(chunks[front], before[front])) { ++front; }
   size_t back = 0;
   while (back + front < chunks.size() && back + front < before.size() &&
          same(chunks[chunks.size() - 1 - back], before[before.size() - 1 - back])) { ++back; }
   for (size_t i = front; i + back < before.size(); ++i) {
-    for (const Item::Member& member : before[i].item->members) { old_members.emplace(member.item->hash, member.item); }
     old_items.emplace(before[i].item->hash, before[i].item);
   }
 
   items_.reserve(chunks.size());
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    const Chunk& chunk = chunks[i];
+    ItemPtr item;
+    if (i < front || i + back >= chunks.size()) {
+      item = std::move(before[i < front ? i : before.size() - (chunks.size() - i)].item);
+      ++work_.reused;
+    } else {
+      std::string_view text = text_of(chunk);
+      item = take(old_items, item_hash(text, column_of(chunk.span.begin)), text);
+      if (item != nullptr && (item->kind == ItemKind::Comments) != chunk.is_comments) { item = nullptr; }
+    }
+    items_.push_back({std::move(item), chunk.span.begin});
+  }
+  // Functions are found again in the classes that are no more, and only there: what is kept has its own.
+  for (const auto& [hash, item] : old_items) {
+    for (const Item::Member& member : item->members) { old_members.emplace(member.item->hash, member.item); }
+  }
   MemberSource members = [&](std::string_view text, uint32_t indent) {
     if (ItemPtr found = take(old_members, item_hash(text, indent), text)) { return found; }
     ++work_.parsed;
     return build_item(text, indent, nullptr);
   };
   for (size_t i = 0; i < chunks.size(); ++i) {
-    const Chunk& chunk = chunks[i];
-    if (i < front || i + back >= chunks.size()) {
-      PlacedItem& old = before[i < front ? i : before.size() - (chunks.size() - i)];
-      items_.push_back({std::move(old.item), chunk.span.begin});
-      ++work_.reused;
-      continue;
-    }
-    std::string_view text = text_of(chunk);
-    uint32_t indent = 0;
-    for (size_t at = chunk.span.begin; at > 0 && (text_[at - 1] == ' ' || text_[at - 1] == '\t'); --at) { ++indent; }
-    ItemPtr item = take(old_items, item_hash(text, indent), text);
-    if (item != nullptr && (item->kind == ItemKind::Comments) != chunk.is_comments) { item = nullptr; }
-    if (item == nullptr) {
-      ++work_.parsed;
-      item = chunk.is_comments ? build_comments(text) : build_item(text, indent, members);
-    }
-    items_.push_back({std::move(item), chunk.span.begin});
+    if (items_[i].item != nullptr) { continue; }
+    std::string_view text = text_of(chunks[i]);
+    ++work_.parsed;
+    items_[i].item = chunks[i].is_comments ? build_comments(text) : build_item(text, column_of(chunks[i].span.begin), members);
   }
   index();
 }

@@ -173,3 +173,14 @@ TEST_CASE("deleting or doubling a line harms one declaration") {
     }
   }
 }
+
+TEST_CASE("a class that moved and one like it keep their own functions") {
+  const std::string text = "class M:\n    def g(): pass\n\n    def h(): pass\n";
+  Document document(text);
+  // Doubled, and one of the two changed in the same edit.
+  document.edit({0, 0}, "class M:\n    y = 1\n    def g(): pass\n\n");
+  REQUIRE(document.items().size() == 2);
+  CHECK(document.items()[0].item->members[0].item->decl != document.items()[1].item->members[0].item->decl);
+  document.edit({0, 0}, "  ");
+  CHECK(describe(document) == describe(Document(document.text())));
+}
