@@ -27,6 +27,7 @@ auto Analyzer::operator=(Analyzer&& other) noexcept -> Analyzer& {
 // mistake, and the first is what the proofs so far rest on.
 void Analyzer::bind(const Var& var, const Range& range, bool allow_override) {
   if (is_one(range.extent)) { return bind(var, range.min, allow_override); }
+  Question question(*state_);
   VarFacts& facts = state_->facts(var);
   if (facts.range && !allow_override) { return; }
   ConstIntBound min = arith::const_int_bound(*state_, range.min);

@@ -321,7 +321,9 @@ auto CanonicalSimplifier::divide(Split split, int64_t value, Mode mode) -> Split
   };
   split = converted(std::move(split));
   if (trunc_mod(split.scale, value) == 0) { split.scale = trunc_div(split.scale, value); return split; }
-  if (trunc_mod(value, split.scale) == 0) {
+  // Floor division rounds -(x // 2) and x // -2 differently: a negative scale folds only where nothing was divided.
+  bool folds = mode == Mode::Trunc || split.scale > 0 || split.lower == 1;
+  if (folds && trunc_mod(value, split.scale) == 0) {
     int64_t scaled = trunc_div(value, split.scale);
     int64_t lower = wrap_mul(split.lower, scaled);
     if (split.upper == no_upper || trunc_mod(split.upper, lower) == 0) {
@@ -383,7 +385,8 @@ auto CanonicalSimplifier::take_remainder(Split split, int64_t value, Mode mode) 
   if (!split.fits_mode(mode)) { split = Split{.index = split.normalize(), .dtype = split.dtype}; }
   split.mode = mode;
   if (trunc_mod(split.scale, value) == 0) { split.scale = 0; return split; }
-  if (trunc_mod(value, split.scale) == 0) {
+  bool folds = mode == Mode::Trunc || split.scale > 0 || split.lower == 1;
+  if (folds && trunc_mod(value, split.scale) == 0) {
     //   (index % upper) / lower * scale % (c * scale)
     // = (index % upper) / lower % c * scale
     // = (index % upper) % (c * lower) / lower * scale
@@ -400,7 +403,7 @@ auto CanonicalSimplifier::take_remainder(Split split, int64_t value, Mode mode) 
       split.upper = upper;
       return split;
     }
-    if (trunc_mod(upper, split.upper) == 0) { return split; }
+    if (trunc_mod(upper, split.upper) == 0 && (mode == Mode::Trunc || split.scale > 0)) { return split; }
   }
   Split whole{.index = split.normalize(), .dtype = split.dtype, .mode = mode};
   whole.upper = value;
@@ -525,11 +528,11 @@ auto CanonicalSimplifier::less_than(const Expr& expr) -> Form {
     DataType dtype = sum->dtype;
     Expr rest = extra.normalize();
     Analyzer& analyzer = *state_.owner;
-    if (analyzer.can_prove(less(rest, constant_int(dtype, gcd))) && analyzer.can_prove(greater(rest, constant_int(dtype, -gcd)))) {
+    if (analyzer.can_prove(less(rest, constant_int(dtype, gcd))) && analyzer.can_prove_greater_equal(rest, 0)) {
       divisible.divide_exactly(gcd);
       return rewrite(less(divisible.normalize(), zero(dtype)));
     }
-    if (extra.args.size() == 1 && extra.args[0].upper != no_upper && trunc_mod(extra.args[0].upper, wrap_mul(gcd, extra.args[0].lower)) == 0) {
+    if (extra.args.size() == 1 && extra.base == 0 && extra.args[0].scale == 1 && extra.args[0].mode == Mode::Floor && extra.args[0].upper != no_upper && trunc_mod(extra.args[0].upper, wrap_mul(gcd, extra.args[0].lower)) == 0) {
       divisible.divide_exactly(gcd);
       int64_t lower = gcd * extra.args[0].lower;
       Expr coarse = floormod(floordiv(extra.args[0].index, constant_int(dtype, lower)), constant_int(dtype, extra.args[0].upper / lower));

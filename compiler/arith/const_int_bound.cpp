@@ -80,6 +80,7 @@ class Bounds {
   explicit Bounds(Analyzer::State& state) : state_(state) {}
 
   auto visit(const Expr& e) -> Bound {
+    if (--state_.work < 0) { return bound_of_type(e.dtype()); }
     Bound result = visit_kind(e);
     for (const auto& [expr, bound] : state_.scoped_bounds) {
       if (expr.kind() == e.kind() && deep_equal(expr, e)) { result = meet(result, bound); }

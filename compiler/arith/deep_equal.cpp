@@ -5,50 +5,53 @@
 namespace loopsmith::arith {
 namespace {
 
-auto same_list(const Array<Expr>& a, const Array<Expr>& b, int depth) -> bool;
+// Expressions that share nodes are trees of exponential size: beyond this many nodes they count as different.
+constexpr int max_nodes = 100'000;
 
-auto same(const Expr& a, const Expr& b, int depth) -> bool {
+auto same_list(const Array<Expr>& a, const Array<Expr>& b, int& left, int depth) -> bool;
+
+auto same(const Expr& a, const Expr& b, int& left, int depth) -> bool {
   if (a.get() == b.get()) { return true; }
-  if (!a || !b || a.kind() != b.kind() || !(a.dtype() == b.dtype()) || depth > 1000) { return false; }
+  if (!a || !b || a.kind() != b.kind() || !(a.dtype() == b.dtype()) || depth > 1000 || --left < 0) { return false; }
   switch (a.kind()) {
     case NodeKind::VarNode: return false;
     case NodeKind::IntImm: return a.as<IntImm>()->value == b.as<IntImm>()->value;
     case NodeKind::FloatImm: return a.as<FloatImm>()->value == b.as<FloatImm>()->value;
     case NodeKind::StringImm: return a.as<StringImm>()->value == b.as<StringImm>()->value;
-    case NodeKind::Cast: return same(a.as<Cast>()->value, b.as<Cast>()->value, depth + 1);
+    case NodeKind::Cast: return same(a.as<Cast>()->value, b.as<Cast>()->value, left, depth + 1);
     case NodeKind::Add: case NodeKind::Sub: case NodeKind::Mul: case NodeKind::Div: case NodeKind::Mod:
     case NodeKind::FloorDiv: case NodeKind::FloorMod: case NodeKind::Min: case NodeKind::Max: case NodeKind::EQ:
     case NodeKind::NE: case NodeKind::LT: case NodeKind::LE: case NodeKind::GT: case NodeKind::GE:
     case NodeKind::And: case NodeKind::Or: {
       const auto* x = static_cast<const BinaryNode*>(a.get());
       const auto* y = static_cast<const BinaryNode*>(b.get());
-      return same(x->a, y->a, depth + 1) && same(x->b, y->b, depth + 1);
+      return same(x->a, y->a, left, depth + 1) && same(x->b, y->b, left, depth + 1);
     }
-    case NodeKind::Not: return same(a.as<Not>()->a, b.as<Not>()->a, depth + 1);
+    case NodeKind::Not: return same(a.as<Not>()->a, b.as<Not>()->a, left, depth + 1);
     case NodeKind::Select: {
       const auto* x = a.as<Select>();
       const auto* y = b.as<Select>();
-      return same(x->condition, y->condition, depth + 1) && same(x->true_value, y->true_value, depth + 1) &&
-             same(x->false_value, y->false_value, depth + 1);
+      return same(x->condition, y->condition, left, depth + 1) && same(x->true_value, y->true_value, left, depth + 1) &&
+             same(x->false_value, y->false_value, left, depth + 1);
     }
     case NodeKind::BufferLoad: {
       const auto* x = a.as<BufferLoad>();
       const auto* y = b.as<BufferLoad>();
-      return x->buffer == y->buffer && same_list(x->indices, y->indices, depth) &&
-             (x->predicate ? y->predicate && same(x->predicate, y->predicate, depth + 1) : !y->predicate);
+      return x->buffer == y->buffer && same_list(x->indices, y->indices, left, depth) &&
+             (x->predicate ? y->predicate && same(x->predicate, y->predicate, left, depth + 1) : !y->predicate);
     }
     case NodeKind::Ramp: {
       const auto* x = a.as<Ramp>();
       const auto* y = b.as<Ramp>();
-      return same(x->base, y->base, depth + 1) && same(x->stride, y->stride, depth + 1) && same(x->lanes, y->lanes, depth + 1);
+      return same(x->base, y->base, left, depth + 1) && same(x->stride, y->stride, left, depth + 1) && same(x->lanes, y->lanes, left, depth + 1);
     }
     case NodeKind::Broadcast:
-      return same(a.as<Broadcast>()->value, b.as<Broadcast>()->value, depth + 1) &&
-             same(a.as<Broadcast>()->lanes, b.as<Broadcast>()->lanes, depth + 1);
+      return same(a.as<Broadcast>()->value, b.as<Broadcast>()->value, left, depth + 1) &&
+             same(a.as<Broadcast>()->lanes, b.as<Broadcast>()->lanes, left, depth + 1);
     case NodeKind::Shuffle:
-      return same_list(a.as<Shuffle>()->vectors, b.as<Shuffle>()->vectors, depth) &&
-             same_list(a.as<Shuffle>()->indices, b.as<Shuffle>()->indices, depth);
-    case NodeKind::Call: return a.as<Call>()->op == b.as<Call>()->op && same_list(a.as<Call>()->args, b.as<Call>()->args, depth);
+      return same_list(a.as<Shuffle>()->vectors, b.as<Shuffle>()->vectors, left, depth) &&
+             same_list(a.as<Shuffle>()->indices, b.as<Shuffle>()->indices, left, depth);
+    case NodeKind::Call: return a.as<Call>()->op == b.as<Call>()->op && same_list(a.as<Call>()->args, b.as<Call>()->args, left, depth);
     // They bind variables: equal only when they are the same node.
     case NodeKind::Let: case NodeKind::Reduce: return false;
 #define EXPR(Kind)
@@ -59,16 +62,19 @@ auto same(const Expr& a, const Expr& b, int depth) -> bool {
   return false;
 }
 
-auto same_list(const Array<Expr>& a, const Array<Expr>& b, int depth) -> bool {
+auto same_list(const Array<Expr>& a, const Array<Expr>& b, int& left, int depth) -> bool {
   if (a.size() != b.size()) { return false; }
   for (size_t i = 0; i < a.size(); ++i) {
-    if (!same(a[i], b[i], depth + 1)) { return false; }
+    if (!same(a[i], b[i], left, depth + 1)) { return false; }
   }
   return true;
 }
 
 }  // namespace
 
-auto deep_equal(const Expr& a, const Expr& b) -> bool { return same(a, b, 0); }
+auto deep_equal(const Expr& a, const Expr& b) -> bool {
+  int left = max_nodes;
+  return same(a, b, left, 0);
+}
 
 }  // namespace loopsmith::arith

@@ -54,7 +54,7 @@ class Moduli {
   explicit Moduli(Analyzer::State& state) : state_(state) {}
 
   auto visit(const Expr& e) -> ModularSet {
-    if (depth_ > Analyzer::State::max_depth) { return everything; }
+    if (--state_.work < 0 || depth_ > Analyzer::State::max_depth) { return everything; }
     struct Depth { int& d; explicit Depth(int& x) : d(x) { ++d; } ~Depth() { --d; } } depth(depth_);
     switch (e.kind()) {
       case NodeKind::IntImm: return {0, e.as<IntImm>()->value};

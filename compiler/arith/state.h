@@ -66,7 +66,7 @@ struct Analyzer::State {
 
   // Work and depth left for the question being answered. When the work is used up, rules stop firing and
   // proofs fail: the answer is what was reached, and still right.
-  static constexpr int64_t work_per_question = 400'000;
+  static constexpr int64_t work_per_question = 1'000'000;
   static constexpr int max_depth = 400;
   int64_t work = 0;
   int depth = 0;

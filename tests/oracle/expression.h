@@ -1,0 +1,27 @@
+// Expressions of the oracle files as text, `i * T.int64(8) + j % 4 < T.min(x, y)`, read into TIR, and integer
+// expressions evaluated. For the checks of arithmetic only: the frontend reads programs.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "ir/ir.h"
+
+namespace loopsmith::oracle {
+
+using Scope = std::map<std::string, Var, std::less<>>;
+
+/// None where the text is not of the notation or names an unknown variable.
+[[nodiscard]] auto read_expression(std::string_view text, const Scope& scope) -> Expr;
+
+using Values = std::unordered_map<const VarNode*, int64_t>;
+/// The value of an integer expression; none where it divides by zero or has no value here.
+[[nodiscard]] auto evaluate(const Expr& expr, const Values& values) -> std::optional<int64_t>;
+/// The number of nodes.
+[[nodiscard]] auto size_of(const Expr& expr) -> size_t;
+[[nodiscard]] auto text_of(const Expr& expr) -> std::string;
+
+}  // namespace loopsmith::oracle

@@ -1,0 +1,191 @@
+// Simplification keeps the value, whatever it does: random expressions against evaluation on all points of
+// small domains; and the promises around it (idempotence, the same node where nothing changes, an end).
+#include "tests/unit/catch.h"
+
+#include <cstdlib>
+#include <random>
+
+#include "arith/analyzer.h"
+#include "expression.h"
+#include "ir/ops.h"
+
+using namespace loopsmith;
+using loopsmith::oracle::evaluate;
+using loopsmith::oracle::text_of;
+using loopsmith::oracle::Values;
+
+namespace {
+
+class Generator {
+ public:
+  Generator(uint64_t seed, std::vector<Var> vars) : random_(seed), vars_(std::move(vars)) {}
+  auto pick(int n) -> int { return static_cast<int>(random_() % static_cast<uint64_t>(n)); }
+  auto constant() -> Expr { return int_imm(pick(4) == 0 ? pick(41) - 20 : pick(9) + 1); }
+  auto integer(int depth) -> Expr {
+    if (depth == 0 || pick(6) == 0) { return pick(4) == 0 ? constant() : Expr(vars_[static_cast<size_t>(pick(static_cast<int>(vars_.size())))]); }
+    Expr a = integer(depth - 1);
+    switch (pick(12)) {
+      case 0: case 1: return make<Add>(a, integer(depth - 1));
+      case 2: return make<Sub>(a, integer(depth - 1));
+      case 3: case 4: return make<Mul>(a, constant());
+      case 5: return make<FloorDiv>(a, nonzero());
+      case 6: return make<FloorMod>(a, nonzero());
+      case 7: return make<Div>(a, nonzero());
+      case 8: return make<Mod>(a, nonzero());
+      case 9: return make<Min>(a, integer(depth - 1));
+      case 10: return make<Max>(a, integer(depth - 1));
+      default: return make<Select>(condition(depth - 1), a, integer(depth - 1));
+    }
+  }
+  auto condition(int depth) -> Expr {
+    if (depth > 1 && pick(4) == 0) {
+      Expr a = condition(depth - 1);
+      switch (pick(3)) {
+        case 0: return make<And>(a, condition(depth - 1));
+        case 1: return make<Or>(a, condition(depth - 1));
+        default: return make<Not>(a);
+      }
+    }
+    Expr a = integer(depth), b = integer(depth);
+    switch (pick(6)) {
+      case 0: return make<EQ>(a, b);
+      case 1: return make<NE>(a, b);
+      case 2: return make<LT>(a, b);
+      case 3: return make<LE>(a, b);
+      case 4: return make<GT>(a, b);
+      default: return make<GE>(a, b);
+    }
+  }
+
+ private:
+  auto nonzero() -> Expr { return int_imm(pick(12) == 0 ? -(pick(6) + 1) : pick(9) + 1); }
+  std::mt19937_64 random_;
+  std::vector<Var> vars_;
+};
+
+struct Domain { int64_t low, high; };
+
+// Calls f with the values of the variables at each point.
+template <class F>
+void each_point(const std::vector<Var>& vars, const std::vector<Domain>& domains, F f) {
+  std::vector<int64_t> at;
+  for (const Domain& d : domains) { at.push_back(d.low); }
+  while (true) {
+    Values values;
+    for (size_t i = 0; i < vars.size(); ++i) { values[vars[i].get()] = at[i]; }
+    f(values);
+    size_t i = 0;
+    while (i < at.size() && ++at[i] == domains[i].high) { at[i] = domains[i].low; ++i; }
+    if (i == at.size()) { return; }
+  }
+}
+
+// What is wrong with simplifying this expression, or "".
+auto complaint(const Expr& e, const std::vector<Var>& vars, const std::vector<Domain>& domains, const Expr& constraint) -> std::string {
+  arith::Analyzer analyzer;
+  for (size_t i = 0; i < vars.size(); ++i) { analyzer.bind(vars[i], Range{int_imm(domains[i].low), int_imm(domains[i].high - domains[i].low)}); }
+  std::optional<arith::Analyzer::Scope> scope;
+  if (constraint) { scope.emplace(analyzer.enter(constraint)); }
+  Expr simplified = analyzer.simplify(e), rewritten = analyzer.rewrite_simplify(e), canonical = analyzer.canonical_simplify(e);
+  bool integer = !e.dtype().is_bool();
+  arith::ConstIntBound bound = analyzer.const_int_bound(e);
+  arith::ModularSet modulus = integer ? analyzer.modular_set(e) : arith::ModularSet{};
+  arith::Proof proof = integer ? arith::Proof::Unknown : analyzer.prove(e);
+  std::string what;
+  each_point(vars, domains, [&](const Values& values) {
+    if (!what.empty() || (constraint && evaluate(constraint, values).value_or(0) == 0)) { return; }
+    auto value = evaluate(e, values);
+    if (!value) { return; }
+    auto wrong = [&](const Expr& other) { return evaluate(other, values) != value; };
+    if (wrong(simplified)) { what = "simplified to " + text_of(simplified); }
+    else if (wrong(rewritten)) { what = "rewritten to " + text_of(rewritten); }
+    else if (wrong(canonical)) { what = "canonical as " + text_of(canonical); }
+    else if (integer && (*value < bound.min || *value > bound.max)) { what = "outside its bounds"; }
+    else if (integer && (modulus.coeff == 0 ? *value != modulus.base : (*value - modulus.base) % modulus.coeff != 0)) { what = "outside its modular set"; }
+    else if (proof != arith::Proof::Unknown && (proof == arith::Proof::True) != (*value != 0)) { what = "proved wrongly"; }
+  });
+  return what.empty() ? what : text_of(e) + (constraint ? " if " + text_of(constraint) : "") + ": " + what;
+}
+
+}  // namespace
+
+TEST_CASE("random expressions keep their value") {
+  std::vector<Var> vars = {var("x"), var("y"), var("z")};
+  // More with LOOPSMITH_RANDOM_SEED and LOOPSMITH_RANDOM_COUNT.
+  auto setting = [](const char* name, uint64_t otherwise) {
+    const char* text = std::getenv(name);
+    return text ? std::strtoull(text, nullptr, 10) : otherwise;
+  };
+  uint64_t seed = setting("LOOPSMITH_RANDOM_SEED", 20250101), count = setting("LOOPSMITH_RANDOM_COUNT", 6000);
+  Generator generator(seed, vars);
+  for (uint64_t i = 0; i < count; ++i) {
+    std::vector<Domain> domains;
+    for (size_t v = 0; v < vars.size(); ++v) {
+      int64_t low = generator.pick(3) == 0 ? generator.pick(9) - 6 : 0;
+      domains.push_back({low, low + 1 + generator.pick(7)});
+    }
+    Expr e = generator.pick(3) == 0 ? generator.condition(3) : generator.integer(4);
+    Expr constraint = generator.pick(4) == 0 ? generator.condition(2) : Expr();
+    std::string what = complaint(e, vars, domains, constraint);
+    if (!what.empty()) { FAIL("seed " << seed << ": " << what); }
+  }
+  SUCCEED();
+}
+
+TEST_CASE("simplifying again changes nothing, and what is simple comes back as the same node") {
+  Var i = var("i"), j = var("j");
+  arith::Analyzer analyzer;
+  analyzer.bind(i, Range{int_imm(0), int_imm(16)});
+  analyzer.bind(j, Range{int_imm(0), int_imm(8)});
+  for (const Expr& e : {Expr(i), i * int_imm(8) + j, floordiv(i, int_imm(4)), less(i * int_imm(8) + j, int_imm(100)), min(i, j)}) {
+    CHECK(analyzer.simplify(e).same_as(e));
+  }
+  Expr once = analyzer.simplify(floordiv(i * int_imm(8) + j, int_imm(4)));
+  CHECK(analyzer.simplify(once).same_as(once));
+}
+
+TEST_CASE("a split loop's index is found again") {
+  Var outer = var("i_0"), inner = var("i_1");
+  arith::Analyzer analyzer;
+  analyzer.bind(outer, Range{int_imm(0), int_imm(32)});
+  analyzer.bind(inner, Range{int_imm(0), int_imm(32)});
+  Expr fused = outer * int_imm(32) + inner;
+  CHECK(text_of(analyzer.simplify(floordiv(fused, int_imm(32)))) == "i_0");
+  CHECK(text_of(analyzer.simplify(floormod(fused, int_imm(32)))) == "i_1");
+  CHECK(text_of(analyzer.simplify(less(fused, int_imm(1000)))) == "i_0 * 32 + i_1 < 1000");
+  CHECK(analyzer.can_prove(less(fused, int_imm(1024))));
+  CHECK(analyzer.prove(less(fused, int_imm(1000))) == arith::Proof::Unknown);
+  CHECK(analyzer.prove(less(int_imm(2000), fused)) == arith::Proof::False);
+}
+
+TEST_CASE("what is known in a scope is forgotten after it") {
+  Var n = var("n"), i = var("i");
+  arith::Analyzer analyzer;
+  {
+    auto scope = analyzer.enter(less(i, n));
+    CHECK(analyzer.can_prove(less(i, n + int_imm(1))));
+    auto inner = analyzer.enter(equal(floormod(n, int_imm(8)), int_imm(0)));
+    CHECK(analyzer.can_prove(equal(floormod(n, int_imm(4)), int_imm(0))));
+  }
+  CHECK(!analyzer.can_prove(less(i, n + int_imm(1))));
+  CHECK(!analyzer.can_prove(equal(floormod(n, int_imm(4)), int_imm(0))));
+}
+
+TEST_CASE("input made to be hard ends") {
+  Var x = var("x");
+  arith::Analyzer analyzer;
+  Expr deep = x;
+  for (int i = 0; i < 5000; ++i) { deep = make<Add>(make<FloorDiv>(deep, int_imm(3)), x); }
+  (void)analyzer.simplify(deep);
+  // Each level asks for proofs about the one below.
+  Expr nested = x;
+  for (int i = 0; i < 40; ++i) { nested = make<Min>(make<FloorMod>(make<Add>(make<Mul>(nested, int_imm(3 + i % 5)), x), int_imm(17 + i)), make<Max>(nested, x)); }
+  (void)analyzer.simplify(less(nested, int_imm(5)));
+  // Constants at the ends of their type.
+  Expr big = make<IntImm>(DataType::int_(64), std::numeric_limits<int64_t>::min());
+  Var y = var("y", DataType::int_(64));
+  (void)analyzer.simplify(less(make<Mul>(make<FloorDiv>(y, make<IntImm>(DataType::int_(64), -1)), big), make<Sub>(big, y)));
+  (void)analyzer.simplify(make<FloorDiv>(y, make<IntImm>(DataType::int_(64), 0)));
+  (void)analyzer.simplify(make<FloorMod>(make<Mul>(y, big), make<IntImm>(DataType::int_(64), 0)));
+  SUCCEED();
+}
