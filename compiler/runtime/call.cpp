@@ -25,8 +25,14 @@ auto shape_text(const Interface& interface, const Parameter& parameter) -> std::
   return fmt::format("shape ({}{})", fmt::join(dims, ", "), dims.size() == 1 ? "," : "");
 }
 
+auto view_of(const Value& value) -> std::optional<TensorView> {
+  if (const auto* tensor = std::get_if<const Tensor*>(&value)) { return *tensor != nullptr ? std::optional((*tensor)->view()) : std::nullopt; }
+  if (const auto* view = std::get_if<TensorView>(&value)) { return *view; }
+  return {};
+}
+
 auto kind_text(const Value& value) -> std::string {
-  if (std::holds_alternative<const Tensor*>(value)) { return "a tensor"; }
+  if (std::holds_alternative<const Tensor*>(value) || std::holds_alternative<TensorView>(value)) { return "a tensor"; }
   return std::holds_alternative<int64_t>(value) ? "an integer" : "a real number";
 }
 
@@ -65,20 +71,20 @@ auto bind_arguments(const Interface& interface, std::span<const Value> arguments
   for (size_t i = 0; i < count; ++i) {
     const Parameter& p = interface.parameters[i];
     if (p.kind == Parameter::Kind::Scalar) { continue; }
-    const auto* given = std::get_if<const Tensor*>(&arguments[i]);
-    if (given == nullptr || *given == nullptr) { return mismatch(p.name, "a tensor", kind_text(arguments[i])); }
-    const Tensor& tensor = **given;
-    slots[i].data = tensor.data();
+    auto given = view_of(arguments[i]);
+    if (!given) { return mismatch(p.name, "a tensor", kind_text(arguments[i])); }
+    const TensorView& tensor = *given;
+    slots[i].data = tensor.data;
     if (p.kind == Parameter::Kind::Pointer) { continue; }
-    if (tensor.dtype() != p.dtype) {
-      return mismatch(p.name, fmt::format("elements of `{}`", p.dtype.str()), fmt::format("`{}`", tensor.dtype().str()));
+    if (tensor.dtype != p.dtype) {
+      return mismatch(p.name, fmt::format("elements of `{}`", p.dtype.str()), fmt::format("`{}`", tensor.dtype.str()));
     }
-    if (tensor.shape().size() != p.shape.size()) { return mismatch(p.name, shape_text(interface, p), fmt::format("({})", fmt::join(tensor.shape(), ", "))); }
+    if (tensor.shape.size() != p.shape.size()) { return mismatch(p.name, shape_text(interface, p), fmt::format("({})", fmt::join(tensor.shape, ", "))); }
     for (size_t d = 0; d < p.shape.size(); ++d) {
       const Dimension& dim = p.shape[d];
-      int64_t size = tensor.shape()[d];
+      int64_t size = tensor.shape[d];
       auto wrong = [&]() -> Diagnostic {
-        return mismatch(p.name, shape_text(interface, p), fmt::format("({}{})", fmt::join(tensor.shape(), ", "), tensor.shape().size() == 1 ? "," : ""));
+        return mismatch(p.name, shape_text(interface, p), fmt::format("({}{})", fmt::join(tensor.shape, ", "), tensor.shape.size() == 1 ? "," : ""));
       };
       if (dim.kind == Dimension::Kind::Constant && dim.value != size) { return wrong(); }
       if (dim.kind != Dimension::Kind::Variable || dim.slot < 0) { continue; }
@@ -89,7 +95,7 @@ auto bind_arguments(const Interface& interface, std::span<const Value> arguments
       slots[slot].integer = size;
       known[slot] = true;
     }
-    if (reinterpret_cast<uintptr_t>(tensor.data()) % static_cast<uintptr_t>(p.alignment) != 0) {
+    if (reinterpret_cast<uintptr_t>(tensor.data) % static_cast<uintptr_t>(p.alignment) != 0) {
       return mismatch(p.name, fmt::format("memory aligned to {} bytes", p.alignment), "other");
     }
   }
@@ -103,11 +109,11 @@ auto bind_arguments(const Interface& interface, std::span<const Value> arguments
       const Parameter& p = interface.parameters[i];
       const Parameter& q = interface.parameters[j];
       if (i == j || !p.is_written || p.kind == Parameter::Kind::Scalar || q.kind == Parameter::Kind::Scalar || (q.is_written && j < i)) { continue; }
-      const Tensor& a = *std::get<const Tensor*>(arguments[i]);
-      const Tensor& b = *std::get<const Tensor*>(arguments[j]);
-      auto a0 = reinterpret_cast<uintptr_t>(a.data());
-      auto b0 = reinterpret_cast<uintptr_t>(b.data());
-      if (a0 < b0 + b.bytes() && b0 < a0 + a.bytes()) {
+      auto a0 = reinterpret_cast<uintptr_t>(slots[i].data);
+      auto b0 = reinterpret_cast<uintptr_t>(slots[j].data);
+      auto a1 = a0 + static_cast<uintptr_t>(view_of(arguments[i])->bytes());
+      auto b1 = b0 + static_cast<uintptr_t>(view_of(arguments[j])->bytes());
+      if (a0 < b1 && b0 < a1) {
         return error(Code::ArgumentsOverlap).arg("first", p.name).arg("second", q.name).arg("function", interface.name);
       }
     }

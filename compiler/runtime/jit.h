@@ -13,12 +13,13 @@
 #include <vector>
 
 #include "codegen/llvm/codegen.h"
+#include "ir/tensor_view.h"
 #include "runtime/tensor.h"
 
 namespace loopsmith::runtime {
 
-/// What a kernel is called with, one for every parameter.
-using Value = std::variant<const Tensor*, int64_t, double>;
+/// What a kernel is called with, one for every parameter: a tensor of ours, somebody's memory, a number.
+using Value = std::variant<const Tensor*, TensorView, int64_t, double>;
 
 struct JitFunction {
   codegen::Interface interface;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/dtype.h"
+#include "ir/tensor_view.h"
 #include "support/diagnostic.h"
 
 namespace loopsmith::runtime {
@@ -57,7 +58,8 @@ class Tensor {
   [[nodiscard]] auto get(int64_t index) const -> double;
   void set(int64_t index, double value);
 
-  /// A view for C interfaces, valid as long as the tensor.
+  /// Views, valid as long as the tensor: for other rooms, and for C interfaces.
+  [[nodiscard]] auto view() const -> TensorView { return {data_, dtype_, shape_}; }
   [[nodiscard]] auto dlpack() const -> DLTensor;
   /// "float32 (16, 32)"
   [[nodiscard]] auto describe() const -> std::string;

@@ -1,0 +1,134 @@
+// The whole path: a file's text, its programs and schedule functions, lowering, compiled code; the same results
+// as the reference interpreter's on the unscheduled program.
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "frontend/file.h"
+#include "interp/compare.h"
+#include "ir/printer.h"
+#include "script/run.h"
+#include "tests/unit/codegen/build.h"
+#include "transform/pipelines.h"
+
+using namespace loopsmith;
+using namespace loopsmith::test;
+
+namespace {
+
+struct Version { std::string name; IRModule module; };
+struct Program { std::string name; IRModule module; std::vector<Version> scheduled; };
+
+/// The programs of a text, each with what its schedule functions make of it.
+auto programs_of(const std::string& text) -> std::vector<Program> {
+  syntax::Document document(text);
+  frontend::File file;
+  file.update(document);
+  for (const Diagnostic& d : file.diagnostics()) {
+    // What `ls` means is told by rooms above these.
+    if (d.message() == "`ls` is not defined") { continue; }
+    INFO(d.message());
+    CHECK(d.severity != Severity::Error);
+  }
+  std::vector<Program> out;
+  for (size_t i = 0; i < file.size(); ++i) {
+    const frontend::Declaration& d = file.declaration(i);
+    if (d.module) { out.push_back({d.item->name.str(), d.module, {}}); }
+  }
+  for (size_t i = 0; i < file.size(); ++i) {
+    syntax::ItemPtr item = file.item(i);
+    for (const syntax::Stmt* stmt : item->statements) {
+      const auto* def = stmt->as<syntax::FunctionDef>();
+      auto function = def != nullptr ? script::as_schedule_function(*def, item, item->text) : std::nullopt;
+      const auto* name = function && function->program != nullptr ? function->program->as<syntax::NameExpr>() : nullptr;
+      if (name == nullptr) { continue; }
+      for (Program& p : out) {
+        if (name->name.str() != p.name) { continue; }
+        script::RunRequest request;
+        request.function = *function;
+        request.program = p.module;
+        request.globals = &file;
+        request.heap = std::make_shared<eval::Heap>();
+        script::ScheduleRun run = script::run_schedule(request);
+        for (const Diagnostic& problem : run.all_diagnostics()) { FAIL_CHECK(item->name.str() << ": " << problem.message()); }
+        if (run.result) { p.scheduled.push_back({item->name.str(), run.result->module()}); }
+      }
+    }
+  }
+  return out;
+}
+
+auto value_of(const interp::Argument& argument) -> runtime::Value {
+  if (const auto* view = std::get_if<TensorView>(&argument)) { return *view; }
+  if (const auto* integer = std::get_if<int64_t>(&argument)) { return *integer; }
+  return std::get<double>(argument);
+}
+
+/// Runs the module compiled, and the program interpreted, on the same inputs.
+void check_same(const IRModule& program, const IRModule& module, const codegen::CodegenOptions& options = {}) {
+  const PrimFunc& func = program->functions[0].second;
+  auto flat = transform::lower(module);
+  if (!flat.ok()) { FAIL(text_of(flat.diagnostics())); }
+  auto compiled = runtime::JitModule::compile(*flat, target::host(), options, module);
+  if (!compiled.ok()) { FAIL(text_of(compiled.diagnostics()) << print_script(*flat)); }
+  for (interp::Contents contents : {interp::Contents::SmallIntegers, interp::Contents::Reals}) {
+    bool exact = contents == interp::Contents::SmallIntegers && interp::is_exact_on_integers(func);
+    auto inputs = interp::make_inputs(func, 7, contents);
+    REQUIRE(inputs.ok());
+    interp::Inputs ours = interp::copy_inputs(*inputs);
+    auto ran = interp::interpret(program, program->functions[0].first, inputs->arguments);
+    if (!ran.ok()) { FAIL(text_of(ran.diagnostics())); }
+    std::vector<runtime::Value> values;
+    for (const auto& a : ours.arguments) { values.push_back(value_of(a)); }
+    auto status = runtime::call(compiled->functions().front(), values);
+    if (!status.ok()) { FAIL(text_of(status.diagnostics())); }
+    for (size_t i = 0; i < values.size(); ++i) {
+      const auto* expected = std::get_if<TensorView>(&inputs->arguments[i]);
+      if (expected == nullptr) { continue; }
+      auto difference = interp::compare_tensors(func->params[i]->name.str(), *expected, std::get<TensorView>(ours.arguments[i]), exact);
+      INFO(difference.where << ", " << difference.elements << " differ");
+      CHECK_FALSE(difference.found);
+    }
+  }
+}
+
+auto read(const std::string& path) -> std::string {
+  std::ifstream file(path);
+  std::ostringstream out;
+  out << file.rdbuf();
+  return out.str();
+}
+
+/// "512" becomes "48" and so on: examples are checked at sizes that the interpreter is quick with.
+auto resized(std::string text, const std::vector<std::pair<std::string, std::string>>& changes) -> std::string {
+  for (const auto& [from, to] : changes) {
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) { text.replace(at, from.size(), to); }
+  }
+  return text;
+}
+
+void check_file(const std::string& name, const std::vector<std::pair<std::string, std::string>>& changes) {
+  auto programs = programs_of(resized(read(LOOPSMITH_SOURCE_DIR "/examples/" + name), changes));
+  REQUIRE_FALSE(programs.empty());
+  for (const Program& p : programs) {
+    INFO(p.name);
+    CHECK_FALSE(p.scheduled.empty());
+    check_same(p.module, p.module);
+    check_same(p.module, p.module, {.opt_level = 0});
+    for (const Version& v : p.scheduled) {
+      INFO(v.name);
+      check_same(p.module, v.module);
+      check_same(p.module, v.module, {.opt_level = 0});
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the examples, plain and scheduled, give what the interpreter gives") {
+  check_file("matmul.tir", {{"512", "64"}});
+  check_file("matmul.tir", {{"512, 512), \"float32\"", "96, 96), \"float32\""}, {"grid(512, 512, 512)", "grid(96, 96, 96)"}});
+  check_file("softmax.tir", {{"256", "8"}});
+  check_file("conv2d_bias_relu.tir", {{"28", "7"}, {"30", "9"}, {"29", "8"}, {"64", "32"}});
+}
