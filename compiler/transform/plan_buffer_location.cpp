@@ -112,6 +112,39 @@ class FindLocations : public Visitor {
   std::unordered_map<const VarNode*, int> loops_;
 };
 
+// A new block reads and writes whatever its body does, said as whole buffers.
+void declare_regions(Block::Fields& fields) {
+  std::unordered_set<const BufferNode*> own, read, written;
+  std::vector<BufferRegion> reads, writes;
+  auto add = [&](const Buffer& b, std::unordered_set<const BufferNode*>& seen, std::vector<BufferRegion>& to) {
+    if (!own.count(b.get()) && seen.insert(b.get()).second) { to.push_back(full_region(b)); }
+  };
+  for (const Buffer& b : fields.alloc_buffers) { own.insert(b.get()); }
+  post_order(
+      fields.body,
+      [&](const Stmt& s) {
+        const auto* block = s.as<Block>();
+        if (!block) { return; }
+        for (const Buffer& b : block->alloc_buffers) { own.insert(b.get()); }
+        for (const MatchBufferRegion& m : block->match_buffers) { own.insert(m.buffer.get()); }
+      },
+      [](const Expr&) {});
+  post_order(
+      fields.body,
+      [&](const Stmt& s) {
+        if (const auto* store = s.as<BufferStore>()) { add(store->buffer, written, writes); }
+        if (const auto* block = s.as<Block>()) {
+          for (const BufferRegion& r : block->reads) { add(r.buffer, read, reads); }
+          for (const BufferRegion& r : block->writes) { add(r.buffer, written, writes); }
+        }
+      },
+      [&](const Expr& e) {
+        if (const auto* load = e.as<BufferLoad>()) { add(load->buffer, read, reads); }
+      });
+  fields.reads = std::move(reads);
+  fields.writes = std::move(writes);
+}
+
 class Move : public Mutator {
  public:
   explicit Move(std::unordered_map<const StmtNode*, std::vector<Buffer>> at, std::unordered_set<const BufferNode*> dropped)
@@ -126,6 +159,7 @@ class Move : public Mutator {
     Block::Fields fields;
     fields.body = loop.body;
     fields.alloc_buffers = here->second;
+    declare_regions(fields);
     Stmt inner = make<BlockRealize>(Array<Expr>(), bool_imm(true), make<Block>(std::move(fields), n.origin), n.origin);
     return make<For>(loop.var, loop.min, loop.extent, loop.for_kind, std::move(inner), loop.thread, loop.annotations, loop.origin, loop.id);
   }
