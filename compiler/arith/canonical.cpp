@@ -403,7 +403,7 @@ auto CanonicalSimplifier::take_remainder(Split split, int64_t value, Mode mode) 
       split.upper = upper;
       return split;
     }
-    if (trunc_mod(upper, split.upper) == 0 && (mode == Mode::Trunc || split.scale > 0)) { return split; }
+    if (trunc_mod(upper, split.upper) == 0 && (mode == Mode::Trunc || (split.scale > 0 && split.upper > 0))) { return split; }
   }
   Split whole{.index = split.normalize(), .dtype = split.dtype, .mode = mode};
   whole.upper = value;
@@ -532,7 +532,8 @@ auto CanonicalSimplifier::less_than(const Expr& expr) -> Form {
       divisible.divide_exactly(gcd);
       return rewrite(less(divisible.normalize(), zero(dtype)));
     }
-    if (extra.args.size() == 1 && extra.base == 0 && extra.args[0].scale == 1 && extra.args[0].mode == Mode::Floor && extra.args[0].upper != no_upper && trunc_mod(extra.args[0].upper, wrap_mul(gcd, extra.args[0].lower)) == 0) {
+    if (extra.args.size() == 1 && extra.base == 0 && extra.args[0].scale == 1 && extra.args[0].mode == Mode::Floor &&
+        extra.args[0].upper > 0 && extra.args[0].lower > 0 && extra.args[0].upper != no_upper && trunc_mod(extra.args[0].upper, wrap_mul(gcd, extra.args[0].lower)) == 0) {
       divisible.divide_exactly(gcd);
       int64_t lower = gcd * extra.args[0].lower;
       Expr coarse = floormod(floordiv(extra.args[0].index, constant_int(dtype, lower)), constant_int(dtype, extra.args[0].upper / lower));
