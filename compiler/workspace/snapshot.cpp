@@ -7,21 +7,21 @@
 namespace loopsmith::workspace {
 namespace {
 
-auto to_finding(const Diagnostic& diagnostic, const syntax::Document& document) -> Finding {
+auto to_finding(const Diagnostic& diagnostic, const Snapshot& snapshot) -> Finding {
   Finding finding;
   finding.code = diagnostic.code;
   finding.severity = diagnostic.severity;
   // What has no place (or lost it) is shown at the top of the file rather than not at all.
-  finding.span = document.resolve(diagnostic.where).value_or(Span{0, 0});
+  finding.span = snapshot.resolve(diagnostic.where).value_or(Span{0, 0});
   finding.message = diagnostic.message();
   finding.remedies = diagnostic.remedies;
   for (const RelatedNote& note : diagnostic.notes) {
-    auto span = document.resolve(note.where);
+    auto span = snapshot.resolve(note.where);
     // A note about elsewhere is still worth reading where it belongs.
     finding.notes.push_back({span.value_or(finding.span), note.message});
   }
   for (const FixEdit& fix : diagnostic.fixes) {
-    if (auto span = document.resolve(fix.where)) { finding.fixes.push_back({*span, fix.replacement}); }
+    if (auto span = snapshot.resolve(fix.where)) { finding.fixes.push_back({*span, fix.replacement}); }
   }
   return finding;
 }
@@ -31,10 +31,27 @@ auto to_finding(const Diagnostic& diagnostic, const syntax::Document& document) 
 Snapshot::Snapshot(std::string name, int64_t version, std::string text)
     : name_(std::move(name)), version_(version), syntax_(std::move(text)), lines_(syntax_.text()) {}
 
+auto Snapshot::resolve(Origin origin) const -> std::optional<Span> {
+  if (auto span = syntax_.resolve(origin)) { return span; }
+  for (const auto& [earlier, now] : earlier_decls_) {
+    if (earlier == origin.decl) { return syntax_.resolve({now, origin.begin, origin.end, origin.step}); }
+  }
+  return std::nullopt;
+}
+
 auto Snapshot::findings() const -> std::vector<Finding> {
   std::vector<Finding> all;
-  for (const Diagnostics& tier : {syntax_.diagnostics(), semantic_, schedule_}) {
-    for (const Diagnostic& diagnostic : tier) { all.push_back(to_finding(diagnostic, syntax_)); }
+  auto add = [&](const Diagnostics& diagnostics) {
+    for (const Diagnostic& diagnostic : diagnostics) {
+      if (diagnostic.code != Code::Cancelled) { all.push_back(to_finding(diagnostic, *this)); }
+    }
+  };
+  add(syntax_.diagnostics());
+  add(semantic_);
+  for (const script::FileSchedule& schedule : schedules_) {
+    add(schedule.diagnostics);
+    // A run of an older text says nothing of this one.
+    if (replayed_ && schedule.run != nullptr) { add(schedule.run->all_diagnostics()); }
   }
   auto key = [](const Finding& f) { return std::tie(f.span.begin, f.severity, f.span.end, f.code, f.message); };
   std::sort(all.begin(), all.end(), [&](const Finding& a, const Finding& b) { return key(a) < key(b); });
@@ -44,7 +61,8 @@ auto Snapshot::findings() const -> std::vector<Finding> {
 }
 
 Document::Document(std::string name, int64_t version, std::string text)
-    : current_(std::make_shared<Snapshot>(std::move(name), version, std::move(text))) {}
+    : current_(std::make_shared<Snapshot>(std::move(name), version, std::move(text))),
+      file_(std::make_unique<frontend::File>(script::predeclared)) {}
 
 auto Document::next() -> Snapshot& {
   if (current_.use_count() > 1) { current_ = std::make_shared<Snapshot>(*current_); }
@@ -69,14 +87,45 @@ void Document::set_version(int64_t version) {
 
 void Document::check() {
   Snapshot& snapshot = next();
+  file_->update(snapshot.syntax_);
+  snapshot.semantic_ = file_->diagnostics();
+  snapshot.programs_.clear();
+  for (size_t i = 0; i < file_->size(); ++i) {
+    const frontend::Declaration& declaration = file_->declaration(i);
+    if (!declaration.is_program) { continue; }
+    snapshot.programs_.push_back({declaration.item->name, declaration.item->decl, declaration.module, declaration.partial});
+  }
+  schedules_.update(*file_);
+  snapshot.schedules_ = schedules_.all();
   snapshot.checked_ = true;
 }
 
 auto Document::replay(const CancelToken& cancel) -> bool {
+  if (!current_->checked_) { check(); }
+  bool finished = schedules_.run_all(*file_, cancel);
   Snapshot& snapshot = next();
-  if (cancel.is_cancelled()) { return false; }
+  if (!finished) { return false; }
+  snapshot.schedules_ = schedules_.all();
+  snapshot.earlier_decls_.clear();
+  for (const script::FileSchedule& schedule : snapshot.schedules_) {
+    if (schedule.run == nullptr) { continue; }
+    for (DeclId earlier : schedule.run->earlier_decls) { snapshot.earlier_decls_.emplace_back(earlier, schedule.decl); }
+  }
   snapshot.replayed_ = true;
   return true;
+}
+
+auto Document::has_schedule_findings() const -> bool {
+  return std::any_of(current_->schedules_.begin(), current_->schedules_.end(), [](const script::FileSchedule& schedule) {
+    return schedule.run != nullptr && !schedule.run->all_diagnostics().empty();
+  });
+}
+
+auto analyse(std::string name, std::string text) -> std::unique_ptr<Document> {
+  auto document = std::make_unique<Document>(std::move(name), 0, std::move(text));
+  document->check();
+  document->replay({});
+  return document;
 }
 
 }  // namespace loopsmith::workspace

@@ -4,7 +4,7 @@
 // A Snapshot is never changed once it is handed out; a Document makes the next one from it and shares whatever the
 // edit left alone. Findings come in tiers: `check` (syntax, names and types; every key) and `replay` (schedule
 // functions; interruptible). Nothing here executes a program, reads another file, or knows how an editor counts
-// columns. One thread.
+// columns. One thread. What snapshots hold of programs and schedules stays valid as long as the Document.
 #pragma once
 
 #include <functional>
@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "frontend/file.h"
+#include "script/schedules.h"
 #include "support/cancel.h"
 #include "support/diagnostic.h"
 #include "support/line_index.h"
@@ -40,6 +42,14 @@ struct Finding {
   std::vector<Fix> fixes;
 };
 
+/// A program of the text.
+struct Program {
+  Name name;          // of the declaration
+  DeclId decl = 0;
+  IRModule module;    // none where it has errors, or uses Python that is not checked
+  IRModule partial;   // what could be made of it even so; may be none
+};
+
 class Snapshot {
  public:
   Snapshot(std::string name, int64_t version, std::string text);
@@ -49,6 +59,14 @@ class Snapshot {
   [[nodiscard]] auto text() const -> const std::string& { return syntax_.text(); }
   [[nodiscard]] auto lines() const -> const LineIndex& { return lines_; }
   [[nodiscard]] auto syntax() const -> const syntax::Document& { return syntax_; }
+
+  /// Bytes of the text; also for origins in earlier versions of a schedule function whose first steps were taken over.
+  [[nodiscard]] auto resolve(Origin origin) const -> std::optional<Span>;
+
+  /// Since `check`.
+  [[nodiscard]] auto programs() const -> const std::vector<Program>& { return programs_; }
+  /// Since `check`; what running them did, since `replay`.
+  [[nodiscard]] auto schedules() const -> const std::vector<script::FileSchedule>& { return schedules_; }
 
   /// Everything found so far, in the order of the text, without repetitions.
   [[nodiscard]] auto findings() const -> std::vector<Finding>;
@@ -63,7 +81,9 @@ class Snapshot {
   syntax::Document syntax_;
   LineIndex lines_;
   Diagnostics semantic_;
-  Diagnostics schedule_;
+  std::vector<Program> programs_;
+  std::vector<script::FileSchedule> schedules_;
+  std::vector<std::pair<DeclId, DeclId>> earlier_decls_;  // what a declaration is now
   bool checked_ = false;
   bool replayed_ = false;
 };
@@ -86,13 +106,20 @@ class Document {
   [[nodiscard]] auto snapshot() const -> SnapshotPtr { return current_; }
   /// For edits that change the version and nothing else.
   void set_version(int64_t version);
-  [[nodiscard]] auto has_schedule_findings() const -> bool { return !current_->schedule_.empty(); }
+  [[nodiscard]] auto has_schedule_findings() const -> bool;
+  /// The declarations with their values, for scripts and the REPL.
+  [[nodiscard]] auto file() -> frontend::File& { return *file_; }
 
  private:
   /// The current snapshot, to be changed: a copy where somebody holds it.
   auto next() -> Snapshot&;
 
   std::shared_ptr<Snapshot> current_;
+  std::unique_ptr<frontend::File> file_;
+  script::Schedules schedules_;
 };
+
+/// A document with everything known of it: for those who have a text and no editor.
+[[nodiscard]] auto analyse(std::string name, std::string text) -> std::unique_ptr<Document>;
 
 }  // namespace loopsmith::workspace
