@@ -26,6 +26,13 @@ auto to_finding(const Diagnostic& diagnostic, const Snapshot& snapshot) -> Findi
   return finding;
 }
 
+/// A run of another text, program or target says nothing of this one. Where all are as before, what it said stands
+/// until it is run again, so that errors do not flicker while something else is edited.
+auto is_current(const script::FileSchedule& schedule) -> bool {
+  return schedule.run != nullptr && schedule.program && schedule.run->decl == schedule.decl &&
+         schedule.run->program.same_as(schedule.program) && schedule.run->target == schedule.target;
+}
+
 }  // namespace
 
 Snapshot::Snapshot(std::string name, int64_t version, std::string text)
@@ -50,8 +57,7 @@ auto Snapshot::findings() const -> std::vector<Finding> {
   add(semantic_);
   for (const script::FileSchedule& schedule : schedules_) {
     add(schedule.diagnostics);
-    // A run of an older text says nothing of this one.
-    if (replayed_ && schedule.run != nullptr) { add(schedule.run->all_diagnostics()); }
+    if (is_current(schedule)) { add(schedule.run->all_diagnostics()); }
   }
   auto key = [](const Finding& f) { return std::tie(f.span.begin, f.severity, f.span.end, f.code, f.message); };
   std::sort(all.begin(), all.end(), [&](const Finding& a, const Finding& b) { return key(a) < key(b); });
@@ -117,7 +123,7 @@ auto Document::replay(const CancelToken& cancel) -> bool {
 
 auto Document::has_schedule_findings() const -> bool {
   return std::any_of(current_->schedules_.begin(), current_->schedules_.end(), [](const script::FileSchedule& schedule) {
-    return schedule.run != nullptr && !schedule.run->all_diagnostics().empty();
+    return is_current(schedule) && !schedule.run->all_diagnostics().empty();
   });
 }
 

@@ -77,6 +77,7 @@ class Worker {
     std::unique_ptr<workspace::Document> document;
     bool needs_check = true;
     bool needs_replay = true;
+    std::string published;  // the message sent last
   };
   struct Request {
     uint64_t ticket = 0;
@@ -92,7 +93,7 @@ class Worker {
   void note_job(const Json& params);
   void check(OpenDocument& open);
   auto replay_one() -> bool;
-  void publish(const OpenDocument& open);
+  void publish(OpenDocument& open);
   void answer(const Request& request);
   void answer_settled();
   [[nodiscard]] auto find(uint64_t number) -> OpenDocument*;
@@ -331,10 +332,9 @@ auto Worker::replay_one() -> bool {
   }
   {
     Working working(*this, &open);
-    bool had_findings = open.document->has_schedule_findings();
     if (open.document->replay(token)) {
       open.needs_replay = false;
-      if (had_findings || open.document->has_schedule_findings()) { publish(open); }
+      publish(open);
     }
   }
   std::lock_guard lock(mutex_);
@@ -342,9 +342,13 @@ auto Worker::replay_one() -> bool {
   return true;
 }
 
-void Worker::publish(const OpenDocument& open) {
+/// What is known now, unless that was said of this very version before.
+void Worker::publish(OpenDocument& open) {
   workspace::SnapshotPtr snapshot = open.document->snapshot();
-  write(framed(to_text(diagnostics_message(*snapshot, encoding_)),
+  std::string message = to_text(diagnostics_message(*snapshot, encoding_));
+  if (message == open.published) { return; }
+  open.published = message;
+  write(framed(message,
                {{header::document, open.number}, {header::version, static_cast<uint64_t>(snapshot->version())}}));
 }
 
