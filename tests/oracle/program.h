@@ -10,8 +10,8 @@
 namespace loopsmith::oracle {
 
 struct Parsed {
-  IRModule module;           // none where there are errors
-  std::string problem;       // the first error, with its line
+  IRModule module;           // of ill-formed programs too, where it can be made; else none
+  std::string problem;       // the first error, with its line; empty: none
 };
 /// The one program of a text; the last text's answer is kept, since consecutive cases share theirs.
 [[nodiscard]] auto parse_program(const std::string& text) -> Parsed;

@@ -1,0 +1,55 @@
+// `loopsmith check FILE...`: everything that an editor would show for the files, schedules included.
+#include <fmt/format.h>
+
+#include "driver/command.h"
+#include "driver/program.h"
+
+namespace loopsmith::driver::commands {
+namespace {
+
+const Usage usage{
+    .command = "check",
+    .arguments = "[--json] FILE...",
+    .summary = "Finds what is wrong with files: syntax, names, types, and what their schedules may not do.",
+    .details = "Reads and schedules; executes nothing. `-` is standard input. Exit status 1 where there are errors;\n"
+               "warnings alone are fine.",
+    .options = {json_option},
+    .examples = {{"loopsmith check matmul.tir", "mistakes, each with its line, its cause and a remedy"},
+                 {"loopsmith check --json *.tir", "a line of JSON for each, for other programs"}},
+    .least = 1,
+    .most = 100000,
+};
+
+auto plural(size_t n, const char* what) -> std::string { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
+
+}  // namespace
+
+auto check(std::vector<std::string> args) -> int {
+  auto read = read_arguments(usage, args);
+  if (const int* status = std::get_if<int>(&read)) { return *status; }
+  const auto& arguments = std::get<Arguments>(read);
+  Reporter reporter(arguments);
+  for (const std::string& path : arguments.positional()) {
+    auto file = SourceFile::read(path);
+    if (!file) {
+      reporter.report(file.diagnostics(), nullptr);
+      continue;
+    }
+    SourceFile& source = **file;
+    reporter.report(source.diagnostics(), &source);
+    for (const std::string& name : source.schedule_names()) {
+      auto run = source.run_schedule(name);
+      if (!run) { reporter.report(run.diagnostics(), &source); }
+      else { reporter.report(run->all_diagnostics(), &source); }
+    }
+  }
+  if (!arguments.json() && reporter.errors() + reporter.warnings() > 0) {
+    std::string summary;
+    if (reporter.errors()) { summary = plural(reporter.errors(), "error"); }
+    if (reporter.warnings()) { summary += (summary.empty() ? "" : ", ") + plural(reporter.warnings(), "warning"); }
+    fmt::print(stderr, "{}\n", summary);
+  }
+  return reporter.errors() ? reporter.status() : static_cast<int>(exit_done);
+}
+
+}  // namespace loopsmith::driver::commands

@@ -1,0 +1,78 @@
+// `loopsmith emit FILE`: generated code.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "codegen/llvm/codegen.h"
+#include "driver/command.h"
+#include "driver/lowering.h"
+#include "driver/program.h"
+
+namespace loopsmith::driver::commands {
+namespace {
+
+const Usage usage{
+    .command = "emit",
+    .arguments = "FILE --kind llvm|asm|obj [--with NAME] [--target T] [-o F]",
+    .summary = "Generates code: LLVM IR, assembly, or an object file.",
+    .details = "The object has one C function per program, `int32_t NAME(const Argument* arguments)`; it needs libc and\n"
+               "libm, and `loopsmith_parallel` for parallel loops.",
+    .options = {{.name = "--kind", .value = "KIND", .help = "llvm, asm or obj"},
+                with_option,
+                function_option,
+                target_option,
+                {.name = "--output", .value = "F", .help = "where to write; standard output", .short_name = "-o"},
+                {.name = "--opt-level", .value = "N", .help = "0 to 3; the target's, else 2"},
+                json_option},
+    .examples = {{"loopsmith emit matmul.tir --with matmul_blocked --kind asm", "assembly for this machine"},
+                 {"loopsmith emit matmul.tir --kind obj --target \"llvm -mcpu=x86-64-v3\" -o matmul.o", "an object for others"}},
+    .least = 1,
+    .most = 1,
+};
+
+}  // namespace
+
+auto emit(std::vector<std::string> args) -> int {
+  auto read = read_arguments(usage, args);
+  if (const int* status = std::get_if<int>(&read)) { return *status; }
+  const auto& arguments = std::get<Arguments>(read);
+  auto kind = arguments.get("--kind");
+  if (!kind) { return usage_error("emit", "it needs `--kind llvm|asm|obj`"); }
+  codegen::EmitKind wanted{};
+  if (*kind == "llvm") { wanted = codegen::EmitKind::LlvmIR; }
+  else if (*kind == "asm") { wanted = codegen::EmitKind::Assembly; }
+  else if (*kind == "obj") { wanted = codegen::EmitKind::Object; }
+  else if (*kind == "cuda" || *kind == "ptx" || *kind == "cubin" || *kind == "c-header") {
+    fmt::print(stderr, "loopsmith emit: `--kind {}` is not implemented yet: llvm, asm and obj are\n", *kind);
+    return exit_environment;
+  } else {
+    std::string meant = closest(*kind, {"llvm", "asm", "obj", "cuda", "ptx", "cubin", "c-header"});
+    return usage_error("emit", fmt::format("there is no kind `{}`{}", *kind, meant.empty() ? "" : fmt::format("; did you mean `{}`?", meant)));
+  }
+  codegen::CodegenOptions options;
+  options.hosted = false;
+  if (auto level = arguments.get("--opt-level")) {
+    auto number = parse_number(*level, 0, 3);
+    if (!number) { return usage_error("emit", "`--opt-level` is a number from 0 to 3"); }
+    options.opt_level = static_cast<int>(*number);
+  }
+  std::string output = arguments.get("--output", "-");
+  if (wanted == codegen::EmitKind::Object && output == "-" && isatty(STDOUT_FILENO)) {
+    return usage_error("emit", "an object file on a terminal is of no use: name a file with `-o F`");
+  }
+  Reporter reporter(arguments);
+  auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true}, reporter);
+  if (const int* status = std::get_if<int>(&picked)) { return *status; }
+  const auto& selection = std::get<Selection>(picked);
+  auto fail = [&](const Diagnostics& diagnostics) {
+    reporter.report(diagnostics, selection.file.get());
+    return reporter.status();
+  };
+  auto lowered = transform::lower(selection.module, lower_context(selection.target), lower_request(selection.target));
+  if (!lowered) { return fail(lowered.diagnostics()); }
+  auto code = codegen::emit(*lowered, selection.target, wanted, options);
+  if (!code) { return fail(code.diagnostics()); }
+  if (auto status = write_file(output, *code); !status) { return fail(status.diagnostics()); }
+  return exit_done;
+}
+
+}  // namespace loopsmith::driver::commands

@@ -1,0 +1,84 @@
+// `loopsmith lower FILE`: the program on its way to machine code, stage by stage.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "driver/command.h"
+#include "driver/lowering.h"
+#include "driver/program.h"
+#include "ir/printer.h"
+#include "support/text_diff.h"
+
+namespace loopsmith::driver::commands {
+namespace {
+
+const Usage usage{
+    .command = "lower",
+    .arguments = "FILE [--with NAME] [--target T] [--stage NAME] [--list-stages] [--diff]",
+    .summary = "Prints the module after lowering, or after one of its stages.",
+    .options = {with_option,
+                function_option,
+                target_option,
+                {.name = "--stage", .value = "NAME", .help = "stop after this stage"},
+                {.name = "--list-stages", .help = "names the stages in order, and says what each does"},
+                {.name = "--diff", .help = "what each stage changed, with times, in place of the module"},
+                dialect_option,
+                json_option},
+    .examples = {{"loopsmith lower --list-stages", "the way to machine code"},
+                 {"loopsmith lower matmul.tir --with matmul_blocked", "flat loops, as the code generator takes them"},
+                 {"loopsmith lower matmul.tir --with matmul_blocked --diff", "what each stage did"}},
+    .least = 0,
+    .most = 1,
+};
+
+}  // namespace
+
+auto lower(std::vector<std::string> args) -> int {
+  auto read = read_arguments(usage, args);
+  if (const int* status = std::get_if<int>(&read)) { return *status; }
+  const auto& arguments = std::get<Arguments>(read);
+  std::optional<Dialect> dialect;
+  if (!read_dialect("lower", arguments, dialect)) { return exit_usage; }
+  Reporter reporter(arguments);
+  if (arguments.has("--list-stages")) {
+    for (const transform::Stage& stage : transform::pipeline()) { fmt::print("{:<28} {}\n", stage.name, stage.summary); }
+    return exit_done;
+  }
+  if (arguments.positional().empty()) { return usage_error("lower", "it needs a FILE"); }
+  if (auto stage = arguments.get("--stage")) {
+    std::vector<std::string> names;
+    for (const transform::Stage& s : transform::pipeline()) { names.emplace_back(s.name); }
+    if (std::find(names.begin(), names.end(), *stage) == names.end()) {
+      std::string meant = closest(*stage, names);
+      return usage_error("lower", fmt::format("there is no stage `{}`{}", *stage, meant.empty() ? "; `--list-stages` names them" : fmt::format("; did you mean `{}`?", meant)));
+    }
+  }
+  auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true}, reporter);
+  if (const int* status = std::get_if<int>(&picked)) { return *status; }
+  const auto& selection = std::get<Selection>(picked);
+  bool color = arguments.color(STDOUT_FILENO);
+  std::string stage_name = arguments.get("--stage", "");
+  transform::LowerRequest request = lower_request(selection.target);
+  request.until = stage_name;
+  PrintOptions options;
+  if (dialect) {
+    options.dialect = *dialect;
+    options.override_dialect = true;
+  }
+  if (arguments.has("--diff")) {
+    request.on_stage = [&](const transform::StageReport& report) {
+      fmt::print("{}== {}{}  {:.3f} ms{}\n", color ? "\x1b[1m" : "", report.stage->name, color ? "\x1b[0m" : "", report.seconds * 1e3,
+                 report.is_unchanged() ? "  (unchanged)" : "");
+      if (!report.is_unchanged()) {
+        fmt::print("{}", render_diff(print_script(report.before, options), print_script(report.after, options), {.context = 2, .color = color}));
+      }
+    };
+  }
+  auto lowered = transform::lower(selection.module, lower_context(selection.target), request);
+  if (!lowered) {
+    reporter.report(lowered.diagnostics(), selection.file.get());
+    return reporter.status();
+  }
+  return arguments.has("--diff") ? static_cast<int>(exit_done) : print_module(*lowered, arguments);
+}
+
+}  // namespace loopsmith::driver::commands

@@ -1,0 +1,51 @@
+// `loopsmith print FILE`: programs, as the compiler understood them, as script.
+#include <fmt/format.h>
+
+#include "driver/command.h"
+#include "driver/program.h"
+
+namespace loopsmith::driver::commands {
+namespace {
+
+const Usage usage{
+    .command = "print",
+    .arguments = "FILE [--function F] [--dialect block|sblock]",
+    .summary = "Parses, checks, and prints programs as script: with all that was left unsaid, in the standard form.",
+    .options = {function_option, dialect_option, json_option},
+    .examples = {{"loopsmith print matmul.tir", "every program of the file"},
+                 {"loopsmith print matmul.tir --function matmul --dialect sblock", "one, in the spelling of recent TVM"}},
+    .least = 1,
+    .most = 1,
+};
+
+}  // namespace
+
+auto print(std::vector<std::string> args) -> int {
+  auto read = read_arguments(usage, args);
+  if (const int* status = std::get_if<int>(&read)) { return *status; }
+  const auto& arguments = std::get<Arguments>(read);
+  std::optional<Dialect> dialect;
+  if (!read_dialect("print", arguments, dialect)) { return exit_usage; }
+  Reporter reporter(arguments);
+  if (arguments.has("--function")) {
+    auto picked = pick(arguments, {.path = arguments.positional()[0]}, reporter);
+    if (const int* status = std::get_if<int>(&picked)) { return *status; }
+    return print_module(std::get<Selection>(picked).module, arguments);
+  }
+  auto file = SourceFile::read(arguments.positional()[0]);
+  if (!file) {
+    reporter.report(file.diagnostics(), nullptr);
+    return reporter.status();
+  }
+  reporter.report((*file)->diagnostics(), file->get(), true);
+  bool first = true;
+  for (const NamedProgram& program : (*file)->programs()) {
+    if (!program.module) { continue; }
+    if (!first && !arguments.json()) { fmt::print("\n\n"); }
+    first = false;
+    if (int status = print_module(program.module, arguments); status != exit_done) { return status; }
+  }
+  return reporter.errors() ? reporter.status() : static_cast<int>(exit_done);
+}
+
+}  // namespace loopsmith::driver::commands

@@ -1,0 +1,50 @@
+// `loopsmith trace FILE`: the trace that a schedule function makes, for TVM or for a database.
+#include <fmt/format.h>
+
+#include "driver/command.h"
+#include "driver/program.h"
+#include "schedule/trace_json.h"
+
+namespace loopsmith::driver::commands {
+namespace {
+
+const Usage usage{
+    .command = "trace",
+    .arguments = "FILE [--with NAME] [--format json|python] [--dialect block|sblock]",
+    .summary = "Prints the trace that a schedule function makes.",
+    .details = "JSON is what TVM's `trace.as_json()` gives, Python what `trace.show()` prints: both work there and here.",
+    .options = {with_option,
+                {.name = "--format", .value = "F", .help = "python (the default) or json"},
+                {.name = "--until", .value = "LINE", .help = "steps up to this line of the file only"},
+                function_option,
+                dialect_option,
+                json_option},
+    .examples = {{"loopsmith trace matmul.tir --with matmul_blocked --format json > best.json", "for TVM, or for `schedule --trace`"}},
+    .least = 1,
+    .most = 1,
+};
+
+}  // namespace
+
+auto trace(std::vector<std::string> args) -> int {
+  auto read = read_arguments(usage, args);
+  if (const int* status = std::get_if<int>(&read)) { return *status; }
+  const auto& arguments = std::get<Arguments>(read);
+  std::string format = arguments.get("--format", "python");
+  if (format != "json" && format != "python") { return usage_error("trace", fmt::format("`--format` is json or python, not `{}`", format)); }
+  std::optional<Dialect> dialect;
+  if (!read_dialect("trace", arguments, dialect)) { return exit_usage; }
+  Reporter reporter(arguments);
+  auto picked = pick(arguments, {.path = arguments.positional()[0], .only_schedule = true}, reporter);
+  if (const int* status = std::get_if<int>(&picked)) { return *status; }
+  const auto& selection = std::get<Selection>(picked);
+  if (format == "json") {
+    fmt::print("{}\n", trace_to_json(*selection.trace, dialect.value_or(selection.module->dialect)));
+  } else {
+    std::string text = selection.trace->python();
+    fmt::print("{}{}", text, text.empty() || text.back() != '\n' ? "\n" : "");
+  }
+  return exit_done;
+}
+
+}  // namespace loopsmith::driver::commands

@@ -1,0 +1,332 @@
+// Files as commands see them: see program.h.
+#include "driver/program.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "driver/command.h"
+#include "frontend/file.h"
+#include "ir/highlight.h"
+#include "ir/printer.h"
+#include "schedule/trace_json.h"
+#include "script/schedules.h"
+#include "syntax/document.h"
+
+namespace loopsmith::driver {
+namespace {
+
+// More than any program that people write; reading further would only fill memory.
+constexpr size_t largest_file = 64 << 20;
+
+auto backticked(const std::vector<std::string>& names) -> std::string {
+  std::string out;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i == 8 && names.size() > 9) { return out + fmt::format(" and {} more", names.size() - i); }
+    if (i > 0) { out += i + 1 == names.size() ? " and " : ", "; }
+    out += '`' + names[i] + '`';
+  }
+  return out;
+}
+
+auto with_names(Diagnostic diagnostic, const std::string& wanted, const std::vector<std::string>& names, const char* what) -> Diagnostic {
+  std::string meant = closest(wanted, names);
+  if (!meant.empty()) { return std::move(diagnostic).remedy(fmt::format("did you mean `{}`?", meant)); }
+  if (!names.empty()) { return std::move(diagnostic).remedy(fmt::format("it has {} {}", what, backticked(names))); }
+  return diagnostic;
+}
+
+}  // namespace
+
+auto read_file(const std::string& path) -> Result<std::string> {
+  auto fail = [&](const char* why) -> Diagnostic { return error(Code::CannotRead).arg("file", path == "-" ? "standard input" : path).arg("why", why); };
+  std::FILE* file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
+  if (!file) { return fail(std::strerror(errno)); }
+  std::string out;
+  char chunk[65536];
+  size_t n;
+  while ((n = std::fread(chunk, 1, sizeof chunk, file)) > 0 && out.size() <= largest_file) { out.append(chunk, n); }
+  int problem = std::ferror(file) ? errno : 0;
+  if (file != stdin) { std::fclose(file); }
+  if (problem) { return fail(std::strerror(problem)); }
+  if (out.size() > largest_file) { return fail("it is larger than 64 MiB"); }
+  return out;
+}
+
+auto write_file(const std::string& path, std::string_view content) -> Status {
+  std::FILE* file = path == "-" ? stdout : std::fopen(path.c_str(), "wb");
+  bool fine = file && std::fwrite(content.data(), 1, content.size(), file) == content.size();
+  if (file) { fine = (file == stdout ? std::fflush(file) : std::fclose(file)) == 0 && fine; }
+  if (!fine) { return error(Code::CannotWrite).arg("file", path == "-" ? "standard output" : path).arg("why", std::strerror(errno)); }
+  return ok();
+}
+
+// ---- files -----------------------------------------------------------------------------------------------
+
+struct SourceFile::Content {
+  SourceText text;
+  syntax::Document document;
+  frontend::File file{&script::predeclared};
+  Diagnostics diagnostics;
+  std::vector<NamedProgram> programs;
+  script::Schedules schedules;
+  std::vector<std::string> schedule_names;
+
+  explicit Content(SourceText t) : text(std::move(t)), document(text.text()) {}
+};
+
+SourceFile::SourceFile(std::unique_ptr<Content> content) : content_(std::move(content)) {}
+SourceFile::~SourceFile() = default;
+
+auto SourceFile::read(const std::string& path) -> Result<std::unique_ptr<SourceFile>> {
+  LOOPSMITH_TRY(bytes, read_file(path));
+  auto content = std::make_unique<Content>(SourceText(path == "-" ? "<stdin>" : path, std::move(bytes)));
+  Content& c = *content;
+  c.file.update(c.document);
+  c.diagnostics = c.document.diagnostics();
+  for (size_t i = 0; i < c.file.size(); ++i) {
+    const frontend::Declaration& declaration = c.file.declaration(i);
+    const syntax::ItemPtr& item = c.file.item(i);
+    c.diagnostics.insert(c.diagnostics.end(), declaration.diagnostics.begin(), declaration.diagnostics.end());
+    if (declaration.is_program) {
+      bool is_function = item->kind == syntax::ItemKind::Function;
+      c.programs.push_back({item->name, declaration.module, is_function, Origin{item->decl, 0, 0, 0}});
+    }
+  }
+  c.schedules.update(c.file);
+  for (const script::FileSchedule& schedule : c.schedules.all()) { c.schedule_names.push_back(schedule.name.str()); }
+  auto place = [&](const Diagnostic& d) {
+    auto span = c.document.resolve(d.where);
+    return span ? span->begin : 0;
+  };
+  std::vector<std::pair<uint32_t, size_t>> order;
+  for (size_t i = 0; i < c.diagnostics.size(); ++i) { order.emplace_back(place(c.diagnostics[i]), i); }
+  std::sort(order.begin(), order.end());
+  Diagnostics sorted;
+  for (const auto& [at, i] : order) { sorted.push_back(std::move(c.diagnostics[i])); }
+  c.diagnostics = std::move(sorted);
+  return std::unique_ptr<SourceFile>(new SourceFile(std::move(content)));
+}
+
+auto SourceFile::name() const -> const std::string& { return content_->text.name(); }
+auto SourceFile::diagnostics() const -> const Diagnostics& { return content_->diagnostics; }
+auto SourceFile::programs() const -> const std::vector<NamedProgram>& { return content_->programs; }
+auto SourceFile::schedule_names() const -> const std::vector<std::string>& { return content_->schedule_names; }
+
+auto SourceFile::locate() const -> Locate {
+  return [this](const Origin& origin) -> std::optional<Located> {
+    auto span = content_->document.resolve(origin);
+    if (!span) { return {}; }
+    return Located{&content_->text, *span};
+  };
+}
+
+auto SourceFile::program(const std::string& wanted) const -> Result<NamedProgram> {
+  const std::vector<NamedProgram>& all = content_->programs;
+  std::vector<std::string> names;
+  for (const NamedProgram& p : all) {
+    names.push_back(p.name.str());
+    if (p.is_function || !p.module) { continue; }
+    for (const auto& [function, body] : p.module->functions) { names.push_back(function.str()); }
+  }
+  if (all.empty()) { return error(Code::NoProgram).arg("file", name()).remedy("a program is a function with `@T.prim_func`, or a class with `@I.ir_module`"); }
+  if (wanted.empty()) {
+    if (all.size() == 1) { return all[0]; }
+    std::vector<std::string> declared;
+    for (const NamedProgram& p : all) { declared.push_back(p.name.str()); }
+    return error(Code::SeveralPrograms).arg("file", name()).arg("names", backticked(declared)).remedy("say which one: `--function NAME`");
+  }
+  for (const NamedProgram& p : all) {
+    if (p.name.view() == wanted) { return p; }
+  }
+  for (const NamedProgram& p : all) {
+    if (!p.is_function && p.module && p.module->find(Name(wanted))) { return p; }
+  }
+  return with_names(error(Code::NoSuchProgram).arg("name", wanted).arg("file", name()), wanted, names, names.size() == 1 ? "the program" : "the programs");
+}
+
+auto SourceFile::run_schedule(const std::string& wanted, std::optional<uint32_t> until) -> Result<script::ScheduleRun> {
+  Content& c = *content_;
+  script::FileSchedule* schedule = c.schedules.find(Name(wanted));
+  if (!schedule) {
+    return with_names(error(Code::NoSuchSchedule).arg("name", wanted).arg("file", name()), wanted, c.schedule_names, "the schedule functions");
+  }
+  if (!schedule->program) { return schedule->diagnostics; }
+  std::optional<size_t> steps;
+  if (until) {
+    syntax::ItemPtr item = c.document.declaration(schedule->decl);
+    const auto* def = item && !item->statements.empty() ? item->statements[0]->as<syntax::FunctionDef>() : nullptr;
+    size_t n = 0;
+    while (def && n < def->body.size()) {
+      auto span = c.document.resolve(def->body[static_cast<uint32_t>(n)]->origin());
+      if (!span || c.text.line_column(span->begin).line + 1 > *until) { break; }
+      ++n;
+    }
+    steps = n;
+  }
+  c.schedules.run_one(c.file, *schedule, CancelToken(), steps);
+  if (!schedule->run) { return error(Code::NothingToSchedule, schedule->where).arg("name", wanted); }
+  script::ScheduleRun run = *schedule->run;
+  run.diagnostics.insert(run.diagnostics.begin(), schedule->diagnostics.begin(), schedule->diagnostics.end());
+  return run;
+}
+
+// ---- reporting -------------------------------------------------------------------------------------------
+
+Reporter::Reporter(const Arguments& arguments) : json_(arguments.json()), color_(arguments.color(STDERR_FILENO)) {}
+
+void Reporter::report(const Diagnostics& diagnostics, const SourceFile* file, bool only_errors) {
+  Locate locate;
+  if (file) { locate = file->locate(); }
+  for (const Diagnostic& d : diagnostics) {
+    if (d.severity == Severity::Error) { ++errors_; }
+    else if (only_errors) { continue; }
+    else if (d.severity == Severity::Warning) { ++warnings_; }
+    environment_ = environment_ || d.code == Code::NoLlvm;
+    if (json_) {
+      fmt::print("{}\n", render_json(d, locate, file ? file->name() : "").dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    } else {
+      fmt::print(stderr, "{}", render(d, locate, {.color = color_, .file = file ? file->name() : "loopsmith"}));
+    }
+  }
+}
+
+auto Reporter::status() const -> int { return environment_ ? exit_environment : exit_input; }
+
+// ---- picking ---------------------------------------------------------------------------------------------
+
+auto pick(const Arguments& arguments, const PickRequest& request, Reporter& reporter) -> std::variant<Selection, int> {
+  Selection out;
+  auto read = SourceFile::read(request.path);
+  if (!read) {
+    reporter.report(read.diagnostics(), nullptr);
+    return reporter.status();
+  }
+  out.file = std::move(*read);
+  SourceFile& file = *out.file;
+  auto fail = [&](const Diagnostics& diagnostics) -> int {
+    reporter.report(diagnostics, &file, true);
+    return reporter.status();
+  };
+  // Mistakes anywhere in the file are said; only those of what is picked stop the command.
+  reporter.report(file.diagnostics(), &file, true);
+
+  std::string with = request.with.empty() ? arguments.get("--with", "") : request.with;
+  if (with.empty() && request.only_schedule) {
+    const std::vector<std::string>& names = file.schedule_names();
+    if (names.size() != 1) {
+      Diagnostic d = names.empty() ? error(Code::NoSuchSchedule).arg("name", "").arg("file", file.name())
+                                   : error(Code::SeveralSchedules).arg("file", file.name()).arg("names", backticked(names)).remedy("say which one: `--with NAME`");
+      if (names.empty()) {
+        fmt::print(stderr, "loopsmith: there is no schedule function in `{}`\n", file.name());
+        return exit_input;
+      }
+      return fail({d});
+    }
+    with = names[0];
+  }
+  std::string target_text;
+  if (!with.empty()) {
+    std::optional<uint32_t> until;
+    if (auto line = arguments.get("--until")) {
+      auto number = parse_number(*line, 1, 100'000'000);
+      if (!number) { return usage_error("schedule", "`--until` takes a line number"); }
+      until = static_cast<uint32_t>(*number);
+    }
+    auto run = file.run_schedule(with, until);
+    if (!run) {
+      Diagnostics why = run.diagnostics();
+      // Asked for by name, what an editor only hints at is an error.
+      for (Diagnostic& d : why) { d.severity = Severity::Error; }
+      return fail(why);
+    }
+    if (Diagnostics made = run->all_diagnostics(); has_errors(made)) { return fail(made); }
+    if (!run->result) { return fail({error(Code::ScheduleIncomplete).arg("name", with)}); }
+    for (const script::Step& step : run->steps) {
+      if (step.state == script::StepState::Unknown) { return fail({error(Code::ScheduleIncomplete, step.where).arg("name", with)}); }
+    }
+    out.before = run->program;
+    out.module = run->result->module();
+    out.trace = run->result->trace();
+    out.schedule = with;
+    target_text = run->target;
+    for (const NamedProgram& p : file.programs()) {
+      if (p.module.same_as(run->program)) { out.program = p.name; }
+    }
+    if (out.program.empty()) { out.program = Name(with); }
+  } else {
+    auto program = file.program(arguments.get("--function", ""));
+    if (!program) { return fail(program.diagnostics()); }
+    if (!program->module) {
+      if (reporter.errors() == 0) { fmt::print(stderr, "loopsmith: `{}` uses Python that is not evaluated here, so it is not known\n", program->name.view()); }
+      return reporter.status();
+    }
+    out.program = program->name;
+    out.before = out.module = program->module;
+    if (auto path = arguments.get("--trace")) {
+      auto text = read_file(*path);
+      if (!text) { return fail(text.diagnostics()); }
+      auto trace = schedule::trace_from_json(*text);
+      if (!trace) { return fail(trace.diagnostics()); }
+      schedule::Schedule sch(out.module, 1);
+      if (auto status = sch.replay(*trace); !status) { return fail(status.diagnostics()); }
+      out.module = sch.module();
+      out.trace = sch.trace();
+    }
+  }
+  // The function meant in the module.
+  std::string wanted = arguments.get("--function", "");
+  if (!wanted.empty() && out.module->find(Name(wanted))) {
+    out.function = Name(wanted);
+  } else if (out.module->find("main") || out.module->functions.empty()) {
+    out.function = "main";
+  } else {
+    out.function = out.module->functions.front().first;
+  }
+  if (request.needs_target) {
+    std::string text = arguments.get("--target", target_text.empty() ? "llvm" : target_text);
+    auto target = target::parse(text);
+    if (!target) { return fail(target.diagnostics()); }
+    out.target = std::move(*target);
+  }
+  return out;
+}
+
+auto read_dialect(const std::string& command, const Arguments& arguments, std::optional<Dialect>& out) -> bool {
+  auto text = arguments.get("--dialect");
+  if (!text) { return true; }
+  if (*text == "block") { out = Dialect::Block; }
+  else if (*text == "sblock") { out = Dialect::SBlock; }
+  else {
+    (void)usage_error(command, fmt::format("`--dialect` is block or sblock, not `{}`", *text));
+    return false;
+  }
+  return true;
+}
+
+auto print_module(const IRModule& module, const Arguments& arguments) -> int {
+  PrintOptions options;
+  if (auto dialect = arguments.get("--dialect")) {
+    options.dialect = *dialect == "sblock" ? Dialect::SBlock : Dialect::Block;
+    options.override_dialect = true;
+  }
+  std::string text = print_script(module, options);
+  if (arguments.json()) {
+    fmt::print("{}\n", nlohmann::json({{"module", text}}).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    return exit_done;
+  }
+  if (arguments.color(STDOUT_FILENO)) { text = colored_script(text); }
+  text += '\n';
+  if (auto status = write_file("-", text); !status) {
+    fmt::print(stderr, "loopsmith: {}\n", status.diagnostics()[0].message());
+    return exit_input;
+  }
+  return exit_done;
+}
+
+}  // namespace loopsmith::driver
