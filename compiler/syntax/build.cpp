@@ -16,10 +16,21 @@
 #include "syntax/tree.h"
 
 namespace loopsmith::syntax {
+
+struct ParseMemory::Entry {
+  std::string text;
+  Tree tree;
+};
+ParseMemory::ParseMemory() = default;
+ParseMemory::~ParseMemory() = default;
+
 namespace {
 
 constexpr size_t kMaxRounds = 8;
 constexpr size_t kMaxDiagnostics = 50;
+// Shorter texts are parsed anew faster than compared.
+constexpr size_t kRemembered = 400;
+constexpr size_t kRememberedTrees = 3;
 
 auto is_word(std::string_view word, std::initializer_list<std::string_view> words) -> bool {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -32,8 +43,8 @@ auto show(std::string_view token) -> std::string {
 
 class ItemBuilder {
  public:
-  ItemBuilder(std::string_view text, uint32_t indent, const MemberSource& members)
-      : item_(std::make_shared<Item>()), text_(text), indent_(indent), members_(members) {}
+  ItemBuilder(std::string_view text, uint32_t indent, const MemberSource& members, ParseMemory& memory)
+      : item_(std::make_shared<Item>()), text_(text), indent_(indent), members_(members), memory_(memory) {}
 
   auto run() -> ItemPtr {
     item_->decl = next_decl_id();
@@ -47,6 +58,10 @@ class ItemBuilder {
     check_layout();
     check_characters();
     for (size_t i = 0; i < lines_.size(); ++i) {
+      if (lines_[i].fault == LineFault::None && code(i).starts_with('@') && !decorates(i) && !bad_[i]) {
+        explain_structure(i);
+        spoil(i);
+      }
       if (lines_[i].fault == LineFault::None) { continue; }
       if (lines_[i].fault == LineFault::Incomplete) {
         Alone single = alone(i);
@@ -58,13 +73,14 @@ class ItemBuilder {
     }
     Tree tree = repair();
     for (size_t round = 0; !build(tree.get()) && round < kMaxRounds; ++round) { tree = repair(); }
+    remember(tree.get());
     name_item();
     finish();
     return item_;
   }
 
  private:
-  [[nodiscard]] auto origin(Span span) const -> Origin { return {item_->decl, span.begin, span.end, 0}; }
+  [[nodiscard]] auto origin(Span span) const -> Origin { return {item_->decl, shifts_(span.begin), shifts_(span.end), 0}; }
   [[nodiscard]] auto code(size_t line) const -> std::string_view {
     return text_.substr(lines_[line].span.begin, lines_[line].span.end - lines_[line].span.begin);
   }
@@ -74,31 +90,27 @@ class ItemBuilder {
   }
   void report(Diagnostic diagnostic) { item_->diagnostics.push_back(std::move(diagnostic)); }
 
-  // A class's functions are items of their own; in the class's text a `pass` stands for each.
+  // A class's functions are items of their own: in the text that is parsed a `pass` stands for each.
   void take_members(const std::vector<CommentSpan>& comments) {
-    masked_ = std::string(text_);
-    if (!members_) { return; }
-    std::vector<Chunk> chunks = split_members(text_, {lines_, comments});
-    if (chunks.empty()) { return; }
-    std::vector<LogicalLine> own;
-    size_t next = 0;
-    for (const LogicalLine& line : lines_) {
-      while (next < chunks.size() && chunks[next].span.end <= line.span.begin) { ++next; }
-      if (next >= chunks.size() || line.span.begin < chunks[next].span.begin) {
-        own.push_back(line);
-      } else if (line.span.begin == chunks[next].span.begin) {
-        LogicalLine stand_in;
-        stand_in.span = {line.span.begin, line.span.begin + 4};
-        stand_in.indent = line.indent;
-        own.push_back(stand_in);
-        Chunk& chunk = chunks[next];
-        ItemPtr member = members_(text_.substr(chunk.span.begin, chunk.span.end - chunk.span.begin), line.indent);
-        item_->members.push_back({chunk.span.begin, std::move(member)});
-        std::fill(masked_.begin() + chunk.span.begin, masked_.begin() + chunk.span.end, ' ');
-        masked_.replace(chunk.span.begin, 4, "pass");
+    std::vector<Chunk> chunks;
+    if (members_) { chunks = split_members(text_, {lines_, comments}); }
+    if (!chunks.empty()) {
+      auto line = lines_.begin();
+      uint32_t end = 0;
+      for (const Chunk& chunk : chunks) {
+        while (line->span.begin < chunk.span.begin) { ++line; }
+        skeleton_ += text_.substr(end, chunk.span.begin - end);
+        end = chunk.span.end;
+        stand_ins_.push_back(static_cast<uint32_t>(skeleton_.size()));
+        skeleton_ += "pass";
+        shifts_.add(static_cast<uint32_t>(skeleton_.size()), end);
+        item_->members.push_back({chunk.span.begin, members_(text_.substr(chunk.span.begin, end - chunk.span.begin), line->indent)});
       }
+      skeleton_ += text_.substr(end);
+      text_ = skeleton_;
+      lines_ = scan_lines(text_, indent_).lines;
     }
-    lines_ = std::move(own);
+    masked_ = std::string(text_);
   }
 
   void take_comments(const std::vector<CommentSpan>& comments) {
@@ -187,7 +199,7 @@ class ItemBuilder {
           bool known = std::any_of(lines_.begin(), lines_.end(), [&](const LogicalLine& line) {
             return line.fault == LineFault::BadCharacter && line.fault_at.begin == at;
           });
-          if (!known && !in_member(at)) {
+          if (!known) {
             ++reported;
             report(error(Code::BadCharacter, origin({static_cast<uint32_t>(at), static_cast<uint32_t>(at + 1)})).arg("character", "a byte of value 0"));
           }
@@ -202,7 +214,7 @@ class ItemBuilder {
         bool known = std::any_of(lines_.begin(), lines_.end(), [&](const LogicalLine& line) {
           return line.fault == LineFault::BadCharacter && line.fault_at.begin == at;
         });
-        if (!known && !in_member(at)) {
+        if (!known) {
           ++reported;
           report(error(Code::InvalidUtf8, origin({static_cast<uint32_t>(at), static_cast<uint32_t>(at + 1)})).arg("byte", fmt::format("0x{:02x}", lead)));
         }
@@ -210,12 +222,6 @@ class ItemBuilder {
       }
       at += length;
     }
-  }
-
-  [[nodiscard]] auto in_member(size_t at) const -> bool {
-    return std::any_of(item_->members.begin(), item_->members.end(), [&](const Item::Member& member) {
-      return at >= member.offset && at < member.offset + member.item->text.size();
-    });
   }
 
   void report_fault(size_t i) {
@@ -256,15 +262,20 @@ class ItemBuilder {
     }
   }
 
+  // Is it a decorator with something to decorate?
+  [[nodiscard]] auto decorates(size_t i) const -> bool {
+    if (!code(i).starts_with('@') || i + 1 >= lines_.size() || lines_[i + 1].indent != lines_[i].indent) { return false; }
+    return code(i + 1).starts_with('@') || is_word(word(i + 1), {"def", "class", "async"});
+  }
+
   // Puts a placeholder in the place of a line.
   void spoil(size_t i) {
     bad_[i] = true;
     const LogicalLine& line = lines_[i];
     auto begin = masked_.begin() + line.span.begin;
     auto end = masked_.begin() + line.span.end;
-    std::string_view all = code(i);
     std::fill(begin, end, ' ');
-    if (all.starts_with('@') && i + 1 < lines_.size() && lines_[i + 1].indent == line.indent) { return; }
+    if (decorates(i)) { return; }
     if (!has_block(i)) {
       masked_[line.span.begin] = '0';
     } else if (line.span.end - line.span.begin >= 5) {
@@ -301,7 +312,7 @@ class ItemBuilder {
   }
 
   auto repair() -> Tree {
-    Tree tree = parse_text(masked_);
+    Tree tree = parse_remembering();
     for (size_t round = 0; round < kMaxRounds && ts_node_has_error(ts_tree_root_node(tree.get())); ++round) {
       std::vector<size_t> suspects = lines_with_errors(tree.get());
       bool any = false;
@@ -340,6 +351,34 @@ class ItemBuilder {
       }
     }
     return tree;
+  }
+
+  // As an edit of what was parsed before, where that is much the same and the result is without errors.
+  auto parse_remembering() -> Tree {
+    auto& entries = memory_.entries;
+    Tree tree;
+    if (masked_.size() < kRemembered) { return parse_text(masked_); }
+    for (size_t i = 0; i < entries.size() && tree == nullptr; ++i) {
+      const std::string& before = entries[i].text;
+      size_t limit = std::min(before.size(), masked_.size());
+      auto front = static_cast<size_t>(std::mismatch(masked_.begin(), masked_.begin() + static_cast<ptrdiff_t>(limit), before.begin()).first - masked_.begin());
+      size_t back = 0;
+      while (back < limit - front && masked_[masked_.size() - 1 - back] == before[before.size() - 1 - back]) { ++back; }
+      if ((front + back) * 4 < std::max(before.size(), masked_.size()) * 3) { continue; }
+      tree = parse_edited(masked_, before, entries[i].tree.get());
+      entries.erase(entries.begin() + static_cast<ptrdiff_t>(i));
+      if (ts_node_has_error(ts_tree_root_node(tree.get()))) { tree = parse_text(masked_); }
+      break;
+    }
+    if (tree == nullptr) { tree = parse_text(masked_); }
+    return tree;
+  }
+
+  void remember(const TSTree* tree) {
+    if (masked_.size() < kRemembered || ts_node_has_error(ts_tree_root_node(tree))) { return; }
+    auto& entries = memory_.entries;
+    if (entries.size() >= kRememberedTrees) { entries.pop_back(); }
+    entries.insert(entries.begin(), {masked_, Tree(ts_tree_copy(tree))});
   }
 
   [[nodiscard]] auto is_clause(size_t line) const -> bool {
@@ -383,7 +422,6 @@ class ItemBuilder {
     std::string_view first = word(i);
     uint32_t begin = lines_[i].span.begin;
     Span where{begin, begin + static_cast<uint32_t>(std::max<size_t>(first.size(), 1))};
-    bool beside_bad = (i > 0 && bad_[i - 1]) || (i + 1 < lines_.size() && bad_[i + 1]);
     if (is_clause(i)) {
       bool heads_bad = false;
       for (size_t k = 0; k < i; ++k) { heads_bad = heads_bad || (bad_[k] && lines_[k].indent == lines_[i].indent); }
@@ -394,7 +432,6 @@ class ItemBuilder {
                                                  : "`try`";
       report(error(Code::ClauseWithoutHead, origin(where)).arg("keyword", first).arg("heads", heads));
     } else if (code(i).starts_with('@')) {
-      if (beside_bad) { return; }
       report(error(Code::DecoratorWithoutDefinition, origin(lines_[i].span)));
     } else if (first == "try" && lines_[i].ends_with_colon) {
       if (item_->diagnostics.empty()) {
@@ -562,11 +599,11 @@ class ItemBuilder {
   // False when a line turned out to be wrong after all, and is set aside now.
   auto build(const TSTree* tree) -> bool {
     size_t known_diagnostics = item_->diagnostics.size();
-    Builder builder(*item_, masked_, 0);
+    Builder builder(*item_, masked_, 0, shifts_);
     size_t member = 0;
     for (size_t i = 0; i < lines_.size(); ++i) {
-      while (member < item_->members.size() && item_->members[member].offset < lines_[i].span.begin) { ++member; }
-      if (member < item_->members.size() && item_->members[member].offset == lines_[i].span.begin) {
+      while (member < stand_ins_.size() && stand_ins_[member] < lines_[i].span.begin) { ++member; }
+      if (member < stand_ins_.size() && stand_ins_[member] == lines_[i].span.begin) {
         const Item& made = *item_->members[member].item;
         if (!made.statements.empty()) {
           builder.placeholders.push_back({lines_[i].span.begin, made.statements[0], {}, {}});
@@ -581,12 +618,12 @@ class ItemBuilder {
       // A line too deep or too long to be read is not looked into again.
       if (lines_[i].fault != LineFault::TooDeep && single.text.size() < 20000) {
         Tree parsed = parse_text(single.text);
-        Builder salvager(*item_, single.text, static_cast<int64_t>(lines_[i].span.begin) - static_cast<int64_t>(single.prefix));
+        Builder salvager(*item_, single.text, static_cast<int64_t>(lines_[i].span.begin) - static_cast<int64_t>(single.prefix), shifts_);
         size_t known = item_->diagnostics.size();
-        parts = salvager.salvage(ts_tree_root_node(parsed.get()));
+        parts = salvager.salvage(ts_tree_root_node(parsed.get()), {static_cast<uint32_t>(single.prefix), static_cast<uint32_t>(single.prefix + code(i).size())});
         item_->diagnostics.resize(known);
       }
-      builder.placeholders.push_back({lines_[i].span.begin, nullptr, lines_[i].span, parts});
+      builder.placeholders.push_back({lines_[i].span.begin, nullptr, {shifts_(lines_[i].span.begin), shifts_(lines_[i].span.end)}, parts});
     }
     if (!given_up_) {
       item_->statements = builder.module(ts_tree_root_node(tree));
@@ -612,7 +649,7 @@ class ItemBuilder {
     broken->kind = Kind::BrokenStmt;
     broken->has_error = true;
     broken->decl = item_->decl;
-    broken->span = {0, static_cast<uint32_t>(text_.size())};
+    broken->span = {0, static_cast<uint32_t>(item_->text.size())};
     auto* slot = static_cast<StmtPtr*>(item_->arena.allocate(sizeof(StmtPtr)));
     *slot = broken;
     item_->statements = {slot, 1};
@@ -681,6 +718,11 @@ class ItemBuilder {
   std::string_view text_;
   uint32_t indent_;
   const MemberSource& members_;
+  ParseMemory& memory_;
+  // A class without its functions, where they stood in it, and from it back to the whole text.
+  std::string skeleton_;
+  std::vector<uint32_t> stand_ins_;
+  Shifts shifts_;
   std::vector<LogicalLine> lines_;
   std::vector<bool> bad_;
   std::string masked_;
@@ -701,8 +743,8 @@ void sort_diagnostics(Diagnostics& all, size_t first, const std::function<uint32
 
 auto item_hash(std::string_view text, uint32_t indent) -> uint64_t { return hash_combine(hash_bytes(text), indent); }
 
-auto build_item(std::string_view text, uint32_t indent, const MemberSource& members) -> ItemPtr {
-  return ItemBuilder(text, indent, members).run();
+auto build_item(std::string_view text, uint32_t indent, const MemberSource& members, ParseMemory& memory) -> ItemPtr {
+  return ItemBuilder(text, indent, members, memory).run();
 }
 
 auto build_comments(std::string_view text) -> ItemPtr {

@@ -8,16 +8,27 @@
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "syntax/ast.h"
 
 namespace loopsmith::syntax {
 
+/// The trees of the last texts that were parsed without errors. A text that resembles one of them is parsed as an edit
+/// of it. Only trees without errors are used so: those are the same however they came to be.
+class ParseMemory {
+ public:
+  ParseMemory();
+  ~ParseMemory();
+  struct Entry;
+  std::vector<Entry> entries;
+};
+
 /// Finds or makes the item of a class's function.
 using MemberSource = std::function<ItemPtr(std::string_view text, uint32_t indent)>;
 
 /// `indent`: the column of the text's first byte. `members`: set for a top-level declaration.
-[[nodiscard]] auto build_item(std::string_view text, uint32_t indent, const MemberSource& members) -> ItemPtr;
+[[nodiscard]] auto build_item(std::string_view text, uint32_t indent, const MemberSource& members, ParseMemory& memory) -> ItemPtr;
 /// A run of comments.
 [[nodiscard]] auto build_comments(std::string_view text) -> ItemPtr;
 /// A text that is not looked into, with the reason.

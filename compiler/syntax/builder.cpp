@@ -21,7 +21,7 @@ auto is_keyword(std::string_view word) -> bool {
 auto Builder::name(TSNode node) -> Name {
   std::string_view words = text(node);
   // The parser takes a keyword for a name where it expects none.
-  if (is_keyword(words)) { misplaced_keywords.push_back(span(node)); }
+  if (is_keyword(words)) { misplaced_keywords.push_back(raw_span(node)); }
   return Name(words);
 }
 
@@ -55,6 +55,11 @@ auto Builder::Children::find(TSFieldId field) const -> TSNode {
 }
 
 auto Builder::span(TSNode node) const -> Span {
+  Span raw = raw_span(node);
+  return {shifts_(raw.begin), shifts_(raw.end)};
+}
+
+auto Builder::raw_span(TSNode node) const -> Span {
   return {static_cast<uint32_t>(ts_node_start_byte(node) + shift_), static_cast<uint32_t>(ts_node_end_byte(node) + shift_)};
 }
 
@@ -379,7 +384,7 @@ auto Builder::link(TSNode node, Cst symbol, ExprPtr left) -> ExprPtr {
           indices.push_back(expr(child.node));
         } else if (open == 0) { open = ts_node_start_byte(child.node); }
       }
-      made->brackets_span = {static_cast<uint32_t>(open + shift_), made->span.end};
+      made->brackets_span = {shifts_(static_cast<uint32_t>(open + shift_)), made->span.end};
       made->is_tuple = has_comma;
       made->indices = list(indices);
       if (!has_comma && is_parenthesized_tuple) {
@@ -805,7 +810,7 @@ auto Builder::target(ExprPtr root) -> ExprPtr {
   return root;
 }
 
-auto Builder::salvage(TSNode root) -> List<ExprPtr> {
+auto Builder::salvage(TSNode root, Span part) -> List<ExprPtr> {
   std::vector<ExprPtr> parts;
   std::vector<TSNode> stack{root};
   while (!stack.empty() && parts.size() < 1000) {
@@ -818,7 +823,7 @@ auto Builder::salvage(TSNode root) -> List<ExprPtr> {
                          (symbol >= Cst::generator_expression && symbol <= Cst::dictionary_comprehension);
     is_expression = is_expression && symbol != Cst::lambda_parameters && symbol != Cst::slice;
     if (is_expression && !ts_node_has_error(node) && !ts_node_is_missing(node)) {
-      if (ts_node_end_byte(node) + shift_ <= static_cast<int64_t>(item_.text.size()) && ts_node_start_byte(node) + shift_ >= 0) {
+      if (ts_node_start_byte(node) >= part.begin && ts_node_end_byte(node) <= part.end) {
         parts.push_back(expr(node));
       }
       continue;
@@ -1246,7 +1251,7 @@ auto Builder::definition(TSNode node, TSNode whole, std::vector<ExprPtr> decorat
     bool is_near = between.find_first_not_of(" \t\r\n") == std::string_view::npos ||
                    (!decorators.empty() && where.end <= decorators.back()->span.end);
     if (!is_near && (decorators.empty() || between.find('@') == std::string_view::npos)) { continue; }
-    auto* made = make<BrokenExpr>(where);
+    auto* made = make<BrokenExpr>(Span{shifts_(where.begin), shifts_(where.end)});
     made->has_error = true;
     ++broken_count_;
     decorators.push_back(made);

@@ -2,6 +2,7 @@
 // and what stands for the lines that could not be.
 #pragma once
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
@@ -12,10 +13,28 @@ namespace loopsmith::syntax {
 
 [[nodiscard]] auto is_keyword(std::string_view word) -> bool;
 
+/// From places in a text with parts cut out to places in the whole. Nothing was cut out: the same places.
+class Shifts {
+ public:
+  /// From `at` on, what follows is at `real`.
+  void add(uint32_t at, uint32_t real) { shifts_.push_back({at, real - at}); }
+  auto operator()(uint32_t at) const -> uint32_t {
+    if (shifts_.empty() || at < shifts_.front().at) { return at; }
+    auto after = std::upper_bound(shifts_.begin(), shifts_.end(), at, [](uint32_t place, const Shift& shift) { return place < shift.at; });
+    return at + std::prev(after)->delta;
+  }
+
+ private:
+  struct Shift { uint32_t at, delta; };
+  std::vector<Shift> shifts_;
+};
+
 class Builder {
  public:
-  /// `source` is the text that was parsed; its byte 0 is `shift` bytes into the declaration (may be negative).
-  Builder(Item& item, std::string_view source, int64_t shift) : item_(item), source_(source), shift_(shift) {}
+  /// `source` is the text that was parsed; its byte 0 is `shift` bytes into the declaration (may be negative), in which
+  /// `shifts` tells what was cut out.
+  Builder(Item& item, std::string_view source, int64_t shift, const Shifts& shifts)
+      : item_(item), source_(source), shift_(shift), shifts_(shifts) {}
   ~Builder();
   Builder(const Builder&) = delete;
   auto operator=(const Builder&) -> Builder& = delete;
@@ -31,13 +50,13 @@ class Builder {
   /// Decorators that could not be read, in order.
   std::vector<Span> broken_decorators;
 
-  /// Keywords that were taken for names: the tree is not to be used.
+  /// Keywords that were taken for names, as places in the parsed text: the tree is not to be used.
   std::vector<Span> misplaced_keywords;
 
   /// The statements of a module node.
   auto module(TSNode root) -> Block;
-  /// The largest expressions without errors below a node.
-  auto salvage(TSNode root) -> List<ExprPtr>;
+  /// The largest expressions without errors below a node, as far as they lie in `part` of the parsed text.
+  auto salvage(TSNode root, Span part) -> List<ExprPtr>;
 
  private:
   struct Child {
@@ -68,6 +87,8 @@ class Builder {
     Builder& builder;
   };
 
+  // Before and after what was cut out is accounted for.
+  [[nodiscard]] auto raw_span(TSNode node) const -> Span;
   [[nodiscard]] auto span(TSNode node) const -> Span;
   [[nodiscard]] auto text(TSNode node) const -> std::string_view;
   [[nodiscard]] auto name(TSNode node) -> Name;
@@ -120,6 +141,7 @@ class Builder {
   Item& item_;
   std::string_view source_;
   int64_t shift_;
+  const Shifts& shifts_;
   uint32_t depth_ = 0;
   uint32_t broken_count_ = 0;
   std::vector<Child> pool_;

@@ -22,8 +22,8 @@ auto next_decl_id() -> DeclId {
   return ++last;
 }
 
-Document::Document() = default;
-Document::Document(std::string text) { set_text(std::move(text)); }
+Document::Document() : memory_(std::make_shared<ParseMemory>()) {}
+Document::Document(std::string text) : Document() { set_text(std::move(text)); }
 
 void Document::set_text(std::string text) {
   text_ = std::move(text);
@@ -76,12 +76,13 @@ void Document::update() {
 
   // Declarations before and after the edit are the same in the same order: no need to hash them.
   size_t front = 0;
-  auto first_code = std::find_if(chunks.begin(), chunks.end(), [](const Chunk& chunk) { return !chunk.is_comments; });
+  auto found_code = std::find_if(chunks.begin(), chunks.end(), [](const Chunk& chunk) { return !chunk.is_comments; });
+  const Chunk* first_code = found_code == chunks.end() ? nullptr : &*found_code;
   auto same = [&](const Chunk& chunk, const PlacedItem& placed) {
     std::string_view text = text_of(chunk);
     if (placed.item->text != text || (placed.item->kind == ItemKind::Comments) != chunk.is_comments || text.empty()) { return false; }
     // Only the first can be indented, and then its tree depends on that.
-    return &chunk != &*first_code || placed.item->hash == item_hash(text, column_of(chunk.span.begin));
+    return &chunk != first_code || placed.item->hash == item_hash(text, column_of(chunk.span.begin));
   };
   while (front < chunks.size() && front < before.size() && same(chunks[front], before[front])) { ++front; }
   size_t back = 0;
@@ -112,13 +113,13 @@ void Document::update() {
   MemberSource members = [&](std::string_view text, uint32_t indent) {
     if (ItemPtr found = take(old_members, item_hash(text, indent), text)) { return found; }
     ++work_.parsed;
-    return build_item(text, indent, nullptr);
+    return build_item(text, indent, nullptr, *memory_);
   };
   for (size_t i = 0; i < chunks.size(); ++i) {
     if (items_[i].item != nullptr) { continue; }
     std::string_view text = text_of(chunks[i]);
     ++work_.parsed;
-    items_[i].item = chunks[i].is_comments ? build_comments(text) : build_item(text, column_of(chunks[i].span.begin), members);
+    items_[i].item = chunks[i].is_comments ? build_comments(text) : build_item(text, column_of(chunks[i].span.begin), members, *memory_);
   }
   index();
 }

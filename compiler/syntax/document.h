@@ -20,6 +20,9 @@ namespace loopsmith::syntax {
 /// A fresh id, unique in the process. Safe from any thread.
 [[nodiscard]] auto next_decl_id() -> DeclId;
 
+/// Trees of what was parsed last, for the next key (build.h).
+class ParseMemory;
+
 /// A declaration where it stands in a version of a document.
 struct PlacedItem {
   ItemPtr item;
@@ -77,6 +80,7 @@ class Document {
   std::vector<PlacedItem> items_;
   std::vector<Place> places_;  // by id
   Work work_;
+  std::shared_ptr<ParseMemory> memory_;  // never null but after a move
 };
 
 }  // namespace loopsmith::syntax

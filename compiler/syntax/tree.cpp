@@ -1,6 +1,7 @@
 // One parser per thread, and the tables that map the grammar's numbers to names.
 #include "syntax/tree.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <string>
@@ -70,6 +71,34 @@ auto parse_text(std::string_view text, const TSTree* old) -> Tree {
     return made;
   }();
   return Tree(ts_parser_parse_string(parser.get(), old, text.data(), static_cast<uint32_t>(text.size())));
+}
+
+namespace {
+
+auto point_at(std::string_view text, size_t offset) -> TSPoint {
+  std::string_view before = text.substr(0, offset);
+  size_t line = before.rfind('\n');
+  return {static_cast<uint32_t>(std::count(before.begin(), before.end(), '\n')),
+          static_cast<uint32_t>(line == std::string_view::npos ? offset : offset - line - 1)};
+}
+
+}  // namespace
+
+auto parse_edited(std::string_view text, std::string_view before, const TSTree* old) -> Tree {
+  size_t limit = std::min(text.size(), before.size());
+  auto front = static_cast<size_t>(std::mismatch(text.begin(), text.begin() + static_cast<ptrdiff_t>(limit), before.begin()).first - text.begin());
+  size_t back = 0;
+  while (back < limit - front && text[text.size() - 1 - back] == before[before.size() - 1 - back]) { ++back; }
+  TSInputEdit edit;
+  edit.start_byte = static_cast<uint32_t>(front);
+  edit.old_end_byte = static_cast<uint32_t>(before.size() - back);
+  edit.new_end_byte = static_cast<uint32_t>(text.size() - back);
+  edit.start_point = point_at(text, front);
+  edit.old_end_point = point_at(before, edit.old_end_byte);
+  edit.new_end_point = point_at(text, edit.new_end_byte);
+  Tree copy(ts_tree_copy(old));
+  ts_tree_edit(copy.get(), &edit);
+  return parse_text(text, copy.get());
 }
 
 }  // namespace loopsmith::syntax

@@ -53,5 +53,7 @@ using Tree = std::unique_ptr<TSTree, TreeDeleter>;
 
 /// Parses a text; `old` as in ts_parser_parse.
 [[nodiscard]] auto parse_text(std::string_view text, const TSTree* old = nullptr) -> Tree;
+/// Parses a text as an edit of `before`, whose tree is `old`: what is between their common beginning and end changed.
+[[nodiscard]] auto parse_edited(std::string_view text, std::string_view before, const TSTree* old) -> Tree;
 
 }  // namespace loopsmith::syntax
