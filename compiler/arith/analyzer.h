@@ -55,10 +55,9 @@ using DomMap = std::unordered_map<const VarNode*, IntSet>;
 /// Extra rules of the rewriting simplifier, off unless asked for (TVM's extensions), as bits.
 enum Extension : uint8_t {
   no_extensions = 0,
-  transitively_prove_inequalities = 1,
-  convert_boolean_to_and_of_ors = 2,
-  apply_constraints_to_boolean_branches = 4,
-  comparison_of_product_and_sum = 8,
+  transitively_prove_inequalities = 1,         // chains of known comparisons: a <= b and b <= c give a <= c
+  apply_constraints_to_boolean_branches = 4,   // each side of `and` and `or` is simplified under the other
+  comparison_of_product_and_sum = 8,           // (a + b) * c against a * b * d, for symbolic extents
 };
 
 class Analyzer {

@@ -171,6 +171,37 @@ TEST_CASE("what is known in a scope is forgotten after it") {
   CHECK(!analyzer.can_prove(equal(floormod(n, int_imm(4)), int_imm(0))));
 }
 
+TEST_CASE("extensions prove more, and only when asked to") {
+  Var a = var("a"), b = var("b"), c = var("c");
+  arith::Analyzer analyzer;
+  auto first = analyzer.enter(less_equal(a, b));
+  auto second = analyzer.enter(less(b, c));
+  CHECK(!analyzer.can_prove(less(a, c)));
+  analyzer.set_extensions(arith::transitively_prove_inequalities);
+  CHECK(analyzer.can_prove(less(a, c)));
+  CHECK(!analyzer.can_prove(less(c, a)));
+
+  Var x = var("x");
+  arith::Analyzer plain, branching;
+  branching.set_extensions(arith::apply_constraints_to_boolean_branches);
+  Expr condition = make<And>(less(x, int_imm(5)), less(x, int_imm(10)));
+  CHECK(text_of(plain.simplify(condition)) == "x < 5 and x < 10");
+  CHECK(text_of(branching.simplify(condition)) == "x < 5");
+}
+
+TEST_CASE("symbolic extents: what is bound by the loops around is proved with intervals") {
+  Var n = var("n"), i = var("i"), j = var("j");
+  arith::Analyzer analyzer;
+  analyzer.mark_non_negative(n, true);
+  analyzer.bind(i, Range{int_imm(0), n});
+  analyzer.bind(j, Range{int_imm(0), int_imm(32)});
+  Expr fused = i * int_imm(32) + j;
+  CHECK(!analyzer.can_prove(less(fused, n * int_imm(32))));
+  CHECK(analyzer.can_prove(less(fused, n * int_imm(32)), arith::Strength::SymbolicBound));
+  CHECK(!analyzer.can_prove(less(fused, n * int_imm(31)), arith::Strength::SymbolicBound));
+  CHECK(analyzer.can_prove(less(i, n)));
+}
+
 TEST_CASE("input made to be hard ends") {
   Var x = var("x");
   arith::Analyzer analyzer;
