@@ -5,20 +5,27 @@
 //     bench_cpu                     the table
 //     bench_cpu gemm MR NV KC MC    one register tile, with what it costs to compile and its assembly's spills
 //     bench_cpu compile [PASSES]    how long compiling takes
+//     bench_cpu file FILE [MFLOP]   every program of a file, plain and as its schedules make it, and the cost of
+//                                   lowering and compiling each; LOOPSMITH_SHOW=lowered or assembly prints it
 #include <fmt/format.h>
 
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "ir/printer.h"
 #include "runtime/bench.h"
 #include "runtime/peaks.h"
 #include "runtime/threads.h"
 #include "target/hardware.h"
 #include "tests/bench/cpu/gemm.h"
+#include "tests/bench/cpu/programs.h"
+#include "transform/pipelines.h"
 
 #ifdef LOOPSMITH_OPENBLAS
 extern "C" {
@@ -197,9 +204,40 @@ auto compile_only(int argc, char** argv) -> int {
   return 0;
 }
 
+auto file(const char* path, double mflop) -> int {
+  std::ifstream stream(path);
+  std::stringstream text;
+  text << stream.rdbuf();
+  auto programs = bench::programs_of(text.str());
+  if (!programs) { return told(programs.diagnostics()); }
+  const char* shown = std::getenv("LOOPSMITH_SHOW");
+  for (const bench::Program& program : *programs) {
+    for (const bench::Version& version : program.versions) {
+      for (int threads : {1, target::host().cores}) {
+        auto flat = transform::lower(version.module);
+        if (!flat) { return told(flat.diagnostics()); }
+        if (shown != nullptr && threads == 1) {
+          auto assembly = codegen::emit(*flat, target_with(1), codegen::EmitKind::Assembly);
+          fmt::print("{}\n", std::strcmp(shown, "lowered") == 0 ? print_script(*flat) : assembly ? *assembly : std::string("?"));
+        }
+        auto code = JitModule::compile(*flat, target_with(threads), {}, version.module);
+        if (!code) { return told(code.diagnostics()); }
+        auto measured = runtime::bench(code->functions().front(), std::span<const int64_t>{}, options);
+        if (!measured) { return told(measured.diagnostics()); }
+        Measurement lowering = bench_callable([&] { (void)transform::lower(version.module); }, {.blocks = 7});
+        Measurement compiling = bench_callable([&] { (void)JitModule::compile(*flat, target_with(threads)); }, {.blocks = 7});
+        fmt::print("{:<20} {:<24} threads {}: {:9.4f} ms, {:7.1f} GFLOP/s; lowering {:.2f} ms, compiling {:.2f} ms\n", program.name, version.name,
+                   threads, measured->seconds * 1e3, mflop * 1e-3 / measured->seconds, lowering.seconds * 1e3, compiling.seconds * 1e3);
+      }
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
 auto main(int argc, char** argv) -> int {
   if (argc > 1 && std::strcmp(argv[1], "compile") == 0) { return compile_only(argc, argv); }
+  if (argc > 2 && std::strcmp(argv[1], "file") == 0) { return file(argv[2], argc > 3 ? std::atof(argv[3]) : 0); }
   return argc > 1 && std::strcmp(argv[1], "gemm") == 0 ? one(argc, argv) : table();
 }
