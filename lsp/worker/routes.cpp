@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "lsp/features/hover.h"
 #include "lsp/features/symbols.h"
 #include "lsp/features/tuning.h"
 
@@ -81,7 +82,24 @@ auto selection_range(const RouteContext& context, const Json& params) -> RouteRe
   return answers;
 }
 
-auto hover_route(const RouteContext&, const Json&) -> RouteResult { return Json(); }
+auto hover_text(const HoverInfo& info, bool markdown) -> std::string {
+  std::string text = markdown ? "**" + info.title + "**\n" : info.title + "\n";
+  for (const Fact& fact : info.facts) { text += (markdown ? "\n- " : "\n") + fact.text; }
+  if (!markdown) { std::erase(text, '`'); }
+  return text;
+}
+
+auto hover_route(const RouteContext& context, const Json& params) -> RouteResult {
+  auto at = position_from(member(params, "position"));
+  if (!at) { return bad_params("`position` is missing"); }
+  const Snapshot& snapshot = *context.snapshot;
+  auto info = hover(snapshot, to_offset(snapshot.text(), snapshot.lines(), *at, context.encoding));
+  if (!info) { return Json(); }
+  const Json& formats = member(member(member(context.capabilities, "textDocument"), "hover"), "contentFormat");
+  bool markdown = !formats.is_array() || std::find(formats.begin(), formats.end(), "markdown") != formats.end();
+  return Json{{"contents", {{"kind", markdown ? "markdown" : "plaintext"}, {"value", hover_text(*info, markdown)}}},
+              {"range", range_of(context, info->span)}};
+}
 
 auto wants_kind(const Json& only, std::string_view kind) -> bool {
   if (!only.is_array()) { return true; }

@@ -1,0 +1,367 @@
+// Finding what is under the cursor and putting its facts into words: see hover.h.
+#include "lsp/features/hover.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/ops.h"
+#include "ir/printer.h"
+#include "ir/visitor.h"
+#include "lsp/features/loop_facts.h"
+
+namespace loopsmith::lsp {
+namespace {
+
+using workspace::Snapshot;
+
+// ---- numbers in words ----------------------------------------------------------------------------------------------
+
+/// 134217728 as "134,217,728".
+auto grouped(int64_t number) -> std::string {
+  std::string digits = std::to_string(number);
+  for (int at = static_cast<int>(digits.size()) - 3; at > (digits.front() == '-' ? 1 : 0); at -= 3) { digits.insert(static_cast<size_t>(at), ","); }
+  return digits;
+}
+
+auto flops_text(double flops) -> std::string {
+  const char* const units[] = {"flop", "Kflop", "Mflop", "Gflop", "Tflop", "Pflop"};
+  size_t unit = 0;
+  // Small counts are worth reading exactly.
+  while (flops >= (unit == 0 ? 10000 : 1000) && unit + 1 < std::size(units)) {
+    flops /= 1000;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{} {}", grouped(static_cast<int64_t>(flops)), units[unit]) : fmt::format("{:.4g} {}", flops, units[unit]);
+}
+
+auto bytes_text(int64_t bytes) -> std::string {
+  const char* const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (value >= 1024 && unit + 1 < std::size(units)) {
+    value /= 1024;
+    ++unit;
+  }
+  bool whole = value == std::floor(value);
+  return whole ? fmt::format("{} {}", static_cast<int64_t>(value), units[unit]) : fmt::format("{:.1f} {}", value, units[unit]);
+}
+
+auto kind_text(const For& loop) -> std::string {
+  switch (loop.for_kind) {
+    case ForKind::Serial: return "serial";
+    case ForKind::Parallel: return "parallel";
+    case ForKind::Vectorized: return "vectorized";
+    case ForKind::Unrolled: return "unrolled";
+    case ForKind::ThreadBinding: return loop.thread ? fmt::format("bound to `{}`", loop.thread->thread_tag.view()) : "bound to a thread";
+  }
+  return "serial";
+}
+
+auto extent_text(const Expr& extent) -> std::string {
+  auto number = as_int(extent);
+  return number ? grouped(*number) : "`" + print_script(extent) + "`";
+}
+
+auto touch_text(const Touch& touch, bool is_loop) -> std::string {
+  std::string text = fmt::format("`{}` ", touch.buffer->name.view());
+  text += touch.is_read && touch.is_written ? "read and written" : touch.is_written ? "written" : "read";
+  if (is_loop) {
+    if (!touch.stride) {
+      text += ", irregular";
+    } else if (*touch.stride == 0) {
+      text += ", the same in each iteration";
+    } else if (*touch.stride == 1) {
+      text += ", contiguous";
+    } else {
+      text += fmt::format(", stride {}", grouped(*touch.stride));
+    }
+  }
+  if (auto bytes = touch.bytes()) { text += ", " + bytes_text(*bytes); }
+  return text;
+}
+
+void add_cost(const LoopFacts& facts, bool is_loop, std::vector<Fact>& out) {
+  if (facts.runs && facts.iterations && *facts.runs > 1) {
+    out.push_back({"runs", is_loop ? fmt::format("entered {} times, {} iterations in all", grouped(*facts.runs), grouped(*facts.iterations))
+                                   : fmt::format("{} instances", grouped(*facts.runs))});
+  }
+  std::string cost;
+  if (facts.flops) { cost = flops_text(*facts.flops); }
+  if (facts.bytes && *facts.bytes > 0) { cost += (cost.empty() ? "" : " on ") + bytes_text(*facts.bytes); }
+  if (auto intensity = facts.intensity()) { cost += fmt::format(", {:.3g} flop/byte", *intensity); }
+  if (!cost.empty()) { out.push_back({"cost", (is_loop ? "one run: " : facts.runs && *facts.runs > 1 ? "one instance: " : "") + cost}); }
+  for (const Touch& touch : facts.touches) { out.push_back({"memory", touch_text(touch, is_loop)}); }
+  if (!facts.feeds.empty()) {
+    std::string feeds = "feeds ";
+    for (size_t i = 0; i < facts.feeds.size(); ++i) { feeds += (i == 0 ? "" : ", ") + facts.feeds[i]; }
+    out.push_back({"feeds", feeds});
+  }
+}
+
+auto describe_loop(const PrimFunc& function, const For& loop, Span span) -> HoverInfo {
+  HoverInfo info{span, fmt::format("loop `{}`: {}, extent {}", loop.var->name.view(), kind_text(loop), extent_text(loop.extent)), {}};
+  if (auto facts = loop_facts(function, loop.id)) { add_cost(*facts, true, info.facts); }
+  return info;
+}
+
+auto describe_block(const PrimFunc& function, const Block& block, Span span) -> HoverInfo {
+  HoverInfo info{span, fmt::format("block `{}`", block.name.view()), {}};
+  std::string iters;
+  for (const IterVar& iter : block.iter_vars) {
+    const char* kind = iter.kind == IterKind::Spatial ? "spatial" : iter.kind == IterKind::Reduction ? "reduction" : "opaque";
+    iters += fmt::format("{}`{}` {} {}", iters.empty() ? "" : ", ", iter.var->name.view(), kind, iter.dom.extent ? extent_text(iter.dom.extent) : "");
+  }
+  if (!iters.empty()) { info.facts.push_back({"iters", iters}); }
+  auto regions = [&](const char* label, const Array<BufferRegion>& list) {
+    std::string text;
+    for (const BufferRegion& region : list) { text += (text.empty() ? "" : ", ") + ("`" + print_script(region) + "`"); }
+    if (!text.empty()) { info.facts.push_back({label, std::string(label) + " " + text}); }
+  };
+  regions("reads", block.reads);
+  regions("writes", block.writes);
+  if (auto facts = loop_facts(function, block.id)) {
+    facts->touches.clear();
+    add_cost(*facts, false, info.facts);
+  }
+  return info;
+}
+
+auto describe_buffer(const Buffer& buffer, Span span) -> HoverInfo {
+  std::string shape;
+  std::optional<int64_t> elements = 1;
+  for (const Expr& extent : buffer->shape) {
+    shape += (shape.empty() ? "" : ", ") + print_script(extent);
+    auto number = as_int(extent);
+    elements = elements && number ? std::optional(*elements * *number) : std::nullopt;
+  }
+  HoverInfo info{span, fmt::format("buffer `{}`: {} ({})", buffer->name.view(), buffer->dtype.str(), shape), {}};
+  std::string where = fmt::format("in {} memory", buffer->scope().empty() ? "global" : buffer->scope().view());
+  if (elements) { where += ", " + bytes_text(*elements * buffer->dtype.element_bytes()); }
+  info.facts.push_back({"place", where});
+  return info;
+}
+
+// ---- what is under the cursor --------------------------------------------------------------------------------------
+
+/// Nodes around an offset, outermost first, and the declaration they count from.
+struct Cursor {
+  Origin at;                                // the innermost declaration and the byte in it
+  std::vector<const syntax::Node*> nodes;   // of that declaration
+  Name name;                                // under the cursor; empty: none
+  Span name_span;                           // in the text
+};
+
+auto find_cursor(const Snapshot& snapshot, uint32_t offset) -> std::optional<Cursor> {
+  Cursor cursor;
+  cursor.at = snapshot.syntax().origin_at(offset);
+  syntax::ItemPtr item = snapshot.syntax().declaration(cursor.at.decl);
+  if (!item) { return std::nullopt; }
+  uint32_t at = cursor.at.begin;
+  for (const syntax::Stmt* statement : item->statements) {
+    syntax::walk(*statement, [&](const syntax::Node& node) {
+      if (node.decl != cursor.at.decl || at < node.span.begin || at > node.span.end) { return false; }
+      cursor.nodes.push_back(&node);
+      return true;
+    });
+  }
+  auto take = [&](Name name, Span span) {
+    if (at < span.begin || at > span.end) { return; }
+    cursor.name = name;
+    cursor.name_span = snapshot.syntax().resolve({cursor.at.decl, span.begin, span.end, 0}).value_or(Span{offset, offset});
+  };
+  for (const syntax::Node* node : cursor.nodes) {
+    if (const auto* name = node->as<syntax::NameExpr>()) { take(name->name, name->span); }
+    if (const auto* function = node->as<syntax::FunctionDef>()) {
+      take(function->name.name, function->name.span);
+      for (const syntax::Param& param : function->params) { take(param.name.name, param.name.span); }
+    }
+  }
+  return cursor;
+}
+
+struct Found {
+  PrimFunc function;
+  const For* loop = nullptr;
+  const Block* block = nullptr;
+  Buffer buffer;
+};
+
+auto matches(const Origin& a, const Origin& b) -> bool { return a.decl == b.decl && a.begin == b.begin && a.end == b.end; }
+
+/// Calls f(function) for every function made from a declaration; until it gives true.
+template <class F>
+void for_functions_of(const Snapshot& snapshot, DeclId decl, F&& f) {
+  for (const workspace::Program& program : snapshot.programs()) {
+    const IRModule& module = program.module ? program.module : program.partial;
+    if (!module) { continue; }
+    for (const auto& [name, function] : module->functions) {
+      if (program.decl != decl && function->origin.decl != decl) { continue; }
+      if (f(function)) { return; }
+    }
+  }
+}
+
+/// The loops and blocks of a statement of the text, in the order of nesting.
+auto made_from(const PrimFunc& function, const Origin& statement) -> std::vector<Found> {
+  std::vector<Found> found;
+  post_order(function->body, [&](const Stmt& stmt) {
+    if (stmt->kind == NodeKind::For && matches(stmt->origin, statement)) {
+      found.push_back({function, static_cast<const For*>(stmt.get()), nullptr, {}});
+    } else if (stmt->kind == NodeKind::Block && matches(stmt->origin, statement)) {
+      found.push_back({function, nullptr, static_cast<const Block*>(stmt.get()), {}});
+    } else if (stmt->kind == NodeKind::BlockRealize) {
+      const auto& realize = static_cast<const BlockRealize&>(*stmt);
+      bool is_seen = !found.empty() && found.back().block == realize.block.get();
+      if (!is_seen && (matches(stmt->origin, statement) || matches(realize.block->origin, statement))) {
+        found.push_back({function, nullptr, realize.block.get(), {}});
+      }
+    }
+  }, [](const Expr&) {});
+  std::reverse(found.begin(), found.end());
+  return found;
+}
+
+auto find_buffer(const PrimFunc& function, Name name) -> Buffer {
+  Buffer found;
+  for (const auto& [param, buffer] : function->buffer_map) {
+    if (buffer->name == name) { found = buffer; }
+  }
+  if (found) { return found; }
+  post_order(function->body, [&](const Stmt& stmt) {
+    if (stmt->kind == NodeKind::Block) {
+      for (const Buffer& buffer : static_cast<const Block&>(*stmt).alloc_buffers) {
+        if (buffer->name == name) { found = buffer; }
+      }
+    } else if (stmt->kind == NodeKind::BlockRealize) {
+      for (const Buffer& buffer : static_cast<const BlockRealize&>(*stmt).block->alloc_buffers) {
+        if (buffer->name == name) { found = buffer; }
+      }
+    } else if (stmt->kind == NodeKind::DeclBuffer && static_cast<const DeclBuffer&>(*stmt).buffer->name == name) {
+      found = static_cast<const DeclBuffer&>(*stmt).buffer;
+    }
+  }, [](const Expr&) {});
+  return found;
+}
+
+auto span_of(const Snapshot& snapshot, const syntax::Node& node, Span inside) -> Span {
+  return snapshot.syntax().resolve({node.decl, inside.begin, inside.end, 0}).value_or(Span{});
+}
+
+auto hover_program(const Snapshot& snapshot, const Cursor& cursor) -> std::optional<HoverInfo> {
+  std::optional<HoverInfo> info;
+  uint32_t at = cursor.at.begin;
+  for_functions_of(snapshot, cursor.at.decl, [&](const PrimFunc& function) {
+    // From the inside out: the loop whose variable this is, or the header that the cursor is on.
+    for (auto node = cursor.nodes.rbegin(); node != cursor.nodes.rend() && !info; ++node) {
+      if (const auto* loop = (*node)->as<syntax::ForStmt>()) {
+        std::vector<Found> loops = made_from(function, loop->origin());
+        bool in_header = at >= loop->header_span.begin && at <= loop->header_span.end;
+        for (const Found& found : loops) {
+          if (found.loop != nullptr && !cursor.name.empty() && found.loop->var->name == cursor.name) {
+            info = describe_loop(function, *found.loop, cursor.name_span);
+          }
+        }
+        if (!info && in_header && !loops.empty() && loops.front().loop != nullptr) {
+          info = describe_loop(function, *loops.front().loop, span_of(snapshot, *loop, loop->header_span));
+          for (size_t i = 1; i < loops.size(); ++i) {
+            if (loops[i].loop != nullptr) {
+              info->facts.push_back({"also", fmt::format("`{}`: {}, extent {}", loops[i].loop->var->name.view(), kind_text(*loops[i].loop), extent_text(loops[i].loop->extent))});
+            }
+          }
+        }
+      } else if (const auto* with = (*node)->as<syntax::WithStmt>()) {
+        std::vector<Found> blocks = made_from(function, with->origin());
+        bool in_header = at >= with->header_span.begin && at <= with->header_span.end;
+        for (const Found& found : blocks) {
+          if (found.block == nullptr || info) { continue; }
+          for (const IterVar& iter : found.block->iter_vars) {
+            if (cursor.name.empty() || !(iter.var->name == cursor.name)) { continue; }
+            const char* kind = iter.kind == IterKind::Spatial ? "spatial" : iter.kind == IterKind::Reduction ? "reduction" : "opaque";
+            info = HoverInfo{cursor.name_span, fmt::format("iter var `{}` of block `{}`: {}", cursor.name.view(), found.block->name.view(), kind), {}};
+            if (iter.dom.extent) { info->facts.push_back({"domain", "extent " + extent_text(iter.dom.extent)}); }
+          }
+          if (!info && in_header) { info = describe_block(function, *found.block, span_of(snapshot, *with, with->header_span)); }
+        }
+      } else if (const auto* def = (*node)->as<syntax::FunctionDef>()) {
+        bool on_name = at >= def->name.span.begin && at <= def->name.span.end;
+        if (on_name && function->origin.decl == cursor.at.decl) {
+          info = HoverInfo{cursor.name_span, fmt::format("program `{}`", cursor.name.view()), {}};
+          if (auto facts = loop_facts(function, 0)) { add_cost(*facts, false, info->facts); }
+        }
+      }
+    }
+    if (!info && !cursor.name.empty()) {
+      if (Buffer buffer = find_buffer(function, cursor.name)) { info = describe_buffer(buffer, cursor.name_span); }
+    }
+    return info.has_value();
+  });
+  return info;
+}
+
+/// A variable of a schedule, as what it stands for is after the statement at the cursor.
+auto hover_schedule(const Snapshot& snapshot, const Cursor& cursor, const script::FileSchedule& schedule) -> std::optional<HoverInfo> {
+  if (schedule.run == nullptr || cursor.name.empty()) { return std::nullopt; }
+  const script::Step* here = nullptr;
+  const script::Step* maker = nullptr;
+  const schedule::Value* variable = nullptr;
+  for (const script::Step& step : schedule.run->steps) {
+    if (step.where.begin > cursor.at.begin) { break; }
+    if (step.after != nullptr) { here = &step; }
+    for (const auto& named : step.named) {
+      if (named.name == cursor.name) {
+        maker = &step;
+        variable = &named.variable;
+      }
+    }
+  }
+  if (here == nullptr || variable == nullptr) { return std::nullopt; }
+  const schedule::Schedule& state = *here->after;
+  Fact made{"made", ""};
+  if (auto span = snapshot.resolve(maker->where)) {
+    made.text = fmt::format("made in line {}: `{}`", snapshot.lines().line_of(span->begin) + 1,
+                            snapshot.lines().line_text(snapshot.text(), snapshot.lines().line_of(span->begin)));
+    size_t blank = made.text.find_first_not_of(' ', made.text.find('`') + 1);
+    made.text.erase(made.text.find('`') + 1, blank - made.text.find('`') - 1);
+  }
+  PrimFunc function = state.module()->find(state.func_working_on());
+  std::optional<HoverInfo> info;
+  auto gone = [&](const char* what) {
+    info = HoverInfo{cursor.name_span, fmt::format("{} `{}`: no longer there after this line", what, cursor.name.view()), {}};
+  };
+  if (const auto* loop = variable->as<schedule::LoopRV>()) {
+    auto place = state.get(*loop);
+    if (place.ok() && (*place)->is_loop() && function) {
+      info = describe_loop(function, *(*place)->loop, cursor.name_span);
+    } else {
+      gone("loop");
+    }
+  } else if (const auto* block = variable->as<schedule::BlockRV>()) {
+    auto place = state.get(*block);
+    if (place.ok() && (*place)->is_block() && function) {
+      info = describe_block(function, *(*place)->block(), cursor.name_span);
+    } else {
+      gone("block");
+    }
+  } else if (const auto* number = variable->as<schedule::ExprRV>()) {
+    if (auto value = state.get(*number); value.ok()) {
+      info = HoverInfo{cursor.name_span, fmt::format("`{}` = {}", cursor.name.view(), *value), {}};
+    }
+  }
+  if (info && !made.text.empty()) { info->facts.push_back(made); }
+  return info;
+}
+
+}  // namespace
+
+auto hover(const Snapshot& snapshot, uint32_t at) -> std::optional<HoverInfo> {
+  auto cursor = find_cursor(snapshot, at);
+  if (!cursor) { return std::nullopt; }
+  for (const script::FileSchedule& schedule : snapshot.schedules()) {
+    if (schedule.decl == cursor->at.decl) { return hover_schedule(snapshot, *cursor, schedule); }
+  }
+  return hover_program(snapshot, *cursor);
+}
+
+}  // namespace loopsmith::lsp

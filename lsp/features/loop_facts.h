@@ -1,0 +1,41 @@
+// What a loop or block costs, read off the IR: how often it runs, what arithmetic it does, what memory it touches.
+// Numbers, not words; hover.cpp has the words. Counts are of what the program says (before any optimisation), with the
+// loops around at their first iteration; what depends on symbolic extents is none.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/ir.h"
+
+namespace loopsmith::lsp {
+
+/// What is touched of a buffer.
+struct Touch {
+  Buffer buffer;
+  bool is_read = false;
+  bool is_written = false;
+  std::optional<int64_t> elements = {};         // different ones, over all iterations of the loop; a hull
+  std::optional<int64_t> stride = {};           // elements between one iteration and the next; none: not the same everywhere
+  [[nodiscard]] auto bytes() const -> std::optional<int64_t>;
+};
+
+struct LoopFacts {
+  std::optional<int64_t> extent;           // none: symbolic
+  std::optional<int64_t> runs;             // how often the loop is entered
+  std::optional<int64_t> iterations;       // of all runs together
+  std::optional<double> flops;             // of one run
+  std::optional<int64_t> bytes;            // touched by one run, each element once
+  std::vector<Touch> touches;
+  /// Iter vars of blocks inside that the loop feeds, as "vi (spatial)".
+  std::vector<std::string> feeds;
+
+  /// Flops per byte.
+  [[nodiscard]] auto intensity() const -> std::optional<double>;
+};
+
+/// Of a loop, a block, or (0) the whole function. None: the node is not in the function.
+[[nodiscard]] auto loop_facts(const PrimFunc& function, NodeId loop_or_block) -> std::optional<LoopFacts>;
+
+}  // namespace loopsmith::lsp

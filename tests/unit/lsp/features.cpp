@@ -1,0 +1,182 @@
+// Features as functions of a snapshot: a text with `$0` where the cursor is, and the facts that are expected.
+#include "lsp/features/hover.h"
+#include "lsp/features/loop_facts.h"
+#include "lsp/features/symbols.h"
+#include "lsp/features/tuning.h"
+#include "lsp/protocol/methods.h"
+#include "lsp/worker/routes.h"
+#include "tests/unit/catch.h"
+
+using namespace loopsmith;
+using namespace loopsmith::lsp;
+
+namespace {
+
+const std::string matmul =
+    "@T.prim_func\n"
+    "def matmul(A: T.Buffer((128, 256), \"float32\"), B: T.Buffer((256, 64), \"float32\"), C: T.Buffer((128, 64), \"float32\")):\n"
+    "    for i, j, k in T.grid(128, 64, 256):\n"
+    "        with T.block(\"C\"):\n"
+    "            vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])\n"
+    "            with T.init():\n"
+    "                C[vi, vj] = T.float32(0)\n"
+    "            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]\n"
+    "\n\n"
+    "@ls.schedule(matmul)\n"
+    "def s(sch: tir.Schedule):\n"
+    "    c = sch.get_block(\"C\")\n"
+    "    i, j, k = sch.get_loops(c)\n"
+    "    k0, k1 = sch.split(k, factors=[None, 8])\n"
+    "    f = sch.fuse(i, j)\n"
+    "    sch.parallel(f)\n";
+
+/// The text with a cursor put behind the first `before` followed by `at`.
+auto hover_at(const std::string& text, const std::string& before, const std::string& at) -> std::vector<std::string> {
+  size_t from = text.find(before);
+  REQUIRE(from != std::string::npos);
+  size_t offset = text.find(at, from);
+  REQUIRE(offset != std::string::npos);
+  auto document = workspace::analyse("file:///t.tir", text);
+  auto info = hover(*document->snapshot(), static_cast<uint32_t>(offset));
+  std::vector<std::string> lines;
+  if (!info) { return lines; }
+  lines.push_back(info->title);
+  for (const Fact& fact : info->facts) { lines.push_back(fact.text); }
+  return lines;
+}
+
+using Lines = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("hover on a loop: extent, kind, flops, bytes, intensity, strides") {
+  CHECK(hover_at(matmul, "for i", "k in") == Lines{"loop `k`: serial, extent 256", "entered 8,192 times, 2,097,152 iterations in all",
+                                                  "one run: 512 flop on 2.0 KiB, 0.25 flop/byte",
+                                                  "`C` read and written, the same in each iteration, 4 B", "`A` read, contiguous, 1 KiB",
+                                                  "`B` read, stride 64, 1 KiB", "feeds vk (reduction)"});
+  CHECK(hover_at(matmul, "for i", "j, k")[2] == "one run: 32.77 Kflop on 65.2 KiB, 0.49 flop/byte");
+  // On the word `for`: the outermost, and the others named.
+  Lines header = hover_at(matmul, "for i", "for");
+  CHECK(header.front() == "loop `i`: serial, extent 128");
+  CHECK(header.back() == "`k`: serial, extent 256");
+  // The variable where it is used is the same loop.
+  CHECK(hover_at(matmul, "\"SSR\"", "j, k]").front() == "loop `j`: serial, extent 64");
+}
+
+TEST_CASE("hover on a block, an iter var, a buffer, a program") {
+  CHECK(hover_at(matmul, "with T.block", "T.block") == Lines{"block `C`", "`vi` spatial 128, `vj` spatial 64, `vk` reduction 256",
+                                                           "reads `A[vi, vk]`, `B[vk, vj]`", "writes `C[vi, vj]`", "2,097,152 instances",
+                                                           "one instance: 2 flop on 12 B, 0.167 flop/byte"});
+  CHECK(hover_at(matmul, "A[vi, ", "vk]").front() == "iter var `vk` of block `C`: reduction");
+  CHECK(hover_at(matmul, "* B[", "B[") == Lines{"buffer `B`: float32 (256, 64)", "in global memory, 64 KiB"});
+  CHECK(hover_at(matmul, "def matmul", "matmul") == Lines{"program `matmul`", "4.194 Mflop on 224 KiB, 18.3 flop/byte",
+                                                        "`C` read and written, 32 KiB", "`A` read, 128 KiB", "`B` read, 64 KiB"});
+}
+
+TEST_CASE("hover on a variable of a schedule: the loop as it is at that line") {
+  CHECK(hover_at(matmul, "k0, k1", "k1 =").front() == "loop `k_1`: serial, extent 8");
+  CHECK(hover_at(matmul, "k0, k1", "k1 =").back() == "made in line 15: `k0, k1 = sch.split(k, factors=[None, 8])`");
+  CHECK(hover_at(matmul, "f = sch", "f =").front() == "loop `i_j_fused`: serial, extent 8,192");
+  CHECK(hover_at(matmul, "sch.parallel(f", "f)").front() == "loop `i_j_fused`: parallel, extent 8,192");
+  CHECK(hover_at(matmul, "sch.fuse(i", "i, j").front() == "loop `i`: no longer there after this line");
+}
+
+TEST_CASE("symbolic extents: what is not known is left out, the rest is said") {
+  std::string text =
+      "@T.prim_func\n"
+      "def f(a: T.handle, n: T.int32):\n"
+      "    A = T.match_buffer(a, (n, 16), \"float32\")\n"
+      "    for i in T.parallel(n):\n"
+      "        for j in T.vectorized(16):\n"
+      "            A[i, j] = A[i, j] * T.float32(2)\n";
+  Lines outer = hover_at(text, "for i", "i in");
+  CHECK(outer == Lines{"loop `i`: parallel, extent `n`", "`A` read and written, stride 16"});
+  Lines inner = hover_at(text, "for j", "j in");
+  CHECK(inner == Lines{"loop `j`: vectorized, extent 16", "one run: 16 flop on 64 B, 0.25 flop/byte", "`A` read and written, contiguous, 64 B"});
+}
+
+TEST_CASE("hover says nothing on blanks, comments and names without a meaning, and survives every place of broken texts") {
+  CHECK(hover_at("# a comment\n\nx = 1\n", "#", "comment").empty());
+  CHECK(hover_at("x = 1\n\n\ny = 2\n", "\n\n", "\n").empty());
+  std::string broken = matmul;
+  broken.replace(broken.find("with T.init"), 11, "with T.(");
+  broken.insert(broken.find("sch.split"), "(((");
+  auto document = workspace::analyse("file:///t.tir", broken);
+  for (uint32_t offset = 0; offset <= broken.size(); ++offset) {
+    (void)hover(*document->snapshot(), offset);
+    (void)selection_spans(*document->snapshot(), offset);
+  }
+}
+
+TEST_CASE("every range of the outline is inside its parent, and every selection grows") {
+  auto document = workspace::analyse("file:///t.tir", matmul);
+  std::function<void(const Symbol&, Span)> check = [&](const Symbol& symbol, Span around) {
+    CHECK(symbol.span.begin >= around.begin);
+    CHECK(symbol.span.end <= around.end);
+    CHECK(symbol.name_span.begin >= symbol.span.begin);
+    CHECK(symbol.name_span.end <= symbol.span.end);
+    for (const Symbol& child : symbol.children) { check(child, symbol.span); }
+  };
+  auto symbols = document_symbols(*document->snapshot());
+  REQUIRE(symbols.size() == 2);
+  CHECK(symbols[0].children.front().name == "i, j, k");
+  CHECK(symbols[1].kind == SymbolKind::Schedule);
+  for (const Symbol& symbol : symbols) { check(symbol, {0, static_cast<uint32_t>(matmul.size())}); }
+  for (uint32_t offset = 0; offset <= matmul.size(); ++offset) {
+    Span before{offset, offset};
+    for (Span span : selection_spans(*document->snapshot(), offset)) {
+      CHECK((span.begin <= before.begin && span.end >= before.end));
+      before = span;
+    }
+  }
+}
+
+TEST_CASE("a found schedule goes behind its program, with the line ends of the file") {
+  auto document = workspace::analyse("file:///t.tir", "x = 1\r\n@T.prim_func\r\ndef f():\r\n    pass\r\n\r\n\r\ny = 2\r\n");
+  auto insertion = insertion_after(*document->snapshot(), "f", "\ndef s(sch):\n    pass\n\n");
+  REQUIRE(insertion.has_value());
+  std::string text = document->snapshot()->text();
+  text.insert(insertion->offset, insertion->text);
+  CHECK(text == "x = 1\r\n@T.prim_func\r\ndef f():\r\n    pass\r\n\r\n\r\ndef s(sch):\r\n    pass\r\n\r\n\r\ny = 2\r\n");
+  CHECK_FALSE(insertion_after(*document->snapshot(), "g", "def s(sch): pass").has_value());
+  CHECK(tunables_in(*document->snapshot(), {0, 0}).empty());
+  CHECK(tunables_in(*document->snapshot(), {25, 25}).size() == 1);
+}
+
+TEST_CASE("edits give what a fresh analysis of the final text gives") {
+  // Each key of a schedule typed and taken back, with the findings compared.
+  auto shown = [](const workspace::Snapshot& snapshot) {
+    std::string all;
+    for (const workspace::Finding& finding : snapshot.findings()) {
+      all += std::to_string(finding.span.begin) + "-" + std::to_string(finding.span.end) + " " + finding.message + "\n";
+    }
+    return all;
+  };
+  workspace::Document document("file:///t.tir", 1, matmul);
+  document.check();
+  CHECK(document.replay({}));
+  int64_t version = 1;
+  const std::vector<std::pair<std::string, std::string>> edits = {
+      {"factors=[None, 8]", "factors=[None, 7]"}, {"sch.fuse(i, j)", "sch.fuse(i, k0)"}, {"sch.fuse(i, k0)", "sch.fuse(i, j)"},
+      {"get_block(\"C\")", "get_block(\"D\")"}, {"get_block(\"D\")", "get_block(\"C\")"}, {"A[vi, vk]", "A[vk, vi]"},
+      {"A[vk, vi]", "A[vi, vx]"}, {"A[vi, vx]", "A[vi, vk]"}, {"# nothing", "# nothing"}, {"def s(", "def t("}, {"sch.parallel(f)", "sch.parallel(k1)"}};
+  for (const auto& [from, to] : edits) {
+    INFO(from << " becomes " << to);
+    size_t at = document.snapshot()->text().find(from);
+    if (at == std::string::npos) { continue; }
+    document.edit(++version, {static_cast<uint32_t>(at), static_cast<uint32_t>(at + from.size())}, to);
+    document.check();
+    CHECK(document.replay({}));
+    auto fresh = workspace::analyse("file:///t.tir", document.snapshot()->text());
+    CHECK(shown(*document.snapshot()) == shown(*fresh->snapshot()));
+  }
+}
+
+TEST_CASE("every method that the table gives to the worker has a route") {
+  for (const MethodRow& row : method_rows) {
+    if (row.owner == MethodOwner::Worker && row.kind == MethodKind::Request) {
+      INFO(row.name);
+      CHECK(find_route(row.method) != nullptr);
+    }
+  }
+}
