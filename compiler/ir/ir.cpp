@@ -12,9 +12,6 @@ namespace {
 
 // Free lists per thread for sizes up to 512 bytes in classes of 16. A node freed on another thread joins that
 // thread's list. Memory of the lists is never returned; under sanitizers every node is malloc'ed.
-constexpr size_t class_bytes = 16;
-constexpr size_t classes = 32;
-
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define LOOPSMITH_PLAIN_MALLOC 1
@@ -22,6 +19,8 @@ constexpr size_t classes = 32;
 #endif
 
 #ifndef LOOPSMITH_PLAIN_MALLOC
+constexpr size_t class_bytes = 16;
+constexpr size_t classes = 32;
 struct FreeNode { FreeNode* next; };
 struct FreeLists {
   FreeNode* heads[classes] = {};
