@@ -57,7 +57,9 @@ void Document::update() {
   };
 
   std::vector<Chunk> chunks;
-  if (text_.size() > kMaxText || static_cast<size_t>(std::count(text_.begin(), text_.end(), '\0')) > kMaxZeros) {
+  size_t zeros = 0;
+  for (size_t at = text_.find('\0'); at != std::string::npos && zeros <= kMaxZeros; at = text_.find('\0', at + 1)) { ++zeros; }
+  if (text_.size() > kMaxText || zeros > kMaxZeros) {
     Diagnostic reason = text_.size() > kMaxText
                             ? error(Code::TextTooLarge, {0, 0, 1, 0}).arg("size", static_cast<int64_t>(text_.size())).arg("limit", static_cast<int64_t>(kMaxText))
                             : error(Code::BinaryText, {0, 0, 1, 0});

@@ -15,6 +15,22 @@ auto is_name_start(char c) -> bool {
 auto is_digit(char c) -> bool { return c >= '0' && c <= '9'; }
 auto is_name_char(char c) -> bool { return is_name_start(c) || is_digit(c); }
 
+// Letters, digits and "_" of ASCII, which most of a text is.
+constexpr auto kPlain = [] {
+  std::array<bool, 256> plain{};
+  for (int c = 0; c < 128; ++c) {
+    plain[static_cast<size_t>(c)] = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  }
+  return plain;
+}();
+// Operators that mean nothing to where a line ends. "." may belong to a number.
+constexpr auto kOperator = [] {
+  std::array<bool, 256> found{};
+  for (char c : std::string_view("+-*/%@&|^~<>=,:;")) { found[static_cast<unsigned char>(c)] = true; }
+  return found;
+}();
+auto is_plain(char c) -> bool { return kPlain[static_cast<unsigned char>(c)]; }
+
 template <size_t N>
 auto is_one_of(std::string_view word, const std::array<std::string_view, N>& words) -> bool {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -107,8 +123,7 @@ class LineScanner {
   [[nodiscard]] auto at_or_zero(size_t at) const -> char { return at < text_.size() ? text_[at] : '\0'; }
 
   auto comment(size_t at, uint32_t indent, bool own_line) -> size_t {
-    size_t end = at;
-    while (end < text_.size() && text_[end] != '\n' && text_[end] != '\r') { ++end; }
+    size_t end = std::min(text_.find_first_of("\n\r", at), text_.size());
     out_.comments.push_back({{static_cast<uint32_t>(at), static_cast<uint32_t>(end)}, indent, own_line});
     return end;
   }
@@ -245,6 +260,19 @@ class LineScanner {
     while (i < text_.size()) {
       char c = text_[i];
       if (c == ' ' || c == '\t' || c == '\f') { ++i; continue; }
+      if (kOperator[static_cast<unsigned char>(c)]) {
+        last_is_operator_ = true;
+        last_begin = i;
+        code_end = ++i;
+        continue;
+      }
+      if (is_plain(c)) {
+        last_is_operator_ = false;
+        last_begin = i;
+        while (i < text_.size() && is_plain(text_[i])) { ++i; }
+        if (i < text_.size() && static_cast<unsigned char>(text_[i]) >= 0x80) { i = last_begin; }
+        else { code_end = i; continue; }
+      }
       if (c == '\\') {
         if (at_or_zero(i + 1) == '\n') { i += 2; continue; }
         if (at_or_zero(i + 1) == '\r') { i += at_or_zero(i + 2) == '\n' ? 3 : 2; continue; }
@@ -316,7 +344,11 @@ class LineScanner {
           code_end = i += bad;
           continue;
         }
-        while (i < text_.size() && is_name_char(text_[i]) && is_bad_character(text_, i) == 0) { i += utf8_step(i); }
+        for (;;) {
+          while (i < text_.size() && is_plain(text_[i])) { ++i; }
+          if (i >= text_.size() || !is_name_char(text_[i]) || is_bad_character(text_, i) != 0) { break; }
+          i += utf8_step(i);
+        }
         code_end = i;
         continue;
       }
