@@ -33,6 +33,10 @@ class Finder : public Visitor {
         known_[match.buffer->data.get()] = match.buffer;
       }
     }
+    // Loads in the regions declared so far count too, and come first.
+    for (const IterVar& iter : block.iter_vars) { visit(iter); }
+    for (const BufferRegion& region : block.reads) { visit(region); }
+    for (const BufferRegion& region : block.writes) { visit(region); }
     if (block.init) { visit(block.init); }
     visit(block.body);
   }

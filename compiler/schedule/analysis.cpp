@@ -91,7 +91,7 @@ auto is_affine_binding(const BlockRealize& realize, const std::vector<std::pair<
       const VarNode* var = realize.iter_values[i].as<VarNode>();
       is_plain = false;
       if (!var) { break; }
-      for (const auto& [loop, domain] : domains) { is_plain |= loop.get() == var && is_zero(domain.min); }
+      for (const auto& [loop, domain] : domains) { is_plain |= loop.get() == var && is_zero(domain.min) && as_int(domain.extent).has_value(); }
       for (size_t k = 0; k < i; ++k) { is_plain &= realize.iter_values[k].get() != realize.iter_values[i].get(); }
     }
     if (is_plain) { return true; }
@@ -169,6 +169,14 @@ auto compute_cover(const FuncState& func, const Place& scope) -> Cover {
   Cover out;
   const Scope& info = func.scope_info(scope);
   arith::Analyzer analyzer;
+  for (const Place* at = func.parent(scope); at; at = func.parent(*at)) {
+    if (at->is_loop()) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
+  }
+  for (int i = scope.index + 1; i < scope.end;) {
+    const Place& place = func.places()[static_cast<size_t>(i)];
+    if (place.is_loop()) { analyzer.bind(place.loop->var, Range{place.loop->min, place.loop->extent}); }
+    i = place.is_block() ? place.end : i + 1;
+  }
   auto bound_regions = [&](const Place& place, bool writes) {
     VarMap map = bindings_of(*place.realize);
     std::vector<BufferRegion> regions;

@@ -164,6 +164,15 @@ auto plan_removal(const Context& cx, const FuncState& func, const Place& block) 
   return Rewrite::Change{last->id, Stmt()};
 }
 
+auto is_invertible(const std::vector<arith::IterSum>& map) -> bool {
+  for (const arith::IterSum& sum : map) {
+    if (sum->args.size() != 1) { continue; }
+    auto scale = as_int(sum->args.front().scale);
+    if (!scale || (*scale != 1 && *scale != -1)) { return false; }
+  }
+  return true;
+}
+
 void add_signature_buffers(const Block& block, std::vector<Buffer>& out) {
   auto add = [&](const Buffer& buffer) {
     if (std::find(out.begin(), out.end(), buffer) == out.end()) { out.push_back(buffer); }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "arith/iter_map.h"
 #include "ir/ir.h"
 #include "ir/visitor.h"
 #include "schedule/primitive.h"
@@ -39,6 +40,9 @@ struct ForParts { std::optional<Stmt> body; std::optional<ForKind> kind; std::op
 
 /// How to take a block out of its scope, with the loops that hold nothing else; an error where the scope would be empty.
 [[nodiscard]] auto plan_removal(const Context& cx, const FuncState& func, const Place& block) -> Result<Rewrite::Change>;
+
+/// Can indices be inverted exactly? Not where one is a multiple of an iterator.
+[[nodiscard]] auto is_invertible(const std::vector<arith::IterSum>& map) -> bool;
 
 /// All buffers that a block and the blocks in it declare to access or allocate.
 void add_signature_buffers(const Block& block, std::vector<Buffer>& out);

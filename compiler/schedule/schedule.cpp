@@ -272,6 +272,7 @@ auto Schedule::replay(const Trace& trace, bool remove_postproc) -> Status {
             .arg("expected", static_cast<int64_t>(instruction->outputs.size())).arg("found", static_cast<int64_t>(outputs.size()));
       }
       for (size_t i = 0; i < instruction->outputs.size(); ++i) {
+        if (instruction->outputs[i].is_none()) { continue; }
         uint32_t old = number_of(instruction->outputs[i]);
         if (old >= map.size()) { map.resize(old + 8, UINT32_MAX); }
         map[old] = number_of(outputs[i]);

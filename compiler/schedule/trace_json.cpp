@@ -113,6 +113,12 @@ struct Reader {
     }
     if (input < inputs.size() || attr < attrs.size()) { return bad(kind + " has more inputs or attributes than are known"); }
     for (const Json& output : json[3]) {
+      // "_" is a result that nobody can use: the unknown factor of a loop of unknown extent.
+      if (output == "_") {
+        variables.emplace("_" + std::to_string(variables.size()), static_cast<uint32_t>(variables.size()));
+        out.outputs.emplace_back();
+        continue;
+      }
       if (!output.is_string() || !is_variable(output.get_ref<const std::string&>())) { return bad("outputs are variables such as \"b0\""); }
       out.outputs.push_back(variable(output.get_ref<const std::string&>()));
     }
@@ -214,6 +220,7 @@ auto trace_to_json(const Trace& trace, Dialect dialect) -> std::string {
     }
     Json outputs = Json::array();
     for (const Value& output : instruction->outputs) {
+      if (output.is_none()) { outputs.push_back("_"); continue; }
       char letter = output.as<BlockRV>() ? 'b' : output.as<LoopRV>() ? 'l' : 'v';
       std::string name = letter + std::to_string(writer.names.size());
       writer.names[*Writer::number(output)] = name;

@@ -38,6 +38,20 @@ auto in_scope(const Buffer& buffer, const std::string& scope) -> Buffer {
   return make_buffer(std::move(fields));
 }
 
+// A view keeps the memory of what it is a view of, so a cache in another memory cannot stand in for a viewed buffer.
+auto require_no_view(const Context& cx, const Place& block, const Buffer& buffer, const std::string& scope) -> Status {
+  Buffer view;
+  post_order(Stmt(Ref<Block>(block.block())), [&](const Stmt& stmt) {
+    if (const auto* inner = stmt.as<Block>()) {
+      for (const MatchBufferRegion& match : inner->match_buffers) {
+        if (match.source.buffer == buffer && !(match.buffer->scope() == Name(scope))) { view = match.buffer; }
+      }
+    }
+  }, [](const Expr&) {});
+  if (!view) { return ok(); }
+  return note_block(cx.error(Code::CacheOfView).arg("buffer", buffer->name.view()).arg("view", view->name.view()).arg("scope", scope), block);
+}
+
 // Where a copy goes, and what it copies.
 struct Stage {
   const Place* scope = nullptr;
@@ -294,6 +308,11 @@ struct CacheRead {
         return note_block(cx.error(Code::NotCovered).arg("block", block->name().view()).arg("buffer", buffer->name.view()), *block);
       }
     }
+    for (const Place* block : func.child_blocks(*scope)) {
+      bool is_consumer = args.consumer_blocks.empty();
+      for (const BlockArg& consumer : args.consumer_blocks) { is_consumer |= consumer.place == block; }
+      if (is_consumer) { LOOPSMITH_CHECK(require_no_view(cx, *block, buffer, args.storage_scope)); }
+    }
     Plan plan{buffer, {}};
     plan.stage.scope = scope;
     LOOPSMITH_TRY(writer, require_single_writer(cx, func, *scope, buffer));
@@ -360,6 +379,7 @@ struct CacheWrite {
     LOOPSMITH_TRY(scope, require_scope(cx, args.block));
     LOOPSMITH_TRY(writer, require_single_writer(cx, func, *scope, buffer));
     if (writer != args.block.place) { return cx.error(Code::Internal).arg("what", "the writer of a buffer is not in its scope"); }
+    LOOPSMITH_CHECK(require_no_view(cx, *args.block, buffer, args.storage_scope));
     Plan plan{buffer, {}};
     plan.stage.scope = scope;
     std::vector<NodeId> users;

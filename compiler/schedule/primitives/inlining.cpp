@@ -267,7 +267,7 @@ struct ReverseComputeInline {
       if (!same) { return body_error(cx, block, fmt::format("it loads `{}` with different indices", buffer->name.view())); }
     }
     auto map = arith::detect_iter_map(indices.to_vector(), domains, bool_imm(true), arith::IterMapLevel::Bijective, analyzer, false);
-    if (map.indices.empty()) { return body_error(cx, block, fmt::format("the indices of `{}` are no bijective affine map of its iter vars", buffer->name.view())); }
+    if (map.indices.empty() || !is_invertible(map.indices)) { return body_error(cx, block, fmt::format("the indices of `{}` are no bijective affine map of its iter vars", buffer->name.view())); }
     if (!plan.producer_store || plan.producer_store->predicate) { return body_error(cx, *producer, "its body is not a single store"); }
     for (auto& [var, value] : arith::inverse_affine_iter_map(map.indices, plan.producer_store->indices.to_vector())) { plan.substitution[var] = value; }
     // Every instance of the block has an instance of its producer.

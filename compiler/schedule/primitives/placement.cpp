@@ -151,21 +151,24 @@ auto update_by_dimension(const BufferNode& buffer, const Box& provided, const Bo
   return true;
 }
 
-// By inverting the map from iter vars to indices, where it is bijective and affine. False: it is not.
+// By inverting the map from iter vars to indices, where it is bijective and affine.
+enum class Inverse : uint8_t { Found, None, Unsafe };
 auto update_by_inverse(const BufferNode& buffer, const Array<IterVar>& iter_vars, const Box& provided, const Box& required, arith::Analyzer& analyzer,
-                       NeededMap& map) -> bool {
+                       NeededMap& map) -> Inverse {
   std::vector<Expr> indices;
   for (const IntSet& set : provided) {
-    if (!set.can_prove_single_point(analyzer)) { return false; }
+    if (!set.can_prove_single_point(analyzer)) { return Inverse::None; }
     indices.push_back(set.min());
   }
   for (const IntSet& set : required) {
-    if (!set.has_lower_bound() || !set.has_upper_bound()) { return false; }
+    if (!set.has_lower_bound() || !set.has_upper_bound()) { return Inverse::None; }
   }
   Domains domains;
   for (const IterVar& iter : iter_vars) { domains.emplace_back(iter.var, iter.dom); }
   auto found = arith::detect_iter_map(indices, domains, bool_imm(true), arith::IterMapLevel::Bijective, analyzer, false);
-  if (found.indices.empty()) { return false; }
+  if (found.indices.empty()) { return Inverse::None; }
+  // Of a multiple of an iter var only some values are indices: bounds cannot be carried back by themselves.
+  if (!is_invertible(found.indices)) { return Inverse::Unsafe; }
   auto invert = [&](const Box& box) {
     std::vector<Expr> low, high;
     for (const IntSet& set : box) {
@@ -191,7 +194,7 @@ auto update_by_inverse(const BufferNode& buffer, const Array<IterVar>& iter_vars
     auto dom = doms.find(var);
     if (dom != doms.end()) { needed.unite({dom->second, bounds.at(var)}); }
   }
-  return true;
+  return Inverse::Found;
 }
 
 // The region of an access while the loops below `under` run (and threads that share the buffer).
@@ -322,8 +325,9 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
     if (required_boxes.empty()) { continue; }
     Box provided = unite(provided_boxes);
     Box required = unite(required_boxes);
-    if (update_by_inverse(*buffer, moved.iter_vars, provided, required, analyzer, map)) { continue; }
-    if (!update_by_dimension(*buffer, provided, required, analyzer, map)) {
+    Inverse inverse = update_by_inverse(*buffer, moved.iter_vars, provided, required, analyzer, map);
+    if (inverse == Inverse::Found) { continue; }
+    if (inverse == Inverse::Unsafe || !update_by_dimension(*buffer, provided, required, analyzer, map)) {
       return note_block(cx.error(Code::RegionNotSolved).arg("block", block->name().view()).arg("buffer", buffer->name.view()).arg("loop", loop->name().view()), *block);
     }
   }
@@ -388,7 +392,15 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
       known.push_back(fresh.enter(greater_equal(block->realize->iter_values[i], iter.dom.min)));
       known.push_back(fresh.enter(less(block->realize->iter_values[i], iter.dom.min + iter.dom.extent)));
     }
-    bool is_implied = fresh.can_prove(block->realize->predicate);
+    bool is_implied = true;
+    for (const Expr& part : arith::split_conjunction(block->realize->predicate)) {
+      bool is_bound = false;
+      for (size_t i = 0; i < moved.iter_vars.size() && !is_bound; ++i) {
+        const IterVar& iter = moved.iter_vars[i];
+        is_bound = arith::deep_equal(part, less(block->realize->iter_values[i], iter.dom.min + iter.dom.extent));
+      }
+      is_implied = is_implied && (is_bound || fresh.can_prove(part));
+    }
     while (!known.empty()) { known.pop_back(); }
     if (!is_implied) { return note_block(cx.error(Code::PredicateLost).arg("block", block->name().view()), *block); }
   }

@@ -146,13 +146,13 @@ struct UnsafeSetDType {
     auto on(const BufferLoad& n) -> Expr override {
       Expr e = Mutator::on(n);
       if (!(n.buffer == from_)) { return e; }
-      return make<Cast>(n.dtype, std::move(e), n.origin);
+      return e.dtype() == n.dtype ? e : Expr(make<Cast>(n.dtype, std::move(e), n.origin));
     }
     auto on(const BufferStore& n) -> Stmt override {
       Stmt s = Mutator::on(n);
       if (!(n.buffer == from_)) { return s; }
       const auto& store = *s.as<BufferStore>();
-      return make<BufferStore>(to_, cast(to_->dtype, store.value), store.indices, store.origin, store.predicate);
+      return make<BufferStore>(to_, to_->dtype == from_->dtype ? store.value : Expr(make<Cast>(to_->dtype, store.value, store.value.origin())), store.indices, store.origin, store.predicate);
     }
 
    protected:

@@ -1,10 +1,11 @@
-// Primitives on reductions: decompose_reduction. They change when the accumulator is set up and in which order partial
+// Primitives on reductions: decompose_reduction, rfactor. They change when the accumulator is set up and in which order partial
 // results are joined, never which products are summed. Source: TensorIR (ASPLOS'23).
 #include <algorithm>
 #include <unordered_set>
 
 #include <fmt/format.h>
 
+#include "arith/analyzer.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/analysis.h"
@@ -151,8 +152,457 @@ struct DecomposeReduction {
   }
 };
 
+// ---- reducers ------------------------------------------------------------------------------------------
+
+// What a reduction does with values: result over lhs and rhs, starting from identity.
+struct Reducer {
+  std::vector<Var> lhs, rhs;
+  std::vector<Expr> result, identity;
+};
+
+auto reducers_for(const std::vector<Expr>& identities) -> std::vector<Reducer> {
+  Reducer form;
+  for (size_t i = 0; i < identities.size(); ++i) {
+    form.lhs.push_back(var(Name(fmt::format("x{}", i)), identities[i].dtype()));
+    form.rhs.push_back(var(Name(fmt::format("y{}", i)), identities[i].dtype()));
+  }
+  std::vector<Reducer> out;
+  auto add_form = [&](std::vector<Expr> result, std::vector<Expr> identity) {
+    Reducer r = form;
+    r.result = std::move(result);
+    r.identity = std::move(identity);
+    out.push_back(std::move(r));
+  };
+  DataType t0 = identities[0].dtype();
+  if (identities.size() == 1) {
+    Expr x = form.lhs[0];
+    Expr y = form.rhs[0];
+    add_form({make<Add>(x, y)}, {zero(t0)});
+    add_form({make<Mul>(x, y)}, {one(t0)});
+    add_form({make<Min>(x, y)}, {max_value(t0)});
+    add_form({make<Max>(x, y)}, {min_value(t0)});
+  }
+  if (identities.size() == 2) {
+    DataType t1 = identities[1].dtype();
+    Expr x0 = form.lhs[0], x1 = form.lhs[1], y0 = form.rhs[0], y1 = form.rhs[1];
+    add_form({make<Add>(x0, y0), make<Add>(x1, y1)}, {zero(t0), zero(t1)});
+    // argmax and argmin, ties by order or by the smaller index.
+    Expr minus_one = constant_int(t0, -1);
+    Expr ge = make<GE>(x1, y1), le = make<LE>(x1, y1);
+    add_form({make<Select>(ge, x0, y0), make<Select>(ge, x1, y1)}, {minus_one, min_value(t1)});
+    Expr tie = make<And>(Expr(make<EQ>(x1, y1)), Expr(make<LT>(x0, y0)));
+    Expr gt = make<GT>(x1, y1), lt = make<LT>(x1, y1);
+    add_form({make<Select>(Expr(make<Or>(gt, tie)), x0, y0), make<Select>(gt, x1, y1)}, {minus_one, min_value(t1)});
+    add_form({make<Select>(le, x0, y0), make<Select>(le, x1, y1)}, {minus_one, max_value(t1)});
+    add_form({make<Select>(Expr(make<Or>(lt, tie)), x0, y0), make<Select>(lt, x1, y1)}, {minus_one, max_value(t1)});
+  }
+  return out;
+}
+
+// Variables of the pattern are holes; a hole met twice must hold the same.
+auto matches(const Expr& pattern, const Expr& value, std::unordered_map<const VarNode*, Expr>& holes) -> bool {
+  if (const VarNode* hole = pattern.as<VarNode>()) {
+    auto [found, is_new] = holes.emplace(hole, value);
+    return is_new || arith::deep_equal(found->second, value);
+  }
+  if (pattern.kind() != value.kind()) { return false; }
+  if (const auto* p = pattern.as<Select>()) {
+    const auto* v = value.as<Select>();
+    return matches(p->condition, v->condition, holes) && matches(p->true_value, v->true_value, holes) && matches(p->false_value, v->false_value, holes);
+  }
+  if (const auto* p = pattern.as<IntImm>()) { return p->value == value.as<IntImm>()->value; }
+  std::vector<Expr> parts, values;
+  visit_children(pattern, [&](const Expr& e) { parts.push_back(e); });
+  visit_children(value, [&](const Expr& e) { values.push_back(e); });
+  if (parts.size() != values.size()) { return false; }
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (!matches(parts[i], values[i], holes)) { return false; }
+  }
+  return true;
+}
+
+// The stores of a reduction: what each starts from, and how it is updated.
+struct Updates {
+  std::vector<Expr> identities;
+  std::vector<const BufferStore*> stores;
+  std::vector<Expr> values;                  // with the let variables of tuple reductions replaced
+};
+
+auto find_updates(const Block& block) -> std::optional<Updates> {
+  std::vector<const BufferStore*> inits;
+  if (const auto* store = block.init.as<BufferStore>()) {
+    inits.push_back(store);
+  } else if (const auto* all = block.init.as<SeqStmt>()) {
+    for (const Stmt& item : all->seq) {
+      inits.push_back(item.as<BufferStore>());
+      if (!inits.back()) { return {}; }
+    }
+  } else {
+    return {};
+  }
+  Updates out;
+  if (const auto* store = block.body.as<BufferStore>()) {
+    out.stores.push_back(store);
+    out.values.push_back(store->value);
+  } else {
+    std::vector<const LetStmt*> lets;
+    const Stmt* at = &block.body;
+    while (const auto* let = at->as<LetStmt>()) {
+      lets.push_back(let);
+      at = &let->body;
+    }
+    if (lets.size() != inits.size()) { return {}; }
+    std::vector<Stmt> items;
+    if (const auto* all = at->as<SeqStmt>()) { items = all->seq.to_vector(); } else { items.push_back(*at); }
+    if (items.size() != lets.size()) { return {}; }
+    out.stores.assign(lets.size(), nullptr);
+    for (const LetStmt* let : lets) { out.values.push_back(let->value); }
+    for (const Stmt& item : items) {
+      const auto* store = item.as<BufferStore>();
+      const VarNode* stored = store ? store->value.as<VarNode>() : nullptr;
+      if (!stored) { return {}; }
+      auto let = std::find_if(lets.begin(), lets.end(), [&](const LetStmt* l) { return l->var.get() == stored; });
+      if (let == lets.end()) { return {}; }
+      size_t i = static_cast<size_t>(let - lets.begin());
+      if (out.stores[i]) { return {}; }
+      out.stores[i] = store;
+    }
+  }
+  if (out.stores.size() != inits.size()) { return {}; }
+  out.identities.resize(inits.size());
+  arith::Analyzer analyzer;
+  const BufferStore& first = *out.stores[0];
+  for (const BufferStore* init : inits) {
+    auto store = std::find_if(out.stores.begin(), out.stores.end(), [&](const BufferStore* s) { return s->buffer == init->buffer; });
+    if (store == out.stores.end()) { return {}; }
+    Expr& identity = out.identities[static_cast<size_t>(store - out.stores.begin())];
+    if (identity || init->predicate || (*store)->predicate || init->indices.size() != first.indices.size() || (*store)->indices.size() != first.indices.size()) { return {}; }
+    for (size_t d = 0; d < first.indices.size(); ++d) {
+      if (!analyzer.can_prove_equal((*store)->buffer->shape[d], first.buffer->shape[d]) || !analyzer.can_prove_equal(init->indices[d], first.indices[d]) ||
+          !analyzer.can_prove_equal((*store)->indices[d], first.indices[d])) {
+        return {};
+      }
+    }
+    identity = init->value;
+  }
+  return out;
+}
+
+/// Makes the iterations of a reduction's loop independent: partial results in a buffer with one more dimension, joined by
+/// a second reduction.
+///
+///     for i, k in T.grid(8, 4):              for i, k in T.grid(8, 4):
+///         with T.block("C"):                     with T.block("C_rf"):
+///             with T.init():                         C_rf[k, i] = A[i, k]
+///                 C[vi] = 0.0      ==>       for i, k in T.grid(8, 4):
+///             C[vi] += A[vi, vk]                 with T.block("C"):
+///                                                    with T.init():
+///                                                        C[vi] = 0.0
+///                                                    C[vi] += C_rf[vk, vi]
+///
+/// Needs  a stage pipeline; a serial loop with one block below, a reduction with a known commutative combiner (sum, product,
+///        min, max, pairs of sums, argmin, argmax); no spatial iter var that the loop feeds; no loop that feeds both kinds.
+/// Keeps  what is accumulated; in another order.
+struct RFactor {
+  struct Args { LoopArg loop; int64_t factor_axis = 0; };
+  struct Plan {
+    const Place* block;
+    const Place* scope;
+    std::vector<const Place*> loops;
+    Updates updates;
+    Reducer reducer;
+    std::vector<Expr> lhs, rhs;
+    size_t axis;
+  };
+
+  static auto feeds(const BlockRealize& realize, const VarNode* var, IterKind kind) -> bool {
+    for (size_t i = 0; i < realize.iter_values.size(); ++i) {
+      bool is_kind = (realize.block->iter_vars[i].kind == IterKind::Spatial) == (kind == IterKind::Spatial);
+      if (is_kind && uses_var(realize.iter_values[i], [&](const VarNode& v) { return &v == var; })) { return true; }
+    }
+    return false;
+  }
+
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    const FuncState& func = *args.loop.func;
+    auto below = func.child_blocks(*args.loop);
+    if (below.size() != 1) {
+      return note_loop(cx.error(Code::NotOneBlock).arg("loop", args.loop->name().view()).arg("count", static_cast<int64_t>(below.size())), *args.loop);
+    }
+    const Place& block = *below.front();
+    const Place& scope = *func.scope(block);
+    LOOPSMITH_CHECK(require_stage_pipeline(cx, func, scope));
+    LOOPSMITH_CHECK(require_reduction(cx, func, block));
+    if (args.loop.loop().for_kind != ForKind::Serial) { return note_loop(cx.error(Code::LoopNotSerial).arg("loop", args.loop->name().view()), *args.loop); }
+    Plan plan{&block, &scope, func.loops(block), {}, {}, {}, {}, 0};
+    auto wrong = [&](const Place& loop, std::string why) {
+      return note_block(note_loop(cx.error(Code::RFactorLoop).arg("loop", loop.name().view()).arg("why", why), loop), block);
+    };
+    if (func.child_blocks(*plan.loops.front()).front() != &block) { return wrong(*plan.loops.front(), "another block comes first below it"); }
+    bool met_reduction = false;
+    for (const Place* loop : plan.loops) {
+      const VarNode* var = loop->loop->var.get();
+      bool spatial = feeds(*block.realize, var, IterKind::Spatial);
+      bool reduction = feeds(*block.realize, var, IterKind::Reduction);
+      if (spatial && reduction) { return wrong(*loop, "it feeds spatial and reduction iter vars at once"); }
+      if (spatial) {
+        if (loop == args.loop.place) { return wrong(*loop, "it feeds a spatial iter var"); }
+      } else if (reduction) {
+        if (!met_reduction && func.child_blocks(*loop).size() != 1) { return wrong(*loop, "there are several blocks below it"); }
+        met_reduction = true;
+      } else if (met_reduction && !is_one(loop->loop->extent)) {
+        return wrong(*loop, "it feeds nothing, below a loop that accumulates");
+      }
+    }
+    // Partial results that are all the same would count several times.
+    if (!feeds(*block.realize, args.loop.loop().var.get(), IterKind::Reduction) && !is_one(args.loop.loop().extent)) { return wrong(*args.loop, "it feeds no reduction iter var"); }
+    auto updates = find_updates(*block.block());
+    if (!updates) { return note_block(cx.error(Code::ReductionForm).arg("block", block.name().view()), block); }
+    plan.updates = std::move(*updates);
+    bool is_known = false;
+    for (Reducer& reducer : reducers_for(plan.updates.identities)) {
+      bool is_match = true;
+      std::unordered_map<const VarNode*, Expr> holes;
+      for (size_t i = 0; is_match && i < reducer.identity.size(); ++i) {
+        is_match = arith::deep_equal(reducer.identity[i], plan.updates.identities[i]) && matches(reducer.result[i], plan.updates.values[i], holes);
+      }
+      for (size_t i = 0; is_match && i < reducer.identity.size(); ++i) {
+        const BufferStore& store = *plan.updates.stores[i];
+        auto left = holes.find(reducer.lhs[i].get());
+        auto right = holes.find(reducer.rhs[i].get());
+        is_match = left != holes.end() && right != holes.end() && arith::deep_equal(left->second, Expr(make<BufferLoad>(store.buffer, store.indices)));
+        if (!is_match) { break; }
+        plan.lhs.push_back(left->second);
+        plan.rhs.push_back(right->second);
+      }
+      if (!is_match) {
+        plan.lhs.clear();
+        plan.rhs.clear();
+        continue;
+      }
+      plan.reducer = std::move(reducer);
+      is_known = true;
+      break;
+    }
+    if (!is_known) { return note_block(cx.error(Code::ReducerUnknown).arg("block", block.name().view()), block); }
+    int64_t dimensions = static_cast<int64_t>(plan.updates.stores[0]->buffer->shape.size());
+    if (args.factor_axis < -(dimensions + 1) || args.factor_axis > dimensions) {
+      return cx.error(Code::AxisOutOfRange).arg("axis", args.factor_axis).arg("buffer", plan.updates.stores[0]->buffer->name.view()).arg("count", dimensions);
+    }
+    plan.axis = static_cast<size_t>(args.factor_axis < 0 ? args.factor_axis + dimensions + 1 : args.factor_axis);
+    return plan;
+  }
+
+  template <class T>
+  static auto inserted(const Array<T>& items, size_t at, T item) -> Array<T> {
+    std::vector<T> out = items.to_vector();
+    out.insert(out.begin() + static_cast<ptrdiff_t>(at), std::move(item));
+    return Array<T>(std::move(out));
+  }
+
+  // A block that stores combinations of lhs and rhs, or plain rhs where nothing is left to accumulate.
+  static auto make_body(const Plan& plan, const std::vector<Buffer>& buffers, const Array<Expr>& indices, const std::vector<Expr>& lhs,
+                        const std::vector<Expr>& rhs, bool accumulates, Origin origin, Stmt& init) -> Stmt {
+    std::vector<Stmt> stores;
+    size_t count = buffers.size();
+    if (!accumulates) {
+      for (size_t i = 0; i < count; ++i) { stores.push_back(make<BufferStore>(buffers[i], rhs[i], indices, origin)); }
+      return seq(std::move(stores), origin);
+    }
+    VarMap map;
+    for (size_t i = 0; i < count; ++i) {
+      map[plan.reducer.lhs[i].get()] = lhs[i];
+      map[plan.reducer.rhs[i].get()] = rhs[i];
+    }
+    std::vector<Stmt> inits;
+    for (size_t i = 0; i < count; ++i) { inits.push_back(make<BufferStore>(buffers[i], plan.reducer.identity[i], indices, origin)); }
+    init = seq(std::move(inits), origin);
+    std::vector<Expr> values;
+    for (size_t i = 0; i < count; ++i) { values.push_back(substitute(plan.reducer.result[i], map)); }
+    if (count == 1) { return make<BufferStore>(buffers[0], values[0], indices, origin); }
+    std::vector<Var> lets;
+    for (size_t i = 0; i < count; ++i) {
+      lets.push_back(make<VarNode>(Name("v_" + buffers[i]->name.str()), values[i].dtype(), origin));
+      stores.push_back(make<BufferStore>(buffers[i], Expr(lets[i]), indices, origin));
+    }
+    Stmt body = seq(std::move(stores), origin);
+    for (size_t i = count; i-- > 0;) { body = make<LetStmt>(lets[i], values[i], std::move(body), origin); }
+    return body;
+  }
+
+  static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome {
+    const FuncState& func = *args.loop.func;
+    const BlockRealize& realize = *plan.block->realize;
+    const Block& block = *plan.block->block();
+    const For& rf_loop = args.loop.loop();
+    Origin origin = cx.made_from(block.origin);
+    size_t count = plan.updates.stores.size();
+
+    std::vector<Buffer> rf_buffers, buffers;
+    for (const BufferStore* store : plan.updates.stores) {
+      BufferNode fields = *store->buffer;
+      fields.shape = inserted(fields.shape, plan.axis, rf_loop.extent);
+      fields.name = Name(fields.name.str() + ".rf");
+      fields.data = make<VarNode>(Name(store->buffer->data->name.str() + ".rf"), DataType::handle(), store->buffer->data->origin, store->buffer->data->pointer);
+      rf_buffers.push_back(make_buffer(std::move(fields)));
+      buffers.push_back(store->buffer);
+    }
+    auto iter_of_loop = [&](const For& loop, IterKind kind) {
+      IterVar iter;
+      iter.var = make<VarNode>(Name("v" + loop.var->name.str()), loop.var->dtype, origin);
+      iter.dom = {loop.min, loop.extent};
+      iter.kind = kind;
+      iter.origin = origin;
+      return iter;
+    };
+
+    // The block of partial results: the loop's iter var is spatial; reduction iter vars that it fed are made of loops anew.
+    std::vector<IterVar> rf_iters;
+    std::vector<Expr> rf_values;
+    VarMap loop_to_iter, rf_map;
+    IterVar additional = iter_of_loop(rf_loop, IterKind::Spatial);
+    loop_to_iter[rf_loop.var.get()] = additional.var;
+    rf_iters.push_back(additional);
+    rf_values.push_back(rf_loop.var);
+    for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+      const IterVar& iter = block.iter_vars[i];
+      const Expr& value = realize.iter_values[i];
+      if (iter.kind == IterKind::Spatial || !uses_var(value, [&](const VarNode& v) { return &v == rf_loop.var.get(); })) {
+        rf_iters.push_back(iter);
+        rf_values.push_back(value);
+        continue;
+      }
+      post_order(value, [&](const Expr& e) {
+        const VarNode* var = e.as<VarNode>();
+        if (!var || loop_to_iter.count(var)) { return; }
+        for (const Place* loop : plan.loops) {
+          if (loop->loop->var.get() != var) { continue; }
+          IterVar made = iter_of_loop(*loop->loop, IterKind::Reduction);
+          loop_to_iter[var] = made.var;
+          rf_iters.push_back(made);
+          rf_values.push_back(e);
+        }
+      });
+      rf_map[iter.var.get()] = substitute(value, loop_to_iter);
+    }
+    auto has_reduction = [](const std::vector<IterVar>& iters) {
+      return std::any_of(iters.begin(), iters.end(), [](const IterVar& i) { return i.kind == IterKind::Reduction; });
+    };
+    Array<Expr> rf_indices = inserted(plan.updates.stores[0]->indices, plan.axis, Expr(additional.var));
+    std::vector<Expr> rf_lhs;
+    for (size_t i = 0; i < count; ++i) { rf_lhs.push_back(make<BufferLoad>(rf_buffers[i], rf_indices, origin)); }
+    Block::Fields rf;
+    Stmt rf_init;
+    Stmt rf_body = make_body(plan, rf_buffers, rf_indices, rf_lhs, plan.rhs, has_reduction(rf_iters), origin, rf_init);
+    rf.name = Name(block.name.str() + "_rf");
+    rf.iter_vars = rf_iters;
+    rf.body = substitute(rf_body, rf_map);
+    if (rf_init) { rf.init = substitute(rf_init, rf_map); }
+    std::vector<BufferRegion> reads, writes;
+    auto substitute_all = [&](const Array<Range>& region, const VarMap& map) {
+      std::vector<Range> out;
+      for (const Range& range : region) { out.push_back(substitute(range, map)); }
+      return out;
+    };
+    for (const BufferRegion& read : block.reads) { reads.push_back({read.buffer, substitute_all(read.region, rf_map), read.origin}); }
+    for (const BufferRegion& write : block.writes) {
+      size_t i = 0;
+      while (i < count && !(buffers[i] == write.buffer)) { ++i; }
+      if (i == count) { continue; }
+      writes.push_back({rf_buffers[i], substitute_all(inserted(write.region, plan.axis, point(additional.var)), rf_map), write.origin});
+    }
+    rf.reads = std::move(reads);
+    rf.writes = std::move(writes);
+    rf.annotations = block.annotations;
+    Ref<Block> rf_block = make<Block>(std::move(rf), origin);
+    VarMap fresh_loops;
+    for (const Place* loop : plan.loops) {
+      fresh_loops[loop->loop->var.get()] = make<VarNode>(loop->loop->var->name, loop->loop->var->dtype, loop->loop->var->origin);
+    }
+    for (Expr& value : rf_values) { value = substitute(value, fresh_loops); }
+    Stmt rf_nest = make<BlockRealize>(Array<Expr>(std::move(rf_values)), substitute(realize.predicate, fresh_loops), rf_block, cx.made_from(realize.origin));
+    for (auto it = plan.loops.rbegin(); it != plan.loops.rend(); ++it) {
+      const For& loop = *(*it)->loop;
+      rf_nest = make<For>(fresh_loops[loop.var.get()].ref<VarNode>(), loop.min, loop.extent, loop.for_kind, std::move(rf_nest), loop.thread, loop.annotations,
+                          cx.made_from(loop.origin));
+    }
+
+    // The block that joins them.
+    std::vector<IterVar> wb_iters;
+    std::vector<Expr> wb_values;
+    VarMap wb_map;
+    IterVar joined = iter_of_loop(rf_loop, IterKind::Reduction);
+    wb_iters.push_back(joined);
+    wb_values.push_back(rf_loop.var);
+    wb_map[additional.var.get()] = joined.var;
+    for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+      if (block.iter_vars[i].kind != IterKind::Spatial) { continue; }
+      IterVar iter = block.iter_vars[i];
+      iter.var = make<VarNode>(iter.var->name, iter.var->dtype, iter.var->origin);
+      wb_map[block.iter_vars[i].var.get()] = iter.var;
+      wb_iters.push_back(std::move(iter));
+      wb_values.push_back(realize.iter_values[i]);
+    }
+    std::vector<Expr> wb_lhs, wb_rhs;
+    for (size_t i = 0; i < count; ++i) {
+      wb_lhs.push_back(substitute(plan.lhs[i], wb_map));
+      wb_rhs.push_back(substitute(rf_lhs[i], wb_map));
+    }
+    Block::Fields wb;
+    Stmt wb_init;
+    Stmt wb_body = make_body(plan, buffers, plan.updates.stores[0]->indices, wb_lhs, wb_rhs, true, origin, wb_init);
+    wb.name = block.name;
+    wb.iter_vars = std::move(wb_iters);
+    wb.body = substitute(wb_body, wb_map);
+    wb.init = substitute(wb_init, wb_map);
+    auto regions = [](const std::vector<Expr>& loads) {
+      std::vector<BufferRegion> out;
+      for (const Expr& e : loads) {
+        const auto& load = *e.as<BufferLoad>();
+        std::vector<Range> region;
+        for (const Expr& index : load.indices) { region.push_back(point(index)); }
+        out.push_back({load.buffer, Array<Range>(std::move(region)), load.origin});
+      }
+      return Array<BufferRegion>(std::move(out));
+    };
+    wb.reads = regions(wb_rhs);
+    wb.writes = regions(wb_lhs);
+    wb.annotations = block.annotations;
+    Stmt wb_realize = make<BlockRealize>(Array<Expr>(std::move(wb_values)), bool_imm(true), make<Block>(std::move(wb), origin, block.id), cx.made_from(realize.origin));
+
+    // Of the old loops those stay that the second block needs.
+    std::function<Stmt(const Stmt&)> rebuild = [&](const Stmt& stmt) -> Stmt {
+      if (stmt.get() == &realize) { return wb_realize; }
+      if (const auto* loop = stmt.as<For>()) {
+        const Place* place = func.find(loop->id);
+        if (std::find(plan.loops.begin(), plan.loops.end(), place) == plan.loops.end()) { return stmt; }
+        Stmt body = rebuild(loop->body);
+        if (place != args.loop.place && feeds(realize, loop->var.get(), IterKind::Reduction)) { return body; }
+        return with_parts(*loop, {.body = std::move(body), .kind = {}, .thread = {}}, loop->origin);
+      }
+      if (const auto* all = stmt.as<SeqStmt>()) {
+        std::vector<Stmt> items;
+        for (const Stmt& item : all->seq) { items.push_back(rebuild(item)); }
+        return seq(std::move(items), all->origin);
+      }
+      return stmt;
+    };
+    const Place& outermost = *plan.loops.front();
+    Outcome out;
+    out.func = func.name();
+    out.rewrite.changes.push_back({outermost.id, seq({std::move(rf_nest), rebuild(outermost.stmt())}, cx.made_from(outermost.loop->origin))});
+    for (const Buffer& buffer : rf_buffers) { out.rewrite.allocs.push_back({plan.scope->id, buffer, {}}); }
+    out.outputs.push_back(Output::block(rf_block->id));
+    return out;
+  }
+};
+
 }  // namespace
 
+const Primitive rfactor = primitive<RFactor>("rfactor", "RFactor", "makes the iterations of a reduction's loop independent")
+    .input("loop", &RFactor::Args::loop)
+    .attr("factor_axis", &RFactor::Args::factor_axis)
+    .block("partial");
 const Primitive decompose_reduction = primitive<DecomposeReduction>("decompose_reduction", "DecomposeReduction", "takes the init of a reduction out into a block of its own")
     .input("block", &DecomposeReduction::Args::block)
     .input("loop", &DecomposeReduction::Args::loop)
