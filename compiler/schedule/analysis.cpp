@@ -137,6 +137,11 @@ auto covers(const Array<Expr>& shape, const std::vector<std::vector<arith::IntSe
   for (size_t i = 0; i < shape.size(); ++i) {
     arith::IntSet whole = arith::IntSet::from_min_extent(zero(shape[i].dtype()), shape[i]);
     if (produced_region[i].is_nothing()) { return false; }
+    // What holds of the sets as they are holds of their parts within the buffer.
+    const arith::IntSet& made = produced_region[i];
+    const arith::IntSet& used = consumed_region[i];
+    bool low_is_covered = !made.has_lower_bound() || (used.has_lower_bound() && analyzer.can_prove(less_equal(made.min(), used.min())));
+    if (low_is_covered && (!made.has_upper_bound() || (used.has_upper_bound() && analyzer.can_prove(less_equal(used.max(), made.max()))))) { continue; }
     arith::IntSet produced = arith::intersect({produced_region[i], whole}, analyzer);
     arith::IntSet consumed = arith::intersect({consumed_region[i], whole}, analyzer);
     auto low = [&](const arith::IntSet& set) { return analyzer.simplify(set.has_lower_bound() ? set.min() : zero(shape[i].dtype())); };
@@ -395,6 +400,50 @@ auto require_compact_dataflow(const Context& cx, const FuncState& func, const Pl
     if (!not_reduction) { continue; }
     return at_block(cx.error(Code::NotCompact).arg("subtree", subtree.name().view()).arg("complete", *not_complete).arg("reduction", *not_reduction),
                     *block).at_node(subtree.id);
+  }
+  return ok();
+}
+
+namespace {
+// What an access touches in one iteration of a loop: the loops below it run, those around it stand still.
+auto touched_in_iteration(const FuncState& func, const Place& block, const Place& loop, const BufferRegion& region) -> std::vector<arith::IntSet> {
+  arith::DomMap domains;
+  for (const Place* at = func.parent(block); at && at != &loop && at->is_loop(); at = func.parent(*at)) {
+    domains.emplace(at->loop->var.get(), arith::IntSet::from_range(Range{at->loop->min, at->loop->extent}));
+  }
+  return arith::eval_set(substitute_region(region, bindings_of(*block.realize)).region, domains);
+}
+}  // namespace
+
+auto require_local_dependences(const Context& cx, const FuncState& func, const Place& loop) -> Status {
+  const Place* scope = func.scope(loop);
+  if (!scope) { return ok(); }
+  for (const Dependence& d : func.scope_info(*scope).dependences) {
+    const Place& src = *func.find(d.src);
+    const Place& dst = *func.find(d.dst);
+    if (!func.is_below(src, loop) || !func.is_below(dst, loop) || d.kind == DependenceKind::Waw) { continue; }
+    bool is_local = d.kind == DependenceKind::Raw && func.region_cover(dst);
+    if (!is_local) {
+      // Both touch the very same elements in an iteration.
+      arith::Analyzer analyzer;
+      is_local = true;
+      for (const BufferRegion& read : d.kind == DependenceKind::Raw ? dst.block()->reads : src.block()->reads) {
+        if (read.buffer.get() != d.buffer) { continue; }
+        for (const BufferRegion& write : d.kind == DependenceKind::Raw ? src.block()->writes : dst.block()->writes) {
+          if (write.buffer.get() != d.buffer) { continue; }
+          auto a = touched_in_iteration(func, d.kind == DependenceKind::Raw ? dst : src, loop, read);
+          auto b = touched_in_iteration(func, d.kind == DependenceKind::Raw ? src : dst, loop, write);
+          for (size_t i = 0; is_local && i < a.size() && i < b.size(); ++i) {
+            is_local = a[i].has_lower_bound() && a[i].has_upper_bound() && b[i].has_lower_bound() && b[i].has_upper_bound() &&
+                       analyzer.can_prove_equal(a[i].min(), b[i].min()) && analyzer.can_prove_equal(a[i].max(), b[i].max());
+          }
+        }
+      }
+    }
+    if (is_local) { continue; }
+    return at_block(cx.error(Code::IterationsDepend).arg("loop", loop.name().view())
+                        .arg("producer", (d.kind == DependenceKind::Raw ? src : dst).name().view())
+                        .arg("consumer", (d.kind == DependenceKind::Raw ? dst : src).name().view()), dst).at_node(loop.id);
   }
   return ok();
 }

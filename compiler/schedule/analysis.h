@@ -38,6 +38,8 @@ namespace loopsmith::schedule {
 [[nodiscard]] auto require_complete_or_reduction(const Context& cx, const FuncState& func, const Place& block) -> Status;
 /// All blocks directly below a loop or block are complete or reductions.
 [[nodiscard]] auto require_compact_dataflow(const Context& cx, const FuncState& func, const Place& subtree) -> Status;
+/// What a block below a loop reads of other blocks below it, they wrote in the same iteration.
+[[nodiscard]] auto require_local_dependences(const Context& cx, const FuncState& func, const Place& loop) -> Status;
 [[nodiscard]] auto require_affine_binding(const Context& cx, const FuncState& func, const Place& block) -> Status;
 
 /// Does it write a buffer that its scope does not allocate?

@@ -16,6 +16,7 @@ namespace {
 auto check_independent(const Context& cx, const LoopArg& loop, bool allows_reduction) -> Status {
   const FuncState& func = *loop.func;
   LOOPSMITH_CHECK(require_compact_dataflow(cx, func, *loop));
+  LOOPSMITH_CHECK(require_local_dependences(cx, func, *loop));
   const VarNode* var = loop.loop().var.get();
   for (int i = loop->index + 1; i < loop->end; ++i) {
     const Place& place = func.places()[i];
@@ -46,7 +47,8 @@ auto with_kind(const Context& cx, const LoopArg& loop, ForKind kind, std::option
 ///
 ///     for i in range(8):           ==>       for i in T.parallel(8):
 ///
-/// Needs  blocks below that are complete or reductions; the loop feeds spatial iter vars only.
+/// Needs  blocks below that are complete or reductions, and that read of each other what the same iteration wrote; the loop
+///        feeds spatial iter vars only.
 /// Keeps  results bit for bit: no iteration needs another one.
 struct Parallel {
   struct Args { LoopArg loop; };

@@ -215,7 +215,8 @@ struct Fuse {
 ///         ...                      ==>           ...
 ///
 /// Needs  a chain of loops, each the only statement in the one around it; blocks below with spatial and reduction iter
-///        vars and affine bindings; no bound that mentions a loop moved inside.
+///        vars and affine bindings, which read of each other what the same iteration wrote; no bound that mentions a loop
+///        moved inside.
 /// Keeps  which block instances run; a reduction is accumulated in another order.
 struct Reorder {
   struct Args { std::vector<LoopArg> ordered_loops; };
@@ -257,6 +258,7 @@ struct Reorder {
     for (const Place* block : func.child_blocks(*bottom)) {
       LOOPSMITH_CHECK(check_block(cx, func, *block, *top));
     }
+    LOOPSMITH_CHECK(require_local_dependences(cx, func, *bottom));
     size_t next = 0;
     for (const Place* at : plan.chain) {
       bool is_named = std::any_of(args.ordered_loops.begin(), args.ordered_loops.end(), [&](const LoopArg& l) { return l.place == at; });

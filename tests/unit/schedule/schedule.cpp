@@ -1,0 +1,255 @@
+// Schedules as values: failures change nothing, copies share, traces come back from JSON and print as TVM's, variables stand
+// for what they should, what is kept of a state equals a recomputation, seeds give TVM's draws.
+#include "schedule/schedule.h"
+
+#include <set>
+
+#include "ir/equal.h"
+#include "ir/ops.h"
+#include "ir/printer.h"
+#include "schedule/trace_json.h"
+#include "tests/unit/catch.h"
+
+using namespace loopsmith;
+using namespace loopsmith::schedule;
+
+namespace {
+
+// C = A x B, `m` by `n` by `k`.
+auto matmul(int64_t m = 64, int64_t n = 48, int64_t k = 80) -> IRModule {
+  DataType f32 = DataType::float_(32);
+  auto tensor = [&](const char* name, int64_t rows, int64_t columns) { return make_buffer(name, f32, Array<Expr>{int_imm(rows), int_imm(columns)}); };
+  Buffer a = tensor("A", m, k), b = tensor("B", k, n), c = tensor("C", m, n);
+  Var i = var("i"), j = var("j"), r = var("k"), vi = var("vi"), vj = var("vj"), vk = var("vk");
+  auto at = [](const Buffer& x, Expr p, Expr q) { return Expr(make<BufferLoad>(x, Array<Expr>{p, q})); };
+  auto region = [](const Buffer& x, Expr p, Expr q) { return BufferRegion{x, Array<Range>{point(p), point(q)}, {}}; };
+  Block::Fields f;
+  f.name = "C";
+  f.iter_vars = {IterVar{vi, from_zero(int_imm(m)), IterKind::Spatial, {}, {}}, IterVar{vj, from_zero(int_imm(n)), IterKind::Spatial, {}, {}},
+                 IterVar{vk, from_zero(int_imm(k)), IterKind::Reduction, {}, {}}};
+  f.reads = {region(a, vi, vk), region(b, vk, vj)};
+  f.writes = {region(c, vi, vj)};
+  f.init = make<BufferStore>(c, float_imm(0), Array<Expr>{Expr(vi), Expr(vj)});
+  f.body = make<BufferStore>(c, at(c, vi, vj) + at(a, vi, vk) * at(b, vk, vj), Array<Expr>{Expr(vi), Expr(vj)});
+  Stmt body = make<BlockRealize>(Array<Expr>{Expr(i), Expr(j), Expr(r)}, bool_imm(true), make<Block>(std::move(f)));
+  body = make<For>(r, int_imm(0), int_imm(k), ForKind::Serial, body);
+  body = make<For>(j, int_imm(0), int_imm(n), ForKind::Serial, body);
+  body = make<For>(i, int_imm(0), int_imm(m), ForKind::Serial, body);
+  Block::Fields root;
+  root.name = "root";
+  root.body = body;
+  PrimFuncNode func;
+  for (const Buffer& x : {a, b, c}) {
+    Var param = make<VarNode>(x->name, DataType::handle());
+    func.params = [&] { auto v = func.params.to_vector(); v.push_back(param); return v; }();
+    func.buffer_map = [&] { auto v = func.buffer_map.to_vector(); v.emplace_back(param, x); return v; }();
+  }
+  func.body = make<BlockRealize>(Array<Expr>(), bool_imm(true), make<Block>(std::move(root)));
+  return module_of(make_func(std::move(func)));
+}
+
+auto must(Result<Value> value) -> Value {
+  if (!value.ok()) { FAIL(value.diagnostics()[0].message()); }
+  return std::move(value).value();
+}
+auto code_of(const Result<Value>& value) -> Code {
+  REQUIRE_FALSE(value.ok());
+  return value.diagnostics()[0].code;
+}
+
+}  // namespace
+
+TEST_CASE("a failed primitive leaves the module, the trace and the random state as they were") {
+  Schedule sch(matmul(), 7);
+  Value loops = must(sch.call("get_loops", {"C"}));
+  auto l = loops_of(loops);
+  IRModule before = sch.module();
+  size_t steps = sch.trace().size();
+  auto failed = sch.call("parallel", {l[2]});
+  CHECK(code_of(failed) == Code::LoopCarried);
+  CHECK(sch.module().same_as(before));
+  CHECK(sch.trace().size() == steps);
+  // The name was looked up before the failure: that is undone too.
+  CHECK(code_of(sch.apply("cache_write", Arguments{{"C", 0, "nowhere"}, {}})) == Code::StorageScope);
+  CHECK(sch.trace().size() == steps);
+  // The diagnostic names the loop and the block at fault, for views of the current IR.
+  const Diagnostic& d = failed.diagnostics()[0];
+  CHECK(d.message() == "cannot parallel `k`: it feeds `vk` of block `C`, which is not spatial");
+  REQUIRE(d.node_ids.size() == 2);
+  CHECK(sch.state().find(d.node_ids[0]).place->name() == "k");
+  CHECK(sch.state().find(d.node_ids[1]).place->name() == "C");
+
+  auto draw = [&] { return must(sch.call("sample_perfect_tile", {l[0], 4, 16})); };
+  Schedule copy = sch;
+  Value first = draw();
+  CHECK_FALSE(copy.call("sample_perfect_tile", {l[0], 0, 16}).ok());
+  auto numbers = [](Schedule& s, const Value& v) {
+    std::vector<int64_t> out;
+    for (ExprRV rv : exprs_of(v)) { out.push_back(s.get(rv).value()); }
+    return out;
+  };
+  CHECK(numbers(copy, must(copy.call("sample_perfect_tile", {l[0], 4, 16}))) == numbers(sch, first));
+}
+
+TEST_CASE("a copy is an undo, and shares what did not change") {
+  Schedule sch(matmul());
+  auto l = loops_of(must(sch.call("get_loops", {"C"})));
+  Schedule before = sch;
+  must(sch.call("split", {l[0], Value::List{nullptr, 8}}));
+  CHECK_FALSE(sch.module().same_as(before.module()));
+  CHECK(loops_of(must(before.call("get_loops", {"C"}))).size() == 3);
+  CHECK(loops_of(must(sch.call("get_loops", {"C"}))).size() == 4);
+  // The block below the new loops is another node only where it mentions the loop; its reads are the same array.
+  const Place* a = before.get(blocks_of(must(before.call("get_block", {"C"})))[0]).value();
+  const Place* b = sch.get(blocks_of(must(sch.call("get_block", {"C"})))[0]).value();
+  CHECK(a->id == b->id);
+  CHECK(a->block() == b->block());
+}
+
+TEST_CASE("variables stand for loops and blocks through rewrites, until they are gone") {
+  Schedule sch(matmul());
+  Value c = must(sch.call("get_block", {"C"}));
+  auto l = loops_of(must(sch.call("get_loops", {c})));
+  must(sch.call("reorder", {l[2], l[0]}));
+  CHECK(sch.get(l[0]).value()->name() == "i");
+  must(sch.call("split", {l[0], Value::List{nullptr, 8}}));
+  CHECK(code_of(sch.call("unroll", {l[0]})) == Code::VariableGone);
+  must(sch.call("unroll", {l[1]}));
+  CHECK(sch.get(blocks_of(c)[0]).value()->name() == "C");
+  Value init = must(sch.call("decompose_reduction", {c, loops_of(must(sch.call("get_loops", {c})))[0]}));
+  CHECK(sch.get(blocks_of(init)[0]).value()->name() == "C_init");
+  CHECK(sch.get(blocks_of(c)[0]).value()->name() == "C_update");
+}
+
+TEST_CASE("arguments are matched by name, defaults filled in, and mistakes said") {
+  Schedule sch(matmul());
+  auto l = loops_of(must(sch.call("get_loops", {"C"})));
+  must(sch.apply("split", Arguments{{l[0]}, {{"factors", Value::List{4, nullptr}}, {"disable_predication", true}}}));
+  CHECK(code_of(sch.apply("split", Arguments{{l[1]}, {}})) == Code::MissingArgument);
+  CHECK(code_of(sch.apply("split", Arguments{{l[1]}, {{"factor", 4}}})) == Code::UnexpectedArgument);
+  CHECK(code_of(sch.apply("split", Arguments{{l[1], Value::List{4}}, {{"loop", l[1]}}})) == Code::DuplicateArgument);
+  CHECK(code_of(sch.apply("split", Arguments{{"C", Value::List{4}}, {}})) == Code::ParameterKind);
+  CHECK(code_of(sch.apply("spilt", Arguments{})) == Code::NoSuchPrimitive);
+  CHECK(code_of(sch.call("get_block", {"D"})) == Code::NoSuchBlock);
+  CHECK(find_primitive("split")->signature() == "split(loop, factors, preserve_unit_iters=True, disable_predication=False) -> loops");
+  CHECK(find_primitive("reorder")->signature() == "reorder(*ordered_loops)");
+}
+
+TEST_CASE("a trace prints as TVM prints it and comes back from its JSON") {
+  Schedule sch(matmul(), 1);
+  Value c = must(sch.apply("get_block", Arguments{{"C"}, {{"func_name", "main"}}}));
+  auto l = loops_of(must(sch.call("get_loops", {c})));
+  auto v = exprs_of(must(sch.apply("sample_perfect_tile", Arguments{{l[0]}, {{"n", 2}, {"max_innermost_factor", 16}, {"decision", Value::List{8, 8}}}})));
+  auto s = loops_of(must(sch.call("split", {l[0], Value::List{v[0], v[1]}})));
+  must(sch.call("reorder", {s[0], l[1], s[1]}));
+  must(sch.call("fuse", {s[0], l[1]}));
+  must(sch.call("cache_read", {c, 0, "shared"}));
+  must(sch.apply("sample_categorical", Arguments{{Value::List{0, 16}, Value::List{0.2, 0.8}}, {{"decision", 1}}}));
+  must(sch.call("annotate", {c, "note", "x"}));
+  must(sch.call("enter_postproc", {}));
+  CHECK(sch.trace().python() ==
+        "# from tvm import tir\n"
+        "def apply_trace(sch: tir.Schedule) -> None:\n"
+        "  b0 = sch.get_block(name=\"C\", func_name=\"main\")\n"
+        "  l1, l2, l3 = sch.get_loops(block=b0)\n"
+        "  v4, v5 = sch.sample_perfect_tile(loop=l1, n=2, max_innermost_factor=16, decision=[8, 8])\n"
+        "  l6, l7 = sch.split(loop=l1, factors=[v4, v5], preserve_unit_iters=True, disable_predication=False)\n"
+        "  sch.reorder(l6, l2, l7)\n"
+        "  l8 = sch.fuse(l6, l2, preserve_unit_iters=True)\n"
+        "  b9 = sch.cache_read(block=b0, read_buffer_index=0, storage_scope=\"shared\")\n"
+        "  v10 = sch.sample_categorical(candidates=[0, 16], probs=[0.20000000000000001, 0.80000000000000004], decision=1)\n"
+        "  sch.annotate(block_or_loop=b0, ann_key=\"note\", ann_val=\"x\")\n"
+        "  sch.enter_postproc()\n");
+  std::string json = trace_to_json(sch.trace());
+  CHECK(json ==
+        R"([[["GetBlock",[],["C","main"],["b0"]],["GetLoops",["b0"],[],["l1","l2","l3"]],["SamplePerfectTile",["l1"],[2,16],["v4","v5"]],)"
+        R"(["Split",["l1","v4","v5"],[1,0],["l6","l7"]],["Reorder",["l6","l2","l7"],[],[]],["Fuse",["l6","l2"],[1],["l8"]],)"
+        R"(["CacheRead",["b0",[]],[0,"shared"],["b9"]],["SampleCategorical",[],[[0,16],[0.2,0.8]],["v10"]],)"
+        R"(["Annotate",["b0","\"x\""],["note"],[]],["EnterPostproc",[],[],[]]],[[2,[8,8]],[7,1]]])");
+  auto trace = trace_from_json(json);
+  REQUIRE(trace.ok());
+  Schedule again(matmul(), 2);
+  REQUIRE(again.replay(*trace).ok());
+  CHECK(structural_equal(again.module(), sch.module()));
+  CHECK(print_script(again.module()) == print_script(sch.module()));
+  CHECK(trace_to_json(again.trace()) == json);
+  // What nobody uses and what changes nothing goes away; so does all behind the postprocessors' mark.
+  CHECK(trace->simplified(true).size() == trace->size() - 2);
+}
+
+TEST_CASE("traces of other versions are read: missing attributes get their defaults, GetSBlock is GetBlock") {
+  auto trace = trace_from_json(R"([[["GetSBlock",[],["C"],["b0"]],["GetLoops",["b0"],[],["l1","l2","l3"]],["Split",["l1","None",4],[],["l4","l5"]]],[]])");
+  REQUIRE(trace.ok());
+  Schedule sch(matmul());
+  CHECK(sch.replay(*trace).ok());
+  CHECK(loops_of(must(sch.call("get_loops", {"C"}))).size() == 4);
+  CHECK(trace_to_json(sch.trace(), Dialect::SBlock).find("\"GetSBlock\"") != std::string::npos);
+}
+
+TEST_CASE("what is no trace is refused in words") {
+  for (const char* text : {"", "{", "[]", "[[],[],[]]", "[[1],[]]", R"([[["Nothing",[],[],[]]],[]])", R"([[["GetLoops",[],[],[]]],[]])",
+                           R"([[["GetBlock",[],["C","main",3],["b0"]]],[]])", R"([[],[[0,1]]])", R"([[["GetBlock",[],["C"],["x0"]]],[]])"}) {
+    auto trace = trace_from_json(text);
+    CHECK_FALSE(trace.ok());
+  }
+  auto used_early = trace_from_json(R"([[["GetLoops",["b0"],[],["l1"]]],[]])");
+  REQUIRE(used_early.ok());
+  Schedule sch(matmul());
+  IRModule before = sch.module();
+  CHECK_FALSE(sch.replay(*used_early).ok());
+  CHECK(sch.module().same_as(before));
+}
+
+TEST_CASE("what is kept of a state equals a recomputation, through rewrites of all kinds") {
+  Schedule sch(matmul());
+  Value c = must(sch.call("get_block", {"C"}));
+  Value out = must(sch.call("cache_write", {c, 0, "local"}));
+  Value a = must(sch.call("cache_read", {c, 0, "global"}));
+  auto check = [&] {
+    const FuncState* func = sch.state().func("main");
+    (void)func->stage_pipeline(func->root());
+    for (const Place* block : func->child_blocks(func->root())) { (void)func->is_affine_binding(*block); }
+    auto difference = func->verify_cached();
+    INFO((difference ? *difference : std::string()));
+    CHECK_FALSE(difference);
+  };
+  check();
+  auto l = loops_of(must(sch.call("get_loops", {c})));
+  auto i = loops_of(must(sch.call("split", {l[0], Value::List{nullptr, 8}})));
+  check();
+  must(sch.call("reverse_compute_at", {out, i[0]}));
+  check();
+  must(sch.call("compute_at", {a, i[0]}));
+  check();
+  must(sch.call("parallel", {i[0]}));
+  check();
+  CHECK(sch.state().func("main")->stage_pipeline(sch.state().func("main")->root()));
+}
+
+TEST_CASE("every row has what scripts, traces and help need") {
+  std::set<std::string_view> names, kinds;
+  for (const Primitive* row : all_primitives()) {
+    INFO(std::string(row->name));
+    CHECK_FALSE(row->help.empty());
+    CHECK(names.insert(row->name).second);
+    CHECK(kinds.insert(row->kind).second);
+    CHECK(find_primitive(row->name) == row);
+    CHECK(find_instruction(row->kind) == row);
+    CHECK(bool(row->run));
+  }
+}
+
+TEST_CASE("a block of a module of many functions is found in the one worked on") {
+  IRModule one = matmul();
+  IRModule module = with_function(one, "other", matmul(8, 8, 8)->find("main"));
+  Schedule sch(module);
+  CHECK(sch.func_working_on() == "main");
+  must(sch.call("split", {loops_of(must(sch.call("get_loops", {"C"})))[0], Value::List{nullptr, 8}}));
+  CHECK(sch.module()->find("other").same_as(module->find("other")));
+  REQUIRE(sch.work_on("other").ok());
+  auto l = loops_of(must(sch.call("get_loops", {"C"})));
+  REQUIRE(l.size() == 3);
+  must(sch.call("vectorize", {l[1]}));
+  CHECK_FALSE(sch.module()->find("other").same_as(module->find("other")));
+  CHECK_FALSE(sch.work_on("nobody").ok());
+}
