@@ -21,6 +21,10 @@ namespace commands {
   [[nodiscard]] auto function(std::vector<std::string> args) -> int;
 #include "driver/commands.def"
 #undef COMMAND
+
+// What `worker --run` and `worker --bench` do: the commands of that name, in this process.
+[[nodiscard]] auto run_here(std::vector<std::string> args) -> int;
+[[nodiscard]] auto bench_here(std::vector<std::string> args) -> int;
 }  // namespace commands
 
 /// `loopsmith NAME: MESSAGE` and a hint at --help, on standard error; gives exit_usage.

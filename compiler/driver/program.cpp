@@ -95,7 +95,8 @@ auto SourceFile::read(const std::string& path) -> Result<std::unique_ptr<SourceF
     c.diagnostics.insert(c.diagnostics.end(), declaration.diagnostics.begin(), declaration.diagnostics.end());
     if (declaration.is_program) {
       bool is_function = item->kind == syntax::ItemKind::Function;
-      c.programs.push_back({item->name, declaration.module, is_function, Origin{item->decl, 0, 0, 0}});
+      bool broken = has_errors(declaration.diagnostics) || item->has_error;
+      c.programs.push_back({item->name, declaration.module, is_function, broken, Origin{item->decl, 0, 0, 0}});
     }
   }
   c.schedules.update(c.file);
@@ -256,7 +257,9 @@ auto pick(const Arguments& arguments, const PickRequest& request, Reporter& repo
     out.schedule = with;
     target_text = run->target;
     for (const NamedProgram& p : file.programs()) {
-      if (p.module.same_as(run->program)) { out.program = p.name; }
+      if (!p.module.same_as(run->program)) { continue; }
+      out.program = p.name;
+      if (p.has_errors && !request.ill_formed) { return reporter.status(); }
     }
     if (out.program.empty()) { out.program = Name(with); }
   } else {
@@ -266,6 +269,7 @@ auto pick(const Arguments& arguments, const PickRequest& request, Reporter& repo
       if (reporter.errors() == 0) { fmt::print(stderr, "loopsmith: `{}` uses Python that is not evaluated here, so it is not known\n", program->name.view()); }
       return reporter.status();
     }
+    if (program->has_errors && !request.ill_formed) { return reporter.status(); }
     out.program = program->name;
     out.before = out.module = program->module;
     if (auto path = arguments.get("--trace")) {

@@ -21,6 +21,7 @@ struct NamedProgram {
   Name name;                  // of the declaration
   IRModule module;            // none where it has errors
   bool is_function = false;   // a bare function: `main` of its module
+  bool has_errors = false;    // there may be a module even so: an ill-formed one, for printing only
   Origin where;
 };
 
@@ -87,6 +88,7 @@ struct PickRequest {
   std::string path;
   std::string with = {};       // in place of --with, for commands with several
   bool only_schedule = false;  // without --with, the only schedule function is meant
+  bool ill_formed = false;     // take programs with errors too, where there is a module
   bool needs_target = false;   // resolve the target even where none is named
 };
 [[nodiscard]] auto pick(const Arguments& arguments, const PickRequest& request, Reporter& reporter) -> std::variant<Selection, int>;

@@ -30,9 +30,9 @@ auto equal(std::vector<std::string> args) -> int {
   if (const int* status = std::get_if<int>(&read)) { return *status; }
   const auto& arguments = std::get<Arguments>(read);
   Reporter reporter(arguments);
-  auto left = pick(arguments, {.path = arguments.positional()[0]}, reporter);
+  auto left = pick(arguments, {.path = arguments.positional()[0], .ill_formed = true}, reporter);
   if (const int* status = std::get_if<int>(&left)) { return *status; }
-  auto right = pick(arguments, {.path = arguments.positional()[1]}, reporter);
+  auto right = pick(arguments, {.path = arguments.positional()[1], .ill_formed = true}, reporter);
   if (const int* status = std::get_if<int>(&right)) { return *status; }
   Selection& a = std::get<Selection>(left);
   Selection& b = std::get<Selection>(right);

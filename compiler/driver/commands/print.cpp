@@ -28,9 +28,10 @@ auto print(std::vector<std::string> args) -> int {
   if (!read_dialect("print", arguments, dialect)) { return exit_usage; }
   Reporter reporter(arguments);
   if (arguments.has("--function")) {
-    auto picked = pick(arguments, {.path = arguments.positional()[0]}, reporter);
+    auto picked = pick(arguments, {.path = arguments.positional()[0], .ill_formed = true}, reporter);
     if (const int* status = std::get_if<int>(&picked)) { return *status; }
-    return print_module(std::get<Selection>(picked).module, arguments);
+    int status = print_module(std::get<Selection>(picked).module, arguments);
+    return reporter.errors() ? reporter.status() : status;
   }
   auto file = SourceFile::read(arguments.positional()[0]);
   if (!file) {

@@ -13,6 +13,8 @@ struct Kind {
 
 constexpr Kind kinds[] = {
     {"--analyze", loopsmith::lsp::run_analysis_worker},
+    {"--run", run_here},
+    {"--bench", bench_here},
 };
 
 }  // namespace

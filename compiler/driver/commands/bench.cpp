@@ -1,0 +1,161 @@
+// `loopsmith bench FILE`: how fast a program is as written and under each schedule named, block by block in turn, so
+// that drifts of the machine meet all of them. In a process of its own.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "driver/command.h"
+#include "driver/execution.h"
+#include "runtime/bench.h"
+#include "runtime/peaks.h"
+#include "tune/session/session.h"
+
+namespace loopsmith::driver::commands {
+namespace {
+
+const Usage usage{
+    .command = "bench",
+    .arguments = "FILE [--function F] [--with NAME]... [--arg SIZE=N]... [--cache hot|rotate|cold]",
+    .summary = "Measures a program as written and under schedules, side by side.",
+    .details = "The median of blocks of calls; how far blocks are from it; GFLOP/s; GB/s, each buffer counted once; and the share\n"
+               "of what this machine could reach: its multiply-adds, or the bytes its memory moves in that time.",
+    .options = {function_option,
+                {.name = "--with", .value = "NAME", .help = "a schedule function; may be given several times", .repeatable = true},
+                target_option,
+                arg_option,
+                {.name = "--cache", .value = "STATE", .help = "hot (the default), rotate (other data each call) or cold"},
+                {.name = "--blocks", .value = "N", .help = "blocks of calls for each; 7"},
+                {.name = "--no-plain", .help = "leave out the program as written"},
+                json_option},
+    .examples = {{"loopsmith bench matmul.tir --with matmul_blocked", "plain against scheduled"},
+                 {"loopsmith bench matmul.tir --with a --with b --json", "a line of JSON for each"}},
+    .least = 1,
+    .most = 1,
+};
+
+struct Row {
+  std::string name;
+  Selection selection;
+  std::optional<runtime::JitModule> code;
+};
+
+// Bytes of all buffers of a call, and whether their reals are those that the machine's peak is measured with.
+struct Traffic { double bytes = 0; bool is_float32 = true; };
+auto traffic_of(const Call& call) -> Traffic {
+  Traffic out;
+  for (size_t i = 0; i < call.tensors.size(); ++i) {
+    const codegen::Parameter& p = call.interface.parameters[i];
+    if (p.kind != codegen::Parameter::Kind::Buffer) { continue; }
+    out.bytes += static_cast<double>(call.tensors[i].bytes());
+    out.is_float32 = out.is_float32 && p.dtype == DataType::float_(32);
+  }
+  return out;
+}
+
+// Seconds that a call takes at least on this machine, as far as its peaks tell; 0: not known.
+auto roofline_seconds(double flops, const Traffic& traffic, const runtime::Peaks& peaks, int threads) -> double {
+  bool all = threads > 1;
+  double compute = traffic.is_float32 ? flops / ((all ? peaks.fma_f32_all : peaks.fma_f32_one) * 1e9) : 0;
+  double rate = peaks.copy_rate(static_cast<uint64_t>(traffic.bytes), all);
+  double memory = rate > 0 ? traffic.bytes / (rate * 1e9) : 0;
+  return std::max(compute, memory);
+}
+
+}  // namespace
+
+auto bench(std::vector<std::string> args) -> int {
+  auto read = read_arguments(usage, args);
+  if (const int* status = std::get_if<int>(&read)) { return *status; }
+  return run_apart("bench", "--bench", args);
+}
+
+auto bench_here(std::vector<std::string> args) -> int {
+  auto read = read_arguments(usage, args);
+  if (const int* status = std::get_if<int>(&read)) { return *status; }
+  const auto& arguments = std::get<Arguments>(read);
+  runtime::BenchOptions options;
+  options.blocks = 7;
+  std::string cache = arguments.get("--cache", "hot");
+  if (cache == "rotate") { options.cache = runtime::CacheState::Rotate; }
+  else if (cache == "cold") { options.cache = runtime::CacheState::Cold; }
+  else if (cache != "hot") { return usage_error("bench", fmt::format("`--cache` is hot, rotate or cold, not `{}`", cache)); }
+  if (auto text = arguments.get("--blocks")) {
+    auto number = parse_number(*text, 1, 10000);
+    if (!number) { return usage_error("bench", "`--blocks` is a number from 1 to 10000"); }
+    options.blocks = static_cast<int>(*number);
+  }
+  Reporter reporter(arguments);
+  std::vector<Row> rows;
+  std::vector<std::string> names = arguments.all("--with");
+  if (names.size() > 1 && arguments.positional()[0] == "-") { return usage_error("bench", "standard input is read once: name a file to compare several schedules"); }
+  for (const std::string& name : names) {
+    auto picked = pick(arguments, {.path = arguments.positional()[0], .with = name, .needs_target = true}, reporter);
+    if (const int* status = std::get_if<int>(&picked)) { return *status; }
+    rows.push_back({name, std::move(std::get<Selection>(picked)), {}});
+  }
+  if (rows.empty() || !arguments.has("--no-plain")) {
+    Row plain;
+    plain.name = "plain";
+    if (rows.empty()) {
+      auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true}, reporter);
+      if (const int* status = std::get_if<int>(&picked)) { return *status; }
+      plain.selection = std::move(std::get<Selection>(picked));
+    } else {
+      const Selection& first = rows[0].selection;
+      plain.selection.program = first.program;
+      plain.selection.function = first.function;
+      plain.selection.before = plain.selection.module = first.before;
+      plain.selection.target = first.target;
+    }
+    rows.insert(rows.begin(), std::move(plain));
+  }
+  const SourceFile* file = rows.back().selection.file.get();
+  auto fail = [&](const Diagnostics& diagnostics) {
+    reporter.report(diagnostics, file);
+    return reporter.status();
+  };
+  auto call = make_call(rows[0].selection, arguments);
+  if (!call) { return fail(call.diagnostics()); }
+  std::vector<const runtime::JitFunction*> functions;
+  for (Row& row : rows) {
+    auto code = compile(row.selection);
+    if (!code) { return fail(code.diagnostics()); }
+    row.code.emplace(std::move(*code));
+    auto function = row.code->find(symbol_of(row.selection));
+    if (!function) { return fail(function.diagnostics()); }
+    functions.push_back(*function);
+  }
+  auto measured = runtime::bench_interleaved(functions, call->sizes, options);
+  if (!measured) { return fail(measured.diagnostics()); }
+  double flops = tune::count_flops(rows[0].selection.before, rows[0].selection.function);
+  Traffic traffic = traffic_of(*call);
+  auto peaks = runtime::peaks();
+  size_t width = 0;
+  for (const Row& row : rows) { width = std::max(width, row.name.size()); }
+  if (!arguments.json()) {
+    fmt::print("{}: {} thread{}, {}\n", rows[0].selection.program.view(), functions[0]->threads, functions[0]->threads == 1 ? "" : "s",
+               rows[0].selection.target.str());
+  }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const runtime::Measurement& m = (*measured)[i];
+    double least = peaks.ok() ? roofline_seconds(flops, traffic, *peaks, functions[i]->threads) : 0;
+    if (arguments.json()) {
+      nlohmann::json line = {{"name", rows[i].name},     {"program", rows[i].selection.program.str()}, {"seconds", m.seconds}, {"deviation", m.deviation},
+                             {"minimum", m.minimum},     {"blocks", m.blocks},                         {"calls", m.calls},     {"gflops", m.gflops(flops)},
+                             {"gbytes", m.gbytes(traffic.bytes)}, {"threads", functions[i]->threads},  {"target", rows[i].selection.target.str()}};
+      if (least > 0) { line["roofline"] = least / m.seconds; }
+      fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      continue;
+    }
+    fmt::print("  {:<{}}  {:>11} +- {:.1f}%", rows[i].name, width, time_text(m.seconds), m.deviation * 100);
+    if (flops > 0) { fmt::print("  {:8.2f} GFLOP/s", m.gflops(flops)); }
+    fmt::print("  {:8.2f} GB/s", m.gbytes(traffic.bytes));
+    if (least > 0) { fmt::print("  {:5.1f}% of the roofline", 100 * least / m.seconds); }
+    if (i > 0) { fmt::print("  {:.1f}x", (*measured)[0].seconds / m.seconds); }
+    fmt::print("\n");
+  }
+  return exit_done;
+}
+
+}  // namespace loopsmith::driver::commands

@@ -1,0 +1,61 @@
+// `loopsmith run FILE`: executes a program as machine code, in a process of its own.
+#include <fmt/format.h>
+
+#include "driver/command.h"
+#include "driver/execution.h"
+
+namespace loopsmith::driver::commands {
+namespace {
+
+const Usage usage{
+    .command = "run",
+    .arguments = "FILE [--function F] [--with NAME] [--arg NAME=data.npy]... [--random SEED] [--out DIR]",
+    .summary = "Compiles a program for this machine and executes it; NumPy's .npy files in and out.",
+    .details = "Buffers that no file is given for have random contents, the same for the same seed, in `interpret` too. It runs\n"
+               "in a process of its own: a crash is told, not shared.",
+    .options = {function_option,
+                with_option,
+                {.name = "--trace", .value = "T.json", .help = "a trace to apply, in place of a schedule function"},
+                target_option,
+                arg_option,
+                random_option,
+                {.name = "--out", .value = "DIR", .help = "writes each result to DIR/NAME.npy"},
+                json_option},
+    .examples = {{"loopsmith run matmul.tir --with matmul_blocked", "on random data; a line about each result"},
+                 {"loopsmith run matmul.tir --arg A=a.npy --arg B=b.npy --out results", "on files"}},
+    .least = 1,
+    .most = 1,
+};
+
+}  // namespace
+
+auto run(std::vector<std::string> args) -> int {
+  auto read = read_arguments(usage, args);
+  if (const int* status = std::get_if<int>(&read)) { return *status; }
+  return run_apart("run", "--run", args);
+}
+
+auto run_here(std::vector<std::string> args) -> int {
+  auto read = read_arguments(usage, args);
+  if (const int* status = std::get_if<int>(&read)) { return *status; }
+  const auto& arguments = std::get<Arguments>(read);
+  Reporter reporter(arguments);
+  auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true}, reporter);
+  if (const int* status = std::get_if<int>(&picked)) { return *status; }
+  const auto& selection = std::get<Selection>(picked);
+  auto fail = [&](const Diagnostics& diagnostics) {
+    reporter.report(diagnostics, selection.file.get());
+    return reporter.status();
+  };
+  auto call = make_call(selection, arguments);
+  if (!call) { return fail(call.diagnostics()); }
+  auto code = compile(selection);
+  if (!code) { return fail(code.diagnostics()); }
+  auto function = code->find(symbol_of(selection));
+  if (!function) { return fail(function.diagnostics()); }
+  if (auto status = runtime::call(**function, call->values); !status) { return fail(status.diagnostics()); }
+  if (auto status = write_results(*call, arguments); !status) { return fail(status.diagnostics()); }
+  return exit_done;
+}
+
+}  // namespace loopsmith::driver::commands
