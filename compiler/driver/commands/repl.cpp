@@ -1,0 +1,62 @@
+// `loopsmith repl [FILE]`: interactive scheduling, on a terminal or from a pipe.
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "driver/command.h"
+#include "driver/program.h"
+#include "repl/repl.h"
+
+namespace loopsmith::driver::commands {
+namespace {
+
+const Usage usage{
+    .command = "repl",
+    .arguments = "[FILE]",
+    .summary = "Schedules a program step by step, showing what every step changed.",
+    .details = "Lines are script (`i, j, k = sch.get_loops(\"C\")`) or commands (`:undo`, `:diff`, `:asm`, `:bench`, `:help`). From a\n"
+               "pipe, lines are read one by one and the first mistake ends it with status 1.",
+    .options = {{.name = "--no-history", .help = "does not keep the lines typed"}},
+    .examples = {{"loopsmith repl matmul.tir", "begins with the file's first program"},
+                 {"echo ':with matmul_blocked\\n:bench' | loopsmith repl matmul.tir", "commands from a pipe"}},
+    .least = 0,
+    .most = 1,
+};
+
+auto history_path() -> std::string {
+  const char* state = std::getenv("XDG_STATE_HOME");
+  const char* home = std::getenv("HOME");
+  if (state && *state) { return std::string(state) + "/loopsmith/history"; }
+  return home && *home ? std::string(home) + "/.local/state/loopsmith/history" : std::string();
+}
+
+}  // namespace
+
+auto repl(std::vector<std::string> args) -> int {
+  auto read = read_arguments(usage, args);
+  if (const int* status = std::get_if<int>(&read)) { return *status; }
+  const auto& arguments = std::get<Arguments>(read);
+  loopsmith::repl::Host host;
+  bool color = arguments.color(STDOUT_FILENO);
+  host.color = color;
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) { host.width = size.ws_col; }
+  host.out = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); std::fflush(stdout); };
+  host.err = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); std::fflush(stderr); };
+  host.render = [color](const Diagnostic& d, const SourceText& text, std::optional<Span> span) {
+    Locate locate = [&](const Origin& origin) -> std::optional<Located> {
+      if (origin == d.where && span) { return Located{&text, *span}; }
+      return {};
+    };
+    return render(d, locate, {.color = color, .file = text.name()});
+  };
+  loopsmith::repl::ReplOptions options;
+  if (!arguments.positional().empty()) { options.file = arguments.positional()[0]; }
+  options.interactive = ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO);
+  if (!arguments.has("--no-history")) { options.history = history_path(); }
+  return loopsmith::repl::run_repl(std::move(host), options);
+}
+
+}  // namespace loopsmith::driver::commands

@@ -1,0 +1,237 @@
+// `loopsmith tune FILE`: searches for a fast schedule, with live progress; `--insert` writes the best one into the file. With
+// `--json` it is what editors start in the background.
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+
+#include <nlohmann/json.hpp>
+
+#include "driver/command.h"
+#include "driver/program.h"
+#include "support/process.h"
+#include "tune/session/session.h"
+#include "tune/session/text.h"
+
+namespace loopsmith::driver::commands {
+namespace {
+
+const Usage usage{
+    .command = "tune",
+    .arguments = "FILE [--function F] [--target T] [--trials N] [--time S] [--db F] [--insert]",
+    .summary = "Searches for a fast schedule of a program by building and measuring candidates.",
+    .details = "Candidates run in programs of their own, with limits: one that crashes or never ends costs itself only. Ctrl-C stops\n"
+               "and keeps the best so far. Everything measured is kept; the same command goes on where it was.",
+    .options = {function_option,
+                target_option,
+                {.name = "--trials", .value = "N", .help = "candidates to measure"},
+                {.name = "--time", .value = "S", .help = "how long it may take: 30, 90s, 2min; 60 s where neither is said"},
+                {.name = "--db", .value = "F", .help = "the database of what was measured; below XDG_DATA_HOME"},
+                {.name = "--seed", .value = "N", .help = "of the search; 0"},
+                {.name = "--strategy", .value = "S", .help = "guided, or random (for comparison)"},
+                {.name = "--workers", .value = "N", .help = "programs that build candidates; 2"},
+                {.name = "--insert", .help = "writes the best schedule into the file"},
+                {.name = "--no-verify", .help = "offers the best without comparing its results"},
+                json_option},
+    .examples = {{"loopsmith tune matmul.tir --time 60 --insert", "a minute, then the best schedule stands in the file"},
+                 {"loopsmith tune matmul.tir --trials 128 --db tuning.db", "128 candidates"}},
+    .least = 1,
+    .most = 1,
+};
+
+std::atomic<bool> stop_asked{false};
+void on_stop(int) { stop_asked = true; }
+
+auto time_text(double seconds) -> std::string {
+  if (seconds <= 0) { return "-"; }
+  if (seconds < 1e-3) { return fmt::format("{:.1f} us", seconds * 1e6); }
+  if (seconds < 1) { return fmt::format("{:.3f} ms", seconds * 1e3); }
+  return fmt::format("{:.3f} s", seconds);
+}
+
+// One line, rewritten in place on a terminal; elsewhere a plain line now and then.
+class ProgressLine {
+ public:
+  explicit ProgressLine(bool json) : json_(json), terminal_(!json && ::isatty(STDERR_FILENO)) {}
+  void show(const tune::Progress& p) {
+    bool is_last = p.phase == "done";
+    double least = json_ ? 0.1 : terminal_ ? 0.1 : 5;
+    if (!is_last && p.phase == phase_ && p.elapsed_seconds - shown_ < least) { return; }
+    shown_ = p.elapsed_seconds;
+    phase_ = p.phase;
+    if (json_) {
+      nlohmann::json line = {{"event", "progress"}, {"trial", p.trials}, {"elapsed", p.elapsed_seconds}, {"phase", p.phase}};
+      if (p.trials_total > 0) { line["trials"] = p.trials_total; }
+      if (p.limit_seconds > 0) { line["limit"] = p.limit_seconds; }
+      if (p.best_seconds > 0) { line["best_seconds"] = p.best_seconds; }
+      fmt::print("{}\n", line.dump());
+      std::fflush(stdout);
+      return;
+    }
+    double done = 0;
+    if (p.trials_total > 0) { done = std::max(done, static_cast<double>(p.trials) / p.trials_total); }
+    if (p.limit_seconds > 0) { done = std::max(done, p.elapsed_seconds / p.limit_seconds); }
+    done = is_last ? 1 : std::min(done, 1.0);
+    std::string rate = p.best_seconds > 0 && p.flops > 0 ? fmt::format(", {:.1f} GFLOP/s", p.flops / p.best_seconds * 1e-9) : std::string();
+    std::string text = fmt::format("{:<10} {} trials, best {}{}, {:.0f} s", p.phase, p.trials, time_text(p.best_seconds), rate, p.elapsed_seconds);
+    if (!terminal_) {
+      fmt::print(stderr, "tune: {}\n", text);
+      return;
+    }
+    constexpr size_t width = 24;
+    auto filled = static_cast<size_t>(done * width);
+    std::string bar;
+    for (size_t i = 0; i < width; ++i) { bar += i < filled ? "█" : "░"; }
+    fmt::print(stderr, "\r\x1b[K{} {}", bar, text);
+    if (is_last) { fmt::print(stderr, "\n"); }
+    std::fflush(stderr);
+  }
+
+ private:
+  bool json_;
+  bool terminal_;
+  double shown_ = -1e9;
+  std::string phase_;
+};
+
+// A name for the new function that the file does not have yet.
+auto free_name(const SourceFile& file, const std::string& program) -> std::string {
+  auto taken = [&](const std::string& name) {
+    for (const std::string& s : file.schedule_names()) { if (s == name) { return true; } }
+    for (const NamedProgram& p : file.programs()) { if (p.name == std::string_view(name)) { return true; } }
+    return false;
+  };
+  std::string base = program + "_tuned";
+  std::string name = base;
+  for (int n = 2; taken(name); ++n) { name = base + "_" + std::to_string(n); }
+  return name;
+}
+
+}  // namespace
+
+auto tune(std::vector<std::string> args) -> int {
+  auto read = read_arguments(usage, args);
+  if (const int* status = std::get_if<int>(&read)) { return *status; }
+  const auto& arguments = std::get<Arguments>(read);
+  const std::string& path = arguments.positional()[0];
+  tune::SessionOptions options;
+  options.seconds = 60;
+  if (auto text = arguments.get("--trials")) {
+    auto n = parse_number(*text, 1, 10'000'000);
+    if (!n) { return usage_error("tune", "`--trials` takes a number from 1 on, and got `" + *text + "`"); }
+    options.trials = static_cast<int>(*n);
+    options.seconds = 0;
+  }
+  if (auto text = arguments.get("--time")) {
+    auto s = parse_seconds(*text);
+    if (!s) { return usage_error("tune", "`--time` takes a time such as 30, 90s or 2min, and got `" + *text + "`"); }
+    options.seconds = *s;
+  }
+  if (auto text = arguments.get("--seed")) {
+    auto n = parse_number(*text, 0, 2'000'000'000);
+    if (!n) { return usage_error("tune", "`--seed` takes a number, and got `" + *text + "`"); }
+    options.seed = static_cast<uint64_t>(*n);
+  }
+  if (auto text = arguments.get("--workers")) {
+    auto n = parse_number(*text, 1, 64);
+    if (!n) { return usage_error("tune", "`--workers` takes a number from 1 to 64, and got `" + *text + "`"); }
+    options.workers = static_cast<int>(*n);
+  }
+  if (auto text = arguments.get("--strategy")) {
+    if (*text != "guided" && *text != "random") { return usage_error("tune", "`--strategy` is guided or random, and got `" + *text + "`"); }
+    options.strategy = *text == "random" ? tune::Strategy::Random : tune::Strategy::Guided;
+  }
+  if (arguments.has("--insert") && path == "-") { return usage_error("tune", "`--insert` needs a file to write to, not standard input"); }
+  options.database = arguments.get("--db", "");
+  options.verify = !arguments.has("--no-verify");
+  options.worker = {current_program(), "worker", "--measure"};
+
+  Reporter reporter(arguments);
+  auto picked = pick(arguments, {.path = path, .needs_target = true}, reporter);
+  if (const int* status = std::get_if<int>(&picked)) { return *status; }
+  const auto& selection = std::get<Selection>(picked);
+
+  struct sigaction action {};
+  action.sa_handler = on_stop;
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+  options.stop = [] { return stop_asked.load(); };
+  ProgressLine line(arguments.json());
+  options.on_progress = [&](const tune::Progress& p) { line.show(p); };
+
+  auto result = tune::tune(selection.before, selection.function, selection.target, selection.program.str(), options);
+  auto failed = [&](const std::string& why) {
+    if (arguments.json()) { fmt::print("{}\n", nlohmann::json({{"event", "error"}, {"message", why}}).dump()); }
+    else { fmt::print(stderr, "loopsmith tune: {}\n", why); }
+    return exit_input;
+  };
+  if (!result.ok()) {
+    if (arguments.json()) { return failed(result.diagnostics().front().message()); }
+    reporter.report(result.diagnostics(), selection.file.get());
+    return reporter.status();
+  }
+  if (!result->found) {
+    std::string why = fmt::format("no schedule was found in {} trials", result->progress.trials);
+    for (const auto& [name, count] : result->progress.failures) { why += fmt::format("; {}: {}", name, count); }
+    return failed(result->stopped && result->progress.trials == 0 ? "stopped before anything was measured" : why);
+  }
+
+  std::string program = selection.program.str();
+  tune::ScheduleText form;
+  form.program = program;
+  form.name = free_name(*selection.file, program);
+  form.target = arguments.get("--target", "llvm");
+  double speedup = result->plain_seconds > 0 ? result->plain_seconds / result->best_seconds : 0;
+  form.comments.push_back(fmt::format("Tuned: {}{}{}, {} trials, seed {}.", time_text(result->best_seconds),
+                                      result->flops > 0 ? fmt::format(", {:.1f} GFLOP/s", result->flops / result->best_seconds * 1e-9) : "",
+                                      speedup > 0 ? fmt::format(", {:.1f} times as fast as unscheduled", speedup) : "", result->progress.trials,
+                                      options.seed));
+  form.comments.push_back(result->verified.empty() ? "Not verified." : "Verified by " + result->verified + ".");
+  auto text = tune::schedule_function_text(selection.before, result->trace, form);
+  if (!text.ok()) { return failed(text.diagnostics().front().message()); }
+
+  if (arguments.json()) {
+    nlohmann::json done = {{"event", "done"},
+                           {"schedule_text", *text},
+                           {"name", form.name},
+                           {"best_seconds", result->best_seconds},
+                           {"plain_seconds", result->plain_seconds},
+                           {"spread_seconds", result->spread_seconds},
+                           {"flops", result->flops},
+                           {"trials", result->progress.trials},
+                           {"elapsed", result->progress.elapsed_seconds},
+                           {"stopped", result->stopped},
+                           {"verified", result->verified},
+                           {"best_so_far", result->best_so_far}};
+    fmt::print("{}\n", done.dump());
+    std::fflush(stdout);
+  } else {
+    std::string failures;
+    for (const auto& [name, count] : result->progress.failures) { failures += fmt::format("{}{} {}", failures.empty() ? "" : ", ", count, name); }
+    fmt::print(stderr, "best of {} trials in {:.0f} s: {} (as written: {}){}\n", result->progress.trials, result->progress.elapsed_seconds,
+               time_text(result->best_seconds), time_text(result->plain_seconds), failures.empty() ? "" : "; left out: " + failures);
+    for (const std::string& note : result->notes) { fmt::print(stderr, "note: {}\n", note); }
+    if (!result->verified.empty()) { fmt::print(stderr, "verified by {}\n", result->verified); }
+    if (!arguments.has("--insert")) { fmt::print("{}", *text); }
+  }
+  if (arguments.has("--insert")) {
+    auto content = read_file(path);
+    if (!content.ok()) {
+      reporter.report(content.diagnostics(), selection.file.get());
+      return reporter.status();
+    }
+    while (!content->empty() && (content->back() == '\n' || content->back() == ' ')) { content->pop_back(); }
+    Status written = write_file(path, *content + "\n\n\n" + *text);
+    if (!written.ok()) {
+      reporter.report(written.diagnostics(), selection.file.get());
+      return reporter.status();
+    }
+    if (!arguments.json()) { fmt::print(stderr, "schedule `{}` written to {}\n", form.name, path); }
+  }
+  return exit_done;
+}
+
+}  // namespace loopsmith::driver::commands

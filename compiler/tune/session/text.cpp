@@ -1,0 +1,124 @@
+// From a trace to a readable schedule function: see text.h. Variables are named after the loops and blocks they stand for,
+// which is found out by replaying the trace, a step more each time.
+#include "tune/session/text.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+
+#include "ir/printer.h"
+#include "schedule/schedule.h"
+#include "schedule/trace_json.h"
+
+namespace loopsmith::tune {
+namespace {
+
+using schedule::Instruction;
+using schedule::Primitive;
+using schedule::Value;
+
+// Names by the text of the variable in the trace ("l12").
+using Names = std::map<std::string, std::string>;
+
+auto identifier(std::string_view name) -> std::string {
+  static const std::set<std::string_view> reserved = {"and", "as", "assert", "break", "class", "continue", "def", "del", "elif", "else",
+      "for", "from", "global", "if", "import", "in", "is", "lambda", "not", "or", "pass", "return", "try", "while", "with", "yield",
+      "None", "True", "False", "sch", "T", "tir", "ls"};
+  std::string out;
+  for (char c : name) { out += std::isalnum(static_cast<unsigned char>(c)) || c == '_' ? c : '_'; }
+  if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0]))) { out = "v" + out; }
+  return reserved.contains(out) ? out + "_" : out;
+}
+
+auto value_text(const Value& value, const Names& names) -> std::string {
+  if (value.is_none()) { return "None"; }
+  if (const auto* b = value.as<bool>()) { return *b ? "True" : "False"; }
+  if (const auto* i = value.as<int64_t>()) { return std::to_string(*i); }
+  if (const auto* d = value.as<double>()) { return float_text(*d); }
+  if (const auto* s = value.as<std::string>()) { return quoted(*s); }
+  if (const auto* items = value.as<Value::List>()) {
+    std::string out = "[";
+    for (size_t i = 0; i < items->size(); ++i) { out += (i ? ", " : "") + value_text((*items)[i], names); }
+    return out + "]";
+  }
+  if (const auto* e = value.as<Expr>()) { return print_script(*e); }
+  if (const auto* m = value.as<IndexMap>()) { return print_script(*m); }
+  auto found = names.find(schedule::Schedule::name_of(value));
+  return found == names.end() ? schedule::Schedule::name_of(value) : found->second;
+}
+
+auto line_text(const Instruction& instruction, const Names& names) -> std::string {
+  const Primitive& row = *instruction.primitive;
+  std::string out;
+  if (!instruction.outputs.empty()) {
+    for (size_t i = 0; i < instruction.outputs.size(); ++i) { out += (i ? ", " : "") + value_text(instruction.outputs[i], names); }
+    bool is_list = row.output == schedule::OutputKind::Loops || row.output == schedule::OutputKind::Blocks || row.output == schedule::OutputKind::Exprs;
+    if (is_list && instruction.outputs.size() == 1) { out += ","; }
+    out += " = ";
+  }
+  out += "sch." + std::string(row.name) + "(";
+  bool first = true;
+  bool positional = true;
+  for (size_t i = 0; i < row.params.size() && i < instruction.values.size(); ++i) {
+    const schedule::Param& p = row.params[i];
+    Value value = p.role == schedule::Role::Decision ? instruction.decision : instruction.values[i];
+    if (p.role == schedule::Role::Decision && value.is_none()) { continue; }
+    if (p.otherwise && *p.otherwise == value) { positional = false; continue; }
+    // Where there is one program, naming it says nothing.
+    if (p.name == "func_name" && value == Value("main")) { positional = false; continue; }
+    const auto* items = value.as<Value::List>();
+    if (p.is_variadic && items) {
+      for (const Value& item : *items) {
+        out += (first ? "" : ", ") + value_text(item, names);
+        first = false;
+      }
+      continue;
+    }
+    bool by_name = !positional || p.role != schedule::Role::Input || p.is_spliced;
+    out += (first ? "" : ", ") + (by_name ? std::string(p.name) + "=" : std::string()) + value_text(value, names);
+    first = false;
+    if (by_name) { positional = false; }
+  }
+  return out + ")";
+}
+
+}  // namespace
+
+auto schedule_function_text(const IRModule& module, const std::string& trace_json, const ScheduleText& text) -> Result<std::string> {
+  LOOPSMITH_TRY(trace, schedule::trace_from_json(trace_json));
+  Names names;
+  std::set<std::string> taken;
+  std::string body;
+  schedule::Trace prefix;
+  for (const Instruction* instruction : trace.instructions()) {
+    prefix.append(*instruction);
+    schedule::Schedule sch(module, 1);
+    LOOPSMITH_CHECK(sch.replay(prefix));
+    const Instruction& done = sch.trace().last();
+    for (size_t i = 0; i < instruction->outputs.size() && i < done.outputs.size(); ++i) {
+      std::string base;
+      if (const auto* loop = done.outputs[i].as<schedule::LoopRV>()) {
+        auto place = sch.get(*loop);
+        base = place.ok() ? identifier((*place)->name().view()) : "loop";
+      } else if (const auto* block = done.outputs[i].as<schedule::BlockRV>()) {
+        auto place = sch.get(*block);
+        base = place.ok() ? identifier((*place)->name().view()) : "block";
+      } else {
+        base = "choice";
+      }
+      std::string name = base;
+      for (int n = 2; taken.contains(name); ++n) { name = base + "_" + std::to_string(n); }
+      taken.insert(name);
+      names[schedule::Schedule::name_of(instruction->outputs[i])] = name;
+    }
+    body += "    " + line_text(*instruction, names) + "\n";
+  }
+  std::string out = "@ls.schedule(" + text.program + (text.target.empty() ? "" : ", target=" + quoted(text.target)) + ")\n";
+  out += "def " + text.name + "(sch: tir.Schedule) -> None:\n";
+  for (const std::string& comment : text.comments) { out += "    # " + comment + "\n"; }
+  out += body.empty() ? "    pass\n" : body;
+  return out;
+}
+
+}  // namespace loopsmith::tune
