@@ -35,12 +35,17 @@ auto fresh_token() -> CancelToken {
   return source.token();
 }
 
-auto completions(const char*, int, int) -> char** {
+auto completions(const char*, int begin, int) -> char** {
   rl_attempted_completion_over = 1;
   std::string line(rl_line_buffer ? rl_line_buffer : "");
   size_t start = 0;
   std::vector<std::string> words = completing->complete(line, static_cast<size_t>(rl_point), start);
   if (words.empty()) { return nullptr; }
+  // What is replaced begins where the library says, which may be before our word ("sch." in "sch.spl").
+  if (static_cast<size_t>(begin) < start) {
+    std::string kept = line.substr(static_cast<size_t>(begin), start - static_cast<size_t>(begin));
+    for (std::string& word : words) { word = kept + word; }
+  }
   // The first entry is what all have in common.
   std::string common = words[0];
   for (const std::string& word : words) {
@@ -94,6 +99,7 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
       ::read_history(options.history.c_str());
     }
     rl_attempted_completion_function = completions;
+    rl_completion_append_character = 0;
     static char breaks[] = " \t\n\"'`@$><=;|&{(,[.:?";
     rl_completer_word_break_characters = breaks;
     if (session.has_program()) {

@@ -2,6 +2,7 @@
 // pipes. Not for people. A kind is one row here.
 #include "driver/command.h"
 #include "lsp/worker/analysis.h"
+#include "tune/measure/worker.h"
 
 namespace loopsmith::driver::commands {
 namespace {
@@ -15,6 +16,7 @@ constexpr Kind kinds[] = {
     {"--analyze", loopsmith::lsp::run_analysis_worker},
     {"--run", run_here},
     {"--bench", bench_here},
+    {"--measure", loopsmith::tune::run_measuring_worker},
 };
 
 }  // namespace
