@@ -144,7 +144,7 @@ auto Session::measure_plain(WorkerPool& pool, Database& database) -> Status {
   if (built.outcome != Outcome::Measured) {
     return error(Code::CannotTune).arg("function", function_.view()).arg("why", "the program as it is does not build: " + built.note);
   }
-  MeasureReply reply = pool.measure(plain, 0, 3);
+  MeasureReply reply = pool.measure(plain, 0, 1);
   if (reply.outcome == Outcome::Measured) {
     progress_.plain_seconds = reply.median_seconds;
     Record record;
@@ -186,6 +186,10 @@ auto Session::round(Search& search, WorkerPool& pool, Database& database) -> Res
     }
   }
   if (fresh.empty()) { return false; }
+  // The most promising first: its time lets the slow ones stop early.
+  std::sort(fresh.begin(), fresh.end(), [](const Tried& a, const Tried& b) {
+    return std::pair(a.proposal.expected_seconds, a.candidate.id) < std::pair(b.proposal.expected_seconds, b.candidate.id);
+  });
 
   // Those with a record are answered from it; the rest are built, then measured.
   std::vector<Candidate> to_build;
@@ -216,7 +220,8 @@ auto Session::round(Search& search, WorkerPool& pool, Database& database) -> Res
       continue;
     }
     Candidate candidate = tried.candidate;
-    MeasureReply measured = pool.measure(candidate, progress_.best_seconds, screen_blocks);
+    double to_beat = progress_.best_seconds > 0 ? progress_.best_seconds : progress_.plain_seconds;
+    MeasureReply measured = pool.measure(candidate, to_beat, screen_blocks);
     by_lowered_[reply.object_hash] = {measured.outcome, measured.median_seconds};
     if (measured.outcome == Outcome::Measured && progress_.best_seconds > 0 && measured.median_seconds < 0.98 * progress_.best_seconds) {
       // A new best is measured again before it is believed; the slower of the two counts.

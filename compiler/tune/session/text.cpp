@@ -64,6 +64,10 @@ auto line_text(const Instruction& instruction, const Names& names) -> std::strin
     const schedule::Param& p = row.params[i];
     Value value = p.role == schedule::Role::Decision ? instruction.decision : instruction.values[i];
     if (p.role == schedule::Role::Decision && value.is_none()) { continue; }
+    // Traces write truth values as 0 and 1.
+    if (p.kind == schedule::ValueKind::Bool) {
+      if (const int64_t* number = value.integer()) { value = Value(*number != 0); }
+    }
     if (p.otherwise && *p.otherwise == value) { positional = false; continue; }
     // Where there is one program, naming it says nothing.
     if (p.name == "func_name" && value == Value("main")) { positional = false; continue; }
@@ -87,8 +91,11 @@ auto line_text(const Instruction& instruction, const Names& names) -> std::strin
 
 auto schedule_function_text(const IRModule& module, const std::string& trace_json, const ScheduleText& text) -> Result<std::string> {
   LOOPSMITH_TRY(trace, schedule::trace_from_json(trace_json));
+  // Look-ups that nothing uses are left out.
+  trace = trace.simplified(/*remove_postproc=*/false);
   Names names;
   std::set<std::string> taken;
+  std::vector<std::pair<Value, std::string>> loops;   // variables named so far
   std::string body;
   schedule::Trace prefix;
   for (const Instruction* instruction : trace.instructions()) {
@@ -98,18 +105,28 @@ auto schedule_function_text(const IRModule& module, const std::string& trace_jso
     const Instruction& done = sch.trace().last();
     for (size_t i = 0; i < instruction->outputs.size() && i < done.outputs.size(); ++i) {
       std::string base;
+      std::string name;
       if (const auto* loop = done.outputs[i].as<schedule::LoopRV>()) {
         auto place = sch.get(*loop);
         base = place.ok() ? identifier((*place)->name().view()) : "loop";
+        // A loop that is looked up again keeps its name.
+        for (const auto& [known, known_name] : loops) {
+          auto other = sch.get(*known.as<schedule::LoopRV>());
+          if (place.ok() && other.ok() && (*other)->id == (*place)->id) { name = known_name; }
+        }
+        if (name.empty()) { loops.emplace_back(done.outputs[i], std::string()); }
       } else if (const auto* block = done.outputs[i].as<schedule::BlockRV>()) {
         auto place = sch.get(*block);
         base = place.ok() ? identifier((*place)->name().view()) : "block";
       } else {
         base = "choice";
       }
-      std::string name = base;
-      for (int n = 2; taken.contains(name); ++n) { name = base + "_" + std::to_string(n); }
-      taken.insert(name);
+      if (name.empty()) {
+        name = base;
+        for (int n = 2; taken.contains(name); ++n) { name = base + "_" + std::to_string(n); }
+        taken.insert(name);
+        if (!loops.empty() && loops.back().second.empty()) { loops.back().second = name; }
+      }
       names[schedule::Schedule::name_of(instruction->outputs[i])] = name;
     }
     body += "    " + line_text(*instruction, names) + "\n";

@@ -146,9 +146,8 @@ class RowSketch : public Sketch {
   auto vectorize_factored(Schedule& sch, BlockRV block) const -> Status {
     LOOPSMITH_TRY(loops, get_loops(sch, block));
     if (loops.size() < 2) { return ok(); }
-    LOOPSMITH_TRY(init, sch.call("decompose_reduction", {block, loops[loops.size() - 2]}));
-    LOOPSMITH_CHECK(vectorize_inner(sch, *init.as<BlockRV>(), 1, lanes_, false));
-    return vectorize_inner(sch, block, 1, lanes_, false);
+    LOOPSMITH_CHECK(vectorize_inner(sch, block, 1, lanes_, false));
+    return step(sch.call("decompose_reduction", {block, loops[loops.size() - 2]}));
   }
 
   auto spread_at_root(Schedule& sch, BlockRV block, const BlockFact& fact) const -> Status {

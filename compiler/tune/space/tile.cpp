@@ -237,21 +237,26 @@ auto TileSketch::apply(Schedule& sch, const Point& point) const -> Status {
   }
 
   LOOPSMITH_TRY(loops, get_loops(sch, block));
+  bool vector_first = chosen(point, order_knob_)[0] == 1;
   std::vector<std::vector<LoopRV>> parts;
+  std::vector<LoopRV> outer, middle, reduction_outer, reduction_inner, registers;
   for (size_t l = 0; l < loops.size(); ++l) {
+    if (anchor_.loops[l].is_reduction && chosen(point, l)[0] == 1) {
+      // Not cut: a unit loop outside would count as a reduction loop there.
+      reduction_inner.push_back(loops[l]);
+      parts.emplace_back();
+      continue;
+    }
     LOOPSMITH_TRY(cut, split(sch, loops[l], chosen(point, l)));
+    if (anchor_.loops[l].is_reduction) {
+      reduction_outer.push_back(cut[0]);
+      reduction_inner.push_back(cut[1]);
+    }
     parts.push_back(std::move(cut));
   }
-  bool vector_first = chosen(point, order_knob_)[0] == 1;
-  std::vector<LoopRV> outer, middle, reduction_outer, reduction_inner, registers;
   for (size_t l : spatial_order(false)) { outer.push_back(parts[l][0]); }
   for (size_t l : spatial_order(vector_first)) { middle.push_back(parts[l][1]); }
   for (size_t l : spatial_order(false)) { registers.push_back(parts[l][2]); }
-  for (size_t l = 0; l < loops.size(); ++l) {
-    if (!anchor_.loops[l].is_reduction) { continue; }
-    reduction_outer.push_back(parts[l][0]);
-    reduction_inner.push_back(parts[l][1]);
-  }
   std::vector<Value> order;
   for (const auto* group : {&outer, &reduction_outer, &middle, &reduction_inner, &registers}) {
     order.insert(order.end(), group->begin(), group->end());
@@ -260,18 +265,14 @@ auto TileSketch::apply(Schedule& sch, const Point& point) const -> Status {
   LOOPSMITH_TRY(tasks, fuse(sch, outer));
 
   if (last) { LOOPSMITH_CHECK(step(sch.call("reverse_compute_at", {*last, outer_reduction ? tasks : middle.back()}))); }
-  for (BlockRV pack : packs) { LOOPSMITH_CHECK(step(sch.call("compute_at", {pack, vector_first ? middle.front() : reduction_outer.back()}))); }
+  for (BlockRV pack : packs) { LOOPSMITH_CHECK(step(sch.call("compute_at", {pack, vector_first ? middle.front() : outer_reduction ? reduction_outer.back() : tasks}))); }
   for (const Producer& producer : producers_) {
     if (chosen(point, producer.knob)[0] != 1) { continue; }
     LOOPSMITH_TRY(moved, get_block(sch, producer.name));
     LOOPSMITH_CHECK(step(sch.call("compute_at", {moved, tasks})));
   }
-  LOOPSMITH_TRY(init_value, sch.call("decompose_reduction", {block, outer_reduction ? reduction_outer.front() : reduction_inner.front()}));
-  BlockRV init = *init_value.as<BlockRV>();
-
   // Straight-line vector code on the tile.
   LOOPSMITH_CHECK(vectorize_inner(sch, block, registers.size(), lanes_, true));
-  LOOPSMITH_CHECK(vectorize_inner(sch, init, registers.size(), lanes_, !outer_reduction));
   if (last) {
     LOOPSMITH_TRY(last_loops, get_loops(sch, *last));
     LOOPSMITH_TRY(attached, sch.get(outer_reduction ? tasks : middle.back()));
@@ -296,7 +297,9 @@ auto TileSketch::apply(Schedule& sch, const Point& point) const -> Status {
     Schedule before = sch;
     if (!flatten_block(sch, other, lanes_, parallel_from).ok()) { sch = before; }
   }
-  return step(sch.call("parallel", {tasks}));
+  LOOPSMITH_CHECK(step(sch.call("parallel", {tasks})));
+  // Last: what is left of the block is no reduction any more, and loops of it could no longer be vectorized.
+  return step(sch.call("decompose_reduction", {block, outer_reduction ? reduction_outer.front() : reduction_inner.front()}));
 }
 
 auto TileSketch::draft(const Point& point) const -> double {
