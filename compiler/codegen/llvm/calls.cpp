@@ -132,10 +132,31 @@ auto ModuleBuilder::call(const Call& node) -> llvm::Value* {
   if (op == "bitwise_or") { return count_is(2) ? ir_.CreateOr(args[0], args[1]) : nullptr; }
   if (op == "bitwise_xor") { return count_is(2) ? ir_.CreateXor(args[0], args[1]) : nullptr; }
   if (op == "bitwise_not") { return count_is(1) ? ir_.CreateNot(args[0]) : nullptr; }
-  if (op == "shift_left") { return count_is(2) ? ir_.CreateShl(args[0], args[1]) : nullptr; }
-  if (op == "shift_right") {
+  if (op == "shift_left" || op == "shift_right") {
     if (!count_is(2)) { return nullptr; }
-    return t.is_int() ? ir_.CreateAShr(args[0], args[1]) : ir_.CreateLShr(args[0], args[1]);
+    // Shifting by the width or more gives 0, or the sign; to LLVM it is undefined.
+    llvm::Value* last = llvm::ConstantInt::get(args[1]->getType(), static_cast<uint64_t>(t.bits - 1));
+    if (op == "shift_right" && t.is_int()) {
+      return ir_.CreateAShr(args[0], ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, args[1], last));
+    }
+    llvm::Value* amount = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, args[1], last);
+    llvm::Value* shifted = op == "shift_left" ? ir_.CreateShl(args[0], amount) : ir_.CreateLShr(args[0], amount);
+    return ir_.CreateSelect(ir_.CreateICmpUGT(args[1], last), llvm::Constant::getNullValue(args[0]->getType()), shifted);
+  }
+  if (op == "q_multiply_shift") {
+    // x y / 2^(q - s), rounded half up, in twice the width: fixed-point multiplication.
+    if (!count_is(4)) { return nullptr; }
+    if (!t.is_int() || t.bits > 32) { return wrong(fmt::format("there is no code for it with the result `{}`", t.str())); }
+    llvm::Type* wide = type_of(DataType::int_(64, t.lanes));
+    auto widened = [&](llvm::Value* v) { return ir_.CreateSExt(v, wide); };
+    llvm::Value* shift = ir_.CreateSub(widened(args[2]), widened(args[3]));
+    llvm::Value* one = llvm::ConstantInt::get(wide, 1);
+    llvm::Value* product = ir_.CreateMul(widened(args[0]), widened(args[1]));
+    llvm::Value* half = ir_.CreateShl(one, ir_.CreateSub(shift, one));
+    return ir_.CreateTrunc(ir_.CreateAShr(ir_.CreateAdd(product, half), shift), type_of(t));
+  }
+  if (op == "max" || op == "min") {
+    return count_is(2) ? arithmetic(op == "max" ? NodeKind::Max : NodeKind::Min, args[0], args[1], t, false, false) : nullptr;
   }
   if (op == "popcount") { return count_is(1) ? ir_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, args[0]) : nullptr; }
   if (op == "clz") {
