@@ -129,7 +129,9 @@ auto schedule_function_text(const IRModule& module, const std::string& trace_jso
       }
       names[schedule::Schedule::name_of(instruction->outputs[i])] = name;
     }
-    body += "    " + line_text(*instruction, names) + "\n";
+    // Looking the same loops up twice in a row says nothing.
+    std::string line = "    " + line_text(*instruction, names) + "\n";
+    if (!body.ends_with("\n" + line) && body != line) { body += line; }
   }
   std::string out = "@ls.schedule(" + text.program + (text.target.empty() ? "" : ", target=" + quoted(text.target)) + ")\n";
   out += "def " + text.name + "(sch: tir.Schedule) -> None:\n";
