@@ -259,6 +259,7 @@ auto pick(const Arguments& arguments, const PickRequest& request, Reporter& repo
     for (const NamedProgram& p : file.programs()) {
       if (!p.module.same_as(run->program)) { continue; }
       out.program = p.name;
+      out.is_bare = p.is_function;
       if (p.has_errors && !request.ill_formed) { return reporter.status(); }
     }
     if (out.program.empty()) { out.program = Name(with); }
@@ -271,6 +272,7 @@ auto pick(const Arguments& arguments, const PickRequest& request, Reporter& repo
     }
     if (program->has_errors && !request.ill_formed) { return reporter.status(); }
     out.program = program->name;
+    out.is_bare = program->is_function;
     out.before = out.module = program->module;
     if (auto path = arguments.get("--trace")) {
       auto text = read_file(*path);

@@ -74,6 +74,7 @@ class Reporter {
 struct Selection {
   std::unique_ptr<SourceFile> file;
   Name program;                // the declaration's name
+  bool is_bare = false;        // a function of its own: `main` of its module, but known by the declaration's name
   Name function;               // the function in the module that is meant ("main" of a bare one)
   IRModule before;             // as written
   IRModule module;             // scheduled where asked, else as written

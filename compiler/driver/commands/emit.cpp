@@ -67,7 +67,14 @@ auto emit(std::vector<std::string> args) -> int {
     reporter.report(diagnostics, selection.file.get());
     return reporter.status();
   };
-  auto lowered = transform::lower(selection.module, lower_context(selection.target), lower_request(selection.target));
+  IRModule module = selection.module;
+  if (selection.is_bare) {
+    // Nobody wants an object with a function `main`: the symbol is the name the function has in the file.
+    PrimFuncNode named = *module->find(selection.function);
+    named.attrs = with_attr(named.attrs, "global_symbol", selection.program.str());
+    module = with_function(module, selection.function, make_func(std::move(named)));
+  }
+  auto lowered = transform::lower(module, lower_context(selection.target), lower_request(selection.target));
   if (!lowered) { return fail(lowered.diagnostics()); }
   auto code = codegen::emit(*lowered, selection.target, wanted, options);
   if (!code) { return fail(code.diagnostics()); }

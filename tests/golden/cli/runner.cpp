@@ -3,7 +3,8 @@
 //     # Why the case exists.
 //     --- file bad.tir              the lines below, in a file of the case's own folder
 //     --- make deep.tir "x = " "("*20000 "1\n"      a file made of quoted pieces, each repeated where `*N` follows
-//     --- run check bad.tir         a command line (split at spaces; quotes keep words together)
+//     --- run check bad.tir         a command line (split at spaces; quotes keep words together; `> F` at the end
+//                                   puts what it writes into a file of the folder)
 //     --- input                     what it reads from standard input; none: nothing
 //     --- stdout                    what is expected; none: nothing may be written
 //     --- stderr
@@ -222,6 +223,11 @@ auto run_case(const std::string& program, const std::string& examples, const fs:
   for (Run& run : test.runs) {
     loopsmith::ProcessOptions options;
     options.argv = split_words(run.command, examples);
+    std::string save;
+    if (options.argv.size() > 2 && options.argv[options.argv.size() - 2] == ">") {
+      save = options.argv.back();
+      options.argv.resize(options.argv.size() - 2);
+    }
     options.argv.insert(options.argv.begin(), program);
     options.directory = folder.string();
     options.environment = {{"NO_COLOR", ""}, {"TERM", "xterm"}, {"COLUMNS", "100"}};
@@ -231,6 +237,10 @@ auto run_case(const std::string& program, const std::string& examples, const fs:
       fmt::print("{}: {}\n", path.string(), result.diagnostics()[0].message());
       passed = false;
       break;
+    }
+    if (!save.empty()) {
+      std::ofstream(folder / save, std::ios::binary) << result->output;
+      result->output.clear();
     }
     int code = result->status.signal ? 128 + result->status.signal : result->status.code;
     bool same = matches(run.out, result->output) && matches(run.err, result->error) && code == run.code;
