@@ -82,6 +82,95 @@ auto loop_domains(const FuncState& func, const Place& block, const Place* above)
   return out;
 }
 
+namespace {
+
+// ((var // lower) % extent) * scale, or a variable itself.
+struct Digit { const VarNode* var; int64_t lower, extent, scale; };
+
+auto extent_of(const std::vector<std::pair<Var, Range>>& domains, const VarNode* var) -> int64_t {
+  for (const auto& [loop, domain] : domains) {
+    if (loop.get() == var) { return is_zero(domain.min) ? as_int(domain.extent).value_or(0) : 0; }
+  }
+  return 0;
+}
+
+// Adds the digits of a sum; false: it is not plainly one.
+auto add_digits(const Expr& e, int64_t scale, const std::vector<std::pair<Var, Range>>& domains, std::vector<Digit>& out) -> bool {
+  if (const Add* n = e.as<Add>()) { return add_digits(n->a, scale, domains, out) && add_digits(n->b, scale, domains, out); }
+  if (const Mul* n = e.as<Mul>()) {
+    auto factor = as_int(n->b);
+    return factor && *factor > 0 && *factor < (int64_t{1} << 31) && scale < (int64_t{1} << 31) && add_digits(n->a, scale * *factor, domains, out);
+  }
+  Digit digit{nullptr, 1, 0, scale};
+  const Expr* at = &e;
+  std::optional<int64_t> modulus;
+  if (const FloorMod* n = at->as<FloorMod>()) {
+    modulus = as_int(n->b);
+    if (!modulus || *modulus <= 0) { return false; }
+    at = &n->a;
+  }
+  if (const FloorDiv* n = at->as<FloorDiv>()) {
+    auto lower = as_int(n->b);
+    if (!lower || *lower <= 0) { return false; }
+    digit.lower = *lower;
+    at = &n->a;
+  }
+  // (v % m) // l is the digit from l up to m.
+  if (const FloorMod* n = at->as<FloorMod>(); n && !modulus && digit.lower > 1) {
+    auto upper = as_int(n->b);
+    if (!upper || *upper <= 0 || *upper % digit.lower != 0) { return false; }
+    modulus = *upper / digit.lower;
+    at = &n->a;
+  }
+  digit.var = at->as<VarNode>();
+  if (!digit.var) { return false; }
+  int64_t extent = extent_of(domains, digit.var);
+  if (extent <= 0 || extent % digit.lower != 0) { return false; }
+  digit.extent = modulus ? *modulus : extent / digit.lower;
+  if ((extent / digit.lower) % digit.extent != 0) { return false; }
+  out.push_back(digit);
+  return true;
+}
+
+// Is each iter value a number written with digits of loop variables, each digit used once? The form that tiles and fused
+// loops have. False says nothing.
+auto is_plainly_affine(const BlockRealize& realize, const std::vector<std::pair<Var, Range>>& domains) -> bool {
+  if (!is_one(realize.predicate)) { return false; }
+  std::vector<Digit> all;
+  for (const Expr& value : realize.iter_values) {
+    if (is_zero(value)) { continue; }
+    size_t first = all.size();
+    if (!add_digits(value, 1, domains, all)) { return false; }
+    // From the least digit up, each counts as many as those below it together.
+    std::vector<Digit> digits;
+    for (size_t i = first; i < all.size(); ++i) {
+      if (all[i].extent > 1) { digits.push_back(all[i]); }
+    }
+    std::sort(digits.begin(), digits.end(), [](const Digit& a, const Digit& b) { return a.scale < b.scale; });
+    int64_t next = 1;
+    for (const Digit& digit : digits) {
+      if (digit.scale != next) { return false; }
+      next *= digit.extent;
+    }
+  }
+  // Of each variable all digits, each once.
+  std::sort(all.begin(), all.end(), [](const Digit& a, const Digit& b) { return a.var != b.var ? a.var < b.var : a.lower < b.lower; });
+  for (size_t i = 0; i < all.size();) {
+    int64_t next = 1;
+    size_t k = i;
+    for (; k < all.size() && all[k].var == all[i].var; ++k) {
+      if (all[k].extent == 1 && k > i) { return false; }
+      if (all[k].lower != next) { return false; }
+      next *= all[k].extent;
+    }
+    if (next != extent_of(domains, all[i].var)) { return false; }
+    i = k;
+  }
+  return true;
+}
+
+}  // namespace
+
 auto is_affine_binding(const BlockRealize& realize, const std::vector<std::pair<Var, Range>>& domains) -> bool {
   if (domains.empty()) { return true; }
   // The common case, without proofs: each iter value is a loop variable of its own, and no predicate.
@@ -96,6 +185,7 @@ auto is_affine_binding(const BlockRealize& realize, const std::vector<std::pair<
     }
     if (is_plain) { return true; }
   }
+  if (is_plainly_affine(realize, domains)) { return true; }
   arith::Analyzer analyzer;
   auto found = arith::detect_iter_map(realize.iter_values.to_vector(), domains, realize.predicate, arith::IterMapLevel::Surjective,
                                       analyzer, /*simplify_trivial=*/false);
@@ -169,6 +259,26 @@ auto domains_for(const FuncState& func, const Place& block, const Place* above, 
 }
 
 }  // namespace
+
+auto certainly_writes(const FuncState& func, const Place& block, const BufferRegion& write, const Place* above, const BufferRegion& region) -> bool {
+  arith::Analyzer analyzer;
+  for (const Place* at = func.parent(block); at; at = func.parent(*at)) {
+    if (at->is_loop()) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
+  }
+  BufferRegion here = substitute_region(write, bindings_of(*block.realize));
+  // The same in each instance: nothing to estimate.
+  bool is_fixed = is_one(block.realize->predicate);
+  for (size_t i = 0; is_fixed && i < here.region.size(); ++i) {
+    is_fixed = arith::deep_equal(here.region[i].min, region.region[i].min) && arith::deep_equal(here.region[i].extent, region.region[i].extent);
+  }
+  if (is_fixed) { return true; }
+  auto bound = arith::estimate_region_lower_bound(here.region,
+                                                  domains_for(func, block, above, write.buffer->scope()), block.realize->predicate, analyzer);
+  if (!bound) { return false; }
+  std::vector<arith::IntSet> wanted;
+  for (const Range& range : region.region) { wanted.push_back(arith::IntSet::from_range(range)); }
+  return covers(write.buffer->shape, {*bound}, wanted, analyzer);
+}
 
 auto compute_cover(const FuncState& func, const Place& scope) -> Cover {
   Cover out;

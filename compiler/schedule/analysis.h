@@ -50,6 +50,9 @@ namespace loopsmith::schedule {
 /// The buffer of an access, by index; an error says how many there are.
 [[nodiscard]] auto require_buffer(const Context& cx, const Place& block, int64_t index, bool is_write) -> Result<BufferRegion>;
 
+/// Does a block certainly write all of a region, while the loops below `above` run?
+[[nodiscard]] auto certainly_writes(const FuncState& func, const Place& block, const BufferRegion& write, const Place* above, const BufferRegion& region) -> bool;
+
 /// The domains of the loops around a block within its scope (or up to but not including `above`), and beyond its
 /// scope those bound to threads.
 [[nodiscard]] auto loop_domains(const FuncState& func, const Place& block, const Place* above = nullptr) -> std::vector<std::pair<Var, Range>>;

@@ -14,6 +14,7 @@ extern const Primitive compute_inline, reverse_compute_inline;
 extern const Primitive cache_read, cache_write;
 extern const Primitive decompose_reduction, rfactor;
 extern const Primitive storage_align, set_scope, unsafe_set_dtype;
+extern const Primitive blockize;
 extern const Primitive annotate, unannotate, enter_postproc;
 
 }  // namespace loopsmith::schedule::primitives

@@ -23,6 +23,8 @@ auto all_primitives() -> const std::vector<const Primitive*>& {
       &decompose_reduction, &rfactor,
       // buffers
       &storage_align, &set_scope, &unsafe_set_dtype,
+      // tensor units
+      &blockize,
       // notes
       &annotate, &unannotate, &enter_postproc,
   };

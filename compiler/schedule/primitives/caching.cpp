@@ -275,6 +275,17 @@ auto require_single_writer(const Context& cx, const FuncState& func, const Place
   return out;
 }
 
+// Allocated by a block around, so that nobody outside of the function sees what is in it.
+auto is_local_to_function(const FuncState& func, const Place& block, const Buffer& buffer) -> bool {
+  for (const Place* at = func.parent(block); at; at = func.parent(*at)) {
+    if (!at->is_block()) { continue; }
+    for (const Buffer& allocated : at->block()->alloc_buffers) {
+      if (allocated == buffer) { return true; }
+    }
+  }
+  return false;
+}
+
 auto shrunk(Buffer buffer, const Stage& stage) -> Buffer {
   if (stage.is_full) { return buffer; }
   BufferNode fields = *buffer;
@@ -365,7 +376,7 @@ struct CacheRead {
 ///                                            for ax0 in range(8):
 ///                                                B[ax0] = B_local[ax0]
 ///
-/// Needs  the block is the only one of its scope that writes the buffer.
+/// Needs  the block is the only one of its scope that writes the buffer; of a parameter, all that would be copied.
 /// Keeps  results bit for bit.
 struct CacheWrite {
   struct Args { BlockArg block; int64_t write_buffer_index = 0; std::string storage_scope; std::vector<BlockArg> consumer_blocks; };
@@ -390,6 +401,11 @@ struct CacheWrite {
     find_stage(func, *writer, users, plan.stage);
     plan.stage.region = relaxed_region(func, *writer, write, plan.stage.at);
     plan.stage.is_full = plan.stage.at->is_loop() || !all_readers_below(func, *scope, *plan.stage.at, buffer);
+    // The copy writes all of the region. Where the block does not, the caller's values would be lost.
+    if (!is_local_to_function(func, *writer, buffer) && !certainly_writes(func, *writer, write, plan.stage.at, plan.stage.region)) {
+      return note_block(cx.error(Code::PaddingForm).arg("block", writer->name().view())
+                            .arg("why", fmt::format("it may write only a part of what would be copied to `{}`", buffer->name.view())), *writer);
+    }
     return plan;
   }
 
