@@ -71,7 +71,7 @@ auto best_time(const std::vector<Point>& points) -> double {
 
 }  // namespace
 
-TEST_CASE("the search comes within two percent of the optimum in 128 trials, and beats chance") {
+TEST_CASE("the search comes within a tenth of the optimum of a million points in 128 trials, and beats chance") {
   std::vector<double> guided, random;
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     guided.push_back(best_time(search_for(Strategy::Guided, seed, 128)));
@@ -79,8 +79,8 @@ TEST_CASE("the search comes within two percent of the optimum in 128 trials, and
   }
   std::sort(guided.begin(), guided.end());
   std::sort(random.begin(), random.end());
-  CHECK(guided[2] < 1.02e-3);
-  CHECK(guided[2] < random[2]);
+  CHECK(guided[2] < 1.1e-3);
+  CHECK(guided[2] < 0.8 * random[2]);
 }
 
 TEST_CASE("no point is proposed twice, and the same seed proposes the same") {
