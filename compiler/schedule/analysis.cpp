@@ -3,6 +3,7 @@
 #include "schedule/analysis.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -218,6 +219,68 @@ auto substitute_region(const BufferRegion& region, const VarMap& map) -> BufferR
   return {region.buffer, Array<Range>(std::move(ranges)), region.origin};
 }
 
+// The value of an integer expression; none for what is not plain arithmetic.
+auto evaluate(const Expr& e, const std::vector<std::pair<const VarNode*, int64_t>>& values) -> std::optional<int64_t> {
+  if (const auto* n = e.as<IntImm>()) { return n->value; }
+  if (const auto* n = e.as<VarNode>()) {
+    for (const auto& [var, value] : values) {
+      if (var == n) { return value; }
+    }
+    return {};
+  }
+  auto with = [&](const BinaryNode& n, const auto& f) -> std::optional<int64_t> {
+    auto a = evaluate(n.a, values);
+    auto b = a ? evaluate(n.b, values) : std::nullopt;
+    // Beyond these nothing is decided, so nothing overflows.
+    constexpr int64_t most = int64_t{1} << 30;
+    if (!a || !b || std::abs(*a) > most || std::abs(*b) > most) { return {}; }
+    return f(*a, *b);
+  };
+  auto floor_div = [](int64_t a, int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); };
+  if (const auto* n = e.as<Add>()) { return with(*n, [](int64_t a, int64_t b) { return a + b; }); }
+  if (const auto* n = e.as<Sub>()) { return with(*n, [](int64_t a, int64_t b) { return a - b; }); }
+  if (const auto* n = e.as<Mul>()) { return with(*n, [](int64_t a, int64_t b) { return a * b; }); }
+  if (const auto* n = e.as<Min>()) { return with(*n, [](int64_t a, int64_t b) { return std::min(a, b); }); }
+  if (const auto* n = e.as<Max>()) { return with(*n, [](int64_t a, int64_t b) { return std::max(a, b); }); }
+  if (const auto* n = e.as<LE>()) { return with(*n, [](int64_t a, int64_t b) { return int64_t{a <= b}; }); }
+  if (const auto* n = e.as<LT>()) { return with(*n, [](int64_t a, int64_t b) { return int64_t{a < b}; }); }
+  if (const auto* n = e.as<And>()) { return with(*n, [](int64_t a, int64_t b) { return int64_t{a && b}; }); }
+  if (const auto* n = e.as<FloorDiv>()) {
+    return with(*n, [&](int64_t a, int64_t b) -> std::optional<int64_t> { if (b == 0) { return {}; } return floor_div(a, b); });
+  }
+  if (const auto* n = e.as<FloorMod>()) {
+    return with(*n, [&](int64_t a, int64_t b) -> std::optional<int64_t> { if (b == 0) { return {}; } return a - b * floor_div(a, b); });
+  }
+  return {};
+}
+
+// Proves a condition, at last by trying all values of its variables where they are few.
+auto holds(const Expr& condition, arith::Analyzer& analyzer) -> bool {
+  if (analyzer.can_prove(condition)) { return true; }
+  std::vector<std::pair<const VarNode*, int64_t>> values;
+  std::vector<arith::ConstIntBound> bounds;
+  int64_t count = 1;
+  bool is_small = true;
+  post_order(condition, [&](const Expr& e) {
+    const VarNode* var = e.as<VarNode>();
+    if (!var || !is_small || std::any_of(values.begin(), values.end(), [&](const auto& v) { return v.first == var; })) { return; }
+    arith::ConstIntBound bound = analyzer.const_int_bound(e);
+    constexpr int64_t most = 4096;
+    is_small = bound.min > -most && bound.max < most && (count *= bound.max - bound.min + 1) <= most;
+    values.emplace_back(var, bound.min);
+    bounds.push_back(bound);
+  });
+  if (!is_small) { return false; }
+  while (true) {
+    auto value = evaluate(condition, values);
+    if (!value || *value == 0) { return false; }
+    size_t i = 0;
+    for (; i < values.size() && values[i].second == bounds[i].max; ++i) { values[i].second = bounds[i].min; }
+    if (i == values.size()) { return true; }
+    ++values[i].second;
+  }
+}
+
 // Does the union of what is produced contain what is consumed?
 auto covers(const Array<Expr>& shape, const std::vector<std::vector<arith::IntSet>>& produced_regions,
             const std::vector<arith::IntSet>& consumed_region, arith::Analyzer& analyzer) -> bool {
@@ -237,7 +300,7 @@ auto covers(const Array<Expr>& shape, const std::vector<std::vector<arith::IntSe
     auto low = [&](const arith::IntSet& set) { return analyzer.simplify(set.has_lower_bound() ? set.min() : zero(shape[i].dtype())); };
     auto high = [&](const arith::IntSet& set) { return analyzer.simplify(set.has_upper_bound() ? set.max() : shape[i] - one(shape[i].dtype())); };
     Expr condition = logical_and(less_equal(low(produced), low(consumed)), less_equal(high(consumed), high(produced)));
-    if (!analyzer.can_prove(condition)) { return false; }
+    if (!holds(condition, analyzer)) { return false; }
   }
   return true;
 }
