@@ -1,0 +1,124 @@
+// See editor.h.
+#include "tests/bench/editor.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+namespace loopsmith::bench {
+namespace {
+
+using lsp::Json;
+constexpr auto patience = std::chrono::seconds(30);
+
+auto seconds(Clock::duration span) -> double { return std::chrono::duration<double>(span).count(); }
+
+/// Resident bytes of a process and its children, as Linux tells them.
+auto resident(int pid) -> std::optional<uint64_t> {
+  std::ifstream sizes(fmt::format("/proc/{}/statm", pid));
+  uint64_t whole = 0;
+  uint64_t pages = 0;
+  if (!(sizes >> whole >> pages)) { return {}; }
+  uint64_t bytes = pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  // A child is listed at the thread that started it.
+  std::error_code none;
+  for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), none)) {
+    std::ifstream children(task.path() / "children");
+    int child = 0;
+    while (children >> child) { bytes += resident(child).value_or(0); }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+auto Editor::start(const std::string& program) -> std::optional<Editor> {
+  ProcessOptions options;
+  options.argv = {program, "lsp"};
+  options.standard_error = Stream::Null;
+  Clock::time_point start = Clock::now();
+  auto process = Process::start(options);
+  if (!process.ok()) { return {}; }
+  Editor editor(std::move(process).value());
+  editor.started_ = start;
+  auto answer = editor.ask("initialize", {{"processId", nullptr}, {"rootUri", nullptr}, {"capabilities", Json::object()}});
+  if (!answer || answer->result.is_null()) { return {}; }
+  editor.initialize_seconds_ = seconds(editor.arrived_ - start);
+  editor.send(lsp::notification("initialized", Json::object()));
+  return editor;
+}
+
+void Editor::send(const Json& message) { (void)process_.write(lsp::framed(lsp::to_text(message)), in(patience)); }
+
+auto Editor::next() -> std::optional<std::pair<Json, Clock::time_point>> {
+  Deadline deadline = in(patience);
+  while (true) {
+    if (auto frame = reader_.next()) {
+      std::string why;
+      auto message = lsp::parse_json(frame->body, why);
+      if (!message) { return {}; }
+      // What the server asks of an editor is answered with nothing.
+      if (message->contains("method") && message->contains("id")) { send(lsp::response((*message)["id"], nullptr)); }
+      if (lsp::string_in(*message, "method") == "textDocument/publishDiagnostics") {
+        problems_ = lsp::member(lsp::member(*message, "params"), "diagnostics").size();
+      }
+      return {{std::move(*message), arrived_}};
+    }
+    ReadResult read = process_.read_some(deadline);
+    arrived_ = Clock::now();
+    if (read.status != IoStatus::Done) { return {}; }
+    reader_.feed(read.data);
+  }
+}
+
+void Editor::open(const std::string& uri, const std::string& text) {
+  send(lsp::notification("textDocument/didOpen", {{"textDocument", {{"uri", uri}, {"languageId", "tir"}, {"version", 1}, {"text", text}}}}));
+}
+
+auto Editor::change(const std::string& uri, int64_t version, uint32_t line, uint32_t from, uint32_t to, std::string_view text) -> Clock::time_point {
+  Json range = lsp::to_json(lsp::TextRange{{line, from}, {line, to}});
+  Json change = {{"range", std::move(range)}, {"text", text}};
+  std::string frame = lsp::framed(lsp::to_text(lsp::notification(
+      "textDocument/didChange", {{"textDocument", {{"uri", uri}, {"version", version}}}, {"contentChanges", Json::array({change})}})));
+  Clock::time_point now = Clock::now();
+  (void)process_.write(frame, in(patience));
+  return now;
+}
+
+auto Editor::diagnostics(const std::string& uri, int64_t version) -> std::optional<Clock::time_point> {
+  while (auto message = next()) {
+    const Json& params = lsp::member(message->first, "params");
+    if (lsp::string_in(message->first, "method") == "textDocument/publishDiagnostics" && lsp::string_in(params, "uri") == uri &&
+        lsp::int_in(params, "version").value_or(0) >= version) {
+      return message->second;
+    }
+  }
+  return {};
+}
+
+auto Editor::ask(std::string_view method, Json params) -> std::optional<Answer> {
+  int64_t id = ++id_;
+  std::string frame = lsp::framed(lsp::to_text({{"jsonrpc", "2.0"}, {"id", id}, {"method", method}, {"params", std::move(params)}}));
+  Clock::time_point sent = Clock::now();
+  if (process_.write(frame, in(patience)) != IoStatus::Done) { return {}; }
+  while (auto message = next()) {
+    const Json& json = message->first;
+    if (json.contains("method") || lsp::int_in(json, "id") != id) { continue; }
+    return Answer{seconds(message->second - sent), lsp::int_in(lsp::member(json, "error"), "code") == int(lsp::ErrorCode::MethodNotFound),
+                  lsp::member(json, "result")};
+  }
+  return {};
+}
+
+auto Editor::settle(const std::string& uri, int64_t version) -> std::optional<Clock::time_point> {
+  auto answer = ask("loopsmith/waitForState", {{"textDocument", {{"uri", uri}}}, {"version", version}, {"state", "done"}});
+  if (!answer || answer->result.is_null()) { return {}; }
+  return arrived_;
+}
+
+auto Editor::memory() const -> std::optional<uint64_t> { return resident(process_.pid()); }
+
+}  // namespace loopsmith::bench

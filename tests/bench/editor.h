@@ -1,0 +1,60 @@
+// An editor without a screen: starts `loopsmith lsp`, speaks the protocol with it over pipes, and keeps the time. One thread.
+// When something arrives is noted as soon as its bytes are read, so parsing on this side is not measured.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "lsp/protocol/framing.h"
+#include "lsp/protocol/json.h"
+#include "support/process.h"
+
+namespace loopsmith::bench {
+
+class Editor {
+ public:
+  /// Starts the server and waits until `initialize` is answered; `initialize_seconds` says how long both took.
+  [[nodiscard]] static auto start(const std::string& program) -> std::optional<Editor>;
+
+  [[nodiscard]] auto initialize_seconds() const -> double { return initialize_seconds_; }
+  [[nodiscard]] auto started() const -> Clock::time_point { return started_; }
+
+  void open(const std::string& uri, const std::string& text);
+  /// The text between two columns of a line becomes another. Gives when it was sent.
+  auto change(const std::string& uri, int64_t version, uint32_t line, uint32_t from, uint32_t to, std::string_view text) -> Clock::time_point;
+
+  /// When diagnostics of this version, or a later one, arrived.
+  [[nodiscard]] auto diagnostics(const std::string& uri, int64_t version) -> std::optional<Clock::time_point>;
+  /// Their number in what came last.
+  [[nodiscard]] auto problems() const -> size_t { return problems_; }
+
+  struct Answer {
+    double seconds = 0;
+    bool is_unknown = false;  // the server has no such method
+    lsp::Json result;         // null where it is an error
+  };
+  [[nodiscard]] auto ask(std::string_view method, lsp::Json params) -> std::optional<Answer>;
+  /// All is known of the document: its schedules have run.
+  [[nodiscard]] auto settle(const std::string& uri, int64_t version) -> std::optional<Clock::time_point>;
+
+  /// Bytes resident, of the server and all it started; none where the system does not say.
+  [[nodiscard]] auto memory() const -> std::optional<uint64_t>;
+
+ private:
+  explicit Editor(Process process) : process_(std::move(process)) {}
+  void send(const lsp::Json& message);
+  /// The next message from the server, and when it arrived.
+  [[nodiscard]] auto next() -> std::optional<std::pair<lsp::Json, Clock::time_point>>;
+
+  Process process_;
+  lsp::FrameReader reader_;
+  Clock::time_point started_{};
+  Clock::time_point arrived_{};
+  double initialize_seconds_ = 0;
+  int64_t id_ = 0;
+  size_t problems_ = 0;
+};
+
+}  // namespace loopsmith::bench
