@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "frontend/objects.h"
 #include "script/objects.h"
@@ -62,6 +63,19 @@ auto function_of(const syntax::Item& item) -> const syntax::FunctionDef* {
   return item.statements.empty() ? nullptr : item.statements[0]->as<syntax::FunctionDef>();
 }
 
+// What a schedule may use besides its program: the text of everything else in the file that is no program and no schedule.
+auto context_of(frontend::File& file) -> uint64_t {
+  uint64_t hash = 1;
+  for (size_t i = 0; i < file.size(); ++i) {
+    const syntax::ItemPtr& item = file.item(i);
+    if (item->statements.empty() || frontend::is_program(*item->statements[0])) { continue; }
+    const syntax::FunctionDef* def = function_of(*item);
+    if (def && as_schedule_function(*def, item, item->text)) { continue; }
+    hash = hash_combine(hash, item->hash);
+  }
+  return hash;
+}
+
 void connect() {
   static const bool done = [] {
     set_bridge({expr_to_schedule, module_value});
@@ -88,6 +102,8 @@ void Schedules::update(frontend::File& file) {
   std::unordered_map<Name, FileSchedule> before;
   for (FileSchedule& s : schedules_) { before.emplace(s.name, std::move(s)); }
   schedules_.clear();
+  places_.clear();
+  uint64_t context_before = std::exchange(context_, context_of(file));
 
   // The programs of the file, for schedules that do not say what they are for.
   std::vector<std::pair<const frontend::Declaration*, Name>> programs;
@@ -144,51 +160,34 @@ void Schedules::update(frontend::File& file) {
     }
     for (size_t d = said; d < evaluator.diagnostics.size(); ++d) { s.diagnostics.push_back(evaluator.diagnostics[d]); }
     evaluator.diagnostics.resize(said);
+    places_.emplace(s.decl, i);
     if (auto known = before.find(s.name); known != before.end()) {
-      s.run = known->second.run;
+      const FileSchedule& b = known->second;
+      s.run = b.run;
+      s.is_settled = b.is_settled && context_before == context_ && b.decl == s.decl && b.target == s.target && s.program && s.program.same_as(b.program);
       before.erase(known);
     }
     schedules_.push_back(std::move(s));
   }
 }
 
-namespace {
-
-// What a schedule may use besides its program: the text of everything else in the file that is no program and no schedule.
-auto context_of(frontend::File& file) -> uint64_t {
-  uint64_t hash = 1;
-  for (size_t i = 0; i < file.size(); ++i) {
-    const syntax::ItemPtr& item = file.item(i);
-    if (item->statements.empty() || frontend::is_program(*item->statements[0])) { continue; }
-    const syntax::FunctionDef* def = function_of(*item);
-    if (def && as_schedule_function(*def, item, item->text)) { continue; }
-    hash = hash_combine(hash, item->hash);
-  }
-  return hash;
-}
-
-}  // namespace
-
 auto Schedules::run_one(frontend::File& file, FileSchedule& schedule, const CancelToken& cancel, std::optional<size_t> steps) -> void {
-  if (!schedule.program) { return; }
-  for (size_t i = 0; i < file.size(); ++i) {
-    const syntax::ItemPtr& item = file.item(i);
-    const syntax::FunctionDef* def = function_of(*item);
-    if (!def || def->decl != schedule.decl) { continue; }
-    RunRequest request;
-    request.function = *as_schedule_function(*def, item, item->text);
-    request.program = schedule.program;
-    request.target = schedule.target;
-    request.globals = &file;
-    request.heap = file.evaluator().heap();
-    request.context = context_of(file);
-    request.cancel = cancel;
-    request.steps = steps;
-    auto run = std::make_shared<ScheduleRun>(run_schedule(request, schedule.run.get()));
-    executed_ += run->primitives;
-    schedule.run = std::move(run);
-    return;
-  }
+  auto place = places_.find(schedule.decl);
+  if (!schedule.program || place == places_.end() || (schedule.is_settled && !steps)) { return; }
+  const syntax::ItemPtr& item = file.item(place->second);
+  RunRequest request;
+  request.function = *as_schedule_function(*function_of(*item), item, item->text);
+  request.program = schedule.program;
+  request.target = schedule.target;
+  request.globals = &file;
+  request.heap = file.evaluator().heap();
+  request.context = context_;
+  request.cancel = cancel;
+  request.steps = steps;
+  auto run = std::make_shared<ScheduleRun>(run_schedule(request, schedule.run.get()));
+  executed_ += run->primitives;
+  schedule.run = std::move(run);
+  schedule.is_settled = !steps && !cancel.is_cancelled();
 }
 
 auto Schedules::run_all(frontend::File& file, const CancelToken& cancel) -> bool {

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "frontend/file.h"
@@ -26,6 +27,7 @@ struct FileSchedule {
   std::string target;              // as written; empty: not said
   Diagnostics diagnostics;         // why it could not be run at all
   std::shared_ptr<const ScheduleRun> run;   // null: not run (yet)
+  bool is_settled = false;         // `run` is of this very text, program, target and helpers, to its end
 };
 
 class Schedules {
@@ -45,6 +47,8 @@ class Schedules {
 
  private:
   std::vector<FileSchedule> schedules_;
+  uint64_t context_ = 0;                           // hash of what schedules may use besides their programs
+  std::unordered_map<DeclId, size_t> places_;      // of schedule functions among the file's declarations
   uint64_t executed_ = 0;
 };
 
