@@ -176,6 +176,7 @@ auto tune(std::vector<std::string> args) -> int {
   if (!result->found) {
     std::string why = fmt::format("no schedule was found in {} trials", result->progress.trials);
     for (const auto& [name, count] : result->progress.failures) { why += fmt::format("; {}: {}", name, count); }
+    for (const std::string& note : result->notes) { why += "; " + note; }
     return failed(result->stopped && result->progress.trials == 0 ? "stopped before anything was measured" : why);
   }
 

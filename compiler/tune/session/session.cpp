@@ -160,6 +160,7 @@ auto Session::measure_plain(WorkerPool& pool, Database& database) -> Status {
     return error(Code::CannotTune).arg("function", function_.view()).arg("why", "the program as it is ends its worker: " + reply.note);
   }
   // Too slow to be measured within the limit: candidates may still be fast.
+  if (reply.outcome == Outcome::TimedOut) { result_.notes.push_back("the program as written did not end within the time limit of a measurement"); }
   return ok();
 }
 
