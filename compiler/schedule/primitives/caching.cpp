@@ -376,7 +376,8 @@ struct CacheRead {
 ///                                            for ax0 in range(8):
 ///                                                B[ax0] = B_local[ax0]
 ///
-/// Needs  the block is the only one of its scope that writes the buffer; of a parameter, all that would be copied.
+/// Needs  the block is the only one of its scope that writes the buffer, and does not read it; of a parameter it writes all
+///        that would be copied.
 /// Keeps  results bit for bit.
 struct CacheWrite {
   struct Args { BlockArg block; int64_t write_buffer_index = 0; std::string storage_scope; std::vector<BlockArg> consumer_blocks; };
@@ -391,6 +392,11 @@ struct CacheWrite {
     LOOPSMITH_TRY(writer, require_single_writer(cx, func, *scope, buffer));
     if (writer != args.block.place) { return cx.error(Code::Internal).arg("what", "the writer of a buffer is not in its scope"); }
     LOOPSMITH_CHECK(require_no_view(cx, *args.block, buffer, args.storage_scope));
+    // In place: what it reads of the buffer was there before, and would not be in the cache.
+    if (region_of(writer->block()->reads, buffer)) {
+      return note_block(cx.error(Code::PaddingForm).arg("block", writer->name().view())
+                            .arg("why", fmt::format("it also reads `{}`, which the cache does not hold yet", buffer->name.view())), *writer);
+    }
     Plan plan{buffer, {}};
     plan.stage.scope = scope;
     std::vector<NodeId> users;

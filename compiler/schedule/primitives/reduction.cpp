@@ -301,7 +301,8 @@ auto find_updates(const Block& block) -> std::optional<Updates> {
 ///                                                    C[vi] += C_rf[vk, vi]
 ///
 /// Needs  a stage pipeline; a serial loop with one block below, a reduction with a known commutative combiner (sum, product,
-///        min, max, pairs of sums, argmin, argmax); no spatial iter var that the loop feeds; no loop that feeds both kinds.
+///        min, max, pairs of sums, argmin, argmax); no spatial iter var that the loop feeds; no loop that feeds both kinds;
+///        a predicate that holds for the first instance of each partial result.
 /// Keeps  what is accumulated; in another order.
 struct RFactor {
   struct Args { LoopArg loop; int64_t factor_axis = 0; };
@@ -356,6 +357,19 @@ struct RFactor {
     }
     // Partial results that are all the same would count several times.
     if (!feeds(*block.realize, args.loop.loop().var.get(), IterKind::Reduction) && !is_one(args.loop.loop().extent)) { return wrong(*args.loop, "it feeds no reduction iter var"); }
+    // Each partial result must be set up by some instance: the first of those that accumulate in it.
+    if (!is_one(block.realize->predicate)) {
+      arith::Analyzer analyzer;
+      VarMap first;
+      for (const Place* loop : plan.loops) {
+        analyzer.bind(loop->loop->var, Range{loop->loop->min, loop->loop->extent});
+        if (loop != args.loop.place && feeds(*block.realize, loop->loop->var.get(), IterKind::Reduction)) { first[loop->loop->var.get()] = loop->loop->min; }
+      }
+      if (!analyzer.can_prove(substitute(block.realize->predicate, first))) {
+        return note_block(cx.error(Code::PaddingForm).arg("block", block.name().view()).arg("why", "its predicate leaves partial results without a value"), block)
+            .remedy("split the loop so that the factors divide its extent");
+      }
+    }
     auto updates = find_updates(*block.block());
     if (!updates) { return note_block(cx.error(Code::ReductionForm).arg("block", block.name().view()), block); }
     plan.updates = std::move(*updates);
