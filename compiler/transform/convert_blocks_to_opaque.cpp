@@ -3,6 +3,7 @@
 
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "transform/fold.h"
 
 namespace loopsmith::transform {
 namespace {
@@ -55,7 +56,10 @@ class ToOpaque : public Mutator {
 }  // namespace
 
 auto convert_blocks_to_opaque(const IRModule& module, const LowerContext&) -> Result<IRModule> {
-  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, ToOpaque().mutate(func->body)); });
+  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> {
+    Stmt body = ToOpaque().mutate(func->body);
+    return with_body(func, body.same_as(func->body) ? body : fold(body));
+  });
 }
 
 }  // namespace loopsmith::transform

@@ -1,10 +1,12 @@
 // Where allocations go: see plan_buffer_location.h.
 #include "transform/plan_buffer_location.h"
 
+#include <functional>
 #include <unordered_set>
 
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "transform/affine.h"
 
 namespace loopsmith::transform {
 namespace {
@@ -17,6 +19,15 @@ struct Scope {
   int depth;
 };
 
+// A block with a predicate that touches a buffer: where it stands, and what must hold.
+struct Guarded {
+  int scope;
+  std::vector<Expr> conditions;
+  Domains domains;
+  std::vector<int> loops;                            // scopes of the loops of `domains`, in its order
+  std::unordered_set<const VarNode*> writes, reads;  // data variables
+};
+
 class FindLocations : public Visitor {
  public:
   using Visitor::on;
@@ -25,13 +36,19 @@ class FindLocations : public Visitor {
   std::vector<Scope> scopes{{nullptr, -1, 0}};
   std::unordered_map<const VarNode*, int> location;   // by data variable: lowest common ancestor
   std::unordered_map<const BufferNode*, int> declared;
+  std::vector<Guarded> guarded;
+  std::unordered_map<const VarNode*, std::vector<int>> readers;   // scopes of blocks, by data variable
 
   void on(const For& n) override {
     visit(n.min);
     visit(n.extent);
     int outer = enter(&n);
     loops_[n.var.get()] = here_;
+    domains_.push(n.var.get(), n.min, n.extent);
+    around_.push_back(here_);
     visit(n.body);
+    around_.pop_back();
+    domains_.pop();
     here_ = outer;
   }
   void on(const BlockRealize& n) override {
@@ -58,9 +75,30 @@ class FindLocations : public Visitor {
       written.visit(n.block->body);
       for (const BufferNode* b : written.buffers) { use(*b, scopes[carried].parent); }
     }
+    note(n);
     on(*n.block);
     block_ = outer_block;
     here_ = outer;
+  }
+  /// May an iteration of the loop `to` pass in which a guarded block writes nothing of the buffer, while another block
+  /// reads it? Then its contents go from one iteration to the next.
+  [[nodiscard]] auto carries(const VarNode* data, int to) const -> bool {
+    for (const Guarded& g : guarded) {
+      if (!g.writes.count(data) || !is_below(g.scope, to)) { continue; }
+      std::unordered_map<const VarNode*, bool> relaxed;
+      for (size_t i = 0; i < g.loops.size(); ++i) {
+        if (scopes[g.loops[i]].depth > scopes[to].depth) { relaxed[g.domains.order[i]] = true; }
+      }
+      for (const Expr& e : g.conditions) {
+        if (!may_fail_throughout(e, g.domains, relaxed)) { continue; }
+        auto found = readers.find(data);
+        if (found == readers.end()) { continue; }
+        for (int reader : found->second) {
+          if (reader != g.scope && !is_guarded(reader, e, relaxed)) { return true; }
+        }
+      }
+    }
+    return false;
   }
   void on(const Block& n) override {
     for (const Buffer& b : n.alloc_buffers) { declared[b.get()] = here_; }
@@ -84,6 +122,67 @@ class FindLocations : public Visitor {
   }
 
  private:
+  void note(const BlockRealize& n) {
+    std::unordered_set<const VarNode*> reads, writes;
+    // What is directly its own; blocks inside speak for themselves.
+    std::function<void(const Stmt&)> walk = [&](const Stmt& s) {
+      if (s.as<BlockRealize>()) { return; }
+      if (const auto* store = s.as<BufferStore>()) { writes.insert(store->buffer->data.get()); }
+      visit_children(
+          s, [&](const Expr& e) { post_order(e, [&](const Expr& x) { if (const auto* load = x.as<BufferLoad>()) { reads.insert(load->buffer->data.get()); } }); }, walk);
+    };
+    walk(n.block->body);
+    for (const VarNode* data : reads) { readers[data].push_back(here_); }
+    if (is_one(n.predicate)) { return; }
+    Guarded g{here_, {}, domains_, around_, std::move(writes), std::move(reads)};
+    std::function<void(const Expr&)> parts = [&](const Expr& e) {
+      if (const auto* both = e.as<And>()) {
+        parts(both->a);
+        parts(both->b);
+      } else {
+        g.conditions.push_back(e);
+      }
+    };
+    parts(n.predicate);
+    guarded.push_back(std::move(g));
+  }
+  auto is_below(int scope, int ancestor) const -> bool {
+    for (int s = scope; s >= 0; s = scopes[s].parent) {
+      if (s == ancestor) { return true; }
+    }
+    return false;
+  }
+  // Can the condition be false for all values of the relaxed loops, somewhere in the domain of the others?
+  static auto may_fail_throughout(const Expr& e, const Domains& domains, const std::unordered_map<const VarNode*, bool>& relaxed) -> bool {
+    const auto* lt = e.as<LT>();
+    if (!lt) { return true; }
+    auto a = interval_of(lt->a, domains, relaxed);
+    auto b = interval_of(lt->b, domains, relaxed);
+    if (!a || !b) { return true; }
+    Affine gap = a->low;
+    gap.add(b->high, -1);
+    auto most = constant_max(gap, domains);
+    return !most || *most >= 0;
+  }
+  // A reader under a condition on the same outer loops is taken to be left out together with the writer.
+  auto is_guarded(int reader, const Expr& condition, const std::unordered_map<const VarNode*, bool>& relaxed) const -> bool {
+    std::unordered_set<const VarNode*> outer;
+    post_order(condition, [&](const Expr& e) {
+      const auto* v = e.as<VarNode>();
+      if (v && !relaxed.count(v)) { outer.insert(v); }
+    });
+    for (const Guarded& g : guarded) {
+      if (g.scope != reader) { continue; }
+      std::unordered_set<const VarNode*> mentioned;
+      for (const Expr& e : g.conditions) {
+        post_order(e, [&](const Expr& x) { if (const auto* v = x.as<VarNode>()) { mentioned.insert(v); } });
+      }
+      bool all = true;
+      for (const VarNode* v : outer) { all = all && mentioned.count(v) != 0; }
+      if (all) { return true; }
+    }
+    return false;
+  }
   struct Written : Visitor {
     using Visitor::on;
     using Visitor::visit;
@@ -109,6 +208,8 @@ class FindLocations : public Visitor {
   }
   int here_ = 0;
   int block_ = 0;
+  Domains domains_;
+  std::vector<int> around_;
   std::unordered_map<const VarNode*, int> loops_;
 };
 
@@ -205,6 +306,7 @@ auto plan(const PrimFunc& func) -> PrimFunc {
     }
     int from = find.declared[buffer.get()];
     int to = place->second;
+    while (to != from && find.scopes[to].depth > find.scopes[from].depth && find.carries(buffer->data.get(), to)) { to = find.scopes[to].parent; }
     if (to == from || find.scopes[to].depth <= find.scopes[from].depth) { continue; }
     moved.insert(buffer.get());
     at[find.scopes[to].node].push_back(buffer);
