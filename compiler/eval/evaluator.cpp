@@ -132,6 +132,10 @@ auto Evaluator::eval(const Expr& expr, const ScopeRef& scope) -> Value {
     }
     case Kind::Unary: {
       const auto& e = static_cast<const UnaryExpr&>(expr);
+      // The least number of 64 bits is the negative of one that does not fit.
+      if (e.op == UnaryOp::Negate && e.operand->kind == Kind::Int && static_cast<const IntExpr&>(*e.operand).text == "9223372036854775808") {
+        return Value(std::numeric_limits<int64_t>::min());
+      }
       Argument operand = eval_argument(*e.operand, scope);
       return operand.value.is_unknown() ? operand.value : unary(e.op, operand, e.origin());
     }

@@ -150,8 +150,18 @@ auto all_readers_below(const FuncState& func, const Place& scope, const Place& a
 
 // The nest that copies: for ax0 ...: with T.block("A_shared"): A_shared[v0] = A[v0]
 struct CopyNest { Stmt stmt; NodeId block; };
-auto make_copy(const Stage& stage, const Buffer& from, const Buffer& to, const std::string& storage, Origin origin) -> CopyNest {
+auto make_copy(const FuncState& func, const Stage& stage, const Buffer& from, const Buffer& to, const std::string& storage, Origin origin) -> CopyNest {
   const Buffer& cached = stage.region.buffer;
+  arith::Analyzer analyzer;
+  for (const Place* at = stage.at; at; at = func.parent(*at)) {
+    if (at->is_loop()) {
+      analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent});
+    } else {
+      for (const IterVar& iter : at->block()->iter_vars) { analyzer.bind(iter.var, iter.dom); }
+    }
+  }
+  // Regions are bounds from above: what of them lies outside of the buffer is not copied.
+  Expr predicate = bool_imm(true);
   Domains loops;
   std::vector<Expr> iter_values;
   std::vector<IterVar> iter_vars;
@@ -162,6 +172,15 @@ auto make_copy(const Stage& stage, const Buffer& from, const Buffer& to, const s
     Var loop = make<VarNode>(Name(fmt::format("ax{}", i)), dtype, origin);
     Var var = make<VarNode>(Name(fmt::format("v{}", i)), dtype, origin);
     loops.emplace_back(loop, from_zero(range.extent));
+    analyzer.bind(loop, from_zero(range.extent));
+    auto whole = as_int(cached->shape[i]);
+    bool fits = is_zero(range.min) && as_int(range.extent) && whole && *as_int(range.extent) <= *whole;
+    if (Expr place = add(range.min, loop); whole && !fits) {
+      Expr above = less(place, cached->shape[i]);
+      Expr below = less_equal(zero(dtype), place);
+      if (!analyzer.can_prove(below)) { predicate = logical_and(predicate, below); }
+      if (!analyzer.can_prove(above)) { predicate = logical_and(predicate, above); }
+    }
     IterVar iter;
     iter.var = var;
     iter.origin = origin;
@@ -192,7 +211,7 @@ auto make_copy(const Stage& stage, const Buffer& from, const Buffer& to, const s
   fields.body = make<BufferStore>(to, Expr(make<BufferLoad>(from, Array<Expr>(from_indices), origin)), Array<Expr>(to_indices), origin);
   Ref<Block> block = make<Block>(std::move(fields), origin);
   NodeId id = block->id;
-  Stmt stmt = make<BlockRealize>(Array<Expr>(std::move(iter_values)), bool_imm(true), std::move(block), origin);
+  Stmt stmt = make<BlockRealize>(Array<Expr>(std::move(iter_values)), std::move(predicate), std::move(block), origin);
   return {wrap_loops(std::move(stmt), loops, origin), id};
 }
 
@@ -352,7 +371,7 @@ struct CacheRead {
     const Stage& stage = plan.stage;
     Buffer cache = shrunk(in_scope(plan.buffer, args.storage_scope), stage);
     Origin origin = cx.made_from(args.block.block().origin);
-    CopyNest copy = make_copy(stage, plan.buffer, cache, args.storage_scope, origin);
+    CopyNest copy = make_copy(func, stage, plan.buffer, cache, args.storage_scope, origin);
     Outcome out;
     out.func = func.name();
     for (const Place* block : func.child_blocks(*stage.scope)) {
@@ -420,7 +439,7 @@ struct CacheWrite {
     const Stage& stage = plan.stage;
     Buffer cache = shrunk(in_scope(plan.buffer, args.storage_scope), stage);
     Origin origin = cx.made_from(args.block.block().origin);
-    CopyNest copy = make_copy(stage, cache, plan.buffer, args.storage_scope, origin);
+    CopyNest copy = make_copy(func, stage, cache, plan.buffer, args.storage_scope, origin);
     Outcome out;
     out.func = func.name();
     auto redirect = [&](const Place& block) {

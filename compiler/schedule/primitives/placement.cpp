@@ -264,6 +264,17 @@ auto find_position(const Context& cx, const FuncState& func, const BlockArg& blo
                                    : fmt::format("choose a loop around all consumers of `{}`, or move them under `{}` first", block->name().view(), loop->name().view()));
     return out;
   }
+  // Without producers below, a block may be moved backwards: not past those who read what it writes.
+  for (NodeId id : reverse ? consumers : std::vector<NodeId>()) {
+    const Place& other = *func.find(id);
+    if (holds(seen, id) || other.index > loop.place->index) { continue; }
+    Diagnostic out = note_loop(cx.error(Code::ConsumerBefore).arg("block", block->name().view()).arg("loop", loop->name().view())
+                                   .arg("other", other.name().view()), *loop);
+    out.node_ids.push_back(block->id);
+    out.node_ids.push_back(id);
+    out.notes.push_back({other.block()->origin, fmt::format("`{}` is here", other.name().view()), id});
+    return out;
+  }
   if (index == -1) { return first_consumer; }
   if (index == -2) { return last_producer + 1; }
   if (index >= last_producer + 1 && index <= first_consumer) { return static_cast<int>(index); }
@@ -348,6 +359,19 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
     Range range = needed.dom.cover_range(iter.dom);
     if (iter.kind != IterKind::Spatial) {
       covers_reduction &= needed.bound.is_nothing() && analyzer.can_prove_equal(range.min, iter.dom.min) && analyzer.can_prove_equal(range.extent, iter.dom.extent);
+    }
+    // Backwards, the consumer must still make all of its output: also what does not depend on the producers (padding).
+    if (reverse && iter.kind == IterKind::Spatial) {
+      arith::DomMap around;
+      for (const auto& [var, r] : outer) { around.emplace(var.get(), IntSet::from_range(r)); }
+      IntSet hull = arith::eval_set(range, around, analyzer);
+      bool lost = (hull.has_lower_bound() && analyzer.can_prove(less(iter.dom.min, hull.min()))) ||
+                  (hull.has_upper_bound() && analyzer.can_prove(less(hull.max(), add(iter.dom.min, sub(iter.dom.extent, one(iter.dom.extent.dtype()))))));
+      if (lost) {
+        return note_block(cx.error(Code::RegionNotSolved).arg("block", block->name().view())
+                              .arg("buffer", moved.writes.empty() ? iter.var->name.view() : moved.writes[0].buffer->name.view()).arg("loop", loop->name().view()), *block)
+            .remedy(fmt::format("some values of iter var `{}` would never run: they need nothing that the loop makes", iter.var->name.view()));
+      }
     }
     if (preserve_unit_loops || !is_one(range.extent)) {
       int bits = std::max(range.min.dtype().bits, range.extent.dtype().bits);

@@ -25,7 +25,7 @@ namespace {
 ///                                                    C[vi] += A[vi, vk]
 ///
 /// Needs  a reduction block; the loop is one of those around it, and no loop outside of it feeds a reduction iter var;
-///        a predicate of the block that splits into bounds.
+///        no loop from there on runs the reduction again; a predicate of the block that splits into bounds.
 /// Keeps  the order of updates, so results are equal bit for bit.
 struct DecomposeReduction {
   struct Args { BlockArg block; LoopArg loop; };
@@ -60,6 +60,12 @@ struct DecomposeReduction {
       return note_block(note_loop(cx.error(Code::ReductionLoopOutside).arg("loop", args.loop->name().view()).arg("outer", (*it)->name().view())
                                       .arg("block", args.block->name().view()), **it), *args.block)
           .remedy(fmt::format("decompose at `{}` or a loop outside of it", (*it)->name().view()));
+    }
+    for (auto it = at; it != loops.end(); ++it) {
+      if (feeds(*it, IterKind::Reduction) || feeds(*it, IterKind::Spatial) || is_one((*it)->loop->extent)) { continue; }
+      return note_block(note_loop(cx.error(Code::InitRepeated).arg("loop", args.loop->name().view()).arg("inner", (*it)->name().view())
+                                      .arg("block", args.block->name().view()), **it), *args.block)
+          .remedy(fmt::format("decompose at a loop inside of `{}`", (*it)->name().view()));
     }
     Plan plan;
     std::unordered_set<const VarNode*> dropped;
