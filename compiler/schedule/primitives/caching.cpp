@@ -40,6 +40,10 @@ auto in_scope(const Buffer& buffer, const std::string& scope) -> Buffer {
 
 // A view keeps the memory of what it is a view of, so a cache in another memory cannot stand in for a viewed buffer.
 auto require_no_view(const Context& cx, const Place& block, const Buffer& buffer, const std::string& scope) -> Status {
+  // Memory of its own has the shape of the view, not the strides of what it is a view of.
+  if (!buffer->strides.empty()) {
+    return note_block(cx.error(Code::CacheOfView).arg("buffer", buffer->name.view()).arg("view", buffer->name.view()).arg("scope", scope), block);
+  }
   Buffer view;
   post_order(Stmt(Ref<Block>(block.block())), [&](const Stmt& stmt) {
     if (const auto* inner = stmt.as<Block>()) {
