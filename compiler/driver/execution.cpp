@@ -13,6 +13,7 @@
 
 #include "driver/command.h"
 #include "driver/lowering.h"
+#include "support/codes.h"
 #include "support/process.h"
 
 namespace loopsmith::driver {

@@ -16,6 +16,7 @@
 #include "ir/printer.h"
 #include "schedule/trace_json.h"
 #include "script/schedules.h"
+#include "support/codes.h"
 #include "syntax/document.h"
 
 namespace loopsmith::driver {

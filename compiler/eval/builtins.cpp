@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "eval/evaluator.h"
+#include "support/codes.h"
 
 namespace loopsmith::eval {
 namespace {

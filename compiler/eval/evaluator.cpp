@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "eval/format.h"
+#include "support/codes.h"
 
 namespace loopsmith::eval {
 

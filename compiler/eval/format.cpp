@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "eval/evaluator.h"
+#include "support/codes.h"
 
 namespace loopsmith::eval {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "eval/evaluator.h"
 #include "eval/format.h"
+#include "support/codes.h"
 
 namespace loopsmith::eval {
 namespace {

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "eval/evaluator.h"
+#include "support/codes.h"
 #include "support/hash.h"
 
 namespace loopsmith::eval {

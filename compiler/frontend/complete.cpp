@@ -11,6 +11,7 @@
 #include "frontend/lowerer.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "support/codes.h"
 
 namespace loopsmith::frontend {
 

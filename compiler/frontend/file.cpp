@@ -5,6 +5,7 @@
 
 #include "frontend/objects.h"
 #include "frontend/well_formed.h"
+#include "support/codes.h"
 
 namespace loopsmith::frontend {
 

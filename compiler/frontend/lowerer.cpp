@@ -5,6 +5,7 @@
 
 #include "eval/evaluator.h"
 #include "ir/ops.h"
+#include "support/codes.h"
 
 namespace loopsmith::frontend {
 

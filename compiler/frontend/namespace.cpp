@@ -7,6 +7,7 @@
 
 #include "frontend/lowerer.h"
 #include "ir/ops.h"
+#include "support/codes.h"
 
 namespace loopsmith::frontend {
 

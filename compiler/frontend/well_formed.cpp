@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "ir/visitor.h"
+#include "support/codes.h"
 
 namespace loopsmith::frontend {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "support/codes.h"
 #include "support/hash.h"
 
 namespace loopsmith::interp {

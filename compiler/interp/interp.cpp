@@ -18,6 +18,7 @@
 #include "interp/intrinsics.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "support/codes.h"
 
 namespace loopsmith::interp {
 namespace {

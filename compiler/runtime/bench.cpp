@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "runtime/threads.h"
+#include "support/codes.h"
 #include "target/hardware.h"
 
 #if defined(__x86_64__)

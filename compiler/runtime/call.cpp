@@ -5,6 +5,7 @@
 
 #include "runtime/jit.h"
 #include "runtime/threads.h"
+#include "support/codes.h"
 
 namespace loopsmith::runtime {
 namespace {

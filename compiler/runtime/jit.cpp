@@ -16,6 +16,7 @@
 #include <cstring>
 
 #include "runtime/threads.h"
+#include "support/codes.h"
 
 namespace loopsmith::runtime {
 namespace {

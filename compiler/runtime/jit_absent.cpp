@@ -1,5 +1,6 @@
 // Stands in for the JIT in builds without LLVM: every request is answered with a diagnostic.
 #include "runtime/jit.h"
+#include "support/codes.h"
 
 namespace loopsmith::runtime {
 

@@ -1,5 +1,6 @@
 // Memory, conversions, .npy: see tensor.h.
 #include "runtime/tensor.h"
+#include "support/codes.h"
 
 #include <fmt/format.h>
 #include <sys/mman.h>

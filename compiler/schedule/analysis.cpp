@@ -14,6 +14,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/threads.h"
+#include "support/codes.h"
 
 namespace loopsmith::schedule {
 

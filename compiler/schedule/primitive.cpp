@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "schedule/schedule.h"
+#include "support/codes.h"
 
 namespace loopsmith::schedule {
 

@@ -8,6 +8,7 @@
 #include "arith/analyzer.h"
 #include "arith/iter_map.h"
 #include "ir/ops.h"
+#include "support/codes.h"
 
 namespace loopsmith::schedule {
 namespace {

@@ -1,5 +1,6 @@
 // Calling primitives, binding what they give to variables, recording and replaying: see schedule.h.
 #include "schedule/schedule.h"
+#include "support/codes.h"
 
 #include <algorithm>
 

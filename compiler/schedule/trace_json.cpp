@@ -9,6 +9,7 @@
 #include "ir/ops.h"
 #include "schedule/primitive.h"
 #include "schedule/schedule.h"
+#include "support/codes.h"
 
 namespace loopsmith::schedule {
 namespace {

@@ -3,6 +3,7 @@
 
 #include "ir/printer.h"
 #include "schedule/trace_json.h"
+#include "support/codes.h"
 #include "support/hash.h"
 
 namespace loopsmith::script {

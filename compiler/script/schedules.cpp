@@ -7,6 +7,7 @@
 
 #include "frontend/objects.h"
 #include "script/objects.h"
+#include "support/codes.h"
 #include "support/hash.h"
 
 namespace loopsmith::script {

@@ -16,11 +16,9 @@ namespace loopsmith {
 
 enum class Severity : uint8_t { Error, Warning, Information, Hint };
 
-enum class Code : uint16_t {
-#define DIAGNOSTIC(code, id, severity, text) code,
-#include "support/diagnostics.def"
-#undef DIAGNOSTIC
-};
+/// Which row of the catalogue. The enumerators are in support/codes.h, so that a new row concerns only those who
+/// raise or look for one; `Code{}` is the first row, `Internal`.
+enum class Code : uint16_t;
 
 /// "loop-not-only-child": stable, greppable, what `[...]` shows.
 [[nodiscard]] auto code_id(Code code) -> std::string_view;
@@ -44,7 +42,7 @@ struct FixEdit {
 };
 
 struct Diagnostic {
-  Code code = Code::Internal;
+  Code code{};
   Severity severity = Severity::Error;
   Origin where;              // the narrowest source at fault
   std::vector<std::pair<std::string, std::string>> args;

@@ -1,6 +1,8 @@
 // Starting, watching and ending programs: see process.h. POSIX; parts marked Linux degrade elsewhere.
 #include "support/process.h"
 
+#include "support/codes.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "support/codes.h"
 #include "support/hash.h"
 #include "syntax/builder.h"
 #include "syntax/document.h"

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "support/codes.h"
 #include "support/hash.h"
 
 namespace loopsmith::syntax {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <unordered_map>
 
+#include "support/codes.h"
 #include "syntax/build.h"
 #include "syntax/lines.h"
 

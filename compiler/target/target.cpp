@@ -1,6 +1,8 @@
 // Reading and printing target strings: see target.h.
 #include "target/target.h"
 
+#include "support/codes.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "ir/visitor.h"
+#include "support/codes.h"
 #include "transform/compact_buffer_allocation.h"
 #include "transform/convert_blocks_to_opaque.h"
 #include "transform/flatten_buffer.h"

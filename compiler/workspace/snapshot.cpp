@@ -1,6 +1,8 @@
 // Snapshots of a document and the work that fills them: see snapshot.h.
 #include "workspace/snapshot.h"
 
+#include "support/codes.h"
+
 #include <algorithm>
 #include <tuple>
 

@@ -33,7 +33,7 @@ struct Finding {
     Span span;
     std::string replacement;
   };
-  Code code = Code::Internal;
+  Code code{};
   Severity severity = Severity::Error;
   Span span;
   std::string message;

@@ -3,6 +3,7 @@
 #include "interp/compare.h"
 #include "program.h"
 #include "runtime/jit.h"
+#include "support/codes.h"
 #include "transform/pipelines.h"
 
 namespace loopsmith::oracle {

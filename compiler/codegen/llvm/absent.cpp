@@ -1,5 +1,6 @@
 // Stands in for the LLVM back end in builds without it: every request is answered with a diagnostic.
 #include "codegen/llvm/codegen.h"
+#include "support/codes.h"
 
 namespace loopsmith::codegen {
 

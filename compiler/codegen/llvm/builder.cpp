@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "ir/ops.h"
+#include "support/codes.h"
 #include "target/hardware.h"
 
 namespace loopsmith::codegen {

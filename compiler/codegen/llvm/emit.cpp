@@ -11,6 +11,7 @@
 #include "codegen/llvm/builder.h"
 #include "codegen/llvm/machine.h"
 #include "codegen/llvm/passes.h"
+#include "support/codes.h"
 
 namespace loopsmith::codegen {
 

@@ -1,6 +1,7 @@
 // Making TargetMachines, and telling which processors and features LLVM knows: see machine.h. LLVM would print
 // and carry on (or exit) where a name is wrong; here names are looked up first.
 #include "codegen/llvm/machine.h"
+#include "support/codes.h"
 
 #include <fmt/format.h>
 #include <llvm/Config/llvm-config.h>

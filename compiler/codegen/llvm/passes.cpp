@@ -3,6 +3,7 @@
 // undo decisions that were measured. What remains: accumulators into registers (sroa, licm), common
 // subexpressions, simplification of the address arithmetic we emit.
 #include "codegen/llvm/passes.h"
+#include "support/codes.h"
 
 #include <llvm/Passes/PassBuilder.h>
 

@@ -2,6 +2,7 @@
 // tuner read them.
 #include "ir/ops.h"
 #include "schedule/primitives.h"
+#include "support/codes.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {

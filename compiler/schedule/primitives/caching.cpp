@@ -12,6 +12,7 @@
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
 #include "schedule/threads.h"
+#include "support/codes.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {

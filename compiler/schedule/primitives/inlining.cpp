@@ -15,6 +15,7 @@
 #include "schedule/placement.h"
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
+#include "support/codes.h"
 
 namespace loopsmith::schedule {
 namespace primitives {

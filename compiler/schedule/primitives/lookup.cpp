@@ -4,6 +4,7 @@
 
 #include "schedule/analysis.h"
 #include "schedule/primitives.h"
+#include "support/codes.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {

@@ -11,6 +11,7 @@
 #include "schedule/analysis.h"
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
+#include "support/codes.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "ir/ops.h"
 #include "schedule/primitives.h"
+#include "support/codes.h"
 
 namespace loopsmith::schedule {
 namespace {

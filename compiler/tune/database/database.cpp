@@ -1,6 +1,8 @@
 // The tuning database on SQLite: see database.h.
 #include "tune/database/database.h"
 
+#include "support/codes.h"
+
 #include <sqlite3.h>
 #include <sys/stat.h>
 

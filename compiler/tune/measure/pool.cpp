@@ -1,6 +1,8 @@
 // Worker programs and what they are asked: see pool.h.
 #include "tune/measure/pool.h"
 
+#include "support/codes.h"
+
 #include <algorithm>
 #include <set>
 

@@ -10,6 +10,7 @@
 #include "ir/printer.h"
 #include "schedule/schedule.h"
 #include "schedule/trace_json.h"
+#include "support/codes.h"
 #include "support/hash.h"
 #include "target/hardware.h"
 #include "tune/measure/pool.h"

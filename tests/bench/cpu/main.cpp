@@ -22,6 +22,7 @@
 #include "runtime/bench.h"
 #include "runtime/peaks.h"
 #include "runtime/threads.h"
+#include "support/codes.h"
 #include "target/hardware.h"
 #include "tests/bench/cpu/gemm.h"
 #include "tests/bench/cpu/programs.h"

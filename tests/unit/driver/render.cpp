@@ -5,6 +5,7 @@
 
 #include "../catch.h"
 #include "driver/arguments.h"
+#include "support/codes.h"
 
 using namespace loopsmith;
 using namespace loopsmith::driver;

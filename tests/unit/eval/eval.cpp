@@ -1,6 +1,7 @@
 // The script language: values, limits, errors where they stand, and functions resumed from a statement.
 #include "eval/evaluator.h"
 
+#include "support/codes.h"
 #include "syntax/document.h"
 #include "tests/unit/catch.h"
 

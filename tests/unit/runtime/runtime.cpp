@@ -12,6 +12,7 @@
 #include "runtime/bench.h"
 #include "runtime/tensor.h"
 #include "runtime/threads.h"
+#include "support/codes.h"
 #include "target/hardware.h"
 #include "tests/unit/catch.h"
 

@@ -8,6 +8,7 @@
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "schedule/trace_json.h"
+#include "support/codes.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <thread>
 
+#include "support/codes.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;

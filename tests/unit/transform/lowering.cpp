@@ -3,6 +3,7 @@
 #include "ir/equal.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
+#include "support/codes.h"
 #include "tests/unit/transform/programs.h"
 #include "transform/pipelines.h"
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "support/codes.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
