@@ -13,9 +13,12 @@
 //         `cx.made_from(origin of the node they stand for)`. Loops and blocks that go on existing keep their id.
 //  2. Define its row at the end of the file, parameters in the order of the Python call:
 //       const Primitive fuse = primitive<Fuse>("fuse", "Fuse", "joins directly nested loops into one")
-//           .inputs("loops", &Fuse::Args::loops)                    // variadic: sch.fuse(i, j), JSON inputs spliced
+//           .inputs("loops", &Fuse::Args::loops).from(candidates::nested_loops)   // variadic: sch.fuse(i, j), JSON inputs spliced
 //           .attr("preserve_unit_iters", &Fuse::Args::preserve_unit_iters, true)
-//           .loop("fused");
+//           .loop("fused")
+//           .example(examples::matmul, "i, j, k = sch.get_loops(\"C\")\nsch.fuse(i, j)");
+//     `from` says which arguments are worth trying (candidates.h has the common ones): legal moves, completion and the
+//     random gate call with those. Blocks, loops, bools and parameters with a default need none.
 //  3. Declare the row in primitives.h and name it in primitives/all.cpp; add golden cases in
 //     tests/golden/schedule/<primitive>/.
 // Nothing else: the row is the only door, and it checks first.
@@ -90,6 +93,24 @@ struct Outcome {
   Value decision;                           // what a sampling primitive decided
 };
 
+/// What the candidates for an argument are chosen for: a loop or block of a function, and the arguments before.
+struct Choice {
+  const State& state;
+  const FuncState& func;
+  const Place& focus;                       // the loop or block that the move is about
+  std::span<const Value> chosen;            // for the parameters before this one
+
+  /// Variable i stands for place i of the function.
+  [[nodiscard]] static auto block(const Place& p) -> Value { return BlockRV{static_cast<uint32_t>(p.index)}; }
+  [[nodiscard]] static auto loop(const Place& p) -> Value { return LoopRV{static_cast<uint32_t>(p.index)}; }
+  /// The loop or block that an argument stands for; null for other values.
+  [[nodiscard]] auto place(const Value& value) const -> const Place*;
+  /// The first loop or block among the arguments before; the focus where there is none.
+  [[nodiscard]] auto subject() const -> const Place&;
+};
+/// Arguments worth trying; not all need be legal.
+using Candidates = std::vector<Value> (*)(const Choice&);
+
 enum class ValueKind : uint8_t { Block, Loop, BlockOrLoop, Int, OptionalInt, Bool, Float, String, IndexMap, Any };
 /// Where a parameter stands in a trace.
 enum class Role : uint8_t { Input, Attr, Decision };
@@ -103,6 +124,7 @@ struct Param {
   bool is_variadic = false;                 // in Python too: sch.reorder(i, j)
   bool omit_empty = false;                  // Python text leaves it out where it is empty or None
   std::optional<Value> otherwise;           // the default; without one the argument is required
+  Candidates candidates = nullptr;          // null: those that follow from the kind (moves.h)
 };
 
 enum class OutputKind : uint8_t { None, Block, Loop, Expr, Blocks, Loops, Exprs };
@@ -118,6 +140,11 @@ struct Primitive {
   bool is_sampling = false;
   /// Needs values for all params. Checks, then plans the change; nothing is changed on errors.
   std::function<Result<Outcome>(const Context&, std::span<const Value>)> run;
+  /// Is the call legal? As `run`, without the change.
+  std::function<Status(const Context&, std::span<const Value>)> check;
+  /// For the reference page: a program and calls on it; the last one is of this primitive.
+  std::string_view example_program;
+  std::string_view example_calls;
 
   /// "split(loop, factors, preserve_unit_iters=True, disable_predication=False) -> loops": for signature help.
   [[nodiscard]] auto signature() const -> std::string;
@@ -200,6 +227,14 @@ class RowBuilder {
   auto attr(std::string_view name, T Args::* member, std::optional<Value> otherwise = {}) && -> RowBuilder&& {
     return std::move(*this).param(name, member, Role::Attr, std::move(otherwise));
   }
+  /// Which arguments are worth trying for the parameter just named.
+  auto from(Candidates candidates) && -> RowBuilder&& { row_.params.back().candidates = candidates; return std::move(*this); }
+  /// A program and calls on it (`sch`), for the reference page, which shows the program before and after.
+  auto example(std::string_view program, std::string_view calls) && -> RowBuilder&& {
+    row_.example_program = program;
+    row_.example_calls = calls;
+    return std::move(*this);
+  }
   auto omit_empty() && -> RowBuilder&& { row_.params.back().omit_empty = true; return std::move(*this); }
   /// What was (or shall be) decided: the last parameter of sampling primitives.
   auto sampling() && -> RowBuilder&& {
@@ -216,9 +251,19 @@ class RowBuilder {
   auto exprs(std::string_view name) && -> RowBuilder&& { return std::move(*this).output(OutputKind::Exprs, name); }
 
   operator Primitive() && {                                                          // NOLINT: a row is what this builds
-    row_.run = [setters = std::move(setters_), params = row_.params](const Context& cx, std::span<const Value> values) -> Result<Outcome> {
+    auto convert_all = [setters = std::move(setters_)](const Context& cx, std::span<const Value> values, Args& args) -> Status {
+      for (size_t i = 0; i < setters.size(); ++i) { LOOPSMITH_CHECK(setters[i](cx, cx.primitive.params[i], values[i], args)); }
+      return ok();
+    };
+    row_.check = [convert_all](const Context& cx, std::span<const Value> values) -> Status {
       Args args;
-      for (size_t i = 0; i < setters.size(); ++i) { LOOPSMITH_CHECK(setters[i](cx, params[i], values[i], args)); }
+      LOOPSMITH_CHECK(convert_all(cx, values, args));
+      LOOPSMITH_CHECK(P::check(cx, args));
+      return ok();
+    };
+    row_.run = [convert_all = std::move(convert_all)](const Context& cx, std::span<const Value> values) -> Result<Outcome> {
+      Args args;
+      LOOPSMITH_CHECK(convert_all(cx, values, args));
       LOOPSMITH_TRY(plan, P::check(cx, args));
       return P::apply(cx, args, plan);
     };

@@ -1,6 +1,8 @@
 // Primitives that leave notes: annotate, unannotate, enter_postproc. Notes change no results; later passes and the
 // tuner read them.
 #include "ir/ops.h"
+#include "schedule/candidates.h"
+#include "schedule/examples.h"
 #include "schedule/primitives.h"
 #include "support/codes.h"
 
@@ -95,11 +97,14 @@ struct EnterPostproc {
 
 const Primitive annotate = primitive<Annotate>("annotate", "Annotate", "attaches a value to a block or loop")
     .input("block_or_loop", &Annotate::Args::block_or_loop)
-    .attr("ann_key", &Annotate::Args::ann_key)
-    .input("ann_val", &Annotate::Args::ann_val);
+    .attr("ann_key", &Annotate::Args::ann_key).from([](const Choice&) { return std::vector<Value>{"pragma_auto_unroll_max_step"}; })
+    .input("ann_val", &Annotate::Args::ann_val).from([](const Choice&) { return std::vector<Value>{16}; })
+    .example(examples::matmul, "i, j, k = sch.get_loops(\"C\")\nsch.annotate(k, \"pragma_auto_unroll_max_step\", 16)");
 const Primitive unannotate = primitive<Unannotate>("unannotate", "Unannotate", "takes an annotation off a block or loop")
     .input("block_or_loop", &Unannotate::Args::block_or_loop)
-    .attr("ann_key", &Unannotate::Args::ann_key);
-const Primitive enter_postproc = primitive<EnterPostproc>("enter_postproc", "EnterPostproc", "marks where postprocessing begins").pure();
+    .attr("ann_key", &Unannotate::Args::ann_key).from(candidates::annotation_keys)
+    .example(examples::matmul, "i, j, k = sch.get_loops(\"C\")\nsch.annotate(k, \"pragma_auto_unroll_max_step\", 16)\nsch.unannotate(k, \"pragma_auto_unroll_max_step\")");
+const Primitive enter_postproc = primitive<EnterPostproc>("enter_postproc", "EnterPostproc", "marks where postprocessing begins").pure()
+    .example(examples::matmul, "sch.enter_postproc()");
 
 }  // namespace loopsmith::schedule::primitives

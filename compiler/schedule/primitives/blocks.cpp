@@ -10,6 +10,8 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/analysis.h"
+#include "schedule/candidates.h"
+#include "schedule/examples.h"
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
 #include "support/codes.h"
@@ -226,6 +228,7 @@ struct Blockize {
 const Primitive blockize = primitive<Blockize>("blockize", "Blockize", "makes a block of a loop and all below it")
     .input("target", &Blockize::Args::target)
     .attr("preserve_unit_iters", &Blockize::Args::preserve_unit_iters, true)
-    .block("block");
+    .block("block")
+    .example(examples::two_stages, "i0, i1 = sch.get_loops(\"C\")\nsch.blockize(i1)");
 
 }  // namespace loopsmith::schedule::primitives

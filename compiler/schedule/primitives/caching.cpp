@@ -9,6 +9,8 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/analysis.h"
+#include "schedule/candidates.h"
+#include "schedule/examples.h"
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
 #include "schedule/threads.h"
@@ -466,15 +468,17 @@ struct CacheWrite {
 
 const Primitive cache_read = primitive<CacheRead>("cache_read", "CacheRead", "reads a buffer through a copy in another memory")
     .input("block", &CacheRead::Args::block)
-    .attr("read_buffer_index", &CacheRead::Args::read_buffer_index)
-    .attr("storage_scope", &CacheRead::Args::storage_scope)
+    .attr("read_buffer_index", &CacheRead::Args::read_buffer_index).from(candidates::read_indices)
+    .attr("storage_scope", &CacheRead::Args::storage_scope).from(candidates::storage_scopes)
     .input("consumer_blocks", &CacheRead::Args::consumer_blocks, Value(Value::List())).omit_empty()
-    .block("cache");
+    .block("cache")
+    .example(examples::matmul, "sch.cache_read(\"C\", 0, \"local\")");
 const Primitive cache_write = primitive<CacheWrite>("cache_write", "CacheWrite", "writes a buffer through a copy in another memory")
     .input("block", &CacheWrite::Args::block)
-    .attr("write_buffer_index", &CacheWrite::Args::write_buffer_index)
-    .attr("storage_scope", &CacheWrite::Args::storage_scope)
+    .attr("write_buffer_index", &CacheWrite::Args::write_buffer_index).from(candidates::write_indices)
+    .attr("storage_scope", &CacheWrite::Args::storage_scope).from(candidates::storage_scopes)
     .input("consumer_blocks", &CacheWrite::Args::consumer_blocks, Value(Value::List())).omit_empty()
-    .block("cache");
+    .block("cache")
+    .example(examples::matmul, "sch.cache_write(\"C\", 0, \"local\")");
 
 }  // namespace loopsmith::schedule::primitives

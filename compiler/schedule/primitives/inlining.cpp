@@ -12,6 +12,8 @@
 #include "ir/visitor.h"
 #include "schedule/access_regions.h"
 #include "schedule/analysis.h"
+#include "schedule/candidates.h"
+#include "schedule/examples.h"
 #include "schedule/placement.h"
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
@@ -381,9 +383,11 @@ auto plan_inline(const Context& cx, const BlockArg& block, bool reverse) -> Resu
 namespace primitives {
 
 const Primitive compute_inline = primitive<ComputeInline>("compute_inline", "ComputeInline", "computes what a block stores wherever it is read")
-    .input("block", &ComputeInline::Args::block);
+    .input("block", &ComputeInline::Args::block)
+    .example(examples::two_stages, "sch.compute_inline(\"B\")");
 const Primitive reverse_compute_inline = primitive<ReverseComputeInline>("reverse_compute_inline", "ReverseComputeInline", "merges a block into the block that produces what it reads")
-    .input("block", &ReverseComputeInline::Args::block);
+    .input("block", &ReverseComputeInline::Args::block)
+    .example(examples::two_stages, "sch.reverse_compute_inline(\"C\")");
 
 }  // namespace primitives
 }  // namespace loopsmith::schedule

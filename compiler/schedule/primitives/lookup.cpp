@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "schedule/analysis.h"
+#include "schedule/candidates.h"
+#include "schedule/examples.h"
 #include "schedule/primitives.h"
 #include "support/codes.h"
 
@@ -126,21 +128,27 @@ struct GetOutputBlocks {
 const Primitive get_block = primitive<GetBlock>("get_block", "GetBlock", "the block of a name")
     .attr("name", &GetBlock::Args::name)
     .attr("func_name", &GetBlock::Args::func_name, Value())
-    .block("block").pure();
+    .block("block").pure()
+    .example(examples::matmul, "c = sch.get_block(\"C\")");
 const Primitive get_loops = primitive<GetLoops>("get_loops", "GetLoops", "the loops around a block, from outside to inside")
     .input("block", &GetLoops::Args::block)
-    .loops("loops").pure();
+    .loops("loops").pure()
+    .example(examples::matmul, "i, j, k = sch.get_loops(\"C\")");
 const Primitive get_child_blocks = primitive<GetChildBlocks>("get_child_blocks", "GetChildBlocks", "the blocks below a block or loop")
     .input("block_or_loop", &GetChildBlocks::Args::block_or_loop)
-    .blocks("blocks").pure();
+    .blocks("blocks").pure()
+    .example(examples::matmul_relu, "blocks = sch.get_child_blocks(\"root\")");
 const Primitive get_producers = primitive<GetProducers>("get_producers", "GetProducers", "the blocks that write what a block reads")
     .input("block", &GetProducers::Args::block)
-    .blocks("blocks").pure();
+    .blocks("blocks").pure()
+    .example(examples::matmul_relu, "producers = sch.get_producers(\"D\")");
 const Primitive get_consumers = primitive<GetConsumers>("get_consumers", "GetConsumers", "the blocks that read what a block writes")
     .input("block", &GetConsumers::Args::block)
-    .blocks("blocks").pure();
+    .blocks("blocks").pure()
+    .example(examples::matmul_relu, "consumers = sch.get_consumers(\"C\")");
 const Primitive get_output_blocks = primitive<GetOutputBlocks>("get_output_blocks", "GetOutputBlocks", "the blocks of a scope that write its outputs")
     .input("scope_block", &GetOutputBlocks::Args::scope_block)
-    .blocks("blocks").pure();
+    .blocks("blocks").pure()
+    .example(examples::matmul_relu, "outputs = sch.get_output_blocks(\"root\")");
 
 }  // namespace loopsmith::schedule::primitives

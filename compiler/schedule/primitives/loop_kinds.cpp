@@ -4,6 +4,8 @@
 
 #include "ir/visitor.h"
 #include "schedule/analysis.h"
+#include "schedule/candidates.h"
+#include "schedule/examples.h"
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
 #include "schedule/threads.h"
@@ -118,13 +120,17 @@ struct Unroll {
 }  // namespace
 
 const Primitive parallel = primitive<Parallel>("parallel", "Parallel", "runs the iterations of a loop on several cores")
-    .input("loop", &Parallel::Args::loop);
+    .input("loop", &Parallel::Args::loop)
+    .example(examples::matmul, "i, j, k = sch.get_loops(\"C\")\nsch.parallel(i)");
 const Primitive vectorize = primitive<Vectorize>("vectorize", "Vectorize", "runs the iterations of a loop as lanes of vectors")
-    .input("loop", &Vectorize::Args::loop);
+    .input("loop", &Vectorize::Args::loop)
+    .example(examples::two_stages, "i0, i1 = sch.get_loops(\"C\")\nsch.vectorize(i1)");
 const Primitive bind = primitive<Bind>("bind", "Bind", "runs the iterations of a loop on the threads of an axis")
     .input("loop", &Bind::Args::loop)
-    .attr("thread_axis", &Bind::Args::thread_axis);
+    .attr("thread_axis", &Bind::Args::thread_axis).from(candidates::thread_axes)
+    .example(examples::two_stages, "i0, i1 = sch.get_loops(\"C\")\nsch.bind(i0, \"blockIdx.x\")");
 const Primitive unroll = primitive<Unroll>("unroll", "Unroll", "writes the iterations of a loop out one after the other")
-    .input("loop", &Unroll::Args::loop);
+    .input("loop", &Unroll::Args::loop)
+    .example(examples::two_stages, "i0, i1 = sch.get_loops(\"C\")\nsch.unroll(i1)");
 
 }  // namespace loopsmith::schedule::primitives

@@ -13,6 +13,8 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/analysis.h"
+#include "schedule/candidates.h"
+#include "schedule/examples.h"
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
 #include "schedule/threads.h"
@@ -572,17 +574,20 @@ struct SampleComputeLocation {
 
 const Primitive sample_compute_location = primitive<SampleComputeLocation>("sample_compute_location", "SampleComputeLocation", "decides where a block could be computed")
     .input("block", &SampleComputeLocation::Args::block)
-    .loop("location").sampling();
+    .loop("location").sampling()
+    .example(examples::two_stages, "l = sch.sample_compute_location(\"B\", decision=0)");
 const Primitive compute_at = primitive<ComputeAt>("compute_at", "ComputeAt", "runs a block under a loop of its consumers")
     .input("block", &ComputeAt::Args::block)
-    .input("loop", &ComputeAt::Args::loop)
+    .input("loop", &ComputeAt::Args::loop).from(candidates::loops_of_consumers)
     .attr("preserve_unit_loops", &ComputeAt::Args::preserve_unit_loops, false)
-    .attr("index", &ComputeAt::Args::index, -1);
+    .attr("index", &ComputeAt::Args::index, -1)
+    .example(examples::two_stages, "i0, i1 = sch.get_loops(\"C\")\nsch.compute_at(\"B\", i0)");
 const Primitive reverse_compute_at = primitive<ReverseComputeAt>("reverse_compute_at", "ReverseComputeAt", "runs a block under a loop of its producers")
     .input("block", &ReverseComputeAt::Args::block)
-    .input("loop", &ReverseComputeAt::Args::loop)
+    .input("loop", &ReverseComputeAt::Args::loop).from(candidates::loops_of_producers)
     .attr("preserve_unit_loops", &ReverseComputeAt::Args::preserve_unit_loops, false)
-    .attr("index", &ReverseComputeAt::Args::index, -1);
+    .attr("index", &ReverseComputeAt::Args::index, -1)
+    .example(examples::matmul_relu, "i, j, k = sch.get_loops(\"C\")\nsch.reverse_compute_at(\"D\", i)");
 
 }  // namespace primitives
 }  // namespace loopsmith::schedule

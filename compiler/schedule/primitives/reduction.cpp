@@ -9,6 +9,8 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/analysis.h"
+#include "schedule/candidates.h"
+#include "schedule/examples.h"
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
 #include "support/codes.h"
@@ -622,11 +624,13 @@ struct RFactor {
 
 const Primitive rfactor = primitive<RFactor>("rfactor", "RFactor", "makes the iterations of a reduction's loop independent")
     .input("loop", &RFactor::Args::loop)
-    .attr("factor_axis", &RFactor::Args::factor_axis)
-    .block("partial");
+    .attr("factor_axis", &RFactor::Args::factor_axis).from(candidates::write_axes)
+    .block("partial")
+    .example(examples::matmul, "i, j, k = sch.get_loops(\"C\")\nk0, k1 = sch.split(k, factors=[None, 8])\nsch.rfactor(k1, factor_axis=0)");
 const Primitive decompose_reduction = primitive<DecomposeReduction>("decompose_reduction", "DecomposeReduction", "takes the init of a reduction out into a block of its own")
     .input("block", &DecomposeReduction::Args::block)
-    .input("loop", &DecomposeReduction::Args::loop)
-    .block("init");
+    .input("loop", &DecomposeReduction::Args::loop).from(candidates::loops_around)
+    .block("init")
+    .example(examples::matmul, "i, j, k = sch.get_loops(\"C\")\nsch.decompose_reduction(\"C\", k)");
 
 }  // namespace loopsmith::schedule::primitives

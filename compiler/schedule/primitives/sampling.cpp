@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "ir/ops.h"
+#include "schedule/candidates.h"
+#include "schedule/examples.h"
 #include "schedule/primitives.h"
 #include "support/codes.h"
 
@@ -220,18 +222,21 @@ struct SamplePartitionedTile {
 const Primitive sample_categorical = primitive<SampleCategorical>("sample_categorical", "SampleCategorical", "one of some integers, with the given probabilities")
     .attr("candidates", &SampleCategorical::Args::candidates)
     .attr("probs", &SampleCategorical::Args::probs)
-    .expr("value").sampling();
+    .expr("value").sampling()
+    .example(examples::matmul, "unroll = sch.sample_categorical([0, 16, 64], [0.25, 0.5, 0.25], decision=1)");
 const Primitive sample_perfect_tile = primitive<SamplePerfectTile>("sample_perfect_tile", "SamplePerfectTile", "factors whose product is the extent of a loop")
     .input("loop", &SamplePerfectTile::Args::loop)
     .attr("n", &SamplePerfectTile::Args::n)
     .attr("max_innermost_factor", &SamplePerfectTile::Args::max_innermost_factor, 16)
-    .exprs("factors").sampling();
+    .exprs("factors").sampling()
+    .example(examples::matmul, "i, j, k = sch.get_loops(\"C\")\nfactors = sch.sample_perfect_tile(i, n=2, decision=[4, 8])\nsch.split(i, factors)");
 const Primitive sample_partitioned_tile = primitive<SamplePartitionedTile>("sample_partitioned_tile", "SamplePartitionedTile", "factors of a loop's extent, the inner ones a multiple of a number")
     .input("loop", &SamplePartitionedTile::Args::loop)
     .attr("n", &SamplePartitionedTile::Args::n)
     .attr("partition_pos", &SamplePartitionedTile::Args::partition_pos, 0)
     .attr("innerpart_factor", &SamplePartitionedTile::Args::innerpart_factor, 1)
-    .exprs("factors").sampling();
+    .exprs("factors").sampling()
+    .example(examples::matmul, "i, j, k = sch.get_loops(\"C\")\nfactors = sch.sample_partitioned_tile(i, n=2, partition_pos=1, innerpart_factor=4, decision=[2, 16])\nsch.split(i, factors)");
 
 }  // namespace primitives
 }  // namespace loopsmith::schedule

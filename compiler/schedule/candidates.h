@@ -1,0 +1,37 @@
+// Arguments worth trying, for the rows of primitives (`from`): small sets that hold the moves a person would think of. They
+// need not be legal; moves.h tries them.
+#pragma once
+
+#include "schedule/primitive.h"
+
+namespace loopsmith::schedule::candidates {
+
+/// Factor lists for the extent of the loop before: halves, quarters, usual tile sizes, one that does not divide.
+auto factors(const Choice& c) -> std::vector<Value>;
+/// The loop and those directly around it: pairs, and all of the chain.
+auto nested_loops(const Choice& c) -> std::vector<Value>;
+/// Orders of the chain of loops that the focus is in: each swapped with the next, all reversed.
+auto loop_orders(const Choice& c) -> std::vector<Value>;
+/// The loops around consumers (producers) of the block before.
+auto loops_of_consumers(const Choice& c) -> std::vector<Value>;
+auto loops_of_producers(const Choice& c) -> std::vector<Value>;
+/// The loops around the block before.
+auto loops_around(const Choice& c) -> std::vector<Value>;
+/// 0 .. number of buffers that the block before reads (writes).
+auto read_indices(const Choice& c) -> std::vector<Value>;
+auto write_indices(const Choice& c) -> std::vector<Value>;
+/// 0 .. number of dimensions of the buffer that the block before writes first.
+auto write_axes(const Choice& c) -> std::vector<Value>;
+/// "global", "shared", "local".
+auto storage_scopes(const Choice& c) -> std::vector<Value>;
+auto thread_axes(const Choice& c) -> std::vector<Value>;
+/// Orders of the iter vars of the block before: each swapped with the next.
+auto iter_orders(const Choice& c) -> std::vector<Value>;
+/// The keys of the annotations of the loop or block before.
+auto annotation_keys(const Choice& c) -> std::vector<Value>;
+/// Both booleans.
+auto booleans(const Choice& c) -> std::vector<Value>;
+/// No candidates: the primitive is no move.
+auto none(const Choice& c) -> std::vector<Value>;
+
+}  // namespace loopsmith::schedule::candidates
