@@ -6,7 +6,8 @@
 //   --> raw TEXT                                 sent as it is, with \r \n \\ escapes: for frames that are wrong
 //   <-- {...}                                    expected, in this order, members sorted
 // After a request everything up to its answer is read; after anything else nothing is waited for. So a transcript puts
-// `loopsmith/waitForState` where it wants diagnostics. Comparing is exact, but for the server's version.
+// `loopsmith/waitForState` where it wants diagnostics. Comparing is exact, but for the server's version and, in all
+// transcripts but `lifecycle`, what it can do.
 //
 //   golden-lsp LOOPSMITH SOURCES CASE.jsonrpc           LOOPSMITH_UPDATE=1 writes what came as what is expected
 //   golden-lsp --from-record SESSION.jsonl CASE.jsonrpc makes a transcript of what an editor sent (`lsp --record`)
@@ -39,10 +40,11 @@ void expand_files(Json& json, const std::string& sources) {
   }
 }
 
-void normalise(Json& message) {
+void normalise(Json& message, bool with_capabilities) {
   message.erase("jsonrpc");
   if (message.contains("result") && message["result"].is_object() && message["result"].contains("serverInfo")) {
     message["result"]["serverInfo"]["version"] = "VERSION";
+    if (!with_capabilities) { message["result"]["capabilities"] = "CAPABILITIES"; }
   }
 }
 
@@ -78,6 +80,7 @@ auto run(const std::string& program, const std::string& sources, const std::stri
   std::string expected;
   std::string actual;
   bool ended = false;
+  bool with_capabilities = path.ends_with("/lifecycle.jsonrpc");
   for (std::string line; std::getline(lines, line);) {
     expected += line + "\n";
     if (line.starts_with("<-- ")) { continue; }
@@ -86,7 +89,7 @@ auto run(const std::string& program, const std::string& sources, const std::stri
     std::string text = line.substr(4);
     auto take = [&](const Json& message) {
       Json shown = message;
-      normalise(shown);
+      normalise(shown, with_capabilities);
       actual += "<-- " + shown.dump() + "\n";
     };
     if (text.starts_with("raw ")) {
