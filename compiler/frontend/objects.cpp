@@ -1,6 +1,7 @@
 // Expressions, buffers and types as values: operators, attributes, conversions. See objects.h.
 #include "frontend/objects.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

@@ -2,6 +2,7 @@
 // unchanged lines around each change. For people; nothing here patches.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
