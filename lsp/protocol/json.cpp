@@ -190,6 +190,13 @@ auto server_capabilities(Encoding encoding) -> Json {
       {"documentSymbolProvider", true},
       {"foldingRangeProvider", true},
       {"selectionRangeProvider", true},
+      {"definitionProvider", true},
+      {"referencesProvider", true},
+      {"documentHighlightProvider", true},
+      {"renameProvider", {{"prepareProvider", true}}},
+      {"semanticTokensProvider",
+       {{"legend", {{"tokenTypes", token_types}, {"tokenModifiers", token_modifiers}}}, {"full", {{"delta", true}}}, {"range", true}}},
+      {"inlayHintProvider", {{"resolveProvider", false}}},
       {"executeCommandProvider", {{"commands", {tune_command, stop_tune_command, insert_schedule_command}}}},
   };
 }

@@ -1,6 +1,7 @@
 // The methods we know, and who answers them: methods.def as data.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -43,6 +44,13 @@ inline constexpr MethodRow method_rows[] = {
 [[nodiscard]] constexpr auto find_method_row(Method method) -> const MethodRow& {
   return method_rows[static_cast<size_t>(method)];
 }
+
+// The legend of semantic tokens: lsp/features/tokens.h has the same as enumerators.
+inline constexpr std::array<std::string_view, 9> token_types = {"namespace", "class", "function", "parameter", "variable",
+                                                                "buffer",    "loop",  "iterator", "block"};
+inline constexpr std::array<std::string_view, 11> token_modifiers = {"declaration", "modification", "readonly",   "deprecated",
+                                                                     "spatial",     "reduction",    "parallel",   "vectorized",
+                                                                     "unrolled",    "threadBound",  "local"};
 
 // Commands of workspace/executeCommand.
 inline constexpr std::string_view tune_command = "loopsmith.tune";

@@ -78,6 +78,7 @@ class Worker {
     bool needs_check = true;
     bool needs_replay = true;
     std::string published;  // the message sent last
+    SentTokens sent_tokens;
   };
   struct Request {
     uint64_t ticket = 0;
@@ -372,6 +373,7 @@ void Worker::answer(const Request& request) {
     Working working(*this, open);
     workspace::SnapshotPtr snapshot = open != nullptr ? open->document->snapshot() : nullptr;
     RouteContext context{.snapshot = snapshot.get(), .encoding = encoding_, .capabilities = capabilities_, .jobs = jobs_, .cancel = token,
+                         .sent_tokens = open != nullptr ? &open->sent_tokens : nullptr,
                          .find = [this](const std::string& uri) -> const workspace::Snapshot* {
                            for (const auto& candidate : documents_) {
                              if (candidate->document->snapshot()->name() == uri) { return candidate->document->snapshot().get(); }

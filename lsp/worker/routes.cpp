@@ -5,8 +5,11 @@
 
 #include <algorithm>
 
+#include "lsp/features/hints.h"
 #include "lsp/features/hover.h"
+#include "lsp/features/names.h"
 #include "lsp/features/symbols.h"
+#include "lsp/features/tokens.h"
 #include "lsp/features/tuning.h"
 
 namespace loopsmith::lsp {
@@ -99,6 +102,146 @@ auto hover_route(const RouteContext& context, const Json& params) -> RouteResult
   bool markdown = !formats.is_array() || std::find(formats.begin(), formats.end(), "markdown") != formats.end();
   return Json{{"contents", {{"kind", markdown ? "markdown" : "plaintext"}, {"value", hover_text(*info, markdown)}}},
               {"range", range_of(context, info->span)}};
+}
+
+/// The byte that `position` means.
+auto offset_in(const RouteContext& context, const Json& params) -> std::optional<uint32_t> {
+  auto at = position_from(member(params, "position"));
+  if (!at) { return std::nullopt; }
+  return to_offset(context.snapshot->text(), context.snapshot->lines(), *at, context.encoding);
+}
+
+/// The bytes that `range` means; all of the text where there is none.
+auto span_in(const RouteContext& context, const Json& params) -> Span {
+  const Snapshot& snapshot = *context.snapshot;
+  auto range = range_from(member(params, "range"));
+  return range ? to_span(snapshot.text(), snapshot.lines(), *range, context.encoding) : Span{0, static_cast<uint32_t>(snapshot.text().size())};
+}
+
+auto location_json(const RouteContext& context, Span span) -> Json { return {{"uri", context.snapshot->name()}, {"range", range_of(context, span)}}; }
+
+auto definition_route(const RouteContext& context, const Json& params) -> RouteResult {
+  auto at = offset_in(context, params);
+  if (!at) { return bad_params("`position` is missing"); }
+  auto span = definition(*context.snapshot, *at);
+  return span ? location_json(context, *span) : Json();
+}
+
+auto references_route(const RouteContext& context, const Json& params) -> RouteResult {
+  auto at = offset_in(context, params);
+  if (!at) { return bad_params("`position` is missing"); }
+  bool with_bindings = bool_in(member(params, "context"), "includeDeclaration");
+  Json places = Json::array();
+  for (const Occurrence& o : references(*context.snapshot, *at)) {
+    if (with_bindings || o.role != Role::Bind) { places.push_back(location_json(context, o.span)); }
+  }
+  return places;
+}
+
+auto document_highlight(const RouteContext& context, const Json& params) -> RouteResult {
+  auto at = offset_in(context, params);
+  if (!at) { return bad_params("`position` is missing"); }
+  Json places = Json::array();
+  // LSP's DocumentHighlightKind: 2 is Read, 3 is Write.
+  for (const Occurrence& o : references(*context.snapshot, *at)) {
+    places.push_back({{"range", range_of(context, o.span)}, {"kind", o.role == Role::Read ? 2 : 3}});
+  }
+  return places;
+}
+
+auto prepare_rename(const RouteContext& context, const Json& params) -> RouteResult {
+  auto at = offset_in(context, params);
+  if (!at) { return bad_params("`position` is missing"); }
+  auto span = renameable(*context.snapshot, *at);
+  if (!span) { return Json(); }
+  return Json{{"range", range_of(context, *span)}, {"placeholder", context.snapshot->text().substr(span->begin, span->end - span->begin)}};
+}
+
+auto rename_route(const RouteContext& context, const Json& params) -> RouteResult {
+  auto at = offset_in(context, params);
+  if (!at) { return bad_params("`position` is missing"); }
+  std::string name = string_in(params, "newName");
+  Rename result = rename(*context.snapshot, *at, name);
+  if (!result.problem.empty()) { return RouteError{ErrorCode::RequestFailed, result.problem}; }
+  Json edits = Json::array();
+  for (Span place : result.places) { edits.push_back({{"range", range_of(context, place)}, {"newText", name}}); }
+  if (!bool_in(member(member(context.capabilities, "workspace"), "workspaceEdit"), "documentChanges")) {
+    return Json{{"changes", {{context.snapshot->name(), edits}}}};
+  }
+  return Json{{"documentChanges", Json::array({{{"textDocument", {{"uri", context.snapshot->name()}, {"version", context.snapshot->version()}}}, {"edits", edits}}})}};
+}
+
+static_assert(static_cast<size_t>(TokenType::Count) == token_types.size());
+static_assert(static_cast<size_t>(TokenModifier::Count) == token_modifiers.size());
+
+/// Five numbers a token, each counted from the one before.
+auto encoded_tokens(const RouteContext& context, Span within) -> std::vector<uint32_t> {
+  const Snapshot& snapshot = *context.snapshot;
+  std::vector<uint32_t> data;
+  Position last;
+  for (const Token& token : semantic_tokens(snapshot, within)) {
+    TextRange range = to_range(snapshot.text(), snapshot.lines(), token.span, context.encoding);
+    if (range.start.line != range.end.line) { continue; }
+    bool same_line = range.start.line == last.line;
+    data.push_back(range.start.line - last.line);
+    data.push_back(range.start.character - (same_line ? last.character : 0));
+    data.push_back(range.end.character - range.start.character);
+    data.push_back(static_cast<uint32_t>(token.type));
+    data.push_back(token.modifiers);
+    last = range.start;
+  }
+  return data;
+}
+
+auto remember_tokens(const RouteContext& context, std::vector<uint32_t> data) -> std::string {
+  context.sent_tokens->data = std::move(data);
+  return std::to_string(++context.sent_tokens->id);
+}
+
+auto semantic_tokens_full(const RouteContext& context, const Json& params) -> RouteResult {
+  std::vector<uint32_t> data = encoded_tokens(context, span_in(context, Json()));
+  Json json = {{"data", data}};
+  json["resultId"] = remember_tokens(context, std::move(data));
+  return json;
+}
+
+auto semantic_tokens_delta(const RouteContext& context, const Json& params) -> RouteResult {
+  if (string_in(params, "previousResultId") != std::to_string(context.sent_tokens->id)) { return semantic_tokens_full(context, params); }
+  std::vector<uint32_t> data = encoded_tokens(context, span_in(context, Json()));
+  const std::vector<uint32_t>& before = context.sent_tokens->data;
+  // One edit: what is between the common beginning and the common end, in whole tokens.
+  size_t shortest = std::min(before.size(), data.size());
+  size_t head = 0;
+  while (head < shortest && before[head] == data[head]) { ++head; }
+  head -= head % 5;
+  size_t tail = 0;
+  while (tail < shortest - head && before[before.size() - 1 - tail] == data[data.size() - 1 - tail]) { ++tail; }
+  tail -= tail % 5;
+  Json edits = Json::array();
+  if (head + tail < std::max(before.size(), data.size())) {
+    edits.push_back({{"start", head}, {"deleteCount", before.size() - head - tail},
+                     {"data", std::vector<uint32_t>(data.begin() + static_cast<std::ptrdiff_t>(head), data.end() - static_cast<std::ptrdiff_t>(tail))}});
+  }
+  Json json = {{"edits", std::move(edits)}};
+  json["resultId"] = remember_tokens(context, std::move(data));
+  return json;
+}
+
+auto semantic_tokens_range(const RouteContext& context, const Json& params) -> RouteResult {
+  return Json{{"data", encoded_tokens(context, span_in(context, params))}};
+}
+
+auto inlay_hint(const RouteContext& context, const Json& params) -> RouteResult {
+  const Snapshot& snapshot = *context.snapshot;
+  Json hints = Json::array();
+  for (const Hint& hint : inlay_hints(snapshot, span_in(context, params))) {
+    Json json = {{"position", to_json(to_position(snapshot.text(), snapshot.lines(), hint.offset, context.encoding))},
+                 {"label", hint.text},
+                 {"paddingLeft", true}};
+    if (!hint.tooltip.empty()) { json["tooltip"] = {{"kind", "markdown"}, {"value", hint.tooltip}}; }
+    hints.push_back(std::move(json));
+  }
+  return hints;
 }
 
 auto wants_kind(const Json& only, std::string_view kind) -> bool {
@@ -194,6 +337,15 @@ constexpr Route routes[] = {
     {Method::DocumentSymbol, Lane::Interactive, document_symbol},
     {Method::FoldingRange, Lane::Interactive, folding_range},
     {Method::SelectionRange, Lane::Interactive, selection_range},
+    {Method::Definition, Lane::Interactive, definition_route},
+    {Method::References, Lane::Interactive, references_route},
+    {Method::DocumentHighlight, Lane::Interactive, document_highlight},
+    {Method::PrepareRename, Lane::Interactive, prepare_rename},
+    {Method::Rename, Lane::Interactive, rename_route},
+    {Method::SemanticTokensFull, Lane::Interactive, semantic_tokens_full},
+    {Method::SemanticTokensDelta, Lane::Interactive, semantic_tokens_delta},
+    {Method::SemanticTokensRange, Lane::Interactive, semantic_tokens_range},
+    {Method::InlayHint, Lane::Settled, inlay_hint},
     {Method::ExecuteCommand, Lane::Interactive, execute_command},
 };
 

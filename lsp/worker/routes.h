@@ -24,6 +24,12 @@ struct JobFacts {
   std::optional<std::pair<uint32_t, std::string>> insert;  // place and text, in the text it was started with
 };
 
+/// The semantic tokens that were sent last for a document: what a delta counts from.
+struct SentTokens {
+  uint64_t id = 0;
+  std::vector<uint32_t> data;
+};
+
 /// What a route may look at, beside its parameters.
 struct RouteContext {
   const workspace::Snapshot* snapshot = nullptr;  // null for requests about no document
@@ -31,6 +37,7 @@ struct RouteContext {
   const Json& capabilities;  // the client's
   const std::map<uint64_t, JobFacts>& jobs;
   CancelToken cancel;
+  SentTokens* sent_tokens = nullptr;  // of the snapshot's document
   /// The document of a uri; null where it is not open.
   std::function<const workspace::Snapshot*(const std::string& uri)> find;
 };

@@ -1,0 +1,130 @@
+// What a step gave names to, and what it cost: see hints.h.
+#include "lsp/features/hints.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/ops.h"
+#include "ir/printer.h"
+#include "ir/visitor.h"
+#include "lsp/features/steps.h"
+
+namespace loopsmith::lsp {
+namespace {
+
+constexpr size_t longest = 40;
+
+auto kind_word(const For& loop) -> std::string {
+  switch (loop.for_kind) {
+    case ForKind::Serial: return "";
+    case ForKind::Parallel: return " parallel";
+    case ForKind::Vectorized: return " vectorized";
+    case ForKind::Unrolled: return " unrolled";
+    case ForKind::ThreadBinding: return loop.thread ? fmt::format(" {}", loop.thread->thread_tag.view()) : " bound";
+  }
+  return "";
+}
+
+struct Memory {
+  int64_t guards = 0;        // blocks that run under a condition
+  int64_t bytes = 0;         // of buffers allocated in blocks; those of unknown size count nothing
+};
+
+auto memory_of(const PrimFunc& function) -> Memory {
+  Memory memory;
+  post_order(function->body, [&](const Stmt& stmt) {
+    if (stmt->kind != NodeKind::BlockRealize) { return; }
+    const auto& realize = static_cast<const BlockRealize&>(*stmt);
+    if (auto always = as_int(realize.predicate); !always || *always != 1) { ++memory.guards; }
+    for (const Buffer& buffer : realize.block->alloc_buffers) {
+      int64_t elements = 1;
+      for (const Expr& extent : buffer->shape) { elements *= as_int(extent).value_or(0); }
+      memory.bytes += elements * buffer->dtype.element_bytes();
+    }
+  }, [](const Expr&) {});
+  return memory;
+}
+
+auto bytes_text(int64_t bytes) -> std::string {
+  const char* sign = bytes < 0 ? "-" : "+";
+  int64_t size = bytes < 0 ? -bytes : bytes;
+  if (size % (1 << 20) == 0) { return fmt::format("{}{} MiB", sign, size >> 20); }
+  if (size >= 10 << 10) { return fmt::format("{}{} KiB", sign, (size + 512) >> 10); }
+  return fmt::format("{}{} B", sign, size);
+}
+
+auto working_function(const schedule::Schedule* state, const IRModule& program, Name func) -> PrimFunc {
+  if (state != nullptr) { return state->module()->find(state->func_working_on()); }
+  return program ? program->find(func) : PrimFunc();
+}
+
+}  // namespace
+
+auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vector<Hint> {
+  std::vector<Hint> hints;
+  for (const script::FileSchedule& schedule : snapshot.schedules()) {
+    const script::ScheduleRun* run = schedule.run.get();
+    if (run == nullptr || !schedule.is_settled) { continue; }
+    for (size_t i = 0; i < run->steps.size(); ++i) {
+      const script::Step& step = run->steps[i];
+      auto span = snapshot.resolve(step.where);
+      if (!span || step.state != script::StepState::Done || step.after == nullptr) { continue; }
+      if (span->end < within.begin || span->begin > within.end) { continue; }
+      const schedule::Schedule& after = *step.after;
+      PrimFunc function = working_function(&after, {}, {});
+      std::string text;
+      std::string tooltip;
+      size_t left_out = 0;
+      for (const auto& named : step.named) {
+        std::string part;
+        if (const auto* loop = named.variable.as<schedule::LoopRV>()) {
+          auto place = after.get(*loop);
+          if (!place.ok() || !(*place)->is_loop()) { continue; }
+          const For& node = *(*place)->loop;
+          part = fmt::format("{}:{}", named.name.view(), print_script(node.extent));
+          tooltip += fmt::format("`{}` is loop `{}`,{} extent {}\n", named.name.view(), node.var->name.view(), kind_word(node), print_script(node.extent));
+        } else if (const auto* block = named.variable.as<schedule::BlockRV>()) {
+          auto place = after.get(*block);
+          if (!place.ok() || !(*place)->is_block()) { continue; }
+          // A block that has its variable's name says nothing new.
+          part = (*place)->block()->name == named.name ? std::string() : fmt::format("{}:{}", named.name.view(), (*place)->block()->name.view());
+          tooltip += fmt::format("`{}` is block `{}`\n", named.name.view(), (*place)->block()->name.view());
+        } else if (const auto* number = named.variable.as<schedule::ExprRV>()) {
+          auto value = after.get(*number);
+          if (!value.ok()) { continue; }
+          part = fmt::format("{}={}", named.name.view(), *value);
+          tooltip += fmt::format("`{}` = {}\n", named.name.view(), *value);
+        }
+        if (part.empty()) { continue; }
+        if (text.size() + part.size() + 1 > longest) {
+          ++left_out;
+          continue;
+        }
+        text += (text.empty() ? "" : " ") + part;
+      }
+      if (left_out > 0) { text += fmt::format(" +{}", left_out); }
+      PrimFunc before = i > 0 ? working_function(run->steps[i - 1].after.get(), {}, {}) : working_function(nullptr, run->program, after.func_working_on());
+      if (function && before && !function.same_as(before)) {
+        Memory then = memory_of(before);
+        Memory now = memory_of(function);
+        if (now.bytes != then.bytes) {
+          text += (text.empty() ? "" : " ") + bytes_text(now.bytes - then.bytes);
+          tooltip += fmt::format("buffers of the program: {}\n", bytes_text(now.bytes - then.bytes));
+        }
+        if (now.guards > then.guards) {
+          text += (text.empty() ? "" : " ") + std::string("guarded");
+          tooltip += fmt::format("{} more block{} run under a condition: the factors do not divide the extent\n", now.guards - then.guards,
+                                 now.guards - then.guards == 1 ? "" : "s");
+        }
+      }
+      if (text.empty()) { continue; }
+      if (!tooltip.empty()) { tooltip.pop_back(); }
+      hints.push_back({span->end, "=> " + text, tooltip});
+    }
+  }
+  std::sort(hints.begin(), hints.end(), [](const Hint& a, const Hint& b) { return a.offset < b.offset; });
+  return hints;
+}
+
+}  // namespace loopsmith::lsp

@@ -1,0 +1,20 @@
+// Inlay hints: behind each statement of a schedule, what the loops and numbers it names are now.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "workspace/snapshot.h"
+
+namespace loopsmith::lsp {
+
+struct Hint {
+  uint32_t offset = 0;       // the end of the statement
+  std::string text;          // "=> i0:64 i1:8", at most about forty columns
+  std::string tooltip;       // whole sentences, a line each
+};
+
+/// Of the steps that touch `within`, in the order of the text. Those whose run is of an older text are left out.
+[[nodiscard]] auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vector<Hint>;
+
+}  // namespace loopsmith::lsp

@@ -1,0 +1,662 @@
+// Finding what names stand for: see names.h.
+#include "lsp/features/names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <unordered_map>
+
+#include "schedule/primitive.h"
+#include "schedule/primitives.h"
+
+namespace loopsmith::lsp {
+namespace {
+
+using workspace::Snapshot;
+namespace syn = syntax;
+
+constexpr uint32_t no_entity = UINT32_MAX;
+
+auto last_name(const syn::Expr* expr) -> std::string_view {
+  if (expr == nullptr) { return {}; }
+  if (const auto* call = expr->as<syn::CallExpr>()) { return last_name(call->callee); }
+  if (const auto* attribute = expr->as<syn::AttributeExpr>()) { return attribute->attr.name.view(); }
+  if (const auto* name = expr->as<syn::NameExpr>()) { return name->name.view(); }
+  return {};
+}
+
+auto has_decorator(const syn::List<syn::ExprPtr>& decorators, std::initializer_list<std::string_view> names) -> bool {
+  return std::any_of(decorators.begin(), decorators.end(), [&](const syn::Expr* decorator) {
+    return std::find(names.begin(), names.end(), last_name(decorator)) != names.end();
+  });
+}
+
+/// A function whose body is TIR: names in it are bound by statement lists.
+auto is_program(const syn::FunctionDef& def) -> bool { return has_decorator(def.decorators, {"prim_func", "macro", "inline"}); }
+
+auto is_schedule(const syn::FunctionDef& def) -> bool {
+  if (has_decorator(def.decorators, {"schedule"})) { return true; }
+  return !def.params.empty() && last_name(def.params.front().annotation) == "Schedule";
+}
+
+auto string_keyword(const syn::CallExpr& call, std::string_view name) -> const syn::StringExpr* {
+  for (const syn::Keyword& keyword : call.keywords) {
+    if (keyword.name.name == name) { return keyword.value->as<syn::StringExpr>(); }
+  }
+  return nullptr;
+}
+
+auto trait(Trait t) -> uint16_t { return static_cast<uint16_t>(t); }
+
+/// What the right side of an assignment in a program makes of its targets.
+auto kind_bound_by(const syn::Expr* value) -> std::pair<EntityKind, uint16_t> {
+  const auto* call = value != nullptr ? value->as<syn::CallExpr>() : nullptr;
+  if (call == nullptr) { return {EntityKind::Variable, 0}; }
+  std::string_view callee = last_name(call->callee);
+  const auto* attribute = call->callee->as<syn::AttributeExpr>();
+  if (attribute != nullptr && last_name(attribute->object) == "axis") {
+    if (callee == "reduce" || callee == "R") { return {EntityKind::Iter, trait(Trait::Reduction)}; }
+    if (callee == "spatial" || callee == "S") { return {EntityKind::Iter, trait(Trait::Spatial)}; }
+    return {EntityKind::Iter, 0};
+  }
+  if (callee == "alloc_buffer" || callee == "match_buffer" || callee == "decl_buffer" || callee == "Buffer" || callee == "sblock_alloc_buffer" ||
+      callee == "allocate" || callee == "allocate_const" || callee == "alloc_shared" || callee == "alloc_local") {
+    const syn::StringExpr* scope = string_keyword(*call, "scope");
+    bool is_local = scope != nullptr ? scope->value != "global" && !scope->value.empty() : callee == "alloc_shared" || callee == "alloc_local";
+    return {EntityKind::Buffer, is_local ? trait(Trait::LocalScope) : uint16_t{0}};
+  }
+  if (callee == "thread_binding" || callee == "launch_thread" || callee == "env_thread") { return {EntityKind::Loop, trait(Trait::ThreadBound)}; }
+  return {EntityKind::Variable, 0};
+}
+
+auto loop_traits(const syn::Expr* iterable) -> uint16_t {
+  std::string_view callee = last_name(iterable);
+  if (callee == "parallel") { return trait(Trait::Parallel); }
+  if (callee == "vectorized") { return trait(Trait::Vectorized); }
+  if (callee == "unroll" || callee == "unrolled") { return trait(Trait::Unrolled); }
+  if (callee == "thread_binding") { return trait(Trait::ThreadBound); }
+  return 0;
+}
+
+class Finder {
+ public:
+  explicit Finder(const Snapshot& snapshot) : snapshot_(snapshot) {}
+
+  auto run() -> NameTable {
+    scopes_.emplace_back();
+    for (const syn::PlacedItem& placed : snapshot_.syntax().items()) { hoist(placed.item->statements, true); }
+    for (const syn::PlacedItem& placed : snapshot_.syntax().items()) {
+      for (const syn::Stmt* statement : placed.item->statements) { visit(*statement); }
+    }
+    for (auto& [schedule, strings] : block_strings_) { bind_block_strings(strings); }
+    auto& all = table_.occurrences;
+    std::sort(all.begin(), all.end(), [](const Occurrence& a, const Occurrence& b) { return std::tie(a.span.begin, a.role) < std::tie(b.span.begin, b.role); });
+    all.erase(std::unique(all.begin(), all.end(), [](const Occurrence& a, const Occurrence& b) { return a.span == b.span; }), all.end());
+    return std::move(table_);
+  }
+
+ private:
+  struct Scope {
+    std::unordered_map<Name, uint32_t> names;
+    bool is_class = false;
+    bool is_function = false;   // the outermost list of a function
+    bool is_tir = false;        // a statement list of a program
+    DeclId function = 0;
+  };
+  struct BlockString { const syn::StringExpr* text; std::string_view schedule; uint32_t program; };
+  using BlockStrings = std::vector<BlockString>;
+
+  // ---- entities and places ------------------------------------------------------------------------------------------
+  auto place(DeclId decl, Span inside) -> std::optional<Span> { return snapshot_.syntax().resolve({decl, inside.begin, inside.end, 0}); }
+
+  auto new_entity(Name name, EntityKind kind, uint16_t traits, bool is_bound) -> uint32_t {
+    table_.entities.push_back({name, kind, traits, scopes_.back().function, is_bound});
+    return static_cast<uint32_t>(table_.entities.size() - 1);
+  }
+  void occur(DeclId decl, Span inside, uint32_t entity, Role role) {
+    if (inside.begin >= inside.end) { return; }
+    if (auto span = place(decl, inside)) { table_.occurrences.push_back({*span, entity, role}); }
+  }
+  auto look_up(Name name) -> uint32_t {
+    bool is_innermost = true;
+    for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+      // Names of a class are not seen by the functions in it.
+      if (scope->is_class && !is_innermost) { continue; }
+      if (auto found = scope->names.find(name); found != scope->names.end()) { return found->second; }
+      if (scope->is_function || scope->is_class) { is_innermost = false; }
+    }
+    return no_entity;
+  }
+  auto bind(Name name, EntityKind kind, uint16_t traits = 0) -> uint32_t {
+    uint32_t entity = new_entity(name, kind, traits, true);
+    scopes_.back().names[name] = entity;
+    return entity;
+  }
+  /// The entity of this list itself, or a new one.
+  auto bind_once(Name name, EntityKind kind, uint16_t traits = 0) -> uint32_t {
+    if (auto found = scopes_.back().names.find(name); found != scopes_.back().names.end()) {
+      Entity& entity = table_.entities[found->second];
+      entity.is_bound = true;
+      return found->second;
+    }
+    return bind(name, kind, traits);
+  }
+
+  // ---- names that a list binds before it is read (script functions, the file, classes) ----------------------------------
+  void hoist_target(const syn::Expr* target, EntityKind kind) {
+    if (target == nullptr) { return; }
+    if (const auto* name = target->as<syn::NameExpr>()) { bind_once(name->name, kind); }
+    if (const auto* tuple = target->as<syn::TupleExpr>()) { for (const syn::Expr* e : tuple->elements) { hoist_target(e, kind); } }
+    if (const auto* list = target->as<syn::ListExpr>()) { for (const syn::Expr* e : list->elements) { hoist_target(e, kind); } }
+    if (const auto* starred = target->as<syn::StarredExpr>()) { hoist_target(starred->value, kind); }
+  }
+  void hoist(const syn::Block& body, bool is_file) {
+    EntityKind variable = is_file ? EntityKind::Constant : EntityKind::Variable;
+    for (const syn::Stmt* statement : body) {
+      if (const auto* def = statement->as<syn::FunctionDef>()) {
+        EntityKind kind = has_decorator(def->decorators, {"prim_func"}) ? EntityKind::Program : is_schedule(*def) ? EntityKind::Schedule : EntityKind::Function;
+        bind_once(def->name.name, kind);
+      } else if (const auto* type = statement->as<syn::ClassDef>()) {
+        bind_once(type->name.name, EntityKind::Class);
+      } else if (const auto* assign = statement->as<syn::AssignStmt>()) {
+        for (const syn::Expr* target : assign->targets) { hoist_target(target, variable); }
+      } else if (const auto* annotated = statement->as<syn::AnnAssignStmt>()) {
+        hoist_target(annotated->target, variable);
+      } else if (const auto* augmented = statement->as<syn::AugAssignStmt>()) {
+        hoist_target(augmented->target, variable);
+      } else if (const auto* loop = statement->as<syn::ForStmt>()) {
+        hoist_target(loop->target, variable);
+        hoist(loop->body, is_file);
+        hoist(loop->otherwise, is_file);
+      } else if (const auto* repeat = statement->as<syn::WhileStmt>()) {
+        hoist(repeat->body, is_file);
+        hoist(repeat->otherwise, is_file);
+      } else if (const auto* branch = statement->as<syn::IfStmt>()) {
+        hoist(branch->then, is_file);
+        hoist(branch->otherwise, is_file);
+      } else if (const auto* with = statement->as<syn::WithStmt>()) {
+        for (const syn::WithItem& item : with->items) { hoist_target(item.target, variable); }
+        hoist(with->body, is_file);
+      } else if (const auto* import = statement->as<syn::ImportStmt>()) {
+        for (const syn::ImportName& name : import->names) { bind_once(imported(name), EntityKind::Namespace); }
+      } else if (const auto* from = statement->as<syn::ImportFromStmt>()) {
+        for (const syn::ImportName& name : from->names) { bind_once(imported(name), EntityKind::Namespace); }
+      } else if (const auto* opaque = statement->as<syn::OpaqueStmt>()) {
+        for (const syn::Identifier& name : opaque->binds) { bind_once(name.name, variable); }
+      } else if (const auto* broken = statement->as<syn::BrokenStmt>()) {
+        hoist(broken->body, is_file);
+      }
+    }
+  }
+  static auto imported(const syn::ImportName& name) -> Name {
+    return name.alias.name.empty() ? (name.path.empty() ? Name() : name.path.front().name) : name.alias.name;
+  }
+
+  // ---- statements -----------------------------------------------------------------------------------------------------
+  [[nodiscard]] auto in_tir() const -> bool { return scopes_.back().is_tir; }
+
+  void visit_list(const syn::Block& body) {
+    for (const syn::Stmt* statement : body) { visit(*statement); }
+  }
+  /// A statement list of its own, where the language has such.
+  void visit_inner(const syn::Block& body) {
+    if (!in_tir()) { return visit_list(body); }
+    push_list();
+    visit_list(body);
+    scopes_.pop_back();
+  }
+  void push_list() {
+    Scope inner;
+    inner.is_tir = scopes_.back().is_tir;
+    inner.function = scopes_.back().function;
+    scopes_.push_back(std::move(inner));
+  }
+
+  void visit(const syn::Stmt& statement) {
+    if (const auto* def = statement.as<syn::FunctionDef>()) { return visit_function(*def); }
+    if (const auto* type = statement.as<syn::ClassDef>()) { return visit_class(*type); }
+    if (const auto* assign = statement.as<syn::AssignStmt>()) {
+      visit(assign->value);
+      auto [kind, traits] = in_tir() ? kind_bound_by(assign->value) : std::pair{EntityKind::Variable, uint16_t{0}};
+      for (const syn::Expr* target : assign->targets) { visit_target(target, kind, traits, assign->value); }
+    } else if (const auto* annotated = statement.as<syn::AnnAssignStmt>()) {
+      visit(annotated->annotation);
+      if (annotated->value != nullptr) { visit(annotated->value); }
+      auto [kind, traits] = in_tir() ? kind_bound_by(annotated->value) : std::pair{EntityKind::Variable, uint16_t{0}};
+      visit_target(annotated->target, kind, traits, annotated->value);
+    } else if (const auto* augmented = statement.as<syn::AugAssignStmt>()) {
+      visit(augmented->value);
+      visit_target(augmented->target, EntityKind::Variable, 0, nullptr);
+    } else if (const auto* expression = statement.as<syn::ExprStmt>()) {
+      visit(expression->value);
+    } else if (const auto* ret = statement.as<syn::ReturnStmt>()) {
+      if (ret->value != nullptr) { visit(ret->value); }
+    } else if (const auto* branch = statement.as<syn::IfStmt>()) {
+      visit(branch->condition);
+      visit_inner(branch->then);
+      visit_inner(branch->otherwise);
+    } else if (const auto* loop = statement.as<syn::ForStmt>()) {
+      if (loop->iterable != nullptr) { visit(loop->iterable); }
+      if (in_tir()) { push_list(); }
+      visit_target(loop->target, in_tir() ? EntityKind::Loop : EntityKind::Variable, in_tir() ? loop_traits(loop->iterable) : uint16_t{0}, nullptr, true);
+      visit_list(loop->body);
+      if (in_tir()) { scopes_.pop_back(); }
+      visit_inner(loop->otherwise);
+    } else if (const auto* repeat = statement.as<syn::WhileStmt>()) {
+      visit(repeat->condition);
+      visit_inner(repeat->body);
+      visit_inner(repeat->otherwise);
+    } else if (const auto* with = statement.as<syn::WithStmt>()) {
+      visit_with(*with);
+    } else if (const auto* assertion = statement.as<syn::AssertStmt>()) {
+      visit(assertion->condition);
+      if (assertion->message != nullptr) { visit(assertion->message); }
+    } else if (const auto* import = statement.as<syn::ImportStmt>()) {
+      for (const syn::ImportName& name : import->names) { visit_import(statement.decl, name); }
+    } else if (const auto* from = statement.as<syn::ImportFromStmt>()) {
+      for (const syn::ImportName& name : from->names) { visit_import(statement.decl, name); }
+    } else if (const auto* del = statement.as<syn::DelStmt>()) {
+      for (const syn::Expr* target : del->targets) { visit(target); }
+    } else if (const auto* scope = statement.as<syn::ScopeStmt>()) {
+      for (const syn::Identifier& name : scope->names) { read(statement.decl, name.name, name.span); }
+    } else if (const auto* broken = statement.as<syn::BrokenStmt>()) {
+      for (const syn::Expr* part : broken->parts) { visit(part); }
+      visit_inner(broken->body);
+    }
+  }
+
+  void visit_import(DeclId decl, const syn::ImportName& name) {
+    Name bound = imported(name);
+    if (bound.empty()) { return; }
+    uint32_t entity = look_up(bound);
+    if (entity == no_entity) { entity = bind(bound, EntityKind::Namespace); }
+    occur(decl, name.alias.name.empty() ? name.path.front().span : name.alias.span, entity, Role::Bind);
+  }
+
+  void visit_with(const syn::WithStmt& with) {
+    bool is_tir = in_tir();
+    if (is_tir) { push_list(); }
+    for (const syn::WithItem& item : with.items) {
+      const auto* call = item.context->as<syn::CallExpr>();
+      std::string_view callee = last_name(item.context);
+      bool is_block = is_tir && call != nullptr && (callee == "block" || callee == "sblock");
+      if (is_block && !call->args.empty()) {
+        if (const auto* name = call->args.front()->as<syn::StringExpr>()) { bind_block(*name); }
+      }
+      visit(item.context);
+      auto [kind, traits] = is_tir ? kind_bound_by(item.context) : std::pair{EntityKind::Variable, uint16_t{0}};
+      if (is_block) { kind = EntityKind::Iter; }
+      visit_target(item.target, kind, traits, nullptr, is_tir);
+    }
+    visit_list(with.body);
+    if (is_tir) { scopes_.pop_back(); }
+  }
+
+  void visit_function(const syn::FunctionDef& def) {
+    for (const syn::Expr* decorator : def.decorators) { visit(decorator); }
+    for (const syn::Param& param : def.params) {
+      if (param.default_value != nullptr) { visit(param.default_value); }
+    }
+    uint32_t self = look_up(def.name.name);
+    if (self == no_entity) { self = bind(def.name.name, EntityKind::Function); }
+    occur(def.decl, def.name.span, self, Role::Bind);
+
+    Scope scope;
+    scope.is_function = true;
+    scope.is_tir = is_program(def);
+    scope.function = def.decl;
+    scopes_.push_back(std::move(scope));
+    std::string_view outer_schedule = schedule_;
+    uint32_t outer_program = program_;
+    if (is_schedule(def)) {
+      schedule_ = def.params.empty() ? std::string_view() : def.params.front().name.name.view();
+      program_ = scheduled_program(def);
+    }
+    if (in_tir()) {
+      program_ = self;
+      if (class_ != no_entity) { parents_[self] = class_; }
+    }
+    for (const syn::Param& param : def.params) {
+      if (param.name.name.empty()) { continue; }
+      std::string_view type = last_name(param.annotation);
+      uint32_t entity = bind(param.name.name, in_tir() && type == "Buffer" ? EntityKind::Buffer : EntityKind::Parameter);
+      occur(def.decl, param.name.span, entity, Role::Bind);
+    }
+    // Shapes in annotations may name parameters beside them.
+    for (const syn::Param& param : def.params) {
+      if (param.annotation != nullptr) { visit(param.annotation); }
+    }
+    if (def.returns != nullptr) { visit(def.returns); }
+    if (!in_tir()) { hoist(def.body, false); }
+    visit_list(def.body);
+    scopes_.pop_back();
+    schedule_ = outer_schedule;
+    program_ = outer_program;
+  }
+
+  void visit_class(const syn::ClassDef& type) {
+    for (const syn::Expr* decorator : type.decorators) { visit(decorator); }
+    for (const syn::Expr* base : type.bases) { visit(base); }
+    uint32_t self = look_up(type.name.name);
+    if (self == no_entity) { self = bind(type.name.name, EntityKind::Class); }
+    occur(type.decl, type.name.span, self, Role::Bind);
+    Scope scope;
+    scope.is_class = true;
+    scopes_.push_back(std::move(scope));
+    hoist(type.body, false);
+    members_[self] = scopes_.back().names;
+    uint32_t outer = class_;
+    class_ = self;
+    visit_list(type.body);
+    class_ = outer;
+    scopes_.pop_back();
+  }
+
+  // ---- targets --------------------------------------------------------------------------------------------------------
+  /// `value`: what is assigned, for the kinds of `T.axis.remap("SSR", ...)`.
+  void visit_target(const syn::Expr* target, EntityKind kind, uint16_t traits, const syn::Expr* value, bool is_fresh = false) {
+    if (target == nullptr) { return; }
+    if (const auto* name = target->as<syn::NameExpr>()) {
+      uint32_t entity = no_entity;
+      if (in_tir() && !is_fresh && kind != EntityKind::Iter) { entity = look_up_inside(name->name); }
+      if (entity == no_entity && !in_tir()) { entity = look_up(name->name); }
+      bool is_again = entity != no_entity && in_tir();
+      if (entity == no_entity) { entity = bind(name->name, kind, traits); }
+      return occur(name->decl, name->span, entity, is_again ? Role::Write : Role::Bind);
+    }
+    const syn::List<syn::ExprPtr>* elements = nullptr;
+    if (const auto* tuple = target->as<syn::TupleExpr>()) { elements = &tuple->elements; }
+    if (const auto* list = target->as<syn::ListExpr>()) { elements = &list->elements; }
+    if (elements != nullptr) {
+      std::string_view kinds = remap_kinds(value);
+      for (size_t i = 0; i < elements->size(); ++i) {
+        uint16_t own = traits;
+        if (kind == EntityKind::Iter && i < kinds.size()) { own = kinds[i] == 'S' ? trait(Trait::Spatial) : kinds[i] == 'R' ? trait(Trait::Reduction) : uint16_t{0}; }
+        visit_target((*elements)[i], kind, own, nullptr, is_fresh);
+      }
+      return;
+    }
+    if (const auto* starred = target->as<syn::StarredExpr>()) { return visit_target(starred->value, kind, traits, nullptr, is_fresh); }
+    if (const auto* subscript = target->as<syn::SubscriptExpr>()) {
+      for (const syn::Expr* index : subscript->indices) { visit(index); }
+      if (const auto* name = subscript->object->as<syn::NameExpr>()) { return read(name->decl, name->name, name->span, Role::Write); }
+      return visit(subscript->object);
+    }
+    visit(target);
+  }
+  /// Bound by a list of this very function.
+  auto look_up_inside(Name name) -> uint32_t {
+    for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+      if (auto found = scope->names.find(name); found != scope->names.end()) { return found->second; }
+      if (scope->is_function) { break; }
+    }
+    return no_entity;
+  }
+  static auto remap_kinds(const syn::Expr* value) -> std::string_view {
+    const auto* call = value != nullptr ? value->as<syn::CallExpr>() : nullptr;
+    if (call == nullptr || last_name(call->callee) != "remap" || call->args.empty()) { return {}; }
+    const auto* kinds = call->args.front()->as<syn::StringExpr>();
+    return kinds != nullptr ? kinds->value : std::string_view();
+  }
+
+  // ---- expressions ----------------------------------------------------------------------------------------------------
+  void read(DeclId decl, Name name, Span span, Role role = Role::Read) {
+    uint32_t entity = look_up(name);
+    if (entity == no_entity) {
+      // Predeclared (`T`), or known to nobody: one entity per name and file.
+      auto [found, is_new] = free_.try_emplace(name, 0);
+      if (is_new) {
+        static const Name known[] = {"T", "I", "tir", "ls", "te", "R"};
+        bool is_namespace = std::find(std::begin(known), std::end(known), name) != std::end(known);
+        found->second = new_entity(name, is_namespace ? EntityKind::Namespace : EntityKind::Variable, 0, false);
+        table_.entities.back().function = 0;
+      }
+      entity = found->second;
+    }
+    occur(decl, span, entity, role);
+  }
+
+  void visit(const syn::Expr* root) {
+    if (root == nullptr) { return; }
+    if (const auto* name = root->as<syn::NameExpr>()) { return read(name->decl, name->name, name->span); }
+    if (const auto* lambda = root->as<syn::LambdaExpr>()) {
+      push_list();
+      scopes_.back().is_function = true;
+      for (const syn::Param& param : lambda->params) {
+        if (param.default_value != nullptr) { visit(param.default_value); }
+        if (!param.name.name.empty()) { occur(lambda->decl, param.name.span, bind(param.name.name, EntityKind::Parameter), Role::Bind); }
+      }
+      visit(lambda->body);
+      scopes_.pop_back();
+      return;
+    }
+    if (const auto* comprehension = root->as<syn::ComprehensionExpr>()) {
+      push_list();
+      bool was_tir = scopes_.back().is_tir;
+      scopes_.back().is_tir = false;
+      for (const syn::ComprehensionFor& clause : comprehension->clauses) {
+        visit(clause.iterable);
+        hoist_target(clause.target, EntityKind::Variable);
+        visit_target(clause.target, EntityKind::Variable, 0, nullptr);
+        for (const syn::Expr* condition : clause.conditions) { visit(condition); }
+      }
+      scopes_.back().is_tir = was_tir;
+      visit(comprehension->key);
+      visit(comprehension->element);
+      scopes_.pop_back();
+      return;
+    }
+    if (const auto* named = root->as<syn::NamedExpr>()) {
+      visit(named->value);
+      uint32_t entity = look_up(named->name.name);
+      if (entity == no_entity) { entity = bind(named->name.name, EntityKind::Variable); }
+      return occur(root->decl, named->name.span, entity, Role::Bind);
+    }
+    if (const auto* call = root->as<syn::CallExpr>()) { note_blocks(*call); }
+    if (const auto* attribute = root->as<syn::AttributeExpr>()) { visit_member(*attribute); }
+    if (const auto* subscript = root->as<syn::SubscriptExpr>()) { visit_member(*subscript); }
+    for (const syn::Node* child : syn::children(*root)) {
+      if (child->is_expr()) { visit(static_cast<const syn::Expr*>(child)); }
+    }
+  }
+
+  // ---- members of modules -----------------------------------------------------------------------------------------------
+  auto class_of(const syn::Expr* object) -> uint32_t {
+    const auto* name = object->as<syn::NameExpr>();
+    if (name == nullptr) { return no_entity; }
+    uint32_t entity = look_up(name->name);
+    if (entity == no_entity) { return name->name == "cls" ? class_ : no_entity; }
+    return table_.entities[entity].kind == EntityKind::Class ? entity : no_entity;
+  }
+  void visit_member(const syn::AttributeExpr& attribute) { read_member(class_of(attribute.object), attribute.attr.name, attribute.decl, attribute.attr.span); }
+  void visit_member(const syn::SubscriptExpr& subscript) {
+    if (subscript.indices.size() != 1) { return; }
+    const auto* text = subscript.indices.front()->as<syn::StringExpr>();
+    if (text == nullptr) { return; }
+    if (auto inside = contents(*text)) { read_member(class_of(subscript.object), Name(text->value), text->decl, *inside); }
+  }
+  void read_member(uint32_t type, Name name, DeclId decl, Span span) {
+    auto members = members_.find(type);
+    if (type == no_entity || members == members_.end()) { return; }
+    if (auto found = members->second.find(name); found != members->second.end()) { occur(decl, span, found->second, Role::Read); }
+  }
+
+  // ---- blocks by their names ----------------------------------------------------------------------------------------------
+  /// What is between the quotes; none where escapes make it another text.
+  static auto contents(const syn::StringExpr& text) -> std::optional<Span> {
+    if (!text.prefix.empty() || text.span.end - text.span.begin != text.value.size() + 2) { return std::nullopt; }
+    return Span{text.span.begin + 1, text.span.end - 1};
+  }
+  void bind_block(const syn::StringExpr& name) {
+    auto inside = contents(name);
+    if (!inside || program_ == no_entity || name.value.empty()) { return; }
+    auto [found, is_new] = blocks_[program_].try_emplace(Name(name.value), 0);
+    if (is_new) { found->second = new_entity(Name(name.value), EntityKind::Block, 0, true); }
+    occur(name.decl, *inside, found->second, Role::Bind);
+  }
+  auto scheduled_program(const syn::FunctionDef& def) -> uint32_t {
+    for (const syn::Expr* decorator : def.decorators) {
+      const auto* call = decorator->as<syn::CallExpr>();
+      if (call == nullptr || last_name(call->callee) != "schedule" || call->args.empty()) { continue; }
+      if (const auto* name = call->args.front()->as<syn::NameExpr>()) {
+        if (uint32_t entity = look_up(name->name); entity != no_entity) { return entity; }
+      }
+      return no_entity;
+    }
+    // Without a decorator it is for the file's only program, as where it is run.
+    uint32_t only = no_entity;
+    for (uint32_t i = 0; i < table_.entities.size(); ++i) {
+      const Entity& entity = table_.entities[i];
+      if (entity.function != 0 || (entity.kind != EntityKind::Program && entity.kind != EntityKind::Class)) { continue; }
+      if (only != no_entity) { return no_entity; }
+      only = i;
+    }
+    return only;
+  }
+  /// Strings that name blocks among the arguments of a primitive.
+  void note_blocks(const syn::CallExpr& call) {
+    const auto* method = call.callee->as<syn::AttributeExpr>();
+    if (schedule_.empty() || method == nullptr || last_name(method->object) != schedule_) { return; }
+    const schedule::Primitive* row = schedule::find_primitive(method->attr.name.view());
+    if (row == nullptr) { return; }
+    auto note = [&](const syn::Expr* value, const schedule::Param& param) {
+      bool names_block = param.kind == schedule::ValueKind::Block || param.kind == schedule::ValueKind::BlockOrLoop || (row->name == "get_block" && param.name == "name");
+      const auto* text = value->as<syn::StringExpr>();
+      if (names_block && text != nullptr) { block_strings_[call.decl].push_back({text, schedule_, program_}); }
+    };
+    for (size_t i = 0; i < call.args.size() && i < row->params.size(); ++i) { note(call.args[i], row->params[i]); }
+    for (const syn::Keyword& keyword : call.keywords) {
+      for (const schedule::Param& param : row->params) {
+        if (keyword.name.name == param.name) { note(keyword.value, param); }
+      }
+    }
+  }
+  /// Once all programs are seen. Blocks that only the schedule makes are entities of the schedule.
+  void bind_block_strings(const BlockStrings& strings) {
+    std::unordered_map<Name, uint32_t> made;
+    for (const BlockString& string : strings) {
+      auto inside = contents(*string.text);
+      if (!inside) { continue; }
+      Name name(string.text->value);
+      uint32_t entity = no_entity;
+      for (auto& [program, blocks] : blocks_) {
+        auto parent = parents_.find(program);
+        if (program != string.program && (parent == parents_.end() || parent->second != string.program)) { continue; }
+        if (auto found = blocks.find(name); found != blocks.end()) { entity = found->second; }
+      }
+      if (entity == no_entity) {
+        auto [found, is_new] = made.try_emplace(name, 0);
+        if (is_new) {
+          found->second = new_entity(name, EntityKind::Block, 0, false);
+          table_.entities.back().function = string.text->decl;
+        }
+        entity = found->second;
+      }
+      occur(string.text->decl, *inside, entity, Role::Read);
+    }
+  }
+
+  const Snapshot& snapshot_;
+  NameTable table_;
+  std::vector<Scope> scopes_;
+  std::unordered_map<Name, uint32_t> free_;
+  std::unordered_map<uint32_t, std::unordered_map<Name, uint32_t>> members_;   // of classes
+  std::unordered_map<uint32_t, std::unordered_map<Name, uint32_t>> blocks_;    // of programs
+  std::unordered_map<uint32_t, uint32_t> parents_;                             // programs in classes
+  std::unordered_map<DeclId, BlockStrings> block_strings_;
+  std::string_view schedule_;        // what the schedule is called in the function that is read
+  uint32_t program_ = no_entity;     // the program that is read, or that the schedule is for
+  uint32_t class_ = no_entity;
+};
+
+auto is_identifier(std::string_view text) -> bool {
+  if (text.empty() || (text.front() >= '0' && text.front() <= '9')) { return false; }
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+  });
+}
+
+auto is_keyword(std::string_view text) -> bool {
+  static constexpr std::string_view keywords[] = {
+      "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else", "except",
+      "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try",
+      "while", "with", "yield"};
+  return std::find(std::begin(keywords), std::end(keywords), text) != std::end(keywords);
+}
+
+auto can_rename(const Entity& entity) -> bool { return entity.is_bound && entity.kind != EntityKind::Namespace; }
+
+}  // namespace
+
+auto NameTable::at(uint32_t offset) const -> const Occurrence* {
+  auto after = std::upper_bound(occurrences.begin(), occurrences.end(), offset, [](uint32_t at, const Occurrence& o) { return at < o.span.begin; });
+  // A cursor behind a name is on it too, unless another begins there.
+  if (after == occurrences.begin() || (after - 1)->span.end < offset) { return nullptr; }
+  return &*(after - 1);
+}
+
+auto names_of(const Snapshot& snapshot) -> NameTable { return Finder(snapshot).run(); }
+
+auto definition(const Snapshot& snapshot, uint32_t offset) -> std::optional<Span> {
+  NameTable names = names_of(snapshot);
+  const Occurrence* here = names.at(offset);
+  if (here == nullptr) { return std::nullopt; }
+  if (here->role == Role::Bind) { return here->span; }
+  std::optional<Span> found;
+  for (const Occurrence& other : names.occurrences) {
+    if (other.entity != here->entity || other.role != Role::Bind) { continue; }
+    if (found && other.span.begin > here->span.begin) { break; }
+    found = other.span;
+  }
+  return found;
+}
+
+auto references(const Snapshot& snapshot, uint32_t offset) -> std::vector<Occurrence> {
+  NameTable names = names_of(snapshot);
+  const Occurrence* here = names.at(offset);
+  std::vector<Occurrence> found;
+  if (here == nullptr) { return found; }
+  std::copy_if(names.occurrences.begin(), names.occurrences.end(), std::back_inserter(found), [&](const Occurrence& o) { return o.entity == here->entity; });
+  return found;
+}
+
+auto renameable(const Snapshot& snapshot, uint32_t offset) -> std::optional<Span> {
+  NameTable names = names_of(snapshot);
+  const Occurrence* here = names.at(offset);
+  if (here == nullptr || !can_rename(names.entities[here->entity])) { return std::nullopt; }
+  return here->span;
+}
+
+auto rename(const Snapshot& snapshot, uint32_t offset, std::string_view name) -> Rename {
+  NameTable names = names_of(snapshot);
+  const Occurrence* here = names.at(offset);
+  if (here == nullptr) { return {{}, "there is no name here"}; }
+  const Entity& entity = names.entities[here->entity];
+  if (!can_rename(entity)) { return {{}, fmt::format("`{}` is not bound in this file", entity.name.view())}; }
+  bool is_block = entity.kind == EntityKind::Block;
+  if (is_block ? name.empty() || name.find_first_of("\"'\\\n") != std::string_view::npos : !is_identifier(name) || is_keyword(name)) {
+    return {{}, fmt::format("`{}` cannot be a name", name)};
+  }
+  Rename result;
+  std::vector<DeclId> functions;
+  for (const Occurrence& o : names.occurrences) {
+    if (o.entity != here->entity) { continue; }
+    result.places.push_back(o.span);
+    functions.push_back(snapshot.syntax().origin_at(o.span.begin).decl);
+  }
+  if (Name(name) == entity.name) { return {}; }
+  // Another thing of that name in reach of one of the places would be meant instead, or hidden.
+  for (const Occurrence& o : names.occurrences) {
+    const Entity& other = names.entities[o.entity];
+    if (!(other.name == name) || (other.kind == EntityKind::Block) != is_block) { continue; }
+    DeclId where = snapshot.syntax().origin_at(o.span.begin).decl;
+    bool is_seen = std::find(functions.begin(), functions.end(), where) != functions.end() || (other.function == 0 && other.is_bound);
+    if (!is_seen) { continue; }
+    uint32_t line = snapshot.lines().line_of(o.span.begin) + 1;
+    return {{}, fmt::format("`{}` already has a meaning in line {}", name, line)};
+  }
+  return result;
+}
+
+}  // namespace loopsmith::lsp

@@ -1,0 +1,97 @@
+// Tokens from the table of names, with what schedules know of their variables: see tokens.h.
+#include "lsp/features/tokens.h"
+
+#include <algorithm>
+
+#include "lsp/features/names.h"
+#include "lsp/features/steps.h"
+
+namespace loopsmith::lsp {
+namespace {
+
+constexpr auto bit(TokenModifier modifier) -> uint16_t { return static_cast<uint16_t>(1U << static_cast<unsigned>(modifier)); }
+
+auto type_of(const Entity& entity) -> TokenType {
+  switch (entity.kind) {
+    case EntityKind::Namespace: return TokenType::Namespace;
+    case EntityKind::Class: return TokenType::Class;
+    case EntityKind::Program:
+    case EntityKind::Schedule:
+    case EntityKind::Function: return TokenType::Function;
+    case EntityKind::Parameter: return TokenType::Parameter;
+    case EntityKind::Constant:
+    case EntityKind::Variable: return TokenType::Variable;
+    case EntityKind::Buffer: return TokenType::Buffer;
+    case EntityKind::Loop: return TokenType::Loop;
+    case EntityKind::Iter: return TokenType::Iterator;
+    case EntityKind::Block: return TokenType::Block;
+  }
+  return TokenType::Variable;
+}
+
+auto modifiers_of(const Entity& entity) -> uint16_t {
+  uint16_t bits = entity.kind == EntityKind::Constant ? bit(TokenModifier::Readonly) : uint16_t{0};
+  constexpr std::pair<Trait, TokenModifier> traits[] = {
+      {Trait::Spatial, TokenModifier::Spatial},       {Trait::Reduction, TokenModifier::Reduction}, {Trait::Parallel, TokenModifier::Parallel},   {Trait::Vectorized, TokenModifier::Vectorized},
+      {Trait::Unrolled, TokenModifier::Unrolled},     {Trait::ThreadBound, TokenModifier::ThreadBound}, {Trait::LocalScope, TokenModifier::Local}};
+  for (auto [trait, modifier] : traits) {
+    if (entity.has(trait)) { bits |= bit(modifier); }
+  }
+  return bits;
+}
+
+auto kind_modifier(ForKind kind) -> uint16_t {
+  switch (kind) {
+    case ForKind::Serial: return 0;
+    case ForKind::Parallel: return bit(TokenModifier::Parallel);
+    case ForKind::Vectorized: return bit(TokenModifier::Vectorized);
+    case ForKind::Unrolled: return bit(TokenModifier::Unrolled);
+    case ForKind::ThreadBinding: return bit(TokenModifier::ThreadBound);
+  }
+  return 0;
+}
+
+/// A variable of a schedule, as what it stands for is when its statement begins (or, where it is bound, has run).
+void add_state(const script::ScheduleRun& run, uint32_t at, const Entity& entity, bool is_bound_here, Token& token) {
+  size_t index = step_at(run, at);
+  if (index == no_step) { return; }
+  const schedule::Value* variable = variable_at(run, index, entity.name, is_bound_here);
+  if (variable == nullptr) { return; }
+  const schedule::Schedule* state = state_at(run, index, is_bound_here);
+  if (state == nullptr) { return; }
+  if (const auto* loop = variable->as<schedule::LoopRV>()) {
+    token.type = TokenType::Loop;
+    auto place = state->get(*loop);
+    if (!place.ok()) { token.modifiers |= bit(TokenModifier::Deprecated); }
+    else if ((*place)->is_loop()) { token.modifiers |= kind_modifier((*place)->loop->for_kind); }
+  } else if (const auto* block = variable->as<schedule::BlockRV>()) {
+    token.type = TokenType::Block;
+    if (!state->get(*block).ok()) { token.modifiers |= bit(TokenModifier::Deprecated); }
+  }
+}
+
+}  // namespace
+
+auto semantic_tokens(const workspace::Snapshot& snapshot, Span within) -> std::vector<Token> {
+  std::vector<Token> tokens;
+  NameTable names = names_of(snapshot);
+  for (const Occurrence& o : names.occurrences) {
+    if (o.span.end < within.begin || o.span.begin > within.end) { continue; }
+    const Entity& entity = names.entities[o.entity];
+    // What nobody binds and nobody knows has no colour of its own.
+    if (!entity.is_bound && entity.kind == EntityKind::Variable) { continue; }
+    Token token{o.span, type_of(entity), modifiers_of(entity)};
+    if (o.role == Role::Bind) { token.modifiers |= bit(TokenModifier::Declaration); }
+    if (o.role == Role::Write) { token.modifiers |= bit(TokenModifier::Modification); }
+    if (entity.kind == EntityKind::Variable) {
+      Origin at = snapshot.syntax().origin_at(o.span.begin);
+      for (const script::FileSchedule& schedule : snapshot.schedules()) {
+        if (schedule.decl == at.decl && schedule.run != nullptr) { add_state(*schedule.run, at.begin, entity, o.role == Role::Bind, token); }
+      }
+    }
+    tokens.push_back(token);
+  }
+  return tokens;
+}
+
+}  // namespace loopsmith::lsp

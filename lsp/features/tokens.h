@@ -1,0 +1,28 @@
+// Semantic tokens: what names are, where colours by syntax cannot tell: buffers, loops by their kind, iter vars, blocks;
+// and in schedules the variables whose loop or block is no longer there.
+#pragma once
+
+#include <vector>
+
+#include "workspace/snapshot.h"
+
+namespace loopsmith::lsp {
+
+/// The last four are ours; editors show them as their nearest kin.
+enum class TokenType : uint8_t { Namespace, Class, Function, Parameter, Variable, Buffer, Loop, Iterator, Block, Count };
+
+/// Bits of Token::modifiers. Deprecated: a variable whose loop or block is no longer there.
+enum class TokenModifier : uint8_t {
+  Declaration, Modification, Readonly, Deprecated, Spatial, Reduction, Parallel, Vectorized, Unrolled, ThreadBound, Local, Count
+};
+
+struct Token {
+  Span span;                 // on one line
+  TokenType type{};
+  uint16_t modifiers = 0;    // 1 << TokenModifier
+};
+
+/// In the order of the text. `within`: only those that touch it.
+[[nodiscard]] auto semantic_tokens(const workspace::Snapshot& snapshot, Span within) -> std::vector<Token>;
+
+}  // namespace loopsmith::lsp
