@@ -217,7 +217,13 @@ auto to_indices(Evaluator& evaluator, const Buffer& buffer, const std::vector<Ar
       if (!start || !stop || !step) { good = false; continue; }
       if (!match_types(stop, start) || !match_types(step, start)) { good = false; continue; }
       Expr count = difference(stop, start);
-      if (!is_one(step)) { count = simplified(floordiv(add(count, sub(step, one(step.dtype()))), step)); }
+      if (auto by = as_int(step); by && *by < 0) {
+        // As Python counts: 4:0:-1 is 4, 3, 2, 1.
+        Expr down = constant_int(step.dtype(), -*by);
+        count = simplified(floordiv(add(difference(start, stop), sub(down, one(step.dtype()))), down));
+      } else if (!is_one(step)) {
+        count = simplified(floordiv(add(count, sub(step, one(step.dtype()))), step));
+      }
       auto lanes = as_int(count);
       if (lanes == 1) {
         out.push_back(start);

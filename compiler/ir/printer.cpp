@@ -814,8 +814,8 @@ class Printer {
   void on(const Mod& e, int, bool) { call2("T.truncmod(", e.a, e.b); }
   void on(const FloorDiv& e, int parent, bool tight) { sugared(e, {" // ", "T.FloorDiv(", multiply_level}, parent, tight, floordiv); }
   void on(const FloorMod& e, int parent, bool tight) { sugared(e, {" % ", "T.FloorMod(", multiply_level}, parent, tight, floormod); }
-  void on(const Min& e, int, bool) { call2("T.min(", e.a, e.b); }
-  void on(const Max& e, int, bool) { call2("T.max(", e.a, e.b); }
+  void on(const Min& e, int, bool) { call2(comes_back(e, loopsmith::min) ? "T.min(" : "T.Min(", e.a, e.b); }
+  void on(const Max& e, int, bool) { call2(comes_back(e, loopsmith::max) ? "T.max(" : "T.Max(", e.a, e.b); }
   void on(const EQ& e, int parent, bool tight) { sugared(e, {" == ", "T.EQ(", compare_level}, parent, tight, equal); }
   void on(const NE& e, int parent, bool tight) { sugared(e, {" != ", "T.NE(", compare_level}, parent, tight, not_equal); }
   void on(const LT& e, int parent, bool tight) { sugared(e, {" < ", "T.LT(", compare_level}, parent, tight, less); }
@@ -1079,15 +1079,17 @@ class Printer {
     return e.kind() == NodeKind::IntImm || e.kind() == NodeKind::FloatImm || e.kind() == NodeKind::Broadcast;
   }
   // The operator's sign where writing it gives this node again, else the function's name.
+  // Does what the operator's function makes of the operands have this form (folded it would read back as another)?
+  template <class Node>
+  auto comes_back(const Node& e, Expr (*make_again)(Expr, Expr, Origin)) -> bool {
+    if (!may_fold(e.a) && !may_fold(e.b) && e.a.dtype() == e.b.dtype()) { return true; }
+    Expr made = make_again(e.a, e.b, {});
+    const Node* node = made.template as<Node>();
+    return node && node->a.same_as(e.a) && node->b.same_as(e.b);
+  }
   template <class Node>
   void sugared(const Node& e, BinaryText text, int parent, bool tight, Expr (*make_again)(Expr, Expr, Origin)) {
-    bool again = true;
-    if (may_fold(e.a) || may_fold(e.b) || !(e.a.dtype() == e.b.dtype())) {
-      Expr made = make_again(e.a, e.b, {});
-      const Node* node = made.template as<Node>();
-      again = node && node->a.same_as(e.a) && node->b.same_as(e.b);
-    }
-    if (!again) { return call2(text.function, e.a, e.b); }
+    if (!comes_back(e, make_again)) { return call2(text.function, e.a, e.b); }
     bool paren = open(text.level, parent, tight);
     // Python chains comparisons, so both sides of one need their own parentheses.
     expr(e.a, text.level, text.level == compare_level);

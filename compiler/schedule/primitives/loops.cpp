@@ -278,7 +278,60 @@ struct Reorder {
       }
       inner_vars.insert(loop.var.get());
     }
+    for (const Place* block : func.child_blocks(*bottom)) { LOOPSMITH_CHECK(check_reduction_order(cx, func, *block, plan)); }
     return plan;
+  }
+
+  // A reduction begins with its init where each element's first instance is the one that all of its reduction iter vars start
+  // in. Loops that drive reduction iter vars alone start together in any order. Others keep theirs: those that drive spatial and
+  // reduction iter vars at once, and those that drive none, which run the reduction again, stay outside as they were.
+  static auto check_reduction_order(const Context& cx, const FuncState& func, const Place& block, const Plan& plan) -> Status {
+    const BlockRealize& realize = *block.realize;
+    std::unordered_set<const VarNode*> spatial, reduction;
+    bool is_reduction = false;
+    for (size_t i = 0; i < realize.iter_values.size(); ++i) {
+      bool reduces = block.block()->iter_vars[i].kind != IterKind::Spatial;
+      is_reduction |= reduces;
+      post_order(realize.iter_values[i], [&](const Expr& e) { if (const auto* v = e.as<VarNode>()) { (reduces ? reduction : spatial).insert(v); } });
+    }
+    if (!is_reduction) { return ok(); }
+    // Loops that share an iter value with a mixed one count as mixed.
+    std::unordered_set<const VarNode*> mixed;
+    for (const VarNode* v : spatial) { if (reduction.count(v)) { mixed.insert(v); } }
+    for (bool grew = !mixed.empty(); grew;) {
+      grew = false;
+      for (size_t i = 0; i < realize.iter_values.size(); ++i) {
+        if (block.block()->iter_vars[i].kind == IterKind::Spatial) { continue; }
+        std::vector<const VarNode*> used;
+        bool has_mixed = false;
+        post_order(realize.iter_values[i], [&](const Expr& e) {
+          if (const auto* v = e.as<VarNode>()) {
+            used.push_back(v);
+            has_mixed |= mixed.count(v) != 0;
+          }
+        });
+        if (has_mixed) { for (const VarNode* v : used) { grew |= mixed.insert(v).second; } }
+      }
+    }
+    auto before = [&](const For* loop) {
+      return std::find_if(plan.chain.begin(), plan.chain.end(), [&](const Place* at) { return at->loop == loop; }) - plan.chain.begin();
+    };
+    for (size_t i = 0; i < plan.order.size(); ++i) {
+      for (size_t k = i + 1; k < plan.order.size(); ++k) {
+        const For& outer = *plan.order[i];
+        const For& inner = *plan.order[k];
+        if (before(&outer) < before(&inner) || is_one(outer.extent) || is_one(inner.extent)) { continue; }
+        const VarNode* a = outer.var.get();
+        const VarNode* b = inner.var.get();
+        bool repeats = !spatial.count(b) && !reduction.count(b);
+        if ((mixed.count(a) && mixed.count(b)) || (repeats && reduction.count(a))) {
+          return note_block(cx.error(Code::ReductionOrder).arg("loop", b->name.view()).arg("other", a->name.view()).arg("block", block.name().view()), block)
+              .remedy(repeats ? fmt::format("keep `{}` outside of `{}`: each of its iterations runs the reduction anew", b->name.view(), a->name.view())
+                              : fmt::format("keep `{}` outside of `{}`: both count spatial and reduction values", b->name.view(), a->name.view()));
+        }
+      }
+    }
+    return ok();
   }
 
   static auto branch_error(const Context& cx, const FuncState& func, const Place& outer, const Place& inner) -> Diagnostic {

@@ -284,6 +284,48 @@ auto find_position(const Context& cx, const FuncState& func, const BlockArg& blo
   return note_loop(cx.error(Code::InsertionIndex).arg("index", index).arg("first", last_producer + 1).arg("last", first_consumer), *loop);
 }
 
+// Does the block, with the loops it will have, read only what an iteration of `loop` writes?
+auto require_written(const Context& cx, const FuncState& func, const BlockArg& block, const LoopArg& loop, const std::vector<NodeId>& producers,
+                     const Domains& loops, const std::vector<Expr>& iter_values, arith::Analyzer& analyzer) -> Status {
+  arith::DomMap domains;
+  for (const auto& [var, range] : loops) { domains.emplace(var.get(), IntSet::from_range(range)); }
+  VarMap map;
+  for (size_t i = 0; i < iter_values.size(); ++i) { map.emplace(block.block().iter_vars[i].var.get(), iter_values[i]); }
+  for (const BufferRegion& read : block.block().reads) {
+    std::vector<Box> written;
+    const Place* producer = nullptr;
+    for (NodeId id : producers) {
+      const Place& other = *func.find(id);
+      for (const BufferRegion& write : other.block()->writes) {
+        if (write.buffer != read.buffer) { continue; }
+        written.push_back(relaxed(func, other, *loop, write, false));
+        producer = &other;
+      }
+    }
+    if (written.empty()) { continue; }
+    Box made = unite(written);
+    std::vector<Range> ranges;
+    for (const Range& range : read.region) { ranges.push_back(substitute(range, map)); }
+    Box needed = arith::eval_set(Array<Range>(std::move(ranges)), domains);
+    for (size_t i = 0; i < made.size(); ++i) {
+      // What lies outside of the buffer is not read.
+      Expr last = read.buffer->shape[i] - one(read.buffer->shape[i].dtype());
+      bool is_made = needed[i].has_lower_bound() && needed[i].has_upper_bound() && made[i].has_lower_bound() && made[i].has_upper_bound() &&
+                     (analyzer.can_prove(less_equal(made[i].min(), needed[i].min())) || analyzer.can_prove(less_equal(made[i].min(), zero(last.dtype())))) &&
+                     (analyzer.can_prove(less_equal(needed[i].max(), made[i].max())) || analyzer.can_prove(less_equal(last, made[i].max())));
+      if (is_made) { continue; }
+      Diagnostic out = note_loop(cx.error(Code::ReadsTooEarly).arg("block", block->name().view()).arg("loop", loop->name().view())
+                                     .arg("buffer", read.buffer->name.view()).arg("producer", producer->name().view()), *loop);
+      out.node_ids.push_back(block->id);
+      out.node_ids.push_back(producer->id);
+      out.notes.push_back({producer->block()->origin, fmt::format("`{}` is here", producer->name().view()), producer->id});
+      out.remedies.push_back(fmt::format("choose a loop outside of `{}`", loop->name().view()));
+      return out;
+    }
+  }
+  return ok();
+}
+
 }  // namespace
 
 auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loop, bool reverse, bool preserve_unit_loops, int64_t index)
@@ -399,6 +441,8 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
   }
   predicate = analyzer.simplify(predicate);
 
+  // Producers that make different parts in an iteration: what runs then may need more than one of them has made.
+  if (reverse && regions.size() > 1) { LOOPSMITH_CHECK(require_written(cx, func, block, loop, producers, loops, iter_values, analyzer)); }
   // An instance of a reduction that runs twice counts twice, unless all of it starts anew.
   if (!is_complete(func, *block) && !covers_reduction) {
     Domains all = outer;

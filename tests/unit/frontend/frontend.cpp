@@ -92,6 +92,7 @@ TEST_CASE("statements of every kind print back") {
       "        C[0] = C[0] + 1\n"
       "    with T.attr(C.data, \"pragma\", 1):\n"
       "        C[T.Ramp(0, 2, 8)] = C[0:8] + T.Broadcast(n, 8)\n"
+      "        C[0:4] = C[7:3:-1] + T.Broadcast(T.Min(1, 2), 4)\n"
       "    for tx in T.thread_binding(32, thread=\"threadIdx.x\"):\n"
       "        C[tx] = T.shift_right(C[tx], 1)\n"
       "    assert n > 0, \"n\"\n"
