@@ -1,5 +1,6 @@
 // Short floating-point numbers, converted exactly: float16, bfloat16, the float8 family, float6 and float4. Formats after
 // IEEE 754 and the OCP 8-bit floating point specification.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>

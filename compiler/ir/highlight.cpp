@@ -1,6 +1,7 @@
 // Colours for script text: see highlight.h.
 #include "ir/highlight.h"
 
+#include <algorithm>
 #include <cctype>
 #include <unordered_set>
 

@@ -1,6 +1,8 @@
 // Steps by place: see steps.h.
 #include "lsp/features/steps.h"
 
+#include <algorithm>
+
 namespace loopsmith::lsp {
 
 auto schedule_at(const workspace::Snapshot& snapshot, uint32_t offset) -> const script::FileSchedule* {

@@ -1,4 +1,5 @@
 // Commands that show the program: print, diff, trace, save, lower, llvm, asm.
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <sstream>

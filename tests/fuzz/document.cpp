@@ -5,6 +5,7 @@
 // With a plain seeded generator: mutates the files (or a program of its own) by bytes, tokens and lines; prints the
 // seed, and the text at fault when a property fails. With LOOPSMITH_FUZZER=ON, guided by libFuzzer: the bytes are the text,
 // and the edits are drawn from their hash.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

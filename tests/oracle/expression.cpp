@@ -1,6 +1,7 @@
 // Reads the notation of the oracle's expressions, with nodes made as they stand: nothing is folded.
 #include "expression.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include "ir/ops.h"

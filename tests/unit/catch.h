@@ -2,6 +2,7 @@
 #pragma once
 #if __has_include(<catch2/catch_test_macros.hpp>)
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/catch_approx.hpp>
 using Catch::Approx;

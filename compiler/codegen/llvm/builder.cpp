@@ -1,6 +1,8 @@
 // Functions, types, constants: see builder.h.
 #include "codegen/llvm/builder.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "ir/ops.h"

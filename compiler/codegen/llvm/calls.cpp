@@ -3,6 +3,7 @@
 // called lane by lane.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "codegen/llvm/builder.h"

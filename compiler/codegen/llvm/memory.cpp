@@ -1,5 +1,7 @@
 // Loads, stores and addresses: see builder.h. A contiguous ramp becomes a vector access, any other vector of
 // indices a gather or scatter; predicates and the live lanes of a vector `if_then_else` become masks.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "codegen/llvm/builder.h"

@@ -1,4 +1,6 @@
 // Statements: loops, branches, allocations, the outlining of parallel loops. See builder.h.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "codegen/llvm/builder.h"

@@ -1,5 +1,7 @@
 // `loopsmith bench FILE`: how fast a program is as written and under each schedule named, block by block in turn, so
 // that drifts of the machine meet all of them. In a process of its own.
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <unistd.h>
 

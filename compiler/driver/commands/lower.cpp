@@ -1,4 +1,6 @@
 // `loopsmith lower FILE`: the program on its way to machine code, stage by stage.
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -1,4 +1,6 @@
 // The rules of the design space, in the order in which their sketches are listed.
+#include <algorithm>
+
 #include "tune/space/sketch.h"
 
 namespace loopsmith::tune {

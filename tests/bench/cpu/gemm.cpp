@@ -1,6 +1,8 @@
 // See gemm.h. Rows and columns beyond the matrices are computed on zeros in the packed copies, and never stored.
 #include "tests/bench/cpu/gemm.h"
 
+#include <algorithm>
+
 #include "ir/ops.h"
 
 namespace loopsmith::bench {

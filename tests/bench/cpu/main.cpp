@@ -9,6 +9,7 @@
 //                                   lowering and compiling each; LOOPSMITH_SHOW=lowered or assembly prints it
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

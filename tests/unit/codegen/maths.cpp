@@ -1,5 +1,6 @@
 // How accurate compiled mathematics is, against libm in double precision; and that infinities, zeros and NaNs
 // come out right. Covers every exponent with a step through the mantissas, about 260,000 arguments a function.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <functional>

@@ -1,6 +1,7 @@
 // Positions: columns in three units against an independent reference, and texts under edits against a plain string.
 #include "lsp/protocol/encoding.h"
 
+#include <algorithm>
 #include <random>
 
 #include "lsp/protocol/json.h"

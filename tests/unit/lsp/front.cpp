@@ -2,6 +2,7 @@
 // workers that die, content that kills, jobs.
 #include "lsp/server/front.h"
 
+#include <algorithm>
 #include <csignal>
 #include <random>
 #include <thread>

@@ -1,6 +1,7 @@
 // Line diffs: shortest, and faithful to both texts.
 #include "support/text_diff.h"
 
+#include <algorithm>
 #include <random>
 #include <string>
 
