@@ -1,0 +1,323 @@
+// Staging a buffer through another one: see staging.h.
+#include "schedule/staging.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "arith/analyzer.h"
+#include "arith/int_set.h"
+#include "ir/ops.h"
+#include "ir/visitor.h"
+#include "schedule/analysis.h"
+#include "schedule/rewriting.h"
+#include "schedule/threads.h"
+#include "support/codes.h"
+
+namespace loopsmith::schedule {
+
+auto require_storage_scope(const Context& cx, const std::string& scope) -> Status {
+  if (!scope.empty() && storage_rank(Name(scope))) { return ok(); }
+  return cx.error(Code::StorageScope).arg("scope", scope).remedy("there are `global`, `shared`, `local`, `warp`, `wmma.matrix_a` and others");
+}
+
+auto region_of(const Array<BufferRegion>& regions, const Buffer& buffer) -> const BufferRegion* {
+  for (const BufferRegion& region : regions) {
+    if (region.buffer == buffer) { return &region; }
+  }
+  return nullptr;
+}
+
+// The same buffer, in another memory.
+auto in_scope(const Buffer& buffer, const std::string& scope) -> Buffer {
+  BufferNode fields = *buffer;
+  fields.name = Name(buffer->name.str() + "_" + scope);
+  PointerType pointer = buffer->data->pointer.value_or(PointerType{buffer->dtype, {}});
+  pointer.scope = Name(scope);
+  fields.data = make<VarNode>(Name(buffer->data->name.str() + "_" + scope), DataType::handle(), buffer->data->origin, pointer);
+  return make_buffer(std::move(fields));
+}
+
+// A view keeps the memory of what it is a view of, so a cache in another memory cannot stand in for a viewed buffer.
+auto require_no_view(const Context& cx, const Place& block, const Buffer& buffer, const std::string& scope) -> Status {
+  // Memory of its own has the shape of the view, not the strides of what it is a view of.
+  if (!buffer->strides.empty()) {
+    return note_block(cx.error(Code::CacheOfView).arg("buffer", buffer->name.view()).arg("view", buffer->name.view()).arg("scope", scope), block);
+  }
+  Buffer view;
+  post_order(Stmt(Ref<Block>(block.block())), [&](const Stmt& stmt) {
+    if (const auto* inner = stmt.as<Block>()) {
+      for (const MatchBufferRegion& match : inner->match_buffers) {
+        if (match.source.buffer == buffer && !(match.buffer->scope() == Name(scope))) { view = match.buffer; }
+      }
+    }
+  }, [](const Expr&) {});
+  if (!view) { return ok(); }
+  return note_block(cx.error(Code::CacheOfView).arg("buffer", buffer->name.view()).arg("view", view->name.view()).arg("scope", scope), block);
+}
+
+namespace {
+
+// The number of the statement of a body that a place stands in.
+auto statement_index(const Stmt& body, const Place& place) -> int {
+  const Stmt* at = &body;
+  while (true) {
+    if (const auto* n = at->as<AllocateConst>()) { at = &n->body; } else if (const auto* m = at->as<DeclBuffer>()) { at = &m->body; } else { break; }
+  }
+  const auto* n = at->as<SeqStmt>();
+  if (!n) { return 0; }
+  for (size_t i = 0; i < n->seq.size(); ++i) {
+    bool found = false;
+    std::function<void(const Stmt&)> walk = [&](const Stmt& s) {
+      if (found) { return; }
+      const auto* realize = s.as<BlockRealize>();
+      if (realize && realize == place.realize) { found = true; return; }
+      if (realize) { return; }
+      visit_children(s, [](const Expr&) {}, walk);
+    };
+    walk(n->seq[i]);
+    if (found) { return static_cast<int>(i); }
+  }
+  return -1;
+}
+
+auto statement_count(const Stmt& body) -> int {
+  const Stmt* at = &body;
+  while (true) {
+    if (const auto* n = at->as<AllocateConst>()) { at = &n->body; } else if (const auto* m = at->as<DeclBuffer>()) { at = &m->body; } else { break; }
+  }
+  const auto* n = at->as<SeqStmt>();
+  return n ? static_cast<int>(n->seq.size()) : 1;
+}
+
+}  // namespace
+
+// In front of the first of `users` behind the writer, in the innermost body that holds both; at the scope's end if there
+// are none.
+void find_stage(const FuncState& func, const Place& writer, const std::vector<NodeId>& users, Stage& stage) {
+  const Place* user = nullptr;
+  for (int i = writer.end; i < stage.scope->end && !user;) {
+    const Place& place = func.places()[static_cast<size_t>(i)];
+    if (place.is_block()) {
+      if (std::find(users.begin(), users.end(), place.id) != users.end()) { user = &place; }
+      i = place.end;
+    } else {
+      ++i;
+    }
+  }
+  if (!user) {
+    stage.at = stage.scope;
+    stage.position = statement_count(stage.scope->block()->body);
+    return;
+  }
+  const Place* around = func.parent(writer);
+  while (around != stage.scope && !func.is_below(*user, *around)) { around = func.parent(*around); }
+  stage.at = around;
+  const Stmt& body = around->is_loop() ? around->loop->body : around->block()->body;
+  stage.position = statement_index(body, *user);
+}
+
+// What a block touches while the loops below `above` run.
+auto relaxed_region(const FuncState& func, const Place& block, const BufferRegion& region, const Place* above) -> BufferRegion {
+  VarMap map = bindings_of(*block.realize);
+  std::vector<Range> ranges;
+  for (const Range& range : region.region) { ranges.push_back(substitute(range, map)); }
+  Domains domains;
+  Name storage = region.buffer->scope();
+  const Place* at = func.parent(block);
+  for (; at && at != above && at->is_loop(); at = func.parent(*at)) { domains.emplace_back(at->loop->var, Range{at->loop->min, at->loop->extent}); }
+  for (; at; at = func.parent(*at)) {
+    if (at->is_loop() && at->loop->thread && is_shared_across(storage, at->loop->thread->thread_tag)) {
+      domains.emplace_back(at->loop->var, Range{at->loop->min, at->loop->extent});
+    }
+  }
+  std::reverse(domains.begin(), domains.end());
+  arith::Analyzer analyzer;
+  auto sets = arith::estimate_region_upper_bound(Array<Range>(std::move(ranges)), domains, block.realize->predicate, analyzer);
+  std::vector<Range> out;
+  for (size_t i = 0; i < sets.size(); ++i) { out.push_back(sets[i].cover_range(from_zero(region.buffer->shape[i]))); }
+  return {region.buffer, Array<Range>(std::move(out)), region.origin};
+}
+
+// Are all readers of a buffer in its scope below the place?
+auto all_readers_below(const FuncState& func, const Place& scope, const Place& at, const Buffer& buffer) -> bool {
+  for (const Place* block : func.child_blocks(scope)) {
+    if (region_of(block->block()->reads, buffer) && !func.is_below(*block, at)) { return false; }
+  }
+  return true;
+}
+
+// The nest that copies: for ax0 ...: with T.block("A_shared"): A_shared[v0] = A[v0]
+auto make_copy(const FuncState& func, const Stage& stage, const Buffer& from, const Buffer& to, const std::string& storage, Origin origin) -> CopyNest {
+  const Buffer& cached = stage.region.buffer;
+  arith::Analyzer analyzer;
+  for (const Place* at = stage.at; at; at = func.parent(*at)) {
+    if (at->is_loop()) {
+      analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent});
+    } else {
+      for (const IterVar& iter : at->block()->iter_vars) { analyzer.bind(iter.var, iter.dom); }
+    }
+  }
+  // Regions are bounds from above: what of them lies outside of the buffer is not copied.
+  Expr predicate = bool_imm(true);
+  Domains loops;
+  std::vector<Expr> iter_values;
+  std::vector<IterVar> iter_vars;
+  std::vector<Expr> from_indices, to_indices;
+  for (size_t i = 0; i < stage.region.region.size(); ++i) {
+    const Range& range = stage.region.region[i];
+    DataType dtype = range.extent.dtype();
+    Var loop = make<VarNode>(Name(fmt::format("ax{}", i)), dtype, origin);
+    Var var = make<VarNode>(Name(fmt::format("v{}", i)), dtype, origin);
+    loops.emplace_back(loop, from_zero(range.extent));
+    analyzer.bind(loop, from_zero(range.extent));
+    auto whole = as_int(cached->shape[i]);
+    bool fits = is_zero(range.min) && as_int(range.extent) && whole && *as_int(range.extent) <= *whole;
+    if (Expr place = add(range.min, loop); whole && !fits) {
+      Expr above = less(place, cached->shape[i]);
+      Expr below = less_equal(zero(dtype), place);
+      if (!analyzer.can_prove(below)) { predicate = logical_and(predicate, below); }
+      if (!analyzer.can_prove(above)) { predicate = logical_and(predicate, above); }
+    }
+    IterVar iter;
+    iter.var = var;
+    iter.origin = origin;
+    if (stage.is_full) {
+      iter_values.push_back(add(range.min, loop));
+      iter.dom = from_zero(cached->shape[i]);
+      from_indices.push_back(var);
+      to_indices.push_back(var);
+    } else {
+      iter_values.push_back(loop);
+      iter.dom = from_zero(range.extent);
+      Expr shifted = add(range.min, var);
+      from_indices.push_back(cached == from ? shifted : Expr(var));
+      to_indices.push_back(cached == from ? Expr(var) : shifted);
+    }
+    iter_vars.push_back(std::move(iter));
+  }
+  auto points = [](const std::vector<Expr>& indices) {
+    std::vector<Range> out;
+    for (const Expr& index : indices) { out.push_back(point(index)); }
+    return Array<Range>(std::move(out));
+  };
+  Block::Fields fields;
+  fields.name = Name(cached->name.str() + "_" + storage);
+  fields.iter_vars = std::move(iter_vars);
+  fields.reads = {BufferRegion{from, points(from_indices), origin}};
+  fields.writes = {BufferRegion{to, points(to_indices), origin}};
+  fields.body = make<BufferStore>(to, Expr(make<BufferLoad>(from, Array<Expr>(from_indices), origin)), Array<Expr>(to_indices), origin);
+  Ref<Block> block = make<Block>(std::move(fields), origin);
+  NodeId id = block->id;
+  Stmt stmt = make<BlockRealize>(Array<Expr>(std::move(iter_values)), std::move(predicate), std::move(block), origin);
+  return {wrap_loops(std::move(stmt), loops, origin), id};
+}
+
+auto require_single_writer(const Context& cx, const FuncState& func, const Place& scope, const Buffer& buffer) -> Result<const Place*> {
+  const auto* writers = func.scope_info(scope).writers(buffer.get());
+  if (!writers) { return static_cast<const Place*>(nullptr); }
+  if (writers->size() == 1) { return func.find(writers->front()); }
+  Diagnostic out = cx.error(Code::SeveralWriters).arg("buffer", buffer->name.view()).arg("count", static_cast<int64_t>(writers->size()));
+  for (NodeId id : *writers) {
+    const Place* place = func.find(id);
+    out.notes.push_back({place->block()->origin, fmt::format("`{}` writes it", place->name().view()), id});
+    out.node_ids.push_back(id);
+  }
+  return out;
+}
+
+// Allocated by a block around, so that nobody outside of the function sees what is in it.
+auto is_local_to_function(const FuncState& func, const Place& block, const Buffer& buffer) -> bool {
+  for (const Place* at = func.parent(block); at; at = func.parent(*at)) {
+    if (!at->is_block()) { continue; }
+    for (const Buffer& allocated : at->block()->alloc_buffers) {
+      if (allocated == buffer) { return true; }
+    }
+  }
+  return false;
+}
+
+auto shrunk(Buffer buffer, const Stage& stage) -> Buffer {
+  if (stage.is_full) { return buffer; }
+  BufferNode fields = *buffer;
+  std::vector<Expr> shape;
+  for (const Range& range : stage.region.region) { shape.push_back(range.extent); }
+  fields.shape = std::move(shape);
+  return make_buffer(std::move(fields));
+}
+
+namespace {
+
+// Uses of one buffer become uses of its cache. Blocks for which `skips` says so stay as they are.
+class Redirect : public Mutator {
+ public:
+  Redirect(const Buffer& from, const Buffer& to, const Stage& stage, bool loads, bool stores)
+      : from_(from), to_(to), stage_(stage), loads_(loads), stores_(stores) {}
+  using Mutator::on;
+  auto on(const BufferLoad& n) -> Expr override {
+    Expr e = Mutator::on(n);
+    if (!loads_ || !(n.buffer == from_)) { return e; }
+    const auto& load = *e.as<BufferLoad>();
+    return make<BufferLoad>(to_, moved(load.indices), load.origin, load.predicate);
+  }
+  auto on(const BufferStore& n) -> Stmt override {
+    Stmt s = Mutator::on(n);
+    if (!stores_ || !(n.buffer == from_)) { return s; }
+    const auto& store = *s.as<BufferStore>();
+    return make<BufferStore>(to_, store.value, moved(store.indices), store.origin, store.predicate);
+  }
+  auto on(const VarNode& n) -> Expr override { return &n == from_->data.get() ? Expr(to_->data) : self(n); }
+  auto on(const Block& n) -> Stmt override {
+    // A block that itself makes what is cached for reading keeps the original.
+    if (!stores_ && region_of(n.writes, from_)) { return self(n); }
+    Stmt stmt = Mutator::on(n);
+    auto fields = stmt.as<Block>()->fields();
+    if (loads_) { fields.reads = regions(n.reads); }
+    if (stores_) { fields.writes = regions(n.writes); }
+    fields.match_buffers = n.match_buffers.map_same(
+        [&](const MatchBufferRegion& m) {
+          if (!(m.source.buffer == from_)) { return m; }
+          return MatchBufferRegion{m.buffer, moved(m.source)};
+        },
+        [](const auto& a, const auto& b) { return a.same_as(b); });
+    const Block& now = *stmt.as<Block>();
+    if (fields.body.same_as(n.body) && fields.init.same_as(n.init) && fields.reads.same_as(n.reads) && fields.writes.same_as(n.writes) &&
+        fields.match_buffers.same_as(n.match_buffers)) {
+      return stmt;
+    }
+    return make<Block>(std::move(fields), now.origin, n.id);
+  }
+
+ private:
+  auto moved(const Array<Expr>& indices) -> Array<Expr> {
+    if (stage_.is_full) { return indices; }
+    std::vector<Expr> out;
+    for (size_t i = 0; i < indices.size(); ++i) { out.push_back(analyzer_.simplify(indices[i] - stage_.region.region[i].min)); }
+    return Array<Expr>(std::move(out));
+  }
+  auto moved(const BufferRegion& region) -> BufferRegion {
+    if (stage_.is_full) { return {to_, region.region, region.origin}; }
+    std::vector<Range> out;
+    for (size_t i = 0; i < region.region.size(); ++i) {
+      out.push_back({analyzer_.simplify(region.region[i].min - stage_.region.region[i].min), region.region[i].extent});
+    }
+    return {to_, Array<Range>(std::move(out)), region.origin};
+  }
+  auto regions(const Array<BufferRegion>& all) -> Array<BufferRegion> {
+    return all.map_same([&](const BufferRegion& r) { return r.buffer == from_ ? moved(r) : r; },
+                        [](const auto& a, const auto& b) { return a.same_as(b); });
+  }
+  const Buffer& from_;
+  const Buffer& to_;
+  const Stage& stage_;
+  bool loads_, stores_;
+  arith::Analyzer analyzer_;
+};
+
+}  // namespace
+
+auto redirected(const Place& block, const Buffer& from, const Buffer& to, const Stage& stage, bool loads, bool stores) -> Stmt {
+  return Redirect(from, to, stage, loads, stores).mutate(Stmt(Ref<Block>(block.block())));
+}
+
+}  // namespace loopsmith::schedule

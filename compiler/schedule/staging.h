@@ -1,0 +1,54 @@
+// Staging a buffer through another one: where the copy goes, what it copies, and who uses the copy from then on. Shared by the
+// primitives that cache and reindex.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/ir.h"
+#include "schedule/primitive.h"
+#include "schedule/state.h"
+#include "support/diagnostic.h"
+
+namespace loopsmith::schedule {
+
+/// Where a copy goes, and what it copies.
+struct Stage {
+  const Place* scope = nullptr;
+  const Place* at = nullptr;               // the loop or scope block into whose body it is put
+  int position = 0;
+  BufferRegion region;                     // of the cached buffer
+  bool is_full = true;                     // the cache has the buffer's shape; otherwise the region's
+};
+
+/// A loop nest that copies, and the id of its block.
+struct CopyNest { Stmt stmt; NodeId block; };
+
+[[nodiscard]] auto require_storage_scope(const Context& cx, const std::string& scope) -> Status;
+/// A view keeps the memory of what it is a view of, so a cache in another memory cannot stand in for a viewed buffer.
+[[nodiscard]] auto require_no_view(const Context& cx, const Place& block, const Buffer& buffer, const std::string& scope) -> Status;
+/// The block of a scope that writes a buffer, null where there is none; an error where there are several.
+[[nodiscard]] auto require_single_writer(const Context& cx, const FuncState& func, const Place& scope, const Buffer& buffer) -> Result<const Place*>;
+
+/// The region of a buffer among regions; null where there is none.
+[[nodiscard]] auto region_of(const Array<BufferRegion>& regions, const Buffer& buffer) -> const BufferRegion*;
+/// The same buffer in another memory, named after it ("A_shared").
+[[nodiscard]] auto in_scope(const Buffer& buffer, const std::string& scope) -> Buffer;
+/// The buffer with the shape of what a stage copies.
+[[nodiscard]] auto shrunk(Buffer buffer, const Stage& stage) -> Buffer;
+/// Allocated by a block around, so that nobody outside of the function sees what is in it.
+[[nodiscard]] auto is_local_to_function(const FuncState& func, const Place& block, const Buffer& buffer) -> bool;
+/// Are all readers of a buffer in its scope below the place?
+[[nodiscard]] auto all_readers_below(const FuncState& func, const Place& scope, const Place& at, const Buffer& buffer) -> bool;
+/// What a block touches while the loops below `above` run.
+[[nodiscard]] auto relaxed_region(const FuncState& func, const Place& block, const BufferRegion& region, const Place* above) -> BufferRegion;
+
+/// Sets where the copy stands: in front of the first of `users` behind the writer, in the innermost body that holds both; at the
+/// scope's end if there are none.
+void find_stage(const FuncState& func, const Place& writer, const std::vector<NodeId>& users, Stage& stage);
+/// for ax0 ...: with T.block("A_shared"): A_shared[v0] = A[v0]
+[[nodiscard]] auto make_copy(const FuncState& func, const Stage& stage, const Buffer& from, const Buffer& to, const std::string& storage, Origin origin) -> CopyNest;
+/// The block with uses of one buffer (its loads, its stores) made uses of the copy.
+[[nodiscard]] auto redirected(const Place& block, const Buffer& from, const Buffer& to, const Stage& stage, bool loads, bool stores) -> Stmt;
+
+}  // namespace loopsmith::schedule
