@@ -1,14 +1,24 @@
 // The Analyzer's face: binding, scopes, simplification in rounds, proofs. See analyzer.h.
 #include "arith/analyzer.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "arith/canonical.h"
 #include "arith/rewrite.h"
 #include "arith/state.h"
 #include "ir/ops.h"
+#include "ir/printer.h"
+#include "ir/visitor.h"
 
 namespace loopsmith::arith {
+namespace {
+
+constexpr int default_steps = 2;
+constexpr int max_rounds = 16;
+constexpr int max_text = 1000;   // of forms compared by their text
+
+}  // namespace
 
 Analyzer::State::State(Analyzer* owner)
     : owner(owner), rewriter(std::make_unique<Rewriter>(*this)), canonical(std::make_unique<CanonicalSimplifier>(*this)) {}
@@ -97,15 +107,59 @@ Analyzer::Scope::~Scope() {
   }
 }
 
+namespace {
+
+auto is_same(const Expr& a, const Expr& b) -> bool { return a.same_as(b) || (a.kind() == b.kind() && deep_equal(a, b)); }
+
+// The canonical form, to its fixed point: what is canonical already stays.
+auto canonical_form(Analyzer::State& state, Expr expr) -> Expr {
+  for (int i = 0; i < max_rounds; ++i) {
+    Expr next = state.canonical->simplify(expr);
+    if (next.same_as(expr)) { break; }
+    expr = std::move(next);
+  }
+  return expr;
+}
+
+auto count_nodes(const Expr& e) -> size_t {
+  size_t count = 0;
+  post_order(e, [&](const Expr&) { ++count; });
+  return count;
+}
+
+}  // namespace
+
+// Canonical first: rewriting may destroy structure that it could have used. Then the two in turn. With the default
+// steps, until a turn changes nothing, so that simplifying again changes nothing; where turns go round in a circle, the
+// least of the circle's forms stands for all.
 auto Analyzer::simplify(const Expr& expr, int steps) -> Expr {
   if (expr.kind() == NodeKind::IntImm) { return expr; }
   Question question(*state_);
-  // Canonical first: rewriting may destroy structure that it could have used.
   Expr result = state_->canonical->simplify(expr);
-  for (int i = 0; i < steps && result.kind() != NodeKind::IntImm; ++i) {
-    result = i % 2 == 0 ? state_->rewriter->run(result) : state_->canonical->simplify(result);
+  if (steps != default_steps) {
+    for (int i = 0; i < steps && result.kind() != NodeKind::IntImm; ++i) {
+      result = i % 2 == 0 ? state_->rewriter->run(result) : state_->canonical->simplify(result);
+    }
+    return is_same(result, expr) ? expr : result;
   }
-  return !result.same_as(expr) && deep_equal(result, expr) ? expr : result;
+  std::vector<Expr> forms;
+  while (result.kind() != NodeKind::IntImm) {
+    Expr rewritten = state_->rewriter->run(result);
+    Expr next = canonical_form(*state_, rewritten);
+    if (is_same(next, result)) { break; }
+    forms.push_back(std::move(result));
+    result = std::move(next);
+    auto again = std::find_if(forms.begin(), forms.end(), [&](const Expr& e) { return is_same(e, result); });
+    if (again != forms.end()) {
+      for (; again != forms.end(); ++again) {
+        size_t a = count_nodes(*again), b = count_nodes(result);
+        if (a < b || (a == b && print_debug(*again, max_text) < print_debug(result, max_text))) { result = *again; }
+      }
+      break;
+    }
+    if (forms.size() >= max_rounds) { break; }
+  }
+  return is_same(result, expr) ? expr : result;
 }
 
 auto Analyzer::rewrite_simplify(const Expr& expr) -> Expr {
@@ -132,7 +186,7 @@ auto Analyzer::prove(const Expr& condition, Strength strength) -> Proof {
   else if (const auto* le = condition.as<LE>()) { difference = sub(le->b, le->a); }
   else if (const auto* gt = condition.as<GT>()) { difference = sub(gt->a, gt->b); at_least = 1; }
   else if (const auto* ge = condition.as<GE>()) { difference = sub(ge->a, ge->b); }
-  if (difference && difference.dtype().is_integral()) {
+  if (difference && difference.dtype().is_integral() && !wraps(difference.dtype())) {
     IntSet set = int_set(simplify(difference));
     if (set.has_lower_bound() && const_int_bound(simplify(set.min())).min >= at_least) { return Proof::True; }
   }

@@ -1,6 +1,7 @@
 // Constant bounds of integer expressions, by interval arithmetic with infinities.
 //
-// A sum that leaves 64 bits becomes infinite; division assumes, as everywhere, that a divisor is not zero.
+// A sum that leaves 64 bits becomes infinite; division assumes, as everywhere, that a divisor is not zero. Types that
+// wrap around (all but int32 and int64, see ir/ir.h) have the bounds of their type where a result may leave it.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -30,11 +31,14 @@ auto inf_mul(int64_t x, int64_t y) -> int64_t {
   if (!__builtin_mul_overflow(x, y, &product) && product >= neg_inf) { return product; }
   return (x > 0) == (y > 0) ? pos_inf : neg_inf;
 }
+// Contradictory facts leave a divisor with the end 0, and any answer right.
 auto inf_div(int64_t x, int64_t y) -> int64_t {
+  if (y == 0) { return x; }
   if (x == pos_inf || x == neg_inf) { return y > 0 ? x : -x; }
   return trunc_div(x, y);
 }
 auto inf_floordiv(int64_t x, int64_t y) -> int64_t {
+  if (y == 0) { return x; }
   if (x == pos_inf || x == neg_inf) { return y > 0 ? x : -x; }
   return floor_div(x, y);
 }
@@ -70,6 +74,13 @@ auto divide(Bound a, Bound b, DataType dtype, F f) -> Bound {
 }
 
 // A divisor is not zero, or the program is wrong.
+// The bound of a result that wraps around: itself where it fits.
+auto settle(Bound b, DataType dtype) -> Bound {
+  if (!wraps(dtype)) { return b; }
+  Bound all = bound_of_type(dtype);
+  return b.min < all.min || b.max > all.max ? all : b;
+}
+
 auto as_divisor(Bound b) -> Bound {
   if (b.min == 0 && b.max >= 1) { b.min = 1; }
   return b;
@@ -94,7 +105,11 @@ class Bounds {
     if (depth_ > Analyzer::State::max_depth) { return bound_of_type(dtype); }
     struct Depth { int& d; explicit Depth(int& x) : d(x) { ++d; } ~Depth() { --d; } } depth(depth_);
     switch (e.kind()) {
-      case NodeKind::IntImm: { int64_t v = e.as<IntImm>()->value; return make_bound(std::max(v, neg_inf), v); }
+      case NodeKind::IntImm: {
+        int64_t v = e.as<IntImm>()->value;
+        if (v < 0 && dtype.is_uint()) { return bound_of_type(dtype); }   // uint64 beyond int64
+        return make_bound(std::max(v, neg_inf), v);
+      }
       case NodeKind::VarNode: {
         const VarFacts* facts = state_.find(e.as<VarNode>());
         return facts && facts->bound ? *facts->bound : bound_of_type(dtype);
@@ -102,27 +117,27 @@ class Bounds {
       case NodeKind::Add: {
         const auto* n = e.as<Add>();
         Bound a = visit(n->a), b = visit(n->b);
-        return {inf_add(a.min, b.min), inf_add(a.max, b.max)};
+        return settle({inf_add(a.min, b.min), inf_add(a.max, b.max)}, dtype);
       }
       case NodeKind::Sub: {
         const auto* n = e.as<Sub>();
         Bound a = visit(n->a), b = visit(n->b);
-        return {inf_add(a.min, negate(b.max)), inf_add(a.max, negate(b.min))};
+        return settle({inf_add(a.min, negate(b.max)), inf_add(a.max, negate(b.min))}, dtype);
       }
-      case NodeKind::Mul: return corners(visit(e.as<Mul>()->a), visit(e.as<Mul>()->b), inf_mul);
+      case NodeKind::Mul: return settle(corners(visit(e.as<Mul>()->a), visit(e.as<Mul>()->b), inf_mul), dtype);
       case NodeKind::Div: {
         const auto* n = e.as<Div>();
         if (!dtype.is_integral()) { return {}; }
         Bound a = visit(n->a), b = as_divisor(visit(n->b));
         if (b.min == 0 && b.max == 0) { return bound_of_type(dtype); }
-        return divide(a, b, dtype, inf_div);
+        return settle(divide(a, b, dtype, inf_div), dtype);
       }
       case NodeKind::FloorDiv: {
         const auto* n = e.as<FloorDiv>();
         if (!dtype.is_integral()) { return {}; }
         Bound a = visit(n->a), b = as_divisor(visit(n->b));
         if (b.min == 0 && b.max == 0) { return bound_of_type(dtype); }
-        return divide(a, b, dtype, inf_floordiv);
+        return settle(divide(a, b, dtype, inf_floordiv), dtype);
       }
       case NodeKind::Mod: {
         const auto* n = e.as<Mod>();
@@ -151,11 +166,16 @@ class Bounds {
         return {std::max(a.min, b.min), std::max(a.max, b.max)};
       }
       case NodeKind::Select: return unite(visit(e.as<Select>()->true_value), visit(e.as<Select>()->false_value));
-      case NodeKind::Cast: return meet(cast_operand(*e.as<Cast>()), bound_of_type(dtype));
+      case NodeKind::Cast: {
+        Bound all = bound_of_type(dtype), value = cast_operand(*e.as<Cast>());
+        if (wraps(dtype)) { return settle(value, dtype); }
+        value = meet(value, all);
+        return value.min > value.max ? all : value;
+      }
       case NodeKind::Broadcast: return visit(e.as<Broadcast>()->value);
       case NodeKind::Ramp: {
         const auto* n = e.as<Ramp>();
-        return unite(visit(n->base), visit(n->base + (n->lanes - one(n->lanes.dtype())) * n->stride));
+        return unite(visit(n->base), visit(n->base + cast(n->base.dtype(), n->lanes - one(n->lanes.dtype())) * n->stride));
       }
       case NodeKind::Let: {
         const auto* n = e.as<Let>();
@@ -195,7 +215,7 @@ class Bounds {
     if (call.op == "shift_right") { return corners(visit(call.args[0]), visit(call.args[1]), inf_shift_right); }
     if (call.op == "shift_left") {
       Bound a = visit(call.args[0]), b = visit(call.args[1]);
-      return a.min < 0 || b.min < 0 ? bound_of_type(call.dtype) : corners(a, b, inf_shift_left);
+      return a.min < 0 || b.min < 0 ? bound_of_type(call.dtype) : settle(corners(a, b, inf_shift_left), call.dtype);
     }
     if (call.op == "bitwise_and") {
       Bound a = visit(call.args[0]), b = visit(call.args[1]);
@@ -224,7 +244,7 @@ auto const_int_bound(Analyzer::State& state, const Expr& expr) -> ConstIntBound 
 
 void enter_bounds(Analyzer::State& state, const Expr& constraint) {
   auto add = [&](const Expr& expr, int64_t min, int64_t max) {
-    if (expr.kind() != NodeKind::IntImm) { state.scoped_bounds.emplace_back(expr, make_bound(min, max)); }
+    if (expr.kind() != NodeKind::IntImm && !(expr.dtype().is_uint() && expr.dtype().bits == 64)) { state.scoped_bounds.emplace_back(expr, make_bound(min, max)); }
   };
   // (a OP c) and (c OP a), as bounds of what is not constant.
   auto constant_on = [](const Expr& e) -> const IntImm* { return e.as<IntImm>(); };

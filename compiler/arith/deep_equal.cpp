@@ -52,8 +52,13 @@ auto same(const Expr& a, const Expr& b, int& left, int depth) -> bool {
       return same_list(a.as<Shuffle>()->vectors, b.as<Shuffle>()->vectors, left, depth) &&
              same_list(a.as<Shuffle>()->indices, b.as<Shuffle>()->indices, left, depth);
     case NodeKind::Call: return a.as<Call>()->op == b.as<Call>()->op && same_list(a.as<Call>()->args, b.as<Call>()->args, left, depth);
-    // They bind variables: equal only when they are the same node.
-    case NodeKind::Let: case NodeKind::Reduce: return false;
+    // Bindings of one variable; those of two count as different, like reductions, which bind several.
+    case NodeKind::Let: {
+      const auto* x = a.as<Let>();
+      const auto* y = b.as<Let>();
+      return x->var.same_as(y->var) && same(x->value, y->value, left, depth + 1) && same(x->body, y->body, left, depth + 1);
+    }
+    case NodeKind::Reduce: return false;
 #define EXPR(Kind)
 #define STMT(Kind) case NodeKind::Kind:
 #include "ir/nodes.def"

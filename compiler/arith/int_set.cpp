@@ -194,6 +194,8 @@ class Evaluator {
     if (e.dtype().is_bool()) { return IntSet::interval(bool_imm(false), bool_imm(true)); }
     if (a.is_nothing()) { return a; }
     if (b.is_nothing()) { return b; }
+    // Ends that wrap around are none.
+    if (wraps(e.dtype()) && kind != Min && kind != Max) { return IntSet::everything(); }
     auto ends = [](const Expr& x, const Expr& y, auto op) { return x && y ? op(x, y) : Expr(); };
     switch (kind) {
       case Add: return IntSet::interval(ends(a.min(), b.min(), fold), ends(a.max(), b.max(), fold));

@@ -553,7 +553,14 @@ class MapRewriter {
       split.extent = analyzer_.simplify(add(add(left, split.extent), right));
       return std::pair(std::move(split), std::move(left));
     }
-    if (!info || (is_zero(info->left) && divisible(mark->extent, info->factor))) { return std::pair(std::move(split), std::move(left)); }
+    if (!info || (is_zero(info->left) && divisible(mark->extent, info->factor))) {
+      // Without padding, what does not begin at a multiple of the divisor is not split evenly.
+      if (!is_zero(left)) {
+        error("a shifted iterator does not begin at a multiple of the divisor");
+        return {};
+      }
+      return std::pair(std::move(split), std::move(left));
+    }
     if (!divisible(info->factor, split.lower_factor) || !divisible(info->factor, divisor)) {
       error("the padding does not suit a split of the same iterator");
       return {};

@@ -6,6 +6,7 @@
 #include "arith/iter_map.h"
 #include "arith/state.h"
 #include "ir/ops.h"
+#include "ir/visitor.h"
 
 namespace loopsmith::arith {
 namespace {
@@ -116,6 +117,8 @@ class Divider {
     bool has_unit_scale = false;
     for (auto it = sum.args.rbegin(); it != sum.args.rend(); ++it) {
       has_unit_scale = has_unit_scale || is_one(it->scale);
+      // What is put together again below has the scales of digits.
+      if (!analyzer_.can_prove_equal(it->scale, total)) { return {}; }
       auto part = divide(*it);
       if (!part || part->side == Side::Mixed || (part->side == Side::Inner && !outer.empty())) { return {}; }
       bool is_inner = part->side == Side::Inner;
@@ -130,6 +133,7 @@ class Divider {
       // Under a predicate the sum cannot be taken apart: it is all outer or all inner.
       if (!extent) { return {}; }
       if (inner.empty()) {
+        outer_sum.base = sum.base;
         auto shared = std::make_shared<IterSumNode>(outer_sum);
         outer_predicate_ = logical_and(outer_predicate_, less(normalize_iter_map_to_expr(shared, analyzer_), extent));
         return Division{outer_sum, nothing, extent, one(t), Side::Outer};
@@ -202,7 +206,15 @@ class Divider {
     if (!mark.sum) { return {}; }
     // mark = Y * E + X: possible where the extents of some first splits multiply to that of Y.
     auto division = divide(*mark.sum, mark.extent);
-    if (!division || splits.size() == 1) { return division; }
+    if (!division) { return {}; }
+    bool whole = is_one(split.lower_factor) && analyzer_.can_prove_equal(split.extent, mark.extent);
+    if (whole && splits.size() == 1) { return division; }
+    // A part of an iterator that is shifted (by padding or a predicate), or that is the only part in use: it goes where
+    // the iterator goes, as it stands.
+    if (!is_zero(mark.sum->base) || splits.size() == 1) {
+      if (division->side == Side::Mixed) { return {}; }
+      return division->side == Side::Inner ? inner_only(split) : outer_only(split);
+    }
     auto mark_of = [](const IterSumNode& sum, const Expr& extent) -> IterMark {
       auto m = std::make_shared<IterMarkNode>();
       m->sum = std::make_shared<IterSumNode>(sum);
@@ -270,6 +282,22 @@ auto subspace_divide(const std::vector<Expr>& bindings, const IterDomains& iters
   }
   result.outer_predicate = divider.outer_predicate();
   result.inner_predicate = divider.inner_predicate();
+  // What the predicate says beyond that must not be lost: bounds of single iterators, which narrowed their domains, and
+  // lower bounds.
+  Analyzer known;
+  for (const auto& [var, range] : iters) { known.bind(var, range); }
+  auto outer_scope = known.enter(result.outer_predicate), inner_scope = known.enter(result.inner_predicate);
+  auto is_inner = [&](const VarNode& v) { return std::any_of(sub_iters.begin(), sub_iters.end(), [&](const Var& s) { return s.get() == &v; }); };
+  auto is_outer = [&](const VarNode& v) {
+    return !is_inner(v) && std::any_of(iters.begin(), iters.end(), [&](const auto& i) { return i.first.get() == &v; });
+  };
+  for (const Expr& condition : split_conjunction(predicate ? predicate : bool_imm(true))) {
+    if (known.can_prove(condition)) { continue; }
+    bool inner = uses_var(condition, is_inner), outer = uses_var(condition, is_outer);
+    if (inner && outer) { return {}; }
+    Expr& side = inner ? result.inner_predicate : result.outer_predicate;
+    side = logical_and(side, condition);
+  }
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "arith/state.h"
+#include "ir/ops.h"
 
 namespace loopsmith::arith {
 namespace {
@@ -49,6 +50,16 @@ auto meet(ModularSet a, ModularSet b) -> ModularSet {
   return entry(wrap_mul(a.coeff / gcd, b.coeff), wrap_add(wrap_mul(x, a.coeff), a.base));
 }
 
+// What is left of a set when values wrap around at 2^bits: the power of two in the coefficient.
+auto settle(ModularSet m, DataType dtype) -> ModularSet {
+  if (!wraps(dtype)) { return m; }
+  if (m.coeff == 0 && m.base < 0 && dtype.is_uint() && dtype.bits == 64) { return everything; }   // beyond int64
+  if (m.coeff == 0) { return {0, int_imm(m.base, dtype.element()).as<IntImm>()->value}; }
+  int64_t power = m.coeff & wrap_sub(0, m.coeff);
+  if (dtype.bits < 63) { power = std::min(power, int64_t{1} << dtype.bits); }
+  return entry(power, m.base);
+}
+
 class Moduli {
  public:
   explicit Moduli(Analyzer::State& state) : state_(state) {}
@@ -57,25 +68,25 @@ class Moduli {
     if (--state_.work < 0 || depth_ > Analyzer::State::max_depth) { return everything; }
     struct Depth { int& d; explicit Depth(int& x) : d(x) { ++d; } ~Depth() { --d; } } depth(depth_);
     switch (e.kind()) {
-      case NodeKind::IntImm: return {0, e.as<IntImm>()->value};
+      case NodeKind::IntImm: return settle({0, e.as<IntImm>()->value}, e.dtype());
       case NodeKind::VarNode: {
         const VarFacts* facts = state_.find(e.as<VarNode>());
         return facts && facts->modulus ? *facts->modulus : everything;
       }
-      case NodeKind::Cast: return visit(e.as<Cast>()->value);
+      case NodeKind::Cast: return settle(visit(e.as<Cast>()->value), e.dtype());
       case NodeKind::Add: {
         ModularSet a = visit(e.as<Add>()->a), b = visit(e.as<Add>()->b);
-        return entry(gcd_of(a.coeff, b.coeff), wrap_add(a.base, b.base));
+        return settle(entry(gcd_of(a.coeff, b.coeff), wrap_add(a.base, b.base)), e.dtype());
       }
       case NodeKind::Sub: {
         ModularSet a = visit(e.as<Sub>()->a), b = visit(e.as<Sub>()->b);
-        return entry(gcd_of(a.coeff, b.coeff), wrap_sub(a.base, b.base));
+        return settle(entry(gcd_of(a.coeff, b.coeff), wrap_sub(a.base, b.base)), e.dtype());
       }
       case NodeKind::Mul: {
         // (p x + n)(q y + m) = pq xy + pm x + qn y + nm
         ModularSet a = visit(e.as<Mul>()->a), b = visit(e.as<Mul>()->b);
         int64_t pq = wrap_mul(a.coeff, b.coeff), pm = wrap_mul(a.coeff, b.base), qn = wrap_mul(a.base, b.coeff);
-        return entry(gcd_of(pq, gcd_of(pm, qn)), wrap_mul(a.base, b.base));
+        return settle(entry(gcd_of(pq, gcd_of(pm, qn)), wrap_mul(a.base, b.base)), e.dtype());
       }
       case NodeKind::Div: return divide(e.as<Div>()->a, e.as<Div>()->b, false);
       case NodeKind::FloorDiv: return divide(e.as<FloorDiv>()->a, e.as<FloorDiv>()->b, true);

@@ -66,7 +66,7 @@ auto Rewriter::run(const Expr& expr) -> Expr {
     if (next.same_as(result)) { break; }
     result = std::move(next);
   }
-  return result;
+  return !result.same_as(expr) && deep_equal(result, expr) ? expr : result;
 }
 
 auto Rewriter::visit(const Expr& expr) -> Expr { return rewrite(expr); }

@@ -54,6 +54,19 @@ auto is_binary(NodeKind kind) -> bool {
   }
 }
 
+// Does the operator on these constants stay in the type?
+auto fold_is_exact(NodeKind kind, DataType t, int64_t a, int64_t b) -> bool {
+  __int128 exact = 0;
+  switch (kind) {
+    case NodeKind::Add: exact = __int128(a) + b; break;
+    case NodeKind::Sub: exact = __int128(a) - b; break;
+    case NodeKind::Mul: exact = __int128(a) * b; break;
+    case NodeKind::Div: case NodeKind::FloorDiv: exact = b == -1 ? -__int128(a) : 0; break;
+    default: return true;
+  }
+  return fits(t, exact);
+}
+
 constexpr uint16_t no_node = 0xffff;
 constexpr int proof_ge0 = 0, proof_ge1 = 1, proof_eq0 = 2;
 
@@ -238,7 +251,7 @@ RuleSet::RuleSet(const std::vector<Rule>& rules) {
 // Matches one rule, evaluates its condition, builds its result.
 class RuleSet::Engine {
  public:
-  Engine(const Node* nodes, Rewriter& rewriter) : nodes_(nodes), rewriter_(rewriter) {}
+  Engine(const Node* nodes, Rewriter* rewriter) : nodes_(nodes), rewriter_(rewriter) {}
 
   Match match;
 
@@ -247,7 +260,11 @@ class RuleSet::Engine {
     switch (n.op) {
       case Node::Op::Bind: match.at[n.name] = &e; return true;
       case Node::Op::Same: return deep_equal(*match.at[n.name], e);
-      case Node::Op::BindInt: match.at[n.name] = &e; return e.kind() == NodeKind::IntImm;
+      case Node::Op::BindInt: {
+        const auto* imm = e.as<IntImm>();
+        match.at[n.name] = &e;
+        return imm && (imm->value >= 0 || !imm->dtype.is_uint());   // uint64 beyond int64 is no constant of a rule
+      }
       case Node::Op::SameInt: { const auto* imm = e.as<IntImm>(); return imm && imm->value == match.integer(n.name); }
       case Node::Op::BindFloat: match.at[n.name] = &e; return e.kind() == NodeKind::FloatImm;
       case Node::Op::Literal: { const auto* imm = e.as<IntImm>(); return imm && imm->value == n.value; }
@@ -286,11 +303,11 @@ class RuleSet::Engine {
         // A literal takes the type of the other side.
         if (nodes_[n.child[0]].op == Node::Op::Literal && !logical) {
           Expr b = build(n.child[1], like);
-          return make_binary(n.kind, constant_int(b.dtype(), nodes_[n.child[0]].value), b);
+          return combine(n.kind, constant_int(b.dtype(), nodes_[n.child[0]].value), b);
         }
         Expr a = build(n.child[0], like);
         Expr b = build(n.child[1], logical ? like : a.dtype());
-        return make_binary(n.kind, std::move(a), std::move(b));
+        return combine(n.kind, std::move(a), std::move(b));
       }
       case Node::Op::Not: return make<Not>(build(n.child[0], like));
       case Node::Op::Select: {
@@ -318,9 +335,26 @@ class RuleSet::Engine {
     return {};
   }
 
-  auto holds(uint16_t at) -> bool { return number(at) != 0; }
+  auto holds(uint16_t at) -> bool { return number(at) != 0 && !overflow; }
+
+  // Constants that left their type on the way: the rule does not apply.
+  bool overflow = false;
 
  private:
+  // Constants are folded in their type; what would wrap around is no constant of a rule.
+  auto combine(NodeKind kind, Expr a, Expr b) -> Expr {
+    const auto* x = a.as<IntImm>();
+    const auto* y = b.as<IntImm>();
+    if (x && y && !fold_is_exact(kind, a.dtype(), x->value, y->value)) { overflow = true; }
+    return make_binary(kind, std::move(a), std::move(b));
+  }
+
+  auto exactly(bool (*overflows)(int64_t, int64_t, int64_t&), int64_t a, int64_t b) -> int64_t {
+    int64_t result = 0;
+    overflow = overflows(a, b, result) || overflow;
+    return result;
+  }
+
   auto number(uint16_t at) -> int64_t {
     const Node& n = nodes_[at];
     switch (n.op) {
@@ -333,17 +367,17 @@ class RuleSet::Engine {
         const Node& inner = nodes_[n.child[0]];
         bool is_name = inner.op == Node::Op::Bind || inner.op == Node::Op::Same;
         Expr e = is_name ? *match.at[inner.name] : build(n.child[0], like);
-        if (n.value == proof_eq0) { return rewriter_.prove_equal(e, 0); }
-        return rewriter_.prove_ge(e, n.value == proof_ge1 ? 1 : 0);
+        if (n.value == proof_eq0) { return rewriter_->prove_equal(e, 0); }
+        return rewriter_->prove_ge(e, n.value == proof_ge1 ? 1 : 0);
       }
       case Node::Op::Binary: {
         if (n.kind == NodeKind::And) { return number(n.child[0]) != 0 && number(n.child[1]) != 0; }
         if (n.kind == NodeKind::Or) { return number(n.child[0]) != 0 || number(n.child[1]) != 0; }
         int64_t a = number(n.child[0]), b = number(n.child[1]);
         switch (n.kind) {
-          case NodeKind::Add: return wrap_add(a, b);
-          case NodeKind::Sub: return wrap_sub(a, b);
-          case NodeKind::Mul: return wrap_mul(a, b);
+          case NodeKind::Add: return exactly([](int64_t x, int64_t y, int64_t& r) { return __builtin_add_overflow(x, y, &r); }, a, b);
+          case NodeKind::Sub: return exactly([](int64_t x, int64_t y, int64_t& r) { return __builtin_sub_overflow(x, y, &r); }, a, b);
+          case NodeKind::Mul: return exactly([](int64_t x, int64_t y, int64_t& r) { return __builtin_mul_overflow(x, y, &r); }, a, b);
           // A division by zero decides nothing: the conditions compare remainders with 0.
           case NodeKind::FloorDiv: return b == 0 ? 0 : trunc_div(a, b);
           case NodeKind::FloorMod: return b == 0 ? 1 : trunc_mod(a, b);
@@ -366,7 +400,7 @@ class RuleSet::Engine {
 
  private:
   const Node* nodes_;
-  Rewriter& rewriter_;
+  Rewriter* rewriter_;
 };
 
 auto RuleSet::may_fit(const Compiled& rule, int type_class, int a_class, int b_class) const -> bool {
@@ -414,12 +448,13 @@ auto RuleSet::candidates(const Expr& expr) const -> const std::vector<uint16_t>&
 auto RuleSet::apply(Rewriter& rewriter, const Expr& expr) const -> Expr {
   const auto& list = candidates(expr);
   if (list.empty()) { return {}; }
-  Engine engine(nodes_.data(), rewriter);
+  Engine engine(nodes_.data(), &rewriter);
   const Expr& a = is_binary(expr.kind()) ? static_cast<const BinaryNode*>(expr.get())->a : expr.as<Not>()->a;
   engine.like = a.dtype();
   for (uint16_t index : list) {
     const Compiled& rule = rules_[index];
     engine.match = {};
+    engine.overflow = false;
     if (!engine.fits(rule.pattern, expr)) { continue; }
     if (rule.has_condition && !engine.holds(rule.condition)) { continue; }
     if (rule.native) {
@@ -427,9 +462,18 @@ auto RuleSet::apply(Rewriter& rewriter, const Expr& expr) const -> Expr {
       continue;
     }
     Expr result = engine.build(rule.result, expr.dtype());
+    if (engine.overflow) { continue; }
     return rule.then == Then::Again ? rewriter.again(result) : result;
   }
   return {};
+}
+
+auto RuleSet::example(size_t index, const Match& parts, DataType like) const -> Expr {
+  const Compiled& rule = rules_[index];
+  if (rule.on == On::Vector) { return {}; }
+  Engine engine(nodes_.data(), nullptr);
+  engine.match = parts;
+  return engine.build(rule.pattern, like);
 }
 
 }  // namespace loopsmith::arith

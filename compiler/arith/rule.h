@@ -56,6 +56,11 @@ class RuleSet {
   /// The result of the first rule that fits, or none.
   [[nodiscard]] auto apply(Rewriter& rewriter, const Expr& expr) const -> Expr;
 
+  /// For tests: how many patterns there are, and an expression of the form of one. `parts` stand for its names; none where
+  /// the pattern is of vectors.
+  [[nodiscard]] auto count() const -> size_t { return rules_.size(); }
+  [[nodiscard]] auto example(size_t index, const Match& parts, DataType like) const -> Expr;
+
  private:
   struct Node {
     enum class Op : uint8_t { Bind, Same, BindInt, SameInt, BindFloat, Literal, Truth, Binary, Not, Select, Ramp, Broadcast, Proof };

@@ -4,6 +4,7 @@
 // (transitive_comparison.cpp), interval domains (int_set.cpp), and the two simplifiers (rewrite.h, canonical.h).
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -16,6 +17,9 @@ namespace loopsmith::arith {
 inline auto is_index_type(DataType t) -> bool {
   return t.code == TypeCode::Int && (t.bits == 32 || t.bits == 64) && t.lanes == 1 && !t.scalable;
 }
+
+/// Integers whose arithmetic wraps around for the analyses too: all but int32 and int64 (see ir/ir.h).
+inline auto wraps(DataType t) -> bool { return t.is_integral() && !(t.is_int() && t.bits >= 32); }
 
 /// lhs OP rhs + offset, where the two sides are keys into State::keys. Never < or >: those become <= and >=.
 struct Comparison {
@@ -118,6 +122,14 @@ void enter_domains(Analyzer::State& state, const Expr& constraint);
 [[nodiscard]] auto is_read_only(const Expr& expr) -> bool;
 
 inline auto operator&(Order a, Order b) -> Order { return static_cast<Order>(static_cast<uint8_t>(a) & static_cast<uint8_t>(b)); }
+
+/// Is the value one of the type? (uint64 beyond int64 is not, as constants are held as int64.)
+inline auto fits(DataType t, __int128 value) -> bool {
+  int bits = std::min<int>(t.bits, 64) - (t.is_int() ? 1 : 0);
+  if (t.is_uint() && bits == 64) { bits = 63; }
+  __int128 limit = __int128(1) << bits;
+  return value < limit && value >= (t.is_int() ? -limit : 0);
+}
 
 // Arithmetic on 64 bits that wraps, as constants of TIR do.
 inline auto wrap_add(int64_t a, int64_t b) -> int64_t { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }

@@ -41,6 +41,19 @@ auto wsub(int64_t a, int64_t b) -> int64_t { return static_cast<int64_t>(static_
 auto wmul(int64_t a, int64_t b) -> int64_t { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }
 auto divides_safely(int64_t a, int64_t b) -> bool { return b != 0 && !(b == -1 && a == std::numeric_limits<int64_t>::min()); }
 
+
+// Constants of uint64 are held as int64.
+auto is_uint64(DataType t) -> bool { return t.is_uint() && t.bits == 64; }
+auto unsigned_of(int64_t v) -> uint64_t { return static_cast<uint64_t>(v); }
+auto is_less(DataType t, int64_t a, int64_t b) -> bool { return is_uint64(t) ? unsigned_of(a) < unsigned_of(b) : a < b; }
+// For uint64, where rounding does not matter. Precondition: b != 0.
+auto divide_constants(DataType t, int64_t a, int64_t b, int64_t (*signed_division)(int64_t, int64_t)) -> int64_t {
+  return is_uint64(t) ? static_cast<int64_t>(unsigned_of(a) / unsigned_of(b)) : signed_division(a, b);
+}
+auto remainder_of_constants(DataType t, int64_t a, int64_t b, int64_t (*signed_remainder)(int64_t, int64_t)) -> int64_t {
+  return is_uint64(t) ? static_cast<int64_t>(unsigned_of(a) % unsigned_of(b)) : signed_remainder(a, b);
+}
+
 auto is_float_value(const FloatImm* imm, double value) -> bool { return imm && imm->value == value; }
 auto is_int_value(const IntImm* imm, int64_t value) -> bool { return imm && imm->value == value; }
 
@@ -53,7 +66,7 @@ auto compare(Expr a, Expr b, Origin origin, bool (*on_ints)(int64_t, int64_t), b
   if (ia && ib) {
     // Flipping the top bit maps the order of unsigned 64-bit constants to that of signed ones.
     constexpr int64_t top = std::numeric_limits<int64_t>::min();
-    if (a.dtype().is_uint() && a.dtype().bits == 64) { return bool_imm(on_ints(ia->value ^ top, ib->value ^ top), origin); }
+    if (is_uint64(a.dtype())) { return bool_imm(on_ints(ia->value ^ top, ib->value ^ top), origin); }
     return bool_imm(on_ints(ia->value, ib->value), origin);
   }
   if (fa && fb) { return bool_imm(on_reals(fa->value, fb->value), origin); }
@@ -217,10 +230,7 @@ auto div(Expr a, Expr b, Origin origin) -> Expr {
   auto [ia, ib, fa, fb] = constants(a, b);
   DataType t = a.dtype();
   if (ia && ib && divides_safely(ia->value, ib->value)) {
-    if (t.is_uint() && t.bits == 64) {
-      return int_imm(static_cast<int64_t>(static_cast<uint64_t>(ia->value) / static_cast<uint64_t>(ib->value)), t, origin);
-    }
-    return int_imm(ia->value / ib->value, t, origin);
+    return int_imm(divide_constants(t, ia->value, ib->value, [](int64_t x, int64_t y) { return x / y; }), t, origin);
   }
   if (is_int_value(ia, 0)) { return a; }
   if (is_int_value(ib, 1)) { return a; }
@@ -232,7 +242,7 @@ auto div(Expr a, Expr b, Origin origin) -> Expr {
 auto truncmod(Expr a, Expr b, Origin origin) -> Expr {
   (void)match_types(a, b);
   auto [ia, ib, fa, fb] = constants(a, b);
-  if (ia && ib && divides_safely(ia->value, ib->value)) { return int_imm(ia->value % ib->value, a.dtype(), origin); }
+  if (ia && ib && divides_safely(ia->value, ib->value)) { return int_imm(remainder_of_constants(a.dtype(), ia->value, ib->value, [](int64_t x, int64_t y) { return x % y; }), a.dtype(), origin); }
   if (is_int_value(ia, 0)) { return a; }
   if (is_int_value(ib, 1)) { return zero(a.dtype()); }
   return make<Mod>(std::move(a), std::move(b), origin);
@@ -240,7 +250,7 @@ auto truncmod(Expr a, Expr b, Origin origin) -> Expr {
 auto floordiv(Expr a, Expr b, Origin origin) -> Expr {
   (void)match_types(a, b);
   auto [ia, ib, fa, fb] = constants(a, b);
-  if (ia && ib && divides_safely(ia->value, ib->value)) { return int_imm(floor_div(ia->value, ib->value), a.dtype(), origin); }
+  if (ia && ib && divides_safely(ia->value, ib->value)) { return int_imm(divide_constants(a.dtype(), ia->value, ib->value, floor_div), a.dtype(), origin); }
   if (is_int_value(ia, 0)) { return a; }
   if (is_int_value(ib, 1)) { return a; }
   return make<FloorDiv>(std::move(a), std::move(b), origin);
@@ -248,7 +258,7 @@ auto floordiv(Expr a, Expr b, Origin origin) -> Expr {
 auto floormod(Expr a, Expr b, Origin origin) -> Expr {
   (void)match_types(a, b);
   auto [ia, ib, fa, fb] = constants(a, b);
-  if (ia && ib && divides_safely(ia->value, ib->value)) { return int_imm(floor_mod(ia->value, ib->value), a.dtype(), origin); }
+  if (ia && ib && divides_safely(ia->value, ib->value)) { return int_imm(remainder_of_constants(a.dtype(), ia->value, ib->value, floor_mod), a.dtype(), origin); }
   if (is_int_value(ia, 0)) { return a; }
   if (is_int_value(ib, 1)) { return zero(a.dtype()); }
   return make<FloorMod>(std::move(a), std::move(b), origin);
@@ -261,7 +271,7 @@ auto ceildiv(Expr a, Expr b, Origin origin) -> Expr {
 auto min(Expr a, Expr b, Origin origin) -> Expr {
   (void)match_types(a, b);
   auto [ia, ib, fa, fb] = constants(a, b);
-  if (ia && ib) { return ia->value < ib->value ? a : b; }
+  if (ia && ib) { return is_less(a.dtype(), ia->value, ib->value) ? a : b; }
   if (fa && fb) { return fa->value < fb->value ? a : b; }
   if (a.same_as(b)) { return a; }
   return make<Min>(std::move(a), std::move(b), origin);
@@ -269,7 +279,7 @@ auto min(Expr a, Expr b, Origin origin) -> Expr {
 auto max(Expr a, Expr b, Origin origin) -> Expr {
   (void)match_types(a, b);
   auto [ia, ib, fa, fb] = constants(a, b);
-  if (ia && ib) { return ia->value > ib->value ? a : b; }
+  if (ia && ib) { return is_less(a.dtype(), ib->value, ia->value) ? a : b; }
   if (fa && fb) { return fa->value > fb->value ? a : b; }
   if (a.same_as(b)) { return a; }
   return make<Max>(std::move(a), std::move(b), origin);

@@ -27,6 +27,8 @@ auto merge_constants(Rewriter& rw, const Expr&, const Match& m) -> Expr {
   auto [rhs, rhs_offset] = split_constant(m[slot::y]);
   if (lhs_offset == 0 && rhs_offset == 0) { return {}; }
   int64_t diff = wrap_sub(rhs_offset, lhs_offset);
+  __int128 exact = __int128(rhs_offset) - lhs_offset;
+  if (!fits(lhs.dtype(), exact) || !fits(lhs.dtype(), -exact)) { return {}; }
   if (diff == 0) { return rw.again(less(lhs, rhs)); }
   if (diff == 1) { return rw.again(less_equal(lhs, rhs)); }
   if (diff < 0 && rhs_offset != 0) { return rw.again(less(lhs + constant_int(lhs.dtype(), wrap_sub(0, diff)), rhs)); }

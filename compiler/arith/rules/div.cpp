@@ -6,15 +6,23 @@
 namespace loopsmith::arith {
 namespace {
 
+// No lane of the ramp at b1 with stride c1 is negative, as far as can be shown.
+auto has_no_negative_lane(Rewriter& rw, const Match& m) -> bool {
+  if (!rw.prove_ge(m[slot::b1], 0)) { return false; }
+  int64_t stride = m.integer(slot::c1);
+  const auto* lanes = m[slot::lanes].as<IntImm>();
+  return stride >= 0 || (lanes && rw.state().owner->can_prove_greater_equal(m[slot::b1], wrap_mul(wrap_sub(1, lanes->value), stride)));
+}
+
 // ramp / broadcast: a ramp of quotients where the stride divides, one value where all lanes fall together.
 auto divide_ramp(Rewriter& rw, const Expr&, const Match& m) -> Expr {
   int64_t stride = m.integer(slot::c1), divisor = m.integer(slot::c2);
-  if (divisor == 0) { return {}; }
+  if (divisor <= 0 || !has_no_negative_lane(rw, m)) { return {}; }
   if (trunc_mod(stride, divisor) == 0) {
     return make<Ramp>(div(m[slot::b1], m[slot::c2]), div(m[slot::c1], m[slot::c2]), m[slot::lanes]);
   }
   const auto* lanes = m[slot::lanes].as<IntImm>();
-  if (!lanes || !rw.prove_ge(m[slot::b1], 0)) { return {}; }
+  if (!lanes) { return {}; }
   ModularSet base = modular_set(rw.state(), m[slot::b1]);
   int64_t first = trunc_div(base.base, divisor);
   int64_t last = trunc_div(base.base + (lanes->value - 1) * stride, divisor);
@@ -32,15 +40,16 @@ auto divide_product(Rewriter&, const Expr&, const Match& m) -> Expr {
 
 auto remainder_of_ramp(Rewriter& rw, const Expr&, const Match& m) -> Expr {
   int64_t stride = m.integer(slot::c1), divisor = m.integer(slot::c2);
-  if (divisor == 0) { return {}; }
+  if (divisor <= 0 || !has_no_negative_lane(rw, m)) { return {}; }
   if (trunc_mod(stride, divisor) == 0) { return make<Broadcast>(truncmod(m[slot::b1], m[slot::c2]), m[slot::lanes]); }
-  if (!rw.prove_ge(m[slot::b1], 0)) { return {}; }
   ModularSet base = modular_set(rw.state(), m[slot::b1]);
   if (trunc_mod(base.coeff, divisor) != 0) { return {}; }
   Expr start = constant_int(m[slot::b1].dtype(), trunc_mod(base.base, divisor));
   Expr ramp = make<Ramp>(start, m[slot::c1], m[slot::lanes]);
   const auto* lanes = m[slot::lanes].as<IntImm>();
   bool together = lanes && trunc_div(base.base, divisor) == trunc_div(base.base + (lanes->value - 1) * stride, divisor);
+  // What the ramp begins with is not b1, but below it: with a falling ramp lanes may become negative.
+  if (!together && stride < 0) { return {}; }
   return together ? ramp : truncmod(ramp, make<Broadcast>(m[slot::c2], m[slot::lanes]));
 }
 

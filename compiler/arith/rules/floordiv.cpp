@@ -13,7 +13,7 @@ auto divide_ramp(Rewriter& rw, const Expr&, const Match& m) -> Expr {
     return make<Ramp>(floordiv(m[slot::b1], m[slot::c2]), floordiv(m[slot::c1], m[slot::c2]), m[slot::lanes]);
   }
   const auto* lanes = m[slot::lanes].as<IntImm>();
-  if (!lanes) { return {}; }
+  if (!lanes || divisor < 0) { return {}; }
   ModularSet base = modular_set(rw.state(), m[slot::b1]);
   int64_t last = base.base + (lanes->value - 1) * stride;
   if (floor_div(base.base, divisor) != floor_div(last, divisor)) { return {}; }
@@ -30,6 +30,7 @@ auto remainder_of_ramp(Rewriter& rw, const Expr&, const Match& m) -> Expr {
   ModularSet base = modular_set(rw.state(), m[slot::b1]);
   const auto* lanes = m[slot::lanes].as<IntImm>();
   bool aligned = trunc_mod(base.coeff, divisor) == 0;
+  if (divisor < 0) { return {}; }
   Expr start = constant_int(m[slot::b1].dtype(), floor_mod(base.base, divisor));
   if (lanes) {
     int64_t last = base.base + (lanes->value - 1) * stride;

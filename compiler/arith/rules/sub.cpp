@@ -68,7 +68,8 @@ auto sub_rules() -> const RuleSet& {
       {"x * c2 - truncdiv(x - y, c1) * c3", "(truncmod(x - y, c1) + y) * c2", "c1 != 0 and c3 == c1 * c2"},
       {"truncdiv(x - y, c1) * c3 - x * c2", "(0 - truncmod(x - y, c1) - y) * c2", "c1 != 0 and c3 == c1 * c2"},
       {"truncdiv(x + c1, c3) - truncdiv(x + c2, c3)", "truncdiv(truncmod(x + c2 % c3, c3) + (c1 - c2), c3)",
-       "c1 >= c2 and c3 > 0 and ge0(x + c2)"},
+       "c1 >= c2 and c3 > 0 and ge0(x + c2) and ge0(x + c2 % c3)"},
+      {"truncdiv(x + c1, c3) - truncdiv(x + c2, c3)", "truncdiv(truncmod(x + c2, c3) + (c1 - c2), c3)", "c1 >= c2 and c3 > 0 and ge0(x + c2)"},
       {"truncdiv(x + c1, c3) - truncdiv(x, c3)", "truncdiv(truncmod(x, c3) + c1, c3)", "c1 >= 0 and c3 > 0 and ge0(x)"},
 
       // The same with floor division.

@@ -1,0 +1,16 @@
+// The checks, one a kind: each draws a case and says what is wrong with the answers to it, or nothing.
+#pragma once
+
+#include <string>
+
+#include "generate.h"
+
+namespace loopsmith::fuzz {
+
+auto check_expression(Random& random) -> std::string;   // simplifiers, bounds, modular sets, proofs, interval of the whole
+auto check_vector(Random& random) -> std::string;       // ramps and broadcasts, lane by lane
+auto check_set(Random& random) -> std::string;          // int sets with some variables relaxed; unions, intersections
+auto check_bound(Random& random) -> std::string;        // deduce_bound
+auto check_map(Random& random) -> std::string;          // iteration maps, their inverse and division
+
+}  // namespace loopsmith::fuzz

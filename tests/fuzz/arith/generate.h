@@ -1,0 +1,45 @@
+// Random expressions: over all operators, and from the left sides of the rewrite rules, so that every rule is met.
+#pragma once
+
+#include <random>
+#include <vector>
+
+#include "space.h"
+
+namespace loopsmith::fuzz {
+
+class Random {
+ public:
+  explicit Random(uint64_t seed) : random_(seed) {}
+  auto pick(int n) -> int { return static_cast<int>(random_() % static_cast<uint64_t>(n)); }
+  auto between(int64_t low, int64_t high) -> int64_t { return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1)); }
+  auto chance(int one_in) -> bool { return pick(one_in) == 0; }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+class Generator {
+ public:
+  Generator(Random& random, DataType dtype, const std::vector<Domain>& domains) : random_(random), dtype_(dtype), domains_(domains) {}
+
+  auto integer(int depth) -> Expr;
+  auto condition(int depth) -> Expr;
+  /// int32x4 or int32x2 expressions of ramps and broadcasts.
+  auto vector(int depth, int lanes) -> Expr;
+  /// An instance of a rule's left side; none where none of the right types was found.
+  auto rule_instance() -> Expr;
+  auto constant() -> Expr;
+  auto nonzero() -> Expr;
+  auto variable() -> Expr;
+
+ private:
+  Random& random_;
+  DataType dtype_;
+  const std::vector<Domain>& domains_;
+};
+
+/// Small domains, one for each name, at most `limit` points in all.
+auto random_domains(Random& random, DataType dtype, int count, int64_t limit) -> std::vector<Domain>;
+
+}  // namespace loopsmith::fuzz

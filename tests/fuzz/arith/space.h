@@ -1,0 +1,37 @@
+// All points of small domains at once: an expression is evaluated to a column of values, one for each point.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/ir.h"
+
+namespace loopsmith::fuzz {
+
+struct Domain { Var var; int64_t low, high; };   // high exclusive
+
+/// Values of an expression at each point. `defined` is 0 where the program would be wrong: a division by zero, or signed
+/// index arithmetic (int32, int64) that leaves its type, which passes may assume not to happen.
+struct Column {
+  std::vector<int64_t> value;
+  std::vector<uint8_t> defined;
+};
+
+class Space {
+ public:
+  explicit Space(std::vector<Domain> domains);
+  [[nodiscard]] auto domains() const -> const std::vector<Domain>& { return domains_; }
+  [[nodiscard]] auto size() const -> size_t { return size_; }
+  [[nodiscard]] auto of(const Var& var) const -> const std::vector<int64_t>&;
+  /// The values of lane `lane`. Knows what the generator makes; other nodes are undefined everywhere.
+  [[nodiscard]] auto evaluate(const Expr& expr, int lane = 0) const -> Column;
+  [[nodiscard]] auto point(size_t at) const -> std::string;
+
+ private:
+  std::vector<Domain> domains_;
+  std::vector<std::vector<int64_t>> columns_;
+  size_t size_ = 1;
+};
+
+}  // namespace loopsmith::fuzz
