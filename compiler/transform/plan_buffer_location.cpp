@@ -4,6 +4,8 @@
 #include <functional>
 #include <unordered_set>
 
+#include "arith/analyzer.h"
+#include "arith/int_set.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "transform/affine.h"
@@ -28,6 +30,14 @@ struct Guarded {
   std::unordered_set<const VarNode*> writes, reads;  // data variables
 };
 
+// What a block does to a buffer, in terms of the loops around.
+struct Access {
+  int scope;
+  Array<Range> region;
+  std::vector<std::pair<Var, Range>> loops;          // around the block, outermost first
+  std::vector<int> loop_scopes;
+};
+
 class FindLocations : public Visitor {
  public:
   using Visitor::on;
@@ -38,16 +48,19 @@ class FindLocations : public Visitor {
   std::unordered_map<const BufferNode*, int> declared;
   std::vector<Guarded> guarded;
   std::unordered_map<const VarNode*, std::vector<int>> readers;   // scopes of blocks, by data variable
+  std::unordered_map<const VarNode*, std::vector<Access>> written, read;
 
   void on(const For& n) override {
     visit(n.min);
     visit(n.extent);
     int outer = enter(&n);
     loops_[n.var.get()] = here_;
+    ranges_.emplace_back(n.var, Range{substitute(n.min, bindings_), substitute(n.extent, bindings_)});
     domains_.push(n.var.get(), n.min, n.extent);
     around_.push_back(here_);
     visit(n.body);
     around_.pop_back();
+    ranges_.pop_back();
     domains_.pop();
     here_ = outer;
   }
@@ -75,6 +88,7 @@ class FindLocations : public Visitor {
       written.visit(n.block->body);
       for (const BufferNode* b : written.buffers) { use(*b, scopes[carried].parent); }
     }
+    for (size_t i = 0; i < n.iter_values.size(); ++i) { bindings_[n.block->iter_vars[i].var.get()] = substitute(n.iter_values[i], bindings_); }
     note(n);
     on(*n.block);
     block_ = outer_block;
@@ -96,6 +110,49 @@ class FindLocations : public Visitor {
         for (int reader : found->second) {
           if (reader != g.scope && !is_guarded(reader, e, relaxed)) { return true; }
         }
+      }
+    }
+    return false;
+  }
+  /// May an iteration of the loop `to` read of the buffer what it does not write itself? Where indices wrap around (fused
+  /// loops, computed ones) an iteration writes scattered elements, and what reads a box of them counts on earlier iterations.
+  [[nodiscard]] auto reads_what_others_wrote(const VarNode* data, int to) const -> bool {
+    auto writers = written.find(data);
+    auto readers = read.find(data);
+    if (writers == written.end() || readers == read.end()) { return false; }
+    auto inside = [&](const Access& a) {
+      std::vector<std::pair<Var, Range>> out;
+      for (size_t i = 0; i < a.loops.size(); ++i) {
+        if (scopes[a.loop_scopes[i]].depth > scopes[to].depth) { out.push_back(a.loops[i]); }
+      }
+      return out;
+    };
+    arith::Analyzer analyzer;
+    for (const Access& r : readers->second) {
+      if (!is_below(r.scope, to)) { continue; }
+      int makers = 0;
+      bool has_holes = false;
+      std::vector<arith::IntSet> made;
+      for (const Access& w : writers->second) {
+        if (!is_below(w.scope, to) || w.scope == r.scope) { continue; }
+        ++makers;
+        arith::Analyzer fresh;
+        auto box = arith::estimate_region_strict_bound(w.region, inside(w), bool_imm(true), fresh);
+        if (box) { made = std::move(*box); } else { has_holes = true; }
+      }
+      if (has_holes) { return true; }
+      if (makers != 1) { continue; }
+      arith::DomMap domains;
+      for (const auto& [var, range] : inside(r)) { domains.emplace(var.get(), arith::IntSet::from_range(range)); }
+      std::vector<arith::IntSet> needed = arith::eval_set(r.region, domains);
+      auto size = [&](const arith::IntSet& set) -> std::optional<int64_t> {
+        if (!set.has_lower_bound() || !set.has_upper_bound()) { return {}; }
+        return as_int(analyzer.simplify(sub(set.max(), set.min())));
+      };
+      for (size_t i = 0; i < needed.size() && i < made.size(); ++i) {
+        auto all = size(needed[i]);
+        auto some = size(made[i]);
+        if (all && some && *all > *some) { return true; }
       }
     }
     return false;
@@ -133,6 +190,16 @@ class FindLocations : public Visitor {
     };
     walk(n.block->body);
     for (const VarNode* data : reads) { readers[data].push_back(here_); }
+    auto keep = [&](const Array<BufferRegion>& regions, const std::unordered_set<const VarNode*>& touched, auto& to) {
+      for (const BufferRegion& region : regions) {
+        if (!touched.count(region.buffer->data.get())) { continue; }
+        std::vector<Range> ranges;
+        for (const Range& range : region.region) { ranges.push_back(substitute(range, bindings_)); }
+        to[region.buffer->data.get()].push_back({here_, Array<Range>(std::move(ranges)), ranges_, around_});
+      }
+    };
+    keep(n.block->reads, reads, read);
+    keep(n.block->writes, writes, written);
     if (is_one(n.predicate)) { return; }
     Guarded g{here_, {}, domains_, around_, std::move(writes), std::move(reads)};
     std::function<void(const Expr&)> parts = [&](const Expr& e) {
@@ -209,6 +276,8 @@ class FindLocations : public Visitor {
   int here_ = 0;
   int block_ = 0;
   Domains domains_;
+  VarMap bindings_;                                    // of the iter vars of the blocks around, by loops
+  std::vector<std::pair<Var, Range>> ranges_;          // of the loops around
   std::vector<int> around_;
   std::unordered_map<const VarNode*, int> loops_;
 };
@@ -306,7 +375,10 @@ auto plan(const PrimFunc& func) -> PrimFunc {
     }
     int from = find.declared[buffer.get()];
     int to = place->second;
-    while (to != from && find.scopes[to].depth > find.scopes[from].depth && find.carries(buffer->data.get(), to)) { to = find.scopes[to].parent; }
+    while (to != from && find.scopes[to].depth > find.scopes[from].depth &&
+           (find.carries(buffer->data.get(), to) || find.reads_what_others_wrote(buffer->data.get(), to))) {
+      to = find.scopes[to].parent;
+    }
     if (to == from || find.scopes[to].depth <= find.scopes[from].depth) { continue; }
     moved.insert(buffer.get());
     at[find.scopes[to].node].push_back(buffer);

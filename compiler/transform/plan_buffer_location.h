@@ -8,7 +8,7 @@
 //
 // Needs   schedule level. A buffer written under reduction iter vars (or other iter vars that are not data
 //         parallel) stays outside the loops that drive them: its value lives across their iterations. So does one
-//         that some iteration reads without writing it.
+//         that some iteration reads without writing it: all of it in that iteration, without holes.
 // Gives   each buffer is allocated where compact_buffer_allocation can shrink it to what one iteration touches.
 // Keeps   values; buffers that are never used are dropped.
 // Place   before convert_blocks_to_opaque, which forgets the kinds of iter vars.

@@ -71,15 +71,17 @@ struct DecomposeReduction {
           .remedy(fmt::format("decompose at a loop inside of `{}`", (*it)->name().view()));
     }
     Plan plan;
-    std::unordered_set<const VarNode*> dropped;
-    for (auto it = at; it != loops.end(); ++it) {
-      if (feeds(*it, IterKind::Spatial)) {
-        plan.init_loops.push_back(*it);
+    VarMap first;                            // where the loops that the init does without begin
+    arith::Analyzer analyzer;
+    for (auto it = loops.begin(); it != loops.end(); ++it) {
+      if (it < at || feeds(*it, IterKind::Spatial)) {
+        if (it >= at) { plan.init_loops.push_back(*it); }
+        analyzer.bind((*it)->loop->var, Range{(*it)->loop->min, (*it)->loop->extent});
       } else {
-        dropped.insert((*it)->loop->var.get());
+        first.emplace((*it)->loop->var.get(), (*it)->loop->min);
       }
     }
-    // Bounds on dropped loops concern the updates only.
+    // An element is initialised where its first instance would run.
     plan.predicate = bool_imm(true);
     if (!is_one(realize.predicate)) {
       Expr rest = realize.predicate;
@@ -92,7 +94,12 @@ struct DecomposeReduction {
       for (const Expr& bound : bounds) {
         const LT* less_than = bound.as<LT>();
         if (!less_than) { return note_block(cx.error(Code::PredicateForm).arg("block", args.block->name().view()), *args.block); }
-        if (!uses_var(bound, [&](const VarNode& v) { return dropped.count(&v) != 0; })) { plan.predicate = logical_and(plan.predicate, bound); }
+        Expr there = substitute(bound, first);
+        if (there.same_as(bound)) {
+          plan.predicate = logical_and(plan.predicate, bound);
+        } else if (!analyzer.can_prove(there)) {
+          plan.predicate = logical_and(plan.predicate, analyzer.simplify(there));
+        }
       }
     }
     return plan;
