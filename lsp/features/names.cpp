@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "schedule/primitive.h"
 #include "schedule/primitives.h"
@@ -104,7 +105,11 @@ class Finder {
     bool is_tir = false;        // a statement list of a program
     DeclId function = 0;
   };
-  struct BlockString { const syn::StringExpr* text; std::string_view schedule; uint32_t program; };
+  struct BlockString {
+    const syn::StringExpr* text;
+    uint32_t program;
+    bool is_certain;   // an argument that names a block; else any string, which names one where the program has it
+  };
   using BlockStrings = std::vector<BlockString>;
 
   // ---- entities and places ------------------------------------------------------------------------------------------
@@ -454,6 +459,9 @@ class Finder {
       return occur(root->decl, named->name.span, entity, Role::Bind);
     }
     if (const auto* call = root->as<syn::CallExpr>()) { note_blocks(*call); }
+    if (const auto* text = root->as<syn::StringExpr>(); text != nullptr && !schedule_.empty() && !told_.contains(text)) {
+      block_strings_[text->decl].push_back({text, program_, false});
+    }
     if (const auto* attribute = root->as<syn::AttributeExpr>()) { visit_member(*attribute); }
     if (const auto* subscript = root->as<syn::SubscriptExpr>()) { visit_member(*subscript); }
     for (const syn::Node* child : syn::children(*root)) {
@@ -523,7 +531,9 @@ class Finder {
     auto note = [&](const syn::Expr* value, const schedule::Param& param) {
       bool names_block = param.kind == schedule::ValueKind::Block || param.kind == schedule::ValueKind::BlockOrLoop || (row->name == "get_block" && param.name == "name");
       const auto* text = value->as<syn::StringExpr>();
-      if (names_block && text != nullptr) { block_strings_[call.decl].push_back({text, schedule_, program_}); }
+      if (text == nullptr) { return; }
+      told_.insert(text);
+      if (names_block) { block_strings_[call.decl].push_back({text, program_, true}); }
     };
     for (size_t i = 0; i < call.args.size() && i < row->params.size(); ++i) { note(call.args[i], row->params[i]); }
     for (const syn::Keyword& keyword : call.keywords) {
@@ -545,6 +555,7 @@ class Finder {
         if (program != string.program && (parent == parents_.end() || parent->second != string.program)) { continue; }
         if (auto found = blocks.find(name); found != blocks.end()) { entity = found->second; }
       }
+      if (entity == no_entity && !string.is_certain) { continue; }
       if (entity == no_entity) {
         auto [found, is_new] = made.try_emplace(name, 0);
         if (is_new) {
@@ -565,6 +576,7 @@ class Finder {
   std::unordered_map<uint32_t, std::unordered_map<Name, uint32_t>> blocks_;    // of programs
   std::unordered_map<uint32_t, uint32_t> parents_;                             // programs in classes
   std::unordered_map<DeclId, BlockStrings> block_strings_;
+  std::unordered_set<const syn::StringExpr*> told_;                            // arguments of primitives
   std::string_view schedule_;        // what the schedule is called in the function that is read
   uint32_t program_ = no_entity;     // the program that is read, or that the schedule is for
   uint32_t class_ = no_entity;

@@ -56,6 +56,8 @@ inline constexpr std::array<std::string_view, 11> token_modifiers = {"declaratio
 inline constexpr std::string_view tune_command = "loopsmith.tune";
 inline constexpr std::string_view stop_tune_command = "loopsmith.tune.stop";
 inline constexpr std::string_view insert_schedule_command = "loopsmith.insertSchedule";
+/// Not ours to execute: editors that say `experimental.loopsmithViews` show the view of a place ({uri, position}).
+inline constexpr std::string_view show_view_command = "loopsmith.showIr";
 
 // Headers that front and worker put on frames, beside Content-Length. All values are numbers.
 namespace header {

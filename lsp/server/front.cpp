@@ -55,6 +55,9 @@ Front::Front(Host& host, FrontOptions options, Recorder* recorder)
                           },
                           .to_worker = [this](const Json& message) {
                             if (worker_up_) { host_.to_worker(framed(to_text(message))); }
+                            // Lenses tell of jobs.
+                            const Json& lenses = member(member(client_capabilities_, "workspace"), "codeLens");
+                            if (bool_in(lenses, "refreshSupport")) { ask_client("workspace/codeLens/refresh", Json(), [](const Json&) {}); }
                           }}) {}
 
 void Front::start() { bring_up_worker(); }
@@ -332,7 +335,9 @@ void Front::log(int type, std::string_view message) {
 void Front::ask_client(std::string_view method, Json params, std::function<void(const Json&)> then) {
   std::string id = fmt::format("loopsmith-{}", next_question_++);
   asked_.emplace(id, std::move(then));
-  send({{"jsonrpc", "2.0"}, {"id", id}, {"method", method}, {"params", std::move(params)}});
+  Json message = {{"jsonrpc", "2.0"}, {"id", id}, {"method", method}};
+  if (!params.is_null()) { message["params"] = std::move(params); }
+  send(message);
 }
 
 // ---- the worker ----------------------------------------------------------------------------------------------------

@@ -5,12 +5,15 @@
 
 #include <algorithm>
 
+#include "lsp/features/completion.h"
 #include "lsp/features/hints.h"
 #include "lsp/features/hover.h"
+#include "lsp/features/lenses.h"
 #include "lsp/features/names.h"
 #include "lsp/features/symbols.h"
 #include "lsp/features/tokens.h"
 #include "lsp/features/tuning.h"
+#include "lsp/features/views.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -244,6 +247,140 @@ auto inlay_hint(const RouteContext& context, const Json& params) -> RouteResult 
   return hints;
 }
 
+auto completion_kind(CompletionKind kind) -> int {
+  // LSP's CompletionItemKind.
+  switch (kind) {
+    case CompletionKind::Primitive: return 2;
+    case CompletionKind::Function: return 3;
+    case CompletionKind::Variable: return 6;
+    case CompletionKind::Loop: return 6;
+    case CompletionKind::Block: return 18;
+    case CompletionKind::Buffer: return 5;
+    case CompletionKind::Namespace: return 9;
+    case CompletionKind::Class: return 7;
+    case CompletionKind::Constant: return 21;
+    case CompletionKind::Keyword: return 14;
+    case CompletionKind::Value: return 12;
+    case CompletionKind::Snippet: return 15;
+  }
+  return 1;
+}
+
+auto completion_route(const RouteContext& context, const Json& params) -> RouteResult {
+  auto at = offset_in(context, params);
+  if (!at) { return bad_params("`position` is missing"); }
+  Completion found = completion(*context.snapshot, *at);
+  const Json& supported = member(member(member(context.capabilities, "textDocument"), "completion"), "completionItem");
+  bool snippets = bool_in(supported, "snippetSupport");
+  Json range = range_of(context, found.replaced);
+  Json items = Json::array();
+  for (size_t i = 0; i < found.items.size(); ++i) {
+    const CompletionItem& item = found.items[i];
+    if (item.is_snippet && !snippets) { continue; }
+    Json json = {{"label", item.label},
+                 {"kind", completion_kind(item.kind)},
+                 {"sortText", fmt::format("{:04}", i)},
+                 {"textEdit", {{"range", range}, {"newText", item.insert.empty() ? item.label : item.insert}}}};
+    if (!item.detail.empty()) { json["detail"] = item.detail; }
+    if (!item.documentation.empty()) { json["documentation"] = {{"kind", "markdown"}, {"value", item.documentation}}; }
+    if (item.is_snippet) {
+      json["insertTextFormat"] = 2;
+      json["insertTextMode"] = 2;
+    }
+    items.push_back(std::move(json));
+  }
+  return Json{{"isIncomplete", false}, {"items", std::move(items)}};
+}
+
+auto signature_route(const RouteContext& context, const Json& params) -> RouteResult {
+  auto at = offset_in(context, params);
+  if (!at) { return bad_params("`position` is missing"); }
+  auto signature = signature_help(*context.snapshot, *at);
+  if (!signature) { return Json(); }
+  Json parameters = Json::array();
+  for (size_t i = 0; i < signature->parameters.size(); ++i) {
+    auto [begin, end] = signature->parameters[i];
+    Json parameter = {{"label", signature->label.substr(begin, end - begin)}};
+    if (!signature->parameter_notes[i].empty()) { parameter["documentation"] = {{"kind", "markdown"}, {"value", signature->parameter_notes[i]}}; }
+    parameters.push_back(std::move(parameter));
+  }
+  Json json = {{"label", signature->label}, {"parameters", std::move(parameters)}};
+  if (!signature->documentation.empty()) { json["documentation"] = signature->documentation; }
+  Json answer = {{"signatures", Json::array({std::move(json)})}, {"activeSignature", 0}};
+  if (signature->active) { answer["activeParameter"] = *signature->active; }
+  return answer;
+}
+
+auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
+  const Snapshot& snapshot = *context.snapshot;
+  bool views = bool_in(member(context.capabilities, "experimental"), "loopsmithViews");
+  Json lenses = Json::array();
+  auto add = [&](const Lens& lens, std::string title, std::string_view command, Json argument) {
+    Json json = {{"title", std::move(title)}, {"command", command}};
+    if (!argument.is_null()) { json["arguments"] = Json::array({std::move(argument)}); }
+    lenses.push_back({{"range", range_of(context, lens.span)}, {"command", std::move(json)}});
+  };
+  for (const Lens& lens : code_lenses(snapshot)) {
+    if (lens.action == Lens::Action::View) {
+      if (views) { add(lens, lens.title, show_view_command, {{"uri", snapshot.name()}, {"position", range_of(context, lens.span)["start"]}}); }
+      continue;
+    }
+    if (lens.action == Lens::Action::None) {
+      add(lens, lens.title, "", Json());
+      continue;
+    }
+    bool is_running = false;
+    for (const auto& [id, job] : context.jobs) {
+      if (job.uri != snapshot.name() || job.function != lens.function) { continue; }
+      if (job.is_done) {
+        add(lens, "insert best schedule", insert_schedule_command, {{"job", id}});
+      } else {
+        is_running = true;
+        add(lens, "tuning … stop and keep the best", stop_tune_command, {{"job", id}});
+      }
+    }
+    if (!is_running) { add(lens, lens.title, tune_command, {{"uri", snapshot.name()}, {"function", lens.function}}); }
+  }
+  return lenses;
+}
+
+auto view_json(const RouteContext& context, const View& view) -> Json {
+  Json changed = Json::array();
+  for (auto [begin, end] : view.changed) { changed.push_back({{"startLine", begin}, {"endLine", end}}); }
+  return {{"uri", view.address}, {"title", view.title}, {"text", view.text}, {"changed", std::move(changed)}, {"isBehind", view.is_behind}};
+}
+
+/// `loopsmith/ir` {textDocument, position}: the program as it is there, with its address.
+auto view_route(const RouteContext& context, const Json& params) -> RouteResult {
+  auto at = offset_in(context, params);
+  if (!at) { return bad_params("`position` is missing"); }
+  auto view = view_at(*context.snapshot, *at);
+  return view ? view_json(context, *view) : Json();
+}
+
+/// LSP 3.18: what a `loopsmith-ir:` document holds.
+auto text_document_content(const RouteContext& context, const Json& params) -> RouteResult {
+  std::string uri = string_in(params, "uri");
+  if (!uri.starts_with(view_scheme)) { return bad_params("only `loopsmith-ir:` documents are ours"); }
+  std::string path = uri.substr(view_scheme.size());
+  std::string fragment;
+  // Editors may write the `#` of an address as `%23`.
+  for (std::string_view mark : {"#", "%23"}) {
+    if (size_t hash = path.rfind(mark); hash != std::string::npos) {
+      fragment = path.substr(hash + mark.size());
+      path.resize(hash);
+      break;
+    }
+  }
+  if (size_t escaped = fragment.find("%40"); escaped != std::string::npos) { fragment.replace(escaped, 3, "@"); }
+  const Snapshot* snapshot = context.find("file://" + path);
+  if (snapshot == nullptr) { snapshot = context.find(path); }
+  if (snapshot == nullptr) { return RouteError{ErrorCode::RequestFailed, "the text of this view is not open"}; }
+  auto view = view_of(*snapshot, fragment);
+  if (!view) { return RouteError{ErrorCode::RequestFailed, "there is no such schedule in the text"}; }
+  return Json{{"text", view->text}};
+}
+
 auto wants_kind(const Json& only, std::string_view kind) -> bool {
   if (!only.is_array()) { return true; }
   return std::any_of(only.begin(), only.end(), [&](const Json& entry) {
@@ -346,6 +483,11 @@ constexpr Route routes[] = {
     {Method::SemanticTokensDelta, Lane::Interactive, semantic_tokens_delta},
     {Method::SemanticTokensRange, Lane::Interactive, semantic_tokens_range},
     {Method::InlayHint, Lane::Settled, inlay_hint},
+    {Method::Completion, Lane::Interactive, completion_route},
+    {Method::SignatureHelp, Lane::Interactive, signature_route},
+    {Method::CodeLens, Lane::Settled, code_lens},
+    {Method::View, Lane::Settled, view_route},
+    {Method::TextDocumentContent, Lane::Interactive, text_document_content},
     {Method::ExecuteCommand, Lane::Interactive, execute_command},
 };
 

@@ -1,0 +1,130 @@
+// One pass over strings, comments and brackets: see calls.h.
+#include "lsp/features/calls.h"
+
+#include <algorithm>
+
+namespace loopsmith::lsp {
+namespace {
+
+auto is_name_byte(char c) -> bool {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+}
+
+auto trim(std::string_view text) -> std::string_view {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\n' || text.front() == '\r' || text.front() == '\t')) { text.remove_prefix(1); }
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\n' || text.back() == '\r' || text.back() == '\t')) { text.remove_suffix(1); }
+  return text;
+}
+
+/// The dotted name that ends at `end`.
+auto dotted_before(std::string_view text, size_t end) -> std::string_view {
+  size_t begin = end;
+  while (begin > 0 && (is_name_byte(text[begin - 1]) || text[begin - 1] == '.')) { --begin; }
+  return text.substr(begin, end - begin);
+}
+
+struct Bracket {
+  char kind = 0;
+  size_t open = 0;
+  size_t argument_begin = 0;
+  std::vector<std::string> before;
+};
+
+}  // namespace
+
+auto cursor_text(std::string_view text, uint32_t at) -> CursorText {
+  CursorText result;
+  size_t end = std::min<size_t>(at, text.size());
+  std::vector<Bracket> stack;
+  size_t i = 0;
+  while (i < end) {
+    char c = text[i];
+    if (c == '#') {
+      size_t line = text.find('\n', i);
+      if (line == std::string_view::npos || line >= end) {
+        result.in_comment = true;
+        return result;
+      }
+      i = line;
+    } else if (c == '"' || c == '\'') {
+      bool is_long = text.substr(i, 3) == std::string(3, c);
+      size_t begin = i + (is_long ? 3 : 1);
+      size_t k = begin;
+      bool is_closed = false;
+      while (k < end) {
+        if (text[k] == '\\') {
+          k += 2;
+          continue;
+        }
+        if (is_long ? text.substr(k, 3) == std::string(3, c) : text[k] == c) {
+          is_closed = true;
+          break;
+        }
+        // An unclosed string of one line ends with it.
+        if (!is_long && text[k] == '\n') {
+          is_closed = true;
+          break;
+        }
+        ++k;
+      }
+      if (!is_closed) {
+        result.in_string = true;
+        result.prefix_begin = static_cast<uint32_t>(std::min(begin, end));
+        result.prefix = text.substr(result.prefix_begin, end - result.prefix_begin);
+        break;
+      }
+      i = std::min(end, k + (is_long ? 3 : 1));
+      continue;
+    } else if (c == '(' || c == '[' || c == '{') {
+      stack.push_back({c, i, i + 1, {}});
+    } else if (c == ')' || c == ']' || c == '}') {
+      if (!stack.empty()) { stack.pop_back(); }
+    } else if (c == ',' && !stack.empty()) {
+      stack.back().before.emplace_back(trim(text.substr(stack.back().argument_begin, i - stack.back().argument_begin)));
+      stack.back().argument_begin = i + 1;
+    } else if (c == '\n' && !stack.empty()) {
+      // A line that starts a statement closes what a half-typed one left open.
+      std::string_view rest = trim(text.substr(i, std::min<size_t>(text.size() - i, 200)));
+      for (std::string_view word : {"def ", "for ", "with ", "while ", "if ", "return ", "import ", "class ", "@"}) {
+        if (rest.starts_with(word) && text.substr(i + 1, 1) != ")" && word != std::string_view("for ") && word != std::string_view("if ")) { stack.clear(); }
+      }
+    }
+    ++i;
+  }
+  if (!result.in_string) {
+    size_t begin = end;
+    while (begin > 0 && is_name_byte(text[begin - 1])) { --begin; }
+    result.prefix_begin = static_cast<uint32_t>(begin);
+    result.prefix = text.substr(begin, end - begin);
+    if (begin > 0 && text[begin - 1] == '.') { result.object = dotted_before(text, begin - 1); }
+  }
+  bool in_list = false;
+  size_t list_item = 0;
+  for (auto bracket = stack.rbegin(); bracket != stack.rend(); ++bracket) {
+    std::string_view callee = dotted_before(text, bracket->open);
+    if (bracket->kind == '(' && !callee.empty()) {
+      CallContext call;
+      call.callee = callee;
+      call.open = static_cast<uint32_t>(bracket->open);
+      call.argument = bracket->before.size();
+      call.arguments = std::move(bracket->before);
+      call.in_list = in_list;
+      call.list_item = list_item;
+      std::string_view current = trim(text.substr(bracket->argument_begin, end - bracket->argument_begin));
+      size_t equals = current.find('=');
+      if (equals != std::string_view::npos && equals > 0 && current.substr(equals, 2) != "==") {
+        std::string_view name = trim(current.substr(0, equals));
+        if (std::all_of(name.begin(), name.end(), is_name_byte)) { call.keyword = name; }
+      }
+      result.call = std::move(call);
+      break;
+    }
+    if (bracket->kind == '[' && !in_list && callee.empty()) {
+      in_list = true;
+      list_item = bracket->before.size();
+    }
+  }
+  return result;
+}
+
+}  // namespace loopsmith::lsp

@@ -1,0 +1,502 @@
+// What fits a place, and in which order: see completion.h.
+#include "lsp/features/completion.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "eval/evaluator.h"
+#include "frontend/lower.h"
+#include "ir/ops.h"
+#include "ir/printer.h"
+#include "lsp/features/calls.h"
+#include "lsp/features/names.h"
+#include "lsp/features/steps.h"
+#include "schedule/primitive.h"
+#include "script/schedules.h"
+
+namespace loopsmith::lsp {
+namespace {
+
+using workspace::Snapshot;
+
+// ---- the place -----------------------------------------------------------------------------------------------------
+
+/// A cursor in a declaration, and the schedule it is in.
+struct Spot {
+  const Snapshot& snapshot;
+  uint32_t at = 0;
+  CursorText text;
+  uint32_t base = 0;                              // of the declaration, in the text
+  const syntax::FunctionDef* function = nullptr;  // around the cursor
+  const script::FileSchedule* schedule = nullptr;
+  std::string schedule_name;                      // "sch"
+  const schedule::Schedule* state = nullptr;      // before the statement at the cursor
+  IRModule program;                               // before the first step
+  size_t step = no_step;
+};
+
+auto function_of(const Snapshot& snapshot, DeclId decl) -> const syntax::FunctionDef* {
+  syntax::ItemPtr item = snapshot.syntax().declaration(decl);
+  if (!item) { return nullptr; }
+  for (const syntax::Stmt* statement : item->statements) {
+    if (const auto* def = statement->as<syntax::FunctionDef>()) { return def; }
+  }
+  return nullptr;
+}
+
+auto find_spot(const Snapshot& snapshot, uint32_t at) -> Spot {
+  Spot spot{.snapshot = snapshot, .at = std::min(at, static_cast<uint32_t>(snapshot.text().size())), .text = {}, .schedule_name = {}, .program = {}};
+  // Blank space below a declaration belongs to it, where one is being written.
+  const syntax::PlacedItem* placed = snapshot.syntax().item_at(spot.at);
+  uint32_t line_start = snapshot.lines().line_start(snapshot.text(), snapshot.lines().line_of(spot.at));
+  bool is_indented = line_start < snapshot.text().size() && snapshot.text()[line_start] == ' ';
+  if (placed == nullptr && is_indented) {
+    for (const syntax::PlacedItem& item : snapshot.syntax().items()) {
+      if (item.offset <= spot.at) { placed = &item; }
+    }
+  }
+  if (placed == nullptr) {
+    spot.base = line_start;
+    spot.text = cursor_text(std::string_view(snapshot.text()).substr(spot.base), spot.at - spot.base);
+    spot.text.prefix_begin += spot.base;
+    return spot;
+  }
+  uint32_t inside = std::min(spot.at, placed->end());
+  Origin origin = snapshot.syntax().origin_at(inside);
+  DeclId decl = origin.decl != 0 ? origin.decl : placed->item->decl;
+  spot.base = placed->offset;
+  spot.text = cursor_text(std::string_view(snapshot.text()).substr(spot.base), spot.at - spot.base);
+  spot.text.prefix_begin += spot.base;
+  spot.function = function_of(snapshot, decl);
+  for (const script::FileSchedule& schedule : snapshot.schedules()) {
+    if (schedule.decl == decl) { spot.schedule = &schedule; }
+  }
+  if (spot.schedule != nullptr && spot.function != nullptr && !spot.function->params.empty()) {
+    spot.schedule_name = spot.function->params.front().name.name.str();
+    spot.program = spot.schedule->program;
+    if (const script::ScheduleRun* run = spot.schedule->run.get()) {
+      // Steps whose statement ends before the one at the cursor.
+      uint32_t place = spot.at - snapshot.syntax().resolve({decl, 0, 0, 0}).value_or(Span{spot.base, spot.base}).begin;
+      for (size_t i = 0; i < run->steps.size() && run->steps[i].where.end < place; ++i) {
+        if (run->steps[i].after == nullptr) { break; }
+        spot.state = run->steps[i].after.get();
+        spot.step = i;
+      }
+    }
+  }
+  return spot;
+}
+
+// ---- the state of a schedule -----------------------------------------------------------------------------------------
+
+struct LiveVariable {
+  std::string name;
+  const schedule::Place* place = nullptr;   // null: a number
+  int64_t number = 0;
+};
+
+auto live_variables(const Spot& spot) -> std::vector<LiveVariable> {
+  std::vector<LiveVariable> live;
+  if (spot.state == nullptr) { return live; }
+  auto set = [&](const LiveVariable& variable) {
+    std::erase_if(live, [&](const LiveVariable& other) { return other.name == variable.name; });
+    live.push_back(variable);
+  };
+  for (size_t i = 0; i <= spot.step; ++i) {
+    for (const auto& named : spot.schedule->run->steps[i].named) {
+      LiveVariable variable{.name = named.name.str()};
+      if (const auto* loop = named.variable.as<schedule::LoopRV>()) {
+        auto place = spot.state->get(*loop);
+        if (place.ok()) { variable.place = *place; }
+      } else if (const auto* block = named.variable.as<schedule::BlockRV>()) {
+        auto place = spot.state->get(*block);
+        if (place.ok()) { variable.place = *place; }
+      } else if (const auto* number = named.variable.as<schedule::ExprRV>()) {
+        auto value = spot.state->get(*number);
+        if (!value.ok()) { continue; }
+        variable.number = *value;
+        set(variable);
+        continue;
+      }
+      if (variable.place != nullptr) { set(variable); } else { std::erase_if(live, [&](const LiveVariable& other) { return other.name == variable.name; }); }
+    }
+  }
+  return live;
+}
+
+auto describe(const schedule::Place& place) -> std::string {
+  if (!place.is_loop()) { return fmt::format("block `{}`", place.name().view()); }
+  const For& loop = *place.loop;
+  const char* kind = loop.for_kind == ForKind::Parallel ? "parallel " : loop.for_kind == ForKind::Vectorized ? "vectorized "
+                     : loop.for_kind == ForKind::Unrolled ? "unrolled " : loop.for_kind == ForKind::ThreadBinding ? "bound " : "";
+  return fmt::format("{}loop `{}`, extent {}", kind, loop.var->name.view(), print_script(loop.extent));
+}
+
+auto block_names(const Spot& spot) -> std::vector<std::string> {
+  std::vector<std::string> names;
+  auto add = [&](const schedule::State& state, Name func) {
+    const schedule::FuncState* places = state.func(func);
+    if (places == nullptr) { return; }
+    for (const schedule::Place& place : places->places()) {
+      if (place.is_block() && place.parent >= 0) { names.push_back(place.name().str()); }
+    }
+  };
+  if (spot.state != nullptr) {
+    add(spot.state->state(), spot.state->func_working_on());
+  } else if (spot.program) {
+    schedule::Schedule fresh(spot.program);
+    add(fresh.state(), fresh.func_working_on());
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+/// The parameter that an argument of a call is for; null: none.
+auto parameter_at(const schedule::Primitive& row, const CallContext& call) -> const schedule::Param* {
+  for (const schedule::Param& param : row.params) {
+    if (!call.keyword.empty() && param.name == call.keyword) { return &param; }
+  }
+  if (!call.keyword.empty()) { return nullptr; }
+  for (size_t i = 0; i < row.params.size(); ++i) {
+    if (i == call.argument || (row.params[i].is_variadic && call.argument >= i)) { return &row.params[i]; }
+  }
+  return nullptr;
+}
+
+auto row_called(const Spot& spot) -> const schedule::Primitive* {
+  if (!spot.text.call || spot.schedule_name.empty()) { return nullptr; }
+  const std::string& callee = spot.text.call->callee;
+  size_t dot = callee.rfind('.');
+  if (dot == std::string::npos || callee.substr(0, dot) != spot.schedule_name) { return nullptr; }
+  return schedule::find_primitive(std::string_view(callee).substr(dot + 1));
+}
+
+auto extent_of_argument(const Spot& spot, const std::vector<LiveVariable>& live) -> std::optional<int64_t> {
+  if (spot.text.call->arguments.empty()) { return std::nullopt; }
+  std::string first = spot.text.call->arguments.front();
+  if (first.starts_with("loop=")) { first = first.substr(5); }
+  for (const LiveVariable& variable : live) {
+    if (variable.name == first && variable.place != nullptr && variable.place->is_loop()) { return as_int(variable.place->loop->extent); }
+  }
+  return std::nullopt;
+}
+
+auto divisors(int64_t number) -> std::vector<int64_t> {
+  std::vector<int64_t> found;
+  for (int64_t d = 1; d <= number && d <= 4096; ++d) {
+    if (number % d == 0) { found.push_back(d); }
+  }
+  return found;
+}
+
+// ---- items -----------------------------------------------------------------------------------------------------------
+
+constexpr std::string_view dtypes[] = {"float32", "float16", "bfloat16", "float64", "int8", "uint8", "int32", "int64", "int16", "uint16", "uint32", "uint64",
+                                       "bool", "handle", "float8_e4m3fn", "float8_e5m2", "int4", "uint1"};
+constexpr std::string_view scopes[] = {"global", "shared", "local", "shared.dyn", "warp", "wmma.matrix_a", "wmma.matrix_b", "wmma.accumulator"};
+constexpr std::string_view threads[] = {"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z", "vthread.x", "vthread.y", "vthread.z"};
+
+struct Items {
+  const Spot& spot;
+  std::vector<CompletionItem> list;
+  void add(CompletionItem item) {
+    if (std::string_view(item.label).starts_with(spot.text.prefix)) { list.push_back(std::move(item)); }
+  }
+  template <size_t N>
+  void values(const std::string_view (&all)[N], const char* detail) {
+    for (size_t i = 0; i < N; ++i) { add({std::string(all[i]), CompletionKind::Value, detail, {}, {}, false, static_cast<int>(i)}); }
+  }
+};
+
+void add_primitives(Items& items) {
+  for (const schedule::Primitive* row : schedule::all_primitives()) {
+    items.add({std::string(row->name), CompletionKind::Primitive, std::string(row->help), "```python\n" + row->signature() + "\n```\n" + std::string(row->help), {}, false, 0});
+  }
+  static constexpr std::pair<std::string_view, std::string_view> others[] = {
+      {"mod", "the module as it is now"}, {"state", "the block tree and its dependences"}, {"trace", "the instructions so far"},
+      {"copy", "a schedule of its own with the same state"}, {"show", "prints the module"}, {"get", "what a variable stands for"}, {"work_on", "another function of the module"}};
+  for (auto [name, help] : others) { items.add({std::string(name), CompletionKind::Function, std::string(help), {}, {}, false, 50}); }
+}
+
+/// Attributes of `T`, `T.axis`, `I`, `ls` ...
+auto add_namespace(Items& items, std::string_view path) -> bool {
+  eval::Evaluator evaluator;
+  std::optional<eval::Value> value;
+  size_t begin = 0;
+  while (begin <= path.size()) {
+    size_t end = std::min(path.find('.', begin), path.size());
+    Name part(path.substr(begin, end - begin));
+    if (begin == 0) {
+      const eval::Value* known = frontend::predeclared(part);
+      if (known == nullptr) { known = script::predeclared(part); }
+      if (known == nullptr) { return false; }
+      value = *known;
+    } else {
+      if (value->object() == nullptr) { return false; }
+      value = value->object()->get_attribute(evaluator, part, {});
+      if (!value) { return false; }
+    }
+    begin = end + 1;
+  }
+  if (value->object() == nullptr) { return false; }
+  std::vector<Name> names;
+  value->object()->attribute_names(names);
+  for (Name name : names) {
+    std::string_view text = name.view();
+    bool is_dtype = DataType::parse(text).has_value();
+    // What is for machines comes last: intrinsics of one target, names with underscores in front.
+    int rank = text.starts_with("_") ? 30 : text.starts_with("tvm_") || text.starts_with("ptx_") || text.starts_with("call_llvm") ? 20 : is_dtype ? 10 : 0;
+    items.add({name.str(), is_dtype ? CompletionKind::Class : CompletionKind::Function, std::string(path) + "." + name.str(), {}, {}, false, rank});
+  }
+  return true;
+}
+
+auto completion_kind(EntityKind kind) -> CompletionKind {
+  switch (kind) {
+    case EntityKind::Namespace: return CompletionKind::Namespace;
+    case EntityKind::Class: return CompletionKind::Class;
+    case EntityKind::Program:
+    case EntityKind::Schedule:
+    case EntityKind::Function: return CompletionKind::Function;
+    case EntityKind::Constant: return CompletionKind::Constant;
+    case EntityKind::Buffer: return CompletionKind::Buffer;
+    case EntityKind::Loop: return CompletionKind::Loop;
+    case EntityKind::Block: return CompletionKind::Block;
+    default: return CompletionKind::Variable;
+  }
+}
+
+auto kind_text(const Entity& entity) -> std::string {
+  switch (entity.kind) {
+    case EntityKind::Namespace: return "namespace";
+    case EntityKind::Class: return "module";
+    case EntityKind::Program: return "program";
+    case EntityKind::Schedule: return "schedule";
+    case EntityKind::Function: return "function";
+    case EntityKind::Constant: return "constant";
+    case EntityKind::Parameter: return "parameter";
+    case EntityKind::Buffer: return entity.has(Trait::LocalScope) ? "local buffer" : "buffer";
+    case EntityKind::Loop: return "loop variable";
+    case EntityKind::Iter: return entity.has(Trait::Reduction) ? "reduction iter var" : entity.has(Trait::Spatial) ? "spatial iter var" : "iter var";
+    default: return "variable";
+  }
+}
+
+/// Names bound above the cursor in the function around it, and those of the file.
+void add_names(Items& items, const std::vector<LiveVariable>& live) {
+  const Spot& spot = items.spot;
+  NameTable names = names_of(spot.snapshot);
+  DeclId here = spot.function != nullptr ? spot.function->decl : 0;
+  std::vector<Name> seen;
+  for (auto o = names.occurrences.rbegin(); o != names.occurrences.rend(); ++o) {
+    const Entity& entity = names.entities[o->entity];
+    if (o->role != Role::Bind || entity.kind == EntityKind::Block || !entity.is_bound) { continue; }
+    bool is_local = entity.function != 0;
+    if (is_local && (entity.function != here || o->span.begin >= spot.text.prefix_begin)) { continue; }
+    if (o->span.begin <= spot.at && o->span.end >= spot.at) { continue; }
+    if (std::find(seen.begin(), seen.end(), entity.name) != seen.end()) { continue; }
+    seen.push_back(entity.name);
+    std::string detail = kind_text(entity);
+    CompletionKind kind = completion_kind(entity.kind);
+    for (const LiveVariable& variable : live) {
+      if (!is_local || entity.name.view() != variable.name) { continue; }
+      detail = variable.place != nullptr ? describe(*variable.place) : std::to_string(variable.number);
+      kind = variable.place == nullptr ? CompletionKind::Value : variable.place->is_loop() ? CompletionKind::Loop : CompletionKind::Block;
+    }
+    items.add({entity.name.str(), kind, detail, {}, {}, false, is_local ? 10 : 20});
+  }
+  for (std::string_view name : {"T", "I", "tir", "ls"}) {
+    if (std::find(seen.begin(), seen.end(), Name(name)) == seen.end()) { items.add({std::string(name), CompletionKind::Namespace, "namespace", {}, {}, false, 25}); }
+  }
+  for (std::string_view word : {"for", "if", "elif", "else", "while", "with", "def", "return", "pass", "assert", "and", "or", "not", "in", "True", "False", "None", "range"}) {
+    items.add({std::string(word), CompletionKind::Keyword, "", {}, {}, false, 40});
+  }
+}
+
+void add_snippets(Items& items) {
+  const Spot& spot = items.spot;
+  if (!spot.text.object.empty() || spot.text.call) { return; }
+  std::string_view text = spot.snapshot.text();
+  uint32_t line = spot.snapshot.lines().line_of(spot.at);
+  uint32_t start = spot.snapshot.lines().line_start(text, line);
+  std::string_view before = text.substr(start, spot.text.prefix_begin - start);
+  if (before.find_first_not_of(" \t") != std::string_view::npos) { return; }
+  auto add = [&](const char* label, const char* detail, const char* body) {
+    items.add({label, CompletionKind::Snippet, detail, std::string("```python\n") + detail + "\n```", body, true, 30});
+  };
+  if (before.empty()) {
+    add("prim_func", "a program",
+        "@T.prim_func\ndef ${1:name}(${2:A}: T.Buffer((${3:128, 128}), \"${4:float32}\")):\n    T.func_attr({\"tir.noalias\": T.bool(True)})\n    $0");
+    add("schedule", "a schedule for a program", "@ls.schedule(${1:program})\ndef ${2:name}(sch: tir.Schedule) -> None:\n    ${3:b} = sch.get_block(\"${4:C}\")\n    $0");
+  } else if (spot.schedule == nullptr) {
+    add("grid", "loops over a grid", "for ${1:i, j} in T.grid(${2:128, 128}):\n    $0");
+    add("block", "a block with its iter vars", "with T.block(\"${1:C}\"):\n    ${2:vi, vj} = T.axis.remap(\"${3:SS}\", [${4:i, j}])\n    $0");
+    add("init", "the value a reduction begins with", "with T.init():\n    ${1:C[vi, vj]} = T.float32(0)\n$0");
+  }
+}
+
+}  // namespace
+
+auto completion(const Snapshot& snapshot, uint32_t at) -> Completion {
+  Spot spot = find_spot(snapshot, at);
+  Completion result;
+  result.replaced = {spot.text.prefix_begin, spot.at};
+  if (spot.text.in_comment) { return result; }
+  Items items{spot, {}};
+  const schedule::Primitive* row = row_called(spot);
+  const schedule::Param* param = row != nullptr ? parameter_at(*row, *spot.text.call) : nullptr;
+  std::vector<LiveVariable> live = live_variables(spot);
+  if (spot.text.in_string) {
+    std::string_view callee = spot.text.call ? std::string_view(spot.text.call->callee) : std::string_view();
+    callee = callee.substr(callee.rfind('.') == std::string_view::npos ? 0 : callee.rfind('.') + 1);
+    std::string_view keyword = spot.text.call ? std::string_view(spot.text.call->keyword) : std::string_view();
+    bool names_block = param != nullptr && (param->kind == schedule::ValueKind::Block || param->kind == schedule::ValueKind::BlockOrLoop ||
+                                            (row->name == "get_block" && param->name == "name"));
+    if (names_block) {
+      for (const std::string& name : block_names(spot)) { items.add({name, CompletionKind::Block, "block", {}, {}, false, 0}); }
+    } else if (keyword == "scope" || keyword == "storage_scope" || (param != nullptr && param->name.find("scope") != std::string_view::npos)) {
+      items.values(scopes, "storage scope");
+    } else if (keyword == "thread" || callee == "thread_binding" || callee == "launch_thread" || callee == "env_thread" || (param != nullptr && param->name.find("thread") != std::string_view::npos)) {
+      items.values(threads, "thread axis");
+    } else if (keyword == "dtype" || callee == "Buffer" || callee == "alloc_buffer" || callee == "match_buffer" || callee == "decl_buffer" || callee == "cast" || callee == "allocate") {
+      items.values(dtypes, "dtype");
+    }
+  } else if (!spot.text.object.empty()) {
+    if (!spot.schedule_name.empty() && spot.text.object == spot.schedule_name) {
+      add_primitives(items);
+    } else {
+      (void)add_namespace(items, spot.text.object);
+    }
+  } else {
+    if (param != nullptr) {
+      using schedule::ValueKind;
+      for (const LiveVariable& variable : live) {
+        bool fits = variable.place == nullptr ? param->kind == ValueKind::Int || param->kind == ValueKind::OptionalInt
+                    : variable.place->is_loop() ? param->kind == ValueKind::Loop || param->kind == ValueKind::BlockOrLoop
+                                                : param->kind == ValueKind::Block || param->kind == ValueKind::BlockOrLoop;
+        if (!fits) { continue; }
+        std::string detail = variable.place != nullptr ? describe(*variable.place) : std::to_string(variable.number);
+        items.add({variable.name, variable.place != nullptr && variable.place->is_loop() ? CompletionKind::Loop : CompletionKind::Block, detail, {}, {}, false, 0});
+      }
+      if (param->name == "factors") {
+        if (auto extent = extent_of_argument(spot, live)) {
+          std::vector<int64_t> all = divisors(*extent);
+          for (size_t i = 0; i < all.size(); ++i) {
+            items.add({std::to_string(all[i]), CompletionKind::Value, fmt::format("divides {}: {} are left", *extent, *extent / all[i]), {}, {}, false, static_cast<int>(1 + i)});
+          }
+        }
+        items.add({"None", CompletionKind::Value, "what is left of the extent; once", {}, {}, false, 0});
+      }
+      if (param->kind == ValueKind::Bool) {
+        items.add({"True", CompletionKind::Value, "", {}, {}, false, 0});
+        items.add({"False", CompletionKind::Value, "", {}, {}, false, 0});
+      }
+    }
+    if (row != nullptr && spot.text.call->keyword.empty() && !spot.text.call->in_list) {
+      for (size_t i = spot.text.call->argument; i < row->params.size(); ++i) {
+        if (row->params[i].is_variadic) { continue; }
+        items.add({std::string(row->params[i].name) + "=", CompletionKind::Constant, fmt::format("argument of `{}`", row->name), {}, {}, false, 15});
+      }
+    }
+    add_names(items, live);
+    add_snippets(items);
+  }
+  // The best of each label.
+  std::sort(items.list.begin(), items.list.end(), [](const CompletionItem& a, const CompletionItem& b) { return std::tie(a.rank, a.label) < std::tie(b.rank, b.label); });
+  for (CompletionItem& item : items.list) {
+    bool is_there = std::any_of(result.items.begin(), result.items.end(), [&](const CompletionItem& other) { return other.label == item.label && other.is_snippet == item.is_snippet; });
+    if (!is_there) { result.items.push_back(std::move(item)); }
+  }
+  return result;
+}
+
+namespace {
+
+auto parameter_note(const Spot& spot, const schedule::Param& param, const std::vector<LiveVariable>& live) -> std::string {
+  using schedule::ValueKind;
+  std::string note;
+  if (param.name == "factors") {
+    note = "one per new loop, outermost first; one may be `None`";
+    if (auto extent = extent_of_argument(spot, live)) {
+      std::string list;
+      for (int64_t d : divisors(*extent)) {
+        if (list.size() > 60) {
+          list += " …";
+          break;
+        }
+        list += (list.empty() ? "" : " ") + std::to_string(d);
+      }
+      note += fmt::format("; their product is at least {} (divisors: {})", *extent, list);
+    }
+    return note;
+  }
+  if (param.kind == ValueKind::Loop || param.kind == ValueKind::Block || param.kind == ValueKind::BlockOrLoop) {
+    for (const LiveVariable& variable : live) {
+      if (variable.place == nullptr) { continue; }
+      bool fits = param.kind == ValueKind::BlockOrLoop || variable.place->is_loop() == (param.kind == ValueKind::Loop);
+      if (fits) { note += fmt::format("{}`{}` ({})", note.empty() ? "now: " : ", ", variable.name, describe(*variable.place)); }
+    }
+    if (note.empty() && param.kind != ValueKind::Loop) {
+      for (const std::string& name : block_names(spot)) { note += (note.empty() ? "now: " : ", ") + fmt::format("`\"{}\"`", name); }
+    }
+  }
+  return note;
+}
+
+}  // namespace
+
+auto signature_help(const Snapshot& snapshot, uint32_t at) -> std::optional<Signature> {
+  Spot spot = find_spot(snapshot, at);
+  if (spot.text.in_comment || !spot.text.call) { return std::nullopt; }
+  const CallContext& call = *spot.text.call;
+  Signature signature;
+  if (const schedule::Primitive* row = row_called(spot)) {
+    std::vector<LiveVariable> live = live_variables(spot);
+    signature.label = row->signature();
+    signature.documentation = row->help;
+    size_t from = signature.label.find('(');
+    for (size_t i = 0; i < row->params.size(); ++i) {
+      size_t begin = signature.label.find(row->params[i].name, from);
+      if (begin == std::string::npos) { begin = from; }
+      // To the comma or bracket that ends it, past lists in its default.
+      size_t end = begin;
+      int depth = 0;
+      while (end < signature.label.size() && !(depth == 0 && (signature.label[end] == ',' || signature.label[end] == ')'))) {
+        depth += signature.label[end] == '(' || signature.label[end] == '[' ? 1 : signature.label[end] == ')' || signature.label[end] == ']' ? -1 : 0;
+        ++end;
+      }
+      signature.parameters.emplace_back(static_cast<uint32_t>(begin), static_cast<uint32_t>(end));
+      signature.parameter_notes.push_back(parameter_note(spot, row->params[i], live));
+      from = end;
+    }
+    if (const schedule::Param* param = parameter_at(*row, call)) { signature.active = static_cast<size_t>(param - row->params.data()); }
+    return signature;
+  }
+  // A function of the file.
+  for (const syntax::PlacedItem& placed : snapshot.syntax().items()) {
+    for (const syntax::Stmt* statement : placed.item->statements) {
+      const auto* def = statement->as<syntax::FunctionDef>();
+      if (def == nullptr || def->name.name.view() != call.callee) { continue; }
+      signature.label = def->name.name.str() + "(";
+      for (const syntax::Param& param : def->params) {
+        if (!signature.parameters.empty()) { signature.label += ", "; }
+        auto begin = static_cast<uint32_t>(signature.label.size());
+        auto span = snapshot.syntax().resolve({def->decl, param.span.begin, param.span.end, 0});
+        std::string text = span ? snapshot.text().substr(span->begin, span->end - span->begin) : param.name.name.str();
+        std::replace(text.begin(), text.end(), '\n', ' ');
+        signature.label += text;
+        signature.parameters.emplace_back(begin, static_cast<uint32_t>(signature.label.size()));
+        signature.parameter_notes.emplace_back();
+        if (call.keyword.empty() ? signature.parameters.size() - 1 == call.argument : param.name.name.view() == call.keyword) { signature.active = signature.parameters.size() - 1; }
+      }
+      signature.label += ")";
+      return signature;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace loopsmith::lsp

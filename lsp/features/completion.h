@@ -1,0 +1,44 @@
+// Completion and signature help: what can be written at a place, by the state of the schedule there, the names in reach,
+// and the language's own namespaces. Works on texts that are not finished.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "workspace/snapshot.h"
+
+namespace loopsmith::lsp {
+
+enum class CompletionKind : uint8_t { Primitive, Function, Variable, Loop, Block, Buffer, Namespace, Class, Constant, Keyword, Value, Snippet };
+
+struct CompletionItem {
+  std::string label;
+  CompletionKind kind{};
+  std::string detail;         // one line: "loop `i_0`, extent 64"
+  std::string documentation;  // markdown; may be empty
+  std::string insert;         // empty: the label
+  bool is_snippet = false;    // `insert` has LSP's placeholders
+  int rank = 0;               // less is offered first; then by label
+};
+
+struct Completion {
+  Span replaced;              // what the items stand for: the part of a word before the cursor
+  std::vector<CompletionItem> items;
+};
+
+/// Sorted, best first; only what begins with what is typed.
+[[nodiscard]] auto completion(const workspace::Snapshot& snapshot, uint32_t at) -> Completion;
+
+struct Signature {
+  std::string label;                                    // "split(loop, factors, preserve_unit_iters=True)"
+  std::string documentation;
+  std::vector<std::pair<uint32_t, uint32_t>> parameters; // bytes of the label
+  std::vector<std::string> parameter_notes;             // for each; what is legal there now, markdown
+  std::optional<size_t> active;
+};
+
+/// Of the innermost call that is open at the cursor; none where it is of nothing known.
+[[nodiscard]] auto signature_help(const workspace::Snapshot& snapshot, uint32_t at) -> std::optional<Signature>;
+
+}  // namespace loopsmith::lsp

@@ -1,0 +1,38 @@
+// The program as it is at a place of a schedule, as text to look at: what the `loopsmith-ir:` documents hold.
+//
+// A view has an address: the text's own, then `#SCHEDULE@STEPS`, with the number of statements that have run. `@` and what
+// follows may be left out (all of them); without a schedule it is the programs of the file as they are lowered.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "workspace/snapshot.h"
+
+namespace loopsmith::lsp {
+
+inline constexpr std::string_view view_scheme = "loopsmith-ir:";
+
+struct View {
+  std::string address;      // "loopsmith-ir:/a.tir#tiled@3"
+  std::string title;        // "tiled after 3 of 12 statements: i0, i1 = sch.split(i, factors=[None, 8])"
+  std::string text;
+  /// Lines (from 0, end not counted) that differ from the step before.
+  std::vector<std::pair<uint32_t, uint32_t>> changed;
+  /// The schedule stopped before the place asked for; `text` is the last state there is.
+  bool is_behind = false;
+};
+
+/// At a place of the text: in a schedule, after the statement there; elsewhere the plain programs. None: nothing is there.
+[[nodiscard]] auto view_at(const workspace::Snapshot& snapshot, uint32_t at) -> std::optional<View>;
+
+/// Of an address, without the text's own part: "tiled@3", "tiled", "".
+[[nodiscard]] auto view_of(const workspace::Snapshot& snapshot, std::string_view fragment) -> std::optional<View>;
+
+/// "loopsmith-ir:/a.tir" of "file:///a.tir".
+[[nodiscard]] auto view_address(std::string_view uri) -> std::string;
+
+}  // namespace loopsmith::lsp
