@@ -148,6 +148,17 @@ auto annotation_keys(const Choice& c) -> std::vector<Value> {
   return out;
 }
 
+auto loops_and_pairs(const Choice& c) -> std::vector<Value> {
+  if (c.focus.is_loop()) { return {Choice::loop(c.focus)}; }
+  const Place* scope = c.func.scope(c.focus);
+  if (!scope) { return {}; }
+  auto blocks = c.func.child_blocks(*scope);
+  for (size_t i = 1; i < blocks.size(); ++i) {
+    if (blocks[i - 1] == &c.focus) { return {Value::List{Choice::block(*blocks[i - 1]), Choice::block(*blocks[i])}}; }
+  }
+  return {};
+}
+
 auto booleans(const Choice&) -> std::vector<Value> { return {false, true}; }
 auto none(const Choice&) -> std::vector<Value> { return {}; }
 

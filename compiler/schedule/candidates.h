@@ -29,6 +29,8 @@ auto thread_axes(const Choice& c) -> std::vector<Value>;
 auto iter_orders(const Choice& c) -> std::vector<Value>;
 /// The keys of the annotations of the loop or block before.
 auto annotation_keys(const Choice& c) -> std::vector<Value>;
+/// The focus where it is a loop; where it is a block, it and the next one of its scope.
+auto loops_and_pairs(const Choice& c) -> std::vector<Value>;
 /// Both booleans.
 auto booleans(const Choice& c) -> std::vector<Value>;
 /// No candidates: the primitive is no move.

@@ -229,6 +229,8 @@ class RowBuilder {
   }
   /// Which arguments are worth trying for the parameter just named.
   auto from(Candidates candidates) && -> RowBuilder&& { row_.params.back().candidates = candidates; return std::move(*this); }
+  /// What the parameter just named takes, where its type does not say it.
+  auto of(ValueKind kind) && -> RowBuilder&& { row_.params.back().kind = kind; return std::move(*this); }
   /// A program and calls on it (`sch`), for the reference page, which shows the program before and after.
   auto example(std::string_view program, std::string_view calls) && -> RowBuilder&& {
     row_.example_program = program;

@@ -1,4 +1,4 @@
-// Primitives that make blocks of loop nests: blockize. What is inside of the new block no longer sees the loops outside but
+// Primitives that make blocks of loop nests and of neighbouring blocks: blockize. What is inside of the new block no longer sees the loops outside but
 // through its iter vars, so a nest can be taken as a whole by tensor units. Affine reasoning is in arith/iter_map.h.
 #include <algorithm>
 
@@ -66,7 +66,7 @@ auto divide_plainly(const BlockRealize& realize, const std::vector<Var>& outer, 
   return out;
 }
 
-/// Makes a block of a loop and all below it.
+/// Makes a block of a loop and all below it, or of neighbouring blocks with the loops that only they are in.
 ///
 ///     for i0, i1 in T.grid(4, 8):            for i0 in range(4):
 ///         with T.block("B"):       ==>           with T.block("B_o"):
@@ -74,56 +74,165 @@ auto divide_plainly(const BlockRealize& realize, const std::vector<Var>& outer, 
 ///                                                        with T.block("B"):
 ///                                                            B[vi_o * 8 + vi_i] = A[vi_o * 8 + vi_i]
 ///
-/// Needs  one block below the loop, in directly nested loops; iter values that divide into a part of the loops outside and
-///        one of those inside.
+/// Needs  of a loop: one block below it, in directly nested loops; iter values that divide into a part of the loops outside
+///        and one of those inside. Of several blocks: they stand next to each other, in the order given, each alone in its
+///        loops; they use the loops around all of them in the same way, and for spatial iter vars only.
 /// Keeps  the order of block instances, so results are equal bit for bit.
 struct Blockize {
-  struct Args { LoopArg target; bool preserve_unit_iters = true; };
-  struct Plan { const Place* block; std::vector<const Place*> loops; arith::SubspaceDivision division; };   // loops from inside to outside
+  struct Args { Value target; bool preserve_unit_iters = true; };
+  // A block to be divided, with its loops from inside to outside.
+  struct Part { const Place* block = nullptr; std::vector<const Place*> loops; arith::SubspaceDivision division; };
+  struct Plan {
+    const FuncState* func = nullptr;
+    NodeId at = 0;                           // the loop or block that is replaced; of several blocks: the loop or block around
+    bool is_loop = true;
+    std::vector<Part> parts;
+  };
 
-  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
-    const FuncState& func = *args.target.func;
-    auto below = func.child_blocks(*args.target);
-    if (below.size() != 1) {
-      return note_loop(cx.error(Code::NotOneBlock).arg("loop", args.target->name().view()).arg("count", static_cast<int64_t>(below.size())), *args.target);
-    }
-    Plan plan{below.front(), {}, {}};
+  // Divides the iter values of a block by the loops up to, and not including, `outside`.
+  static auto divide(const Context& cx, const FuncState& func, const Place& block, const Place* outside, bool preserve_unit_iters, const Place& blame) -> Result<Part> {
+    Part part{&block, {}, {}};
     std::vector<Var> outer, inner;
     Domains domains;
     bool is_inside = true;
-    for (const Place* at = func.parent(*plan.block); at && at->is_loop(); at = func.parent(*at)) {
+    for (const Place* at = func.parent(block); at && at->is_loop(); at = func.parent(*at)) {
+      is_inside = is_inside && at != outside;
       (is_inside ? inner : outer).push_back(at->loop->var);
-      if (is_inside) { plan.loops.push_back(at); }
+      if (is_inside) { part.loops.push_back(at); }
       domains.insert(domains.begin(), {at->loop->var, Range{at->loop->min, at->loop->extent}});
-      if (at == args.target.place) { is_inside = false; }
     }
-    const StmtNode* expected = plan.block->realize;
-    for (const Place* loop : plan.loops) {
+    const StmtNode* expected = block.realize;
+    for (const Place* loop : part.loops) {
       if (loop->loop->body.get() != expected) {
-        return note_loop(cx.error(Code::NotOneBlock).arg("loop", loop->name().view()).arg("count", 1), *loop);
+        return note_loop(cx.error(Code::NotOneBlock).arg("loop", loop->name().view()).arg("count", static_cast<int64_t>(func.child_blocks(*loop).size())), *loop);
       }
       expected = loop->loop;
     }
     arith::Analyzer analyzer;
-    auto division = arith::subspace_divide(plan.block->realize->iter_values.to_vector(), domains, inner, plan.block->realize->predicate,
-                                           arith::IterMapLevel::Surjective, analyzer, !args.preserve_unit_iters);
-    if (!division) { division = divide_plainly(*plan.block->realize, outer, inner); }
+    auto division = arith::subspace_divide(block.realize->iter_values.to_vector(), domains, inner, block.realize->predicate,
+                                           arith::IterMapLevel::Surjective, analyzer, !preserve_unit_iters);
+    if (!division) { division = divide_plainly(*block.realize, outer, inner); }
     if (!division) {
-      return note_block(note_loop(cx.error(Code::NotDivisible).arg("loop", args.target->name().view()).arg("block", plan.block->name().view()), *args.target), *plan.block);
+      Diagnostic out = cx.error(Code::NotDivisible).arg("loop", blame.name().view()).arg("block", block.name().view());
+      return note_block(blame.is_loop() ? note_loop(std::move(out), blame) : std::move(out), block);
     }
-    plan.division = std::move(*division);
+    part.division = std::move(*division);
+    return part;
+  }
+
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    const Param& param = cx.primitive.params.front();
+    if (const auto* list = args.target.as<Value::List>()) { return check_blocks(cx, args, *list); }
+    LoopArg target;
+    LOOPSMITH_CHECK(convert(cx, param, args.target, target));
+    const FuncState& func = *target.func;
+    auto below = func.child_blocks(*target);
+    if (below.size() != 1) {
+      return note_loop(cx.error(Code::NotOneBlock).arg("loop", target->name().view()).arg("count", static_cast<int64_t>(below.size())), *target);
+    }
+    LOOPSMITH_TRY(part, divide(cx, func, *below.front(), func.parent(*target), args.preserve_unit_iters, *target));
+    return Plan{&func, target->id, true, {std::move(part)}};
+  }
+
+  static auto check_blocks(const Context& cx, const Args& args, const Value::List& list) -> Result<Plan> {
+    std::vector<BlockArg> blocks(list.size());
+    for (size_t i = 0; i < list.size(); ++i) { LOOPSMITH_CHECK(convert(cx, cx.primitive.params.front(), list[i], blocks[i])); }
+    if (blocks.empty()) { return cx.error(Code::NoLoops); }
+    const FuncState& func = *blocks.front().func;
+    auto refuse = [&](const Place& block, std::string why) { return note_block(cx.error(Code::PaddingForm).arg("block", block.name().view()).arg("why", why), block); };
+    const Place* around = func.parent(*blocks.front());
+    for (const BlockArg& block : blocks) {
+      if (block.func != &func || block->parent < 0) { return cx.error(Code::RootBlock).at_node(block->id); }
+      while (around && !func.is_below(*block, *around)) { around = func.parent(*around); }
+    }
+    // The loops that only one of them is in go into the new block; a block alone keeps its own.
+    Plan plan{&func, around->id, around->is_loop(), {}};
+    const Stmt& body = around->is_loop() ? around->loop->body : around->block()->body;
+    std::vector<Stmt> items = body.as<SeqStmt>() ? body.as<SeqStmt>()->seq.to_vector() : std::vector<Stmt>{body};
+    std::optional<size_t> last;
+    for (const BlockArg& block : blocks) {
+      if (func.scope(*block) != (around->is_block() ? around : func.scope(*around))) { return refuse(*block, "it is inside of another block than the others"); }
+      LOOPSMITH_TRY(part, divide(cx, func, *block, around, args.preserve_unit_iters, *block));
+      const StmtNode* top = part.loops.empty() ? static_cast<const StmtNode*>(block->realize) : part.loops.back()->loop;
+      size_t place = 0;
+      while (place < items.size() && items[place].get() != top) { ++place; }
+      if (place == items.size() || (last && place != *last + 1)) { return refuse(*block, "the blocks do not stand next to each other, in the order given"); }
+      last = place;
+      const arith::SubspaceDivision* first = plan.parts.empty() ? nullptr : &plan.parts.front().division;
+      arith::Analyzer analyzer;
+      for (size_t i = 0; i < part.division.bindings.size(); ++i) {
+        const arith::DividedIter& iter = part.division.bindings[i];
+        if (block.block().iter_vars[i].kind != IterKind::Spatial && !is_one(iter.outer_extent)) {
+          return refuse(*block, fmt::format("a loop outside feeds its reduction iter var `{}`", block.block().iter_vars[i].var->name.view()));
+        }
+        if (!first) { continue; }
+        bool is_same = i < first->bindings.size() ? analyzer.can_prove_equal(first->bindings[i].outer_extent, iter.outer_extent) &&
+                                                        analyzer.can_prove_equal(first->bindings[i].outer, iter.outer)
+                                                  : is_one(iter.outer_extent);
+        if (!is_same) { return refuse(*block, "it does not use the loops around the blocks as the first block does"); }
+      }
+      if (!is_one(part.division.outer_predicate)) { return refuse(*block, "its predicate depends on the loops around the blocks"); }
+      plan.parts.push_back(std::move(part));
+    }
     return plan;
   }
 
   static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome {
+    Outer outer;
+    Outcome out;
+    out.func = plan.func->name();
+    bool is_one_loop = !args.target.as<Value::List>();
+    std::vector<Stmt> nests;
+    for (const Part& part : plan.parts) { nests.push_back(make_inner(cx, part, args.preserve_unit_iters, is_one_loop, outer)); }
+    if (!is_one_loop) {
+      // The order in which the reference lists what several blocks touch.
+      std::reverse(outer.reads.begin(), outer.reads.end());
+      std::reverse(outer.writes.begin(), outer.writes.end());
+    }
+    const Part& first = plan.parts.front();
+    const BlockRealize& realize = *first.block->realize;
+    Block::Fields fields;
+    fields.name = is_one_loop ? Name(realize.block->name.str() + "_o") : Name("outer_" + outer.names);
+    fields.iter_vars = outer.iters;
+    fields.reads = std::move(outer.reads);
+    fields.writes = std::move(outer.writes);
+    fields.init = std::move(outer.init);
+    fields.body = is_one_loop ? std::move(nests.front()) : seq(nests, cx.made_from(realize.block->origin));
+    Ref<Block> block = make<Block>(std::move(fields), cx.made_from(realize.block->origin));
+    out.outputs.push_back(Output::block(block->id));
+    Stmt made = make<BlockRealize>(Array<Expr>(std::move(outer.values)), first.division.outer_predicate, std::move(block), cx.made_from(realize.origin));
+    if (is_one_loop) {
+      out.rewrite.changes.push_back({plan.at, std::move(made)});
+      return out;
+    }
+    for (size_t i = 0; i < plan.parts.size(); ++i) {
+      const Part& part = plan.parts[i];
+      NodeId top = part.loops.empty() ? part.block->id : part.loops.back()->id;
+      out.rewrite.changes.push_back({top, i == 0 ? made : Stmt()});
+    }
+    return out;
+  }
+
+  // What the new block gathers of its parts.
+  struct Outer {
+    std::vector<IterVar> iters;
+    std::vector<Expr> values;
+    std::vector<BufferRegion> reads, writes;
+    Stmt init;
+    std::string names;
+  };
+
+  // A part as it stands in the new block, with its loops. The first one makes the new block's iter vars.
+  static auto make_inner(const Context& cx, const Part& plan, bool preserve_unit_iters, bool is_alone, Outer& all) -> Stmt {
     const Block& block = *plan.block->block();
     Origin origin = cx.made_from(block.origin);
     arith::Analyzer analyzer;
-    std::vector<IterVar> outer_iters, inner_iters;
-    std::vector<Expr> outer_values, inner_values;
+    std::vector<IterVar> inner_iters;
+    std::vector<Expr> inner_values;
     VarMap map;
     arith::DomMap inner_domains;
     bool has_reduction = false;
+    bool is_first = all.iters.empty();
     for (size_t i = 0; i < block.iter_vars.size(); ++i) {
       const IterVar& iter = block.iter_vars[i];
       const arith::DividedIter& part = plan.division.bindings[i];
@@ -133,12 +242,15 @@ struct Blockize {
         out.dom = from_zero(cast(iter.var->dtype, extent));
         return out;
       };
-      IterVar outer = make_iter("_o", part.outer_extent);
-      has_reduction |= outer.kind == IterKind::Reduction;
-      outer_values.push_back(cast(iter.var->dtype, part.outer));
-      outer_iters.push_back(outer);
+      if (is_first || i >= all.iters.size()) {
+        all.iters.push_back(make_iter("_o", part.outer_extent));
+        all.values.push_back(cast(iter.var->dtype, part.outer));
+        if (!is_alone) { all.iters.back().kind = IterKind::Spatial; }
+      }
+      const IterVar& outer = all.iters[i];
+      has_reduction |= is_alone && outer.kind == IterKind::Reduction;
       if (is_one(part.inner_extent)) {
-        bool is_folded = is_one(part.outer_extent) && !args.preserve_unit_iters;
+        bool is_folded = is_one(part.outer_extent) && !preserve_unit_iters;
         map[iter.var.get()] = is_folded ? zero(iter.var->dtype) : Expr(outer.var);
         continue;
       }
@@ -154,7 +266,7 @@ struct Blockize {
     Stmt init = fields.init;
     Array<BufferRegion> reads = fields.reads;
     fields.iter_vars = inner_iters;
-    fields.init = {};
+    if (is_alone) { fields.init = {}; }
     if (init && has_reduction) {
       std::vector<BufferRegion> all = fields.writes.to_vector();
       all.insert(all.end(), reads.begin(), reads.end());
@@ -164,34 +276,33 @@ struct Blockize {
     Stmt nest = make<BlockRealize>(Array<Expr>(inner_values), plan.division.inner_predicate, inner_block, plan.block->realize->origin);
     for (const Place* loop : plan.loops) { nest = with_parts(*loop->loop, {.body = std::move(nest), .kind = {}, .thread = {}}, loop->loop->origin); }
 
-    auto relaxed = [&](const Array<BufferRegion>& regions) {
-      std::vector<BufferRegion> out;
+    auto relax = [&](const Array<BufferRegion>& regions, std::vector<BufferRegion>& out) {
       for (const BufferRegion& region : regions) {
         auto sets = arith::eval_set(region.region, inner_domains);
         std::vector<Range> ranges;
         for (size_t i = 0; i < sets.size(); ++i) { ranges.push_back(sets[i].cover_range(from_zero(region.buffer->shape[i]))); }
-        out.push_back({region.buffer, Array<Range>(std::move(ranges)), region.origin});
+        auto found = is_alone ? out.end() : std::find_if(out.begin(), out.end(), [&](const BufferRegion& r) { return r.buffer == region.buffer; });
+        if (found == out.end()) {
+          out.push_back({region.buffer, Array<Range>(std::move(ranges)), region.origin});
+          continue;
+        }
+        std::vector<Range> hull;
+        for (size_t i = 0; i < ranges.size(); ++i) {
+          auto both = arith::union_of({arith::IntSet::from_range(found->region[i]), arith::IntSet::from_range(ranges[i])});
+          hull.push_back(both.cover_range(from_zero(region.buffer->shape[i])));
+        }
+        found->region = Array<Range>(std::move(hull));
       }
-      return Array<BufferRegion>(std::move(out));
     };
-    Block::Fields outer;
-    outer.name = Name(block.name.str() + "_o");
-    outer.iter_vars = outer_iters;
-    outer.reads = relaxed(reads);
-    outer.writes = relaxed(fields.writes);
-    outer.body = std::move(nest);
-    if (init) { outer.init = make_init(plan, init, inner_iters, inner_values, fields.writes, block.name, origin); }
-    Ref<Block> outer_block = make<Block>(std::move(outer), origin);
-    Outcome out;
-    out.func = args.target.func->name();
-    out.outputs.push_back(Output::block(outer_block->id));
-    out.rewrite.changes.push_back({args.target->id, make<BlockRealize>(Array<Expr>(std::move(outer_values)), plan.division.outer_predicate, std::move(outer_block),
-                                                                       cx.made_from(plan.block->realize->origin))});
-    return out;
+    relax(reads, all.reads);
+    relax(fields.writes, all.writes);
+    all.names += block.name.str() + "_";
+    if (init && is_alone) { all.init = make_init(plan, init, inner_iters, inner_values, fields.writes, block.name, origin); }
+    return nest;
   }
 
   // The old init, in a block of its own under copies of those loops that it needs.
-  static auto make_init(const Plan& plan, const Stmt& init, const std::vector<IterVar>& inner_iters, const std::vector<Expr>& inner_values,
+  static auto make_init(const Part& plan, const Stmt& init, const std::vector<IterVar>& inner_iters, const std::vector<Expr>& inner_values,
                         const Array<BufferRegion>& writes, Name name, Origin origin) -> Stmt {
     VarMap map;
     std::vector<IterVar> iters;
@@ -225,8 +336,8 @@ struct Blockize {
 
 }  // namespace
 
-const Primitive blockize = primitive<Blockize>("blockize", "Blockize", "makes a block of a loop and all below it")
-    .input("target", &Blockize::Args::target)
+const Primitive blockize = primitive<Blockize>("blockize", "Blockize", "makes a block of a loop and all below it, or of neighbouring blocks")
+    .input("target", &Blockize::Args::target).of(ValueKind::BlockOrLoop).from(candidates::loops_and_pairs)
     .attr("preserve_unit_iters", &Blockize::Args::preserve_unit_iters, true)
     .block("block")
     .example(examples::two_stages, "i0, i1 = sch.get_loops(\"C\")\nsch.blockize(i1)");

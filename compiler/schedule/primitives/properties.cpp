@@ -111,8 +111,8 @@ struct SetScope {
   struct Args { BlockArg block; int64_t buffer_index = 0; std::string storage_scope; };
   struct Plan { Buffer buffer; const Place* site; };
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
-    if (args.storage_scope.empty() || !storage_rank(Name(args.storage_scope))) { return cx.error(Code::StorageScope).arg("scope", args.storage_scope); }
     LOOPSMITH_TRY(region, require_buffer(cx, *args.block, args.buffer_index, true));
+    if (args.storage_scope.empty() || !storage_rank(Name(args.storage_scope))) { return cx.error(Code::StorageScope).arg("scope", args.storage_scope); }
     LOOPSMITH_TRY(site, require_allocated(cx, args.block, region.buffer));
     return Plan{region.buffer, site};
   }
