@@ -1,9 +1,10 @@
 // The VS Code extension: it starts `loopsmith lsp` and leaves the rest to the server. What is here: finding the
-// program and saying what to do where it is missing, settings, a status bar item, two commands.
+// program and saying what to do where it is missing, settings, a status bar item, the IR beside a schedule (view.ts).
 import * as vscode from 'vscode';
 import {
   CloseAction, ErrorAction, LanguageClient, LanguageClientOptions, RevealOutputChannelOn, ServerOptions, State,
 } from 'vscode-languageclient/node';
+import { IrView } from './view';
 
 let client: LanguageClient | undefined;
 let status: vscode.StatusBarItem;
@@ -18,6 +19,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   status.command = 'loopsmith.showOutput';
   context.subscriptions.push(
     status,
+    new IrView(() => client),
     vscode.commands.registerCommand('loopsmith.restart', restart),
     vscode.commands.registerCommand('loopsmith.showOutput', () => client?.outputChannel.show()),
     vscode.workspace.onDidChangeConfiguration((event) => {
@@ -71,6 +73,12 @@ async function start(): Promise<void> {
 
   client = new LanguageClient('loopsmith', 'Loopsmith', server, options);
   client.onDidChangeState(({ newState }) => show(newState));
+  client.registerFeature({
+    fillClientCapabilities: (capabilities) => { capabilities.experimental = { ...capabilities.experimental, loopsmithViews: true }; },
+    initialize: () => undefined,
+    getState: () => ({ kind: 'static' }),
+    clear: () => undefined,
+  });
   try {
     await client.start();
   } catch (failure) {

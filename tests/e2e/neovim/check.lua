@@ -65,6 +65,56 @@ local ok, err = xpcall(function()
     vim.api.nvim_win_close(floats()[1], true)
   end
 
+  -- What the statements of the schedule did, behind them; lenses over the program and the schedule.
+  local split = line_of('sch%.split')
+  wait('the hints', function()
+    for _, hint in ipairs(vim.lsp.inlay_hint.get({ bufnr = 0 })) do
+      local label = type(hint.inlay_hint.label) == 'string' and hint.inlay_hint.label or ''
+      if hint.inlay_hint.position.line == split - 1 and label == '=> i0:16 i1:8' then return true end
+    end
+  end)
+  check('inlay hint of split', true, '=> i0:16 i1:8')
+  vim.lsp.codelens.refresh({ bufnr = 0 })
+  wait('the lenses', function() return #vim.lsp.codelens.get(0) >= 3 end)
+  local titles = vim.tbl_map(function(lens) return lens.command.title end, vim.lsp.codelens.get(0))
+  check('lenses', vim.tbl_contains(titles, 'tune') and vim.tbl_contains(titles, '4 steps ok') and vim.tbl_contains(titles, 'show IR'), titles)
+
+  -- The IR beside: follows the cursor from statement to statement, and marks what the statement changed.
+  local source = vim.api.nvim_get_current_buf()
+  vim.api.nvim_win_set_cursor(0, { split, 6 })
+  vim.cmd('LoopsmithIR')
+  local function view()
+    for _, w in ipairs(vim.api.nvim_list_wins()) do
+      local b = vim.api.nvim_win_get_buf(w)
+      if vim.api.nvim_buf_get_name(b):find('^loopsmith%-ir:') then return b end
+    end
+  end
+  local function view_text() return view() and table.concat(vim.api.nvim_buf_get_lines(view(), 0, -1, false), '\n') or '' end
+  wait('the IR', function() return view_text():find('for i_0, i_1', 1, true) ~= nil end)
+  check('IR after split', view_text():find('for i_0, i_1, j, k in T.grid(16, 8, 64, 96)', 1, true) ~= nil, vim.split(view_text(), '\n')[1])
+  local painted = vim.api.nvim_buf_get_extmarks(view(), vim.api.nvim_get_namespaces().loopsmith_ir, 0, -1, {})
+  check('changed lines are marked', #painted > 0, #painted)
+  vim.api.nvim_win_set_cursor(0, { split - 1, 6 })
+  vim.api.nvim_exec_autocmds('CursorMoved', { buffer = source })
+  wait('the IR to follow', function() return view_text():find('for i, j, k in T.grid(128, 64, 96)', 1, true) ~= nil end)
+  check('it follows the cursor', view_text():find('i_0', 1, true) == nil, vim.split(view_text(), '\n')[1])
+  vim.api.nvim_buf_delete(view(), { force = true })
+
+  -- Completion of a loop variable, definition of a block named by a string, rename of it in program and schedule.
+  local params = vim.lsp.util.make_position_params(0, 'utf-8')
+  params.position = { line = split - 1, character = 23 }
+  local answers = vim.lsp.buf_request_sync(0, 'textDocument/completion', params, 5000)
+  local labels = {}
+  for _, answer in pairs(answers or {}) do for _, item in ipairs((answer.result or {}).items or {}) do table.insert(labels, item.label) end end
+  check('completion knows the loops', labels[1] == 'i' or vim.tbl_contains(labels, 'i'), table.concat(labels, ' '):sub(1, 60))
+  local get, get_line = line_of('get_block')
+  vim.api.nvim_win_set_cursor(0, { get, (get_line:find('"C"')) })
+  vim.lsp.buf.rename('D')
+  wait('the rename', function() return text():find('T.block("D")', 1, true) ~= nil and text():find('get_block("D")', 1, true) ~= nil end)
+  check('rename of a block', true, 'C to D in the program and its schedule')
+  vim.cmd('undo')
+  wait('no diagnostics after undo', function() return #vim.diagnostic.get(0, { severity = vim.diagnostic.severity.ERROR }) == 0 end)
+
   -- Highlighting by tree-sitter.
   vim.treesitter.get_parser(0, 'tirscript'):parse()
   local def_line, def_text = line_of('^def matmul')

@@ -75,6 +75,33 @@ try {
   await vscode.until('no squiggles', async () => (await vscode.squiggles('error')) === 0);
   done('mended');
 
+  // What a statement did, behind it; lenses.
+  const split = lines.findIndex((line) => line.includes('sch.split'));
+  await vscode.until('the inlay hint of the split', () => vscode.page.evaluate(() =>
+    [...document.querySelectorAll('.view-line')].some((line) => line.textContent?.replace(/\u00a0/g, ' ').includes('=> i0:16 i1:8'))));
+  const lenses = await vscode.until('the lenses', () => vscode.page.evaluate(() => {
+    const texts = [...document.querySelectorAll('.codelens-decoration')].map((lens) => (lens.textContent ?? '').replace(/\u00a0/g, ' '));
+    return texts.some((text) => text.includes('4 steps ok') && text.includes('show IR')) && texts;
+  }));
+  done(`hint and lenses: ${JSON.stringify(lenses)}`);
+
+  // The IR beside, which follows the cursor.
+  const viewText = () => vscode.page.evaluate(() => {
+    const views = [...document.querySelectorAll('.editor-group-container')].slice(1);
+    return views.map((view) => [...view.querySelectorAll('.view-line')].map((line) => line.textContent ?? '').join('\n')).join('\n').replace(/\u00a0/g, ' ');
+  });
+  await vscode.goto(split + 1, 8);
+  await vscode.command('Loopsmith: Show IR Beside');
+  await vscode.until('the IR after the split', async () => (await viewText()).includes('i_0'));
+  await vscode.screenshot(screenshot.replace(/\.png$/, '-ir.png'));
+  await vscode.page.locator('.editor-group-container').first().locator('.monaco-editor').click();
+  await vscode.goto(split, 8);
+  await vscode.until('the IR to follow', async () => !(await viewText()).includes('i_0') && (await viewText()).includes('T.grid(128, 64, 96)'));
+  await vscode.page.locator('.editor-group-container').nth(1).locator('.monaco-editor').click();
+  await vscode.page.keyboard.press('Control+F4');
+  await vscode.focusEditor();
+  done('the IR beside follows the cursor');
+
   // Hover on a loop.
   const grid = lines.findIndex((line) => line.includes('T.grid'));
   const hover = await vscode.hover(grid + 1, lines[grid].indexOf('k in') + 1);
