@@ -343,8 +343,9 @@ bool tree_sitter_tirscript_external_scanner_scan(void *payload, TSLexer *lexer, 
       lexer->result_symbol = INDENT;
       return true;
     }
-    bool is_quote = lexer->lookahead == '"' || lexer->lookahead == '\'';
-    bool may_dedent = valid[DEDENT] || (!valid[NEWLINE] && !(valid[STRING_START] && is_quote) && !in_brackets);
+    // Not where the parser does not ask for it: between `f(x[` and `i])` no bracket can be closed, and the line may
+    // still begin in any column.
+    bool may_dedent = valid[DEDENT];
     // A comment as deep as the block stays in it: wait until it has been read.
     if (may_dedent && width < current && first_comment_width < (int32_t)current) {
       --scanner->block_count;

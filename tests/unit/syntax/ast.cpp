@@ -81,6 +81,11 @@ TEST_CASE("numbers: any size, and 64 bits where they fit") {
   CHECK(number(6)->value == 15);
 }
 
+TEST_CASE("lines inside brackets begin in any column") {
+  CHECK(tree("def f():\n    a(x[\n b,\nc], d +\ne)\n    g\n") ==
+        tree("def f():\n    a(x[b, c], d + e)\n    g\n"));
+}
+
 TEST_CASE("strings are decoded and joined") {
   CHECK(value(R"('a\n\x41\u00e9\101\'"\q')") == "(string \"a\\x0aA\xC3\xA9" R"(A'\"\\q"))");
   CHECK(value(R"(r'a\n\'')") == R"((string "a\\n\\'"))");
