@@ -24,7 +24,7 @@ const std::vector<std::set<std::string>> rows = {
     {"support"},
     {"ir"},
     {"syntax", "arith", "interp"},
-    {"eval", "transform", "target"},
+    {"eval", "transform", "target", "format"},
     {"frontend", "schedule", "codegen"},
     {"script", "runtime"},
     {"workspace", "tune"},

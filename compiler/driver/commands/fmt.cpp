@@ -1,0 +1,122 @@
+// `loopsmith fmt FILE...`: files in the standard layout, in place.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "driver/command.h"
+#include "driver/program.h"
+#include "format/format.h"
+#include "support/codes.h"
+#include "support/text_diff.h"
+#include "syntax/document.h"
+
+namespace loopsmith::driver::commands {
+namespace {
+
+const Usage usage{
+    .command = "fmt",
+    .arguments = "[--check] [--diff] FILE...",
+    .summary = "Formats programs, schedules and scripts, in place; `-` is standard input, to standard output.",
+    .details = "Never changes what a text means: trees are compared before anything is written. Comments, order and\n"
+               "groups of lines stay; statements with syntax errors stay byte for byte (and give exit status 1).\n"
+               "In .py files only TVMScript and schedules are formatted. `# fmt: off`, `# fmt: on` and `# fmt: skip`\n"
+               "are heeded.",
+    .options = {{.name = "--check", .help = "write nothing; exit status 1 where a file would change"},
+                {.name = "--diff", .help = "write nothing; show what would change"},
+                {.name = "--width", .value = "N", .help = "columns that lines may have; 120"},
+                {.name = "--indent", .value = "N", .help = "columns of a level; 4"},
+                {.name = "--stdin-name", .value = "FILE", .help = "what standard input would be called, as FILE.py"},
+                json_option},
+    .examples = {{"loopsmith fmt matmul.tir", "the file in the standard layout"},
+                 {"loopsmith fmt --check *.tir kernels.py", "for CI: is everything formatted?"}},
+    .least = 1,
+    .most = 100000,
+};
+
+/// Puts content in a file's place at once: whoever reads it meanwhile, or after a crash, sees all of the old or the new.
+auto replace_file(const std::string& path, std::string_view content) -> Status {
+  char* resolved = ::realpath(path.c_str(), nullptr);
+  std::string target = resolved != nullptr ? resolved : path;
+  std::free(resolved);
+  auto fail = [&] { return error(Code::CannotWrite).arg("file", path).arg("why", std::strerror(errno)); };
+  struct stat info {};
+  if (::stat(target.c_str(), &info) != 0 || ::access(target.c_str(), W_OK) != 0) { return fail(); }
+  std::string temporary = target + ".XXXXXX";
+  int file = ::mkstemp(temporary.data());
+  // A folder that takes no new files: the old way.
+  if (file < 0) { return write_file(target, content); }
+  bool fine = ::fchmod(file, info.st_mode & 07777) == 0;
+  for (size_t done = 0; fine && done < content.size();) {
+    ssize_t n = ::write(file, content.data() + done, content.size() - done);
+    if (n < 0 && errno == EINTR) { continue; }
+    fine = n > 0;
+    done += fine ? static_cast<size_t>(n) : 0;
+  }
+  fine = ::fsync(file) == 0 && fine;
+  fine = ::close(file) == 0 && fine;
+  if (fine && ::rename(temporary.c_str(), target.c_str()) == 0) { return ok(); }
+  Diagnostic failure = fail();
+  ::unlink(temporary.c_str());
+  return failure;
+}
+
+}  // namespace
+
+auto format(std::vector<std::string> args) -> int {
+  auto read = read_arguments(usage, args);
+  if (const int* status = std::get_if<int>(&read)) { return *status; }
+  const auto& arguments = std::get<Arguments>(read);
+  auto width = parse_number(arguments.get("--width", "120"), 20, 10000);
+  auto indent = parse_number(arguments.get("--indent", "4"), 1, 16);
+  if (!width) { return usage_error("fmt", "`--width` is a number from 20 to 10000"); }
+  if (!indent) { return usage_error("fmt", "`--indent` is a number from 1 to 16"); }
+  Reporter reporter(arguments);
+  bool checks = arguments.has("--check");
+  bool shows = arguments.has("--diff");
+  bool would_change = false;
+  bool has_broken = false;
+  for (const std::string& path : arguments.positional()) {
+    auto text = read_file(path);
+    if (!text) {
+      reporter.report(text.diagnostics(), nullptr);
+      continue;
+    }
+    std::string name = path == "-" ? arguments.get("--stdin-name", "-") : path;
+    syntax::Document document(*text);
+    bool is_broken = has_errors(document.diagnostics());
+    std::string formatted = format::apply_edits(*text, format::format_document(document, {.width = static_cast<uint32_t>(*width), .indent = static_cast<uint32_t>(*indent),
+                                                                                        .is_python = format::is_python_file(name), .range = {}}));
+    bool changes = formatted != *text;
+    if (arguments.json()) {
+      nlohmann::json said = {{"file", name}, {"changed", changes}, {"errors", is_broken}};
+      if (path == "-" && !checks && !shows) { said["text"] = formatted; }
+      fmt::print("{}\n", said.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    }
+    if (is_broken) {
+      has_broken = true;
+      fmt::print(stderr, "{}: statements with syntax errors were left as they are; `loopsmith check` shows them\n", name);
+    }
+    if (shows && changes && !arguments.json()) { fmt::print("{}:\n{}", name, render_diff(*text, formatted, {.color = arguments.color(STDOUT_FILENO)})); }
+    if (checks || shows) {
+      would_change = would_change || (checks && changes);
+      if (checks && changes && !arguments.json()) { fmt::print(stderr, "{}: would be reformatted\n", name); }
+    } else if (path == "-") {
+      if (arguments.json()) { continue; }
+      if (auto status = write_file("-", formatted); !status) { reporter.report(status.diagnostics(), nullptr); }
+    } else if (changes) {
+      if (auto status = replace_file(path, formatted); !status) { reporter.report(status.diagnostics(), nullptr); }
+      else if (!arguments.json()) { fmt::print(stderr, "{}: reformatted\n", name); }
+    }
+  }
+  if (reporter.errors()) { return reporter.status(); }
+  return would_change || has_broken ? exit_input : exit_done;
+}
+
+}  // namespace loopsmith::driver::commands

@@ -1,0 +1,42 @@
+// The tokens of one logical line, comments and strings included: what a formatter may move apart but never change.
+// Unlike syntax/lines.h, which looks for where lines end in text that may be wrong, this takes lines that parse, and
+// gives up on anything else.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace loopsmith::format {
+
+enum class TokenKind : uint8_t { Name, Keyword, Number, String, Operator, Open, Close, Comment };
+
+struct Token {
+  TokenKind kind{};
+  std::string_view text;
+  bool own_line = false;         // comments: nothing stands before it on its line
+  bool newline_before = false;   // the first token of a line of the text
+  bool space_before = false;     // set by `space_tokens`, for lines written without breaks
+  bool is_slice_colon = false;
+
+  [[nodiscard]] auto is(std::string_view wanted) const -> bool {
+    return text == wanted && kind != TokenKind::String && kind != TokenKind::Comment;
+  }
+  [[nodiscard]] auto is_operator(std::string_view wanted) const -> bool { return kind == TokenKind::Operator && text == wanted; }
+};
+
+struct LexedLine {
+  std::vector<Token> tokens;
+  bool has_backslash = false;  // lines joined by "\" outside of strings
+};
+
+/// None: a character or string that no token is.
+[[nodiscard]] auto lex(std::string_view line) -> std::optional<LexedLine>;
+
+/// Decides where single spaces stand between the tokens of one statement.
+void space_tokens(std::vector<Token>& tokens);
+
+/// Does a "+", "-", "*", "**" or "~" at `at` have nothing on its left?
+[[nodiscard]] auto is_prefix(const std::vector<Token>& tokens, size_t at) -> bool;
+
+}  // namespace loopsmith::format
