@@ -78,6 +78,8 @@ class Worker {
     bool needs_check = true;
     bool needs_replay = true;
     std::string published;  // the message sent last
+    bool shows_schedules = false;  // with what schedules found
+    std::string checked;    // diagnostics of the last check, before schedules ran
     SentTokens sent_tokens;
   };
   struct Request {
@@ -315,7 +317,12 @@ void Worker::check(OpenDocument& open) {
   misbehave_if_asked(open.document->snapshot()->text());
   open.document->check();
   open.needs_check = false;
-  publish(open);
+  // Errors of a schedule that is edited would go away and come back with the next moment's replay. They stay, where
+  // nothing else is to be told.
+  workspace::SnapshotPtr snapshot = open.document->snapshot();
+  std::string checked = to_text(diagnostics_message(*snapshot, encoding_)["params"]["diagnostics"]);
+  bool is_news = std::exchange(open.checked, checked) != checked;
+  if (is_news || !open.shows_schedules || open.document->has_schedule_findings()) { publish(open); }
 }
 
 /// Schedules of one document; stopped by whatever arrives, and taken up again later.
@@ -349,6 +356,7 @@ void Worker::publish(OpenDocument& open) {
   std::string message = to_text(diagnostics_message(*snapshot, encoding_));
   if (message == open.published) { return; }
   open.published = message;
+  open.shows_schedules = open.document->has_schedule_findings();
   write(framed(message,
                {{header::document, open.number}, {header::version, static_cast<uint64_t>(snapshot->version())}}));
 }
