@@ -25,6 +25,8 @@ namespace commands {
 // What `worker --run` and `worker --bench` do: the commands of that name, in this process.
 [[nodiscard]] auto run_here(std::vector<std::string> args) -> int;
 [[nodiscard]] auto bench_here(std::vector<std::string> args) -> int;
+// What `worker --build` does: one file for one target, told as a line of JSON.
+[[nodiscard]] auto build_here(std::vector<std::string> args) -> int;
 }  // namespace commands
 
 /// `loopsmith NAME: MESSAGE` and a hint at --help, on standard error; gives exit_usage.

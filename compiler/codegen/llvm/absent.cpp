@@ -8,6 +8,8 @@ auto emit(const IRModule&, const target::Target&, EmitKind, const CodegenOptions
   return error(Code::NoLlvm).remedy("configure with -DLOOPSMITH_LLVM=ON");
 }
 
+auto archive(const std::vector<ArchiveMember>&) -> Result<std::string> { return error(Code::NoLlvm).remedy("configure with -DLOOPSMITH_LLVM=ON"); }
+
 auto check_target(const target::Target&) -> Status { return error(Code::NoLlvm).remedy("configure with -DLOOPSMITH_LLVM=ON"); }
 
 auto llvm_version() -> std::string { return {}; }

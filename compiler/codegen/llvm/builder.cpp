@@ -147,6 +147,7 @@ void ModuleBuilder::add_function(const PrimFunc& func, const std::string& symbol
 
   auto* entry = llvm::Function::Create(llvm::FunctionType::get(ir_.getInt32Ty(), {pointer}, false), llvm::Function::ExternalLinkage, symbol, module_);
   set_attributes(*entry);
+  if (options_.hidden) { entry->setVisibility(llvm::GlobalValue::HiddenVisibility); }
   entry->getArg(0)->setName("arguments");
   ir_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", entry));
   std::vector<llvm::Value*> args;

@@ -30,6 +30,8 @@ struct CodegenOptions {
   /// For code run by this process: kernels use its thread pool and its workspace memory. Otherwise code
   /// needs libc and libm only, and uses `loopsmith_parallel` where the final link has one.
   bool hosted = true;
+  /// Functions are seen inside of the library that the object becomes part of, and not from outside.
+  bool hidden = false;
   /// In place of the pass list of its level, in the syntax of `opt -passes=`; for experiments.
   std::string passes = {};
 };
@@ -37,6 +39,13 @@ struct CodegenOptions {
 /// Code of every function of a flat module.
 [[nodiscard]] auto emit(const IRModule& module, const target::Target& target, EmitKind kind, const CodegenOptions& options = {})
     -> Result<std::string>;
+
+/// A static library (`ar`) of objects, with its index; the same members give the same bytes.
+struct ArchiveMember {
+  std::string name;
+  std::string content;
+};
+[[nodiscard]] auto archive(const std::vector<ArchiveMember>& members) -> Result<std::string>;
 
 /// Does LLVM know the target's processor and features, and do we emit code for it?
 [[nodiscard]] auto check_target(const target::Target& target) -> Status;

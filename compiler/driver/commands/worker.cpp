@@ -16,6 +16,7 @@ constexpr Kind kinds[] = {
     {"--analyze", loopsmith::lsp::run_analysis_worker},
     {"--run", run_here},
     {"--bench", bench_here},
+    {"--build", build_here},
     {"--measure", loopsmith::tune::run_measuring_worker},
 };
 

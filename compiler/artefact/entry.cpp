@@ -1,0 +1,82 @@
+// C source of the entries: a table of what each parameter must be, and one call. See artefact.h.
+#include <fmt/format.h>
+
+#include "artefact/artefact.h"
+
+namespace loopsmith::artefact {
+namespace {
+
+/// DLPack's code of a type; -1: it has none.
+auto dlpack_code(DataType type) -> int {
+  if (type.is_bool()) { return 6; }
+  if (type.is_bfloat16()) { return 4; }
+  if (type.is_float()) { return 2; }
+  if (type.is_int()) { return 0; }
+  if (type.is_uint()) { return 1; }
+  return -1;
+}
+
+auto quoted(std::string_view text) -> std::string {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') { out += '\\'; }
+    if (c == '\n') { out += "\\n"; continue; }
+    out += c;
+  }
+  return out + "\"";
+}
+
+void add_entry(std::string& out, const Kernel& kernel) {
+  const auto& parameters = kernel.interface.parameters;
+  std::string table;
+  std::string signature;
+  std::string given;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const codegen::Parameter& parameter = parameters[i];
+    bool is_buffer = parameter.kind == codegen::Parameter::Kind::Buffer;
+    if (is_buffer) {
+      out += fmt::format("static const ls_dimension {}_shape{}[] = {{", kernel.name, i);
+      for (const codegen::Dimension& dimension : parameter.shape) {
+        int kind = dimension.kind == codegen::Dimension::Kind::Constant ? 0 : dimension.kind == codegen::Dimension::Kind::Variable ? 1 : 2;
+        out += fmt::format("{{{}, {}, {}}}, ", kind, dimension.value, dimension.slot);
+      }
+      out += "{2, 0, -1}};\n";  // C has no empty arrays
+      table += fmt::format("  {{{}, 0, {}, {}, {}, {}, {}, {}, {}, {}_shape{}}},\n", quoted(parameter.name), dlpack_code(parameter.dtype),
+                           parameter.dtype.is_bool() ? 8 : parameter.dtype.bits, parameter.dtype.lanes, parameter.shape.size(), parameter.alignment,
+                           parameter.is_written ? 1 : 0, parameter.dtype.element_bytes(), kernel.name, i);
+      signature += fmt::format("{}DLTensor* p{}", signature.empty() ? "" : ", ", i);
+      given += fmt::format("  given[{0}].data = p{0};\n", i);
+    } else if (parameter.kind == codegen::Parameter::Kind::Pointer) {
+      table += fmt::format("  {{{}, 1, 0, 64, 1, 0, 1, 0, 8, NULL}},\n", quoted(parameter.name));
+      signature += fmt::format("{}void* p{}", signature.empty() ? "" : ", ", i);
+      given += fmt::format("  given[{0}].data = p{0};\n", i);
+    } else {
+      bool is_real = parameter.dtype.is_real();
+      table += fmt::format("  {{{}, 1, 0, 64, 1, 0, 1, 0, 8, NULL}},\n", quoted(parameter.name));
+      signature += fmt::format("{}{} p{}", signature.empty() ? "" : ", ", is_real ? "double" : "int64_t", i);
+      given += fmt::format("  given[{0}].{1} = p{0};\n", i, is_real ? "real" : "integer");
+    }
+  }
+  size_t slots = kernel.interface.slots();
+  size_t size = slots > 0 ? slots : 1;
+  out += fmt::format("extern int32_t {}(const ls_argument* arguments);\n", kernel.symbol);
+  if (!parameters.empty()) { out += fmt::format("static const ls_parameter {}_parameters[] = {{\n{}}};\n", kernel.name, table); }
+  std::string variables;
+  for (const std::string& variable : kernel.interface.shape_variables) { variables += quoted(variable) + ", "; }
+  out += fmt::format("static const char* const {}_variables[] = {{{}NULL}};\n", kernel.name, variables);
+  out += fmt::format("LS_API int32_t {}({}) {{\n  ls_argument given[{}];\n  ls_argument slots[{}];\n{}", kernel.name,
+                     signature.empty() ? "void" : signature, parameters.empty() ? 1 : parameters.size(), size, given);
+  out += fmt::format("  int32_t status = loopsmith_bind({}, {}, {}, {}_variables, {}, given, slots);\n", quoted(kernel.name),
+                     parameters.empty() ? "NULL" : kernel.name + "_parameters", parameters.size(), kernel.name, slots);
+  out += fmt::format("  return status != 0 ? status : {}(slots);\n}}\n\n", kernel.symbol);
+}
+
+}  // namespace
+
+auto entries(std::string_view library, const std::vector<Kernel>& kernels) -> std::string {
+  std::string out = fmt::format("/* Entries of {}: see {}.h. */\n#include \"loopsmith_support.h\"\n\n", library, library);
+  for (const Kernel& kernel : kernels) { add_entry(out, kernel); }
+  return out;
+}
+
+}  // namespace loopsmith::artefact

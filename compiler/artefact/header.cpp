@@ -1,0 +1,120 @@
+// The header of a library: see artefact.h.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "artefact/artefact.h"
+
+namespace loopsmith::artefact {
+namespace {
+
+auto is_letter(char c) -> bool { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+auto is_digit(char c) -> bool { return c >= '0' && c <= '9'; }
+
+auto guard(std::string_view library) -> std::string {
+  std::string out = "LOOPSMITH_LIBRARY_";
+  for (char c : library) { out += is_letter(c) || is_digit(c) ? static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c) : '_'; }
+  return out + "_H";
+}
+
+/// Parameter names may be anything in the script; in C they are made unique and harmless.
+auto parameter_name(const codegen::Parameter& parameter, size_t index) -> std::string {
+  return is_c_name(parameter.name) ? parameter.name : fmt::format("arg{}", index);
+}
+
+auto parameters(const Kernel& kernel, bool is_cpp) -> std::string {
+  std::string out;
+  for (size_t i = 0; i < kernel.interface.parameters.size(); ++i) {
+    const codegen::Parameter& parameter = kernel.interface.parameters[i];
+    const char* type = parameter.kind == codegen::Parameter::Kind::Buffer    ? (is_cpp ? "DLTensor& " : "DLTensor* ")
+                       : parameter.kind == codegen::Parameter::Kind::Pointer ? "void* "
+                       : parameter.dtype.is_real()                      ? "double "
+                                                                             : "int64_t ";
+    out += (out.empty() ? "" : ", ") + (type + parameter_name(parameter, i));
+  }
+  return out.empty() && !is_cpp ? "void" : out;
+}
+
+auto describe(const codegen::Parameter& parameter, const std::vector<std::string>& variables, size_t parameters) -> std::string {
+  if (parameter.kind != codegen::Parameter::Kind::Buffer) { return fmt::format("{}: {}", parameter.name, parameter.dtype.str()); }
+  std::string shape;
+  for (const codegen::Dimension& dimension : parameter.shape) {
+    std::string text = dimension.kind == codegen::Dimension::Kind::Constant ? std::to_string(dimension.value) : "?";
+    if (dimension.kind == codegen::Dimension::Kind::Variable && dimension.slot >= static_cast<int>(parameters)) {
+      text = variables[static_cast<size_t>(dimension.slot) - parameters];
+    }
+    shape += (shape.empty() ? "" : ", ") + text;
+  }
+  return fmt::format("{}: {} ({}){}", parameter.name, parameter.dtype.str(), shape, parameter.is_written ? ", written" : "");
+}
+
+constexpr std::string_view dlpack = R"(#ifndef DLPACK_VERSION
+#if defined(__has_include)
+#if __has_include(<dlpack/dlpack.h>) && !defined(LOOPSMITH_OWN_DLPACK)
+#include <dlpack/dlpack.h>
+#define LOOPSMITH_HAS_DLPACK 1
+#endif
+#endif
+#ifndef LOOPSMITH_HAS_DLPACK
+#define LOOPSMITH_HAS_DLPACK 1
+/* DLPack 0.8, as far as a CPU needs it. */
+typedef struct { int32_t device_type; int32_t device_id; } DLDevice;           /* 1: CPU */
+typedef struct { uint8_t code; uint8_t bits; uint16_t lanes; } DLDataType;      /* 0 int, 1 uint, 2 float, 4 bfloat, 6 bool */
+typedef struct {
+  void* data;
+  DLDevice device;
+  int32_t ndim;
+  DLDataType dtype;
+  int64_t* shape;
+  int64_t* strides;                                                            /* NULL: compact, row-major */
+  uint64_t byte_offset;
+} DLTensor;
+#endif
+#endif
+)";
+
+}  // namespace
+
+auto inner_symbol(std::string_view name) -> std::string { return fmt::format("loopsmith_kernel_{}", name); }
+
+auto is_c_name(std::string_view name) -> bool {
+  static constexpr std::string_view taken[] = {
+      "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "const", "constexpr", "continue", "default",
+      "delete", "do", "double", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long",
+      "main", "namespace", "new", "not", "operator", "or", "private", "protected", "public", "register", "restrict", "return", "short", "signed", "sizeof",
+      "static", "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typename", "union", "unsigned", "using", "virtual", "void",
+      "volatile", "while", "xor"};
+  if (name.empty() || !is_letter(name.front())) { return false; }
+  if (!std::all_of(name.begin(), name.end(), [](char c) { return is_letter(c) || is_digit(c); })) { return false; }
+  return std::find(std::begin(taken), std::end(taken), name) == std::end(taken) && !name.starts_with("loopsmith_") && !name.starts_with("__");
+}
+
+auto header(std::string_view library, const std::vector<Kernel>& kernels) -> std::string {
+  std::string out = fmt::format("/* {}: kernels made by Loopsmith. Every function gives 0 when it is done; else loopsmith_last_error() says why. */\n", library);
+  out += fmt::format("#ifndef {0}\n#define {0}\n\n#include <stdint.h>\n\n{1}\n", guard(library), dlpack);
+  out += "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
+  out += "/* What the last failing call of this thread had to say. */\nconst char* loopsmith_last_error(void);\n";
+  for (const Kernel& kernel : kernels) {
+    out += "\n/*";
+    for (const codegen::Parameter& parameter : kernel.interface.parameters) {
+      out += fmt::format(" {}\n  ", describe(parameter, kernel.interface.shape_variables, kernel.interface.parameters.size()));
+    }
+    while (out.back() == ' ' || out.back() == '\n') { out.pop_back(); }
+    out += fmt::format(" */\nint32_t {}({});\n", kernel.name, parameters(kernel, false));
+  }
+  out += "\n#ifdef __cplusplus\n}  /* extern \"C\" */\n\n#include <stdexcept>\n\nnamespace loopsmith {\n";
+  for (const Kernel& kernel : kernels) {
+    std::string call;
+    for (size_t i = 0; i < kernel.interface.parameters.size(); ++i) {
+      const codegen::Parameter& parameter = kernel.interface.parameters[i];
+      call += fmt::format("{}{}{}", call.empty() ? "" : ", ", parameter.kind == codegen::Parameter::Kind::Buffer ? "&" : "", parameter_name(parameter, i));
+    }
+    out += fmt::format("\n/// Throws std::runtime_error where the C function gives a status.\ninline void {}({}) {{\n"
+                       "  if (::{}({}) != 0) {{ throw std::runtime_error(loopsmith_last_error()); }}\n}}\n",
+                       kernel.name, parameters(kernel, true), kernel.name, call);
+  }
+  out += fmt::format("\n}}  // namespace loopsmith\n#endif\n\n#endif  /* {} */\n", guard(library));
+  return out;
+}
+
+}  // namespace loopsmith::artefact

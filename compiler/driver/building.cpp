@@ -1,0 +1,278 @@
+// From a file to its library: see building.h.
+#include "driver/building.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "artefact/artefact.h"
+#include "codegen/llvm/codegen.h"
+#include "driver/lowering.h"
+#include "ir/ops.h"
+#include "ir/printer.h"
+#include "support/codes.h"
+#include "support/hash.h"
+#include "support/process.h"
+
+namespace loopsmith::driver {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What is compiled: a module whose functions have the symbols that entries call.
+struct Unit {
+  IRModule module;
+  std::vector<artefact::Kernel> kernels;
+  std::vector<BuiltKernel> built;
+};
+
+auto cannot_write(const std::string& path) -> Diagnostic {
+  return error(Code::CannotWrite).arg("file", path).arg("why", std::strerror(errno));
+}
+
+/// Adds the public functions of a scheduled program to the unit.
+auto add_program(Unit& unit, const NamedProgram& program, const IRModule& module, const std::string& schedule) -> Diagnostics {
+  Diagnostics problems;
+  for (const auto& [name, func] : module->functions) {
+    bool is_private = find_attr(func->attrs, "global_symbol") == nullptr && !program.is_function;
+    std::string kernel_name = program.is_function ? program.name.str() : codegen::symbol_of(name, func);
+    std::string symbol = is_private ? kernel_name : artefact::inner_symbol(kernel_name);
+    if (!is_private && !artefact::is_c_name(kernel_name)) {
+      problems.push_back(error(Code::NotACName, func->origin).arg("name", kernel_name).remedy("rename the function, or give it a `global_symbol`"));
+      continue;
+    }
+    if (std::any_of(unit.kernels.begin(), unit.kernels.end(), [&](const artefact::Kernel& other) { return other.name == kernel_name; })) {
+      problems.push_back(error(Code::KernelTwice, func->origin).arg("name", kernel_name).remedy("give one of them another name, or put them into files of their own"));
+      continue;
+    }
+    PrimFuncNode renamed = *func;
+    renamed.attrs = with_attr(renamed.attrs, "global_symbol", symbol);
+    Name key = program.is_function ? program.name : Name(program.name.str() + "." + name.str());
+    PrimFunc made = make_func(std::move(renamed));
+    unit.module = with_function(unit.module, key, made);
+    if (is_private) { continue; }
+    unit.kernels.push_back({kernel_name, symbol, codegen::interface_of(func, kernel_name), {}});
+    unit.built.push_back({kernel_name, schedule});
+  }
+  return problems;
+}
+
+/// A C compiler for the target; empty: none.
+auto c_compiler(const target::Target& target) -> std::vector<std::string> {
+  if (target.is_host_architecture() && (target.triple.empty() || target.triple == target::host_triple())) {
+    if (const char* asked = std::getenv("CC"); asked != nullptr && *asked != '\0') { return {asked}; }
+    for (const char* name : {"cc", "gcc", "clang", "clang-19"}) {
+      if (auto path = find_program(name)) { return {*path}; }
+    }
+    return {};
+  }
+  if (target.architecture() == target::Architecture::WebAssembly32) { return {}; }
+  if (auto path = find_program(target.triple + "-gcc")) { return {*path}; }
+  return {};
+}
+
+auto run_compiler(std::vector<std::string> argv, std::string& problem) -> bool {
+  std::string shown;
+  for (const std::string& word : argv) { shown += (shown.empty() ? "" : " ") + word; }
+  auto result = run_program({.argv = std::move(argv), .standard_input = Stream::Null, .standard_error = Stream::Pipe}, "", in(std::chrono::minutes(5)));
+  if (!result) {
+    problem = result.diagnostics().front().message();
+    return false;
+  }
+  if (result->status.succeeded()) { return true; }
+  problem = fmt::format("`{}` {}: {}", shown, result->status.describe(), result->error.substr(0, 2000));
+  return false;
+}
+
+/// A folder that goes away with its contents.
+struct ScratchFolder {
+  std::string path;
+  ScratchFolder() {
+    std::string pattern = (fs::temp_directory_path() / "loopsmith-build-XXXXXX").string();
+    if (mkdtemp(pattern.data()) != nullptr) { path = pattern; }
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    if (!path.empty()) { fs::remove_all(path, ignored); }
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+};
+
+constexpr std::string_view cache_magic = "loopsmith object 1\n";
+
+auto cache_path(const std::string& folder, uint64_t key) -> std::string { return fmt::format("{}/{:02x}/{:014x}.o", folder, key >> 56U, key & 0xffffffffffffffU); }
+
+/// Contents carry their own hash: what was cut off or changed is as good as absent.
+auto read_cache(const std::string& path) -> std::optional<std::string> {
+  auto text = read_file(path);
+  if (!text || text->size() < cache_magic.size() + 17 || !text->starts_with(cache_magic)) { return std::nullopt; }
+  std::string hash = text->substr(cache_magic.size(), 16);
+  std::string object = text->substr(cache_magic.size() + 17);
+  if (fmt::format("{:016x}", hash_bytes(object)) != hash) { return std::nullopt; }
+  return object;
+}
+
+}  // namespace
+
+auto engine_id() -> std::string {
+  struct stat info{};
+  if (::stat(current_program().c_str(), &info) != 0) { return "unknown"; }
+  return fmt::format("{}-{}.{}", info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+}
+
+auto write_whole(const std::string& path, std::string_view content) -> Status {
+  std::error_code problem;
+  fs::path parent = fs::path(path).parent_path();
+  if (!parent.empty()) { fs::create_directories(parent, problem); }
+  if (problem) { return error(Code::CannotWrite).arg("file", path).arg("why", problem.message()); }
+  std::string beside = fmt::format("{}.{}.tmp", path, ::getpid());
+  if (auto status = write_file(beside, content); !status) { return status; }
+  if (::rename(beside.c_str(), path.c_str()) != 0) {
+    Diagnostic why = cannot_write(path);
+    ::unlink(beside.c_str());
+    return why;
+  }
+  return ok();
+}
+
+auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildResult> {
+  auto read = SourceFile::read(job.file);
+  if (!read) {
+    reporter.report(read.diagnostics(), nullptr);
+    return std::nullopt;
+  }
+  SourceFile& file = **read;
+  auto fail = [&](Diagnostics diagnostics) -> std::optional<BuildResult> {
+    reporter.report(diagnostics, &file);
+    return std::nullopt;
+  };
+  reporter.report(file.diagnostics(), &file, true);
+  if (reporter.errors() > 0) { return std::nullopt; }
+  auto target = target::parse(job.target);
+  if (!target) { return fail(target.diagnostics()); }
+
+  // The schedules: for each program the last one in the file that is for it and this kind of target.
+  struct Scheduled { IRModule before, after; std::string name; };
+  std::vector<Scheduled> scheduled;
+  if (!job.as_written) {
+    const std::vector<std::string>& names = file.schedule_names();
+    if (!job.with.empty() && std::find(names.begin(), names.end(), job.with) == names.end()) { return fail({error(Code::NoSuchSchedule).arg("name", job.with).arg("file", job.file)}); }
+    for (const std::string& name : names) {
+      if (!job.with.empty() && name != job.with) { continue; }
+      auto run = file.run_schedule(name);
+      if (!run) { return fail(run.diagnostics()); }
+      if (!run->target.empty()) {
+        auto meant = target::parse(run->target);
+        if (meant && meant->kind != target->kind) { continue; }
+      }
+      if (Diagnostics made = run->all_diagnostics(); has_errors(made)) { return fail(made); }
+      if (!run->result || !run->is_complete) { return fail({error(Code::ScheduleIncomplete).arg("name", name)}); }
+      std::erase_if(scheduled, [&](const Scheduled& other) { return other.before.same_as(run->program); });
+      scheduled.push_back({run->program, run->result->module(), name});
+    }
+  }
+
+  Unit unit{.module = make_module({}), .kernels = {}, .built = {}};
+  Diagnostics problems;
+  for (const NamedProgram& program : file.programs()) {
+    if (!program.module || program.has_errors) { continue; }
+    auto found = std::find_if(scheduled.begin(), scheduled.end(), [&](const Scheduled& s) { return s.before.same_as(program.module); });
+    Diagnostics more = add_program(unit, program, found != scheduled.end() ? found->after : program.module, found != scheduled.end() ? found->name : "");
+    problems.insert(problems.end(), more.begin(), more.end());
+  }
+  if (problems.empty() && unit.kernels.empty()) { problems.push_back(error(Code::NothingToBuild).arg("file", job.file)); }
+  if (!problems.empty()) { return fail(problems); }
+
+  BuildResult result;
+  result.kernels = unit.built;
+  std::string library = fs::path(job.stem).filename().string();
+
+  // The object, by its contents where it was made before.
+  std::vector<std::string> compiler = c_compiler(*target);
+  uint64_t key = hash_bytes(print_script(unit.module));
+  for (const std::string& part : {target->str(), engine_id(), std::string(compiler.empty() ? "alone" : "in a library")}) { key = hash_bytes(part, key); }
+  std::optional<std::string> object;
+  if (!job.cache.empty()) { object = read_cache(cache_path(job.cache, key)); }
+  result.from_cache = object.has_value();
+  if (!object) {
+    auto lowered = transform::lower(unit.module, lower_context(*target), lower_request(*target));
+    if (!lowered) { return fail(lowered.diagnostics()); }
+    codegen::CodegenOptions options;
+    options.hosted = false;
+    options.hidden = !compiler.empty();
+    auto code = codegen::emit(*lowered, *target, codegen::EmitKind::Object, options);
+    if (!code) { return fail(code.diagnostics()); }
+    object = std::move(*code);
+    if (!job.cache.empty()) {
+      // A cache that cannot be written is no reason to fail.
+      (void)write_whole(cache_path(job.cache, key), fmt::format("{}{:016x}\n{}", cache_magic, hash_bytes(*object), *object));
+    }
+  }
+
+  auto put = [&](const std::string& path, const char* kind, std::string_view content) -> bool {
+    if (auto status = write_whole(path, content); !status) {
+      reporter.report(status.diagnostics(), nullptr);
+      return false;
+    }
+    result.artefacts.push_back({path, kind, content.size(), hash_bytes(content)});
+    return true;
+  };
+  if (!put(job.stem + ".h", "header", artefact::header(library, unit.kernels))) { return std::nullopt; }
+
+  ScratchFolder scratch;
+  if (scratch.path.empty()) {
+    reporter.report({cannot_write("a temporary folder")}, nullptr);
+    return std::nullopt;
+  }
+  std::string kernels_path = scratch.path + "/" + library + ".kernels.o";
+  std::string source_path = scratch.path + "/entries.c";
+  std::string entries_path = scratch.path + "/" + library + ".entries.o";
+  if (!write_file(kernels_path, *object) || !write_file(source_path, artefact::entries(library, unit.kernels)) ||
+      !write_file(scratch.path + "/loopsmith_support.h", artefact::support())) {
+    reporter.report({cannot_write(scratch.path)}, nullptr);
+    return std::nullopt;
+  }
+  if (compiler.empty()) {
+    result.notes.push_back(fmt::format("no C compiler for `{}` was found: there are no libraries, and {}.o has the inner functions only{}", target->str(), library,
+                                       target->triple.empty() ? "; install one, or set CC" : fmt::format("; install {}-gcc", target->triple)));
+    if (!put(job.stem + ".o", "object", *object)) { return std::nullopt; }
+    return result;
+  }
+  auto call = [&](std::vector<std::string> more) {
+    std::vector<std::string> argv = compiler;
+    argv.insert(argv.end(), more.begin(), more.end());
+    std::string problem;
+    if (run_compiler(std::move(argv), problem)) { return true; }
+    reporter.report({error(Code::LinkFailed).arg("why", problem)}, nullptr);
+    return false;
+  };
+  // The paths of the scratch folder are not to be seen in what is made: the same input gives the same bytes.
+  std::string prefix_map = fmt::format("-ffile-prefix-map={}=.", scratch.path);
+  std::string object_path = scratch.path + "/" + library + ".o";
+  std::string shared_path = scratch.path + "/lib" + library + ".so";
+  if (!call({"-std=c11", "-O2", "-fPIC", "-fvisibility=hidden", prefix_map, "-c", source_path, "-o", entries_path}) ||
+      !call({"-nostdlib", "-r", entries_path, kernels_path, "-o", object_path}) ||
+      !call({"-shared", "-Wl,--build-id=none", "-Wl,-z,noexecstack", entries_path, kernels_path, "-o", shared_path, "-lm", "-pthread"})) {
+    return std::nullopt;
+  }
+  auto whole = read_file(object_path);
+  auto shared = read_file(shared_path);
+  if (!whole || !shared) {
+    reporter.report((whole ? shared : whole).diagnostics(), nullptr);
+    return std::nullopt;
+  }
+  auto archive = codegen::archive({{library + ".o", *whole}});
+  if (!archive) { return fail(archive.diagnostics()); }
+  fs::path stem(job.stem);
+  std::string lib = (stem.parent_path() / ("lib" + library)).string();
+  if (!put(job.stem + ".o", "object", *whole) || !put(lib + ".a", "static", *archive) || !put(lib + ".so", "shared", *shared)) { return std::nullopt; }
+  return result;
+}
+
+}  // namespace loopsmith::driver

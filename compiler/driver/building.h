@@ -1,0 +1,50 @@
+// Building one file of kernels for one target: objects, libraries, a header. What `loopsmith build` does in a program of its
+// own per file, so that a file which breaks the compiler costs itself only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "driver/program.h"
+
+namespace loopsmith::driver {
+
+struct Artefact {
+  std::string path;
+  std::string kind;          // "object", "static", "shared", "header"
+  uint64_t bytes = 0;
+  uint64_t hash = 0;         // of the contents (support/hash.h)
+};
+
+struct BuiltKernel {
+  std::string name;
+  std::string schedule;      // the schedule function applied; empty: as written
+};
+
+struct BuildJob {
+  std::string file;
+  std::string target;        // as written
+  std::string stem;          // path of the artefacts without their endings: "out/matmul"
+  std::string with = {};     // this schedule function only; empty: for each program the last one in the file that is for it
+  bool as_written = false;   // apply no schedules
+  std::string cache = {};    // folder of objects by content; empty: none
+};
+
+struct BuildResult {
+  std::vector<Artefact> artefacts;
+  std::vector<BuiltKernel> kernels;
+  std::vector<std::string> notes;   // what was left out, and why
+  bool from_cache = false;          // the object was there
+};
+
+/// Reports mistakes of the file; none: there were errors, and nothing was written.
+[[nodiscard]] auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildResult>;
+
+/// Changes whenever this program does: part of every key.
+[[nodiscard]] auto engine_id() -> std::string;
+
+/// Writes beside and renames, so that nobody ever sees half of it. Folders on the way are made.
+[[nodiscard]] auto write_whole(const std::string& path, std::string_view content) -> Status;
+
+}  // namespace loopsmith::driver
