@@ -1,7 +1,10 @@
 // `loopsmith emit FILE`: generated code.
+#include <filesystem>
+
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "artefact/artefact.h"
 #include "codegen/llvm/codegen.h"
 #include "driver/command.h"
 #include "driver/lowering.h"
@@ -12,11 +15,11 @@ namespace {
 
 const Usage usage{
     .command = "emit",
-    .arguments = "FILE --kind llvm|asm|obj [--with NAME] [--target T] [-o F]",
-    .summary = "Generates code: LLVM IR, assembly, or an object file.",
+    .arguments = "FILE --kind llvm|asm|obj|c-header [--with NAME] [--target T] [-o F]",
+    .summary = "Generates code: LLVM IR, assembly, an object file; or the header of what `build` makes.",
     .details = "The object has one C function per program, `int32_t NAME(const Argument* arguments)`; it needs libc and\n"
                "libm, and `loopsmith_parallel` for parallel loops.",
-    .options = {{.name = "--kind", .value = "KIND", .help = "llvm, asm or obj"},
+    .options = {{.name = "--kind", .value = "KIND", .help = "llvm, asm, obj or c-header"},
                 with_option,
                 function_option,
                 target_option,
@@ -36,13 +39,14 @@ auto emit(std::vector<std::string> args) -> int {
   if (const int* status = std::get_if<int>(&read)) { return *status; }
   const auto& arguments = std::get<Arguments>(read);
   auto kind = arguments.get("--kind");
-  if (!kind) { return usage_error("emit", "it needs `--kind llvm|asm|obj`"); }
+  if (!kind) { return usage_error("emit", "it needs `--kind llvm|asm|obj|c-header`"); }
   codegen::EmitKind wanted{};
   if (*kind == "llvm") { wanted = codegen::EmitKind::LlvmIR; }
   else if (*kind == "asm") { wanted = codegen::EmitKind::Assembly; }
   else if (*kind == "obj") { wanted = codegen::EmitKind::Object; }
-  else if (*kind == "cuda" || *kind == "ptx" || *kind == "cubin" || *kind == "c-header") {
-    fmt::print(stderr, "loopsmith emit: `--kind {}` is not implemented yet: llvm, asm and obj are\n", *kind);
+  else if (*kind == "c-header") { wanted = codegen::EmitKind::Object; }
+  else if (*kind == "cuda" || *kind == "ptx" || *kind == "cubin") {
+    fmt::print(stderr, "loopsmith emit: `--kind {}` is not implemented yet: llvm, asm, obj and c-header are\n", *kind);
     return exit_environment;
   } else {
     std::string meant = closest(*kind, {"llvm", "asm", "obj", "cuda", "ptx", "cubin", "c-header"});
@@ -56,7 +60,7 @@ auto emit(std::vector<std::string> args) -> int {
     options.opt_level = static_cast<int>(*number);
   }
   std::string output = arguments.get("--output", "-");
-  if (wanted == codegen::EmitKind::Object && output == "-" && isatty(STDOUT_FILENO)) {
+  if (*kind == "obj" && output == "-" && isatty(STDOUT_FILENO)) {
     return usage_error("emit", "an object file on a terminal is of no use: name a file with `-o F`");
   }
   Reporter reporter(arguments);
@@ -73,6 +77,16 @@ auto emit(std::vector<std::string> args) -> int {
     PrimFuncNode named = *module->find(selection.function);
     named.attrs = with_attr(named.attrs, "global_symbol", selection.program.str());
     module = with_function(module, selection.function, make_func(std::move(named)));
+  }
+  if (*kind == "c-header") {
+    std::vector<artefact::Kernel> kernels;
+    for (const auto& [name, func] : module->functions) {
+      std::string symbol = codegen::symbol_of(name, func);
+      kernels.push_back({symbol, artefact::inner_symbol(symbol), codegen::interface_of(func, symbol), {}});
+    }
+    std::string library = std::filesystem::path(selection.file->name()).stem().string();
+    if (auto status = write_file(output, artefact::header(library, kernels)); !status) { return fail(status.diagnostics()); }
+    return exit_done;
   }
   auto lowered = transform::lower(module, lower_context(selection.target), lower_request(selection.target));
   if (!lowered) { return fail(lowered.diagnostics()); }

@@ -26,7 +26,7 @@ const std::vector<std::set<std::string>> rows = {
     {"syntax", "arith", "interp"},
     {"eval", "transform", "target", "format"},
     {"frontend", "schedule", "codegen"},
-    {"script", "runtime"},
+    {"script", "artefact", "runtime"},
     {"workspace", "tune"},
     {"lsp/features", "lsp/protocol"},
     {"repl", "lsp/server", "lsp/worker", "driver"},
