@@ -10,6 +10,10 @@
 #include "ir/printer.h"
 #include "ir/visitor.h"
 #include "lsp/features/loop_facts.h"
+#include "lsp/features/names.h"
+#include "lsp/features/steps.h"
+#include "schedule/primitive.h"
+#include "support/text_diff.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -353,11 +357,75 @@ auto hover_schedule(const Snapshot& snapshot, const Cursor& cursor, const script
   return info;
 }
 
+/// `split` of `sch.split(...)`: what it is, and what this call did.
+auto hover_primitive(const Snapshot& snapshot, const Cursor& cursor) -> std::optional<HoverInfo> {
+  const script::FileSchedule* schedule = nullptr;
+  for (const script::FileSchedule& one : snapshot.schedules()) {
+    if (one.decl == cursor.at.decl) { schedule = &one; }
+  }
+  if (schedule == nullptr) { return std::nullopt; }
+  for (const syntax::Node* node : cursor.nodes) {
+    const auto* attribute = node->as<syntax::AttributeExpr>();
+    if (attribute == nullptr || cursor.at.begin < attribute->attr.span.begin || cursor.at.begin > attribute->attr.span.end) { continue; }
+    const schedule::Primitive* row = schedule::find_primitive(attribute->attr.name.view());
+    if (row == nullptr) { continue; }
+    HoverInfo info{span_of(snapshot, *attribute, attribute->attr.span), fmt::format("`{}`", row->signature()), {}};
+    info.facts.push_back({"help", std::string(row->help)});
+    if (schedule->run == nullptr) { return info; }
+    size_t index = step_at(*schedule->run, cursor.at.begin);
+    if (index == no_step) { return info; }
+    const script::Step& step = schedule->run->steps[index];
+    if (step.state == script::StepState::Failed) { info.facts.push_back({"effect", "here it failed: " + (step.diagnostics.empty() ? std::string("see its error") : step.diagnostics.front().message())}); }
+    if (step.state != script::StepState::Done || step.after == nullptr) { return info; }
+    IRModule before = index == 0 ? schedule->run->program : schedule->run->steps[index - 1].after->module();
+    if (before.same_as(step.after->module())) {
+      info.facts.push_back({"effect", row->is_pure ? "here: it only looks, and changes nothing" : "here: it changed nothing"});
+    } else {
+      std::string then = print_script(before);
+      std::string now = print_script(step.after->module());
+      DiffCount count = count_diff(diff_lines(then, now));
+      info.facts.push_back({"effect", fmt::format("here: {} line{} of the program became {}", count.removed, count.removed == 1 ? "" : "s", count.added)});
+    }
+    return info;
+  }
+  return std::nullopt;
+}
+
+/// The name of a block where it stands as a string: the block as it is there.
+auto hover_block_name(const Snapshot& snapshot, uint32_t at) -> std::optional<HoverInfo> {
+  if (at >= snapshot.text().size()) { return std::nullopt; }
+  NameTable names = names_of(snapshot);
+  const Occurrence* here = names.at(at);
+  if (here == nullptr || names.entities[here->entity].kind != EntityKind::Block || here->role == Role::Bind) { return std::nullopt; }
+  const script::FileSchedule* schedule = schedule_at(snapshot, at);
+  if (schedule == nullptr) { return std::nullopt; }
+  Name name = names.entities[here->entity].name;
+  const schedule::Schedule* state = nullptr;
+  if (schedule->run != nullptr) {
+    size_t index = step_at(*schedule->run, snapshot.syntax().origin_at(at).begin);
+    if (index != no_step) { state = state_at(*schedule->run, index, false); }
+  }
+  IRModule module = state != nullptr ? state->module() : schedule->program;
+  if (!module) { return std::nullopt; }
+  for (const auto& [function_name, function] : module->functions) {
+    std::optional<HoverInfo> info;
+    post_order(function->body, [&](const Stmt& stmt) {
+      if (stmt->kind != NodeKind::BlockRealize) { return; }
+      const auto& block = static_cast<const BlockRealize&>(*stmt).block;
+      if (block->name == name && !info) { info = describe_block(function, *block, here->span); }
+    }, [](const Expr&) {});
+    if (info) { return info; }
+  }
+  return HoverInfo{here->span, fmt::format("block `{}`: not in the program before this line", name.view()), {}};
+}
+
 }  // namespace
 
 auto hover(const Snapshot& snapshot, uint32_t at) -> std::optional<HoverInfo> {
   auto cursor = find_cursor(snapshot, at);
   if (!cursor) { return std::nullopt; }
+  if (auto info = hover_primitive(snapshot, *cursor)) { return info; }
+  if (auto info = hover_block_name(snapshot, at)) { return info; }
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
     if (schedule.decl == cursor->at.decl) { return hover_schedule(snapshot, *cursor, schedule); }
   }

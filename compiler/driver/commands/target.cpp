@@ -77,8 +77,8 @@ auto target(std::vector<std::string> args) -> int {
   if (hardware.fma) { units.emplace_back("fma"); }
   if (hardware.avx512) { units.emplace_back("avx512"); }
   if (hardware.vnni) { units.emplace_back("vnni"); }
-  if (hardware.avx512_bf16) { units.emplace_back("avx512-bf16"); }
-  if (hardware.avx512_fp16) { units.emplace_back("avx512-fp16"); }
+  if (hardware.avx512_bf16) { units.emplace_back("bf16"); }
+  if (hardware.avx512_fp16) { units.emplace_back("fp16"); }
   if (hardware.amx_int8) { units.emplace_back("amx-int8"); }
   if (hardware.amx_bf16) { units.emplace_back("amx-bf16"); }
   std::optional<runtime::Peaks> peaks;

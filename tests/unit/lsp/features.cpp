@@ -73,6 +73,13 @@ TEST_CASE("hover on a block, an iter var, a buffer, a program") {
                                                         "`C` read and written, 32 KiB", "`A` read, 128 KiB", "`B` read, 64 KiB"});
 }
 
+TEST_CASE("hover on a primitive: what it is and what it did here; on a block's name in a schedule") {
+  CHECK(hover_at(matmul, "k0, k1", "split") == Lines{"`split(loop, factors, preserve_unit_iters=True, disable_predication=False) -> loops`",
+                                                     "makes a loop a nest of loops", "here: 2 lines of the program became 3"});
+  CHECK(hover_at(matmul, "i, j, k = sch", "get_loops").back() == "here: it only looks, and changes nothing");
+  CHECK(hover_at(matmul, "get_block", "C\"").front() == "block `C`");
+}
+
 TEST_CASE("hover on a variable of a schedule: the loop as it is at that line") {
   CHECK(hover_at(matmul, "k0, k1", "k1 =").front() == "loop `k_1`: serial, extent 8");
   CHECK(hover_at(matmul, "k0, k1", "k1 =").back() == "made in line 15: `k0, k1 = sch.split(k, factors=[None, 8])`");
