@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "lsp/features/completion.h"
+#include "lsp/features/formatting.h"
 #include "lsp/features/hints.h"
 #include "lsp/features/hover.h"
 #include "lsp/features/lenses.h"
@@ -462,6 +463,28 @@ auto execute_command(const RouteContext& context, const Json& params) -> RouteRe
   return Json{{"edit", whole}};
 }
 
+auto text_edits(const RouteContext& context, const std::vector<format::Edit>& edits) -> Json {
+  Json out = Json::array();
+  for (const format::Edit& edit : edits) { out.push_back({{"range", range_of(context, edit.span)}, {"newText", edit.text}}); }
+  return out;
+}
+
+auto formatting_route(const RouteContext& context, const Json&) -> RouteResult { return text_edits(context, formatting(*context.snapshot)); }
+
+auto range_formatting_route(const RouteContext& context, const Json& params) -> RouteResult {
+  auto range = range_from(member(params, "range"));
+  if (!range) { return bad_params("`range` is missing"); }
+  const Snapshot& snapshot = *context.snapshot;
+  return text_edits(context, range_formatting(snapshot, to_span(snapshot.text(), snapshot.lines(), *range, context.encoding)));
+}
+
+auto on_type_formatting_route(const RouteContext& context, const Json& params) -> RouteResult {
+  auto at = position_from(member(params, "position"));
+  if (!at) { return bad_params("`position` is missing"); }
+  const Snapshot& snapshot = *context.snapshot;
+  return text_edits(context, on_type_formatting(snapshot, to_offset(snapshot.text(), snapshot.lines(), *at, context.encoding)));
+}
+
 /// Answered when its lane comes: all is known of the version then.
 auto wait_for_state(const RouteContext& context, const Json&) -> RouteResult {
   return Json{{"uri", context.snapshot->name()}, {"version", context.snapshot->version()}, {"state", "done"}};
@@ -474,6 +497,9 @@ constexpr Route routes[] = {
     {Method::DocumentSymbol, Lane::Interactive, document_symbol},
     {Method::FoldingRange, Lane::Interactive, folding_range},
     {Method::SelectionRange, Lane::Interactive, selection_range},
+    {Method::Formatting, Lane::Interactive, formatting_route},
+    {Method::RangeFormatting, Lane::Interactive, range_formatting_route},
+    {Method::OnTypeFormatting, Lane::Interactive, on_type_formatting_route},
     {Method::Definition, Lane::Interactive, definition_route},
     {Method::References, Lane::Interactive, references_route},
     {Method::DocumentHighlight, Lane::Interactive, document_highlight},
