@@ -10,6 +10,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "driver/annotate.h"
 #include "driver/command.h"
 #include "frontend/file.h"
 #include "ir/highlight.h"
@@ -322,7 +323,8 @@ auto print_module(const IRModule& module, const Arguments& arguments) -> int {
     options.dialect = *dialect == "sblock" ? Dialect::SBlock : Dialect::Block;
     options.override_dialect = true;
   }
-  std::string text = print_script(module, options);
+  std::string comments = arguments.get("--comments", "");
+  std::string text = comments.empty() ? print_script(module, options) : print_annotated(module, options, comments == "types" ? NoteKind::Types : NoteKind::Regions);
   if (arguments.json()) {
     fmt::print("{}\n", nlohmann::json({{"module", text}}).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return exit_done;

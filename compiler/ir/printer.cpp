@@ -825,12 +825,6 @@ class Printer {
   void on(const And& e, int parent, bool tight) { sugared(e, {" and ", "T.And(", and_level}, parent, tight, logical_and); }
   void on(const Or& e, int parent, bool tight) { sugared(e, {" or ", "T.Or(", or_level}, parent, tight, logical_or); }
   void on(const Not& e, int parent, bool tight) {
-    if (e.a.kind() == NodeKind::IntImm) {
-      out_ += "T.Not(";
-      expr(e.a);
-      out_ += ')';
-      return;
-    }
     bool paren = open(not_level, parent, tight);
     out_ += "not ";
     expr(e.a, not_level);

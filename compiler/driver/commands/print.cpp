@@ -9,9 +9,10 @@ namespace {
 
 const Usage usage{
     .command = "print",
-    .arguments = "FILE [--function F] [--dialect block|sblock]",
+    .arguments = "FILE [--function F] [--dialect block|sblock] [--comments types|regions]",
     .summary = "Parses, checks, and prints programs as script: with all that was left unsaid, in the standard form.",
-    .options = {function_option, dialect_option, json_option},
+    .options = {function_option, dialect_option,
+                {.name = "--comments", .value = "WHAT", .help = "types of values, or the regions that loops and blocks touch, as comments"}, json_option},
     .examples = {{"loopsmith print matmul.tir", "every program of the file"},
                  {"loopsmith print matmul.tir --function matmul --dialect sblock", "one, in the spelling of recent TVM"}},
     .least = 1,
@@ -26,6 +27,9 @@ auto print(std::vector<std::string> args) -> int {
   const auto& arguments = std::get<Arguments>(read);
   std::optional<Dialect> dialect;
   if (!read_dialect("print", arguments, dialect)) { return exit_usage; }
+  if (std::string comments = arguments.get("--comments", "types"); comments != "types" && comments != "regions") {
+    return usage_error("print", fmt::format("`--comments` is types or regions, not `{}`", comments));
+  }
   Reporter reporter(arguments);
   if (arguments.has("--function")) {
     auto picked = pick(arguments, {.path = arguments.positional()[0], .ill_formed = true}, reporter);
