@@ -26,6 +26,18 @@
 
 namespace loopsmith::codegen {
 
+// Deepest nesting of statements and expressions that code is made for: the frontend bounds what users write, this bounds what
+// passes make of it. Frames are larger where addresses are checked.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+inline constexpr int max_depth = 400;
+#define LOOPSMITH_MAX_DEPTH_SET 1
+#endif
+#endif
+#ifndef LOOPSMITH_MAX_DEPTH_SET
+inline constexpr int max_depth = 4000;
+#endif
+
 class ModuleBuilder {
  public:
   ModuleBuilder(llvm::LLVMContext& context, llvm::Module& module, const llvm::TargetMachine& machine, const target::Target& target,

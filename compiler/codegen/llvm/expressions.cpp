@@ -8,8 +8,6 @@
 namespace loopsmith::codegen {
 namespace {
 
-constexpr int max_depth = 4000;
-
 auto is_plain_signed(DataType t) -> bool { return t.is_int() && t.is_scalar() && t.bits <= 64; }
 
 /// May it be computed where the program would not have?

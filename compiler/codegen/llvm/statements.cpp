@@ -10,8 +10,6 @@
 namespace loopsmith::codegen {
 namespace {
 
-// Nesting of statements and expressions; the frontend bounds what users write, this bounds what passes make of it.
-constexpr int max_depth = 4000;
 // Local buffers of up to this size live on the stack, to a total per function; others are workspace memory.
 constexpr uint64_t max_stack_buffer = 32U << 10U;
 constexpr uint64_t max_stack_total = 256U << 10U;
