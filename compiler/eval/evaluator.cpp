@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "eval/format.h"
+#include "eval/wide_int.h"
 #include "support/codes.h"
 
 namespace loopsmith::eval {
@@ -78,7 +79,10 @@ auto Evaluator::eval(const Expr& expr, const ScopeRef& scope) -> Value {
     case Kind::Name: return lookup(static_cast<const NameExpr&>(expr).name, scope, expr.origin());
     case Kind::Int: {
       const auto& e = static_cast<const IntExpr&>(expr);
-      if (!e.fits) { return report(error(Code::IntegerOverflow, e.origin()).arg("what", e.text)); }
+      if (!e.fits) {
+        if (auto wide = wide_literal(e.text)) { return make_object<WideInt>(*wide); }
+        return report(error(Code::IntegerOverflow, e.origin()).arg("what", e.text));
+      }
       return Value(e.value);
     }
     case Kind::Float: return Value(static_cast<const FloatExpr&>(expr).value);
@@ -275,7 +279,7 @@ auto Evaluator::call(const Value& callee, std::vector<Value> positional, Origin 
 auto Evaluator::attribute(const Argument& object, Name name, Origin where) -> Value {
   std::vector<Name> names;
   if (const Object* o = object.value.object()) {
-    if (auto found = o->get_attribute(*this, name, where)) { return std::move(*found); }
+    if (auto found = o->get_attribute(*this, name, where)) { return found->is_opaque() ? opaque(where) : std::move(*found); }
     o->attribute_names(names);
   }
   if (object.value.is_unknown()) { return object.value; }

@@ -235,6 +235,7 @@ void File::evaluate(size_t index) {
   out.module = {};
   out.partial = {};
   out.is_opaque = false;
+  out.is_program = entry.is_heavy;
   out.opaque_at = {};
 
   // What is being evaluated around (a program that asked for this one) is set aside.
@@ -293,7 +294,7 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
       if (lowered.partial) { out.partial = module_of(lowered.partial, dialect); }
       if (lowered.func) {
         out.module = out.partial;
-        check(lowered.func);
+        if (options->check_well_formed) { check(lowered.func); }
       }
       Origin at{def.decl, def.name.span.begin, def.name.span.end, 0};
       bind(def.name.name, out.module ? Value(eval::make_object<ProgramObject>(out.module, def.name.name, true, at))
@@ -315,7 +316,9 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
       out.partial = lowered.partial;
       if (lowered.module) {
         out.module = lowered.module;
-        for (const auto& [name, func] : lowered.module->functions) { check(func); }
+        for (const auto& [name, func] : lowered.module->functions) {
+          if (std::find(lowered.unchecked.begin(), lowered.unchecked.end(), name) == lowered.unchecked.end()) { check(func); }
+        }
       }
       Origin at{def.decl, def.name.span.begin, def.name.span.end, 0};
       bind(def.name.name, out.module ? Value(eval::make_object<ProgramObject>(out.module, def.name.name, false, at))
@@ -365,6 +368,15 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
   if (flow == eval::Flow::Failed || flow == eval::Flow::Unknown) {
     for (Name name : entry.binds) {
       if (!scope->find_here(name)) { scope->set(name, flow == eval::Flow::Failed ? Value::error() : Value::opaque()); }
+    }
+  }
+  // `f = make(128)`: a program of the file like those that are written out.
+  if (const auto* assign = stmt.as<AssignStmt>(); assign && !entry.is_heavy && assign->targets.size() == 1 && assign->value->kind == Kind::Call) {
+    const auto* name = assign->targets[0]->as<NameExpr>();
+    const Value* value = name ? scope->find_here(name->name) : nullptr;
+    if (const auto* program = value ? value->as<ProgramObject>() : nullptr; program && program->module) {
+      out.module = out.partial = program->module;
+      out.is_program = true;
     }
   }
   // A program made by several decorators, or by a call.

@@ -15,6 +15,8 @@ namespace loopsmith::frontend {
 
 struct FunctionOptions {
   bool is_private = false;
+  /// False: `T.prim_func(check_well_formed=False)`; free variables and the like are what the text wants.
+  bool check_well_formed = true;
 };
 
 struct LoweredFunction {
@@ -32,6 +34,7 @@ struct LoweredModule {
   IRModule module;       // none where there are errors, or it is opaque
   IRModule partial;      // with the functions that could be lowered
   bool is_opaque = false;
+  std::vector<Name> unchecked;  // functions with check_well_formed=False
 };
 [[nodiscard]] auto lower_module(eval::Evaluator& evaluator, const syntax::ClassDef& def, const eval::ScopeRef& scope) -> LoweredModule;
 

@@ -41,8 +41,15 @@ auto program_range(Evaluator& evaluator, const Arguments& a) -> Value {
   for (const Argument& x : a.all) { plain &= x.value.is_int() || x.value.is_bool(); }
   static const Name range("range");
   static const Name serial("serial");
-  if (plain || a.positional != a.all.size() || a.positional == 0 || a.positional > 2) {
+  if (plain || a.positional != a.all.size() || a.positional == 0 || a.positional > 3) {
     return evaluator.call(Argument{*eval::builtin(range), a.callee, {}}, a);
+  }
+  static const Name step("step");
+  if (a.positional == 3) {
+    Arguments with_step = a;
+    with_step.all[2].keyword = step;
+    with_step.positional = 2;
+    return evaluator.call(Argument{*namespace_t().as<eval::Namespace>()->find(serial), a.callee, {}}, with_step);
   }
   return evaluator.call(Argument{*namespace_t().as<eval::Namespace>()->find(serial), a.callee, {}}, a);
 }
@@ -110,6 +117,22 @@ auto Lowerer::in_frame(FrameKind kind) const -> bool {
   }
   return false;
 }
+auto Lowerer::symbol(Name name, Origin where) -> Var {
+  if (scope_) {
+    if (const Value* known = scope_->find(name)) {
+      const auto* e = known->as<ExprObject>();
+      if (e && e->expr.as<VarNode>()) { return Var(e->expr.as<VarNode>()); }
+    }
+  }
+  for (const auto& [n, v] : symbols_) {
+    if (n == name) { return v; }
+  }
+  Var made = make<VarNode>(name, DataType::int_(32), where);
+  symbols_.emplace_back(name, made);
+  bound_.insert(made.get());
+  if (scope_) { scope_->set(name, make_object<ExprObject>(IrExpr(made))); }
+  return made;
+}
 auto Lowerer::find_loop(const VarNode* var) const -> const LoopSpec* {
   for (size_t i = frames_.size(); i-- > 0;) {
     for (const LoopSpec& loop : frames_[i].loops) {
@@ -149,10 +172,16 @@ auto Lowerer::enter(const FrameObject& object, Origin where) -> Value {
   BuildFrame& f = frames_.back();
   switch (f.kind) {
     case FrameKind::Loop: {
-      if (f.loops.size() == 1) { return make_object<ExprObject>(IrExpr(f.loops[0].var)); }
+      if (f.loops.size() == 1) { return make_object<ExprObject>(f.loops[0].value()); }
       std::vector<Value> vars;
-      for (const LoopSpec& loop : f.loops) { vars.push_back(make_object<ExprObject>(IrExpr(loop.var))); }
+      for (const LoopSpec& loop : f.loops) { vars.push_back(make_object<ExprObject>(loop.value())); }
       return Value::tuple(std::move(vars));
+    }
+    case FrameKind::Block: {
+      if (!f.block->binds_by_name) { return {}; }
+      std::vector<Value> vars;
+      for (const IterVar& iter : f.block->iter_vars) { vars.push_back(make_object<ExprObject>(IrExpr(iter.var))); }
+      return Value::list(std::move(vars));
     }
     case FrameKind::Let: case FrameKind::Allocate: case FrameKind::AllocateConst: return make_object<ExprObject>(IrExpr(f.var));
     case FrameKind::DeclBuffer: case FrameKind::Realize: return make_object<BufferObject>(f.buffer);
@@ -163,6 +192,21 @@ auto Lowerer::enter(const FrameObject& object, Origin where) -> Value {
 
 void Lowerer::exit_to(size_t depth) {
   while (frames_.size() > depth) { exit_frame(); }
+}
+
+auto Lowerer::with_loops(BlockSpec& spec, Origin where) -> std::vector<LoopSpec> {
+  std::vector<LoopSpec> out;
+  for (size_t i = 0; i < spec.iter_vars.size(); ++i) {
+    if (spec.iter_values[i]) { continue; }
+    LoopSpec loop;
+    const IterVar& iter = spec.iter_vars[i];
+    loop.var = make<VarNode>(Name("i" + std::to_string(i)), iter.var->dtype, where);
+    loop.min = iter.dom.min;
+    loop.extent = iter.dom.extent;
+    spec.iter_values[i] = loop.var;
+    out.push_back(std::move(loop));
+  }
+  return out;
 }
 
 void Lowerer::exit_frame() {
@@ -181,6 +225,7 @@ void Lowerer::exit_frame() {
       break;
     case FrameKind::Block: {
       BlockSpec& spec = *f.block;
+      std::vector<LoopSpec> made = spec.binds_by_name ? with_loops(spec, f.origin) : std::vector<LoopSpec>();
       int missing = (spec.reads ? 0 : 1) | (spec.writes ? 0 : 2);
       loopsmith::Block::Fields fields;
       fields.name = spec.name;
@@ -202,6 +247,9 @@ void Lowerer::exit_frame() {
       } else {
         IrExpr predicate = spec.predicate ? spec.predicate : bool_imm(true, f.origin);
         body = make<BlockRealize>(std::move(spec.iter_values), std::move(predicate), std::move(block), f.origin);
+      }
+      for (size_t i = made.size(); i-- > 0;) {
+        body = make<For>(made[i].var, made[i].min, made[i].extent, ForKind::Serial, std::move(body), std::nullopt, AttrMap(), f.origin);
       }
       break;
     }
@@ -326,6 +374,7 @@ auto Lowerer::let(Name name, IrExpr value, Origin where) -> Value {
     }
   }
   f.a = std::move(value);
+  bound_.insert(f.var.get());
   Value out = make_object<ExprObject>(IrExpr(f.var));
   frames_.push_back(std::move(f));
   return out;
@@ -337,7 +386,11 @@ auto Lowerer::bind_name(Name name, const Argument& value, Binding how, Origin wh
   if (const auto* meta = v.as<MetaObject>()) { return meta->value; }
   if (const auto* e = v.as<ExprObject>()) {
     if (const auto* var = e->expr.as<VarNode>()) {
-      if (name_var(Var(var), name, where) || how == Binding::Target) { return v; }
+      // A variable that has no name in the text yet gets this one; of others, an assignment makes a copy.
+      if (bound_.insert(var).second || how == Binding::Target) {
+        (void)name_var(Var(var), name, where);
+        return v;
+      }
     }
     if (how == Binding::Target) { return v; }
     return let(name, e->expr, where);
@@ -348,6 +401,8 @@ auto Lowerer::bind_name(Name name, const Argument& value, Binding how, Origin wh
   }
   if (const auto* i = v.as<IterVarObject>()) {
     (void)name_var(i->iter.var, name, where);
+    bound_.insert(i->iter.var.get());
+    if (how == Binding::Assign) { return v; }
     return make_object<ExprObject>(IrExpr(i->iter.var));
   }
   if (const auto* f = v.as<FrameObject>()) {
@@ -383,6 +438,9 @@ void Lowerer::bind(const syntax::Expr& target, const Argument& value, Binding ho
   const syntax::List<ExprPtr>* targets = nullptr;
   if (const auto* tuple = target.as<TupleExpr>()) { targets = &tuple->elements; }
   if (const auto* list = target.as<ListExpr>()) { targets = &list->elements; }
+  if (const auto* meta = targets ? value.value.as<MetaObject>() : nullptr) {
+    return bind(target, {meta->value, value.where, {}}, Binding::Target, scope);
+  }
   if (targets) {
     bool has_star = false;
     for (ExprPtr t : *targets) { has_star |= t->kind == Kind::Starred; }
@@ -454,9 +512,10 @@ void Lowerer::on_ann_assign(const AnnAssignStmt& s, const eval::ScopeRef& scope)
   } else if (const auto* e = annotation.value.as<ExprObject>(); e && e->expr.as<VarNode>() && e->expr.as<VarNode>()->name.empty()) {
     var = Var(e->expr.as<VarNode>());
     (void)name_var(var, name->name, name->origin());
-  } else if (annotation.value.as<BufferObject>() || annotation.value.as<MetaObject>() || annotation.value.as<eval::Builtin>()) {
-    // `A: T.Buffer(...) = ...` and `x: T.meta_var = ...` say no more than the value does; `T.let[...]` neither.
-    if (s.value) { scope->set(name->name, bind_name(name->name, value, annotation.value.as<BufferObject>() ? Binding::Assign : Binding::Target, name->origin())); }
+  } else if (annotation.value.as<BufferObject>() || annotation.value.as<MetaObject>() || annotation.value.as<eval::Builtin>() || is_let_annotation(annotation.value)) {
+    // `A: T.Buffer(...) = ...`, `x: T.meta_var = ...` and `x: T.let = ...` say no more than the value does.
+    bool makes_variable = annotation.value.as<BufferObject>() || is_let_annotation(annotation.value);
+    if (s.value) { scope->set(name->name, bind_name(name->name, value, makes_variable ? Binding::Assign : Binding::Target, name->origin())); }
     return;
   } else {
     evaluator_.report(error(Code::WrongType, annotation.where).arg("expected", "a data type").arg("found", describe(annotation.value)));
@@ -464,8 +523,9 @@ void Lowerer::on_ann_assign(const AnnAssignStmt& s, const eval::ScopeRef& scope)
     return;
   }
   if (!s.value) {
-    evaluator_.report(error(Code::WrongType, s.origin()).arg("expected", "a value for `" + name->name.str() + "`").arg("found", "none"));
-    scope->set(name->name, Value::error());
+    // `x: T.int32` says what `x = T.int32()` says: there is such a variable.
+    bound_.insert(var.get());
+    scope->set(name->name, make_object<ExprObject>(IrExpr(var)));
     return;
   }
   IrExpr e = to_expr_like(evaluator_, value, var->dtype);
@@ -477,6 +537,7 @@ void Lowerer::on_ann_assign(const AnnAssignStmt& s, const eval::ScopeRef& scope)
                             .note(annotation.where, "this says `" + var->dtype.str() + "`"));
     }
   }
+  bound_.insert(var.get());
   scope->set(name->name, make_object<ExprObject>(IrExpr(var)));
   if (!e) { return; }
   BuildFrame f;
@@ -526,8 +587,8 @@ void Lowerer::on_expr(const ExprStmt& s, const eval::ScopeRef& scope) {
 
 auto Lowerer::loop_items(const Argument& iterable, const ForStmt& s, const eval::ScopeRef& scope) -> bool {
   if (const auto* range = iterable.value.as<eval::RangeObject>()) {
-    if (range->step != 1) {
-      evaluator_.report(error(Code::NotALoop, iterable.where).arg("what", "a range with a step").arg("name", ""));
+    if (range->step < 1) {
+      evaluator_.report(error(Code::BadValue, iterable.where).arg("what", "the step of a loop is at least 1"));
       return false;
     }
     auto narrow = [](int64_t x) { return x >= std::numeric_limits<int32_t>::min() && x <= std::numeric_limits<int32_t>::max(); };
@@ -538,6 +599,12 @@ auto Lowerer::loop_items(const Argument& iterable, const ForStmt& s, const eval:
     loop.var = make<VarNode>(Name(), t);
     loop.min = int_imm(range->start, t, iterable.where);
     loop.extent = int_imm(range->stop - range->start, t, iterable.where);
+    if (range->step != 1) {
+      loop.start = loop.min;
+      loop.min = int_imm(0, t, iterable.where);
+      loop.extent = int_imm(*range->length(), t, iterable.where);
+      loop.step = int_imm(range->step, t, iterable.where);
+    }
     f.loops.push_back(std::move(loop));
     frames_.push_back(std::move(f));
     return true;
@@ -564,11 +631,15 @@ void Lowerer::on_for(const ForStmt& s, const eval::ScopeRef& scope) {
     f.origin = {s.decl, s.header_span.begin, s.header_span.end, 0};
     f.origin = s.origin();
     Value vars;
+    // The variable of a loop with a step is named here: what the text names is an expression of it.
+    if (f.loops.size() == 1 && f.loops[0].step) {
+      if (const auto* name = s.target->as<NameExpr>()) { (void)name_var(f.loops[0].var, name->name, name->origin()); }
+    }
     if (f.loops.size() == 1) {
-      vars = make_object<ExprObject>(IrExpr(f.loops[0].var));
+      vars = make_object<ExprObject>(f.loops[0].value());
     } else {
       std::vector<Value> items;
-      for (const LoopSpec& loop : f.loops) { items.push_back(make_object<ExprObject>(IrExpr(loop.var))); }
+      for (const LoopSpec& loop : f.loops) { items.push_back(make_object<ExprObject>(loop.value())); }
       vars = Value::tuple(std::move(items));
     }
     bind(*s.target, {std::move(vars), s.target->origin(), {}}, Binding::Target, inner);
@@ -666,13 +737,34 @@ void Lowerer::on_with(const WithStmt& s, const eval::ScopeRef& scope) {
   exit_to(depth);
 }
 
+namespace {
+
+// The message of an assert; `("ValueError", ["too", " large"])` says which error it is, and the message in parts.
+auto message_of(Evaluator& evaluator, const Argument& message) -> IrExpr {
+  const auto* pair = message.value.as<eval::Tuple>();
+  if (!pair || pair->items.size() != 2 || !pair->items[0].string()) { return to_expr(evaluator, message); }
+  std::string text;
+  const auto* parts = pair->items[1].items();
+  for (const Value& part : parts ? *parts : std::vector<Value>{pair->items[1]}) {
+    if (!part.string()) { return to_expr(evaluator, {part, message.where, {}}); }
+    text += *part.string();
+  }
+  IrExpr said = make<StringImm>(text, message.where);
+  if (*pair->items[0].string() == "RuntimeError") { return said; }
+  static const Name tuple("tvm_tuple");
+  IrExpr kind = make<StringImm>(*pair->items[0].string(), message.where);
+  return make<Call>(DataType::handle(), tuple, Array<IrExpr>{kind, said}, message.where);
+}
+
+}  // namespace
+
 void Lowerer::on_assert(const syntax::AssertStmt& s, const eval::ScopeRef& scope) {
   Argument condition = evaluator_.eval_argument(*s.condition, scope);
   Argument message = s.message ? evaluator_.eval_argument(*s.message, scope) : Argument{Value::str(""), s.origin(), {}};
   is_opaque_ |= condition.value.is_opaque() || message.value.is_opaque();
   if (condition.value.is_unknown() || message.value.is_unknown()) { return; }
   IrExpr c = condition_of(evaluator_, condition);
-  IrExpr m = to_expr(evaluator_, message);
+  IrExpr m = message_of(evaluator_, message);
   if (!c || !m) { return; }
   BuildFrame f;
   f.kind = FrameKind::Assert;
@@ -683,15 +775,15 @@ void Lowerer::on_assert(const syntax::AssertStmt& s, const eval::ScopeRef& scope
 }
 
 void Lowerer::on_return(const ReturnStmt& s, const eval::ScopeRef& scope) {
+  static const Name ret("ret");
   if (!s.value) {
-    evaluator_.report(error(Code::WrongType, s.origin()).arg("expected", "a value to return").arg("found", "none"));
+    add(make<Evaluate>(IrExpr(make<Call>(DataType::void_(), ret, Array<IrExpr>{}, s.origin())), s.origin()));
     return;
   }
   Argument value = evaluator_.eval_argument(*s.value, scope);
   is_opaque_ |= value.value.is_opaque();
   if (value.value.is_unknown()) { return; }
   IrExpr e = to_expr(evaluator_, value);
-  static const Name ret("ret");
   if (e) {
     DataType t = e.dtype();
     add(make<Evaluate>(IrExpr(make<Call>(t, ret, Array<IrExpr>{e}, s.origin())), s.origin()));
@@ -786,6 +878,7 @@ void Lowerer::param(const Param& p, const eval::ScopeRef& scope) {
     return;
   }
   params_.push_back(var);
+  bound_.insert(var.get());
   scope->set(p.name.name, make_object<ExprObject>(IrExpr(var)));
 }
 
@@ -795,6 +888,7 @@ auto Lowerer::run(const FunctionDef& def, FunctionOptions options) -> LoweredFun
   static const Name range("range");
   if (!around_ || !around_->find(range)) { scope->set(range, make_object<eval::Builtin>(range, program_range)); }
   global_symbol_ = def.name.name;
+  scope_ = scope;
   Origin name_at{def.decl, def.name.span.begin, def.name.span.end, 0};
   BuildFrame& f = frames_.emplace_back();
   f.kind = FrameKind::Function;

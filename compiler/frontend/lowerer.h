@@ -2,6 +2,7 @@
 // is what the functions of `T` act on. One per program being lowered; nested programs have their own.
 #pragma once
 
+#include <unordered_set>
 #include <vector>
 
 #include "frontend/lower.h"
@@ -32,6 +33,9 @@ class Lowerer {
   /// Is the block the innermost frame (axes, reads and the like stand directly in a block)?
   auto block_here() -> BlockSpec*;
   auto in_frame(FrameKind kind) const -> bool;
+  auto directly_in(FrameKind kind) const -> bool { return !frames_.empty() && frames_.back().kind == kind; }
+  /// The variable of a shape given by name, `T.Buffer(("n",))`, made and known to the program at its first use.
+  auto symbol(Name name, Origin where) -> Var;
   auto find_loop(const VarNode* var) const -> const LoopSpec*;
   auto is_param(const VarNode* var) const -> bool;
   void map_buffer(const Var& param, Buffer buffer);
@@ -49,6 +53,8 @@ class Lowerer {
   static auto name_buffer(const Buffer& buffer, Name name, Origin where) -> bool;
 
  private:
+  /// The loops that `with T.block([16]) as [vi]` leaves out, around the block.
+  auto with_loops(BlockSpec& spec, Origin where) -> std::vector<LoopSpec>;
   void body(const syntax::Block& block, const eval::ScopeRef& scope);
   void statement(const syntax::Stmt& stmt, const eval::ScopeRef& scope);
   void on_assign(const syntax::AssignStmt& s, const eval::ScopeRef& scope);
@@ -88,6 +94,9 @@ class Lowerer {
   AttrMap attrs_;
   Name global_symbol_;
   DataType ret_type_ = DataType::void_();
+  eval::ScopeRef scope_;                         // of the function's body
+  std::vector<std::pair<Name, Var>> symbols_;
+  std::unordered_set<const VarNode*> bound_;     // variables that have a name in the text
   bool uses_sblock_ = false;
   bool is_opaque_ = false;
   uint32_t depth_ = 0;

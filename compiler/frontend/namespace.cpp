@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "eval/wide_int.h"
 #include "frontend/lowerer.h"
 #include "ir/ops.h"
 #include "support/codes.h"
@@ -38,12 +39,68 @@ auto need_block(Evaluator& e, const Arguments& a, std::string_view what) -> Bloc
 }
 auto is_given(const BoundArguments& b, size_t i) -> bool { return b.given[i] && !b.values[i].value.is_none(); }
 
-// All arguments as expressions, none named; false: reported.
-auto operands(Evaluator& e, std::string_view name, const Arguments& a, size_t low, size_t high, std::vector<Expr>& out) -> bool {
-  if (a.all.size() > a.positional) {
-    e.report(error(Code::UnexpectedArgument, a.all[a.positional].keyword_at).arg("name", a.all[a.positional].keyword.view()).arg("callee", name));
-    return false;
+// Operators of the namespace say their type twice in older texts, `T.exp(x, dtype="float32")`: TVM drops it, and so is it here.
+auto without_dtype(const Arguments& a) -> Arguments {
+  static const Name dtype_name("dtype");
+  Arguments out = a;
+  for (size_t i = out.positional; i < out.all.size(); ++i) {
+    if (out.all[i].keyword == dtype_name) {
+      out.all.erase(out.all.begin() + static_cast<std::ptrdiff_t>(i));
+      break;
+    }
   }
+  return out;
+}
+
+// Named arguments in the place their parameter has; `names` is one name per parameter, separated by spaces. False: reported.
+auto place_named(Evaluator& e, std::string_view callee, std::string_view names, Arguments& a) -> bool {
+  if (a.all.size() == a.positional) { return true; }
+  std::vector<Name> parameters;
+  for (size_t at = 0; at < names.size();) {
+    size_t end = std::min(names.find(' ', at), names.size());
+    parameters.emplace_back(names.substr(at, end - at));
+    at = end + 1;
+  }
+  std::vector<Argument> placed(a.all.begin(), a.all.begin() + static_cast<std::ptrdiff_t>(a.positional));
+  std::vector<bool> given(placed.size(), true);
+  for (size_t i = a.positional; i < a.all.size(); ++i) {
+    const Argument& x = a.all[i];
+    auto found = std::find(parameters.begin(), parameters.end(), x.keyword);
+    if (found == parameters.end()) {
+      Diagnostic d = error(Code::UnexpectedArgument, x.keyword_at).arg("name", x.keyword.view()).arg("callee", callee);
+      if (Name near = eval::closest_name(x.keyword, parameters); !near.empty()) {
+        (void)std::move(d).remedy("did you mean `" + near.str() + "`?").fix(x.keyword_at, near.str());
+      }
+      e.report(std::move(d));
+      return false;
+    }
+    auto place = static_cast<size_t>(found - parameters.begin());
+    if (placed.size() <= place) {
+      placed.resize(place + 1);
+      given.resize(place + 1, false);
+    }
+    if (given[place]) {
+      e.report(error(Code::DuplicateArgument, x.keyword_at).arg("name", x.keyword.view()).arg("callee", callee));
+      return false;
+    }
+    placed[place] = x;
+    given[place] = true;
+  }
+  for (size_t i = 0; i < placed.size(); ++i) {
+    if (!given[i]) {
+      e.report(error(Code::MissingArgument, a.callee).arg("name", parameters[i].view()).arg("callee", callee));
+      return false;
+    }
+  }
+  a.all = std::move(placed);
+  a.positional = a.all.size();
+  return true;
+}
+
+// All arguments as expressions, in the order of their parameters; false: reported. `a` is left with what was taken.
+auto operands(Evaluator& e, std::string_view name, Arguments& a, size_t low, size_t high, std::vector<Expr>& out, std::string_view names = {}) -> bool {
+  if (a.all.size() > a.positional) { a = without_dtype(a); }
+  if (!place_named(e, name, names, a)) { return false; }
   if (a.positional < low) {
     e.report(error(Code::TooFewArguments, a.callee).arg("callee", name).arg("count", static_cast<int64_t>(low)).arg("given", static_cast<int64_t>(a.positional)));
     return false;
@@ -63,6 +120,11 @@ auto operands(Evaluator& e, std::string_view name, const Arguments& a, size_t lo
 
 // ---- declarations of buffers -------------------------------------------------------------------------------------
 
+auto is_identifier(std::string_view text) -> bool {
+  auto letter = [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  if (text.empty() || !letter(text[0])) { return false; }
+  return std::all_of(text.begin(), text.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+}
 auto pointer_element(DataType t) -> DataType { return t; }
 
 struct BufferArguments {
@@ -77,6 +139,22 @@ auto scope_name(Evaluator& e, const Argument& a) -> Name {
   return global;
 }
 
+// Extents given as names, `T.Buffer(("n", 16), "float32")`, are variables of the program, known from here on.
+auto with_symbols(Evaluator& e, const Argument& shape) -> Value {
+  Lowerer* lowerer = Lowerer::of(e);
+  auto symbol = [&](const Value& v) -> Value {
+    const std::string* s = v.string();
+    if (!s || !lowerer || !is_identifier(*s)) { return v; }
+    return make_object<ExprObject>(Expr(lowerer->symbol(Name(*s), shape.where)));
+  };
+  if (const auto* items = shape.value.items()) {
+    std::vector<Value> out;
+    for (const Value& item : *items) { out.push_back(symbol(item)); }
+    return Value::tuple(std::move(out));
+  }
+  return symbol(shape.value);
+}
+
 // A nameless buffer; none: reported.
 auto declare(Evaluator& e, const BufferArguments& a, Origin where, const BufferRegion* source = nullptr) -> Buffer {
   BufferNode out;
@@ -84,7 +162,9 @@ auto declare(Evaluator& e, const BufferArguments& a, Origin where, const BufferR
   bool good = true;
   std::vector<Expr> shape;
   if (!a.shape.value.is_none()) {
-    good &= to_exprs(e, a.shape, shape);
+    Argument extents = a.shape;
+    extents.value = with_symbols(e, a.shape);
+    good &= to_exprs(e, extents, shape);
     for (const Expr& extent : shape) {
       if (!extent.dtype().is_integral() || !extent.dtype().is_scalar()) {
         e.report(error(Code::WrongType, a.shape.where).arg("expected", "an integer extent").arg("found", "one of type `" + extent.dtype().str() + "`"));
@@ -331,6 +411,23 @@ auto make_loop(Evaluator& e, ForKind kind, const Argument& start, const Argument
   return loop;
 }
 
+// `range(a, b, s)`: a loop from 0 over the number of steps, whose variable stands for a + i * s in the body.
+auto add_step(Evaluator& e, LoopSpec& loop, const Argument& given) -> bool {
+  Expr step = extent_like(e, given);
+  if (!step) { return false; }
+  if (auto constant = as_int(step); constant && *constant < 1) {
+    e.report(error(Code::BadValue, given.where).arg("what", "the step of a loop is at least 1"));
+    return false;
+  }
+  if (is_one(step)) { return true; }
+  step = cast(loop.extent.dtype(), step);
+  loop.start = loop.min;
+  loop.min = int_imm(0, loop.extent.dtype(), given.where);
+  loop.extent = simplified(floordiv(add(loop.extent, sub(step, one(step.dtype()))), step));
+  loop.step = std::move(step);
+  return true;
+}
+
 auto loop_frame(LoopSpec loop, std::string_view what, Origin where) -> Value {
   BuildFrame f;
   f.kind = FrameKind::Loop;
@@ -352,9 +449,7 @@ auto loop(Evaluator& e, const Arguments& a) -> Value {
     if (!annotations) { return Value::error(); }
     spec->annotations = std::move(*annotations);
   }
-  if (is_given(b, 3) && b.values[3].value.to_int() != 1) {
-    return e.report(error(Code::NotALoop, b.values[3].where).arg("what", "a loop with a step"));
-  }
+  if (is_given(b, 3) && !add_step(e, *spec, b.values[3])) { return Value::error(); }
   return loop_frame(std::move(*spec), what, a.call);
 }
 
@@ -414,14 +509,42 @@ auto grid(Evaluator& e, const Arguments& a) -> Value {
 
 // ---- blocks ------------------------------------------------------------------------------------------------------
 
+auto domain(Evaluator& e, const Argument& a) -> std::optional<Range>;
 auto make_block(Evaluator& e, const Arguments& a, std::string_view what) -> Value {
-  static const std::vector<Parameter> parameters = {{"name", false}, {"no_realize", false}};
+  static const std::vector<Parameter> parameters = {{"name", false}, {"no_realize", false}, {"exec_scope", false, true}};
+  static const std::vector<Parameter> with_axes = {{"axes"}, {"name", false}, {"exec_scope", false}};
   BoundArguments b;
-  if (!need_program(e, a, what) || !bind_arguments(e, what, a, parameters, b)) { return Value::error(); }
+  if (!need_program(e, a, what)) { return Value::error(); }
   BuildFrame f;
   f.kind = FrameKind::Block;
   f.origin = a.call;
   f.block = std::make_unique<BlockSpec>();
+  if (a.positional > 0 && a.all[0].value.items()) {
+    // The first TVMScript: `with T.block([16, T.reduce_axis(0, 16)], "C") as [vi, vk]:`, bound by `T.bind(vi, i)`.
+    if (!bind_arguments(e, what, a, with_axes, b)) { return Value::error(); }
+    for (const Value& item : *a.all[0].value.items()) {
+      IterVar iter;
+      iter.origin = a.all[0].where;
+      if (const auto* axis = item.as<IterVarObject>()) {
+        iter = axis->iter;
+      } else {
+        auto dom = domain(e, {item, a.all[0].where, {}});
+        if (!dom) { return Value::error(); }
+        iter.dom = std::move(*dom);
+        iter.var = make<VarNode>(Name(), iter.dom.extent.dtype(), a.all[0].where);
+      }
+      f.block->iter_vars.push_back(std::move(iter));
+      f.block->iter_values.emplace_back();
+    }
+    if (is_given(b, 1)) {
+      const std::string* name = b.values[1].value.string();
+      if (!name) { return wrong(e, b.values[1], "a block's name"); }
+      f.block->name = Name(*name);
+    }
+    f.block->binds_by_name = true;
+    return make_object<FrameObject>(std::move(f), what);
+  }
+  if (!bind_arguments(e, what, a, parameters, b)) { return Value::error(); }
   if (b.given[0]) {
     const std::string* name = b.values[0].value.string();
     if (!name) { return wrong(e, b.values[0], "a block's name"); }
@@ -444,10 +567,11 @@ auto init(Evaluator& e, const Arguments& a) -> Value {
   f.origin = a.call;
   return make_object<FrameObject>(std::move(f), "T.init");
 }
-auto where(Evaluator& e, const Arguments& a) -> Value {
+auto where(Evaluator& e, const Arguments& given) -> Value {
+  Arguments a = given;
   BlockSpec* here = need_block(e, a, "T.where");
   std::vector<Expr> args;
-  if (!here || !operands(e, "T.where", a, 1, 1, args)) { return Value::error(); }
+  if (!here || !operands(e, "T.where", a, 1, 1, args, "predicate")) { return Value::error(); }
   if (here->predicate) { return e.report(error(Code::GivenTwice, a.callee).arg("what", "T.where").arg("block", here->name.view())); }
   Expr condition = args[0];
   if (!condition.dtype().is_bool()) {
@@ -529,9 +653,11 @@ auto push_axis(BlockSpec& here, IterKind kind, Range dom, Expr binding, DataType
 
 auto axis(Evaluator& e, const Arguments& a, IterKind kind, std::string_view what) -> Value {
   static const std::vector<Parameter> parameters = {{"dom"}, {"binding"}, {"dtype", false}};
+  static const std::vector<Parameter> unbound = {{"dom"}, {"binding", false}, {"dtype", false}};
   BlockSpec* here = need_block(e, a, what);
   BoundArguments b;
-  if (!here || !bind_arguments(e, what, a, parameters, b)) { return Value::error(); }
+  // A block that is not realized has nothing to bind its axes to.
+  if (!here || !bind_arguments(e, what, a, here->no_realize ? unbound : parameters, b)) { return Value::error(); }
   auto dom = domain(e, b.values[0]);
   if (!dom) { return Value::error(); }
   DataType dtype = DataType::int_(32);
@@ -544,7 +670,7 @@ auto axis(Evaluator& e, const Arguments& a, IterKind kind, std::string_view what
   dtype = dtype.with_bits(bits);
   dom->min = cast(dtype, dom->min);
   dom->extent = cast(dtype, dom->extent);
-  Expr binding = to_expr_like(e, b.values[1], dtype);
+  Expr binding = b.given[1] ? to_expr_like(e, b.values[1], dtype) : int_imm(0, dtype, a.call);
   if (!binding) { return Value::error(); }
   if (!binding.dtype().is_integral() || !binding.dtype().is_scalar()) { return wrong(e, b.values[1], "an integer binding"); }
   return push_axis(*here, kind, std::move(*dom), std::move(binding), dtype, a.call);
@@ -553,6 +679,24 @@ auto axis_spatial(Evaluator& e, const Arguments& a) -> Value { return axis(e, a,
 auto axis_reduce(Evaluator& e, const Arguments& a) -> Value { return axis(e, a, IterKind::Reduction, "T.axis.reduce"); }
 auto axis_scan(Evaluator& e, const Arguments& a) -> Value { return axis(e, a, IterKind::Scan, "T.axis.scan"); }
 auto axis_opaque(Evaluator& e, const Arguments& a) -> Value { return axis(e, a, IterKind::Opaque, "T.axis.opaque"); }
+
+// `T.reduce_axis(16)`, `T.reduce_axis(0, 16)`: an axis of `with T.block([...])`.
+template <IterKind kind>
+auto free_axis(Evaluator& e, const Arguments& a) -> Value {
+  if (a.all.empty() || a.all.size() > 2 || a.positional != a.all.size()) {
+    return e.report(error(Code::WrongType, a.call).arg("expected", "an extent, or begin and end").arg("found", std::to_string(a.all.size()) + " arguments"));
+  }
+  Argument dom = a.all[0];
+  if (a.all.size() == 2) { dom.value = Value::tuple({a.all[0].value, a.all[1].value}); }
+  auto range = domain(e, dom);
+  if (!range) { return Value::error(); }
+  IterVar iter;
+  iter.origin = a.call;
+  iter.kind = kind;
+  iter.dom = std::move(*range);
+  iter.var = make<VarNode>(Name(), iter.dom.extent.dtype(), a.call);
+  return make_object<IterVarObject>(std::move(iter));
+}
 
 auto axis_remap(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"kinds"}, {"bindings"}, {"dtype", false}};
@@ -615,10 +759,11 @@ auto func_ret(Evaluator& e, const Arguments& a) -> Value {
   return {};
 }
 
-auto evaluate(Evaluator& e, const Arguments& a) -> Value {
+auto evaluate(Evaluator& e, const Arguments& given) -> Value {
+  Arguments a = given;
   Lowerer* lowerer = need_program(e, a, "T.evaluate");
   std::vector<Expr> args;
-  if (!lowerer || !operands(e, "T.evaluate", a, 1, 1, args)) { return Value::error(); }
+  if (!lowerer || !operands(e, "T.evaluate", a, 1, 1, args, "value")) { return Value::error(); }
   lowerer->add(make<Evaluate>(args[0], a.call));
   return {};
 }
@@ -657,6 +802,17 @@ auto let_statement(Evaluator& e, const Arguments& a) -> Value {
   return make_object<FrameObject>(std::move(f), "T.LetStmt");
 }
 auto bind_value(Evaluator& e, const Arguments& a) -> Value {
+  // `T.bind(vi, i)`: the value of an axis of `with T.block([...]) as [vi]`.
+  if (Lowerer* lowerer = Lowerer::of(e); lowerer && a.positional == 2 && a.all.size() == 2) {
+    const auto* v = a.all[0].value.as<ExprObject>();
+    BlockSpec* here = v ? lowerer->block_here() : nullptr;
+    for (size_t i = 0; here && here->binds_by_name && i < here->iter_vars.size(); ++i) {
+      if (here->iter_vars[i].var.get() != v->expr.get()) { continue; }
+      Expr value = to_expr_like(e, a.all[1], v->expr.dtype());
+      if (value) { here->iter_values[i] = std::move(value); }
+      return {};
+    }
+  }
   // `x = T.bind(value)`: a variable of the program.
   static const std::vector<Parameter> parameters = {{"value"}, {"type_annotation", false}, {"var", false, true}};
   BoundArguments b;
@@ -701,6 +857,40 @@ auto let_expression(Evaluator& e, const Arguments& a) -> Value {
 auto meta_var(Evaluator& e, const Arguments& a) -> Value {
   if (a.all.size() != 1) { return e.report(error(Code::TooFewArguments, a.callee).arg("callee", "T.meta_var").arg("count", 1).arg("given", static_cast<int64_t>(a.all.size()))); }
   return make_object<MetaObject>(a.all[0].value);
+}
+
+auto condition_frame(Evaluator& e, const Arguments& a, FrameKind kind, const char* what) -> Value {
+  static const std::vector<Parameter> parameters = {{"condition"}};
+  static const std::vector<Parameter> with_message = {{"condition"}, {"message"}};
+  bool is_assert = kind == FrameKind::Assert;
+  BoundArguments b;
+  if (!need_program(e, a, what) || !bind_arguments(e, what, a, is_assert ? with_message : parameters, b)) { return Value::error(); }
+  BuildFrame f;
+  f.kind = kind;
+  f.origin = a.call;
+  f.a = to_expr(e, b.values[0]);
+  if (!f.a) { return Value::error(); }
+  if (!f.a.dtype().is_integral() || !f.a.dtype().is_scalar()) { return wrong(e, b.values[0], "a condition"); }
+  if (!f.a.dtype().is_bool()) { f.a = cast(DataType::bool_(), f.a); }
+  if (is_assert) {
+    f.b = to_expr(e, b.values[1]);
+    if (!f.b) { return Value::error(); }
+  }
+  return make_object<FrameObject>(std::move(f), what);
+}
+auto assert_statement(Evaluator& e, const Arguments& a) -> Value { return condition_frame(e, a, FrameKind::Assert, "T.Assert"); }
+auto while_statement(Evaluator& e, const Arguments& a) -> Value { return condition_frame(e, a, FrameKind::While, "T.While"); }
+auto if_statement(Evaluator& e, const Arguments& a) -> Value { return condition_frame(e, a, FrameKind::If, "T.If"); }
+template <FrameKind kind>
+auto branch(Evaluator& e, const Arguments& a) -> Value {
+  const char* what = kind == FrameKind::Then ? "T.Then" : "T.Else";
+  Lowerer* lowerer = need_program(e, a, what);
+  if (!lowerer) { return Value::error(); }
+  if (!lowerer->directly_in(FrameKind::If)) { return e.report(error(Code::BadValue, a.callee).arg("what", std::string("`") + what + "` stands directly in `with T.If(...)`")); }
+  BuildFrame f;
+  f.kind = kind;
+  f.origin = a.call;
+  return make_object<FrameObject>(std::move(f), what);
 }
 
 auto attr(Evaluator& e, const Arguments& a) -> Value {
@@ -798,9 +988,10 @@ auto realize(Evaluator& e, const Arguments& a) -> Value {
 // ---- expressions -------------------------------------------------------------------------------------------------
 
 template <class Node>
-auto raw_binary(Evaluator& e, const Arguments& a) -> Value {
+auto raw_binary(Evaluator& e, const Arguments& given) -> Value {
+  Arguments a = given;
   std::vector<Expr> x;
-  if (!operands(e, "it", a, 2, 2, x)) { return Value::error(); }
+  if (!operands(e, "the operator", a, 2, 2, x, "a b")) { return Value::error(); }
   if (a.all[0].value.is_int() || a.all[0].value.is_float()) { x[0] = to_expr_like(e, a.all[0], x[1].dtype()); }
   else if (a.all[1].value.is_int() || a.all[1].value.is_float()) { x[1] = to_expr_like(e, a.all[1], x[0].dtype()); }
   if (!match_operands(e, "this", x[0], a.all[0].where, x[1], a.all[1].where, a.call)) { return Value::error(); }
@@ -808,47 +999,54 @@ auto raw_binary(Evaluator& e, const Arguments& a) -> Value {
 }
 using Fold = auto (*)(Expr, Expr, Origin) -> Expr;
 template <Fold fold>
-auto folded_binary(Evaluator& e, const Arguments& a) -> Value {
+auto folded_binary(Evaluator& e, const Arguments& given) -> Value {
+  Arguments a = given;
   std::vector<Expr> x;
-  if (!operands(e, "it", a, 2, 2, x)) { return Value::error(); }
+  if (!operands(e, "the operator", a, 2, 2, x, "a b")) { return Value::error(); }
   if (a.all[0].value.is_int() || a.all[0].value.is_float()) { x[0] = to_expr_like(e, a.all[0], x[1].dtype()); }
   else if (a.all[1].value.is_int() || a.all[1].value.is_float()) { x[1] = to_expr_like(e, a.all[1], x[0].dtype()); }
   if (!match_operands(e, "this", x[0], a.all[0].where, x[1], a.all[1].where, a.call)) { return Value::error(); }
   Expr out = fold(x[0], x[1], a.call);
   return expr(std::move(out));
 }
-auto raw_not(Evaluator& e, const Arguments& a) -> Value {
+auto raw_not(Evaluator& e, const Arguments& given) -> Value {
+  Arguments a = given;
   std::vector<Expr> x;
-  return operands(e, "T.Not", a, 1, 1, x) ? expr(make<Not>(x[0], a.call)) : Value::error();
+  return operands(e, "T.Not", a, 1, 1, x, "a") ? expr(make<Not>(x[0], a.call)) : Value::error();
 }
 template <syntax::BinaryOp op>
-auto bit_operator(Evaluator& e, const Arguments& a) -> Value {
+auto bit_operator(Evaluator& e, const Arguments& given) -> Value {
+  Arguments a = given;
   std::vector<Expr> x;
-  if (!operands(e, "it", a, 2, 2, x)) { return Value::error(); }
+  if (!operands(e, "the operator", a, 2, 2, x, "x y")) { return Value::error(); }
   if (a.all[1].value.is_int()) { x[1] = to_expr_like(e, a.all[1], x[0].dtype()); }
   else if (a.all[0].value.is_int()) { x[0] = to_expr_like(e, a.all[0], x[1].dtype()); }
   return expr(make_binary(e, op, x[0], a.all[0].where, x[1], a.all[1].where, a.call));
 }
-auto bitwise_not(Evaluator& e, const Arguments& a) -> Value {
+auto bitwise_not(Evaluator& e, const Arguments& given) -> Value {
+  Arguments a = given;
   std::vector<Expr> x;
-  if (!operands(e, "T.bitwise_not", a, 1, 1, x)) { return Value::error(); }
+  if (!operands(e, "T.bitwise_not", a, 1, 1, x, "x")) { return Value::error(); }
   return expr(make<Call>(x[0].dtype(), Name("bitwise_not"), Array<Expr>{x[0]}, a.call));
 }
-auto power(Evaluator& e, const Arguments& a) -> Value {
+auto power(Evaluator& e, const Arguments& given) -> Value {
+  Arguments a = given;
   std::vector<Expr> x;
-  if (!operands(e, "T.pow", a, 2, 2, x)) { return Value::error(); }
+  if (!operands(e, "T.pow", a, 2, 2, x, "x y")) { return Value::error(); }
   if (!match_operands(e, "pow", x[0], a.all[0].where, x[1], a.all[1].where, a.call)) { return Value::error(); }
   return expr(make<Call>(x[0].dtype(), Name("pow"), Array<Expr>{x[0], x[1]}, a.call));
 }
-auto fmod_of(Evaluator& e, const Arguments& a) -> Value {
+auto fmod_of(Evaluator& e, const Arguments& given) -> Value {
+  Arguments a = given;
   std::vector<Expr> x;
-  if (!operands(e, "T.fmod", a, 2, 2, x)) { return Value::error(); }
+  if (!operands(e, "T.fmod", a, 2, 2, x, "x y")) { return Value::error(); }
   if (!match_operands(e, "fmod", x[0], a.all[0].where, x[1], a.all[1].where, a.call)) { return Value::error(); }
   return expr(make<Call>(x[0].dtype(), Name("fmod"), Array<Expr>{x[0], x[1]}, a.call));
 }
-auto absolute(Evaluator& e, const Arguments& a) -> Value {
+auto absolute(Evaluator& e, const Arguments& given) -> Value {
+  Arguments a = given;
   std::vector<Expr> x;
-  if (!operands(e, "T.abs", a, 1, 1, x)) { return Value::error(); }
+  if (!operands(e, "T.abs", a, 1, 1, x, "x")) { return Value::error(); }
   DataType t = x[0].dtype();
   if (t.is_uint()) { return expr(x[0]); }
   if (t.is_int()) {
@@ -910,7 +1108,8 @@ auto shuffle(Evaluator& e, const Arguments& a) -> Value {
   if (vectors.empty() || indices.empty()) { return wrong(e, b.values[0], "at least one vector and one index"); }
   return expr(make<Shuffle>(std::move(vectors), std::move(indices), a.call));
 }
-auto choose(Evaluator& e, const Arguments& a, bool is_select) -> Value {
+auto choose(Evaluator& e, const Arguments& given, bool is_select) -> Value {
+  Arguments a = without_dtype(given);
   static const std::vector<Parameter> parameters = {{"condition"}, {"true_value"}, {"false_value"}};
   static const std::vector<Parameter> parameters_if = {{"cond"}, {"t"}, {"f"}};
   BoundArguments b;
@@ -951,8 +1150,25 @@ auto immediate(Evaluator& e, const Arguments& a) -> Value {
     auto d = b.values[1].value.to_float();
     return d ? expr(float_imm(*d, *t, a.call)) : wrong(e, b.values[1], "a number");
   }
+  if (b.values[1].value.as<eval::WideInt>()) {
+    Expr x = to_expr_like(e, b.values[1], *t);
+    return x ? expr(std::move(x)) : Value::error();
+  }
   auto i = b.values[1].value.to_int();
   return i ? expr(int_imm(*i, *t, a.call)) : wrong(e, b.values[1], "an int");
+}
+auto constant_of(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"value"}, {"dtype", false}};
+  BoundArguments b;
+  if (!bind_arguments(e, "const", a, parameters, b)) { return Value::error(); }
+  if (!is_given(b, 1)) {
+    Expr x = to_expr(e, b.values[0]);
+    return x ? expr(x) : Value::error();
+  }
+  auto t = to_dtype(e, b.values[1]);
+  if (!t) { return Value::error(); }
+  Expr x = to_expr_like(e, b.values[0], *t);
+  return x ? expr(cast(*t, x, a.call)) : Value::error();
 }
 auto string_immediate(Evaluator& e, const Arguments& a) -> Value {
   const std::string* s = a.all.size() == 1 ? a.all[0].value.string() : nullptr;
@@ -1078,13 +1294,101 @@ auto comm_reducer(Evaluator& e, const Arguments& a) -> Value {
   node->identity = std::move(identity);
   return make_object<ReducerObject>(CommReducer(node));
 }
+auto variables(Evaluator& e, const Argument& a, std::vector<Var>& out) -> bool {
+  std::vector<Expr> exprs;
+  if (!to_exprs(e, a, exprs)) { return false; }
+  for (const Expr& x : exprs) {
+    if (!x.as<VarNode>()) {
+      wrong(e, a, "a list of variables");
+      return false;
+    }
+    out.emplace_back(x.as<VarNode>());
+  }
+  return true;
+}
+auto comm_reducer_of_parts(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"lhs"}, {"rhs"}, {"result"}, {"identity_element"}};
+  BoundArguments b;
+  if (!bind_arguments(e, "T.CommReducer", a, parameters, b)) { return Value::error(); }
+  std::vector<Var> lhs, rhs;
+  std::vector<Expr> result, identity;
+  if (!variables(e, b.values[0], lhs) || !variables(e, b.values[1], rhs) || !to_exprs(e, b.values[2], result) || !to_exprs(e, b.values[3], identity)) { return Value::error(); }
+  if (lhs.empty() || lhs.size() != rhs.size() || lhs.size() != result.size() || lhs.size() != identity.size()) {
+    return wrong(e, b.values[3], "as many identities as variables on each side and results");
+  }
+  auto* node = new (allocate_node(sizeof(CommReducerNode))) CommReducerNode;
+  node->lhs = std::move(lhs);
+  node->rhs = std::move(rhs);
+  node->result = std::move(result);
+  node->identity = std::move(identity);
+  return make_object<ReducerObject>(CommReducer(node));
+}
+auto index_map_of_parts(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"initial_indices"}, {"final_indices"}, {"inverse_index_map", false}};
+  if (a.positional > 0 && a.all[0].value.as<eval::Function>()) { return index_map(e, a); }
+  BoundArguments b;
+  if (!bind_arguments(e, "T.IndexMap", a, parameters, b)) { return Value::error(); }
+  std::vector<Var> initial;
+  std::vector<Expr> final;
+  if (!variables(e, b.values[0], initial) || !to_exprs(e, b.values[1], final)) { return Value::error(); }
+  IndexMapNode node;
+  node.initial = std::move(initial);
+  node.final = std::move(final);
+  if (is_given(b, 2)) {
+    const auto* inverse = b.values[2].value.as<AttrObject>();
+    const auto* map = inverse ? std::get_if<IndexMap>(&inverse->attr.value) : nullptr;
+    if (!map) { return wrong(e, b.values[2], "an index map"); }
+    node.inverse = *map;
+  }
+  return make_object<AttrObject>(Attr(make_index_map(std::move(node))));
+}
+// `T.reduce(combiner, source, init, axis, condition, value_index)`, as it is printed.
+auto reduce(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"combiner"}, {"source"}, {"init"}, {"axis"}, {"condition", false}, {"value_index", false}};
+  BoundArguments b;
+  if (!bind_arguments(e, "T.reduce", a, parameters, b)) { return Value::error(); }
+  const auto* combiner = b.values[0].value.as<ReducerObject>();
+  if (!combiner) { return wrong(e, b.values[0], "a reducer, `T.comm_reducer(...)`"); }
+  std::vector<Expr> source, init;
+  if (!to_exprs(e, b.values[1], source) || (is_given(b, 2) && !to_exprs(e, b.values[2], init))) { return Value::error(); }
+  if (source.size() != combiner->reducer->result.size()) { return wrong(e, b.values[1], "as many sources as the reducer has results"); }
+  std::vector<IterVar> axes;
+  std::vector<Value> given = {b.values[3].value};
+  if (const auto* items = b.values[3].value.items()) { given = *items; }
+  for (const Value& v : given) {
+    const auto* axis = v.as<IterVarObject>();
+    if (!axis) { return wrong(e, b.values[3], "a list of axes, `T.iter_var(...)`"); }
+    axes.push_back(axis->iter);
+  }
+  Expr condition = is_given(b, 4) ? to_expr(e, b.values[4]) : bool_imm(true, a.call);
+  auto index = is_given(b, 5) ? b.values[5].value.to_int() : std::optional<int64_t>(0);
+  if (!condition) { return Value::error(); }
+  if (!index || *index < 0 || *index >= static_cast<int64_t>(source.size())) { return wrong(e, b.values[5], "the index of a source"); }
+  return expr(make<Reduce>(combiner->reducer, std::move(source), std::move(axes), std::move(condition), static_cast<int>(*index), std::move(init), a.call));
+}
+auto lookup_intrinsic(Evaluator& e, const Arguments& a) -> Value {
+  // TVM asks LLVM for a number; here the name itself is what calls carry.
+  const std::string* name = a.all.size() == 1 ? a.all[0].value.string() : nullptr;
+  if (!name) { return e.report(error(Code::WrongType, a.call).arg("expected", "the name of an LLVM intrinsic").arg("found", a.all.empty() ? "nothing" : describe(a.all[0].value))); }
+  return a.all[0].value;
+}
 auto target(Evaluator& e, const Arguments& a) -> Value {
-  if (a.all.empty()) { return Value::error(); }
-  auto value = to_attr(e, a.all[0]);
+  static const std::vector<Parameter> parameters = {{"target_config"}, {"host", false}};
+  BoundArguments b;
+  if (!bind_arguments(e, "T.target", a, parameters, b)) { return Value::error(); }
+  auto value = to_attr(e, b.values[0]);
+  if (value && is_given(b, 1)) {
+    auto host = to_attr(e, b.values[1]);
+    if (!host) { return Value::error(); }
+    static const Name host_name("host"), kind_name("tag");
+    AttrMap map = std::holds_alternative<AttrMap>(value->value) ? std::get<AttrMap>(value->value) : AttrMap{{kind_name, *value}};
+    value = Attr(with_attr(map, host_name, std::move(*host)));
+  }
   return value ? Value(make_object<AttrObject>(std::move(*value))) : Value::error();
 }
 template <bool is_all>
-auto combine_conditions(Evaluator& e, const Arguments& a) -> Value {
+auto combine_conditions(Evaluator& e, const Arguments& given) -> Value {
+  Arguments a = given;
   std::vector<Expr> x;
   if (!operands(e, is_all ? "T.all" : "T.any", a, 1, 1000, x)) { return Value::error(); }
   Expr out = x[0];
@@ -1109,12 +1413,15 @@ auto call_intrin(Evaluator& e, const Arguments& a0) -> Value {
   if (!name) { return wrong(e, a.all[1], "an operator's name"); }
   std::vector<Expr> args;
   for (size_t i = 2; i < a.all.size(); ++i) {
-    Expr x = to_expr(e, a.all[i]);
+    const auto* buffer = a.all[i].value.as<BufferObject>();
+    Expr x = buffer ? Expr(buffer->buffer->data) : to_expr(e, a.all[i]);
     if (!x) { return Value::error(); }
     args.push_back(std::move(x));
   }
   std::string_view op = *name;
-  if (op.starts_with("tir.")) { op.remove_prefix(4); }
+  for (std::string_view prefix : {"tir.", "tirx."}) {
+    if (op.starts_with(prefix)) { op.remove_prefix(prefix.size()); }
+  }
   return expr(make<Call>(*t, Name(op), std::move(args), a.call));
 }
 
@@ -1127,6 +1434,17 @@ constexpr Intrinsic intrinsics[] = {
 #include "frontend/intrinsics.def"
 };
 
+auto parameter_names(std::string_view intrinsic) -> std::string_view {
+  static constexpr std::pair<std::string_view, std::string_view> table[] = {
+#define PARAMETERS(name, names) {#name, names},
+#include "frontend/intrinsic_parameters.def"
+  };
+  for (const auto& [name, names] : table) {
+    if (name == intrinsic) { return names; }
+  }
+  return {};
+}
+
 class IntrinsicObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
@@ -1136,56 +1454,59 @@ class IntrinsicObject final : public eval::Object {
   explicit IntrinsicObject(const Intrinsic& r) : Object(&type_tag), row(r), op(r.op), full_name(std::string("T.") + r.name) {}
   auto is_callable() const -> bool override { return true; }
   auto repr() const -> std::string override { return full_name; }
-  auto call(Evaluator& e, const Arguments& a) const -> std::optional<Value> override {
+  auto call(Evaluator& e, const Arguments& given) const -> std::optional<Value> override {
     static const Name dtype_name("dtype");
     std::optional<DataType> type;
+    Arguments a = given;
     const Argument* keyword = a.all.size() > a.positional ? a.keyword(dtype_name) : nullptr;
-    size_t first = 0;
-    size_t last = a.positional;
-    if (row.rule == Rule::First || row.rule == Rule::Last) {
-      const Argument* given = keyword;
-      if (!given && a.positional > 0) {
-        given = row.rule == Rule::First ? &a.all[0] : &a.all[a.positional - 1];
-        if (row.rule == Rule::First) { first = 1; } else { --last; }
-      }
-      if (!given) {
+    bool is_typed = row.rule == Rule::First || row.rule == Rule::Last;
+    if (is_typed) {
+      if (!keyword && a.positional == 0) {
         return e.report(error(Code::MissingArgument, a.callee).arg("name", "dtype").arg("callee", full_name));
       }
-      type = to_dtype(e, *given);
+      size_t at = keyword ? static_cast<size_t>(keyword - a.all.data()) : row.rule == Rule::First ? 0 : a.positional - 1;
+      type = to_dtype(e, a.all[at]);
       if (!type) { return Value::error(); }
+      a.positional -= at < a.positional ? 1 : 0;
+      a.all.erase(a.all.begin() + static_cast<std::ptrdiff_t>(at));
+    } else if (keyword) {
+      a = without_dtype(a);
     }
-    // Named arguments are taken in the order given; only their number is checked.
+    if (a.all.size() > a.positional) {
+      std::string_view names = parameter_names(row.name);
+      if (!place_named(e, full_name, names.empty() && row.high == 1 ? "x" : names, a)) { return Value::error(); }
+    }
     std::vector<Expr> args;
     bool good = true;
-    auto take = [&](const Argument& x) {
+    for (const Argument& x : a.all) {
       if (const auto* b = x.value.as<BufferObject>()) {
         // TVM packs the buffer; its pointer is what is passed.
         args.push_back(b->buffer->data);
-        return;
+        continue;
       }
       Expr y = to_expr(e, x);
       good &= bool(y);
       args.push_back(std::move(y));
-    };
-    for (size_t i = first; i < last; ++i) { take(a.all[i]); }
-    for (size_t i = a.positional; i < a.all.size(); ++i) {
-      if (&a.all[i] != keyword || (row.rule != Rule::First && row.rule != Rule::Last)) { take(a.all[i]); }
     }
     if (!good) { return Value::error(); }
     if (args.size() < row.low) {
       return e.report(error(Code::TooFewArguments, a.callee).arg("callee", full_name).arg("count", static_cast<int64_t>(row.low)).arg("given", static_cast<int64_t>(args.size())));
     }
     if (row.high != 255 && args.size() > row.high) {
-      return e.report(error(Code::TooManyArguments, a.all[std::min<size_t>(first + row.high, a.all.size() - 1)].where).arg("callee", full_name).arg("count", static_cast<int64_t>(row.high)).arg("given", static_cast<int64_t>(args.size())));
+      return e.report(error(Code::TooManyArguments, a.all[row.high].where).arg("callee", full_name).arg("count", static_cast<int64_t>(row.high)).arg("given", static_cast<int64_t>(args.size())));
     }
     DataType t;
     switch (row.rule) {
       case Rule::First: case Rule::Last: t = *type; break;
       case Rule::Same:
+        if (args.empty()) {
+          // `T.ret()`: nothing is returned.
+          t = DataType::void_();
+          break;
+        }
         t = args[0].dtype();
         if (args.size() == 2 && !(args[0].dtype() == args[1].dtype())) {
-          Origin at1 = args.size() > 1 && first + 1 < a.all.size() ? a.all[first + 1].where : a.call;
-          if (!match_operands(e, row.name, args[0], a.all[first].where, args[1], at1, a.call)) { return Value::error(); }
+          if (!match_operands(e, row.name, args[0], a.all[0].where, args[1], a.all[1].where, a.call)) { return Value::error(); }
           t = args[0].dtype();
         }
         break;
@@ -1196,7 +1517,12 @@ class IntrinsicObject final : public eval::Object {
       case Rule::Handle: t = DataType::handle(); break;
       case Rule::Void: t = DataType::void_(); break;
     }
-    static const Name access_ptr("tvm_access_ptr"), type_annotation("type_annotation");
+    static const Name access_ptr("tvm_access_ptr"), type_annotation("type_annotation"), masked_load("masked_load");
+    if (op == masked_load) {
+      // As many elements as there are indices.
+      const auto* data = args[0].as<VarNode>();
+      if (data && data->pointer) { t = data->pointer->element.with_lanes(args[1].dtype().lanes); }
+    }
     if (op == access_ptr) {
       if (const auto* s = args[0].as<StringImm>()) {
         if (auto content = DataType::parse(s->value)) { args[0] = make<Call>(*content, type_annotation, Array<Expr>{}, a.call); }
@@ -1225,6 +1551,7 @@ class PrimFuncDecorator final : public eval::Object {
     if (!bind_arguments(e, "T.prim_func", a, parameters, b)) { return Value::error(); }
     FunctionOptions out = options;
     out.is_private = b.given[0] && b.values[0].value.to_int().value_or(0) != 0;
+    out.check_well_formed = !b.given[1] || b.values[1].value.to_int().value_or(1) != 0;
     return make_object<PrimFuncDecorator>(out);
   }
   auto decorate(Evaluator& e, const syntax::Stmt& declaration, const eval::ScopeRef& scope, Origin where) const -> std::optional<Value> override {
@@ -1277,6 +1604,21 @@ class MacroDecorator final : public eval::Object {
 };
 const eval::TypeTag MacroDecorator::type_tag{"T.macro"};
 
+// `x: T.let = value` and `x: T.let[T.int32] = value` bind a name, `T.let(x, value, body)` is an expression.
+class LetObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  LetObject() : Object(&type_tag) {}
+  auto is_callable() const -> bool override { return true; }
+  auto call(Evaluator& e, const Arguments& a) const -> std::optional<Value> override { return let(e, a); }
+  auto get_item(Evaluator&, const std::vector<Argument>& indices, bool, Origin) const -> std::optional<Value> override {
+    if (indices.size() != 1) { return {}; }
+    return indices[0].value;
+  }
+  auto repr() const -> std::string override { return "T.let"; }
+};
+const eval::TypeTag LetObject::type_tag{"T.let"};
+
 auto module_attrs(Evaluator& e, const Arguments& a) -> Value { return {}; }
 auto opaque_function(Evaluator& e, const Arguments& a) -> Value { return e.opaque(a.call); }
 
@@ -1290,11 +1632,14 @@ constexpr Row rows[] = {
     {"unroll", loop<ForKind::Unrolled>}, {"thread_binding", thread_binding}, {"grid", grid},
     // blocks
     {"block", block}, {"sblock", sblock}, {"init", init}, {"where", where}, {"reads", reads}, {"writes", writes},
-    {"block_attr", block_attr}, {"sblock_attr", block_attr},
+    {"block_attr", block_attr}, {"sblock_attr", block_attr}, {"reduce_axis", free_axis<IterKind::Reduction>},
+    {"scan_axis", free_axis<IterKind::Scan>}, {"opaque_axis", free_axis<IterKind::Opaque>},
     // statements
     {"func_attr", func_attr}, {"func_name", func_name}, {"func_ret", func_ret}, {"evaluate", evaluate}, {"buffer_store", buffer_store},
-    {"LetStmt", let_statement}, {"bind", bind_value}, {"let", let}, {"Let", let_expression}, {"meta_var", meta_var}, {"attr", attr},
+    {"LetStmt", let_statement}, {"bind", bind_value}, {"Let", let_expression}, {"meta_var", meta_var}, {"attr", attr},
     {"env_thread", env_thread}, {"launch_thread", launch_thread}, {"realize", realize},
+    {"Bind", bind_value}, {"Assert", assert_statement}, {"While", while_statement}, {"If", if_statement}, {"Then", branch<FrameKind::Then>},
+    {"Else", branch<FrameKind::Else>},
     // operators that keep their operands as they are
     {"Add", raw_binary<Add>}, {"Sub", raw_binary<Sub>}, {"Mul", raw_binary<Mul>}, {"Div", raw_binary<Div>}, {"Mod", raw_binary<Mod>},
     {"FloorDiv", raw_binary<FloorDiv>}, {"FloorMod", raw_binary<FloorMod>}, {"Min", raw_binary<Min>}, {"Max", raw_binary<Max>},
@@ -1312,11 +1657,11 @@ constexpr Row rows[] = {
     // other expressions
     {"Cast", raw_cast}, {"cast", folded_cast}, {"Ramp", ramp}, {"ramp", ramp}, {"Broadcast", broadcast}, {"broadcast", broadcast},
     {"Shuffle", shuffle}, {"Select", select_of}, {"if_then_else", if_then_else_of}, {"min_value", min_value_of}, {"max_value", max_value_of},
-    {"IntImm", immediate<false>}, {"FloatImm", immediate<true>}, {"StringImm", string_immediate}, {"Var", named_var}, {"SizeVar", named_var},
+    {"const", constant_of}, {"IntImm", immediate<false>}, {"FloatImm", immediate<true>}, {"StringImm", string_immediate}, {"Var", named_var}, {"SizeVar", named_var},
     {"var", fresh_var}, {"BufferLoad", buffer_load}, {"Range", range_of}, {"iter_var", iter_var}, {"IterVar", iter_var}, {"index_map", index_map},
     {"comm_reducer", comm_reducer}, {"target", target}, {"call_intrin", call_intrin}, {"Call", call_intrin},
-    // of other uses: not looked at
-    {"reduce", opaque_function}, {"CommReducer", opaque_function}, {"IndexMap", opaque_function},
+    {"reduce", reduce}, {"Reduce", reduce}, {"CommReducer", comm_reducer_of_parts}, {"IndexMap", index_map_of_parts},
+    {"llvm_lookup_intrinsic_id", lookup_intrinsic},
 };
 
 auto other_member(Name name) -> std::optional<Value> {
@@ -1324,8 +1669,11 @@ auto other_member(Name name) -> std::optional<Value> {
   return {};
 }
 
+// What is not known of Python's `tvm` is not evaluated, and no mistake.
+auto unknown_member(Name) -> std::optional<Value> { return Value::opaque(); }
+
 struct Namespaces {
-  Value t, i;
+  Value t, i, te, tvm;
   Namespaces() {
     auto make_builtin = [](const char* name, eval::Builtin::Run run) { return make_object<eval::Builtin>(Name(name), run); };
     Ref<eval::Namespace> axis = make_object<eval::Namespace>(Name("T.axis"));
@@ -1340,6 +1688,7 @@ struct Namespaces {
     for (const Intrinsic& row : intrinsics) { add_to(tir, row.name, make_object<IntrinsicObject>(row)); }
     for (const Row& row : rows) { add_to(tir, row.name, make_builtin(row.name, row.run)); }
     add_to(tir, "axis", axis);
+    add_to(tir, "let", make_object<LetObject>());
     add_to(tir, "Buffer", make_object<BufferTypeObject>());
     add_to(tir, "prim_func", make_object<PrimFuncDecorator>(FunctionOptions{}));
     add_to(tir, "macro", make_object<MacroDecorator>(true));
@@ -1356,6 +1705,19 @@ struct Namespaces {
     add_to(ir, "Range", make_builtin("Range", range_of));
     for (const char* name : {"dummy_global_info", "vdevice", "lookup_vdevice"}) { add_to(ir, name, make_builtin(name, opaque_function)); }
     i = ir;
+    te = te_namespace(t);
+    Ref<eval::Namespace> script = make_object<eval::Namespace>(Name("tvm.script"), unknown_member);
+    add_to(script, "tir", t);
+    add_to(script, "tirx", t);
+    add_to(script, "ir", i);
+    add_to(script, "ir_module", *ir->find(Name("ir_module")));
+    Ref<eval::Namespace> all = make_object<eval::Namespace>(Name("tvm"), unknown_member);
+    add_to(all, "tir", t);
+    add_to(all, "tirx", t);
+    add_to(all, "ir", i);
+    add_to(all, "te", te);
+    add_to(all, "script", script);
+    tvm = all;
   }
 };
 
@@ -1365,6 +1727,8 @@ auto namespaces() -> const Namespaces& {
 }
 
 }  // namespace
+
+auto is_let_annotation(const Value& annotation) -> bool { return annotation.as<LetObject>() != nullptr; }
 
 auto prim_func_options(const Value& decorator) -> std::optional<FunctionOptions> {
   const auto* p = decorator.as<PrimFuncDecorator>();
@@ -1376,10 +1740,12 @@ auto namespace_t() -> const Value& { return namespaces().t; }
 auto namespace_i() -> const Value& { return namespaces().i; }
 
 auto predeclared(Name name) -> const Value* {
-  static const Name t("T"), i("I"), tir("tir");
-  static const Name opaque_names[] = {"tvm", "te", "R", "topi", "np", "numpy"};
-  if (name == t || name == tir) { return &namespaces().t; }
+  static const Name t("T"), i("I"), tir("tir"), tirx("tirx"), tvm("tvm"), te("te");
+  static const Name opaque_names[] = {"R", "topi", "np", "numpy"};
+  if (name == t || name == tir || name == tirx) { return &namespaces().t; }
   if (name == i) { return &namespaces().i; }
+  if (name == te) { return &namespaces().te; }
+  if (name == tvm) { return &namespaces().tvm; }
   static const Value opaque = Value::opaque();
   for (Name o : opaque_names) {
     if (name == o) { return &opaque; }
@@ -1411,7 +1777,7 @@ auto DtypeObject::call(Evaluator& e, const Arguments& a) const -> std::optional<
     }
     return wrong(e, *given, "a number");
   }
-  Expr x = to_expr(e, *given);
+  Expr x = given->value.as<eval::WideInt>() ? to_expr_like(e, *given, dtype) : to_expr(e, *given);
   if (!x) { return Value::error(); }
   if (given->value.is_int()) { return expr(constant_int(dtype, given->value.int_value(), a.call)); }
   if (given->value.is_float() && dtype.is_real()) { return expr(constant(dtype, given->value.float_value(), a.call)); }
@@ -1515,6 +1881,7 @@ auto lower_module(Evaluator& e, const syntax::ClassDef& def, const eval::ScopeRe
       }
       LoweredFunction one = lower_function(e, *f, inner, options);
       if (one.uses_sblock) { node.dialect = Dialect::SBlock; }
+      if (!options.check_well_formed) { out.unchecked.push_back(f->name.name); }
       out.is_opaque |= one.is_opaque;
       complete &= bool(one.func);
       bool repeated = false;
@@ -1529,8 +1896,9 @@ auto lower_module(Evaluator& e, const syntax::ClassDef& def, const eval::ScopeRe
       continue;
     }
     if (f || stmt->kind == syntax::Kind::ClassDef) {
-      // Functions of other languages (R.function) are not checked.
-      out.is_opaque = true;
+      // Functions of other languages (R.function) are not looked at; what is beside them is a module all the same.
+      if (f) { e.report(error(Code::NotChecked, {f->decl, f->name.span.begin, f->name.span.end, 0})); }
+      else { out.is_opaque = true; }
       continue;
     }
     if (const auto* call = stmt->as<syntax::ExprStmt>()) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "eval/wide_int.h"
 #include "frontend/lowerer.h"
 #include "ir/ops.h"
 #include "support/codes.h"
@@ -63,6 +64,7 @@ auto to_expr(Evaluator& evaluator, const Argument& a) -> Expr {
   if (const auto* r = v.as<RegionObject>()) { return region_load(evaluator, r->region, a.where); }
   if (const std::string* s = v.string()) { return make<StringImm>(*s, a.where); }
   if (const auto* i = v.as<IterVarObject>()) { return i->iter.var; }
+  if (const auto* w = v.as<eval::WideInt>()) { return int_imm(static_cast<int64_t>(w->bits), DataType::uint(64), a.where); }
   if (const auto* m = v.as<MetaObject>()) { return to_expr(evaluator, {m->value, a.where, {}}); }
   if (const auto* b = v.as<BufferObject>()) {
     Diagnostic d = error(Code::WrongType, a.where).arg("expected", "an expression").arg("found", describe(v));
@@ -80,6 +82,14 @@ auto to_expr_like(Evaluator& evaluator, const Argument& a, DataType like) -> Exp
     if (element.is_integral() && !a.value.is_bool()) { return int_imm(a.value.int_value(), element, a.where); }
     if (element.is_real() && a.value.is_int()) { return float_imm(static_cast<double>(a.value.int_value()), element, a.where); }
   }
+  if (const auto* w = a.value.as<eval::WideInt>()) {
+    if (element.is_real()) { return float_imm(static_cast<double>(w->bits), element, a.where); }
+    if (!element.is_bool() && !(element == DataType::uint(64))) {
+      evaluator.report(error(Code::IntegerOverflow, a.where).arg("what", a.value.repr() + " as `" + element.str() + "`"));
+      return {};
+    }
+  }
+  if (const auto* m = a.value.as<MetaObject>()) { return to_expr_like(evaluator, {m->value, a.where, {}}, like); }
   if (a.value.is_float() && element.is_real()) { return float_imm(a.value.float_value(), element, a.where); }
   return to_expr(evaluator, a);
 }
@@ -346,7 +356,7 @@ namespace {
 
 // Operands that are no expressions leave the answer to the evaluator ("cannot be applied").
 auto is_operand(const Value& v) -> bool {
-  return v.is_int() || v.is_bool() || v.is_float() || v.as<ExprObject>() || v.as<RegionObject>() || v.as<IterVarObject>();
+  return v.is_int() || v.is_bool() || v.is_float() || v.as<MetaObject>() || v.as<eval::WideInt>() || v.as<ExprObject>() || v.as<RegionObject>() || v.as<IterVarObject>();
 }
 
 auto binary_op(Evaluator& evaluator, BinaryOp op, const Argument& self, const Argument& other, bool reflected, Origin where) -> std::optional<Value> {
@@ -599,6 +609,7 @@ auto ExprObject::get_attribute(Evaluator&, Name name, Origin where) const -> std
   static const Name dtype_name("dtype"), astype_name("astype"), name_name("name"), buffer_name("buffer"), indices_name("indices"),
       value_name("value"), args_name("args"), a_name("a"), b_name("b"), op_name("op");
   if (name == dtype_name) { return Value::str(expr.dtype().str()); }
+  if (static const Name ty("ty"); name == ty) { return make_object<DtypeObject>(expr.dtype()); }
   if (name == astype_name) { return method(Value(this), "astype", astype); }
   if (const auto* v = expr.as<VarNode>(); v && name == name_name) { return Value::str(v->name.str()); }
   if (const auto* l = expr.as<BufferLoad>()) {
@@ -658,7 +669,15 @@ auto BufferObject::equals(const Object& other) const -> bool {
   return o && o->buffer == buffer;
 }
 
-auto BufferObject::get_item(Evaluator& evaluator, const std::vector<Argument>& indices, bool, Origin where) const -> std::optional<Value> {
+// `A[iters]` where iters is a tuple or list of indices.
+static auto spread(const std::vector<Argument>& indices) -> std::vector<Argument> {
+  if (indices.size() != 1) { return indices; }
+  const auto* meta = indices[0].value.as<MetaObject>();
+  return as_arguments({meta ? meta->value : indices[0].value, indices[0].where, {}});
+}
+
+auto BufferObject::get_item(Evaluator& evaluator, const std::vector<Argument>& given, bool, Origin where) const -> std::optional<Value> {
+  std::vector<Argument> indices = spread(given);
   bool has_slice = false;
   bool has_step = false;
   for (const Argument& i : indices) {
@@ -703,7 +722,7 @@ auto BufferObject::set_item(Evaluator& evaluator, const std::vector<Argument>& i
     evaluator.report(error(Code::OutsideProgram, where).arg("what", "a store to a buffer"));
     return true;
   }
-  lowerer->store(buffer, indices, value, where);
+  lowerer->store(buffer, spread(indices), value, where);
   return true;
 }
 
@@ -729,12 +748,48 @@ auto RegionObject::unary(Evaluator& e, UnaryOp op, Origin where) const -> std::o
 }
 auto RegionObject::repr() const -> std::string { return region.buffer->name.str() + "[...]"; }
 
+auto LoopSpec::value() const -> Expr { return step ? add(start, mul(var, step)) : Expr(var); }
+
+auto MetaObject::get_attribute(Evaluator& e, Name name, Origin where) const -> std::optional<Value> { return e.attribute({value, where, {}}, name, where); }
+auto MetaObject::get_item(Evaluator& e, const std::vector<Argument>& indices, bool is_tuple, Origin where) const -> std::optional<Value> {
+  return value.object() ? value.object()->get_item(e, indices, is_tuple, where) : std::nullopt;
+}
+auto MetaObject::iterate(Evaluator& e, Origin where) const -> std::optional<std::vector<Value>> {
+  auto items = e.iterate({value, where, {}});
+  if (items) {
+    // Each of them gives a name to a value, as the whole does.
+    for (Value& item : *items) { item = make_object<MetaObject>(std::move(item)); }
+  }
+  return items;
+}
+auto MetaObject::binary(Evaluator& e, BinaryOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const
+    -> std::optional<Value> {
+  Argument plain{value, self.where, {}};
+  return reflected ? e.binary(op, other, plain, where) : e.binary(op, plain, other, where);
+}
+auto MetaObject::compare(Evaluator& e, CompareOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const
+    -> std::optional<Value> {
+  Argument plain{value, self.where, {}};
+  return reflected ? e.compare(op, other, plain, where) : e.compare(op, plain, other, where);
+}
+auto MetaObject::unary(Evaluator& e, UnaryOp op, Origin where) const -> std::optional<Value> { return e.unary(op, {value, where, {}}, where); }
+
 // ---- types, functions, programs ----------------------------------------------------------------------------------
 
 auto DtypeObject::equals(const Object& other) const -> bool {
   const auto* o = other.as<DtypeObject>();
   return o && o->dtype == dtype;
 }
+
+auto IterVarObject::binary(Evaluator& e, BinaryOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const
+    -> std::optional<Value> {
+  return binary_op(e, op, self, other, reflected, where);
+}
+auto IterVarObject::compare(Evaluator& e, CompareOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const
+    -> std::optional<Value> {
+  return compare_op(e, op, self, other, reflected, where);
+}
+auto IterVarObject::unary(Evaluator& e, UnaryOp op, Origin where) const -> std::optional<Value> { return unary_op(e, op, iter.var, where); }
 
 auto IterVarObject::get_attribute(Evaluator&, Name name, Origin) const -> std::optional<Value> {
   static const Name var_name("var"), dom_name("dom");

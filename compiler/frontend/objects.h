@@ -103,6 +103,9 @@ struct LoopSpec {
   ForKind kind = ForKind::Serial;
   std::optional<IterVar> thread;
   AttrMap annotations;
+  Expr start, step;              // of a loop with a step: what stands for its variable is start + var * step; else none
+  /// What the body sees under the variable's name.
+  [[nodiscard]] auto value() const -> Expr;
 };
 
 enum class FrameKind : uint8_t {
@@ -120,6 +123,7 @@ struct BlockSpec {
   std::vector<MatchBufferRegion> match_buffers;
   AttrMap annotations;
   bool no_realize = false;
+  bool binds_by_name = false;    // `with T.block([16]) as [vi]`: values come by `T.bind`, or loops are made
 };
 
 /// What is being built: statements so far, and what goes around them at the end. Which fields count depends on the kind.
@@ -162,6 +166,15 @@ class MetaObject final : public eval::Object {
   static const eval::TypeTag type_tag;
   const Value value;
   explicit MetaObject(Value v) : Object(&type_tag), value(std::move(v)) {}
+  // It answers as its value does.
+  auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
+  auto get_item(Evaluator&, const std::vector<Argument>&, bool is_tuple, Origin where) const -> std::optional<Value> override;
+  auto iterate(Evaluator&, Origin where) const -> std::optional<std::vector<Value>> override;
+  auto binary(Evaluator&, syntax::BinaryOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const
+      -> std::optional<Value> override;
+  auto compare(Evaluator&, syntax::CompareOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const
+      -> std::optional<Value> override;
+  auto unary(Evaluator&, syntax::UnaryOp op, Origin where) const -> std::optional<Value> override;
 };
 
 /// A statement as a value: what `A.vstore(...)` gives.
@@ -193,6 +206,12 @@ class IterVarObject final : public eval::Object {
   const IterVar iter;
   explicit IterVarObject(IterVar i) : Object(&type_tag), iter(std::move(i)) {}
   auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
+  // In expressions it is its variable.
+  auto binary(Evaluator&, syntax::BinaryOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const
+      -> std::optional<Value> override;
+  auto compare(Evaluator&, syntax::CompareOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const
+      -> std::optional<Value> override;
+  auto unary(Evaluator&, syntax::UnaryOp op, Origin where) const -> std::optional<Value> override;
 };
 
 /// A function of the module: `Module.f`, `cls.f`.
@@ -257,10 +276,14 @@ class ProgramObject final : public eval::Object {
 
 /// The options of a value that is `T.prim_func` (called or not); none: it is something else.
 [[nodiscard]] auto prim_func_options(const Value& decorator) -> std::optional<FunctionOptions>;
+/// Is it `T.let` (as in `x: T.let = value`)?
+[[nodiscard]] auto is_let_annotation(const Value& annotation) -> bool;
 [[nodiscard]] auto is_module_decorator(const Value& decorator) -> bool;
 
 /// The namespaces that every file has: T, I, tir. Of the calling thread.
 [[nodiscard]] auto namespace_t() -> const Value&;
 [[nodiscard]] auto namespace_i() -> const Value&;
+/// Tensor expressions, `te` (te.cpp); functions of scalars are those of `tir`.
+[[nodiscard]] auto te_namespace(const Value& tir) -> Value;
 
 }  // namespace loopsmith::frontend

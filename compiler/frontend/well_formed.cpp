@@ -35,6 +35,17 @@ class Checker : public Visitor {
     visit(node.body);
     undefine(node.var);
   }
+  void on(const Reduce& node) override {
+    for (const IterVar& axis : node.axis) {
+      visit(axis.dom.min);
+      visit(axis.dom.extent);
+      defined_.insert(axis.var.get());
+    }
+    for (const Expr& source : node.source) { visit(source); }
+    for (const Expr& init : node.init) { visit(init); }
+    visit(node.condition);
+    for (const IterVar& axis : node.axis) { defined_.erase(axis.var.get()); }
+  }
   void on(const LetStmt& node) override {
     visit(node.value);
     define(node.var);

@@ -35,6 +35,13 @@ int lanes_of(const Expr& lanes) {
   return value ? static_cast<int>(*value) : 1;
 }
 
+// `4 * vscale` is written as `vscale * 4`, which is how TVM builds it.
+Expr lanes_in_order(Expr lanes) {
+  const Mul* product = lanes.as<Mul>();
+  if (!product || !product->a.as<IntImm>()) { return lanes; }
+  return make<Mul>(product->b, product->a, product->origin);
+}
+
 // `n`, or the n of `vscale * n`.
 DataType vector_type(DataType element, const Expr& lanes) {
   if (as_int(lanes)) { return element.with_lanes(lanes_of(lanes)); }
@@ -136,9 +143,9 @@ BufferLoad::BufferLoad(Buffer b, Array<Expr> i, Origin o, Expr p)
   }
 }
 Ramp::Ramp(Expr b, Expr s, Expr n, Origin o)
-    : ExprNode(node_kind, vector_type(b.dtype(), n), o), base(std::move(b)), stride(std::move(s)), lanes(std::move(n)) {}
+    : ExprNode(node_kind, vector_type(b.dtype(), n), o), base(std::move(b)), stride(std::move(s)), lanes(lanes_in_order(std::move(n))) {}
 Broadcast::Broadcast(Expr v, Expr n, Origin o)
-    : ExprNode(node_kind, vector_type(v.dtype(), n), o), value(std::move(v)), lanes(std::move(n)) {}
+    : ExprNode(node_kind, vector_type(v.dtype(), n), o), value(std::move(v)), lanes(lanes_in_order(std::move(n))) {}
 Shuffle::Shuffle(Array<Expr> v, Array<Expr> i, Origin o)
     : ExprNode(node_kind, v[0].dtype().element().with_lanes(static_cast<int>(i.size())), o), vectors(std::move(v)), indices(std::move(i)) {}
 
@@ -194,7 +201,13 @@ auto with_function(const IRModule& module, Name name, PrimFunc func) -> IRModule
 }
 auto module_of(PrimFunc func, Dialect dialect) -> IRModule {
   IRModuleNode fields;
-  fields.functions = {{Name("main"), std::move(func)}};
+  static const Name main("main"), global_symbol("global_symbol");
+  if (const Attr* symbol = find_attr(func->attrs, global_symbol); symbol && symbol->string() && *symbol->string() == "main") {
+    PrimFuncNode same = *func;
+    same.attrs = without_attr(func->attrs, global_symbol);
+    func = make_func(std::move(same));
+  }
+  fields.functions = {{main, std::move(func)}};
   fields.dialect = dialect;
   return make_module(std::move(fields));
 }

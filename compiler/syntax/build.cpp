@@ -55,6 +55,7 @@ class ItemBuilder {
     lines_ = std::move(scanned.lines);
     take_members(scanned.comments);
     take_comments(scanned.comments);
+    complete_heads();
     bad_.assign(lines_.size(), false);
     check_layout();
     check_characters();
@@ -123,6 +124,71 @@ class ItemBuilder {
       std::string_view words = std::string_view(item_->text).substr(comment.span.begin, comment.span.end - comment.span.begin);
       item_->comments.push_back({comment.span, words, comment.own_line});
     }
+  }
+
+  // A head without its colon and with a block below it is read as if the colon stood there, so that a function stays a
+  // function while its head is typed.
+  void complete_heads() {
+    std::vector<uint32_t> places;
+    for (size_t i = 0; i < lines_.size(); ++i) {
+      if (lines_[i].fault != LineFault::None || lines_[i].ends_with_colon || !has_block(i) || !is_head_word(word(i)) || !lacks_only_colon(i)) { continue; }
+      uint32_t end = lines_[i].span.end;
+      report(error(Code::MissingColon, origin({end - 1, end})).arg("keyword", word(i)).fix(origin({end, end}), ":"));
+      places.push_back(end);
+    }
+    if (places.empty()) { return; }
+    // Where parts were cut out before, and where colons come in: from the new text to the whole one.
+    Shifts shifts;
+    std::string text;
+    uint32_t done = 0;
+    uint32_t added = 0;
+    auto cut = stand_ins_.begin();
+    constexpr uint32_t stand_in_size = 4;
+    auto pass_cuts = [&](uint32_t until) {
+      for (; cut != stand_ins_.end() && *cut < until; ++cut) {
+        shifts.add(*cut + stand_in_size + added, shifts_(*cut + stand_in_size));
+        *cut += added;
+      }
+    };
+    for (uint32_t place : places) {
+      pass_cuts(place);
+      text += text_.substr(done, place - done);
+      text += ':';
+      done = place;
+      ++added;
+      shifts.add(place + added, shifts_(place));
+    }
+    pass_cuts(static_cast<uint32_t>(text_.size()));
+    text += text_.substr(done);
+    completed_ = std::move(text);
+    shifts_ = std::move(shifts);
+    text_ = completed_;
+    lines_ = scan_lines(text_, indent_).lines;
+    masked_ = std::string(text_);
+  }
+  // Does a head end where its colon is missing, with nothing else wrong that can be seen?
+  [[nodiscard]] auto lacks_only_colon(size_t i) const -> bool {
+    std::string_view all = code(i);
+    std::vector<Token> tokens = tokenize(all);
+    int depth = 0;
+    size_t lambdas = 0;
+    for (const Token& token : tokens) {
+      std::string_view w = all.substr(token.span.begin, token.span.end - token.span.begin);
+      if (token.kind == TokenKind::Bad) { return false; }
+      if (token.kind == TokenKind::Open) { ++depth; }
+      if (token.kind == TokenKind::Close) { --depth; }
+      if (w == "lambda") { ++lambdas; }
+      if (depth == 0 && w == ":") {
+        if (lambdas == 0) { return false; }
+        --lambdas;
+      }
+    }
+    if (depth != 0 || tokens.empty()) { return false; }
+    const Token& last = tokens.back();
+    std::string_view w = all.substr(last.span.begin, last.span.end - last.span.begin);
+    if (tokens.size() == 1) { return is_word(w, {"else", "try", "finally"}); }
+    if (last.kind == TokenKind::Name) { return !is_keyword(w) || is_word(w, {"True", "False", "None"}); }
+    return last.kind == TokenKind::Number || last.kind == TokenKind::String || last.kind == TokenKind::Close;
   }
 
   // Indentation, as Python reads it. The parser is lenient here, so that a tree comes out anyway.
@@ -723,6 +789,8 @@ class ItemBuilder {
   // A class without its functions, where they stood in it, and from it back to the whole text.
   std::string skeleton_;
   std::vector<uint32_t> stand_ins_;
+  // With colons that were missing.
+  std::string completed_;
   Shifts shifts_;
   std::vector<LogicalLine> lines_;
   std::vector<bool> bad_;

@@ -182,3 +182,107 @@ TEST_CASE("a name that is given anew below does not change what stands above") {
   CHECK(body("N = 4\n@T.prim_func\ndef f(A: T.Buffer((N,), \"float32\")):\n    A[0] = T.float32(0)\nN = 9\n") ==
         "def main(A: T.Buffer((4,), \"float32\")):\n    A[0] = T.float32(0.0)\n");
 }
+
+TEST_CASE("tensor expressions become the program that TVM makes of them") {
+  auto program = [](const std::string& text) { return body(text, "f"); };
+  CHECK(program("A = te.placeholder((4, 16), name=\"A\")\n"
+                "B = te.placeholder((16, 8), name=\"B\")\n"
+                "k = te.reduce_axis((0, 16), name=\"k\")\n"
+                "C = te.compute((4, 8), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name=\"C\")\n"
+                "f = te.create_prim_func([A, B, C])\n") ==
+        "def main(A: T.Buffer((4, 16), \"float32\"), B: T.Buffer((16, 8), \"float32\"), C: T.Buffer((4, 8), \"float32\")):\n"
+        "    T.func_attr({\"tir.noalias\": T.bool(True)})\n"
+        "    # with T.block(\"root\"):\n"
+        "    for i, j, k in T.grid(4, 8, 16):\n"
+        "        with T.block(\"C\"):\n"
+        "            v_i, v_j, v_k = T.axis.remap(\"SSR\", [i, j, k])\n"
+        "            T.reads(A[v_i, v_k], B[v_k, v_j])\n"
+        "            T.writes(C[v_i, v_j])\n"
+        "            with T.init():\n"
+        "                C[v_i, v_j] = T.float32(0.0)\n"
+        "            C[v_i, v_j] = C[v_i, v_j] + A[v_i, v_k] * B[v_k, v_j]\n");
+  // Several outputs of one computation, shapes that are found at run time, what is computed on the way.
+  CHECK(program("m = te.var(\"m\")\n"
+                "A = te.placeholder((m, 4), name=\"A\")\n"
+                "M = te.compute((m, 4), lambda x, y: A[x, y] * 2, name=\"main\")\n"
+                "B0, B1 = te.compute((m, 4), lambda i, j: (M[i, j] + 2, M[i, j] * 3), name=\"B\")\n"
+                "f = te.create_prim_func([A, B0, B1])\n") ==
+        "def main(var_A: T.handle, var_B_v0: T.handle, var_B_v1: T.handle):\n"
+        "    T.func_attr({\"tir.noalias\": T.bool(True)})\n"
+        "    m = T.int32()\n"
+        "    A = T.match_buffer(var_A, (m, 4))\n"
+        "    B_v0 = T.match_buffer(var_B_v0, (m, 4))\n"
+        "    B_v1 = T.match_buffer(var_B_v1, (m, 4))\n"
+        "    # with T.block(\"root\"):\n"
+        "    main = T.alloc_buffer((m, 4))\n"
+        "    for x, y in T.grid(m, 4):\n"
+        "        with T.block(\"main\"):\n"
+        "            v_x, v_y = T.axis.remap(\"SS\", [x, y])\n"
+        "            T.reads(A[v_x, v_y])\n"
+        "            T.writes(main[v_x, v_y])\n"
+        "            main[v_x, v_y] = A[v_x, v_y] * T.float32(2.0)\n"
+        "    for i, j in T.grid(m, 4):\n"
+        "        with T.block(\"B_v0\"):\n"
+        "            v_i, v_j = T.axis.remap(\"SS\", [i, j])\n"
+        "            T.reads(main[v_i, v_j])\n"
+        "            T.writes(B_v0[v_i, v_j])\n"
+        "            B_v0[v_i, v_j] = main[v_i, v_j] + T.float32(2.0)\n"
+        "        with T.block(\"B_v1\"):\n"
+        "            v_i, v_j = T.axis.remap(\"SS\", [i, j])\n"
+        "            T.reads(main[v_i, v_j])\n"
+        "            T.writes(B_v1[v_i, v_j])\n"
+        "            B_v1[v_i, v_j] = main[v_i, v_j] * T.float32(3.0)\n");
+  // A reduction of pairs computes both before it stores either.
+  CHECK(program("best = te.comm_reducer(lambda x, y: (tir.Select(x[1] >= y[1], x[0], y[0]), tir.Select(x[1] >= y[1], x[1], y[1])), lambda t0, t1: (tir.const(-1, t0), te.min_value(t1)))\n"
+                "i = te.placeholder((4, 8), \"int32\", \"i\")\n"
+                "v = te.placeholder((4, 8), \"float32\", \"v\")\n"
+                "k = te.reduce_axis((0, 8), \"k\")\n"
+                "a, b = te.compute((4,), lambda r: best((i[r, k], v[r, k]), axis=k), name=\"best\")\n"
+                "f = te.create_prim_func([i, v, a, b])\n") ==
+        "def main(i: T.Buffer((4, 8), \"int32\"), v: T.Buffer((4, 8), \"float32\"), best_v0: T.Buffer((4,), \"int32\"), best_v1: T.Buffer((4,), \"float32\")):\n"
+        "    T.func_attr({\"tir.noalias\": T.bool(True)})\n"
+        "    # with T.block(\"root\"):\n"
+        "    for r, k in T.grid(4, 8):\n"
+        "        with T.block(\"best\"):\n"
+        "            v_r, v_k = T.axis.remap(\"SR\", [r, k])\n"
+        "            T.reads(v[v_r, v_k], i[v_r, v_k])\n"
+        "            T.writes(best_v0[v_r], best_v1[v_r])\n"
+        "            with T.init():\n"
+        "                best_v0[v_r] = -1\n"
+        "                best_v1[v_r] = T.float32(-340282346638528859811704183484516925440.0)\n"
+        "            v_best_v0: T.int32 = T.Select(best_v1[v_r] >= v[v_r, v_k], best_v0[v_r], i[v_r, v_k])\n"
+        "            v_best_v1: T.float32 = T.Select(best_v1[v_r] >= v[v_r, v_k], best_v1[v_r], v[v_r, v_k])\n"
+        "            best_v0[v_r] = v_best_v0\n"
+        "            best_v1[v_r] = v_best_v1\n");
+  // No dimensions: one point.
+  CHECK(program("a = te.placeholder((), name=\"a\", dtype=\"int32\")\n"
+                "c = te.compute(a.shape, lambda *i: a(*i) + 1, name=\"c\")\n"
+                "f = te.create_prim_func([a, c])\n") ==
+        "def main(a: T.Buffer((), \"int32\"), c: T.Buffer((), \"int32\")):\n"
+        "    T.func_attr({\"tir.noalias\": T.bool(True)})\n"
+        "    # with T.block(\"root\"):\n"
+        "    with T.block(\"c\"):\n"
+        "        vi = T.axis.spatial(1, 0)\n"
+        "        T.reads(a[()])\n"
+        "        T.writes(c[()])\n"
+        "        c[()] = a[()] + 1\n");
+}
+
+TEST_CASE("a head without its colon stays the head of its block") {
+  std::string text =
+      "@T.prim_func\n"
+      "def f(A: T.Buffer((4,), \"float32\"))\n"
+      "    for i in range(4)\n"
+      "        A[i] = T.float32(1)\n";
+  syntax::Document document(text);
+  CHECK(messages(document.diagnostics()) == "missing-colon: expected `:` at the end of the `def` line\nmissing-colon: expected `:` at the end of the `for` line\n");
+  frontend::File file;
+  file.update(document);
+  CHECK(messages(file.diagnostics()) == "");
+  const auto& d = file.declaration(0);
+  REQUIRE(d.partial);
+  CHECK(print_script(d.partial->functions[0].second).find("A[i] = T.float32(1.0)") != std::string::npos);
+  // Places after the colon that is not there are where they are in the text.
+  Origin at = d.partial->functions[0].second->body.origin();
+  CHECK(text.substr(at.begin, 3) == "for");
+}

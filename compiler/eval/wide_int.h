@@ -1,0 +1,29 @@
+// Integers from 2^63 to 2^64 - 1, as `T.uint64(18446744073709551615)` writes them. All others are plain Values; results of
+// operators that fit 64 bits with a sign are plain again, others that fit without one are wide.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "eval/value.h"
+
+namespace loopsmith::eval {
+
+class WideInt final : public Object {
+ public:
+  static const TypeTag type_tag;
+  const uint64_t bits;   // at least 2^63
+  explicit WideInt(uint64_t b) : Object(&type_tag), bits(b) {}
+  auto binary(Evaluator&, syntax::BinaryOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const
+      -> std::optional<Value> override;
+  auto compare(Evaluator&, syntax::CompareOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const
+      -> std::optional<Value> override;
+  auto equals(const Object& other) const -> bool override;
+  auto hash() const -> uint64_t override { return bits; }
+  auto repr() const -> std::string override { return std::to_string(bits); }
+};
+
+/// What a literal says (decimal, 0x, 0o, 0b, with `_`), where it is between 2^63 and 2^64 - 1.
+[[nodiscard]] auto wide_literal(std::string_view text) -> std::optional<uint64_t>;
+
+}  // namespace loopsmith::eval
