@@ -347,7 +347,9 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
         const Value* known = nullptr;
         bool from_script = false;
         for (const Identifier& part : static_cast<const ImportFromStmt&>(stmt).module) { from_script |= part.name == script; }
+        static const Name upper_t("T");
         if (what == tirx) { what = tir; }
+        if (what == tir && from_script) { what = upper_t; }
         if (what == ir && from_script) { what = upper_i; }
         if (more_) { known = more_(what); }
         if (!known) { known = predeclared(what); }

@@ -1445,6 +1445,16 @@ auto parameter_names(std::string_view intrinsic) -> std::string_view {
   return {};
 }
 
+// What a packed function gets for a buffer: its pointer, shape, strides, number of dimensions, type and offset.
+auto packed_buffer(const Buffer& b, Origin where) -> Expr {
+  static const Name make_shape("tvm_stack_make_shape"), make_array("tvm_stack_make_array");
+  auto shape = [&](const Array<Expr>& of) -> Expr { return make<Call>(DataType::handle(), make_shape, of, where); };
+  Expr strides = b->strides.empty() ? int_imm(0, DataType::int_(32), where) : shape(b->strides);
+  Expr offset = b->elem_offset ? b->elem_offset : int_imm(0, b->shape.empty() ? DataType::int_(32) : b->shape[0].dtype(), where);
+  Expr dimensions = int_imm(static_cast<int64_t>(b->shape.size()), DataType::int_(32), where);
+  return make<Call>(DataType::handle(), make_array, Array<Expr>{b->data, shape(b->shape), strides, dimensions, zero(b->dtype), offset}, where);
+}
+
 class IntrinsicObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
@@ -1480,8 +1490,8 @@ class IntrinsicObject final : public eval::Object {
     bool good = true;
     for (const Argument& x : a.all) {
       if (const auto* b = x.value.as<BufferObject>()) {
-        // TVM packs the buffer; its pointer is what is passed.
-        args.push_back(b->buffer->data);
+        static const Name packed("tvm_call_packed"), cpacked("tvm_call_cpacked");
+        args.push_back(op == packed || op == cpacked ? packed_buffer(b->buffer, x.where) : Expr(b->buffer->data));
         continue;
       }
       Expr y = to_expr(e, x);
@@ -1669,11 +1679,47 @@ auto other_member(Name name) -> std::optional<Value> {
   return {};
 }
 
+// `tvm.IRModule({"main": f})`, `tvm.IRModule.from_expr(f)`.
+auto module_of_program(Evaluator& e, const Arguments& a) -> Value {
+  if (a.all.size() != 1) { return e.opaque(a.call); }
+  if (a.all[0].value.as<ProgramObject>()) { return a.all[0].value; }
+  const auto* dict = a.all[0].value.as<eval::Dict>();
+  IRModuleNode node;
+  std::vector<std::pair<Name, PrimFunc>> functions;
+  for (const auto& [key, value] : dict ? dict->entries() : std::vector<std::pair<Value, Value>>{}) {
+    const auto* program = value.as<ProgramObject>();
+    const std::string* name = key.string();
+    if (!program || !name || program->module->functions.size() != 1) { return e.opaque(a.call); }
+    functions.emplace_back(Name(*name), program->module->functions[0].second);
+    node.dialect = program->module->dialect;
+  }
+  if (functions.empty()) { return e.opaque(a.call); }
+  node.functions = std::move(functions);
+  return make_object<ProgramObject>(make_module(std::move(node)), Name("Module"), false, a.callee);
+}
+class ModuleMaker final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  ModuleMaker() : Object(&type_tag) {}
+  auto is_callable() const -> bool override { return true; }
+  auto call(Evaluator& e, const Arguments& a) const -> std::optional<Value> override { return module_of_program(e, a); }
+  auto get_attribute(Evaluator&, Name name, Origin) const -> std::optional<Value> override {
+    static const Name from_expr("from_expr");
+    if (name == from_expr) { return make_object<eval::Builtin>(from_expr, module_of_program); }
+    return Value::opaque();
+  }
+};
+const eval::TypeTag ModuleMaker::type_tag{"tvm.IRModule"};
+
 // What is not known of Python's `tvm` is not evaluated, and no mistake.
 auto unknown_member(Name) -> std::optional<Value> { return Value::opaque(); }
+auto python_member(Name name) -> std::optional<Value> {
+  auto known = other_member(name);
+  return known ? known : Value::opaque();
+}
 
 struct Namespaces {
-  Value t, i, te, tvm;
+  Value t, i, tir, te, tvm;   // tir: that of Python, whose other members are not evaluated
   Namespaces() {
     auto make_builtin = [](const char* name, eval::Builtin::Run run) { return make_object<eval::Builtin>(Name(name), run); };
     Ref<eval::Namespace> axis = make_object<eval::Namespace>(Name("T.axis"));
@@ -1684,21 +1730,28 @@ struct Namespaces {
                                                               {"scan", axis_scan}, {"opaque", axis_opaque}, {"remap", axis_remap}}) {
       add_to(axis, name, make_builtin(name, run));
     }
-    Ref<eval::Namespace> tir = make_object<eval::Namespace>(Name("T"), other_member);
-    for (const Intrinsic& row : intrinsics) { add_to(tir, row.name, make_object<IntrinsicObject>(row)); }
-    for (const Row& row : rows) { add_to(tir, row.name, make_builtin(row.name, row.run)); }
-    add_to(tir, "axis", axis);
-    add_to(tir, "let", make_object<LetObject>());
-    add_to(tir, "Buffer", make_object<BufferTypeObject>());
-    add_to(tir, "prim_func", make_object<PrimFuncDecorator>(FunctionOptions{}));
-    add_to(tir, "macro", make_object<MacroDecorator>(true));
-    add_to(tir, "inline", make_object<MacroDecorator>(true));
+    Ref<eval::Namespace> script_tir = make_object<eval::Namespace>(Name("T"), other_member);
+    Ref<eval::Namespace> python_tir = make_object<eval::Namespace>(Name("tir"), python_member);
+    auto add_t = [&](const char* name, const Value& value) {
+      add_to(script_tir, name, value);
+      add_to(python_tir, name, value);
+    };
+    for (const Intrinsic& row : intrinsics) { add_t(row.name, make_object<IntrinsicObject>(row)); }
+    for (const Row& row : rows) { add_t(row.name, make_builtin(row.name, row.run)); }
+    add_t("axis", axis);
+    add_t("let", make_object<LetObject>());
+    add_t("Buffer", make_object<BufferTypeObject>());
+    add_t("prim_func", make_object<PrimFuncDecorator>(FunctionOptions{}));
+    add_t("macro", make_object<MacroDecorator>(true));
+    add_t("inline", make_object<MacroDecorator>(true));
     for (const char* name : {"float8_e4m3fn", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "bfloat16", "bool",
                              "handle", "void"}) {
-      add_to(tir, name, *other_member(Name(name)));
+      add_t(name, *other_member(Name(name)));
     }
-    add_to(tir, "boolean", make_object<DtypeObject>(DataType::bool_()));
-    t = tir;
+    add_t("boolean", make_object<DtypeObject>(DataType::bool_()));
+    add_t("Ptr", make_object<DtypeObject>(DataType::handle()));
+    t = script_tir;
+    tir = python_tir;
     Ref<eval::Namespace> ir = make_object<eval::Namespace>(Name("I"));
     add_to(ir, "ir_module", make_object<ModuleDecorator>());
     for (const char* name : {"module_attrs", "module_global_infos", "module_set_attr", "module_get_attr"}) { add_to(ir, name, make_builtin(name, module_attrs)); }
@@ -1712,9 +1765,9 @@ struct Namespaces {
     add_to(script, "ir", i);
     add_to(script, "ir_module", *ir->find(Name("ir_module")));
     Ref<eval::Namespace> all = make_object<eval::Namespace>(Name("tvm"), unknown_member);
-    add_to(all, "tir", t);
-    add_to(all, "tirx", t);
-    add_to(all, "ir", i);
+    add_to(all, "tir", tir);
+    add_to(all, "tirx", tir);
+    add_to(all, "IRModule", make_object<ModuleMaker>());
     add_to(all, "te", te);
     add_to(all, "script", script);
     tvm = all;
@@ -1742,7 +1795,8 @@ auto namespace_i() -> const Value& { return namespaces().i; }
 auto predeclared(Name name) -> const Value* {
   static const Name t("T"), i("I"), tir("tir"), tirx("tirx"), tvm("tvm"), te("te");
   static const Name opaque_names[] = {"R", "topi", "np", "numpy"};
-  if (name == t || name == tir || name == tirx) { return &namespaces().t; }
+  if (name == t) { return &namespaces().t; }
+  if (name == tir || name == tirx) { return &namespaces().tir; }
   if (name == i) { return &namespaces().i; }
   if (name == te) { return &namespaces().te; }
   if (name == tvm) { return &namespaces().tvm; }

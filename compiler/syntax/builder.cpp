@@ -3,6 +3,7 @@
 #include "syntax/builder.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <cstring>
 
@@ -567,6 +568,19 @@ void append_utf8(std::string& out, uint32_t c) {
   }
 }
 
+// The character that `\N{name}` stands for; 0: not one of character_names.def.
+auto named_character(std::string_view name) -> uint32_t {
+  struct Row { std::string_view name; uint32_t code; };
+  static constexpr Row rows[] = {
+#define CHARACTER(name, code) {name, code},
+#include "syntax/character_names.def"
+  };
+  std::string upper(name);
+  for (char& c : upper) { c = static_cast<char>(std::toupper(static_cast<unsigned char>(c))); }
+  const auto* found = std::lower_bound(std::begin(rows), std::end(rows), upper, [](const Row& row, const std::string& wanted) { return row.name < wanted; });
+  return found != std::end(rows) && found->name == upper ? found->code : 0;
+}
+
 // What a literal's inside means. Line ends are "\n" however the file writes them.
 void decode(std::string_view raw, bool is_raw, bool is_bytes, bool is_format, std::string& out) {
   for (size_t i = 0; i < raw.size(); ++i) {
@@ -606,6 +620,17 @@ void decode(std::string_view raw, bool is_raw, bool is_bytes, bool is_format, st
       case 'x': put(hex(2)); break;
       case 'u': if (is_bytes) { out += "\\u"; } else { put(hex(4)); } break;
       case 'U': if (is_bytes) { out += "\\U"; } else { put(hex(8)); } break;
+      case 'N': {
+        size_t close = !is_bytes && i + 1 < raw.size() && raw[i + 1] == '{' ? raw.find('}', i + 1) : std::string_view::npos;
+        uint32_t code = close == std::string_view::npos ? 0 : named_character(raw.substr(i + 2, close - i - 2));
+        if (code == 0) {
+          out += "\\N";
+          break;
+        }
+        put(code);
+        i = close;
+        break;
+      }
       default:
         if (e >= '0' && e <= '7') {
           uint32_t value = static_cast<uint32_t>(e - '0');

@@ -286,3 +286,11 @@ TEST_CASE("a head without its colon stays the head of its block") {
   Origin at = d.partial->functions[0].second->body.origin();
   CHECK(text.substr(at.begin, 3) == "for");
 }
+
+TEST_CASE("named characters in strings") {
+  IRModule module = lower("@T.prim_func\ndef f():\n    T.func_attr({\"unit\": \"\\N{DEGREE SIGN}C \\N{greek small letter mu}\"})\n    T.evaluate(0)\n", "f");
+  const Attr* unit = find_attr(module->functions[0].second->attrs, Name("unit"));
+  REQUIRE(unit);
+  REQUIRE(unit->string());
+  CHECK(*unit->string() == "\xc2\xb0" "C \xce\xbc");
+}
