@@ -7,15 +7,16 @@
 #include "arith/canonical.h"
 #include "arith/rewrite.h"
 #include "arith/state.h"
+#include "arith/walk.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
-#include "ir/visitor.h"
 
 namespace loopsmith::arith {
 namespace {
 
 constexpr int default_steps = 2;
-constexpr int max_rounds = 16;
+constexpr int max_rounds = 8;
+constexpr int64_t fact_cost = 16;
 constexpr int max_text = 1000;   // of forms compared by their text
 
 }  // namespace
@@ -77,11 +78,13 @@ auto Analyzer::enter(const Expr& constraint) -> Scope {
   State& s = *state_;
   Question question(s);
   s.marks.push_back({s.scoped_bounds.size(), s.literals.size(), s.scoped_comparisons.size(), s.scoped_domains.size(), s.replaced_moduli.size()});
+  if (s.work <= 0) { return {this, s.marks.size()}; }   // nothing more is learnt
   enter_bounds(s, constraint);
   enter_moduli(s, constraint);
   Expr simplified = s.rewriter->run(constraint);
   for (const Expr& fact : facts_of(simplified, true)) {
-    if (!is_pure(fact)) { continue; }
+    s.work -= fact_cost;
+    if (s.work <= 0 || !is_pure(s, fact)) { continue; }
     s.literals.push_back(fact);
     Expr negation = fact.dtype().is_bool() ? normalize_booleans(logical_not(fact)) : equal(fact, zero(fact.dtype()));
     s.literals.push_back(make<Not>(negation));
@@ -113,18 +116,12 @@ auto is_same(const Expr& a, const Expr& b) -> bool { return a.same_as(b) || (a.k
 
 // The canonical form, to its fixed point: what is canonical already stays.
 auto canonical_form(Analyzer::State& state, Expr expr) -> Expr {
-  for (int i = 0; i < max_rounds; ++i) {
+  for (int i = 0; i < max_rounds && state.work > 0; ++i) {
     Expr next = state.canonical->simplify(expr);
     if (next.same_as(expr)) { break; }
     expr = std::move(next);
   }
   return expr;
-}
-
-auto count_nodes(const Expr& e) -> size_t {
-  size_t count = 0;
-  post_order(e, [&](const Expr&) { ++count; });
-  return count;
 }
 
 }  // namespace
@@ -143,7 +140,7 @@ auto Analyzer::simplify(const Expr& expr, int steps) -> Expr {
     return is_same(result, expr) ? expr : result;
   }
   std::vector<Expr> forms;
-  while (result.kind() != NodeKind::IntImm) {
+  while (result.kind() != NodeKind::IntImm && state_->work > 0) {
     Expr rewritten = state_->rewriter->run(result);
     Expr next = canonical_form(*state_, rewritten);
     if (is_same(next, result)) { break; }

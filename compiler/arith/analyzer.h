@@ -4,8 +4,7 @@
 // the moment (`enter`, undone when the returned scope ends). All questions are answered under that knowledge.
 // Answers follow Apache TVM 0.19, in results and in their form: `simplify` alternates a rewriting simplifier
 // (rules/, tables of pattern ==> result) and a canonical one (sums of products and splits in normal form), and
-// a printed schedule agrees with TVM's character for character. Index arithmetic is taken not to wrap, as the
-// IR's header allows.
+// a printed schedule agrees with TVM's character for character. What may overflow and what not, ir/ir.h says.
 //
 // Every question ends: depth and work are bounded, and what could not be decided in the bound is Unknown,
 // which is an answer of its own and not False. A simplifier that changes nothing returns the same node.
@@ -56,6 +55,7 @@ using DomMap = std::unordered_map<const VarNode*, IntSet>;
 enum Extension : uint8_t {
   no_extensions = 0,
   transitively_prove_inequalities = 1,         // chains of known comparisons: a <= b and b <= c give a <= c
+  convert_boolean_to_and_of_ors = 2,           // conditions in conjunctive normal form, simplified across its parts
   apply_constraints_to_boolean_branches = 4,   // each side of `and` and `or` is simplified under the other
   comparison_of_product_and_sum = 8,           // (a + b) * c against a * b * d, for symbolic extents
 };

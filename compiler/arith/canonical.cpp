@@ -3,9 +3,12 @@
 #include "arith/canonical.h"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
+#include "arith/walk.h"
 #include "ir/ops.h"
+#include "ir/visitor.h"
 
 namespace loopsmith::arith {
 namespace {
@@ -16,25 +19,10 @@ auto is_min_value(DataType dtype, int64_t value) -> bool {
   return dtype.bits >= 64 ? value == std::numeric_limits<int64_t>::min() : value == -(int64_t{1} << (dtype.bits - 1));
 }
 
-// Factors of a product, or terms, left to right.
-template <class F>
-void each_factor(const Expr& e, F&& f) {
-  std::vector<Expr> todo = {e};
-  while (!todo.empty()) {
-    Expr top = std::move(todo.back());
-    todo.pop_back();
-    if (const auto* m = top.as<Mul>()) {
-      todo.push_back(m->b);
-      todo.push_back(m->a);
-    } else {
-      f(top);
-    }
-  }
-}
-
 }  // namespace
 
 auto multiply_normalized(const Expr& a, const Expr& b) -> Expr {
+  if (has_many_factors(a) || has_many_factors(b)) { return mul(a, b); }
   int64_t scale = 1;
   Expr result = one(a.dtype());
   auto collect = [&](const Expr& factor) {
@@ -51,7 +39,7 @@ namespace {
 // Cancels the factors common to a dividend and a divisor, constants by their greatest common divisor. The
 // product of what was cancelled is `common`. False where nothing cancels, or the divisor is constant.
 auto cancel_factors(Expr& lhs, Expr& rhs, Expr& common) -> bool {
-  if (rhs.as<IntImm>()) { return false; }
+  if (rhs.as<IntImm>() || has_many_factors(lhs) || has_many_factors(rhs)) { return false; }
   std::vector<Expr> lhs_factors;
   int64_t lhs_scale = 1, rhs_scale = 1;
   each_factor(lhs, [&](const Expr& e) {
@@ -170,9 +158,21 @@ struct CanonicalSimplifier::Sum {
       if (a.upper != b.upper) { return a.upper > b.upper; }
       return a.mode > b.mode;
     };
-    // Insertion sort: short, and stable.
-    for (size_t i = 1; i < merged.size(); ++i) {
-      for (size_t j = i; j > 0 && before(merged[j], merged[j - 1]); --j) { std::swap(merged[j], merged[j - 1]); }
+    // Stable; insertion where there are few, as mostly.
+    constexpr size_t few = 24;
+    if (merged.size() <= few) {
+      for (size_t i = 1; i < merged.size(); ++i) {
+        for (size_t j = i; j > 0 && before(merged[j], merged[j - 1]); --j) { std::swap(merged[j], merged[j - 1]); }
+      }
+    } else {
+      std::vector<size_t> order(merged.size());
+      std::iota(order.begin(), order.end(), size_t{0});
+      std::sort(order.begin(), order.end(), [&](size_t i, size_t j) {
+        return before(merged[i], merged[j]) || (i < j && !before(merged[j], merged[i]));
+      });
+      std::vector<Split> sorted;
+      for (size_t i : order) { sorted.push_back(std::move(merged[i])); }
+      merged = std::move(sorted);
     }
     bool add_base = base > 0 || is_min_value(dtype, base);
     Expr result = zero(dtype);
@@ -283,6 +283,7 @@ auto CanonicalSimplifier::sum_of(const Expr& expr, bool negative) -> Form {
   else if (const auto* d = a.constant(); d && d->value == 0 && !negative) { return b; }
   int64_t sign = negative ? -1 : 1;
   Sum result = std::move(a).to_sum();
+  state_.work -= static_cast<int64_t>(result.args.size());
   if (const auto* imm = b.constant()) { result.add(wrap_mul(imm->value, sign)); }
   else if (const Sum* sum = b.sum()) { result.add(*sum, sign); }
   else { result.add(std::move(b).to_split(), sign); }
@@ -309,6 +310,7 @@ auto CanonicalSimplifier::product(const Expr& expr) -> Form {
   }
   Expr x = a.normalize(), y = b.normalize();
   Expr result = multiply_normalized(x, y);
+  each_factor(result, [&](const Expr&) { state_.work -= 4; });
   const auto* m = result.as<Mul>();
   return m && m->a.same_as(n.a) && m->b.same_as(n.b) ? expr : result;
 }
@@ -507,6 +509,16 @@ auto CanonicalSimplifier::conversion(const Expr& expr) -> Form {
   return rewrite(expr);
 }
 
+// Is rest, which lies in (-factor, 0], 0 where the variable of the term is? Then the term alone decides whether its sum with
+// rest is below 0: where it is not 0, rest is too small to matter.
+auto CanonicalSimplifier::vanishes_with(const Split& term, const Expr& rest, int64_t factor) -> bool {
+  const auto* v = term.index.as<VarNode>();
+  if (!v || term.lower != 1 || term.upper != no_upper) { return false; }
+  ConstIntBound bound = const_int_bound(state_, rest), at = const_int_bound(state_, term.index);
+  if (bound.max > 0 || bound.min <= -factor || term.scale >= 0 || at.min < 0) { return false; }
+  return is_zero(state_.owner->rewrite_simplify(substitute(rest, {{v, zero(term.dtype)}})));
+}
+
 // a < b as sum < 0. With d the greatest common divisor of the larger scales and the constant:
 //     x0 * s0 + ... + xn + c < 0  and  0 <= xn < d     ==>  x0 * (s0 / d) + ... < -c / d
 //     ... and xn = (y % m) with d dividing m           ==>  ... + (y // d) % (m / d) < -c / d
@@ -529,6 +541,10 @@ auto CanonicalSimplifier::less_than(const Expr& expr) -> Form {
     Expr rest = extra.normalize();
     Analyzer& analyzer = *state_.owner;
     if (analyzer.can_prove(less(rest, constant_int(dtype, gcd))) && analyzer.can_prove_greater_equal(rest, 0)) {
+      divisible.divide_exactly(gcd);
+      return rewrite(less(divisible.normalize(), zero(dtype)));
+    }
+    if (divisible.base == 0 && divisible.args.size() == 1 && vanishes_with(divisible.args[0], rest, gcd)) {
       divisible.divide_exactly(gcd);
       return rewrite(less(divisible.normalize(), zero(dtype)));
     }

@@ -94,7 +94,7 @@ class Bounds {
     if (--state_.work < 0) { return bound_of_type(e.dtype()); }
     Bound result = visit_kind(e);
     for (const auto& [expr, bound] : state_.scoped_bounds) {
-      if (expr.kind() == e.kind() && deep_equal(expr, e)) { result = meet(result, bound); }
+      if (expr.kind() == e.kind() && deep_equal(state_, expr, e)) { result = meet(result, bound); }
     }
     return result;
   }

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "arith/state.h"
+#include "arith/walk.h"
 #include "ir/ops.h"
-#include "ir/visitor.h"
 
 namespace loopsmith::arith {
 namespace {
@@ -56,19 +56,15 @@ constexpr std::array<std::string_view, 56> pure_calls = {
     "trunc", "vscale"};
 
 auto has_effect(const Expr& expr, bool reads_count) -> bool {
-  bool found = false;
-  post_order(expr, [&](const Expr& e) {
-    if (const auto* call = e.as<Call>()) {
-      found = found || !std::binary_search(pure_calls.begin(), pure_calls.end(), call->op.view());
-    } else if (reads_count && e.kind() == NodeKind::BufferLoad) {
-      found = true;
-    }
+  return any_node(expr, [&](const Expr& e) {
+    if (const auto* call = e.as<Call>()) { return !std::binary_search(pure_calls.begin(), pure_calls.end(), call->op.view()); }
+    return reads_count && e.kind() == NodeKind::BufferLoad;
   });
-  return found;
 }
 
-// Plain arithmetic needs no walk through closures.
-auto is_plain(const Expr& e, int depth) -> bool {
+// Plain arithmetic of few nodes needs no walk through closures.
+auto is_plain(const Expr& e, int& left) -> bool {
+  if (--left < 0) { return false; }
   switch (e.kind()) {
     case NodeKind::VarNode: case NodeKind::IntImm: case NodeKind::FloatImm: return true;
     case NodeKind::Add: case NodeKind::Sub: case NodeKind::Mul: case NodeKind::Div: case NodeKind::Mod:
@@ -76,10 +72,15 @@ auto is_plain(const Expr& e, int depth) -> bool {
     case NodeKind::NE: case NodeKind::LT: case NodeKind::LE: case NodeKind::GT: case NodeKind::GE:
     case NodeKind::And: case NodeKind::Or: {
       const auto* x = static_cast<const BinaryNode*>(e.get());
-      return depth < 64 && is_plain(x->a, depth + 1) && is_plain(x->b, depth + 1);
+      return is_plain(x->a, left) && is_plain(x->b, left);
     }
     default: return false;
   }
+}
+
+auto is_plain(const Expr& e) -> bool {
+  int left = 64;
+  return is_plain(e, left);
 }
 
 }  // namespace
@@ -92,8 +93,12 @@ auto facts_of(const Expr& condition, bool parts_only) -> std::vector<Expr> {
 
 auto normalize_booleans(Expr condition) -> Expr { return normalize(std::move(condition), 0); }
 
-auto is_pure(const Expr& expr) -> bool { return is_plain(expr, 0) || !has_effect(expr, true); }
-auto is_read_only(const Expr& expr) -> bool { return is_plain(expr, 0) || !has_effect(expr, false); }
+auto is_pure(Analyzer::State& state, const Expr& expr) -> bool {
+  if (is_plain(expr)) { return true; }
+  state.work -= static_cast<int64_t>(count_nodes(expr));
+  return state.work > 0 && !has_effect(expr, true);
+}
+auto is_read_only(const Expr& expr) -> bool { return is_plain(expr) || !has_effect(expr, false); }
 
 auto split_conjunction(const Expr& condition) -> std::vector<Expr> {
   std::vector<Expr> out;

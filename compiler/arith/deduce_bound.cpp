@@ -6,8 +6,8 @@
 // "for no value is it certain".
 #include "arith/int_set.h"
 #include "arith/state.h"
+#include "arith/walk.h"
 #include "ir/ops.h"
-#include "ir/visitor.h"
 
 namespace loopsmith::arith {
 namespace {
@@ -15,9 +15,7 @@ namespace {
 struct Side { bool upper; Expr bound; };     // target <= bound, or target >= bound
 
 auto contains(const Expr& e, const Expr& target) -> bool {
-  bool found = false;
-  post_order(e, [&](const Expr& n) { found = found || n.same_as(target) || (n.kind() == target.kind() && deep_equal(n, target)); });
-  return found;
+  return any_node(e, [&](const Expr& n) { return n.same_as(target) || (n.kind() == target.kind() && deep_equal(n, target)); });
 }
 
 // path <= bound (or >=) becomes target <= bound'. None where a step cannot be undone exactly or safely.

@@ -1,6 +1,6 @@
 // Equality of expressions as trees, with variables and buffers compared by identity. Not the structural
 // equality of functions (ir/equal.h), which binds variables.
-#include "arith/analyzer.h"
+#include "arith/state.h"
 
 namespace loopsmith::arith {
 namespace {
@@ -80,6 +80,14 @@ auto same_list(const Array<Expr>& a, const Array<Expr>& b, int& left, int depth)
 auto deep_equal(const Expr& a, const Expr& b) -> bool {
   int left = max_nodes;
   return same(a, b, left, 0);
+}
+
+auto deep_equal(Analyzer::State& state, const Expr& a, const Expr& b) -> bool {
+  if (a.get() == b.get()) { return true; }
+  int left = max_nodes;
+  bool result = same(a, b, left, 0);
+  state.work -= (max_nodes - left) / 4;
+  return result;
 }
 
 }  // namespace loopsmith::arith

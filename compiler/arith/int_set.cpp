@@ -2,8 +2,8 @@
 #include "arith/int_set.h"
 
 #include "arith/state.h"
+#include "arith/walk.h"
 #include "ir/ops.h"
-#include "ir/visitor.h"
 
 namespace loopsmith::arith {
 namespace {
@@ -33,6 +33,7 @@ auto point_of(const Expr& e) -> IntSet { return IntSet::single_point(e); }
 
 // Values of expressions over domains of variables, interval by interval.
 class Evaluator {
+  static constexpr int64_t cost = 8;   // of a node, in steps of work: ends are new expressions
  public:
   Evaluator(Analyzer& analyzer, const DomMap* dom) : analyzer_(analyzer), dom_(dom), domains_(dom ? dom->size() : 0) {
     if (dom_) { return; }
@@ -40,7 +41,7 @@ class Evaluator {
   }
 
   auto eval(const Expr& e) -> IntSet {
-    if (depth_ > Analyzer::State::max_depth) { return IntSet::everything(); }
+    if ((analyzer_.state().work -= cost) < 0 || depth_ > Analyzer::State::max_depth) { return IntSet::everything(); }
     struct Depth { int& d; explicit Depth(int& x) : d(x) { ++d; } ~Depth() { --d; } } depth(depth_);
     switch (e.kind()) {
       case NodeKind::IntImm: return point_of(e);
@@ -66,7 +67,7 @@ class Evaluator {
         const auto* n = e.as<BufferLoad>();
         if (!n->dtype.is_integral()) { return IntSet::everything(); }
         for (const Expr& index : n->indices) {
-          if (uses_var(index, [&](const VarNode& v) { return domain_of(v) != nullptr; })) { return IntSet::everything(); }
+          if (any_variable(index, [&](const VarNode& v) { return domain_of(v) != nullptr; })) { return IntSet::everything(); }
         }
         return point_of(e);
       }
@@ -87,7 +88,7 @@ class Evaluator {
       case NodeKind::Reduce: return IntSet::everything();
       case NodeKind::Call: {
         // A call that depends on nothing that varies is itself a point.
-        bool fixed = e.dtype().is_integral() && is_read_only(e) && !uses_var(e, [&](const VarNode& v) { return domain_of(v) != nullptr; });
+        bool fixed = e.dtype().is_integral() && is_read_only(e) && !any_variable(e, [&](const VarNode& v) { return domain_of(v) != nullptr; });
         return fixed ? point_of(e) : IntSet::everything();
       }
 #define EXPR(Kind)
@@ -349,12 +350,16 @@ auto as_dom_map(const RangeMap& ranges) -> DomMap {
   return out;
 }
 
-auto eval_set(const Expr& expr, const DomMap& dom, Analyzer& analyzer) -> IntSet { return Evaluator(analyzer, &dom).eval(expr); }
+auto eval_set(const Expr& expr, const DomMap& dom, Analyzer& analyzer) -> IntSet {
+  Question question(analyzer.state());
+  return Evaluator(analyzer, &dom).eval(expr);
+}
 auto eval_set(const Expr& expr, const DomMap& dom) -> IntSet {
   Analyzer analyzer;
   return eval_set(expr, dom, analyzer);
 }
 auto eval_set(const Range& range, const DomMap& dom, Analyzer& analyzer) -> IntSet {
+  Question question(analyzer.state());
   if (range.min.dtype().is_integral() && analyzer.can_prove_equal(range.extent, one(range.extent.dtype()))) {
     return eval_set(range.min, dom, analyzer);
   }
@@ -370,14 +375,15 @@ auto eval_set(const Array<Range>& region, const DomMap& dom) -> std::vector<IntS
   Analyzer analyzer;
   std::vector<IntSet> out;
   for (const Range& range : region) {
+    Question question(analyzer.state());
     Expr last = analyzer.simplify(add(range.min, sub(range.extent, one(range.extent.dtype()))));
     out.push_back(Evaluator(analyzer, &dom).eval(IntSet::interval(range.min, last)));
   }
   return out;
 }
 
-auto Analyzer::int_set(const Expr& expr, const DomMap& dom) -> IntSet { return Evaluator(*this, &dom).eval(expr); }
-auto Analyzer::int_set(const Expr& expr) -> IntSet { return Evaluator(*this, nullptr).eval(expr); }
+auto Analyzer::int_set(const Expr& expr, const DomMap& dom) -> IntSet { Question question(*state_); return Evaluator(*this, &dom).eval(expr); }
+auto Analyzer::int_set(const Expr& expr) -> IntSet { Question question(*state_); return Evaluator(*this, nullptr).eval(expr); }
 
 void bind_domain(Analyzer::State& state, const Var& var, IntSet set) { state.facts(var).domain = std::move(set); }
 

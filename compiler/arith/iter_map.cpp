@@ -11,26 +11,11 @@
 
 #include "arith/canonical.h"
 #include "arith/state.h"
+#include "arith/walk.h"
 #include "ir/ops.h"
-#include "ir/visitor.h"
 
 namespace loopsmith::arith {
 namespace {
-
-template <class F>
-void each_factor(const Expr& e, F&& f) {
-  std::vector<Expr> todo = {e};
-  while (!todo.empty()) {
-    Expr top = std::move(todo.back());
-    todo.pop_back();
-    if (const auto* m = top.as<Mul>()) {
-      todo.push_back(m->b);
-      todo.push_back(m->a);
-    } else {
-      f(top);
-    }
-  }
-}
 
 auto mark_of(Expr source, Expr extent) -> IterMark {
   return std::make_shared<IterMarkNode>(IterMarkNode{std::move(source), nullptr, {}, std::move(extent)});
@@ -150,12 +135,6 @@ void insertion_sort(std::vector<T>& items, Before before) {
   for (size_t i = 1; i < items.size(); ++i) {
     for (size_t j = i; j > 0 && before(items[j], items[j - 1]); --j) { std::swap(items[j], items[j - 1]); }
   }
-}
-
-auto count_nodes(const Expr& e) -> size_t {
-  size_t count = 0;
-  post_order(e, [&](const Expr&) { ++count; });
-  return count;
 }
 
 class MapRewriter {
@@ -378,7 +357,7 @@ class MapRewriter {
     bool known = kind == NodeKind::Add || kind == NodeKind::Sub || kind == NodeKind::Mul || kind == NodeKind::FloorDiv || kind == NodeKind::FloorMod;
     if (!known || !is_index_type(e.dtype()) || depth_ > Analyzer::State::max_depth) {
       // Whatever else there is must not depend on the iterators.
-      if (e.kind() != NodeKind::IntImm && uses_var(e, [&](const VarNode& v) { return vars_.contains(&v); })) {
+      if (e.kind() != NodeKind::IntImm && any_variable(e, [&](const VarNode& v) { return vars_.contains(&v); })) {
         error("an iterator is used in what is not affine");
       }
       return e;
@@ -778,7 +757,7 @@ auto is_comparison(NodeKind k) -> bool { return k == NodeKind::LT || k == NodeKi
 // False where there is anything else.
 auto read_constraints(Expr predicate, IterDomains& iters, std::vector<Constraint>& out) -> bool {
   auto uses_iter = [&](const Expr& e) {
-    return uses_var(e, [&](const VarNode& v) { return std::any_of(iters.begin(), iters.end(), [&](const auto& i) { return i.first.get() == &v; }); });
+    return any_variable(e, [&](const VarNode& v) { return std::any_of(iters.begin(), iters.end(), [&](const auto& i) { return i.first.get() == &v; }); });
   };
   while (true) {
     Expr comparison, rest;
@@ -851,7 +830,7 @@ auto read_constraints(Expr predicate, IterDomains& iters, std::vector<Constraint
 
 auto domains_are_independent(const IterDomains& iters) -> bool {
   auto is_iter = [&](const VarNode& v) { return std::any_of(iters.begin(), iters.end(), [&](const auto& i) { return i.first.get() == &v; }); };
-  return std::none_of(iters.begin(), iters.end(), [&](const auto& i) { return uses_var(i.second.min, is_iter) || uses_var(i.second.extent, is_iter); });
+  return std::none_of(iters.begin(), iters.end(), [&](const auto& i) { return any_variable(i.second.min, is_iter) || any_variable(i.second.extent, is_iter); });
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 
 #include "arith/iter_map.h"
 #include "arith/state.h"
+#include "arith/walk.h"
 #include "ir/ops.h"
-#include "ir/visitor.h"
 
 namespace loopsmith::arith {
 namespace {
@@ -293,7 +293,7 @@ auto subspace_divide(const std::vector<Expr>& bindings, const IterDomains& iters
   };
   for (const Expr& condition : split_conjunction(predicate ? predicate : bool_imm(true))) {
     if (known.can_prove(condition)) { continue; }
-    bool inner = uses_var(condition, is_inner), outer = uses_var(condition, is_outer);
+    bool inner = any_variable(condition, is_inner), outer = any_variable(condition, is_outer);
     if (inner && outer) { return {}; }
     Expr& side = inner ? result.inner_predicate : result.outer_predicate;
     side = logical_and(side, condition);

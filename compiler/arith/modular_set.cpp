@@ -187,7 +187,7 @@ void enter_moduli(Analyzer::State& state, const Expr& constraint) {
   Var var{variable};
   VarFacts& facts = state.facts(var);
   state.replaced_moduli.emplace_back(var, facts.modulus);
-  facts.modulus = meet(facts.modulus.value_or(everything), entry(coeff->value, base->value));
+  facts.modulus = meet(facts.modulus.value_or(everything), entry(coeff->value < 0 ? wrap_sub(0, coeff->value) : coeff->value, base->value));
 }
 
 }  // namespace loopsmith::arith

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "arith/rule.h"
+#include "arith/walk.h"
 #include "ir/ops.h"
 
 namespace loopsmith::arith {
@@ -26,6 +27,19 @@ auto make_raw(NodeKind kind, Expr a, Expr b) -> Expr {
 }
 
 auto is_constant(const Expr& e) -> bool { return e.kind() == NodeKind::IntImm || e.kind() == NodeKind::FloatImm; }
+
+// Does an if_then_else inside keep a division or a read from being evaluated? Both values of a Select are, so that its
+// condition must not decide such a choice.
+auto guards_something(const Expr& e) -> bool {
+  auto may_fail = [](const Expr& x) {
+    switch (x.kind()) {
+      case NodeKind::Div: case NodeKind::Mod: case NodeKind::FloorDiv: case NodeKind::FloorMod: return !is_constant(children(x).b);
+      case NodeKind::BufferLoad: return true;
+      default: return false;
+    }
+  };
+  return any_node(e, [&](const Expr& x) { const auto* c = x.as<Call>(); return c && c->op == "if_then_else" && any_node(x, may_fail); });
+}
 
 // And's and Or's sides in turns, each under what the other says, until nothing changes.
 constexpr int boolean_turns = 4;
@@ -140,10 +154,11 @@ auto Rewriter::compare_product_and_sum(const Expr& x, const Expr& y) -> Order {
 
 auto Rewriter::literally(const Expr& condition) -> Expr {
   if (!knows_literals_ || state_.literals.empty()) { return {}; }
+  state_.work -= static_cast<int64_t>(state_.literals.size()) / 8;
   for (const Expr& literal : state_.literals) {
-    if (deep_equal(literal, condition)) { return constant_int(condition.dtype(), 1); }
+    if (deep_equal(state_, literal, condition)) { return constant_int(condition.dtype(), 1); }
     const auto* negated = literal.as<Not>();
-    if (negated && deep_equal(negated->a, condition)) { return constant_int(condition.dtype(), 0); }
+    if (negated && deep_equal(state_, negated->a, condition)) { return constant_int(condition.dtype(), 0); }
   }
   return {};
 }
@@ -321,6 +336,10 @@ auto Rewriter::connective(const Expr& expr) -> Expr {
   if (Expr folded = try_fold(kind, a, b)) { return folded; }
   Expr same = a.same_as(n.a) && b.same_as(n.b) ? expr : make_raw(kind, a, b);
   if (Expr known = literally(same)) { return known; }
+  if ((state_.extensions & convert_boolean_to_and_of_ors) && expr.dtype().is_scalar()) {
+    Expr result = simplify_as_and_of_ors(state_, same);
+    return deep_equal(result, same) ? same : result;
+  }
   if (Expr result = (kind == NodeKind::And ? and_rules() : or_rules()).apply(*this, same)) { return result; }
   return same;
 }
@@ -329,11 +348,13 @@ auto Rewriter::selection(const Expr& expr) -> Expr {
   const auto* n = expr.as<Select>();
   Expr condition = visit(n->condition);
   Expr t, f;
-  {
+  if (guards_something(n->true_value)) { t = visit(n->true_value); }
+  else {
     Analyzer::Scope scope = state_.owner->enter(condition);
     t = visit(n->true_value);
   }
-  {
+  if (guards_something(n->false_value)) { f = visit(n->false_value); }
+  else {
     Analyzer::Scope scope = state_.owner->enter(state_.owner->rewrite_simplify(make<Not>(condition)));
     f = visit(n->false_value);
   }

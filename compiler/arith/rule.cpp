@@ -68,7 +68,7 @@ auto fold_is_exact(NodeKind kind, DataType t, int64_t a, int64_t b) -> bool {
 }
 
 constexpr uint16_t no_node = 0xffff;
-constexpr int proof_ge0 = 0, proof_ge1 = 1, proof_eq0 = 2;
+constexpr int proof_ge0 = 0, proof_ge1 = 1, proof_eq0 = 2, proof_index = 3;
 
 }  // namespace
 
@@ -194,6 +194,7 @@ class RuleSet::Parser {
     if (take_call("ge0(")) { return push({.op = Node::Op::Proof, .value = proof_ge0, .child = arguments(1)}); }
     if (take_call("ge1(")) { return push({.op = Node::Op::Proof, .value = proof_ge1, .child = arguments(1)}); }
     if (take_call("eq0(")) { return push({.op = Node::Op::Proof, .value = proof_eq0, .child = arguments(1)}); }
+    if (take_call("index(")) { return push({.op = Node::Op::Proof, .value = proof_index, .child = arguments(1)}); }
     if (take("true")) { return push({.op = Node::Op::Truth, .value = 1}); }
     if (take("false")) { return push({.op = Node::Op::Truth, .value = 0}); }
     static constexpr std::string_view names[slot::count] = {"x", "y", "z", "b1", "b2", "s1", "s2", "lanes", "c1", "c2", "c3", "f"};
@@ -259,7 +260,7 @@ class RuleSet::Engine {
     const Node& n = nodes_[at];
     switch (n.op) {
       case Node::Op::Bind: match.at[n.name] = &e; return true;
-      case Node::Op::Same: return deep_equal(*match.at[n.name], e);
+      case Node::Op::Same: return deep_equal(rewriter_->state(), *match.at[n.name], e);
       case Node::Op::BindInt: {
         const auto* imm = e.as<IntImm>();
         match.at[n.name] = &e;
@@ -367,6 +368,7 @@ class RuleSet::Engine {
         const Node& inner = nodes_[n.child[0]];
         bool is_name = inner.op == Node::Op::Bind || inner.op == Node::Op::Same;
         Expr e = is_name ? *match.at[inner.name] : build(n.child[0], like);
+        if (n.value == proof_index) { return is_index_type(e.dtype()); }
         if (n.value == proof_eq0) { return rewriter_->prove_equal(e, 0); }
         return rewriter_->prove_ge(e, n.value == proof_ge1 ? 1 : 0);
       }

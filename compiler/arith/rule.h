@@ -8,7 +8,8 @@
 //     c1 c2 c3                  an integer constant
 //     f                         a floating-point constant
 // `//` and `%` are floor division and its remainder in patterns and results; in conditions, which compute
-// with the constants, those of C. Conditions may ask for proofs: ge0(e): e >= 0; ge1(e): e >= 1; eq0(e): e == 0.
+// with the constants, those of C. Conditions may ask for proofs: ge0(e): e >= 0; ge1(e): e >= 1; eq0(e): e == 0; and
+// index(e): e is of an index type, whose arithmetic does not wrap around.
 //
 // Rules of one kind of node are tried in the order of their table, which TVM 0.19's order fixes. The tables
 // are compiled on first use; rules that cannot fit are skipped by the kinds of the operands.

@@ -111,13 +111,20 @@ void enter_comparisons(Analyzer::State& state, const Expr& constraint);
 void bind_domain(Analyzer::State& state, const Var& var, IntSet set);
 void enter_domains(Analyzer::State& state, const Expr& constraint);
 
+// conjunctive_normal_form.cpp
+[[nodiscard]] auto simplify_as_and_of_ors(Analyzer::State& state, const Expr& condition) -> Expr;
+
+// deep_equal.cpp
+/// As deep_equal, paid for from the work that is left.
+[[nodiscard]] auto deep_equal(Analyzer::State& state, const Expr& a, const Expr& b) -> bool;
+
 // constraints.cpp
 /// The facts in a condition: itself (unless parts_only), the sides of an `and`, the negated sides of a `not (a or b)`.
 [[nodiscard]] auto facts_of(const Expr& condition, bool parts_only) -> std::vector<Expr>;
 /// The condition with negations pushed inwards, where that is certain to be shorter.
 [[nodiscard]] auto normalize_booleans(Expr condition) -> Expr;
 /// No calls with effects, no reads of memory.
-[[nodiscard]] auto is_pure(const Expr& expr) -> bool;
+[[nodiscard]] auto is_pure(Analyzer::State& state, const Expr& expr) -> bool;
 /// No writes or calls with effects; reads are fine.
 [[nodiscard]] auto is_read_only(const Expr& expr) -> bool;
 

@@ -50,10 +50,11 @@ auto split_offset(const Expr& e) -> std::pair<Expr, int64_t> {
 
 constexpr size_t unknown_key = static_cast<size_t>(-1);
 
-auto find_key(const Analyzer::State& state, const Expr& e) -> size_t {
+auto find_key(Analyzer::State& state, const Expr& e) -> size_t {
+  state.work -= static_cast<int64_t>(state.keys.size() + state.scoped_comparisons.size()) / 8;
   for (size_t i = 0; i < state.keys.size(); ++i) {
     const Expr& key = state.keys[i];
-    if (key.get() == e.get() || (key && e && key.kind() == e.kind() && deep_equal(key, e))) { return i; }
+    if (key.get() == e.get() || (key && e && key.kind() == e.kind() && deep_equal(state, key, e))) { return i; }
   }
   return unknown_key;
 }
@@ -85,8 +86,9 @@ auto from_expr(Analyzer::State& state, const Expr& e) -> std::optional<Compariso
 }
 
 void add_known(Analyzer::State& state, const Expr& condition, std::vector<Comparison>& out) {
+  if (!is_pure(state, condition)) { return; }
   for (const Expr& fact : facts_of(condition, false)) {
-    if (!is_pure(condition)) { continue; }
+    if (--state.work <= 0) { return; }
     if (auto c = from_expr(state, fact)) { out.push_back(*c); }
   }
 }

@@ -1,17 +1,17 @@
 // TIR: immutable, shared nodes for tensor programs at every stage, from blocks to flat loops.
 //
 // What a program means (the interpreter is the reference, interp/):
-//  - Integers wrap around at their width. A pass may assume that index arithmetic of signed type does not
-//    wrap (as in TVM and C); it must not introduce a wrap.
-//  - Expressions have no side effects but calls that say so; operands may be evaluated in any order, an
-//    operand without effect may be dropped or repeated. `And`, `Or`, `Select` evaluate all operands;
-//    `if_then_else` only the chosen one. Reading outside a buffer is an error of the program.
-//  - Statements run in order. Iterations of `Serial` and `Unrolled` loops run in order; those of `Parallel`,
-//    `Vectorized` and `ThreadBinding` loops in any order, so the program must not depend on it.
-//  - A block is a unit of computation: its body sees the outside only through iter vars, the buffers it
-//    declares to read and write, and constants. `init` runs in the instances where all reduction iter vars
-//    are at the start of their domain. A false predicate skips the instance.
-//  - Floating point is not associative; schedules may reassociate reductions (and only those).
+//  - Integers wrap around in two's complement. Arithmetic of int32 and int64, the types of indices, does not wrap in a right
+//    program (as in TVM and C): a pass may regroup it as arithmetic of the integers, and must not compute constants that do
+//    not fit. All other types wrap, and a pass gives what wrapping gives. `Div`, `Mod` round to zero, `FloorDiv`, `FloorMod`
+//    down; dividing by 0, or the least int32 or int64 by -1, is an error of the program, a shift beyond the width too.
+//  - Expressions have no side effects but calls that say so; operands may be evaluated in any order, one without effect be
+//    dropped or repeated. `And`, `Or`, `Select` evaluate all operands; `if_then_else` only the chosen one. Reading outside a
+//    buffer is an error of the program.
+//  - Statements run in order. Iterations of `Parallel`, `Vectorized` and `ThreadBinding` loops run in any order.
+//  - A block is a unit of computation: its body sees the outside only through iter vars, the buffers it declares to read and
+//    write, and constants. `init` runs in the instances where all reduction iter vars are at the start of their domain. A
+//    false predicate skips the instance. Floating point is not associative; schedules may reassociate reductions only.
 //
 // Identity: variables and buffers are the same when they are the same node. Loops and blocks carry an id,
 // unique in the process, which schedule variables bind to and rewrites report on. Neither ids nor origins

@@ -24,8 +24,8 @@ auto divide_ramp(Rewriter& rw, const Expr&, const Match& m) -> Expr {
   const auto* lanes = m[slot::lanes].as<IntImm>();
   if (!lanes) { return {}; }
   ModularSet base = modular_set(rw.state(), m[slot::b1]);
-  int64_t first = trunc_div(base.base, divisor);
-  int64_t last = trunc_div(base.base + (lanes->value - 1) * stride, divisor);
+  int64_t first = floor_div(base.base, divisor);
+  int64_t last = floor_div(wrap_add(base.base, wrap_mul(lanes->value - 1, stride)), divisor);
   if (trunc_mod(base.coeff, divisor) != 0 || first != last) { return {}; }
   return make<Broadcast>(div(m[slot::b1], m[slot::c2]), m[slot::lanes]);
 }
@@ -47,7 +47,7 @@ auto remainder_of_ramp(Rewriter& rw, const Expr&, const Match& m) -> Expr {
   Expr start = constant_int(m[slot::b1].dtype(), trunc_mod(base.base, divisor));
   Expr ramp = make<Ramp>(start, m[slot::c1], m[slot::lanes]);
   const auto* lanes = m[slot::lanes].as<IntImm>();
-  bool together = lanes && trunc_div(base.base, divisor) == trunc_div(base.base + (lanes->value - 1) * stride, divisor);
+  bool together = lanes && floor_div(base.base, divisor) == floor_div(wrap_add(base.base, wrap_mul(lanes->value - 1, stride)), divisor);
   // What the ramp begins with is not b1, but below it: with a falling ramp lanes may become negative.
   if (!together && stride < 0) { return {}; }
   return together ? ramp : truncmod(ramp, make<Broadcast>(m[slot::c2], m[slot::lanes]));

@@ -31,9 +31,9 @@ auto and_rules() -> const RuleSet& {
 
       // A quotient and a remainder that are both known.
       {"x // c2 == c1 and x % c2 == c3 | x % c2 == c3 and x // c2 == c1", "x == c1 * c2 + c3", "0 <= c3 and c3 < c2", Then::Again, On::Any},
-      {"0 <= x - y * c1 and x - y * c1 < c1 | x - y * c1 < c1 and 0 <= x - y * c1", "y == x // c1", "c1 > 0", Then::Again, On::Any},
-      {"c1 < x - y * c1 and x - y * c1 <= 0", "y == x // c1", "c1 < 0", Then::Again, On::Any},
-      {"0 <= x + y * c2 and x + y * c2 < c1 | x + y * c2 < c1 and 0 <= x + y * c2", "y == x // c1", "c1 > 0 and c2 == -c1", Then::Again, On::Any},
+      {"0 <= x - y * c1 and x - y * c1 < c1 | x - y * c1 < c1 and 0 <= x - y * c1", "y == x // c1", "c1 > 0 and index(x)", Then::Again, On::Any},
+      {"c1 < x - y * c1 and x - y * c1 <= 0", "y == x // c1", "c1 < 0 and index(x)", Then::Again, On::Any},
+      {"0 <= x + y * c2 and x + y * c2 < c1 | x + y * c2 < c1 and 0 <= x + y * c2", "y == x // c1", "c1 > 0 and c2 == -c1 and index(x)", Then::Again, On::Any},
       {"x < c1 and x % c2 < c3", "x < c1 - c2 + c3 and x % c2 < c3", "c2 > 0 and 0 < c3 and c3 <= c2 and c1 % c2 == 0", Then::Again, On::Any},
       {"x < c1 and x % c2 < c3", "x < c1 - c1 % c2 + c3 and x % c2 < c3", "c2 > 0 and 0 < c3 and (c1 % c2 + c2) % c2 > c3", Then::Again, On::Any},
       {"x <= c1 and x % c2 < c3", "x < c1 + 1 - c2 + c3 and x % c2 < c3", "c2 > 0 and 0 < c3 and c3 <= c2 and (c1 + 1) % c2 == 0", Then::Again, On::Any},

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "arith/analyzer.h"
+#include "arith/int_set.h"
 #include "expression.h"
 #include "ir/ops.h"
 
@@ -212,6 +212,29 @@ TEST_CASE("input made to be hard ends") {
   Expr nested = x;
   for (int i = 0; i < 40; ++i) { nested = make<Min>(make<FloorMod>(make<Add>(make<Mul>(nested, int_imm(3 + i % 5)), x), int_imm(17 + i)), make<Max>(nested, x)); }
   (void)analyzer.simplify(less(nested, int_imm(5)));
+  // Shared nodes: trees of 2^60 nodes. Every question must end, whatever it can say.
+  Var other = var("y");
+  auto doubled = [&](auto step) { Expr e = x; for (int i = 0; i < 60; ++i) { e = step(e, i); } return e; };
+  for (const Expr& e : {doubled([](Expr a, int) -> Expr { return make<Add>(a, a); }),
+                        doubled([](Expr a, int) -> Expr { return make<Mul>(a, a); }),
+                        doubled([](Expr a, int i) -> Expr { return make<Min>(make<Add>(a, int_imm(i)), a); }),
+                        doubled([](Expr a, int) -> Expr { return make<Add>(make<FloorDiv>(a, int_imm(3)), make<FloorMod>(a, int_imm(5))); }),
+                        doubled([&](Expr a, int) -> Expr { return make<Select>(make<LT>(a, other), a, make<Sub>(other, a)); })}) {
+    arith::Analyzer fresh;
+    fresh.set_extensions(arith::apply_constraints_to_boolean_branches | arith::transitively_prove_inequalities);
+    (void)fresh.simplify(e);
+    (void)fresh.const_int_bound(e);
+    (void)fresh.modular_set(e);
+    (void)fresh.int_set(e);
+    (void)fresh.prove(less(e, other), arith::Strength::SymbolicBound);
+    auto scope = fresh.enter(less(e, int_imm(7)));
+  }
+  // Many conjuncts, each of which could be simplified under all others.
+  Expr many = less(x, other);
+  for (int i = 0; i < 500; ++i) { many = make<And>(many, make<LT>(make<FloorMod>(x, int_imm(i + 2)), make<Mul>(var("v"), int_imm(i)))); }
+  arith::Analyzer wide;
+  wide.set_extensions(arith::apply_constraints_to_boolean_branches);
+  (void)wide.simplify(many);
   // Constants at the ends of their type.
   Expr big = make<IntImm>(DataType::int_(64), std::numeric_limits<int64_t>::min());
   Var y = var("y", DataType::int_(64));

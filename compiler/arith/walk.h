@@ -1,0 +1,64 @@
+// A walk over the nodes of an expression that ends: each shared node is met once, and depth costs no stack. For the files
+// of this room only.
+#pragma once
+
+#include <unordered_set>
+#include <vector>
+
+#include "ir/visitor.h"
+
+namespace loopsmith::arith {
+
+/// Is there a node, the root included, for which f holds?
+template <class F>
+auto any_node(const Expr& root, F&& f) -> bool {
+  // Small expressions need no memory of what was seen.
+  constexpr size_t small = 64;
+  std::vector<Expr> todo = {root};
+  std::unordered_set<const ExprNode*> seen;
+  for (size_t count = 0; !todo.empty(); ++count) {
+    Expr e = std::move(todo.back());
+    todo.pop_back();
+    if (count >= small && e.as<VarNode>() == nullptr && e.as<IntImm>() == nullptr && !seen.insert(e.get()).second) { continue; }
+    if (f(e)) { return true; }
+    visit_children(e, [&](const Expr& child) { todo.push_back(child); });
+  }
+  return false;
+}
+
+template <class F>
+auto any_variable(const Expr& root, F&& f) -> bool {
+  return any_node(root, [&](const Expr& e) { const auto* v = e.as<VarNode>(); return v && f(*v); });
+}
+
+/// Factors of a product, left to right: a beginning of them where there are more than max_factors.
+constexpr int max_factors = 256;
+template <class F>
+void each_factor(const Expr& e, F&& f) {
+  std::vector<Expr> todo = {e};
+  for (int count = 0; !todo.empty() && count <= max_factors; ) {
+    Expr top = std::move(todo.back());
+    todo.pop_back();
+    if (const auto* m = top.as<Mul>()) {
+      todo.push_back(m->b);
+      todo.push_back(m->a);
+    } else {
+      ++count;
+      f(top);
+    }
+  }
+}
+inline auto has_many_factors(const Expr& e) -> bool {
+  int count = 0;
+  each_factor(e, [&](const Expr&) { ++count; });
+  return count > max_factors;
+}
+
+/// The number of nodes, shared ones counted once in large expressions.
+inline auto count_nodes(const Expr& e) -> size_t {
+  size_t count = 0;
+  (void)any_node(e, [&](const Expr&) { ++count; return false; });
+  return count;
+}
+
+}  // namespace loopsmith::arith
