@@ -250,7 +250,7 @@ auto CanonicalSimplifier::simplify(const Expr& expr) -> Expr {
 auto CanonicalSimplifier::visit(const Expr& expr) -> Expr {
   switch (expr.kind()) {
     case NodeKind::VarNode: case NodeKind::IntImm: case NodeKind::FloatImm: return rewrite(expr);
-    default: return mutate(expr).normalize();
+    default: return with_origin(mutate(expr).normalize(), expr);
   }
 }
 

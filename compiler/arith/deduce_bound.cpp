@@ -50,11 +50,28 @@ auto peel(Expr path, Side side, const Expr& target, Analyzer& analyzer) -> std::
       side.bound = side.upper ? floordiv(side.bound, positive) : floordiv(add(side.bound, sub(positive, one(positive.dtype()))), positive);
       path = left ? m->a : m->b;
     } else if (const auto* d = path.as<FloorDiv>()) {
-      if (!contains(d->a, target) || contains(d->b, target) || !analyzer.can_prove_greater_equal(d->b, 1)) { return {}; }
+      if (!contains(d->a, target) || contains(d->b, target)) { return {}; }
+      if (analyzer.can_prove_less(d->b, 0)) {
+        // x // -c >= b: x <= -c * b.   x // -c <= b: x >= -c * (b + 1) + 1.
+        Expr unit = one(d->b.dtype());
+        side = side.upper ? Side{false, add(mul(add(side.bound, unit), d->b), unit)} : Side{true, mul(side.bound, d->b)};
+        path = d->a;
+        continue;
+      }
+      if (!analyzer.can_prove_greater_equal(d->b, 1)) { return {}; }
       // x // c <= b: x <= b * c + c - 1.   x // c >= b: x >= b * c.
       Expr scaled = mul(side.bound, d->b);
       side.bound = side.upper ? add(scaled, sub(d->b, one(d->b.dtype()))) : scaled;
       path = d->a;
+    } else if (path.kind() == NodeKind::Min || path.kind() == NodeKind::Max) {
+      const auto& n = *static_cast<const BinaryNode*>(path.get());
+      bool left = contains(n.a, target);
+      if (left == contains(n.b, target)) { return {}; }
+      // min(x, y) <= b is certain where x <= b is; min(x, y) >= b where besides y >= b. The maximum's is its mirror image.
+      const Expr& other = left ? n.b : n.a;
+      bool one_is_enough = side.upper == (path.kind() == NodeKind::Min);
+      if (!one_is_enough && !analyzer.can_prove(side.upper ? less_equal(other, side.bound) : less_equal(side.bound, other))) { return {}; }
+      path = left ? n.a : n.b;
     } else {
       return {};
     }

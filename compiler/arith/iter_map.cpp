@@ -565,6 +565,11 @@ class MapRewriter {
                                               greater_equal(floormod(source, info->factor), floormod(edge, info->factor))));
       padding_predicate_ = logical_or(padding_predicate_, logical_or(at_left, at_right));
     }
+    // Padding that another split asked for must leave this one at a multiple of its divisor.
+    if (!divisible(analyzer_.simplify(sub(base, left)), divisor)) {
+      error("the padding does not suit a split of the same iterator");
+      return {};
+    }
     split.source = info->padded;
     split.extent = floordiv(info->padded->extent, split.lower_factor);
     return std::pair(std::move(split), std::move(left));

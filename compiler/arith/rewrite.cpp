@@ -163,7 +163,17 @@ auto Rewriter::literally(const Expr& condition) -> Expr {
   return {};
 }
 
-auto Rewriter::rewrite(const Expr& expr) -> Expr {
+// A node nobody else holds is finished with the origin of what it stands for; others keep theirs.
+auto with_origin(Expr result, const Expr& replaced) -> Expr {
+  if (result.get() != replaced.get() && result.get()->refs == 1 && !result.origin().is_known()) {
+    const_cast<ExprNode*>(result.get())->origin = replaced.origin();
+  }
+  return result;
+}
+
+auto Rewriter::rewrite(const Expr& expr) -> Expr { return with_origin(rewrite_kind(expr), expr); }
+
+auto Rewriter::rewrite_kind(const Expr& expr) -> Expr {
   if (--state_.work < 0 || state_.depth >= Analyzer::State::max_depth) { return expr; }
   struct Depth { int& d; explicit Depth(int& x) : d(x) { ++d; } ~Depth() { --d; } } depth(state_.depth);
   switch (expr.kind()) {
@@ -319,6 +329,10 @@ auto Rewriter::connective(const Expr& expr) -> Expr {
   NodeKind kind = expr.kind();
   const BinaryNode& n = children(expr);
   Expr a = n.a, b = n.b;
+  // A normal form is that of the whole condition.
+  bool is_outermost = !inside_boolean_;
+  struct Inside { bool& flag; bool before; ~Inside() { flag = before; } } inside{inside_boolean_, inside_boolean_};
+  inside_boolean_ = true;
   if (state_.extensions & apply_constraints_to_boolean_branches) {
     int unchanged = 0;
     for (int i = 0; i < boolean_turns && unchanged < 2; ++i) {
@@ -336,7 +350,7 @@ auto Rewriter::connective(const Expr& expr) -> Expr {
   if (Expr folded = try_fold(kind, a, b)) { return folded; }
   Expr same = a.same_as(n.a) && b.same_as(n.b) ? expr : make_raw(kind, a, b);
   if (Expr known = literally(same)) { return known; }
-  if ((state_.extensions & convert_boolean_to_and_of_ors) && expr.dtype().is_scalar()) {
+  if (is_outermost && (state_.extensions & convert_boolean_to_and_of_ors) && expr.dtype().is_scalar()) {
     Expr result = simplify_as_and_of_ors(state_, same);
     return deep_equal(result, same) ? same : result;
   }

@@ -10,6 +10,9 @@ namespace loopsmith::arith {
 /// What the operator folds to: a constant or one of the operands; none where it does not fold.
 [[nodiscard]] auto try_fold(NodeKind kind, const Expr& a, const Expr& b) -> Expr;
 
+/// The result with the origin of what it replaces, where it is a new node without one.
+[[nodiscard]] auto with_origin(Expr result, const Expr& replaced) -> Expr;
+
 class Rewriter {
  public:
   explicit Rewriter(Analyzer::State& state) : state_(state) {}
@@ -34,6 +37,7 @@ class Rewriter {
   bool knows_literals_ = true;      // conditions that hold literally are used
 
  private:
+  auto rewrite_kind(const Expr& expr) -> Expr;
   auto arithmetic(const Expr& expr) -> Expr;
   auto equality(const Expr& expr) -> Expr;
   auto inequality(const Expr& expr) -> Expr;
@@ -51,6 +55,7 @@ class Rewriter {
   auto compare_product_and_sum(const Expr& a, const Expr& b) -> Order;
   /// True or false where the condition, or its negation, holds literally; else none.
   auto literally(const Expr& condition) -> Expr;
+  bool inside_boolean_ = false;     // within the operands of a connective
   int recursion_ = 0;
 };
 

@@ -11,6 +11,7 @@ auto check_expression(Random& random) -> std::string;   // simplifiers, bounds, 
 auto check_vector(Random& random) -> std::string;       // ramps and broadcasts, lane by lane
 auto check_set(Random& random) -> std::string;          // int sets with some variables relaxed; unions, intersections
 auto check_bound(Random& random) -> std::string;        // deduce_bound
+auto check_system(Random& random) -> std::string;       // linear equations and inequalities
 auto check_map(Random& random) -> std::string;          // iteration maps, their inverse and division
 
 }  // namespace loopsmith::fuzz
