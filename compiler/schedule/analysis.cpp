@@ -13,6 +13,7 @@
 #include "arith/iter_map.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "schedule/evaluate.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
 
@@ -220,41 +221,6 @@ auto substitute_region(const BufferRegion& region, const VarMap& map) -> BufferR
   return {region.buffer, Array<Range>(std::move(ranges)), region.origin};
 }
 
-// The value of an integer expression; none for what is not plain arithmetic.
-auto evaluate(const Expr& e, const std::vector<std::pair<const VarNode*, int64_t>>& values) -> std::optional<int64_t> {
-  if (const auto* n = e.as<IntImm>()) { return n->value; }
-  if (const auto* n = e.as<VarNode>()) {
-    for (const auto& [var, value] : values) {
-      if (var == n) { return value; }
-    }
-    return {};
-  }
-  auto with = [&](const BinaryNode& n, const auto& f) -> std::optional<int64_t> {
-    auto a = evaluate(n.a, values);
-    auto b = a ? evaluate(n.b, values) : std::nullopt;
-    // Beyond these nothing is decided, so nothing overflows.
-    constexpr int64_t most = int64_t{1} << 30;
-    if (!a || !b || std::abs(*a) > most || std::abs(*b) > most) { return {}; }
-    return f(*a, *b);
-  };
-  auto floor_div = [](int64_t a, int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); };
-  if (const auto* n = e.as<Add>()) { return with(*n, [](int64_t a, int64_t b) { return a + b; }); }
-  if (const auto* n = e.as<Sub>()) { return with(*n, [](int64_t a, int64_t b) { return a - b; }); }
-  if (const auto* n = e.as<Mul>()) { return with(*n, [](int64_t a, int64_t b) { return a * b; }); }
-  if (const auto* n = e.as<Min>()) { return with(*n, [](int64_t a, int64_t b) { return std::min(a, b); }); }
-  if (const auto* n = e.as<Max>()) { return with(*n, [](int64_t a, int64_t b) { return std::max(a, b); }); }
-  if (const auto* n = e.as<LE>()) { return with(*n, [](int64_t a, int64_t b) { return int64_t{a <= b}; }); }
-  if (const auto* n = e.as<LT>()) { return with(*n, [](int64_t a, int64_t b) { return int64_t{a < b}; }); }
-  if (const auto* n = e.as<And>()) { return with(*n, [](int64_t a, int64_t b) { return int64_t{a && b}; }); }
-  if (const auto* n = e.as<FloorDiv>()) {
-    return with(*n, [&](int64_t a, int64_t b) -> std::optional<int64_t> { if (b == 0) { return {}; } return floor_div(a, b); });
-  }
-  if (const auto* n = e.as<FloorMod>()) {
-    return with(*n, [&](int64_t a, int64_t b) -> std::optional<int64_t> { if (b == 0) { return {}; } return a - b * floor_div(a, b); });
-  }
-  return {};
-}
-
 // Proves a condition, at last by trying all values of its variables where they are few.
 auto holds(const Expr& condition, arith::Analyzer& analyzer) -> bool {
   if (analyzer.can_prove(condition)) { return true; }
@@ -273,7 +239,7 @@ auto holds(const Expr& condition, arith::Analyzer& analyzer) -> bool {
   });
   if (!is_small) { return false; }
   while (true) {
-    auto value = evaluate(condition, values);
+    auto value = evaluate_integer(condition, values);
     if (!value || *value == 0) { return false; }
     size_t i = 0;
     for (; i < values.size() && values[i].second == bounds[i].max; ++i) { values[i].second = bounds[i].min; }

@@ -54,4 +54,12 @@ def main(A: T.Buffer((30,), "float32"), B: T.Buffer((30,), "float32")):
             B[vi] = A[vi] * T.float32(2)
 )";
 
+inline constexpr std::string_view annotated = R"(@T.prim_func
+def main(A: T.Buffer((30,), "float32"), B: T.Buffer((30,), "float32")):
+    for i in T.serial(30, annotations={"pragma_auto_unroll_max_step": 16}):
+        with T.block("B"):
+            vi = T.axis.spatial(30, i)
+            B[vi] = A[vi] * T.float32(2)
+)";
+
 }  // namespace loopsmith::schedule::examples

@@ -1,5 +1,6 @@
 // Calling primitives, binding what they give to variables, recording and replaying: see schedule.h.
 #include "schedule/schedule.h"
+#include "schedule/moves.h"
 #include "support/codes.h"
 
 #include <algorithm>
@@ -101,9 +102,11 @@ auto Schedule::apply(std::string_view name, Arguments arguments, Origin call) ->
   return apply(*row, std::move(arguments), call);
 }
 
-auto Schedule::apply(const Primitive& primitive, Arguments arguments, Origin call) -> Result<Value> {
+auto match_arguments(const Primitive& primitive, Arguments arguments, Origin call) -> Result<Matched> {
   const auto& params = primitive.params;
-  std::vector<Value> values(params.size());
+  Matched out;
+  std::vector<Value>& values = out.values;
+  values.resize(params.size());
   std::vector<bool> given(params.size(), false);
   auto fail = [&](Code code) { return error(code, call).arg("primitive", primitive.name); };
 
@@ -137,7 +140,6 @@ auto Schedule::apply(const Primitive& primitive, Arguments arguments, Origin cal
     values[at] = std::move(value);
     given[at] = true;
   }
-  Value decision;
   for (size_t i = 0; i < params.size(); ++i) {
     if (given[i]) { continue; }
     if (params[i].otherwise) {
@@ -148,13 +150,18 @@ auto Schedule::apply(const Primitive& primitive, Arguments arguments, Origin cal
       return fail(Code::MissingArgument).arg("callee", primitive.name).arg("name", params[i].name).remedy(primitive.signature());
     }
   }
-  if (!params.empty() && params.back().role == Role::Decision) { decision = std::exchange(values.back(), Value()); }
+  if (!params.empty() && params.back().role == Role::Decision) { out.decision = std::exchange(values.back(), Value()); }
+  return out;
+}
 
+auto Schedule::apply(const Primitive& primitive, Arguments arguments, Origin call) -> Result<Value> {
+  LOOPSMITH_TRY(matched, match_arguments(primitive, std::move(arguments), call));
+  std::vector<Value>& values = matched.values;
   // A failure leaves no trace of looked up names either.
   Schedule before = *this;
   auto run = [&]() -> Result<std::vector<Value>> {
     LOOPSMITH_CHECK(resolve_names(primitive, values, call));
-    return apply_values(primitive, std::move(values), std::move(decision), call);
+    return apply_values(primitive, std::move(values), std::move(matched.decision), call);
   };
   auto outputs = run();
   if (!outputs) {

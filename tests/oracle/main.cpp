@@ -1,4 +1,4 @@
-// loopsmith-oracle DIR [--only NAME]... [--failures N] [--json]: compares this implementation with what a
+// loopsmith-oracle DIR [--only NAME]... [--id ID]... [--failures N] [--json]: compares this implementation with what a
 // reference did, recorded in gzip-compressed JSON lines. Prints a line per check, `NAME PASSED/TOTAL`, then the
 // first failures. Exit status: 0 all passed, 1 something failed, 2 wrong usage or an unreadable folder.
 #include <fmt/format.h>
@@ -72,6 +72,7 @@ auto each_line(const std::string& path, F f) -> bool {
 struct Options {
   std::string directory;
   std::vector<std::string> only;
+  std::vector<std::string> ids;   // empty: all lines
   size_t failures = 10;
   bool json = false;
 };
@@ -90,7 +91,7 @@ auto run(const Kind& kind, const Options& options) -> int {
       Json line = Json::parse(text, nullptr, false);
       if (line.is_discarded()) {
         tally.fail(name, "a line of JSON", text.substr(0, 80));
-      } else {
+      } else if (options.ids.empty() || std::find(options.ids.begin(), options.ids.end(), line.value("id", std::string())) != options.ids.end()) {
         kind.check(line, tally);
       }
     });
@@ -127,7 +128,7 @@ auto run(const Kind& kind, const Options& options) -> int {
 }
 
 auto usage() -> int {
-  fmt::print(stderr, "usage: loopsmith-oracle DIR [--only NAME]... [--failures N] [--json]\n`compiled` runs machine code of the programs and is left out unless named\nchecks:");
+  fmt::print(stderr, "usage: loopsmith-oracle DIR [--only NAME]... [--id ID]... [--failures N] [--json]\n`compiled` and `meaning` execute the programs and are left out unless named\nchecks:");
   for (const Kind* kind = kinds; kind->name; ++kind) { fmt::print(stderr, " {}", kind->name); }
   fmt::print(stderr, "\n");
   return 2;
@@ -143,6 +144,10 @@ auto main(const std::vector<std::string>& args) -> int {
       const std::string* name = value();
       if (!name) { return usage(); }
       options.only.push_back(*name);
+    } else if (args[i] == "--id") {
+      const std::string* id = value();
+      if (!id) { return usage(); }
+      options.ids.push_back(*id);
     } else if (args[i] == "--failures") {
       const std::string* n = value();
       if (!n) { return usage(); }

@@ -103,7 +103,7 @@ const Primitive annotate = primitive<Annotate>("annotate", "Annotate", "attaches
 const Primitive unannotate = primitive<Unannotate>("unannotate", "Unannotate", "takes an annotation off a block or loop")
     .input("block_or_loop", &Unannotate::Args::block_or_loop)
     .attr("ann_key", &Unannotate::Args::ann_key).from(candidates::annotation_keys)
-    .example(examples::matmul, "i, j, k = sch.get_loops(\"C\")\nsch.annotate(k, \"pragma_auto_unroll_max_step\", 16)\nsch.unannotate(k, \"pragma_auto_unroll_max_step\")");
+    .example(examples::annotated, "i, = sch.get_loops(\"B\")\nsch.unannotate(i, \"pragma_auto_unroll_max_step\")");
 const Primitive enter_postproc = primitive<EnterPostproc>("enter_postproc", "EnterPostproc", "marks where postprocessing begins").pure()
     .example(examples::matmul, "sch.enter_postproc()");
 

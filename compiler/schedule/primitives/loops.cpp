@@ -27,7 +27,8 @@ auto loop_var(Name name, DataType dtype, Origin origin) -> Var { return make<Var
 ///                                                    T.where(i_0 * 8 + i_1 < 30)
 ///
 /// Needs  the loop starts at 0, is not bound to a thread or annotated; factors are positive, at most one is left
-///        out, their product is at least the extent.
+///        out, their product is at least the extent. With `disable_predication` it is the extent; where that is not a
+///        number, the caller promises it.
 /// Keeps  the order of block instances, so results are equal bit for bit.
 struct Split {
   struct Args {
@@ -76,9 +77,13 @@ struct Split {
     }
     // Is the last value counted below the extent?
     plan.needs_predicate = !args.disable_predication;
-    if (plan.needs_predicate && extent) {
+    if (extent) {
       int64_t total = 1;
       for (const Expr& factor : plan.factors) { total *= *as_int(factor); }
+      if (total > *extent && args.disable_predication) {
+        return note_loop(cx.error(Code::SplitNeedsPredicate).arg("loop", args.loop->name().view()).arg("product", total).arg("extent", *extent), *args.loop)
+            .remedy("leave `disable_predication` out, or choose factors whose product is the extent");
+      }
       plan.needs_predicate = total > *extent;
     }
     return plan;

@@ -47,6 +47,25 @@ auto simplified(arith::Analyzer& analyzer, const IntSet& set) -> IntSet {
   return IntSet::interval(set.has_lower_bound() ? analyzer.simplify(set.min()) : Expr(), set.has_upper_bound() ? analyzer.simplify(set.max()) : Expr());
 }
 
+// The common case, without a proof: all of a set lies within bounds that are numbers.
+auto is_within_constants(arith::Analyzer& analyzer, const IntSet& set, const IntSet& bound) -> bool {
+  if (!set.has_lower_bound() || !set.has_upper_bound() || !bound.has_lower_bound() || !bound.has_upper_bound()) { return false; }
+  auto low = as_int(bound.min());
+  auto high = as_int(bound.max());
+  return low && high && analyzer.const_int_bound(set.min()).min >= *low && analyzer.const_int_bound(set.max()).max <= *high;
+}
+
+// As arith::intersect, without proofs where all ends are numbers.
+auto intersected(const IntSet& a, const IntSet& b) -> IntSet {
+  if (!a.is_nothing() && a.has_lower_bound() && a.has_upper_bound() && b.has_lower_bound() && b.has_upper_bound()) {
+    auto a_low = as_int(a.min()), a_high = as_int(a.max()), b_low = as_int(b.min()), b_high = as_int(b.max());
+    if (a_low && a_high && b_low && b_high && std::max(*a_low, *b_low) <= std::min(*a_high, *b_high)) {
+      return IntSet::interval(*a_low >= *b_low ? a.min() : b.min(), *a_high <= *b_high ? a.max() : b.max());
+    }
+  }
+  return arith::intersect({a, b});
+}
+
 // Decides what becomes the loop's domain and what a predicate: see TVM's BlockVarDomainInfo.
 void simplify(arith::Analyzer& analyzer, Needed& needed) {
   if (needed.dom.is_nothing()) {
@@ -58,6 +77,10 @@ void simplify(arith::Analyzer& analyzer, Needed& needed) {
   }
   needed.dom = simplified(analyzer, needed.dom);
   needed.bound = simplified(analyzer, needed.bound);
+  if (is_within_constants(analyzer, needed.dom, needed.bound)) {
+    needed.bound = IntSet::nothing();
+    return;
+  }
   IntSet both = simplified(analyzer, arith::intersect({needed.dom, needed.bound}));
   if (end_equal(analyzer, needed.dom.min(), both.min()) && end_equal(analyzer, needed.dom.max(), both.max())) {
     needed.bound = IntSet::nothing();
@@ -326,6 +349,34 @@ auto require_written(const Context& cx, const FuncState& func, const BlockArg& b
   return ok();
 }
 
+// `max` or `min` where a block keeps the largest or smallest of what it loads; none for other updates.
+auto extremum_of(const Block& block) -> std::optional<NodeKind> {
+  const auto* store = block.body.as<BufferStore>();
+  if (!store || !block.init) { return {}; }
+  NodeKind kind = store->value.kind();
+  if (kind != NodeKind::Max && kind != NodeKind::Min) { return {}; }
+  const Expr& a = kind == NodeKind::Max ? store->value.as<Max>()->a : store->value.as<Min>()->a;
+  const Expr& b = kind == NodeKind::Max ? store->value.as<Max>()->b : store->value.as<Min>()->b;
+  const auto* kept = a.as<BufferLoad>();
+  if (!kept || !(kept->buffer == store->buffer) || !b.as<BufferLoad>() || b.as<BufferLoad>()->buffer == store->buffer) { return {}; }
+  return kind;
+}
+
+// May instances of a reduction run more than once, and read what its producers have not finished? Where it keeps the largest
+// (smallest) of what it loads, and its producers do too: what is read early is no larger than what is read at last. After the
+// last init of an element all its instances run again, since loops that repeat them are no part of the iter values.
+auto may_run_again(const FuncState& func, const Block& block, const std::vector<NodeId>& producers, const std::vector<Expr>& iter_values, const Domains& domains,
+                   const Expr& predicate) -> bool {
+  auto kind = extremum_of(block);
+  if (!kind) { return false; }
+  for (NodeId id : producers) {
+    const Place& producer = *func.find(id);
+    if (!is_complete(func, producer) && extremum_of(*producer.block()) != kind) { return false; }
+  }
+  arith::Analyzer analyzer;
+  return !arith::detect_iter_map(iter_values, domains, predicate, arith::IterMapLevel::NoCheck, analyzer, false).indices.empty();
+}
+
 }  // namespace
 
 auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loop, bool reverse, bool preserve_unit_loops, int64_t index)
@@ -396,7 +447,7 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
     const IterVar& iter = moved.iter_vars[i];
     Needed& needed = map[i].second;
     IntSet domain = IntSet::from_range(iter.dom);
-    needed.bound = needed.bound.is_nothing() ? domain : arith::intersect({needed.bound, domain});
+    needed.bound = needed.bound.is_nothing() ? domain : intersected(needed.bound, domain);
     simplify(analyzer, needed);
     if (needed.dom.is_nothing()) {
       return note_block(cx.error(Code::RegionNotSolved).arg("block", block->name().view()).arg("buffer", iter.var->name.view()).arg("loop", loop->name().view()), *block);
@@ -449,7 +500,7 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
     all.insert(all.end(), loops.begin(), loops.end());
     arith::Analyzer fresh;
     auto once = arith::detect_iter_map(iter_values, all, predicate, arith::IterMapLevel::Bijective, fresh, false);
-    if (once.indices.empty()) {
+    if (once.indices.empty() && !may_run_again(func, moved, reverse ? producers : std::vector<NodeId>(), iter_values, all, predicate)) {
       return note_block(note_loop(cx.error(Code::ReductionRepeated).arg("block", block->name().view()).arg("loop", loop->name().view()), *loop), *block);
     }
   }

@@ -1,0 +1,372 @@
+// Verdicts, pairs of iterations, repairs: see explain.h.
+#include "schedule/explain.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "ir/ops.h"
+#include "schedule/analysis.h"
+#include "schedule/candidates.h"
+#include "schedule/evaluate.h"
+#include "support/codes.h"
+
+namespace loopsmith::schedule {
+
+auto verdict_of(Code code) -> Verdict {
+  switch (code) {
+    case Code::RegionNotSolved:
+    case Code::NotAffine:
+    case Code::NotCovered:
+    case Code::NotDivisible:
+    case Code::PredicateForm:
+    case Code::ProducerPredicate:
+    case Code::ReducerUnknown:
+    case Code::ReductionForm: return Verdict::NotProved;
+    case Code::ParameterKind:
+    case Code::VariableGone:
+    case Code::NoSuchBlock:
+    case Code::BlockNameTwice:
+    case Code::NoSuchPrimitive:
+    case Code::TooManyArguments:
+    case Code::UnexpectedArgument:
+    case Code::DuplicateArgument:
+    case Code::MissingArgument:
+    case Code::BufferIndex:
+    case Code::AxisOutOfRange:
+    case Code::StorageScope:
+    case Code::ThreadAxis:
+    case Code::NoSuchDType:
+    case Code::NoLoops:
+    case Code::LoopTwice:
+    case Code::NoSuchAnnotation:
+    case Code::NotPermutation:
+    case Code::InsertionIndex:
+    case Code::AlignFactor:
+    case Code::SplitFactorCount:
+    case Code::SplitInferTwice:
+    case Code::SplitFactorSign: return Verdict::Usage;
+    default: return Verdict::Illegal;
+  }
+}
+
+// ---- pairs of iterations -------------------------------------------------------------------------------
+
+namespace {
+
+constexpr size_t most_instances = 4096;
+constexpr size_t most_points = 64;           // of one region
+
+struct Access {
+  Conflict::Instance instance;
+  int64_t at_loop = 0;                       // the value of the loop in question
+  const BufferNode* buffer = nullptr;
+  std::vector<int64_t> element;
+  size_t order = 0;                          // instances of a block run in this order
+};
+
+auto points_of(const BufferRegion& region, const Valuation& values) -> std::vector<std::vector<int64_t>> {
+  std::vector<std::vector<int64_t>> out{{}};
+  for (const Range& range : region.region) {
+    auto min = evaluate_integer(range.min, values);
+    auto extent = evaluate_integer(range.extent, values);
+    if (!min || !extent || *extent < 1) { return {}; }
+    std::vector<std::vector<int64_t>> longer;
+    for (const auto& point : out) {
+      for (int64_t i = 0; i < *extent && longer.size() < most_points; ++i) {
+        longer.push_back(point);
+        longer.back().push_back(*min + i);
+      }
+    }
+    out = std::move(longer);
+  }
+  return out;
+}
+
+// What the instances of a block touch, in the order they run. Loops outside of `loop` stand at their first iteration.
+auto accesses_of(const FuncState& func, const Place& block, const Place& loop) -> std::vector<Access> {
+  std::vector<const Place*> around;
+  Valuation fixed;
+  std::vector<const Place*> outside;
+  bool is_inside = true;
+  for (const Place* at = func.parent(block); at; at = func.parent(*at)) {
+    if (at->is_loop()) { (is_inside ? around : outside).push_back(at); }
+    if (at == &loop) { is_inside = false; }
+  }
+  std::reverse(around.begin(), around.end());
+  std::reverse(outside.begin(), outside.end());
+  for (const Place* at : outside) { fixed.emplace_back(at->loop->var.get(), evaluate_integer(at->loop->min, fixed).value_or(0)); }
+  // Iter vars of blocks outside, which bounds and iter values may mention.
+  std::vector<const Place*> scopes;
+  for (const Place* at = func.scope(block); at && at->parent >= 0; at = func.scope(*at)) { scopes.push_back(at); }
+  std::reverse(scopes.begin(), scopes.end());
+
+  std::vector<Access> out;
+  Valuation values = fixed;
+  size_t order = 0;
+  auto visit = [&]() {
+    Valuation all = values;
+    for (const Place* scope : scopes) {
+      for (size_t i = 0; i < scope->realize->iter_values.size(); ++i) {
+        auto value = evaluate_integer(scope->realize->iter_values[i], all);
+        if (!value) { return; }
+        all.emplace_back(scope->block()->iter_vars[i].var.get(), *value);
+      }
+    }
+    auto predicate = evaluate_integer(block.realize->predicate, all);
+    if (!is_one(block.realize->predicate) && predicate != 1) { return; }
+    Access access;
+    access.instance.block = block.id;
+    access.order = order++;
+    for (size_t i = 0; i < block.realize->iter_values.size(); ++i) {
+      auto value = evaluate_integer(block.realize->iter_values[i], all);
+      if (!value) { return; }
+      access.instance.iters.push_back(*value);
+      all.emplace_back(block.block()->iter_vars[i].var.get(), *value);
+    }
+    for (const Place* at : around) {
+      for (const auto& [var, value] : values) {
+        if (var != at->loop->var.get()) { continue; }
+        access.instance.loops.emplace_back(at->loop->var->name, value);
+        if (at == &loop) { access.at_loop = value; }
+      }
+    }
+    for (bool writes : {false, true}) {
+      for (const BufferRegion& region : writes ? block.block()->writes : block.block()->reads) {
+        for (auto& point : points_of(region, all)) {
+          access.instance.writes = writes;
+          access.buffer = region.buffer.get();
+          access.element = std::move(point);
+          out.push_back(access);
+        }
+      }
+    }
+  };
+  std::function<void(size_t)> run = [&](size_t depth) {
+    if (order >= most_instances) { return; }
+    if (depth == around.size()) { return visit(); }
+    const For& here = *around[depth]->loop;
+    auto min = evaluate_integer(here.min, values);
+    auto extent = evaluate_integer(here.extent, values);
+    if (!min || !extent) { return; }
+    for (int64_t i = *min; i < *min + *extent && order < most_instances; ++i) {
+      values.emplace_back(here.var.get(), i);
+      run(depth + 1);
+      values.pop_back();
+    }
+  };
+  run(0);
+  return out;
+}
+
+auto place_text(const Access& access, const Access& other) -> std::string {
+  // The loops in which the two differ, and those of their own that are not at their first iteration.
+  std::string out;
+  for (size_t i = 0; i < access.instance.loops.size(); ++i) {
+    const auto& [name, value] = access.instance.loops[i];
+    bool is_shared = i < other.instance.loops.size() && other.instance.loops[i].first == name;
+    if (value == 0 && (!is_shared || other.instance.loops[i].second == value)) { continue; }
+    out += fmt::format("{}{}={}", out.empty() ? "" : ", ", name.view(), value);
+  }
+  return out;
+}
+
+}  // namespace
+
+auto find_conflict(const FuncState& func, const Place& first, const Place& second, const Place& loop) -> std::optional<Conflict> {
+  auto a = accesses_of(func, first, loop);
+  auto b = &first == &second ? a : accesses_of(func, second, loop);
+  std::map<std::pair<const BufferNode*, std::vector<int64_t>>, std::vector<const Access*>> touched;
+  for (const Access& access : a) {
+    auto& here = touched[{access.buffer, access.element}];
+    if (here.size() < 16) { here.push_back(&access); }
+  }
+  for (const Access& y : b) {
+    auto found = touched.find({y.buffer, y.element});
+    if (found == touched.end()) { continue; }
+    for (const Access* x : found->second) {
+      if (x->at_loop == y.at_loop || (!x->instance.writes && !y.instance.writes)) { continue; }
+      // In the order they run: by the loop they share.
+      bool x_is_first = x->at_loop < y.at_loop;
+      const Access& early = x_is_first ? *x : y;
+      const Access& late = x_is_first ? y : *x;
+      Conflict out{early.instance, late.instance, y.buffer, y.element, {}};
+      std::string element = fmt::format("{}[{}]", y.buffer->name.view(), fmt::join(y.element, ", "));
+      auto name = [&](const Access& access) { return func.find(access.instance.block)->name().str(); };
+      auto verb = [](const Access& access) { return access.instance.writes ? "writes" : "reads"; };
+      if (&first == &second && early.instance.writes && late.instance.writes) {
+        out.text = fmt::format("`{}` at {} and at {} both update `{}`", name(early), place_text(early, late), place_text(late, early), element);
+      } else {
+        // Who reads comes first: it is what goes wrong.
+        const Access& one = late.instance.writes && !early.instance.writes ? early : late;
+        const Access& other = &one == &late ? early : late;
+        out.text = fmt::format("`{}` at {} {} `{}`, which `{}` {} at {}", name(one), place_text(one, other), verb(one), element, name(other), verb(other),
+                               place_text(other, one));
+      }
+      return out;
+    }
+  }
+  return {};
+}
+
+// ---- repairs -------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr size_t most_trials = 160;
+constexpr size_t most_repairs = 3;
+
+// Of the loops and blocks that a diagnostic names.
+auto blamed(const FuncState& func, const Diagnostics& why) -> std::vector<const Place*> {
+  std::vector<const Place*> out;
+  for (const Diagnostic& d : why) {
+    for (uint64_t id : d.node_ids) {
+      const Place* place = func.find(id);
+      if (place && std::find(out.begin(), out.end(), place) == out.end()) { out.push_back(place); }
+    }
+  }
+  return out;
+}
+
+auto conflict_of(const FuncState& func, const Diagnostics& why) -> std::optional<Conflict> {
+  for (const Diagnostic& d : why) {
+    if (d.code != Code::IterationsDepend && d.code != Code::LoopCarried && d.code != Code::NotCompact) { continue; }
+    const Place* loop = nullptr;
+    for (const Place* place : blamed(func, why)) {
+      if (place->is_loop()) { loop = place; }
+    }
+    if (!loop) { continue; }
+    auto block_named = [&](std::string_view arg) -> const Place* {
+      for (const auto& [key, value] : d.args) {
+        if (key != arg) { continue; }
+        for (const Place* block : func.child_blocks(*loop)) {
+          if (block->name() == std::string_view(value)) { return block; }
+        }
+      }
+      return nullptr;
+    };
+    const Place* first = block_named(d.code == Code::IterationsDepend ? "producer" : "block");
+    const Place* second = d.code == Code::IterationsDepend ? block_named("consumer") : first;
+    if (!first || !second) { continue; }
+    if (auto found = find_conflict(func, *first, *second, *loop)) { return found; }
+  }
+  return {};
+}
+
+// The same call with one other argument.
+void repair_by_argument(const Schedule& schedule, const FuncState& func, const Move& refused, const NameOfPlace& name_of, size_t& trials, std::vector<Repair>& out) {
+  const Primitive& primitive = *refused.primitive;
+  for (size_t i = 0; i < primitive.params.size() && out.size() < 2; ++i) {
+    const Param& param = primitive.params[i];
+    if (param.role == Role::Decision) { continue; }
+    const Place* focus = nullptr;
+    Choice all{schedule.state(), func, func.root(), refused.values};
+    focus = &all.subject();
+    std::span<const Value> chosen(refused.values.data(), i);
+    Choice choice{schedule.state(), func, *focus, chosen};
+    std::vector<Value> others;
+    if (param.candidates) {
+      others = param.candidates(choice);
+    } else if (param.kind == ValueKind::Loop && !param.is_list) {
+      // Another loop of the same nest: those around and those inside, the nearest first.
+      for (const Place* loop : func.loops(*focus)) { others.insert(others.begin(), Choice::loop(*loop)); }
+      for (int k = focus->index + 1; k < focus->end && focus->is_loop(); ++k) {
+        if (func.places()[static_cast<size_t>(k)].is_loop()) { others.push_back(Choice::loop(func.places()[static_cast<size_t>(k)])); }
+      }
+    } else if (param.kind == ValueKind::Bool && param.otherwise) {
+      others = {Value(!(refused.values[i] == Value(true)))};
+    }
+    size_t found = 0;
+    for (Value& other : others) {
+      if (other == refused.values[i] || trials >= most_trials || found >= 1) { continue; }
+      // A list of loops that has nothing to do with those named is no repair.
+      if (const auto* list = other.as<Value::List>(); list && param.kind == ValueKind::Loop) {
+        const auto* named = refused.values[i].as<Value::List>();
+        bool is_near = false;
+        for (const Value& item : *list) { is_near |= named && std::find(named->begin(), named->end(), item) != named->end(); }
+        if (!is_near) { continue; }
+      }
+      Move move = refused;
+      move.values[i] = std::move(other);
+      ++trials;
+      Schedule fork = schedule;
+      if (!apply_move(fork, move).ok() || fork.module().same_as(schedule.module())) { continue; }
+      ++found;
+      out.push_back({"", text_of(func, move, name_of), move});
+    }
+  }
+}
+
+// Primitives whose application often clears the way for another one, the gentlest first.
+constexpr std::string_view clearing[] = {"reorder", "compute_inline", "reverse_compute_inline", "compute_at", "reverse_compute_at", "decompose_reduction", "split", "fuse", "rfactor", "blockize"};
+
+void repair_before(const Schedule& schedule, const FuncState& func, const Primitive& primitive, const std::vector<Value>& values, const std::vector<const Place*>& near,
+                   const NameOfPlace& name_of, size_t& trials, std::vector<Repair>& out) {
+  for (std::string_view name : clearing) {
+    const Primitive* clear = find_primitive(name);
+    if (!clear) { continue; }
+    for (const Place* place : near) {
+      for (const JudgedMove& judged : moves_at(schedule.state(), func, *place, clear)) {
+        if (out.size() >= most_repairs || trials >= most_trials) { return; }
+        if (!judged.is_legal()) { continue; }
+        ++trials;
+        Schedule fork = schedule;
+        if (!apply_move(fork, judged.move).ok()) { continue; }
+        IRModule between = fork.module();
+        if (!fork.apply_values(primitive, values).ok() || fork.module().same_as(between)) { continue; }
+        out.push_back({text_of(func, judged.move, name_of), "", judged.move});
+        break;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+auto explain(const Schedule& schedule, const Primitive& primitive, const std::vector<Value>& values, const Diagnostics& why, const NameOfPlace& name_of)
+    -> Explanation {
+  Explanation out;
+  if (why.empty()) { return out; }
+  out.verdict = verdict_of(why.front().code);
+  const FuncState* func = schedule.state().func(schedule.func_working_on());
+  if (!func || !func->is_schedulable() || primitive.is_pure) { return out; }
+  auto by_place = to_places(schedule, *func, primitive, values);
+  if (!by_place) { return out; }
+  out.conflict = conflict_of(*func, why);
+  if (out.conflict) { out.verdict = Verdict::Illegal; }
+  if (why.front().code == Code::IterationsDepend && !out.conflict) { out.verdict = Verdict::NotProved; }
+  size_t trials = 0;
+  repair_by_argument(schedule, *func, {&primitive, *by_place}, name_of, trials, out.repairs);
+  std::vector<const Place*> near = blamed(*func, why);
+  Choice choice{schedule.state(), *func, func->root(), *by_place};
+  if (&choice.subject() != &func->root()) { near.push_back(&choice.subject()); }
+  // Their loops and the blocks below as well, each once.
+  for (size_t i = 0, n = near.size(); i < n && near.size() < 24; ++i) {
+    for (const Place* loop : func->loops(*near[i])) { near.push_back(loop); }
+    for (const Place* block : func->child_blocks(*near[i])) { near.push_back(block); }
+  }
+  std::vector<const Place*> once;
+  for (const Place* place : near) {
+    if (place->parent >= 0 && std::find(once.begin(), once.end(), place) == once.end()) { once.push_back(place); }
+  }
+  repair_before(schedule, *func, primitive, values, once, name_of, trials, out.repairs);
+  return out;
+}
+
+auto with_explanation(Diagnostics why, const Explanation& explanation) -> Diagnostics {
+  if (why.empty()) { return why; }
+  Diagnostic& d = why.front();
+  if (explanation.conflict) {
+    d.notes.push_back({d.where, explanation.conflict->text, explanation.conflict->second.block});
+  } else if (explanation.verdict == Verdict::NotProved) {
+    d.notes.push_back({d.where, "this is not shown to be wrong: it could not be proved legal within the budget", 0});
+  }
+  std::vector<std::string> remedies;
+  for (const Repair& repair : explanation.repairs) { remedies.push_back(repair.text()); }
+  for (std::string& remedy : d.remedies) { remedies.push_back(std::move(remedy)); }
+  d.remedies = std::move(remedies);
+  return why;
+}
+
+}  // namespace loopsmith::schedule

@@ -1,0 +1,276 @@
+// Legal moves: see moves.h.
+#include "schedule/moves.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "schedule/candidates.h"
+#include "schedule/trace.h"
+#include "support/codes.h"
+
+namespace loopsmith::schedule {
+namespace {
+
+// More combinations than anybody reads are not tried.
+constexpr size_t most_moves = 256;
+
+auto candidates_for(const Choice& choice, const Param& param, bool is_first) -> std::vector<Value> {
+  if (param.candidates) { return param.candidates(choice); }
+  const Place& focus = choice.focus;
+  if (is_first && !param.is_list) {
+    switch (param.kind) {
+      case ValueKind::Block: return focus.is_block() ? std::vector<Value>{Choice::block(focus)} : std::vector<Value>();
+      case ValueKind::Loop: return focus.is_loop() ? std::vector<Value>{Choice::loop(focus)} : std::vector<Value>();
+      case ValueKind::BlockOrLoop: return {focus.is_block() ? Choice::block(focus) : Choice::loop(focus)};
+      default: break;
+    }
+  }
+  if (param.otherwise) { return {*param.otherwise}; }
+  if (param.kind == ValueKind::Bool) { return candidates::booleans(choice); }
+  if (param.kind == ValueKind::Loop && !param.is_list) { return candidates::loops_around(choice); }
+  return {};
+}
+
+// Of lists of loops those that begin, from outside, at the focus: each list is then some place's, once.
+auto is_about(const Choice& choice, const Value& value) -> bool {
+  const auto* list = value.as<Value::List>();
+  if (!list) { return true; }
+  const Place* first = nullptr;
+  for (const Value& item : *list) {
+    const Place* place = choice.place(item);
+    if (place && (!first || place->index < first->index)) { first = place; }
+  }
+  return !first || first == &choice.focus;
+}
+
+void combine(const Choice& before, const Primitive& primitive, std::vector<Value>& chosen, std::vector<Move>& out) {
+  size_t i = chosen.size();
+  if (out.size() >= most_moves) { return; }
+  if (i == primitive.params.size()) {
+    out.push_back({&primitive, chosen});
+    return;
+  }
+  Choice choice{before.state, before.func, before.focus, chosen};
+  for (Value& value : candidates_for(choice, primitive.params[i], i == 0)) {
+    if (i == 0 && !is_about(choice, value)) { continue; }
+    chosen.push_back(std::move(value));
+    combine(choice, primitive, chosen, out);
+    chosen.pop_back();
+  }
+}
+
+auto table_of(const FuncState& func) -> std::vector<Context::Binding> {
+  std::vector<Context::Binding> out;
+  out.reserve(func.places().size());
+  for (const Place& place : func.places()) {
+    out.push_back({place.is_block() ? Context::Binding::Kind::Block : Context::Binding::Kind::Loop, place.id, func.name()});
+  }
+  return out;
+}
+
+auto judge_with(const State& state, const FuncState& func, const Move& move, const std::vector<Context::Binding>& table) -> Status {
+  RandomEngine random(1);
+  Value decision;
+  Context cx{state, *move.primitive, func.name(), {}, random, decision, table};
+  return move.primitive->check(cx, move.values);
+}
+
+auto has_unique_name(const FuncState& func, const Place& block) -> bool {
+  size_t count = 0;
+  for (const Place& place : func.places()) { count += place.is_block() && place.name() == block.name(); }
+  return count == 1;
+}
+
+// Where a block stands among the blocks of its scope.
+auto number_in_scope(const FuncState& func, const Place& block) -> size_t {
+  auto blocks = func.child_blocks(*func.scope(block));
+  return static_cast<size_t>(std::find(blocks.begin(), blocks.end(), &block) - blocks.begin());
+}
+
+auto block_text(const FuncState& func, const Place& block, const NameOfPlace& name_of, bool as_argument) -> std::string {
+  if (std::string name = name_of ? name_of(block) : ""; !name.empty()) { return name; }
+  if (has_unique_name(func, block)) {
+    return as_argument ? fmt::format("\"{}\"", block.name().view()) : fmt::format("sch.get_block(\"{}\")", block.name().view());
+  }
+  if (!func.scope(block)) { return fmt::format("sch.get_block(\"{}\")", block.name().view()); }
+  return fmt::format("sch.get_child_blocks({})[{}]", block_text(func, *func.scope(block), name_of, true), number_in_scope(func, block));
+}
+
+auto loop_text(const FuncState& func, const Place& loop, const NameOfPlace& name_of) -> std::string {
+  if (std::string name = name_of ? name_of(loop) : ""; !name.empty()) { return name; }
+  auto below = func.child_blocks(loop);
+  if (below.empty()) { return loop.name().str(); }
+  return fmt::format("sch.get_loops({})[{}]", block_text(func, *below.front(), name_of, true), func.loops(loop).size());
+}
+
+auto value_text(const FuncState& func, const Value& value, const NameOfPlace& name_of) -> std::string {
+  if (const auto* b = value.as<BlockRV>()) { return block_text(func, func.places()[b->var], name_of, true); }
+  if (const auto* l = value.as<LoopRV>()) { return loop_text(func, func.places()[l->var], name_of); }
+  if (const auto* list = value.as<Value::List>()) {
+    std::string out = "[";
+    for (size_t i = 0; i < list->size(); ++i) { out += (i ? ", " : "") + value_text(func, (*list)[i], name_of); }
+    return out + "]";
+  }
+  if (value.is_none()) { return "None"; }
+  if (const bool* b = value.as<bool>()) { return *b ? "True" : "False"; }
+  if (const int64_t* i = value.integer()) { return std::to_string(*i); }
+  if (const auto* d = value.as<double>()) { return fmt::format("{}", *d); }
+  if (const auto* s = value.as<std::string>()) { return "\"" + *s + "\""; }
+  // Index maps and expressions: as a trace prints them.
+  Instruction instruction;
+  static const Primitive* annotate = find_primitive("annotate");
+  instruction.primitive = annotate;
+  instruction.values = {Value(), Value(""), value};
+  std::string line = python_line(instruction);
+  size_t at = line.find("ann_val=");
+  return at == std::string::npos ? "..." : line.substr(at + 8, line.size() - at - 9);
+}
+
+auto one(Result<Value> result, size_t index) -> Result<Value> {
+  if (!result.ok()) { return result; }
+  const auto* list = result->as<Value::List>();
+  if (!list || index >= list->size()) { return error(Code::VariableGone).arg("variable", "_").arg("what", "place"); }
+  return Value((*list)[index]);
+}
+
+auto look_up_place(Schedule& schedule, const FuncState& func, const Place& place) -> Result<Value> {
+  if (place.is_loop()) {
+    auto below = func.child_blocks(place);
+    if (below.empty()) { return error(Code::VariableGone).arg("variable", place.name().view()).arg("what", "loop"); }
+    LOOPSMITH_TRY(block, look_up_place(schedule, func, *below.front()));
+    return one(schedule.call("get_loops", {block}), func.loops(place).size());
+  }
+  if (has_unique_name(func, place) || !func.scope(place)) { return schedule.call("get_block", {Value(place.name().str()), Value(func.name().str())}); }
+  LOOPSMITH_TRY(scope, look_up_place(schedule, func, *func.scope(place)));
+  return one(schedule.call("get_child_blocks", {scope}), number_in_scope(func, place));
+}
+
+auto looked_up(Schedule& schedule, const FuncState& func, const Value& value) -> Result<Value> {
+  if (const auto* b = value.as<BlockRV>()) { return look_up_place(schedule, func, func.places()[b->var]); }
+  if (const auto* l = value.as<LoopRV>()) { return look_up_place(schedule, func, func.places()[l->var]); }
+  if (const auto* list = value.as<Value::List>()) {
+    Value::List out;
+    for (const Value& item : *list) {
+      LOOPSMITH_TRY(found, looked_up(schedule, func, item));
+      out.push_back(std::move(found));
+    }
+    return Value(std::move(out));
+  }
+  return value;
+}
+
+}  // namespace
+
+auto candidate_moves(const State& state, const FuncState& func, const Place& focus, const Primitive& primitive) -> std::vector<Move> {
+  std::vector<Move> out;
+  if (primitive.is_pure || primitive.params.empty()) { return out; }
+  std::vector<Value> chosen;
+  combine({state, func, focus, {}}, primitive, chosen, out);
+  return out;
+}
+
+auto judge(const State& state, const FuncState& func, const Move& move) -> Status { return judge_with(state, func, move, table_of(func)); }
+
+auto moves_at(const State& state, const FuncState& func, const Place& focus, const Primitive* only) -> std::vector<JudgedMove> {
+  std::vector<JudgedMove> out;
+  auto table = table_of(func);
+  for (const Primitive* primitive : all_primitives()) {
+    if (only && primitive != only) { continue; }
+    for (Move& move : candidate_moves(state, func, focus, *primitive)) {
+      Status status = judge_with(state, func, move, table);
+      out.push_back({std::move(move), status.ok() ? Diagnostics() : std::move(status).diagnostics()});
+    }
+  }
+  return out;
+}
+
+auto text_of(const FuncState& func, const Move& move, const NameOfPlace& name_of) -> std::string {
+  std::string out = fmt::format("sch.{}(", move.primitive->name);
+  bool first = true;
+  bool is_positional = true;
+  for (size_t i = 0; i < move.primitive->params.size(); ++i) {
+    const Param& param = move.primitive->params[i];
+    if (param.otherwise && move.values[i] == *param.otherwise) {
+      is_positional = false;
+      continue;
+    }
+    if (param.role == Role::Decision) { continue; }
+    const auto* list = move.values[i].as<Value::List>();
+    if (param.is_variadic && list) {
+      for (const Value& item : *list) {
+        out += (first ? "" : ", ") + value_text(func, item, name_of);
+        first = false;
+      }
+      continue;
+    }
+    bool is_named = !is_positional || (i > 0 && param.role != Role::Input) || list;
+    out += fmt::format("{}{}{}", first ? "" : ", ", is_named && i > 0 ? fmt::format("{}=", param.name) : "", value_text(func, move.values[i], name_of));
+    first = false;
+  }
+  return out + ")";
+}
+
+auto look_up(Schedule& schedule, const FuncState& func, const std::vector<Value>& values) -> Result<std::vector<Value>> {
+  std::vector<Value> out;
+  for (const Value& value : values) {
+    LOOPSMITH_TRY(found, looked_up(schedule, func, value));
+    out.push_back(std::move(found));
+  }
+  return out;
+}
+
+auto apply_move(Schedule& schedule, const Move& move) -> Result<Value> {
+  const FuncState* func = schedule.state().func(schedule.func_working_on());
+  if (!func) { return error(Code::NoFunctionToSchedule).arg("function", schedule.func_working_on().view()); }
+  Schedule before = schedule;
+  auto run = [&]() -> Result<Value> {
+    LOOPSMITH_TRY(values, look_up(schedule, *func, move.values));
+    LOOPSMITH_TRY(outputs, schedule.apply_values(*move.primitive, std::move(values)));
+    return Value(Value::List(std::move(outputs)));
+  };
+  auto result = run();
+  if (!result.ok()) { schedule = std::move(before); }
+  return result;
+}
+
+auto to_places(const Schedule& schedule, const FuncState& func, const Primitive& primitive, const std::vector<Value>& values)
+    -> std::optional<std::vector<Value>> {
+  bool is_known = true;
+  std::function<Value(const Value&, bool)> convert_one = [&](const Value& value, bool names_block) -> Value {
+    auto place_of = [&](const Result<const Place*>& found) -> Value {
+      const Place* here = found.ok() ? func.find((*found)->id) : nullptr;
+      is_known = is_known && here;
+      return !here ? Value() : here->is_block() ? Choice::block(*here) : Choice::loop(*here);
+    };
+    if (const auto* b = value.as<BlockRV>()) { return place_of(schedule.get(*b)); }
+    if (const auto* l = value.as<LoopRV>()) { return place_of(schedule.get(*l)); }
+    if (const auto* e = value.as<ExprRV>()) {
+      auto number = schedule.get(*e);
+      is_known = is_known && number.ok();
+      return number.ok() ? Value(*number) : Value();
+    }
+    if (const auto* s = value.as<std::string>(); s && names_block) {
+      for (const Place& place : func.places()) {
+        if (place.is_block() && place.name() == std::string_view(*s) && has_unique_name(func, place)) { return Choice::block(place); }
+      }
+      is_known = false;
+      return value;
+    }
+    if (const auto* list = value.as<Value::List>()) {
+      Value::List out;
+      for (const Value& item : *list) { out.push_back(convert_one(item, names_block)); }
+      return Value(std::move(out));
+    }
+    return value;
+  };
+  std::vector<Value> out;
+  for (size_t i = 0; i < values.size(); ++i) {
+    ValueKind kind = primitive.params[i].kind;
+    out.push_back(convert_one(values[i], kind == ValueKind::Block || kind == ValueKind::BlockOrLoop));
+  }
+  if (!is_known) { return {}; }
+  return out;
+}
+
+}  // namespace loopsmith::schedule

@@ -1,0 +1,200 @@
+// Legal moves are those that are accepted when tried; repairs work; a pair of iterations that is named does conflict when the
+// program is run. On random states of small programs: LOOPSMITH_STATES=500 unit_schedule_moves for the long run.
+#include "schedule/moves.h"
+
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "frontend/file.h"
+#include "interp/compare.h"
+#include "ir/ops.h"
+#include "ir/printer.h"
+#include "schedule/evaluate.h"
+#include "schedule/examples.h"
+#include "schedule/explain.h"
+#include "support/codes.h"
+#include "support/hash.h"
+#include "syntax/document.h"
+#include "tests/unit/catch.h"
+
+using namespace loopsmith;
+using namespace loopsmith::schedule;
+
+namespace {
+
+// Two stages in one loop, the second of which reads what an earlier iteration wrote.
+constexpr std::string_view shifted = R"(@T.prim_func
+def main(A: T.Buffer((16,), "float32"), D: T.Buffer((15,), "float32")):
+    B = T.alloc_buffer((16,))
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = A[vi] + T.float32(1)
+        for j in range(1):
+            with T.block("D"):
+                vj = T.axis.spatial(15, i - 1)
+                T.where(1 <= i)
+                D[vj] = B[vj] * T.float32(2)
+)";
+
+auto parse(std::string_view text) -> IRModule {
+  syntax::Document document{std::string(text)};
+  frontend::File file;
+  file.update(document);
+  for (const Diagnostic& d : file.diagnostics()) { FAIL(d.message()); }
+  for (size_t i = 0; i < file.size(); ++i) {
+    if (file.declaration(i).module) { return file.declaration(i).module; }
+  }
+  FAIL("no program");
+  return {};
+}
+
+struct Random {
+  uint64_t state = 1;
+  auto below(size_t n) -> size_t { return static_cast<size_t>((state = hash_combine(state, 0x51ed)) >> 8) % n; }
+};
+
+auto states_wanted() -> size_t {
+  const char* text = std::getenv("LOOPSMITH_STATES");
+  return text ? static_cast<size_t>(std::strtoul(text, nullptr, 10)) : 40;
+}
+
+// Visits random states: `visit(schedule, func)`.
+template <class F>
+void each_state(const F& visit) {
+  const std::string_view programs[] = {examples::matmul_relu, examples::two_stages, shifted, examples::matmul, examples::scale};
+  Random random;
+  size_t seen = 0;
+  for (size_t walk = 0; seen < states_wanted(); ++walk) {
+    Schedule sch(parse(programs[walk % std::size(programs)]), 1);
+    for (int step = 0; step < 6 && seen < states_wanted(); ++step) {
+      const FuncState& func = *sch.state().func("main");
+      visit(sch, func);
+      ++seen;
+      const Place& focus = func.places()[random.below(func.places().size())];
+      std::vector<Move> legal;
+      for (JudgedMove& judged : moves_at(sch.state(), func, focus)) {
+        if (judged.is_legal() && judged.move.primitive->name != "unsafe_set_dtype") { legal.push_back(std::move(judged.move)); }
+      }
+      if (legal.empty()) { continue; }
+      (void)apply_move(sch, legal[random.below(legal.size())]);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("legal moves are those that are accepted when tried", "[moves]") {
+  size_t accepted = 0, refused = 0;
+  each_state([&](const Schedule& sch, const FuncState& func) {
+    for (const Place& focus : func.places()) {
+      for (const JudgedMove& judged : moves_at(sch.state(), func, focus)) {
+        Schedule fork = sch;
+        auto tried = apply_move(fork, judged.move);
+        INFO(text_of(func, judged.move));
+        INFO(print_script(sch.module()));
+        INFO((tried.ok() ? std::string("accepted") : tried.diagnostics()[0].message()));
+        REQUIRE(tried.ok() == judged.is_legal());
+        (tried.ok() ? accepted : refused) += 1;
+        if (!tried.ok()) { REQUIRE(fork.module().same_as(sch.module())); }
+      }
+    }
+  });
+  // The walk says something.
+  CHECK(accepted > 500);
+  CHECK(refused > 200);
+}
+
+TEST_CASE("repairs work, and pairs of iterations conflict", "[moves]") {
+  size_t steps = 0, repairs = 0, conflicts = 0;
+  each_state([&](const Schedule& sch, const FuncState& func) {
+    size_t here = 0;
+    for (const Place& focus : func.places()) {
+      for (const JudgedMove& judged : moves_at(sch.state(), func, focus)) {
+        if (judged.is_legal() || here++ > 12) { continue; }
+        Schedule with_variables = sch;
+        auto values = look_up(with_variables, func, judged.move.values);
+        REQUIRE(values.ok());
+        Explanation found = explain(with_variables, *judged.move.primitive, *values, judged.why);
+        ++steps;
+        INFO(text_of(func, judged.move) + "\n" + judged.why[0].message() + "\n" + print_script(sch.module()));
+        CHECK(found.repairs.size() <= 3);
+        for (const Repair& repair : found.repairs) {
+          ++repairs;
+          INFO(repair.text());
+          Schedule fork = with_variables;
+          REQUIRE(apply_move(fork, repair.move).ok());
+          if (!repair.before.empty()) { REQUIRE(fork.apply_values(*judged.move.primitive, *values).ok()); }
+        }
+        if (!found.conflict) { continue; }
+        ++conflicts;
+        INFO(found.conflict->text);
+        // Both instances run, in that order, and both touch the element.
+        auto inputs = interp::make_inputs(sch.module()->functions[0].second, 1, interp::Contents::SmallIntegers);
+        REQUIRE(inputs.ok());
+        size_t order = 0, first_at = 0, second_at = 0;
+        interp::Options options;
+        options.only = [&](const Block& block, std::span<const int64_t> iters) {
+          ++order;
+          auto is = [&](const Conflict::Instance& x) { return block.id == x.block && std::equal(iters.begin(), iters.end(), x.iters.begin(), x.iters.end()); };
+          if (is(found.conflict->first) && first_at == 0) { first_at = order; }
+          if (is(found.conflict->second)) { second_at = order; }
+          return true;
+        };
+        REQUIRE(interp::interpret(sch.module(), "main", inputs->arguments, options).ok());
+        REQUIRE(first_at > 0);
+        REQUIRE(second_at > first_at);
+        for (const Conflict::Instance* x : {&found.conflict->first, &found.conflict->second}) {
+          const Block& block = *func.find(x->block)->block();
+          Valuation at;
+          for (size_t i = 0; i < x->iters.size(); ++i) { at.emplace_back(block.iter_vars[i].var.get(), x->iters[i]); }
+          bool touches = false;
+          for (const BufferRegion& region : x->writes ? block.writes : block.reads) {
+            if (region.buffer.get() != found.conflict->buffer) { continue; }
+            bool inside = true;
+            for (size_t d = 0; d < region.region.size(); ++d) {
+              auto min = evaluate_integer(region.region[d].min, at);
+              auto extent = evaluate_integer(region.region[d].extent, at);
+              if (!min || !extent) { continue; }   // depends on a block around
+              inside &= *min <= found.conflict->element[d] && found.conflict->element[d] < *min + *extent;
+            }
+            touches |= inside;
+          }
+          REQUIRE(touches);
+        }
+      }
+    }
+  });
+  CHECK(steps > 100);
+  CHECK(repairs > 50);
+  CHECK(conflicts > 5);
+}
+
+TEST_CASE("a dependence is shown by one pair of iterations", "[moves]") {
+  Schedule sch(parse(shifted), 1);
+  auto block = sch.call("get_block", {"D"});
+  REQUIRE(block.ok());
+  auto loops = sch.call("get_loops", {*block});
+  REQUIRE(loops.ok());
+  Value i = loops_of(*loops)[0];
+  auto refused = sch.call("parallel", {i});
+  REQUIRE_FALSE(refused.ok());
+  Explanation found = explain(sch, *find_primitive("parallel"), {i}, refused.diagnostics());
+  REQUIRE(found.conflict);
+  CHECK(found.verdict == Verdict::Illegal);
+  CHECK(found.conflict->text == "`D` at i=1 reads `B[0]`, which `B` writes at i=0");
+}
+
+TEST_CASE("a reduction's loop names both updates, and offers a loop that works", "[moves]") {
+  Schedule sch(parse(examples::matmul), 1);
+  auto block = sch.call("get_block", {"C"});
+  auto loops = loops_of(*sch.call("get_loops", {*block}));
+  auto refused = sch.call("parallel", {loops[2]});
+  REQUIRE_FALSE(refused.ok());
+  Explanation found = explain(sch, *find_primitive("parallel"), {loops[2]}, refused.diagnostics());
+  REQUIRE(found.conflict);
+  CHECK(found.conflict->text == "`C` at k=0 and at k=1 both update `C[0, 0]`");
+  REQUIRE_FALSE(found.repairs.empty());
+  CHECK(found.repairs[0].instead == "sch.parallel(sch.get_loops(\"C\")[1])");
+}
