@@ -36,6 +36,43 @@ auto best_us(const F& f) -> double {
   return best;
 }
 
+// What a step costs where there is much that it does not touch: `functions` in the module, `blocks` in the one that is scheduled.
+auto crowd(int functions, int blocks) -> IRModule {
+  std::string text = "@I.ir_module\nclass Module:\n";
+  for (int f = 0; f < functions; ++f) {
+    int stages = f == 0 ? blocks : 1;
+    text += fmt::format("    @T.prim_func\n    def {}(A: T.Buffer((64,), \"float32\"), Z: T.Buffer((64,), \"float32\")):\n", f == 0 ? std::string("main") : fmt::format("f{}", f));
+    for (int b = 0; b + 1 < stages; ++b) { text += fmt::format("        T{} = T.alloc_buffer((64,))\n", b); }
+    for (int b = 0; b < stages; ++b) {
+      text += fmt::format("        for i in range(64):\n            with T.block(\"B{0}\"):\n                vi = T.axis.spatial(64, i)\n                {1}[vi] = {2}[vi] + T.float32(1)\n", b,
+                          b + 1 == stages ? "Z" : fmt::format("T{}", b), b == 0 ? "A" : fmt::format("T{}", b - 1));
+    }
+  }
+  syntax::Document document(text);
+  frontend::File file;
+  file.update(document);
+  for (size_t i = 0; i < file.size(); ++i) {
+    if (file.declaration(i).module) { return file.declaration(i).module; }
+  }
+  return {};
+}
+
+void crowd_rows() {
+  for (auto [functions, blocks] : {std::pair{1, 1}, std::pair{200, 1}, std::pair{1, 500}}) {
+    IRModule module = crowd(functions, blocks);
+    if (!module) { fmt::print("the crowded program does not parse\n"); std::exit(1); }
+    schedule::Schedule base(module, 1);
+    auto block = base.call("get_block", {"B0"});
+    auto loops = base.call("get_loops", {*block});
+    schedule::Value loop = schedule::loops_of(*loops)[0];
+    double us = best_us([&] {
+      schedule::Schedule sch = base;
+      if (!sch.call("split", {loop, schedule::Value::List{nullptr, 8}}).ok()) { std::exit(1); }
+    });
+    fmt::print("{:<44} {:>10.2f} us\n", fmt::format("one split, {} functions, {} blocks in this one", functions, blocks), us);
+  }
+}
+
 void row(const char* what, double us, double tvm_us) { fmt::print("{:<44} {:>10.2f} us   TVM {:>8.0f} us   {:>6.1f} times faster\n", what, us, tvm_us, tvm_us / us); }
 
 }  // namespace
@@ -68,5 +105,6 @@ int main() {
         schedule::Schedule sch(module, 1);
         if (!sch.replay(*trace, true).ok()) { std::exit(1); }
       }), bench::tvm_replay);
+  crowd_rows();
   return 0;
 }

@@ -89,6 +89,18 @@ struct Blockize {
     std::vector<Part> parts;
   };
 
+  static auto uses_loop(const Expr& e, const Place& loop) -> bool {
+    return uses_var(e, [&](const VarNode& v) { return &v == loop.loop->var.get(); });
+  }
+  // Does the init need the loop? Where it feeds a spatial iter var that the init uses.
+  static auto feeds_init(const Part& part, const Place& loop) -> bool {
+    const Block& block = *part.block->block();
+    for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+      if (block.iter_vars[i].kind == IterKind::Spatial && uses_loop(part.division.bindings[i].inner, loop)) { return true; }
+    }
+    return false;
+  }
+
   // Divides the iter values of a block by the loops up to, and not including, `outside`.
   static auto divide(const Context& cx, const FuncState& func, const Place& block, const Place* outside, bool preserve_unit_iters, const Place& blame) -> Result<Part> {
     Part part{&block, {}, {}};
@@ -117,6 +129,16 @@ struct Blockize {
       return note_block(blame.is_loop() ? note_loop(std::move(out), blame) : std::move(out), block);
     }
     part.division = std::move(*division);
+    // The init runs once for all of the reduction: what of the predicate speaks of the reduction's loops it must do without.
+    if (block.block()->init) {
+      for (const Expr& condition : arith::split_conjunction(part.division.inner_predicate)) {
+        bool has_init = false, has_other = false;
+        for (const Place* loop : part.loops) { (feeds_init(part, *loop) ? has_init : has_other) |= uses_loop(condition, *loop); }
+        if (has_init && has_other) {
+          return note_block(cx.error(Code::PredicateForm).arg("block", block.name().view()), block);
+        }
+      }
+    }
     return part;
   }
 
@@ -321,7 +343,19 @@ struct Blockize {
     fields.iter_vars = std::move(iters);
     fields.writes = writes;
     fields.body = init;
-    Stmt stmt = make<BlockRealize>(Array<Expr>(values), plan.division.inner_predicate, make<Block>(std::move(fields), origin), origin);
+    Expr predicate = plan.division.inner_predicate;
+    bool is_split = false;
+    for (const Place* loop : plan.loops) { is_split |= !feeds_init(plan, *loop) && uses_loop(predicate, *loop); }
+    if (is_split) {
+      Expr kept = bool_imm(true);
+      for (const Expr& condition : arith::split_conjunction(predicate)) {
+        bool is_of_init = true;
+        for (const Place* loop : plan.loops) { is_of_init = is_of_init && (feeds_init(plan, *loop) || !uses_loop(condition, *loop)); }
+        if (is_of_init) { kept = logical_and(kept, condition); }
+      }
+      predicate = kept;
+    }
+    Stmt stmt = make<BlockRealize>(Array<Expr>(values), std::move(predicate), make<Block>(std::move(fields), origin), origin);
     for (const Place* place : plan.loops) {
       const For& loop = *place->loop;
       bool is_needed = std::any_of(values.begin(), values.end(), [&](const Expr& v) { return uses_var(v, [&](const VarNode& x) { return &x == loop.var.get(); }); });

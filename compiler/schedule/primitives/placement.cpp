@@ -394,6 +394,16 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
   if (!reverse && is_output_block(*block, *scope)) {
     return note_block(cx.error(Code::OutputBlock).arg("block", block->name().view()).arg("buffer", moved.writes.empty() ? "" : moved.writes[0].buffer->name.view()), *block);
   }
+  // Where a domain depends on a loop that stays behind, it has no meaning at the new place.
+  for (const IterVar& iter : moved.iter_vars) {
+    for (const Place* at = func.parent(*block); at && at->is_loop(); at = func.parent(*at)) {
+      if (func.is_below(*loop, *at)) { continue; }
+      auto is_this = [&](const VarNode& v) { return &v == at->loop->var.get(); };
+      if (uses_var(iter.dom.min, is_this) || uses_var(iter.dom.extent, is_this)) {
+        return note_loop(note_block(cx.error(Code::LoopDependent).arg("loop", iter.var->name.view()).arg("on", at->name().view()), *block), *at);
+      }
+    }
+  }
   LOOPSMITH_TRY(removal, plan_removal(cx, func, *block));
   LOOPSMITH_TRY(position, find_position(cx, func, block, loop, reverse, index, producers, consumers));
 
