@@ -332,7 +332,9 @@ class ItemBuilder {
   // Is it a decorator with something to decorate?
   [[nodiscard]] auto decorates(size_t i) const -> bool {
     if (!code(i).starts_with('@') || i + 1 >= lines_.size() || lines_[i + 1].indent != lines_[i].indent) { return false; }
-    return code(i + 1).starts_with('@') || is_word(word(i + 1), {"def", "class", "async"});
+    if (code(i + 1).starts_with('@')) { return decorates(i + 1); }
+    // What is decorated has to be there: else the next definition, of another block, would be taken for it.
+    return !bad_[i + 1] && is_word(word(i + 1), {"def", "class", "async"});
   }
 
   // Puts a placeholder in the place of a line.
@@ -392,7 +394,19 @@ class ItemBuilder {
         spoil(i);
       }
       if (!any) {
-        // Each line is right by itself: it is the way they follow each other that is wrong.
+        // Each line is right by itself. A head above that lacks its colon is noticed where its block begins.
+        for (size_t i : suspects) {
+          if (i == 0 || bad_[i - 1] || lines_[i].indent <= lines_[i - 1].indent || lines_[i - 1].ends_with_colon) { continue; }
+          Alone single = alone(i - 1);
+          Tree parsed = parse_text(single.text);
+          if (!ts_node_has_error(ts_tree_root_node(parsed.get()))) { continue; }
+          any = true;
+          explain(i - 1, single, parsed.get());
+          spoil(i - 1);
+        }
+      }
+      if (!any) {
+        // It is the way they follow each other that is wrong.
         size_t culprit = lines_.size();
         for (size_t i : suspects) {
           if (!bad_[i] && (culprit == lines_.size() || is_clause(i) > is_clause(culprit))) { culprit = i; }
@@ -499,6 +513,8 @@ class ItemBuilder {
                                                  : "`try`";
       report(error(Code::ClauseWithoutHead, origin(where)).arg("keyword", first).arg("heads", heads));
     } else if (code(i).starts_with('@')) {
+      // What it decorates is there, and broken: that has been said.
+      if (i + 1 < lines_.size() && bad_[i + 1] && lines_[i + 1].indent == lines_[i].indent) { return; }
       report(error(Code::DecoratorWithoutDefinition, origin(lines_[i].span)));
     } else if (first == "try" && lines_[i].ends_with_colon) {
       if (item_->diagnostics.empty()) {
@@ -679,7 +695,7 @@ class ItemBuilder {
         continue;
       }
       if (!bad_[i]) { continue; }
-      if (code(i).starts_with('@')) { builder.broken_decorators.push_back(lines_[i].span); }
+      if (code(i).starts_with('@') && decorates(i)) { builder.broken_decorators.push_back(lines_[i].span); }
       Alone single = alone(i);
       List<ExprPtr> parts;
       // A line too deep or too long to be read is not looked into again.

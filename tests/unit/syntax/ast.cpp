@@ -86,6 +86,24 @@ TEST_CASE("lines inside brackets begin in any column") {
         tree("def f():\n    a(x[b, c], d + e)\n    g\n"));
 }
 
+TEST_CASE("a head without its colon costs its own line, and one message") {
+  auto read = [](const std::string& text) {
+    Document document(text);
+    std::string out;
+    for (const PlacedItem& placed : document.items()) { out += to_sexpr(*placed.item) + "\n"; }
+    for (const Diagnostic& diagnostic : document.diagnostics()) { out += diagnostic.message() + "\n"; }
+    return out;
+  };
+  CHECK(read("def f(x)\n    for i in x:\n        pass\n    return\n") ==
+        "(broken-stmt! (name f) (name x) body:(for (name i) in:(name x) body:(pass)) body:(return))\n"
+        "expected `:` at the end of the `def` line\n");
+  CHECK(read("class M\n    def f(): pass\n    def g(): pass\n") ==
+        "(broken-stmt! (name M) body:(def f body:(pass)) body:(def g body:(pass)))\nexpected `:` at the end of the `class` line\n");
+  // Its decorator is not that of the first definition inside.
+  CHECK(read("@d\nclass M\n    @e\n    def f(): pass\n") ==
+        "(broken-stmt! (name d)) (broken-stmt! (name M) body:(def decorator:(name e) f body:(pass)))\nexpected `:` at the end of the `class` line\n");
+}
+
 TEST_CASE("strings are decoded and joined") {
   CHECK(value(R"('a\n\x41\u00e9\101\'"\q')") == "(string \"a\\x0aA\xC3\xA9" R"(A'\"\\q"))");
   CHECK(value(R"(r'a\n\'')") == R"((string "a\\n\\'"))");
