@@ -1,23 +1,15 @@
-// Fuzzer of documents: no text and no edit may crash or hang the parser, and editing gives what a fresh parse gives.
-//
-//   fuzz_document [--seconds N | --runs N] [--seed S] [FILE...]
-//
-// With a plain seeded generator: mutates the files (or a program of its own) by bytes, tokens and lines; prints the
-// seed, and the text at fault when a property fails. With LOOPSMITH_FUZZER=ON, guided by libFuzzer: the bytes are the text,
-// and the edits are drawn from their hash.
-#include <algorithm>
-#include <chrono>
+// No text and no edit may crash or hang the parser, and editing gives what a fresh parse gives. The bytes are the text;
+// the edits are drawn from their hash.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <random>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "support/hash.h"
 #include "syntax/document.h"
+#include "tests/fuzz/fuzz.h"
 
 namespace {
 
@@ -38,10 +30,7 @@ auto describe(const Document& document) -> std::string {
   return out;
 }
 
-[[noreturn]] void fail(const char* what, const std::string& text) {
-  std::fprintf(stderr, "fuzz_document: %s for the text below\n%s\n", what, text.c_str());
-  std::abort();
-}
+using fuzz::fail;
 
 // Items lie in order, apart, inside the text; what is between them is blank; nodes lie inside their declaration.
 void check_shape(const Document& document) {
@@ -78,7 +67,7 @@ void check_edit(Document& document, Span span, std::string_view replacement) {
     while (at < got.size() && at < wanted.size() && got[at] == wanted[at]) { ++at; }
     at = at < 200 ? 0 : at - 200;
     std::fprintf(stderr, "edited: %s\n fresh: %s\n", got.substr(at, 900).c_str(), wanted.substr(at, 900).c_str());
-    fail(("the edit " + std::to_string(span.begin) + "-" + std::to_string(span.end) + " gives another tree than a fresh parse").c_str(), document.text());
+    fail("the edit " + std::to_string(span.begin) + "-" + std::to_string(span.end) + " gives another tree than a fresh parse", document.text());
   }
 }
 
@@ -121,61 +110,25 @@ auto random_edit(std::mt19937_64& random, const std::string& text) -> std::pair<
 
 }  // namespace
 
-#ifdef LOOPSMITH_LIBFUZZER
-extern "C" auto LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) -> int {
-  std::string text(reinterpret_cast<const char*>(data), size);
-  Document document(text);
+namespace loopsmith::fuzz {
+
+void check_input(std::string_view input) {
+  std::string text(input);
+  syntax::Document document(text);
   check_shape(document);
   std::mt19937_64 random(hash_bytes(text));
   for (int i = 0; i < 3; ++i) {
     auto [span, replacement] = random_edit(random, document.text());
     check_edit(document, span, replacement);
   }
-  return 0;
 }
-#else
+auto seeds() -> std::vector<std::string> {
+  std::vector<std::string> out = program_seeds();
+  out.emplace_back(
+      "@I.ir_module\nclass M:\n    x = f\"{n!r:>{w}}\"\n\n    def g(self, *a, **k) -> None:\n        return [x for x in a if x]\n    # end\n\n    @d\n    def h(): pass\n\n"
+      "try:\n    a\nexcept B as c:\n    d\nx = (1 +\n     2)\n");
+  return out;
+}
+auto pieces() -> std::vector<std::string> { return language_pieces(); }
 
-auto main(int argc, char** argv) -> int {
-  double seconds = 5;
-  uint64_t runs = 0;
-  uint64_t seed = 1;
-  std::vector<std::string> texts;
-  for (int i = 1; i < argc; ++i) {
-    std::string arg = argv[i];
-    if (arg == "--seconds" && i + 1 < argc) { seconds = std::atof(argv[++i]); }
-    else if (arg == "--runs" && i + 1 < argc) { runs = std::strtoull(argv[++i], nullptr, 10); }
-    else if (arg == "--seed" && i + 1 < argc) { seed = std::strtoull(argv[++i], nullptr, 10); }
-    else {
-      std::ifstream in(arg, std::ios::binary);
-      std::stringstream all;
-      all << in.rdbuf();
-      texts.push_back(all.str());
-    }
-  }
-  if (texts.empty()) {
-    texts.emplace_back(
-        "# A program.\n@T.prim_func\ndef f(a: T.handle, n: T.int32):\n    A = T.match_buffer(a, (n, 16))  # why\n    for i, j in T.grid(n, 16):\n"
-        "        with T.block(\"b\"):\n            if i < n and not j == 3:\n                A[i, j] = A[i, j] + T.float32(1)\n            else:\n                pass\n\n\n"
-        "@I.ir_module\nclass M:\n    x = f\"{n!r:>{w}}\"\n\n    def g(self, *a, **k) -> None:\n        return [x for x in a if x]\n    # end\n\n    @d\n    def h(): pass\n\n"
-        "try:\n    a\nexcept B as c:\n    d\nx = (1 +\n     2)\n");
-  }
-  std::printf("fuzz_document: seed %llu\n", static_cast<unsigned long long>(seed));
-  std::mt19937_64 random(seed);
-  auto start = std::chrono::steady_clock::now();
-  auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
-  uint64_t done = 0;
-  double worst = 0;
-  while (runs != 0 ? done < runs : elapsed() < seconds) {
-    Document document(texts[random() % texts.size()]);
-    for (int step = 0; step < 12; ++step) {
-      auto [span, replacement] = random_edit(random, document.text());
-      double before = elapsed();
-      check_edit(document, span, replacement);
-      worst = std::max(worst, elapsed() - before);
-      ++done;
-    }
-  }
-  std::printf("%llu edits, worst %.1f ms with its fresh parse\n", static_cast<unsigned long long>(done), worst * 1000);
-  return 0;
-}
-#endif
+}  // namespace loopsmith::fuzz
