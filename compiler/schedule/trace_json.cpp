@@ -23,6 +23,7 @@ auto bad(std::string_view what) -> Diagnostic { return error(Code::TraceFormat).
 
 struct Reader {
   std::unordered_map<std::string, uint32_t> variables;
+  uint32_t next = 0;
 
   auto is_variable(const std::string& text) const -> bool {
     if (text.size() < 2 || (text[0] != 'b' && text[0] != 'l' && text[0] != 'v')) { return false; }
@@ -31,8 +32,9 @@ struct Reader {
     }
     return true;
   }
-  auto variable(const std::string& text) -> Value {
-    uint32_t var = variables.emplace(text, static_cast<uint32_t>(variables.size())).first->second;
+  // A name that is given again means something else from there on.
+  auto define(const std::string& text) -> Value { return variable(text, variables[text] = next++); }
+  static auto variable(const std::string& text, uint32_t var) -> Value {
     return text[0] == 'b' ? Value(BlockRV{var}) : text[0] == 'l' ? Value(LoopRV{var}) : Value(ExprRV{var});
   }
 
@@ -51,7 +53,11 @@ struct Reader {
       }
       if (is_input) {
         if (text == "None") { return Value(); }
-        if (is_variable(text)) { return variable(text); }
+        if (is_variable(text)) {
+          auto found = variables.find(text);
+          if (found == variables.end()) { return bad("`" + text + "` is used, and no instruction before gives it"); }
+          return variable(text, found->second);
+        }
         if (text.size() >= 2 && text.front() == '"' && text.back() == '"') { return Value(text.substr(1, text.size() - 2)); }
         if (!text.empty() && text[0] == '{') {
           if (auto map = index_map_from_json(text)) { return Value(std::move(map).value()); }
@@ -116,12 +122,12 @@ struct Reader {
     for (const Json& output : json[3]) {
       // "_" is a result that nobody can use: the unknown factor of a loop of unknown extent.
       if (output == "_") {
-        variables.emplace("_" + std::to_string(variables.size()), static_cast<uint32_t>(variables.size()));
+        ++next;
         out.outputs.emplace_back();
         continue;
       }
       if (!output.is_string() || !is_variable(output.get_ref<const std::string&>())) { return bad("outputs are variables such as \"b0\""); }
-      out.outputs.push_back(variable(output.get_ref<const std::string&>()));
+      out.outputs.push_back(define(output.get_ref<const std::string&>()));
     }
     return out;
   }

@@ -194,11 +194,8 @@ TEST_CASE("what is no trace is refused in words") {
     CHECK_FALSE(trace.ok());
   }
   auto used_early = trace_from_json(R"([[["GetLoops",["b0"],[],["l1"]]],[]])");
-  REQUIRE(used_early.ok());
-  Schedule sch(matmul());
-  IRModule before = sch.module();
-  CHECK_FALSE(sch.replay(*used_early).ok());
-  CHECK(sch.module().same_as(before));
+  REQUIRE_FALSE(used_early.ok());
+  CHECK(used_early.diagnostics()[0].message().find("`b0` is used, and no instruction before gives it") != std::string::npos);
 }
 
 TEST_CASE("what is kept of a state equals a recomputation, through rewrites of all kinds") {
