@@ -119,6 +119,12 @@ auto check_map(Random& random) -> std::string {
   for (const IterSum& sum : map.indices) { normalized.push_back(normalize_iter_map_to_expr(sum, analyzer)); }
   if (std::string what = compare(normalized, "normalized to"); !what.empty()) { return what; }
 
+  // No point of the domain is padding.
+  Column padding = space.evaluate(map.padding_predicate);
+  for (size_t p = 0; p < space.size(); ++p) {
+    if (holds.value[p] != 0 && padding.value[p] != 0) { return report("padding said to be where `" + text_of(map.padding_predicate) + "`, wrong at " + space.point(p)); }
+  }
+
   // The image: distinct tuples, and of each index its distinct values.
   std::set<std::vector<int64_t>> image;
   std::vector<std::set<int64_t>> each(indices.size());
