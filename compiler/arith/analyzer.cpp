@@ -15,7 +15,7 @@ namespace loopsmith::arith {
 namespace {
 
 constexpr int default_steps = 2;
-constexpr int max_rounds = 8;
+constexpr int max_turns = 16;
 constexpr int64_t fact_cost = 16;
 constexpr int max_text = 1000;   // of forms compared by their text
 
@@ -114,20 +114,10 @@ namespace {
 
 auto is_same(const Expr& a, const Expr& b) -> bool { return a.same_as(b) || (a.kind() == b.kind() && deep_equal(a, b)); }
 
-// The canonical form, to its fixed point: what is canonical already stays.
-auto canonical_form(Analyzer::State& state, Expr expr) -> Expr {
-  for (int i = 0; i < max_rounds && state.work > 0; ++i) {
-    Expr next = state.canonical->simplify(expr);
-    if (next.same_as(expr)) { break; }
-    expr = std::move(next);
-  }
-  return expr;
-}
-
 }  // namespace
 
 // Canonical first: rewriting may destroy structure that it could have used. Then the two in turn. With the default
-// steps, until a turn changes nothing, so that simplifying again changes nothing; where turns go round in a circle, the
+// steps, until both change nothing, so that simplifying again changes nothing; where turns go round in a circle, the
 // least of the circle's forms stands for all.
 auto Analyzer::simplify(const Expr& expr, int steps) -> Expr {
   if (expr.kind() == NodeKind::IntImm) { return expr; }
@@ -139,22 +129,25 @@ auto Analyzer::simplify(const Expr& expr, int steps) -> Expr {
     }
     return is_same(result, expr) ? expr : result;
   }
-  std::vector<Expr> forms;
-  while (result.kind() != NodeKind::IntImm && state_->work > 0) {
-    Expr rewritten = state_->rewriter->run(result);
-    Expr next = canonical_form(*state_, rewritten);
-    if (is_same(next, result)) { break; }
-    forms.push_back(std::move(result));
+  std::vector<Expr> forms;   // canonical ones, before each turn
+  int unchanged = 0;
+  for (int turn = 0; unchanged < 2 && turn < max_turns && result.kind() != NodeKind::IntImm && state_->work > 0; ++turn) {
+    bool rewrites = turn % 2 == 0;
+    Expr next = rewrites ? state_->rewriter->run(result) : state_->canonical->simplify(result);
+    if (next.same_as(result)) { ++unchanged; continue; }
+    unchanged = 0;
+    if (rewrites) {
+      forms.push_back(std::exchange(result, std::move(next)));
+      continue;
+    }
     result = std::move(next);
     auto again = std::find_if(forms.begin(), forms.end(), [&](const Expr& e) { return is_same(e, result); });
-    if (again != forms.end()) {
-      for (; again != forms.end(); ++again) {
-        size_t a = count_nodes(*again), b = count_nodes(result);
-        if (a < b || (a == b && print_debug(*again, max_text) < print_debug(result, max_text))) { result = *again; }
-      }
-      break;
+    if (again == forms.end()) { continue; }
+    for (; again != forms.end(); ++again) {
+      size_t a = count_nodes(*again), b = count_nodes(result);
+      if (a < b || (a == b && print_debug(*again, max_text) < print_debug(result, max_text))) { result = *again; }
     }
-    if (forms.size() >= max_rounds) { break; }
+    break;
   }
   return is_same(result, expr) ? expr : result;
 }
