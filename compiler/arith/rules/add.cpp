@@ -1,4 +1,4 @@
-// Rules of addition.
+// Rules of addition: what cancels, what is gathered, a quotient that meets its remainder. Constants end up at the right.
 #include "arith/rule.h"
 
 namespace loopsmith::arith {

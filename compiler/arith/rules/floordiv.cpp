@@ -1,4 +1,5 @@
-// Rules of floor division and its remainder.
+// Rules of floor division and its remainder. They hold for operands of either sign; divisors are positive where not said
+// otherwise, as a negative one turns rounding around.
 #include "arith/rewrite.h"
 #include "arith/rule.h"
 #include "ir/ops.h"

@@ -1,4 +1,5 @@
-// Rules of `not`, `and`, `or`.
+// Rules of `not`, `and`, `or`: comparisons of one expression with two constants, and a quotient and a remainder that
+// together say where a number lies. They meet every type: those that compute ask for one that does not wrap around.
 #include "arith/rule.h"
 
 namespace loopsmith::arith {

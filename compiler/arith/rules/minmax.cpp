@@ -1,5 +1,5 @@
-// Rules of minimum and maximum: one table for both, written for the minimum; the maximum's is its mirror image
-// but where noted.
+// Rules of minimum and maximum, a table each: one is the other's mirror image but for rounding, which a truncated quotient
+// does upwards below 0 (so that it bounds x from one side only). What can be decided by constant bounds comes first.
 #include "arith/rewrite.h"
 #include "arith/rule.h"
 #include "ir/ops.h"

@@ -1,4 +1,4 @@
-// Rules of multiplication.
+// Rules of multiplication: constants are multiplied out and end up at the right.
 #include "arith/rule.h"
 
 namespace loopsmith::arith {

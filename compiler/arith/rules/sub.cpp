@@ -1,4 +1,5 @@
-// Rules of subtraction.
+// Rules of subtraction: what cancels, also inside minima and maxima; a number less its multiple below is a remainder.
+// A constant that is subtracted becomes one that is added.
 #include "arith/rewrite.h"
 #include "arith/rule.h"
 #include "ir/ops.h"
