@@ -904,7 +904,12 @@ auto attr(Evaluator& e, const Arguments& a) -> Value {
   if (const auto* buffer = node.as<BufferObject>()) { f.subject = buffer->buffer; }
   else if (const auto* iter = node.as<IterVarObject>()) { f.subject = iter->iter; }
   else if (const auto* x = node.as<ExprObject>()) { f.subject = x->expr; }
-  else if (node.is_none() || node.as<ReducerObject>() || node.as<AttrObject>() || node.as<eval::Dict>()) { f.subject = std::monostate{}; }
+  else if (const auto* combiner = node.as<ReducerObject>()) {
+    // A reduction of nothing stands for its combiner.
+    const CommReducer& c = combiner->reducer;
+    f.subject = Expr(make<Reduce>(c, c->identity, Array<IterVar>(), bool_imm(true), 0, Array<Expr>(), a.call));
+  }
+  else if (node.is_none() || node.as<AttrObject>() || node.as<eval::Dict>()) { f.subject = std::monostate{}; }
   else {
     Expr x = to_expr(e, b.values[0]);
     if (!x) { return Value::error(); }

@@ -3,8 +3,8 @@
 // program's own types, reductions in the order written. Schedules, passes and compiled kernels are tested against it.
 //
 // A function is first turned into a tree of small closures, then run: some nanoseconds a scalar operation.
-// Loops of all kinds run in order; what depends on threads working together (barriers, cross-thread reductions) is
-// refused. One run belongs to one thread.
+// Loops of all kinds run in order, iteration by iteration; threads that wait for each other (barriers, reductions across
+// threads, shuffles) take turns. One run belongs to one thread of ours.
 #pragma once
 
 #include <functional>
@@ -29,15 +29,41 @@ struct Options {
   CancelToken cancel;
   /// Warn of elements that are read before anything was written to them (in buffers of the function's own).
   bool report_unwritten = false;
+  /// Warn where iterations of a parallel, vectorised or thread-bound loop depend on each other: one writes what another reads, or
+  /// another value than it wrote. Across the threads that a block reduces over they may.
+  bool report_races = false;
+  /// Warn of accesses outside of the regions that the blocks around declare.
+  bool check_regions = false;
+  /// What stands for the body of a block that calls instructions of a machine: plain statements over the block's own buffers and
+  /// iter vars, from the description of the instruction; none: the body as it is.
+  std::function<Stmt(const Block&)> describe;
   /// Runs only the block instances whose spatial iter vars this accepts (given the block and the values of all its iter
   /// vars, in order); none: all. For computing a few elements of a large result.
   std::function<bool(const Block&, std::span<const int64_t>)> only;
+};
+
+/// Scalar operations and bytes of accesses that were carried out; conversions and moves count nothing, a call of a maths intrinsic one.
+struct Counts {
+  int64_t flops = 0;              // on real numbers
+  int64_t int_ops = 0;            // on integers that are not indices
+  int64_t index_ops = 0;
+  int64_t bytes_read = 0, bytes_written = 0;
+};
+struct LoopCounts {
+  NodeId id = 0;                  // of the For; 0: a launch
+  Name name;
+  Origin origin;
+  int parent = -1;                // the loop around, in Stats::loops; -1: none
+  int64_t iterations = 0;         // of all its runs
+  Counts counts;                  // of all its runs, loops inside included
 };
 
 struct Stats {
   int64_t statements = 0;         // stores and evaluations
   int64_t block_instances = 0;
   Diagnostics warnings;
+  Counts total;
+  std::vector<LoopCounts> loops;  // in the order of the text
 };
 
 /// Runs a function on its arguments, which it changes. Errors: an argument that does not fit its parameter, an access outside

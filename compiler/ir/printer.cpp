@@ -908,28 +908,32 @@ class Printer {
     }
     out_ += ')';
   }
-  void on(const Reduce& e, int, bool) {
-    out_ += "T.reduce(";
+  void combiner(const CommReducerNode& c) {
     push_frame(nullptr);
     out_ += "T.comm_reducer(lambda ";
     bool first = true;
-    for (const auto& side : {e.combiner->lhs, e.combiner->rhs}) {
+    for (const auto& side : {c.lhs, c.rhs}) {
       for (const Var& v : side) {
         comma(first);
         out_ += define_var(v.get()).view();
       }
     }
     out_ += ": ";
-    tuple(e.combiner->result);
+    tuple(c.result);
     out_ += ", ";
-    list(e.combiner->identity);
-    out_ += "), ";
+    list(c.identity);
+    out_ += ')';
     pop_frame();
+  }
+  void on(const Reduce& e, int, bool) {
+    out_ += "T.reduce(";
+    combiner(*e.combiner);
+    out_ += ", ";
     list(e.source);
     out_ += ", ";
     list(e.init);
     out_ += ", [";
-    first = true;
+    bool first = true;
     for (const IterVar& axis : e.axis) {
       comma(first);
       iter_var(axis);
@@ -1182,8 +1186,10 @@ class Printer {
     out_ += ')';
   }
   void subject(const AttrStmt::Subject& node) {
-    if (const auto* e = std::get_if<Expr>(&node)) { expr(*e); }
-    else if (const auto* b = std::get_if<Buffer>(&node)) { buffer_name(*b); }
+    if (const auto* e = std::get_if<Expr>(&node)) {
+      const auto* reduction = e->as<Reduce>();
+      if (reduction && reduction->axis.empty()) { combiner(*reduction->combiner); } else { expr(*e); }
+    } else if (const auto* b = std::get_if<Buffer>(&node)) { buffer_name(*b); }
     else if (const auto* i = std::get_if<IterVar>(&node)) { iter_var(*i); }
     else { out_ += "None"; }
   }

@@ -1,6 +1,8 @@
 // `loopsmith interpret FILE`: executes a program by the reference interpreter, with every access checked.
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "driver/command.h"
 #include "driver/execution.h"
 #include "interp/interp.h"
@@ -12,7 +14,10 @@ const Usage usage{
     .command = "interpret",
     .arguments = "FILE [--function F] [--with NAME] [--arg NAME=data.npy]... [--random SEED] [--out DIR]",
     .summary = "Executes a program by the reference interpreter: slowly, with every access checked.",
-    .details = "Arguments and results as for `run`, so that the two can be compared.",
+    .details = "Arguments and results as for `run`, so that the two can be compared. Warns of elements that are read before they are\n"
+               "written, of iterations of parallel, vectorized or thread-bound loops that depend on each other, and of accesses\n"
+               "outside of the regions that blocks declare; each with the iteration. `--json` also counts operations and bytes,\n"
+               "loop by loop.",
     .options = {function_option,
                 with_option,
                 {.name = "--trace", .value = "T.json", .help = "a trace to apply, in place of a schedule function"},
@@ -26,6 +31,23 @@ const Usage usage{
     .most = 1,
 };
 
+auto counts(const interp::Counts& c) -> nlohmann::json {
+  return {{"flops", c.flops}, {"int_ops", c.int_ops}, {"index_ops", c.index_ops}, {"bytes_read", c.bytes_read}, {"bytes_written", c.bytes_written}};
+}
+
+// {"counts": {"flops": ..}, "block_instances": .., "loops": [{"name": "i", "parent": null, "iterations": .., "flops": ..}]}
+auto counts(const interp::Stats& stats) -> nlohmann::json {
+  nlohmann::json loops = nlohmann::json::array();
+  for (const interp::LoopCounts& loop : stats.loops) {
+    nlohmann::json row = counts(loop.counts);
+    row["name"] = loop.name.str();
+    row["parent"] = loop.parent < 0 ? nlohmann::json() : nlohmann::json(loop.parent);
+    row["iterations"] = loop.iterations;
+    loops.push_back(std::move(row));
+  }
+  return {{"counts", counts(stats.total)}, {"block_instances", stats.block_instances}, {"loops", std::move(loops)}};
+}
+
 }  // namespace
 
 auto interpret(std::vector<std::string> args) -> int {
@@ -33,7 +55,7 @@ auto interpret(std::vector<std::string> args) -> int {
   if (const int* status = std::get_if<int>(&read)) { return *status; }
   const auto& arguments = std::get<Arguments>(read);
   interp::Options options;
-  options.report_unwritten = true;
+  options.report_unwritten = options.report_races = options.check_regions = true;
   if (auto text = arguments.get("--time")) {
     auto seconds = parse_seconds(*text);
     if (!seconds) { return usage_error("interpret", fmt::format("`--time` is a time such as 30, 90s or 2min, not `{}`", *text)); }
@@ -63,6 +85,7 @@ auto interpret(std::vector<std::string> args) -> int {
   if (!stats) { return fail(stats.diagnostics()); }
   reporter.report(stats->warnings, selection.file.get());
   if (auto status = write_results(*call, arguments); !status) { return fail(status.diagnostics()); }
+  if (arguments.json()) { fmt::print("{}\n", counts(*stats).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)); }
   return exit_done;
 }
 

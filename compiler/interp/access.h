@@ -1,0 +1,141 @@
+// Loads and stores: where an access goes, checked against the buffer's extents and the memory; what was written before, who else
+// touches it, and whether the blocks around declare it, where a run asks for that.
+#pragma once
+
+#include "interp/frame.h"
+
+namespace loopsmith::interp {
+
+/// Regions of a buffer that a block around the access declares; one of them must hold it.
+struct DeclaredRegions {
+  const Block* block = nullptr;
+  struct Place { size_t first = 0; };      // in Frame::regions: begin and end, dimension by dimension
+  std::vector<Place> places;
+};
+
+struct AccessSite {
+  uint32_t binding = 0;
+  const BufferNode* buffer = nullptr;
+  std::vector<const IntExpr*> indices;
+  const IntExpr* predicate = nullptr;
+  int element_lanes = 1;      // of the buffer's type
+  int element_bytes = 4;
+  DataType element;
+  Origin origin;
+  std::vector<DeclaredRegions> declared;   // empty: not checked
+
+  /// Bytes from the start of the memory, or -1 after an error. `lane` counts lanes of the whole access.
+  auto locate(Frame& f, int lane) const -> int64_t {
+    const Binding& b = f.bindings[binding];
+    int inner = 0;
+    int saved = f.lane;
+    if (element_lanes > 1) {
+      inner = lane % element_lanes;
+      f.lane = lane / element_lanes;
+    } else {
+      f.lane = lane;
+    }
+    int64_t place = b.offset;
+    size_t n = indices.size();
+    if (n != b.extents.size()) {
+      f.lane = saved;
+      if (!f.failed) { f.fail(error(loopsmith::Code::InterpUnsupported, origin).arg("what", "an access to `" + buffer->name.str() + "` before its declaration")); }
+      return -1;
+    }
+    for (size_t d = 0; d < n; ++d) {
+      int64_t index = indices[d]->eval(f);
+      if (static_cast<uint64_t>(index) >= static_cast<uint64_t>(b.extents[d])) {
+        f.lane = saved;
+        out_of_bounds(f, index, b.extents[d], std::to_string(d));
+        return -1;
+      }
+      place += index * b.strides[d];
+    }
+    f.lane = saved;
+    if (static_cast<uint64_t>(place) >= static_cast<uint64_t>(b.count)) {
+      out_of_bounds(f, place, b.count, "memory");
+      return -1;
+    }
+    return b.start + (place * element_lanes + inner) * element_bytes;
+  }
+  auto wanted(Frame& f, int lane) const -> bool {
+    if (!predicate) { return true; }
+    int saved = f.lane;
+    f.lane = lane;
+    bool yes = predicate->eval(f) != 0;
+    f.lane = saved;
+    return yes;
+  }
+  void before_read(Frame& f, Memory& memory, int64_t at, int lane) const {
+    if (!memory.written.empty() && !memory.written[static_cast<size_t>(at)]) { unwritten(f); }
+    if (memory.shadow.is_on()) { note_read(f, memory, at); }
+    if (!declared.empty()) { check_declared(f, lane, false); }
+  }
+  void before_write(Frame& f, Memory& memory, int64_t at, uint64_t bits, int lane) const {
+    if (memory.shadow.is_on()) { note_write(f, memory, at, bits); }
+    if (!declared.empty()) { check_declared(f, lane, true); }
+  }
+
+ private:
+  void out_of_bounds(Frame& f, int64_t index, int64_t extent, const std::string& dimension) const;
+  void unwritten(Frame& f) const;
+  void note_read(Frame& f, Memory& memory, int64_t at) const;
+  void note_write(Frame& f, Memory& memory, int64_t at, uint64_t bits) const;
+  void check_declared(Frame& f, int lane, bool writes) const;
+};
+
+template <class T>
+auto read_as(const char* at) -> T {
+  T v;
+  std::memcpy(&v, at, sizeof v);
+  return v;
+}
+
+struct LoadInt final : IntExpr {
+  AccessSite site;
+  auto eval(Frame& f) const -> int64_t override {
+    if (!site.wanted(f, f.lane)) { return 0; }
+    int64_t at = site.locate(f, f.lane);
+    if (at < 0) { return 0; }
+    Memory& memory = *f.bindings[site.binding].memory;
+    site.before_read(f, memory, at, f.lane);
+    const char* p = memory.data + at;
+    bool is_signed = site.element.is_int();
+    switch (site.element_bytes) {
+      case 1: {
+        int64_t v = is_signed ? read_as<int8_t>(p) : read_as<uint8_t>(p);
+        return site.element.bits == 8 ? v : wrap_to(site.element, v);
+      }
+      case 2: return is_signed ? read_as<int16_t>(p) : read_as<uint16_t>(p);
+      case 4: return is_signed ? read_as<int32_t>(p) : static_cast<int64_t>(read_as<uint32_t>(p));
+      default: return read_as<int64_t>(p);
+    }
+  }
+};
+struct LoadReal final : RealExpr {
+  AccessSite site;
+  auto eval(Frame& f) const -> double override {
+    if (!site.wanted(f, f.lane)) { return 0; }
+    int64_t at = site.locate(f, f.lane);
+    if (at < 0) { return 0; }
+    Memory& memory = *f.bindings[site.binding].memory;
+    site.before_read(f, memory, at, f.lane);
+    const char* p = memory.data + at;
+    if (site.element.is_float() && site.element_bytes == 4) { return read_as<float>(p); }
+    if (site.element.is_float() && site.element_bytes == 8) { return read_as<double>(p); }
+    return from_bits(site.element, site.element_bytes == 1 ? read_as<uint8_t>(p) : read_as<uint16_t>(p));
+  }
+};
+
+/// Writes one lane of an access.
+void put(Frame& f, const AccessSite& site, bool is_int, int lane, Slot value);
+
+struct Store final : Statement {
+  AccessSite site;
+  Code value;
+  int lanes = 1;
+  uint32_t counter = 0;
+  void run(Frame& f) const override;
+};
+
+}  // namespace loopsmith::interp

@@ -1,0 +1,912 @@
+// TIR turned into closures: see compiler.h.
+#include "interp/compiler.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "interp/expressions.h"
+#include "interp/threads.h"
+#include "ir/ops.h"
+#include "ir/visitor.h"
+
+namespace loopsmith::interp {
+namespace {
+
+// Deepest nesting of statements and expressions that is run.
+constexpr int max_depth = 2000;
+
+}  // namespace
+
+auto Compiler::slot(const VarNode* v) -> uint32_t {
+  auto [place, is_new] = slots_.try_emplace(v, slot_count);
+  if (is_new) { slot_count += std::max<uint32_t>(1, v->dtype.lanes); }
+  return place->second;
+}
+auto Compiler::binding(const BufferNode* b) -> uint32_t {
+  auto [place, is_new] = bindings_.try_emplace(b, binding_count);
+  if (is_new) { ++binding_count; }
+  return place->second;
+}
+auto Compiler::implicit_of(const VarNode* data) -> std::vector<BindBuffer> {
+  std::vector<BindBuffer> out;
+  auto found = implicit_.find(data);
+  if (found != implicit_.end()) { for (const Buffer& b : found->second) { out.push_back(bind_buffer(b)); } }
+  return out;
+}
+auto Compiler::unsupported(Origin where, const std::string& what) -> Code {
+  errors.push_back(error(loopsmith::Code::InterpUnsupported, where).arg("what", what));
+  return {make_int<IntConst>(0), nullptr, DataType::int_(32)};
+}
+
+// What evaluating this node alone costs; of the current piece, once per lane.
+void Compiler::count(const Expr& e) {
+  Piece& piece = pieces[piece_];
+  auto operation = [&](DataType t) {
+    if (is_index_) { ++piece.index_ops; } else if (t.is_real()) { ++piece.flops; } else { ++piece.int_ops; }
+  };
+  switch (e.kind()) {
+    case NodeKind::Add: case NodeKind::Sub: case NodeKind::Mul: case NodeKind::Div: case NodeKind::Mod:
+    case NodeKind::FloorDiv: case NodeKind::FloorMod: case NodeKind::Min: case NodeKind::Max:
+      operation(e.dtype());
+      break;
+    case NodeKind::EQ: case NodeKind::NE: case NodeKind::LT: case NodeKind::LE: case NodeKind::GT: case NodeKind::GE:
+      operation(static_cast<const BinaryNode&>(*e).a.dtype());
+      break;
+    case NodeKind::Call: {
+      static const Name if_then_else("if_then_else"), likely("likely"), reinterpret("reinterpret");
+      const auto& n = *e.as<Call>();
+      if (!(n.op == if_then_else) && !(n.op == likely) && !(n.op == reinterpret)) { operation(n.dtype); }
+      break;
+    }
+    case NodeKind::BufferLoad: piece.bytes_read += e.as<BufferLoad>()->buffer->dtype.element_bytes(); break;
+    default: break;
+  }
+}
+
+// Buffers that are used without a declaration of their own are bound where their memory is.
+void Compiler::find_implicit(const PrimFuncNode& func) {
+  struct Uses : Visitor {
+    using Visitor::on;
+    using Visitor::visit;
+    std::vector<Buffer> used;
+    std::unordered_set<const BufferNode*> seen, declared;
+    void use(const Buffer& b) { if (seen.insert(b.get()).second) { used.push_back(b); } }
+    void visit_buffer(const Buffer& b) override { declared.insert(b.get()); Visitor::visit_buffer(b); }
+    void on(const BufferLoad& n) override { use(n.buffer); Visitor::on(n); }
+    void on(const BufferStore& n) override { use(n.buffer); Visitor::on(n); }
+  } uses;
+  for (const auto& [param, buffer] : func.buffer_map) { uses.declared.insert(buffer.get()); }
+  uses.visit(func.body);
+  for (const Buffer& b : uses.used) {
+    if (!uses.declared.contains(b.get())) { implicit_[b->data.get()].push_back(b); }
+  }
+}
+
+auto Compiler::int_expr(const Expr& e) -> const IntExpr* {
+  Code code = expr(e);
+  if (code.i) { return code.i; }
+  unsupported(e.origin(), "a real number where an integer is needed");
+  return make_int<IntConst>(0);
+}
+
+template <class F>
+auto Compiler::binary(const BinaryNode& n) -> Code {
+  Code a = expr(n.a);
+  Code b = expr(n.b);
+  if (a.i && b.i) {
+    switch (width_of(n.dtype)) {
+      case Width::W64: return {make_int<IntBinary<F, Width::W64>>(a.i, b.i, n.dtype), nullptr, n.dtype};
+      case Width::W32: return {make_int<IntBinary<F, Width::W32>>(a.i, b.i, n.dtype), nullptr, n.dtype};
+      case Width::Any: return {make_int<IntBinary<F, Width::Any>>(a.i, b.i, n.dtype), nullptr, n.dtype};
+    }
+  }
+  if (a.f && b.f) {
+    switch (round_of(n.dtype)) {
+      case Round::F64: return {nullptr, make_real<RealBinary<F, Round::F64>>(a.f, b.f, n.dtype), n.dtype};
+      case Round::F32: return {nullptr, make_real<RealBinary<F, Round::F32>>(a.f, b.f, n.dtype), n.dtype};
+      case Round::Any: return {nullptr, make_real<RealBinary<F, Round::Any>>(a.f, b.f, n.dtype), n.dtype};
+    }
+  }
+  return unsupported(n.origin, "operands of different kinds");
+}
+
+template <class F>
+auto Compiler::division(const BinaryNode& n) -> Code {
+  Code a = expr(n.a);
+  Code b = expr(n.b);
+  if (a.i && b.i) { return {make_int<IntDivision<F>>(a.i, b.i, n.dtype, n.origin), nullptr, n.dtype}; }
+  if (a.f && b.f) { return {nullptr, make_real<RealBinary<F, Round::Any>>(a.f, b.f, n.dtype), n.dtype}; }
+  return unsupported(n.origin, "operands of different kinds");
+}
+
+template <class F, class U>
+auto Compiler::comparison(const BinaryNode& n) -> Code {
+  Code a = expr(n.a);
+  Code b = expr(n.b);
+  if (a.f && b.f) { return {make_int<RealCompare<F>>(a.f, b.f), nullptr, n.dtype}; }
+  if (!a.i || !b.i) { return unsupported(n.origin, "a comparison of different kinds"); }
+  if (a.type.is_uint() && a.type.bits == 64) { return {make_int<IntBinary<U, Width::W64>>(a.i, b.i, n.dtype), nullptr, n.dtype}; }
+  return {make_int<IntBinary<F, Width::W64>>(a.i, b.i, n.dtype), nullptr, n.dtype};
+}
+
+auto Compiler::site(const Buffer& buffer, const Array<Expr>& indices, const Expr& predicate, Origin origin, bool writes) -> AccessSite {
+  AccessSite s;
+  s.binding = binding(buffer.get());
+  s.buffer = buffer.get();
+  bool outer = std::exchange(is_index_, true);
+  for (const Expr& i : indices) { s.indices.push_back(int_expr(i)); }
+  if (predicate) { s.predicate = int_expr(predicate); }
+  is_index_ = outer;
+  for (size_t i = blocks_.size(); i-- > 0;) {
+    const BlockAround& around = blocks_[i];
+    if (around.own.contains(buffer.get())) { break; }
+    DeclaredRegions regions{around.block, {}};
+    // What a block writes it may read as well: reductions do.
+    for (const auto& [declared, place] : around.writes) { if (declared == buffer.get()) { regions.places.push_back({place}); } }
+    if (!writes) { for (const auto& [declared, place] : around.reads) { if (declared == buffer.get()) { regions.places.push_back({place}); } } }
+    s.declared.push_back(std::move(regions));
+  }
+  s.element = buffer->dtype.element();
+  s.element_lanes = buffer->dtype.lanes;
+  s.element_bytes = buffer->dtype.element_bytes();
+  s.origin = origin;
+  if (buffer->dtype.bits % 8 != 0 && !buffer->dtype.is_bool()) {
+    unsupported(origin, "elements of `" + buffer->name.str() + "` that are not whole bytes");
+  }
+  return s;
+}
+
+auto Compiler::expr(const Expr& e) -> Code {
+  if (++depth_ > max_depth) {
+    --depth_;
+    return unsupported(e.origin(), "an expression nested this deeply");
+  }
+  struct Guard { int& d; ~Guard() { --d; } } guard{depth_};
+  DataType t = e.dtype();
+  if (t.lanes > max_lanes) { return unsupported(e.origin(), "vectors of more than 4096 lanes"); }
+  if (t.scalable) { return unsupported(e.origin(), "scalable vectors"); }
+  count(e);
+  switch (e.kind()) {
+    case NodeKind::VarNode: {
+      const auto& n = *e.as<VarNode>();
+      uint32_t s = slot(&n);
+      if (t.is_handle()) { return make_pointer<PointerVar>(s); }
+      if (t.is_real()) {
+        return t.lanes > 1 ? Code{nullptr, make_real<VarRef<RealExpr, true>>(s), t} : Code{nullptr, make_real<VarRef<RealExpr, false>>(s), t};
+      }
+      return t.lanes > 1 ? Code{make_int<VarRef<IntExpr, true>>(s), nullptr, t} : Code{make_int<VarRef<IntExpr, false>>(s), nullptr, t};
+    }
+    case NodeKind::IntImm: return {make_int<IntConst>(e.as<IntImm>()->value), nullptr, t};
+    case NodeKind::FloatImm: return {nullptr, make_real<RealConst>(round_to(t, e.as<FloatImm>()->value)), t};
+    case NodeKind::StringImm: return {make_int<IntConst>(0), nullptr, t};
+    case NodeKind::Cast: {
+      Code a = expr(e.as<Cast>()->value);
+      DataType to = t.element();
+      if (to.is_real()) {
+        if (a.i) { return {nullptr, make_real<IntToReal>(a.i, a.type.element(), to), t}; }
+        return {nullptr, make_real<RealToReal>(a.f, to), t};
+      }
+      if (a.i) { return {make_int<IntToInt>(a.i, to), nullptr, t}; }
+      return {make_int<RealToInt>(a.f, to), nullptr, t};
+    }
+    case NodeKind::Add: return binary<AddOp>(*e.as<Add>());
+    case NodeKind::Sub: return binary<SubOp>(*e.as<Sub>());
+    case NodeKind::Mul: return binary<MulOp>(*e.as<Mul>());
+    case NodeKind::Div: return division<DivOp>(*e.as<Div>());
+    case NodeKind::Mod: return division<ModOp>(*e.as<Mod>());
+    case NodeKind::FloorDiv: return division<FloorDivOp>(*e.as<FloorDiv>());
+    case NodeKind::FloorMod: return division<FloorModOp>(*e.as<FloorMod>());
+    case NodeKind::Min: 
+    case NodeKind::Max: {
+      bool max = e.kind() == NodeKind::Max;
+      const auto& n = static_cast<const BinaryNode&>(*e);
+      if (t.is_uint() && t.bits == 64) {
+        Code a = expr(n.a);
+        Code b = expr(n.b);
+        if (max) { return {make_int<IntBinary<UnsignedPick<true>, Width::W64>>(a.i, b.i, t), nullptr, t}; }
+        return {make_int<IntBinary<UnsignedPick<false>, Width::W64>>(a.i, b.i, t), nullptr, t};
+      }
+      return max ? binary<MaxOp>(n) : binary<MinOp>(n);
+    }
+    case NodeKind::EQ: return comparison<EqOp, UnsignedEqOp>(*e.as<EQ>());
+    case NodeKind::NE: return comparison<NeOp, UnsignedNeOp>(*e.as<NE>());
+    case NodeKind::LT: return comparison<LtOp, UnsignedLtOp>(*e.as<LT>());
+    case NodeKind::LE: return comparison<LeOp, UnsignedLeOp>(*e.as<LE>());
+    case NodeKind::GT: return comparison<GtOp, UnsignedGtOp>(*e.as<GT>());
+    case NodeKind::GE: return comparison<GeOp, UnsignedGeOp>(*e.as<GE>());
+    case NodeKind::And: return {make_int<IntBinary<AndOp, Width::W64>>(int_expr(e.as<And>()->a), int_expr(e.as<And>()->b), t), nullptr, t};
+    case NodeKind::Or: return {make_int<IntBinary<OrOp, Width::W64>>(int_expr(e.as<Or>()->a), int_expr(e.as<Or>()->b), t), nullptr, t};
+    case NodeKind::Not: return {make_int<NotExpr>(int_expr(e.as<Not>()->a)), nullptr, t};
+    case NodeKind::Select: {
+      const auto& n = *e.as<Select>();
+      const IntExpr* c = int_expr(n.condition);
+      Code a = expr(n.true_value);
+      Code b = expr(n.false_value);
+      if (a.i && b.i) { return {make_int<Choose<IntExpr, true>>(c, a.i, b.i), nullptr, t}; }
+      if (a.f && b.f) { return {nullptr, make_real<Choose<RealExpr, true>>(c, a.f, b.f), t}; }
+      return unsupported(n.origin, "a choice between different kinds");
+    }
+    case NodeKind::BufferLoad: {
+      const auto& n = *e.as<BufferLoad>();
+      AccessSite s = site(n.buffer, n.indices, n.predicate, n.origin, false);
+      if (s.element.is_real()) {
+        auto* load = make_real<LoadReal>();
+        load->site = std::move(s);
+        return {nullptr, load, t};
+      }
+      auto* load = make_int<LoadInt>();
+      load->site = std::move(s);
+      return {load, nullptr, t};
+    }
+    case NodeKind::Ramp: {
+      const auto& n = *e.as<Ramp>();
+      return {make_int<RampExpr>(int_expr(n.base), int_expr(n.stride), t.element()), nullptr, t};
+    }
+    case NodeKind::Broadcast: {
+      Code a = expr(e.as<Broadcast>()->value);
+      a.type = t;
+      return a;
+    }
+    case NodeKind::Shuffle: {
+      const auto& n = *e.as<Shuffle>();
+      std::vector<std::pair<const IntExpr*, int>> int_lanes;
+      std::vector<std::pair<const RealExpr*, int>> real_lanes;
+      for (const Expr& v : n.vectors) {
+        Code c = expr(v);
+        for (int l = 0; l < v.dtype().lanes; ++l) {
+          if (c.i) { int_lanes.emplace_back(c.i, l); } else { real_lanes.emplace_back(c.f, l); }
+        }
+      }
+      std::vector<std::pair<const IntExpr*, int>> ints;
+      std::vector<std::pair<const RealExpr*, int>> reals;
+      for (const Expr& i : n.indices) {
+        auto at = as_int(i);
+        size_t all = int_lanes.size() + real_lanes.size();
+        if (!at || *at < 0 || static_cast<size_t>(*at) >= all) { return unsupported(n.origin, "a shuffle whose indices are not constant"); }
+        if (!int_lanes.empty()) { ints.push_back(int_lanes[static_cast<size_t>(*at)]); } else { reals.push_back(real_lanes[static_cast<size_t>(*at)]); }
+      }
+      if (!ints.empty()) { return {make_int<LaneOf<IntExpr>>(std::move(ints)), nullptr, t}; }
+      return {nullptr, make_real<LaneOf<RealExpr>>(std::move(reals)), t};
+    }
+    case NodeKind::Let: {
+      const auto& n = *e.as<Let>();
+      if (n.value.dtype().lanes > 1) { return expr(substitute(n.body, {{n.var.get(), n.value}})); }
+      Code value = expr(n.value);
+      uint32_t s = slot(n.var.get());
+      Code body = expr(n.body);
+      if (body.i) { return {make_int<LetExpr<IntExpr>>(s, value.i, value.f, body.i), nullptr, t}; }
+      return {nullptr, make_real<LetExpr<RealExpr>>(s, value.i, value.f, body.f), t};
+    }
+    case NodeKind::Call: return call(*e.as<Call>());
+    case NodeKind::Reduce: return unsupported(e.origin(), "a reduction of tensor expressions");
+#define EXPR(Kind)
+#define STMT(Kind) case NodeKind::Kind:
+#include "ir/nodes.def"
+      break;
+  }
+  return unsupported(e.origin(), "this expression");
+}
+
+auto Compiler::call(const Call& n) -> Code {
+  DataType t = n.dtype;
+  static const Name if_then_else("if_then_else"), likely("likely"), reinterpret("reinterpret"), ret("ret"), large("large_uint_imm"),
+      address_of("address_of"), access_ptr("tvm_access_ptr"), offset_pointer("handle_add_byte_offset"), shuffle("tvm_warp_shuffle"),
+      shuffle_up("tvm_warp_shuffle_up"), shuffle_down("tvm_warp_shuffle_down"), active_mask("tvm_warp_activemask");
+  if (n.op == if_then_else && n.args.size() == 3) {
+    const IntExpr* c = int_expr(n.args[0]);
+    Code a, b;
+    uint32_t a_piece, b_piece;
+    {
+      NewPiece piece(*this);
+      a_piece = piece.number();
+      a = expr(n.args[1]);
+    }
+    {
+      NewPiece piece(*this);
+      b_piece = piece.number();
+      b = expr(n.args[2]);
+    }
+    if (a.i && b.i) { return {make_int<Choose<IntExpr, false>>(c, a.i, b.i, a_piece, b_piece), nullptr, t}; }
+    if (a.f && b.f) { return {nullptr, make_real<Choose<RealExpr, false>>(c, a.f, b.f, a_piece, b_piece), t}; }
+    return unsupported(n.origin, "a choice between different kinds");
+  }
+  if ((n.op == likely || n.op == ret) && n.args.size() == 1) { return expr(n.args[0]); }
+  if (n.op == large && n.args.size() == 2) {
+    auto low = as_int(n.args[0]);
+    auto high = as_int(n.args[1]);
+    if (low && high) { return {make_int<IntConst>(static_cast<int64_t>((static_cast<uint64_t>(*high) << 32) | static_cast<uint64_t>(*low))), nullptr, t}; }
+  }
+  if (n.op == reinterpret && n.args.size() == 1) {
+    Code a = expr(n.args[0]);
+    if (a.type.lanes != t.lanes) { return unsupported(n.origin, "a reinterpretation that changes the number of lanes"); }
+    if (t.is_real()) {
+      auto* r = make_real<ReinterpretReal>();
+      r->a = a;
+      r->to = t;
+      return {nullptr, r, t};
+    }
+    auto* r = make_int<Reinterpret>();
+    r->a = a;
+    r->to = t.element();
+    return {r, nullptr, t};
+  }
+  if (n.op == address_of || n.op == access_ptr || n.op == offset_pointer) {
+    const PointerExpr* p = pointer(Expr(Ref<Call>(&n)));
+    return {nullptr, nullptr, t, p};
+  }
+  if (n.op == shuffle || n.op == shuffle_up || n.op == shuffle_down) { return shuffle_between_threads(n); }
+  if (n.op == active_mask) { return {make_int<IntConst>(0xFFFFFFFF), nullptr, t}; }
+  std::vector<Code> args;
+  Name name = n.op;
+  size_t first = 0;
+  // call_pure_extern("float32", "expf", x): by its C name.
+  if (n.op == "call_pure_extern" || n.op == "call_extern") {
+    const auto* symbol = n.args.empty() ? nullptr : n.args[0].as<StringImm>();
+    if (!symbol) { return unsupported(n.origin, "an external call without a name"); }
+    name = Name(c_function_name(symbol->value));
+    first = 1;
+  }
+  for (size_t i = first; i < n.args.size(); ++i) { args.push_back(expr(n.args[i])); }
+  bool all_real = std::all_of(args.begin(), args.end(), [](const Code& c) { return c.f != nullptr; });
+  bool all_int = std::all_of(args.begin(), args.end(), [](const Code& c) { return c.i != nullptr; });
+  if (!args.empty() && all_real && args.size() <= 4) {
+    if (t.is_real()) {
+      if (RealFunction function = find_real_function(name, args.size())) {
+        auto* r = make_real<RealCall>();
+        r->function = function;
+        for (const Code& c : args) { r->args.push_back(c.f); }
+        r->type = t.element();
+        return {nullptr, r, t};
+      }
+    } else if (args.size() == 1) {
+      if (RealFunction function = find_real_predicate(name)) {
+        auto* r = make_int<RealPredicate>();
+        r->function = function;
+        r->arg = args[0].f;
+        r->type = args[0].type.element();
+        return {r, nullptr, t};
+      }
+    }
+  }
+  if (all_int && args.size() <= 6 && !t.is_real()) {
+    if (IntFunction function = find_int_function(name, args.size())) {
+      auto* r = make_int<IntCall>();
+      r->function = function;
+      for (const Code& c : args) { r->args.push_back(c.i); }
+      r->type = t.element();
+      return {r, nullptr, t};
+    }
+  }
+  return unsupported(n.origin, "the intrinsic `" + name.str() + "`");
+}
+
+auto Compiler::bind_buffer(const Buffer& buffer) -> BindBuffer {
+  BindBuffer b;
+  b.binding = binding(buffer.get());
+  b.memory = slot(buffer->data.get());
+  b.buffer = buffer.get();
+  for (const Expr& e : buffer->shape) { b.shape.push_back(int_expr(e)); }
+  for (const Expr& e : buffer->strides) { b.strides.push_back(int_expr(e)); }
+  if (buffer->elem_offset) { b.offset = int_expr(buffer->elem_offset); }
+  return b;
+}
+
+auto Compiler::make_allocation(const Var& data, const Array<Expr>& extents, DataType dtype, Origin origin, std::string contents)
+    -> std::unique_ptr<AllocateMemory> {
+  auto a = std::make_unique<AllocateMemory>();
+  a->memory = slot(data.get());
+  a->number = storage_count++;
+  std::string_view scope = data->pointer ? data->pointer->scope.view() : std::string_view();
+  a->is_shared = in_kernel_ && scope.starts_with("shared");
+  for (const Expr& e : extents) { a->extents.push_back(int_expr(e)); }
+  a->element_bytes = std::max(1, dtype.element_bytes() * dtype.lanes);
+  a->constant = std::move(contents);
+  a->origin = origin;
+  a->bind = implicit_of(data.get());
+  return a;
+}
+
+auto Compiler::block(const BlockRealize& realize) -> const Statement* {
+  const Block& b = *realize.block;
+  auto* out = make_stmt<BlockInstance>();
+  out->block = &b;
+  is_index_ = true;
+  if (!is_one(realize.predicate)) { out->predicate = int_expr(realize.predicate); }
+  for (size_t i = 0; i < b.iter_vars.size(); ++i) {
+    uint32_t s = slot(b.iter_vars[i].var.get());
+    define(b.iter_vars[i].var.get());
+    out->iters.emplace_back(s, int_expr(realize.iter_values[i]));
+    if (b.iter_vars[i].kind != IterKind::Reduction) { continue; }
+    out->starts.emplace_back(s, int_expr(b.iter_vars[i].dom.min));
+    post_order(realize.iter_values[i], [&](const Expr& e) {
+      auto found = e.as<VarNode>() ? thread_loops_.find(e.as<VarNode>()) : thread_loops_.end();
+      if (found != thread_loops_.end()) { out->reduced.push_back(found->second); }
+    });
+  }
+  is_index_ = false;
+  for (const Buffer& buffer : b.alloc_buffers) {
+    auto a = make_allocation(buffer->data, buffer->shape, buffer->dtype, buffer->origin, {});
+    // Strides other than compact ones need the room they span.
+    if (!buffer->strides.empty()) {
+      a->extents.clear();
+      a->extents.push_back(int_expr(mul(buffer->strides[0], buffer->shape[0])));
+    }
+    a->bind.push_back(bind_buffer(buffer));
+    out->allocations.push_back(std::move(a));
+  }
+  for (const MatchBufferRegion& m : b.match_buffers) {
+    MatchRegion match;
+    match.target = binding(m.buffer.get());
+    match.source = binding(m.source.buffer.get());
+    match.buffer = m.buffer.get();
+    match.memory = slot(m.buffer->data.get());
+    for (const Range& r : m.source.region) {
+      match.mins.push_back(int_expr(r.min));
+      match.extents.push_back(int_expr(r.extent));
+    }
+    auto introduces = [&](const Expr& e) -> const VarNode* {
+      const auto* v = e ? e.as<VarNode>() : nullptr;
+      return v && !is_defined(v) ? v : nullptr;
+    };
+    for (size_t d = 0; d < m.buffer->shape.size(); ++d) {
+      if (const auto* v = introduces(m.buffer->shape[d])) { match.shape_vars.emplace_back(slot(v), d); }
+    }
+    for (size_t d = 0; d < m.buffer->strides.size(); ++d) {
+      if (const auto* v = introduces(m.buffer->strides[d])) { match.stride_vars.emplace_back(slot(v), d); }
+    }
+    if (const auto* v = introduces(m.buffer->elem_offset)) { match.offset_var = slot(v); }
+    out->matches.push_back(std::move(match));
+  }
+  // The block around a function's body declares nothing; nor does one that only holds others, as lowering makes them.
+  bool is_checked = options_.check_regions && !b.iter_vars.empty();
+  if (is_checked) {
+    BlockAround around;
+    around.block = &b;
+    for (const Buffer& buffer : b.alloc_buffers) { around.own.insert(buffer.get()); }
+    for (const MatchBufferRegion& m : b.match_buffers) { around.own.insert(m.buffer.get()); }
+    auto declare = [&](const Array<BufferRegion>& regions, auto& to) {
+      for (const BufferRegion& region : regions) {
+        DeclaredRegion declared;
+        declared.first = region_count;
+        region_count += 2 * region.region.size();
+        for (const Range& r : region.region) {
+          declared.mins.push_back(int_expr(r.min));
+          declared.extents.push_back(int_expr(r.extent));
+        }
+        to.emplace_back(region.buffer.get(), declared.first);
+        out->declared.push_back(std::move(declared));
+      }
+    };
+    // Indices in regions are not themselves accesses that the block declares.
+    std::vector<BlockAround> outer = std::exchange(blocks_, {});
+    declare(b.reads, around.reads);
+    declare(b.writes, around.writes);
+    blocks_ = std::move(outer);
+    blocks_.push_back(std::move(around));
+  }
+  if (options_.describe) {
+    if (Stmt body = options_.describe(b)) {
+      out->body = statement(body);
+      if (is_checked) { blocks_.pop_back(); }
+      return out;
+    }
+  }
+  if (b.init) { out->init = statement(b.init); }
+  out->body = statement(b.body);
+  if (is_checked) { blocks_.pop_back(); }
+  return out;
+}
+
+auto Compiler::loop(const For& n) -> const Statement* {
+  if (n.for_kind == ForKind::ThreadBinding && n.thread && n.thread->thread_tag.view().starts_with("threadIdx") && (in_kernel_ || needs_threads(n.body))) {
+    Stmt body = n.body;
+    if (!(n.thread->var == n.var)) {
+      body = make<LetStmt>(n.thread->var, n.var, body, n.origin);
+      auto known = std::find(dimensions_.begin(), dimensions_.end(), n.thread->thread_tag);
+      thread_dimensions_[n.thread->var.get()] = in_kernel_ ? static_cast<size_t>(known - dimensions_.begin()) : 0;
+    }
+    if (!is_zero(n.min)) { unsupported(n.origin, "threads that do not count from 0"); }
+    return launch(n.var, n.thread->thread_tag, n.extent, body, n.origin);
+  }
+  auto* out = make_stmt<Loop>();
+  out->name = n.var->name;
+  out->any_order = n.for_kind == ForKind::Parallel || n.for_kind == ForKind::Vectorized || n.for_kind == ForKind::ThreadBinding;
+  is_index_ = true;
+  out->min = int_expr(n.min);
+  out->extent = int_expr(n.extent);
+  is_index_ = false;
+  out->slot = slot(n.var.get());
+  out->counter = static_cast<uint32_t>(loops.size());
+  loops.push_back({&n, n.var->name, loop_});
+  int outer = std::exchange(loop_, static_cast<int>(out->counter));
+  define(n.var.get());
+  bool is_thread = n.for_kind == ForKind::ThreadBinding && n.thread && n.thread->thread_tag.view().starts_with("threadIdx");
+  if (is_thread) {
+    thread_loops_[n.var.get()] = out;
+    thread_loops_[n.thread->var.get()] = out;
+  }
+  // The thread index may be used by its own variable as well.
+  if (n.thread && !(n.thread->var == n.var)) {
+    auto* let = make_stmt<LetStatement>();
+    let->slot = slot(n.thread->var.get());
+    let->value = {make_int<VarRef<IntExpr, false>>(out->slot), nullptr, n.var->dtype};
+    let->body = statement(n.body);
+    out->body = let;
+  } else {
+    out->body = statement(n.body);
+  }
+  loop_ = outer;
+  return out;
+}
+
+// `for v in T.thread_binding(extent, tag)`, or `v = T.launch_thread(tag, extent)`, where threads wait for each other: all threads
+// of the nest run the whole body of its outermost loop.
+auto Compiler::launch(Var var, Name tag, const Expr& extent, const Stmt& body, Origin origin) -> const Statement* {
+  define(var.get());
+  if (in_kernel_) {
+    // A further dimension, or the same one again.
+    auto known = std::find_if(dimensions_.begin(), dimensions_.end(), [&](Name d) { return d == tag; });
+    if (known == dimensions_.end()) {
+      unsupported(origin, "a kernel whose threads are not all known where it begins");
+      return make_stmt<Nothing>();
+    }
+    auto* out = make_stmt<ThreadIndex>();
+    out->name = var->name;
+    out->slot = slot(var.get());
+    out->dimension = static_cast<size_t>(known - dimensions_.begin());
+    thread_dimensions_[var.get()] = out->dimension;
+    out->body = statement(body);
+    return out;
+  }
+  auto* out = make_stmt<KernelStatement>();
+  out->origin = origin;
+  dimensions_.clear();
+  auto add = [&](Name t, const Expr& e) {
+    if (std::any_of(dimensions_.begin(), dimensions_.end(), [&](Name d) { return d == t; })) { return; }
+    dimensions_.push_back(t);
+    out->dimensions.emplace_back(t, int_expr(e));
+  };
+  add(tag, extent);
+  post_order(
+      body,
+      [&](const Stmt& s) {
+        if (const auto* inner = s.as<For>(); inner && inner->thread && inner->thread->thread_tag.view().starts_with("threadIdx")) { add(inner->thread->thread_tag, inner->extent); }
+        if (const auto* attr = s.as<AttrStmt>(); attr && attr->key == "thread_extent") {
+          const auto* iter = std::get_if<IterVar>(&attr->node);
+          if (iter && iter->thread_tag.view().starts_with("threadIdx")) { add(iter->thread_tag, attr->value); }
+        }
+      },
+      [](const Expr&) {});
+  in_kernel_ = true;
+  thread_dimensions_[var.get()] = 0;
+  auto* index = make_stmt<ThreadIndex>();
+  index->name = var->name;
+  index->slot = slot(var.get());
+  index->dimension = 0;
+  index->body = statement(body);
+  in_kernel_ = false;
+  out->body = index;
+  return out;
+}
+
+auto Compiler::pointer(const Expr& e) -> const PointerExpr* {
+  if (const auto* v = e.as<VarNode>()) { return make_pointer<PointerVar>(slot(v)).p; }
+  if (const auto* c = e.as<Call>()) {
+    if (c->op == "address_of" && c->args.size() == 1) {
+      if (const auto* load = c->args[0].as<BufferLoad>()) {
+        std::vector<BlockAround> outer = std::exchange(blocks_, {});   // an address is no access
+        AccessSite place = site(load->buffer, load->indices, {}, load->origin, false);
+        blocks_ = std::move(outer);
+        return make_pointer<AddressOf>(std::move(place)).p;
+      }
+    }
+    // (type, data, offset, extent, access): in elements of the type.
+    if (c->op == "tvm_access_ptr" && c->args.size() == 5) {
+      return make_pointer<PointerOffset>(pointer(c->args[1]), int_expr(c->args[2]), std::max(1, c->args[0].dtype().element_bytes() * c->args[0].dtype().lanes)).p;
+    }
+    if (c->op == "handle_add_byte_offset" && c->args.size() == 2) { return make_pointer<PointerOffset>(pointer(c->args[0]), int_expr(c->args[1]), 1).p; }
+    if (c->op == "reinterpret" && c->args.size() == 1 && c->args[0].dtype().is_handle()) { return pointer(c->args[0]); }
+  }
+  unsupported(e.origin(), "this pointer");
+  return make_pointer<PointerVar>(0).p;
+}
+
+// (mask, value, lane or distance, width, size of a warp)
+auto Compiler::shuffle_between_threads(const Call& n) -> Code {
+  if (!in_kernel_ || n.args.size() != 5) { return unsupported(n.origin, "`" + n.op.str() + "` outside of a launch"); }
+  WarpShuffle shuffle;
+  shuffle.kind = n.op == "tvm_warp_shuffle" ? WarpShuffle::From : n.op == "tvm_warp_shuffle_up" ? WarpShuffle::Up : WarpShuffle::Down;
+  shuffle.value = expr(n.args[1]);
+  shuffle.lane = int_expr(n.args[2]);
+  shuffle.width = int_expr(n.args[3]);
+  shuffle.warp = std::max<int64_t>(1, as_int(n.args[4]).value_or(32));
+  shuffle.origin = n.origin;
+  if (n.dtype.is_real()) { return {nullptr, make_real<ShuffleReal>(std::move(shuffle)), n.dtype}; }
+  return {make_int<ShuffleInt>(std::move(shuffle)), nullptr, n.dtype};
+}
+
+auto Compiler::evaluate(const Evaluate& n) -> const Statement* {
+  static const Name ret("ret"), prefetch("prefetch"), assume("assume"), sync("tvm_storage_sync"), allreduce("tvm_thread_allreduce"),
+      call_extern("call_extern"), call_pure_extern("call_pure_extern");
+  if (n.value.as<IntImm>()) { return make_stmt<Nothing>(); }
+  const auto* c = n.value.as<Call>();
+  // Hints that compute nothing.
+  if (c && (c->op == prefetch || c->op == assume)) { return make_stmt<Nothing>(); }
+  if (c && c->op == sync) {
+    // One thread needs not wait.
+    if (!in_kernel_) { return make_stmt<Nothing>(); }
+    auto* out = make_stmt<Barrier>();
+    out->origin = n.origin;
+    const auto* scope = c->args.empty() ? nullptr : c->args[0].as<StringImm>();
+    out->is_warp = scope && scope->value == "warp";
+    return out;
+  }
+  if (c && c->op == allreduce) { return reduce_across_threads(*c); }
+  if (c && c->op.view().starts_with("@")) { return call_function(*c); }
+  if (c && (c->op == call_extern || c->op == call_pure_extern) && !c->args.empty()) {
+    const auto* symbol = c->args[0].as<StringImm>();
+    if (symbol && c->args.size() == 4 && (symbol->value == "memcpy" || symbol->value == "memmove" || symbol->value == "memset")) {
+      auto* out = make_stmt<MemoryCall>();
+      out->origin = n.origin;
+      out->name = Name(symbol->value);
+      out->to = pointer(c->args[1]);
+      if (symbol->value == "memset") { out->byte = int_expr(c->args[2]); } else { out->from = pointer(c->args[2]); }
+      out->bytes = int_expr(c->args[3]);
+      return out;
+    }
+  }
+  NewPiece piece(*this);
+  auto* out = make_stmt<EvaluateStatement>();
+  out->counter = piece.number();
+  out->is_return = c && c->op == ret;
+  out->value = expr(n.value);
+  return out;
+}
+
+// tvm_thread_allreduce(count, values ..., condition, results ..., thread indices ...), the combiner in the attribute around.
+auto Compiler::reduce_across_threads(const Call& n) -> const Statement* {
+  auto count = n.args.empty() ? std::nullopt : as_int(n.args[0]);
+  if (!in_kernel_ || !reducer_ || !count || *count < 1 || n.args.size() < static_cast<size_t>(2 + 2 * *count)) {
+    unsupported(n.origin, !in_kernel_ ? "a reduction across threads outside of a launch" : "a reduction across threads without its combiner");
+    return make_stmt<Nothing>();
+  }
+  auto size = static_cast<size_t>(*count);
+  const CommReducerNode& combiner = *reducer_->combiner;
+  auto* out = make_stmt<AllReduce>();
+  out->origin = n.origin;
+  for (size_t i = 0; i < size; ++i) {
+    out->values.push_back(expr(n.args[1 + i]));
+    out->lhs.push_back(slot(combiner.lhs[i].get()));
+    out->rhs.push_back(slot(combiner.rhs[i].get()));
+    define(combiner.lhs[i].get());
+    define(combiner.rhs[i].get());
+  }
+  out->condition = int_expr(n.args[1 + size]);
+  for (size_t i = 0; i < size; ++i) {
+    out->identity.push_back(expr(combiner.identity[i]));
+    out->result.push_back(expr(combiner.result[i]));
+    // An element of a buffer, or its data for the first one.
+    const Expr& to = n.args[2 + size + i];
+    const auto* load = to.as<BufferLoad>();
+    if (const auto* address = to.as<Call>(); address && address->op == "address_of" && !address->args.empty()) { load = address->args[0].as<BufferLoad>(); }
+    if (!load) {
+      unsupported(n.origin, "a reduction across threads into what is no element of a buffer");
+      return make_stmt<Nothing>();
+    }
+    out->results.push_back(site(load->buffer, load->indices, {}, n.origin, true));
+  }
+  for (size_t i = 2 + 2 * size; i < n.args.size(); ++i) {
+    const auto* v = n.args[i].as<VarNode>();
+    auto found = v ? thread_dimensions_.find(v) : thread_dimensions_.end();
+    if (found != thread_dimensions_.end()) { out->dimensions.push_back(found->second); }
+  }
+  return out;
+}
+
+auto Compiler::call_function(const Call& n) -> const Statement* {
+  Name name(n.op.view().substr(1));
+  PrimFunc func = module_->find(name);
+  if (!func || n.args.size() != func->params.size()) {
+    unsupported(n.origin, func ? "a call of `" + name.str() + "` with another number of arguments" : "the function `" + name.str() + "`");
+    return make_stmt<Nothing>();
+  }
+  if (std::find(calling_.begin(), calling_.end(), name) != calling_.end()) {
+    unsupported(n.origin, "functions that call themselves");
+    return make_stmt<Nothing>();
+  }
+  auto* out = make_stmt<CallStatement>();
+  for (size_t i = 0; i < func->params.size(); ++i) {
+    const Var& param = func->params[i];
+    define(param.get());
+    Buffer buffer = func->buffer_of(param);
+    if (buffer || param->dtype.is_handle()) {
+      const auto* load = n.args[i].as<BufferLoad>();
+      Expr from = load ? Expr(make<Call>(DataType::handle(), Name("address_of"), Array<Expr>{n.args[i]})) : n.args[i];
+      const PointerExpr* p = pointer(from);
+      out->pointers.emplace_back(slot(param.get()), p);
+      if (buffer) { out->pointers.emplace_back(slot(buffer->data.get()), p); }
+    } else {
+      out->values.emplace_back(slot(param.get()), expr(n.args[i]));
+    }
+  }
+  find_implicit(*func);
+  for (const auto& [param, buffer] : func->buffer_map) {
+    for (const Expr& e : buffer->shape) {
+      if (const auto* v = e.as<VarNode>(); v && !is_defined(v)) { unsupported(n.origin, "a call of `" + name.str() + "`, whose argument `" + buffer->name.str() + "` brings no shape along"); }
+    }
+    out->bind.push_back(bind_buffer(buffer));
+    for (BindBuffer& b : implicit_of(buffer->data.get())) { out->bind.push_back(std::move(b)); }
+  }
+  for (const Var& param : func->params) { for (BindBuffer& b : implicit_of(param.get())) { out->bind.push_back(std::move(b)); } }
+  calling_.push_back(name);
+  std::vector<BlockAround> outer = std::exchange(blocks_, {});
+  out->body = statement(func->body);
+  blocks_ = std::move(outer);
+  calling_.pop_back();
+  return out;
+}
+
+auto Compiler::statement(const Stmt& s) -> const Statement* {
+  if (++depth_ > max_depth) {
+    --depth_;
+    unsupported(s.origin(), "statements nested this deeply");
+    return make_stmt<Nothing>();
+  }
+  struct Guard { int& d; ~Guard() { --d; } } guard{depth_};
+  switch (s.kind()) {
+    case NodeKind::LetStmt: {
+      const auto& n = *s.as<LetStmt>();
+      if (n.var->dtype.is_handle()) {
+        auto* out = make_stmt<PointerStatement>();
+        out->value = pointer(n.value);
+        out->slot = slot(n.var.get());
+        define(n.var.get());
+        out->bind = implicit_of(n.var.get());
+        out->body = statement(n.body);
+        return out;
+      }
+      auto* out = make_stmt<LetStatement>();
+      {
+        NewPiece piece(*this);
+        out->counter = piece.number();
+        out->value = expr(n.value);
+      }
+      out->lanes = n.var->dtype.lanes;
+      out->slot = slot(n.var.get());
+      define(n.var.get());
+      out->body = statement(n.body);
+      return out;
+    }
+    case NodeKind::AttrStmt: {
+      const auto& n = *s.as<AttrStmt>();
+      // launch_thread: a loop over the threads.
+      if (n.key == "thread_extent" || n.key == "virtual_thread") {
+        if (const auto* iter = std::get_if<IterVar>(&n.node)) {
+          bool is_thread = iter->thread_tag.view().starts_with("threadIdx");
+          if (is_thread && (in_kernel_ || needs_threads(n.body))) { return launch(iter->var, iter->thread_tag, n.value, n.body, n.origin); }
+          auto* out = make_stmt<Loop>();
+          out->name = iter->var->name;
+          out->any_order = true;
+          out->slot = slot(iter->var.get());
+          define(iter->var.get());
+          out->min = make_int<IntConst>(0);
+          out->extent = int_expr(n.value);
+          out->counter = static_cast<uint32_t>(loops.size());
+          loops.push_back({nullptr, iter->var->name, loop_});
+          int outer = std::exchange(loop_, static_cast<int>(out->counter));
+          out->body = statement(n.body);
+          loop_ = outer;
+          return out;
+        }
+      }
+      if (n.key == "reduce_scope") {
+        const auto* subject = std::get_if<Expr>(&n.node);
+        const Reduce* outer = std::exchange(reducer_, subject ? subject->as<Reduce>() : nullptr);
+        const Statement* out = statement(n.body);
+        reducer_ = outer;
+        return out;
+      }
+      return statement(n.body);
+    }
+    case NodeKind::AssertStmt: {
+      const auto& n = *s.as<AssertStmt>();
+      auto* out = make_stmt<AssertThat>();
+      out->condition = int_expr(n.condition);
+      if (const auto* text = n.message.as<StringImm>()) { out->message = text->value; }
+      out->origin = n.origin;
+      out->body = statement(n.body);
+      return out;
+    }
+    case NodeKind::BufferStore: {
+      const auto& n = *s.as<BufferStore>();
+      NewPiece piece(*this);
+      auto* out = make_stmt<Store>();
+      out->counter = piece.number();
+      out->site = site(n.buffer, n.indices, n.predicate, n.origin, true);
+      out->value = expr(n.value);
+      out->lanes = n.value.dtype().lanes;
+      pieces[piece_].bytes_written += n.buffer->dtype.element_bytes();
+      if ((out->value.f != nullptr) != n.buffer->dtype.is_real() || out->value.p) {
+        unsupported(n.origin, "a store of another kind of number than `" + n.buffer->name.str() + "` holds");
+      }
+      return out;
+    }
+    case NodeKind::BufferRealize: {
+      const auto& n = *s.as<BufferRealize>();
+      auto* out = make_stmt<AllocateStatement>();
+      auto a = make_allocation(n.buffer->data, n.buffer->shape, n.buffer->dtype, n.origin, {});
+      out->allocate = std::move(*a);
+      out->allocate.bind.push_back(bind_buffer(n.buffer));
+      out->body = statement(n.body);
+      return out;
+    }
+    case NodeKind::Allocate: {
+      const auto& n = *s.as<Allocate>();
+      auto* out = make_stmt<AllocateStatement>();
+      auto a = make_allocation(n.data, n.extents, n.dtype, n.origin, {});
+      out->allocate = std::move(*a);
+      out->body = statement(n.body);
+      return out;
+    }
+    case NodeKind::AllocateConst: {
+      const auto& n = *s.as<AllocateConst>();
+      auto* out = make_stmt<AllocateStatement>();
+      auto a = make_allocation(n.data, n.extents, n.dtype, n.origin, n.bytes);
+      out->allocate = std::move(*a);
+      out->body = statement(n.body);
+      return out;
+    }
+    case NodeKind::DeclBuffer: {
+      const auto& n = *s.as<DeclBuffer>();
+      auto* out = make_stmt<DeclareStatement>();
+      out->bind = bind_buffer(n.buffer);
+      out->body = statement(n.body);
+      return out;
+    }
+    case NodeKind::SeqStmt: {
+      auto* out = make_stmt<Sequence>();
+      for (const Stmt& x : s.as<SeqStmt>()->seq) { out->items.push_back(statement(x)); }
+      return out;
+    }
+    case NodeKind::Evaluate: return evaluate(*s.as<Evaluate>());
+    case NodeKind::IfThenElse: {
+      const auto& n = *s.as<IfThenElse>();
+      auto* out = make_stmt<Branch>();
+      {
+        NewPiece piece(*this);
+        out->counter = piece.number();
+        out->condition = int_expr(n.condition);
+      }
+      out->then_case = statement(n.then_case);
+      if (n.else_case) { out->else_case = statement(n.else_case); }
+      return out;
+    }
+    case NodeKind::For: return loop(*s.as<For>());
+    case NodeKind::While: {
+      const auto& n = *s.as<While>();
+      auto* out = make_stmt<WhileLoop>();
+      {
+        NewPiece piece(*this);
+        out->counter = piece.number();
+        out->condition = int_expr(n.condition);
+      }
+      out->body = statement(n.body);
+      return out;
+    }
+    case NodeKind::Break: return make_stmt<FlowStatement>(Flow::Break);
+    case NodeKind::Continue: return make_stmt<FlowStatement>(Flow::Continue);
+    case NodeKind::Block: {
+      // A block without its realize stands for one instance of one without iter vars.
+      return block(BlockRealize({}, bool_imm(true), s.ref<Block>()));
+    }
+    case NodeKind::BlockRealize: return block(*s.as<BlockRealize>());
+#define EXPR(Kind) case NodeKind::Kind:
+#define STMT(Kind)
+#include "ir/nodes.def"
+      break;
+  }
+  unsupported(s.origin(), "this statement");
+  return make_stmt<Nothing>();
+}
+
+}  // namespace loopsmith::interp

@@ -1,0 +1,140 @@
+// From TIR to closures: a slot for every variable, a binding for every buffer, a counter for every piece of straight-line code.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "interp/statements.h"
+
+namespace loopsmith::interp {
+
+/// A piece of code that is evaluated as a whole: what each time costs, and the loop around (none: -1).
+struct Piece {
+  int64_t flops = 0;
+  int64_t int_ops = 0;
+  int64_t index_ops = 0;
+  int64_t bytes_read = 0;
+  int64_t bytes_written = 0;
+  int loop = -1;
+};
+struct LoopInText {
+  const For* loop = nullptr;      // null: a launch
+  Name name;
+  int parent = -1;
+};
+
+class Compiler {
+ public:
+  Compiler(const IRModule& module, const Options& options) : module_(module), options_(options) { pieces.emplace_back(); }
+
+  Diagnostics errors;
+  uint32_t slot_count = 0;
+  uint32_t binding_count = 0;
+  uint32_t storage_count = 0;
+  size_t region_count = 0;
+  std::vector<Piece> pieces;
+  std::vector<LoopInText> loops;
+
+  auto slot(const VarNode* v) -> uint32_t;
+  auto binding(const BufferNode* b) -> uint32_t;
+  void define(const VarNode* v) { defined_.insert(v); }
+  [[nodiscard]] auto is_defined(const VarNode* v) const -> bool { return defined_.contains(v); }
+
+  void find_implicit(const PrimFuncNode& func);
+  auto statement(const Stmt& s) -> const Statement*;
+  auto expr(const Expr& e) -> Code;
+  auto int_expr(const Expr& e) -> const IntExpr*;
+  auto bind_buffer(const Buffer& buffer) -> BindBuffer;
+  auto implicit_of(const VarNode* data) -> std::vector<BindBuffer>;
+
+ private:
+  template <class T, class... Args>
+  auto make_int(Args&&... args) -> T* {
+    auto made = std::make_unique<T>(std::forward<Args>(args)...);
+    T* raw = made.get();
+    ints_.push_back(std::move(made));
+    return raw;
+  }
+  template <class T, class... Args>
+  auto make_real(Args&&... args) -> T* {
+    auto made = std::make_unique<T>(std::forward<Args>(args)...);
+    T* raw = made.get();
+    reals_.push_back(std::move(made));
+    return raw;
+  }
+  template <class T, class... Args>
+  auto make_pointer(Args&&... args) -> Code {
+    pointers_.push_back(std::make_unique<T>(std::forward<Args>(args)...));
+    return {nullptr, nullptr, DataType::handle(), pointers_.back().get()};
+  }
+  template <class T, class... Args>
+  auto make_stmt(Args&&... args) -> T* {
+    auto made = std::make_unique<T>(std::forward<Args>(args)...);
+    T* raw = made.get();
+    statements_.push_back(std::move(made));
+    return raw;
+  }
+  auto unsupported(Origin where, const std::string& what) -> Code;
+  template <class F> auto binary(const BinaryNode& n) -> Code;
+  template <class F> auto division(const BinaryNode& n) -> Code;
+  template <class F, class U> auto comparison(const BinaryNode& n) -> Code;
+  auto call(const Call& n) -> Code;
+  auto pointer(const Expr& e) -> const PointerExpr*;
+  auto shuffle_between_threads(const Call& n) -> Code;
+  auto site(const Buffer& buffer, const Array<Expr>& indices, const Expr& predicate, Origin origin, bool writes) -> AccessSite;
+  auto make_allocation(const Var& data, const Array<Expr>& extents, DataType dtype, Origin origin, std::string contents) -> std::unique_ptr<AllocateMemory>;
+  auto block(const BlockRealize& realize) -> const Statement*;
+  auto loop(const For& n) -> const Statement*;
+  auto launch(Var var, Name tag, const Expr& extent, const Stmt& body, Origin origin) -> const Statement*;
+  auto evaluate(const Evaluate& n) -> const Statement*;
+  auto reduce_across_threads(const Call& n) -> const Statement*;
+  auto call_function(const Call& n) -> const Statement*;
+  void count(const Expr& e);
+
+  // While it lives, what is compiled counts for a piece of its own.
+  struct NewPiece {
+    Compiler& compiler;
+    uint32_t outer;
+    explicit NewPiece(Compiler& c) : compiler(c), outer(c.piece_) {
+      c.piece_ = static_cast<uint32_t>(c.pieces.size());
+      c.pieces.push_back({.loop = c.loop_});
+    }
+    ~NewPiece() { compiler.piece_ = outer; }
+    [[nodiscard]] auto number() const -> uint32_t { return compiler.piece_; }
+  };
+
+  // A block around what is compiled, where accesses are checked against what it declares.
+  struct BlockAround {
+    const Block* block = nullptr;
+    std::vector<std::pair<const BufferNode*, size_t>> reads, writes;   // buffer, place in Frame::regions
+    std::unordered_set<const BufferNode*> own;                          // allocated or matched in it
+  };
+
+  const IRModule& module_;
+  const Options& options_;
+  int depth_ = 0;
+  uint32_t piece_ = 0;
+  int loop_ = -1;
+  bool is_index_ = false;
+  std::vector<BlockAround> blocks_;
+  std::unordered_map<const VarNode*, const void*> thread_loops_;       // variables of loops over threads, by their closure
+  bool in_kernel_ = false;
+  std::vector<Name> dimensions_;                                       // of the kernel: tags
+  std::unordered_map<const VarNode*, size_t> thread_dimensions_;       // which dimension a thread index is
+  const Reduce* reducer_ = nullptr;                                    // of the cross-thread reduction around
+  std::vector<Name> calling_;
+  std::unordered_map<const VarNode*, uint32_t> slots_;
+  std::unordered_map<const BufferNode*, uint32_t> bindings_;
+  std::unordered_map<const VarNode*, std::vector<Buffer>> implicit_;
+  std::unordered_set<const VarNode*> defined_;
+  std::deque<std::unique_ptr<IntExpr>> ints_;
+  std::deque<std::unique_ptr<RealExpr>> reals_;
+  std::deque<std::unique_ptr<PointerExpr>> pointers_;
+  std::deque<std::unique_ptr<Statement>> statements_;
+};
+
+}  // namespace loopsmith::interp

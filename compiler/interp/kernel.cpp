@@ -1,0 +1,233 @@
+// Threads on stacks of their own: see kernel.h.
+#include "interp/kernel.h"
+
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <algorithm>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define LOOPSMITH_FIBERS_ASAN 1
+#include <sanitizer/common_interface_defs.h>
+#endif
+#endif
+
+namespace loopsmith::interp {
+namespace {
+
+constexpr size_t stack_bytes = size_t{1} << 20;   // taken as it is touched
+
+}  // namespace
+
+struct Kernel::Context {
+  ucontext_t context{};
+  void* fake_stack = nullptr;      // AddressSanitizer's
+  const void* bottom = nullptr;    // of the scheduler's stack
+  size_t size = 0;
+};
+
+struct Kernel::Fiber {
+  enum class State : uint8_t { Ready, Waiting, Done } state = State::Ready;
+  Frame frame;
+  Kernel* kernel = nullptr;
+  ucontext_t context{};
+  void* stack = nullptr;
+  const void* site = nullptr;              // where it waits
+  const std::vector<int>* group = nullptr;
+  Origin origin;
+  bool is_barrier = false;
+  ~Fiber() { if (stack) { ::munmap(stack, stack_bytes); } }
+};
+
+Kernel::Kernel(Frame& parent, std::vector<Dimension> dimensions, Origin origin)
+    : parent_(parent), dimensions_(std::move(dimensions)), origin_(origin), storages_(parent.storages.size()), scheduler_(std::make_unique<Context>()) {
+  for (const Dimension& d : dimensions_) { count_ = static_cast<int>(count_ * d.extent); }
+  posted.resize(static_cast<size_t>(count_));
+  everybody.assign(static_cast<size_t>(count_), 0);
+}
+Kernel::~Kernel() = default;
+
+auto Kernel::index(int thread, size_t dimension) const -> int64_t {
+  int64_t rest = thread;
+  for (size_t d = 0; d < dimension; ++d) { rest /= dimensions_[d].extent; }
+  return rest % dimensions_[dimension].extent;
+}
+
+auto Kernel::storage(uint32_t number) -> std::pair<Memory*, bool> {
+  bool is_new = !storages_[number];
+  if (is_new) { storages_[number] = std::make_unique<Memory>(); }
+  return {storages_[number].get(), is_new};
+}
+
+auto Kernel::across(const std::vector<size_t>& dimensions) -> const std::vector<int>& {
+  auto [found, is_new] = across_.try_emplace(dimensions);
+  for (int t = 0; is_new && t < count_; ++t) {
+    int64_t key = 0;
+    for (size_t d = 0; d < dimensions_.size(); ++d) {
+      if (std::find(dimensions.begin(), dimensions.end(), d) == dimensions.end()) { key = key * dimensions_[d].extent + index(t, d); }
+    }
+    found->second.push_back(static_cast<int>(key));
+  }
+  return found->second;
+}
+auto Kernel::warps(int64_t size) -> const std::vector<int>& {
+  auto [found, is_new] = warps_.try_emplace(size);
+  for (int t = 0; is_new && t < count_; ++t) { found->second.push_back(static_cast<int>(t / size)); }
+  return found->second;
+}
+
+void Kernel::enter(unsigned high, unsigned low) {
+  auto* fiber = reinterpret_cast<Fiber*>((static_cast<uintptr_t>(high) << 32) | low);
+  Kernel& kernel = *fiber->kernel;
+#ifdef LOOPSMITH_FIBERS_ASAN
+  __sanitizer_finish_switch_fiber(nullptr, &kernel.scheduler_->bottom, &kernel.scheduler_->size);
+#endif
+  kernel.body_->run(fiber->frame);
+  fiber->state = Fiber::State::Done;
+#ifdef LOOPSMITH_FIBERS_ASAN
+  __sanitizer_start_switch_fiber(nullptr, kernel.scheduler_->bottom, kernel.scheduler_->size);
+#endif
+  ::setcontext(&kernel.scheduler_->context);
+}
+
+void Kernel::resume(Fiber& fiber) {
+  current_ = &fiber;
+#ifdef LOOPSMITH_FIBERS_ASAN
+  __sanitizer_start_switch_fiber(&scheduler_->fake_stack, fiber.stack, stack_bytes);
+#endif
+  ::swapcontext(&scheduler_->context, &fiber.context);
+#ifdef LOOPSMITH_FIBERS_ASAN
+  __sanitizer_finish_switch_fiber(scheduler_->fake_stack, nullptr, nullptr);
+#endif
+  current_ = nullptr;
+}
+
+void Kernel::wait(Frame& f, const void* site, const std::vector<int>& group, Origin origin, bool is_barrier) {
+  if (f.failed) { return; }
+  Fiber& fiber = *current_;
+  fiber.state = Fiber::State::Waiting;
+  fiber.site = site;
+  fiber.group = &group;
+  fiber.origin = origin;
+  fiber.is_barrier = is_barrier;
+#ifdef LOOPSMITH_FIBERS_ASAN
+  void* fake_stack = nullptr;
+  __sanitizer_start_switch_fiber(&fake_stack, scheduler_->bottom, scheduler_->size);
+#endif
+  ::swapcontext(&fiber.context, &scheduler_->context);
+#ifdef LOOPSMITH_FIBERS_ASAN
+  __sanitizer_finish_switch_fiber(fake_stack, &scheduler_->bottom, &scheduler_->size);
+#endif
+}
+
+// Lets those go on of whose group everybody has come. False: there is no such group.
+auto Kernel::release() -> bool {
+  bool any = false;
+  std::vector<char> is_open(fibers_.size(), 0);
+  for (size_t t = 0; t < fibers_.size(); ++t) {
+    Fiber& fiber = *fibers_[t];
+    if (fiber.state != Fiber::State::Waiting || is_open[t]) { continue; }
+    bool all = true;
+    for (size_t u = 0; u < fibers_.size() && all; ++u) {
+      const Fiber& other = *fibers_[u];
+      if ((*fiber.group)[u] != (*fiber.group)[t]) { continue; }
+      // A barrier is for everybody; in a shuffle those that are through count no longer.
+      all = other.state == Fiber::State::Waiting ? other.site == fiber.site : other.state == Fiber::State::Done && !fiber.is_barrier;
+    }
+    if (!all) { continue; }
+    for (size_t u = 0; u < fibers_.size(); ++u) {
+      if (fibers_[u]->state == Fiber::State::Waiting && (*fiber.group)[u] == (*fiber.group)[t]) { is_open[u] = 1; }
+    }
+    any = true;
+  }
+  for (size_t t = 0; t < fibers_.size(); ++t) {
+    if (!is_open[t]) { continue; }
+    Frame& frame = fibers_[t]->frame;
+    if (fibers_[t]->is_barrier && frame.watch) { frame.position = frame.watch->past_barrier(frame.position); }
+    fibers_[t]->state = Fiber::State::Ready;
+  }
+  return any;
+}
+
+void Kernel::run(const Statement& body) {
+  body_ = &body;
+  uint64_t instance = parent_.watch ? parent_.watch->fresh_instance() : 0;
+  for (int t = 0; t < count_; ++t) {
+    auto fiber = std::make_unique<Fiber>();
+    fiber->kernel = this;
+    Frame& frame = fiber->frame;
+    frame.slots = parent_.slots;
+    frame.pointers = parent_.pointers;
+    frame.bindings = parent_.bindings;
+    frame.storages.resize(parent_.storages.size());
+    frame.loops = parent_.loops;
+    frame.counts.resize(parent_.counts.size());
+    frame.iterations.resize(parent_.iterations.size());
+    frame.regions = parent_.regions;
+    frame.steps = parent_.steps;
+    frame.step_limit = parent_.step_limit;
+    frame.deadline = parent_.deadline;
+    frame.options = parent_.options;
+    frame.kernel = this;
+    frame.thread = t;
+    frame.watch = parent_.watch;
+    if (frame.watch) { frame.position = frame.watch->enter(parent_.position, this, Name("thread"), instance, t); }
+    fiber->stack = ::mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (fiber->stack == MAP_FAILED) {
+      fiber->stack = nullptr;
+      parent_.fail(error(loopsmith::Code::InterpLimit, origin_).arg("what", "asking for too many threads").arg("iteration", parent_.iteration()));
+      return;
+    }
+    ::getcontext(&fiber->context);
+    fiber->context.uc_stack.ss_sp = fiber->stack;
+    fiber->context.uc_stack.ss_size = stack_bytes;
+    fiber->context.uc_link = nullptr;
+    auto address = reinterpret_cast<uintptr_t>(fiber.get());
+    ::makecontext(&fiber->context, reinterpret_cast<void (*)()>(&Kernel::enter), 2, static_cast<unsigned>(address >> 32), static_cast<unsigned>(address));
+    fibers_.push_back(std::move(fiber));
+  }
+  bool failed = false;
+  for (bool going = true; going;) {
+    going = false;
+    for (auto& fiber : fibers_) {
+      if (fiber->state != Fiber::State::Ready) { continue; }
+      going = true;
+      // The others stop as soon as one has failed.
+      fiber->frame.failed = fiber->frame.failed || failed;
+      resume(*fiber);
+      failed = failed || fiber->frame.failed;
+    }
+    if (release()) {
+      going = true;
+      continue;
+    }
+    // Nobody can go on: who still waits, waits in vain.
+    for (auto& fiber : fibers_) {
+      if (fiber->state != Fiber::State::Waiting) { continue; }
+      if (!failed) { fiber->frame.fail(error(loopsmith::Code::InterpBarrier, fiber->origin).arg("iteration", fiber->frame.iteration())); }
+      failed = fiber->frame.failed = true;
+      fiber->state = Fiber::State::Ready;
+      going = true;
+    }
+  }
+  int64_t steps = 0;
+  for (auto& fiber : fibers_) {
+    Frame& frame = fiber->frame;
+    for (size_t i = 0; i < frame.counts.size(); ++i) { parent_.counts[i] += frame.counts[i]; }
+    for (size_t i = 0; i < frame.iterations.size(); ++i) { parent_.iterations[i] += frame.iterations[i]; }
+    parent_.stats.statements += frame.stats.statements;
+    parent_.stats.block_instances += frame.stats.block_instances;
+    steps += frame.steps - parent_.steps;
+    // Each thread finds the same.
+    for (Diagnostic& d : frame.stats.warnings) {
+      auto is_same = [&](const Diagnostic& o) { return o.code == d.code && o.where == d.where; };
+      std::vector<Diagnostic>& all = parent_.stats.warnings;
+      if (std::none_of(all.begin(), all.end(), is_same)) { all.push_back(std::move(d)); }
+    }
+    for (Diagnostic& d : frame.errors) { parent_.fail(std::move(d)); }
+  }
+  parent_.steps += steps;
+}
+
+}  // namespace loopsmith::interp

@@ -1,0 +1,60 @@
+// Threads that work together: a loop nest over threadIdx whose body waits at barriers, reduces across threads or shuffles. Each
+// thread runs on a stack of its own, with a frame of its own, one at a time and in order, up to where it must wait.
+// Threads that wait for some that never come are an error of the program.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "interp/frame.h"
+
+namespace loopsmith::interp {
+
+class Kernel {
+ public:
+  struct Dimension { Name name; int64_t extent; };
+
+  Kernel(Frame& parent, std::vector<Dimension> dimensions, Origin origin);
+  ~Kernel();
+  /// Runs the body once per thread. Counts, warnings and errors go to the parent's frame.
+  void run(const Statement& body);
+
+  [[nodiscard]] auto thread_count() const -> int { return count_; }
+  /// The index of a thread in a dimension; the first dimension changes fastest.
+  [[nodiscard]] auto index(int thread, size_t dimension) const -> int64_t;
+  /// Memory that all threads share, by the allocation's number; `second`: it is new.
+  [[nodiscard]] auto storage(uint32_t number) -> std::pair<Memory*, bool>;
+
+  /// Waits for all threads of which `group` says the same number as of this one. `site` tells waiting places apart.
+  void wait(Frame& f, const void* site, const std::vector<int>& group, Origin origin, bool is_barrier);
+  /// What each thread has put out for others to read.
+  std::vector<std::vector<Slot>> posted;
+  /// Every thread in one group.
+  std::vector<int> everybody;
+  /// Threads in one group that differ in these dimensions only; those of one warp.
+  [[nodiscard]] auto across(const std::vector<size_t>& dimensions) -> const std::vector<int>&;
+  [[nodiscard]] auto warps(int64_t size) -> const std::vector<int>&;
+
+ private:
+  struct Fiber;
+  void resume(Fiber& fiber);
+  auto release() -> bool;
+  static void enter(unsigned high, unsigned low);
+
+  Frame& parent_;
+  std::vector<Dimension> dimensions_;
+  Origin origin_;
+  int count_ = 1;
+  const Statement* body_ = nullptr;
+  Fiber* current_ = nullptr;
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  std::vector<std::unique_ptr<Memory>> storages_;
+  std::map<std::vector<size_t>, std::vector<int>> across_;
+  std::map<int64_t, std::vector<int>> warps_;
+  struct Context;
+  std::unique_ptr<Context> scheduler_;
+};
+
+}  // namespace loopsmith::interp

@@ -1,0 +1,87 @@
+// Memory of allocations, instances of blocks: see statements.h.
+#include "interp/statements.h"
+
+#include "interp/kernel.h"
+
+namespace loopsmith::interp {
+
+void AllocateMemory::run(Frame& f) const {
+  f.lane = 0;
+  if (is_shared && f.kernel) {
+    auto [storage, is_new] = f.kernel->storage(number);
+    if (is_new) { make(f, *storage); }
+    f.pointers[memory] = {storage, 0};
+  } else {
+    std::unique_ptr<Memory>& storage = f.storages[number];
+    if (!storage) { storage = std::make_unique<Memory>(); }
+    make(f, *storage);
+    f.pointers[memory] = {storage.get(), 0};
+  }
+  if (f.failed) { return; }
+  for (const BindBuffer& b : bind) { b.run(f); }
+}
+
+void AllocateMemory::make(Frame& f, Memory& storage) const {
+  int64_t bytes = element_bytes;
+  for (const IntExpr* e : extents) {
+    int64_t n = std::max<int64_t>(0, e->eval(f));
+    if (__builtin_mul_overflow(bytes, n, &bytes) || bytes > allocation_limit) {
+      f.fail(error(loopsmith::Code::InterpLimit, origin).arg("what", "asking for too much memory").arg("iteration", f.iteration()));
+      return;
+    }
+  }
+  if (!storage.owned || storage.bytes < bytes) { storage.owned.reset(new char[static_cast<size_t>(std::max<int64_t>(bytes, 1))]); }
+  storage.bytes = bytes;
+  storage.data = storage.owned.get();
+  if (!constant.empty()) {
+    std::memcpy(storage.data, constant.data(), std::min(constant.size(), static_cast<size_t>(bytes)));
+  } else {
+    // What nobody wrote is not a number, so that it shows.
+    std::memset(storage.data, 0xFF, static_cast<size_t>(bytes));
+    if (f.options->report_unwritten) { storage.written.assign(static_cast<size_t>(bytes), 0); }
+  }
+  if (f.watch) { storage.shadow.reset(bytes, static_cast<int>(element_bytes)); }
+}
+
+void BlockInstance::run(Frame& f) const {
+  f.lane = 0;
+  if (predicate && !predicate->eval(f)) { return; }
+  // All values are of the outside: none sees another's new one.
+  constexpr size_t few = 16;
+  int64_t small[few];
+  std::vector<int64_t> large;
+  int64_t* values = small;
+  if (iters.size() > few) {
+    large.resize(iters.size());
+    values = large.data();
+  }
+  for (size_t i = 0; i < iters.size(); ++i) { values[i] = iters[i].second->eval(f); }
+  for (size_t i = 0; i < iters.size(); ++i) { f.slots[iters[i].first].i = values[i]; }
+  if (f.failed) { return; }
+  if (f.options->only && !f.options->only(*block, {values, iters.size()})) { return; }
+  ++f.stats.block_instances;
+  for (const auto& a : allocations) {
+    a->run(f);
+    if (f.failed) { return; }
+  }
+  for (const MatchRegion& m : matches) { m.run(f); }
+  for (const DeclaredRegion& region : declared) {
+    for (size_t d = 0; d < region.mins.size(); ++d) {
+      f.lane = 0;
+      int64_t begin = region.mins[d]->eval(f);
+      f.regions[region.first + 2 * d] = begin;
+      f.regions[region.first + 2 * d + 1] = begin + region.extents[d]->eval(f);
+    }
+  }
+  uint32_t around = f.position;
+  if (f.watch && !reduced.empty()) { f.position = f.watch->enter_reduction(around, block, &reduced); }
+  if (init) {
+    bool first = true;
+    for (auto [slot, start] : starts) { first = first && f.slots[slot].i == start->eval(f); }
+    if (first) { init->run(f); }
+  }
+  if (!f.failed) { body->run(f); }
+  f.position = around;
+}
+
+}  // namespace loopsmith::interp

@@ -1,0 +1,272 @@
+// Closures for statements: loops, blocks, allocations, views.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "interp/access.h"
+
+namespace loopsmith::interp {
+
+struct Sequence final : Statement {
+  std::vector<const Statement*> items;
+  void run(Frame& f) const override {
+    for (const Statement* s : items) {
+      s->run(f);
+      if (f.failed || f.flow != Flow::Next) { return; }
+    }
+  }
+};
+struct Nothing final : Statement {
+  void run(Frame&) const override {}
+};
+struct EvaluateStatement final : Statement {
+  Code value;
+  uint32_t counter = 0;
+  bool is_return = false;
+  void run(Frame& f) const override {
+    ++f.stats.statements;
+    ++f.counts[counter];
+    f.lane = 0;
+    if (value.i) { (void)value.i->eval(f); } else if (value.f) { (void)value.f->eval(f); }
+    if (is_return) { f.flow = Flow::Return; }
+  }
+};
+struct FlowStatement final : Statement {
+  Flow flow;
+  explicit FlowStatement(Flow x) : flow(x) {}
+  void run(Frame& f) const override { f.flow = flow; }
+};
+struct Loop final : Statement {
+  Name name;
+  uint32_t slot = 0;
+  uint32_t counter = 0;
+  bool any_order = false;                  // parallel, vectorised, bound to threads
+  const IntExpr* min = nullptr;
+  const IntExpr* extent = nullptr;
+  const Statement* body = nullptr;
+  void run(Frame& f) const override {
+    f.lane = 0;
+    int64_t begin = min->eval(f);
+    int64_t end = begin + extent->eval(f);
+    f.loops.push_back({name, slot});
+    f.iterations[counter] += std::max<int64_t>(0, end - begin);
+    bool watched = any_order && f.watch;
+    uint32_t around = f.position;
+    uint64_t instance = watched ? f.watch->fresh_instance() : 0;
+    for (int64_t i = begin; i < end; ++i) {
+      f.slots[slot].i = i;
+      if (watched) { f.position = f.watch->enter(around, this, name, instance, i); }
+      body->run(f);
+      if (f.failed) { return; }
+      if (f.flow != Flow::Next) {
+        if (f.flow == Flow::Return) { break; }
+        bool stop = f.flow == Flow::Break;
+        f.flow = Flow::Next;
+        if (stop) { break; }
+      }
+    }
+    f.position = around;
+    f.loops.pop_back();
+  }
+};
+struct WhileLoop final : Statement {
+  const IntExpr* condition = nullptr;
+  const Statement* body = nullptr;
+  uint32_t counter = 0;
+  void run(Frame& f) const override {
+    while (!f.failed && condition->eval(f)) {
+      if (++f.steps >= f.next_check) { f.check_limits(); }
+      ++f.counts[counter];
+      body->run(f);
+      if (f.flow != Flow::Next) {
+        if (f.flow == Flow::Return) { return; }
+        bool stop = f.flow == Flow::Break;
+        f.flow = Flow::Next;
+        if (stop) { return; }
+      }
+    }
+  }
+};
+struct Branch final : Statement {
+  uint32_t counter = 0;
+  const IntExpr* condition = nullptr;
+  const Statement* then_case = nullptr;
+  const Statement* else_case = nullptr;
+  void run(Frame& f) const override {
+    f.lane = 0;
+    ++f.counts[counter];
+    if (condition->eval(f)) { then_case->run(f); }
+    else if (else_case) { else_case->run(f); }
+  }
+};
+struct AssertThat final : Statement {
+  const IntExpr* condition = nullptr;
+  std::string message;
+  Origin origin;
+  const Statement* body = nullptr;
+  void run(Frame& f) const override {
+    f.lane = 0;
+    if (!condition->eval(f)) {
+      if (!f.failed) { f.fail(error(loopsmith::Code::InterpAssert, origin).arg("message", message).arg("iteration", f.iteration())); }
+      return;
+    }
+    body->run(f);
+  }
+};
+struct LetStatement final : Statement {
+  uint32_t slot = 0;
+  Code value;
+  int lanes = 1;
+  uint32_t counter = 0;
+  const Statement* body = nullptr;
+  void run(Frame& f) const override {
+    f.counts[counter] += lanes;
+    for (int l = 0; l < lanes; ++l) {
+      f.lane = l;
+      Slot v;
+      if (value.i) { v.i = value.i->eval(f); } else { v.f = value.f->eval(f); }
+      f.slots[slot + static_cast<uint32_t>(l)] = v;
+    }
+    f.lane = 0;
+    body->run(f);
+  }
+};
+
+// Fills in a binding from a buffer's own shape, strides and offset.
+struct BindBuffer {
+  uint32_t binding = 0;
+  uint32_t memory = 0;                     // slot of the data variable
+  const BufferNode* buffer = nullptr;
+  std::vector<const IntExpr*> shape, strides;
+  const IntExpr* offset = nullptr;
+  void run(Frame& f) const {
+    Binding& b = f.bindings[binding];
+    f.lane = 0;
+    Pointer pointer = f.pointers[memory];
+    b.memory = pointer.memory;
+    b.start = pointer.byte;
+    b.extents.resize(shape.size());
+    b.strides.resize(shape.size());
+    for (size_t d = 0; d < shape.size(); ++d) { b.extents[d] = shape[d]->eval(f); }
+    if (!strides.empty()) {
+      for (size_t d = 0; d < shape.size(); ++d) { b.strides[d] = strides[d]->eval(f); }
+    } else {
+      int64_t stride = 1;
+      for (size_t d = shape.size(); d-- > 0;) {
+        b.strides[d] = stride;
+        stride *= b.extents[d];
+      }
+    }
+    b.offset = offset ? offset->eval(f) : 0;
+    int64_t bytes = std::max(1, buffer->dtype.element_bytes() * buffer->dtype.lanes);
+    b.count = b.memory ? (b.memory->bytes - b.start) / bytes : 0;
+  }
+};
+
+constexpr int64_t allocation_limit = int64_t{4} << 30;
+
+// Memory of its own for a variable, for as long as the body runs.
+struct AllocateMemory {
+  uint32_t memory = 0;
+  uint32_t number = 0;                     // in Frame::storages
+  std::vector<const IntExpr*> extents;
+  int64_t element_bytes = 4;
+  bool is_shared = false;                  // among the threads of a kernel
+  std::string constant;                    // contents, if it has any
+  Origin origin;
+  std::vector<BindBuffer> bind;            // buffers that live in it
+  void run(Frame& f) const;
+
+ private:
+  void make(Frame& f, Memory& storage) const;
+};
+struct AllocateStatement final : Statement {
+  AllocateMemory allocate;
+  const Statement* body = nullptr;
+  void run(Frame& f) const override {
+    allocate.run(f);
+    if (!f.failed) { body->run(f); }
+  }
+};
+struct PointerStatement final : Statement {
+  uint32_t slot = 0;
+  const PointerExpr* value = nullptr;
+  std::vector<BindBuffer> bind;            // buffers that live where it points to
+  const Statement* body = nullptr;
+  void run(Frame& f) const override {
+    f.pointers[slot] = value->eval(f);
+    for (const BindBuffer& b : bind) { b.run(f); }
+    body->run(f);
+  }
+};
+struct DeclareStatement final : Statement {
+  BindBuffer bind;
+  const Statement* body = nullptr;
+  void run(Frame& f) const override {
+    bind.run(f);
+    body->run(f);
+  }
+};
+
+// A view of a region, within a block.
+struct MatchRegion {
+  uint32_t target = 0, source = 0;
+  const BufferNode* buffer = nullptr;
+  uint32_t memory = 0;                                     // slot of the view's data variable
+  std::vector<const IntExpr*> mins, extents;
+  // Variables that the view's shape, strides and offset introduce.
+  std::vector<std::pair<uint32_t, size_t>> shape_vars, stride_vars;
+  std::optional<uint32_t> offset_var;
+  Origin origin;
+  void run(Frame& f) const {
+    f.lane = 0;
+    const Binding from = f.bindings[source];
+    Binding& to = f.bindings[target];
+    to.memory = from.memory;
+    f.pointers[memory] = {from.memory, from.start};
+    to.start = from.start;
+    // In elements of the view, which may be of another type.
+    int64_t bytes = std::max(1, buffer->dtype.element_bytes() * buffer->dtype.lanes);
+    to.count = from.memory ? (from.memory->bytes - from.start) / bytes : 0;
+    to.offset = from.offset;
+    size_t rank = buffer->shape.size();
+    size_t skip = mins.size() - rank;
+    to.extents.resize(rank);
+    to.strides.resize(rank);
+    for (size_t d = 0; d < mins.size(); ++d) {
+      to.offset += mins[d]->eval(f) * from.strides[d];
+      if (d < skip) { continue; }
+      to.extents[d - skip] = extents[d]->eval(f);
+      to.strides[d - skip] = from.strides[d];
+    }
+    for (auto [slot, d] : shape_vars) { f.slots[slot].i = to.extents[d]; }
+    for (auto [slot, d] : stride_vars) { f.slots[slot].i = to.strides[d]; }
+    if (offset_var) { f.slots[*offset_var].i = to.offset; }
+  }
+};
+
+// A region that a block declares, with a place in Frame::regions.
+struct DeclaredRegion {
+  size_t first = 0;
+  std::vector<const IntExpr*> mins, extents;
+};
+
+struct BlockInstance final : Statement {
+  const Block* block = nullptr;
+  std::vector<std::pair<uint32_t, const IntExpr*>> iters;    // slot, value
+  std::vector<std::pair<uint32_t, const IntExpr*>> starts;   // reduction iter vars and where they begin
+  const IntExpr* predicate = nullptr;                        // null: true
+  std::vector<std::unique_ptr<AllocateMemory>> allocations;
+  std::vector<MatchRegion> matches;
+  std::vector<DeclaredRegion> declared;                      // where accesses are checked against them
+  std::vector<const void*> reduced;                          // loops over threads that it reduces across
+  const Statement* init = nullptr;
+  const Statement* body = nullptr;
+  void run(Frame& f) const override;
+};
+
+}  // namespace loopsmith::interp

@@ -1,0 +1,134 @@
+// What threads do together, pointers and calls: see threads.h.
+#include "interp/threads.h"
+
+#include <algorithm>
+
+#include "ir/visitor.h"
+
+namespace loopsmith::interp {
+
+auto needs_threads(const Stmt& body) -> bool {
+  static const std::unordered_set<Name> waiting = {Name("tvm_storage_sync"), Name("tvm_thread_allreduce"), Name("tvm_warp_shuffle"),
+                                                   Name("tvm_warp_shuffle_up"), Name("tvm_warp_shuffle_down")};
+  bool found = false;
+  post_order(body, [](const Stmt&) {}, [&](const Expr& e) {
+    const auto* call = e.as<Call>();
+    found = found || (call && waiting.contains(call->op));
+  });
+  return found;
+}
+
+void KernelStatement::run(Frame& f) const {
+  constexpr int64_t most = 4096;
+  std::vector<Kernel::Dimension> sizes;
+  int64_t count = 1;
+  f.lane = 0;
+  for (const auto& [tag, extent] : dimensions) {
+    sizes.push_back({tag, extent->eval(f)});
+    count = sizes.back().extent < 0 || sizes.back().extent > most ? most + 1 : count * sizes.back().extent;
+    if (count > most) {
+      f.fail(error(loopsmith::Code::InterpLimit, origin).arg("what", "asking for more than 4096 threads").arg("iteration", f.iteration()));
+      return;
+    }
+  }
+  if (count == 0) { return; }
+  Kernel(f, std::move(sizes), origin).run(*body);
+}
+
+void ThreadIndex::run(Frame& f) const {
+  f.slots[slot].i = f.kernel->index(f.thread, dimension);
+  f.loops.push_back({name, slot});
+  body->run(f);
+  f.loops.pop_back();
+}
+
+void Barrier::run(Frame& f) const {
+  // A warp's threads run in order: what one wrote before, all see.
+  if (is_warp) { return; }
+  f.kernel->wait(f, this, f.kernel->everybody, origin, true);
+}
+
+void AllReduce::run(Frame& f) const {
+  std::vector<Slot>& mine = f.kernel->posted[static_cast<size_t>(f.thread)];
+  f.lane = 0;
+  bool takes_part = condition->eval(f) != 0;
+  mine.resize(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Code& code = takes_part ? values[i] : identity[i];
+    if (code.i) { mine[i].i = code.i->eval(f); } else { mine[i].f = code.f->eval(f); }
+  }
+  const std::vector<int>& group = f.kernel->across(dimensions);
+  f.kernel->wait(f, this, group, origin, false);
+  if (f.failed) { return; }
+  std::vector<Slot> sum(values.size());
+  bool first = true;
+  for (int t = 0; t < f.kernel->thread_count(); ++t) {
+    if (group[static_cast<size_t>(t)] != group[static_cast<size_t>(f.thread)]) { continue; }
+    const std::vector<Slot>& theirs = f.kernel->posted[static_cast<size_t>(t)];
+    if (std::exchange(first, false)) {
+      sum = theirs;
+      continue;
+    }
+    for (size_t i = 0; i < sum.size(); ++i) {
+      f.slots[lhs[i]] = sum[i];
+      f.slots[rhs[i]] = theirs[i];
+    }
+    for (size_t i = 0; i < sum.size(); ++i) {
+      if (result[i].i) { sum[i].i = result[i].i->eval(f); } else { sum[i].f = result[i].f->eval(f); }
+    }
+  }
+  // Nobody puts out the next value before all have read this one.
+  f.kernel->wait(f, &condition, group, origin, false);
+  for (size_t i = 0; i < results.size() && !f.failed; ++i) { put(f, results[i], result[i].i != nullptr, 0, sum[i]); }
+}
+
+auto WarpShuffle::run(Frame& f, const void* site) const -> Slot {
+  Slot own;
+  int64_t distance = lane->eval(f);
+  int64_t part = std::clamp<int64_t>(width->eval(f), 1, warp);
+  if (value.i) { own.i = value.i->eval(f); } else { own.f = value.f->eval(f); }
+  Kernel& kernel = *f.kernel;
+  const std::vector<int>& warps = kernel.warps(warp);
+  kernel.posted[static_cast<size_t>(f.thread)].assign(1, own);
+  kernel.wait(f, site, warps, origin, false);
+  if (f.failed) { return own; }
+  int64_t here = f.thread % warp;
+  int64_t first = here / part * part;
+  int64_t from = kind == From ? first + ((distance % part) + part) % part : kind == Up ? here - distance : here + distance;
+  // Beyond the part each keeps its own.
+  if (from < first || from >= first + part) { from = here; }
+  int64_t thread = f.thread - here + from;
+  Slot out = thread < kernel.thread_count() && !kernel.posted[static_cast<size_t>(thread)].empty() ? kernel.posted[static_cast<size_t>(thread)][0] : own;
+  kernel.wait(f, &value, warps, origin, false);
+  return out;
+}
+
+void CallStatement::run(Frame& f) const {
+  f.lane = 0;
+  for (const auto& [slot, pointer] : pointers) { f.pointers[slot] = pointer->eval(f); }
+  for (const auto& [slot, code] : values) {
+    if (code.i) { f.slots[slot].i = code.i->eval(f); } else { f.slots[slot].f = code.f->eval(f); }
+  }
+  for (const BindBuffer& b : bind) { b.run(f); }
+  body->run(f);
+  if (f.flow == Flow::Return) { f.flow = Flow::Next; }
+}
+
+void MemoryCall::run(Frame& f) const {
+  f.lane = 0;
+  Pointer target = to->eval(f);
+  int64_t n = bytes->eval(f);
+  auto fits = [&](const Pointer& p) { return p.memory && n >= 0 && p.byte >= 0 && p.byte + n <= p.memory->bytes; };
+  Pointer source = from ? from->eval(f) : target;
+  if (!fits(target) || !fits(source)) {
+    f.fail(error(loopsmith::Code::InterpOutOfBounds, origin).arg("index", n).arg("buffer", name.view())
+               .arg("extent", fits(target) ? source.memory ? source.memory->bytes - source.byte : 0 : target.memory ? target.memory->bytes - target.byte : 0)
+               .arg("dimension", "bytes").arg("iteration", f.iteration()));
+    return;
+  }
+  if (from) { std::memmove(target.memory->data + target.byte, source.memory->data + source.byte, static_cast<size_t>(n)); }
+  else { std::memset(target.memory->data + target.byte, static_cast<int>(byte->eval(f)), static_cast<size_t>(n)); }
+  if (!target.memory->written.empty()) { std::fill_n(target.memory->written.begin() + target.byte, n, uint8_t{1}); }
+}
+
+}  // namespace loopsmith::interp

@@ -1,0 +1,284 @@
+// The interpreter on programs as people write them: threads that work together, pointers, calls; what it reports of races,
+// unwritten elements and declared regions, with the iteration at fault; what it counts.
+#include <cstring>
+
+#include "frontend/file.h"
+#include "interp/compare.h"
+#include "ir/ops.h"
+#include "support/codes.h"
+#include "syntax/document.h"
+#include "tests/unit/catch.h"
+
+using namespace loopsmith;
+using namespace loopsmith::interp;
+
+namespace {
+
+auto parse(const std::string& text) -> IRModule {
+  syntax::Document document(text);
+  frontend::File file;
+  file.update(document);
+  IRModule module;
+  for (size_t i = 0; i < file.size(); ++i) {
+    for (const Diagnostic& d : file.declaration(i).diagnostics) { INFO(d.message()); CHECK(d.severity != Severity::Error); }
+    if (file.declaration(i).is_program && file.declaration(i).module) { module = file.declaration(i).module; }
+  }
+  REQUIRE(module);
+  return module;
+}
+
+// Runs `main` on integers 0, 1, 2 ... in every parameter.
+struct Ran {
+  std::vector<std::vector<float>> tensors;
+  Stats stats;
+  std::string error;
+  [[nodiscard]] auto warnings() const -> std::string {
+    std::string out;
+    for (const Diagnostic& d : stats.warnings) { out += (out.empty() ? "" : "\n") + d.message(); }
+    return out;
+  }
+};
+auto asking(bool Options::* what) -> Options {
+  Options out;
+  out.*what = true;
+  return out;
+}
+auto run(const std::string& text, Options options = {}) -> Ran {
+  IRModule module = parse(text);
+  PrimFunc func = module->find("main");
+  Ran out;
+  auto inputs = make_inputs(func, 1, Contents::SmallIntegers);
+  REQUIRE(inputs.ok());
+  for (Argument& a : inputs->arguments) {
+    auto* view = std::get_if<TensorView>(&a);
+    if (!view || !(view->dtype == DataType::float_(32))) { continue; }
+    for (int64_t i = 0; i < view->count(); ++i) { static_cast<float*>(view->data)[i] = static_cast<float>(i); }
+  }
+  auto stats = interpret(module, "main", inputs->arguments, options);
+  if (!stats.ok()) {
+    out.error = stats.diagnostics()[0].message();
+    return out;
+  }
+  out.stats = std::move(*stats);
+  for (Argument& a : inputs->arguments) {
+    auto* view = std::get_if<TensorView>(&a);
+    if (!view || !(view->dtype == DataType::float_(32))) { continue; }
+    const auto* data = static_cast<const float*>(view->data);
+    out.tensors.emplace_back(data, data + view->count());
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("threads exchange values through shared memory, with a barrier between") {
+  std::string text =
+      "@T.prim_func\n"
+      "def main(A: T.Buffer((16,), \"float32\"), B: T.Buffer((16,), \"float32\")):\n"
+      "    for bx in T.thread_binding(2, thread=\"blockIdx.x\"):\n"
+      "        shared = T.allocate([8], \"float32\", \"shared\")\n"
+      "        S = T.Buffer((8,), data=shared, scope=\"shared\")\n"
+      "        for tx in T.thread_binding(8, thread=\"threadIdx.x\"):\n"
+      "            S[tx] = A[bx * 8 + tx]\n"
+      "            T.evaluate(T.tvm_storage_sync(\"shared\", dtype=\"int32\"))\n"
+      "            B[bx * 8 + tx] = S[7 - tx]\n";
+  Ran ran = run(text, asking(&Options::report_races));
+  REQUIRE(ran.error.empty());
+  CHECK(ran.warnings().empty());
+  for (int i = 0; i < 16; ++i) { CHECK(ran.tensors[1][static_cast<size_t>(i)] == static_cast<float>(i / 8 * 8 + 7 - i % 8)); }
+  // Without the barrier the threads race.
+  size_t at = text.find("            T.evaluate");
+  std::string without = text.substr(0, at) + text.substr(text.find('\n', at) + 1);
+  Ran racing = run(without, asking(&Options::report_races));
+  CHECK(racing.warnings() == "`S`: an iteration writes, at bx=0, tx=4, the element that another reads, at bx=0, tx=3; the two may run in any order\n"
+                             "`S`: an iteration reads, at bx=0, tx=4, the element that another writes, at bx=0, tx=3; the two may run in any order");
+}
+
+TEST_CASE("a barrier that some threads never reach is an error") {
+  Ran ran = run(
+      "@T.prim_func\n"
+      "def main(A: T.Buffer((8,), \"float32\")):\n"
+      "    for tx in T.thread_binding(8, thread=\"threadIdx.x\"):\n"
+      "        if tx < 5:\n"
+      "            T.evaluate(T.tvm_storage_sync(\"shared\", dtype=\"int32\"))\n"
+      "        A[tx] = T.float32(1)\n");
+  CHECK(ran.error == "some threads never come here, where this one waits for them, at tx=0");
+}
+
+TEST_CASE("a reduction across threads gives each thread the sum of its row") {
+  Ran ran = run(
+      "@T.prim_func\n"
+      "def main(A: T.Buffer((4, 8), \"float32\"), B: T.Buffer((4,), \"float32\")):\n"
+      "    ty = T.launch_thread(\"threadIdx.y\", 4)\n"
+      "    tx = T.launch_thread(\"threadIdx.x\", 8)\n"
+      "    cross = T.allocate([1], \"float32\", \"local\")\n"
+      "    C = T.Buffer((1,), data=cross, scope=\"local\")\n"
+      "    with T.attr(T.comm_reducer(lambda x, y: x + y, [T.float32(0)]), \"reduce_scope\", T.reinterpret(\"handle\", T.uint64(0))):\n"
+      "        T.tvm_thread_allreduce(T.uint32(1), A[ty, tx], tx < 7, C[0], tx)\n"
+      "    if tx == 0:\n"
+      "        B[ty] = C[0]\n");
+  REQUIRE(ran.error.empty());
+  for (int i = 0; i < 4; ++i) { CHECK(ran.tensors[1][static_cast<size_t>(i)] == static_cast<float>(7 * 8 * i + 21)); }
+}
+
+TEST_CASE("shuffles within a warp") {
+  Ran ran = run(
+      "@T.prim_func\n"
+      "def main(A: T.Buffer((8,), \"float32\"), B: T.Buffer((8,), \"float32\")):\n"
+      "    for tx in T.thread_binding(8, thread=\"threadIdx.x\"):\n"
+      "        with T.LetStmt(T.tvm_warp_shuffle_down(T.tvm_warp_activemask(), A[tx], 2, 4, 8)) as x:\n"
+      "            B[tx] = x + T.tvm_warp_shuffle(T.tvm_warp_activemask(), A[tx], 0, 8, 8)\n");
+  REQUIRE(ran.error.empty());
+  // Two further within halves of four; beyond, its own.
+  CHECK(ran.tensors[1] == std::vector<float>{2, 3, 2, 3, 6, 7, 6, 7});
+}
+
+TEST_CASE("a block may reduce across threads at schedule level, a parallel loop may not") {
+  auto text = [](const std::string& loop) {
+    return "@T.prim_func\n"
+           "def main(A: T.Buffer((4, 8), \"float32\"), B: T.Buffer((4,), \"float32\")):\n"
+           "    for i in range(4):\n"
+           "        for k in " + loop + ":\n"
+           "            with T.block(\"B\"):\n"
+           "                vi, vk = T.axis.remap(\"SR\", [i, k])\n"
+           "                with T.init():\n"
+           "                    B[vi] = T.float32(0)\n"
+           "                B[vi] = B[vi] + A[vi, vk]\n";
+  };
+  Ran threads = run(text("T.thread_binding(8, thread=\"threadIdx.x\")"), asking(&Options::report_races));
+  CHECK(threads.warnings().empty());
+  CHECK(threads.tensors[1][1] == 92);
+  Ran parallel = run(text("T.parallel(8)"), asking(&Options::report_races));
+  CHECK(parallel.warnings() == "`B`: an iteration reads, at i=0, k=1, the element that another writes, at k=0; the two may run in any order\n"
+                               "`B`: an iteration writes, at i=0, k=1, the element that another writes, at k=0; the two may run in any order");
+}
+
+TEST_CASE("races of vectorised and parallel loops are reported once, with both iterations") {
+  Ran ran = run(
+      "@T.prim_func\n"
+      "def main(A: T.Buffer((4, 8), \"float32\")):\n"
+      "    for i in T.parallel(4):\n"
+      "        for j in T.vectorized(7):\n"
+      "            A[i, j + 1] = A[i, j] * T.float32(2)\n",
+      asking(&Options::report_races));
+  CHECK(ran.warnings() == "`A`: an iteration reads, at i=0, j=1, the element that another writes, at i=0, j=0; the two may run in any order");
+}
+
+TEST_CASE("iterations that write the same value, or stay apart, do not race") {
+  Ran ran = run(
+      "@T.prim_func\n"
+      "def main(A: T.Buffer((8,), \"float32\"), B: T.Buffer((1,), \"float32\")):\n"
+      "    for i in T.parallel(8):\n"
+      "        A[i] = A[i] + T.float32(1)\n"
+      "        B[0] = T.float32(7)\n"
+      "    for i in T.parallel(8):\n"
+      "        A[7 - i] = A[7 - i] + B[0]\n",
+      asking(&Options::report_races));
+  CHECK(ran.warnings().empty());
+}
+
+TEST_CASE("accesses outside of what a block declares are reported") {
+  Ran ran = run(
+      "@T.prim_func\n"
+      "def main(A: T.Buffer((8,), \"float32\"), B: T.Buffer((8,), \"float32\")):\n"
+      "    for i in range(7):\n"
+      "        with T.block(\"B\"):\n"
+      "            vi = T.axis.spatial(7, i)\n"
+      "            T.reads(A[vi])\n"
+      "            T.writes(B[vi])\n"
+      "            B[vi] = A[vi] + A[vi + 1]\n"
+      "            if vi == 3:\n"
+      "                B[vi + 1] = T.float32(0)\n",
+      asking(&Options::check_regions));
+  CHECK(ran.warnings() == "block `B` reads `A[1]`, which its regions do not cover, at i=0\n"
+                          "block `B` writes `B[4]`, which its regions do not cover, at i=3");
+}
+
+TEST_CASE("an element read before it is written is reported with the iteration") {
+  Ran ran = run(
+      "@T.prim_func\n"
+      "def main(A: T.Buffer((8,), \"float32\")):\n"
+      "    with T.block(\"root\"):\n"
+      "        B = T.alloc_buffer((8,))\n"
+      "        for i in range(8):\n"
+      "            with T.block(\"B\"):\n"
+      "                vi = T.axis.spatial(8, i)\n"
+      "                if vi != 5:\n"
+      "                    B[vi] = A[vi]\n"
+      "        for i in range(8):\n"
+      "            with T.block(\"A\"):\n"
+      "                vi = T.axis.spatial(8, i)\n"
+      "                A[vi] = B[vi]\n",
+      asking(&Options::report_unwritten));
+  CHECK(ran.warnings() == "`B` is read before anything was written there, at i=5");
+}
+
+TEST_CASE("pointers, views of them, and functions of the module") {
+  Ran ran = run(
+      "@I.ir_module\n"
+      "class Module:\n"
+      "    @T.prim_func(private=True)\n"
+      "    def twice(X: T.Buffer((4,), \"float32\"), n: T.int32):\n"
+      "        for i in range(4):\n"
+      "            X[i] = X[i] * T.Cast(\"float32\", n)\n"
+      "    @T.prim_func\n"
+      "    def main(A: T.Buffer((8,), \"float32\"), B: T.Buffer((8,), \"float32\")):\n"
+      "        Module.twice(A.data, 2)\n"
+      "        Module.twice(T.address_of(A[4]), 3)\n"
+      "        with T.LetStmt(T.address_of(A[2]), var=T.handle(\"float32\", \"global\")) as p:\n"
+      "            V = T.Buffer((4,), data=p)\n"
+      "            for i in range(4):\n"
+      "                B[i] = V[i]\n"
+      "        T.evaluate(T.call_extern(\"int32\", \"memset\", T.address_of(B[6]), 0, 8))\n");
+  REQUIRE(ran.error.empty());
+  CHECK(ran.tensors[0] == std::vector<float>{0, 2, 4, 6, 12, 15, 18, 21});
+  CHECK(ran.tensors[1] == std::vector<float>{4, 6, 12, 15, 4, 5, 0, 0});
+}
+
+TEST_CASE("operations and bytes are counted loop by loop") {
+  Ran ran = run(
+      "@T.prim_func\n"
+      "def main(A: T.Buffer((4, 8), \"float32\"), B: T.Buffer((4,), \"float32\")):\n"
+      "    for i in range(4):\n"
+      "        B[i] = T.float32(0)\n"
+      "        for k in range(8):\n"
+      "            B[i] = B[i] + T.if_then_else(k < 2, A[i, k] * A[i, k], T.exp(T.float32(1)))\n");
+  REQUIRE(ran.stats.loops.size() == 2);
+  const LoopCounts& outer = ran.stats.loops[0];
+  const LoopCounts& inner = ran.stats.loops[1];
+  CHECK(inner.parent == 0);
+  CHECK(outer.iterations == 4);
+  CHECK(inner.iterations == 32);
+  // Two products in a row, six exponentials, eight sums.
+  CHECK(inner.counts.flops == 4 * (2 + 6 + 8));
+  CHECK(inner.counts.int_ops == 32);   // comparisons with k
+  CHECK(inner.counts.bytes_read == 4 * (8 * 4 + 2 * 8));
+  CHECK(inner.counts.bytes_written == 32 * 4);
+  CHECK(outer.counts.flops == inner.counts.flops);
+  CHECK(outer.counts.bytes_written == 36 * 4);
+  CHECK(ran.stats.total.flops == outer.counts.flops);
+}
+
+TEST_CASE("an instruction runs by its description") {
+  IRModule machine = parse(
+      "@T.prim_func\n"
+      "def main(A: T.Buffer((4,), \"float32\"), B: T.Buffer((4,), \"float32\")):\n"
+      "    for i in range(1):\n"
+      "        with T.block(\"copy\"):\n"
+      "            vi = T.axis.spatial(1, i)\n"
+      "            T.reads(A[0:4])\n"
+      "            T.writes(B[0:4])\n"
+      "            T.evaluate(T.call_extern(\"void\", \"some_instruction\", A.data, B.data))\n");
+  PrimFunc func = machine->find("main");
+  auto inputs = make_inputs(func, 1, Contents::SmallIntegers);
+  REQUIRE_FALSE(interpret(machine, "main", inputs->arguments).ok());
+  Options options;
+  options.describe = [&](const Block& block) -> Stmt {
+    if (!(block.name == "copy")) { return {}; }
+    Var k = var("k");
+    return make<For>(k, int_imm(0), int_imm(4), ForKind::Serial,
+                     make<BufferStore>(block.writes[0].buffer, make<BufferLoad>(block.reads[0].buffer, Array<Expr>{k}), Array<Expr>{k}));
+  };
+  REQUIRE(interpret(machine, "main", inputs->arguments, options).ok());
+  CHECK(inputs->storage[0] == inputs->storage[1]);
+}
