@@ -13,6 +13,7 @@
 #include "schedule/rewriting.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
+#include "support/fault.h"
 
 namespace loopsmith::schedule {
 
@@ -135,7 +136,10 @@ auto relaxed_region(const FuncState& func, const Place& block, const BufferRegio
   arith::Analyzer analyzer;
   auto sets = arith::estimate_region_upper_bound(Array<Range>(std::move(ranges)), domains, block.realize->predicate, analyzer);
   std::vector<Range> out;
-  for (size_t i = 0; i < sets.size(); ++i) { out.push_back(sets[i].cover_range(from_zero(region.buffer->shape[i]))); }
+  for (size_t i = 0; i < sets.size(); ++i) {
+    out.push_back(sets[i].cover_range(from_zero(region.buffer->shape[i])));
+    if (FAULT(cache_region_short) && i == 0 && !is_one(out[0].extent)) { out[0].extent = analyzer.simplify(sub(out[0].extent, one(out[0].extent.dtype()))); }
+  }
   return {region.buffer, Array<Range>(std::move(out)), region.origin};
 }
 

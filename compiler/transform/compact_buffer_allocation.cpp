@@ -6,6 +6,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "transform/affine.h"
+#include "support/fault.h"
 
 namespace loopsmith::transform {
 namespace {
@@ -139,7 +140,7 @@ class Collect : public Visitor {
       d.add(y, -1);
       auto high = constant_max(d, around);
       auto low = constant_min(d, around);
-      if (high && *high <= 0) { return least ? x : y; }
+      if (high && *high <= 0) { return least || FAULT(compact_union_lost) ? x : y; }
       if (low && *low >= 0) { return least ? y : x; }
       return {};
     };
@@ -259,7 +260,7 @@ auto compact(const PrimFunc& func) -> PrimFunc {
         Affine size = u.ranges[i]->high;
         size.add(u.ranges[i]->low, -1);
         extent = constant_max(size, around);
-        if (extent) { ++*extent; }
+        if (extent && !FAULT(compact_extent_short)) { ++*extent; }
       }
       auto old_extent = as_int(old);
       bool smaller = extent && *extent >= 1 && (!old_extent || *extent < *old_extent);
@@ -271,7 +272,7 @@ auto compact(const PrimFunc& func) -> PrimFunc {
       changed = true;
       shape.push_back(constant_int(old.dtype(), *extent));
       Expr base = u.ranges[i]->low.expr(old.dtype());
-      c.base.push_back(is_zero(base) ? Expr() : base);
+      c.base.push_back(is_zero(base) || FAULT(compact_base_lost) ? Expr() : base);
     }
     if (!changed) { continue; }
     BufferNode fields = *buffer;

@@ -4,6 +4,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "transform/fold.h"
+#include "support/fault.h"
 
 namespace loopsmith::transform {
 namespace {
@@ -18,7 +19,7 @@ class ToOpaque : public Mutator {
   }
   auto on(const BlockRealize& n) -> Stmt override {
     Array<Expr> values = mutate(n.iter_values);
-    Expr predicate = mutate(n.predicate);
+    Expr predicate = FAULT(opaque_predicate_lost) ? bool_imm(true) : mutate(n.predicate);
     for (size_t i = 0; i < values.size(); ++i) {
       const Var& iter = n.block->iter_vars[i].var;
       values_[iter.get()] = cast(iter->dtype, values[i]);

@@ -3,6 +3,7 @@
 
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "support/fault.h"
 
 namespace loopsmith::transform {
 namespace {
@@ -91,7 +92,8 @@ class Flatten : public Mutator {
         Expr term = mul(indices[i], buffer->strides[i], origin);
         out = out ? add(std::move(out), std::move(term), origin) : term;
       } else {
-        out = out ? add(mul(std::move(out), buffer->shape[i], origin), indices[i], origin) : indices[i];
+        const Expr& stride = buffer->shape[FAULT(flatten_wrong_stride) ? 0 : i];
+        out = out ? add(mul(std::move(out), stride, origin), indices[i], origin) : indices[i];
       }
     }
     if (!out) { out = int_imm(0); }

@@ -3,6 +3,7 @@
 
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "support/fault.h"
 
 namespace loopsmith::transform {
 namespace {
@@ -18,7 +19,9 @@ class LowerInit : public Mutator {
     for (const IterVar& iter : block.iter_vars) {
       if (iter.kind != IterKind::Reduction) { continue; }
       Expr at_start = equal(Expr(iter.var), iter.dom.min);
-      first = first ? logical_and(std::move(first), std::move(at_start)) : std::move(at_start);
+      if (FAULT(init_at_end)) { at_start = equal(Expr(iter.var), sub(add(iter.dom.min, iter.dom.extent), one(iter.var->dtype))); }
+      auto join = FAULT(init_too_often) ? logical_or : logical_and;
+      first = first ? join(std::move(first), std::move(at_start), {}) : std::move(at_start);
     }
     Block::Fields fields = block.fields();
     Stmt init = first ? Stmt(make<IfThenElse>(std::move(first), block.init, Stmt(), block.init.origin())) : block.init;

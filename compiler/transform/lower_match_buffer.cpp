@@ -4,6 +4,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "transform/fold.h"
+#include "support/fault.h"
 
 namespace loopsmith::transform {
 namespace {
@@ -67,7 +68,7 @@ class LowerViews : public Mutator {
     std::vector<Expr> out;
     size_t leading = source.region.size() - indices.size();
     for (size_t i = 0; i < source.region.size(); ++i) {
-      out.push_back(i < leading ? source.region[i].min : add(source.region[i].min, indices[i - leading]));
+      out.push_back(i < leading ? source.region[i].min : FAULT(match_offset_lost) ? indices[i - leading] : add(source.region[i].min, indices[i - leading]));
     }
     return out;
   }

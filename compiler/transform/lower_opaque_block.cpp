@@ -4,6 +4,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "transform/fold.h"
+#include "support/fault.h"
 
 namespace loopsmith::transform {
 namespace {
@@ -52,7 +53,7 @@ class LowerBlocks : public Mutator {
     const Block& block = *n.block;
     Expr predicate = mutate(n.predicate);
     Stmt body = mutate(block.body);
-    if (!is_one(predicate)) { body = make<IfThenElse>(std::move(predicate), std::move(body), Stmt(), n.origin); }
+    if (!is_one(predicate) && !FAULT(block_predicate_lost)) { body = make<IfThenElse>(std::move(predicate), std::move(body), Stmt(), n.origin); }
     body = with_pragmas(block.annotations, std::move(body), block.origin);
     for (size_t i = block.alloc_buffers.size(); i-- > 0;) {
       const Buffer& buffer = block.alloc_buffers[i];

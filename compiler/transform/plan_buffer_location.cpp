@@ -9,6 +9,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "transform/affine.h"
+#include "support/fault.h"
 
 namespace loopsmith::transform {
 namespace {
@@ -81,7 +82,7 @@ class FindLocations : public Visitor {
     int outer = enter(n.block.get());
     int outer_block = block_;
     block_ = here_;
-    if (carried >= 0) {
+    if (carried >= 0 && !FAULT(location_reduction_ignored)) {
       for (const BufferRegion& w : n.block->writes) { use(*w.buffer, scopes[carried].parent); }
       // Reductions read what they wrote before.
       Written written;
@@ -160,6 +161,10 @@ class FindLocations : public Visitor {
   void on(const Block& n) override {
     for (const Buffer& b : n.alloc_buffers) { declared[b.get()] = here_; }
     for (const MatchBufferRegion& m : n.match_buffers) { use(*m.source.buffer, here_); }
+    // What a block declares stands outside of it.
+    for (const auto* regions : {&n.reads, &n.writes}) {
+      for (const BufferRegion& r : *regions) { use(*r.buffer, scopes[here_].parent); }
+    }
     Visitor::on(n);
   }
   void on(const VarNode& n) override {
@@ -376,7 +381,8 @@ auto plan(const PrimFunc& func) -> PrimFunc {
     int from = find.declared[buffer.get()];
     int to = place->second;
     while (to != from && find.scopes[to].depth > find.scopes[from].depth &&
-           (find.carries(buffer->data.get(), to) || find.reads_what_others_wrote(buffer->data.get(), to))) {
+           ((find.carries(buffer->data.get(), to) && !FAULT(location_carried_ignored)) ||
+            (find.reads_what_others_wrote(buffer->data.get(), to) && !FAULT(location_holes_ignored)))) {
       to = find.scopes[to].parent;
     }
     if (to == from || find.scopes[to].depth <= find.scopes[from].depth) { continue; }

@@ -3,6 +3,7 @@
 
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "support/fault.h"
 
 namespace loopsmith::transform {
 namespace {
@@ -18,7 +19,7 @@ class RemoveNoOp : public Mutator {
   using Mutator::on;
 
   auto on(const For& n) -> Stmt override {
-    if (is_zero(n.extent)) { return no_op(); }
+    if (is_zero(n.extent) || (FAULT(no_op_short_loop) && is_int(n.extent, 2))) { return no_op(); }
     Stmt out = Mutator::on(n);
     return is_no_op(out.as<For>()->body) ? no_op() : out;
   }

@@ -6,6 +6,7 @@
 #include "ir/visitor.h"
 #include "transform/affine.h"
 #include "transform/fold.h"
+#include "support/fault.h"
 
 namespace loopsmith::transform {
 namespace {
@@ -116,7 +117,7 @@ class Simplify : public Mutator {
     rest.constant = total.constant;
     auto low = constant_min(rest, domains_);
     auto high = constant_max(rest, domains_);
-    auto floor_of = [&](int64_t x) { return x >= 0 ? x / *c : -((-x + *c - 1) / *c); };
+    auto floor_of = [&](int64_t x) { return x >= 0 || FAULT(simplify_truncates) ? x / *c : -((-x + *c - 1) / *c); };
     if (low && high && floor_of(*low) == floor_of(*high)) {
       int64_t q = floor_of(*low);
       if (remainder) {
@@ -142,10 +143,10 @@ class Simplify : public Mutator {
       auto low = constant_min(d, domains_);
       auto high = constant_max(d, domains_);
       if (at_least) {
-        if (low && *low >= bound) { return bool_imm(true, n.origin); }
+        if (low && *low >= bound - (FAULT(simplify_compare_off) ? 1 : 0)) { return bool_imm(true, n.origin); }
         if (high && *high < bound) { return bool_imm(false, n.origin); }
       } else {
-        if (high && *high <= bound) { return bool_imm(true, n.origin); }
+        if (high && *high <= bound + (FAULT(simplify_compare_off) ? 1 : 0)) { return bool_imm(true, n.origin); }
         if (low && *low > bound) { return bool_imm(false, n.origin); }
       }
     }
@@ -172,7 +173,7 @@ class Simplify : public Mutator {
       d.add(affine_of(b), -1);
       auto low = constant_min(d, domains_);
       auto high = constant_max(d, domains_);
-      if (high && *high <= 0) { return least ? a : b; }
+      if (high && *high <= 0) { return least != FAULT(simplify_extreme_swapped) ? a : b; }
       if (low && *low >= 0) { return least ? b : a; }
     }
     return rebuilt(n, std::move(a), std::move(b));

@@ -4,6 +4,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "transform/fold.h"
+#include "support/fault.h"
 
 namespace loopsmith::transform {
 namespace {
@@ -46,7 +47,7 @@ class Unroll : public Mutator {
       loops_left_ = outer_loops + inner_loops;
       spent_ += steps;
       std::vector<Stmt> out;
-      for (int64_t i = 0; i < *extent; ++i) {
+      for (int64_t i = 0; i < *extent - (FAULT(unroll_last_lost) && *extent > 1 ? 1 : 0); ++i) {
         VarMap map{{n.var.get(), add(n.min, constant_int(n.var->dtype, i))}};
         out.push_back(fold(body, map, /*copy=*/true));
       }

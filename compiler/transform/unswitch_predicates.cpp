@@ -7,6 +7,7 @@
 #include "ir/visitor.h"
 #include "transform/affine.h"
 #include "transform/fold.h"
+#include "support/fault.h"
 
 namespace loopsmith::transform {
 namespace {
@@ -164,6 +165,7 @@ class Unswitch : public Mutator {
   auto split(const Stmt& body, const Expr& test, const std::unordered_set<const ExprNode*>& holds) -> Stmt {
     // Allocations are written twice too: masked accesses would keep the memory of the fast version out of registers.
     Stmt fast = fold(Assume(holds).mutate(body));
+    if (FAULT(unswitch_untested)) { return fast; }
     return make<IfThenElse>(test, std::move(fast), fold(body, {}, /*copy=*/true), body.origin());
   }
   // Is there a loop right inside that no condition mentions, or that is to become straight code?

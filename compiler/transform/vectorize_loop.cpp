@@ -6,6 +6,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "transform/fold.h"
+#include "support/fault.h"
 
 namespace loopsmith::transform {
 namespace {
@@ -195,7 +196,7 @@ class Vectorizer : public Mutator {
     Expr index = mutate(n.indices[0]);
     // All lanes to one element: the last one counts, and each may read what the one before it wrote.
     if (index.dtype().is_scalar()) { return fail(self(n)); }
-    return make<BufferStore>(n.buffer, wide(std::move(value)), Array<Expr>{std::move(index)}, n.origin, mask_);
+    return make<BufferStore>(n.buffer, wide(std::move(value)), Array<Expr>{std::move(index)}, n.origin, FAULT(vector_mask_lost) ? Expr() : mask_);
   }
   auto on(const SeqStmt& n) -> Stmt override {
     std::vector<Stmt> out;
@@ -468,7 +469,7 @@ class VectorizeLoops : public Mutator {
     auto extent = as_int(n.extent);
     if (!options_.vectorize || !extent || *extent <= 1) { return serial(n, std::move(body)); }
     std::vector<Stmt> parts;
-    for (int64_t done = 0; done < *extent;) {
+    for (int64_t done = 0; done < *extent && !(FAULT(vector_tail_lost) && done > 0);) {
       int64_t lanes = std::min<int64_t>(largest_power(*extent - done), largest_power(options_.max_lanes));
       int64_t chunks = (*extent - done) / lanes;
       Expr start = add(n.min, constant_int(n.var->dtype, done));
@@ -480,7 +481,7 @@ class VectorizeLoops : public Mutator {
         parts.push_back(Vectorizer(n.var, start, static_cast<int>(lanes), options_.masked_memory).statement(body));
       } else {
         Var chunk = var(Name(n.var->name.str() + "_o"), n.var->dtype, n.var->origin);
-        Expr base = add(start, mul(Expr(chunk), constant_int(chunk->dtype, lanes)));
+        Expr base = add(start, mul(Expr(chunk), constant_int(chunk->dtype, FAULT(vector_chunks_overlap) ? lanes - 1 : lanes)));
         Stmt inner = Vectorizer(n.var, base, static_cast<int>(lanes), options_.masked_memory).statement(body);
         ForKind kind = chunks <= 8 ? ForKind::Unrolled : ForKind::Serial;
         parts.push_back(make<For>(chunk, zero(chunk->dtype), constant_int(chunk->dtype, chunks), kind, std::move(inner),

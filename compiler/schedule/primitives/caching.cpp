@@ -12,6 +12,7 @@
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
 #include "support/codes.h"
+#include "support/fault.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {
@@ -49,6 +50,14 @@ struct CacheRead {
     plan.stage.scope = scope;
     LOOPSMITH_TRY(writer, require_single_writer(cx, func, *scope, buffer));
     if (writer) {
+      // The copy is made behind the writer: who reads before it, or in place, cannot read of the copy.
+      for (const Place* block : func.child_blocks(*scope)) {
+        bool is_consumer = args.consumer_blocks.empty();
+        for (const BlockArg& consumer : args.consumer_blocks) { is_consumer |= consumer.place == block; }
+        if (!is_consumer || block->index > writer->index || !region_of(block->block()->reads, buffer)) { continue; }
+        return note_block(cx.error(Code::NotCovered).arg("block", block->name().view()).arg("buffer", buffer->name.view()), *block)
+            .remedy(fmt::format("`{}` writes `{}`, and the copy is made behind it", writer->name().view(), buffer->name.view()));
+      }
       std::vector<NodeId> users;
       for (const BlockArg& consumer : args.consumer_blocks) { users.push_back(consumer->id); }
       if (users.empty()) {
@@ -80,7 +89,7 @@ struct CacheRead {
       bool is_consumer = args.consumer_blocks.empty();
       for (const BlockArg& consumer : args.consumer_blocks) { is_consumer |= consumer.place == block; }
       if (!is_consumer) { continue; }
-      Stmt changed = redirected(*block, plan.buffer, cache, stage, true, false);
+      Stmt changed = redirected(*block, plan.buffer, cache, stage, !FAULT(cache_read_not_redirected), false);
       if (changed.get() != block->block()) { out.rewrite.changes.push_back({block->id, std::move(changed)}); }
     }
     out.rewrite.inserts.push_back({stage.at->id, stage.position, std::move(copy.stmt)});
@@ -114,7 +123,7 @@ struct CacheWrite {
     if (writer != args.block.place) { return cx.error(Code::Internal).arg("what", "the writer of a buffer is not in its scope"); }
     LOOPSMITH_CHECK(require_no_view(cx, *args.block, buffer, args.storage_scope));
     // In place: what it reads of the buffer was there before, and would not be in the cache.
-    if (region_of(writer->block()->reads, buffer)) {
+    if (region_of(writer->block()->reads, buffer) && !FAULT(cache_write_in_place)) {
       return note_block(cx.error(Code::PaddingForm).arg("block", writer->name().view())
                             .arg("why", fmt::format("it also reads `{}`, which the cache does not hold yet", buffer->name.view())), *writer);
     }
@@ -152,7 +161,7 @@ struct CacheWrite {
     for (const BlockArg& consumer : args.consumer_blocks) {
       if (consumer.place != args.block.place && consumer.func == &func) { redirect(*consumer); }
     }
-    out.rewrite.inserts.push_back({stage.at->id, stage.position, std::move(copy.stmt)});
+    out.rewrite.inserts.push_back({stage.at->id, FAULT(cache_write_too_early) ? 0 : stage.position, std::move(copy.stmt)});
     out.rewrite.allocs.push_back({stage.scope->id, cache, {}});
     out.outputs.push_back(Output::block(copy.block));
     return out;

@@ -18,6 +18,7 @@
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
 #include "support/codes.h"
+#include "support/fault.h"
 
 namespace loopsmith::schedule {
 namespace primitives {
@@ -155,7 +156,7 @@ struct ComputeInline {
       if (!(n.buffer == buffer_)) { return load; }
       VarMap map;
       const auto& indices = load.as<BufferLoad>()->indices;
-      for (size_t i = 0; i < indices.size(); ++i) { map[store_.indices[i].as<VarNode>()] = indices[i]; }
+      for (size_t i = 0; i < indices.size(); ++i) { map[store_.indices[i].as<VarNode>()] = FAULT(inline_indices_swapped) ? indices[indices.size() - 1 - i] : indices[i]; }
       return substitute(store_.value, map);
     }
 
@@ -306,6 +307,7 @@ struct ReverseComputeInline {
       to_loops[iter.var.get()] = producer->realize->iter_values[i];
     }
     plan.predicate = substitute(analyzer.simplify(substitute(in_bound, plan.substitution)), to_loops);
+    if (FAULT(reverse_inline_predicate_lost)) { plan.predicate = bool_imm(true); }
     {
       auto known = analyzer.enter(plan.predicate);
       if (!analyzer.can_prove(producer->realize->predicate)) {

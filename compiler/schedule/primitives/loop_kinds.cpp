@@ -10,6 +10,7 @@
 #include "schedule/rewriting.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
+#include "support/fault.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 auto check_independent(const Context& cx, const LoopArg& loop, bool allows_reduction) -> Status {
   const FuncState& func = *loop.func;
   LOOPSMITH_CHECK(require_compact_dataflow(cx, func, *loop));
-  LOOPSMITH_CHECK(require_local_dependences(cx, func, *loop));
+  if (!FAULT(parallel_dependence_dropped)) { LOOPSMITH_CHECK(require_local_dependences(cx, func, *loop)); }
   const VarNode* var = loop.loop().var.get();
   for (int i = loop->index + 1; i < loop->end; ++i) {
     const Place& place = func.places()[i];
@@ -27,7 +28,7 @@ auto check_independent(const Context& cx, const LoopArg& loop, bool allows_reduc
     const BlockRealize& realize = *place.realize;
     for (size_t k = 0; k < realize.iter_values.size(); ++k) {
       const IterVar& iter = realize.block->iter_vars[k];
-      if (iter.kind == IterKind::Spatial || (iter.kind == IterKind::Reduction && allows_reduction)) { continue; }
+      if (iter.kind == IterKind::Spatial || (iter.kind == IterKind::Reduction && (allows_reduction || FAULT(parallel_reduction)))) { continue; }
       if (!uses_var(realize.iter_values[k], [&](const VarNode& v) { return &v == var; })) { continue; }
       Diagnostic out = note_block(note_loop(cx.error(Code::LoopCarried).arg("loop", loop->name().view()).arg("block", place.name().view())
                                                 .arg("iter", iter.var->name.view()), *loop), place);

@@ -14,6 +14,7 @@
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
 #include "support/codes.h"
+#include "support/fault.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {
@@ -98,12 +99,13 @@ struct Split {
     Domains domains;
     for (size_t i = 0; i < plan.factors.size(); ++i) {
       Var var = loop_var(Name(fmt::format("{}_{}", loop.var->name.view(), i)), dtype, loop.var->origin);
-      value = add(mul(value, plan.factors[i], origin), var, origin);
+      Expr step = FAULT(split_off_by_one) && i > 0 ? sub(plan.factors[i], one(dtype)) : plan.factors[i];
+      value = add(mul(value, step, origin), var, origin);
       domains.emplace_back(var, Range{zero(dtype), plan.factors[i]});
     }
     Stmt body = substitute(loop.body, VarMap{{loop.var.get(), value}});
-    if (plan.needs_predicate) {
-      Expr predicate = less(value, loop.extent, origin);
+    if (plan.needs_predicate && !FAULT(split_predicate_lost)) {
+      Expr predicate = less(value, FAULT(split_predicate_short) ? sub(loop.extent, one(dtype)) : loop.extent, origin);
       bool is_always_true = false;
       if (!as_int(loop.extent)) {
         for (const auto& [var, range] : domains) { analyzer.bind(var, range); }
@@ -199,8 +201,8 @@ struct Fuse {
       const For& loop = args.loops[i].loop();
       Expr value = zero(dtype);
       if (!is_one(loop.extent)) {
-        Expr part = i == 0 ? Expr(fused) : floormod(fused, lower * loop.extent, origin);
-        value = floordiv(part, lower, origin);
+        Expr part = i == 0 || FAULT(fuse_remainder_lost) ? Expr(fused) : floormod(fused, lower * loop.extent, origin);
+        value = FAULT(fuse_division_swapped) ? floormod(part, lower, origin) : floordiv(part, lower, origin);
       }
       map[loop.var.get()] = value;
       lower = lower * loop.extent;
@@ -266,7 +268,7 @@ struct Reorder {
     for (const Place* block : func.child_blocks(*bottom)) {
       LOOPSMITH_CHECK(check_block(cx, func, *block, *top));
     }
-    LOOPSMITH_CHECK(require_local_dependences(cx, func, *bottom));
+    if (!FAULT(reorder_dependence_dropped)) { LOOPSMITH_CHECK(require_local_dependences(cx, func, *bottom)); }
     size_t next = 0;
     for (const Place* at : plan.chain) {
       bool is_named = std::any_of(args.ordered_loops.begin(), args.ordered_loops.end(), [&](const LoopArg& l) { return l.place == at; });
@@ -299,7 +301,7 @@ struct Reorder {
       is_reduction |= reduces;
       post_order(realize.iter_values[i], [&](const Expr& e) { if (const auto* v = e.as<VarNode>()) { (reduces ? reduction : spatial).insert(v); } });
     }
-    if (!is_reduction) { return ok(); }
+    if (!is_reduction || FAULT(reorder_init_ignored)) { return ok(); }
     // Loops that share an iter value with a mixed one count as mixed.
     std::unordered_set<const VarNode*> mixed;
     for (const VarNode* v : spatial) { if (reduction.count(v)) { mixed.insert(v); } }
@@ -394,7 +396,7 @@ struct AddUnitLoop {
   static auto apply(const Context& cx, const Args& args, const Plan&) -> Outcome {
     const Place& at = *args.block_or_loop;
     Origin origin = cx.made_from(at.is_loop() ? at.loop->origin : at.realize->origin);
-    Ref<For> made = make<For>(loop_var("u", DataType::int_(32), origin), int_imm(0), int_imm(1), ForKind::Serial, at.stmt(),
+    Ref<For> made = make<For>(loop_var("u", DataType::int_(32), origin), int_imm(0), int_imm(FAULT(unit_loop_twice) ? 2 : 1), ForKind::Serial, at.stmt(),
                               std::optional<IterVar>(), AttrMap(), origin);
     Outcome out;
     out.func = args.block_or_loop.func->name();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -19,6 +20,7 @@
 #include "schedule/rewriting.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
+#include "support/fault.h"
 
 namespace loopsmith::schedule {
 namespace {
@@ -301,7 +303,7 @@ auto find_position(const Context& cx, const FuncState& func, const BlockArg& blo
     out.notes.push_back({other.block()->origin, fmt::format("`{}` is here", other.name().view()), id});
     return out;
   }
-  if (index == -1) { return first_consumer; }
+  if (index == -1) { return FAULT(compute_at_behind_consumer) ? count : first_consumer; }
   if (index == -2) { return last_producer + 1; }
   if (index >= last_producer + 1 && index <= first_consumer) { return static_cast<int>(index); }
   return note_loop(cx.error(Code::InsertionIndex).arg("index", index).arg("first", last_producer + 1).arg("last", first_consumer), *loop);
@@ -404,6 +406,18 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
       }
     }
   }
+  // Loops over a part of the iter vars' domains (a triangle) would be made anew over all of them.
+  if (reverse) {
+    std::unordered_set<const VarNode*> outer_vars;
+    for (const Place* at : func.loops(*block)) {
+      const VarNode* used = nullptr;
+      auto is_outer = [&](const VarNode& v) { return outer_vars.count(&v) ? (used = &v, true) : false; };
+      if (uses_var(at->loop->extent, is_outer) || uses_var(at->loop->min, is_outer)) {
+        return note_loop(cx.error(Code::LoopDependent).arg("loop", at->name().view()).arg("on", used->name.view()), *at);
+      }
+      outer_vars.insert(at->loop->var.get());
+    }
+  }
   LOOPSMITH_TRY(removal, plan_removal(cx, func, *block));
   LOOPSMITH_TRY(position, find_position(cx, func, block, loop, reverse, index, producers, consumers));
 
@@ -484,13 +498,14 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
       DataType dtype = DataType::int_(bits);
       Var var = make<VarNode>(Name(fmt::format("ax{}", loops.size())), dtype, cx.made_from(moved.origin));
       Expr extent = analyzer.simplify(range.extent);
+      if (FAULT(compute_at_region_short) && !is_one(extent)) { extent = analyzer.simplify(sub(extent, one(extent.dtype()))); }
       loops.emplace_back(var, Range{zero(dtype), cast(dtype, extent)});
       iter_values.push_back(range.min + var);
       analyzer.bind(var, Range{zero(dtype), cast(dtype, range.extent)});
     } else {
       iter_values.push_back(range.min);
     }
-    if (needed.bound.is_nothing()) { continue; }
+    if (needed.bound.is_nothing() || FAULT(compute_at_bound_lost)) { continue; }
     if (needed.bound.has_lower_bound()) {
       Expr lower = greater_equal(iter_values[i], needed.bound.min());
       if (!analyzer.can_prove(lower, arith::Strength::SymbolicBound)) { predicate = logical_and(predicate, lower); }
@@ -503,9 +518,9 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
   predicate = analyzer.simplify(predicate);
 
   // Producers that make different parts in an iteration: what runs then may need more than one of them has made.
-  if (reverse && regions.size() > 1) { LOOPSMITH_CHECK(require_written(cx, func, block, loop, producers, loops, iter_values, analyzer)); }
+  if (reverse && regions.size() > 1 && !FAULT(reverse_compute_at_too_early)) { LOOPSMITH_CHECK(require_written(cx, func, block, loop, producers, loops, iter_values, analyzer)); }
   // An instance of a reduction that runs twice counts twice, unless all of it starts anew.
-  if (!is_complete(func, *block) && !covers_reduction) {
+  if (!is_complete(func, *block) && !covers_reduction && !FAULT(compute_at_reduction_repeated)) {
     Domains all = outer;
     all.insert(all.end(), loops.begin(), loops.end());
     arith::Analyzer fresh;
@@ -515,7 +530,7 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
     }
   }
   // A predicate that does more than keep iter vars in their domains would be lost.
-  if (reverse && !is_one(block->realize->predicate)) {
+  if (reverse && !is_one(block->realize->predicate) && !FAULT(reverse_compute_at_predicate_lost)) {
     arith::Analyzer fresh;
     for (const auto& [var, range] : loop_domains(func, *block)) { fresh.bind(var, range); }
     std::vector<arith::Analyzer::Scope> known;

@@ -13,6 +13,7 @@
 #include "schedule/rewriting.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
+#include "support/fault.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {
@@ -208,7 +209,7 @@ struct ReorderBlockIterVar {
     std::vector<Expr> iter_values;
     for (int64_t i : args.new_order) {
       iter_vars.push_back(fields.iter_vars[static_cast<size_t>(i)]);
-      iter_values.push_back(realize.iter_values[static_cast<size_t>(i)]);
+      iter_values.push_back(realize.iter_values[FAULT(iter_values_not_reordered) ? iter_values.size() : static_cast<size_t>(i)]);
     }
     fields.iter_vars = std::move(iter_vars);
     Ref<Block> block = make<Block>(std::move(fields), cx.made_from(args.block.block().origin), args.block->id);

@@ -14,6 +14,7 @@
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
 #include "support/codes.h"
+#include "support/fault.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {
@@ -83,7 +84,7 @@ struct DecomposeReduction {
     }
     // An element is initialised where its first instance would run.
     plan.predicate = bool_imm(true);
-    if (!is_one(realize.predicate)) {
+    if (!is_one(realize.predicate) && !FAULT(decompose_predicate_lost)) {
       Expr rest = realize.predicate;
       std::vector<Expr> bounds;
       while (const And* both = rest.as<And>()) {
@@ -143,7 +144,7 @@ struct DecomposeReduction {
       loop_vars[loop.var.get()] = var;
       std::optional<IterVar> thread = loop.thread;
       if (thread) { thread->var = make<VarNode>(thread->var->name, thread->var->dtype, thread->var->origin); }
-      nest = make<For>(var, loop.min, loop.extent, loop.for_kind, std::move(nest), std::move(thread), AttrMap(), cx.made_from(loop.origin));
+      nest = make<For>(var, loop.min, FAULT(decompose_init_short) ? one(loop.extent.dtype()) : loop.extent, loop.for_kind, std::move(nest), std::move(thread), AttrMap(), cx.made_from(loop.origin));
     }
     nest = substitute(nest, loop_vars);
 
@@ -162,7 +163,7 @@ struct DecomposeReduction {
     Outcome out;
     out.func = args.block.func->name();
     out.rewrite.changes.push_back({args.block->id, make<Block>(std::move(update), block_origin, args.block->id)});
-    out.rewrite.befores.push_back({args.loop->id, std::move(nest)});
+    if (FAULT(decompose_init_moved)) { out.rewrite.inserts.push_back({args.loop->id, 0, std::move(nest)}); } else { out.rewrite.befores.push_back({args.loop->id, std::move(nest)}); }
     out.outputs.push_back(Output::block(init_block->id));
     return out;
   }
@@ -374,7 +375,7 @@ struct RFactor {
     // Partial results that are all the same would count several times.
     if (!feeds(*block.realize, args.loop.loop().var.get(), IterKind::Reduction) && !is_one(args.loop.loop().extent)) { return wrong(*args.loop, "it feeds no reduction iter var"); }
     // Each partial result must be set up by some instance: the first of those that accumulate in it.
-    if (!is_one(block.realize->predicate)) {
+    if (!is_one(block.realize->predicate) && !FAULT(rfactor_predicate_ignored)) {
       arith::Analyzer analyzer;
       VarMap first;
       for (const Place* loop : plan.loops) {
@@ -513,7 +514,7 @@ struct RFactor {
           rf_values.push_back(e);
         }
       });
-      rf_map[iter.var.get()] = substitute(value, loop_to_iter);
+      rf_map[iter.var.get()] = FAULT(rfactor_wrong_index) ? Expr(additional.var) : substitute(value, loop_to_iter);
     }
     auto has_reduction = [](const std::vector<IterVar>& iters) {
       return std::any_of(iters.begin(), iters.end(), [](const IterVar& i) { return i.kind == IterKind::Reduction; });
