@@ -1,0 +1,44 @@
+// A case of the gate: a program, steps of a schedule, and how the result is lowered. What may go wrong with it, and how a case that
+// goes wrong is made small enough to read.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/gate/steps.h"
+
+namespace loopsmith::gate {
+
+struct Case {
+  std::string program;
+  std::vector<Step> steps;
+  uint64_t seed = 1;           // of the inputs, and of the options of lowering
+};
+
+struct Failure {
+  enum class Kind : uint8_t { ScheduleChangesResults, PassChangesResults, CompiledCodeDiffers, Race, LoweringFails, TextNotReadBack, TraceNotReplayed } kind{};
+  std::string what;            // in words
+  std::string stage;           // of lowering, where one is at fault
+};
+
+struct CheckOptions {
+  bool lowering = true;
+  bool texts = true;           // read back, replayed
+  bool compiled = false;       // machine code as well
+};
+
+/// Runs the case; none: all is well, or the program itself fails (`ran` false).
+[[nodiscard]] auto check(const Case& c, const CheckOptions& options, bool* ran = nullptr) -> std::optional<Failure>;
+
+/// The smallest case found that fails in the same way: steps left out, loop nests and parameters left out, smaller numbers.
+[[nodiscard]] auto shrink(const Case& c, const Failure& failure, const CheckOptions& options, double seconds) -> Case;
+
+/// Program and schedule as a person writes them.
+[[nodiscard]] auto script_of(const Case& c) -> std::string;
+[[nodiscard]] auto line_count(const std::string& text) -> int;
+
+/// Machine code of a lowered module and the interpreter on the same inputs; the first difference. Empty where there is no code generator.
+[[nodiscard]] auto compiled_difference(const IRModule& module, const IRModule& lowered, uint64_t seed) -> std::string;
+
+}  // namespace loopsmith::gate

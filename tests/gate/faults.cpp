@@ -1,0 +1,73 @@
+// The faults of the test build: see faults.h.
+#include "tests/gate/faults.h"
+
+#include "support/fault.h"
+
+namespace loopsmith {
+
+namespace {
+std::string planted;
+}
+
+auto is_planted(std::string_view name) -> bool { return name == planted; }
+
+namespace gate {
+
+void plant(const std::string& name) { planted = name; }
+
+auto all_faults() -> std::vector<std::string> {
+  return {
+      "block_predicate_lost",
+      "cache_read_not_redirected",
+      "cache_region_short",
+      "cache_write_in_place",
+      "cache_write_too_early",
+      "compact_base_lost",
+      "compact_extent_short",
+      "compact_union_lost",
+      "compute_at_behind_consumer",
+      "compute_at_bound_lost",
+      "compute_at_reduction_repeated",
+      "compute_at_region_short",
+      "decompose_init_moved",
+      "decompose_init_short",
+      "decompose_predicate_lost",
+      "flatten_wrong_stride",
+      "fuse_division_swapped",
+      "fuse_remainder_lost",
+      "init_at_end",
+      "init_too_often",
+      "inline_indices_swapped",
+      "iter_values_not_reordered",
+      "location_carried_ignored",
+      "location_holes_ignored",
+      "location_reduction_ignored",
+      "match_offset_lost",
+      "no_op_short_loop",
+      "opaque_predicate_lost",
+      "parallel_dependence_dropped",
+      "parallel_reduction",
+      "reorder_dependence_dropped",
+      "reorder_init_ignored",
+      "reverse_compute_at_predicate_lost",
+      "reverse_compute_at_too_early",
+      "reverse_inline_predicate_lost",
+      "rfactor_predicate_ignored",
+      "rfactor_wrong_index",
+      "simplify_compare_off",
+      "simplify_extreme_swapped",
+      "simplify_truncates",
+      "split_off_by_one",
+      "split_predicate_lost",
+      "split_predicate_short",
+      "unit_loop_twice",
+      "unroll_last_lost",
+      "unswitch_untested",
+      "vector_chunks_overlap",
+      "vector_mask_lost",
+      "vector_tail_lost",
+  };
+}
+
+}  // namespace gate
+}  // namespace loopsmith

@@ -1,0 +1,202 @@
+// loopsmith-gate [--seed N] [--programs N] [--schedules N] [--seconds S] [--counts] [--compiled N] [--shrink S] [--verbose]
+// loopsmith-gate-faults --faults [NAME ...] [--seconds S] [--jobs N]        (the test build)
+//
+// The gate: random programs, random schedules of them, and what every stage of lowering makes of either, all run by the
+// reference interpreter on the same inputs: small integers first, where results must be equal, then reals with a bound by
+// type. A schedule or a pass that changes a result is found here; so are races of the lowered program, texts that do not read
+// back, traces that do not replay, a failed primitive that changed something, and (every Nth case) machine code that differs.
+//
+// A failure prints the seed, and the smallest program and schedule found that fail in the same way. The same seed makes the same
+// cases. Exit status 1 where anything failed.
+//
+// `--faults` plants mistakes, one at a time (support/fault.h), and says how soon each is found and how short it became: status 1
+// where one is not found in `--seconds` (120) or needs more than 15 lines.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "ir/printer.h"
+#include "tests/gate/cases.h"
+#include "tests/gate/faults.h"
+#include "tests/gate/programs.h"
+
+using namespace loopsmith;
+using namespace loopsmith::gate;
+
+namespace {
+
+struct Counts {
+  int64_t programs = 0, schedules = 0, left_out = 0, failures = 0, compiled = 0;
+  StepCounts steps;
+};
+
+struct Settings {
+  int64_t schedules = 6;
+  int64_t compiled = 0;          // every so many cases
+  double shrink_seconds = 20;
+  bool verbose = false;
+};
+
+auto now() -> double {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// The first failing case of a program, if there is one.
+struct Found { Case c; Failure failure; CheckOptions options; };
+auto try_program(uint64_t seed, const Settings& settings, Counts& counts) -> std::optional<Found> {
+  Random random{hash_combine(seed, 77)};
+  Case c;
+  c.seed = seed;
+  c.program = random_program(random);
+  if (settings.verbose) { fmt::print("# seed {}\n{}\n", seed, c.program); }
+  std::string problem;
+  IRModule program = parse_program(c.program, problem);
+  if (!program) { return Found{c, {Failure::Kind::TextNotReadBack, "the generator's program is refused: " + problem, {}}, {}}; }
+  ++counts.programs;
+  CheckOptions options;
+  bool ran = false;
+  if (auto failure = check(c, options, &ran)) { return Found{c, *failure, options}; }
+  if (!ran) {
+    ++counts.left_out;
+    return {};
+  }
+  // What was tried on other programs must not matter: a seed alone makes a case.
+  StepCounts here;
+  for (int64_t s = 0; s < settings.schedules; ++s) {
+    schedule::Schedule sch(program, static_cast<int64_t>(random.next() % 1000000 + 1));
+    c.steps.clear();
+    int64_t tries = random.between(4, 40), wanted = random.between(1, 10);
+    for (int64_t t = 0; t < tries && static_cast<int64_t>(c.steps.size()) < wanted; ++t) {
+      auto step = random_step(sch, random, here);
+      if (!step) { continue; }
+      IRModule before = sch.module();
+      Applied applied = apply_step(sch, *step);
+      if (applied == Applied::NoSuchPlace) { continue; }
+      Count& count = counts.steps[std::string(step->row->name)];
+      if (applied == Applied::Accepted) {
+        ++here[std::string(step->row->name)].accepted;
+        ++count.accepted;
+        c.steps.push_back(std::move(*step));
+        continue;
+      }
+      ++count.refused;
+      if (!sch.module().same_as(before)) {
+        c.steps.push_back(std::move(*step));
+        return Found{c, {Failure::Kind::ScheduleChangesResults, "a primitive failed and changed the module", {}}, options};
+      }
+    }
+    ++counts.schedules;
+    if (c.steps.empty()) { continue; }
+    options.compiled = settings.compiled > 0 && counts.schedules % settings.compiled == 0;
+    counts.compiled += options.compiled ? 1 : 0;
+    if (auto failure = check(c, options, &ran)) { return Found{c, *failure, options}; }
+    counts.left_out += ran ? 0 : 1;
+  }
+  return {};
+}
+
+void report(uint64_t seed, const Found& found, double shrink_seconds) {
+  Case small = shrink(found.c, found.failure, found.options, shrink_seconds);
+  auto failure = check(small, found.options);
+  fmt::print("FAILED (--seed {} --programs 1): {}\n{}\n", seed, failure ? failure->what : found.failure.what, script_of(small));
+  std::fflush(stdout);
+}
+
+// One fault: found how soon, how short.
+auto try_fault(const std::string& name, double seconds, uint64_t seed) -> bool {
+  plant(name);
+  Settings settings;
+  settings.schedules = 8;
+  Counts counts;
+  double start = now();
+  for (uint64_t i = 0; now() - start < seconds; ++i) {
+    auto found = try_program(seed + i, settings, counts);
+    if (!found) { continue; }
+    double spent = now() - start;
+    Case small = shrink(found->c, found->failure, found->options, 60);
+    auto failure = check(small, found->options);
+    plant({});
+    std::string script = script_of(small);
+    // Without the fault the case is fine: it is the fault that was found.
+    auto sound = check(small, found->options);
+    int lines = line_count(script);
+    bool good = failure && !sound && lines <= 15;
+    fmt::print("{} {}: {:.1f} s, {} lines{}\n  {}\n", good ? "found" : "WRONG", name, spent, lines, sound ? " (fails without the fault as well)" : "",
+               failure ? failure->what : "does not fail when shrunk");
+    std::string indented;
+    for (size_t at = 0; at < script.size();) {
+      size_t end = script.find('\n', at);
+      indented += "    " + script.substr(at, end - at) + "\n";
+      at = end + 1;
+    }
+    fmt::print("{}", indented);
+    std::fflush(stdout);
+    return good;
+  }
+  plant({});
+  fmt::print("NOT FOUND {} in {:.0f} s\n", name, seconds);
+  std::fflush(stdout);
+  return false;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  uint64_t seed = 1;
+  int64_t programs = 60;
+  double seconds = 0;
+  bool table = false, faults = false;
+  std::vector<std::string> names;
+  Settings settings;
+  for (int i = 1; i < argc; ++i) {
+    auto value = [&]() -> const char* { return i + 1 < argc ? argv[++i] : "0"; };
+    if (!std::strcmp(argv[i], "--seed")) { seed = std::strtoull(value(), nullptr, 10); }
+    else if (!std::strcmp(argv[i], "--programs")) { programs = std::atoll(value()); }
+    else if (!std::strcmp(argv[i], "--schedules")) { settings.schedules = std::atoll(value()); }
+    else if (!std::strcmp(argv[i], "--seconds")) { seconds = std::atof(value()); }
+    else if (!std::strcmp(argv[i], "--compiled")) { settings.compiled = std::atoll(value()); }
+    else if (!std::strcmp(argv[i], "--shrink")) { settings.shrink_seconds = std::atof(value()); }
+    else if (!std::strcmp(argv[i], "--counts")) { table = true; }
+    else if (!std::strcmp(argv[i], "--verbose")) { settings.verbose = true; }
+    else if (!std::strcmp(argv[i], "--faults")) { faults = true; }
+    else if (faults && argv[i][0] != '-') { names.emplace_back(argv[i]); }
+    else {
+      fmt::print(stderr, "usage: loopsmith-gate [--seed N] [--programs N] [--schedules N] [--seconds S] [--counts] [--compiled N] [--shrink S] [--verbose]\n"
+                         "       loopsmith-gate-faults --faults [NAME ...] [--seconds S]\n");
+      return 2;
+    }
+  }
+  if (faults) {
+    if (names.empty()) { names = all_faults(); }
+    int missed = 0;
+    for (const std::string& name : names) { missed += try_fault(name, seconds > 0 ? seconds : 120, seed) ? 0 : 1; }
+    fmt::print("gate: {} faults planted, {} found and shrunk\n", names.size(), static_cast<int>(names.size()) - missed);
+    return missed == 0 ? 0 : 1;
+  }
+  Counts counts;
+  double start = now();
+  fmt::print("gate: seed {}\n", seed);
+  for (int64_t i = 0; (seconds > 0 ? now() - start < seconds : i < programs) && counts.failures < 20; ++i) {
+    uint64_t here = seed + static_cast<uint64_t>(i);
+    if (auto found = try_program(here, settings, counts)) {
+      ++counts.failures;
+      report(here, *found, settings.shrink_seconds);
+    }
+  }
+  int64_t accepted = 0, refused = 0;
+  for (const auto& [name, n] : counts.steps) {
+    accepted += n.accepted;
+    refused += n.refused;
+  }
+  fmt::print("gate: {} programs, {} schedules ({} steps accepted, {} refused), {} compiled, {} left out, {} failures, {:.1f} s\n", counts.programs,
+             counts.schedules, accepted, refused, counts.compiled, counts.left_out, counts.failures, now() - start);
+  if (table) {
+    for (const auto& [name, n] : counts.steps) { fmt::print("  {:24} {:6} accepted {:6} refused\n", name, n.accepted, n.refused); }
+  }
+  return counts.failures == 0 ? 0 : 1;
+}

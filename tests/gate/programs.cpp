@@ -1,0 +1,522 @@
+// Random programs: see programs.h.
+#include "tests/gate/programs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <sstream>
+#include <vector>
+
+#include "frontend/file.h"
+#include "ir/equal.h"
+#include "ir/printer.h"
+#include "syntax/document.h"
+
+namespace loopsmith::gate {
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+struct Tensor {
+  std::string name;
+  Shape shape;
+  std::string dtype;
+};
+
+class Program {
+ public:
+  explicit Program(Random& random) : random_(random) {}
+
+  auto make() -> std::string {
+    dtype_ = random_.pick<std::string>({"float32", "float32", "float32", "float32", "float32", "float64", "float16", "bfloat16", "int32", "int16", "int64", "int8", "uint8"});
+    is_real_ = dtype_[0] == 'f' || dtype_[0] == 'b';
+    symbolic_ = random_.chance(6);
+    if (symbolic_) {
+      symbolic_program();
+    } else {
+      made_.push_back(parameter(random_shape()));
+      int64_t stages = random_.between(1, 4);
+      for (int64_t i = 0; i < stages; ++i) { stage(i == stages - 1); }
+    }
+    std::string body = "@T.prim_func\ndef main(";
+    for (size_t i = 0; i < params_.size(); ++i) { body += (i ? ", " : "") + params_[i]; }
+    body += "):\n    T.func_attr({\"tir.noalias\": T.bool(True)})\n" + prologue_ + "    with T.block(\"root\"):\n";
+    for (const std::string& a : allocations_) { body += "        " + a + "\n"; }
+    body += body_;
+    if (!random_.chance(4)) { return body; }
+    // Another function beside it.
+    std::string module = "@I.ir_module\nclass Module:\n";
+    std::istringstream lines(body + "@T.prim_func\ndef beside(A: T.Buffer((4,), \"float32\")):\n    for i in range(4):\n        with T.block(\"beside\"):\n"
+                                    "            vi = T.axis.spatial(4, i)\n            A[vi] = T.float32(vi)\n");
+    for (std::string line; std::getline(lines, line);) { module += "    " + line + "\n"; }
+    return module;
+  }
+
+ private:
+  auto size() -> int64_t { return random_.pick<int64_t>({1, 2, 3, 4, 4, 5, 6, 7, 8, 8, 9, 12, 16}); }
+  auto random_shape() -> Shape {
+    int64_t rank = random_.pick<int64_t>({1, 2, 2, 2, 2, 3, 3, 4});
+    Shape out;
+    for (int64_t i = 0; i < rank; ++i) { out.push_back(rank < 3 ? size() : random_.between(1, rank < 4 ? 6 : 4)); }
+    return out;
+  }
+  static auto tuple(const Shape& shape) -> std::string {
+    std::string out = "(";
+    for (int64_t e : shape) { out += std::to_string(e) + ", "; }
+    return out + ")";
+  }
+  auto parameter(Shape shape, std::string dtype = "") -> Tensor {
+    Tensor t{fmt::format("P{}", params_.size()), std::move(shape), dtype.empty() ? dtype_ : dtype};
+    params_.push_back(fmt::format("{}: T.Buffer({}, \"{}\")", t.name, tuple(t.shape), t.dtype));
+    return t;
+  }
+  // Where a stage writes: a parameter at the end (sometimes before), else a buffer of the function's own; seldom of a narrower type.
+  auto result(Shape shape, bool last, std::string dtype = "") -> Tensor {
+    if (dtype.empty() && is_real_ && random_.chance(5)) { dtype = random_.pick<std::string>({"float16", "bfloat16", "e4m3_float8", "e5m2_float8"}); }
+    if (last || random_.chance(10)) { return parameter(std::move(shape), dtype); }
+    Tensor t{fmt::format("T{}", allocations_.size()), std::move(shape), dtype.empty() ? dtype_ : dtype};
+    allocations_.push_back(fmt::format("{} = T.alloc_buffer({}, \"{}\")", t.name, tuple(t.shape), t.dtype));
+    return t;
+  }
+  // The element in the program's own type.
+  auto load(const Tensor& t, const std::string& at) -> std::string {
+    std::string text = fmt::format("{}[{}]", t.name, at);
+    return t.dtype == dtype_ ? text : fmt::format("T.Cast(\"{}\", {})", dtype_, text);
+  }
+  void store(int indent, const Tensor& t, const std::string& at, const std::string& value) {
+    line(indent, fmt::format("{}[{}] = {}", t.name, at, t.dtype == dtype_ ? value : fmt::format("T.Cast(\"{}\", {})", t.dtype, value)));
+  }
+  auto number(int64_t value) -> std::string { return fmt::format("T.{}({})", dtype_, value); }
+  auto constant() -> std::string { return number(random_.between(1, 3)); }
+  void line(int indent, const std::string& text) { body_ += std::string(static_cast<size_t>(8 + 4 * indent), ' ') + text + "\n"; }
+  static auto axes(size_t n, size_t from = 0) -> std::string {
+    std::string out;
+    for (size_t i = 0; i < n; ++i) { out += fmt::format("{}v{}", i ? ", " : "", from + i); }
+    return out;
+  }
+  // Loops and the head of a block over axes: 'S' spatial, 'R' reduction. Gives the indent of its body.
+  auto block(const Shape& extents, std::string kinds = "") -> int {
+    kinds.resize(extents.size(), 'S');
+    int indent = 0;
+    std::string name = fmt::format("B{}", blocks_++);
+    if (extents.empty()) {
+      line(0, fmt::format("with T.block(\"{}\"):", name));
+      return 1;
+    }
+    bool threads = random_.chance(3);
+    std::string loops, values;
+    for (size_t i = 0; i < extents.size(); ++i) {
+      loops += fmt::format("{}x{}", i ? ", " : "", i);
+      values += fmt::format("{}{}", i ? ", " : "", extents[i]);
+    }
+    if (extents.size() == 1 || threads) {
+      for (size_t i = 0; i < extents.size(); ++i) {
+        bool bound = threads && i == 0 && kinds[0] == 'S';
+        line(indent++, bound ? fmt::format("for x{} in T.thread_binding({}, thread=\"blockIdx.x\"):", i, extents[i]) : fmt::format("for x{} in range({}):", i, extents[i]));
+      }
+    } else {
+      line(indent++, fmt::format("for {} in T.grid({}):", loops, values));
+    }
+    line(indent++, fmt::format("with T.block(\"{}\"):", name));
+    for (size_t i = 0; i < extents.size(); ++i) {
+      line(indent, fmt::format("v{} = T.axis.{}({}, x{})", i, kinds[i] == 'R' ? "reduce" : "spatial", extents[i], i));
+    }
+    return indent;
+  }
+  // Something made before, of at least this many dimensions; a new parameter where there is none.
+  auto input(size_t least, size_t most = 4) -> Tensor {
+    std::vector<Tensor> fit;
+    for (const Tensor& t : made_) { if (t.shape.size() >= least && t.shape.size() <= most) { fit.push_back(t); } }
+    if (!fit.empty() && !random_.chance(15)) { return random_.chance(60) ? fit.back() : random_.pick(fit); }
+    Shape shape;
+    for (size_t i = 0; i < std::max(least, std::min<size_t>(most, 2)); ++i) { shape.push_back(least > 2 ? random_.between(1, 6) : size()); }
+    made_.push_back(parameter(std::move(shape)));
+    return made_.back();
+  }
+  auto like(const Tensor& t) -> Tensor {
+    std::vector<Tensor> fit;
+    for (const Tensor& o : made_) { if (o.shape == t.shape) { fit.push_back(o); } }
+    return fit.empty() ? t : random_.pick(fit);
+  }
+  static auto permuted(const std::vector<size_t>& order) -> std::string {
+    std::string out;
+    for (size_t i = 0; i < order.size(); ++i) { out += fmt::format("{}v{}", i ? ", " : "", order[i]); }
+    return out;
+  }
+  void reduce(const Tensor& in, size_t axis, const Tensor& out, int kind) {
+    Shape extents;
+    std::vector<std::string> at(in.shape.size());
+    for (size_t i = 0; i < in.shape.size(); ++i) {
+      if (i == axis) { continue; }
+      at[i] = fmt::format("v{}", extents.size());
+      extents.push_back(in.shape[i]);
+    }
+    size_t n = extents.size();
+    at[axis] = fmt::format("v{}", n);
+    extents.push_back(in.shape[axis]);
+    int b = block(extents, std::string(n, 'S') + "R");
+    std::string indices;
+    for (size_t i = 0; i < at.size(); ++i) { indices += (i ? ", " : "") + at[i]; }
+    std::string to = n ? axes(n) : "0";
+    line(b, "with T.init():");
+    store(b + 1, out, to, kind == 0 ? number(0) : fmt::format("T.{}_value(\"{}\")", kind == 1 ? "min" : "max", dtype_));
+    std::string old = load(out, to), value = load(in, indices);
+    store(b, out, to, kind == 0 ? fmt::format("{} + {}", old, value) : fmt::format("T.{}({}, {})", kind == 1 ? "max" : "min", old, value));
+  }
+  void symbolic_program() {
+    params_ = {"p: T.handle", "q: T.handle", "n: T.int32"};
+    int64_t c = size();
+    prologue_ = fmt::format("    A = T.match_buffer(p, (n, {0}), \"{1}\")\n    C = T.match_buffer(q, (n, {0}), \"{1}\")\n", c, dtype_);
+    allocations_.push_back(fmt::format("B = T.alloc_buffer((n, {}), \"{}\")", c, dtype_));
+    line(0, fmt::format("for x0, x1 in T.grid(n, {}):", c));
+    line(1, "with T.block(\"B0\"):");
+    line(2, "v0 = T.axis.spatial(n, x0)");
+    line(2, fmt::format("v1 = T.axis.spatial({}, x1)", c));
+    line(2, fmt::format("B[v0, v1] = A[v0, v1] * {}", constant()));
+    line(0, fmt::format("for x0, x1 in T.grid(n, {}):", c));
+    line(1, "with T.block(\"B1\"):");
+    line(2, "v0 = T.axis.spatial(n, x0)");
+    line(2, fmt::format("v1 = T.axis.spatial({}, x1)", c));
+    line(2, fmt::format("C[v0, v1] = B[v0, v1] + A[v0, {} - v1]", c - 1));
+  }
+
+  void stage(bool last) {
+    switch (random_.below(24)) {
+      case 0: case 1: {   // elementwise
+        Tensor in = input(1);
+        Tensor out = result(in.shape, last);
+        int b = block(in.shape);
+        std::string at = axes(in.shape.size());
+        store(b, out, at, fmt::format("{} * {} + {}", load(in, at), constant(), constant()));
+        made_.push_back(out);
+        break;
+      }
+      case 2: {   // two inputs of the same shape
+        Tensor in = input(1);
+        Tensor other = like(in);
+        Tensor out = result(in.shape, last);
+        int b = block(in.shape);
+        std::string at = axes(in.shape.size());
+        store(b, out, at, fmt::format("T.max({}, {}) - {}", load(in, at), constant(), load(other, at)));
+        made_.push_back(out);
+        break;
+      }
+      case 3: {   // dimensions in another order
+        Tensor in = input(2);
+        std::vector<size_t> order(in.shape.size());
+        for (size_t i = 0; i < order.size(); ++i) { order[i] = i; }
+        for (size_t i = order.size(); i > 1; --i) { std::swap(order[i - 1], order[static_cast<size_t>(random_.below(static_cast<int64_t>(i)))]); }
+        Shape shape(in.shape.size());
+        for (size_t i = 0; i < order.size(); ++i) { shape[order[i]] = in.shape[i]; }
+        Tensor out = result(shape, last);
+        int b = block(shape);
+        store(b, out, axes(shape.size()), load(in, permuted(order)));
+        made_.push_back(out);
+        break;
+      }
+      case 4: {   // stencil
+        Tensor in = input(2, 2);
+        int64_t r = in.shape[0], c = in.shape[1];
+        if (c < 3) { return stage(last); }
+        Tensor out = result({r, c - 2}, last);
+        int b = block({r, c - 2});
+        store(b, out, "v0, v1", fmt::format("{} + {} * {} - {}", load(in, "v0, v1"), load(in, "v0, v1 + 1"), constant(), load(in, "v0, v1 + 2")));
+        made_.push_back(out);
+        break;
+      }
+      case 5: {   // padded
+        Tensor in = input(2, 2);
+        int64_t r = in.shape[0], c = in.shape[1];
+        Tensor out = result({r + 2, c + 1}, last);
+        int b = block({r + 2, c + 1});
+        store(b, out, "v0, v1", fmt::format("T.if_then_else(1 <= v0 and v0 < {} and v1 < {}, {}, {})", r + 1, c, load(in, "v0 - 1, v1"), constant()));
+        made_.push_back(out);
+        break;
+      }
+      case 6: case 7: {   // sums and extrema along an axis, spread again
+        Tensor in = input(2);
+        auto axis = static_cast<size_t>(random_.below(static_cast<int64_t>(in.shape.size())));
+        Shape shape = in.shape;
+        shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
+        Tensor out = result(shape, last);
+        reduce(in, axis, out, static_cast<int>(random_.pick<int64_t>({0, 0, 1, 2})));
+        made_.push_back(out);
+        if (!last && random_.chance(60)) {
+          Tensor spread = result(in.shape, false);
+          int b = block(in.shape);
+          std::string kept;
+          for (size_t i = 0; i < in.shape.size(); ++i) { if (i != axis) { kept += fmt::format("{}v{}", kept.empty() ? "" : ", ", i); } }
+          std::string at = axes(in.shape.size());
+          store(b, spread, at, fmt::format("{} - {}", load(in, at), load(out, kept)));
+          made_.push_back(spread);
+        }
+        break;
+      }
+      case 8: case 9: {   // matmul, with a batch
+        Tensor in = input(2, 3);
+        bool batch = in.shape.size() == 3;
+        int64_t m = in.shape[batch ? 1 : 0], k = in.shape[batch ? 2 : 1], n = size();
+        Tensor weight = parameter(batch ? Shape{in.shape[0], k, n} : Shape{k, n});
+        Shape shape = batch ? Shape{in.shape[0], m, n} : Shape{m, n};
+        Tensor out = result(shape, last);
+        Shape extents = shape;
+        extents.push_back(k);
+        int b = block(extents, batch ? "SSSR" : "SSR");
+        std::string to = axes(shape.size());
+        line(b, "with T.init():");
+        store(b + 1, out, to, number(0));
+        store(b, out, to, fmt::format("{} + {} * {}", load(out, to), load(in, batch ? "v0, v1, v3" : "v0, v2"), load(weight, batch ? "v0, v3, v2" : "v2, v1")));
+        made_.push_back(out);
+        break;
+      }
+      case 10: case 11: {   // convolution of rows and columns, with padding in a block of its own or none
+        Tensor in = input(2, 2);
+        int64_t r = in.shape[0], c = in.shape[1];
+        int64_t pad = random_.below(2);
+        if (pad) {
+          Tensor padded = result({r + 2, c + 2}, false, dtype_);
+          int b = block({r + 2, c + 2});
+          store(b, padded, "v0, v1", fmt::format("T.if_then_else(1 <= v0 and v0 < {} and 1 <= v1 and v1 < {}, {}, {})", r + 1, c + 1, load(in, "v0 - 1, v1 - 1"), number(0)));
+          made_.push_back(padded);
+          in = padded;
+          r += 2;
+          c += 2;
+        }
+        int64_t kh = random_.between(1, std::min<int64_t>(3, r)), kw = random_.between(1, std::min<int64_t>(3, c)), stride = random_.chance(30) ? 2 : 1;
+        int64_t oh = (r - kh) / stride + 1, ow = (c - kw) / stride + 1;
+        Tensor weight = parameter({kh, kw});
+        Tensor out = result({oh, ow}, last);
+        int b = block({oh, ow, kh, kw}, "SSRR");
+        line(b, "with T.init():");
+        store(b + 1, out, "v0, v1", number(0));
+        std::string at = stride == 1 ? "v0 + v2, v1 + v3" : "v0 * 2 + v2, v1 * 2 + v3";
+        store(b, out, "v0, v1", fmt::format("{} + {} * {}", load(out, "v0, v1"), load(in, at), load(weight, "v2, v3")));
+        made_.push_back(out);
+        break;
+      }
+      case 12: {   // pooling
+        Tensor in = input(2, 2);
+        int64_t r = in.shape[0], c = in.shape[1];
+        if (r < 2 || c < 2) { return stage(last); }
+        Tensor out = result({r / 2, c / 2}, last);
+        int b = block({r / 2, c / 2, 2, 2}, "SSRR");
+        line(b, "with T.init():");
+        store(b + 1, out, "v0, v1", fmt::format("T.min_value(\"{}\")", dtype_));
+        store(b, out, "v0, v1", fmt::format("T.max({}, {})", load(out, "v0, v1"), load(in, "v0 * 2 + v2, v1 * 2 + v3")));
+        made_.push_back(out);
+        break;
+      }
+      case 13: {   // softmax
+        if (!is_real_) { return stage(last); }
+        Tensor in = input(2, 2);
+        int64_t r = in.shape[0], c = in.shape[1];
+        Tensor most = result({r}, false, dtype_), powers = result({r, c}, false, dtype_), sum = result({r}, false, dtype_), out = result({r, c}, last);
+        reduce(in, 1, most, 1);
+        int b = block({r, c});
+        store(b, powers, "v0, v1", fmt::format("T.exp({} - {})", load(in, "v0, v1"), load(most, "v0")));
+        reduce(powers, 1, sum, 0);
+        b = block({r, c});
+        store(b, out, "v0, v1", fmt::format("{} / {}", load(powers, "v0, v1"), load(sum, "v0")));
+        made_.push_back(out);
+        break;
+      }
+      case 14: {   // gather
+        Tensor in = input(2, 2);
+        int64_t n = size();
+        Tensor index = parameter({n}, "int32");
+        Tensor out = result({n, in.shape[1]}, last);
+        int b = block({n, in.shape[1]});
+        store(b, out, "v0, v1", load(in, fmt::format("T.max(0, T.min({}[v0], {})), v1", index.name, in.shape[0] - 1)));
+        made_.push_back(out);
+        break;
+      }
+      case 15: {   // a triangle; the rest keeps what was there
+        Tensor in = input(2, 2);
+        int64_t r = in.shape[0], c = in.shape[1];
+        if (r > c) { return stage(last); }
+        Tensor out = parameter({r, c});
+        line(0, fmt::format("for x0 in range({}):", r));
+        line(1, "for x1 in range(x0 + 1):");
+        line(2, fmt::format("with T.block(\"B{}\"):", blocks_++));
+        line(3, fmt::format("v0 = T.axis.spatial({}, x0)", r));
+        line(3, fmt::format("v1 = T.axis.spatial({}, x1)", c));
+        store(3, out, "v0, v1", fmt::format("{} + {}", load(in, "v0, v1"), constant()));
+        made_.push_back(out);
+        break;
+      }
+      case 16: {   // the largest, and where
+        Tensor in = input(2, 2);
+        if (in.dtype != dtype_) { return stage(last); }
+        int64_t r = in.shape[0], c = in.shape[1];
+        Tensor index = parameter({r}, "int32"), value = parameter({r});
+        int b = block({r, c}, "SR");
+        line(b, "with T.init():");
+        line(b + 1, fmt::format("{}[v0] = -1", index.name));
+        line(b + 1, fmt::format("{}[v0] = T.min_value(\"{}\")", value.name, dtype_));
+        line(b, fmt::format("w0: T.int32 = T.Select({0}[v0] >= {1}[v0, v1], {2}[v0], v1)", value.name, in.name, index.name));
+        line(b, fmt::format("w1: T.{3} = T.Select({0}[v0] >= {1}[v0, v1], {0}[v0], {1}[v0, v1])", value.name, in.name, index.name, dtype_));
+        line(b, fmt::format("{}[v0] = w0", index.name));
+        line(b, fmt::format("{}[v0] = w1", value.name));
+        break;
+      }
+      case 17: {   // a block in a block
+        Tensor in = input(2, 2);
+        int64_t r = in.shape[0], c = in.shape[1];
+        Tensor out = result({r, c}, last);
+        int n = blocks_++;
+        line(0, fmt::format("for x0 in range({}):", r));
+        line(1, fmt::format("with T.block(\"B{}_o\"):", n));
+        line(2, fmt::format("v0 = T.axis.spatial({}, x0)", r));
+        line(2, fmt::format("T.reads({}[v0, 0:{}])", in.name, c));
+        line(2, fmt::format("T.writes({}[v0, 0:{}])", out.name, c));
+        line(2, fmt::format("for x1 in range({}):", c));
+        line(3, fmt::format("with T.block(\"B{}\"):", n));
+        line(4, fmt::format("v1 = T.axis.spatial({}, x1)", c));
+        store(4, out, "v0, v1", fmt::format("{} + {}", load(in, "v0, v1"), constant()));
+        made_.push_back(out);
+        break;
+      }
+      case 18: {   // a block without iter vars, with plain loops and a condition in it
+        Tensor in = input(2, 2);
+        int64_t r = in.shape[0], c = in.shape[1];
+        Tensor out = result({r, c}, last);
+        line(0, fmt::format("with T.block(\"B{}\"):", blocks_++));
+        line(1, fmt::format("T.reads({}[0:{}, 0:{}])", in.name, r, c));
+        line(1, fmt::format("T.writes({}[0:{}, 0:{}])", out.name, r, c));
+        line(1, fmt::format("for i, j in T.grid({}, {}):", r, c));
+        line(2, "if i < j:");
+        store(3, out, "i, j", load(in, "i, j"));
+        line(2, "else:");
+        store(3, out, "i, j", constant());
+        made_.push_back(out);
+        break;
+      }
+      case 19: {   // views of rows
+        Tensor in = input(2, 2);
+        int64_t r = in.shape[0], c = in.shape[1];
+        Tensor out = result({r, c}, last);
+        int n = blocks_++;
+        line(0, fmt::format("for x0 in range({}):", r));
+        line(1, fmt::format("with T.block(\"B{}\"):", n));
+        line(2, fmt::format("v0 = T.axis.spatial({}, x0)", r));
+        line(2, fmt::format("T.reads({}[v0, 0:{}])", in.name, c));
+        line(2, fmt::format("T.writes({}[v0, 0:{}])", out.name, c));
+        line(2, fmt::format("V{0} = T.match_buffer({1}[v0, 0:{2}], ({2},), \"{3}\", offset_factor=1)", n, in.name, c, in.dtype));
+        line(2, fmt::format("W{0} = T.match_buffer({1}[v0, 0:{2}], ({2},), \"{3}\", offset_factor=1)", n, out.name, c, out.dtype));
+        line(2, fmt::format("for i in range({}):", c));
+        Tensor view{fmt::format("V{}", n), {c}, in.dtype}, to{fmt::format("W{}", n), {c}, out.dtype};
+        store(3, to, "i", fmt::format("{} * {}", load(view, "i"), constant()));
+        made_.push_back(out);
+        break;
+      }
+      case 20: {   // in place
+        Tensor in = input(2, 2);
+        int b = block(in.shape);
+        if (in.name[0] == 'P' && in.dtype == dtype_) { store(b, in, "v0, v1", fmt::format("{} + {}", load(in, "v0, v1"), constant())); break; }
+        Tensor out = parameter(in.shape);
+        store(b, out, "v0, v1", fmt::format("{} + {}", load(out, "v0, v1"), load(in, "v0, v1")));
+        made_.push_back(out);
+        break;
+      }
+      case 21: {   // computed indices, conditions
+        Tensor in = input(2, 2);
+        int64_t r = in.shape[0], c = in.shape[1];
+        Tensor out = result({r, c}, last);
+        int b = block({r, c});
+        store(b, out, "v0, v1", fmt::format("T.Select(v1 < v0, {}, {})", load(in, fmt::format("v0, (v1 * 3 + v0) % {}", c)), load(in, fmt::format("{} - v0, v1", r - 1))));
+        made_.push_back(out);
+        break;
+      }
+      case 22: {   // other shapes of the same elements
+        Tensor in = input(2, 2);
+        int64_t r = in.shape[0], c = in.shape[1];
+        Tensor out = result({r * c}, last);
+        int b = block({r * c});
+        store(b, out, "v0", load(in, fmt::format("v0 // {0}, v0 % {0}", c)));
+        made_.push_back(out);
+        break;
+      }
+      default: {   // mathematics
+        Tensor in = input(1);
+        Tensor out = result(in.shape, last);
+        int b = block(in.shape);
+        std::string at = axes(in.shape.size());
+        std::string x = load(in, at);
+        if (is_real_) { store(b, out, at, fmt::format("T.tanh({}) + T.exp(T.min({}, {}))", x, x, constant())); }
+        else { store(b, out, at, fmt::format("{} // {} - {} % {}", x, constant(), x, constant())); }
+        made_.push_back(out);
+        break;
+      }
+    }
+  }
+
+  Random& random_;
+  std::string dtype_, prologue_, body_;
+  bool is_real_ = true, symbolic_ = false;
+  std::vector<std::string> params_, allocations_;
+  std::vector<Tensor> made_;   // tensors with contents
+  int blocks_ = 0;
+};
+
+}  // namespace
+
+auto random_program(Random& random) -> std::string { return Program(random).make(); }
+
+auto parse_program(const std::string& text, std::string& problem) -> IRModule {
+  syntax::Document document(text);
+  frontend::File file;
+  file.update(document);
+  IRModule module;
+  Diagnostics all = document.diagnostics();
+  for (size_t i = 0; i < file.size(); ++i) {
+    const frontend::Declaration& declaration = file.declaration(i);
+    all.insert(all.end(), declaration.diagnostics.begin(), declaration.diagnostics.end());
+    if (declaration.is_program && declaration.module) { module = declaration.module; }
+  }
+  for (const Diagnostic& d : all) {
+    if (d.severity == Severity::Error) {
+      problem = d.message();
+      return {};
+    }
+  }
+  if (!module) { problem = "no program"; }
+  return module;
+}
+
+auto short_text(const IRModule& module) -> std::string {
+  PrintOptions options;
+  options.header = false;
+  std::string whole = module->functions.size() == 1 ? print_script(module->functions[0].second, options) : print_script(module, options);
+  // What reading finds again, left out where it does.
+  auto without = [](const std::string& text, const std::vector<std::string>& starts) {
+    std::string out;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      size_t at = line.find_first_not_of(' ');
+      bool drop = at == std::string::npos;
+      for (const std::string& start : starts) { drop = drop || line.compare(at, start.size(), start) == 0; }
+      if (!drop) { out += line + "\n"; }
+    }
+    return out;
+  };
+  for (const auto& starts : {std::vector<std::string>{"#", "T.reads(", "T.writes(", "T.func_attr("}, std::vector<std::string>{"#", "T.reads(", "T.writes("}, std::vector<std::string>{"#"}}) {
+    std::string text = without(whole, starts);
+    std::string problem;
+    IRModule again = parse_program(text, problem);
+    if (!again) { continue; }
+    if (starts.size() == 4 || structural_equal(again, module)) {
+      if (starts.size() == 4) {
+        // The attribute says only that parameters do not overlap.
+        std::string kept = without(whole, {"#", "T.func_attr("});
+        IRModule other = parse_program(kept, problem);
+        if (!other || !structural_equal(again, other)) { continue; }
+      }
+      return text;
+    }
+  }
+  return whole;
+}
+
+}  // namespace loopsmith::gate

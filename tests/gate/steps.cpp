@@ -1,0 +1,291 @@
+// Random steps: see steps.h.
+#include "tests/gate/steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/ops.h"
+#include "ir/printer.h"
+
+namespace loopsmith::gate {
+
+using schedule::BlockRV;
+using schedule::Choice;
+using schedule::FuncState;
+using schedule::LoopRV;
+using schedule::Param;
+using schedule::Place;
+using schedule::Primitive;
+using schedule::Value;
+using schedule::ValueKind;
+
+namespace {
+
+auto value_text(const Value& value, const std::vector<Step::Ref>& refs) -> std::string {
+  auto ref = [&](uint32_t i) {
+    const Step::Ref& r = refs[i];
+    return r.loop < 0 ? fmt::format("\"{}\"", r.block) : fmt::format("sch.get_loops(\"{}\")[{}]", r.block, r.loop);
+  };
+  if (value.is_none()) { return "None"; }
+  if (const bool* b = value.as<bool>()) { return *b ? "True" : "False"; }
+  if (const int64_t* i = value.as<int64_t>()) { return std::to_string(*i); }
+  if (const double* d = value.as<double>()) { return float_text(*d); }
+  if (const std::string* s = value.as<std::string>()) { return quoted(*s); }
+  if (const BlockRV* b = value.as<BlockRV>()) { return ref(b->var); }
+  if (const LoopRV* l = value.as<LoopRV>()) { return ref(l->var); }
+  if (const IndexMap* map = value.as<IndexMap>()) { return print_script(*map); }
+  if (const Expr* e = value.as<Expr>()) { return print_script(*e); }
+  if (const Value::List* list = value.as<Value::List>()) {
+    std::string out = "[";
+    for (const Value& item : *list) { out += (out.size() > 1 ? ", " : "") + value_text(item, refs); }
+    return out + "]";
+  }
+  if (const Value::Dict* dict = value.as<Value::Dict>()) {
+    std::string out = "{";
+    for (const auto& [key, item] : *dict) { out += (out.size() > 1 ? ", " : "") + quoted(key) + ": " + value_text(item, refs); }
+    return out + "}";
+  }
+  return "?";
+}
+
+// Values whose variables stand for places of the function (by Choice), made into named ones. False: a place has no name of its own.
+auto name_places(const FuncState& func, Value& value, std::vector<Step::Ref>& refs) -> bool {
+  auto unique = [&](const Place& block) {
+    int same = 0;
+    for (const Place& p : func.places()) { same += p.is_block() && p.name() == block.name() ? 1 : 0; }
+    return same == 1 && !block.name().empty() && !(block.name() == "root");
+  };
+  auto add = [&](const Place& place) -> std::optional<uint32_t> {
+    Step::Ref ref;
+    if (place.is_block()) {
+      if (!unique(place)) { return {}; }
+      ref = {place.name().str(), -1};
+    } else {
+      for (int i = place.index + 1; i < place.end; ++i) {
+        const Place& below = func.places()[static_cast<size_t>(i)];
+        if (!below.is_block() || !unique(below)) { continue; }
+        auto loops = func.loops(below);
+        auto at = std::find(loops.begin(), loops.end(), &place);
+        if (at == loops.end()) { continue; }
+        ref = {below.name().str(), static_cast<int>(at - loops.begin())};
+        break;
+      }
+      if (ref.block.empty()) { return {}; }
+    }
+    refs.push_back(ref);
+    return static_cast<uint32_t>(refs.size() - 1);
+  };
+  if (const BlockRV* b = value.as<BlockRV>()) {
+    if (b->var >= func.places().size()) { return false; }
+    auto made = add(func.places()[b->var]);
+    if (!made) { return false; }
+    value = BlockRV{*made};
+  } else if (const LoopRV* l = value.as<LoopRV>()) {
+    if (l->var >= func.places().size()) { return false; }
+    auto made = add(func.places()[l->var]);
+    if (!made) { return false; }
+    value = LoopRV{*made};
+  } else if (auto* list = std::get_if<Value::List>(&value.data)) {
+    for (Value& item : *list) { if (!name_places(func, item, refs)) { return false; } }
+  }
+  return true;
+}
+
+void perturb(Value& value, Random& random) {
+  if (auto* i = std::get_if<int64_t>(&value.data)) { *i = random.chance(50) ? *i + random.between(-1, 2) : random.between(0, 8); }
+  if (auto* list = std::get_if<Value::List>(&value.data)) {
+    for (Value& item : *list) { if (random.chance(50)) { perturb(item, random); } }
+    bool places = !list->empty() && (list->front().as<LoopRV>() || list->front().as<BlockRV>());
+    if (places && list->size() > 1 && random.chance(50)) { std::swap((*list)[0], (*list)[static_cast<size_t>(random.below(static_cast<int64_t>(list->size())))]); }
+  }
+}
+
+auto random_index_map(size_t rank, Random& random) -> IndexMap {
+  IndexMapNode fields;
+  std::vector<Var> vars;
+  std::vector<Expr> out;
+  for (size_t i = 0; i < rank; ++i) {
+    vars.push_back(var(Name(fmt::format("i{}", i))));
+    out.emplace_back(vars.back());
+  }
+  switch (random.below(5)) {
+    case 0: break;
+    case 1: if (rank) { std::swap(out[0], out[rank - 1]); } break;
+    case 2: case 3: {   // a dimension in tiles
+      if (out.empty()) { break; }
+      auto at = static_cast<size_t>(random.below(static_cast<int64_t>(rank)));
+      Expr i = out[at], tile = int_imm(random.pick<int64_t>({2, 3, 4, 8}));
+      out[at] = floordiv(i, tile);
+      out.push_back(floormod(i, tile));
+      break;
+    }
+    default:
+      if (rank >= 2) {   // two dimensions in one
+        Expr joined = out[0] * int_imm(random.pick<int64_t>({4, 8, 16})) + out[1];
+        out.erase(out.begin());
+        out[0] = joined;
+      }
+  }
+  fields.initial = std::move(vars);
+  fields.final = std::move(out);
+  return make_index_map(std::move(fields));
+}
+
+auto by_kind(const Param& param, ValueKind kind, const Choice& choice, Random& random) -> std::optional<Value> {
+  const FuncState& func = choice.func;
+  const Place& focus = choice.focus;
+  auto any = [&](bool block) -> std::optional<Value> {
+    std::vector<const Place*> fit;
+    for (const Place& p : func.places()) { if (p.index > 0 && p.is_block() == block) { fit.push_back(&p); } }
+    if (fit.empty()) { return {}; }
+    const Place& place = *random.pick(fit);
+    return block ? Choice::block(place) : Choice::loop(place);
+  };
+  switch (kind) {
+    case ValueKind::Block: {
+      if (random.chance(25)) { return any(true); }
+      if (focus.is_block()) { return Choice::block(focus); }
+      for (int i = focus.index + 1; i < focus.end; ++i) { if (func.places()[static_cast<size_t>(i)].is_block()) { return Choice::block(func.places()[static_cast<size_t>(i)]); } }
+      return {};
+    }
+    case ValueKind::Loop: {
+      if (focus.is_loop() && !random.chance(25)) { return Choice::loop(focus); }
+      return any(false);
+    }
+    case ValueKind::BlockOrLoop: return focus.is_block() ? Choice::block(focus) : Choice::loop(focus);
+    case ValueKind::Int: return Value(random.pick<int64_t>({0, 0, 0, 1, 1, 2, 4, 8, -1}));
+    case ValueKind::OptionalInt: return random.chance(30) ? Value() : Value(random.between(1, 6));
+    case ValueKind::Bool: return Value(random.chance(50));
+    case ValueKind::Float: return Value(static_cast<double>(random.between(0, 4)) / 4);
+    case ValueKind::String: return Value(random.pick<std::string>({"global", "local", "shared", "float32", "int32"}));
+    case ValueKind::IndexMap: {
+      size_t rank = static_cast<size_t>(random.between(1, 3));
+      const Place* block = focus.is_block() ? &focus : nullptr;
+      for (const Value& v : choice.chosen) { if (const Place* p = choice.place(v); p && p->is_block()) { block = p; } }
+      if (block) {
+        if (param.name.find("layout") != std::string_view::npos || block->block()->writes.empty()) { rank = block->block()->iter_vars.size(); }
+        else { rank = random.chance(60) || block->block()->reads.empty() ? block->block()->writes[0].region.size() : block->block()->reads[0].region.size(); }
+      }
+      return Value(random_index_map(rank, random));
+    }
+    case ValueKind::Any: return param.otherwise ? *param.otherwise : Value(random.pick<int64_t>({0, 1, 4}));
+  }
+  return {};
+}
+
+// Of all rows, those that change programs, and whose callers promise nothing; rare ones more often.
+auto random_row(Random& random, const StepCounts& counts) -> const Primitive& {
+  static const std::vector<const Primitive*> rows = [] {
+    std::vector<const Primitive*> out;
+    for (const Primitive* row : schedule::all_primitives()) { if (!row->is_pure && row->name != "enter_postproc" && !row->name.starts_with("unsafe_")) { out.push_back(row); } }
+    return out;
+  }();
+  static const std::vector<std::string> common = {"split", "fuse", "reorder", "compute_at", "reverse_compute_at"};
+  if (random.chance(35)) { if (const Primitive* row = schedule::find_primitive(random.pick(common))) { return *row; } }
+  const Primitive* a = random.pick(rows);
+  const Primitive* b = random.pick(rows);
+  auto accepted = [&](const Primitive* row) {
+    auto found = counts.find(std::string(row->name));
+    return found == counts.end() ? int64_t{0} : found->second.accepted;
+  };
+  return accepted(a) <= accepted(b) ? *a : *b;
+}
+
+}  // namespace
+
+auto Step::text() const -> std::string {
+  std::string out = fmt::format("sch.{}(", row->name);
+  bool first = true;
+  for (const auto& [name, value] : args) {
+    const Param* param = nullptr;
+    for (const Param& p : row->params) { if (p.name == name) { param = &p; } }
+    if (param && param->otherwise && *param->otherwise == value) { continue; }
+    std::string text = value_text(value, refs);
+    if (param && param->is_variadic) {
+      text = text.substr(1, text.size() - 2);
+    } else if (param && !first) {
+      text = fmt::format("{}={}", name, text);
+    }
+    out += (first ? "" : ", ") + text;
+    first = false;
+  }
+  return out + ")";
+}
+
+auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts& counts) -> std::optional<Step> {
+  const FuncState* func = sch.state().func("main");
+  if (!func || func->places().size() < 2) { return {}; }
+  const Primitive& row = random_row(random, counts);
+  const Place& focus = func->places()[static_cast<size_t>(random.between(1, static_cast<int64_t>(func->places().size()) - 1))];
+  std::vector<Value> chosen;
+  for (const Param& param : row.params) {
+    Choice choice{sch.state(), *func, focus, chosen};
+    // What its name calls the user's own responsibility is not tried.
+    bool is_promise = param.name == "disable_predication";
+    if (param.role == schedule::Role::Decision || (param.otherwise && (is_promise || random.chance(65)))) {
+      chosen.push_back(param.otherwise ? *param.otherwise : Value());
+      continue;
+    }
+    std::optional<Value> value;
+    if (param.candidates) {
+      std::vector<Value> candidates = param.candidates(choice);
+      if (!candidates.empty()) {
+        value = random.pick(candidates);
+        if (random.chance(30)) { perturb(*value, random); }
+      }
+    }
+    if (!value && param.is_list) {
+      Value::List items;
+      for (int64_t i = random.between(1, 2); i > 0; --i) { if (auto item = by_kind(param, param.kind, choice, random)) { items.push_back(std::move(*item)); } }
+      value = Value(std::move(items));
+    }
+    if (!value) { value = by_kind(param, param.kind, choice, random); }
+    if (!value) { return {}; }
+    chosen.push_back(std::move(*value));
+  }
+  Step step;
+  step.row = &row;
+  for (size_t i = 0; i < row.params.size(); ++i) {
+    if (row.params[i].role == schedule::Role::Decision) { continue; }
+    if (!name_places(*func, chosen[i], step.refs)) { return {}; }
+    step.args.emplace_back(std::string(row.params[i].name), std::move(chosen[i]));
+  }
+  return step;
+}
+
+auto apply_step(schedule::Schedule& sch, const Step& step) -> Applied {
+  std::vector<Value> refs;
+  for (const Step::Ref& ref : step.refs) {
+    auto block = sch.call("get_block", {Value(ref.block)});
+    if (!block.ok()) { return Applied::NoSuchPlace; }
+    if (ref.loop < 0) {
+      refs.push_back(*block);
+      continue;
+    }
+    auto loops = sch.call("get_loops", {*block});
+    if (!loops.ok()) { return Applied::NoSuchPlace; }
+    std::vector<LoopRV> all = schedule::loops_of(*loops);
+    if (static_cast<size_t>(ref.loop) >= all.size()) { return Applied::NoSuchPlace; }
+    refs.emplace_back(all[static_cast<size_t>(ref.loop)]);
+  }
+  std::function<Value(const Value&)> resolved = [&](const Value& value) -> Value {
+    if (const BlockRV* b = value.as<BlockRV>()) { return refs[b->var]; }
+    if (const LoopRV* l = value.as<LoopRV>()) { return refs[l->var]; }
+    if (const Value::List* list = value.as<Value::List>()) {
+      Value::List out;
+      for (const Value& item : *list) { out.push_back(resolved(item)); }
+      return out;
+    }
+    return value;
+  };
+  std::vector<Value> values;
+  for (const Param& param : step.row->params) {
+    auto found = std::find_if(step.args.begin(), step.args.end(), [&](const auto& a) { return a.first == param.name; });
+    values.push_back(found == step.args.end() ? param.otherwise.value_or(Value()) : resolved(found->second));
+  }
+  auto result = sch.apply_values(*step.row, std::move(values));
+  return result.ok() ? Applied::Accepted : Applied::Refused;
+}
+
+}  // namespace loopsmith::gate
