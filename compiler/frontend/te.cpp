@@ -61,6 +61,7 @@ class Operation final : public eval::Object {
   // Scan
   std::vector<Ref<Operation>> init, update;
   std::vector<Buffer> state;
+  uint32_t depth = 1;                                    // of the longest chain of operations that it ends
 
   Operation(Kind k, Name n, std::vector<Buffer> o, Origin at) : Object(&type_tag), kind(k), name(n), outputs(std::move(o)), where(at) {
     for (const Buffer& b : outputs) { operations().emplace(b.get(), this); }
@@ -205,6 +206,38 @@ void collect_inputs(const std::vector<Expr>& exprs, std::vector<Ref<Operation>>&
   }
 }
 
+// What walks over expressions and operations goes as deep as they are, so scripts that make them are held to a depth; and
+// an expression that uses its parts twice, over and over, is larger than any memory.
+constexpr int deepest_expression = 1000;
+constexpr uint32_t deepest_chain = 1000;
+constexpr int64_t largest_expression = 1'000'000;
+
+auto is_within(const Expr& x, int depth, int64_t& nodes) -> bool {
+  if (depth == 0 || --nodes < 0) { return false; }
+  bool all = true;
+  visit_children(x, [&](const Expr& child) { all = all && is_within(child, depth - 1, nodes); });
+  return all;
+}
+auto is_readable(Evaluator& e, const std::vector<Expr>& exprs, Origin where) -> bool {
+  int64_t nodes = largest_expression;
+  for (const Expr& x : exprs) {
+    if (is_within(x, deepest_expression, nodes)) { continue; }
+    if (nodes < 0) { e.report(error(Code::TooMuchWork, where).arg("what", "an expression of more than " + std::to_string(largest_expression) + " parts")); }
+    else { e.report(error(Code::TooDeep, where).arg("limit", static_cast<int64_t>(deepest_expression))); }
+    return false;
+  }
+  return true;
+}
+// The depth of an operation by its inputs; false: too deep, and reported.
+auto set_depth(Evaluator& e, Operation& op) -> bool {
+  for (const auto& side : {op.inputs, op.init, op.update}) {
+    for (const Ref<Operation>& input : side) { op.depth = std::max(op.depth, input->depth + 1); }
+  }
+  if (op.depth <= deepest_chain) { return true; }
+  e.report(error(Code::TooDeep, op.where).arg("limit", static_cast<int64_t>(deepest_chain)));
+  return false;
+}
+
 auto shape_of(Evaluator& e, const Argument& a, std::vector<Expr>& out) -> bool {
   if (a.value.is_float()) {
     out.push_back(int_imm(static_cast<int64_t>(a.value.float_value()), DataType::int_(32), a.where));
@@ -322,6 +355,7 @@ auto compute(Evaluator& e, const Arguments& a) -> Value {
   std::vector<Expr> body;
   if (!to_exprs(e, {result, b.values[1].where, {}}, body)) { return Value::error(); }
   if (body.empty()) { return wrong(e, b.values[1], "a function that gives a value"); }
+  if (!is_readable(e, body, b.values[1].where)) { return Value::error(); }
   bool reduces = body[0].as<Reduce>() != nullptr;
   for (const Expr& x : body) {
     bool misplaced = bool(x.as<Reduce>()) != reduces;
@@ -347,6 +381,7 @@ auto compute(Evaluator& e, const Arguments& a) -> Value {
   if (const auto* reduce = body[0].as<Reduce>()) { fields.reduce_axis.assign(reduce->axis.begin(), reduce->axis.end()); }
   collect_inputs(body, fields.inputs);
   fields.body = std::move(body);
+  if (!set_depth(e, fields)) { return Value::error(); }
   if (is_given(b, 4)) {
     const auto* dict = b.values[4].value.as<eval::Dict>();
     if (!dict) { return wrong(e, b.values[4], "a dict of attributes"); }
@@ -490,6 +525,7 @@ auto ReducerFunction::call(Evaluator& e, const Arguments& a) const -> std::optio
   }
   std::vector<Expr> result, neutral;
   if (!combined(e, left, right, a.call, result) || !identities(e, sources, a.call, neutral)) { return Value::error(); }
+  if (!is_readable(e, sources, a.call) || !is_readable(e, result, a.call) || !is_readable(e, neutral, a.call)) { return Value::error(); }
   auto* node = new (allocate_node(sizeof(CommReducerNode))) CommReducerNode;
   node->lhs = std::move(lhs);
   node->rhs = std::move(rhs);
@@ -601,7 +637,10 @@ auto extern_op(Evaluator& e, const Arguments& a) -> Value {
   if (result.is_unknown()) { return result; }
   Stmt statement;
   if (const auto* s = result.as<StmtObject>()) { statement = s->stmt; }
-  else if (Expr x = to_expr(e, {result, b.values[2].where, {}})) { statement = make<Evaluate>(x, x.origin()); }
+  else if (Expr x = to_expr(e, {result, b.values[2].where, {}})) {
+    if (!is_readable(e, {x}, b.values[2].where)) { return Value::error(); }
+    statement = make<Evaluate>(x, x.origin());
+  }
   if (!statement) { return Value::error(); }
   for (size_t i = 0; i < shapes.size(); ++i) {
     outputs.push_back(make_buffer(Name(shapes.size() == 1 ? name.str() : name.str() + "_v" + std::to_string(i)), types[i], shapes[i], "global", a.call));
@@ -614,6 +653,7 @@ auto extern_op(Evaluator& e, const Arguments& a) -> Value {
   }
   fields.out_buffers = std::move(outs);
   fields.statement = std::move(statement);
+  if (!set_depth(e, fields)) { return Value::error(); }
   return tensors_of(op);
 }
 
@@ -654,6 +694,7 @@ auto scan(Evaluator& e, const Arguments& a) -> Value {
       }
     }
   }
+  if (!set_depth(e, fields)) { return Value::error(); }
   return tensors_of(op);
 }
 
@@ -694,7 +735,7 @@ class Maker {
   };
   void order(const Ref<Operation>& op, std::vector<Ref<Operation>>& out);
   auto emit(const Ref<Operation>& op) -> bool;
-  void emit_compute(const Operation& op, const std::vector<Buffer>& outputs, const Expr& time_start, const std::vector<IterVar>& axes);
+  void emit_compute(const Operation& op, const std::vector<Buffer>& outputs, const std::vector<IterVar>& axes);
   void emit_extern(const Operation& op);
   auto levels_of(const Operation& op, const std::vector<IterVar>& axes) -> std::vector<Level>;
   auto place(const Expr& x, const VarMap& vars) -> Expr {
@@ -847,7 +888,7 @@ auto Maker::block(const Level& level, Name name, Stmt body, Stmt init, const Att
   return make<BlockRealize>(level.bindings, bool_imm(true, where), make<Block>(std::move(fields), where), where);
 }
 
-void Maker::emit_compute(const Operation& op, const std::vector<Buffer>& outputs, const Expr& time_start, const std::vector<IterVar>& axes) {
+void Maker::emit_compute(const Operation& op, const std::vector<Buffer>& outputs, const std::vector<IterVar>& axes) {
   std::vector<Level> levels = levels_of(op, axes);
   Level leaf = levels.back();
   const auto* reduce = op.body[0].as<Reduce>();
@@ -913,7 +954,6 @@ void Maker::emit_compute(const Operation& op, const std::vector<Buffer>& outputs
       body = make<For>(var, dom.min, dom.extent, ForKind::Serial, std::move(body), std::nullopt, AttrMap(), op.where);
     }
   }
-  (void)time_start;
   stmts_.push_back(std::move(body));
 }
 
@@ -966,7 +1006,7 @@ auto Maker::emit(const Ref<Operation>& op) -> bool {
       for (const Buffer& b : op->outputs) { outputs.push_back(own_buffer(b)); }
       std::vector<IterVar> axes = op->axis;
       axes.insert(axes.end(), op->reduce_axis.begin(), op->reduce_axis.end());
-      emit_compute(*op, outputs, {}, axes);
+      emit_compute(*op, outputs, axes);
       return true;
     }
     case Operation::Kind::Extern: emit_extern(*op); return true;
@@ -976,14 +1016,14 @@ auto Maker::emit(const Ref<Operation>& op) -> bool {
         Buffer mine = own_buffer(op->outputs[i]);
         buffers_[op->state[i].get()] = mine;
       }
-      for (size_t i = 0; i < op->outputs.size(); ++i) { emit_compute(*op->init[i], {buffers_.at(op->outputs[i].get())}, {}, op->init[i]->axis); }
+      for (size_t i = 0; i < op->outputs.size(); ++i) { emit_compute(*op->init[i], {buffers_.at(op->outputs[i].get())}, op->init[i]->axis); }
       for (size_t i = 0; i < op->outputs.size(); ++i) {
         std::vector<IterVar> axes = op->update[i]->axis;
         Expr start = op->init[i]->outputs[0]->shape[0];
         axes[0].dom = {start, simplified(sub(axes[0].dom.extent, start))};
         axes[0].kind = IterKind::Scan;
         axes.insert(axes.end(), op->update[i]->reduce_axis.begin(), op->update[i]->reduce_axis.end());
-        emit_compute(*op->update[i], {buffers_.at(op->outputs[i].get())}, start, axes);
+        emit_compute(*op->update[i], {buffers_.at(op->outputs[i].get())}, axes);
       }
       return true;
   }

@@ -294,3 +294,20 @@ TEST_CASE("named characters in strings") {
   REQUIRE(unit->string());
   CHECK(*unit->string() == "\xc2\xb0" "C \xce\xbc");
 }
+
+TEST_CASE("tensor expressions without end are refused") {
+  auto said = [](const std::string& text) {
+    syntax::Document document(text);
+    frontend::File file;
+    file.update(document);
+    Diagnostics all = file.diagnostics();
+    return all.empty() ? std::string() : std::string(code_id(all[0].code));
+  };
+  std::string head = "A = te.placeholder((4,), name=\"A\")\n";
+  CHECK(said(head + "def deep(n):\n    e = A[0]\n    for i in range(n):\n        e = e + A[0]\n    return e\n"
+                    "f = te.create_prim_func([A, te.compute((4,), lambda i: deep(100000))])\n") == "too-deep");
+  CHECK(said(head + "def wide(n):\n    e = A[0]\n    for i in range(n):\n        e = e + e\n    return e\n"
+                    "f = te.create_prim_func([A, te.compute((4,), lambda i: wide(60))])\n") == "too-much-work");
+  CHECK(said(head + "def chain(B, n):\n    for i in range(n):\n        B = te.compute((4,), lambda i: B[i] + 1.0)\n    return B\n"
+                    "f = te.create_prim_func([A, chain(A, 20000)])\n") == "too-deep");
+}
