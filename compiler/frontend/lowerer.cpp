@@ -360,6 +360,7 @@ void Lowerer::statement(const syntax::Stmt& stmt, const eval::ScopeRef& scope) {
 }
 
 auto Lowerer::let(Name name, IrExpr value, Origin where) -> Value {
+  if (!is_bearable(evaluator_, value, where)) { return Value::error(); }
   BuildFrame f;
   f.kind = FrameKind::Let;
   f.origin = where;
@@ -539,7 +540,7 @@ void Lowerer::on_ann_assign(const AnnAssignStmt& s, const eval::ScopeRef& scope)
   }
   bound_.insert(var.get());
   scope->set(name->name, make_object<ExprObject>(IrExpr(var)));
-  if (!e) { return; }
+  if (!e || !is_bearable(evaluator_, e, value.where)) { return; }
   BuildFrame f;
   f.kind = FrameKind::Let;
   f.origin = s.origin();
@@ -578,7 +579,7 @@ void Lowerer::on_expr(const ExprStmt& s, const eval::ScopeRef& scope) {
       // A variable that an axis or a declaration gave, unused.
       if (const auto* var = e->expr.as<VarNode>(); var && var->name.empty()) { return; }
     }
-    if (IrExpr e = to_expr(evaluator_, value)) { add(make<Evaluate>(std::move(e), s.origin())); }
+    if (IrExpr e = to_expr(evaluator_, value); e && is_bearable(evaluator_, e, value.where)) { add(make<Evaluate>(std::move(e), s.origin())); }
     return;
   }
   if (v.as<BufferObject>() || v.items()) { return; }
@@ -660,7 +661,7 @@ namespace {
 
 auto condition_of(Evaluator& evaluator, const Argument& value) -> IrExpr {
   IrExpr e = to_expr(evaluator, value);
-  if (!e) { return {}; }
+  if (!e || !is_bearable(evaluator, e, value.where)) { return {}; }
   if (e.dtype().is_bool() && e.dtype().is_scalar()) { return e; }
   if (e.dtype().is_integral() && e.dtype().is_scalar()) { return cast(DataType::bool_(), e, value.where); }
   evaluator.report(error(Code::WrongType, value.where).arg("expected", "a condition").arg("found", describe(value.value)));
@@ -799,7 +800,10 @@ void Lowerer::store(const Buffer& buffer, const std::vector<Argument>& indices, 
     wanted.scalable = at.back().dtype().scalable || wanted.scalable;
   }
   IrExpr e = to_expr_like(evaluator_, value, buffer->dtype);
-  if (!e || !good) { return; }
+  if (!e || !good || !is_bearable(evaluator_, e, value.where)) { return; }
+  for (const IrExpr& index : at) {
+    if (!is_bearable(evaluator_, index, where)) { return; }
+  }
   if (!(e.dtype() == wanted)) {
     DataType t = e.dtype();
     bool lanes_agree = t.lanes == wanted.lanes && t.scalable == wanted.scalable;

@@ -107,6 +107,9 @@ class Lowerer {
 /// Marks a block whose reads (1) or writes (2) are to be found.
 [[nodiscard]] auto detect_access_key() -> Name;
 
+/// Is it no deeper and no larger than what walks over expressions can bear? Scripts can make expressions of any depth, and,
+/// using one twice over and over, larger than any memory. False: reported.
+[[nodiscard]] auto is_bearable(Evaluator& evaluator, const Expr& expr, Origin where) -> bool;
 [[nodiscard]] auto arith_deep_equal(const Expr& a, const Expr& b) -> bool;
 [[nodiscard]] auto simplified(const Expr& e) -> Expr;
 

@@ -8,6 +8,7 @@
 #include "eval/wide_int.h"
 #include "frontend/lowerer.h"
 #include "ir/ops.h"
+#include "ir/visitor.h"
 #include "support/codes.h"
 
 namespace loopsmith::frontend {
@@ -302,6 +303,33 @@ auto to_region(Evaluator& evaluator, const Argument& a) -> std::optional<BufferR
   return {};
 }
 
+namespace {
+
+// A chain of operators in a text may have 3,000 links.
+constexpr int deepest_expression = 3200;
+constexpr int64_t largest_expression = 1'000'000;
+
+auto is_within(const Expr& x, int depth, int64_t& nodes) -> bool {
+  if (depth == 0 || --nodes < 0) { return false; }
+  switch (x.kind()) {
+    case NodeKind::VarNode: case NodeKind::IntImm: case NodeKind::FloatImm: case NodeKind::StringImm: return true;
+    default: break;
+  }
+  bool all = true;
+  visit_children(x, [&](const Expr& child) { all = all && is_within(child, depth - 1, nodes); });
+  return all;
+}
+
+}  // namespace
+
+auto is_bearable(Evaluator& evaluator, const Expr& expr, Origin where) -> bool {
+  int64_t nodes = largest_expression;
+  if (is_within(expr, deepest_expression, nodes)) { return true; }
+  if (nodes < 0) { evaluator.report(error(Code::TooMuchWork, where).arg("what", "an expression of more than " + std::to_string(largest_expression) + " parts")); }
+  else { evaluator.report(error(Code::TooDeep, where).arg("limit", static_cast<int64_t>(deepest_expression))); }
+  return false;
+}
+
 // ---- operators ---------------------------------------------------------------------------------------------------
 
 auto match_operands(Evaluator& evaluator, std::string_view op, Expr& a, Origin a_at, Expr& b, Origin b_at, Origin where) -> bool {
@@ -497,7 +525,8 @@ auto first_pointer(Evaluator& e, const Value& self, const Arguments& a) -> Value
     mask = b.values[0].value.to_int().value_or(0);
   }
   Expr elements;
-  if (!buffer->strides.empty()) {
+  // Rewrites of shapes leave strides behind: only those that belong to the shape count.
+  if (!buffer->strides.empty() && !buffer->shape.empty()) {
     elements = mul(buffer->strides[0], buffer->shape[0]);
   } else {
     elements = int_imm(1);
@@ -584,7 +613,7 @@ auto offset_of(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   if (!to_indices(e, buffer, as_arguments(b.values[0]), a.call, indices)) { return Value::error(); }
   Expr offset;
   for (size_t i = 0; i < indices.size(); ++i) {
-    if (!buffer->strides.empty()) {
+    if (buffer->strides.size() == indices.size()) {
       Expr term = mul(indices[i], buffer->strides[i]);
       offset = offset ? add(offset, term) : term;
     } else {

@@ -206,27 +206,11 @@ void collect_inputs(const std::vector<Expr>& exprs, std::vector<Ref<Operation>>&
   }
 }
 
-// What walks over expressions and operations goes as deep as they are, so scripts that make them are held to a depth; and
-// an expression that uses its parts twice, over and over, is larger than any memory.
-constexpr int deepest_expression = 1000;
+// What walks over operations goes as deep as their chain is.
 constexpr uint32_t deepest_chain = 1000;
-constexpr int64_t largest_expression = 1'000'000;
 
-auto is_within(const Expr& x, int depth, int64_t& nodes) -> bool {
-  if (depth == 0 || --nodes < 0) { return false; }
-  bool all = true;
-  visit_children(x, [&](const Expr& child) { all = all && is_within(child, depth - 1, nodes); });
-  return all;
-}
 auto is_readable(Evaluator& e, const std::vector<Expr>& exprs, Origin where) -> bool {
-  int64_t nodes = largest_expression;
-  for (const Expr& x : exprs) {
-    if (is_within(x, deepest_expression, nodes)) { continue; }
-    if (nodes < 0) { e.report(error(Code::TooMuchWork, where).arg("what", "an expression of more than " + std::to_string(largest_expression) + " parts")); }
-    else { e.report(error(Code::TooDeep, where).arg("limit", static_cast<int64_t>(deepest_expression))); }
-    return false;
-  }
-  return true;
+  return std::all_of(exprs.begin(), exprs.end(), [&](const Expr& x) { return is_bearable(e, x, where); });
 }
 // The depth of an operation by its inputs; false: too deep, and reported.
 auto set_depth(Evaluator& e, Operation& op) -> bool {
