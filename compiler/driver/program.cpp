@@ -10,6 +10,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "analysis/analyses.h"
 #include "driver/annotate.h"
 #include "driver/command.h"
 #include "frontend/file.h"
@@ -85,6 +86,22 @@ struct SourceFile::Content {
 SourceFile::SourceFile(std::unique_ptr<Content> content) : content_(std::move(content)) {}
 SourceFile::~SourceFile() = default;
 
+namespace {
+
+auto in_order(const syntax::Document& document, Diagnostics diagnostics) -> Diagnostics {
+  std::vector<std::pair<uint32_t, size_t>> order;
+  for (size_t i = 0; i < diagnostics.size(); ++i) {
+    auto span = document.resolve(diagnostics[i].where);
+    order.emplace_back(span ? span->begin : 0, i);
+  }
+  std::sort(order.begin(), order.end());
+  Diagnostics sorted;
+  for (const auto& [at, i] : order) { sorted.push_back(std::move(diagnostics[i])); }
+  return sorted;
+}
+
+}  // namespace
+
 auto SourceFile::read(const std::string& path) -> Result<std::unique_ptr<SourceFile>> {
   LOOPSMITH_TRY(bytes, read_file(path));
   auto content = std::make_unique<Content>(SourceText(path == "-" ? "<stdin>" : path, std::move(bytes)));
@@ -103,17 +120,17 @@ auto SourceFile::read(const std::string& path) -> Result<std::unique_ptr<SourceF
   }
   c.schedules.update(c.file);
   for (const script::FileSchedule& schedule : c.schedules.all()) { c.schedule_names.push_back(schedule.name.str()); }
-  auto place = [&](const Diagnostic& d) {
-    auto span = c.document.resolve(d.where);
-    return span ? span->begin : 0;
-  };
-  std::vector<std::pair<uint32_t, size_t>> order;
-  for (size_t i = 0; i < c.diagnostics.size(); ++i) { order.emplace_back(place(c.diagnostics[i]), i); }
-  std::sort(order.begin(), order.end());
-  Diagnostics sorted;
-  for (const auto& [at, i] : order) { sorted.push_back(std::move(c.diagnostics[i])); }
-  c.diagnostics = std::move(sorted);
+  c.diagnostics = in_order(c.document, std::move(c.diagnostics));
   return std::unique_ptr<SourceFile>(new SourceFile(std::move(content)));
+}
+
+auto SourceFile::analyse() -> Diagnostics {
+  Content& c = *content_;
+  analysis::Analyses analyses;
+  analyses.update(c.document, c.file, !name().ends_with(".py"), INT64_MAX);
+  Diagnostics all = c.diagnostics;
+  all.insert(all.end(), analyses.diagnostics().begin(), analyses.diagnostics().end());
+  return in_order(c.document, std::move(all));
 }
 
 auto SourceFile::name() const -> const std::string& { return content_->text.name(); }

@@ -36,6 +36,8 @@ class SourceFile {
   [[nodiscard]] auto name() const -> const std::string&;
   /// Of syntax, names and types; in the order of the text.
   [[nodiscard]] auto diagnostics() const -> const Diagnostics&;
+  /// The same with what the analyses find (analysis/analyses.h); runs them.
+  [[nodiscard]] auto analyse() -> Diagnostics;
   [[nodiscard]] auto programs() const -> const std::vector<NamedProgram>&;
   [[nodiscard]] auto schedule_names() const -> const std::vector<std::string>&;
   /// Runs a schedule function; none of that name: an error with the names there are. `until`: the last line of the

@@ -262,6 +262,14 @@ void File::evaluate(size_t index) {
   if (!entry.is_heavy) { out.is_opaque = out.value.is_opaque(); }
   out.opaque_at = evaluator_.opaque_at;
   out.diagnostics = std::move(evaluator_.diagnostics);
+  // What is in `T` and was written without: `serial(16)`, `float32`.
+  for (Diagnostic& d : out.diagnostics) {
+    if (d.code != Code::UndefinedName || d.args.empty()) { continue; }
+    const std::string& name = d.args[0].second;
+    if (!namespace_t().as<eval::Namespace>()->find(Name(name))) { continue; }
+    d.remedies = {"did you mean `T." + name + "`?"};
+    d.fixes = {{d.where, "T." + name}};
+  }
   if (entry.is_heavy && out.is_opaque) {
     out.diagnostics.push_back(error(Code::NotChecked, out.opaque_at.is_known() ? out.opaque_at : Origin{out.item->decl, 0, 0, 0}));
   }

@@ -270,6 +270,10 @@ auto to_indices(Evaluator& evaluator, const Buffer& buffer, const std::vector<Ar
       if (imm->value < 0 || (size && imm->value >= *size)) {
         Diagnostic d = error(Code::IndexOutOfBounds, index.where).arg("index", imm->value).arg("buffer", buffer->name.view()).arg("dim", static_cast<int64_t>(i)).arg("size", size ? std::to_string(*size) : "unknown size");
         if (buffer->origin.is_known()) { (void)std::move(d).note(buffer->origin, "`" + buffer->name.str() + "` is declared here"); }
+        if (size && imm->value < 0 && imm->value >= -*size) {
+          std::string meant = std::to_string(*size + imm->value);
+          (void)std::move(d).remedy("indices do not count from the end as in Python: write `" + meant + "`").fix(index.where, meant);
+        }
         evaluator.report(std::move(d));
         good = false;
       }

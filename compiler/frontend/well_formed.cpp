@@ -1,8 +1,13 @@
 // Checks of well-formedness: see well_formed.h.
 #include "frontend/well_formed.h"
 
+#include <set>
+#include <unordered_map>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
+#include "ir/printer.h"
 #include "ir/visitor.h"
 #include "support/codes.h"
 
@@ -22,12 +27,18 @@ class Checker : public Visitor {
   using Visitor::on;
   void on(const VarNode& node) override { use(node); }
   void on(const BufferLoad& node) override {
+    Origin before = std::exchange(at_, node.origin);
     use(*node.buffer->data);
     Visitor::on(node);
+    at_ = before;
   }
   void on(const BufferStore& node) override {
     use(*node.buffer->data);
-    Visitor::on(node);
+    visit(node.value);
+    Origin before = std::exchange(at_, node.origin);
+    for (const Expr& i : node.indices) { visit(i); }
+    if (node.predicate) { visit(node.predicate); }
+    at_ = before;
   }
   void on(const Let& node) override {
     visit(node.value);
@@ -57,7 +68,9 @@ class Checker : public Visitor {
     visit(node.extent);
     define(node.var);
     if (node.thread) { defined_.insert(node.thread->var.get()); }
+    loops_[node.var.get()] = {&node, blocks_.size()};
     visit(node.body);
+    loops_.erase(node.var.get());
     undefine(node.var);
   }
   void on(const Allocate& node) override {
@@ -82,7 +95,18 @@ class Checker : public Visitor {
   }
   void on(const AttrStmt& node) override {
     // A thread index may be launched in several places.
-    if (const auto* iter = std::get_if<IterVar>(&node.node)) { defined_.insert(iter->var.get()); }
+    if (const auto* iter = std::get_if<IterVar>(&node.node)) {
+      defined_.insert(iter->var.get());
+      static const Name thread_extent("thread_extent");
+      if (node.key == thread_extent && !iter->thread_tag.empty()) {
+        const VarNode*& var = threads_.try_emplace(iter->thread_tag, iter->var.get()).first->second;
+        if (var != iter->var.get()) {
+          out_.push_back(error(Code::ThreadTwice, node.origin).arg("name", iter->var->name.view()).arg("tag", iter->thread_tag.view())
+                             .note(var->origin, "the first is `" + var->name.str() + "`")
+                             .remedy("use one variable for the thread index: make it with `T.env_thread(\"" + iter->thread_tag.str() + "\")` and launch that"));
+        }
+      }
+    }
     Visitor::on(node);
   }
   void on(const BlockRealize& node) override {
@@ -96,10 +120,17 @@ class Checker : public Visitor {
       if (iter.dom.extent) { visit(iter.dom.extent); }
       define(iter.var);
     }
+    // A block without iter vars is opaque: it may use the loops around it.
+    bool closed = !node.iter_vars.empty();
+    if (closed) { blocks_.push_back(&node); }
     for (const Buffer& b : node.alloc_buffers) {
       for (const Expr& e : b->shape) { visit(e); }
       define_buffer(*b);
     }
+    for (const MatchBufferRegion& m : node.match_buffers) { define_buffer(*m.buffer); }
+    if (node.init) { visit(node.init); }
+    visit(node.body);
+    // Behind the body: what was found in it is reported there.
     for (const auto* regions : {&node.reads, &node.writes}) {
       for (const BufferRegion& r : *regions) {
         use(*r.buffer->data);
@@ -109,14 +140,21 @@ class Checker : public Visitor {
         }
       }
     }
-    for (const MatchBufferRegion& m : node.match_buffers) { define_buffer(*m.buffer); }
-    if (node.init) { visit(node.init); }
-    visit(node.body);
+    if (closed) { blocks_.pop_back(); }
     for (const IterVar& iter : node.iter_vars) { undefine(iter.var); }
   }
 
  private:
   void use(const VarNode& var) {
+    if (auto loop = loops_.find(&var); loop != loops_.end() && loop->second.second < blocks_.size()) {
+      if (!mixed_.insert({&var, blocks_.back()}).second) { return; }
+      const std::string name = var.name.str();
+      std::string extent = print_debug(loop->second.first->extent, 40);
+      out_.push_back(error(Code::LoopVarInBlock, at_.is_known() ? at_ : var.origin).arg("block", blocks_.back()->name.view()).arg("name", name)
+                         .note(var.origin, "`" + name + "` is the variable of this loop")
+                         .remedy("hand it to the block as an iter var, and use that: `v" + name + " = T.axis.spatial(" + extent + ", " + name + ")`"));
+      return;
+    }
     if (defined_.count(&var) || !reported_.insert(&var).second) { return; }
     out_.push_back(error(Code::FreeVariable, var.origin).arg("name", var.name.view()));
   }
@@ -140,6 +178,11 @@ class Checker : public Visitor {
   Diagnostics& out_;
   std::unordered_set<const VarNode*> defined_;
   std::unordered_set<const VarNode*> reported_;
+  Origin at_;                                            // the access around
+  std::unordered_map<const VarNode*, std::pair<const For*, size_t>> loops_;   // open loops, and the blocks around them that are not opaque
+  std::vector<const Block*> blocks_;                     // open blocks that are not opaque
+  std::set<std::pair<const VarNode*, const Block*>> mixed_;
+  std::unordered_map<Name, const VarNode*> threads_;     // by tag
 };
 
 }  // namespace

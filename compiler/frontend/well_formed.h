@@ -1,4 +1,6 @@
-// What TVM's verify_well_formed asks of a function: every variable is defined once, and before its use.
+// What TVM's verify_well_formed asks of a function: every variable is defined once, and before its use;
+// a block with iter vars uses no variable of a loop around it (not so for one without, which is opaque); a thread index
+// has one variable in the whole function. `@T.prim_func(check_well_formed=False)` goes without, as in TVM.
 //
 // Buffers count as defined by their declaration (parameter, alloc_buffer, match_buffer, decl_buffer); so do the
 // variables of their shapes and strides where the declaration is a parameter's or a match_buffer's.

@@ -9,6 +9,16 @@
 namespace loopsmith::workspace {
 namespace {
 
+/// Lines of changed declarations that are analysed with every key; more is left for when the user rests.
+constexpr int64_t lines_per_key = 250;
+
+/// A Python file may hold names for others to import.
+auto is_tir(const std::string& name) -> bool { return !name.ends_with(".py"); }
+
+auto is_unnecessary(Code code) -> bool {
+  return code == Code::UnusedName || code == Code::UnusedImport || code == Code::UselessIgnore || code == Code::LoopWithoutEffect;
+}
+
 auto to_finding(const Diagnostic& diagnostic, const Snapshot& snapshot) -> Finding {
   Finding finding;
   finding.code = diagnostic.code;
@@ -16,6 +26,7 @@ auto to_finding(const Diagnostic& diagnostic, const Snapshot& snapshot) -> Findi
   // What has no place (or lost it) is shown at the top of the file rather than not at all.
   finding.span = snapshot.resolve(diagnostic.where).value_or(Span{0, 0});
   finding.message = diagnostic.message();
+  finding.is_unnecessary = is_unnecessary(diagnostic.code);
   finding.remedies = diagnostic.remedies;
   for (const RelatedNote& note : diagnostic.notes) {
     auto span = snapshot.resolve(note.where);
@@ -57,6 +68,7 @@ auto Snapshot::findings() const -> std::vector<Finding> {
   };
   add(syntax_.diagnostics());
   add(semantic_);
+  add(analysed_);
   for (const script::FileSchedule& schedule : schedules_) {
     add(schedule.diagnostics);
     if (is_current(schedule)) { add(schedule.run->all_diagnostics()); }
@@ -97,6 +109,8 @@ void Document::check() {
   Snapshot& snapshot = next();
   file_->update(snapshot.syntax_);
   snapshot.semantic_ = file_->diagnostics();
+  is_analysed_ = analyses_.update(snapshot.syntax_, *file_, is_tir(snapshot.name_), lines_per_key);
+  snapshot.analysed_ = analyses_.diagnostics();
   snapshot.programs_.clear();
   for (size_t i = 0; i < file_->size(); ++i) {
     const frontend::Declaration& declaration = file_->declaration(i);
@@ -110,6 +124,11 @@ void Document::check() {
 
 auto Document::replay(const CancelToken& cancel) -> bool {
   if (!current_->checked_) { check(); }
+  if (!is_analysed_) {
+    is_analysed_ = analyses_.update(current_->syntax_, *file_, is_tir(current_->name_), INT64_MAX, cancel);
+    next().analysed_ = analyses_.diagnostics();
+    if (!is_analysed_) { return false; }
+  }
   bool finished = schedules_.run_all(*file_, cancel);
   Snapshot& snapshot = next();
   if (!finished) { return false; }

@@ -2,8 +2,8 @@
 // the language server, the REPL and the command line, so that all of them give the same answers.
 //
 // A Snapshot is never changed once it is handed out; a Document makes the next one from it and shares whatever the
-// edit left alone. Findings come in tiers: `check` (syntax, names and types; every key) and `replay` (schedule
-// functions; interruptible). Nothing here executes a program, reads another file, or knows how an editor counts
+// edit left alone. Findings come in tiers: `check` (syntax, names and types, and the analyses of a few changed
+// declarations; every key) and `replay` (the analyses that are left, schedule functions; interruptible). Nothing here executes a program, reads another file, or knows how an editor counts
 // columns. One thread. What snapshots hold of programs and schedules stays valid as long as the Document.
 #pragma once
 
@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/analyses.h"
 #include "frontend/file.h"
 #include "script/schedules.h"
 #include "support/cancel.h"
@@ -37,6 +38,7 @@ struct Finding {
   Severity severity = Severity::Error;
   Span span;
   std::string message;
+  bool is_unnecessary = false;   // what it is about can be taken away: editors fade it
   std::vector<Note> notes;
   std::vector<std::string> remedies;
   std::vector<Fix> fixes;
@@ -81,6 +83,7 @@ class Snapshot {
   syntax::Document syntax_;
   LineIndex lines_;
   Diagnostics semantic_;
+  Diagnostics analysed_;
   std::vector<Program> programs_;
   std::vector<script::FileSchedule> schedules_;
   std::vector<std::pair<DeclId, DeclId>> earlier_decls_;  // what a declaration is now
@@ -99,7 +102,7 @@ class Document {
   void edit(int64_t version, Span replaced, std::string_view replacement);
   /// Names and types, of declarations that changed or depend on what changed.
   void check();
-  /// Schedule functions, from the first statement that changed. False: it was cancelled; what was done is kept, and
+  /// The analyses that `check` left, then schedule functions, from the first statement that changed. False: it was cancelled; what was done is kept, and
   /// calling again goes on.
   auto replay(const CancelToken& cancel) -> bool;
 
@@ -116,6 +119,8 @@ class Document {
 
   std::shared_ptr<Snapshot> current_;
   std::unique_ptr<frontend::File> file_;
+  analysis::Analyses analyses_;
+  bool is_analysed_ = false;
   script::Schedules schedules_;
 };
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>
@@ -61,6 +62,35 @@ void misbehave_if_asked(std::string_view text) {
       for (size_t i = 0; i < (64U << 20U); i += 4096) { much[i] = 1; }
     }
   }
+}
+
+/// docs/diagnostics.md, installed beside the program or in the tree it was built in; empty: neither.
+auto manual_uri() -> std::string {
+  std::array<char, 4096> path{};
+  ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size());
+  if (size <= 0) { return {}; }
+  std::string folder(path.data(), static_cast<size_t>(size));
+  for (int up = 0; up < 5; ++up) {
+    size_t slash = folder.rfind('/');
+    if (slash == std::string::npos) { break; }
+    folder.resize(slash);
+    for (const char* place : {"/share/doc/loopsmith/diagnostics.md", "/docs/diagnostics.md"}) {
+      std::string file = folder + place;
+      if (::access(file.c_str(), R_OK) != 0) { continue; }
+      std::string uri = "file://";
+      for (char c : file) {
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '/' || c == '-' || c == '_' || c == '.' || c == '~';
+        if (plain) {
+          uri += c;
+        } else {
+          static constexpr char digits[] = "0123456789ABCDEF";
+          uri += {'%', digits[static_cast<unsigned char>(c) >> 4U], digits[static_cast<unsigned char>(c) & 15U]};
+        }
+      }
+      return uri;
+    }
+  }
+  return {};
 }
 
 class Worker {
@@ -137,6 +167,7 @@ class Worker {
   // The analysis thread's own.
   Encoding encoding_ = Encoding::Utf16;
   Json capabilities_;
+  std::string manual_;           // where diagnostics are explained; empty: the editor does not ask, or it is not there
   std::vector<std::unique_ptr<OpenDocument>> documents_;
   std::map<uint64_t, JobFacts> jobs_;
   std::deque<Request> settled_;  // wait until all is known of their document
@@ -236,6 +267,8 @@ void Worker::handle(Frame frame) {
     if (name == "loopsmith/start") {
       encoding_ = static_cast<Encoding>(int_in(params, "encoding").value_or(1));
       capabilities_ = member(params, "capabilities");
+      const Json& publish = member(member(capabilities_, "textDocument"), "publishDiagnostics");
+      if (bool_in(publish, "codeDescriptionSupport")) { manual_ = manual_uri(); }
     }
     if (name == "loopsmith/job") { note_job(params); }
     return;
@@ -353,7 +386,7 @@ auto Worker::replay_one() -> bool {
 /// What is known now, unless that was said of this very version before.
 void Worker::publish(OpenDocument& open) {
   workspace::SnapshotPtr snapshot = open.document->snapshot();
-  std::string message = to_text(diagnostics_message(*snapshot, encoding_));
+  std::string message = to_text(diagnostics_message(*snapshot, encoding_, manual_));
   if (message == open.published) { return; }
   open.published = message;
   open.shows_schedules = open.document->has_schedule_findings();

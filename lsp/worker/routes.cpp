@@ -524,7 +524,7 @@ auto find_route(Method method) -> const Route* {
   return found == std::end(routes) ? nullptr : found;
 }
 
-auto diagnostics_message(const Snapshot& snapshot, Encoding encoding) -> Json {
+auto diagnostics_message(const Snapshot& snapshot, Encoding encoding, const std::string& manual) -> Json {
   auto range = [&](Span span) { return to_json(to_range(snapshot.text(), snapshot.lines(), span, encoding)); };
   Json diagnostics = Json::array();
   for (const workspace::Finding& finding : snapshot.findings()) {
@@ -535,6 +535,8 @@ auto diagnostics_message(const Snapshot& snapshot, Encoding encoding) -> Json {
                        {"code", code_id(finding.code)},
                        {"source", "loopsmith"},
                        {"message", std::move(message)}};
+    if (finding.is_unnecessary) { diagnostic["tags"] = Json::array({1}); }
+    if (!manual.empty()) { diagnostic["codeDescription"] = {{"href", manual + "#" + std::string(code_id(finding.code))}}; }
     if (!finding.notes.empty()) {
       Json related = Json::array();
       for (const auto& note : finding.notes) {

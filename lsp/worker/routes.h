@@ -62,6 +62,7 @@ struct Route {
 [[nodiscard]] auto find_route(Method method) -> const Route*;
 
 /// `textDocument/publishDiagnostics` for a snapshot.
-[[nodiscard]] auto diagnostics_message(const workspace::Snapshot& snapshot, Encoding encoding) -> Json;
+/// `manual`: a URI that explains each code under its name, or empty.
+[[nodiscard]] auto diagnostics_message(const workspace::Snapshot& snapshot, Encoding encoding, const std::string& manual = {}) -> Json;
 
 }  // namespace loopsmith::lsp

@@ -9,11 +9,13 @@ namespace {
 
 const Usage usage{
     .command = "check",
-    .arguments = "[--json] FILE...",
-    .summary = "Finds what is wrong with files: syntax, names, types, and what their schedules may not do.",
+    .arguments = "[--json] [--warnings W] FILE...",
+    .summary = "Finds what is wrong with files: syntax, names, types, bounds, races, and what their schedules may not do.",
     .details = "Reads and schedules; executes nothing. `-` is standard input. Exit status 1 where there are errors;\n"
-               "warnings alone are fine.",
-    .options = {json_option},
+               "warnings alone are fine. `loopsmith explain CODE` says what a code in brackets means; a comment\n"
+               "`# ls: ignore[CODE]` on a line (or on the line above) silences a warning there,\n"
+               "`# ls: ignore-file[CODE]` in the whole file.",
+    .options = {json_option, {.name = "--warnings", .value = "W", .help = "all (the default, with hints), default (without hints), none, or error: a warning fails"}},
     .examples = {{"loopsmith check matmul.tir", "mistakes, each with its line, its cause and a remedy"},
                  {"loopsmith check --json *.tir", "a line of JSON for each, for other programs"}},
     .least = 1,
@@ -28,6 +30,17 @@ auto check(std::vector<std::string> args) -> int {
   auto read = read_arguments(usage, args);
   if (const int* status = std::get_if<int>(&read)) { return *status; }
   const auto& arguments = std::get<Arguments>(read);
+  std::string shown = arguments.get("--warnings", "all");
+  if (shown != "all" && shown != "default" && shown != "none" && shown != "error") {
+    return usage_error("check", fmt::format("`--warnings` is all, default, none or error, not `{}`", shown));
+  }
+  auto wanted = [&](Diagnostics diagnostics) {
+    std::erase_if(diagnostics, [&](const Diagnostic& d) {
+      if (d.severity == Severity::Error || shown == "all") { return false; }
+      return shown == "none" || d.severity == Severity::Hint;
+    });
+    return diagnostics;
+  };
   Reporter reporter(arguments);
   for (const std::string& path : arguments.positional()) {
     auto file = SourceFile::read(path);
@@ -36,11 +49,11 @@ auto check(std::vector<std::string> args) -> int {
       continue;
     }
     SourceFile& source = **file;
-    reporter.report(source.diagnostics(), &source);
+    reporter.report(wanted(source.analyse()), &source);
     for (const std::string& name : source.schedule_names()) {
       auto run = source.run_schedule(name);
-      if (!run) { reporter.report(run.diagnostics(), &source); }
-      else { reporter.report(run->all_diagnostics(), &source); }
+      if (!run) { reporter.report(wanted(run.diagnostics()), &source); }
+      else { reporter.report(wanted(run->all_diagnostics()), &source); }
     }
   }
   if (!arguments.json() && reporter.errors() + reporter.warnings() > 0) {
@@ -49,6 +62,7 @@ auto check(std::vector<std::string> args) -> int {
     if (reporter.warnings()) { summary += (summary.empty() ? "" : ", ") + plural(reporter.warnings(), "warning"); }
     fmt::print(stderr, "{}\n", summary);
   }
+  if (shown == "error" && reporter.warnings() > 0) { return exit_input; }
   return reporter.errors() ? reporter.status() : static_cast<int>(exit_done);
 }
 

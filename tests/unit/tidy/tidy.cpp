@@ -26,7 +26,7 @@ const std::vector<std::set<std::string>> rows = {
     {"syntax", "arith", "interp"},
     {"eval", "transform", "target", "format"},
     {"frontend", "schedule", "codegen"},
-    {"script", "artefact", "runtime"},
+    {"script", "artefact", "runtime", "analysis"},
     {"workspace", "tune"},
     {"lsp/features", "lsp/protocol"},
     {"repl", "lsp/server", "lsp/worker", "driver"},

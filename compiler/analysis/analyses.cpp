@@ -1,0 +1,170 @@
+// The table of analyses, and what is kept of them: see analyses.h.
+#include "analysis/analyses.h"
+
+#include <algorithm>
+
+#include "analysis/ignore.h"
+#include "analysis/subject.h"
+#include "analysis/unused.h"
+#include "frontend/objects.h"
+#include "ir/ops.h"
+#include "ir/printer.h"
+#include "support/codes.h"
+
+namespace loopsmith::analysis {
+namespace {
+
+struct Row {
+  const char* name;
+  void (*run)(Subject&);
+};
+// In this order: a later one may leave out what an earlier one has explained.
+constexpr Row rows[] = {
+    {"bounds", check_bounds},
+    {"regions", check_regions},
+    {"initialisation", check_initialisation},
+    {"races", check_races},
+    {"conditions", check_conditions},
+};
+
+auto line_count(const std::string& text) -> int64_t { return std::count(text.begin(), text.end(), '\n') + 1; }
+
+}  // namespace
+
+auto Subject::item(Origin origin) const -> syntax::ItemPtr { return document.declaration(origin.decl); }
+
+auto Subject::text(Origin origin) const -> std::string {
+  syntax::ItemPtr home = item(origin);
+  if (!home || origin.end > home->text.size() || origin.begin >= origin.end) { return {}; }
+  std::string out = home->text.substr(origin.begin, origin.end - origin.begin);
+  return out.size() > 80 || out.find('\n') != std::string::npos ? std::string() : out;
+}
+
+auto Subject::text(const Expr& expr) const -> std::string {
+  if (const auto* v = expr.as<VarNode>()) { return v->name.str(); }   // its origin is where it was made
+  std::string out = text(expr.origin());
+  return out.empty() ? print_debug(expr, 80) : out;
+}
+
+auto Subject::index_place(Origin access, size_t dim) const -> Origin {
+  syntax::ItemPtr home = item(access);
+  if (!home || access.end > home->text.size()) { return access; }
+  const std::string& s = home->text;
+  uint32_t at = access.begin;
+  while (at < access.end && s[at] != '[') { ++at; }
+  int depth = 0;
+  uint32_t begin = at + 1;
+  for (uint32_t i = at; i < access.end; ++i) {
+    char c = s[i];
+    if (c == '[' || c == '(' || c == '{') { ++depth; }
+    bool closes = (c == ']' || c == ')' || c == '}') && --depth == 0;
+    if (!closes && !(c == ',' && depth == 1)) { continue; }
+    if (dim == 0) {
+      uint32_t end = i;
+      while (begin < end && (s[begin] == ' ' || s[begin] == '\n')) { ++begin; }
+      while (end > begin && s[end - 1] == ' ') { --end; }
+      return begin < end ? Origin{access.decl, begin, end, access.step} : access;
+    }
+    if (closes) { break; }
+    --dim;
+    begin = i + 1;
+  }
+  return access;
+}
+
+auto Subject::header(const For& loop) const -> Origin {
+  // From the variable to the colon.
+  syntax::ItemPtr home = item(loop.origin);
+  if (!home) { return loop.origin; }
+  Origin at = loop.origin;
+  if (at.begin >= home->text.size()) { return at; }
+  size_t colon = home->text.find(":\n", at.begin);
+  size_t line = home->text.find('\n', at.begin);
+  size_t end = std::min({colon, line, static_cast<size_t>(at.end)});
+  std::string_view head = std::string_view(home->text).substr(at.begin, end - at.begin);
+  if (head.starts_with("for ")) { at.begin += 4; }
+  at.end = static_cast<uint32_t>(end);
+  return at;
+}
+
+auto analyse(const syntax::Document& document, const syntax::Item& item, const IRModule& module, bool is_instance) -> Diagnostics {
+  Diagnostics out;
+  if (!module) { return out; }
+  std::vector<Origin> unit_axes;   // of extent 1: nothing to use
+  for (const auto& [name, func] : module->functions) {
+    Facts facts = collect(func);
+    for (const BlockFact& b : facts.blocks) {
+      for (const IterVar& iter : b.block->iter_vars) {
+        if (iter.dom.extent && is_one(iter.dom.extent)) { unit_axes.push_back(iter.var->origin); }
+      }
+    }
+    Subject subject(facts, document, item, is_instance, out);
+    for (const Row& row : rows) { row.run(subject); }
+  }
+  if (!is_instance) {
+    Diagnostics unused = unused_names(item);
+    std::erase_if(unused, [&](const Diagnostic& d) { return std::find(unit_axes.begin(), unit_axes.end(), d.where) != unit_axes.end(); });
+    out.insert(out.end(), std::make_move_iterator(unused.begin()), std::make_move_iterator(unused.end()));
+  }
+  return out;
+}
+
+auto Analyses::update(const syntax::Document& document, frontend::File& file, bool is_tir, int64_t lines, const CancelToken& cancel) -> bool {
+  ++generation_;
+  all_.clear();
+  bool complete = true;
+  Diagnostics file_problems;
+  std::vector<Code> silenced = Ignores::of_file(document, file_problems);
+  for (size_t i = 0; i < file.size(); ++i) {
+    const frontend::Declaration& declaration = file.declaration(i);
+    IRModule module;
+    bool is_instance = false;
+    if (declaration.is_program) {
+      module = declaration.module;
+    } else if (const auto* made = declaration.value.as<frontend::ProgramObject>()) {
+      // A program that a function of the file made; `name = other` only names one.
+      module = made->module;
+      is_instance = true;
+      if (file.find(made->name) != nullptr) { module = {}; }
+    }
+    if (!module && !declaration.is_program) { continue; }
+    bool is_clean = module && !has_errors(declaration.diagnostics) && !declaration.item->has_error;
+    Kept& kept = kept_[declaration.item->decl];
+    bool is_known = kept.item == declaration.item && kept.module.same_as(module) && kept.was_clean == is_clean;
+    if (!is_known) {
+      int64_t size = line_count(declaration.item->text);
+      if (size > lines || cancel.is_cancelled()) {
+        complete = false;
+        kept_.erase(declaration.item->decl);
+        continue;
+      }
+      lines -= size;
+      kept = {module, declaration.item, is_clean, {}, 0};
+      if (is_clean) { kept.found = analyse(document, *declaration.item, module, is_instance); }
+      Ignores ignores(*declaration.item);
+      ignores.apply(kept.found);
+      Diagnostics problems = ignores.problems(is_clean && !is_instance);
+      kept.found.insert(kept.found.end(), problems.begin(), problems.end());
+    }
+    kept.generation = generation_;
+    all_.insert(all_.end(), kept.found.begin(), kept.found.end());
+  }
+  std::erase_if(kept_, [&](const auto& entry) { return entry.second.generation != generation_; });
+  if (is_tir) {
+    Diagnostics imports = unused_imports(document);
+    for (Diagnostic& d : imports) {
+      if (syntax::ItemPtr item = document.declaration(d.where.decl)) {
+        Diagnostics one{std::move(d)};
+        Ignores(*item).apply(one);
+        all_.insert(all_.end(), one.begin(), one.end());
+      }
+    }
+  }
+  if (!silenced.empty()) {
+    std::erase_if(all_, [&](const Diagnostic& d) { return d.severity != Severity::Error && std::find(silenced.begin(), silenced.end(), d.code) != silenced.end(); });
+  }
+  all_.insert(all_.end(), file_problems.begin(), file_problems.end());
+  return complete;
+}
+
+}  // namespace loopsmith::analysis

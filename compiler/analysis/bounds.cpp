@@ -1,0 +1,273 @@
+// Accesses outside of their buffers, and iter vars outside of their domains.
+//
+// An access is an error where an iteration that runs is shown to leave the buffer: with numbers where loops have constant
+// bounds, else by the prover at the corners of the loops, for all sizes of at least 1. Everything else is left alone.
+// A block whose binding leaves the domain it declares is one mistake, however many accesses follow from it.
+#include <fmt/format.h>
+
+#include "analysis/subject.h"
+#include "arith/analyzer.h"
+#include "ir/ops.h"
+#include "ir/printer.h"
+#include "ir/visitor.h"
+#include "support/codes.h"
+
+namespace loopsmith::analysis {
+namespace {
+
+/// The scalar indices of an access in one dimension: of a vector, its first and last lane.
+auto scalars(const Expr& index) -> std::vector<Expr> {
+  if (const auto* r = index.as<Ramp>()) {
+    auto lanes = as_int(r->lanes);
+    if (!lanes || !r->base.dtype().is_scalar()) { return {}; }
+    return {r->base, r->base + r->stride * int_imm(*lanes - 1, r->stride.dtype())};
+  }
+  if (const auto* b = index.as<Broadcast>()) { return {b->value}; }
+  if (!index.dtype().is_scalar() || !index.dtype().is_integral()) { return {}; }
+  return {index};
+}
+
+auto plain_shape(const BufferNode& buffer) -> std::string {
+  std::string out;
+  for (const Expr& e : buffer.shape) { out += (out.empty() ? "" : ", ") + print_debug(e, 40); }
+  return "(" + out + (buffer.shape.size() == 1 ? ",)" : ")");
+}
+
+/// What holds at the moment; ends in the reverse order it began.
+struct Scopes {
+  std::vector<arith::Analyzer::Scope> all;
+  ~Scopes() {
+    while (!all.empty()) { all.pop_back(); }
+  }
+};
+
+class Corners {
+ public:
+  /// Every relevant loop at its first or last value, the `choice`-th of all combinations; false: there is none.
+  Corners(const Space& space, const std::vector<Expr>& relevant, const Facts& facts) : space_(space) {
+    for (const VarNode* v : space.dependencies(relevant)) {
+      const Space::Entry* e = space.find(v);
+      if (e && e->kind != Space::Kind::Binding) { loops_.push_back(v); }
+      if (!e) { free_.push_back(v); }
+    }
+  }
+  [[nodiscard]] auto count() const -> size_t { return loops_.size() > 4 ? 2 : size_t{1} << loops_.size(); }
+
+  /// Is `goal` (over the place's variables) proved at that corner, and does the corner run?
+  auto proves(size_t choice, const Expr& goal) const -> bool {
+    arith::Analyzer analyzer;
+    VarMap values;
+    for (const VarNode* v : free_) {
+      if (v->dtype.is_int()) { analyzer.mark_non_negative(Var(v), true); }
+    }
+    Scopes scopes;
+    std::vector<Expr> guards;
+    for (const Space::Entry& e : space_.entries()) {
+      if (e.kind == Space::Kind::Guard) {
+        if (!is_pure_integer(e.value)) { return false; }
+        guards.push_back(e.negated ? logical_not(e.value) : e.value);
+        continue;
+      }
+      if (e.kind == Space::Kind::Binding) {
+        if (is_pure_integer(e.value)) { values.emplace(e.var, substitute(e.value, values)); }
+        continue;
+      }
+      Expr min = substitute(e.min, values);
+      Expr extent = substitute(e.extent, values);
+      if (!is_pure_integer(min) || !is_pure_integer(extent)) { return false; }
+      bool last = loops_.size() > 4 ? choice == 0 : (choice >> position(e.var) & 1) == 0;
+      if (position(e.var) >= loops_.size()) { last = false; }
+      values.emplace(e.var, last ? analyzer.simplify(min + extent - one(extent.dtype())) : min);
+      if (!as_int(extent)) { scopes.all.push_back(analyzer.enter(greater(extent, zero(extent.dtype())))); }
+    }
+    if (!analyzer.can_prove(substitute(goal, values))) { return false; }
+    for (const Expr& g : guards) {
+      if (!analyzer.can_prove(substitute(g, values))) { return false; }
+    }
+    return true;
+  }
+  [[nodiscard]] auto in_words(size_t choice) const -> std::string {
+    std::string out;
+    for (size_t i = 0; i < loops_.size(); ++i) {
+      bool last = loops_.size() > 4 ? choice == 0 : (choice >> i & 1) == 0;
+      out += fmt::format("{}in the {} iteration of `{}`", out.empty() ? "" : ", ", last ? "last" : "first", loops_[i]->name.view());
+    }
+    return out;
+  }
+
+ private:
+  [[nodiscard]] auto position(const VarNode* v) const -> size_t {
+    for (size_t i = 0; i < loops_.size(); ++i) {
+      if (loops_[i] == v) { return i; }
+    }
+    return loops_.size() + 64;
+  }
+  const Space& space_;
+  std::vector<const VarNode*> loops_;
+  std::vector<const VarNode*> free_;
+};
+
+/// Is it a loop variable that runs from 0 to less than `size`, or bound to one?
+auto spans_exactly(const Space& space, const Expr& index, const Expr& size) -> bool {
+  Expr e = index;
+  for (int hops = 0; hops < 8; ++hops) {
+    const auto* v = e.as<VarNode>();
+    const Space::Entry* entry = v ? space.find(v) : nullptr;
+    if (!entry) { return false; }
+    if (entry->kind == Space::Kind::Binding) { e = entry->value; continue; }
+    return is_zero(entry->min) && arith::deep_equal(entry->extent, size);
+  }
+  return false;
+}
+
+class Bounds {
+ public:
+  explicit Bounds(Subject& subject) : subject_(subject) {}
+
+  void run() {
+    for (const BlockFact& b : subject_.facts.blocks) { check_domains(b); }
+    for (const Access& a : subject_.facts.accesses) {
+      if (a.is_masked || !a.is_certain) { continue; }
+      size_t dims = std::min(a.indices->size(), a.buffer->shape.size());
+      // A vector may run over the end of a row into the next: its last dimension is looked at with numbers only.
+      if (dims > 0 && runs_over_rows(a)) { --dims; }
+      for (size_t d = 0; d < dims; ++d) {
+        if (check(a, d)) { break; }
+      }
+    }
+  }
+
+ private:
+  void check_domains(const BlockFact& fact) {
+    if (!fact.realize || !fact.is_certain) { return; }
+    for (size_t i = 0; i < fact.block->iter_vars.size() && i < fact.realize->iter_values.size(); ++i) {
+      const IterVar& iter = fact.block->iter_vars[i];
+      const Expr& value = fact.realize->iter_values[i];
+      auto min = iter.dom.min ? as_int(iter.dom.min) : std::nullopt;
+      auto extent = iter.dom.extent ? as_int(iter.dom.extent) : std::nullopt;
+      if (!min || !extent || !value.dtype().is_integral()) { continue; }
+      auto range = fact.space->interval(value);
+      if (range && range->min >= *min && range->max < *min + *extent) { continue; }
+      int64_t found = 0;
+      auto witness = fact.inner->witness({value}, subject_.budget, [&](const Numbers& n) {
+        auto v = evaluate(value, n);
+        found = v.value_or(*min);
+        return v && (*v < *min || *v >= *min + *extent);
+      });
+      if (!witness) { continue; }
+      subject_.misbound.push_back(iter.var.get());
+      subject_.leaves_bounds = true;
+      std::string at = fact.space->in_words(*witness, {value});
+      Diagnostic d = error(Code::BindingOutOfDomain, value.origin().is_known() && !value.as<VarNode>() ? value.origin() : iter.var->origin)
+                         .arg("iter", iter.var->name.view()).arg("block", fact.block->name.view())
+                         .arg("domain", *min == 0 ? fmt::format("{}", *extent) : fmt::format("{} to {}", *min, *min + *extent - 1))
+                         .arg("value", fmt::format("{}{}{}", found, at.empty() ? "" : " at ", at));
+      std::string text = subject_.text(value);
+      if (found >= *min + *extent) {
+        (void)std::move(d).remedy(fmt::format("keep the other iterations out with `T.where({} < {})`, or make the loops as long as the domain", text, *min + *extent));
+      } else {
+        (void)std::move(d).remedy(fmt::format("let `{}` begin at {}, or keep the other iterations out with `T.where({} >= {})`", text, *min, text, *min));
+      }
+      subject_.report(std::move(d));
+    }
+  }
+
+  static auto runs_over_rows(const Access& a) -> bool {
+    const auto* ramp = a.indices->empty() ? nullptr : a.indices->back().as<Ramp>();
+    auto size = a.buffer->shape.empty() ? std::nullopt : as_int(a.buffer->shape.back());
+    auto lanes = ramp ? as_int(ramp->lanes) : std::nullopt;
+    return ramp && a.buffer->shape.size() > 1 && (!size || !lanes || *lanes > *size);
+  }
+
+  auto follows_from_binding(const Access& a, const Expr& index) -> bool {
+    if (subject_.misbound.empty()) { return false; }
+    for (const VarNode* v : a.space->dependencies({index})) {
+      for (const VarNode* m : subject_.misbound) {
+        if (v == m) { return true; }
+      }
+    }
+    return false;
+  }
+
+  auto check(const Access& a, size_t dim) -> bool {
+    const Expr& whole = (*a.indices)[dim];
+    const Expr& size = a.buffer->shape[dim];
+    auto constant = as_int(size);
+    for (const Expr& index : scalars(whole)) {
+      if (constant) {
+        auto range = a.space->interval(index);
+        if (range && range->min >= 0 && range->max < *constant) { continue; }
+        if (!is_pure_integer(index)) { continue; }
+        int64_t found = 0;
+        auto witness = a.space->witness({index}, subject_.budget, [&](const Numbers& n) {
+          auto v = evaluate(index, n);
+          found = v.value_or(0);
+          return v && (*v < 0 || *v >= *constant);
+        });
+        if (!witness || follows_from_binding(a, index)) { continue; }
+        std::string at = a.space->in_words(*witness, {index});
+        report(a, dim, whole, fmt::format("{}{}{}", found, at.empty() ? "" : " at ", at), std::to_string(*constant), found < 0, a.space->dependencies({index}));
+        return true;
+      }
+      if (subject_.questions <= 0 || spans_exactly(*a.space, index, size) || !is_pure_integer(index) || !is_pure_integer(size)) { continue; }
+      if (!DataType(index.dtype()).is_int() || !size.dtype().is_int()) { continue; }
+      Corners corners(*a.space, {index}, subject_.facts);
+      for (size_t c = 0; c < corners.count() && subject_.questions > 0; ++c) {
+        --subject_.questions;
+        bool above = corners.proves(c, greater_equal(index, size));
+        bool below = !above && corners.proves(c, less(index, zero(index.dtype())));
+        if (!above && !below) { continue; }
+        if (follows_from_binding(a, index)) { break; }
+        std::string at = corners.in_words(c);
+        report(a, dim, whole, fmt::format("{}{}{}", below ? "negative" : "too large", at.empty() ? "" : " ", at), subject_.text(size), below, a.space->dependencies({index}));
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void report(const Access& a, size_t dim, const Expr& index, const std::string& value, const std::string& size, bool below,
+              const std::vector<const VarNode*>& vars) {
+    Origin at = subject_.index_place(a.origin, dim);
+    std::string text = subject_.text(at);
+    if (text.empty()) { text = print_debug(index, 60); }
+    subject_.leaves_bounds = true;
+    // The same index in the same loops is one mistake, however many buffers it goes to.
+    std::string key = fmt::format("{} {} {}", text, size, below);
+    for (const auto& [space, seen] : reported_) {
+      if (space == a.space.get() && seen == key) { return; }
+    }
+    reported_.emplace_back(a.space.get(), key);
+    Diagnostic d = error(Code::AccessOutOfBounds, at)
+                       .arg("index", text).arg("value", value).arg("dim", static_cast<int64_t>(dim)).arg("buffer", a.buffer->name.view()).arg("size", size);
+    if (a.buffer->origin.is_known()) { (void)std::move(d).note(a.buffer->origin, fmt::format("`{}` has shape {}", a.buffer->name.view(), plain_shape(*a.buffer))); }
+    for (const Space::Entry& e : a.space->entries()) {
+      if (!e.loop || std::find(vars.begin(), vars.end(), e.var) == vars.end()) { continue; }
+      auto min = as_int(e.min);
+      auto extent = as_int(e.extent);
+      if (min && extent) {
+        (void)std::move(d).note(subject_.header(*e.loop), fmt::format("`{}` runs from {} to {}", e.var->name.view(), *min, *min + *extent - 1), e.loop->id);
+      }
+    }
+    std::string condition = below ? fmt::format("{} >= 0", text) : fmt::format("{} < {}", text, size);
+    if (text.find(':') != std::string::npos) {
+      (void)std::move(d).remedy("shorten the slice, or let the loop end earlier");
+    } else if (a.is_write) {
+      (void)std::move(d).remedy(fmt::format("guard it: `if {}:`, or `T.where({})` where the iterations of its block come from splitting", condition, condition));
+    } else {
+      (void)std::move(d).remedy(fmt::format("read it only where it is there: `T.if_then_else({}, {}[...], ...)`, or pad `{}` first", condition, a.buffer->name.view(), a.buffer->name.view()));
+    }
+    subject_.report(std::move(d));
+  }
+
+  Subject& subject_;
+  std::vector<std::pair<const Space*, std::string>> reported_;
+};
+
+}  // namespace
+
+void check_bounds(Subject& subject) {
+  if (!subject.facts.has_jumps) { Bounds(subject).run(); }
+}
+
+}  // namespace loopsmith::analysis

@@ -1,0 +1,92 @@
+// What the analyses look at, collected in one walk over a function: every access with the iterations that reach it,
+// loops, blocks, conditions, allocations, and uses of memory by pointer.
+//
+// Order is that of the text, which is the order in which one iteration runs: the values of a store before the store.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "analysis/space.h"
+#include "ir/ir.h"
+
+namespace loopsmith::analysis {
+
+using SpacePtr = std::shared_ptr<const Space>;
+
+struct Access {
+  const BufferNode* buffer = nullptr;
+  const Array<Expr>* indices = nullptr;
+  bool is_write = false;
+  bool is_masked = false;                // only some lanes
+  bool in_init = false;
+  bool is_certain = true;                // false behind a jump or inside of a `while`: whether it runs is not known
+  const BufferStore* store = nullptr;    // the store it is, or is part of; null: in a condition, a call ...
+  const ExprNode* load = nullptr;        // reads
+  SpacePtr space;
+  Origin origin;
+};
+
+/// Memory used without a visible access: passed on, or matched to another buffer that is.
+struct PointerUse {
+  const VarNode* data = nullptr;
+  size_t before = 0;                     // accesses collected before it
+  bool writes = true;
+};
+
+struct LoopFact {
+  const For* loop = nullptr;
+  SpacePtr space;                        // around the loop, itself left out
+  size_t begin = 0, end = 0;             // accesses in it
+  bool has_effect = false;               // stores something, or calls
+  bool has_pointers = false;
+};
+
+struct BlockFact {
+  const Block* block = nullptr;
+  const BlockRealize* realize = nullptr; // null: not realized
+  SpacePtr space;                        // of the realize: without its predicate and iter vars
+  SpacePtr inner;                        // with them
+  size_t begin = 0, end = 0;
+  bool is_certain = true;
+};
+
+enum class ConditionKind : uint8_t { If, Where, IfThenElse, Select, Assert, While };
+struct ConditionFact {
+  Expr condition;
+  ConditionKind kind{};
+  SpacePtr space;
+  Origin origin;                         // of the whole statement or call
+};
+
+struct AllocFact {
+  Buffer buffer;                         // none for a plain Allocate
+  const VarNode* data = nullptr;
+  Origin origin;
+  size_t loops = 0;                      // loops around it
+  bool is_constant = false;              // AllocateConst: has its values
+};
+
+struct Facts {
+  PrimFunc func;
+  std::vector<Access> accesses;
+  std::vector<PointerUse> pointers;
+  std::vector<LoopFact> loops;
+  std::vector<BlockFact> blocks;
+  std::vector<ConditionFact> conditions;
+  std::vector<AllocFact> allocs;
+  /// What a view's memory is a view of (match_buffer in blocks).
+  std::unordered_map<const VarNode*, const VarNode*> views;
+  bool has_jumps = false;
+
+  /// The memory a buffer lies in: views followed to what they are views of.
+  [[nodiscard]] auto memory(const VarNode* data) const -> const VarNode*;
+  [[nodiscard]] auto memory(const BufferNode& buffer) const -> const VarNode* { return memory(buffer.data.get()); }
+  [[nodiscard]] auto is_allocated(const VarNode* memory) const -> bool;
+};
+
+[[nodiscard]] auto collect(const PrimFunc& func) -> Facts;
+
+}  // namespace loopsmith::analysis

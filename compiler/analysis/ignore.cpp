@@ -1,0 +1,148 @@
+// Comments that silence warnings: see ignore.h.
+#include "analysis/ignore.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "eval/evaluator.h"
+#include "support/codes.h"
+
+namespace loopsmith::analysis {
+namespace {
+
+struct Word { std::string_view text; uint32_t begin = 0; };
+
+/// The words between the brackets after `ls: KEY`; none: the comment is about something else.
+auto codes_in(std::string_view comment, std::string_view key) -> std::optional<std::vector<Word>> {
+  size_t at = comment.find("ls:");
+  if (at == std::string_view::npos || comment.substr(0, at).find_first_not_of("# \t") != std::string_view::npos) { return {}; }
+  at = comment.find_first_not_of(" \t", at + 3);
+  if (at == std::string_view::npos || !comment.substr(at).starts_with(key)) { return {}; }
+  at += key.size();
+  if (at >= comment.size() || comment[at] != '[') { return {}; }
+  std::vector<Word> out;
+  size_t end = std::min(comment.find(']', at), comment.size());
+  for (size_t i = at + 1; i < end;) {
+    size_t stop = std::min(comment.find(',', i), end);
+    size_t first = i;
+    while (first < stop && comment[first] == ' ') { ++first; }
+    size_t last = stop;
+    while (last > first && comment[last - 1] == ' ') { --last; }
+    if (last > first) { out.push_back({comment.substr(first, last - first), static_cast<uint32_t>(first)}); }
+    i = stop + 1;
+  }
+  return out;
+}
+
+auto find_code(std::string_view id) -> std::optional<Code> {
+  for (Code code : all_codes()) {
+    // Of several codes of that name, the one that can be silenced.
+    if (code_id(code) == id && code_severity(code) != Severity::Error) { return code; }
+  }
+  return {};
+}
+
+auto unknown_code(std::string_view id, Origin where) -> Diagnostic {
+  std::vector<Name> names;
+  bool is_error = false;
+  for (Code code : all_codes()) {
+    if (code_severity(code) != Severity::Error) { names.emplace_back(code_id(code)); }
+    is_error |= code_id(code) == id;
+  }
+  Diagnostic d = error(Code::UnknownIgnore, where).arg("code", id).arg("why", is_error ? "it is an error, and errors are not silenced" : "there is no such code");
+  if (!is_error) {
+    Name near = eval::closest_name(Name(id), names);
+    if (!near.empty()) { (void)std::move(d).remedy("did you mean `" + near.str() + "`?").fix(where, near.str()); }
+  }
+  return d;
+}
+
+}  // namespace
+
+Ignores::Ignores(const syntax::Item& item) {
+  add(item);
+  for (const auto& member : item.members) { add(*member.item); }
+}
+
+void Ignores::add(const syntax::Item& item) {
+  const std::string& text = item.text;
+  auto line_begin = [&](uint32_t at) {
+    while (at > 0 && text[at - 1] != '\n') { --at; }
+    return at;
+  };
+  auto line_end = [&](uint32_t at) {
+    while (at < text.size() && text[at] != '\n') { ++at; }
+    return at;
+  };
+  for (const syntax::Comment& comment : item.comments) {
+    auto codes = codes_in(comment.text, "ignore");
+    if (!codes) { continue; }
+    uint32_t at = comment.span.begin;
+    if (comment.own_line) {
+      // The next line that is no comment.
+      do { at = std::min<uint32_t>(line_end(at) + 1, static_cast<uint32_t>(text.size())); }
+      while (at < text.size() && [&] {
+        size_t word = text.find_first_not_of(" \t", at);
+        return word != std::string::npos && (text[word] == '#' || text[word] == '\n');
+      }());
+    }
+    for (const Word& word : *codes) {
+      Origin where{item.decl, comment.span.begin + word.begin, comment.span.begin + word.begin + static_cast<uint32_t>(word.text.size()), 0};
+      if (auto code = find_code(word.text)) {
+        lines_.push_back({item.decl, line_begin(at), line_end(at), *code, where, false});
+      } else {
+        unknown_.push_back(unknown_code(word.text, where));
+      }
+    }
+  }
+}
+
+void Ignores::apply(Diagnostics& diagnostics) {
+  if (lines_.empty()) { return; }
+  std::erase_if(diagnostics, [&](const Diagnostic& d) {
+    if (d.severity == Severity::Error) { return false; }
+    bool silenced = false;
+    for (Line& line : lines_) {
+      if (line.code != d.code || line.decl != d.where.decl || d.where.begin > line.end) { continue; }
+      // What spans several lines may say so on its first or its last.
+      bool first = d.where.begin >= line.begin;
+      bool last = d.where.end > line.begin && d.where.end <= line.end;
+      if (!first && !last) { continue; }
+      line.used = silenced = true;
+    }
+    return silenced;
+  });
+}
+
+auto Ignores::problems(bool complete) const -> Diagnostics {
+  Diagnostics out = unknown_;
+  if (!complete) { return out; }
+  for (const Line& line : lines_) {
+    if (!line.used) { out.push_back(error(Code::UselessIgnore, line.where).arg("code", code_id(line.code)).remedy("take it away")); }
+  }
+  return out;
+}
+
+auto Ignores::of_file(const syntax::Document& document, Diagnostics& problems) -> std::vector<Code> {
+  std::vector<Code> out;
+  for (const syntax::PlacedItem& placed : document.items()) {
+    if (placed.item->kind != syntax::ItemKind::Comments) { continue; }
+    for (const syntax::Comment& comment : placed.item->comments) {
+      auto codes = codes_in(comment.text, "ignore-file");
+      if (!codes) { continue; }
+      for (const Word& word : *codes) {
+        if (auto code = find_code(word.text)) {
+          out.push_back(*code);
+        } else {
+          uint32_t begin = comment.span.begin + word.begin;
+          problems.push_back(unknown_code(word.text, {placed.item->decl, begin, begin + static_cast<uint32_t>(word.text.size()), 0}));
+        }
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace loopsmith::analysis

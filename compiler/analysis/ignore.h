@@ -1,0 +1,44 @@
+// Comments that silence warnings:
+//
+//     B = T.alloc_buffer((16,), "float32")   # ls: ignore[unused-name]
+//     # ls: ignore[data-race, possible-race]
+//     for i in T.parallel(16): ...           a comment alone on its line is about the next one
+//     # ls: ignore-file[unused-import]       anywhere at the top level: the whole file
+//
+// Codes are named, so that nothing else goes with them. Errors are never silenced.
+#pragma once
+
+#include <vector>
+
+#include "support/diagnostic.h"
+#include "syntax/document.h"
+
+namespace loopsmith::analysis {
+
+class Ignores {
+ public:
+  /// The comments of a declaration, and of its members.
+  explicit Ignores(const syntax::Item& item);
+
+  /// Takes out what a comment silences; remembers which were of use.
+  void apply(Diagnostics& diagnostics);
+  /// Codes that there are not; with `complete`, also those that silence nothing: all that could be found was.
+  [[nodiscard]] auto problems(bool complete) const -> Diagnostics;
+
+  /// Codes that are silenced in the whole file, and what is wrong with the comments that say so.
+  static auto of_file(const syntax::Document& document, Diagnostics& problems) -> std::vector<Code>;
+
+ private:
+  struct Line {
+    DeclId decl = 0;
+    uint32_t begin = 0, end = 0;   // bytes of the line that is meant
+    Code code{};
+    Origin where;                  // of the code in the comment
+    bool used = false;
+  };
+  void add(const syntax::Item& item);
+  std::vector<Line> lines_;
+  Diagnostics unknown_;
+};
+
+}  // namespace loopsmith::analysis

@@ -1,0 +1,186 @@
+// Reads of memory that nothing has written, and reductions that start from whatever is there.
+//
+// The function's own memory: a read in front of all writes, in the order of the text, that surely runs (no condition
+// around it). Writes by pointer, through views, and by calls count as writes. Arguments are written by the caller: only a
+// block that accumulates into one, without an init and without saying that it reads it, is suspicious.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "analysis/subject.h"
+#include "arith/analyzer.h"
+#include "ir/ops.h"
+#include "ir/printer.h"
+#include "support/codes.h"
+
+namespace loopsmith::analysis {
+namespace {
+
+class Initialisation {
+ public:
+  explicit Initialisation(Subject& subject) : subject_(subject), facts_(subject.facts) {}
+
+  void run() {
+    for (const BlockFact& b : facts_.blocks) { check_reduction(b); }
+    std::unordered_set<const VarNode*> seen;
+    for (const AllocFact& alloc : facts_.allocs) {
+      if (alloc.data && !alloc.is_constant && seen.insert(alloc.data).second) { check_memory(alloc); }
+    }
+  }
+
+ private:
+  auto first_write(const VarNode* memory) const -> size_t {
+    size_t first = SIZE_MAX;
+    for (size_t i = 0; i < facts_.accesses.size(); ++i) {
+      if (facts_.accesses[i].is_write && facts_.memory(*facts_.accesses[i].buffer) == memory) { first = i; break; }
+    }
+    for (const PointerUse& p : facts_.pointers) {
+      if (p.writes && facts_.memory(p.data) == memory) { first = std::min(first, p.before); }
+    }
+    return first;
+  }
+
+  void check_memory(const AllocFact& alloc) {
+    if (reported_.count(alloc.data) != 0) { return; }
+    size_t written = first_write(alloc.data);
+    for (size_t i = 0; i < facts_.accesses.size() && i < written; ++i) {
+      const Access& a = facts_.accesses[i];
+      if (a.is_write || facts_.memory(*a.buffer) != alloc.data || !a.is_certain) { continue; }
+      bool guarded = false;
+      for (const Space::Entry& e : a.space->entries()) { guarded |= e.kind == Space::Kind::Guard && written != SIZE_MAX; }
+      if (guarded) { continue; }
+      Diagnostic d = error(Code::ReadBeforeWrite, a.origin).arg("buffer", a.buffer->name.view());
+      if (a.buffer->origin.is_known()) { (void)std::move(d).note(a.buffer->origin, fmt::format("`{}` is allocated here, with no values", a.buffer->name.view())); }
+      if (written == SIZE_MAX) {
+        (void)std::move(d).remedy(fmt::format("write `{}` first: nothing in the function does", a.buffer->name.view()));
+      } else if (written < facts_.accesses.size() && facts_.accesses[written].origin.is_known()) {
+        (void)std::move(d).note(facts_.accesses[written].origin, "it is first written here")
+            .remedy(fmt::format("set `{}` before this statement", a.buffer->name.view()));
+      }
+      subject_.report(std::move(d));
+      return;
+    }
+  }
+
+  /// The update of a reduction: `C[...] = C[...] + x`; null: it has another form.
+  struct Update { const BufferStore* store = nullptr; const char* op = ""; };
+  auto update_of(const BlockFact& fact) const -> Update {
+    for (size_t i = fact.begin; i < fact.end; ++i) {
+      const Access& a = facts_.accesses[i];
+      if (!a.is_write || !a.store || a.in_init) { continue; }
+      Expr value = a.store->value;
+      while (const auto* c = value.as<Cast>()) { value = c->value; }
+      const char* op = value.as<Add>() ? "+" : value.as<Mul>() ? "*" : value.as<Max>() ? "max" : value.as<Min>() ? "min" : nullptr;
+      if (!op) { continue; }
+      const auto& binary = *static_cast<const BinaryNode*>(value.get());
+      for (Expr side : {binary.a, binary.b}) {
+        while (const auto* c = side.as<Cast>()) { side = c->value; }
+        const auto* load = side.as<BufferLoad>();
+        if (!load || load->buffer != a.store->buffer || load->indices.size() != a.store->indices.size()) { continue; }
+        bool same = true;
+        for (size_t d = 0; d < load->indices.size(); ++d) { same = same && arith::deep_equal(load->indices[d], a.store->indices[d]); }
+        if (same) { return {a.store, op}; }
+      }
+    }
+    return {};
+  }
+
+  void check_reduction(const BlockFact& fact) {
+    bool has_reduction = false;
+    for (const IterVar& iter : fact.block->iter_vars) { has_reduction |= iter.kind == IterKind::Reduction; }
+    if (!has_reduction || fact.block->init || !fact.is_certain) { return; }
+    // The block itself, not one inside of it.
+    Update update = update_of(fact);
+    if (!update.store) { return; }
+    const VarNode* memory = facts_.memory(*update.store->buffer);
+    if (first_write(memory) < fact.begin) { return; }
+    for (size_t i = fact.begin; i < fact.end; ++i) {
+      // Something else in the block sets it first.
+      const Access& a = facts_.accesses[i];
+      if (a.is_write && facts_.memory(*a.buffer) == memory && a.store != update.store) { return; }
+      if (a.store == update.store) { break; }
+    }
+    bool is_argument = !facts_.is_allocated(memory);
+    if (is_argument && says_it_reads(fact, *update.store->buffer)) { return; }
+    if (is_argument && facts_.memory(update.store->buffer->data.get()) != update.store->buffer->data.get()) { return; }
+    reported_.insert(memory);
+    const std::string name = update.store->buffer->name.str();
+    Diagnostic d = error(Code::MissingInit, update.store->origin).arg("block", fact.block->name.view()).arg("buffer", name);
+    if (update.store->buffer->origin.is_known()) {
+      (void)std::move(d).note(update.store->buffer->origin, is_argument ? fmt::format("`{}` holds what the caller left in it", name)
+                                                                       : fmt::format("`{}` is allocated here, with no values", name));
+    }
+    std::string identity = identity_text(update);
+    std::string target = target_text(*update.store);
+    if (identity.empty() || target.empty()) {
+      (void)std::move(d).remedy(fmt::format("set it in `with T.init():`, before the update"));
+    } else {
+      (void)std::move(d).remedy(fmt::format("begin the block with `with T.init(): {} = {}`", target, identity));
+      if (auto at = line_of(update.store->origin)) {
+        (void)std::move(d).fix(at->first, fmt::format("with T.init():\n{0}    {1} = {2}\n{0}", at->second, target, identity));
+      }
+    }
+    if (is_argument) {
+      (void)std::move(d).remedy(fmt::format("where adding to the caller's values is meant, say so: list `{}` in `T.reads`", name));
+    }
+    subject_.report(std::move(d));
+  }
+
+  static auto identity_text(const Update& update) -> std::string {
+    DataType t = update.store->buffer->dtype;
+    if (!t.is_scalar()) { return {}; }
+    std::string type = "T." + t.str();
+    std::string_view op = update.op;
+    if (op == "+") { return type + "(0)"; }
+    if (op == "*") { return type + "(1)"; }
+    return fmt::format("T.{}(\"{}\")", op == "max" ? "min_value" : "max_value", t.str());
+  }
+
+  /// `C[vi, vj]` as the update writes it.
+  auto target_text(const BufferStore& store) const -> std::string {
+    std::string indices;
+    for (const Expr& e : store.indices) {
+      std::string text = subject_.text(e);
+      if (text.empty()) { return {}; }
+      indices += (indices.empty() ? "" : ", ") + text;
+    }
+    return fmt::format("{}[{}]", store.buffer->name.view(), indices);
+  }
+
+  /// The beginning of a statement that is alone on its line, and its indentation.
+  auto line_of(Origin at) const -> std::optional<std::pair<Origin, std::string>> {
+    syntax::ItemPtr item = subject_.item(at);
+    if (!item || at.begin > item->text.size()) { return {}; }
+    size_t line = at.begin;
+    while (line > 0 && item->text[line - 1] != '\n') { --line; }
+    if (line == 0) { return {}; }
+    std::string indent = item->text.substr(line, at.begin - line);
+    if (indent.find_first_not_of(" \t") != std::string::npos) { return {}; }
+    return std::pair(Origin{at.decl, at.begin, at.begin, 0}, indent);
+  }
+
+  /// Is the buffer among reads that the text of the block lists itself?
+  auto says_it_reads(const BlockFact& fact, const BufferNode& buffer) const -> bool {
+    syntax::ItemPtr item = subject_.item(fact.block->origin);
+    if (!item) { return true; }
+    std::string_view text = std::string_view(item->text).substr(std::min<size_t>(fact.block->origin.begin, item->text.size()));
+    text = text.substr(0, fact.block->origin.end - fact.block->origin.begin);
+    size_t at = text.find(".reads(");
+    if (at == std::string_view::npos) { return false; }
+    for (const BufferRegion& r : fact.block->reads) {
+      if (r.buffer.get() == &buffer) { return true; }
+    }
+    return false;
+  }
+
+  Subject& subject_;
+  const Facts& facts_;
+  std::unordered_set<const VarNode*> reported_;
+};
+
+}  // namespace
+
+void check_initialisation(Subject& subject) { Initialisation(subject).run(); }
+
+}  // namespace loopsmith::analysis

@@ -1,0 +1,64 @@
+// What every analysis gets: the facts of one function, the text it came from, a budget of work, and where to report.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/facts.h"
+#include "support/diagnostic.h"
+#include "syntax/document.h"
+
+namespace loopsmith::analysis {
+
+class Subject {
+ public:
+  /// `declaration`: where the program stands. A program that a function made for some arguments (`is_instance`) may hold
+  /// what other arguments need.
+  Subject(const Facts& facts, const syntax::Document& document, const syntax::Item& declaration, bool is_instance, Diagnostics& out)
+      : facts(facts), document(document), declaration(declaration), is_instance(is_instance), out_(out) {}
+
+  const Facts& facts;
+  const syntax::Document& document;
+  const syntax::Item& declaration;
+  const bool is_instance;
+  /// Values that searches for iterations may still try (space.h).
+  int64_t budget = 60000;
+  /// Questions that may still be put to the prover.
+  int64_t questions = 64;
+  /// An access was found outside of its buffer: conditions around it are not what was meant, whatever they are.
+  bool leaves_bounds = false;
+  /// Iter vars found to leave their domains: what they index is no second mistake.
+  std::vector<const VarNode*> misbound;
+
+  void report(Diagnostic diagnostic) {
+    // A program of one declaration may hold a place several times (macros, loops of the script, augmented assignments).
+    for (const Diagnostic& d : out_) {
+      if (d.code == diagnostic.code && d.where == diagnostic.where) { return; }
+    }
+    out_.push_back(std::move(diagnostic));
+  }
+
+  /// The source text of a place, on one line; empty where it is not known or long.
+  [[nodiscard]] auto text(Origin origin) const -> std::string;
+  /// As the user wrote it, or as it is printed.
+  [[nodiscard]] auto text(const Expr& expr) const -> std::string;
+  /// The place of an index within an access `A[i, j]`; the whole access where it cannot be made out.
+  [[nodiscard]] auto index_place(Origin access, size_t dim) const -> Origin;
+  /// The item whose text an origin counts in; null: not of this document.
+  [[nodiscard]] auto item(Origin origin) const -> syntax::ItemPtr;
+  /// The target and iterable of a loop: `i in range(16)`.
+  [[nodiscard]] auto header(const For& loop) const -> Origin;
+
+ private:
+  Diagnostics& out_;
+};
+
+// The analyses, a file each.
+void check_bounds(Subject& subject);            // accesses outside of buffers, iter vars outside of domains
+void check_regions(Subject& subject);           // T.reads and T.writes against what is touched
+void check_races(Subject& subject);             // iterations of parallel loops that touch the same elements
+void check_initialisation(Subject& subject);    // reads before writes, reductions without an init
+void check_conditions(Subject& subject);        // conditions that are always true or false, loops that do nothing
+
+}  // namespace loopsmith::analysis

@@ -1,0 +1,307 @@
+// Names that nothing uses: see unused.h.
+#include "analysis/unused.h"
+
+#include <algorithm>
+#include <deque>
+#include <unordered_map>
+#include <vector>
+
+#include "support/codes.h"
+
+namespace loopsmith::analysis {
+namespace {
+
+using namespace syntax;
+
+auto last_name(const Expr* expr) -> std::string_view {
+  if (expr == nullptr) { return {}; }
+  if (const auto* call = expr->as<CallExpr>()) { return last_name(call->callee); }
+  if (const auto* attribute = expr->as<AttributeExpr>()) { return attribute->attr.name.view(); }
+  if (const auto* name = expr->as<NameExpr>()) { return name->name.view(); }
+  return {};
+}
+
+auto is_program(const FunctionDef& def) -> bool {
+  return std::any_of(def.decorators.begin(), def.decorators.end(), [](ExprPtr d) { return last_name(d) == "prim_func"; });
+}
+
+/// What a declaration of a program's makes, in words; empty: what is not reported.
+auto what_is_bound(const Expr* value) -> std::string_view {
+  const auto* call = value != nullptr ? value->as<CallExpr>() : nullptr;
+  if (call == nullptr) { return "variable"; }
+  std::string_view callee = last_name(call->callee);
+  const auto* attribute = call->callee->as<AttributeExpr>();
+  if (attribute != nullptr && last_name(attribute->object) == "axis") { return "iter var"; }
+  if (callee == "alloc_buffer" || callee == "sblock_alloc_buffer" || callee == "decl_buffer" || callee == "allocate" || callee == "allocate_const" ||
+      callee == "alloc_shared" || callee == "alloc_local" || callee == "Buffer") {
+    return "buffer";
+  }
+  // Matching a handle or a region, and launching threads, have an effect of their own.
+  if (callee == "match_buffer" || callee == "launch_thread" || callee == "env_thread" || callee == "block" || callee == "sblock") { return {}; }
+  return "variable";
+}
+
+/// May a statement that binds the value be left out? Calls of unknown functions may do something.
+auto is_removable(const Expr& value) -> bool {
+  bool plain = true;
+  walk(value, [&](const Node& n) {
+    if (const auto* call = n.as<CallExpr>()) {
+      std::string_view callee = last_name(call->callee);
+      const auto* attribute = call->callee->as<AttributeExpr>();
+      bool is_t = attribute != nullptr && last_name(attribute->object) == "T";
+      static constexpr std::string_view harmless[] = {"alloc_buffer", "sblock_alloc_buffer", "int32", "int64", "float32", "float16", "exp", "sqrt",
+                                                      "max", "min", "cast", "Cast", "floordiv", "floormod", "ceildiv", "meta_var"};
+      plain &= is_t && std::find(std::begin(harmless), std::end(harmless), callee) != std::end(harmless);
+    }
+    plain &= n.kind != Kind::NamedExpr && n.kind != Kind::OpaqueExpr && n.kind != Kind::BrokenExpr;
+    return plain;
+  });
+  return plain;
+}
+
+class Names {
+ public:
+  Names(const Item& item, Diagnostics& out) : item_(item), out_(out) {}
+
+  void run(const FunctionDef& def) {
+    bool known = !def.has_error;
+    walk(def, [&](const Node& n) {
+      known &= n.kind != Kind::OpaqueStmt && n.kind != Kind::BrokenStmt && n.kind != Kind::OpaqueExpr && n.kind != Kind::BrokenExpr && n.kind != Kind::Scope;
+      return known;
+    });
+    if (!known) { return; }
+    scopes_.emplace_back();
+    for (const Param& p : def.params) {
+      scopes_.back().names[p.name.name] = nullptr;
+      if (p.annotation) { read(*p.annotation); }
+    }
+    list(def.body);
+    close();
+  }
+
+ private:
+  struct Binding {
+    Name name;
+    Origin where;
+    std::string_view what;
+    const Stmt* statement = nullptr;   // alone in binding it, and removable: else null
+    bool is_alone = false;             // the only statement of its list
+    bool used = false;
+  };
+  struct Scope { std::unordered_map<Name, Binding*> names; std::vector<Binding*> own; };
+
+  void bind(Name name, Origin where, std::string_view what, const Stmt* statement, bool is_alone) {
+    if (auto found = scopes_.back().names.find(name); found != scopes_.back().names.end() && found->second != nullptr) {
+      // Bound again in the same list: another value under the old name.
+      if (!found->second->used) { found->second->statement = nullptr; }
+    }
+    Binding& b = bindings_.emplace_back(Binding{name, where, what, statement, is_alone, false});
+    scopes_.back().names[name] = &b;
+    if (!what.empty() && !name.view().starts_with("_")) { scopes_.back().own.push_back(&b); }
+  }
+  void use(Name name) {
+    for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+      if (auto found = scope->names.find(name); found != scope->names.end()) {
+        if (found->second) { found->second->used = true; }
+        return;
+      }
+    }
+  }
+  void read(const Node& node) {
+    walk(node, [&](const Node& n) {
+      if (const auto* name = n.as<NameExpr>()) { use(name->name); }
+      return true;
+    });
+  }
+  void target(const Expr& t, std::string_view what, const Stmt* statement, bool is_alone) {
+    if (const auto* name = t.as<NameExpr>()) { return bind(name->name, name->origin(), what, statement, is_alone); }
+    if (const auto* tuple = t.as<TupleExpr>()) {
+      for (ExprPtr e : tuple->elements) { target(*e, what, nullptr, false); }
+      return;
+    }
+    if (const auto* items = t.as<ListExpr>()) {
+      for (ExprPtr e : items->elements) { target(*e, what, nullptr, false); }
+      return;
+    }
+    if (const auto* star = t.as<StarredExpr>()) { return target(*star->value, what, nullptr, false); }
+    read(t);
+  }
+  static auto has_blocks(const Block& body) -> bool {
+    bool found = false;
+    for (StmtPtr s : body) {
+      walk(*s, [&](const Node& n) {
+        if (const auto* with = n.as<WithStmt>()) {
+          for (const WithItem& item : with->items) {
+            std::string_view callee = last_name(item.context);
+            found |= callee == "block" || callee == "sblock";
+          }
+        }
+        if (const auto* call = n.as<CallExpr>()) { found |= last_name(call->callee) == "match_buffer"; }
+        return !found;
+      });
+    }
+    return found;
+  }
+  void list(const Block& body) {
+    bool before = has_blocks_;
+    has_blocks_ = has_blocks(body);
+    for (StmtPtr s : body) { statement(*s, body.size() == 1); }
+    has_blocks_ = before;
+  }
+  void inner(const Block& body, const std::vector<ExprPtr>& targets = {}) {
+    scopes_.emplace_back();
+    for (ExprPtr t : targets) { target(*t, "", nullptr, false); }
+    list(body);
+    close();
+  }
+  void close() {
+    for (Binding* b : scopes_.back().own) {
+      if (b->used) { continue; }
+      Diagnostic d = error(Code::UnusedName, b->where).arg("what", b->what).arg("name", b->name.view());
+      if (b->what == "iter var") {
+        (void)std::move(d).remedy("take the axis away where the block does not need it, or call it `_" + b->name.str() + "`");
+      } else {
+        (void)std::move(d).remedy("remove it, or call it `_" + b->name.str() + "`");
+        if (b->statement) { remove(d, *b->statement, b->is_alone); }
+      }
+      out_.push_back(std::move(d));
+    }
+    scopes_.pop_back();
+  }
+  /// The whole line of a statement that is alone on it.
+  void remove(Diagnostic& d, const Stmt& s, bool is_alone) const {
+    const std::string& text = item_.text;
+    Origin at = s.origin();
+    if (at.decl != item_.decl || at.end > text.size()) { return; }
+    uint32_t begin = at.begin;
+    while (begin > 0 && (text[begin - 1] == ' ' || text[begin - 1] == '\t')) { --begin; }
+    bool ends = at.end == text.size() || text[at.end] == '\n';
+    if (begin == 0 || text[begin - 1] != '\n' || !ends) { return; }
+    if (is_alone) {
+      (void)std::move(d).fix(at, "pass");
+    } else {
+      (void)std::move(d).fix({at.decl, begin - 1, at.end, 0}, "");
+    }
+  }
+
+  void statement(const Stmt& s, bool is_alone) {
+    switch (s.kind) {
+      case Kind::Assign: {
+        const auto& a = static_cast<const AssignStmt&>(s);
+        read(*a.value);
+        std::string_view what = what_is_bound(a.value);
+        const Stmt* removable = a.targets.size() == 1 && is_removable(*a.value) ? &s : nullptr;
+        // A block around blocks hands its iter vars on; which of them are needed is a matter of how it was made.
+        if (what == "iter var" && has_blocks_) { what = {}; }
+        for (ExprPtr t : a.targets) { target(*t, what, removable, is_alone); }
+        return;
+      }
+      case Kind::AnnAssign: {
+        const auto& a = static_cast<const AnnAssignStmt&>(s);
+        read(*a.annotation);
+        if (a.value) { read(*a.value); }
+        target(*a.target, what_is_bound(a.value), a.value && is_removable(*a.value) ? &s : nullptr, is_alone);
+        return;
+      }
+      case Kind::For: {
+        const auto& f = static_cast<const ForStmt&>(s);
+        read(*f.iterable);
+        inner(f.body, {f.target});
+        inner(f.otherwise);
+        return;
+      }
+      case Kind::While:
+        read(*static_cast<const WhileStmt&>(s).condition);
+        return inner(static_cast<const WhileStmt&>(s).body);
+      case Kind::If: {
+        const auto& i = static_cast<const IfStmt&>(s);
+        read(*i.condition);
+        // Where the script decides, what a branch binds is seen below it: names of branches are not judged.
+        std::vector<Binding*> own = scopes_.back().own;
+        list(i.then);
+        list(i.otherwise);
+        scopes_.back().own = std::move(own);
+        return;
+      }
+      case Kind::With: {
+        const auto& w = static_cast<const WithStmt&>(s);
+        std::vector<ExprPtr> targets;
+        for (const WithItem& item : w.items) {
+          read(*item.context);
+          if (item.target) { targets.push_back(item.target); }
+        }
+        return inner(w.body, targets);
+      }
+      default: return read(s);
+    }
+  }
+
+  const Item& item_;
+  Diagnostics& out_;
+  std::vector<Scope> scopes_;
+  std::deque<Binding> bindings_;
+  bool has_blocks_ = false;   // the statement list being looked at holds blocks
+};
+
+auto is_word(char c) -> bool { return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+auto has_word(std::string_view text, std::string_view word) -> bool {
+  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    bool begins = at == 0 || !is_word(text[at - 1]);
+    size_t end = at + word.size();
+    if (begins && (end == text.size() || !is_word(text[end]))) { return true; }
+  }
+  return false;
+}
+
+}  // namespace
+
+auto unused_names(const Item& item) -> Diagnostics {
+  Diagnostics out;
+  for (StmtPtr s : item.statements) {
+    walk(*s, [&](const Node& n) {
+      const auto* def = n.as<FunctionDef>();
+      if (def == nullptr || !is_program(*def)) { return n.kind == Kind::FunctionDef || n.kind == Kind::ClassDef; }
+      // A function of a class is a declaration of its own, with a text of its own.
+      const Item* home = &item;
+      for (const Item::Member& m : item.members) {
+        if (m.item->decl == def->decl) { home = m.item.get(); }
+      }
+      Names(*home, out).run(*def);
+      return false;
+    });
+  }
+  return out;
+}
+
+auto unused_imports(const Document& document) -> Diagnostics {
+  Diagnostics out;
+  const std::string& text = document.text();
+  for (const PlacedItem& placed : document.items()) {
+    if (placed.item->kind != ItemKind::Import || placed.item->has_error) { continue; }
+    for (StmtPtr s : placed.item->statements) {
+      const List<ImportName>* names = nullptr;
+      if (const auto* i = s->as<ImportStmt>()) { names = &i->names; }
+      if (const auto* f = s->as<ImportFromStmt>()) { names = &f->names; }
+      if (names == nullptr) { continue; }
+      for (const ImportName& n : *names) {
+        if (n.path.empty()) { continue; }
+        const Identifier& bound = n.alias.name.empty() ? n.path.front() : n.alias;
+        std::string_view before = std::string_view(text).substr(0, placed.offset);
+        std::string_view after = std::string_view(text).substr(placed.end());
+        if (bound.name.view().starts_with("_") || has_word(after, bound.name.view()) || has_word(before, bound.name.view())) { continue; }
+        Diagnostic d = error(Code::UnusedImport, {placed.item->decl, n.span.begin, n.span.end, 0}).arg("name", bound.name.view());
+        (void)std::move(d).remedy("remove it");
+        bool is_alone = names->size() == 1 && placed.item->statements.size() == 1;
+        if (is_alone) {
+          auto size = static_cast<uint32_t>(placed.item->text.size());
+          (void)std::move(d).fix({placed.item->decl, 0, size, 0}, "");
+        }
+        out.push_back(std::move(d));
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace loopsmith::analysis
