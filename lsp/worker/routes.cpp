@@ -10,6 +10,7 @@
 #include "lsp/features/hints.h"
 #include "lsp/features/hover.h"
 #include "lsp/features/lenses.h"
+#include "lsp/features/moves.h"
 #include "lsp/features/names.h"
 #include "lsp/features/symbols.h"
 #include "lsp/features/tokens.h"
@@ -408,6 +409,20 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
     }
   }
   if (!wants_kind(only, "refactor.rewrite")) { return actions; }
+  bool can_disable = bool_in(member(member(context.capabilities, "textDocument"), "codeAction"), "disabledSupport");
+  for (const OfferedMove& move : moves_offered(snapshot, span.begin)) {
+    Json action = {{"title", move.text}, {"kind", "refactor.rewrite"}};
+    if (move.why_not.empty()) {
+      Position at = to_position(snapshot.text(), snapshot.lines(), move.offset, context.encoding);
+      Json edit = {{"range", to_json(TextRange{at, at})}, {"newText", move.insert}};
+      action["edit"] = {{"changes", {{snapshot.name(), Json::array({edit})}}}};
+    } else if (can_disable) {
+      action["disabled"] = {{"reason", move.why_not}};
+    } else {
+      continue;
+    }
+    actions.push_back(std::move(action));
+  }
   for (const Tunable& tunable : tunables_in(snapshot, span)) {
     std::string title = fmt::format("Tune {} in the background", tunable.name);
     Json argument = {{"uri", snapshot.name()}, {"function", tunable.name}};

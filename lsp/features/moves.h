@@ -1,0 +1,23 @@
+// Moves: primitives that can be applied to the loop or block at the cursor, as edits that write them into its schedule.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "workspace/snapshot.h"
+
+namespace loopsmith::lsp {
+
+struct OfferedMove {
+  std::string text;          // the statement: "sch.vectorize(j1)"
+  std::string why_not;       // empty: it is legal there
+  uint32_t offset = 0;       // where the edit goes; inserted
+  std::string insert;
+};
+
+/// On a variable of a schedule: after its statement, for what the variable stands for there. On a loop or block of a program: at the
+/// end of the last schedule function for that program, or in a new one. At most one legal call per primitive, then what people
+/// would look for and cannot have, with the reason.
+[[nodiscard]] auto moves_offered(const workspace::Snapshot& snapshot, uint32_t at) -> std::vector<OfferedMove>;
+
+}  // namespace loopsmith::lsp
