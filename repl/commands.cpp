@@ -8,7 +8,7 @@ namespace loopsmith::repl {
 auto all_commands() -> const std::vector<Command>& {
   static const std::vector<Command> list = {
       help_command, load_command, programs_command, with_command, print_command, diff_command,  undo_command,
-      redo_command, goto_command, steps_command,    trace_command, save_command,  lower_command, llvm_command,
+      redo_command, goto_command, steps_command, hint_command, why_not_command, repair_command,    trace_command, save_command,  lower_command, llvm_command,
       asm_command,  run_command,  verify_command,   bench_command, tune_command,  target_command, quit_command,
   };
   return list;

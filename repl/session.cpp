@@ -10,6 +10,7 @@
 #include "repl/commands.h"
 #include "schedule/primitive.h"
 #include "schedule/trace_json.h"
+#include "script/refusals.h"
 #include "support/text_diff.h"
 
 namespace loopsmith::repl {
@@ -196,8 +197,35 @@ auto Session::execute(const std::string& input) -> bool {
   return run_script(cleaned);
 }
 
-auto Session::run_script(const std::string& input) -> bool {
+auto Session::name_of(const schedule::Place& place) const -> std::string {
+  for (const auto& [name, value] : steps_[position_].frame.scope->slots()) {
+    const auto* variable = value.as<script::VariableObject>();
+    if (!variable) { continue; }
+    const schedule::Place* found = nullptr;
+    if (const auto* b = variable->variable.as<schedule::BlockRV>()) { if (auto place = schedule().get(*b); place.ok()) { found = *place; } }
+    if (const auto* l = variable->variable.as<schedule::LoopRV>()) { if (auto place = schedule().get(*l); place.ok()) { found = *place; } }
+    if (found && found->id == place.id) { return name.str(); }
+  }
+  return {};
+}
+
+auto Session::place_of(const std::string& name) const -> const schedule::Place* {
+  const schedule::FuncState* func = schedule().state().func(function());
+  if (!func) { return nullptr; }
+  for (const schedule::Place& place : func->places()) {
+    if (name_of(place) == name) { return &place; }
+  }
+  for (const schedule::Place& place : func->places()) {
+    if (place.name() == std::string_view(name)) { return &place; }
+  }
+  return nullptr;
+}
+
+auto Session::why_not(const std::string& call) -> bool { return run_script(call.starts_with("sch.") ? call : "sch." + call, true); }
+
+auto Session::run_script(const std::string& input, bool is_trial) -> bool {
   if (!needs_program(*this)) { return false; }
+  repairs_.clear();
   std::string text(trim(input));
   bool quiet = text.ends_with(";");
   if (quiet) { text.pop_back(); }
@@ -239,12 +267,26 @@ auto Session::run_script(const std::string& input) -> bool {
         return false;
       }
       if (has_errors(evaluator.diagnostics)) {
+        if (const script::ScheduleObject* failed = schedule_object(frame)) { script::explain_refusal(evaluator.diagnostics, *failed, *frame.scope); }
         report_here(evaluator.diagnostics);
-        return false;
+        for (const Diagnostic& d : evaluator.diagnostics) {
+          std::optional<Span> call = document.resolve(d.where);
+          if (d.severity != Severity::Error || !call) { continue; }
+          for (const std::string& remedy : d.remedies) {
+            std::string lines = script::repaired(text, *call, remedy);
+            if (!lines.empty()) { repairs_.push_back(std::move(lines)); }
+          }
+        }
+        for (size_t i = 0; i < repairs_.size() && !is_trial; ++i) { complain(":repair " + std::to_string(i + 1) + "  " + script::one_line(repairs_[i]) + "\n"); }
+        return is_trial;
       }
     }
   }
   report_here(evaluator.diagnostics);
+  if (is_trial) {
+    print("it is legal here\n");
+    return true;
+  }
   object = schedule_object(frame);
   if (!object) {
     complain("`sch` is the schedule; it cannot be another thing here\n");

@@ -84,11 +84,20 @@ class Session {
   /// The current module as text, with colours where the host has them.
   [[nodiscard]] auto module_text() const -> std::string;
 
+  /// Lines that repair the statement that failed last, in the order of its remedies; `:repair N` executes one.
+  [[nodiscard]] auto repairs() const -> const std::vector<std::string>& { return repairs_; }
+  /// What the script calls a loop or block; empty: nothing.
+  [[nodiscard]] auto name_of(const schedule::Place& place) const -> std::string;
+  /// What a name of the script stands for in the program: a block's name, or a variable. Null: no loop or block.
+  [[nodiscard]] auto place_of(const std::string& name) const -> const schedule::Place*;
+  /// Why a call would be refused, without doing it. False: it could not be read.
+  auto why_not(const std::string& call) -> bool;
+
   /// Words that may stand at a place of the input: commands, primitives, variables, block names.
   [[nodiscard]] auto complete(const std::string& input, size_t cursor, size_t& start) const -> std::vector<std::string>;
 
  private:
-  auto run_script(const std::string& input) -> bool;
+  auto run_script(const std::string& input, bool is_trial = false) -> bool;
   auto schedule_object(const eval::Frame& frame) const -> const script::ScheduleObject*;
 
   Host host_;
@@ -102,6 +111,7 @@ class Session {
   size_t position_ = 0;
   target::Target target_;
   bool quit_ = false;
+  std::vector<std::string> repairs_;
 };
 
 }  // namespace loopsmith::repl

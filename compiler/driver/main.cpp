@@ -7,6 +7,8 @@
 
 #include "driver/arguments.h"
 #include "driver/command.h"
+#include "schedule/primitive.h"
+#include "script/reference.h"
 
 namespace loopsmith::driver {
 namespace {
@@ -39,7 +41,7 @@ void print_help(std::FILE* to) {
       fmt::print(to, "  {:<30}  {}\n", call, command.summary);
     }
   }
-  fmt::print(to, "\n`loopsmith COMMAND --help` says more.\n");
+  fmt::print(to, "\n`loopsmith COMMAND --help` says more, `loopsmith help PRIMITIVE` what a schedule primitive needs.\n");
 }
 
 auto closest_command(std::string_view wanted) -> std::string {
@@ -68,7 +70,18 @@ auto run_command(std::string_view name, std::vector<std::string> args) -> int {
       print_help(stdout);
       return exit_done;
     }
+    // Primitives, and their reference page; a command of the same name (`trace`, `schedule`) comes first.
+    if (args[0] == "primitives") {
+      fmt::print("{}", script::reference_page());
+      return exit_done;
+    }
     const Command* about = find_command(args[0]);
+    std::string_view name = args[0];
+    if (name.starts_with("sch.")) { name.remove_prefix(4); }
+    if (const schedule::Primitive* primitive = about ? nullptr : schedule::find_primitive(name)) {
+      fmt::print("{}", script::reference_help(*primitive));
+      return exit_done;
+    }
     return about ? about->run({"--help"}) : unknown_command(args[0]);
   }
   if (name == "--version" || name == "version") {

@@ -1,6 +1,7 @@
 // Schedules as script values: see objects.h.
 #include "script/objects.h"
 
+#include "ir/equal.h"
 #include "ir/printer.h"
 #include "schedule/trace_json.h"
 #include "support/codes.h"
@@ -91,13 +92,19 @@ class PrimitiveMethod final : public eval::Object {
     Origin call = arguments.call;
     call.step = schedule->step;
     ++schedule->executed;
-    Result<schedule::Value> result = schedule->schedule.apply(*primitive, std::move(converted), call);
+    IRModule before = schedule->schedule.module();
+    Result<schedule::Value> result = schedule->schedule.apply(*primitive, converted, call);
     if (!result.ok()) {
+      schedule->refused = ScheduleObject::Refused{primitive, std::move(converted), call};
       for (Diagnostic& d : std::move(result).diagnostics()) {
         if (!d.where.is_known()) { d.where = call; }
         evaluator.report(std::move(d));
       }
       return eval::Value::error();
+    }
+    const IRModule& after = schedule->schedule.module();
+    if (!primitive->is_pure && (after.same_as(before) || structural_equal(before, after))) {
+      evaluator.report(error(Code::StepChangesNothing, call).arg("primitive", primitive->name));
     }
     return from_schedule(*result);
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "eval/evaluator.h"
 #include "schedule/schedule.h"
@@ -30,6 +31,9 @@ class ScheduleObject final : public eval::Object {
   /// What nodes made from now on give as their schedule statement; 0: none. And how many primitives ran.
   mutable uint32_t step = 0;
   mutable uint64_t executed = 0;
+  /// The last call that was refused, for whoever explains it (refusals.h).
+  struct Refused { const schedule::Primitive* primitive = nullptr; schedule::Arguments arguments; Origin call; };
+  mutable std::optional<Refused> refused;
   auto get_attribute(eval::Evaluator& evaluator, Name name, Origin where) const -> std::optional<eval::Value> override;
   void attribute_names(std::vector<Name>& out) const override;
   auto clone(eval::Cloner& cloner) const -> std::optional<eval::Value> override;

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "script/objects.h"
+#include "script/refusals.h"
 
 namespace loopsmith::script {
 namespace {
@@ -55,11 +56,9 @@ class Recorder final : public eval::Observer {
     run_.primitives += step.primitives;
     step.diagnostics.assign(evaluator.diagnostics.begin() + static_cast<std::ptrdiff_t>(diagnostics_), evaluator.diagnostics.end());
     step.state = flow == eval::Flow::Failed ? StepState::Failed : flow == eval::Flow::Unknown ? StepState::Unknown : StepState::Done;
+    if (step.state == StepState::Done && has_errors(step.diagnostics)) { step.state = StepState::Failed; }
+    if (step.state == StepState::Failed) { explain_refusal(step.diagnostics, *schedule_, *frame.scope); }
     if (step.state != StepState::Done) { return false; }
-    if (has_errors(step.diagnostics)) {
-      step.state = StepState::Failed;
-      return false;
-    }
     step.after = std::make_shared<const schedule::Schedule>(schedule_->schedule);
     run_.result = step.after;
     collect_names(stmt, frame, step);

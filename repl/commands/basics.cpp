@@ -3,6 +3,7 @@
 
 #include "repl/commands.h"
 #include "schedule/primitive.h"
+#include "script/reference.h"
 
 namespace loopsmith::repl {
 namespace {
@@ -29,7 +30,7 @@ auto help(Session& session, const std::vector<std::string>& arguments) -> bool {
     if (name.starts_with("sch.")) { name = name.substr(4); }
     if (name.starts_with(":")) { name = name.substr(1); }
     if (const schedule::Primitive* p = schedule::find_primitive(name)) {
-      session.print("sch." + p->signature() + "\n  " + std::string(p->help) + "\n");
+      session.print(script::reference_help(*p));
       return true;
     }
     if (const Command* c = find_command(name)) {

@@ -1,0 +1,80 @@
+// Explaining refused calls: see refusals.h.
+#include "script/refusals.h"
+
+#include <map>
+#include <utility>
+
+#include "schedule/explain.h"
+
+namespace loopsmith::script {
+namespace {
+
+// The calls name the schedule `sch`; a script may call it something else.
+auto in_words_of(std::string text, const std::string& name) -> std::string {
+  if (name == "sch") { return text; }
+  for (size_t at = 0; (at = text.find("sch.", at)) != std::string::npos; at += name.size()) { text.replace(at, 3, name); }
+  return text;
+}
+
+}  // namespace
+
+void explain_refusal(Diagnostics& diagnostics, const ScheduleObject& object, const eval::Scope& scope) {
+  auto refused = std::exchange(object.refused, std::nullopt);
+  if (!refused) { return; }
+  Diagnostics own;
+  size_t at = diagnostics.size();
+  for (size_t i = 0; i < diagnostics.size(); ++i) {
+    Origin where = diagnostics[i].where;
+    if (where.decl == refused->call.decl && where.begin == refused->call.begin && diagnostics[i].severity == Severity::Error) {
+      at = i;
+      own.push_back(diagnostics[i]);
+      break;
+    }
+  }
+  if (own.empty()) { return; }
+  auto matched = schedule::match_arguments(*refused->primitive, refused->arguments, refused->call);
+  if (!matched.ok()) { return; }
+  std::map<uint64_t, std::string> names;
+  std::string schedule_name = "sch";
+  for (const auto& [name, value] : scope.slots()) {
+    if (value.as<ScheduleObject>() == &object) { schedule_name = name.str(); }
+    const auto* variable = value.as<VariableObject>();
+    if (!variable) { continue; }
+    auto place = [&]() -> const schedule::Place* {
+      if (const auto* b = variable->variable.as<schedule::BlockRV>()) { auto found = object.schedule.get(*b); return found.ok() ? *found : nullptr; }
+      if (const auto* l = variable->variable.as<schedule::LoopRV>()) { auto found = object.schedule.get(*l); return found.ok() ? *found : nullptr; }
+      return nullptr;
+    }();
+    if (place) { names[place->id] = name.str(); }
+  }
+  schedule::Explanation found = schedule::explain(object.schedule, *refused->primitive, matched->values, own, [&](const schedule::Place& place) {
+    auto name = names.find(place.id);
+    return name == names.end() ? std::string() : name->second;
+  });
+  for (schedule::Repair& repair : found.repairs) {
+    repair.before = in_words_of(std::move(repair.before), schedule_name);
+    repair.instead = in_words_of(std::move(repair.instead), schedule_name);
+  }
+  own = schedule::with_explanation(std::move(own), found);
+  if (!found.repairs.empty() && !found.repairs.front().instead.empty()) { own.front().fixes.push_back({refused->call, found.repairs.front().instead}); }
+  diagnostics[at] = std::move(own.front());
+}
+
+auto repaired(const std::string& statement, Span call, const std::string& remedy) -> std::string {
+  if (!remedy.starts_with("`")) { return {}; }
+  size_t close = remedy.find('`', 1);
+  if (close == std::string::npos || call.end > statement.size() || call.begin > call.end) { return {}; }
+  std::string code = remedy.substr(1, close - 1);
+  if (remedy.substr(close + 1) == " works") { return statement.substr(0, call.begin) + code + statement.substr(call.end); }
+  if (remedy.substr(close + 1) == " first: then it works") { return code + "\n" + statement; }
+  return {};
+}
+
+auto one_line(const std::string& lines) -> std::string {
+  std::string out;
+  for (char c : lines) { out += c == '\n' ? std::string("; ") : std::string(1, c); }
+  while (out.ends_with(" ") || out.ends_with(";")) { out.pop_back(); }
+  return out;
+}
+
+}  // namespace loopsmith::script

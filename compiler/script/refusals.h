@@ -1,0 +1,22 @@
+// What is said of a refused call beyond why: a pair of iterations, repairs in the words of the script, and an edit that puts
+// the nearest repair into the text. The work is done once, for a statement that failed, not for every call.
+#pragma once
+
+#include "eval/evaluator.h"
+#include "script/objects.h"
+#include "support/diagnostic.h"
+
+namespace loopsmith::script {
+
+/// Adds to the diagnostics, from the first given on, of the schedule's last refused call. `scope`: where names of loops and
+/// blocks are looked up.
+void explain_refusal(Diagnostics& diagnostics, const ScheduleObject& schedule, const eval::Scope& scope);
+
+/// The lines that repair a statement in which a call was refused: with the remedy's call before it, or instead of the call.
+/// Empty where the remedy is none of those that `explain_refusal` gives. `call` counts from the statement's first byte.
+[[nodiscard]] auto repaired(const std::string& statement, Span call, const std::string& remedy) -> std::string;
+
+/// Lines joined by `; `, for a list of choices.
+[[nodiscard]] auto one_line(const std::string& lines) -> std::string;
+
+}  // namespace loopsmith::script
