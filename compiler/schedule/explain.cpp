@@ -106,6 +106,7 @@ auto accesses_of(const FuncState& func, const Place& block, const Place& loop) -
   Valuation values = fixed;
   size_t order = 0;
   auto visit = [&]() {
+    if (out.size() >= 4 * most_instances) { return; }
     Valuation all = values;
     for (const Place* scope : scopes) {
       for (size_t i = 0; i < scope->realize->iter_values.size(); ++i) {
