@@ -46,7 +46,7 @@ auto symbols() -> const std::vector<Symbol>& {
       ONE(exp), ONE(exp2), ONE(exp10), ONE(expm1), ONE(log), ONE(log2), ONE(log10), ONE(log1p), ONE(sin), ONE(cos), ONE(tan), ONE(asin),
       ONE(acos), ONE(atan), ONE(sinh), ONE(cosh), ONE(tanh), ONE(asinh), ONE(acosh), ONE(atanh), ONE(erf), ONE(erfc), ONE(cbrt),
       ONE(tgamma), ONE(lgamma), ONE(floor), ONE(ceil), ONE(trunc), ONE(round), ONE(nearbyint), ONE(rint), ONE(roundeven), ONE(sqrt),
-      TWO(pow), TWO(atan2), TWO(fmod), TWO(hypot), TWO(nextafter),
+      TWO(pow), TWO(atan2), TWO(fmod), TWO(hypot), TWO(nextafter), TWO(fmin), TWO(fmax),
       {"ldexp", reinterpret_cast<void*>(static_cast<double (*)(double, int)>(&::ldexp))},
       {"ldexpf", reinterpret_cast<void*>(static_cast<float (*)(float, int)>(&::ldexpf))},
       {"fma", reinterpret_cast<void*>(static_cast<double (*)(double, double, double)>(&::fma))},

@@ -28,7 +28,7 @@ namespace {
 /// Keeps  results bit for bit.
 struct CacheRead {
   struct Args { BlockArg block; int64_t read_buffer_index = 0; std::string storage_scope; std::vector<BlockArg> consumer_blocks; };
-  struct Plan { Buffer buffer; Stage stage; };
+  struct Plan { Buffer buffer; Stage stage; int last_before = -1; };   // the last place that runs before the copy
 
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
     const FuncState& func = *args.block.func;
@@ -46,13 +46,15 @@ struct CacheRead {
       for (const BlockArg& consumer : args.consumer_blocks) { is_consumer |= consumer.place == block; }
       if (is_consumer) { LOOPSMITH_CHECK(require_no_view(cx, *block, buffer, args.storage_scope)); }
     }
-    Plan plan{buffer, {}};
+    Plan plan{buffer, {}, -1};
     plan.stage.scope = scope;
     LOOPSMITH_TRY(writer, require_single_writer(cx, func, *scope, buffer));
     if (writer) {
-      // The copy is made behind the writer: who reads before it, or in place, cannot read of the copy.
+      // The copy is made behind the writer: who reads before it, or in place, cannot read of the copy. Where no consumers are
+      // named, those are none.
+      plan.last_before = writer->index;
       for (const Place* block : func.child_blocks(*scope)) {
-        bool is_consumer = args.consumer_blocks.empty();
+        bool is_consumer = false;
         for (const BlockArg& consumer : args.consumer_blocks) { is_consumer |= consumer.place == block; }
         if (!is_consumer || block->index > writer->index || !region_of(block->block()->reads, buffer)) { continue; }
         return note_block(cx.error(Code::NotCovered).arg("block", block->name().view()).arg("buffer", buffer->name.view()), *block)
@@ -86,7 +88,7 @@ struct CacheRead {
     Outcome out;
     out.func = func.name();
     for (const Place* block : func.child_blocks(*stage.scope)) {
-      bool is_consumer = args.consumer_blocks.empty();
+      bool is_consumer = args.consumer_blocks.empty() && block->index > plan.last_before;
       for (const BlockArg& consumer : args.consumer_blocks) { is_consumer |= consumer.place == block; }
       if (!is_consumer) { continue; }
       Stmt changed = redirected(*block, plan.buffer, cache, stage, !FAULT(cache_read_not_redirected), false);

@@ -165,6 +165,8 @@ TEST_CASE("formatting keeps the TIR") {
     frontend::File new_file(&script::predeclared);
     old_file.update(before);
     new_file.update(after);
+    // What is ill-formed has variables of its own in each reading.
+    if (has_errors(old_file.diagnostics())) { continue; }
     REQUIRE(program_count(old_file) == program_count(new_file));
     for (size_t a = 0, b = 0; a < old_file.size() && b < new_file.size(); ++a) {
       const IRModule& was = old_file.declaration(a).module;
