@@ -1250,30 +1250,43 @@ auto lambda_vars(Evaluator& e, const Argument& a, std::vector<Var>& vars, std::v
   }
   return f;
 }
-auto index_map_from(Evaluator& e, const Argument& a) -> IndexMap {
+auto index_map_from(Evaluator& e, const Argument& a, DataType t) -> IndexMap {
   std::vector<Var> vars;
   std::vector<Value> values;
-  if (!lambda_vars(e, a, vars, values, DataType::int_(32))) { return {}; }
+  if (!lambda_vars(e, a, vars, values, t)) { return {}; }
   Value result = e.call(a.value, std::move(values), a.where);
   std::vector<Expr> final;
   if (result.is_unknown() || !to_exprs(e, {result, a.where, {}}, final)) { return {}; }
-  auto* node = new (allocate_node(sizeof(IndexMapNode))) IndexMapNode;
-  node->initial = std::move(vars);
-  node->final = std::move(final);
-  return IndexMap(node);
+  return make_index_map({.initial = std::move(vars), .final = std::move(final), .inverse = {}});
+}
+// The map, its inverse (or none) and the type of indices (or none), as bound.
+auto make_map(Evaluator& e, const BoundArguments& b, size_t inverse_at, size_t dtype_at) -> Value {
+  DataType t = DataType::int_(32);
+  if (is_given(b, dtype_at)) {
+    auto given = to_dtype(e, b.values[dtype_at]);
+    if (!given) { return Value::error(); }
+    t = *given;
+  }
+  IndexMap map = index_map_from(e, b.values[0], t);
+  if (!map) { return Value::error(); }
+  if (is_given(b, inverse_at) && !b.values[inverse_at].value.is_none()) {
+    IndexMap inverse = index_map_from(e, b.values[inverse_at], t);
+    if (!inverse) { return Value::error(); }
+    map = make_index_map({.initial = map->initial, .final = map->final, .inverse = std::move(inverse)});
+  }
+  return make_object<AttrObject>(Attr(std::move(map)));
 }
 auto index_map(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"mapping"}, {"inverse_index_map", false, true}, {"index_dtype", false, true}};
   BoundArguments b;
   if (!bind_arguments(e, "T.index_map", a, parameters, b)) { return Value::error(); }
-  IndexMap map = index_map_from(e, b.values[0]);
-  if (!map) { return Value::error(); }
-  if (is_given(b, 1)) {
-    IndexMap inverse = index_map_from(e, b.values[1]);
-    if (!inverse) { return Value::error(); }
-    const_cast<IndexMapNode&>(*map).inverse = std::move(inverse);
-  }
-  return make_object<AttrObject>(Attr(std::move(map)));
+  return make_map(e, b, 1, 2);
+}
+auto index_map_from_func(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"mapping_function"}, {"ndim", false}, {"inverse_index_map", false}, {"index_dtype", false, true}};
+  BoundArguments b;
+  if (!bind_arguments(e, "IndexMap.from_func", a, parameters, b)) { return Value::error(); }
+  return make_map(e, b, 2, 3);
 }
 auto comm_reducer(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"combiner"}, {"identity"}};
@@ -1675,7 +1688,7 @@ constexpr Row rows[] = {
     {"const", constant_of}, {"IntImm", immediate<false>}, {"FloatImm", immediate<true>}, {"StringImm", string_immediate}, {"Var", named_var}, {"SizeVar", named_var},
     {"var", fresh_var}, {"BufferLoad", buffer_load}, {"Range", range_of}, {"iter_var", iter_var}, {"IterVar", iter_var}, {"index_map", index_map},
     {"comm_reducer", comm_reducer}, {"target", target}, {"call_intrin", call_intrin}, {"Call", call_intrin},
-    {"reduce", reduce}, {"Reduce", reduce}, {"CommReducer", comm_reducer_of_parts}, {"IndexMap", index_map_of_parts},
+    {"reduce", reduce}, {"Reduce", reduce}, {"CommReducer", comm_reducer_of_parts},
     {"llvm_lookup_intrinsic_id", lookup_intrinsic},
 };
 
@@ -1716,6 +1729,22 @@ class ModuleMaker final : public eval::Object {
 };
 const eval::TypeTag ModuleMaker::type_tag{"tvm.IRModule"};
 
+// `IndexMap(initial, final)`, `IndexMap.from_func(lambda i: ...)`, `IndexMap.AXIS_SEPARATOR`.
+class IndexMapMaker final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  IndexMapMaker() : Object(&type_tag) {}
+  auto is_callable() const -> bool override { return true; }
+  auto call(Evaluator& e, const Arguments& a) const -> std::optional<Value> override { return index_map_of_parts(e, a); }
+  auto get_attribute(Evaluator&, Name name, Origin) const -> std::optional<Value> override {
+    static const Name from_func("from_func"), separator("AXIS_SEPARATOR");
+    if (name == from_func) { return make_object<eval::Builtin>(from_func, index_map_from_func); }
+    if (name == separator) { return make_object<AxisSeparatorObject>(); }
+    return Value::opaque();
+  }
+};
+const eval::TypeTag IndexMapMaker::type_tag{"tvm.tir.IndexMap"};
+
 // What is not known of Python's `tvm` is not evaluated, and no mistake.
 auto unknown_member(Name) -> std::optional<Value> { return Value::opaque(); }
 auto python_member(Name name) -> std::optional<Value> {
@@ -1724,7 +1753,7 @@ auto python_member(Name name) -> std::optional<Value> {
 }
 
 struct Namespaces {
-  Value t, i, tir, te, tvm;   // tir: that of Python, whose other members are not evaluated
+  Value t, i, tir, te, tvm, index_maps;   // tir: that of Python, whose other members are not evaluated
   Namespaces() {
     auto make_builtin = [](const char* name, eval::Builtin::Run run) { return make_object<eval::Builtin>(Name(name), run); };
     Ref<eval::Namespace> axis = make_object<eval::Namespace>(Name("T.axis"));
@@ -1743,6 +1772,8 @@ struct Namespaces {
     };
     for (const Intrinsic& row : intrinsics) { add_t(row.name, make_object<IntrinsicObject>(row)); }
     for (const Row& row : rows) { add_t(row.name, make_builtin(row.name, row.run)); }
+    index_maps = make_object<IndexMapMaker>();
+    add_t("IndexMap", index_maps);
     add_t("axis", axis);
     add_t("let", make_object<LetObject>());
     add_t("Buffer", make_object<BufferTypeObject>());
@@ -1803,6 +1834,8 @@ auto predeclared(Name name) -> const Value* {
   if (name == t) { return &namespaces().t; }
   if (name == tir || name == tirx) { return &namespaces().tir; }
   if (name == i) { return &namespaces().i; }
+  static const Name index_map_name("IndexMap");
+  if (name == index_map_name) { return &namespaces().index_maps; }
   if (name == te) { return &namespaces().te; }
   if (name == tvm) { return &namespaces().tvm; }
   static const Value opaque = Value::opaque();

@@ -28,6 +28,7 @@ const eval::TypeTag MetaObject::type_tag{"a meta variable"};
 const eval::TypeTag StmtObject::type_tag{"a statement"};
 const eval::TypeTag AttrObject::type_tag{"an attribute's value"};
 const eval::TypeTag ReducerObject::type_tag{"a reducer"};
+const eval::TypeTag AxisSeparatorObject::type_tag{"an axis separator"};
 const eval::TypeTag IterVarObject::type_tag{"an axis"};
 const eval::TypeTag GlobalObject::type_tag{"a function of the module"};
 const eval::TypeTag MacroObject::type_tag{"a macro"};

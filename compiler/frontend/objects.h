@@ -193,6 +193,14 @@ class AttrObject final : public eval::Object {
   explicit AttrObject(Attr a) : Object(&type_tag), attr(std::move(a)) {}
 };
 
+/// `IndexMap.AXIS_SEPARATOR`: stands between the results of an index map's function.
+class AxisSeparatorObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  AxisSeparatorObject() : Object(&type_tag) {}
+  auto repr() const -> std::string override { return "IndexMap.AXIS_SEPARATOR"; }
+};
+
 class ReducerObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;

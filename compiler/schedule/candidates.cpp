@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ir/ops.h"
+#include "ir/visitor.h"
 #include "schedule/analysis.h"
 
 namespace loopsmith::schedule {
@@ -114,6 +115,184 @@ auto write_indices(const Choice& c) -> std::vector<Value> {
   const Place& at = c.subject();
   return count_up(at.is_block() ? at.block()->writes.size() : 0);
 }
+namespace {
+
+// The region that a value like ("read", 0) among the arguments before means; null: there is none.
+auto chosen_region(const Choice& c) -> const BufferRegion* {
+  const Place& at = c.subject();
+  if (!at.is_block()) { return nullptr; }
+  for (const Value& value : c.chosen) {
+    const auto* pair = value.as<Value::List>();
+    if (!pair || pair->size() != 2 || !(*pair)[1].integer()) { continue; }
+    const auto& regions = (*pair)[0] == Value("write") ? at.block()->writes : at.block()->reads;
+    auto index = static_cast<size_t>(*(*pair)[1].integer());
+    if (index < regions.size()) { return &regions[index]; }
+  }
+  return nullptr;
+}
+
+// Maps over a shape: dimensions swapped, fused with the next, split by 2 and 4 with the inner part kept there or put last.
+auto maps_over(const std::vector<Expr>& shape, DataType dtype) -> std::vector<Value> {
+  std::vector<Value> out;
+  size_t n = shape.size();
+  std::vector<Var> vars;
+  std::vector<Expr> same;
+  for (size_t i = 0; i < n; ++i) {
+    vars.push_back(make<VarNode>(Name("i" + std::to_string(i)), dtype));
+    same.emplace_back(vars.back());
+  }
+  auto add = [&](std::vector<Expr> final) { out.emplace_back(make_index_map({.initial = vars, .final = std::move(final), .inverse = {}})); };
+  for (size_t i = 0; i + 1 < n; ++i) {
+    std::vector<Expr> swapped = same;
+    std::swap(swapped[i], swapped[i + 1]);
+    add(swapped);
+    std::vector<Expr> fused = same;
+    fused[i] = same[i] * cast(dtype, shape[i + 1]) + same[i + 1];
+    fused.erase(fused.begin() + static_cast<ptrdiff_t>(i) + 1);
+    add(fused);
+  }
+  for (size_t i = 0; i < n; ++i) {
+    for (int64_t factor : {2, 4}) {
+      Expr f = int_imm(factor, dtype);
+      std::vector<Expr> split = same;
+      split[i] = floordiv(same[i], f);
+      std::vector<Expr> last = split;
+      split.insert(split.begin() + static_cast<ptrdiff_t>(i) + 1, floormod(same[i], f));
+      last.push_back(floormod(same[i], f));
+      add(split);
+      if (i + 1 < n) { add(last); }
+    }
+  }
+  return out;
+}
+
+auto accesses(const Choice& c, bool own) -> std::vector<Value> {
+  const Place& at = c.subject();
+  std::vector<Value> out;
+  if (!at.is_block()) { return out; }
+  auto is_own = [&](const Buffer& buffer) {
+    for (const Place* place = &at; place; place = c.func.parent(*place)) {
+      if (!place->is_block()) { continue; }
+      const auto& allocated = place->block()->alloc_buffers;
+      if (std::find(allocated.begin(), allocated.end(), buffer) != allocated.end()) { return true; }
+    }
+    return false;
+  };
+  for (const char* access : {"read", "write"}) {
+    const auto& regions = *access == 'r' ? at.block()->reads : at.block()->writes;
+    for (size_t i = 0; i < regions.size(); ++i) {
+      if (!own || is_own(regions[i].buffer)) { out.push_back(Value::List{access, static_cast<int64_t>(i)}); }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+auto own_buffers(const Choice& c) -> std::vector<Value> { return accesses(c, true); }
+auto buffers(const Choice& c) -> std::vector<Value> { return accesses(c, false); }
+
+auto layouts(const Choice& c) -> std::vector<Value> {
+  const BufferRegion* region = chosen_region(c);
+  if (!region || region->buffer->shape.empty()) { return {}; }
+  return maps_over(region->buffer->shape.to_vector(), region->buffer->shape[0].dtype());
+}
+
+auto iter_layouts(const Choice& c) -> std::vector<Value> {
+  const Place& at = c.subject();
+  if (!at.is_block() || at.block()->iter_vars.empty()) { return {}; }
+  std::vector<Expr> extents;
+  for (const IterVar& iter : at.block()->iter_vars) { extents.push_back(iter.dom.extent); }
+  return maps_over(extents, at.block()->iter_vars[0].var->dtype);
+}
+
+namespace {
+
+auto access_maps(const Choice& c, bool is_write) -> std::vector<Value> {
+  const Place& at = c.subject();
+  const int64_t* index = nullptr;
+  for (const Value& value : c.chosen) { index = value.integer() ? value.integer() : index; }
+  if (!at.is_block() || !index) { return {}; }
+  const auto& regions = is_write ? at.block()->writes : at.block()->reads;
+  if (*index < 0 || static_cast<size_t>(*index) >= regions.size()) { return {}; }
+  const BufferRegion& region = regions[static_cast<size_t>(*index)];
+  std::vector<Var> vars;
+  std::vector<Expr> used;
+  for (const IterVar& iter : at.block()->iter_vars) {
+    vars.push_back(make<VarNode>(iter.var->name, iter.var->dtype));
+    bool is_used = std::any_of(region.region.begin(), region.region.end(), [&](const Range& r) { return uses_var(r.min, [&](const VarNode& v) { return &v == iter.var.get(); }); });
+    if (is_used) { used.emplace_back(vars.back()); }
+  }
+  if (used.empty()) { return {}; }
+  std::vector<Value> out;
+  auto add = [&](std::vector<Expr> final) { out.emplace_back(make_index_map({.initial = vars, .final = std::move(final), .inverse = {}})); };
+  add(used);
+  add({used.rbegin(), used.rend()});
+  std::vector<Expr> split = used;
+  Expr four = int_imm(4, used[0].dtype());
+  split[0] = floordiv(used[0], four);
+  split.push_back(floormod(used[0], four));
+  add(split);
+  return out;
+}
+
+}  // namespace
+
+auto read_maps(const Choice& c) -> std::vector<Value> { return access_maps(c, false); }
+auto write_maps(const Choice& c) -> std::vector<Value> { return access_maps(c, true); }
+
+auto paddings(const Choice& c) -> std::vector<Value> {
+  const Place& at = c.subject();
+  if (!at.is_block()) { return {}; }
+  std::vector<Value> out;
+  for (int64_t p : {4, 8}) { out.emplace_back(Value::List(at.block()->iter_vars.size(), Value(p))); }
+  return out;
+}
+
+auto ranges(const Choice& c) -> std::vector<Value> {
+  const Place& at = c.subject();
+  const int64_t* index = nullptr;
+  bool is_write = false;
+  for (const Value& value : c.chosen) {
+    index = value.integer() ? value.integer() : index;
+    is_write |= value == Value("write");
+  }
+  if (!at.is_block() || !index) { return {}; }
+  const auto& regions = is_write ? at.block()->writes : at.block()->reads;
+  if (*index < 0 || static_cast<size_t>(*index) >= regions.size()) { return {}; }
+  std::vector<Var> vars;
+  VarMap renamed;
+  for (const IterVar& iter : at.block()->iter_vars) {
+    vars.push_back(make<VarNode>(iter.var->name, iter.var->dtype));
+    renamed[iter.var.get()] = vars.back();
+  }
+  std::vector<Value> out;
+  for (int64_t wider : {0, 3}) {
+    std::vector<Expr> ends;
+    for (const Range& range : regions[static_cast<size_t>(*index)].region) {
+      Expr begin = substitute(range.min, renamed);
+      ends.push_back(begin);
+      ends.push_back(begin + substitute(range.extent, renamed) + int_imm(wider, begin.dtype()));
+    }
+    out.emplace_back(make_index_map({.initial = vars, .final = std::move(ends), .inverse = {}}));
+  }
+  return out;
+}
+
+auto pad_values(const Choice& c) -> std::vector<Value> {
+  const BufferRegion* region = chosen_region(c);
+  const IndexMap* map = nullptr;
+  for (const Value& value : c.chosen) {
+    if (const auto* m = value.as<IndexMap>()) { map = m; }
+  }
+  std::vector<Value> out{Value()};
+  if (!region || !map) { return out; }
+  std::vector<Var> vars;
+  for (size_t i = 0; i < (*map)->final.size(); ++i) { vars.push_back(make<VarNode>(Name("i" + std::to_string(i)), (*map)->final[i].dtype())); }
+  out.emplace_back(make_index_map({.initial = std::move(vars), .final = {constant(region->buffer->dtype, 1)}, .inverse = {}}));
+  return out;
+}
+
 auto write_axes(const Choice& c) -> std::vector<Value> {
   const Place* at = &c.subject();
   if (at->is_loop()) {

@@ -20,6 +20,23 @@ auto loops_around(const Choice& c) -> std::vector<Value>;
 /// 0 .. number of buffers that the block before reads (writes).
 auto read_indices(const Choice& c) -> std::vector<Value>;
 auto write_indices(const Choice& c) -> std::vector<Value>;
+/// The buffers of the block before that the function itself allocates: ("read", 0) ...
+auto own_buffers(const Choice& c) -> std::vector<Value>;
+/// All buffers of the block before.
+auto buffers(const Choice& c) -> std::vector<Value>;
+/// Index maps for the buffer before: transposed, fused, the last dimension split.
+auto layouts(const Choice& c) -> std::vector<Value>;
+/// Index maps for the iter vars of the block before, likewise.
+auto iter_layouts(const Choice& c) -> std::vector<Value>;
+/// Index maps over the iter vars by which the block before accesses the buffer it reads (writes): themselves, reversed, the first split.
+auto read_maps(const Choice& c) -> std::vector<Value>;
+auto write_maps(const Choice& c) -> std::vector<Value>;
+/// What to pad the iter vars of the block before to: all to 4, all to 8.
+auto paddings(const Choice& c) -> std::vector<Value>;
+/// Ranges (begin, end) for the dimensions of the buffer before: as they are, and three wider.
+auto ranges(const Choice& c) -> std::vector<Value>;
+/// None, and a number where the index map before has a buffer.
+auto pad_values(const Choice& c) -> std::vector<Value>;
 /// 0 .. number of dimensions of the buffer that the block before writes first.
 auto write_axes(const Choice& c) -> std::vector<Value>;
 /// "global", "shared", "local".

@@ -62,4 +62,47 @@ def main(A: T.Buffer((30,), "float32"), B: T.Buffer((30,), "float32")):
             B[vi] = A[vi] * T.float32(2)
 )";
 
+/// A copy with zeros around.
+inline constexpr std::string_view padded = R"(@T.prim_func
+def main(A: T.Buffer((14,), "float32"), P: T.Buffer((16,), "float32")):
+    for i in range(16):
+        with T.block("P"):
+            vi = T.axis.spatial(16, i)
+            P[vi] = T.if_then_else(1 <= vi and vi < 15, A[vi - 1], T.float32(0))
+)";
+
+/// A stage of which each element is read three times.
+inline constexpr std::string_view blur = R"(@T.prim_func
+def main(A: T.Buffer((18,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.alloc_buffer((18,))
+    for i in range(18):
+        with T.block("B"):
+            vi = T.axis.spatial(18, i)
+            B[vi] = A[vi] * T.float32(2)
+    for i in range(16):
+        with T.block("C"):
+            vi = T.axis.spatial(16, i)
+            C[vi] = B[vi] + B[vi + 1] + B[vi + 2]
+)";
+
+/// Elements looked up by computed indices.
+inline constexpr std::string_view resize = R"(@T.prim_func
+def main(A: T.Buffer((8, 8), "float32"), B: T.Buffer((24, 24), "float32")):
+    for i, j in T.grid(24, 24):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi // 3, vj // 3]
+)";
+
+/// A block that works in place.
+inline constexpr std::string_view in_place = R"(@T.prim_func
+def main(A: T.Buffer((16,), "float32")):
+    for i in range(16):
+        with T.block("A"):
+            vi = T.axis.spatial(16, i)
+            T.reads(A[vi])
+            T.writes(A[vi])
+            A[vi] = A[vi] + T.float32(1)
+)";
+
 }  // namespace loopsmith::schedule::examples

@@ -145,6 +145,21 @@ auto convert(const Context& cx, const Param& param, const Value& value, IndexMap
   if (const auto* map = value.as<IndexMap>()) { out = *map; return ok(); }
   return wrong_kind(cx, param, value, "an index map (a lambda from indices to indices)");
 }
+auto convert(const Context& cx, const Param& param, const Value& value, AccessArg& out) -> Status {
+  const auto* text = value.as<std::string>();
+  if (!text || (*text != "read" && *text != "write")) { return wrong_kind(cx, param, value, "\"read\" or \"write\""); }
+  out.is_write = *text == "write";
+  return ok();
+}
+auto convert(const Context& cx, const Param& param, const Value& value, BufferArg& out) -> Status {
+  const auto* pair = value.as<Value::List>();
+  AccessArg access;
+  if (!pair || pair->size() != 2 || !convert(cx, param, (*pair)[0], access).ok() || !integer_of(cx, (*pair)[1], out.index)) {
+    return wrong_kind(cx, param, value, "a buffer, as (\"read\", 0), (\"write\", 0) or by its name");
+  }
+  out.is_write = access.is_write;
+  return ok();
+}
 auto convert(const Context& cx, const Param& param, const Value& value, Value& out) -> Status {
   out = value;
   // Variables of numbers are read here, so that primitives see the number.

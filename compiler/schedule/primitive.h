@@ -77,6 +77,11 @@ struct LocationArg : LoopArg {
   static constexpr NodeId inline_mark = ~NodeId{1};
 };
 
+/// A buffer that a block accesses: the index-th that it reads, or writes.
+struct BufferArg { bool is_write = false; int64_t index = 0; };
+/// "read" or "write".
+struct AccessArg { bool is_write = false; };
+
 struct Output {
   Context::Binding::Kind kind = Context::Binding::Kind::Int;
   uint64_t value = 0;                       // NodeId, or a number's bits
@@ -111,7 +116,14 @@ struct Choice {
 /// Arguments worth trying; not all need be legal.
 using Candidates = std::vector<Value> (*)(const Choice&);
 
-enum class ValueKind : uint8_t { Block, Loop, BlockOrLoop, Int, OptionalInt, Bool, Float, String, IndexMap, Any };
+enum class ValueKind : uint8_t {
+  Block, Loop, BlockOrLoop, Int, OptionalInt, Bool, Float, String, IndexMap, Any,
+  Buffer,                                   // ("read", 0), ("write", 1); scripts may name it: "A"; two numbers in JSON
+  Access,                                   // "read" or "write"; a number in JSON
+};
+/// What an index map maps: the block's iter vars (to indices, or to ranges), the indices of the buffer argument before it, or what
+/// the map before it gave.
+enum class MapOf : uint8_t { Iters, Ranges, Buffer, Image };
 /// Where a parameter stands in a trace.
 enum class Role : uint8_t { Input, Attr, Decision };
 
@@ -123,6 +135,9 @@ struct Param {
   bool is_spliced = false;                  // in JSON the items stand among the inputs
   bool is_variadic = false;                 // in Python too: sch.reorder(i, j)
   bool omit_empty = false;                  // Python text leaves it out where it is empty or None
+  MapOf map_of = MapOf::Iters;              // for index maps
+  std::string_view index_of = {};           // "read", "write": a number of such a buffer, which scripts may name
+  std::string_view traced_as = {};          // its name in the Python text of traces, where TVM writes another one
   std::optional<Value> otherwise;           // the default; without one the argument is required
   Candidates candidates = nullptr;          // null: those that follow from the kind (moves.h)
 };
@@ -142,6 +157,8 @@ struct Primitive {
   std::function<Result<Outcome>(const Context&, std::span<const Value>)> run;
   /// Is the call legal? As `run`, without the change.
   std::function<Status(const Context&, std::span<const Value>)> check;
+  /// The row that takes the axis separators which the index map of a script's call may hold; null: it takes none.
+  const Primitive* separators = nullptr;
   /// For the reference page: a program and calls on it; the last one is of this primitive.
   std::string_view example_program;
   std::string_view example_calls;
@@ -167,6 +184,8 @@ struct Primitive {
 [[nodiscard]] auto convert(const Context& cx, const Param& param, const Value& value, double& out) -> Status;
 [[nodiscard]] auto convert(const Context& cx, const Param& param, const Value& value, std::string& out) -> Status;
 [[nodiscard]] auto convert(const Context& cx, const Param& param, const Value& value, IndexMap& out) -> Status;
+[[nodiscard]] auto convert(const Context& cx, const Param& param, const Value& value, BufferArg& out) -> Status;
+[[nodiscard]] auto convert(const Context& cx, const Param& param, const Value& value, AccessArg& out) -> Status;
 [[nodiscard]] auto convert(const Context& cx, const Param& param, const Value& value, Value& out) -> Status;
 template <class T>
 [[nodiscard]] auto convert(const Context& cx, const Param& param, const Value& value, std::optional<T>& out) -> Status {
@@ -192,6 +211,9 @@ template <> struct KindOf<bool> { static constexpr ValueKind kind = ValueKind::B
 template <> struct KindOf<double> { static constexpr ValueKind kind = ValueKind::Float; static constexpr bool list = false; };
 template <> struct KindOf<std::string> { static constexpr ValueKind kind = ValueKind::String; static constexpr bool list = false; };
 template <> struct KindOf<IndexMap> { static constexpr ValueKind kind = ValueKind::IndexMap; static constexpr bool list = false; };
+template <> struct KindOf<std::optional<IndexMap>> { static constexpr ValueKind kind = ValueKind::IndexMap; static constexpr bool list = false; };
+template <> struct KindOf<BufferArg> { static constexpr ValueKind kind = ValueKind::Buffer; static constexpr bool list = false; };
+template <> struct KindOf<AccessArg> { static constexpr ValueKind kind = ValueKind::Access; static constexpr bool list = false; };
 template <> struct KindOf<std::optional<int64_t>> { static constexpr ValueKind kind = ValueKind::OptionalInt; static constexpr bool list = false; };
 template <class T> struct KindOf<std::vector<T>> { static constexpr ValueKind kind = KindOf<T>::kind; static constexpr bool list = true; };
 
@@ -237,6 +259,14 @@ class RowBuilder {
     row_.example_calls = calls;
     return std::move(*this);
   }
+  /// What the index map just named maps.
+  auto maps(MapOf what) && -> RowBuilder&& { row_.params.back().map_of = what; return std::move(*this); }
+  /// The number just named counts the buffers that the block reads ("read") or writes ("write").
+  auto indexes(std::string_view access) && -> RowBuilder&& { row_.params.back().index_of = access; return std::move(*this); }
+  /// The name of the parameter in the Python text of traces.
+  auto traced_as(std::string_view name) && -> RowBuilder&& { row_.params.back().traced_as = name; return std::move(*this); }
+  /// Calls with axis separators in their index map call that row too, with the same block and buffer.
+  auto separators_to(const Primitive* row) && -> RowBuilder&& { row_.separators = row; return std::move(*this); }
   auto omit_empty() && -> RowBuilder&& { row_.params.back().omit_empty = true; return std::move(*this); }
   /// What was (or shall be) decided: the last parameter of sampling primitives.
   auto sampling() && -> RowBuilder&& {

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "ir/ops.h"
+
 namespace loopsmith::schedule {
 
 Schedule::Schedule(IRModule module, int64_t seed)
@@ -96,6 +98,100 @@ auto Schedule::resolve_names(const Primitive& primitive, std::vector<Value>& val
   return ok();
 }
 
+namespace {
+
+// The type of a block's iter vars, in which its indices are counted.
+auto index_type(const Block& block) -> DataType {
+  if (!block.iter_vars.empty()) { return block.iter_vars.front().var->dtype; }
+  for (const auto* regions : {&block.reads, &block.writes}) {
+    for (const BufferRegion& region : *regions) {
+      if (!region.region.empty()) { return region.region.front().min.dtype(); }
+    }
+  }
+  return DataType::int_(64);
+}
+
+// The same value everywhere; a number takes the type of the elements where it is one of the kind.
+auto constant_map(const Value& value, size_t arity, DataType element, DataType index) -> Value {
+  Expr constant;
+  if (const auto* e = value.as<Expr>()) { constant = *e; }
+  if (const int64_t* i = value.integer()) { constant = int_imm(*i, element.is_integral() ? element : DataType::int_(32)); }
+  if (const bool* b = value.as<bool>()) { constant = int_imm(*b ? 1 : 0, element.is_integral() ? element : DataType::bool_()); }
+  if (const double* d = value.as<double>()) { constant = float_imm(*d, element.is_real() ? element : DataType::float_(32)); }
+  std::vector<Var> vars;
+  for (size_t i = 0; i < arity; ++i) { vars.push_back(make<VarNode>(Name(fmt::format("indices_{}", i)), index)); }
+  return Value(make_index_map({.initial = std::move(vars), .final = {constant}, .inverse = {}}));
+}
+
+// The access and index of a buffer that a block names; `access`: look among the buffers it reads or writes only. What it both
+// reads and writes counts as written.
+auto buffer_called(const Block& block, const std::string& name, std::string_view access, const std::function<Diagnostic(Code)>& fail)
+    -> Result<std::pair<std::string, int64_t>> {
+  std::vector<Buffer> found;
+  std::pair<std::string, int64_t> out;
+  for (const char* kind : {"read", "write"}) {
+    if (!access.empty() && access != kind) { continue; }
+    const auto& regions = *kind == 'r' ? block.reads : block.writes;
+    for (size_t k = 0; k < regions.size(); ++k) {
+      if (!(regions[k].buffer->name == Name(name))) { continue; }
+      if (std::find(found.begin(), found.end(), regions[k].buffer) == found.end()) { found.push_back(regions[k].buffer); }
+      out = {kind, static_cast<int64_t>(k)};
+    }
+  }
+  if (found.size() == 1) { return out; }
+  return fail(Code::NoSuchBuffer).arg("block", block.name.view()).arg("buffer", name).arg("count", static_cast<int64_t>(found.size()));
+}
+
+}  // namespace
+
+auto Schedule::settle(const Primitive& primitive, std::vector<Value>& values, Origin call) const -> Result<std::vector<int64_t>> {
+  auto fail = [&](Code code) { return error(code, call).arg("primitive", primitive.name); };
+  std::vector<int64_t> separators;
+  const Block* block = nullptr;
+  const Buffer* buffer = nullptr;
+  size_t image = 0;
+  for (size_t i = 0; i < primitive.params.size(); ++i) {
+    const Param& param = primitive.params[i];
+    Value& value = values[i];
+    if (const auto* rv = value.as<BlockRV>(); rv && !block) {
+      if (auto place = get(*rv); place.ok()) { block = (*place)->block(); }
+    }
+    if (!block) { continue; }
+    if (const auto* name = value.as<std::string>(); name && (param.kind == ValueKind::Buffer || !param.index_of.empty())) {
+      LOOPSMITH_TRY(found, buffer_called(*block, *name, param.index_of, fail));
+      value = param.kind == ValueKind::Buffer ? Value(Value::List{found.first, found.second}) : Value(found.second);
+    }
+    if (param.kind == ValueKind::Buffer) {
+      if (const int64_t* index = value.integer()) { value = Value::List{"write", *index}; }
+      if (const auto* pair = value.as<Value::List>(); pair && pair->size() == 2 && (*pair)[1].integer()) {
+        const auto& regions = (*pair)[0] == Value("read") ? block->reads : block->writes;
+        int64_t index = *(*pair)[1].integer();
+        if (index >= 0 && index < static_cast<int64_t>(regions.size())) { buffer = &regions[static_cast<size_t>(index)].buffer; }
+      }
+    }
+    if (param.kind != ValueKind::IndexMap) { continue; }
+    bool is_number = value.integer() || value.as<double>() || value.as<bool>() || value.as<Expr>();
+    if (is_number && param.map_of == MapOf::Image && buffer) {
+      value = constant_map(value, image, (*buffer)->dtype, index_type(*block));
+    }
+    if (const auto* lambda = value.as<Lambda>()) {
+      MapRequest request{block->iter_vars.size(), index_type(*block), {}, param.map_of == MapOf::Ranges};
+      if (param.map_of == MapOf::Buffer && buffer) { request.arity = (*buffer)->shape.size(); }
+      if (param.map_of == MapOf::Image) { request.arity = image; }
+      if (param.map_of == MapOf::Ranges) {
+        for (const IterVar& iter : block->iter_vars) { request.names.push_back(iter.var->name); }
+      }
+      auto map = (**lambda)(request);
+      if (!map) { return Diagnostics{}; }
+      if (!map->separators.empty() && !primitive.separators) { return fail(Code::NoSeparators); }
+      value = Value(map->map);
+      separators = std::move(map->separators);
+    }
+    if (const auto* map = value.as<IndexMap>()) { image = (*map)->final.size(); }
+  }
+  return separators;
+}
+
 auto Schedule::apply(std::string_view name, Arguments arguments, Origin call) -> Result<Value> {
   const Primitive* row = find_primitive(name);
   if (!row) { return error(Code::NoSuchPrimitive, call).arg("primitive", name); }
@@ -131,7 +227,7 @@ auto match_arguments(const Primitive& primitive, Arguments arguments, Origin cal
     given[next++] = true;
   }
   for (auto& [key, value] : arguments.keyword) {
-    auto found = std::find_if(params.begin(), params.end(), [&](const Param& p) { return p.name == key; });
+    auto found = std::find_if(params.begin(), params.end(), [&](const Param& p) { return p.name == key || (!p.traced_as.empty() && p.traced_as == key); });
     if (found == params.end()) {
       return fail(Code::UnexpectedArgument).arg("callee", primitive.name).arg("name", key).remedy(primitive.signature());
     }
@@ -161,7 +257,13 @@ auto Schedule::apply(const Primitive& primitive, Arguments arguments, Origin cal
   Schedule before = *this;
   auto run = [&]() -> Result<std::vector<Value>> {
     LOOPSMITH_CHECK(resolve_names(primitive, values, call));
-    return apply_values(primitive, std::move(values), std::move(matched.decision), call);
+    LOOPSMITH_TRY(separators, settle(primitive, values, call));
+    if (separators.empty()) { return apply_values(primitive, std::move(values), std::move(matched.decision), call); }
+    Value block = values[0];
+    Value buffer = values[1];
+    LOOPSMITH_TRY(results, apply_values(primitive, std::move(values), std::move(matched.decision), call));
+    LOOPSMITH_CHECK(apply_values(*primitive.separators, {std::move(block), std::move(buffer), Value(separators)}, {}, call));
+    return results;
   };
   auto outputs = run();
   if (!outputs) {

@@ -70,6 +70,9 @@ class Schedule {
  private:
   using Variables = std::vector<Context::Binding>;
   [[nodiscard]] auto resolve_names(const Primitive& primitive, std::vector<Value>& values, Origin call) -> Status;
+  /// Brings arguments as scripts give them to the form that traces have: buffers by access and index, functions and numbers as
+  /// index maps. Gives the axis separators that were among the results of a function.
+  [[nodiscard]] auto settle(const Primitive& primitive, std::vector<Value>& values, Origin call) const -> Result<std::vector<int64_t>>;
   State state_;
   Name func_;
   RandomEngine random_;

@@ -324,4 +324,40 @@ auto redirected(const Place& block, const Buffer& from, const Buffer& to, const 
   return Redirect(from, to, stage, loads, stores).mutate(Stmt(Ref<Block>(block.block())));
 }
 
+auto runs_all_instances(const FuncState& func, const Place& place, const std::vector<const VarNode*>& of) -> bool {
+  const Block& block = *place.block();
+  std::vector<Range> values;
+  std::vector<Expr> extents;
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    if (std::find(of.begin(), of.end(), block.iter_vars[i].var.get()) == of.end()) { continue; }
+    values.push_back(point(place.realize->iter_values[i]));
+    extents.push_back(block.iter_vars[i].dom.extent);
+  }
+  arith::Analyzer analyzer;
+  auto bound = arith::estimate_region_lower_bound(Array<Range>(std::move(values)), domains_around(func, place), place.realize->predicate, analyzer);
+  if (!bound || bound->size() != extents.size()) { return extents.empty(); }
+  for (size_t i = 0; i < extents.size(); ++i) {
+    const arith::IntSet& set = (*bound)[i];
+    if (!set.has_lower_bound() || !set.has_upper_bound() || !analyzer.can_prove(less_equal(set.min(), zero(set.min().dtype()))) ||
+        !analyzer.can_prove(greater_equal(set.max(), extents[i] - one(extents[i].dtype())))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+auto statement_position(const Place& scope, const Place& top) -> int {
+  const Stmt* at = &scope.block()->body;
+  while (true) {
+    if (const auto* n = at->as<AllocateConst>()) { at = &n->body; } else if (const auto* m = at->as<DeclBuffer>()) { at = &m->body; } else { break; }
+  }
+  const StmtNode* wanted = top.is_loop() ? static_cast<const StmtNode*>(top.loop) : top.realize;
+  const auto* n = at->as<SeqStmt>();
+  if (!n) { return at->get() == wanted ? 0 : -1; }
+  for (size_t i = 0; i < n->seq.size(); ++i) {
+    if (n->seq[i].get() == wanted) { return static_cast<int>(i); }
+  }
+  return -1;
+}
+
 }  // namespace loopsmith::schedule

@@ -43,6 +43,11 @@ struct CopyNest { Stmt stmt; NodeId block; };
 /// What a block touches while the loops below `above` run.
 [[nodiscard]] auto relaxed_region(const FuncState& func, const Place& block, const BufferRegion& region, const Place* above) -> BufferRegion;
 
+/// The number of the statement of a block's body that holds a place; -1: none does.
+[[nodiscard]] auto statement_position(const Place& scope, const Place& top) -> int;
+/// Do the loops of the scope run every instance of the given iter vars' domains?
+[[nodiscard]] auto runs_all_instances(const FuncState& func, const Place& block, const std::vector<const VarNode*>& of) -> bool;
+
 /// Sets where the copy stands: in front of the first of `users` behind the writer, in the innermost body that holds both; at the
 /// scope's end if there are none.
 void find_stage(const FuncState& func, const Place& writer, const std::vector<NodeId>& users, Stage& stage);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "ir/printer.h"
+#include "ir/visitor.h"
 
 #include "schedule/primitive.h"
 #include "schedule/schedule.h"
@@ -112,12 +113,13 @@ struct Namer {
     }
     if (const double* d = value.as<double>()) { return float_text(*d); }
     if (const auto* s = value.as<std::string>()) { return "\"" + *s + "\""; }
-    if (const auto* map = value.as<IndexMap>()) { return print_script(*map); }
+    if (const auto* map = value.as<IndexMap>()) { return param.map_of == MapOf::Ranges ? ranges_text(**map) : map_text(**map); }
     if (const auto* expr = value.as<Expr>()) { return print_script(*expr); }
     if (const auto* list = value.as<Value::List>()) {
-      std::string out = "[";
+      bool is_pair = param.kind == ValueKind::Buffer;
+      std::string out = is_pair ? "(" : "[";
       for (size_t i = 0; i < list->size(); ++i) { out += (i ? ", " : "") + text((*list)[i], param); }
-      return out + "]";
+      return out + (is_pair ? ")" : "]");
     }
     if (const auto* dict = value.as<Value::Dict>()) {
       std::string out = "{";
@@ -127,6 +129,46 @@ struct Namer {
       return out + "}";
     }
     return "None";
+  }
+
+  // "lambda i, j: ", and the results with variables of one name told apart.
+  static auto parameters_text(const IndexMapNode& map, std::vector<Expr>& results) -> std::string {
+    VarMap renamed;
+    std::unordered_set<std::string> used;
+    std::string out = "lambda ";
+    for (const Var& var : map.initial) {
+      std::string name = var->name.str();
+      if (used.count(name)) {
+        name += std::to_string(used.size());
+        renamed[var.get()] = make<VarNode>(Name(name), var->dtype);
+      }
+      if (!used.empty()) { out += ", "; }
+      used.insert(name);
+      out += name;
+    }
+    for (const Expr& e : map.final) { results.push_back(substitute(e, renamed)); }
+    return out + ": ";
+  }
+  static auto lambda_text(const IndexMapNode& map) -> std::string {
+    std::vector<Expr> results;
+    std::string out = parameters_text(map, results) + "(";
+    for (size_t i = 0; i < results.size(); ++i) { out += (i ? " " : "") + print_script(results[i]) + ","; }
+    return out + ")";
+  }
+  static auto map_text(const IndexMapNode& map) -> std::string {
+    if (!map.inverse) { return lambda_text(map); }
+    return "tvm.tir.IndexMap.from_func(" + lambda_text(map) + ", inverse_index_map=" + lambda_text(*map.inverse) + ")";
+  }
+  // A begin and an end for each dimension; a point stands for itself.
+  static auto ranges_text(const IndexMapNode& map) -> std::string {
+    std::vector<Expr> results;
+    std::string out = parameters_text(map, results) + "[";
+    for (size_t i = 0; i + 1 < results.size(); i += 2) {
+      if (i) { out += ", "; }
+      bool is_point = map.final[i].same_as(map.final[i + 1]);
+      out += is_point ? print_script(results[i]) : "(" + print_script(results[i]) + ", " + print_script(results[i + 1]) + ")";
+    }
+    return out + "]";
   }
 
   static auto float_text(double value) -> std::string {
@@ -155,7 +197,7 @@ struct Namer {
       if (param.is_variadic && list) {
         for (const Value& item : *list) { add("", text(item, param)); }
       } else {
-        add(param.name, text(value, param));
+        add(param.traced_as.empty() ? param.name : param.traced_as, text(value, param));
       }
     }
     std::string outputs;

@@ -4,6 +4,7 @@
 #include <map>
 #include <unordered_map>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "ir/ops.h"
@@ -83,6 +84,12 @@ struct Reader {
     return Value(std::move(out));
   }
 
+  static auto access_of(const Json& json) -> Result<Value> {
+    if (json == 0) { return Value("read"); }
+    if (json == 1) { return Value("write"); }
+    return bad("an access is 0 (read) or 1 (write)");
+  }
+
   auto instruction(const Json& json) -> Result<Instruction> {
     if (!json.is_array() || json.size() != 4 || !json[0].is_string() || !json[1].is_array() || !json[2].is_array() || !json[3].is_array()) {
       return bad("an instruction is [kind, [inputs], [attributes], [outputs]]");
@@ -109,6 +116,19 @@ struct Reader {
       }
       size_t& at = is_input ? input : attr;
       const Json& from = is_input ? inputs : attrs;
+      if (param.kind == ValueKind::Buffer) {
+        if (at + 1 >= from.size()) { return bad(std::string(kind) + " lacks `" + std::string(param.name) + "`"); }
+        LOOPSMITH_TRY(index, value(from[at], is_input, ValueKind::Int, 0));
+        LOOPSMITH_TRY(access, access_of(from[at + 1]));
+        at += 2;
+        out.values.emplace_back(Value::List{std::move(access), std::move(index)});
+        continue;
+      }
+      if (param.kind == ValueKind::Access && at < from.size()) {
+        LOOPSMITH_TRY(access, access_of(from[at++]));
+        out.values.push_back(std::move(access));
+        continue;
+      }
       if (at < from.size()) {
         LOOPSMITH_TRY(read, value(from[at++], is_input, param.kind, 0));
         out.values.push_back(std::move(read));
@@ -214,7 +234,14 @@ auto trace_to_json(const Trace& trace, Dialect dialect) -> std::string {
       const Param& param = row.params[i];
       if (param.role == Role::Decision) { continue; }
       const Value& value = instruction->values[i];
-      if (param.is_spliced) {
+      Json& to = param.role == Role::Input ? inputs : attrs;
+      auto access = [](const Value& v) { return v == Value("write") ? 1 : 0; };
+      if (const auto* pair = value.as<Value::List>(); param.kind == ValueKind::Buffer && pair && pair->size() == 2) {
+        to.push_back(writer.json((*pair)[1], false));
+        to.push_back(access((*pair)[0]));
+      } else if (param.kind == ValueKind::Access) {
+        to.push_back(access(value));
+      } else if (param.is_spliced) {
         if (const auto* items = value.as<Value::List>()) {
           for (const Value& item : *items) { inputs.push_back(writer.json(item, true)); }
         }
@@ -457,7 +484,7 @@ struct GraphWriter {
         break;
       case NodeKind::FloatImm:
         node.type_key = "FloatImm";
-        node.attrs = {{"dtype", dtype}, {"span", "0"}, {"value", Json(e.as<FloatImm>()->value).dump()}};
+        node.attrs = {{"dtype", dtype}, {"span", "0"}, {"value", fmt::format("{:.16g}", e.as<FloatImm>()->value)}};
         break;
       case NodeKind::Cast: {
         std::string value = std::to_string(expr(e.as<Cast>()->value));

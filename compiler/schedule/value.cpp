@@ -25,7 +25,8 @@ auto kind_in_words(const Value& value) -> std::string {
     case 8: return "a list";
     case 9: return "a dict";
     case 10: return "an index map";
-    default: return "an expression";
+    case 11: return "an expression";
+    default: return "a function";
   }
 }
 

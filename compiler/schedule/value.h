@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -17,10 +20,23 @@ struct BlockRV { uint32_t var = 0; friend auto operator==(BlockRV, BlockRV) -> b
 struct LoopRV { uint32_t var = 0; friend auto operator==(LoopRV, LoopRV) -> bool = default; };
 struct ExprRV { uint32_t var = 0; friend auto operator==(ExprRV, ExprRV) -> bool = default; };
 
+/// What a function of indices shall take: its arguments' type, and how many they are (or what they are called).
+struct MapRequest {
+  size_t arity = 0;
+  DataType dtype;
+  std::vector<Name> names;                                   // empty: as the function calls them
+  bool is_ranges = false;                                    // each result is a begin and an end, or a point
+};
+/// An index map, and before which of its results an axis separator stands.
+struct MapWithSeparators { IndexMap map; std::vector<int64_t> separators; };
+/// A function of indices as a script gives it (`lambda i, j: (j, i)`), which becomes an index map when the primitive is known
+/// that it is for. None: it could not be evaluated, which was reported. Never part of a trace.
+using Lambda = std::shared_ptr<const std::function<std::optional<MapWithSeparators>(const MapRequest&)>>;
+
 struct Value {
   using List = std::vector<Value>;
   using Dict = std::vector<std::pair<std::string, Value>>;   // in the order written
-  std::variant<std::monostate, bool, int64_t, double, std::string, BlockRV, LoopRV, ExprRV, List, Dict, IndexMap, Expr> data;
+  std::variant<std::monostate, bool, int64_t, double, std::string, BlockRV, LoopRV, ExprRV, List, Dict, IndexMap, Expr, Lambda> data;
 
   Value() = default;                                         // None
   Value(std::nullptr_t) {}                                   // NOLINT
@@ -37,6 +53,7 @@ struct Value {
   Value(Dict v) : data(std::move(v)) {}                      // NOLINT
   Value(IndexMap v) : data(std::move(v)) {}                  // NOLINT
   Value(Expr v) : data(std::move(v)) {}                      // NOLINT
+  Value(Lambda v) : data(std::move(v)) {}                    // NOLINT
   template <class T>
   Value(const std::vector<T>& items) : data(List(items.begin(), items.end())) {}   // NOLINT
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "frontend/objects.h"
+#include "ir/ops.h"
 #include "script/objects.h"
 #include "support/codes.h"
 #include "support/hash.h"
@@ -22,35 +23,88 @@ auto schedule_decorator(eval::Evaluator&, const eval::Arguments&) -> eval::Value
   return eval::Value(Ref<eval::Object>(eval::make_object<eval::Builtin>(Name("schedule"), identity).get()));
 }
 
+// Calls a function of indices with fresh variables: what `IndexMap.from_func` of TVM does.
+auto map_of_function(eval::Evaluator& evaluator, const Ref<eval::Function>& function, Origin where, const schedule::MapRequest& request)
+    -> std::optional<schedule::MapWithSeparators> {
+  // Plain parameters first, then those of `*indices`, then those after it, which are given by their names.
+  size_t plain = 0;
+  const syntax::Param* star = nullptr;
+  for (const syntax::Param& p : function->params()) {
+    if (p.kind == syntax::ParamKind::Plain) { ++plain; }
+    else if (p.kind == syntax::ParamKind::Star) { star = &p; }
+    else {
+      evaluator.report(error(Code::ArgumentKind, where).arg("what", "a function with such parameters").arg("wanted", "a function of indices"));
+      return {};
+    }
+  }
+  std::vector<Var> first, last;
+  eval::Arguments call;
+  auto variable = [&](Name name) {
+    Var v = make<VarNode>(name, request.dtype, where);
+    call.all.push_back({eval::Value(Ref<eval::Object>(eval::make_object<frontend::ExprObject>(Expr(v)).get())), where, {}});
+    return v;
+  };
+  bool is_behind = false;
+  for (const syntax::Param& p : function->params()) {
+    if (&p == star) {
+      for (size_t i = plain; i < request.arity; ++i) {
+        size_t at = i - plain;
+        bool is_named = request.names.size() == request.arity && plain == 0;
+        first.push_back(variable(is_named ? request.names[at] : Name(p.name.name.str() + "_" + std::to_string(at))));
+      }
+      is_behind = true;
+      continue;
+    }
+    size_t at = first.size() + last.size();
+    bool is_named = at < request.names.size() && !star;
+    auto& to = is_behind ? last : first;
+    to.push_back(variable(is_named ? request.names[at] : p.name.name));
+    if (is_behind) { call.all.back().keyword = p.name.name; }
+  }
+  call.positional = first.size();
+  call.call = where;
+  eval::Value result = evaluator.call_function(function, call);
+  if (result.is_unknown()) { return {}; }
+  schedule::MapWithSeparators out;
+  std::vector<Expr> final;
+  auto add = [&](const eval::Value& item) {
+    Expr e = frontend::to_expr(evaluator, {item, where, {}});
+    if (e) { final.push_back(e); }
+    return bool(e);
+  };
+  for (const eval::Value& item : result.items() ? *result.items() : std::vector<eval::Value>{result}) {
+    if (item.as<frontend::AxisSeparatorObject>()) {
+      out.separators.push_back(static_cast<int64_t>(final.size()));
+      continue;
+    }
+    const auto* range = item.items();
+    if (!range) {
+      if (!add(item)) { return {}; }
+      if (request.is_ranges) { final.push_back(loopsmith::add(final.back(), one(final.back().dtype()))); }
+      continue;
+    }
+    if (!request.is_ranges || range->size() != 2) {
+      evaluator.report(error(Code::ArgumentKind, where).arg("what", eval::describe(item)).arg("wanted", request.is_ranges ? "an index, or a begin and an end" : "an index"));
+      return {};
+    }
+    if (!add((*range)[0]) || !add((*range)[1])) { return {}; }
+  }
+  first.insert(first.end(), last.begin(), last.end());
+  out.map = make_index_map({.initial = std::move(first), .final = std::move(final), .inverse = {}});
+  return out;
+}
+
 auto expr_to_schedule(eval::Evaluator& evaluator, const eval::Argument& argument) -> std::optional<schedule::Value> {
   if (const auto* e = argument.value.as<frontend::ExprObject>()) { return schedule::Value(e->expr); }
-  // A function of indices: an index map.
+  if (const auto* a = argument.value.as<frontend::AttrObject>()) {
+    if (const auto* map = std::get_if<IndexMap>(&a->attr.value)) { return schedule::Value(*map); }
+  }
+  // A function of indices: an index map, once it is known of what.
   if (const auto* f = argument.value.as<eval::Function>()) {
-    auto map = Ref<eval::Function>(f);
-    IndexMapNode node;
-    std::vector<Var> initial;
-    eval::Arguments call;
-    for (const syntax::Param& p : f->params()) {
-      if (p.kind != syntax::ParamKind::Plain) { return {}; }
-      Var v = var(p.name.name);
-      initial.push_back(v);
-      call.all.push_back({eval::Value(Ref<eval::Object>(eval::make_object<frontend::ExprObject>(Expr(v)).get())), argument.where, {}});
-    }
-    call.positional = call.all.size();
-    call.call = argument.where;
-    eval::Value result = evaluator.call_function(map, call);
-    if (result.is_unknown()) { return {}; }
-    std::vector<Expr> final;
-    std::vector<eval::Value> items = result.items() ? *result.items() : std::vector<eval::Value>{result};
-    for (const eval::Value& item : items) {
-      if (auto i = item.to_int()) { final.push_back(make<IntImm>(DataType::int_(32), *i)); continue; }
-      const auto* e = item.as<frontend::ExprObject>();
-      if (!e) { return {}; }
-      final.push_back(e->expr);
-    }
-    node.initial = std::move(initial);
-    node.final = std::move(final);
-    return schedule::Value(IndexMap(new (allocate_node(sizeof(IndexMapNode))) IndexMapNode(std::move(node))));
+    auto make_map = [&evaluator, function = Ref<eval::Function>(f), where = argument.where](const schedule::MapRequest& request) {
+      return map_of_function(evaluator, function, where, request);
+    };
+    return schedule::Value(schedule::Lambda(std::make_shared<const std::function<std::optional<schedule::MapWithSeparators>(const schedule::MapRequest&)>>(make_map)));
   }
   return {};
 }

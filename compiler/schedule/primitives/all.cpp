@@ -16,13 +16,19 @@ auto all_primitives() -> const std::vector<const Primitive*>& {
       // kinds of loops
       &parallel, &vectorize, &bind, &unroll,
       // caching
-      &cache_read, &cache_write,
+      &cache_read, &cache_write, &cache_inplace, &cache_index, &reindex, &reindex_cache_read, &reindex_cache_write,
       // place
       &compute_at, &reverse_compute_at, &compute_inline, &reverse_compute_inline,
       // reduction
       &decompose_reduction, &rfactor,
       // buffers
       &storage_align, &set_scope, &unsafe_set_dtype,
+      // layout
+      &transform_layout, &transform_block_layout, &set_axis_separator,
+      // padding and windows
+      &pad_einsum, &decompose_padding, &rolling_buffer,
+      // accesses
+      &annotate_buffer_access, &unsafe_hide_buffer_access,
       // tensor units
       &blockize,
       // notes

@@ -1,10 +1,12 @@
-// Primitives that stage a buffer through another memory: cache_read, cache_write. A block that copies is put between
+// Primitives that stage a buffer through another memory: cache_read, cache_write, cache_inplace. A block that copies is put between
 // the buffer and those who use it.
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "arith/analyzer.h"
 #include "ir/ops.h"
+#include "ir/visitor.h"
 #include "schedule/analysis.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
@@ -170,18 +172,104 @@ struct CacheWrite {
   }
 };
 
+/// Lets a block that reads and writes a buffer in place work on a copy in another memory.
+///
+///     with T.block("B"):           ==>       A_local[...] = A[...]
+///         A[vi] = A[vi] + 1.0                A_local[vi] = A_local[vi] + 1.0
+///                                            A[...] = A_local[...]
+///
+/// Needs  a block that reads all that it may write of the buffer; reads covered by earlier writes; loops that run in order where a copy
+///        holds more than the element that an instance works on.
+/// Keeps  results bit for bit.
+struct CacheInplace {
+  struct Args { BlockArg block; int64_t read_buffer_index = 0; std::string storage_scope; };
+  struct Plan { Stage read, write; };
+
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    const FuncState& func = *args.block.func;
+    const Place& place = *args.block;
+    LOOPSMITH_CHECK(require_storage_scope(cx, args.storage_scope));
+    LOOPSMITH_TRY(read, require_buffer(cx, place, args.read_buffer_index, false));
+    const Buffer& buffer = read.buffer;
+    auto refuse = [&](std::string why) { return note_block(cx.error(Code::PaddingForm).arg("block", place.name().view()).arg("why", why), place); };
+    LOOPSMITH_TRY(scope, require_scope(cx, args.block));
+    for (const Place* block : func.child_blocks(*scope)) {
+      if (region_of(block->block()->reads, buffer) && !func.region_cover(*block)) {
+        return note_block(cx.error(Code::NotCovered).arg("block", block->name().view()).arg("buffer", buffer->name.view()), *block);
+      }
+    }
+    const BufferRegion* write = region_of(place.block()->writes, buffer);
+    if (!write) { return refuse(fmt::format("it does not both read and write `{}`", buffer->name.view())); }
+    LOOPSMITH_CHECK(require_no_view(cx, place, buffer, args.storage_scope));
+    VarMap map = bindings_of(*place.realize);
+    auto bound = [&](const BufferRegion& region) {
+      std::vector<Range> ranges;
+      for (const Range& range : region.region) { ranges.push_back(substitute(range, map)); }
+      return BufferRegion{buffer, Array<Range>(std::move(ranges)), region.origin};
+    };
+    Plan plan;
+    for (Stage* stage : {&plan.read, &plan.write}) {
+      stage->scope = scope;
+      stage->at = func.parent(place);
+      stage->region = bound(stage == &plan.read ? read : *write);
+    }
+    arith::Analyzer analyzer;
+    bool is_point = true;
+    for (const auto& [var, domain] : loop_domains(func, place)) { analyzer.bind(var, domain); }
+    for (size_t i = 0; i < write->region.size(); ++i) {
+      const Range& in = plan.read.region.region[i];
+      const Range& back = plan.write.region.region[i];
+      is_point &= is_one(back.extent);
+      if (!analyzer.can_prove(less_equal(in.min, back.min)) || !analyzer.can_prove(less_equal(back.min + back.extent, in.min + in.extent))) {
+        return refuse(fmt::format("it may write more of `{}` than it reads, and the copy holds what it reads", buffer->name.view()));
+      }
+    }
+    for (const Place* at = func.parent(place); at && at->is_loop() && !is_point; at = func.parent(*at)) {
+      if (at->loop->for_kind != ForKind::Serial && at->loop->for_kind != ForKind::Unrolled) {
+        return note_loop(refuse(fmt::format("iterations of `{}` would copy over each other's results", at->name().view())), *at);
+      }
+    }
+    return plan;
+  }
+
+  static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome {
+    const FuncState& func = *args.block.func;
+    const Place& place = *args.block;
+    const Buffer& buffer = plan.read.region.buffer;
+    Buffer cache = in_scope(buffer, args.storage_scope);
+    Origin origin = cx.made_from(place.block()->origin);
+    CopyNest in = make_copy(func, plan.read, buffer, cache, args.storage_scope, origin);
+    CopyNest back = make_copy(func, plan.write, cache, buffer, args.storage_scope, origin);
+    const BlockRealize& realize = *place.realize;
+    Stmt block = redirected(place, buffer, cache, plan.read, true, true);
+    Stmt middle = make<BlockRealize>(realize.iter_values, realize.predicate, block.ref<Block>(), realize.origin);
+    Outcome out;
+    out.func = func.name();
+    out.rewrite.changes.push_back({place.id, seq({std::move(in.stmt), std::move(middle), std::move(back.stmt)}, realize.origin)});
+    out.rewrite.allocs.push_back({plan.read.scope->id, cache, {}});
+    out.outputs = {Output::block(in.block), Output::block(back.block)};
+    return out;
+  }
+};
+
 }  // namespace
 
+const Primitive cache_inplace = primitive<CacheInplace>("cache_inplace", "CacheInplace", "lets a block that works in place work on a copy in another memory")
+    .input("block", &CacheInplace::Args::block)
+    .attr("read_buffer_index", &CacheInplace::Args::read_buffer_index).indexes("read").from(candidates::read_indices)
+    .attr("storage_scope", &CacheInplace::Args::storage_scope).from(candidates::storage_scopes)
+    .blocks("caches")
+    .example(examples::in_place, "sch.cache_inplace(\"A\", 0, \"local\")");
 const Primitive cache_read = primitive<CacheRead>("cache_read", "CacheRead", "reads a buffer through a copy in another memory")
     .input("block", &CacheRead::Args::block)
-    .attr("read_buffer_index", &CacheRead::Args::read_buffer_index).from(candidates::read_indices)
+    .attr("read_buffer_index", &CacheRead::Args::read_buffer_index).indexes("read").from(candidates::read_indices)
     .attr("storage_scope", &CacheRead::Args::storage_scope).from(candidates::storage_scopes)
     .input("consumer_blocks", &CacheRead::Args::consumer_blocks, Value(Value::List())).omit_empty()
     .block("cache")
     .example(examples::matmul, "sch.cache_read(\"C\", 0, \"local\")");
 const Primitive cache_write = primitive<CacheWrite>("cache_write", "CacheWrite", "writes a buffer through a copy in another memory")
     .input("block", &CacheWrite::Args::block)
-    .attr("write_buffer_index", &CacheWrite::Args::write_buffer_index).from(candidates::write_indices)
+    .attr("write_buffer_index", &CacheWrite::Args::write_buffer_index).indexes("write").from(candidates::write_indices)
     .attr("storage_scope", &CacheWrite::Args::storage_scope).from(candidates::storage_scopes)
     .input("consumer_blocks", &CacheWrite::Args::consumer_blocks, Value(Value::List())).omit_empty()
     .block("cache")

@@ -1,0 +1,41 @@
+// Index maps at work: what indices and shapes become, and the way back. After TVM 0.19's IndexMap, whose names of variables and
+// forms of expressions are kept, since they end up in printed programs.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "arith/analyzer.h"
+#include "ir/ir.h"
+#include "schedule/primitive.h"
+#include "support/diagnostic.h"
+
+namespace loopsmith::schedule {
+
+/// Substitutes variables; constants and operands follow where a variable's expression has another integer type.
+[[nodiscard]] auto substitute_retyped(const Expr& expr, const std::vector<std::pair<Var, Expr>>& map) -> Expr;
+
+/// The map over variables of these expressions' types (a buffer's shape). There must be as many as it takes.
+[[nodiscard]] auto retyped(const IndexMap& map, const Array<Expr>& like) -> IndexMap;
+
+/// The results at the given indices, simplified.
+[[nodiscard]] auto map_indices(const IndexMap& map, const std::vector<Expr>& indices, arith::Analyzer& analyzer) -> std::vector<Expr>;
+
+/// The extents of the results while indices run over [0, extent); none where a result does not start at 0.
+[[nodiscard]] auto map_shape(const IndexMap& map, const std::vector<Expr>& shape, arith::Analyzer& analyzer) -> std::optional<std::vector<Expr>>;
+
+/// (axis0, axis1, ...) -> the indices; and where among the results no index arrives.
+struct InverseMap { IndexMap map; Expr padding; };
+/// The inverse of a map over [0, extent) that may leave room between its results; why there is none, otherwise.
+struct InverseResult { std::optional<InverseMap> inverse; std::string why; };
+[[nodiscard]] auto inverse_with_padding(const IndexMap& map, const std::vector<Expr>& shape, arith::Analyzer& analyzer) -> InverseResult;
+/// The same for bijective maps only.
+[[nodiscard]] auto inverse_of_bijection(const IndexMap& map, const std::vector<Expr>& shape, arith::Analyzer& analyzer) -> InverseResult;
+
+/// Do different indices certainly have different results, over [0, extent)? None: it could not be decided.
+[[nodiscard]] auto is_injective(const IndexMap& map, const IndexMap& inverse, const std::vector<Expr>& shape) -> std::optional<bool>;
+
+/// An error where a map takes another number of indices than there are.
+[[nodiscard]] auto require_arity(const Context& cx, const IndexMap& map, size_t count) -> Status;
+
+}  // namespace loopsmith::schedule

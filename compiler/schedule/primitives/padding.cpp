@@ -1,0 +1,438 @@
+// Primitives about padding: pad_einsum makes the extents of a computation multiples of given numbers, decompose_padding takes a block
+// that pads apart into one that fills and one that copies.
+#include <algorithm>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "arith/analyzer.h"
+#include "arith/iter_map.h"
+#include "ir/ops.h"
+#include "ir/visitor.h"
+#include "schedule/analysis.h"
+#include "schedule/candidates.h"
+#include "schedule/examples.h"
+#include "schedule/primitives.h"
+#include "schedule/rewriting.h"
+#include "schedule/staging.h"
+#include "support/codes.h"
+
+namespace loopsmith::schedule::primitives {
+namespace {
+
+auto is_name(const Call& call, std::string_view name) -> bool { return call.op == Name(name); }
+
+// Is an expression zero where all loads indexed by a variable are?
+auto vanishes_with(const Expr& e, const VarNode* var) -> bool {
+  if (const auto* n = e.as<BufferLoad>()) {
+    return std::any_of(n->indices.begin(), n->indices.end(), [&](const Expr& i) { return i.get() == var; });
+  }
+  if (const auto* n = e.as<Mul>()) { return vanishes_with(n->a, var) || vanishes_with(n->b, var); }
+  if (const auto* n = e.as<Add>()) { return vanishes_with(n->a, var) && vanishes_with(n->b, var); }
+  if (const auto* n = e.as<Sub>()) { return vanishes_with(n->a, var) && vanishes_with(n->b, var); }
+  if (const auto* n = e.as<Cast>()) { return vanishes_with(n->value, var); }
+  return is_zero(e) && e.as<IntImm>();
+}
+
+// What is added to the only element that a reduction stores; none where it is no sum.
+auto summand_of(const Block& block) -> Expr {
+  const auto* store = block.body.as<BufferStore>();
+  const auto* sum = store ? store->value.as<Add>() : nullptr;
+  if (!sum) { return {}; }
+  auto is_old = [&](const Expr& e) {
+    const auto* load = e.as<BufferLoad>();
+    if (!load || !(load->buffer == store->buffer)) { return false; }
+    for (size_t i = 0; i < store->indices.size(); ++i) {
+      if (!arith::deep_equal(load->indices[i], store->indices[i])) { return false; }
+    }
+    return true;
+  };
+  if (is_old(sum->a)) { return sum->b; }
+  return is_old(sum->b) ? sum->a : Expr();
+}
+
+/// Pads a sum of products so that the extents of its iter vars become multiples of given numbers.
+///
+///     for i, k in T.grid(30, 30):            A_pad[i, k] = if_then_else(i < 30 and k < 30, A[i, k], 0)
+///         C[vi] += A[vi, vk]       ==>       for i, k in T.grid(32, 32):
+///                                                C_pad[vi] += A_pad[vi, vk]
+///                                            C[i] = C_pad[i]
+///
+/// Needs  a stage pipeline; a block alone in its loops that accesses each buffer once, each dimension by an iter var (or 0), and runs
+///        all instances; what it writes wholly; where a reduction is padded, a sum that zeros add nothing to.
+/// Keeps  results bit for bit.
+struct PadEinsum {
+  struct Args { BlockArg block; std::vector<int64_t> padding; };
+  struct Plan {
+    const Place* top;                       // the statement of the scope that holds the block
+    const Place* scope;
+    std::vector<std::pair<const VarNode*, Expr>> extents;   // of iter vars and loops, where they grow
+    [[nodiscard]] auto extent_of(const VarNode* var) const -> Expr {
+      for (const auto& [v, extent] : extents) {
+        if (v == var) { return extent; }
+      }
+      return {};
+    }
+    [[nodiscard]] auto is_padded(const BufferRegion& region) const -> bool {
+      return std::any_of(region.region.begin(), region.region.end(), [&](const Range& r) {
+        const auto* var = r.min.as<VarNode>();
+        return var && extent_of(var);
+      });
+    }
+  };
+
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    const FuncState& func = *args.block.func;
+    const Place& place = *args.block;
+    const Block& block = *place.block();
+    auto refuse = [&](std::string why) { return note_block(cx.error(Code::NotEinsum).arg("block", block.name.view()).arg("why", why), place); };
+    LOOPSMITH_TRY(scope, require_scope(cx, args.block));
+    LOOPSMITH_CHECK(require_stage_pipeline(cx, func, *scope));
+    bool is_valid = args.padding.size() == block.iter_vars.size();
+    for (int64_t p : args.padding) { is_valid &= p > 0; }
+    if (!is_valid) { return note_block(cx.error(Code::PaddingSize).arg("block", block.name.view()).arg("count", static_cast<int64_t>(block.iter_vars.size())), place); }
+    std::vector<const BufferNode*> used;
+    for (const auto* regions : {&block.reads, &block.writes}) {
+      for (const BufferRegion& region : *regions) {
+        if (std::find(used.begin(), used.end(), region.buffer.get()) != used.end()) { return refuse(fmt::format("it accesses `{}` more than once", region.buffer->name.view())); }
+        used.push_back(region.buffer.get());
+        for (const Range& range : region.region) {
+          if (!is_one(range.extent) || !(range.min.as<VarNode>() || is_zero(range.min))) {
+            return refuse(fmt::format("it does not access `{}` by iter vars alone", region.buffer->name.view()));
+          }
+        }
+      }
+    }
+    Plan plan{&place, scope, {}};
+    for (const Place* at = func.parent(place); at != scope; at = func.parent(*at)) { plan.top = at; }
+    if (plan.top->is_loop() && func.child_blocks(*plan.top).size() != 1) { return refuse("other blocks stand in its loops"); }
+    if (func.parent(*plan.top) != scope || !block.match_buffers.empty() || !block.alloc_buffers.empty() || place.end != place.index + 1) { return refuse("it holds blocks, views or buffers of its own"); }
+    if (!block.body.as<BufferStore>() || (block.init && !block.init.as<BufferStore>())) { return refuse("its body is not a single store"); }
+    arith::Analyzer analyzer;
+    Expr summand = summand_of(block);
+    for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+      const IterVar& iter = block.iter_vars[i];
+      if (!is_zero(iter.dom.min)) { return refuse(fmt::format("its iter var `{}` does not start at 0", iter.var->name.view())); }
+      Expr factor = int_imm(args.padding[i], iter.dom.extent.dtype());
+      Expr padded = analyzer.simplify(ceildiv(iter.dom.extent, factor) * factor);
+      if (analyzer.can_prove_equal(padded, iter.dom.extent)) { continue; }
+      if (iter.kind != IterKind::Spatial && !(iter.kind == IterKind::Reduction && block.init && summand && vanishes_with(summand, iter.var.get()))) {
+        return refuse(fmt::format("zeros along `{}` would change its result", iter.var->name.view()));
+      }
+      plan.extents.emplace_back(iter.var.get(), padded);
+      if (const auto* loop = place.realize->iter_values[i].as<VarNode>()) { plan.extents.emplace_back(loop, padded); }
+    }
+    for (const auto* regions : {&block.reads, &block.writes}) {
+      for (const BufferRegion& region : *regions) {
+        if (!plan.is_padded(region)) { continue; }
+        for (size_t d = 0; d < region.region.size(); ++d) {
+          const Expr& index = region.region[d].min;
+          auto iter = std::find_if(block.iter_vars.begin(), block.iter_vars.end(), [&](const IterVar& v) { return v.var.get() == index.get(); });
+          bool grows = iter != block.iter_vars.end() && plan.extent_of(iter->var.get());
+          Expr extent = iter == block.iter_vars.end() ? int_imm(1, index.dtype()) : iter->dom.extent;
+          bool must_fit = grows || regions == &block.writes || iter == block.iter_vars.end();
+          if (must_fit && !analyzer.can_prove_equal(extent, region.buffer->shape[d])) {
+            return refuse(fmt::format("it accesses only a part of `{}`", region.buffer->name.view()));
+          }
+        }
+      }
+    }
+    std::vector<const VarNode*> all;
+    for (const IterVar& iter : block.iter_vars) { all.push_back(iter.var.get()); }
+    if (!runs_all_instances(func, place, all)) { return refuse("it does not run in all instances of its iter vars"); }
+    return plan;
+  }
+
+  struct Padded { Buffer from, to; };
+  static auto padded_buffer(const BufferRegion& region, const Plan& plan) -> Padded {
+    std::vector<Expr> shape;
+    for (size_t i = 0; i < region.region.size(); ++i) {
+      const Expr& index = region.region[i].min;
+      const auto* var = index.as<VarNode>();
+      Expr extent = var ? plan.extent_of(var) : int_imm(1, index.dtype());
+      shape.push_back(extent ? extent : region.buffer->shape[i]);
+    }
+    return {region.buffer, make_buffer(Name(region.buffer->name.str() + "_pad"), region.buffer->dtype, Array<Expr>(std::move(shape)), region.buffer->scope())};
+  }
+  static auto copy_nest(const Padded& pad, bool is_read, Origin origin) -> Stmt {
+    arith::Analyzer analyzer;
+    Domains loops;
+    std::vector<IterVar> iters;
+    std::vector<Expr> values, indices;
+    std::vector<Range> region;
+    for (size_t i = 0; i < pad.from->shape.size(); ++i) {
+      const Expr& dim = is_read ? pad.to->shape[i] : pad.from->shape[i];
+      Var loop = make<VarNode>(Name(fmt::format("i{}", i)), dim.dtype(), origin);
+      IterVar iter;
+      iter.var = make<VarNode>(Name(fmt::format("v{}", i)), dim.dtype(), origin);
+      iter.dom = from_zero(dim);
+      loops.emplace_back(loop, from_zero(dim));
+      values.emplace_back(loop);
+      indices.emplace_back(iter.var);
+      region.push_back(point(iter.var));
+      iters.push_back(std::move(iter));
+    }
+    const Buffer& from = is_read ? pad.from : pad.to;
+    const Buffer& to = is_read ? pad.to : pad.from;
+    Expr value = make<BufferLoad>(from, Array<Expr>(indices), origin);
+    if (is_read) {
+      Expr inside = bool_imm(true);
+      for (size_t i = 0; i < indices.size(); ++i) {
+        if (!analyzer.can_prove_equal(pad.from->shape[i], pad.to->shape[i])) { inside = logical_and(inside, less(indices[i], pad.from->shape[i])); }
+      }
+      value = if_then_else(inside, value, zero(pad.from->dtype));
+    }
+    Block::Fields fields;
+    fields.name = pad.to->name;
+    fields.iter_vars = std::move(iters);
+    fields.reads = {BufferRegion{from, Array<Range>(region), origin}};
+    fields.writes = {BufferRegion{to, Array<Range>(region), origin}};
+    fields.body = make<BufferStore>(to, std::move(value), Array<Expr>(std::move(indices)), origin);
+    return wrap_loops(make<BlockRealize>(Array<Expr>(std::move(values)), bool_imm(true), make<Block>(std::move(fields), origin), origin), loops, origin);
+  }
+
+  class Grow : public Mutator {
+   public:
+    Grow(const Plan& plan, const BufferMap& map) : plan_(plan), map_(map) {}
+    using Mutator::on;
+    auto on(const For& n) -> Stmt override {
+      Stmt body = mutate(n.body);
+      Expr extent = plan_.extent_of(n.var.get());
+      return make<For>(n.var, n.min, extent ? extent : n.extent, n.for_kind, std::move(body), n.thread, n.annotations, n.origin, n.id);
+    }
+    auto on(const Block& n) -> Stmt override {
+      Stmt s = Mutator::on(n);
+      auto fields = s.as<Block>()->fields();
+      std::vector<IterVar> iters = n.iter_vars.to_vector();
+      for (IterVar& iter : iters) {
+        if (Expr extent = plan_.extent_of(iter.var.get())) { iter.dom = {iter.dom.min, extent}; }
+      }
+      fields.iter_vars = std::move(iters);
+      return make<Block>(std::move(fields), n.origin, n.id);
+    }
+
+   protected:
+    auto use(const Buffer& buffer) -> Buffer override {
+      auto found = map_.find(buffer.get());
+      return found == map_.end() ? buffer : found->second;
+    }
+
+   private:
+    const Plan& plan_;
+    const BufferMap& map_;
+  };
+
+  static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome {
+    const Block& block = args.block.block();
+    Origin origin = cx.made_from(block.origin);
+    Outcome out;
+    out.func = args.block.func->name();
+    BufferMap map;
+    std::vector<Stmt> before, behind;
+    for (const auto* regions : {&block.reads, &block.writes}) {
+      for (const BufferRegion& region : *regions) {
+        if (!plan.is_padded(region)) { continue; }
+        bool is_read = regions == &block.reads;
+        Padded pad = padded_buffer(region, plan);
+        map.emplace(pad.from.get(), pad.to);
+        (is_read ? before : behind).push_back(copy_nest(pad, is_read, origin));
+        out.rewrite.allocs.push_back({plan.scope->id, pad.to, {}});
+      }
+    }
+    if (plan.extents.empty()) { return {}; }
+    before.push_back(Grow(plan, map).mutate(plan.top->stmt()));
+    before.insert(before.end(), behind.begin(), behind.end());
+    out.rewrite.changes.push_back({plan.top->id, seq(std::move(before), plan.top->stmt().origin())});
+    return out;
+  }
+};
+
+// ---- decompose_padding ---------------------------------------------------------------------------------
+
+/// Takes a block that pads apart: one block fills with the pad value, another copies what is inside.
+///
+///     B[vi] = if_then_else(vi < 6, A[vi], 0)       for i in range(8):
+///                                            ==>       B[i] = 0
+///                                                  for i in range(6):
+///                                                      B[i] = A[i]
+///
+/// Needs  a complete block whose body is `B[...] = T.if_then_else(condition, value, constant)`; a loop around it; iter values that the
+///        condition bounds to ranges.
+/// Keeps  results bit for bit.
+struct DecomposePadding {
+  struct Args { BlockArg block; LoopArg loop; };
+  struct Plan {
+    std::vector<const Place*> loops;         // around the block, from inside
+    size_t fill_at;                          // the loop in front of which is filled
+    size_t copy_at;                          // the loop that becomes the copy: those inside hold nothing else
+    std::vector<Range> inside;               // of iter values
+    Expr predicate;
+  };
+
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    const FuncState& func = *args.block.func;
+    const Place& place = *args.block;
+    const Block& block = *place.block();
+    auto refuse = [&](std::string why) { return note_block(cx.error(Code::PaddingForm).arg("block", block.name.view()).arg("why", why), place); };
+    LOOPSMITH_CHECK(require_scope(cx, args.block));
+    LOOPSMITH_CHECK(require_complete(cx, func, place));
+    Plan plan{func.loops(place), SIZE_MAX, SIZE_MAX, {}, {}};
+    std::reverse(plan.loops.begin(), plan.loops.end());
+    arith::Analyzer analyzer;
+    Domains domains;
+    bool is_chain = true;
+    for (size_t i = 0; i < plan.loops.size(); ++i) {
+      const For& loop = *plan.loops[i]->loop;
+      domains.emplace_back(loop.var, Range{loop.min, loop.extent});
+      analyzer.bind(loop.var, Range{loop.min, loop.extent});
+      const StmtNode* expected = i == 0 ? static_cast<const StmtNode*>(place.realize) : plan.loops[i - 1]->loop;
+      is_chain = is_chain && loop.body.get() == expected;
+      if (is_chain && plan.fill_at == SIZE_MAX) { plan.copy_at = i; }
+      if (plan.loops[i] == args.loop.place) { plan.fill_at = i; }
+    }
+    if (plan.fill_at == SIZE_MAX) {
+      return note_loop(cx.error(Code::LoopNotAroundBlock).arg("loop", args.loop->name().view()).arg("block", block.name.view()), *args.loop).at_node(place.id);
+    }
+    if (plan.copy_at == SIZE_MAX) { return refuse("it is not alone in its innermost loop"); }
+    const auto* store = block.body.as<BufferStore>();
+    const auto* call = store ? store->value.as<Call>() : nullptr;
+    if (!call || !is_name(*call, "if_then_else") || store->predicate || block.writes.size() != 1) { return refuse("its body is not one store of a `T.if_then_else`"); }
+    if (!call->args[2].as<IntImm>() && !call->args[2].as<FloatImm>()) { return refuse("its pad value is not a constant"); }
+    bool has_effect = false;
+    post_order(call->args[1], [&](const Expr& e) {
+      const auto* inner = e.as<Call>();
+      has_effect |= inner && (is_name(*inner, "call_extern") || is_name(*inner, "call_packed") || is_name(*inner, "tvm_call_packed") || is_name(*inner, "call_llvm_intrin"));
+    });
+    if (has_effect) { return refuse("what it copies may have effects"); }
+    Expr condition = bool_imm(true);
+    Expr whole = logical_and(substitute(call->args[0], bindings_of(*place.realize)), place.realize->predicate);
+    for (Expr part : arith::split_conjunction(whole)) {
+      if (const auto* likely = part.as<Call>(); likely && is_name(*likely, "likely")) { part = likely->args[0]; }
+      condition = logical_and(condition, part);
+    }
+    plan.predicate = analyzer.simplify(condition);
+    if (analyzer.can_prove(plan.predicate)) { return refuse("its condition always holds: nothing is padded"); }
+    auto found = arith::detect_iter_map(place.realize->iter_values.to_vector(), domains, plan.predicate, arith::IterMapLevel::Surjective, analyzer);
+    if (found.indices.size() != place.realize->iter_values.size()) { return refuse("its iter values are not independent under the condition"); }
+    for (const arith::IterSum& sum : found.indices) {
+      if (sum->args.empty()) {
+        plan.inside.push_back({sum->base, int_imm(1, sum->base.dtype())});
+        continue;
+      }
+      if (sum->args.size() != 1 || !analyzer.can_prove_equal(sum->args[0].scale, one(sum->args[0].scale.dtype()))) { return refuse("its iter values have steps"); }
+      plan.inside.push_back({sum->base, sum->args[0].extent});
+    }
+    return plan;
+  }
+
+  static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome {
+    const Place& place = *args.block;
+    const Block& block = *place.block();
+    const BlockRealize& realize = *place.realize;
+    const auto& store = *block.body.as<BufferStore>();
+    const auto& call = *store.value.as<Call>();
+    Origin origin = cx.made_from(block.origin);
+    arith::Analyzer analyzer;
+    for (const Place* loop : plan.loops) { analyzer.bind(loop->loop->var, Range{loop->loop->min, loop->loop->extent}); }
+    VarMap map;
+    auto moved = [&](const Expr& e) { return analyzer.simplify(substitute(e, map)); };
+    auto moved_all = [&](const Array<Expr>& all) {
+      std::vector<Expr> out;
+      for (const Expr& e : all) { out.push_back(moved(e)); }
+      return Array<Expr>(std::move(out));
+    };
+    auto moved_regions = [&](const Array<BufferRegion>& regions) {
+      std::vector<BufferRegion> out;
+      for (const BufferRegion& region : regions) {
+        std::vector<Range> ranges;
+        for (const Range& r : region.region) { ranges.push_back({moved(r.min), moved(r.extent)}); }
+        out.push_back({region.buffer, Array<Range>(std::move(ranges)), region.origin});
+      }
+      return Array<BufferRegion>(std::move(out));
+    };
+
+    // The block that fills.
+    Block::Fields fill;
+    fill.name = Name(block.name.str() + "_pad_const");
+    std::vector<IterVar> fill_iters;
+    for (const IterVar& old : block.iter_vars) {
+      IterVar iter = old;
+      iter.var = make<VarNode>(old.var->name, old.var->dtype, origin);
+      iter.kind = IterKind::Spatial;
+      map[old.var.get()] = iter.var;
+      fill_iters.push_back(std::move(iter));
+    }
+    fill.iter_vars = std::move(fill_iters);
+    fill.writes = moved_regions(block.writes);
+    fill.body = make<BufferStore>(store.buffer, call.args[2], moved_all(store.indices), origin);
+    Ref<Block> fill_block = make<Block>(std::move(fill), origin);
+    NodeId fill_id = fill_block->id;
+    Domains fill_loops;
+    for (size_t i = 0; i <= plan.fill_at; ++i) {
+      const For& loop = *plan.loops[i]->loop;
+      Var var = make<VarNode>(loop.var->name, loop.var->dtype, origin);
+      map[loop.var.get()] = var;
+      fill_loops.insert(fill_loops.begin(), {var, Range{loop.min, loop.extent}});
+    }
+    Stmt fill_nest = wrap_loops(make<BlockRealize>(moved_all(realize.iter_values), moved(realize.predicate), std::move(fill_block), origin), fill_loops, origin);
+
+    // The block that copies.
+    map.clear();
+    std::unordered_map<const VarNode*, Range> ranges;
+    for (size_t i = 0; i <= plan.copy_at; ++i) { ranges[plan.loops[i]->loop->var.get()] = Range{plan.loops[i]->loop->min, plan.loops[i]->loop->extent}; }
+    std::vector<IterVar> iters;
+    std::vector<Expr> values;
+    for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+      const IterVar& old = block.iter_vars[i];
+      IterVar iter = old;
+      iter.var = make<VarNode>(old.var->name, old.var->dtype, origin);
+      iter.dom = from_zero(cast(old.var->dtype, plan.inside[i].extent));
+      iter.kind = IterKind::Spatial;
+      map[old.var.get()] = Expr(iter.var) + plan.inside[i].min;
+      const auto* loop = realize.iter_values[i].as<VarNode>();
+      if (auto found = loop ? ranges.find(loop) : ranges.end(); found != ranges.end()) {
+        // The loop itself runs over what is inside.
+        found->second = iter.dom;
+        values.push_back(realize.iter_values[i]);
+        map[loop] = realize.iter_values[i] + plan.inside[i].min;
+        analyzer.bind(realize.iter_values[i].ref<VarNode>(), iter.dom, true);
+      } else {
+        values.push_back(analyzer.simplify(realize.iter_values[i] - plan.inside[i].min));
+      }
+      iters.push_back(std::move(iter));
+    }
+    Block::Fields copy;
+    copy.name = block.name;
+    copy.iter_vars = std::move(iters);
+    copy.reads = moved_regions(block.reads);
+    copy.writes = moved_regions(block.writes);
+    copy.body = make<BufferStore>(store.buffer, moved(call.args[1]), moved_all(store.indices), store.origin);
+    Stmt copy_nest = make<BlockRealize>(Array<Expr>(std::move(values)), moved(plan.predicate), make<Block>(std::move(copy), origin, block.id), realize.origin);
+    for (size_t i = 0; i <= plan.copy_at; ++i) {
+      const For& loop = *plan.loops[i]->loop;
+      const Range& range = ranges[loop.var.get()];
+      copy_nest = make<For>(loop.var, range.min, range.extent, loop.for_kind, std::move(copy_nest), loop.thread, loop.annotations, loop.origin, loop.id);
+    }
+
+    Outcome out;
+    out.func = args.block.func->name();
+    out.rewrite.changes.push_back({plan.loops[plan.copy_at]->id, std::move(copy_nest)});
+    out.rewrite.befores.push_back({plan.loops[plan.fill_at]->id, std::move(fill_nest)});
+    out.outputs.push_back(Output::block(fill_id));
+    return out;
+  }
+};
+
+}  // namespace
+
+const Primitive pad_einsum = primitive<PadEinsum>("pad_einsum", "PadEinsum", "pads a sum of products to multiples of given extents")
+    .input("block", &PadEinsum::Args::block)
+    .attr("padding", &PadEinsum::Args::padding).from(candidates::paddings)
+    .example(examples::matmul, "sch.pad_einsum(\"C\", [24, 1, 24])");
+const Primitive decompose_padding = primitive<DecomposePadding>("decompose_padding", "DecomposePadding", "takes a block that pads apart into one that fills and one that copies")
+    .input("block", &DecomposePadding::Args::block)
+    .input("loop", &DecomposePadding::Args::loop).from(candidates::loops_around)
+    .block("fill")
+    .example(examples::padded, "i, = sch.get_loops(\"P\")\nsch.decompose_padding(\"P\", i)");
+
+}  // namespace loopsmith::schedule::primitives

@@ -1,0 +1,517 @@
+// Primitives that stage a buffer in an order of their own: reindex, reindex_cache_read, reindex_cache_write. As
+// cache_read and cache_write, they put a block that copies between a buffer and the block that uses it; what the copy is indexed
+// by is new.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "arith/analyzer.h"
+#include "arith/int_set.h"
+#include "arith/iter_map.h"
+#include "ir/ops.h"
+#include "ir/visitor.h"
+#include "schedule/analysis.h"
+#include "schedule/candidates.h"
+#include "schedule/examples.h"
+#include "schedule/index_map.h"
+#include "schedule/primitives.h"
+#include "schedule/rewriting.h"
+#include "schedule/staging.h"
+#include "support/codes.h"
+
+namespace loopsmith::schedule::primitives {
+namespace {
+
+using VarSet = std::vector<const VarNode*>;
+
+auto contains(const VarSet& set, const VarNode* var) -> bool { return std::find(set.begin(), set.end(), var) != set.end(); }
+
+auto variables_of(const std::vector<Expr>& exprs) -> VarSet {
+  VarSet out;
+  for (const Expr& e : exprs) {
+    post_order(e, [&](const Expr& x) {
+      const auto* var = x.as<VarNode>();
+      if (var && !contains(out, var)) { out.push_back(var); }
+    });
+  }
+  return out;
+}
+
+auto points(const std::vector<Expr>& indices) -> Array<Range> {
+  std::vector<Range> out;
+  for (const Expr& index : indices) { out.push_back(point(index)); }
+  return Array<Range>(std::move(out));
+}
+
+auto staging_error(const Context& cx, const Place& block, std::string why) -> Diagnostic {
+  return note_block(cx.error(Code::PaddingForm).arg("block", block.name().view()).arg("why", why), block);
+}
+
+// How a leaf block accesses a buffer: everywhere by the same indices.
+class AccessFinder : public Visitor {
+ public:
+  explicit AccessFinder(const Buffer& buffer) : buffer_(buffer) {}
+  using Visitor::visit;
+  std::optional<Array<Expr>> indices;
+  bool is_several = false, is_opaque = false, is_nested = false;
+  bool is_conditional = false;              // some access is not made in each instance
+
+ protected:
+  using Visitor::on;
+  void on(const VarNode& n) override { is_opaque |= &n == buffer_->data.get(); }
+  void on(const BufferLoad& n) override {
+    Visitor::on(n);
+    if (n.buffer == buffer_) { access(n.indices); }
+  }
+  void on(const BufferStore& n) override {
+    Visitor::on(n);
+    if (n.buffer == buffer_) { access(n.indices); }
+  }
+  void on(const Block&) override { is_nested = true; }
+  void on(const IfThenElse& n) override {
+    visit(n.condition);
+    ++conditions_;
+    visit(n.then_case);
+    if (n.else_case) { visit(n.else_case); }
+    --conditions_;
+  }
+  void on(const For& n) override {
+    ++conditions_;                           // its variable is not the block's, and it may not run
+    Visitor::on(n);
+    --conditions_;
+  }
+  void on(const While& n) override {
+    ++conditions_;
+    Visitor::on(n);
+    --conditions_;
+  }
+  void on(const Call& n) override {
+    static const Name if_then_else_name("if_then_else");
+    if (!(n.op == if_then_else_name) || n.args.size() != 3) { return Visitor::on(n); }
+    visit(n.args[0]);
+    ++conditions_;
+    visit(n.args[1]);
+    visit(n.args[2]);
+    --conditions_;
+  }
+
+ private:
+  void access(const Array<Expr>& found) {
+    is_conditional |= conditions_ > 0;
+    if (!indices) { indices = found; return; }
+    is_several |= indices->size() != found.size();
+    for (size_t i = 0; !is_several && i < found.size(); ++i) { is_several = !arith::deep_equal((*indices)[i], found[i]); }
+  }
+  const Buffer& buffer_;
+  int conditions_ = 0;
+};
+
+auto block_analyzer(const Block& block) -> arith::Analyzer {
+  arith::Analyzer analyzer;
+  for (const IterVar& iter : block.iter_vars) { analyzer.bind(iter.var, iter.dom); }
+  return analyzer;
+}
+
+// Copies are made for every instance in the domains of iter vars. Those instances may not all run, and an access may be guarded:
+// then all must be within the buffer.
+auto require_in_bounds(const Context& cx, const Place& place, const Buffer& buffer, const std::vector<Expr>& indices, bool is_certain) -> Status {
+  if (is_certain) { return ok(); }
+  arith::Analyzer analyzer = block_analyzer(*place.block());
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (analyzer.can_prove(greater_equal(indices[i], zero(indices[i].dtype()))) && analyzer.can_prove(less(indices[i], buffer->shape[i]))) { continue; }
+    return staging_error(cx, place, fmt::format("a copy for each of its instances may go beyond `{}`", buffer->name.view()));
+  }
+  return ok();
+}
+
+// Do different instances access different elements? Otherwise the last one counts, and a copy must keep their order.
+auto is_one_to_one(const Block& block, const std::vector<Expr>& indices, const VarSet& covered) -> bool {
+  IndexMapNode map;
+  std::vector<Var> initial;
+  std::vector<Expr> extents;
+  for (const IterVar& iter : block.iter_vars) {
+    if (!contains(covered, iter.var.get())) { continue; }
+    if (!is_zero(iter.dom.min)) { return false; }
+    initial.push_back(iter.var);
+    extents.push_back(iter.dom.extent);
+  }
+  map.initial = std::move(initial);
+  map.final = indices;
+  IndexMap index_map = make_index_map(std::move(map));
+  arith::Analyzer analyzer;
+  InverseResult inverse = inverse_with_padding(index_map, extents, analyzer);
+  return is_injective(index_map, inverse.inverse ? inverse.inverse->map : IndexMap(), extents).value_or(false);
+}
+
+/// Puts a block between another one and a buffer that it accesses, so that the block itself uses a buffer indexed by its iter vars.
+///
+///     C[vi] += A[vi // 4, vi % 4]  ==>       A_reindex[v0] = A[v0 // 4, v0 % 4]
+///                                            C[vi] += A_reindex[vi]
+///
+/// Needs  a stage pipeline; a block in a chain of loops of its own that accesses the buffer by the same indices everywhere, and not
+///        both before and after writing it; a written buffer is written in every instance, by different instances at different places.
+/// Keeps  results bit for bit.
+struct ReIndex {
+  struct Args { BlockArg block; BufferArg buffer; };
+  struct Plan { Buffer buffer; Buffer copy; std::vector<Expr> indices; std::vector<IterVar> iters; const Place* scope; int position; };
+
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    const FuncState& func = *args.block.func;
+    const Place& place = *args.block;
+    const Block& block = *place.block();
+    LOOPSMITH_TRY(region, require_buffer(cx, place, args.buffer.index, args.buffer.is_write));
+    const Buffer& buffer = region.buffer;
+    LOOPSMITH_TRY(scope, require_scope(cx, args.block));
+    LOOPSMITH_CHECK(require_stage_pipeline(cx, func, *scope));
+    AccessFinder finder(buffer);
+    finder.visit(block.body);
+    if (finder.is_nested) { return note_block(cx.error(Code::NotLeafBlock).arg("block", block.name.view()), place); }
+    if (finder.is_opaque || finder.is_several || !finder.indices) {
+      return note_block(cx.error(Code::SeveralAccesses).arg("block", block.name.view()).arg("buffer", buffer->name.view()), place);
+    }
+    if (!block.match_buffers.empty() && std::any_of(block.match_buffers.begin(), block.match_buffers.end(), [&](const MatchBufferRegion& m) { return m.source.buffer == buffer; })) {
+      return note_block(cx.error(Code::BufferUse).arg("buffer", buffer->name.view()).arg("use", "matched to another buffer").arg("block", block.name.view()), place);
+    }
+    // The same indices in the init.
+    if (block.init) {
+      AccessFinder in_init(buffer);
+      in_init.indices = finder.indices;
+      in_init.visit(block.init);
+      if (in_init.is_several || in_init.is_opaque || in_init.is_nested) {
+        return note_block(cx.error(Code::SeveralAccesses).arg("block", block.name.view()).arg("buffer", buffer->name.view()), place);
+      }
+    }
+    Plan plan{buffer, {}, {}, {}, scope, 0};
+    arith::Analyzer analyzer = block_analyzer(block);
+    for (const Expr& index : *finder.indices) {
+      // Constants and variables stay as they are.
+      Expr simple = analyzer.simplify(index);
+      plan.indices.push_back(simple.as<IntImm>() ? index : simple);
+    }
+    VarSet covered = variables_of(plan.indices);
+    std::vector<Expr> shape;
+    for (const IterVar& iter : block.iter_vars) {
+      if (!contains(covered, iter.var.get())) { continue; }
+      plan.iters.push_back(iter);
+      shape.push_back(iter.dom.min + iter.dom.extent);
+    }
+    for (const VarNode* var : covered) {
+      bool is_iter = std::any_of(plan.iters.begin(), plan.iters.end(), [&](const IterVar& i) { return i.var.get() == var; });
+      if (!is_iter) { return staging_error(cx, place, fmt::format("`{}` is accessed by `{}`, which is no iter var of it", buffer->name.view(), var->name.view())); }
+    }
+    // A chain of loops under the scope.
+    const Place* top = &place;
+    for (const Place* at = func.parent(place); at != scope; at = func.parent(*at)) {
+      if (at->loop->body.get() != (top->is_loop() ? static_cast<const StmtNode*>(top->loop) : top->realize)) {
+        return staging_error(cx, place, fmt::format("it is not alone in its loop `{}`", at->name().view()));
+      }
+      top = at;
+    }
+    bool also_read = region_of(block.reads, buffer) != nullptr;
+    bool also_written = region_of(block.writes, buffer) != nullptr;
+    if (also_read && also_written) { return staging_error(cx, place, fmt::format("it both reads and writes `{}`, and a copy holds one of the two", buffer->name.view())); }
+    bool runs_all = runs_all_instances(func, place, covered);
+    LOOPSMITH_CHECK(require_in_bounds(cx, place, buffer, plan.indices, runs_all && !finder.is_conditional));
+    if (args.buffer.is_write) {
+      if (!runs_all || (finder.is_conditional && !block.init)) { return staging_error(cx, place, fmt::format("it may not write all that would be copied to `{}`", buffer->name.view())); }
+      if (!is_one_to_one(block, plan.indices, covered)) { return staging_error(cx, place, fmt::format("two of its instances may write one element of `{}`", buffer->name.view())); }
+    }
+    plan.position = std::max(0, statement_position(*scope, *top)) + (args.buffer.is_write ? 1 : 0);
+    BufferNode fields = *buffer;
+    fields.shape = std::move(shape);
+    fields.strides = Array<Expr>();
+    fields.name = Name(buffer->name.str() + "_reindex");
+    fields.data = make<VarNode>(Name(buffer->data->name.str() + "_reindex"), DataType::handle(), buffer->data->origin, buffer->data->pointer);
+    plan.copy = make_buffer(std::move(fields));
+    return plan;
+  }
+
+  class Rewriter : public Mutator {
+   public:
+    Rewriter(const Buffer& from, const Buffer& to, const Array<Expr>& indices) : from_(from), to_(to), indices_(indices) {}
+    using Mutator::on;
+    auto on(const BufferLoad& n) -> Expr override {
+      return n.buffer == from_ ? Expr(make<BufferLoad>(to_, indices_, n.origin, n.predicate)) : Mutator::on(n);
+    }
+    auto on(const BufferStore& n) -> Stmt override {
+      Stmt s = Mutator::on(n);
+      if (!(n.buffer == from_)) { return s; }
+      return make<BufferStore>(to_, s.as<BufferStore>()->value, indices_, n.origin, n.predicate);
+    }
+    auto on(const Block& n) -> Stmt override {
+      Stmt s = Mutator::on(n);
+      auto fields = s.as<Block>()->fields();
+      auto moved = [&](const Array<BufferRegion>& regions) {
+        return regions.map_same([&](const BufferRegion& r) { return r.buffer == from_ ? BufferRegion{to_, points(indices_.to_vector()), r.origin} : r; },
+                                [](const auto& a, const auto& b) { return a.same_as(b); });
+      };
+      fields.reads = moved(fields.reads);
+      fields.writes = moved(fields.writes);
+      return make<Block>(std::move(fields), n.origin, n.id);
+    }
+
+   private:
+    const Buffer& from_;
+    const Buffer& to_;
+    const Array<Expr>& indices_;
+  };
+
+  static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome {
+    const FuncState& func = *args.block.func;
+    Origin origin = cx.made_from(args.block.block().origin);
+    VarMap to_copy;
+    std::vector<Expr> own, values, copied;
+    std::vector<IterVar> iters;
+    Domains loops;
+    for (const IterVar& old : plan.iters) {
+      IterVar iter = old;
+      iter.var = make<VarNode>(Name(fmt::format("v{}", iters.size())), old.var->dtype, origin);
+      iter.kind = IterKind::Spatial;
+      Var loop = make<VarNode>(Name(fmt::format("ax{}", iters.size())), old.var->dtype, origin);
+      own.emplace_back(old.var);
+      copied.emplace_back(iter.var);
+      to_copy[old.var.get()] = iter.var;
+      values.emplace_back(loop);
+      loops.emplace_back(loop, old.dom);
+      iters.push_back(std::move(iter));
+    }
+    std::vector<Expr> target;
+    for (const Expr& index : plan.indices) { target.push_back(substitute(index, to_copy)); }
+    bool is_write = args.buffer.is_write;
+    const Buffer& from = is_write ? plan.copy : plan.buffer;
+    const Buffer& to = is_write ? plan.buffer : plan.copy;
+    const auto& from_indices = is_write ? copied : target;
+    const auto& to_indices = is_write ? target : copied;
+    Block::Fields fields;
+    fields.name = Name(to->name.str() + "_reindex");
+    fields.iter_vars = std::move(iters);
+    fields.reads = {BufferRegion{from, points(from_indices), origin}};
+    fields.writes = {BufferRegion{to, points(to_indices), origin}};
+    fields.body = make<BufferStore>(to, Expr(make<BufferLoad>(from, Array<Expr>(from_indices), origin)), Array<Expr>(to_indices), origin);
+    Ref<Block> block = make<Block>(std::move(fields), origin);
+    Outcome out;
+    out.func = func.name();
+    out.outputs.push_back(Output::block(block->id));
+    Array<Expr> own_indices(std::move(own));
+    out.rewrite.changes.push_back({args.block->id, Rewriter(plan.buffer, plan.copy, own_indices).mutate(Stmt(Ref<Block>(args.block->block())))});
+    Stmt nest = wrap_loops(make<BlockRealize>(Array<Expr>(std::move(values)), bool_imm(true), std::move(block), origin), loops, origin);
+    out.rewrite.inserts.push_back({plan.scope->id, plan.position, std::move(nest)});
+    out.rewrite.allocs.push_back({plan.scope->id, plan.copy, {}});
+    return out;
+  }
+};
+
+// What reindex_cache_read and reindex_cache_write have in common.
+struct ReindexCachePlan {
+  Buffer buffer, copy;
+  Stage stage;
+  std::vector<Expr> old_indices, new_indices;
+  std::vector<size_t> iters;                // numbers of the block's iter vars that indices use
+  Domains loops;                            // those around the block, under the stage, that they use
+};
+
+auto plan_reindex_cache(const Context& cx, const BlockArg& arg, const BufferRegion& region, const IndexMap& index_map, const std::string& storage, Stage stage)
+    -> Result<ReindexCachePlan> {
+  const FuncState& func = *arg.func;
+  const Place& place = *arg;
+  const Block& block = *place.block();
+  const Buffer& buffer = region.buffer;
+  LOOPSMITH_CHECK(require_no_view(cx, place, buffer, storage));
+  for (const Range& range : region.region) {
+    if (!is_one(range.extent)) { return staging_error(cx, place, fmt::format("it accesses more than one element of `{}` at a time", buffer->name.view())); }
+  }
+  ReindexCachePlan plan{buffer, {}, std::move(stage), {}, {}, {}, {}};
+  for (const Range& range : region.region) { plan.old_indices.push_back(range.min); }
+  LOOPSMITH_CHECK(require_arity(cx, index_map, block.iter_vars.size()));
+  std::vector<Expr> vars, extents;
+  for (const IterVar& iter : block.iter_vars) {
+    vars.emplace_back(iter.var);
+    extents.push_back(iter.dom.extent);
+  }
+  arith::Analyzer analyzer;
+  plan.new_indices = map_indices(index_map, vars, analyzer);
+  auto shape = map_shape(retyped(index_map, Array<Expr>(vars)), extents, analyzer);
+  if (!shape) { return note_block(cx.error(Code::MapNotBijective).arg("why", "its results do not start at 0"), place); }
+  VarSet in_old = variables_of(plan.old_indices);
+  VarSet in_new = variables_of(plan.new_indices);
+  std::vector<Expr> values;
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    const VarNode* var = block.iter_vars[i].var.get();
+    if (contains(in_old, var) != contains(in_new, var)) {
+      return staging_error(cx, place, fmt::format("its iter var `{}` is used by {} and not by {}", var->name.view(),
+                                                  contains(in_old, var) ? "the access" : "the index map", contains(in_old, var) ? "the index map" : "the access"));
+    }
+    if (!contains(in_new, var)) { continue; }
+    plan.iters.push_back(i);
+    values.push_back(place.realize->iter_values[i]);
+  }
+  // The access that is declared is the one that is made, and the only one.
+  AccessFinder finder(buffer);
+  finder.visit(block.body);
+  if (block.init) { finder.visit(block.init); }
+  bool is_same = finder.indices && finder.indices->size() == plan.old_indices.size() && !finder.is_several && !finder.is_opaque && !finder.is_nested;
+  for (size_t i = 0; is_same && i < plan.old_indices.size(); ++i) { is_same = analyzer.can_prove_equal((*finder.indices)[i], plan.old_indices[i]); }
+  if (!is_same) { return note_block(cx.error(Code::SeveralAccesses).arg("block", block.name.view()).arg("buffer", buffer->name.view()), place); }
+  // Where two instances share an element of the copy, they share one of the buffer: nothing is lost.
+  if (!is_one_to_one(block, plan.new_indices, in_new)) { return note_block(cx.error(Code::MapNotBijective).arg("why", "two instances would share an element of the copy"), place); }
+  VarSet used = variables_of(values);
+  std::vector<const Place*> around;
+  for (const Place* at = func.parent(place); at && at->is_loop() && at != plan.stage.at; at = func.parent(*at)) { around.insert(around.begin(), at); }
+  for (const Place* at : around) {
+    if (contains(used, at->loop->var.get())) { plan.loops.emplace_back(at->loop->var, Range{at->loop->min, at->loop->extent}); }
+  }
+  bool is_plain = is_one(place.realize->predicate);
+  LOOPSMITH_CHECK(require_in_bounds(cx, place, buffer, plan.old_indices, is_plain && !finder.is_conditional));
+  plan.copy = in_scope(buffer, storage);
+  BufferNode fields = *plan.copy;
+  fields.shape = std::move(*shape);
+  plan.copy = make_buffer(std::move(fields));
+  return plan;
+}
+
+auto apply_reindex_cache(const Context& cx, const BlockArg& arg, const ReindexCachePlan& plan, const std::string& storage, bool is_write) -> Outcome {
+  const FuncState& func = *arg.func;
+  const Block& old = arg.block();
+  Origin origin = cx.made_from(old.origin);
+  VarMap map;
+  Domains loops;
+  for (const auto& [var, domain] : plan.loops) {
+    Var loop = make<VarNode>(var->name, var->dtype, origin);
+    map[var.get()] = loop;
+    loops.emplace_back(loop, domain);
+  }
+  std::vector<IterVar> iters;
+  std::vector<Expr> values;
+  for (size_t i : plan.iters) {
+    IterVar iter = old.iter_vars[i];
+    iter.var = make<VarNode>(iter.var->name, iter.var->dtype, origin);
+    iter.kind = IterKind::Spatial;
+    map[old.iter_vars[i].var.get()] = iter.var;
+    values.push_back(substitute(arg->realize->iter_values[i], map));
+    iters.push_back(std::move(iter));
+  }
+  auto moved = [&](const std::vector<Expr>& indices) {
+    std::vector<Expr> out;
+    for (const Expr& index : indices) { out.push_back(substitute(index, map)); }
+    return out;
+  };
+  std::vector<Expr> buffer_indices = moved(plan.old_indices);
+  std::vector<Expr> copy_indices = moved(plan.new_indices);
+  const Buffer& from = is_write ? plan.copy : plan.buffer;
+  const Buffer& to = is_write ? plan.buffer : plan.copy;
+  const auto& from_indices = is_write ? copy_indices : buffer_indices;
+  const auto& to_indices = is_write ? buffer_indices : copy_indices;
+  Block::Fields fields;
+  fields.name = Name(plan.buffer->name.str() + "_" + storage);
+  fields.iter_vars = std::move(iters);
+  fields.reads = {BufferRegion{from, points(from_indices), origin}};
+  fields.writes = {BufferRegion{to, points(to_indices), origin}};
+  fields.body = make<BufferStore>(to, Expr(make<BufferLoad>(from, Array<Expr>(from_indices), origin)), Array<Expr>(to_indices), origin);
+  Ref<Block> block = make<Block>(std::move(fields), origin);
+  Outcome out;
+  out.func = func.name();
+  out.outputs.push_back(Output::block(block->id));
+  Array<Expr> own(plan.new_indices);
+  out.rewrite.changes.push_back({arg->id, ReIndex::Rewriter(plan.buffer, plan.copy, own).mutate(Stmt(Ref<Block>(&old)))});
+  // The predicate that keeps instances out keeps copies of theirs out.
+  Stmt nest = wrap_loops(make<BlockRealize>(Array<Expr>(std::move(values)), bool_imm(true), std::move(block), origin), loops, origin);
+  out.rewrite.inserts.push_back({plan.stage.at->id, plan.stage.position, std::move(nest)});
+  out.rewrite.allocs.push_back({plan.stage.scope->id, plan.copy, {}});
+  return out;
+}
+
+/// Reads a buffer through a copy in another memory, laid out by a map from the block's iter vars.
+///
+///     C[vi] += A[vi // 4, vi % 4]  ==>       A_shared[vi % 4, vi // 4] = A[vi // 4, vi % 4]
+///                                            C[vi] += A_shared[vi % 4, vi // 4]
+///
+/// Needs  a stage pipeline; a block that reads one element of the buffer per instance, everywhere by the same indices; a map that uses
+///        the same iter vars as those indices, and gives different elements to different instances.
+/// Keeps  results bit for bit.
+struct ReindexCacheRead {
+  struct Args { BlockArg block; int64_t read_buffer_index = 0; std::string storage_scope; IndexMap index_map; };
+  using Plan = ReindexCachePlan;
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    const FuncState& func = *args.block.func;
+    LOOPSMITH_CHECK(require_storage_scope(cx, args.storage_scope));
+    LOOPSMITH_TRY(region, require_buffer(cx, *args.block, args.read_buffer_index, false));
+    LOOPSMITH_TRY(scope, require_scope(cx, args.block));
+    LOOPSMITH_CHECK(require_stage_pipeline(cx, func, *scope));
+    LOOPSMITH_TRY(writer, require_single_writer(cx, func, *scope, region.buffer));
+    if (region_of(args.block.block().writes, region.buffer)) {
+      return staging_error(cx, *args.block, fmt::format("it both reads and writes `{}`", region.buffer->name.view()));
+    }
+    Stage stage;
+    stage.scope = stage.at = scope;
+    if (writer) { find_stage(func, *writer, {args.block->id}, stage); }
+    return plan_reindex_cache(cx, args.block, region, args.index_map, args.storage_scope, std::move(stage));
+  }
+  static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome { return apply_reindex_cache(cx, args.block, plan, args.storage_scope, false); }
+};
+
+/// Writes a buffer through a copy in another memory, laid out by a map from the block's iter vars.
+///
+///     B[vi] = A[vi] * 2.0          ==>       B_shared[vi // 4, vi % 4] = A[vi] * 2.0
+///                                            B[vi] = B_shared[vi // 4, vi % 4]
+///
+/// Needs  a stage pipeline; a block that alone writes the buffer, one element per instance, everywhere by the same indices, in all
+///        instances; a map that uses the same iter vars as those indices, and gives different elements to different instances.
+/// Keeps  results bit for bit.
+struct ReindexCacheWrite {
+  struct Args { BlockArg block; int64_t write_buffer_index = 0; std::string storage_scope; IndexMap index_map; };
+  using Plan = ReindexCachePlan;
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    const FuncState& func = *args.block.func;
+    const Place& place = *args.block;
+    LOOPSMITH_CHECK(require_storage_scope(cx, args.storage_scope));
+    LOOPSMITH_TRY(region, require_buffer(cx, place, args.write_buffer_index, true));
+    LOOPSMITH_TRY(scope, require_scope(cx, args.block));
+    LOOPSMITH_CHECK(require_stage_pipeline(cx, func, *scope));
+    LOOPSMITH_TRY(writer, require_single_writer(cx, func, *scope, region.buffer));
+    if (writer != args.block.place) { return cx.error(Code::Internal).arg("what", "the writer of a buffer is not in its scope"); }
+    if (region_of(place.block()->reads, region.buffer)) {
+      return staging_error(cx, place, fmt::format("it also reads `{}`, which the copy does not hold yet", region.buffer->name.view()));
+    }
+    std::vector<NodeId> users;
+    for (const Dependence& d : func.scope_info(*scope).of_src(place.id)) {
+      if (d.kind == DependenceKind::Raw) { users.push_back(d.dst); }
+    }
+    Stage stage;
+    stage.scope = scope;
+    find_stage(func, place, users, stage);
+    LOOPSMITH_TRY(plan, plan_reindex_cache(cx, args.block, region, args.index_map, args.storage_scope, std::move(stage)));
+    if (!is_one(place.realize->predicate)) { return staging_error(cx, place, fmt::format("it may not write all that would be copied to `{}`", region.buffer->name.view())); }
+    AccessFinder finder(region.buffer);
+    finder.visit(place.block()->body);
+    if (finder.is_conditional && !place.block()->init) { return staging_error(cx, place, fmt::format("it may not write all that would be copied to `{}`", region.buffer->name.view())); }
+    if (!is_one_to_one(*place.block(), plan.old_indices, variables_of(plan.old_indices))) {
+      return staging_error(cx, place, fmt::format("two of its instances may write one element of `{}`", region.buffer->name.view()));
+    }
+    return plan;
+  }
+  static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome { return apply_reindex_cache(cx, args.block, plan, args.storage_scope, true); }
+};
+
+}  // namespace
+
+const Primitive reindex = primitive<ReIndex>("reindex", "ReIndex", "puts a copy indexed by the block's iter vars before or behind a block")
+    .input("block", &ReIndex::Args::block)
+    .attr("buffer", &ReIndex::Args::buffer).from(candidates::buffers)
+    .block("copy")
+    .example(examples::matmul, "sch.reindex(\"C\", (\"read\", 1))");
+const Primitive reindex_cache_read = primitive<ReindexCacheRead>("reindex_cache_read", "ReindexCacheRead", "reads a buffer through a copy laid out by an index map")
+    .input("block", &ReindexCacheRead::Args::block)
+    .attr("read_buffer_index", &ReindexCacheRead::Args::read_buffer_index).indexes("read").from(candidates::read_indices)
+    .attr("storage_scope", &ReindexCacheRead::Args::storage_scope).from(candidates::storage_scopes)
+    .input("index_map", &ReindexCacheRead::Args::index_map).from(candidates::read_maps)
+    .block("cache")
+    .example(examples::matmul, "sch.reindex_cache_read(\"C\", 1, \"shared\", lambda i, j, k: (j, k))");
+const Primitive reindex_cache_write = primitive<ReindexCacheWrite>("reindex_cache_write", "ReindexCacheWrite", "writes a buffer through a copy laid out by an index map")
+    .input("block", &ReindexCacheWrite::Args::block)
+    .attr("write_buffer_index", &ReindexCacheWrite::Args::write_buffer_index).indexes("write").from(candidates::write_indices)
+    .attr("storage_scope", &ReindexCacheWrite::Args::storage_scope).from(candidates::storage_scopes)
+    .input("index_map", &ReindexCacheWrite::Args::index_map).from(candidates::write_maps)
+    .block("cache")
+    .example(examples::matmul, "sch.reindex_cache_write(\"C\", 0, \"local\", lambda i, j, k: (j, i))");
+
+}  // namespace loopsmith::schedule::primitives

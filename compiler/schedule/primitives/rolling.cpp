@@ -1,0 +1,258 @@
+// rolling_buffer: a buffer of which each iteration of a loop needs a window keeps the window only, and each iteration computes only
+// what the one before did not.
+#include <algorithm>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "arith/analyzer.h"
+#include "arith/int_set.h"
+#include "ir/ops.h"
+#include "ir/visitor.h"
+#include "schedule/access_regions.h"
+#include "schedule/analysis.h"
+#include "schedule/candidates.h"
+#include "schedule/examples.h"
+#include "schedule/primitives.h"
+#include "schedule/rewriting.h"
+#include "schedule/staging.h"
+#include "support/codes.h"
+
+namespace loopsmith::schedule::primitives {
+namespace {
+
+/// Shrinks a buffer to the window that an iteration of a loop needs, indexed round and round; what the iteration before computed
+/// is kept.
+///
+///     for i in range(8):                           for i in range(8):
+///         for k in range(3):                           for k in range(3):
+///             B[i + k] = A[i + k]        ==>               if i < 1 or k >= 2: B[(i + k) % 3] = A[i + k]
+///         C[i] = B[i] + B[i + 1] + B[i + 2]            C[i] = B[i % 3] + B[(i + 1) % 3] + B[(i + 2) % 3]
+///
+/// Needs  a buffer that its scope allocates and one block writes, each dimension by an iter var of its own; a loop around it and all
+///        readers; windows that begin at a multiple of a loop variable and overlap; loops that run in order.
+/// Keeps  results bit for bit.
+struct RollingBuffer {
+  struct Args { BlockArg block; int64_t write_buffer_index = 0; };
+  struct Plan {
+    const Place* scope;
+    Buffer from, to;
+    size_t axis;
+    int64_t window;
+    std::vector<Var> rolled;                  // the loop along each dimension, where its windows overlap
+    std::vector<int64_t> overlaps;
+  };
+
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    const FuncState& func = *args.block.func;
+    const Place& place = *args.block;
+    const Block& block = *place.block();
+    LOOPSMITH_TRY(write, require_buffer(cx, place, args.write_buffer_index, true));
+    const Buffer& buffer = write.buffer;
+    auto refuse = [&](std::string why) { return note_block(cx.error(Code::RollingForm).arg("buffer", buffer->name.view()).arg("why", why), place); };
+    LOOPSMITH_TRY(scope, require_scope(cx, args.block));
+    if (is_output_block(place, *scope)) {
+      return note_block(cx.error(Code::OutputBlock).arg("block", block.name.view()).arg("buffer", buffer->name.view()), place);
+    }
+    LOOPSMITH_TRY(writer, require_single_writer(cx, func, *scope, buffer));
+    if (writer != &place || region_of(block.reads, buffer)) { return refuse("the block reads what it writes"); }
+    // The innermost loop around the block and all who read what it writes.
+    std::vector<NodeId> consumers = consumers_of(func, place);
+    const Place* common = func.parent(place);
+    auto is_above_all = [&](const Place& at) {
+      return std::all_of(consumers.begin(), consumers.end(), [&](NodeId id) { return func.is_below(*func.find(id), at); });
+    };
+    while (common->is_loop() && !is_above_all(*common)) { common = func.parent(*common); }
+    if (!common->is_loop() || consumers.empty()) { return refuse("no loop is around the block and all who read the buffer").remedy("move the block under a loop of its consumer first: `sch.compute_at(...)`"); }
+    for (const Place* child : func.child_blocks(*scope)) {
+      bool reads = region_of(child->block()->reads, buffer) != nullptr;
+      if (reads && !func.is_below(*child, *common)) { return refuse(fmt::format("`{}` reads it outside of loop `{}`", child->name().view(), common->name().view())); }
+      if (child->end != child->index + 1 && (reads || child == &place)) { return refuse(fmt::format("`{}` holds other blocks", child->name().view())); }
+    }
+    arith::DomMap below;
+    for (const Place* at = func.parent(place); at != common; at = func.parent(*at)) {
+      below.emplace(at->loop->var.get(), arith::IntSet::from_range(Range{at->loop->min, at->loop->extent}));
+    }
+    auto relaxed = [&](const Place& of, const BufferRegion& region, const arith::DomMap& domains) {
+      VarMap map = bindings_of(*of.realize);
+      std::vector<Range> out;
+      for (size_t i = 0; i < region.region.size(); ++i) {
+        out.push_back(arith::eval_set(substitute(region.region[i], map), domains).cover_range(from_zero(region.buffer->shape[i])));
+      }
+      return out;
+    };
+    std::vector<Range> window = relaxed(place, write, below);
+    Plan plan{scope, buffer, {}, 0, 0, {}, {}};
+    Var rolled;
+    int64_t stride = 0;
+    for (Range bound : window) {
+      int64_t divisor = 1;
+      if (const auto* quotient = bound.min.as<FloorDiv>()) {
+        auto by = as_int(quotient->b);
+        if (!by || *by <= 0) { return refuse(no_pattern); }
+        divisor = *by;
+        bound.min = quotient->a;
+      }
+      if (bound.min.as<IntImm>()) {
+        rolled = {};
+      } else if (auto var = bound.min.ref<VarNode>()) {
+        rolled = var;
+        stride = 1;
+      } else {
+        const auto* product = bound.min.as<Mul>();
+        auto factor = product ? as_int(product->b) : std::nullopt;
+        if (!product || !product->a.as<VarNode>() || !factor || *factor <= 0) { return refuse(no_pattern); }
+        rolled = product->a.ref<VarNode>();
+        stride = *factor;
+      }
+      stride = (stride + divisor - 1) / divisor;
+      int64_t overlap = 0;
+      if (rolled) {
+        auto extent = as_int(bound.extent);
+        if (!extent) { return refuse("its windows have no constant extent"); }
+        overlap = *extent - stride;
+        if (overlap <= 0) { rolled = {}; }
+      }
+      plan.rolled.push_back(rolled);
+      plan.overlaps.push_back(overlap);
+    }
+    // Along the outermost loop of those.
+    size_t axis = plan.rolled.size();
+    for (const Place* loop : func.loops(place)) {
+      auto found = std::find_if(plan.rolled.begin(), plan.rolled.end(), [&](const Var& v) { return v && v == loop->loop->var; });
+      if (found == plan.rolled.end()) { continue; }
+      axis = static_cast<size_t>(found - plan.rolled.begin());
+      break;
+    }
+    if (axis == plan.rolled.size()) { return refuse(no_pattern); }
+    plan.axis = axis;
+    auto extent = as_int(window[axis].extent);
+    if (!extent) { return refuse("its windows have no constant extent"); }
+    plan.window = *extent;
+
+    // What the text of the rewritten program takes for granted.
+    for (size_t i = 0; i < write.region.size(); ++i) {
+      if (!plan.rolled[i] && i != axis) { continue; }
+      if (i >= block.iter_vars.size() || write.region[i].min.get() != block.iter_vars[i].var.get() || !is_one(write.region[i].extent)) {
+        return refuse(fmt::format("dimension {} is not written by iter var {} of the block", i, i));
+      }
+    }
+    for (const Place* at = func.parent(place); at && at->is_loop(); at = func.parent(*at)) {
+      bool is_rolled = std::any_of(plan.rolled.begin(), plan.rolled.end(), [&](const Var& v) { return v && v == at->loop->var; });
+      if (!is_rolled) { continue; }
+      if ((at->loop->for_kind != ForKind::Serial && at->loop->for_kind != ForKind::Unrolled) || !is_zero(at->loop->min)) {
+        return note_loop(refuse(fmt::format("iterations of `{}` do not run in order from 0", at->name().view())), *at);
+      }
+      if (at != common && !func.is_below(*common, *at)) { return refuse(fmt::format("`{}` is inside of the window", at->name().view())); }
+    }
+    arith::Analyzer analyzer;
+    for (const Place* at = common; at && at->is_loop(); at = func.parent(*at)) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
+    for (const Place* child : func.child_blocks(*scope)) {
+      const BufferRegion* read = region_of(child->block()->reads, buffer);
+      if (read) {
+        arith::DomMap domains;
+        for (const Place* at = func.parent(*child); at != common; at = func.parent(*at)) {
+          domains.emplace(at->loop->var.get(), arith::IntSet::from_range(Range{at->loop->min, at->loop->extent}));
+        }
+        std::vector<Range> needed = relaxed(*child, *read, domains);
+        const Range& made = window[axis];
+        bool is_inside = analyzer.can_prove(less_equal(made.min, needed[axis].min)) &&
+                         analyzer.can_prove(less_equal(needed[axis].min + needed[axis].extent, made.min + made.extent));
+        if (!is_inside) { return refuse(fmt::format("`{}` may read beyond the window", child->name().view())); }
+      }
+      // Iter vars at the place of the rolling one become opaque, in all blocks of the scope.
+      const auto& iters = child->block()->iter_vars;
+      if (axis < iters.size() && iters[axis].kind != IterKind::Spatial && iters[axis].kind != IterKind::Opaque) {
+        return refuse(fmt::format("iter var `{}` of `{}`, at the place of the rolling dimension, is not spatial", iters[axis].var->name.view(), child->name().view()));
+      }
+    }
+    BufferNode fields = *buffer;
+    std::vector<Expr> shape = buffer->shape.to_vector();
+    shape[axis] = window[axis].extent;
+    fields.shape = std::move(shape);
+    plan.to = make_buffer(std::move(fields));
+    return plan;
+  }
+  static constexpr const char* no_pattern = "no dimension is accessed in windows like `i * stride + k`";
+
+  class Roll : public Mutator {
+   public:
+    Roll(const Place& writer, const Plan& plan) : writer_(writer), plan_(plan) {}
+    using Mutator::on;
+    auto on(const BufferLoad& n) -> Expr override {
+      Expr e = Mutator::on(n);
+      const auto& load = *e.as<BufferLoad>();
+      return load.buffer == plan_.from ? Expr(make<BufferLoad>(plan_.to, rolled(load.indices), load.origin, load.predicate)) : e;
+    }
+    auto on(const BufferStore& n) -> Stmt override {
+      Stmt s = Mutator::on(n);
+      const auto& store = *s.as<BufferStore>();
+      return store.buffer == plan_.from ? Stmt(make<BufferStore>(plan_.to, store.value, rolled(store.indices), store.origin, store.predicate)) : s;
+    }
+    auto on(const Block& n) -> Stmt override {
+      Stmt s = Mutator::on(n);
+      auto fields = s.as<Block>()->fields();
+      if (n.id == plan_.scope->id) {
+        fields.alloc_buffers = fields.alloc_buffers.map_same([&](const Buffer& b) { return b == plan_.from ? plan_.to : b; },
+                                                             [](const Buffer& a, const Buffer& b) { return a.same_as(b); });
+        return make<Block>(std::move(fields), s.origin(), n.id);
+      }
+      std::vector<IterVar> iters = fields.iter_vars.to_vector();
+      if (plan_.axis < iters.size()) { iters[plan_.axis].kind = IterKind::Opaque; }
+      fields.iter_vars = std::move(iters);
+      if (region_of(n.reads, plan_.from) || region_of(n.writes, plan_.from)) {
+        AccessRegions found = find_access_regions(*s.as<Block>(), {plan_.to});
+        auto moved = [&](const Array<BufferRegion>& regions, const std::vector<BufferRegion>& now) {
+          return regions.map_same([&](const BufferRegion& r) { return !(r.buffer == plan_.from) ? r : now.size() == 1 ? now[0] : full_region(plan_.to); },
+                                  [](const auto& a, const auto& b) { return a.same_as(b); });
+        };
+        fields.reads = moved(fields.reads, found.reads);
+        fields.writes = moved(fields.writes, found.writes);
+      }
+      return make<Block>(std::move(fields), s.origin(), n.id);
+    }
+    auto on(const BlockRealize& n) -> Stmt override {
+      Stmt s = Mutator::on(n);
+      if (&n != writer_.realize) { return s; }
+      // What the iteration before computed is not computed again.
+      Expr condition = n.predicate;
+      for (size_t i = 0; i < plan_.rolled.size(); ++i) {
+        const Var& var = plan_.rolled[i];
+        if (!var || plan_.overlaps[i] <= 0) { continue; }
+        arith::Analyzer analyzer;
+        arith::DomMap at_zero;
+        at_zero.emplace(var.get(), arith::IntSet::interval(int_imm(0), int_imm(0)));
+        Expr inner = analyzer.int_set(n.iter_values[i], at_zero).min();
+        Expr is_new = logical_or(less(var, one(var->dtype)), greater_equal(std::move(inner), int_imm(plan_.overlaps[i])));
+        condition = analyzer.simplify(logical_and(condition, is_new));
+      }
+      const auto& realize = *s.as<BlockRealize>();
+      return make<BlockRealize>(realize.iter_values, std::move(condition), realize.block, realize.origin);
+    }
+
+   private:
+    auto rolled(const Array<Expr>& indices) const -> Array<Expr> {
+      std::vector<Expr> out = indices.to_vector();
+      out[plan_.axis] = floormod(out[plan_.axis], int_imm(plan_.window, out[plan_.axis].dtype()));
+      return Array<Expr>(std::move(out));
+    }
+    const Place& writer_;
+    const Plan& plan_;
+  };
+
+  static auto apply(const Context&, const Args& args, const Plan& plan) -> Outcome {
+    Outcome out;
+    out.func = args.block.func->name();
+    out.rewrite.changes.push_back({plan.scope->id, Roll(*args.block, plan).mutate(Stmt(Ref<Block>(plan.scope->block())))});
+    return out;
+  }
+};
+
+}  // namespace
+
+const Primitive rolling_buffer = primitive<RollingBuffer>("rolling_buffer", "RollingBuffer", "keeps of a buffer only the window that an iteration needs")
+    .input("block", &RollingBuffer::Args::block)
+    .attr("write_buffer_index", &RollingBuffer::Args::write_buffer_index).traced_as("buffer_index").from(candidates::write_indices)
+    .example(examples::blur, "i, = sch.get_loops(\"C\")\nsch.compute_at(\"B\", i)\nsch.rolling_buffer(\"B\", 0)");
+
+}  // namespace loopsmith::schedule::primitives
