@@ -276,7 +276,8 @@ class Redirect : public Mutator {
     if (!stores_ && region_of(n.writes, from_)) { return self(n); }
     Stmt stmt = Mutator::on(n);
     auto fields = stmt.as<Block>()->fields();
-    if (loads_) { fields.reads = regions(n.reads); }
+    // Loads stand in regions of reads too.
+    if (loads_) { fields.reads = regions(stores_ ? n.reads : fields.reads); }
     if (stores_) { fields.writes = regions(n.writes); }
     fields.match_buffers = n.match_buffers.map_same(
         [&](const MatchBufferRegion& m) {

@@ -174,13 +174,14 @@ struct ComputeInline {
     for (const BufferRegion& r : plan.scope->block()->reads) { known.push_back(r.buffer); }
     for (const BufferRegion& r : plan.scope->block()->writes) { known.push_back(r.buffer); }
     for (const Buffer& b : plan.scope->block()->alloc_buffers) { known.push_back(b); }
-    for (NodeId consumer : consumers_of(func, *args.block)) {
-      const Place& place = *func.find(consumer);
+    // Blocks that do not say that they read it may load it all the same.
+    for (const Place* place : func.child_blocks(*plan.scope)) {
+      if (place == args.block.place) { continue; }
       std::vector<Buffer> buffers = known;
-      add_signature_buffers(*place.block(), buffers);
+      add_signature_buffers(*place->block(), buffers);
       IntoConsumer inliner(*plan.store, std::move(buffers));
-      Stmt block = inliner.mutate(Stmt(Ref<Block>(place.block())));
-      if (block.get() != place.block()) { out.rewrite.changes.push_back({consumer, std::move(block)}); }
+      Stmt block = inliner.mutate(Stmt(Ref<Block>(place->block())));
+      if (block.get() != place->block()) { out.rewrite.changes.push_back({place->id, std::move(block)}); }
     }
     out.rewrite.changes.push_back(plan.removal);
     out.rewrite.allocs.push_back({plan.scope->id, {}, buffer});

@@ -523,8 +523,9 @@ struct TransformLayout {
   }
 };
 
-// The kind of an index over iter vars: theirs, where they are of one kind.
+// The kind of an index over iter vars: theirs, where they are of one kind. A constant has one instance, so any kind would do.
 auto kind_of(const Expr& e, const Block& block) -> std::optional<IterKind> {
+  if (e.as<IntImm>()) { return IterKind::Spatial; }
   std::optional<IterKind> kind;
   bool is_mixed = false;
   post_order(e, [&](const Expr& x) {

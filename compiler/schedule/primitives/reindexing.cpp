@@ -202,7 +202,13 @@ struct ReIndex {
     // A chain of loops under the scope.
     const Place* top = &place;
     for (const Place* at = func.parent(place); at != scope; at = func.parent(*at)) {
-      if (at->loop->body.get() != (top->is_loop() ? static_cast<const StmtNode*>(top->loop) : top->realize)) {
+      bool is_alone = at->loop->body.get() == (top->is_loop() ? static_cast<const StmtNode*>(top->loop) : top->realize);
+      // Beside the block itself others may stand, as long as they leave the buffer alone.
+      auto beside = func.child_blocks(*at);
+      bool is_undisturbed = top == &place && std::none_of(beside.begin(), beside.end(), [&](const Place* other) {
+        return other != &place && (region_of(other->block()->reads, buffer) || region_of(other->block()->writes, buffer));
+      });
+      if (!is_alone && !is_undisturbed) {
         return staging_error(cx, place, fmt::format("it is not alone in its loop `{}`", at->name().view()));
       }
       top = at;
