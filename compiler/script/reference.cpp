@@ -45,6 +45,8 @@ auto kind_in_words(const schedule::Param& param) -> std::string {
     case schedule::ValueKind::Float: one = "float"; break;
     case schedule::ValueKind::String: one = "str"; break;
     case schedule::ValueKind::IndexMap: one = "index map"; break;
+    case schedule::ValueKind::Buffer: one = "buffer, as (\"read\", 0) or by name"; break;
+    case schedule::ValueKind::Access: one = "\"read\" or \"write\""; break;
     case schedule::ValueKind::Any: one = param.role == schedule::Role::Decision ? "decision" : "value"; break;
   }
   return param.is_variadic ? one + "s, one after the other" : param.is_list ? "list of " + one : one;
