@@ -20,5 +20,6 @@ endif()
 
 if(LOOPSMITH_TESTS)
   find_package(Catch2 REQUIRED)
+  find_package(ZLIB REQUIRED)   # compressed corpora
   find_package(benchmark QUIET)
 endif()
