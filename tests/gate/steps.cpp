@@ -169,6 +169,9 @@ auto by_kind(const Param& param, ValueKind kind, const Choice& choice, Random& r
       }
       return Value(random_index_map(rank, random));
     }
+    // Rows say which of these are worth trying.
+    case ValueKind::Buffer:
+    case ValueKind::Access: return param.otherwise;
     case ValueKind::Any: return param.otherwise ? *param.otherwise : Value(random.pick<int64_t>({0, 1, 4}));
   }
   return {};
@@ -178,7 +181,8 @@ auto by_kind(const Param& param, ValueKind kind, const Choice& choice, Random& r
 auto random_row(Random& random, const StepCounts& counts) -> const Primitive& {
   static const std::vector<const Primitive*> rows = [] {
     std::vector<const Primitive*> out;
-    for (const Primitive* row : schedule::all_primitives()) { if (!row->is_pure && row->name != "enter_postproc" && !row->name.starts_with("unsafe_")) { out.push_back(row); } }
+    for (const Primitive* row : schedule::all_primitives()) { if (!row->is_pure && row->name != "enter_postproc" && !row->name.starts_with("unsafe_") &&
+                                                                              row->name != "annotate_buffer_access" /* regions as the user promises them */) { out.push_back(row); } }
     return out;
   }();
   static const std::vector<std::string> common = {"split", "fuse", "reorder", "compute_at", "reverse_compute_at"};
