@@ -314,15 +314,20 @@ namespace {
 constexpr int deepest_expression = 3200;
 constexpr int64_t largest_expression = 1'000'000;
 
-auto is_within(const Expr& x, int depth, int64_t& nodes) -> bool {
-  if (depth == 0 || --nodes < 0) { return false; }
-  switch (x.kind()) {
-    case NodeKind::VarNode: case NodeKind::IntImm: case NodeKind::FloatImm: case NodeKind::StringImm: return true;
-    default: break;
+/// With a stack of its own: what is measured may be deeper than the machine's.
+auto is_within(const Expr& root, int depth, int64_t& nodes) -> bool {
+  std::vector<std::pair<Expr, int>> left{{root, depth}};
+  while (!left.empty()) {
+    auto [x, below] = std::move(left.back());
+    left.pop_back();
+    if (below == 0 || --nodes < 0) { return false; }
+    switch (x.kind()) {
+      case NodeKind::VarNode: case NodeKind::IntImm: case NodeKind::FloatImm: case NodeKind::StringImm: continue;
+      default: break;
+    }
+    visit_children(x, [&left, next = below - 1](const Expr& child) { left.emplace_back(child, next); });
   }
-  bool all = true;
-  visit_children(x, [&](const Expr& child) { all = all && is_within(child, depth - 1, nodes); });
-  return all;
+  return true;
 }
 
 }  // namespace

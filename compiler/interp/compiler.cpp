@@ -517,7 +517,7 @@ auto Compiler::loop(const For& n) -> const Statement* {
   is_index_ = false;
   out->slot = slot(n.var.get());
   out->counter = static_cast<uint32_t>(loops.size());
-  loops.push_back({&n, n.var->name, loop_});
+  loops.push_back({n.id, n.origin, n.var->name, loop_});
   int outer = std::exchange(loop_, static_cast<int>(out->counter));
   define(n.var.get());
   bool is_thread = n.for_kind == ForKind::ThreadBinding && n.thread && n.thread->thread_tag.view().starts_with("threadIdx");
@@ -792,7 +792,7 @@ auto Compiler::statement(const Stmt& s) -> const Statement* {
           out->min = make_int<IntConst>(0);
           out->extent = int_expr(n.value);
           out->counter = static_cast<uint32_t>(loops.size());
-          loops.push_back({nullptr, iter->var->name, loop_});
+          loops.push_back({0, {}, iter->var->name, loop_});
           int outer = std::exchange(loop_, static_cast<int>(out->counter));
           out->body = statement(n.body);
           loop_ = outer;

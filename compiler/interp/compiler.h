@@ -22,7 +22,8 @@ struct Piece {
   int loop = -1;
 };
 struct LoopInText {
-  const For* loop = nullptr;      // null: a launch
+  NodeId id = 0;                  // 0: a launch
+  Origin origin;                  // copied: the loop may be one that only this compilation made
   Name name;
   int parent = -1;
 };

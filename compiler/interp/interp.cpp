@@ -34,7 +34,7 @@ auto count_loops(const Compiler& compiler, const Frame& frame, Counts& total) ->
   std::vector<LoopCounts> out;
   for (size_t i = 0; i < compiler.loops.size(); ++i) {
     const LoopInText& loop = compiler.loops[i];
-    out.push_back({.id = loop.loop ? loop.loop->id : 0, .name = loop.name, .origin = loop.loop ? loop.loop->origin : Origin(), .parent = loop.parent,
+    out.push_back({.id = loop.id, .name = loop.name, .origin = loop.origin, .parent = loop.parent,
                    .iterations = frame.iterations[i], .counts = {}});
   }
   for (size_t i = 0; i < compiler.pieces.size(); ++i) {
