@@ -75,8 +75,8 @@ class Corners {
       Expr min = substitute(e.min, values);
       Expr extent = substitute(e.extent, values);
       if (!is_pure_integer(min) || !is_pure_integer(extent)) { return false; }
-      bool last = loops_.size() > 4 ? choice == 0 : (choice >> position(e.var) & 1) == 0;
-      if (position(e.var) >= loops_.size()) { last = false; }
+      size_t at = position(e.var);
+      bool last = at < loops_.size() && (loops_.size() > 4 ? choice == 0 : (choice >> at & 1) == 0);
       values.emplace(e.var, last ? analyzer.simplify(min + extent - one(extent.dtype())) : min);
       if (!as_int(extent)) { scopes.all.push_back(analyzer.enter(greater(extent, zero(extent.dtype())))); }
     }
@@ -96,11 +96,12 @@ class Corners {
   }
 
  private:
+  /// The loop's place among the loops; their number where it is none of them.
   [[nodiscard]] auto position(const VarNode* v) const -> size_t {
     for (size_t i = 0; i < loops_.size(); ++i) {
       if (loops_[i] == v) { return i; }
     }
-    return loops_.size() + 64;
+    return loops_.size();
   }
   const Space& space_;
   std::vector<const VarNode*> loops_;

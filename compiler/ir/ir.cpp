@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <utility>
+#include <vector>
 
 #include "ir/ops.h"
 
@@ -94,20 +96,51 @@ static void destroy_as(const void* node) {
   free_node(typed, sizeof(T));
 }
 
-void destroy(const ExprNode* node) {
+static void destroy_now(const ExprNode* node) {
   switch (node->kind) {
 #define EXPR(Kind) case NodeKind::Kind: destroy_as<Kind>(static_cast<const Kind*>(node)); return;
 #define STMT(Kind) case NodeKind::Kind: break;
 #include "ir/nodes.def"
   }
 }
-void destroy(const StmtNode* node) {
+static void destroy_now(const StmtNode* node) {
   switch (node->kind) {
 #define EXPR(Kind) case NodeKind::Kind: break;
 #define STMT(Kind) case NodeKind::Kind: destroy_as<Kind>(static_cast<const Kind*>(node)); return;
 #include "ir/nodes.def"
   }
 }
+
+/// Destructors run within destructors to this depth; what lies deeper waits until the outermost one is done, so that a chain of any
+/// length is freed on a bounded stack.
+constexpr int max_destroy_depth = 200;
+struct Waiting { std::vector<const ExprNode*> exprs; std::vector<const StmtNode*> stmts; };
+static thread_local int destroy_depth = 0;
+static thread_local Waiting* destroy_waiting = nullptr;  // set while something waits
+
+static void wait(const ExprNode* node) { destroy_waiting->exprs.push_back(node); }
+static void wait(const StmtNode* node) { destroy_waiting->stmts.push_back(node); }
+
+template <class Node>
+static void destroy_bounded(const Node* node) {
+  if (destroy_depth >= max_destroy_depth) {
+    if (!destroy_waiting) { destroy_waiting = new Waiting; }
+    wait(node);
+    return;
+  }
+  ++destroy_depth;
+  destroy_now(node);
+  if (destroy_depth == 1) {
+    while (Waiting* waiting = std::exchange(destroy_waiting, nullptr)) {
+      for (const ExprNode* waited : waiting->exprs) { destroy_now(waited); }
+      for (const StmtNode* waited : waiting->stmts) { destroy_now(waited); }
+      delete waiting;
+    }
+  }
+  --destroy_depth;
+}
+void destroy(const ExprNode* node) { destroy_bounded(node); }
+void destroy(const StmtNode* node) { destroy_bounded(node); }
 void destroy(const BufferNode* node) { destroy_as<BufferNode>(node); }
 void destroy(const IndexMapNode* node) { destroy_as<IndexMapNode>(node); }
 void destroy(const CommReducerNode* node) { destroy_as<CommReducerNode>(node); }
