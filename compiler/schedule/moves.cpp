@@ -104,13 +104,14 @@ auto loop_text(const FuncState& func, const Place& loop, const NameOfPlace& name
   return fmt::format("sch.get_loops({})[{}]", block_text(func, *below.front(), name_of, true), func.loops(loop).size());
 }
 
-auto value_text(const FuncState& func, const Value& value, const NameOfPlace& name_of) -> std::string {
+auto value_text(const FuncState& func, const Value& value, const Param& param, const NameOfPlace& name_of) -> std::string {
   if (const auto* b = value.as<BlockRV>()) { return block_text(func, func.places()[b->var], name_of, true); }
   if (const auto* l = value.as<LoopRV>()) { return loop_text(func, func.places()[l->var], name_of); }
   if (const auto* list = value.as<Value::List>()) {
-    std::string out = "[";
-    for (size_t i = 0; i < list->size(); ++i) { out += (i ? ", " : "") + value_text(func, (*list)[i], name_of); }
-    return out + "]";
+    bool is_pair = param.kind == ValueKind::Buffer;
+    std::string out = is_pair ? "(" : "[";
+    for (size_t i = 0; i < list->size(); ++i) { out += (i ? ", " : "") + value_text(func, (*list)[i], param, name_of); }
+    return out + (is_pair ? ")" : "]");
   }
   if (value.is_none()) { return "None"; }
   if (const bool* b = value.as<bool>()) { return *b ? "True" : "False"; }
@@ -119,12 +120,13 @@ auto value_text(const FuncState& func, const Value& value, const NameOfPlace& na
   if (const auto* s = value.as<std::string>()) { return "\"" + *s + "\""; }
   // Index maps and expressions: as a trace prints them.
   Instruction instruction;
-  static const Primitive* annotate = find_primitive("annotate");
-  instruction.primitive = annotate;
-  instruction.values = {Value(), Value(""), value};
+  bool is_ranges = param.map_of == MapOf::Ranges;
+  instruction.primitive = find_primitive(is_ranges ? "annotate_buffer_access" : "annotate");
+  instruction.values = is_ranges ? std::vector<Value>{Value(), Value(int64_t{0}), Value(""), value} : std::vector<Value>{Value(), Value(""), value};
   std::string line = python_line(instruction);
-  size_t at = line.find("ann_val=");
-  return at == std::string::npos ? "..." : line.substr(at + 8, line.size() - at - 9);
+  std::string_view key = is_ranges ? "gen_new_ranges=" : "ann_val=";
+  size_t at = line.find(key);
+  return at == std::string::npos ? "..." : line.substr(at + key.size(), line.size() - at - key.size() - 1);
 }
 
 auto one(Result<Value> result, size_t index) -> Result<Value> {
@@ -199,16 +201,49 @@ auto text_of(const FuncState& func, const Move& move, const NameOfPlace& name_of
     const auto* list = move.values[i].as<Value::List>();
     if (param.is_variadic && list) {
       for (const Value& item : *list) {
-        out += (first ? "" : ", ") + value_text(func, item, name_of);
+        out += (first ? "" : ", ") + value_text(func, item, param, name_of);
         first = false;
       }
       continue;
     }
     bool is_named = !is_positional || (i > 0 && param.role != Role::Input) || list;
-    out += fmt::format("{}{}{}", first ? "" : ", ", is_named && i > 0 ? fmt::format("{}=", param.name) : "", value_text(func, move.values[i], name_of));
+    // Python takes nothing without a name behind something named.
+    if (is_named && i > 0) { is_positional = false; }
+    out += fmt::format("{}{}{}", first ? "" : ", ", is_named && i > 0 ? fmt::format("{}=", param.name) : "", value_text(func, move.values[i], param, name_of));
     first = false;
   }
   return out + ")";
+}
+
+auto try_move(const Schedule& schedule, const Move& move, const NameOfPlace& name_of, const std::function<bool(std::string_view)>& is_taken) -> Result<Tried> {
+  const FuncState* func = schedule.state().func(schedule.func_working_on());
+  if (!func) { return error(Code::NoFunctionToSchedule).arg("function", schedule.func_working_on().view()); }
+  Tried tried{text_of(*func, move, name_of), schedule};
+  LOOPSMITH_TRY(results, apply_move(tried.after, move));
+  std::vector<std::string> names;
+  for (const Value& result : *results.as<Value::List>()) {
+    std::string name;
+    if (const auto* b = result.as<BlockRV>()) {
+      LOOPSMITH_TRY(place, tried.after.get(*b));
+      name = place->name().str();
+    } else if (const auto* l = result.as<LoopRV>()) {
+      LOOPSMITH_TRY(place, tried.after.get(*l));
+      name = place->name().str();
+    } else {
+      name = std::string(move.primitive->output_name);
+    }
+    for (char& c : name) { c = c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ? c : '_'; }
+    if (name.empty() || (name[0] >= '0' && name[0] <= '9')) { name.insert(0, "_"); }
+    auto is_used = [&](const std::string& one) { return is_taken(one) || std::find(names.begin(), names.end(), one) != names.end(); };
+    std::string unique = name;
+    for (int number = 1; is_used(unique); ++number) { unique = fmt::format("{}_{}", name, number); }
+    names.push_back(std::move(unique));
+  }
+  if (!names.empty()) {
+    bool is_list = move.primitive->output == OutputKind::Loops || move.primitive->output == OutputKind::Blocks || move.primitive->output == OutputKind::Exprs;
+    tried.statement = fmt::format("{}{} = {}", fmt::join(names, ", "), is_list && names.size() == 1 ? "," : "", tried.statement);
+  }
+  return tried;
 }
 
 auto look_up(Schedule& schedule, const FuncState& func, const std::vector<Value>& values) -> Result<std::vector<Value>> {

@@ -45,6 +45,16 @@ using NameOfPlace = std::function<std::string(const Place&)>;
 /// `sch.split(i, factors=[None, 8])`; loops without a name as `sch.get_loops("C")[1]`.
 [[nodiscard]] auto text_of(const FuncState& func, const Move& move, const NameOfPlace& name_of = {}) -> std::string;
 
+/// A move that was made on a copy.
+struct Tried {
+  std::string statement;                   // `i_0, i_1 = sch.split(i, factors=[None, 8])`
+  Schedule after;
+};
+/// The move as a statement that gives its results names: those of the loops and blocks made, as the program calls them, with a number
+/// behind where the name is taken. Errors: it is not legal.
+[[nodiscard]] auto try_move(const Schedule& schedule, const Move& move, const NameOfPlace& name_of,
+                            const std::function<bool(std::string_view)>& is_taken) -> Result<Tried>;
+
 /// Looks the places up in the schedule, recorded in its trace as a person would have to: arguments as its variables.
 [[nodiscard]] auto look_up(Schedule& schedule, const FuncState& func, const std::vector<Value>& values) -> Result<std::vector<Value>>;
 /// Looks the places up and applies the move. A failure changes nothing.

@@ -11,10 +11,12 @@
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "lsp/features/calls.h"
+#include "lsp/features/legality.h"
 #include "lsp/features/names.h"
 #include "lsp/features/steps.h"
 #include "schedule/primitive.h"
 #include "script/schedules.h"
+#include "support/text_diff.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -32,7 +34,8 @@ struct Spot {
   const syntax::FunctionDef* function = nullptr;  // around the cursor
   const script::FileSchedule* schedule = nullptr;
   std::string schedule_name;                      // "sch"
-  const schedule::Schedule* state = nullptr;      // before the statement at the cursor
+  const schedule::Schedule* state = nullptr;      // before the statement at the cursor; null: no step was taken
+  std::shared_ptr<const schedule::Schedule> now = nullptr;  // the same, and of the plain program before the first step; null: not known
   IRModule program;                               // before the first step
   size_t step = no_step;
 };
@@ -85,6 +88,11 @@ auto find_spot(const Snapshot& snapshot, uint32_t at) -> Spot {
         spot.step = i;
       }
     }
+    if (spot.state != nullptr) {
+      spot.now = spot.schedule->run->steps[spot.step].after;
+    } else if (spot.program) {
+      spot.now = std::make_shared<const schedule::Schedule>(spot.program);
+    }
   }
   return spot;
 }
@@ -126,6 +134,15 @@ auto live_variables(const Spot& spot) -> std::vector<LiveVariable> {
   return live;
 }
 
+auto names_for(const std::vector<LiveVariable>& live) -> schedule::NameOfPlace {
+  return [&live](const schedule::Place& place) -> std::string {
+    for (auto variable = live.rbegin(); variable != live.rend(); ++variable) {
+      if (variable->place != nullptr && variable->place->id == place.id) { return variable->name; }
+    }
+    return {};
+  };
+}
+
 auto describe(const schedule::Place& place) -> std::string {
   if (!place.is_loop()) { return fmt::format("block `{}`", place.name().view()); }
   const For& loop = *place.loop;
@@ -143,12 +160,7 @@ auto block_names(const Spot& spot) -> std::vector<std::string> {
       if (place.is_block() && place.parent >= 0) { names.push_back(place.name().str()); }
     }
   };
-  if (spot.state != nullptr) {
-    add(spot.state->state(), spot.state->func_working_on());
-  } else if (spot.program) {
-    schedule::Schedule fresh(spot.program);
-    add(fresh.state(), fresh.func_working_on());
-  }
+  if (spot.now != nullptr) { add(spot.now->state(), spot.now->func_working_on()); }
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
@@ -174,6 +186,55 @@ auto row_called(const Spot& spot) -> const schedule::Primitive* {
   return schedule::find_primitive(std::string_view(callee).substr(dot + 1));
 }
 
+/// An argument that is written: a variable's place, or a constant; none: anything else.
+auto written_value(const Spot& spot, const std::vector<LiveVariable>& live, std::string_view text) -> std::optional<schedule::Value> {
+  for (const LiveVariable& variable : live) {
+    if (variable.name != text) { continue; }
+    if (variable.place == nullptr) { return schedule::Value(variable.number); }
+    return variable.place->is_block() ? schedule::Choice::block(*variable.place) : schedule::Choice::loop(*variable.place);
+  }
+  if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front()) {
+    std::string_view name = text.substr(1, text.size() - 2);
+    for (const schedule::Place& place : spot.now->state().func(spot.now->func_working_on())->places()) {
+      if (place.is_block() && place.parent >= 0 && place.name() == name) { return schedule::Choice::block(place); }
+    }
+    return schedule::Value(std::string(name));
+  }
+  if (!text.empty() && text.size() < 10 && text.find_first_not_of("0123456789") == std::string_view::npos) { return schedule::Value(int64_t{std::stol(std::string(text))}); }
+  return std::nullopt;
+}
+
+/// Could a loop or block be the argument at the cursor, with those before it?
+auto argument_legality(const Spot& spot, const std::vector<LiveVariable>& live, const schedule::Primitive& row, const schedule::Param& param,
+                       const schedule::Place& place) -> Legality {
+  if (row.is_pure || row.is_sampling || spot.now == nullptr || spot.now->state().func(spot.now->func_working_on()) == nullptr) { return {}; }
+  const CallContext& call = *spot.text.call;
+  auto at = static_cast<size_t>(&param - row.params.data());
+  schedule::Value here = place.is_block() ? schedule::Choice::block(place) : schedule::Choice::loop(place);
+  std::vector<std::optional<schedule::Value>> first;
+  if (param.is_list) {
+    // Loops one by one: those before and this one are judged as the whole list.
+    if (at != 0 || !param.is_variadic || call.arguments.empty()) { return {}; }
+    schedule::Value::List list;
+    for (const std::string& argument : call.arguments) {
+      auto value = written_value(spot, live, argument);
+      if (!value) { return {}; }
+      list.push_back(std::move(*value));
+    }
+    list.push_back(here);
+    first.emplace_back(schedule::Value(std::move(list)));
+    return legality_with(*spot.now, row, first);
+  }
+  if (!call.keyword.empty() && at > call.arguments.size()) { return {}; }
+  for (size_t i = 0; i < at; ++i) {
+    auto value = i < call.arguments.size() ? written_value(spot, live, call.arguments[i]) : std::nullopt;
+    if (!value) { return {}; }
+    first.push_back(std::move(value));
+  }
+  first.emplace_back(std::move(here));
+  return legality_with(*spot.now, row, first);
+}
+
 auto extent_of_argument(const Spot& spot, const std::vector<LiveVariable>& live) -> std::optional<int64_t> {
   if (spot.text.call->arguments.empty()) { return std::nullopt; }
   std::string first = spot.text.call->arguments.front();
@@ -191,6 +252,8 @@ auto divisors(int64_t number) -> std::vector<int64_t> {
   }
   return found;
 }
+
+constexpr int refused_argument_rank = 60;
 
 // ---- items -----------------------------------------------------------------------------------------------------------
 
@@ -211,14 +274,37 @@ struct Items {
   }
 };
 
-void add_primitives(Items& items) {
+/// Primitives in the order of the reference page: those of which some call is legal now, then those of which that is not known, then the
+/// rest, each with the reason.
+void add_primitives(Items& items, const std::vector<LiveVariable>& live) {
+  constexpr int unknown_rank = 200;
+  constexpr int refused_rank = 400;
+  const Spot& spot = items.spot;
+  int order = 0;
   for (const schedule::Primitive* row : schedule::all_primitives()) {
-    items.add({std::string(row->name), CompletionKind::Primitive, std::string(row->help), "```python\n" + row->signature() + "\n```\n" + std::string(row->help), {}, false, 0});
+    ++order;
+    if (!row->name.starts_with(spot.text.prefix)) { continue; }
+    CompletionItem item{std::string(row->name), CompletionKind::Primitive, std::string(row->help),
+                        "```python\n" + row->signature() + "\n```\n" + std::string(row->help), {}, false, order};
+    if (!row->is_pure && !row->is_sampling && spot.now != nullptr) {
+      Legality legality = legality_of(*spot.now, *row, names_for(live));
+      if (legality.verdict == Legality::Verdict::Legal) {
+        item.detail = schedule::text_of(*spot.now->state().func(spot.now->func_working_on()), *legality.move, names_for(live));
+        item.primitive = item.label;
+      } else if (legality.verdict == Legality::Verdict::Refused) {
+        item.detail = legality.why_not;
+        item.note = "not here";
+        item.rank += refused_rank;
+      } else {
+        item.rank += unknown_rank;
+      }
+    }
+    items.add(std::move(item));
   }
   static constexpr std::pair<std::string_view, std::string_view> others[] = {
       {"mod", "the module as it is now"}, {"state", "the block tree and its dependences"}, {"trace", "the instructions so far"},
       {"copy", "a schedule of its own with the same state"}, {"show", "prints the module"}, {"get", "what a variable stands for"}, {"work_on", "another function of the module"}};
-  for (auto [name, help] : others) { items.add({std::string(name), CompletionKind::Function, std::string(help), {}, {}, false, 50}); }
+  for (auto [name, help] : others) { items.add({std::string(name), CompletionKind::Function, std::string(help), {}, {}, false, 300}); }
 }
 
 /// Attributes of `T`, `T.axis`, `I`, `ls` ...
@@ -285,12 +371,25 @@ auto kind_text(const Entity& entity) -> std::string {
   }
 }
 
+/// Did a step before the cursor bind the name to a loop, block or number?
+auto was_named(const Spot& spot, Name name) -> bool {
+  if (spot.state == nullptr) { return false; }
+  for (size_t i = 0; i <= spot.step; ++i) {
+    for (const auto& named : spot.schedule->run->steps[i].named) {
+      if (named.name == name) { return true; }
+    }
+  }
+  return false;
+}
+
 /// Names bound above the cursor in the function around it, and those of the file.
 void add_names(Items& items, const std::vector<LiveVariable>& live) {
   const Spot& spot = items.spot;
   NameTable names = names_of(spot.snapshot);
   DeclId here = spot.function != nullptr ? spot.function->decl : 0;
   std::vector<Name> seen;
+  // What was judged as an argument stands where it was put.
+  for (const CompletionItem& item : items.list) { seen.emplace_back(item.label); }
   for (auto o = names.occurrences.rbegin(); o != names.occurrences.rend(); ++o) {
     const Entity& entity = names.entities[o->entity];
     if (o->role != Role::Bind || entity.kind == EntityKind::Block || !entity.is_bound) { continue; }
@@ -306,7 +405,9 @@ void add_names(Items& items, const std::vector<LiveVariable>& live) {
       detail = variable.place != nullptr ? describe(*variable.place) : std::to_string(variable.number);
       kind = variable.place == nullptr ? CompletionKind::Value : variable.place->is_loop() ? CompletionKind::Loop : CompletionKind::Block;
     }
-    items.add({entity.name.str(), kind, detail, {}, {}, false, is_local ? 10 : 20});
+    bool is_gone = is_local && was_named(spot, entity.name) && std::none_of(live.begin(), live.end(), [&](const LiveVariable& one) { return entity.name.view() == one.name; });
+    if (is_gone) { detail = "its loop or block is no longer there"; }
+    items.add({entity.name.str(), kind, detail, {}, {}, false, is_gone ? refused_argument_rank + 1 : is_local ? 10 : 20});
   }
   for (std::string_view name : {"T", "I", "tir", "ls"}) {
     if (std::find(seen.begin(), seen.end(), Name(name)) == seen.end()) { items.add({std::string(name), CompletionKind::Namespace, "namespace", {}, {}, false, 25}); }
@@ -366,7 +467,7 @@ auto completion(const Snapshot& snapshot, uint32_t at) -> Completion {
     }
   } else if (!spot.text.object.empty()) {
     if (!spot.schedule_name.empty() && spot.text.object == spot.schedule_name) {
-      add_primitives(items);
+      add_primitives(items, live);
     } else {
       (void)add_namespace(items, spot.text.object);
     }
@@ -378,8 +479,19 @@ auto completion(const Snapshot& snapshot, uint32_t at) -> Completion {
                     : variable.place->is_loop() ? param->kind == ValueKind::Loop || param->kind == ValueKind::BlockOrLoop
                                                 : param->kind == ValueKind::Block || param->kind == ValueKind::BlockOrLoop;
         if (!fits) { continue; }
-        std::string detail = variable.place != nullptr ? describe(*variable.place) : std::to_string(variable.number);
-        items.add({variable.name, variable.place != nullptr && variable.place->is_loop() ? CompletionKind::Loop : CompletionKind::Block, detail, {}, {}, false, 0});
+        CompletionItem item{variable.name, CompletionKind::Value, std::to_string(variable.number), {}, {}, false, 2};
+        if (variable.place != nullptr) {
+          item.kind = variable.place->is_loop() ? CompletionKind::Loop : CompletionKind::Block;
+          item.detail = describe(*variable.place);
+          Legality legality = argument_legality(spot, live, *row, *param, *variable.place);
+          item.rank = legality.verdict == Legality::Verdict::Legal ? 0 : 2;
+          if (legality.verdict == Legality::Verdict::Refused) {
+            item.rank = refused_argument_rank;
+            item.detail = legality.why_not;
+            item.note = "not here";
+          }
+        }
+        items.add(std::move(item));
       }
       if (param->name == "factors") {
         if (auto extent = extent_of_argument(spot, live)) {
@@ -413,11 +525,31 @@ auto completion(const Snapshot& snapshot, uint32_t at) -> Completion {
   return result;
 }
 
+auto preview(const Snapshot& snapshot, uint32_t at, std::string_view primitive) -> std::string {
+  Spot spot = find_spot(snapshot, at);
+  const schedule::Primitive* row = schedule::find_primitive(primitive);
+  if (row == nullptr || spot.now == nullptr) { return {}; }
+  std::vector<LiveVariable> live = live_variables(spot);
+  Legality legality = legality_of(*spot.now, *row, names_for(live));
+  if (legality.verdict != Legality::Verdict::Legal) { return {}; }
+  auto is_taken = [&](std::string_view name) { return std::any_of(live.begin(), live.end(), [&](const LiveVariable& one) { return one.name == name; }); };
+  auto tried = schedule::try_move(*spot.now, *legality.move, names_for(live), is_taken);
+  if (!tried.ok()) { return {}; }
+  std::string text = fmt::format("```python\n{}\n```\n{}", row->signature(), row->help);
+  text += fmt::format("\n\n```python\n{}\n```\n", tried->statement);
+  std::string diff = render_diff(print_script(spot.now->module()), print_script(tried->after.module()), {.context = 1, .color = false, .indent = {}});
+  text += diff.empty() ? std::string("changes nothing") : "```diff\n" + diff + "```";
+  return text;
+}
+
 namespace {
 
-auto parameter_note(const Spot& spot, const schedule::Param& param, const std::vector<LiveVariable>& live) -> std::string {
+auto parameter_note(const Spot& spot, const schedule::Primitive& row, const schedule::Param& param, bool is_active, const std::vector<LiveVariable>& live)
+    -> std::string {
   using schedule::ValueKind;
   std::string note;
+  std::string refused;
+  std::string why;
   if (param.name == "factors") {
     note = "one per new loop, outermost first; one may be `None`";
     if (auto extent = extent_of_argument(spot, live)) {
@@ -437,8 +569,16 @@ auto parameter_note(const Spot& spot, const schedule::Param& param, const std::v
     for (const LiveVariable& variable : live) {
       if (variable.place == nullptr) { continue; }
       bool fits = param.kind == ValueKind::BlockOrLoop || variable.place->is_loop() == (param.kind == ValueKind::Loop);
-      if (fits) { note += fmt::format("{}`{}` ({})", note.empty() ? "now: " : ", ", variable.name, describe(*variable.place)); }
+      if (!fits) { continue; }
+      Legality legality = is_active ? argument_legality(spot, live, row, param, *variable.place) : Legality();
+      if (legality.verdict == Legality::Verdict::Refused) {
+        refused += fmt::format("{}`{}`", refused.empty() ? "" : ", ", variable.name);
+        if (why.empty()) { why = legality.why_not; }
+        continue;
+      }
+      note += fmt::format("{}`{}` ({})", note.empty() ? "now: " : ", ", variable.name, describe(*variable.place));
     }
+    if (!refused.empty()) { note += fmt::format("{}not {}: {}", note.empty() ? "" : "; ", refused, why); }
     if (note.empty() && param.kind != ValueKind::Loop) {
       for (const std::string& name : block_names(spot)) { note += (note.empty() ? "now: " : ", ") + fmt::format("`\"{}\"`", name); }
     }
@@ -469,7 +609,7 @@ auto signature_help(const Snapshot& snapshot, uint32_t at) -> std::optional<Sign
         ++end;
       }
       signature.parameters.emplace_back(static_cast<uint32_t>(begin), static_cast<uint32_t>(end));
-      signature.parameter_notes.push_back(parameter_note(spot, row->params[i], live));
+      signature.parameter_notes.push_back(parameter_note(spot, *row, row->params[i], parameter_at(*row, call) == &row->params[i], live));
       from = end;
     }
     if (const schedule::Param* param = parameter_at(*row, call)) { signature.active = static_cast<size_t>(param - row->params.data()); }

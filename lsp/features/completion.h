@@ -20,6 +20,8 @@ struct CompletionItem {
   std::string insert;         // empty: the label
   bool is_snippet = false;    // `insert` has LSP's placeholders
   int rank = 0;               // less is offered first; then by label
+  std::string note = {};      // behind the label, short: "not here"
+  std::string primitive = {}; // of a primitive that is legal: what `preview` takes
 };
 
 struct Completion {
@@ -29,6 +31,10 @@ struct Completion {
 
 /// Sorted, best first; only what begins with what is typed.
 [[nodiscard]] auto completion(const workspace::Snapshot& snapshot, uint32_t at) -> Completion;
+
+/// What the first legal call of a primitive would do to the program at a place, in markdown: the call and a diff. Empty: nothing is known
+/// of it there. Made for one item at a time.
+[[nodiscard]] auto preview(const workspace::Snapshot& snapshot, uint32_t at, std::string_view primitive) -> std::string;
 
 struct Signature {
   std::string label;                                    // "split(loop, factors, preserve_unit_iters=True)"

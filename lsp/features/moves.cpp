@@ -20,6 +20,7 @@ struct Stand {
   schedule::Schedule schedule;
   std::vector<std::pair<std::string, NodeId>> names;   // of variables, the last binding of each
   uint32_t offset = 0;
+  std::vector<Name> taken;                             // names that the function binds, anywhere
   std::string before;                                  // what the statement is inserted between
   std::string after;
 };
@@ -44,12 +45,26 @@ auto indent_of(const Snapshot& snapshot, uint32_t offset) -> std::string {
   return std::string(line.substr(0, std::min(line.find_first_not_of(" \t"), line.size())));
 }
 
+/// All names of a function, and those of the file it may mean.
+auto names_bound_by(const Snapshot& snapshot, DeclId function) -> std::vector<Name> {
+  std::vector<Name> names;
+  for (const Entity& entity : names_of(snapshot).entities) {
+    if (entity.function == function || entity.function == 0) { names.push_back(entity.name); }
+  }
+  return names;
+}
+
 /// After step `index` of a schedule.
 auto stand_after(const Snapshot& snapshot, const script::ScheduleRun& run, size_t index) -> std::optional<Stand> {
   if (index >= run.steps.size() || run.steps[index].after == nullptr) { return std::nullopt; }
   auto span = snapshot.resolve(run.steps[index].where);
   if (!span) { return std::nullopt; }
-  Stand stand{*run.steps[index].after, {}, span->end, "\n" + indent_of(snapshot, span->begin), ""};
+  // A comment behind the statement stays with it.
+  uint32_t end = span->end;
+  const std::string& text = snapshot.text();
+  size_t next = text.find_first_not_of(" \t", end);
+  if (next != std::string::npos && text[next] == '#') { end = static_cast<uint32_t>(std::min(text.find_first_of("\r\n", next), text.size())); }
+  Stand stand{*run.steps[index].after, {}, end, names_bound_by(snapshot, run.decl), "\n" + indent_of(snapshot, span->begin), ""};
   collect_names(run, index + 1, stand.schedule, stand);
   return stand;
 }
@@ -65,6 +80,7 @@ auto offer(const Stand& stand, const schedule::FuncState& func, const schedule::
     }
     return {};
   };
+  auto is_taken = [&](std::string_view name) { return std::find(stand.taken.begin(), stand.taken.end(), name) != stand.taken.end(); };
   std::vector<OfferedMove> legal;
   std::vector<OfferedMove> others;
   for (const schedule::Primitive* row : schedule::all_primitives()) {
@@ -79,7 +95,10 @@ auto offer(const Stand& stand, const schedule::FuncState& func, const schedule::
         if (!refused && is_told) { refused = OfferedMove{text, status.diagnostics().front().message(), stand.offset, {}}; }
         continue;
       }
-      legal.push_back({text, {}, stand.offset, stand.before + text + stand.after});
+      // Judged legal and then refused would be a fault of ours; it is not offered.
+      auto tried = schedule::try_move(stand.schedule, move, name_of, is_taken);
+      if (!tried.ok()) { continue; }
+      legal.push_back({tried->statement, {}, stand.offset, stand.before + tried->statement + stand.after});
       is_found = true;
       break;
     }
@@ -153,7 +172,7 @@ auto offered_in_program(const Snapshot& snapshot, uint32_t at) -> std::vector<Of
     if (!insertion) { return {}; }
     size_t hole = insertion->text.find(mark);
     if (hole == std::string::npos) { return {}; }
-    stand = Stand{schedule::Schedule(program->module), {}, insertion->offset, insertion->text.substr(0, hole), insertion->text.substr(hole + mark.size())};
+    stand = Stand{schedule::Schedule(program->module), {}, insertion->offset, {Name("sch")}, insertion->text.substr(0, hole), insertion->text.substr(hole + mark.size())};
   }
   const schedule::FuncState* func = stand->schedule.state().func(stand->schedule.func_working_on());
   if (func == nullptr) { return {}; }

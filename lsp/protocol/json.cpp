@@ -190,7 +190,7 @@ auto server_capabilities(Encoding encoding) -> Json {
       {"documentSymbolProvider", true},
       {"foldingRangeProvider", true},
       {"selectionRangeProvider", true},
-      {"completionProvider", {{"triggerCharacters", {".", "\"", "'", "["}}, {"resolveProvider", false}}},
+      {"completionProvider", {{"triggerCharacters", {".", "\"", "'", "["}}, {"resolveProvider", true}, {"completionItem", {{"labelDetailsSupport", true}}}}},
       {"signatureHelpProvider", {{"triggerCharacters", {"(", ","}}}},
       {"codeLensProvider", {{"resolveProvider", false}}},
       {"workspace", {{"textDocumentContent", {{"schemes", {"loopsmith-ir"}}}}}},

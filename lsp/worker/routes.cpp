@@ -274,6 +274,7 @@ auto completion_route(const RouteContext& context, const Json& params) -> RouteR
   Completion found = completion(*context.snapshot, *at);
   const Json& supported = member(member(member(context.capabilities, "textDocument"), "completion"), "completionItem");
   bool snippets = bool_in(supported, "snippetSupport");
+  bool notes = bool_in(supported, "labelDetailsSupport");
   Json range = range_of(context, found.replaced);
   Json items = Json::array();
   for (size_t i = 0; i < found.items.size(); ++i) {
@@ -285,6 +286,10 @@ auto completion_route(const RouteContext& context, const Json& params) -> RouteR
                  {"textEdit", {{"range", range}, {"newText", item.insert.empty() ? item.label : item.insert}}}};
     if (!item.detail.empty()) { json["detail"] = item.detail; }
     if (!item.documentation.empty()) { json["documentation"] = {{"kind", "markdown"}, {"value", item.documentation}}; }
+    if (!item.note.empty() && notes) { json["labelDetails"] = {{"description", item.note}}; }
+    if (!item.primitive.empty()) {
+      json["data"] = {{"uri", context.snapshot->name()}, {"version", context.snapshot->version()}, {"at", *at}, {"primitive", item.primitive}};
+    }
     if (item.is_snippet) {
       json["insertTextFormat"] = 2;
       json["insertTextMode"] = 2;
@@ -292,6 +297,19 @@ auto completion_route(const RouteContext& context, const Json& params) -> RouteR
     items.push_back(std::move(json));
   }
   return Json{{"isIncomplete", false}, {"items", std::move(items)}};
+}
+
+/// The item as it came, and with what it would do. An item of an earlier text stays as it is.
+auto completion_resolve(const RouteContext& context, const Json& params) -> RouteResult {
+  if (!params.is_object()) { return bad_params("a completion item is an object"); }
+  Json item = params;
+  const Json& data = member(params, "data");
+  const Snapshot* snapshot = context.find(string_in(data, "uri"));
+  auto at = int_in(data, "at");
+  if (snapshot == nullptr || snapshot->version() != int_in(data, "version") || !at || *at < 0 || *at > static_cast<int64_t>(snapshot->text().size())) { return item; }
+  std::string text = preview(*snapshot, static_cast<uint32_t>(*at), string_in(data, "primitive"));
+  if (!text.empty()) { item["documentation"] = {{"kind", "markdown"}, {"value", std::move(text)}}; }
+  return item;
 }
 
 auto signature_route(const RouteContext& context, const Json& params) -> RouteResult {
@@ -525,6 +543,7 @@ constexpr Route routes[] = {
     {Method::SemanticTokensRange, Lane::Interactive, semantic_tokens_range},
     {Method::InlayHint, Lane::Settled, inlay_hint},
     {Method::Completion, Lane::Interactive, completion_route},
+    {Method::CompletionResolve, Lane::Interactive, completion_resolve},
     {Method::SignatureHelp, Lane::Interactive, signature_route},
     {Method::CodeLens, Lane::Settled, code_lens},
     {Method::View, Lane::Settled, view_route},

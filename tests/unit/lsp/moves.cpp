@@ -1,0 +1,177 @@
+// Offered is accepted: moves that code actions offer are written into the text and run; primitives and arguments that completion ranks
+// first are legal by all candidates, those it puts last are not. On every place of the examples.
+#include "lsp/features/moves.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "lsp/features/completion.h"
+#include "lsp/features/names.h"
+#include "schedule/moves.h"
+#include "tests/unit/catch.h"
+
+using namespace loopsmith;
+using namespace loopsmith::lsp;
+
+namespace {
+
+auto example(const std::string& name) -> std::string {
+  std::ifstream file(std::string(LOOPSMITH_SOURCE_DIR) + "/examples/" + name);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+auto errors_of(const workspace::Snapshot& snapshot) -> std::vector<std::string> {
+  std::vector<std::string> out;
+  for (const workspace::Finding& finding : snapshot.findings()) {
+    if (finding.severity == Severity::Error) { out.push_back(finding.message); }
+  }
+  return out;
+}
+
+/// The step whose statement begins at a byte.
+auto step_beginning(const workspace::Snapshot& snapshot, uint32_t at) -> const script::Step* {
+  for (const script::FileSchedule& schedule : snapshot.schedules()) {
+    if (schedule.run == nullptr) { continue; }
+    for (const script::Step& step : schedule.run->steps) {
+      auto span = snapshot.resolve(step.where);
+      if (span && span->begin == at) { return &step; }
+    }
+  }
+  return nullptr;
+}
+
+/// As an editor does it: the text was whole before.
+void type_line(workspace::Document& document, uint32_t at, const std::string& line) {
+  document.check();
+  (void)document.replay({});
+  document.edit(2, {at, at}, line);
+  document.check();
+  (void)document.replay({});
+}
+
+}  // namespace
+
+TEST_CASE("moves that are offered are accepted once they are written") {
+  size_t written = 0;
+  size_t named = 0;
+  for (const char* name : {"matmul.tir", "softmax.tir", "conv2d_bias_relu.tir"}) {
+    std::string text = example(name);
+    REQUIRE_FALSE(text.empty());
+    auto document = workspace::analyse(name, text);
+    workspace::SnapshotPtr snapshot = document->snapshot();
+    REQUIRE(errors_of(*snapshot).empty());
+    std::set<std::string> seen;
+    for (const Occurrence& occurrence : names_of(*snapshot).occurrences) {
+      for (const OfferedMove& move : moves_offered(*snapshot, occurrence.span.begin)) {
+        if (!move.why_not.empty() || !seen.insert(fmt::format("{} {}", move.offset, move.insert)).second) { continue; }
+        std::string after = text.substr(0, move.offset) + move.insert + text.substr(move.offset);
+        // What follows in the text may not fit the new state; the statement itself has to.
+        auto edited = workspace::analyse(name, after);
+        size_t at = after.find(move.text, move.offset);
+        INFO(name << ": " << move.text);
+        REQUIRE(at != std::string::npos);
+        const script::Step* step = step_beginning(*edited->snapshot(), static_cast<uint32_t>(at));
+        REQUIRE(step != nullptr);
+        INFO((step->diagnostics.empty() ? std::string() : step->diagnostics.front().message()));
+        REQUIRE(step->state == script::StepState::Done);
+        ++written;
+        if (move.text.find(" = ") != std::string::npos) {
+          ++named;
+          REQUIRE_FALSE(step->named.empty());
+        }
+      }
+    }
+  }
+  CHECK(written > 150);
+  CHECK(named > 50);
+}
+
+TEST_CASE("completion ranks primitives by what is legal in the state at the cursor") {
+  size_t legal = 0;
+  size_t refused = 0;
+  for (const char* name : {"matmul.tir", "softmax.tir"}) {
+    std::string text = example(name);
+    auto document = workspace::analyse(name, text);
+    workspace::SnapshotPtr snapshot = document->snapshot();
+    for (const script::FileSchedule& schedule : snapshot->schedules()) {
+      REQUIRE(schedule.run != nullptr);
+      for (const script::Step& step : schedule.run->steps) {
+        auto span = snapshot->resolve(step.where);
+        REQUIRE(span);
+        std::string line = "\n    sch.";
+        workspace::Document typed(name, 1, text);
+        type_line(typed, span->end, line);
+        Completion offered = completion(*typed.snapshot(), span->end + static_cast<uint32_t>(line.size()));
+        const schedule::State& state = step.after->state();
+        const schedule::FuncState& func = *state.func(step.after->func_working_on());
+        size_t last_legal = 0;
+        size_t first_refused = offered.items.size();
+        for (size_t i = 0; i < offered.items.size(); ++i) {
+          const CompletionItem& item = offered.items[i];
+          if (item.primitive.empty() && item.note.empty()) { continue; }
+          const schedule::Primitive* row = schedule::find_primitive(item.label);
+          REQUIRE(row != nullptr);
+          bool is_legal = false;
+          for (const schedule::Place& place : func.places()) {
+            if (place.parent < 0 || is_legal) { continue; }
+            for (const schedule::Move& move : schedule::candidate_moves(state, func, place, *row)) { is_legal = is_legal || schedule::judge(state, func, move).ok(); }
+          }
+          INFO(name << " after " << text.substr(span->begin, span->end - span->begin) << ": " << item.label << ": " << item.detail);
+          REQUIRE(is_legal == !item.primitive.empty());
+          if (is_legal) { last_legal = i; } else { first_refused = std::min(first_refused, i); }
+          (is_legal ? legal : refused) += 1;
+        }
+        CHECK(last_legal < first_refused);
+      }
+    }
+  }
+  CHECK(legal > 200);
+  CHECK(refused > 100);
+}
+
+TEST_CASE("completion ranks loops by whether the call is legal with them, and says why not") {
+  std::string text = example("matmul.tir");
+  size_t at = text.find("    sch.parallel(i0)");
+  REQUIRE(at != std::string::npos);
+  auto labels = [&](const std::string& line) {
+    workspace::Document document("matmul.tir", 1, text);
+    type_line(document, static_cast<uint32_t>(at), "    " + line + "\n");
+    return completion(*document.snapshot(), static_cast<uint32_t>(at + 4 + line.size())).items;
+  };
+  auto find = [](const std::vector<CompletionItem>& items, const std::string& label) {
+    return std::find_if(items.begin(), items.end(), [&](const CompletionItem& item) { return item.label == label; });
+  };
+  auto parallel = labels("sch.parallel(");
+  REQUIRE(find(parallel, "i0") != parallel.end());
+  CHECK(find(parallel, "i0")->note.empty());
+  CHECK(find(parallel, "k0")->note == "not here");
+  CHECK(find(parallel, "k0")->detail.find("is not spatial") != std::string::npos);
+  CHECK(find(parallel, "i0") < find(parallel, "k0"));
+  // A whole list: k0 and k1 are nested directly, i0 and k0 are not.
+  auto fuse = labels("sch.fuse(k0, ");
+  CHECK(find(fuse, "k1")->note.empty());
+  CHECK(find(fuse, "i0")->note == "not here");
+  // The second argument, with the first one written.
+  auto compute_at = labels("sch.compute_at(acc, ");
+  CHECK(find(compute_at, "i0")->note == "not here");
+}
+
+TEST_CASE("the preview of a primitive is the call and what it changes") {
+  std::string text = example("matmul.tir");
+  size_t at = text.find("    sch.parallel(i0)");
+  std::string typed = text.substr(0, at) + "    sch.\n" + text.substr(at);
+  auto document = workspace::analyse("matmul.tir", typed);
+  std::string shown = preview(*document->snapshot(), static_cast<uint32_t>(at + 8), "unroll");
+  CHECK(shown.find("sch.unroll(") != std::string::npos);
+  CHECK(shown.find("\n+") != std::string::npos);
+  CHECK(shown.find("T.unroll(") != std::string::npos);
+  CHECK(preview(*document->snapshot(), static_cast<uint32_t>(at + 8), "no_such").empty());
+  // Of a text that no schedule is in, nothing.
+  CHECK(preview(*document->snapshot(), 0, "split").empty());
+}
