@@ -31,19 +31,13 @@
 #include "support/process.h"
 #include "syntax/document.h"
 #include "target/hardware.h"
+#include "tests/bench/cpu/peers.h"
 #include "tests/bench/cpu/programs.h"
+#include "tests/bench/cpu/race.h"
 #include "tests/bench/editor.h"
 #include "tests/bench/matmul.h"
 #include "tests/bench/texts.h"
 #include "transform/pipelines.h"
-
-#ifdef LOOPSMITH_OPENBLAS
-extern "C" {
-void cblas_sgemm(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float* a, int lda, const float* b, int ldb,
-                 float beta, float* c, int ldc);
-void openblas_set_num_threads(int count);
-}
-#endif
 
 using namespace loopsmith;
 using bench::Editor;
@@ -392,7 +386,7 @@ void schedules(const Options& options) {
 
 void compiling(const Options& options) {
   Row row{"scheduled module to callable code", "matmul 1024, tiled", 33.0 / 2};
-  std::ifstream stream(LOOPSMITH_SOURCE_DIR "/tests/bench/cpu/matmul_1024.tir");
+  std::ifstream stream(LOOPSMITH_SOURCE_DIR "/examples/matmul_1024.tir");
   std::stringstream text;
   text << stream.rdbuf();
   auto programs = bench::programs_of(text.str());
@@ -450,8 +444,7 @@ auto tune(const Options& options, const std::string& folder, const std::vector<s
   return out;
 }
 
-#ifdef LOOPSMITH_OPENBLAS
-/// GFLOP/s of the tuned matmul and of OpenBLAS, on all cores, one after the other; none where the tuned one does not compile.
+/// GFLOP/s of the tuned matmul and of OpenBLAS, on all cores, in turns; none where the tuned one does not compile.
 auto beside_openblas(const std::string& text) -> std::optional<std::pair<double, double>> {
   auto programs = bench::programs_of(text);
   if (!programs.ok() || programs->empty()) { return {}; }
@@ -460,22 +453,22 @@ auto beside_openblas(const std::string& text) -> std::optional<std::pair<double,
   if (!flat.ok()) { return {}; }
   auto code = runtime::JitModule::compile(*flat, target::host(), {}, module);
   if (!code.ok()) { return {}; }
-  const runtime::BenchOptions how = {.warm_up = 2, .blocks = 25};
-  auto ours = runtime::bench(code->functions().front(), std::span<const int64_t>{}, how);
-  auto a = runtime::Tensor::random(DataType::float_(32), {1024, 1024}, 1);
-  auto b = runtime::Tensor::random(DataType::float_(32), {1024, 1024}, 2);
-  auto c = runtime::Tensor::zeros(DataType::float_(32), {1024, 1024});
-  if (!ours.ok() || !a.ok() || !b.ok() || !c.ok()) { return {}; }
-  openblas_set_num_threads(target::host().cores);
-  runtime::BenchOptions free = how;
-  free.pin = false;
-  auto theirs = runtime::bench_callable([&] {
-    cblas_sgemm(101, 111, 111, 1024, 1024, 1024, 1.0F, a->as<float>().data(), 1024, b->as<float>().data(), 1024, 0.0F, c->as<float>().data(), 1024);
-  }, free);
+  const runtime::JitFunction& function = code->functions().front();
+  auto arguments = runtime::make_arguments(function.interface, {}, 1);
+  auto theirs = runtime::Tensor::zeros(DataType::float_(32), {1024, 1024});
+  if (!arguments.ok() || !theirs.ok()) { return {}; }
+  auto slots = runtime::bind_arguments(function.interface, arguments->values);
+  if (!slots.ok()) { return {}; }
+  std::vector<bench::Racer> racers = {
+      {"ours", [&] { (void)runtime::invoke(function, *slots); }, {}},
+      {"OpenBLAS",
+       bench::openblas_matmul(1024, arguments->tensors[0].as<float>().data(), arguments->tensors[1].as<float>().data(), theirs->as<float>().data(),
+                              target::host().cores),
+       {}}};
+  bench::race(racers);
   const double flop = 2.0 * 1024 * 1024 * 1024;
-  return {{ours->gflops(flop), theirs.gflops(flop)}};
+  return {{flop / racers[0].seconds() * 1e-9, flop / racers[1].seconds() * 1e-9}};
 }
-#endif
 
 void tuning(const Options& options, bool can_tune, const std::string& folder) {
   Row trial{"a tuning trial", "matmul 1024", 0.17, "s"};
@@ -485,7 +478,7 @@ void tuning(const Options& options, bool can_tune, const std::string& folder) {
   few.trials > 0 ? report(trial, few.trial_seconds, fmt::format("mean of {}", few.trials), 1.7, "with the start of the session")
                  : failed(trial, few.message);
   if (options.tune_seconds <= 0) { return left_out(quality, "--tune-seconds 0"); }
-#ifdef LOOPSMITH_OPENBLAS
+  if (!bench::openblas_matmul(1, nullptr, nullptr, nullptr, 1)) { return left_out(quality, "OpenBLAS is missing"); }
   quality.on = fmt::format("matmul 1024, {:.0f} s", options.tune_seconds);
   Tuned best = tune(options, folder, {"--time", fmt::format("{:.0f}", options.tune_seconds)}, options.tune_seconds * 2 + 60);
   if (best.schedule.empty()) { return failed(quality, best.message); }
@@ -493,9 +486,6 @@ void tuning(const Options& options, bool can_tune, const std::string& folder) {
   if (!speeds) { return failed(quality, "the tuned schedule does not run"); }
   report(quality, speeds->first / speeds->second, fmt::format("{} trials", best.trials), 0,
          fmt::format("{:.1f} of {:.1f} GFLOP/s", speeds->first, speeds->second));
-#else
-  left_out(quality, "OpenBLAS is missing");
-#endif
 }
 
 // ---- all of it -----------------------------------------------------------------------------------------------------
@@ -531,6 +521,7 @@ auto all(const Options& options) -> int {
 }  // namespace
 
 auto main(int argc, char** argv) -> int {
+  bench::use_best_kernels_of_openblas(argv);
   Options options;
   options.program = current_program();
   options.program = options.program.substr(0, options.program.rfind('/') + 1) + "loopsmith";

@@ -137,6 +137,7 @@ class ModuleBuilder {
   auto real(llvm::Type* type, double value) -> llvm::Value*;
   auto muladd(llvm::Value* a, llvm::Value* b, llvm::Value* c) -> llvm::Value*;
   auto exp_f32(llvm::Value* x) -> llvm::Value*;
+  auto scale_by_power(llvm::Value* y, llvm::Value* n) -> llvm::Value*;
   auto log_f32(llvm::Value* x) -> llvm::Value*;
   auto tanh_f32(llvm::Value* x) -> llvm::Value*;
   auto sigmoid_f32(llvm::Value* x) -> llvm::Value*;

@@ -4,6 +4,9 @@
 // most 4 units in the last place (2 for exp and log). Infinities, zeros and NaNs come out as libm has them;
 // results below the normal range keep the precision that range has. The polynomials were fitted for this
 // file: minimax in relative error over the reduced range, by reweighted least squares in 40 digits.
+#include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+
 #include "codegen/llvm/builder.h"
 
 namespace loopsmith::codegen {
@@ -40,12 +43,37 @@ auto ModuleBuilder::exp_f32(llvm::Value* x) -> llvm::Value* {
   r = muladd(n, real(type, 2.12194440054690583e-4), r);
   llvm::Value* p = polynomial(r, {0.0013813069477, 0.00836942812366, 0.0416684584474, 0.166665146895, 0.49999993042});
   llvm::Value* y = ir_.CreateFAdd(muladd(ir_.CreateFMul(r, r), p, r), real(type, 1.0));
+  if (llvm::Value* scaled = scale_by_power(y, n)) { return scaled; }
   // 2^n in two factors, since n reaches beyond the exponents of normal numbers. NaN has no integer: freeze keeps it defined.
   llvm::Value* whole = ir_.CreateFreeze(ir_.CreateFPToSI(n, ints));
   llvm::Value* half = ir_.CreateAShr(whole, integer(1));
   llvm::Value* rest = ir_.CreateSub(whole, half);
   auto power = [&](llvm::Value* e) { return ir_.CreateBitCast(ir_.CreateShl(ir_.CreateAdd(e, integer(127)), integer(23)), type); };
   return ir_.CreateFMul(ir_.CreateFMul(y, power(half)), power(rest));
+}
+
+/// y 2^n by the one instruction that AVX-512 has for it, for whole vectors; null elsewhere.
+auto ModuleBuilder::scale_by_power(llvm::Value* y, llvm::Value* n) -> llvm::Value* {
+  auto* type = llvm::dyn_cast<llvm::FixedVectorType>(y->getType());
+  if (type == nullptr || !machine_.getTargetTriple().isX86() || !machine_.getMCSubtargetInfo()->checkFeatures("+avx512f,+avx512vl")) { return nullptr; }
+  unsigned lanes = type->getNumElements();
+  unsigned piece = lanes % 16 == 0 ? 16 : lanes % 8 == 0 ? 8 : 4;
+  if (lanes % piece != 0 || lanes / piece > 8) { return nullptr; }
+  auto* part_type = llvm::FixedVectorType::get(ir_.getFloatTy(), piece);
+  llvm::Value* all_lanes = piece == 16 ? static_cast<llvm::Value*>(ir_.getInt16(0xffff)) : ir_.getInt8(0xff);
+  llvm::Value* out = lanes == piece ? nullptr : llvm::PoisonValue::get(type);
+  for (unsigned at = 0; at < lanes; at += piece) {
+    auto part = [&](llvm::Value* v) { return lanes == piece ? v : ir_.CreateExtractVector(part_type, v, ir_.getInt64(at)); };
+    std::vector<llvm::Value*> args = {part(y), part(n), llvm::PoisonValue::get(part_type), all_lanes};
+    llvm::Intrinsic::ID id = piece == 8 ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_256 : llvm::Intrinsic::x86_avx512_mask_scalef_ps_128;
+    if (piece == 16) {
+      id = llvm::Intrinsic::x86_avx512_mask_scalef_ps_512;
+      args.push_back(ir_.getInt32(4));  // rounds as the processor is set to
+    }
+    llvm::Value* scaled = ir_.CreateIntrinsic(id, {}, args);
+    out = lanes == piece ? scaled : ir_.CreateInsertVector(type, out, scaled, ir_.getInt64(at));
+  }
+  return out;
 }
 
 /// log(x) = e ln 2 + log(1 + f), x = 2^e (1 + f), 1 + f in [sqrt(1/2), sqrt 2); log(1 + f) = f - f^2/2 + f^3 P(f).

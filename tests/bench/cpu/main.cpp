@@ -1,8 +1,6 @@
-// How fast compiled kernels are, beside what the machine can do and what others reach on it: measured peaks,
-// OpenBLAS where it is installed, our hand-tiled flat TIR. One run compares like with like; the absolute
-// figures of two runs on a busy machine do not.
+// How fast compiled kernels are, beside what the machine can do and what others reach on it.
 //
-//     bench_cpu                     the table
+//     bench_cpu [WORD]              the table (table.h); only rows that contain WORD
 //     bench_cpu gemm MR NV KC MC    one register tile, with what it costs to compile and its assembly's spills
 //     bench_cpu compile [PASSES]    how long compiling takes
 //     bench_cpu file FILE [MFLOP]   every program of a file, plain and as its schedules make it, and the cost of
@@ -10,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,22 +18,13 @@
 
 #include "ir/printer.h"
 #include "runtime/bench.h"
-#include "runtime/peaks.h"
-#include "runtime/threads.h"
 #include "support/codes.h"
 #include "target/hardware.h"
 #include "tests/bench/cpu/gemm.h"
+#include "tests/bench/cpu/peers.h"
 #include "tests/bench/cpu/programs.h"
+#include "tests/bench/cpu/table.h"
 #include "transform/pipelines.h"
-
-#ifdef LOOPSMITH_OPENBLAS
-extern "C" {
-void cblas_sgemm(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float* a, int lda, const float* b, int ldb,
-                 float beta, float* c, int ldc);
-void openblas_set_num_threads(int count);
-char* openblas_get_config();
-}
-#endif
 
 using namespace loopsmith;
 using namespace loopsmith::runtime;
@@ -91,18 +79,12 @@ auto count_spills(const std::string& assembly) -> std::pair<int, int> {
 
 const BenchOptions options = {.warm_up = 2, .blocks = 15};
 
-auto time_blas([[maybe_unused]] Operands& o, [[maybe_unused]] const bench::Gemm& g, [[maybe_unused]] int threads) -> double {
-#ifdef LOOPSMITH_OPENBLAS
-  openblas_set_num_threads(threads);
+auto time_blas(Operands& o, const bench::Gemm& g, int threads) -> double {
+  auto run = bench::openblas_matmul(g.m, o.a.as<float>().data(), o.b.as<float>().data(), o.c.as<float>().data(), threads);
+  if (!run) { return 0; }
   BenchOptions free = options;
   free.pin = false;
-  return bench_callable([&] {
-    cblas_sgemm(101, 111, 111, int(g.m), int(g.n), int(g.k), 1.0F, o.a.as<float>().data(), int(g.k), o.b.as<float>().data(), int(g.n), 0.0F,
-                o.c.as<float>().data(), int(g.n));
-  }, free).seconds;
-#else
-  return 0;
-#endif
+  return bench_callable(run, free).seconds;
 }
 
 auto time_ours(Operands& o, const bench::Gemm& g, int threads, const codegen::CodegenOptions& how = {}) -> Result<double> {
@@ -141,45 +123,6 @@ auto one(int argc, char** argv) -> int {
     fmt::print("{}x{} kc {} mc {} pack_a {} threads {}: {:.1f} GFLOP/s, OpenBLAS {:.1f}, ratio {:.3f}; {} spills, {} fma, compile {:.2f} ms\n", g.mr,
                g.nr(), g.kc, g.mc, g.pack_a, threads, flop / *ours * 1e-9, blas > 0 ? flop / blas * 1e-9 : 0, blas / *ours, spills, products,
                compile.seconds * 1e3);
-  }
-  return 0;
-}
-
-auto table() -> int {
-  target::Hardware has = target::hardware(target::host());
-  fmt::print("{}; {}\n", has.name, target::host().str());
-  auto peak = measure_peaks();
-  if (!peak) { return told(peak.diagnostics()); }
-  fmt::print("multiply-add peak, f32: {:.1f} GFLOP/s on one thread, {:.1f} on {}\n", peak->fma_f32_one, peak->fma_f32_all, peak->threads);
-  for (const CopyRate& rate : peak->copy) {
-    fmt::print("copy of {:>6} KiB: {:.1f} GB/s on one thread, {:.1f} on {}\n", rate.footprint >> 10U, rate.one, rate.all, peak->threads);
-  }
-#ifdef LOOPSMITH_OPENBLAS
-  fmt::print("{}\n", openblas_get_config());
-#else
-  fmt::print("OpenBLAS is not installed: no ratios\n");
-#endif
-  fmt::print("\n{:<34} {:>8} {:>10} {:>10} {:>8} {:>8}\n", "kernel", "threads", "ours", "OpenBLAS", "ratio", "of peak");
-  std::vector<bench::Gemm> shapes;
-  for (int64_t size : {256, 512, 1024}) { shapes.push_back({.m = size, .n = size, .k = size, .mr = 8, .nv = 3}); }
-  shapes.push_back({.m = 127, .n = 63, .k = 255, .mr = 8, .nv = 2, .kc = 255});
-  for (bench::Gemm g : shapes) {
-    auto o = operands(g);
-    if (!o) { return told(o.diagnostics()); }
-    const double flop = 2.0 * static_cast<double>(g.m * g.n * g.k);
-    for (int threads : {1, has.cores}) {
-      bench::Gemm used = g;
-      used.lanes = has.lanes(32);
-      used.mc = (g.m / threads + used.mr - 1) / used.mr * used.mr;
-      used.mc = std::min<int64_t>(used.mc, 128);
-      double blas = time_blas(*o, used, threads);
-      auto ours = time_ours(*o, used, threads);
-      if (!ours) { return told(ours.diagnostics()); }
-      double peak_here = threads == 1 ? peak->fma_f32_one : peak->fma_f32_all;
-      fmt::print("{:<34} {:>8} {:>10.1f} {:>10} {:>8} {:>7.0f}%\n", fmt::format("f32 matmul {}x{}x{}", g.m, g.n, g.k), threads, flop / *ours * 1e-9,
-                 blas > 0 ? fmt::format("{:.1f}", flop / blas * 1e-9) : "missing", blas > 0 ? fmt::format("{:.2f}", blas / *ours) : "-",
-                 flop / *ours * 1e-7 / peak_here);
-    }
   }
   return 0;
 }
@@ -239,7 +182,10 @@ auto file(const char* path, double mflop) -> int {
 }  // namespace
 
 auto main(int argc, char** argv) -> int {
+  bench::use_best_kernels_of_openblas(argv);
   if (argc > 1 && std::strcmp(argv[1], "compile") == 0) { return compile_only(argc, argv); }
   if (argc > 2 && std::strcmp(argv[1], "file") == 0) { return file(argv[2], argc > 3 ? std::atof(argv[3]) : 0); }
-  return argc > 1 && std::strcmp(argv[1], "gemm") == 0 ? one(argc, argv) : table();
+  if (argc > 1 && std::strcmp(argv[1], "gemm") == 0) { return one(argc, argv); }
+  auto done = bench::table(argc > 1 ? argv[1] : "");
+  return done ? 0 : told(done.diagnostics());
 }
