@@ -127,10 +127,16 @@ auto Analyses::update(const syntax::Document& document, frontend::File& file, bo
       is_instance = true;
       if (file.find(made->name) != nullptr) { module = {}; }
     }
-    if (!module && !declaration.is_program) { continue; }
+    if (!module && !declaration.is_program && declaration.inside.empty()) { continue; }
     bool is_clean = module && !has_errors(declaration.diagnostics) && !declaration.item->has_error;
+    std::vector<IRModule> inside;
+    for (const frontend::InnerProgram& inner : declaration.inside) {
+      if (inner.module && !inner.has_errors) { inside.push_back(inner.module); }
+    }
+    auto same = [](const IRModule& a, const IRModule& b) { return a.same_as(b); };
     Kept& kept = kept_[declaration.item->decl];
-    bool is_known = kept.item == declaration.item && kept.module.same_as(module) && kept.was_clean == is_clean;
+    bool is_known = kept.item == declaration.item && kept.module.same_as(module) && kept.was_clean == is_clean &&
+                    std::equal(kept.inside.begin(), kept.inside.end(), inside.begin(), inside.end(), same);
     if (!is_known) {
       int64_t size = line_count(declaration.item->text);
       if (size > lines || cancel.is_cancelled()) {
@@ -139,8 +145,13 @@ auto Analyses::update(const syntax::Document& document, frontend::File& file, bo
         continue;
       }
       lines -= size;
-      kept = {module, declaration.item, is_clean, {}, 0};
+      kept = {module, std::move(inside), declaration.item, is_clean, {}, 0};
       if (is_clean) { kept.found = analyse(document, *declaration.item, module, is_instance); }
+      // What shapes the Python around them is not known: they are judged like instances.
+      for (const IRModule& inner : kept.inside) {
+        Diagnostics found = analyse(document, *declaration.item, inner, true);
+        kept.found.insert(kept.found.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
+      }
       Ignores ignores(*declaration.item);
       ignores.apply(kept.found);
       Diagnostics problems = ignores.problems(is_clean && !is_instance);

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <vector>
 
 #include "frontend/file.h"
 #include "support/cancel.h"
@@ -29,6 +30,7 @@ class Analyses {
  private:
   struct Kept {
     IRModule module;
+    std::vector<IRModule> inside;
     syntax::ItemPtr item;
     bool was_clean = false;
     Diagnostics found;

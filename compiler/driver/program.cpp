@@ -14,6 +14,7 @@
 #include "driver/annotate.h"
 #include "driver/command.h"
 #include "frontend/file.h"
+#include "frontend/objects.h"
 #include "ir/highlight.h"
 #include "ir/printer.h"
 #include "schedule/trace_json.h"
@@ -77,6 +78,7 @@ struct SourceFile::Content {
   frontend::File file{&script::predeclared};
   Diagnostics diagnostics;
   std::vector<NamedProgram> programs;
+  std::vector<NamedProgram> inside;
   script::Schedules schedules;
   std::vector<std::string> schedule_names;
 
@@ -96,7 +98,17 @@ auto in_order(const syntax::Document& document, Diagnostics diagnostics) -> Diag
   }
   std::sort(order.begin(), order.end());
   Diagnostics sorted;
-  for (const auto& [at, i] : order) { sorted.push_back(std::move(diagnostics[i])); }
+  std::optional<uint32_t> place;
+  size_t first_there = 0;
+  for (const auto& [at, i] : order) {
+    if (place != at) { first_there = sorted.size(); }
+    place = at;
+    // A function that is called several times makes the same mistake each time.
+    const Diagnostic& d = diagnostics[i];
+    bool repeated = std::any_of(sorted.begin() + static_cast<std::ptrdiff_t>(first_there), sorted.end(),
+                                [&](const Diagnostic& s) { return s.code == d.code && s.where == d.where && s.args == d.args; });
+    if (!repeated) { sorted.push_back(std::move(diagnostics[i])); }
+  }
   return sorted;
 }
 
@@ -118,6 +130,17 @@ auto SourceFile::read(const std::string& path) -> Result<std::unique_ptr<SourceF
       c.programs.push_back({item->name, declaration.module, is_function, broken, Origin{item->decl, 0, 0, 0}});
     }
   }
+  for (size_t i = 0; i < c.file.size(); ++i) {
+    for (const frontend::InnerProgram& inner : c.file.declaration(i).inside) {
+      // A program that the file names, `f = make(16)`, is there already.
+      bool is_named = false;
+      for (size_t j = 0; j < c.file.size() && !is_named; ++j) {
+        const auto* made = c.file.declaration(j).value.as<frontend::ProgramObject>();
+        is_named = made && made->where == inner.where;
+      }
+      if (!is_named) { c.inside.push_back({inner.name, inner.module, inner.is_function, inner.has_errors, inner.where}); }
+    }
+  }
   c.schedules.update(c.file);
   for (const script::FileSchedule& schedule : c.schedules.all()) { c.schedule_names.push_back(schedule.name.str()); }
   c.diagnostics = in_order(c.document, std::move(c.diagnostics));
@@ -136,6 +159,7 @@ auto SourceFile::analyse() -> Diagnostics {
 auto SourceFile::name() const -> const std::string& { return content_->text.name(); }
 auto SourceFile::diagnostics() const -> const Diagnostics& { return content_->diagnostics; }
 auto SourceFile::programs() const -> const std::vector<NamedProgram>& { return content_->programs; }
+auto SourceFile::programs_inside() const -> const std::vector<NamedProgram>& { return content_->inside; }
 auto SourceFile::schedule_names() const -> const std::vector<std::string>& { return content_->schedule_names; }
 
 auto SourceFile::locate() const -> Locate {
@@ -147,7 +171,8 @@ auto SourceFile::locate() const -> Locate {
 }
 
 auto SourceFile::program(const std::string& wanted) const -> Result<NamedProgram> {
-  const std::vector<NamedProgram>& all = content_->programs;
+  bool only_inside = content_->programs.empty();
+  const std::vector<NamedProgram>& all = only_inside ? content_->inside : content_->programs;
   std::vector<std::string> names;
   for (const NamedProgram& p : all) {
     names.push_back(p.name.str());
@@ -167,6 +192,14 @@ auto SourceFile::program(const std::string& wanted) const -> Result<NamedProgram
   for (const NamedProgram& p : all) {
     if (!p.is_function && p.module && p.module->find(Name(wanted))) { return p; }
   }
+  // Of Python: by the whole name, or the last part of it where that is one program only.
+  const NamedProgram* last = nullptr;
+  size_t count = 0;
+  for (const NamedProgram& p : content_->inside) {
+    if (p.name.view() == wanted) { return p; }
+    if (p.name.view().ends_with("." + wanted)) { last = &p; ++count; }
+  }
+  if (count == 1) { return *last; }
   return with_names(error(Code::NoSuchProgram).arg("name", wanted).arg("file", name()), wanted, names, names.size() == 1 ? "the program" : "the programs");
 }
 

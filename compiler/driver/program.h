@@ -39,6 +39,8 @@ class SourceFile {
   /// The same with what the analyses find (analysis/analyses.h); runs them.
   [[nodiscard]] auto analyse() -> Diagnostics;
   [[nodiscard]] auto programs() const -> const std::vector<NamedProgram>&;
+  /// Those in the functions and classes of a Python file, by name `test_fuse.before`, but for what the file names itself.
+  [[nodiscard]] auto programs_inside() const -> const std::vector<NamedProgram>&;
   [[nodiscard]] auto schedule_names() const -> const std::vector<std::string>&;
   /// Runs a schedule function; none of that name: an error with the names there are. `until`: the last line of the
   /// file (from 1) whose steps run.

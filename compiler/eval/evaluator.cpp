@@ -1060,9 +1060,12 @@ auto Evaluator::bind(const Function& function, const Arguments& arguments, const
 }
 
 auto Evaluator::start(const Ref<Function>& function, const Arguments& arguments) -> std::optional<Frame> {
+  return start(function, arguments, function->captured);
+}
+auto Evaluator::start(const Ref<Function>& function, const Arguments& arguments, const ScopeRef& around) -> std::optional<Frame> {
   Frame frame;
   frame.function = function;
-  frame.scope = new_scope(function->captured);
+  frame.scope = new_scope(around);
   if (!bind(*function, arguments, frame.scope)) { return {}; }
   return frame;
 }

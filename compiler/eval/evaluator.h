@@ -156,7 +156,8 @@ class Evaluator {
   [[nodiscard]] auto heap() const -> const std::shared_ptr<Heap>& { return heap_; }
   [[nodiscard]] auto new_scope(ScopeRef parent) -> ScopeRef;
   [[nodiscard]] auto steps() const -> uint64_t { return steps_; }
-  void reset_steps() { steps_ = 0; }
+  /// Begins to count anew; what ran out of steps before does not stop what comes.
+  void reset_steps() { steps_ = 0; stopped_ = false; }
 
   [[nodiscard]] auto eval(const syntax::Expr& expr, const ScopeRef& scope) -> Value;
   [[nodiscard]] auto eval_argument(const syntax::Expr& expr, const ScopeRef& scope) -> Argument {
@@ -185,6 +186,8 @@ class Evaluator {
 
   /// Starts a call: parameters are bound, nothing has run. None: reported.
   [[nodiscard]] auto start(const Ref<Function>& function, const Arguments& arguments) -> std::optional<Frame>;
+  /// The same with another scope around than that of its definition.
+  [[nodiscard]] auto start(const Ref<Function>& function, const Arguments& arguments, const ScopeRef& around) -> std::optional<Frame>;
   /// Runs on from frame.next to the end of the body or until the observer stops. After an end, `frame.flow` says how.
   void run(Frame& frame, Observer* observer = nullptr);
   [[nodiscard]] auto call_function(const Ref<Function>& function, const Arguments& arguments, Observer* observer = nullptr) -> Value;

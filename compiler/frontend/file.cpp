@@ -24,70 +24,6 @@ struct File::Entry {
 
 namespace {
 
-void target_names(const syntax::Expr& target, std::vector<Name>& out) {
-  if (const auto* name = target.as<NameExpr>()) { out.push_back(name->name); return; }
-  if (const auto* star = target.as<StarredExpr>()) { return target_names(*star->value, out); }
-  if (const auto* tuple = target.as<TupleExpr>()) {
-    for (ExprPtr e : tuple->elements) { target_names(*e, out); }
-  }
-  if (const auto* list = target.as<ListExpr>()) {
-    for (ExprPtr e : list->elements) { target_names(*e, out); }
-  }
-}
-
-// Names a statement may bind at the level it stands on, those in its blocks included.
-void bound_names(const syntax::Stmt& stmt, std::vector<Name>& out, int depth = 0) {
-  if (depth > 200) { return; }
-  auto all = [&](const syntax::Block& block) {
-    for (StmtPtr s : block) { bound_names(*s, out, depth + 1); }
-  };
-  switch (stmt.kind) {
-    case Kind::FunctionDef: out.push_back(static_cast<const FunctionDef&>(stmt).name.name); break;
-    case Kind::ClassDef: out.push_back(static_cast<const ClassDef&>(stmt).name.name); break;
-    case Kind::Assign:
-      for (ExprPtr t : static_cast<const AssignStmt&>(stmt).targets) { target_names(*t, out); }
-      break;
-    case Kind::AnnAssign: target_names(*static_cast<const AnnAssignStmt&>(stmt).target, out); break;
-    case Kind::AugAssign: target_names(*static_cast<const AugAssignStmt&>(stmt).target, out); break;
-    case Kind::Import:
-      for (const ImportName& n : static_cast<const ImportStmt&>(stmt).names) {
-        if (n.alias.name.empty() && n.path.empty()) { continue; }
-        out.push_back(n.alias.name.empty() ? n.path.front().name : n.alias.name);
-      }
-      break;
-    case Kind::ImportFrom:
-      for (const ImportName& n : static_cast<const ImportFromStmt&>(stmt).names) {
-        if (n.alias.name.empty() && n.path.empty()) { continue; }
-        out.push_back(n.alias.name.empty() ? n.path.front().name : n.alias.name);
-      }
-      break;
-    case Kind::If:
-      all(static_cast<const IfStmt&>(stmt).then);
-      all(static_cast<const IfStmt&>(stmt).otherwise);
-      break;
-    case Kind::For:
-      target_names(*static_cast<const ForStmt&>(stmt).target, out);
-      all(static_cast<const ForStmt&>(stmt).body);
-      all(static_cast<const ForStmt&>(stmt).otherwise);
-      break;
-    case Kind::While: all(static_cast<const WhileStmt&>(stmt).body); break;
-    case Kind::With:
-      for (const WithItem& item : static_cast<const WithStmt&>(stmt).items) {
-        if (item.target) { target_names(*item.target, out); }
-      }
-      all(static_cast<const WithStmt&>(stmt).body);
-      break;
-    case Kind::OpaqueStmt:
-      for (const Identifier& n : static_cast<const OpaqueStmt&>(stmt).binds) { out.push_back(n.name); }
-      break;
-    case Kind::BrokenStmt:
-      for (ExprPtr part : static_cast<const BrokenStmt&>(stmt).parts) { target_names(*part, out); }
-      all(static_cast<const BrokenStmt&>(stmt).body);
-      break;
-    default: break;
-  }
-}
-
 auto last_name(const syntax::List<Identifier>& path) -> Name { return path.empty() ? Name() : path.back().name; }
 
 }  // namespace
@@ -110,6 +46,7 @@ void File::update(std::vector<ItemPtr> items) {
   entries_.clear();
   binders_.clear();
   work_ = {};
+  has_star_import_ = false;
   ++generation_;
   ensured_ = 0;
   for (ItemPtr& item : items) {
@@ -125,6 +62,9 @@ void File::update(std::vector<ItemPtr> items) {
         entry->is_heavy |= is_program(*s);
       }
       entry->result.is_program = entry->is_heavy;
+    }
+    for (StmtPtr s : entry->result.item->statements) {
+      if (const auto* import = s->as<ImportFromStmt>()) { has_star_import_ |= import->is_star; }
     }
     for (Name name : entry->binds) {
       auto& list = binders_[name];
@@ -214,6 +154,7 @@ auto File::lookup(eval::Evaluator&, Name name, Origin) -> std::optional<Value> {
     if (const Value* found = more_(name)) { return *found; }
   }
   if (const Value* found = predeclared(name)) { return *found; }
+  if (has_star_import_ && !eval::builtin(name)) { return Value::opaque(); }
   // A name that the file gives below only is not there yet.
   return {};
 }
@@ -237,6 +178,7 @@ void File::evaluate(size_t index) {
   out.is_opaque = false;
   out.is_program = entry.is_heavy;
   out.opaque_at = {};
+  out.inside.clear();
 
   // What is being evaluated around (a program that asked for this one) is set aside.
   Diagnostics saved_diagnostics = std::exchange(evaluator_.diagnostics, {});
@@ -256,6 +198,9 @@ void File::evaluate(size_t index) {
   }
   for (const auto& [name, value] : entry.values) {
     if (name == out.item->name) { out.value = value; }
+  }
+  for (StmtPtr stmt : out.item->statements) {
+    if (has_programs_inside(*stmt)) { out.inside = programs_inside(evaluator_, *stmt); }
   }
 
   active_.pop_back();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "eval/evaluator.h"
+#include "frontend/inside.h"
 #include "frontend/lower.h"
 #include "syntax/document.h"
 
@@ -34,6 +35,8 @@ struct Declaration {
   IRModule module;
   /// What could be lowered even so; may be none.
   IRModule partial;
+  /// The programs in it, where it is a function or a class of Python; `diagnostics` has what is wrong with them.
+  std::vector<InnerProgram> inside;
   /// It uses Python that is not evaluated here: not checked. `opaque_at` is where.
   bool is_opaque = false;
   Origin opaque_at;
@@ -88,6 +91,7 @@ class File : public eval::Environment {
   std::vector<size_t> active_;                             // being evaluated, innermost last
   uint64_t generation_ = 1;
   uint64_t versions_ = 0;
+  bool has_star_import_ = false;                           // names may come from anywhere
   size_t ensured_ = 0;                                     // constants and functions below this index are evaluated
   Work work_;
 };

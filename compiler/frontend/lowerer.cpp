@@ -274,7 +274,7 @@ void Lowerer::exit_frame() {
     case FrameKind::DeclBuffer:
       (void)name_buffer(f.buffer, default_buffer, f.origin);
       body = make<DeclBuffer>(f.buffer, std::move(body), f.origin);
-      if (f.owns_memory) { body = make<Allocate>(f.buffer->data, f.buffer->dtype, f.buffer->shape, bool_imm(true), std::move(body), AttrMap(), f.origin); }
+      if (f.owns_memory) { body = make<Allocate>(f.buffer->data, f.buffer->dtype, f.buffer->shape, bool_imm(true), std::move(body), f.annotations, f.origin); }
       break;
     case FrameKind::Realize: {
       static const Name realize_scope("realize_scope");
@@ -306,6 +306,7 @@ void Lowerer::body(const syntax::Block& block, const eval::ScopeRef& scope) {
 }
 
 void Lowerer::statement(const syntax::Stmt& stmt, const eval::ScopeRef& scope) {
+  here_ = scope;
   switch (stmt.kind) {
     case Kind::Assign: return on_assign(static_cast<const AssignStmt&>(stmt), scope);
     case Kind::AnnAssign: return on_ann_assign(static_cast<const AnnAssignStmt&>(stmt), scope);
@@ -723,13 +724,11 @@ void Lowerer::on_with(const WithStmt& s, const eval::ScopeRef& scope) {
     is_opaque_ |= context.value.is_opaque();
     Value bound = context.value.is_opaque() ? Value::opaque() : Value::error();
     const auto* f = context.value.as<FrameObject>();
-    const FrameObject* loop = nullptr;
-    if (f && f->frame.kind == FrameKind::Loop) { std::swap(f, loop); }
     if (f) {
       bound = enter(*f, context.where);
       frames_.back().origin = s.origin();
     } else {
-      if (!context.value.is_unknown()) { evaluator_.report(error(Code::NotAFrame, context.where).arg("what", loop ? "`" + std::string(loop->what) + "`" : describe(context.value))); }
+      if (!context.value.is_unknown()) { evaluator_.report(error(Code::NotAFrame, context.where).arg("what", describe(context.value))); }
       frames_.emplace_back().origin = s.origin();
     }
     if (item.target) { bind(*item.target, {std::move(bound), context.where, {}}, Binding::Target, inner); }
@@ -829,7 +828,9 @@ auto Lowerer::expand(const MacroObject& macro, const Arguments& arguments) -> Va
     return evaluator_.report(error(Code::TooDeep, arguments.call).arg("limit", static_cast<int64_t>(deepest_expansion)));
   }
   Ref<eval::Function> function = macro.function;
-  auto frame = evaluator_.start(function, arguments);
+  // Names that the macro does not bind are those of its definition, or, where it is not hygienic, those of its caller.
+  eval::ScopeRef here = here_;
+  auto frame = evaluator_.start(function, arguments, macro.hygienic ? function->captured : here);
   if (!frame) { return Value::error(); }
   ++depth_;
   eval::Environment* globals = std::exchange(evaluator_.globals, function->globals);
@@ -840,6 +841,7 @@ auto Lowerer::expand(const MacroObject& macro, const Arguments& arguments) -> Va
   exit_to(depth);
   evaluator_.globals = globals;
   evaluator_.tree = std::move(tree);
+  here_ = std::move(here);
   --depth_;
   return {};
 }

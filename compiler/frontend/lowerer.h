@@ -95,6 +95,7 @@ class Lowerer {
   Name global_symbol_;
   DataType ret_type_ = DataType::void_();
   eval::ScopeRef scope_;                         // of the function's body
+  eval::ScopeRef here_;                          // of the statement being lowered
   std::vector<std::pair<Name, Var>> symbols_;
   std::unordered_set<const VarNode*> bound_;     // variables that have a name in the text
   bool uses_sblock_ = false;

@@ -256,9 +256,26 @@ auto buffer_arguments(const BoundArguments& b, size_t first) -> BufferArguments 
 auto alloc_buffer(Evaluator& e, const Arguments& a) -> Value {
   BoundArguments b;
   Lowerer* lowerer = need_program(e, a, "T.alloc_buffer");
-  if (!lowerer || !bind_arguments(e, "T.alloc_buffer", a, buffer_parameters(), b)) { return Value::error(); }
+  static const std::vector<Parameter> parameters = [] {
+    std::vector<Parameter> out = buffer_parameters();
+    out.push_back({"annotations", false});
+    return out;
+  }();
+  if (!lowerer || !bind_arguments(e, "T.alloc_buffer", a, parameters, b)) { return Value::error(); }
   Buffer buffer = declare(e, buffer_arguments(b, 0), a.call);
   if (!buffer) { return Value::error(); }
+  if (const Argument& given = b.values.back(); is_given(b, b.values.size() - 1)) {
+    // An allocation of a block has no annotations: it becomes a statement, which has.
+    auto annotations = to_attrs(e, given);
+    if (!annotations) { return Value::error(); }
+    BuildFrame f;
+    f.kind = FrameKind::DeclBuffer;
+    f.origin = a.call;
+    f.buffer = std::move(buffer);
+    f.owns_memory = true;
+    f.annotations = std::move(*annotations);
+    return make_object<FrameObject>(std::move(f), "T.alloc_buffer");
+  }
   lowerer->add_alloc(buffer);
   return make_object<BufferObject>(buffer);
 }
@@ -1785,7 +1802,7 @@ struct Namespaces {
       add_t(name, *other_member(Name(name)));
     }
     add_t("boolean", make_object<DtypeObject>(DataType::bool_()));
-    add_t("Ptr", make_object<DtypeObject>(DataType::handle()));
+    for (const char* name : {"Ptr", "ptr"}) { add_t(name, make_object<DtypeObject>(DataType::handle())); }
     t = script_tir;
     tir = python_tir;
     Ref<eval::Namespace> ir = make_object<eval::Namespace>(Name("I"));

@@ -482,6 +482,11 @@ auto ExprObject::logical(Evaluator& e, bool is_and, const Argument& left, const 
   }
   if (!good) { return Value::error(); }
   if (!match_operands(e, is_and ? "and" : "or", a, left.where, b, right.where, where)) { return Value::error(); }
+  if (!a.dtype().is_scalar()) {
+    // Of vectors, element by element.
+    static const Name bitwise_and("bitwise_and"), bitwise_or("bitwise_or");
+    return make_object<ExprObject>(Expr(make<Call>(a.dtype(), is_and ? bitwise_and : bitwise_or, Array<Expr>{a, b}, where)));
+  }
   Expr out = is_and ? Expr(make<And>(a, b, where)) : Expr(make<Or>(a, b, where));
   return make_object<ExprObject>(std::move(out));
 }

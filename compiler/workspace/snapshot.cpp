@@ -114,8 +114,11 @@ void Document::check() {
   snapshot.programs_.clear();
   for (size_t i = 0; i < file_->size(); ++i) {
     const frontend::Declaration& declaration = file_->declaration(i);
+    for (const frontend::InnerProgram& inner : declaration.inside) {
+      snapshot.programs_.push_back({inner.name, inner.where.decl, inner.module, inner.partial, true});
+    }
     if (!declaration.is_program) { continue; }
-    snapshot.programs_.push_back({declaration.item->name, declaration.item->decl, declaration.module, declaration.partial});
+    snapshot.programs_.push_back({declaration.item->name, declaration.item->decl, declaration.module, declaration.partial, false});
   }
   schedules_.update(*file_);
   snapshot.schedules_ = schedules_.all();

@@ -46,10 +46,11 @@ struct Finding {
 
 /// A program of the text.
 struct Program {
-  Name name;          // of the declaration
+  Name name;          // of the declaration; of one inside of Python, with those around it: `test_fuse.before`
   DeclId decl = 0;
   IRModule module;    // none where it has errors, or uses Python that is not checked
   IRModule partial;   // what could be made of it even so; may be none
+  bool is_inside = false;   // of a function or class of Python: no schedule can name it
 };
 
 class Snapshot {

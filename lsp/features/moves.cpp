@@ -147,7 +147,7 @@ auto offered_in_program(const Snapshot& snapshot, uint32_t at) -> std::vector<Of
   if (statement == nullptr) { return {}; }
   const workspace::Program* program = nullptr;
   for (const workspace::Program& one : snapshot.programs()) {
-    if (!one.module) { continue; }
+    if (!one.module || one.is_inside) { continue; }
     if (one.decl == cursor.decl) { program = &one; }
     for (const auto& [function, body] : one.module->functions) {
       if (body->origin.decl == cursor.decl) { program = &one; }

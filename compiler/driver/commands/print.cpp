@@ -44,7 +44,9 @@ auto print(std::vector<std::string> args) -> int {
   }
   reporter.report((*file)->diagnostics(), file->get(), true);
   bool first = true;
-  for (const NamedProgram& program : (*file)->programs()) {
+  std::vector<NamedProgram> programs = (*file)->programs();
+  programs.insert(programs.end(), (*file)->programs_inside().begin(), (*file)->programs_inside().end());
+  for (const NamedProgram& program : programs) {
     if (!program.module) { continue; }
     if (!first && !arguments.json()) { fmt::print("\n\n"); }
     first = false;

@@ -178,6 +178,34 @@ TEST_CASE("an edit evaluates again what it touches, and what uses that") {
   CHECK(file.find(Name("f"))->module->functions[0].second == f);
 }
 
+TEST_CASE("a script that runs out of steps does not stop what is evaluated later") {
+  syntax::Document document("n = 0\nwhile True:\n    n = n + 1\n");
+  frontend::File file;
+  document.edit({0, static_cast<uint32_t>(document.text().size())}, "def f():\n    x = 0\n    while True:\n        x = x + 1\n    return x\n\ny = f()\n");
+  file.update(document);
+  CHECK(messages(file.diagnostics()).find("too-much-work") == 0);
+  document.edit({0, static_cast<uint32_t>(document.text().size())}, "y = 3\nz = y + 1\n");
+  file.update(document);
+  CHECK(messages(file.diagnostics()) == "");
+  CHECK(file.value(Name("z"))->int_value() == 4);
+}
+
+TEST_CASE("programs inside of Python are evaluated again when what they use changes") {
+  std::string text = "N = 4\n\ndef test(x):\n    @T.prim_func\n    def f(A: T.Buffer((N,), \"int32\")):\n        A[0] = 1\n";
+  syntax::Document document(text);
+  frontend::File file;
+  file.update(document);
+  const auto& before = file.declaration(1);
+  REQUIRE(before.inside.size() == 1);
+  CHECK(before.inside[0].name == "test.f");
+  CHECK(print_script(before.inside[0].module).find("A: T.Buffer((4,), \"int32\")") != std::string::npos);
+  document.edit({4, 5}, "8");
+  file.update(document);
+  const auto& after = file.declaration(1);
+  REQUIRE(after.inside.size() == 1);
+  CHECK(print_script(after.inside[0].module).find("A: T.Buffer((8,), \"int32\")") != std::string::npos);
+}
+
 TEST_CASE("a name that is given anew below does not change what stands above") {
   CHECK(body("N = 4\n@T.prim_func\ndef f(A: T.Buffer((N,), \"float32\")):\n    A[0] = T.float32(0)\nN = 9\n") ==
         "def main(A: T.Buffer((4,), \"float32\")):\n    A[0] = T.float32(0.0)\n");

@@ -1,0 +1,346 @@
+// Programs inside of Python functions and classes: see inside.h.
+#include "frontend/inside.h"
+
+#include <algorithm>
+
+#include "frontend/objects.h"
+#include "frontend/well_formed.h"
+#include "support/codes.h"
+
+namespace loopsmith::frontend {
+
+using namespace syntax;
+
+namespace {
+
+// Steps that one statement around programs may take: a constant, a small table. More is not worth waiting for.
+constexpr uint64_t steps_around = 100'000;
+constexpr int deepest_block = 100;
+
+void target_names(const syntax::Expr& target, std::vector<Name>& out) {
+  if (const auto* name = target.as<NameExpr>()) { out.push_back(name->name); return; }
+  if (const auto* star = target.as<StarredExpr>()) { return target_names(*star->value, out); }
+  if (const auto* tuple = target.as<TupleExpr>()) {
+    for (ExprPtr e : tuple->elements) { target_names(*e, out); }
+  }
+  if (const auto* list = target.as<ListExpr>()) {
+    for (ExprPtr e : list->elements) { target_names(*e, out); }
+  }
+}
+
+auto last_name(const syntax::Expr& e) -> Name {
+  if (const auto* call = e.as<CallExpr>()) { return last_name(*call->callee); }
+  if (const auto* attribute = e.as<AttributeExpr>()) { return attribute->attr.name; }
+  if (const auto* name = e.as<NameExpr>()) { return name->name; }
+  return {};
+}
+
+// `def before(A: T.Buffer(...))` in a class that derives from a comparison: its metaclass makes programs of such functions.
+auto is_bare_program(const FunctionDef& def, const ClassDef* owner) -> bool {
+  static const Name t("T");
+  if (!owner || owner->bases.empty() || !def.decorators.empty() || def.params.empty()) { return false; }
+  for (const Param& p : def.params) {
+    const syntax::Expr* annotation = p.annotation;
+    if (annotation) {
+      if (const auto* call = annotation->as<CallExpr>()) { annotation = call->callee; }
+    }
+    const auto* member = annotation ? annotation->as<AttributeExpr>() : nullptr;
+    const auto* space = member ? member->object->as<NameExpr>() : nullptr;
+    if (!space || !(space->name == t)) { return false; }
+  }
+  return true;
+}
+
+auto any_program(const syntax::Block& block, const ClassDef* owner, int depth) -> bool;
+
+auto any_program(const syntax::Stmt& stmt, const ClassDef* owner, int depth) -> bool {
+  if (depth > deepest_block) { return false; }
+  if (is_program(stmt)) { return true; }
+  switch (stmt.kind) {
+    case Kind::FunctionDef: {
+      const auto& def = static_cast<const FunctionDef&>(stmt);
+      return is_bare_program(def, owner) || any_program(def.body, nullptr, depth + 1);
+    }
+    case Kind::ClassDef: return any_program(static_cast<const ClassDef&>(stmt).body, &static_cast<const ClassDef&>(stmt), depth + 1);
+    case Kind::If: return any_program(static_cast<const IfStmt&>(stmt).then, owner, depth + 1) || any_program(static_cast<const IfStmt&>(stmt).otherwise, owner, depth + 1);
+    case Kind::For: return any_program(static_cast<const ForStmt&>(stmt).body, owner, depth + 1);
+    case Kind::While: return any_program(static_cast<const WhileStmt&>(stmt).body, owner, depth + 1);
+    case Kind::With: return any_program(static_cast<const WithStmt&>(stmt).body, owner, depth + 1);
+    default: return false;
+  }
+}
+auto any_program(const syntax::Block& block, const ClassDef* owner, int depth) -> bool {
+  for (StmtPtr s : block) {
+    if (any_program(*s, owner, depth)) { return true; }
+  }
+  return false;
+}
+
+class Reader {
+ public:
+  Reader(eval::Evaluator& evaluator, std::vector<InnerProgram>& out) : evaluator_(evaluator), out_(out) {}
+
+  void block(const syntax::Block& block, const eval::ScopeRef& scope, const ClassDef* owner, const eval::ScopeRef& around) {
+    for (StmtPtr s : block) { statement(*s, scope, owner, around); }
+  }
+
+  // `around`: what functions in here see, which in a class is not the names of the class.
+  void statement(const syntax::Stmt& stmt, const eval::ScopeRef& scope, const ClassDef* owner, const eval::ScopeRef& around) {
+    if (depth_ > deepest_block) { return; }
+    ++depth_;
+    on_statement(stmt, scope, owner, around);
+    --depth_;
+  }
+
+ private:
+  void on_statement(const syntax::Stmt& stmt, const eval::ScopeRef& scope, const ClassDef* owner, const eval::ScopeRef& around) {
+    switch (stmt.kind) {
+      case Kind::FunctionDef: return function(static_cast<const FunctionDef&>(stmt), scope, owner, around);
+      case Kind::ClassDef: return a_class(static_cast<const ClassDef&>(stmt), scope);
+      case Kind::If: {
+        // Both: which of them is taken may depend on anything.
+        const auto& s = static_cast<const IfStmt&>(stmt);
+        if (!any_program(stmt, owner, 0)) { return around_it(stmt, scope); }
+        block(s.otherwise, scope, owner, around);
+        return block(s.then, scope, owner, around);
+      }
+      case Kind::For: {
+        const auto& s = static_cast<const ForStmt&>(stmt);
+        if (!any_program(stmt, owner, 0)) { return around_it(stmt, scope); }
+        // Once, with the first of the values.
+        unknown_names(stmt, scope);
+        quietly([&] {
+          Argument values = evaluator_.eval_argument(*s.iterable, scope);
+          auto items = values.value.is_unknown() ? std::nullopt : evaluator_.iterate(values);
+          if (items && !items->empty()) { (void)evaluator_.assign(*s.target, {items->front(), s.target->origin(), {}}, scope); }
+        });
+        return block(s.body, scope, owner, around);
+      }
+      case Kind::While: return block(static_cast<const WhileStmt&>(stmt).body, scope, owner, around);
+      case Kind::With: {
+        const auto& s = static_cast<const WithStmt&>(stmt);
+        static const Name raises("raises");
+        bool is_wrong = false;
+        for (const WithItem& item : s.items) {
+          is_wrong |= last_name(*item.context) == raises;
+          if (item.target) { unknown_target(*item.target, scope); }
+        }
+        size_t said = evaluator_.diagnostics.size();
+        size_t made = out_.size();
+        block(s.body, scope, owner, around);
+        if (is_wrong) {
+          evaluator_.diagnostics.resize(said);
+          out_.resize(made);
+        }
+        return;
+      }
+      case Kind::ExprStmt: case Kind::Return: case Kind::Assert: case Kind::Pass: return;
+      default: return around_it(stmt, scope);
+    }
+  }
+
+  // A statement that is no program: what it binds, as far as that can be told.
+  void around_it(const syntax::Stmt& stmt, const eval::ScopeRef& scope) {
+    std::vector<Name> names;
+    bound_names(stmt, names);
+    if (names.empty()) { return; }
+    bool good = false;
+    quietly([&] {
+      Value ignored;
+      eval::Flow flow = evaluator_.exec(stmt, scope, ignored);
+      good = flow == eval::Flow::Next;
+    });
+    for (Name name : names) {
+      const Value* value = scope->find_here(name);
+      if (!good || !value || value->is_error()) { scope->set(name, Value::opaque()); }
+    }
+  }
+  void unknown_names(const syntax::Stmt& stmt, const eval::ScopeRef& scope) {
+    std::vector<Name> names;
+    bound_names(stmt, names);
+    for (Name name : names) { scope->set(name, Value::opaque()); }
+  }
+  void unknown_target(const syntax::Expr& target, const eval::ScopeRef& scope) {
+    std::vector<Name> names;
+    target_names(target, names);
+    for (Name name : names) { scope->set(name, Value::opaque()); }
+  }
+
+  template <class F>
+  void quietly(F&& f) {
+    size_t said = evaluator_.diagnostics.size();
+    Origin opaque_at = evaluator_.opaque_at;
+    uint64_t limit = evaluator_.limits.steps;
+    evaluator_.reset_steps();
+    evaluator_.limits.steps = steps_around;
+    f();
+    evaluator_.limits.steps = limit;
+    evaluator_.reset_steps();
+    evaluator_.opaque_at = opaque_at;
+    evaluator_.diagnostics.resize(said);
+  }
+
+  auto path(Name name) const -> Name {
+    std::string out;
+    for (Name part : path_) { out += part.str() + "."; }
+    return Name(out + name.str());
+  }
+
+  void function(const FunctionDef& def, const eval::ScopeRef& scope, const ClassDef* owner, const eval::ScopeRef& around) {
+    bool is_bare = is_bare_program(def, owner);
+    if (is_bare || is_program(def)) { return program(def, scope, is_bare); }
+    if (!any_program(def.body, nullptr, 0)) { return around_it(def, scope); }
+    // It can be called like any other; what it gives is its own matter.
+    around_it(def, scope);
+    eval::ScopeRef inner = evaluator_.new_scope(around);
+    for (const Param& p : def.params) {
+      if (!p.name.name.empty()) { inner->set(p.name.name, Value::opaque()); }
+    }
+    path_.push_back(def.name.name);
+    block(def.body, inner, nullptr, inner);
+    path_.pop_back();
+  }
+
+  void program(const FunctionDef& def, const eval::ScopeRef& scope, bool is_bare) {
+    size_t said = evaluator_.diagnostics.size();
+    Origin where{def.decl, def.name.span.begin, def.name.span.end, 0};
+    FunctionOptions options;
+    options.check_well_formed = !is_bare;
+    if (!is_bare) {
+      // The one next to the function makes the program; others (of test runners) have their say later.
+      Argument decorator = evaluator_.eval_argument(*def.decorators[def.decorators.size() - 1], scope);
+      auto given = prim_func_options(decorator.value);
+      if (!given) {
+        scope->set(def.name.name, Value::opaque());
+        return;
+      }
+      options = *given;
+    }
+    LoweredFunction lowered = lower_function(evaluator_, def, scope, options);
+    Dialect dialect = lowered.uses_sblock ? Dialect::SBlock : Dialect::Block;
+    InnerProgram out;
+    out.name = path(def.name.name);
+    out.is_function = true;
+    out.where = where;
+    if (lowered.partial) { out.partial = module_of(lowered.partial, dialect); }
+    if (lowered.func) {
+      out.module = out.partial;
+      if (options.check_well_formed) { check(lowered.func); }
+    }
+    scope->set(def.name.name, out.module ? Value(eval::make_object<ProgramObject>(out.module, def.name.name, true, where)) : Value::opaque());
+    add(std::move(out), said, lowered.is_opaque);
+  }
+
+  void a_class(const ClassDef& def, const eval::ScopeRef& scope) {
+    if (is_program(def)) {
+      size_t said = evaluator_.diagnostics.size();
+      bool known = false;
+      quietly([&] {
+        for (ExprPtr d : def.decorators) { known |= is_module_decorator(evaluator_.eval(*d, scope)); }
+      });
+      if (!known) {
+        scope->set(def.name.name, Value::opaque());
+        return;
+      }
+      LoweredModule lowered = lower_module(evaluator_, def, scope);
+      InnerProgram out;
+      out.name = path(def.name.name);
+      out.where = {def.decl, def.name.span.begin, def.name.span.end, 0};
+      out.partial = lowered.partial;
+      out.module = lowered.module;
+      if (lowered.module) {
+        for (const auto& [name, func] : lowered.module->functions) {
+          if (std::find(lowered.unchecked.begin(), lowered.unchecked.end(), name) == lowered.unchecked.end()) { check(func); }
+        }
+      }
+      scope->set(def.name.name, out.module ? Value(eval::make_object<ProgramObject>(out.module, def.name.name, false, out.where)) : Value::opaque());
+      return add(std::move(out), said, lowered.is_opaque);
+    }
+    eval::ScopeRef inner = evaluator_.new_scope(scope);
+    path_.push_back(def.name.name);
+    block(def.body, inner, &def, scope);
+    path_.pop_back();
+    scope->set(def.name.name, Value::opaque());
+  }
+
+  void check(const PrimFunc& func) {
+    Diagnostics found = well_formed(func);
+    evaluator_.diagnostics.insert(evaluator_.diagnostics.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
+  }
+  void add(InnerProgram program, size_t said, bool is_opaque) {
+    for (size_t i = said; i < evaluator_.diagnostics.size(); ++i) { program.has_errors |= evaluator_.diagnostics[i].severity == Severity::Error; }
+    // Of what is not known nothing is shown: its shape may be another.
+    if (is_opaque) { program.module = program.partial = {}; }
+    out_.push_back(std::move(program));
+  }
+
+  eval::Evaluator& evaluator_;
+  std::vector<InnerProgram>& out_;
+  std::vector<Name> path_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+void bound_names(const syntax::Stmt& stmt, std::vector<Name>& out, int depth) {
+  if (depth > 200) { return; }
+  auto all = [&](const syntax::Block& block) {
+    for (StmtPtr s : block) { bound_names(*s, out, depth + 1); }
+  };
+  switch (stmt.kind) {
+    case Kind::FunctionDef: out.push_back(static_cast<const FunctionDef&>(stmt).name.name); break;
+    case Kind::ClassDef: out.push_back(static_cast<const ClassDef&>(stmt).name.name); break;
+    case Kind::Assign:
+      for (ExprPtr t : static_cast<const AssignStmt&>(stmt).targets) { target_names(*t, out); }
+      break;
+    case Kind::AnnAssign: target_names(*static_cast<const AnnAssignStmt&>(stmt).target, out); break;
+    case Kind::AugAssign: target_names(*static_cast<const AugAssignStmt&>(stmt).target, out); break;
+    case Kind::Import:
+      for (const ImportName& n : static_cast<const ImportStmt&>(stmt).names) {
+        if (n.alias.name.empty() && n.path.empty()) { continue; }
+        out.push_back(n.alias.name.empty() ? n.path.front().name : n.alias.name);
+      }
+      break;
+    case Kind::ImportFrom:
+      for (const ImportName& n : static_cast<const ImportFromStmt&>(stmt).names) {
+        if (n.alias.name.empty() && n.path.empty()) { continue; }
+        out.push_back(n.alias.name.empty() ? n.path.front().name : n.alias.name);
+      }
+      break;
+    case Kind::If:
+      all(static_cast<const IfStmt&>(stmt).then);
+      all(static_cast<const IfStmt&>(stmt).otherwise);
+      break;
+    case Kind::For:
+      target_names(*static_cast<const ForStmt&>(stmt).target, out);
+      all(static_cast<const ForStmt&>(stmt).body);
+      all(static_cast<const ForStmt&>(stmt).otherwise);
+      break;
+    case Kind::While: all(static_cast<const WhileStmt&>(stmt).body); break;
+    case Kind::With:
+      for (const WithItem& item : static_cast<const WithStmt&>(stmt).items) {
+        if (item.target) { target_names(*item.target, out); }
+      }
+      all(static_cast<const WithStmt&>(stmt).body);
+      break;
+    case Kind::OpaqueStmt:
+      for (const Identifier& n : static_cast<const OpaqueStmt&>(stmt).binds) { out.push_back(n.name); }
+      break;
+    case Kind::BrokenStmt:
+      for (ExprPtr part : static_cast<const BrokenStmt&>(stmt).parts) { target_names(*part, out); }
+      all(static_cast<const BrokenStmt&>(stmt).body);
+      break;
+    default: break;
+  }
+}
+
+auto has_programs_inside(const syntax::Stmt& stmt) -> bool { return !is_program(stmt) && any_program(stmt, nullptr, 0); }
+
+auto programs_inside(eval::Evaluator& evaluator, const syntax::Stmt& stmt) -> std::vector<InnerProgram> {
+  std::vector<InnerProgram> out;
+  eval::ScopeRef scope = evaluator.new_scope({});
+  Reader(evaluator, out).statement(stmt, scope, nullptr, {});
+  return out;
+}
+
+}  // namespace loopsmith::frontend
