@@ -1192,6 +1192,14 @@ auto constant_of(Evaluator& e, const Arguments& a) -> Value {
   Expr x = to_expr_like(e, b.values[0], *t);
   return x ? expr(cast(*t, x, a.call)) : Value::error();
 }
+// `tvm.runtime.convert(4)`: a number as an expression; others as they are.
+auto converted(Evaluator& e, const Arguments& a) -> Value {
+  if (a.all.size() != 1) { return e.opaque(a.call); }
+  const Value& v = a.all[0].value;
+  if (!v.is_int() && !v.is_bool() && !v.is_float()) { return v; }
+  Expr x = to_expr(e, a.all[0]);
+  return x ? expr(x) : Value::error();
+}
 auto string_immediate(Evaluator& e, const Arguments& a) -> Value {
   const std::string* s = a.all.size() == 1 ? a.all[0].value.string() : nullptr;
   if (!s) { return e.report(error(Code::WrongType, a.call).arg("expected", "a str").arg("found", a.all.empty() ? "nothing" : describe(a.all[0].value))); }
@@ -1447,6 +1455,12 @@ auto call_intrin(Evaluator& e, const Arguments& a0) -> Value {
   if (!t) { return Value::error(); }
   if (!name) { return wrong(e, a.all[1], "an operator's name"); }
   std::vector<Expr> args;
+  // `T.Call("int32", "tir.ret", [x])`: the node's own form has its arguments in a list.
+  if (const auto* items = a.all.size() == 3 ? a.all[2].value.items() : nullptr) {
+    Argument list = a.all[2];
+    a.all.pop_back();
+    for (const Value& item : *items) { a.all.push_back({item, list.where, {}}); }
+  }
   for (size_t i = 2; i < a.all.size(); ++i) {
     const auto* buffer = a.all[i].value.as<BufferObject>();
     Expr x = buffer ? Expr(buffer->buffer->data) : to_expr(e, a.all[i]);
@@ -1817,7 +1831,11 @@ struct Namespaces {
     add_to(script, "tirx", t);
     add_to(script, "ir", i);
     add_to(script, "ir_module", *ir->find(Name("ir_module")));
+    Ref<eval::Namespace> runtime = make_object<eval::Namespace>(Name("tvm.runtime"), unknown_member);
+    add_to(runtime, "convert", make_builtin("convert", converted));
+    add_to(runtime, "const", make_builtin("const", constant_of));
     Ref<eval::Namespace> all = make_object<eval::Namespace>(Name("tvm"), unknown_member);
+    add_to(all, "runtime", runtime);
     add_to(all, "tir", tir);
     add_to(all, "tirx", tir);
     add_to(all, "IRModule", make_object<ModuleMaker>());
@@ -1893,7 +1911,14 @@ auto DtypeObject::call(Evaluator& e, const Arguments& a) const -> std::optional<
   if (x.dtype().is_handle() && !dtype.is_handle() && !dtype.is_integral()) { return wrong(e, *given, "a number"); }
   return expr(cast(dtype, x, a.call));
 }
-auto DtypeObject::get_item(Evaluator& e, const std::vector<Argument>& indices, bool is_tuple, Origin where) const -> std::optional<Value> { return {}; }
+auto DtypeObject::get_item(Evaluator& e, const std::vector<Argument>& indices, bool is_tuple, Origin where) const -> std::optional<Value> {
+  // `T.Ptr[T.float32]`, an older form of `T.handle("float32")`.
+  if (!dtype.is_handle() || indices.empty() || indices.size() > 2) { return {}; }
+  auto element = to_dtype(e, indices[0]);
+  if (!element) { return Value::error(); }
+  const std::string* scope = indices.size() > 1 ? indices[1].value.string() : nullptr;
+  return expr(make<VarNode>(Name(), dtype, where, PointerType{*element, scope ? Name(*scope) : Name("global")}));
+}
 
 auto BufferTypeObject::call(Evaluator& e, const Arguments& a) const -> std::optional<Value> { return declare_plain(e, a); }
 auto BufferTypeObject::get_item(Evaluator& e, const std::vector<Argument>& indices, bool is_tuple, Origin where) const -> std::optional<Value> {
