@@ -1,15 +1,17 @@
 // The list of commands: see commands.h.
 #include "repl/commands.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace loopsmith::repl {
 
 auto all_commands() -> const std::vector<Command>& {
   static const std::vector<Command> list = {
-      help_command, load_command, programs_command, with_command, print_command, diff_command,  undo_command,
-      redo_command, goto_command, steps_command, hint_command, why_not_command, repair_command,    trace_command, save_command,  lower_command, llvm_command,
-      asm_command,  run_command,  verify_command,   bench_command, tune_command,  target_command, quit_command,
+      help_command, load_command,  programs_command, with_command,    print_command, loops_command, diff_command, hint_command,  why_not_command,
+      repair_command, undo_command, redo_command,    goto_command,    steps_command, tree_command,  branch_command, trace_command, save_command, watch_command,
+      lower_command, llvm_command, asm_command,      run_command,     verify_command, bench_command, tune_command, target_command, set_command,  quit_command,
   };
   return list;
 }
@@ -46,6 +48,12 @@ auto closest_command(std::string_view name) -> std::string {
     if (row.back() < least) { least = row.back(); best = std::string(c.name); }
   }
   return best;
+}
+
+auto seconds_text(double seconds) -> std::string {
+  if (seconds < 1e-3) { return fmt::format("{:.1f} us", seconds * 1e6); }
+  if (seconds < 1) { return fmt::format("{:.3f} ms", seconds * 1e3); }
+  return fmt::format("{:.3f} s", seconds);
 }
 
 auto needs_program(const Session& session) -> bool {

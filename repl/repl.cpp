@@ -2,16 +2,25 @@
 #include "repl/repl.h"
 
 #include <editline/readline.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <iostream>
+#include <optional>
+#include <sstream>
 
 #include "repl/commands.h"
+#include "support/text_diff.h"
 
 namespace loopsmith::repl {
 namespace {
@@ -36,8 +45,15 @@ auto fresh_token() -> CancelToken {
 }
 
 auto completions(const char*, int begin, int) -> char** {
-  rl_attempted_completion_over = 1;
   std::string line(rl_line_buffer ? rl_line_buffer : "");
+  // Names of files are completed by the library.
+  for (const char* command : {":load ", ":save ", ":l "}) {
+    if (line.starts_with(command)) {
+      rl_attempted_completion_over = 0;
+      return nullptr;
+    }
+  }
+  rl_attempted_completion_over = 1;
   size_t start = 0;
   std::vector<std::string> words = completing->complete(line, static_cast<size_t>(rl_point), start);
   if (words.empty()) { return nullptr; }
@@ -63,6 +79,70 @@ auto completions(const char*, int begin, int) -> char** {
   return out;
 }
 
+/// A screen at a time: space for the next, Enter for a line, q for no more.
+void page(std::string_view text) {
+  winsize size{};
+  size_t height = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 4 ? size.ws_row : 24;
+  size_t lines = static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+  auto out = [](std::string_view part) { std::fwrite(part.data(), 1, part.size(), stdout); };
+  termios before{};
+  if (lines + 1 < height || ::tcgetattr(STDIN_FILENO, &before) != 0) {
+    out(text);
+    std::fflush(stdout);
+    return;
+  }
+  termios raw = before;
+  raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+  ::tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+  size_t room = height - 1;
+  while (!text.empty()) {
+    size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    out(text.substr(0, end));
+    text.remove_prefix(end);
+    --lines;
+    if (--room > 0 || text.empty()) { continue; }
+    std::fprintf(stdout, "-- %zu more lines: space, Enter, q --", lines);
+    std::fflush(stdout);
+    char key = 'q';
+    while (::read(STDIN_FILENO, &key, 1) < 0 && errno == EINTR && !(running && running->token().is_cancelled())) {}
+    out("\r\x1b[K");
+    if (key == 'q' || key == 3 || key == 27) { break; }
+    room = key == '\n' || key == '\r' ? 1 : height - 1;
+  }
+  ::tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
+  std::fflush(stdout);
+}
+
+auto read_all(const std::string& path) -> std::optional<std::string> {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) { return std::nullopt; }
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+/// Do lines fit what is expected, where a line "..." stands for any number of lines?
+auto fits(const std::vector<std::string>& expected, size_t i, const std::vector<std::string>& got, size_t j) -> bool {
+  for (; i < expected.size(); ++i, ++j) {
+    if (expected[i] == "...") {
+      for (size_t next = j; next <= got.size(); ++next) {
+        if (fits(expected, i + 1, got, next)) { return true; }
+      }
+      return false;
+    }
+    if (j >= got.size() || expected[i] != got[j]) { return false; }
+  }
+  return j == got.size();
+}
+
+auto lines_of(const std::string& text) -> std::vector<std::string> {
+  std::vector<std::string> out;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) { out.push_back(line); }
+  while (!out.empty() && out.back().empty()) { out.pop_back(); }
+  return out;
+}
+
 auto read_terminal_line(const char* text, std::string& line) -> bool {
   char* read = ::readline(text);
   if (!read) { return false; }
@@ -81,6 +161,7 @@ void make_folders(const std::string& path) {
 
 auto run_repl(Host host, const ReplOptions& options) -> int {
   host.interrupted = fresh_token;
+  if (options.interactive) { host.page = page; }
   struct sigaction interrupt {};
   interrupt.sa_handler = on_interrupt;
   ::sigaction(SIGINT, &interrupt, nullptr);
@@ -89,6 +170,22 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
   if (!options.file.empty() && !session.load(options.file)) {
     failed = true;
     if (!options.interactive) { return 1; }
+  }
+  if (auto init = options.init.empty() ? std::nullopt : read_all(options.init)) {
+    // What does not work in it is told, and no reason not to go on.
+    (void)session.run_lines(*init);
+  }
+  if (!options.lines.empty()) {
+    for (const std::string& line : options.lines) {
+      if (!session.execute(line)) { return 1; }
+    }
+    return 0;
+  }
+  // A transcript through a pipe: what was typed in it.
+  if (!options.interactive && std::cin.peek() == 's') {
+    std::ostringstream all;
+    all << std::cin.rdbuf();
+    return session.run_lines(all.str()) ? 0 : 1;
   }
   if (options.interactive) {
     completing = &session;
@@ -118,6 +215,8 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
     while (!session.is_complete(input)) {
       more = options.interactive ? read_terminal_line(continuation, line) : static_cast<bool>(std::getline(std::cin, line));
       if (!more) { break; }
+      // A line of blanks ends the input as an empty one does.
+      if (line.find_first_not_of(' ') == std::string::npos) { line.clear(); }
       input += "\n" + line;
       if (line.empty()) { break; }
     }
@@ -138,6 +237,49 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
     if (!options.history.empty()) { ::write_history(options.history.c_str()); }
   }
   return failed && !options.interactive ? 1 : 0;
+}
+
+auto run_transcript(Host host, const std::string& path, bool update) -> int {
+  auto complain = host.err;
+  auto text = read_all(path);
+  if (!text) {
+    complain("cannot read `" + path + "`\n");
+    return 1;
+  }
+  std::string preamble;
+  std::vector<Exchange> expected = read_transcript(*text, &preamble);
+  if (expected.empty()) {
+    complain("`" + path + "` is no transcript: no line begins with `sch> `\n");
+    return 1;
+  }
+  std::string said;
+  host.out = host.err = [&said](std::string_view part) { said += part; };
+  host.color = false;
+  host.width = 80;
+  Session session(std::move(host));
+  std::string written = preamble;
+  int status = 0;
+  for (const Exchange& one : expected) {
+    said.clear();
+    (void)session.execute(one.input);
+    bool is_equal = fits(lines_of(one.output), 0, lines_of(said), 0);
+    // What was written with `...` and still fits stays as it was written.
+    const std::string& shown = is_equal ? one.output : said;
+    std::string input = one.input;
+    for (size_t at = 0; (at = input.find('\n', at)) != std::string::npos; at += 6) { input.insert(at + 1, "...> "); }
+    written += "sch> " + input + "\n" + shown + (shown.empty() || shown.ends_with("\n") ? "" : "\n");
+    if (is_equal || update) { continue; }
+    complain(fmt::format("{}:{}: `{}` says something else\n", path, one.line, one.input));
+    std::string was;
+    std::string is;
+    for (const std::string& line : lines_of(one.output)) { was += line + "\n"; }
+    for (const std::string& line : lines_of(said)) { is += line + "\n"; }
+    complain(render_diff(was, is, {.context = 2, .color = false, .indent = "    "}));
+    status = 1;
+  }
+  if (!update || written == *text) { return status; }
+  std::ofstream(path, std::ios::binary) << written;
+  return 0;
 }
 
 }  // namespace loopsmith::repl

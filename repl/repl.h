@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "repl/session.h"
 
@@ -10,11 +11,17 @@ namespace loopsmith::repl {
 
 struct ReplOptions {
   std::string file;               // to load at the start; empty: none
+  std::string init;               // lines executed before anything is typed; a file that need not exist; empty: none
+  std::vector<std::string> lines; // executed instead of what is typed
   std::string history;            // where lines are kept; empty: nowhere
   bool interactive = false;       // a terminal on both ends
 };
 
 /// Runs until `:quit` or the end of input. Gives 0, or 1 where input came from a pipe and a line failed.
 [[nodiscard]] auto run_repl(Host host, const ReplOptions& options) -> int;
+
+/// Does what a transcript did and compares what comes of it with what it says; a line `...` stands for any lines, and the first `sch>`
+/// line is to load something. With `update` the file is written anew instead. Gives 0, or 1 where it differs or cannot be read.
+[[nodiscard]] auto run_transcript(Host host, const std::string& path, bool update) -> int;
 
 }  // namespace loopsmith::repl

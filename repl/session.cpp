@@ -1,6 +1,8 @@
 // The state of a REPL session and how a line changes it: see session.h.
 #include "repl/session.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
 #include <sstream>
@@ -8,6 +10,7 @@
 #include "frontend/objects.h"
 #include "ir/printer.h"
 #include "repl/commands.h"
+#include "schedule/legality.h"
 #include "schedule/primitive.h"
 #include "schedule/trace_json.h"
 #include "script/refusals.h"
@@ -39,7 +42,66 @@ auto without_prompt(std::string_view line) -> std::string_view {
   return line;
 }
 
+// "i0:64 i1:8": what the statements gave names to, as the editor shows it behind a statement.
+auto describe_bound(const syntax::Document& document, const eval::Frame& frame, const schedule::Schedule& schedule) -> std::string {
+  std::string out;
+  auto add = [&](const syntax::Expr& target, auto&& self) -> void {
+    const syntax::List<syntax::ExprPtr>* elements = nullptr;
+    if (const auto* tuple = target.as<syntax::TupleExpr>()) { elements = &tuple->elements; }
+    if (const auto* list = target.as<syntax::ListExpr>()) { elements = &list->elements; }
+    if (elements) {
+      for (const syntax::Expr* element : *elements) { self(*element, self); }
+    }
+    const auto* name = target.as<syntax::NameExpr>();
+    const eval::Value* value = name ? frame.scope->find_here(name->name) : nullptr;
+    const auto* variable = value ? value->as<script::VariableObject>() : nullptr;
+    if (!variable) { return; }
+    std::string part;
+    if (const auto* loop = variable->variable.as<schedule::LoopRV>()) {
+      if (auto place = schedule.get(*loop); place.ok() && (*place)->is_loop()) { part = fmt::format("{}:{}", name->name.view(), print_script((*place)->loop->extent)); }
+    } else if (const auto* block = variable->variable.as<schedule::BlockRV>()) {
+      if (auto place = schedule.get(*block); place.ok() && (*place)->name() != name->name) { part = fmt::format("{}:{}", name->name.view(), (*place)->name().view()); }
+    } else if (const auto* number = variable->variable.as<schedule::ExprRV>()) {
+      if (auto found = schedule.get(*number); found.ok()) { part = fmt::format("{}={}", name->name.view(), *found); }
+    }
+    if (!part.empty()) { out += (out.empty() ? "" : " ") + part; }
+  };
+  for (const syntax::PlacedItem& placed : document.items()) {
+    for (const syntax::Stmt* stmt : placed.item->statements) {
+      if (const auto* assign = stmt->as<syntax::AssignStmt>()) {
+        for (const syntax::Expr* target : assign->targets) { add(*target, add); }
+      }
+    }
+  }
+  return out;
+}
+
 }  // namespace
+
+auto read_transcript(std::string_view text, std::string* preamble) -> std::vector<Exchange> {
+  std::vector<Exchange> out;
+  size_t number = 0;
+  bool in_input = false;
+  while (!text.empty()) {
+    size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    ++number;
+    if (line.ends_with('\r')) { line.remove_suffix(1); }
+    if (line == "sch>" || line.starts_with("sch> ")) {
+      out.push_back({std::string(line.substr(std::min<size_t>(5, line.size()))), {}, number});
+      in_input = true;
+    } else if (in_input && (line == "...>" || line.starts_with("...> "))) {
+      out.back().input += "\n" + std::string(line.substr(std::min<size_t>(5, line.size())));
+    } else if (!out.empty()) {
+      out.back().output += std::string(line) + "\n";
+      in_input = false;
+    } else if (preamble != nullptr) {
+      *preamble += std::string(line) + "\n";
+    }
+  }
+  return out;
+}
 
 Session::Session(Host host) : host_(std::move(host)), target_(target::host()) {}
 
@@ -50,14 +112,13 @@ auto Session::schedule_object(const eval::Frame& frame) const -> const script::S
 auto Session::schedule() const -> const schedule::Schedule& { return schedule_object(steps_[position_].frame)->schedule; }
 auto Session::function() const -> Name { return schedule().func_working_on(); }
 
-void Session::report(const Diagnostics& diagnostics, const SourceText* text) const {
+void Session::report(const Diagnostics& diagnostics) const {
   SourceText own(path_, document_.text());
-  for (const Diagnostic& d : diagnostics) {
-    std::optional<Span> span;
-    if (text) { span = Span{d.where.begin, d.where.end}; }
-    else { span = document_.resolve(d.where); }
-    host_.err(host_.render(d, text ? *text : own, span));
-  }
+  Locator locate = [&](const Origin& origin) -> std::optional<std::pair<const SourceText*, Span>> {
+    auto span = document_.resolve(origin);
+    return span ? std::optional(std::pair(static_cast<const SourceText*>(&own), *span)) : std::nullopt;
+  };
+  for (const Diagnostic& d : diagnostics) { host_.err(host_.render(d, locate, path_)); }
 }
 
 auto Session::load(const std::string& path) -> bool {
@@ -135,6 +196,8 @@ auto Session::begin(const std::string& program, const std::string& schedule_name
   }
   original_ = module;
   program_name_ = name;
+  schedule_name_ = schedule_name;
+  choices_.clear();
   eval::Frame frame;
   frame.scope = file_->evaluator().new_scope({});
   auto object = eval::make_object<script::ScheduleObject>(named ? *named->run->result : schedule::Schedule(module, 1));
@@ -146,8 +209,8 @@ auto Session::begin(const std::string& program, const std::string& schedule_name
     }
   }
   steps_.clear();
-  steps_.push_back({named ? "(schedule " + schedule_name + ")" : "", std::move(frame), named != nullptr});
   position_ = 0;
+  add_step(named ? "(schedule " + schedule_name + ")" : "", std::move(frame), named != nullptr);
   return true;
 }
 
@@ -174,11 +237,16 @@ auto Session::is_complete(const std::string& input) const -> bool {
 }
 
 auto Session::execute(const std::string& input) -> bool {
+  // A whole transcript, pasted: what was typed in it, one after the other.
+  if (std::vector<Exchange> pasted = read_transcript(input); pasted.size() > 1 || (pasted.size() == 1 && !pasted.front().output.empty())) { return run_lines(input); }
   std::string cleaned;
   std::istringstream lines(input);
   for (std::string line; std::getline(lines, line);) { cleaned += std::string(without_prompt(line)) + "\n"; }
   std::string_view text = trim(cleaned);
   if (text.empty() || text.front() == '#') { return true; }
+  if (!choices_.empty() && text.size() < 4 && text.find_first_not_of("0123456789") == std::string_view::npos) {
+    return choose(static_cast<size_t>(std::stoul(std::string(text))));
+  }
   if (text.front() == '?') {
     return help_command.run(*this, words_of(text.substr(1)));
   }
@@ -221,23 +289,32 @@ auto Session::place_of(const std::string& name) const -> const schedule::Place* 
   return nullptr;
 }
 
-auto Session::why_not(const std::string& call) -> bool { return run_script(call.starts_with("sch.") ? call : "sch." + call, true); }
+auto Session::why_not(const std::string& call) -> bool {
+  std::string text = call.starts_with("sch.") ? call.substr(4) : call;
+  // `compute_at C, i` is meant as a call too.
+  size_t blank = text.find(' ');
+  if (text.find('(') == std::string::npos && blank != std::string::npos) { text = text.substr(0, blank) + "(" + text.substr(blank + 1) + ")"; }
+  return run_script("sch." + text, true);
+}
 
 auto Session::run_script(const std::string& input, bool is_trial) -> bool {
   if (!needs_program(*this)) { return false; }
-  repairs_.clear();
+  choices_.clear();
   std::string text(trim(input));
   bool quiet = text.ends_with(";");
   if (quiet) { text.pop_back(); }
   text += "\n";
   syntax::Document document(text);
   SourceText source("<input>", text);
+  SourceText file_text(path_, document_.text());
   Diagnostics broken = document.diagnostics();
   auto report_here = [&](Diagnostics diagnostics) {
-    for (Diagnostic& d : diagnostics) {
-      std::optional<Span> span = document.resolve(d.where);
-      host_.err(host_.render(d, source, span));
-    }
+    Locator locate = [&](const Origin& origin) -> std::optional<std::pair<const SourceText*, Span>> {
+      if (auto span = document.resolve(origin)) { return std::pair(static_cast<const SourceText*>(&source), *span); }
+      if (auto span = document_.resolve(origin)) { return std::pair(static_cast<const SourceText*>(&file_text), *span); }
+      return std::nullopt;
+    };
+    for (const Diagnostic& d : diagnostics) { host_.err(host_.render(d, locate, source.name())); }
   };
   if (has_errors(broken)) {
     report_here(std::move(broken));
@@ -248,6 +325,8 @@ auto Session::run_script(const std::string& input, bool is_trial) -> bool {
   const script::ScheduleObject* object = schedule_object(frame);
   if (!object) { return false; }
   IRModule before = object->schedule.module();
+  Name working_on = object->schedule.func_working_on();
+  size_t instructions = object->schedule.trace().size();
   eval::Evaluator evaluator(file_->evaluator().heap());
   evaluator.globals = file_.get();
   evaluator.output = [this](std::string_view s) { host_.out(s); };
@@ -274,10 +353,12 @@ auto Session::run_script(const std::string& input, bool is_trial) -> bool {
           if (d.severity != Severity::Error || !call) { continue; }
           for (const std::string& remedy : d.remedies) {
             std::string lines = script::repaired(text, *call, remedy);
-            if (!lines.empty()) { repairs_.push_back(std::move(lines)); }
+            if (!lines.empty()) { choices_.push_back(std::move(lines)); }
           }
         }
-        for (size_t i = 0; i < repairs_.size() && !is_trial; ++i) { complain(":repair " + std::to_string(i + 1) + "  " + script::one_line(repairs_[i]) + "\n"); }
+        if (is_trial) { choices_.clear(); }
+        for (size_t i = 0; i < choices_.size(); ++i) { complain(fmt::format("  {}) {}\n", i + 1, script::one_line(choices_[i]))); }
+        if (!choices_.empty()) { complain(choices_.size() == 1 ? "type 1 to do that instead\n" : "type a number to do that instead\n"); }
         return is_trial;
       }
     }
@@ -293,12 +374,91 @@ auto Session::run_script(const std::string& input, bool is_trial) -> bool {
     return false;
   }
   IRModule after = object->schedule.module();
-  steps_.resize(position_ + 1);
-  steps_.push_back({std::string(trim(input)), std::move(frame), !after.same_as(before)});
-  ++position_;
-  if (!quiet && !after.same_as(before)) {
-    std::string diff = render_diff(print_script(before), print_script(after), {.context = 2, .color = host_.color, .indent = {}});
-    print(diff.empty() ? "(the text is the same)\n" : diff);
+  // Looking at a value is no step.
+  bool only_looks = after.same_as(before) && object->schedule.func_working_on() == working_on && object->schedule.trace().size() == instructions;
+  for (const syntax::PlacedItem& placed : document.items()) {
+    for (const syntax::Stmt* stmt : placed.item->statements) { only_looks = only_looks && stmt->as<syntax::ExprStmt>() != nullptr; }
+  }
+  if (only_looks) { return true; }
+  std::string named = quiet ? std::string() : describe_bound(document, frame, object->schedule);
+  add_step(std::string(trim(input)), std::move(frame), !after.same_as(before));
+  if (!quiet && settings_.diff && !after.same_as(before)) {
+    std::string diff = render_diff(print_script(before), print_script(after), {.context = settings_.context, .color = host_.color, .indent = {}});
+    show(diff.empty() ? "(the text is the same)\n" : diff);
+  }
+  if (!named.empty()) { print("=> " + named + "\n"); }
+  return true;
+}
+
+void Session::add_step(std::string line, eval::Frame frame, bool changes_program) {
+  size_t number = steps_.size();
+  Step step{.line = std::move(line), .frame = std::move(frame), .changes_program = changes_program, .parent = position_, .label = {}};
+  steps_.push_back(std::move(step));
+  if (number > 0) { steps_[position_].next = number; }
+  position_ = number;
+}
+
+auto Session::choose(size_t number) -> bool {
+  if (number < 1 || number > choices_.size()) {
+    complain(choices_.empty() ? "there is nothing to choose from\n" : fmt::format("there are {} to choose from\n", choices_.size()));
+    return false;
+  }
+  std::string lines = choices_[number - 1];
+  print(lines + (lines.ends_with("\n") ? "" : "\n"));
+  return execute(lines);
+}
+
+auto Session::path_to(size_t step) const -> std::vector<size_t> {
+  std::vector<size_t> path{step};
+  while (path.back() != 0) { path.push_back(steps_[path.back()].parent); }
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+auto Session::find_step(const std::string& text) const -> std::optional<size_t> {
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    if (!text.empty() && (steps_[i].label == text || std::to_string(i) == text)) { return i; }
+  }
+  return std::nullopt;
+}
+
+void Session::label(const std::string& name) {
+  for (Step& step : steps_) {
+    if (step.label == name) { step.label.clear(); }
+  }
+  steps_[position_].label = name;
+}
+
+auto Session::module_at(size_t step) const -> const IRModule& { return schedule_object(steps_[step].frame)->schedule.module(); }
+
+auto Session::reload() -> bool {
+  std::string program = program_name_.str();
+  std::string schedule = schedule_name_;
+  if (!load(std::string(path_))) { return false; }
+  if (begin(program, schedule)) { return true; }
+  // The program is there, its schedule fails: reported.
+  (void)begin(program);
+  return false;
+}
+
+auto Session::run_lines(const std::string& text) -> bool {
+  std::vector<Exchange> typed = read_transcript(text);
+  if (typed.empty()) {
+    std::istringstream lines(text);
+    std::string input;
+    for (std::string line; std::getline(lines, line);) {
+      input += (input.empty() ? "" : "\n") + line;
+      if (!is_complete(input) && !line.empty()) { continue; }
+      typed.push_back({std::exchange(input, {}), {}, 0});
+    }
+    if (!input.empty()) { typed.push_back({input, {}, 0}); }
+  }
+  for (const Exchange& one : typed) {
+    if (!execute(one.input)) {
+      complain("stopped at: " + one.input + "\n");
+      return false;
+    }
+    if (quit_) { break; }
   }
   return true;
 }
@@ -306,6 +466,9 @@ auto Session::run_script(const std::string& input, bool is_trial) -> bool {
 auto Session::go_to(size_t step) -> bool {
   if (step >= steps_.size()) { return false; }
   position_ = step;
+  choices_.clear();
+  // `:redo` comes back this way.
+  for (size_t at = step; at != 0; at = steps_[at].parent) { steps_[steps_[at].parent].next = at; }
   return true;
 }
 
@@ -322,9 +485,7 @@ auto Session::adopt_trace(const std::string& json, const std::string& line) -> b
   }
   eval::Frame frame = steps_[position_].frame.snapshot();
   frame.scope->set(sch_name, eval::Value(Ref<eval::Object>(eval::make_object<script::ScheduleObject>(std::move(sch)).get())));
-  steps_.resize(position_ + 1);
-  steps_.push_back({line, std::move(frame), true});
-  ++position_;
+  add_step(line, std::move(frame), true);
   return true;
 }
 
@@ -334,18 +495,19 @@ auto Session::as_function(const std::string& name) const -> std::string {
   std::string out = "@ls.schedule(" + program_name_.str() + ")\ndef " + name + "(sch: tir.Schedule) -> None:\n";
   bool any = false;
   // What was done at once (a schedule of the file, a tuned one) comes as its trace; what was typed since as it was typed.
+  std::vector<size_t> path = path_to(position_);
   size_t first = 1;
-  for (size_t i = 0; i <= position_; ++i) {
-    if (steps_[i].line.starts_with("(") && steps_[i].changes_program) { first = i + 1; }
+  for (size_t i = 0; i < path.size(); ++i) {
+    if (steps_[path[i]].line.starts_with("(") && steps_[path[i]].changes_program) { first = i + 1; }
   }
   if (first > 1 || steps_.front().changes_program) {
-    for (const std::string& line : schedule_object(steps_[first - 1].frame)->schedule.trace().python_lines()) {
+    for (const std::string& line : schedule_object(steps_[path[first - 1]].frame)->schedule.trace().python_lines()) {
       out += "    " + line + "\n";
       any = true;
     }
   }
-  for (size_t i = first; i <= position_; ++i) {
-    std::istringstream lines(steps_[i].line);
+  for (size_t i = first; i < path.size(); ++i) {
+    std::istringstream lines(steps_[path[i]].line);
     for (std::string line; std::getline(lines, line);) {
       std::string kept(trim(line).empty() ? "" : line);
       while (!kept.empty() && (kept.back() == ';' || kept.back() == ' ')) { kept.pop_back(); }
@@ -372,7 +534,16 @@ auto Session::complete(const std::string& input, size_t cursor, size_t& start) c
     return out;
   }
   if (before.ends_with("sch.")) {
-    for (const schedule::Primitive* p : schedule::all_primitives()) { offer(p->name); }
+    // What is legal here, and look-ups; all of them where none of those fits.
+    for (const schedule::Primitive* p : schedule::all_primitives()) {
+      if (!p->name.starts_with(word)) { continue; }
+      bool is_refused = has_program() && !p->is_pure && schedule::legality_of(schedule(), *p, [this](const schedule::Place& place) { return name_of(place); }).verdict ==
+                                                            schedule::Legality::Verdict::Refused;
+      if (!is_refused) { offer(p->name); }
+    }
+    if (out.empty()) {
+      for (const schedule::Primitive* p : schedule::all_primitives()) { offer(p->name); }
+    }
     return out;
   }
   // Inside quotes of a call that takes a block: names of the blocks there are now.
@@ -382,6 +553,21 @@ auto Session::complete(const std::string& input, size_t cursor, size_t& start) c
         if (place.is_block() && place.parent >= 0) { offer(place.name().view()); }
       }
     }
+    return out;
+  }
+  if (before.starts_with(":goto ") || before.starts_with(":bench ") || before.starts_with(":diff ")) {
+    for (const Step& step : steps_) {
+      if (!step.label.empty()) { offer(step.label); }
+    }
+    return out;
+  }
+  if (before.starts_with(":set ")) {
+    for (std::string_view name : {"ascii", "context", "diff", "pager"}) { offer(name); }
+    return out;
+  }
+  if (before.starts_with(":help ") || trim(before) == "?") {
+    for (const Command& c : all_commands()) { offer(c.name); }
+    for (const schedule::Primitive* p : schedule::all_primitives()) { offer(p->name); }
     return out;
   }
   if (before.starts_with(":with ")) {

@@ -2,7 +2,8 @@
 // file each) and script lines act on it; nothing here reads a terminal.
 //
 // A state is a value that shares what did not change, so a step back costs nothing: `:undo` takes the state before the last
-// step, variables of the script included.
+// step, variables of the script included. Steps are a tree: what is done after `:undo` stands beside what was undone, and
+// every step keeps its number for as long as the session goes on with the program.
 #pragma once
 
 #include <functional>
@@ -20,15 +21,19 @@
 
 namespace loopsmith::repl {
 
+/// Where an origin lies; none: nowhere that can be shown.
+using Locator = std::function<std::optional<std::pair<const SourceText*, Span>>(const Origin&)>;
+
 /// What the session lets its host do: higher rooms (tuning, the command line) hand these in.
 struct Host {
   std::function<void(std::string_view)> out;        // what belongs to the answer
   std::function<void(std::string_view)> err;        // what went wrong
   bool color = false;
   size_t width = 80;
-  /// Renders a diagnostic over a text of that name.
-  std::function<std::string(const Diagnostic&, const SourceText&, std::optional<Span>)> render;
+  /// Renders a diagnostic; what has no place is said to be of the file named.
+  std::function<std::string(const Diagnostic&, const Locator&, const std::string& file)> render;
   CancelToken (*interrupted)() = nullptr;            // a token that Ctrl-C cancels, fresh for every line
+  std::function<void(std::string_view)> page;        // long answers; none: they are written as they are
 };
 
 /// One step that was applied: the line, and the state after it.
@@ -36,6 +41,18 @@ struct Step {
   std::string line;                // as typed; empty: the beginning
   eval::Frame frame;               // the script's variables, the schedule among them
   bool changes_program = false;
+  size_t parent = 0;               // the step before; the beginning's is itself
+  size_t next = 0;                 // where `:redo` goes; 0: nowhere
+  std::string label;               // what `:branch` called it; may be empty
+  double seconds = 0;              // as `:bench` measured it last; 0: not measured
+};
+
+/// What `:set` changes.
+struct Settings {
+  bool diff = true;                // what a step changed is shown
+  size_t context = 2;              // unchanged lines around a change
+  bool pager = true;               // on a terminal
+  bool ascii = false;              // trees drawn with plain characters
 };
 
 class Session {
@@ -70,22 +87,38 @@ class Session {
   [[nodiscard]] auto original() const -> const IRModule& { return original_; }
   [[nodiscard]] auto steps() const -> const std::vector<Step>& { return steps_; }
   [[nodiscard]] auto position() const -> size_t { return position_; }
-  /// Goes to a step (0: the beginning); later ones stay, for `redo`, until something new is done.
+  /// Goes to a step (0: the beginning). All others stay.
   auto go_to(size_t step) -> bool;
+  /// The steps from the beginning to a step, the beginning and itself included.
+  [[nodiscard]] auto path_to(size_t step) const -> std::vector<size_t>;
+  /// A step by its number or label.
+  [[nodiscard]] auto find_step(const std::string& text) const -> std::optional<size_t>;
+  void label(const std::string& name);
+  void measured(size_t step, double seconds) { steps_[step].seconds = seconds; }
+  [[nodiscard]] auto module_at(size_t step) const -> const IRModule&;
+  /// Begins again with the file as it is now, the same program and schedule. False: reported; what was there stays.
+  auto reload() -> bool;
+  [[nodiscard]] auto settings() -> Settings& { return settings_; }
   /// Begins again from the program as written with a trace (TVM's JSON), as one step.
   auto adopt_trace(const std::string& json, const std::string& line) -> bool;
   [[nodiscard]] auto target() const -> const target::Target& { return target_; }
   void set_target(target::Target target) { target_ = std::move(target); }
   void print(std::string_view text) const { host_.out(text); }
+  /// A long answer: a screen at a time, where there is a screen.
+  void show(std::string_view text) const { settings_.pager && host_.page ? host_.page(text) : host_.out(text); }
   void complain(std::string_view text) const { host_.err(text); }
-  void report(const Diagnostics& diagnostics, const SourceText* text = nullptr) const;
+  void report(const Diagnostics& diagnostics) const;
   /// The steps so far as a schedule function that can be typed into a file.
   [[nodiscard]] auto as_function(const std::string& name) const -> std::string;
   /// The current module as text, with colours where the host has them.
   [[nodiscard]] auto module_text() const -> std::string;
 
-  /// Lines that repair the statement that failed last, in the order of its remedies; `:repair N` executes one.
-  [[nodiscard]] auto repairs() const -> const std::vector<std::string>& { return repairs_; }
+  /// Lines that were offered last (repairs of what failed, moves of `:hint`): typing the number executes one.
+  [[nodiscard]] auto choices() const -> const std::vector<std::string>& { return choices_; }
+  void offer(std::vector<std::string> choices) { choices_ = std::move(choices); }
+  auto choose(size_t number) -> bool;
+  /// Executes what was typed in a transcript, or written to a file of lines. False: a line failed.
+  auto run_lines(const std::string& text) -> bool;
   /// What the script calls a loop or block; empty: nothing.
   [[nodiscard]] auto name_of(const schedule::Place& place) const -> std::string;
   /// What a name of the script stands for in the program: a block's name, or a variable. Null: no loop or block.
@@ -98,6 +131,7 @@ class Session {
 
  private:
   auto run_script(const std::string& input, bool is_trial = false) -> bool;
+  void add_step(std::string line, eval::Frame frame, bool changes_program);
   auto schedule_object(const eval::Frame& frame) const -> const script::ScheduleObject*;
 
   Host host_;
@@ -111,7 +145,19 @@ class Session {
   size_t position_ = 0;
   target::Target target_;
   bool quit_ = false;
-  std::vector<std::string> repairs_;
+  Settings settings_;
+  std::string schedule_name_;          // that the session began with; may be empty
+  std::vector<std::string> choices_;
 };
+
+/// One thing typed in a transcript, and what is said to have come of it.
+struct Exchange {
+  std::string input;               // without prompts
+  std::string output;              // lines, each ended
+  size_t line = 0;                 // of the prompt, from 1
+};
+/// A transcript is text with prompts (`sch> `, `...> ` where an input goes on); lines without are answers. Text before the first
+/// prompt is `preamble`. Text without a prompt is no transcript: empty.
+[[nodiscard]] auto read_transcript(std::string_view text, std::string* preamble = nullptr) -> std::vector<Exchange>;
 
 }  // namespace loopsmith::repl

@@ -11,9 +11,9 @@
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "lsp/features/calls.h"
-#include "lsp/features/legality.h"
 #include "lsp/features/names.h"
 #include "lsp/features/steps.h"
+#include "schedule/legality.h"
 #include "schedule/primitive.h"
 #include "script/schedules.h"
 #include "support/text_diff.h"
@@ -206,7 +206,7 @@ auto written_value(const Spot& spot, const std::vector<LiveVariable>& live, std:
 
 /// Could a loop or block be the argument at the cursor, with those before it?
 auto argument_legality(const Spot& spot, const std::vector<LiveVariable>& live, const schedule::Primitive& row, const schedule::Param& param,
-                       const schedule::Place& place) -> Legality {
+                       const schedule::Place& place) -> schedule::Legality {
   if (row.is_pure || row.is_sampling || spot.now == nullptr || spot.now->state().func(spot.now->func_working_on()) == nullptr) { return {}; }
   const CallContext& call = *spot.text.call;
   auto at = static_cast<size_t>(&param - row.params.data());
@@ -223,7 +223,7 @@ auto argument_legality(const Spot& spot, const std::vector<LiveVariable>& live, 
     }
     list.push_back(here);
     first.emplace_back(schedule::Value(std::move(list)));
-    return legality_with(*spot.now, row, first);
+    return schedule::legality_with(*spot.now, row, first);
   }
   if (!call.keyword.empty() && at > call.arguments.size()) { return {}; }
   for (size_t i = 0; i < at; ++i) {
@@ -232,7 +232,7 @@ auto argument_legality(const Spot& spot, const std::vector<LiveVariable>& live, 
     first.push_back(std::move(value));
   }
   first.emplace_back(std::move(here));
-  return legality_with(*spot.now, row, first);
+  return schedule::legality_with(*spot.now, row, first);
 }
 
 auto extent_of_argument(const Spot& spot, const std::vector<LiveVariable>& live) -> std::optional<int64_t> {
@@ -287,11 +287,11 @@ void add_primitives(Items& items, const std::vector<LiveVariable>& live) {
     CompletionItem item{std::string(row->name), CompletionKind::Primitive, std::string(row->help),
                         "```python\n" + row->signature() + "\n```\n" + std::string(row->help), {}, false, order};
     if (!row->is_pure && !row->is_sampling && spot.now != nullptr) {
-      Legality legality = legality_of(*spot.now, *row, names_for(live));
-      if (legality.verdict == Legality::Verdict::Legal) {
+      schedule::Legality legality = schedule::legality_of(*spot.now, *row, names_for(live));
+      if (legality.verdict == schedule::Legality::Verdict::Legal) {
         item.detail = schedule::text_of(*spot.now->state().func(spot.now->func_working_on()), *legality.move, names_for(live));
         item.primitive = item.label;
-      } else if (legality.verdict == Legality::Verdict::Refused) {
+      } else if (legality.verdict == schedule::Legality::Verdict::Refused) {
         item.detail = legality.why_not;
         item.note = "not here";
         item.rank += refused_rank;
@@ -483,9 +483,9 @@ auto completion(const Snapshot& snapshot, uint32_t at) -> Completion {
         if (variable.place != nullptr) {
           item.kind = variable.place->is_loop() ? CompletionKind::Loop : CompletionKind::Block;
           item.detail = describe(*variable.place);
-          Legality legality = argument_legality(spot, live, *row, *param, *variable.place);
-          item.rank = legality.verdict == Legality::Verdict::Legal ? 0 : 2;
-          if (legality.verdict == Legality::Verdict::Refused) {
+          schedule::Legality legality = argument_legality(spot, live, *row, *param, *variable.place);
+          item.rank = legality.verdict == schedule::Legality::Verdict::Legal ? 0 : 2;
+          if (legality.verdict == schedule::Legality::Verdict::Refused) {
             item.rank = refused_argument_rank;
             item.detail = legality.why_not;
             item.note = "not here";
@@ -530,8 +530,8 @@ auto preview(const Snapshot& snapshot, uint32_t at, std::string_view primitive) 
   const schedule::Primitive* row = schedule::find_primitive(primitive);
   if (row == nullptr || spot.now == nullptr) { return {}; }
   std::vector<LiveVariable> live = live_variables(spot);
-  Legality legality = legality_of(*spot.now, *row, names_for(live));
-  if (legality.verdict != Legality::Verdict::Legal) { return {}; }
+  schedule::Legality legality = schedule::legality_of(*spot.now, *row, names_for(live));
+  if (legality.verdict != schedule::Legality::Verdict::Legal) { return {}; }
   auto is_taken = [&](std::string_view name) { return std::any_of(live.begin(), live.end(), [&](const LiveVariable& one) { return one.name == name; }); };
   auto tried = schedule::try_move(*spot.now, *legality.move, names_for(live), is_taken);
   if (!tried.ok()) { return {}; }
@@ -570,8 +570,8 @@ auto parameter_note(const Spot& spot, const schedule::Primitive& row, const sche
       if (variable.place == nullptr) { continue; }
       bool fits = param.kind == ValueKind::BlockOrLoop || variable.place->is_loop() == (param.kind == ValueKind::Loop);
       if (!fits) { continue; }
-      Legality legality = is_active ? argument_legality(spot, live, row, param, *variable.place) : Legality();
-      if (legality.verdict == Legality::Verdict::Refused) {
+      schedule::Legality legality = is_active ? argument_legality(spot, live, row, param, *variable.place) : schedule::Legality();
+      if (legality.verdict == schedule::Legality::Verdict::Refused) {
         refused += fmt::format("{}`{}`", refused.empty() ? "" : ", ", variable.name);
         if (why.empty()) { why = legality.why_not; }
         continue;

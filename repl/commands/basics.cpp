@@ -1,9 +1,18 @@
 // Commands that move about: help, load, programs, with, undo, redo, goto, steps, target, quit.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
 
 #include "repl/commands.h"
 #include "schedule/primitive.h"
 #include "script/reference.h"
+#include "script/refusals.h"
+#include "support/text_diff.h"
 
 namespace loopsmith::repl {
 namespace {
@@ -30,7 +39,7 @@ auto help(Session& session, const std::vector<std::string>& arguments) -> bool {
     if (name.starts_with("sch.")) { name = name.substr(4); }
     if (name.starts_with(":")) { name = name.substr(1); }
     if (const schedule::Primitive* p = schedule::find_primitive(name)) {
-      session.print(script::reference_help(*p));
+      session.show(script::reference_help(*p));
       return true;
     }
     if (const Command* c = find_command(name)) {
@@ -40,22 +49,23 @@ auto help(Session& session, const std::vector<std::string>& arguments) -> bool {
     session.complain("there is no primitive or command `" + name + "`\n");
     return false;
   }
-  session.print("Lines are script: `i, j, k = sch.get_loops(\"C\")`, `sch.split(i, factors=[None, 8])`. What a step changed is\n"
-                "shown; end the line with `;` to keep it quiet. `?split` explains a primitive.\n\n");
+  std::string text =
+      "Lines are script: `i, j, k = sch.get_loops(\"C\")`, `sch.split(i, factors=[None, 8])`. What a step changed is\n"
+      "shown; end the line with `;` to keep it quiet. `?split` explains a primitive.\n\n";
   for (const Command& c : all_commands()) {
-    session.print("  :" + pad(std::string(c.name) + " " + std::string(c.arguments), 24) + " " + std::string(c.summary) + "\n");
+    text += "  :" + pad(std::string(c.name) + " " + std::string(c.arguments), 26) + " " + std::string(c.summary) + "\n";
   }
-  session.print("\nprimitives: ");
+  text += "\nprimitives: ";
   size_t column = 12;
   for (const schedule::Primitive* p : schedule::all_primitives()) {
     if (column + p->name.size() + 1 > session.host().width) {
-      session.print("\n  ");
+      text += "\n  ";
       column = 2;
     }
-    session.print(std::string(p->name) + " ");
+    text += std::string(p->name) + " ";
     column += p->name.size() + 1;
   }
-  session.print("\n");
+  session.show(text + "\n");
   return true;
 }
 
@@ -63,6 +73,17 @@ auto load(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (arguments.size() != 1) {
     session.complain(":load takes a file\n");
     return false;
+  }
+  // What is no program is what somebody typed: a transcript, or lines.
+  if (!arguments[0].ends_with(".tir") && !arguments[0].ends_with(".py")) {
+    std::ifstream in(arguments[0], std::ios::binary);
+    if (!in) {
+      session.complain("cannot read `" + arguments[0] + "`\n");
+      return false;
+    }
+    std::stringstream text;
+    text << in.rdbuf();
+    return session.run_lines(text.str());
   }
   if (!session.load(arguments[0])) { return false; }
   session.print("program `" + session.program_name().str() + "` of " + session.path() + "\n");
@@ -96,19 +117,21 @@ auto with(Session& session, const std::vector<std::string>& arguments) -> bool {
 
 auto show_place(const Session& session) -> void {
   const Step& step = session.steps()[session.position()];
-  session.print("at step " + std::to_string(session.position()) + " of " + std::to_string(session.steps().size() - 1) +
-                (step.line.empty() ? " (the beginning)" : ": " + step.line) + "\n");
+  session.print(fmt::format("at step {}{}: {}\n", session.position(), step.label.empty() ? "" : " (" + step.label + ")",
+                            step.line.empty() ? "the beginning" : script::one_line(step.line)));
 }
 
 auto undo(Session& session, const std::vector<std::string>& arguments) -> bool {
   size_t count;
   if (!needs_program(session)) { return false; }
   if (!number(arguments, 1, count)) { session.complain(":undo takes a number\n"); return false; }
-  if (count > session.position()) {
-    session.complain(session.position() == 0 ? "there is nothing to undo\n" : "there are only " + std::to_string(session.position()) + " steps\n");
+  std::vector<size_t> path = session.path_to(session.position());
+  if (count >= path.size()) {
+    session.complain(path.size() == 1 ? "there is nothing to undo\n" : fmt::format("there are only {} steps\n", path.size() - 1));
     return false;
   }
-  session.go_to(session.position() - count);
+  // `:redo` goes where one came from.
+  session.go_to(path[path.size() - 1 - count]);
   show_place(session);
   return true;
 }
@@ -117,29 +140,138 @@ auto redo(Session& session, const std::vector<std::string>& arguments) -> bool {
   size_t count;
   if (!needs_program(session)) { return false; }
   if (!number(arguments, 1, count)) { session.complain(":redo takes a number\n"); return false; }
-  if (!session.go_to(session.position() + count)) { session.complain("there is nothing to redo\n"); return false; }
+  size_t at = session.position();
+  for (size_t i = 0; i < count; ++i) {
+    if (session.steps()[at].next == 0) { session.complain("there is nothing to redo\n"); return false; }
+    at = session.steps()[at].next;
+  }
+  session.go_to(at);
   show_place(session);
   return true;
 }
 
 auto go_to(Session& session, const std::vector<std::string>& arguments) -> bool {
-  size_t step;
   if (!needs_program(session)) { return false; }
-  if (arguments.size() != 1 || !number(arguments, 0, step) || !session.go_to(step)) {
-    session.complain(":goto takes a step from 0 to " + std::to_string(session.steps().size() - 1) + "; `:steps` lists them\n");
+  auto step = arguments.size() == 1 ? session.find_step(arguments[0]) : std::nullopt;
+  if (!step) {
+    session.complain(fmt::format(":goto takes a step from 0 to {}, or the name of one; `:tree` shows them\n", session.steps().size() - 1));
     return false;
   }
+  session.go_to(*step);
   show_place(session);
   return true;
 }
 
 auto steps(Session& session, const std::vector<std::string>&) -> bool {
   if (!needs_program(session)) { return false; }
-  for (size_t i = 0; i < session.steps().size(); ++i) {
+  for (size_t i : session.path_to(session.position())) {
     const Step& step = session.steps()[i];
-    session.print(std::string(i == session.position() ? "> " : "  ") + pad(std::to_string(i), 4) + (step.line.empty() ? "(the beginning)" : step.line) +
-                  "\n");
+    session.print(fmt::format("{} {:<4}{}\n", i == session.position() ? ">" : " ", i, step.line.empty() ? "(the beginning)" : script::one_line(step.line)));
   }
+  return true;
+}
+
+// Steps one behind the other stand one below the other; where the tree forks, every branch is indented.
+auto tree(Session& session, const std::vector<std::string>&) -> bool {
+  if (!needs_program(session)) { return false; }
+  std::vector<std::vector<size_t>> below(session.steps().size());
+  for (size_t i = 1; i < session.steps().size(); ++i) { below[session.steps()[i].parent].push_back(i); }
+  bool ascii = session.settings().ascii;
+  std::string out;
+  struct Entry { size_t step; std::string lead; std::string branch; };
+  std::vector<Entry> pending = {{0, "", ""}};
+  while (!pending.empty()) {
+    Entry entry = std::move(pending.back());
+    pending.pop_back();
+    const Step& step = session.steps()[entry.step];
+    std::string line = fmt::format("{} {}{}{:<3} {}", entry.step == session.position() ? ">" : " ", entry.lead, entry.branch, entry.step,
+                                   step.line.empty() ? "(the beginning)" : script::one_line(step.line));
+    if (!step.label.empty()) { line += "  [" + step.label + "]"; }
+    if (step.seconds > 0) { line += "  " + seconds_text(step.seconds); }
+    out += line + "\n";
+    std::string lead = entry.lead;
+    if (!entry.branch.empty()) { lead += entry.branch == (ascii ? "`- " : "└─ ") ? "   " : ascii ? "|  " : "│  "; }
+    const std::vector<size_t>& children = below[entry.step];
+    for (size_t i = children.size(); i-- > 0;) {
+      bool is_last = i + 1 == children.size();
+      std::string branch = children.size() == 1 ? "" : is_last ? (ascii ? "`- " : "└─ ") : (ascii ? "|- " : "├─ ");
+      pending.push_back({children[i], lead, std::move(branch)});
+    }
+  }
+  session.show(out);
+  return true;
+}
+
+auto branch(Session& session, const std::vector<std::string>& arguments) -> bool {
+  if (!needs_program(session)) { return false; }
+  if (arguments.empty()) {
+    bool any = false;
+    for (size_t i = 0; i < session.steps().size(); ++i) {
+      const Step& step = session.steps()[i];
+      if (step.label.empty()) { continue; }
+      any = true;
+      session.print(fmt::format("{} {:<16} step {}{}\n", i == session.position() ? ">" : " ", step.label, i, step.seconds > 0 ? ", " + seconds_text(step.seconds) : ""));
+    }
+    if (!any) { session.print("no step has a name; `:branch NAME` gives this one one\n"); }
+    return true;
+  }
+  const std::string& name = arguments[0];
+  if (arguments.size() > 1 || (name[0] >= '0' && name[0] <= '9')) {
+    session.complain(":branch takes one name that does not begin with a digit\n");
+    return false;
+  }
+  session.label(name);
+  session.print(fmt::format("step {} is `{}`: `:goto {}` comes back to it\n", session.position(), name, name));
+  return true;
+}
+
+auto set(Session& session, const std::vector<std::string>& arguments) -> bool {
+  Settings& settings = session.settings();
+  struct Row { const char* name; bool* flag; size_t* number; const char* what; };
+  const Row rows[] = {{"diff", &settings.diff, nullptr, "what a step changed is shown"},
+                      {"context", nullptr, &settings.context, "unchanged lines around a change"},
+                      {"pager", &settings.pager, nullptr, "long answers a screen at a time, on a terminal"},
+                      {"ascii", &settings.ascii, nullptr, "trees drawn with plain characters"}};
+  if (arguments.empty()) {
+    for (const Row& row : rows) { session.print(fmt::format("  {:<8} {:<4} {}\n", row.name, row.flag ? (*row.flag ? "on" : "off") : std::to_string(*row.number), row.what)); }
+    return true;
+  }
+  for (const Row& row : rows) {
+    if (arguments.size() != 2 || arguments[0] != row.name) { continue; }
+    size_t value = 0;
+    if (row.flag && (arguments[1] == "on" || arguments[1] == "off")) { *row.flag = arguments[1] == "on"; return true; }
+    if (row.number && number({arguments[1]}, 0, value) && value <= 1000) { *row.number = value; return true; }
+    session.complain(fmt::format("`{}` is {}\n", row.name, row.flag ? "`on` or `off`" : "a number up to 1000"));
+    return false;
+  }
+  session.complain(":set takes a name and a value: `:set diff off`; `:set` alone lists them\n");
+  return false;
+}
+
+// Does the work of `:load` and `:with` again whenever the file is written, until Ctrl-C.
+auto watch(Session& session, const std::vector<std::string>& arguments) -> bool {
+  if (!needs_program(session)) { return false; }
+  if (arguments.size() > 1) { session.complain(":watch takes the name of a schedule, or nothing\n"); return false; }
+  if (!arguments.empty() && !session.begin("", arguments[0])) { return false; }
+  CancelToken token = session.host().interrupted ? session.host().interrupted() : CancelToken();
+  std::error_code problem;
+  auto seen = std::filesystem::last_write_time(session.path(), problem);
+  if (problem) { session.complain("`" + session.path() + "` is no file\n"); return false; }
+  session.print("watching " + session.path() + "; Ctrl-C ends it\n");
+  std::string before = session.module_text();
+  while (!token.is_cancelled()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    auto now = std::filesystem::last_write_time(session.path(), problem);
+    // An editor that writes by renaming leaves a moment without the file.
+    if (problem || now == seen) { continue; }
+    seen = now;
+    if (!session.reload()) { continue; }
+    std::string after = session.module_text();
+    std::string diff = render_diff(before, after, {.context = session.settings().context, .color = session.host().color, .indent = {}});
+    session.print(diff.empty() ? "read again: the program is the same\n" : diff);
+    before = std::move(after);
+  }
+  session.print("\n");
   return true;
 }
 
@@ -166,13 +298,17 @@ auto quit(Session& session, const std::vector<std::string>&) -> bool {
 }  // namespace
 
 const Command help_command{"help", "[NAME]", "this list, or what a primitive or command does", help};
-const Command load_command{"load", "FILE", "reads a file and begins with its first program", load};
+const Command load_command{"load", "FILE", "reads a file and begins with its first program; does what a transcript did", load};
 const Command programs_command{"programs", "[NAME]", "programs and schedules of the file; begins with another one", programs};
 const Command with_command{"with", "SCHEDULE", "begins with a schedule of the file applied", with};
 const Command undo_command{"undo", "[N]", "takes back the last step, or N", undo};
 const Command redo_command{"redo", "[N]", "does it again", redo};
-const Command goto_command{"goto", "N", "goes to a step", go_to};
-const Command steps_command{"steps", "", "what was done so far", steps};
+const Command goto_command{"goto", "N|NAME", "goes to a step", go_to};
+const Command steps_command{"steps", "", "how one came here", steps};
+const Command tree_command{"tree", "", "all steps, those that were undone too", tree};
+const Command branch_command{"branch", "[NAME]", "gives this step a name to come back to; lists those there are", branch};
+const Command set_command{"set", "[NAME VALUE]", "how answers are shown", set};
+const Command watch_command{"watch", "[SCHEDULE]", "begins again whenever the file is written, and shows the change", watch};
 const Command target_command{"target", "[TARGET]", "what code is made for", target};
 const Command quit_command{"quit", "", "ends the session", quit};
 

@@ -1,4 +1,7 @@
 // Commands that execute: run, verify, bench, tune.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <sstream>
 
@@ -23,14 +26,6 @@ auto compile(const Session& session, const IRModule& module) -> Result<runtime::
   IRModule alone = only(module, session.function());
   LOOPSMITH_TRY(lowered, transform::lower(alone));
   return runtime::JitModule::compile(lowered, session.target(), {}, alone);
-}
-
-auto text_of(double seconds) -> std::string {
-  char text[32];
-  if (seconds < 1e-3) { std::snprintf(text, sizeof text, "%.1f us", seconds * 1e6); }
-  else if (seconds < 1) { std::snprintf(text, sizeof text, "%.3f ms", seconds * 1e3); }
-  else { std::snprintf(text, sizeof text, "%.3f s", seconds); }
-  return text;
 }
 
 auto run(Session& session, const std::vector<std::string>&) -> bool {
@@ -75,29 +70,64 @@ auto verify(Session& session, const std::vector<std::string>&) -> bool {
   return true;
 }
 
-auto bench(Session& session, const std::vector<std::string>&) -> bool {
+// As written, the steps named (or the quickest that was measured before), and here: a block of each in turn, so that what else the
+// machine does meets all of them.
+auto bench(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
-  struct Row { std::string name; IRModule module; };
-  std::vector<Row> rows = {{"as written", session.original()}};
-  if (!session.module().same_as(session.original())) { rows.push_back({"scheduled", session.module()}); }
-  double flops = tune::count_flops(session.original(), session.function());
-  double plain = 0;
+  struct Row { std::string name; size_t step; IRModule module; };
+  std::vector<Row> rows = {{"as written", 0, session.original()}};
+  auto add = [&](size_t step) {
+    const IRModule& module = session.module_at(step);
+    for (const Row& row : rows) {
+      if (row.module.same_as(module)) { return; }
+    }
+    const std::string& label = session.steps()[step].label;
+    std::string name = fmt::format("step {}", step);
+    rows.push_back({name + (label.empty() ? "" : " (" + label + ")") + (step == session.position() ? ", here" : ""), step, module});
+  };
+  if (arguments.empty()) {
+    size_t best = 0;
+    for (size_t i = 1; i < session.steps().size(); ++i) {
+      double seconds = session.steps()[i].seconds;
+      if (seconds > 0 && i != session.position() && (best == 0 || seconds < session.steps()[best].seconds)) { best = i; }
+    }
+    if (best != 0) { add(best); }
+  }
+  for (const std::string& text : arguments) {
+    auto step = session.find_step(text);
+    if (!step) {
+      session.complain(fmt::format(":bench takes steps, by number (0 to {}) or name\n", session.steps().size() - 1));
+      return false;
+    }
+    add(*step);
+  }
+  add(session.position());
+  std::vector<runtime::JitModule> code;
   for (const Row& row : rows) {
-    auto code = compile(session, row.module);
-    if (!code.ok()) { session.report(code.diagnostics()); return false; }
-    auto function = code->find({});
+    auto compiled = compile(session, row.module);
+    if (!compiled.ok()) { session.report(compiled.diagnostics()); return false; }
+    code.push_back(std::move(compiled).value());
+  }
+  std::vector<const runtime::JitFunction*> functions;
+  for (runtime::JitModule& module : code) {
+    auto function = module.find({});
     if (!function.ok()) { session.report(function.diagnostics()); return false; }
-    std::vector<int64_t> sizes((*function)->interface.shape_variables.size(), 64);
-    runtime::BenchOptions options;
-    options.blocks = 15;
-    options.time_limit = 2;
-    auto measured = runtime::bench(**function, sizes, options);
-    if (!measured.ok()) { session.report(measured.diagnostics()); return false; }
-    if (plain == 0) { plain = measured->seconds; }
-    char text[160];
-    std::snprintf(text, sizeof text, "%-12s %12s  +-%4.1f%%  %8.2f GFLOP/s  %7.2fx\n", row.name.c_str(), text_of(measured->seconds).c_str(),
-                  measured->deviation * 100, flops / measured->seconds * 1e-9, plain / measured->seconds);
-    session.print(text);
+    functions.push_back(*function);
+  }
+  std::vector<int64_t> sizes(functions[0]->interface.shape_variables.size(), 64);
+  runtime::BenchOptions options;
+  options.blocks = 15;
+  options.time_limit = 2.0 * static_cast<double>(rows.size());
+  auto measured = runtime::bench_interleaved(functions, sizes, options);
+  if (!measured.ok()) { session.report(measured.diagnostics()); return false; }
+  double flops = tune::count_flops(session.original(), session.function());
+  size_t width = 12;
+  for (const Row& row : rows) { width = std::max(width, row.name.size()); }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const runtime::Measurement& m = (*measured)[i];
+    session.print(fmt::format("{:<{}} {:>12}  +-{:4.1f}%  {:8.2f} GFLOP/s  {:7.2f}x\n", rows[i].name, width, seconds_text(m.seconds), m.deviation * 100, m.gflops(flops),
+                              (*measured)[0].seconds / m.seconds));
+    session.measured(rows[i].step, m.seconds);
   }
   return true;
 }
@@ -127,7 +157,7 @@ auto tune_here(Session& session, const std::vector<std::string>& arguments) -> b
     shown = p.elapsed_seconds;
     char text[160];
     std::snprintf(text, sizeof text, "\r  %-10s %4d trials  best %-11s %5.0f s ", p.phase.c_str(), p.trials,
-                  p.best_seconds > 0 ? text_of(p.best_seconds).c_str() : "-", p.elapsed_seconds);
+                  p.best_seconds > 0 ? seconds_text(p.best_seconds).c_str() : "-", p.elapsed_seconds);
     if (session.host().color) { session.complain(text); }
   };
   auto result = tune::tune(session.original(), session.function(), session.target(), session.program_name().str(), options);
@@ -137,16 +167,16 @@ auto tune_here(Session& session, const std::vector<std::string>& arguments) -> b
     session.complain("no schedule was found in " + std::to_string(result->progress.trials) + " trials\n");
     return false;
   }
-  session.print("best of " + std::to_string(result->progress.trials) + " trials: " + text_of(result->best_seconds) + ", as written " +
-                text_of(result->plain_seconds) + "; verified by " + result->verified + "\n" + result->trace_python);
-  return session.adopt_trace(result->trace, "(tuned: " + text_of(result->best_seconds) + ")");
+  session.print("best of " + std::to_string(result->progress.trials) + " trials: " + seconds_text(result->best_seconds) + ", as written " +
+                seconds_text(result->plain_seconds) + "; verified by " + result->verified + "\n" + result->trace_python);
+  return session.adopt_trace(result->trace, "(tuned: " + seconds_text(result->best_seconds) + ")");
 }
 
 }  // namespace
 
 const Command run_command{"run", "", "runs the program on random inputs", run};
 const Command verify_command{"verify", "", "compares with the program as written, by the interpreter", verify};
-const Command bench_command{"bench", "", "times the program as written and as scheduled", bench};
+const Command bench_command{"bench", "[N|NAME]...", "times it as written, here, and at other steps", bench};
 const Command tune_command{"tune", "[N | TIME]", "searches for a schedule; the best becomes the next step", tune_here};
 
 }  // namespace loopsmith::repl

@@ -1,15 +1,24 @@
-// Commands about what could be done next: hint, why-not, repair.
+// Commands about what is there and what could be done next: loops, hint, why-not, repair.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "repl/commands.h"
+#include "schedule/loop_tree.h"
 #include "schedule/moves.h"
 
 namespace loopsmith::repl {
 namespace {
 
-// Legal moves first, by primitive; then, a line for each primitive of which none is legal, why not.
+// What people try first; the others are shown where something is named.
+constexpr std::string_view usual[] = {"split", "fuse", "reorder", "parallel", "vectorize", "unroll", "cache_read", "cache_write", "compute_at", "reverse_compute_at",
+                                      "compute_inline", "reverse_compute_inline", "decompose_reduction", "rfactor", "tensorize"};
+
+// Of every loop and block the first legal move of each primitive, as a line that can be typed, with a number; all of them where a
+// primitive, loop or block is named, and then why the others may not.
 auto hint(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
   const schedule::State& state = session.schedule().state();
@@ -30,29 +39,44 @@ auto hint(Session& session, const std::vector<std::string>& arguments) -> bool {
       return false;
     }
   }
+  bool is_brief = arguments.empty();
   if (about.empty()) {
     for (const schedule::Place& place : func->places()) {
       if (place.parent >= 0) { about.push_back(&place); }
     }
   }
   auto name_of = [&](const schedule::Place& place) { return session.name_of(place); };
+  const eval::Scope& scope = *session.steps()[session.position()].frame.scope;
+  auto is_taken = [&](std::string_view name) { return scope.find_here(Name(name)) != nullptr; };
+  std::string out;
+  std::vector<std::string> choices;
+  std::map<std::string_view, std::string> refused;   // by primitive: the first reason
+  std::set<std::string_view> allowed;                // somewhere
   for (const schedule::Place* place : about) {
-    session.print(fmt::format("{} `{}`\n", place->is_loop() ? "loop" : "block", place->name().view()));
-    std::map<std::string_view, std::string> refused;   // by primitive: the first reason
-    std::map<std::string_view, bool> has_legal;
+    std::string head = fmt::format("{} {}\n", place->is_loop() ? "loop" : "block", place->name().view());
+    std::map<std::string_view, size_t> shown;
     for (const schedule::JudgedMove& judged : schedule::moves_at(state, *func, *place, only)) {
       std::string_view primitive = judged.move.primitive->name;
-      if (judged.is_legal()) {
-        has_legal[primitive] = true;
-        session.print("  " + schedule::text_of(*func, judged.move, name_of) + "\n");
-      } else {
+      if (is_brief && std::find(std::begin(usual), std::end(usual), primitive) == std::end(usual)) { continue; }
+      if (!judged.is_legal()) {
         refused.emplace(primitive, judged.why.front().message());
+        continue;
       }
-    }
-    for (const auto& [primitive, why] : refused) {
-      if (!has_legal[primitive]) { session.print(fmt::format("  not {}: {}\n", primitive, why)); }
+      allowed.insert(primitive);
+      if (shown[primitive]++ > 0 && is_brief) { continue; }
+      auto tried = schedule::try_move(session.schedule(), judged.move, name_of, is_taken);
+      if (!tried.ok()) { continue; }
+      choices.push_back(tried->statement);
+      out += std::exchange(head, {}) + fmt::format("  {:>3}) {}\n", choices.size(), tried->statement);
     }
   }
+  for (const auto& [primitive, why] : refused) {
+    if (!allowed.contains(primitive)) { out += fmt::format("  not {}: {}\n", primitive, why); }
+  }
+  if (out.empty()) { out = "no move is known here\n"; }
+  if (!choices.empty()) { out += is_brief ? "type a number to do it; `:hint LOOP` or `:hint PRIMITIVE` shows more of one\n" : "type a number to do it\n"; }
+  session.show(out);
+  session.offer(std::move(choices));
   return true;
 }
 
@@ -68,25 +92,28 @@ auto why_not(Session& session, const std::vector<std::string>& arguments) -> boo
 }
 
 auto repair(Session& session, const std::vector<std::string>& arguments) -> bool {
-  const std::vector<std::string>& repairs = session.repairs();
-  if (repairs.empty()) {
-    session.complain("there is nothing to repair: the last line did not fail, or nothing is known that works\n");
-    return false;
-  }
   size_t number = arguments.empty() ? 1 : static_cast<size_t>(std::strtoul(arguments[0].c_str(), nullptr, 10));
-  if (number < 1 || number > repairs.size()) {
-    session.complain(fmt::format(":repair takes a number from 1 to {}\n", repairs.size()));
+  return session.choose(number);
+}
+
+// Drawn with what the script calls things, where that differs.
+auto loops(Session& session, const std::vector<std::string>&) -> bool {
+  if (!needs_program(session)) { return false; }
+  const schedule::FuncState* func = session.schedule().state().func(session.function());
+  if (!func || !func->is_schedulable()) {
+    session.complain("there is nothing to schedule here\n");
     return false;
   }
-  std::string lines = repairs[number - 1];
-  session.print(lines);
-  return session.execute(lines);
+  schedule::LoopTreeOptions options{.width = session.host().width, .color = session.host().color, .ascii = session.settings().ascii};
+  session.show(schedule::draw_loop_tree(*func, [&](const schedule::Place& place) { return session.name_of(place); }, options));
+  return true;
 }
 
 }  // namespace
 
-const Command hint_command{"hint", "[PRIMITIVE] [LOOP|BLOCK]...", "what may be done next, and why the rest may not", hint};
+const Command hint_command{"hint", "[PRIMITIVE] [LOOP|BLOCK]...", "what may be done next, numbered, and why the rest may not", hint};
 const Command why_not_command{"why-not", "CALL", "would a call be refused, and why; nothing is done", why_not};
-const Command repair_command{"repair", "[N]", "what failed last, repaired", repair};
+const Command repair_command{"repair", "[N]", "what was offered last, by its number (the number alone will do)", repair};
+const Command loops_command{"loops", "", "the loops and blocks, drawn: extents, kinds, bindings", loops};
 
 }  // namespace loopsmith::repl

@@ -1,4 +1,6 @@
 // Commands that show the program: print, diff, trace, save, lower, llvm, asm.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -15,7 +17,7 @@ namespace {
 
 auto print(Session& session, const std::vector<std::string>&) -> bool {
   if (!needs_program(session)) { return false; }
-  session.print(session.module_text() + "\n");
+  session.show(session.module_text() + "\n");
   return true;
 }
 
@@ -23,28 +25,17 @@ auto print(Session& session, const std::vector<std::string>&) -> bool {
 auto diff(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
   size_t to = session.position();
-  size_t from = to > 0 ? to - 1 : 0;
-  auto number = [&](const std::string& text, size_t& out) {
-    char* end = nullptr;
-    out = std::strtoul(text.c_str(), &end, 10);
-    return end != text.c_str() && *end == 0 && out < session.steps().size();
-  };
-  if (!arguments.empty() && !number(arguments[0], from)) {
-    session.complain(":diff takes step numbers from 0 to " + std::to_string(session.steps().size() - 1) + "\n");
-    return false;
+  size_t from = session.steps()[to].parent;
+  for (size_t i = 0; i < arguments.size() && i < 2; ++i) {
+    auto step = session.find_step(arguments[i]);
+    if (!step) {
+      session.complain(fmt::format(":diff takes steps, by number (0 to {}) or name\n", session.steps().size() - 1));
+      return false;
+    }
+    (i == 0 ? from : to) = *step;
   }
-  if (arguments.size() > 1 && !number(arguments[1], to)) {
-    session.complain(":diff takes step numbers from 0 to " + std::to_string(session.steps().size() - 1) + "\n");
-    return false;
-  }
-  size_t here = session.position();
-  session.go_to(from);
-  std::string before = session.module_text();
-  session.go_to(to);
-  std::string after = session.module_text();
-  session.go_to(here);
-  std::string text = render_diff(before, after, {.context = 3, .color = session.host().color, .indent = {}});
-  session.print(text.empty() ? "nothing changed from step " + std::to_string(from) + " to " + std::to_string(to) + "\n" : text);
+  std::string text = render_diff(print_script(session.module_at(from)), print_script(session.module_at(to)), {.context = 3, .color = session.host().color, .indent = {}});
+  session.show(text.empty() ? fmt::format("nothing changed from step {} to {}\n", from, to) : text);
   return true;
 }
 
@@ -71,6 +62,11 @@ auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
   } else {
     text = session.document().text();
   }
+  for (const script::FileSchedule& schedule : session.schedules().all()) {
+    if (schedule.name != std::string_view(name)) { continue; }
+    session.complain("there is a schedule `" + name + "` in " + session.path() + " already; `:save " + arguments[0] + " NAME` gives it another name\n");
+    return false;
+  }
   while (!text.empty() && text.back() == '\n') { text.pop_back(); }
   text += "\n\n\n" + session.as_function(name);
   std::string temporary = arguments[0] + ".new";
@@ -94,7 +90,7 @@ auto lower(Session& session, const std::vector<std::string>& arguments) -> bool 
     session.report(lowered.diagnostics());
     return false;
   }
-  session.print(print_script(*lowered) + "\n");
+  session.show(print_script(*lowered) + "\n");
   return true;
 }
 
@@ -110,7 +106,7 @@ auto emit(Session& session, codegen::EmitKind kind) -> bool {
     session.report(text.diagnostics());
     return false;
   }
-  session.print(*text + "\n");
+  session.show(*text + "\n");
   return true;
 }
 

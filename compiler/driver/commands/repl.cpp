@@ -18,9 +18,15 @@ const Usage usage{
     .summary = "Schedules a program step by step, showing what every step changed.",
     .details = "Lines are script (`i, j, k = sch.get_loops(\"C\")`) or commands (`:undo`, `:diff`, `:asm`, `:bench`, `:help`). From a\n"
                "pipe, lines are read one by one and the first mistake ends it with status 1.",
-    .options = {{.name = "--no-history", .help = "does not keep the lines typed"}},
+    .options = {{.name = "--no-history", .help = "does not keep the lines typed"},
+                {.name = "--no-init", .help = "does not execute ~/.config/loopsmith/replrc"},
+                {.name = "--command", .value = "LINE", .help = "executes this line instead of reading; may be repeated", .short_name = "-c", .repeatable = true},
+                {.name = "--check", .value = "TRANSCRIPT", .help = "does what was typed in a transcript; status 1 where something else comes of it"},
+                {.name = "--update", .value = "TRANSCRIPT", .help = "the same, and writes what came of it into the transcript"}},
     .examples = {{"loopsmith repl matmul.tir", "begins with the file's first program"},
-                 {"echo ':with matmul_blocked\\n:bench' | loopsmith repl matmul.tir", "commands from a pipe"}},
+                 {"echo ':with matmul_blocked\\n:bench' | loopsmith repl matmul.tir", "commands from a pipe"},
+                 {"loopsmith repl -c ':loops' matmul.tir", "one command"},
+                 {"loopsmith repl --check session.sched", "a session as a test"}},
     .least = 0,
     .most = 1,
 };
@@ -30,6 +36,13 @@ auto history_path() -> std::string {
   const char* home = std::getenv("HOME");
   if (state && *state) { return std::string(state) + "/loopsmith/history"; }
   return home && *home ? std::string(home) + "/.local/state/loopsmith/history" : std::string();
+}
+
+auto init_path() -> std::string {
+  const char* config = std::getenv("XDG_CONFIG_HOME");
+  const char* home = std::getenv("HOME");
+  if (config && *config) { return std::string(config) + "/loopsmith/replrc"; }
+  return home && *home ? std::string(home) + "/.config/loopsmith/replrc" : std::string();
 }
 
 }  // namespace
@@ -45,16 +58,21 @@ auto repl(std::vector<std::string> args) -> int {
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) { host.width = size.ws_col; }
   host.out = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); std::fflush(stdout); };
   host.err = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); std::fflush(stderr); };
-  host.render = [color](const Diagnostic& d, const SourceText& text, std::optional<Span> span) {
+  host.render = [color](const Diagnostic& d, const loopsmith::repl::Locator& locator, const std::string& file) {
     Locate locate = [&](const Origin& origin) -> std::optional<Located> {
-      if (origin == d.where && span) { return Located{&text, *span}; }
-      return {};
+      auto found = locator(origin);
+      return found ? std::optional(Located{found->first, found->second}) : std::nullopt;
     };
-    return render(d, locate, {.color = color, .file = text.name()});
+    return render(d, locate, {.color = color, .file = file});
   };
+  for (const char* mode : {"--check", "--update"}) {
+    if (auto path = arguments.get(mode)) { return loopsmith::repl::run_transcript(std::move(host), *path, std::string_view(mode) == "--update"); }
+  }
   loopsmith::repl::ReplOptions options;
   if (!arguments.positional().empty()) { options.file = arguments.positional()[0]; }
-  options.interactive = ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO);
+  options.lines = arguments.all("--command");
+  options.interactive = options.lines.empty() && ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO);
+  if (options.interactive && !arguments.has("--no-init")) { options.init = init_path(); }
   if (!arguments.has("--no-history")) { options.history = history_path(); }
   return loopsmith::repl::run_repl(std::move(host), options);
 }

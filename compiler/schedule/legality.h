@@ -9,21 +9,21 @@
 
 #include "schedule/moves.h"
 
-namespace loopsmith::lsp {
+namespace loopsmith::schedule {
 
 struct Legality {
   enum class Verdict : uint8_t { Unknown, Legal, Refused };   // Unknown: there is nothing to try, or too much
   Verdict verdict = Verdict::Unknown;
-  std::optional<schedule::Move> move = {};   // where legal: the first one
+  std::optional<Move> move = {};   // where legal: the first one
   std::string why_not = {};                  // where refused: of the first one tried
 };
 
 /// Is some call of the primitive legal? Loops and blocks that the script has names for are tried first.
-[[nodiscard]] auto legality_of(const schedule::Schedule& schedule, const schedule::Primitive& primitive, const schedule::NameOfPlace& name_of) -> Legality;
+[[nodiscard]] auto legality_of(const Schedule& schedule, const Primitive& primitive, const NameOfPlace& name_of) -> Legality;
 
-/// Is some call legal in which the parameters from the first on have these values? Values are by place, as in schedule::Move; at
+/// Is some call legal in which the parameters from the first on have these values? Values are by place, as in Move; at
 /// least one. A null value fits everything.
-[[nodiscard]] auto legality_with(const schedule::Schedule& schedule, const schedule::Primitive& primitive,
-                                 const std::vector<std::optional<schedule::Value>>& first) -> Legality;
+[[nodiscard]] auto legality_with(const Schedule& schedule, const Primitive& primitive,
+                                 const std::vector<std::optional<Value>>& first) -> Legality;
 
-}  // namespace loopsmith::lsp
+}  // namespace loopsmith::schedule

@@ -1,35 +1,31 @@
 // Trying candidates until one is legal: see legality.h.
-#include "lsp/features/legality.h"
+#include "schedule/legality.h"
 
 #include <algorithm>
 #include <functional>
 
-namespace loopsmith::lsp {
+namespace loopsmith::schedule {
 namespace {
-
-using schedule::FuncState;
-using schedule::Move;
-using schedule::Place;
 
 /// Checks of one primitive before we say that we do not know: bounds the time of a list.
 constexpr size_t most_judged = 200;
 
 struct Trial {
-  const schedule::Schedule& schedule;
+  const Schedule& schedule;
   const FuncState& func;
-  const schedule::Primitive& primitive;
+  const Primitive& primitive;
   size_t judged = 0;
   Legality found = {};
 
   /// False: no more need be tried.
   auto at(const Place& focus, const std::function<bool(const Move&)>& fits) -> bool {
-    for (Move& move : schedule::candidate_moves(schedule.state(), func, focus, primitive)) {
+    for (Move& move : candidate_moves(schedule.state(), func, focus, primitive)) {
       if (fits && !fits(move)) { continue; }
       if (judged++ >= most_judged) {
         found = {};
         return false;
       }
-      Status status = schedule::judge(schedule.state(), func, move);
+      Status status = judge(schedule.state(), func, move);
       if (status.ok()) {
         found = {Legality::Verdict::Legal, std::move(move), {}};
         return false;
@@ -42,7 +38,7 @@ struct Trial {
 
 }  // namespace
 
-auto legality_of(const schedule::Schedule& schedule, const schedule::Primitive& primitive, const schedule::NameOfPlace& name_of) -> Legality {
+auto legality_of(const Schedule& schedule, const Primitive& primitive, const NameOfPlace& name_of) -> Legality {
   const FuncState* func = schedule.state().func(schedule.func_working_on());
   if (func == nullptr || !func->is_schedulable()) { return {}; }
   Trial trial{schedule, *func, primitive};
@@ -55,7 +51,7 @@ auto legality_of(const schedule::Schedule& schedule, const schedule::Primitive& 
   return std::move(trial.found);
 }
 
-auto legality_with(const schedule::Schedule& schedule, const schedule::Primitive& primitive, const std::vector<std::optional<schedule::Value>>& first)
+auto legality_with(const Schedule& schedule, const Primitive& primitive, const std::vector<std::optional<Value>>& first)
     -> Legality {
   const FuncState* func = schedule.state().func(schedule.func_working_on());
   if (func == nullptr || !func->is_schedulable() || first.empty()) { return {}; }
@@ -71,14 +67,14 @@ auto legality_with(const schedule::Schedule& schedule, const schedule::Primitive
   if (is_whole && first.size() <= primitive.params.size()) {
     Move move{&primitive, {}};
     for (size_t i = 0; i < primitive.params.size(); ++i) { move.values.push_back(i < first.size() ? *first[i] : *primitive.params[i].otherwise); }
-    Status status = schedule::judge(schedule.state(), *func, move);
+    Status status = judge(schedule.state(), *func, move);
     if (status.ok()) { return {Legality::Verdict::Legal, std::move(move), {}}; }
     return {Legality::Verdict::Refused, {}, status.diagnostics().front().message()};
   }
   // A move is about its first argument; lists of loops begin at some loop that is not known before.
   const Place* focus = nullptr;
   if (first.front()) {
-    schedule::Choice choice{schedule.state(), *func, func->root(), {}};
+    Choice choice{schedule.state(), *func, func->root(), {}};
     focus = choice.place(*first.front());
   }
   Trial trial{schedule, *func, primitive};
@@ -92,4 +88,4 @@ auto legality_with(const schedule::Schedule& schedule, const schedule::Primitive
   return std::move(trial.found);
 }
 
-}  // namespace loopsmith::lsp
+}  // namespace loopsmith::schedule

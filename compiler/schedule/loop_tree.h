@@ -1,0 +1,20 @@
+// The loops and blocks of a function drawn as a tree, a line each: extents, kinds, what blocks bind and touch, and what a script calls
+// them. For terminals and for those who read text.
+#pragma once
+
+#include <string>
+
+#include "schedule/moves.h"
+
+namespace loopsmith::schedule {
+
+struct LoopTreeOptions {
+  size_t width = 80;        // of a line; what is longer is cut
+  bool color = false;
+  bool ascii = false;       // lines drawn with | and `-
+};
+
+/// Lines, each ended; the root block first. Empty: the function cannot be scheduled.
+[[nodiscard]] auto draw_loop_tree(const FuncState& func, const NameOfPlace& name_of = {}, const LoopTreeOptions& options = {}) -> std::string;
+
+}  // namespace loopsmith::schedule
