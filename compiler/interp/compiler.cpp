@@ -7,6 +7,7 @@
 #include "interp/expressions.h"
 #include "interp/threads.h"
 #include "ir/ops.h"
+#include "ir/strides.h"
 #include "ir/visitor.h"
 
 namespace loopsmith::interp {
@@ -386,7 +387,9 @@ auto Compiler::bind_buffer(const Buffer& buffer) -> BindBuffer {
   b.memory = slot(buffer->data.get());
   b.buffer = buffer.get();
   for (const Expr& e : buffer->shape) { b.shape.push_back(int_expr(e)); }
-  for (const Expr& e : buffer->strides) { b.strides.push_back(int_expr(e)); }
+  if (is_strided(buffer)) {
+    for (const Expr& e : buffer->strides) { b.strides.push_back(int_expr(e)); }
+  }
   if (buffer->elem_offset) { b.offset = int_expr(buffer->elem_offset); }
   return b;
 }
@@ -427,7 +430,7 @@ auto Compiler::block(const BlockRealize& realize) -> const Statement* {
   for (const Buffer& buffer : b.alloc_buffers) {
     auto a = make_allocation(buffer->data, buffer->shape, buffer->dtype, buffer->origin, {});
     // Strides other than compact ones need the room they span.
-    if (!buffer->strides.empty()) {
+    if (is_strided(buffer)) {
       a->extents.clear();
       a->extents.push_back(int_expr(mul(buffer->strides[0], buffer->shape[0])));
     }

@@ -9,6 +9,7 @@
 
 #include "interp/compiler.h"
 #include "ir/ops.h"
+#include "ir/strides.h"
 #include "ir/visitor.h"
 
 namespace loopsmith::interp {
@@ -93,7 +94,7 @@ auto interpret(const IRModule& module, Name function, std::span<const Argument> 
       expectation_names.push_back(p.buffer->name.str());
     };
     for (size_t d = 0; d < view->shape.size(); ++d) { match(p.buffer->shape[d], view->shape[d]); }
-    for (size_t d = 0; d < p.buffer->strides.size(); ++d) {
+    for (size_t d = 0; is_strided(p.buffer) && d < p.buffer->strides.size(); ++d) {
       if (view->shape[d] != 1 || p.buffer->strides[d].as<VarNode>()) { match(p.buffer->strides[d], strides[d]); }
     }
     if (p.buffer->elem_offset) { match(p.buffer->elem_offset, 0); }

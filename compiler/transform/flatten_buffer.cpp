@@ -2,6 +2,7 @@
 #include "transform/flatten_buffer.h"
 
 #include "ir/ops.h"
+#include "ir/strides.h"
 #include "ir/visitor.h"
 #include "support/fault.h"
 
@@ -9,7 +10,7 @@ namespace loopsmith::transform {
 namespace {
 
 auto is_flat(const Buffer& buffer) -> bool {
-  return buffer->shape.size() == 1 && (buffer->strides.empty() || is_one(buffer->strides[0])) &&
+  return buffer->shape.size() == 1 && (!is_strided(buffer) || is_one(buffer->strides[0])) &&
          (!buffer->elem_offset || is_zero(buffer->elem_offset));
 }
 
@@ -82,13 +83,13 @@ class Flatten : public Mutator {
     return out;
   }
   static auto allocated(const Buffer& buffer) -> Array<Expr> {
-    if (buffer->strides.empty() || buffer->shape.empty()) { return buffer->shape; }
+    if (!is_strided(buffer)) { return buffer->shape; }
     return {mul(buffer->shape[0], buffer->strides[0])};
   }
   static auto offset(const Buffer& buffer, const Array<Expr>& indices, Origin origin) -> Expr {
     Expr out;
     for (size_t i = 0; i < indices.size(); ++i) {
-      if (!buffer->strides.empty()) {
+      if (is_strided(buffer)) {
         Expr term = mul(indices[i], buffer->strides[i], origin);
         out = out ? add(std::move(out), std::move(term), origin) : term;
       } else {

@@ -2,6 +2,7 @@
 #include "transform/lower_match_buffer.h"
 
 #include "ir/ops.h"
+#include "ir/strides.h"
 #include "ir/visitor.h"
 #include "transform/fold.h"
 #include "support/fault.h"
@@ -10,7 +11,7 @@ namespace loopsmith::transform {
 namespace {
 
 auto compact_strides(const Buffer& buffer) -> std::vector<Expr> {
-  if (!buffer->strides.empty()) { return buffer->strides.to_vector(); }
+  if (is_strided(buffer)) { return buffer->strides.to_vector(); }
   std::vector<Expr> out(buffer->shape.size());
   Expr step = int_imm(1);
   for (size_t i = buffer->shape.size(); i-- > 0;) {

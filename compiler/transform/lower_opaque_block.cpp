@@ -2,6 +2,7 @@
 #include "transform/lower_opaque_block.h"
 
 #include "ir/ops.h"
+#include "ir/strides.h"
 #include "ir/visitor.h"
 #include "transform/fold.h"
 #include "support/fault.h"
@@ -32,7 +33,7 @@ auto without_pragmas(const AttrMap& annotations) -> AttrMap {
 
 // Extents that an allocation needs so that strided rows fit.
 auto allocation_extents(const Buffer& buffer) -> Array<Expr> {
-  if (buffer->strides.empty()) { return buffer->shape; }
+  if (!is_strided(buffer)) { return buffer->shape; }
   std::vector<Expr> out;
   for (size_t i = 0; i < buffer->shape.size(); ++i) {
     out.push_back(i == 0 ? buffer->shape[0] : floordiv(buffer->strides[i - 1], buffer->strides[i]));

@@ -1,5 +1,9 @@
 // Compiled code against the reference interpreter: every program of the corpus and every scheduled version of one,
 // lowered and compiled, must compute what the interpreter makes of the program as it was written.
+#include <fmt/format.h>
+
+#include <array>
+
 #include "interp/compare.h"
 #include "program.h"
 #include "runtime/jit.h"
@@ -32,7 +36,7 @@ void check(const std::string& id, const std::string& before, const std::string& 
   if (interp::count_instances(program.module, name, 7) > max_instances) { return tally.leave_out("too large to interpret"); }
   auto inputs = interp::make_inputs(func, 3, interp::Contents::SmallIntegers);
   if (!inputs) { return tally.leave_out("arguments that cannot be made"); }
-  interp::Inputs ours = interp::copy_inputs(*inputs);
+  interp::Inputs fresh = interp::copy_inputs(*inputs);
   interp::Inputs again = interp::copy_inputs(*inputs);
   if (auto ran = interp::interpret(program.module, name, inputs->arguments); !ran) { return tally.leave_out("not interpreted"); }
   // Some results of the reference reach outside of their buffers: what such code does is not defined.
@@ -41,23 +45,34 @@ void check(const std::string& id, const std::string& before, const std::string& 
   }
   auto flat = transform::lower(scheduled.module);
   if (!flat) { return tally.fail(id, "lowered", describe(flat.diagnostics())); }
-  auto code = runtime::JitModule::compile(*flat, target::host(), {}, scheduled.module);
-  if (!code) {
-    if (code.diagnostics().front().code == Code::NoLlvm) { return tally.leave_out("a build without LLVM"); }
-    return tally.fail(id, "compiled", describe(code.diagnostics()));
-  }
-  std::vector<runtime::Value> values;
-  for (const auto& argument : ours.arguments) { values.push_back(value_of(argument)); }
-  if (auto status = runtime::call(code->functions().front(), values); !status) { return tally.fail(id, "run", describe(status.diagnostics())); }
   const bool exact = interp::is_exact_on_integers(func);
-  for (size_t i = 0; i < values.size(); ++i) {
+  for (size_t i = 0; i < inputs->arguments.size(); ++i) {
     const auto* expected = std::get_if<TensorView>(&inputs->arguments[i]);
-    if (expected == nullptr) { continue; }
-    if (interp::compare_tensors("", *expected, std::get<TensorView>(again.arguments[i]), exact).found) {
+    if (expected != nullptr && interp::compare_tensors("", *expected, std::get<TensorView>(again.arguments[i]), exact).found) {
       return tally.leave_out("where the reference's result is another program");
     }
-    auto difference = interp::compare_tensors(func->params[i]->name.str(), *expected, std::get<TensorView>(ours.arguments[i]), exact);
-    if (difference.found) { return tally.fail(id, "the interpreter's results", difference.where); }
+  }
+  // As code is made always, and at another level of LLVM's in turn.
+  static size_t turn = 0;
+  constexpr std::array others = {0, 1, 3};
+  for (int level : {codegen::CodegenOptions().opt_level, others[turn++ % others.size()]}) {
+    interp::Inputs ours = interp::copy_inputs(fresh);
+    codegen::CodegenOptions options;
+    options.opt_level = level;
+    auto code = runtime::JitModule::compile(*flat, target::host(), options, scheduled.module);
+    if (!code) {
+      if (code.diagnostics().front().code == Code::NoLlvm) { return tally.leave_out("a build without LLVM"); }
+      return tally.fail(id, "compiled", describe(code.diagnostics()));
+    }
+    std::vector<runtime::Value> values;
+    for (const auto& argument : ours.arguments) { values.push_back(value_of(argument)); }
+    if (auto status = runtime::call(code->functions().front(), values); !status) { return tally.fail(id, "run", describe(status.diagnostics())); }
+    for (size_t i = 0; i < values.size(); ++i) {
+      const auto* expected = std::get_if<TensorView>(&inputs->arguments[i]);
+      if (expected == nullptr) { continue; }
+      auto difference = interp::compare_tensors(func->params[i]->name.str(), *expected, std::get<TensorView>(ours.arguments[i]), exact);
+      if (difference.found) { return tally.fail(id, fmt::format("the interpreter's results, level {}", level), difference.where); }
+    }
   }
   tally.pass();
 }

@@ -6,6 +6,7 @@
 
 #include "codegen/llvm/builder.h"
 #include "ir/ops.h"
+#include "ir/strides.h"
 
 namespace loopsmith::codegen {
 
@@ -37,11 +38,11 @@ auto ModuleBuilder::pointer_to(const Buffer& buffer, llvm::Value* element_index)
 /// The one index of an access; row-major, or by strides, where there are several.
 auto ModuleBuilder::flat_index(const Buffer& buffer, const Array<Expr>& indices) -> Expr {
   if (indices.empty()) { return int_imm(0); }
-  if (indices.size() == 1 && buffer->strides.empty()) { return indices[0]; }
+  if (indices.size() == 1 && !is_strided(buffer)) { return indices[0]; }
   if (indices.size() != buffer->shape.size()) { return {}; }
   Expr out;
   for (size_t i = 0; i < indices.size(); ++i) {
-    if (!buffer->strides.empty()) {
+    if (is_strided(buffer)) {
       Expr term = indices[i] * buffer->strides[i];
       out = out ? out + term : term;
     } else {

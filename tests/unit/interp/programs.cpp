@@ -235,6 +235,19 @@ TEST_CASE("pointers, views of them, and functions of the module") {
   CHECK(ran.tensors[1] == std::vector<float>{4, 6, 12, 15, 4, 5, 0, 0});
 }
 
+TEST_CASE("strides of another number than the dimensions are no layout") {
+  Ran ran = run(
+      "@T.prim_func\n"
+      "def main(A: T.Buffer((2, 3), \"float32\"), B: T.Buffer((2, 3), \"float32\")):\n"
+      "    C = T.alloc_buffer((2, 3), strides=(1,))\n"
+      "    for i, j in T.grid(2, 3):\n"
+      "        C[i, j] = A[i, j]\n"
+      "    for i, j in T.grid(2, 3):\n"
+      "        B[i, j] = C[i, j] + T.float32(1)\n");
+  REQUIRE(ran.error.empty());
+  CHECK(ran.tensors[1] == std::vector<float>{1, 2, 3, 4, 5, 6});
+}
+
 TEST_CASE("operations and bytes are counted loop by loop") {
   Ran ran = run(
       "@T.prim_func\n"
