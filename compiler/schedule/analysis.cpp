@@ -14,6 +14,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/evaluate.h"
+#include "schedule/rewriting.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
 
@@ -584,6 +585,19 @@ auto require_local_dependences(const Context& cx, const FuncState& func, const P
     return at_block(cx.error(Code::IterationsDepend).arg("loop", loop.name().view())
                         .arg("producer", (d.kind == DependenceKind::Raw ? src : dst).name().view())
                         .arg("consumer", (d.kind == DependenceKind::Raw ? dst : src).name().view()), dst).at_node(loop.id);
+  }
+  return ok();
+}
+
+auto require_independent_loops(const Context& cx, const FuncState& func, const Place& block) -> Status {
+  std::unordered_set<const VarNode*> outer;
+  for (const Place* at : func.loops(block)) {
+    const VarNode* used = nullptr;
+    auto is_outer = [&](const VarNode& v) { return outer.count(&v) ? (used = &v, true) : false; };
+    if (uses_var(at->loop->extent, is_outer) || uses_var(at->loop->min, is_outer)) {
+      return note_loop(cx.error(Code::LoopDependent).arg("loop", at->name().view()).arg("on", used->name.view()), *at);
+    }
+    outer.insert(at->loop->var.get());
   }
   return ok();
 }

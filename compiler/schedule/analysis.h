@@ -40,6 +40,8 @@ namespace loopsmith::schedule {
 [[nodiscard]] auto require_compact_dataflow(const Context& cx, const FuncState& func, const Place& subtree) -> Status;
 /// What a block below a loop reads of other blocks below it, they wrote in the same iteration.
 [[nodiscard]] auto require_local_dependences(const Context& cx, const FuncState& func, const Place& loop) -> Status;
+/// No bound of a loop around a block depends on another one (a triangle).
+[[nodiscard]] auto require_independent_loops(const Context& cx, const FuncState& func, const Place& block) -> Status;
 [[nodiscard]] auto require_affine_binding(const Context& cx, const FuncState& func, const Place& block) -> Status;
 
 /// Does it write a buffer that its scope does not allocate?

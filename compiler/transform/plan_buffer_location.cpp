@@ -22,7 +22,7 @@ struct Scope {
   int depth;
 };
 
-// A block with a predicate that touches a buffer: where it stands, and what must hold.
+// A block that touches a buffer under a predicate, its own or one of a block around: where it stands, and what must hold.
 struct Guarded {
   int scope;
   std::vector<Expr> conditions;
@@ -89,9 +89,12 @@ class FindLocations : public Visitor {
       written.visit(n.block->body);
       for (const BufferNode* b : written.buffers) { use(*b, scopes[carried].parent); }
     }
+    size_t guards = guards_.size();
+    if (!is_one(n.predicate)) { add_guards(substitute(n.predicate, bindings_)); }
     for (size_t i = 0; i < n.iter_values.size(); ++i) { bindings_[n.block->iter_vars[i].var.get()] = substitute(n.iter_values[i], bindings_); }
     note(n);
     on(*n.block);
+    guards_.resize(guards);
     block_ = outer_block;
     here_ = outer;
   }
@@ -205,18 +208,16 @@ class FindLocations : public Visitor {
     };
     keep(n.block->reads, reads, read);
     keep(n.block->writes, writes, written);
-    if (is_one(n.predicate)) { return; }
-    Guarded g{here_, {}, domains_, around_, std::move(writes), std::move(reads)};
-    std::function<void(const Expr&)> parts = [&](const Expr& e) {
-      if (const auto* both = e.as<And>()) {
-        parts(both->a);
-        parts(both->b);
-      } else {
-        g.conditions.push_back(e);
-      }
-    };
-    parts(n.predicate);
-    guarded.push_back(std::move(g));
+    if (guards_.empty()) { return; }
+    guarded.push_back({here_, guards_, domains_, around_, std::move(writes), std::move(reads)});
+  }
+  void add_guards(const Expr& e) {
+    if (const auto* both = e.as<And>()) {
+      add_guards(both->a);
+      add_guards(both->b);
+    } else {
+      guards_.push_back(e);
+    }
   }
   auto is_below(int scope, int ancestor) const -> bool {
     for (int s = scope; s >= 0; s = scopes[s].parent) {
@@ -282,6 +283,7 @@ class FindLocations : public Visitor {
   int block_ = 0;
   Domains domains_;
   VarMap bindings_;                                    // of the iter vars of the blocks around, by loops
+  std::vector<Expr> guards_;                           // predicates of the blocks around and of this one, by loops
   std::vector<std::pair<Var, Range>> ranges_;          // of the loops around
   std::vector<int> around_;
   std::unordered_map<const VarNode*, int> loops_;

@@ -148,6 +148,104 @@ auto without_statement(const IRModule& module, size_t index) -> std::string {
   return short_text(with_function(module, "main", make_func(std::move(fields))));
 }
 
+// The program with one of its parts made simpler: a condition's branch in its place, an operand in place of an operation, no init, a
+// plain loop. Parts are counted; none: there are no more.
+class Simpler : public Mutator {
+ public:
+  explicit Simpler(size_t part) : left_(part) {}
+  using Mutator::mutate;
+  using Mutator::on;
+  [[nodiscard]] auto is_done() const -> bool { return done_; }
+
+  auto on(const IfThenElse& n) -> Stmt override {
+    if (is_it()) { return n.then_case; }
+    if (n.else_case && is_it()) { return n.else_case; }
+    return Mutator::on(n);
+  }
+  auto on(const For& n) -> Stmt override {
+    if (n.for_kind != ForKind::Serial && is_it()) { return make<For>(n.var, n.min, n.extent, ForKind::Serial, n.body, std::optional<IterVar>(), n.annotations, n.origin, n.id); }
+    Stmt body = mutate(n.body);
+    return body.same_as(n.body) ? self(n) : Stmt(make<For>(n.var, n.min, n.extent, n.for_kind, std::move(body), n.thread, n.annotations, n.origin, n.id));
+  }
+  auto on(const BlockRealize& n) -> Stmt override {
+    Stmt block = mutate(Stmt(n.block));
+    return block.same_as(n.block) ? self(n) : Stmt(make<BlockRealize>(n.iter_values, n.predicate, block.ref<Block>(), n.origin));
+  }
+  auto on(const Block& n) -> Stmt override {
+    Block::Fields fields = n.fields();
+    if (n.init && is_it()) {
+      fields.init = Stmt();
+      return make<Block>(std::move(fields), n.origin, n.id);
+    }
+    Stmt body = mutate(n.body);
+    if (body.same_as(n.body)) { return self(n); }
+    fields.body = std::move(body);
+    return make<Block>(std::move(fields), n.origin, n.id);
+  }
+  auto on(const BufferStore& n) -> Stmt override {
+    Expr value = part_of(n.value);
+    Array<Expr> indices = n.indices;
+    for (size_t i = 0; i < n.indices.size() && !done_; ++i) {
+      std::vector<Expr> all = n.indices.to_vector();
+      all[i] = part_of(all[i]);
+      if (done_) { indices = Array<Expr>(std::move(all)); }
+    }
+    return done_ ? Stmt(make<BufferStore>(n.buffer, std::move(value), std::move(indices), n.origin, n.predicate)) : self(n);
+  }
+
+ private:
+  auto is_it() -> bool {
+    if (done_) { return false; }
+    done_ = left_ == 0;
+    left_ -= done_ ? 0 : 1;
+    return done_;
+  }
+  auto part_of(const Expr& e) -> Expr {
+    if (done_) { return e; }
+    std::vector<Expr> below;
+    visit_children(e, [&](const Expr& child) { below.push_back(child); });
+    if (!e.as<BufferLoad>()) { for (const Expr& child : below) { if (child.dtype() == e.dtype() && is_it()) { return child; } } }
+    for (const Expr& child : below) {
+      Expr simpler = part_of(child);
+      if (done_) { return with_child(e, child, simpler); }
+    }
+    return e;
+  }
+  static auto with_child(const Expr& e, const Expr& child, const Expr& other) -> Expr {
+    // The node once more, with that child exchanged.
+    class Exchange : public Mutator {
+     public:
+      Exchange(const Expr& from, const Expr& to) : from_(from), to_(to) {}
+      using Mutator::on;
+#define EXPR(Kind) auto on(const Kind& n) -> Expr override { return &n == static_cast<const ExprNode*>(from_.get()) ? to_ : Mutator::on(n); }
+#define STMT(Kind)
+#include "ir/nodes.def"
+     private:
+      const Expr& from_;
+      const Expr& to_;
+    } exchange(child, other);
+    return exchange.mutate(e);
+  }
+  size_t left_;
+  bool done_ = false;
+};
+// As text without regions, which belong to what was there before.
+auto simpler(const IRModule& module, size_t part) -> std::string {
+  PrimFunc func = module->find("main");
+  Simpler simpler(part);
+  Stmt body = simpler.mutate(func->body);
+  if (!simpler.is_done()) { return {}; }
+  PrimFuncNode fields = *func;
+  fields.body = std::move(body);
+  std::istringstream lines(print_script(with_function(module, "main", make_func(std::move(fields)))));
+  std::string out;
+  for (std::string line; std::getline(lines, line);) {
+    size_t at = line.find_first_not_of(' ');
+    if (at != std::string::npos && line.compare(at, 8, "T.reads(") != 0 && line.compare(at, 9, "T.writes(") != 0) { out += line + "\n"; }
+  }
+  return out;
+}
+
 auto is_word(char c) -> bool { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
 
 // The numbers of a text that stand alone, in growing order.
@@ -185,6 +283,19 @@ void for_each_number(schedule::Value& value, const std::function<void(int64_t&)>
 
 }  // namespace
 
+auto changes_interface(const IRModule& before, const IRModule& after) -> bool {
+  PrimFunc a = before->find("main"), b = after->find("main");
+  if (!a || !b || a->params.size() != b->params.size()) { return true; }
+  for (size_t i = 0; i < a->params.size(); ++i) {
+    Buffer x = a->buffer_of(a->params[i]), y = b->buffer_of(b->params[i]);
+    if (!x != !y) { return true; }
+    if (!x) { continue; }
+    if (!(x->dtype == y->dtype) || x->shape.size() != y->shape.size()) { return true; }
+    for (size_t d = 0; d < x->shape.size(); ++d) { if (as_int(x->shape[d]) != as_int(y->shape[d])) { return true; } }
+  }
+  return false;
+}
+
 auto check(const Case& c, const CheckOptions& options, bool* ran) -> std::optional<Failure> {
   if (ran) { *ran = false; }
   std::string problem;
@@ -195,6 +306,7 @@ auto check(const Case& c, const CheckOptions& options, bool* ran) -> std::option
   schedule::Schedule sch(program, static_cast<int64_t>(c.seed % 1000000 + 1));
   for (const Step& step : c.steps) { (void)apply_step(sch, step); }
   if (!c.steps.empty()) {
+    if (changes_interface(program, sch.module())) { if (ran) { *ran = false; } return {}; }
     Verdict verdict = compare(program, sch.module(), c.seed);
     if (!verdict.ran) { if (ran) { *ran = false; } return {}; }
     if (!verdict.difference.empty()) { return Failure{Failure::Kind::ScheduleChangesResults, "the schedule changes the results: " + verdict.difference, {}}; }
@@ -251,6 +363,16 @@ auto shrink(const Case& original, const Failure& failure, const CheckOptions& op
       Case c = best;
       c.program = without_statement(program, i);
       smaller = accept(std::move(c)) || smaller;
+    }
+    // Simpler statements and expressions.
+    for (size_t part = 0; !is_late();) {
+      std::string problem;
+      IRModule program = parse_program(best.program, problem);
+      if (!program) { break; }
+      Case c = best;
+      c.program = simpler(program, part);
+      if (c.program.empty()) { break; }
+      if (accept(std::move(c))) { smaller = true; } else { ++part; }
     }
     // Smaller numbers, everywhere they stand: in the program, then step by step.
     for (int64_t from : numbers_in(best.program)) {

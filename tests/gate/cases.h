@@ -28,6 +28,9 @@ struct CheckOptions {
   bool compiled = false;       // machine code as well
 };
 
+/// Do the two take other arguments (a parameter in another layout)? Then their results cannot be compared.
+[[nodiscard]] auto changes_interface(const IRModule& before, const IRModule& after) -> bool;
+
 /// Runs the case; none: all is well, or the program itself fails (`ran` false).
 [[nodiscard]] auto check(const Case& c, const CheckOptions& options, bool* ran = nullptr) -> std::optional<Failure>;
 

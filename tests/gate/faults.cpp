@@ -18,7 +18,6 @@ void plant(const std::string& name) { planted = name; }
 auto all_faults() -> std::vector<std::string> {
   return {
       "block_predicate_lost",
-      "cache_read_not_redirected",
       "cache_region_short",
       "cache_write_in_place",
       "cache_write_too_early",

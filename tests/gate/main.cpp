@@ -1,5 +1,5 @@
 // loopsmith-gate [--seed N] [--programs N] [--schedules N] [--seconds S] [--counts] [--compiled N] [--shrink S] [--verbose]
-// loopsmith-gate-faults --faults [NAME ...] [--seconds S] [--jobs N]        (the test build)
+// loopsmith-gate-faults --faults [NAME ...] [--seconds S] [--seed N]        (the test build)
 //
 // The gate: random programs, random schedules of them, and what every stage of lowering makes of either, all run by the
 // reference interpreter on the same inputs: small integers first, where results must be equal, then reals with a bound by
@@ -29,6 +29,8 @@ using namespace loopsmith;
 using namespace loopsmith::gate;
 
 namespace {
+
+constexpr int most_lines = 15;   // of a planted fault's script
 
 struct Counts {
   int64_t programs = 0, schedules = 0, left_out = 0, failures = 0, compiled = 0;
@@ -81,6 +83,12 @@ auto try_program(uint64_t seed, const Settings& settings, Counts& counts) -> std
       if (applied == Applied::Accepted) {
         ++here[std::string(step->row->name)].accepted;
         ++count.accepted;
+        if (changes_interface(program, sch.module())) {
+          // Without this one, from the beginning.
+          sch = schedule::Schedule(program, static_cast<int64_t>(seed % 1000000 + 1));
+          for (const Step& again : c.steps) { (void)apply_step(sch, again); }
+          continue;
+        }
         c.steps.push_back(std::move(*step));
         continue;
       }
@@ -107,39 +115,47 @@ void report(uint64_t seed, const Found& found, double shrink_seconds) {
   std::fflush(stdout);
 }
 
-// One fault: found how soon, how short.
+// One fault: found how soon, how short. What fails without it as well is not its doing; what does not become short is left for another.
 auto try_fault(const std::string& name, double seconds, uint64_t seed) -> bool {
-  plant(name);
   Settings settings;
   settings.schedules = 8;
   Counts counts;
-  double start = now();
+  double start = now(), first = 0;
+  int shortest = 0;
+  std::string by_itself;
   for (uint64_t i = 0; now() - start < seconds; ++i) {
+    plant(name);
     auto found = try_program(seed + i, settings, counts);
     if (!found) { continue; }
-    double spent = now() - start;
-    Case small = shrink(found->c, found->failure, found->options, 60);
+    plant({});
+    if (check(found->c, found->options)) {
+      by_itself += fmt::format(" {}", seed + i);
+      continue;
+    }
+    plant(name);
+    if (first == 0) { first = now() - start; }
+    Case small = shrink(found->c, found->failure, found->options, std::min(20.0, seconds - (now() - start)));
     auto failure = check(small, found->options);
     plant({});
-    std::string script = script_of(small);
     // Without the fault the case is fine: it is the fault that was found.
-    auto sound = check(small, found->options);
+    bool is_sound = !check(small, found->options);
+    std::string script = script_of(small);
     int lines = line_count(script);
-    bool good = failure && !sound && lines <= 15;
-    fmt::print("{} {}: {:.1f} s, {} lines{}\n  {}\n", good ? "found" : "WRONG", name, spent, lines, sound ? " (fails without the fault as well)" : "",
-               failure ? failure->what : "does not fail when shrunk");
-    std::string indented;
+    if (shortest == 0 || lines < shortest) { shortest = lines; }
+    if (!failure || !is_sound || lines > most_lines) { continue; }
+    fmt::print("found {}: first after {:.1f} s, in {} lines after {:.1f} s (seed {})\n  {}\n", name, first, lines, now() - start, seed + i, failure->what);
     for (size_t at = 0; at < script.size();) {
       size_t end = script.find('\n', at);
-      indented += "    " + script.substr(at, end - at) + "\n";
+      fmt::print("    {}\n", script.substr(at, end - at));
       at = end + 1;
     }
-    fmt::print("{}", indented);
+    if (!by_itself.empty()) { fmt::print("  WRONG: without a fault, these seeds fail as well:{}\n", by_itself); }
     std::fflush(stdout);
-    return good;
+    return by_itself.empty();
   }
   plant({});
-  fmt::print("NOT FOUND {} in {:.0f} s\n", name, seconds);
+  fmt::print("{} {} in {:.0f} s{}{}\n", first > 0 ? "TOO LONG" : "NOT FOUND", name, seconds, first > 0 ? fmt::format(": first after {:.1f} s, {} lines", first, shortest) : "",
+             by_itself.empty() ? "" : "; without a fault, these seeds fail as well:" + by_itself);
   std::fflush(stdout);
   return false;
 }

@@ -348,15 +348,17 @@ class Program {
       }
       case 16: {   // the largest, and where
         Tensor in = input(2, 2);
-        if (in.dtype != dtype_) { return stage(last); }
+        // Without equals: which of those comes first depends on the order. Rounding would make equals again.
+        if (in.dtype != dtype_ || in.shape[1] > 32 || (is_real_ && dtype_ != "float32" && dtype_ != "float64")) { return stage(last); }
         int64_t r = in.shape[0], c = in.shape[1];
+        std::string x = fmt::format("{}[v0, v1] * {} + T.Cast(\"{}\", v1)", in.name, number(32), dtype_);
         Tensor index = parameter({r}, "int32"), value = parameter({r});
         int b = block({r, c}, "SR");
         line(b, "with T.init():");
         line(b + 1, fmt::format("{}[v0] = -1", index.name));
         line(b + 1, fmt::format("{}[v0] = T.min_value(\"{}\")", value.name, dtype_));
-        line(b, fmt::format("w0: T.int32 = T.Select({0}[v0] >= {1}[v0, v1], {2}[v0], v1)", value.name, in.name, index.name));
-        line(b, fmt::format("w1: T.{3} = T.Select({0}[v0] >= {1}[v0, v1], {0}[v0], {1}[v0, v1])", value.name, in.name, index.name, dtype_));
+        line(b, fmt::format("w0: T.int32 = T.Select({0}[v0] >= {1}, {2}[v0], v1)", value.name, x, index.name));
+        line(b, fmt::format("w1: T.{3} = T.Select({0}[v0] >= {1}, {0}[v0], {1})", value.name, x, index.name, dtype_));
         line(b, fmt::format("{}[v0] = w0", index.name));
         line(b, fmt::format("{}[v0] = w1", value.name));
         break;

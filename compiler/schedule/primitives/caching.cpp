@@ -93,7 +93,7 @@ struct CacheRead {
       bool is_consumer = args.consumer_blocks.empty() && block->index > plan.last_before;
       for (const BlockArg& consumer : args.consumer_blocks) { is_consumer |= consumer.place == block; }
       if (!is_consumer) { continue; }
-      Stmt changed = redirected(*block, plan.buffer, cache, stage, !FAULT(cache_read_not_redirected), false);
+      Stmt changed = redirected(*block, plan.buffer, cache, stage, true, false);
       if (changed.get() != block->block()) { out.rewrite.changes.push_back({block->id, std::move(changed)}); }
     }
     out.rewrite.inserts.push_back({stage.at->id, stage.position, std::move(copy.stmt)});

@@ -248,6 +248,7 @@ struct ReverseComputeInline {
       return note_block(cx.error(Code::OutputBlock).arg("block", producer->name().view()).arg("buffer", buffer->name.view()), *producer);
     }
     if (!is_one(block.realize->predicate)) { return body_error(cx, block, "it has a predicate"); }
+    LOOPSMITH_CHECK(require_independent_loops(cx, func, block));
     const BufferStore* store = block.block()->body.as<BufferStore>();
     if (!store || store->predicate) { return body_error(cx, block, "its body is not a single store"); }
     std::vector<const BufferLoad*> loads;

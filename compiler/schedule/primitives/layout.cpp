@@ -108,7 +108,7 @@ class OtherUses : public Visitor {
 // ---- padding -------------------------------------------------------------------------------------------
 // A layout with room that no element fills gets the pad value there. In order of preference:
 //  - the buffer is written nowhere (an input): a block at the start says what callers put there, by `T.assume`;
-//  - a loop nest that stores each element in row-major order runs over the new layout instead, and stores the pad value in
+//  - a loop nest that does nothing but store each element in row-major order runs over the new layout instead, and stores the pad value in
 //    between;
 //  - a block behind the last writer fills the room.
 
@@ -158,6 +158,8 @@ class WriteFinder : public Visitor {
       const For& loop = *write.nest[i];
       Expr index = substitute(n.indices[i], bindings_);
       write.is_row_major = index.get() == loop.var.get() && is_zero(loop.min) && arith::deep_equal(loop.extent, buffer_->shape[i]) && loop.for_kind == ForKind::Serial;
+      // Nothing else stands between the loops: it would go with them.
+      if (i + 1 < write.nest.size()) { write.is_row_major = write.is_row_major && loop.body.as<For>() == write.nest[i + 1]; }
     }
     writes.push_back(std::move(write));
   }

@@ -2,6 +2,8 @@
 // are; unroll keeps the order, the others give it up, so no iteration may need another one.
 #include <fmt/format.h>
 
+#include "arith/analyzer.h"
+#include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/analysis.h"
 #include "schedule/candidates.h"
@@ -15,6 +17,36 @@
 namespace loopsmith::schedule::primitives {
 namespace {
 
+// A reduction that each iteration does all over again would mix with that of another one, where both are in one place: what it writes
+// must be read below the loop only (then each iteration gets a buffer of its own), or each iteration must write elements of its own.
+auto check_not_repeated(const Context& cx, const LoopArg& loop, const Place& place) -> Status {
+  const FuncState& func = *loop.func;
+  const VarNode* var = loop.loop().var.get();
+  if (!place.block()->init || place.scope != loop->scope || is_one(loop.loop().extent)) { return ok(); }
+  for (const Expr& value : place.realize->iter_values) { if (uses_var(value, [&](const VarNode& v) { return &v == var; })) { return ok(); } }
+  // Its predicate may leave but the first iteration.
+  arith::Analyzer analyzer;
+  for (const auto& [v, range] : loop_domains(func, place)) {
+    if (v.get() == var) { analyzer.bind(v, Range{range.min, range.extent - one(range.extent.dtype())}); } else { analyzer.bind(v, range); }
+  }
+  Expr later = substitute(place.realize->predicate, {{var, loop.loop().var + one(loop.loop().var->dtype)}});
+  if (is_zero(analyzer.simplify(later))) { return ok(); }
+  for (const BufferRegion& write : place.block()->writes) {
+    bool is_seen = true;
+    for (const Place& p : func.places()) {
+      if (!p.is_block()) { continue; }
+      for (const Buffer& own : p.block()->alloc_buffers) { is_seen = is_seen && !(own == write.buffer); }
+    }
+    for (const Place& p : func.places()) {
+      if (!p.is_block() || p.index == place.index || (p.index < loop->index && p.end >= loop->end)) { continue; }
+      bool is_below = p.index > loop->index && p.index < loop->end;
+      for (const BufferRegion& read : p.block()->reads) { is_seen = is_seen || (!is_below && read.buffer == write.buffer); }
+    }
+    if (is_seen) { return note_block(note_loop(cx.error(Code::ReductionShared).arg("block", place.name().view()).arg("loop", loop->name().view()), *loop), place); }
+  }
+  return ok();
+}
+
 // Each block below is a complete or reduction block, and the loop feeds spatial iter vars only (or, bound to the threads
 // of a block, reduction iter vars: a cross-thread reduction).
 auto check_independent(const Context& cx, const LoopArg& loop, bool allows_reduction) -> Status {
@@ -26,6 +58,7 @@ auto check_independent(const Context& cx, const LoopArg& loop, bool allows_reduc
     const Place& place = func.places()[i];
     if (!place.is_block()) { continue; }
     const BlockRealize& realize = *place.realize;
+    LOOPSMITH_CHECK(check_not_repeated(cx, loop, place));
     for (size_t k = 0; k < realize.iter_values.size(); ++k) {
       const IterVar& iter = realize.block->iter_vars[k];
       if (iter.kind == IterKind::Spatial || (iter.kind == IterKind::Reduction && (allows_reduction || FAULT(parallel_reduction)))) { continue; }

@@ -179,9 +179,66 @@ auto update_by_dimension(const BufferNode& buffer, const Box& provided, const Bo
   return true;
 }
 
-// By inverting the map from iter vars to indices, where it is bijective and affine.
+// An index that is a number of several digits, `v0 * 4 + v1` with v1 in [0, 4): an interval of it is an interval of each digit only
+// where the digits above some place are the same at both ends, and those below run over all of their values.
+auto digits_of(const arith::IterSum& index, arith::Analyzer& analyzer) -> arith::IterSumNode {
+  arith::IterSumNode sum = *index;
+  while (sum.args.size() == 1) {
+    const arith::IterSplit whole = sum.args[0];
+    if (!whole.source->sum || !is_one(whole.scale) || !is_one(whole.lower_factor) || !analyzer.can_prove_equal(whole.extent, whole.source->extent)) { break; }
+    Expr base = sum.base;
+    sum = *whole.source->sum;
+    sum.base = sum.base + base;
+  }
+  return sum;
+}
+auto is_box_of_digits(const arith::IterSumNode& sum, const IntSet& set, arith::Analyzer& analyzer) -> bool {
+  size_t place = sum.args.size() - 1;
+  auto above = [&](const Expr& end, const Expr& unit) { return floordiv(end - sum.base, unit); };
+  for (; place > 0; --place) {
+    const arith::IterSplit& digit = sum.args[place];
+    auto at = [&](const Expr& end) { return floormod(above(end, digit.scale), digit.extent); };
+    bool is_whole = analyzer.can_prove_equal(at(set.min()), zero(digit.extent.dtype())) && analyzer.can_prove_equal(at(set.max()), digit.extent - one(digit.extent.dtype()));
+    if (!is_whole) { break; }
+  }
+  if (place == 0) { return true; }
+  Expr unit = sum.args[place].scale * sum.args[place].extent;
+  return analyzer.can_prove_equal(above(set.min(), unit), above(set.max(), unit));
+}
+
+void variables_of(const arith::IterMarkNode& mark, std::unordered_set<const VarNode*>& out) {
+  if (mark.source) { post_order(mark.source, [&](const Expr& e) { if (const auto* v = e.as<VarNode>()) { out.insert(v); } }); }
+  if (mark.split) { variables_of(*mark.split->source, out); }
+  if (mark.sum) { for (const arith::IterSplit& split : mark.sum->args) { variables_of(*split.source, out); } }
+}
+
+// Indices that are parts of one iter var, `v // 4` and `v % 4`: a box of them is an interval of the iter var only where the upper parts
+// are single points and the lower ones whole.
+auto is_box_of_parts(const std::vector<arith::IterSumNode>& digits, const Box& box, const Box& whole, arith::Analyzer& analyzer) -> bool {
+  struct Part { const arith::IterMarkNode* of; int64_t unit; size_t index; };
+  std::vector<Part> parts;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    for (const arith::IterSplit& split : digits[i].args) { parts.push_back({split.source.get(), as_int(split.lower_factor).value_or(0), i}); }
+  }
+  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.unit != b.unit ? a.unit > b.unit : a.index < b.index; });
+  for (size_t k = 0; k < parts.size(); ++k) {
+    bool is_point = true;
+    int count = 0;
+    for (size_t j = 0; j < parts.size(); ++j) {
+      if (parts[j].of != parts[k].of) { continue; }
+      const IntSet& set = box[parts[j].index];
+      bool is_whole = analyzer.can_prove_equal(set.min(), whole[parts[j].index].min()) && analyzer.can_prove_equal(set.max(), whole[parts[j].index].max());
+      if (++count > 1 && !is_point && !is_whole) { return false; }
+      is_point = is_point && set.can_prove_single_point(analyzer);
+    }
+  }
+  return true;
+}
+
+// By inverting the map from iter vars to indices, where it is bijective and affine. `exact`: of what is required, no part may be
+// left out or added.
 enum class Inverse : uint8_t { Found, None, Unsafe };
-auto update_by_inverse(const BufferNode& buffer, const Array<IterVar>& iter_vars, const Box& provided, const Box& required, arith::Analyzer& analyzer,
+auto update_by_inverse(const BufferNode& buffer, const Array<IterVar>& iter_vars, const Box& provided, Box required, bool exact, arith::Analyzer& analyzer,
                        NeededMap& map) -> Inverse {
   std::vector<Expr> indices;
   for (const IntSet& set : provided) {
@@ -197,7 +254,30 @@ auto update_by_inverse(const BufferNode& buffer, const Array<IterVar>& iter_vars
   if (found.indices.empty()) { return Inverse::None; }
   // Of a multiple of an iter var only some values are indices: bounds cannot be carried back by themselves.
   if (!is_invertible(found.indices)) { return Inverse::Unsafe; }
+  Box whole;
+  for (const Expr& extent : buffer.shape) {
+    whole.push_back(IntSet::interval(zero(extent.dtype()), max(extent - one(extent.dtype()), zero(extent.dtype()))));
+  }
+  std::vector<arith::IterSumNode> digits;
+  for (const arith::IterSum& index : found.indices) { digits.push_back(digits_of(index, analyzer)); }
+  // What no iter var reaches is not asked for.
+  for (size_t i = 0; i < required.size(); ++i) {
+    const arith::IterSumNode& sum = digits[i];
+    if (sum.args.size() < 2) { continue; }
+    Expr last = sum.base + sum.args[0].scale * sum.args[0].extent - one(sum.base.dtype());
+    if (analyzer.can_prove(greater(required[i].max(), last))) { required[i] = IntSet::interval(required[i].min(), last); }
+    if (analyzer.can_prove(less(required[i].min(), sum.base))) { required[i] = IntSet::interval(sum.base, required[i].max()); }
+  }
+  bool is_exact = true;
   auto invert = [&](const Box& box) {
+    // Lower digits of what is no box of digits: all of their values.
+    std::unordered_set<const VarNode*> open;
+    for (size_t i = 0; i < box.size(); ++i) {
+      const arith::IterSumNode& sum = digits[i];
+      if (sum.args.size() < 2 || box[i].can_prove_single_point(analyzer) || is_box_of_digits(sum, box[i], analyzer)) { continue; }
+      is_exact = false;
+      for (size_t k = 1; k < sum.args.size(); ++k) { variables_of(*sum.args[k].source, open); }
+    }
     std::vector<Expr> low, high;
     for (const IntSet& set : box) {
       low.push_back(set.min());
@@ -210,13 +290,11 @@ auto update_by_inverse(const BufferNode& buffer, const Array<IterVar>& iter_vars
       const Expr& b = from_high[var];
       out.emplace(var, IntSet::interval(analyzer.simplify(min(a, b)), analyzer.simplify(max(a, b))));
     }
+    for (const IterVar& iter : iter_vars) { if (open.contains(iter.var.get())) { out[iter.var.get()] = IntSet::from_range(iter.dom); } }
     return out;
   };
-  Box whole;
-  for (const Expr& extent : buffer.shape) {
-    whole.push_back(IntSet::interval(zero(extent.dtype()), max(extent - one(extent.dtype()), zero(extent.dtype()))));
-  }
   auto doms = invert(required);
+  if (exact && (!is_exact || !is_box_of_parts(digits, required, whole, analyzer))) { return Inverse::Unsafe; }
   auto bounds = invert(whole);
   for (auto& [var, needed] : map) {
     auto dom = doms.find(var);
@@ -408,15 +486,7 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
   }
   // Loops over a part of the iter vars' domains (a triangle) would be made anew over all of them.
   if (reverse) {
-    std::unordered_set<const VarNode*> outer_vars;
-    for (const Place* at : func.loops(*block)) {
-      const VarNode* used = nullptr;
-      auto is_outer = [&](const VarNode& v) { return outer_vars.count(&v) ? (used = &v, true) : false; };
-      if (uses_var(at->loop->extent, is_outer) || uses_var(at->loop->min, is_outer)) {
-        return note_loop(cx.error(Code::LoopDependent).arg("loop", at->name().view()).arg("on", used->name.view()), *at);
-      }
-      outer_vars.insert(at->loop->var.get());
-    }
+    LOOPSMITH_CHECK(require_independent_loops(cx, func, *block));
   }
   LOOPSMITH_TRY(removal, plan_removal(cx, func, *block));
   LOOPSMITH_TRY(position, find_position(cx, func, block, loop, reverse, index, producers, consumers));
@@ -456,7 +526,7 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
     if (required_boxes.empty()) { continue; }
     Box provided = unite(provided_boxes);
     Box required = unite(required_boxes);
-    Inverse inverse = update_by_inverse(*buffer, moved.iter_vars, provided, required, analyzer, map);
+    Inverse inverse = update_by_inverse(*buffer, moved.iter_vars, provided, required, /*exact=*/reverse, analyzer, map);
     if (inverse == Inverse::Found) { continue; }
     if (inverse == Inverse::Unsafe || !update_by_dimension(*buffer, provided, required, analyzer, map)) {
       return note_block(cx.error(Code::RegionNotSolved).arg("block", block->name().view()).arg("buffer", buffer->name.view()).arg("loop", loop->name().view()), *block);
@@ -527,6 +597,23 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
     auto once = arith::detect_iter_map(iter_values, all, predicate, arith::IterMapLevel::Bijective, fresh, false);
     if (once.indices.empty() && !may_run_again(func, moved, reverse ? producers : std::vector<NodeId>(), iter_values, all, predicate)) {
       return note_block(note_loop(cx.error(Code::ReductionRepeated).arg("block", block->name().view()).arg("loop", loop->name().view()), *loop), *block);
+    }
+  }
+  // Iterations that run at the same time must not share a reduction.
+  for (const Place* at = loop.place; at && at->is_loop(); at = func.parent(*at)) {
+    if (at->loop->for_kind != ForKind::Parallel && at->loop->for_kind != ForKind::Vectorized) { continue; }
+    if (is_one(at->loop->extent) || is_complete(func, *block)) { continue; }
+    auto is_this = [&](const VarNode& v) { return &v == at->loop->var.get(); };
+    bool is_spread = false;
+    for (size_t i = 0; i < iter_values.size(); ++i) {
+      if (!uses_var(iter_values[i], is_this)) { continue; }
+      is_spread = true;
+      const IterVar& iter = moved.iter_vars[i];
+      if (iter.kind == IterKind::Spatial) { continue; }
+      return note_block(note_loop(cx.error(Code::LoopCarried).arg("loop", at->name().view()).arg("block", block->name().view()).arg("iter", iter.var->name.view()), *at), *block);
+    }
+    if (!is_spread && reverse) {
+      return note_block(note_loop(cx.error(Code::ReductionShared).arg("block", block->name().view()).arg("loop", at->name().view()), *at), *block);
     }
   }
   // A predicate that does more than keep iter vars in their domains would be lost.
