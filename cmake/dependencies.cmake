@@ -12,7 +12,7 @@ if(LOOPSMITH_LLVM)
   find_package(LLVM 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
   # Static, and only the targets that are emitted: the whole program then starts in a few milliseconds.
   llvm_map_components_to_libnames(LOOPSMITH_LLVM_LIBS
-    core support orcjit jitlink passes X86 AArch64 WebAssembly)
+    core support orcjit jitlink passes X86 AArch64 WebAssembly RISCV)
   add_library(loopsmith_llvm INTERFACE)
   target_include_directories(loopsmith_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
   target_link_libraries(loopsmith_llvm INTERFACE ${LOOPSMITH_LLVM_LIBS})

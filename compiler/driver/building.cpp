@@ -63,20 +63,6 @@ auto add_program(Unit& unit, const NamedProgram& program, const IRModule& module
   return problems;
 }
 
-/// A C compiler for the target; empty: none.
-auto c_compiler(const target::Target& target) -> std::vector<std::string> {
-  if (target.is_host_architecture() && (target.triple.empty() || target.triple == target::host_triple())) {
-    if (const char* asked = std::getenv("CC"); asked != nullptr && *asked != '\0') { return {asked}; }
-    for (const char* name : {"cc", "gcc", "clang", "clang-19"}) {
-      if (auto path = find_program(name)) { return {*path}; }
-    }
-    return {};
-  }
-  if (target.architecture() == target::Architecture::WebAssembly32) { return {}; }
-  if (auto path = find_program(target.triple + "-gcc")) { return {*path}; }
-  return {};
-}
-
 auto run_compiler(std::vector<std::string> argv, std::string& problem) -> bool {
   std::string shown;
   for (const std::string& word : argv) { shown += (shown.empty() ? "" : " ") + word; }
@@ -88,6 +74,43 @@ auto run_compiler(std::vector<std::string> argv, std::string& problem) -> bool {
   if (result->status.succeeded()) { return true; }
   problem = fmt::format("`{}` {}: {}", shown, result->status.describe(), result->error.substr(0, 2000));
   return false;
+}
+
+auto is_wasm(const target::Target& target) -> bool { return target.architecture() == target::Architecture::WebAssembly32; }
+
+/// clang, where it finds a C library for WebAssembly.
+auto wasm_compiler() -> std::vector<std::string> {
+  for (const char* name : {"clang", "clang-19"}) {
+    auto path = find_program(name);
+    if (!path) { continue; }
+    std::vector<std::string> command = {*path, "--target=wasm32-wasi"};
+    std::vector<std::string> probe = command;
+    probe.insert(probe.end(), {"-fsyntax-only", "-include", "stdlib.h", "-xc", "/dev/null"});
+    std::string problem;
+    if (run_compiler(std::move(probe), problem)) { return command; }
+  }
+  return {};
+}
+
+/// A C compiler for the target; empty: none.
+auto c_compiler(const target::Target& target) -> std::vector<std::string> {
+  if (target.is_host_architecture() && (target.triple.empty() || target.triple == target::host_triple())) {
+    if (const char* asked = std::getenv("CC"); asked != nullptr && *asked != '\0') { return {asked}; }
+    for (const char* name : {"cc", "gcc", "clang", "clang-19"}) {
+      if (auto path = find_program(name)) { return {*path}; }
+    }
+    return {};
+  }
+  if (is_wasm(target)) { return wasm_compiler(); }
+  if (auto path = find_program(target.triple + "-gcc")) { return {*path}; }
+  return {};
+}
+
+/// What is to be installed where `c_compiler` finds none.
+auto missing_compiler(const target::Target& target) -> std::string {
+  if (target.triple.empty()) { return "install one, or set CC"; }
+  if (is_wasm(target)) { return "install clang and wasi-libc"; }
+  return fmt::format("install {}-gcc", target.triple);
 }
 
 /// A folder that goes away with its contents.
@@ -239,8 +262,8 @@ auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildR
     return std::nullopt;
   }
   if (compiler.empty()) {
-    result.notes.push_back(fmt::format("no C compiler for `{}` was found: there are no libraries, and {}.o has the inner functions only{}", target->str(), library,
-                                       target->triple.empty() ? "; install one, or set CC" : fmt::format("; install {}-gcc", target->triple)));
+    result.notes.push_back(fmt::format("no C compiler for `{}` was found: there are no libraries, and {}.o has the inner functions only; {}", target->str(), library,
+                                       missing_compiler(*target)));
     if (!put(job.stem + ".o", "object", *object)) { return std::nullopt; }
     return result;
   }
@@ -256,13 +279,15 @@ auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildR
   std::string prefix_map = fmt::format("-ffile-prefix-map={}=.", scratch.path);
   std::string object_path = scratch.path + "/" + library + ".o";
   std::string shared_path = scratch.path + "/lib" + library + ".so";
+  // WebAssembly has objects and archives, and no shared libraries that anybody loads.
+  bool has_shared = !is_wasm(*target);
   if (!call({"-std=c11", "-O2", "-fPIC", "-fvisibility=hidden", prefix_map, "-c", source_path, "-o", entries_path}) ||
       !call({"-nostdlib", "-r", entries_path, kernels_path, "-o", object_path}) ||
-      !call({"-shared", "-Wl,--build-id=none", "-Wl,-z,noexecstack", entries_path, kernels_path, "-o", shared_path, "-lm", "-pthread"})) {
+      (has_shared && !call({"-shared", "-Wl,--build-id=none", "-Wl,-z,noexecstack", entries_path, kernels_path, "-o", shared_path, "-lm", "-pthread"}))) {
     return std::nullopt;
   }
   auto whole = read_file(object_path);
-  auto shared = read_file(shared_path);
+  auto shared = has_shared ? read_file(shared_path) : Result<std::string>(std::string());
   if (!whole || !shared) {
     reporter.report((whole ? shared : whole).diagnostics(), nullptr);
     return std::nullopt;
@@ -271,7 +296,10 @@ auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildR
   if (!archive) { return fail(archive.diagnostics()); }
   fs::path stem(job.stem);
   std::string lib = (stem.parent_path() / ("lib" + library)).string();
-  if (!put(job.stem + ".o", "object", *whole) || !put(lib + ".a", "static", *archive) || !put(lib + ".so", "shared", *shared)) { return std::nullopt; }
+  if (!put(job.stem + ".o", "object", *whole) || !put(lib + ".a", "static", *archive) ||
+      (has_shared && !put(lib + ".so", "shared", *shared))) {
+    return std::nullopt;
+  }
   return result;
 }
 

@@ -285,6 +285,8 @@ auto hardware(const Target& target) -> Hardware {
     case Architecture::X86_64: out.vector_bits = 128; out.vector_registers = 16; break;
     case Architecture::AArch64: out.vector_bits = 128; out.vector_registers = 32; has = "fma"; break;
     case Architecture::WebAssembly32: out.vector_bits = 128; out.vector_registers = 16; break;
+    // Without the vector extension, whose length code would have to ask for, one double at a time.
+    case Architecture::RiscV64: out.vector_bits = 64; out.vector_registers = 32; has = "fma"; break;
     case Architecture::Other: break;
   }
   out.l1.bytes = 32U << 10U;

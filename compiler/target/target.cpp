@@ -79,6 +79,7 @@ auto Target::architecture() const -> Architecture {
   if (starts(name, "x86_64") || starts(name, "amd64")) { return Architecture::X86_64; }
   if (starts(name, "aarch64") || starts(name, "arm64")) { return Architecture::AArch64; }
   if (starts(name, "wasm32")) { return Architecture::WebAssembly32; }
+  if (starts(name, "riscv64")) { return Architecture::RiscV64; }
   return Architecture::Other;
 }
 

@@ -14,7 +14,7 @@
 
 namespace loopsmith::target {
 
-enum class Architecture : uint8_t { X86_64, AArch64, WebAssembly32, Other };
+enum class Architecture : uint8_t { X86_64, AArch64, WebAssembly32, RiscV64, Other };
 
 struct Target {
   std::string kind = "llvm";               // what emits: "llvm", "c", "cuda"

@@ -47,7 +47,7 @@ auto find_target(const target::Target& target) -> Result<const llvm::Target*> {
   const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple_of(target), why);
   if (found == nullptr) {
     return error(Code::BadTarget).arg("target", target.str())
-        .arg("why", fmt::format("we emit no code for `{}`; there are x86_64, aarch64 and wasm32", triple_of(target)));
+        .arg("why", fmt::format("we emit no code for `{}`; there are x86_64, aarch64, riscv64 and wasm32", triple_of(target)));
   }
   return found;
 }
@@ -87,6 +87,10 @@ void initialize_llvm() {
     LLVMInitializeAArch64Target();
     LLVMInitializeAArch64TargetMC();
     LLVMInitializeAArch64AsmPrinter();
+    LLVMInitializeRISCVTargetInfo();
+    LLVMInitializeRISCVTarget();
+    LLVMInitializeRISCVTargetMC();
+    LLVMInitializeRISCVAsmPrinter();
     LLVMInitializeWebAssemblyTargetInfo();
     LLVMInitializeWebAssemblyTarget();
     LLVMInitializeWebAssemblyTargetMC();
@@ -118,8 +122,16 @@ auto machine_for(const target::Target& target, const CodegenOptions& options) ->
   settings.FunctionSections = true;
   constexpr llvm::CodeGenOptLevel levels[] = {llvm::CodeGenOptLevel::None, llvm::CodeGenOptLevel::Less, llvm::CodeGenOptLevel::Default,
                                               llvm::CodeGenOptLevel::Aggressive};
+  std::vector<std::string> features = target.features;
+  std::optional<llvm::CodeModel::Model> model;
+  if (target.architecture() == target::Architecture::RiscV64) {
+    // RV64GC, what Linux distributions are built for; LLVM's own default has no multiplication. Libraries for it pass doubles in registers.
+    if (target.cpu.empty()) { features.insert(features.begin(), {"+m", "+a", "+f", "+d", "+c"}); }
+    settings.MCOptions.ABIName = "lp64d";
+    model = llvm::CodeModel::Medium;
+  }
   std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
-      triple_of(target), target.cpu, fmt::format("{}", fmt::join(target.features, ",")), settings, llvm::Reloc::PIC_, std::nullopt, levels[level]));
+      triple_of(target), target.cpu, fmt::format("{}", fmt::join(features, ",")), settings, llvm::Reloc::PIC_, model, levels[level]));
   if (!machine) { return error(Code::BadTarget).arg("target", target.str()).arg("why", "LLVM cannot make code for it"); }
   kept = {target, options.contract, level, std::move(machine)};
   return kept.machine.get();

@@ -34,6 +34,7 @@ constexpr Known known[] = {
     {"llvm -mtriple=aarch64-linux-gnu", "any 64-bit ARM: NEON"},
     {"llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1", "ARM Neoverse V1, as in Graviton 3"},
     {"llvm -mtriple=aarch64-apple-darwin -mcpu=apple-m1", "Apple M1"},
+    {"llvm -mtriple=riscv64-linux-gnu", "64-bit RISC-V with multiplication, doubles and compressed code (RV64GC)"},
     {"llvm -mtriple=wasm32-unknown-unknown", "WebAssembly, 32 bit"},
 };
 
