@@ -162,12 +162,18 @@ void make_folders(const std::string& path) {
 auto run_repl(Host host, const ReplOptions& options) -> int {
   host.interrupted = fresh_token;
   if (options.interactive) { host.page = page; }
+  host.can_choose = options.lines.empty();
   struct sigaction interrupt {};
   interrupt.sa_handler = on_interrupt;
   ::sigaction(SIGINT, &interrupt, nullptr);
   Session session(std::move(host));
   bool failed = false;
-  if (!options.file.empty() && !session.load(options.file)) {
+  bool from_input = options.file == "-" && !options.lines.empty();
+  if (from_input) {
+    std::ostringstream all;
+    all << std::cin.rdbuf();
+    if (!session.load_text("<stdin>", all.str())) { return 1; }
+  } else if (!options.file.empty() && !session.load(options.file)) {
     failed = true;
     if (!options.interactive) { return 1; }
   }

@@ -358,7 +358,7 @@ auto Session::run_script(const std::string& input, bool is_trial) -> bool {
         }
         if (is_trial) { choices_.clear(); }
         for (size_t i = 0; i < choices_.size(); ++i) { complain(fmt::format("  {}) {}\n", i + 1, script::one_line(choices_[i]))); }
-        if (!choices_.empty()) { complain(choices_.size() == 1 ? "type 1 to do that instead\n" : "type a number to do that instead\n"); }
+        if (!choices_.empty() && host_.can_choose) { complain(choices_.size() == 1 ? "type 1 to do that instead\n" : "type a number to do that instead\n"); }
         return is_trial;
       }
     }

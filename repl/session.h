@@ -33,6 +33,7 @@ struct Host {
   /// Renders a diagnostic; what has no place is said to be of the file named.
   std::function<std::string(const Diagnostic&, const Locator&, const std::string& file)> render;
   CancelToken (*interrupted)() = nullptr;            // a token that Ctrl-C cancels, fresh for every line
+  bool can_choose = true;                            // somebody can type the number of what is offered
   std::function<void(std::string_view)> page;        // long answers; none: they are written as they are
 };
 

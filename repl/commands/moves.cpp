@@ -55,11 +55,12 @@ auto hint(Session& session, const std::vector<std::string>& arguments) -> bool {
   for (const schedule::Place* place : about) {
     std::string head = fmt::format("{} {}\n", place->is_loop() ? "loop" : "block", place->name().view());
     std::map<std::string_view, size_t> shown;
+    std::map<std::string_view, std::string> refused_here;
     for (const schedule::JudgedMove& judged : schedule::moves_at(state, *func, *place, only)) {
       std::string_view primitive = judged.move.primitive->name;
       if (is_brief && std::find(std::begin(usual), std::end(usual), primitive) == std::end(usual)) { continue; }
       if (!judged.is_legal()) {
-        refused.emplace(primitive, judged.why.front().message());
+        (is_brief ? refused : refused_here).emplace(primitive, judged.why.front().message());
         continue;
       }
       allowed.insert(primitive);
@@ -69,12 +70,15 @@ auto hint(Session& session, const std::vector<std::string>& arguments) -> bool {
       choices.push_back(tried->statement);
       out += std::exchange(head, {}) + fmt::format("  {:>3}) {}\n", choices.size(), tried->statement);
     }
+    for (const auto& [primitive, why] : refused_here) {
+      if (!shown.contains(primitive)) { out += std::exchange(head, {}) + fmt::format("  not {}: {}\n", primitive, why); }
+    }
   }
   for (const auto& [primitive, why] : refused) {
     if (!allowed.contains(primitive)) { out += fmt::format("  not {}: {}\n", primitive, why); }
   }
   if (out.empty()) { out = "no move is known here\n"; }
-  if (!choices.empty()) { out += is_brief ? "type a number to do it; `:hint LOOP` or `:hint PRIMITIVE` shows more of one\n" : "type a number to do it\n"; }
+  if (!choices.empty() && session.host().can_choose) { out += is_brief ? "type a number to do it; `:hint LOOP` or `:hint PRIMITIVE` shows more of one\n" : "type a number to do it\n"; }
   session.show(out);
   session.offer(std::move(choices));
   return true;

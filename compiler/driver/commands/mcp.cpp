@@ -1,0 +1,494 @@
+// `loopsmith mcp`: the Model Context Protocol on standard input and output (JSON-RPC 2.0, a message a line), for agents: the tools
+// check, schedule, hint, bench and tune. A thin door: a call becomes a command line of this program, run as a process of its own, so
+// its answer is the one that people get, and what crashes or never ends costs one call. No tool writes a file, but for the tuning
+// database; programs are executed by bench and tune only.
+//
+// The main thread reads; two threads execute, one the quick tools in order, one bench and tune, so that two measurements never run at
+// once. Source: modelcontextprotocol.io, revisions 2024-11-05 to 2025-06-18.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <csignal>
+#include <deque>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include "driver/arguments.h"
+#include "driver/command.h"
+#include "support/process.h"
+
+namespace loopsmith::driver::commands {
+namespace {
+
+using Json = nlohmann::json;
+using namespace std::chrono_literals;
+
+const Usage usage{
+    .command = "mcp",
+    .arguments = "",
+    .summary = "Serves an agent: the Model Context Protocol on standard input and output.",
+    .details = "Tools: check, schedule, hint, bench, tune. Each gives what the command of that name gives. Programs come as paths or\n"
+               "as text; no tool changes a file. docs/mcp.md says how agents are told of it.",
+    .options = {},
+    .examples = {{"loopsmith mcp", "what an agent's configuration names as its command"}},
+};
+
+constexpr std::string_view newest_protocol = "2025-06-18";
+constexpr std::string_view protocols[] = {"2024-11-05", "2025-03-26", newest_protocol};
+/// Text of an answer; agents pay for every byte.
+constexpr size_t most_text = 60'000;
+constexpr auto quick_limit = 30s;
+constexpr auto bench_limit = 300s;
+/// A message longer than this is no honest one.
+constexpr size_t longest_message = 64U << 20U;
+constexpr int deepest_message = 64;
+
+enum Error : int { ParseError = -32700, InvalidRequest = -32600, MethodNotFound = -32601, InvalidParams = -32602 };
+
+// ---- tools ---------------------------------------------------------------------------------------------------------
+
+auto string_schema(const char* description) -> Json { return {{"type", "string"}, {"description", description}}; }
+auto strings_schema(const char* description) -> Json {
+  return {{"type", "array"}, {"items", {{"type", "string"}}}, {"description", description}};
+}
+
+auto source_properties() -> Json {
+  return {{"path", string_schema("a .tir file, or a .py file with TVMScript; or give `text`")},
+          {"text", string_schema("the file's content, in place of `path`")},
+          {"function", string_schema("the program meant, where the file has several")}};
+}
+
+auto tool(const char* name, const char* title, const char* description, Json properties, bool executes) -> Json {
+  Json schema = {{"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
+  return {{"name", name},
+          {"title", title},
+          {"description", description},
+          {"inputSchema", std::move(schema)},
+          {"annotations", {{"title", title}, {"readOnlyHint", !executes}, {"destructiveHint", false}, {"idempotentHint", true}, {"openWorldHint", false}}}};
+}
+
+auto with(Json base, std::initializer_list<std::pair<const char*, Json>> more) -> Json {
+  for (const auto& [name, schema] : more) { base[name] = schema; }
+  return base;
+}
+
+auto all_tools() -> const Json& {
+  static const Json tools = [] {
+    Json with_schema = string_schema("a schedule function of the file, applied first");
+    Json steps = strings_schema("script lines on `sch`, in order: `i, j, k = sch.get_loops(\"C\")`, `i0, i1 = sch.split(i, factors=[None, 8])`");
+    Json check_source = source_properties();
+    check_source.erase("function");
+    Json list = Json::array();
+    list.push_back(tool("check", "Check programs and schedules",
+                        "All that is wrong or suspicious in TIRScript programs (TVMScript's syntax) and their schedules: races, bounds, refused primitives "
+                        "with the dependence that is in the way and repairs that were tried. Nothing is executed.",
+                        check_source, false));
+    list.push_back(tool("schedule", "Apply schedule primitives",
+                        "Applies schedule primitives step by step and shows what each changed, then the program. A step that is refused changes nothing: the "
+                        "answer says why, by a pair of iterations where there is one, and which calls would work. Nothing is executed.",
+                        with(source_properties(), {{"with", with_schema}, {"steps", steps},
+                                                   {"print", {{"type", "boolean"}, {"description", "show the whole program at the end (default true)"}}}}), false));
+    list.push_back(tool("hint", "Legal moves",
+                        "The loop tree of a state, and which primitives with which arguments are legal there, as lines that `schedule` takes as steps. `about` "
+                        "narrows it to a primitive, loop or block, with the reasons why the rest may not be done.",
+                        with(source_properties(), {{"with", with_schema}, {"steps", steps}, {"about", strings_schema("names of primitives, loops (as the script or program "
+                                                                                                                "calls them) or blocks")}}), false));
+    list.push_back(tool("bench", "Measure",
+                        "Compiles and times a program as written and under schedules, in turns: seconds, spread, GFLOP/s, share of this machine's roofline. Executes "
+                        "the program in a process with limits.",
+                        with(source_properties(), {{"with", strings_schema("schedule functions of the file to compare")}}), true));
+    list.push_back(tool("tune", "Search for a fast schedule",
+                        "Searches schedules by measuring candidates; answers with the best as a readable schedule function, verified against the interpreter. "
+                        "Cancelling it stops and keeps the best so far. Executes programs in processes with limits.",
+                        with(source_properties(), {{"trials", {{"type", "integer"}, {"minimum", 1}, {"description", "candidates to measure"}}},
+                                                   {"seconds", {{"type", "number"}, {"exclusiveMinimum", 0}, {"description", "how long it may take (default 60)"}}},
+                                                   {"target", string_schema("what code is for; this machine")}}), true));
+    return list;
+  }();
+  return tools;
+}
+
+struct Command {
+  std::vector<std::string> arguments;   // of this program
+  std::string input;
+  Clock::duration limit = quick_limit;
+};
+
+/// The command line of a call; a sentence where the arguments are wrong.
+auto command_of(const std::string& name, const Json& arguments) -> std::variant<Command, std::string> {
+  const Json* schema = nullptr;
+  for (const Json& one : all_tools()) {
+    if (one["name"] == name) { schema = &one["inputSchema"]["properties"]; }
+  }
+  for (const auto& [key, value] : arguments.items()) {
+    if (!schema->contains(key)) { return fmt::format("`{}` takes no argument `{}`", name, key); }
+    const std::string type = (*schema)[key]["type"];
+    bool fits = type == "string" ? value.is_string() : type == "boolean" ? value.is_boolean() : type == "integer" ? value.is_number_integer() : type == "number" ? value.is_number() : value.is_array();
+    if (type == "array" && fits) {
+      for (const Json& item : value) { fits = fits && item.is_string(); }
+    }
+    if (!fits) { return fmt::format("`{}` is {}", key, type == "array" ? "a list of strings" : type == "integer" ? "a whole number" : "a " + type); }
+  }
+  auto text = [&](const char* key) { return arguments.contains(key) ? arguments[key].get<std::string>() : std::string(); };
+  auto list = [&](const char* key) { return arguments.contains(key) ? arguments[key].get<std::vector<std::string>>() : std::vector<std::string>(); };
+  if (arguments.contains("path") == arguments.contains("text")) { return std::string("give `path` or `text`, one of the two"); }
+  Command command;
+  std::string file = arguments.contains("path") ? text("path") : "-";
+  if (file.empty()) { return std::string("`path` is empty"); }
+  // A path is never an option, nor standard input.
+  if (arguments.contains("path") && file.front() == '-') { file.insert(0, "./"); }
+  command.input = text("text");
+  auto add = [&](std::initializer_list<std::string> words) { command.arguments.insert(command.arguments.end(), words); };
+  if (name == "check") {
+    add({"check", "--json", file});
+  } else if (name == "schedule" || name == "hint") {
+    add({"repl", "--color=never"});
+    if (arguments.contains("function")) { add({"-c", ":programs " + text("function")}); }
+    if (arguments.contains("with")) { add({"-c", ":with " + text("with")}); }
+    for (const std::string& step : list("steps")) {
+      // Steps are script: what commands would do (write files, read others) is not offered here.
+      size_t first = step.find_first_not_of(" \t\n");
+      if (first == std::string::npos) { continue; }
+      if (step[first] == ':' || step[first] == '?') { return fmt::format("a step is a line of script, not a command: `{}`", step); }
+      add({"-c", step + (name == "hint" && step.back() != ';' ? ";" : "")});
+    }
+    if (name == "schedule") {
+      bool prints = !arguments.contains("print") || arguments["print"].get<bool>();
+      add({"-c", prints ? ":print" : ":loops"});
+    } else {
+      std::string about;
+      for (const std::string& one : list("about")) { about += " " + one; }
+      add({"-c", ":loops", "-c", ":hint" + about});
+    }
+    add({file});
+  } else {
+    add({name, "--json"});
+    if (arguments.contains("function")) { add({"--function", text("function")}); }
+    if (name == "bench") {
+      for (const std::string& schedule : list("with")) { add({"--with", schedule}); }
+      command.limit = bench_limit;
+    } else {
+      command.limit = Clock::duration::max();
+      if (arguments.contains("trials")) { add({"--trials", std::to_string(arguments["trials"].get<int64_t>())}); }
+      if (arguments.contains("seconds")) { add({"--time", fmt::format("{}s", arguments["seconds"].get<double>())}); }
+      if (arguments.contains("target")) { add({"--target", text("target")}); }
+    }
+    add({file});
+  }
+  return command;
+}
+
+// ---- answers -------------------------------------------------------------------------------------------------------
+
+auto shortened(std::string text) -> std::string {
+  if (text.size() <= most_text) { return text; }
+  size_t end = std::min(text.rfind('\n', most_text), most_text);
+  size_t left = text.size() - end;
+  return text.substr(0, end) + fmt::format("\n... {} more bytes\n", left);
+}
+
+auto text_result(std::string text, bool is_error) -> Json {
+  return {{"content", Json::array({{{"type", "text"}, {"text", shortened(std::move(text))}}})}, {"isError", is_error}};
+}
+
+/// "a.tir:34:5: error: cannot parallel ... [loop-carried]", with notes and remedies below.
+auto diagnostic_text(const Json& d) -> std::string {
+  std::string where = d.value("file", "");
+  if (d.contains("line")) { where += fmt::format(":{}:{}", d["line"].get<int64_t>(), d.value("column", int64_t{1})); }
+  std::string out = fmt::format("{}: {}: {} [{}]\n", where, d.value("severity", ""), d.value("message", ""), d.value("code", ""));
+  if (d.contains("notes")) {
+    for (const Json& note : d["notes"]) {
+      out += fmt::format("  {}note: {}\n", note.contains("line") ? fmt::format("line {}: ", note["line"].get<int64_t>()) : "", note.value("message", ""));
+    }
+  }
+  if (d.contains("help")) {
+    for (const Json& help : d["help"]) { out += fmt::format("  help: {}\n", help.get<std::string>()); }
+  }
+  return out;
+}
+
+auto lines_of_json(const std::string& output) -> std::vector<Json> {
+  std::vector<Json> lines;
+  size_t begin = 0;
+  while (begin < output.size()) {
+    size_t end = std::min(output.find('\n', begin), output.size());
+    Json line = Json::parse(output.substr(begin, end - begin), nullptr, false);
+    if (line.is_object()) { lines.push_back(std::move(line)); }
+    begin = end + 1;
+  }
+  return lines;
+}
+
+/// What a command wrote, as the result of a call.
+auto result_of(const std::string& name, const std::string& output, const std::string& errors, const ExitStatus& status) -> Json {
+  if (status.signal != 0) { return text_result(fmt::format("`{}` {}\n{}", name, status.describe(), errors), true); }
+  if (name == "schedule" || name == "hint") { return text_result(output + errors, status.code != 0); }
+  Json diagnostics = Json::array();
+  Json rows = Json::array();
+  Json done;
+  std::string text;
+  for (const Json& line : lines_of_json(output)) {
+    if (line.contains("severity")) {
+      diagnostics.push_back(line);
+      text += diagnostic_text(line);
+    } else if (line.value("event", "") == "done") {
+      done = line;
+    } else if (line.value("event", "") == "error") {
+      text += line.value("message", "") + "\n";
+    } else if (!line.contains("event")) {
+      rows.push_back(line);
+    }
+  }
+  if (name == "check") {
+    size_t errors_found = 0;
+    for (const Json& d : diagnostics) { errors_found += d.value("severity", "") == "error" ? 1 : 0; }
+    if (status.code > 1) { return text_result(errors, true); }
+    Json result = text_result(diagnostics.empty() ? "nothing is wrong\n" : text, false);
+    result["structuredContent"] = {{"diagnostics", diagnostics}, {"errors", errors_found}};
+    return result;
+  }
+  if (status.code != 0) { return text_result(text + errors, true); }
+  if (name == "bench") {
+    for (const Json& row : rows) {
+      text += fmt::format("{}: {:.6g} s +- {:.1f}%", row.value("name", ""), row.value("seconds", 0.0), 100 * row.value("deviation", 0.0));
+      if (row.value("gflops", 0.0) > 0) { text += fmt::format(", {:.4g} GFLOP/s", row.value("gflops", 0.0)); }
+      if (row.contains("roofline")) { text += fmt::format(", {:.1f}% of the roofline", 100 * row.value("roofline", 0.0)); }
+      text += "\n";
+    }
+    Json result = text_result(text, false);
+    result["structuredContent"] = {{"rows", rows}};
+    return result;
+  }
+  if (!done.is_object()) { return text_result(text + errors, true); }
+  text += fmt::format("{:.6g} s, as written {:.6g} s, {} trials; verified by {}\n\n{}", done.value("best_seconds", 0.0), done.value("plain_seconds", 0.0),
+                      done.value("trials", int64_t{0}), done.value("verified", "nothing"), done.value("schedule_text", ""));
+  Json result = text_result(text, false);
+  done.erase("event");
+  result["structuredContent"] = std::move(done);
+  return result;
+}
+
+// ---- the server ----------------------------------------------------------------------------------------------------
+
+struct Call {
+  Json id;
+  Json progress_token;
+  std::string name;
+  Command command;
+  std::atomic<bool> is_cancelled = false;   // nobody waits for an answer
+  std::atomic<bool> is_stopped = false;     // a search is to end and answer with its best
+};
+
+class Server {
+ public:
+  void run();
+
+ private:
+  struct Lane {
+    std::deque<std::shared_ptr<Call>> waiting;
+    std::thread thread;
+  };
+
+  void take(const std::string& line);
+  void request(const Json& id, const std::string& method, const Json& params);
+  void cancel(const Json& id);
+  void execute(Call& call);
+  void work(Lane& lane);
+  void send(const Json& message);
+  void reply(const Json& id, Json result) { send({{"jsonrpc", "2.0"}, {"id", id}, {"result", std::move(result)}}); }
+  void fail(const Json& id, int code, const std::string& why) { send({{"jsonrpc", "2.0"}, {"id", id}, {"error", {{"code", code}, {"message", why}}}}); }
+
+  std::mutex output_;
+  std::mutex mutex_;   // of what is below
+  std::condition_variable changed_;
+  Lane quick_;
+  Lane slow_;
+  std::map<std::string, std::shared_ptr<Call>> calls_;   // by id, as text
+  bool ended_ = false;
+};
+
+void Server::send(const Json& message) {
+  std::lock_guard lock(output_);
+  std::cout << message.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n' << std::flush;
+}
+
+void Server::cancel(const Json& id) {
+  std::lock_guard lock(mutex_);
+  auto found = calls_.find(id.dump());
+  if (found != calls_.end()) { found->second->is_cancelled = true; }
+}
+
+void Server::request(const Json& id, const std::string& method, const Json& params) {
+  if (method == "initialize") {
+    std::string wanted = params.is_object() ? params.value("protocolVersion", Json()).is_string() ? params["protocolVersion"].get<std::string>() : "" : "";
+    bool is_known = std::find(std::begin(protocols), std::end(protocols), wanted) != std::end(protocols);
+    return reply(id, {{"protocolVersion", is_known ? wanted : std::string(newest_protocol)},
+                      {"capabilities", {{"tools", {{"listChanged", false}}}}},
+                      {"serverInfo", {{"name", "loopsmith"}, {"title", "Loopsmith"}, {"version", LOOPSMITH_VERSION}}},
+                      {"instructions", "Tensor programs and schedules in TVMScript's syntax. `hint` lists legal moves of a state, `schedule` applies them and shows the "
+                                       "change, `check` finds what is wrong, `bench` measures, `tune` searches."}});
+  }
+  if (method == "ping") { return reply(id, Json::object()); }
+  if (method == "tools/list") { return reply(id, {{"tools", all_tools()}}); }
+  if (method != "tools/call") { return fail(id, MethodNotFound, fmt::format("there is no method `{}`", method)); }
+  if (!params.is_object() || !params.contains("name") || !params["name"].is_string()) { return fail(id, InvalidParams, "`name` of the tool is missing"); }
+  auto name = params["name"].get<std::string>();
+  bool is_known = std::any_of(all_tools().begin(), all_tools().end(), [&](const Json& one) { return one["name"] == name; });
+  if (!is_known) { return fail(id, InvalidParams, fmt::format("there is no tool `{}`", name)); }
+  Json arguments = params.value("arguments", Json::object());
+  if (!arguments.is_object()) { return fail(id, InvalidParams, "`arguments` is an object"); }
+  auto command = command_of(name, arguments);
+  if (auto* why = std::get_if<std::string>(&command)) { return reply(id, text_result(*why, true)); }
+  auto call = std::make_shared<Call>();
+  call->id = id;
+  call->name = name;
+  call->command = std::move(std::get<Command>(command));
+  if (Json meta = params.value("_meta", Json()); meta.is_object()) { call->progress_token = meta.value("progressToken", Json()); }
+  std::lock_guard lock(mutex_);
+  calls_[id.dump()] = call;
+  (name == "bench" || name == "tune" ? slow_ : quick_).waiting.push_back(std::move(call));
+  changed_.notify_all();
+}
+
+/// Brackets outside strings, so that reading cannot go deeper than we allow.
+auto depth_of(const std::string& text) -> int {
+  int depth = 0;
+  int deepest = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (in_string) {
+      if (c == '\\') { ++i; } else if (c == '"') { in_string = false; }
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      deepest = std::max(deepest, ++depth);
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return deepest;
+}
+
+void Server::take(const std::string& line) {
+  if (line.size() > longest_message || depth_of(line) > deepest_message) { return fail(nullptr, ParseError, "the message is too large or too deep"); }
+  Json message = Json::parse(line, nullptr, false);
+  if (message.is_discarded()) { return fail(nullptr, ParseError, "the message is not valid JSON"); }
+  if (!message.is_object()) { return fail(nullptr, InvalidRequest, "a message is an object"); }
+  Json id = message.value("id", Json());
+  bool has_id = message.contains("id");
+  Json method = message.value("method", Json());
+  if (!method.is_string()) {
+    // Answers to questions: we ask none.
+    if (message.contains("result") || message.contains("error")) { return; }
+    return fail(id, InvalidRequest, "the message has no method");
+  }
+  Json params = message.value("params", Json::object());
+  if (!has_id) {
+    if (method == "notifications/cancelled" && params.is_object()) { cancel(params.value("requestId", Json())); }
+    return;
+  }
+  if (!id.is_string() && !id.is_number_integer()) { return fail(nullptr, InvalidRequest, "the id of a request is a string or an integer"); }
+  request(id, method.get<std::string>(), params);
+}
+
+void Server::execute(Call& call) {
+  ProcessOptions options;
+  options.argv = {current_program()};
+  options.argv.insert(options.argv.end(), call.command.arguments.begin(), call.command.arguments.end());
+  options.standard_error = Stream::Pipe;
+  if (call.name != "tune") {
+    // Cancelling stops what is waiting; a quick tool that runs is waited for.
+    if (call.is_cancelled) { return; }
+    auto result = run_program(options, call.command.input, in(call.command.limit));
+    if (call.is_cancelled) { return; }
+    if (!result.ok()) { return reply(call.id, text_result(result.diagnostics().front().message(), true)); }
+    if (result->timed_out) { return reply(call.id, text_result(fmt::format("`{}` took longer than {} s and was stopped", call.name, std::chrono::duration_cast<std::chrono::seconds>(call.command.limit).count()), true)); }
+    return reply(call.id, result_of(call.name, result->output, result->error, result->status));
+  }
+  options.standard_error = Stream::Null;
+  auto started = Process::start(options);
+  if (!started.ok()) { return reply(call.id, text_result(started.diagnostics().front().message(), true)); }
+  Process& process = *started;
+  (void)process.write(call.command.input, in(quick_limit));
+  process.close_input();
+  std::string output;
+  bool is_stopping = false;
+  while (true) {
+    if ((call.is_cancelled || call.is_stopped) && !std::exchange(is_stopping, true)) { process.send_signal(SIGINT); }
+    ReadResult line = process.read_line(in(100ms));
+    if (line.status == IoStatus::TimedOut) { continue; }
+    if (line.status == IoStatus::Closed) { break; }
+    output += line.data + "\n";
+    if (call.progress_token.is_null()) { continue; }
+    Json event = Json::parse(line.data, nullptr, false);
+    if (!event.is_object() || event.value("event", "") != "progress") { continue; }
+    Json params = {{"progressToken", call.progress_token}, {"progress", event.value("trial", int64_t{0})}};
+    if (event.value("trials", int64_t{0}) > 0) { params["total"] = event["trials"]; }
+    double best = event.value("best_seconds", 0.0);
+    params["message"] = best > 0 ? fmt::format("{}, best {:.6g} s", event.value("phase", ""), best) : event.value("phase", "");
+    send({{"jsonrpc", "2.0"}, {"method", "notifications/progress"}, {"params", std::move(params)}});
+  }
+  auto status = process.wait(in(quick_limit));
+  // The protocol wants no answer to what was cancelled; the best so far is in the database, and a later call goes on from it.
+  if (call.is_cancelled) { return; }
+  reply(call.id, result_of(call.name, output, {}, status ? *status : process.kill()));
+}
+
+void Server::work(Lane& lane) {
+  while (true) {
+    std::shared_ptr<Call> call;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return !lane.waiting.empty() || ended_; });
+      if (lane.waiting.empty()) { return; }
+      call = lane.waiting.front();
+      lane.waiting.pop_front();
+    }
+    execute(*call);
+    std::lock_guard lock(mutex_);
+    auto found = calls_.find(call->id.dump());
+    if (found != calls_.end() && found->second == call) { calls_.erase(found); }
+  }
+}
+
+void Server::run() {
+  quick_.thread = std::thread([this] { work(quick_); });
+  slow_.thread = std::thread([this] { work(slow_); });
+  for (std::string line; std::getline(std::cin, line);) {
+    if (line.ends_with('\r')) { line.pop_back(); }
+    if (!line.empty()) { take(line); }
+  }
+  {
+    // What was asked is answered before we go, searches with the best so far.
+    std::lock_guard lock(mutex_);
+    ended_ = true;
+    for (auto& [id, call] : calls_) {
+      if (call->name == "tune") { call->is_stopped = true; }
+    }
+    changed_.notify_all();
+  }
+  quick_.thread.join();
+  slow_.thread.join();
+}
+
+}  // namespace
+
+auto mcp(std::vector<std::string> args) -> int {
+  auto read = read_arguments(usage, args);
+  if (const int* status = std::get_if<int>(&read)) { return *status; }
+  ::signal(SIGPIPE, SIG_IGN);
+  Server().run();
+  return exit_done;
+}
+
+}  // namespace loopsmith::driver::commands

@@ -1,0 +1,232 @@
+// The real `loopsmith mcp`, as an agent talks to it.
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "support/process.h"
+#include "tests/unit/catch.h"
+
+using namespace loopsmith;
+using Json = nlohmann::json;
+
+namespace {
+
+constexpr auto patience = std::chrono::seconds(60);
+const std::string examples = std::string(LOOPSMITH_SOURCE_DIR) + "/examples/";
+
+struct Folder {
+  std::filesystem::path path = std::filesystem::temp_directory_path() / ("loopsmith-mcp-" + std::to_string(::getpid()));
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+};
+
+class Agent {
+ public:
+  Agent() {
+    // What tuning measures goes into a database of its own.
+    static const Folder data;
+    auto started = Process::start({.argv = {LOOPSMITH_PROGRAM, "mcp"}, .environment = {{"XDG_DATA_HOME", data.path.string()}}});
+    REQUIRE(started.ok());
+    process_.emplace(std::move(started).value());
+  }
+  void send_line(const std::string& line) { REQUIRE(process_->write(line + "\n", in(patience)) == IoStatus::Done); }
+  void send(Json message) {
+    message["jsonrpc"] = "2.0";
+    send_line(message.dump());
+  }
+  auto next() -> Json {
+    ReadResult line = process_->read_line(in(patience));
+    REQUIRE(line.status == IoStatus::Done);
+    Json message = Json::parse(line.data, nullptr, false);
+    REQUIRE(message.is_object());
+    REQUIRE(message.value("jsonrpc", "") == "2.0");
+    return message;
+  }
+  auto request(const std::string& method, Json params) -> Json {
+    int id = ++id_;
+    send({{"id", id}, {"method", method}, {"params", std::move(params)}});
+    while (true) {
+      Json message = next();
+      if (message.contains("method")) {
+        notifications.push_back(message);
+        continue;
+      }
+      REQUIRE(message["id"] == id);
+      return message;
+    }
+  }
+  auto call(const std::string& tool, Json arguments, Json meta = Json()) -> Json {
+    Json params = {{"name", tool}, {"arguments", std::move(arguments)}};
+    if (!meta.is_null()) { params["_meta"] = std::move(meta); }
+    Json answer = request("tools/call", std::move(params));
+    REQUIRE(answer.contains("result"));
+    return answer["result"];
+  }
+  auto end() -> int {
+    process_->close_input();
+    auto status = process_->wait(in(patience));
+    return status && status->signal == 0 ? status->code : -1;
+  }
+  std::vector<Json> notifications;
+
+ private:
+  std::optional<Process> process_;
+  int id_ = 0;
+};
+
+auto text_of(const Json& result) -> std::string { return result["content"][0]["text"].get<std::string>(); }
+
+auto lines_of_check(const std::string& text) -> Json {
+  auto result = run_program({.argv = {LOOPSMITH_PROGRAM, "check", "--json", "-"}}, text, in(patience));
+  REQUIRE(result.ok());
+  Json lines = Json::array();
+  size_t begin = 0;
+  while (begin < result->output.size()) {
+    size_t end = result->output.find('\n', begin);
+    lines.push_back(Json::parse(result->output.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+const std::string racy =
+    "@T.prim_func\n"
+    "def total(A: T.Buffer((16, 32), \"float32\"), C: T.Buffer((16,), \"float32\")):\n"
+    "    for i, k in T.grid(16, 32):\n"
+    "        with T.block(\"C\"):\n"
+    "            vi, vk = T.axis.remap(\"SR\", [i, k])\n"
+    "            with T.init():\n"
+    "                C[vi] = T.float32(0)\n"
+    "            C[vi] = C[vi] + A[vi, vk]\n"
+    "\n\n"
+    "@ls.schedule(total)\n"
+    "def s(sch: tir.Schedule) -> None:\n"
+    "    i, k = sch.get_loops(\"C\")\n"
+    "    sch.parallel(k)\n";
+
+}  // namespace
+
+TEST_CASE("an agent is greeted in its revision of the protocol, or the newest") {
+  for (const char* wanted : {"2024-11-05", "2025-03-26", "2025-06-18", "1999-01-01"}) {
+    Agent agent;
+    Json result = agent.request("initialize", {{"protocolVersion", wanted}, {"capabilities", Json::object()}, {"clientInfo", {{"name", "test"}, {"version", "1"}}}})["result"];
+    CHECK(result["protocolVersion"] == (std::string(wanted) == "1999-01-01" ? "2025-06-18" : wanted));
+    CHECK(result["capabilities"].contains("tools"));
+    CHECK(result["serverInfo"]["name"] == "loopsmith");
+    agent.send({{"method", "notifications/initialized"}});
+    CHECK(agent.request("ping", Json::object())["result"] == Json::object());
+    CHECK(agent.end() == 0);
+  }
+}
+
+TEST_CASE("the tools, each with a schema of what it takes") {
+  Agent agent;
+  Json tools = agent.request("tools/list", Json::object())["result"]["tools"];
+  std::vector<std::string> names;
+  for (const Json& tool : tools) {
+    names.push_back(tool["name"]);
+    CHECK(tool["inputSchema"]["type"] == "object");
+    CHECK(tool["inputSchema"]["additionalProperties"] == false);
+    CHECK(tool["description"].get<std::string>().size() > 40);
+    CHECK(tool["annotations"]["destructiveHint"] == false);
+  }
+  CHECK(names == std::vector<std::string>{"check", "schedule", "hint", "bench", "tune"});
+}
+
+TEST_CASE("check gives what the command gives, of a path or a text") {
+  Agent agent;
+  Json result = agent.call("check", {{"text", racy}});
+  CHECK(result["isError"] == false);
+  CHECK(result["structuredContent"]["errors"] == 1);
+  CHECK(result["structuredContent"]["diagnostics"] == lines_of_check(racy));
+  CHECK(text_of(result).find("[loop-carried]") != std::string::npos);
+  CHECK(text_of(result).find("help: `sch.parallel(i)` works") != std::string::npos);
+  CHECK(text_of(agent.call("check", {{"path", examples + "matmul.tir"}})) == "nothing is wrong\n");
+  CHECK(agent.call("check", {{"path", "/nowhere/a.tir"}})["isError"] == false);
+  CHECK(text_of(agent.call("check", {{"path", "/nowhere/a.tir"}})).find("/nowhere/a.tir") != std::string::npos);
+}
+
+TEST_CASE("schedule shows what steps change; a refused one says why and what works") {
+  Agent agent;
+  Json done = agent.call("schedule", {{"text", racy}, {"steps", {"i, k = sch.get_loops(\"C\")", "k0, k1 = sch.split(k, factors=[None, 8])"}}});
+  CHECK(done["isError"] == false);
+  CHECK(text_of(done).find("=> k0:4 k1:8") != std::string::npos);
+  CHECK(text_of(done).find("def main(") != std::string::npos);
+  Json refused = agent.call("schedule", {{"text", racy}, {"steps", {"i, k = sch.get_loops(\"C\")", "sch.parallel(k)"}}, {"print", false}});
+  CHECK(refused["isError"] == true);
+  CHECK(text_of(refused).find("`C` at k=0 and at k=1 both update `C[0]`") != std::string::npos);
+  CHECK(text_of(refused).find("1) sch.parallel(i)") != std::string::npos);
+  CHECK(text_of(refused).find("type 1") == std::string::npos);
+  // Steps are script: no file is written this way.
+  CHECK(agent.call("schedule", {{"text", racy}, {"steps", {":save /tmp/x.tir"}}})["isError"] == true);
+  CHECK(agent.call("schedule", {{"text", racy}, {"steps", {"?split"}}})["isError"] == true);
+  // What a hint says is what `schedule` takes.
+  Json hint = agent.call("hint", {{"text", racy}, {"about", {"split", "i"}}});
+  std::string text = text_of(hint);
+  size_t at = text.find("1) ");
+  REQUIRE(at != std::string::npos);
+  std::string move = text.substr(at + 3, text.find('\n', at) - at - 3);
+  CHECK(agent.call("schedule", {{"text", racy}, {"steps", {move}}})["isError"] == false);
+}
+
+TEST_CASE("bench measures; tune tells how far it is, and answers with a schedule that applies") {
+  Agent agent;
+  Json bench = agent.call("bench", {{"path", examples + "softmax.tir"}, {"with", {"softmax_rows"}}});
+  REQUIRE(bench["isError"] == false);
+  REQUIRE(bench["structuredContent"]["rows"].size() == 2);
+  CHECK(bench["structuredContent"]["rows"][1]["seconds"].get<double>() > 0);
+  std::ostringstream softmax;
+  softmax << std::ifstream(examples + "softmax.tir").rdbuf();
+  Json tuned = agent.call("tune", {{"text", softmax.str()}, {"function", "softmax"}, {"trials", 2}}, {{"progressToken", "t1"}});
+  REQUIRE(tuned["isError"] == false);
+  CHECK_FALSE(agent.notifications.empty());
+  for (const Json& one : agent.notifications) {
+    CHECK(one["method"] == "notifications/progress");
+    CHECK(one["params"]["progressToken"] == "t1");
+  }
+  std::string schedule = tuned["structuredContent"]["schedule_text"];
+  Json check = agent.call("check", {{"text", softmax.str() + "\n\n" + schedule}});
+  CHECK(check["structuredContent"]["errors"] == 0);
+}
+
+TEST_CASE("a cancelled search ends, unanswered; the next call is served") {
+  Agent agent;
+  agent.send({{"id", "long"}, {"method", "tools/call"}, {"params", {{"name", "tune"}, {"arguments", {{"path", examples + "matmul.tir"}, {"seconds", 300}}}}}});
+  agent.send({{"method", "notifications/cancelled"}, {"params", {{"requestId", "long"}, {"reason", "test"}}}});
+  Json bench = agent.call("bench", {{"text", racy.substr(0, racy.find("@ls.schedule"))}});
+  CHECK(bench["isError"] == false);
+  CHECK(agent.end() == 0);
+}
+
+TEST_CASE("what is wrong is answered, and nothing ends the server") {
+  Agent agent;
+  auto code_of = [&](const std::string& line) {
+    agent.send_line(line);
+    Json answer = agent.next();
+    return answer.contains("error") ? answer["error"]["code"].get<int>() : 0;
+  };
+  CHECK(code_of("no json") == -32700);
+  CHECK(code_of("[1]") == -32600);
+  CHECK(code_of(R"({"jsonrpc":"2.0","id":1})") == -32600);
+  CHECK(code_of(R"({"jsonrpc":"2.0","id":{},"method":"ping"})") == -32600);
+  CHECK(code_of(R"({"jsonrpc":"2.0","id":1,"method":"resources/list"})") == -32601);
+  CHECK(code_of(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"rm"}})") == -32602);
+  CHECK(code_of(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"check","arguments":[]}})") == -32602);
+  CHECK(code_of(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":7})") == -32602);
+  CHECK(code_of(std::string(100000, '[')) == -32700);
+  for (Json arguments : {Json::object(), Json{{"path", "a"}, {"text", "b"}}, Json{{"path", 7}}, Json{{"text", racy}, {"insert", true}}, Json{{"path", ""}}}) {
+    CHECK(agent.call("check", arguments)["isError"] == true);
+  }
+  // A path that looks like an option is a path.
+  CHECK(text_of(agent.call("check", {{"path", "--help"}})).find("./--help") != std::string::npos);
+  CHECK(agent.call("check", {{"text", std::string(2000, '(')}})["isError"] == false);
+  CHECK(agent.end() == 0);
+}
