@@ -371,6 +371,10 @@ class MapRewriter {
       return a.expr.same_as(n.a) && b.expr.same_as(n.b) ? e : make_binary(kind, a.expr, b.expr);
     }
     if (b.expr) { if (Expr f = fold_neutral(kind, b.expr)) { return f; } }
+    // Trivial iterators leave nothing but a base: then this is an expression of what stays the same.
+    if ((kind == NodeKind::FloorDiv || kind == NodeKind::FloorMod) && a.sum && a.sum->args.empty() && b.expr) {
+      return make_binary(kind, analyzer_.simplify(a.sum->base), b.expr);
+    }
     switch (kind) {
       case NodeKind::Add: return sum_of(std::move(a), std::move(b), 1);
       case NodeKind::Sub: return sum_of(std::move(a), std::move(b), -1);

@@ -190,14 +190,27 @@ auto is_affine_binding(const BlockRealize& realize, const std::vector<std::pair<
     if (is_plain) { return true; }
   }
   if (is_plainly_affine(realize, domains)) { return true; }
-  arith::Analyzer analyzer;
-  auto found = arith::detect_iter_map(realize.iter_values.to_vector(), domains, realize.predicate, arith::IterMapLevel::Surjective,
-                                      analyzer, /*simplify_trivial=*/false);
-  if (found.indices.empty()) { return realize.iter_values.empty(); }
-  for (const auto& sum : found.indices) {
-    if (!sum->args.empty() && !is_one(sum->args.front().scale)) { return false; }
+  auto is_affine = [&](const std::vector<Expr>& values, const std::vector<std::pair<Var, Range>>& loops, const Expr& predicate) {
+    arith::Analyzer analyzer;
+    auto found = arith::detect_iter_map(values, loops, predicate, arith::IterMapLevel::Surjective, analyzer, /*simplify_trivial=*/false);
+    if (found.indices.empty()) { return realize.iter_values.empty(); }
+    for (const auto& sum : found.indices) {
+      if (!sum->args.empty() && !is_one(sum->args.front().scale)) { return false; }
+    }
+    return true;
+  };
+  if (is_affine(realize.iter_values.to_vector(), domains, realize.predicate)) { return true; }
+  // Loops that run once stand in predicates of which iter values are rid already.
+  VarMap units;
+  std::vector<std::pair<Var, Range>> others;
+  for (const auto& [var, domain] : domains) {
+    if (is_one(domain.extent)) { units[var.get()] = domain.min; } else { others.emplace_back(var, domain); }
   }
-  return true;
+  if (units.empty() || is_one(realize.predicate)) { return false; }
+  std::vector<Expr> values;
+  arith::Analyzer analyzer;
+  for (const Expr& value : realize.iter_values) { values.push_back(analyzer.simplify(substitute(value, units))); }
+  return is_affine(values, others, analyzer.simplify(substitute(realize.predicate, units)));
 }
 
 auto compute_affine_binding(const FuncState& func, const Place& block) -> bool {
@@ -567,6 +580,9 @@ auto require_local_dependences(const Context& cx, const FuncState& func, const P
     if (!is_local) {
       // Both touch the very same elements in an iteration.
       arith::Analyzer analyzer;
+      for (const Place* at = &loop; at; at = func.parent(*at)) {
+        if (at->is_loop()) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
+      }
       is_local = true;
       for (const BufferRegion& read : d.kind == DependenceKind::Raw ? dst.block()->reads : src.block()->reads) {
         if (read.buffer.get() != d.buffer) { continue; }

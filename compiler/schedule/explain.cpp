@@ -21,7 +21,6 @@ auto verdict_of(Code code) -> Verdict {
     case Code::NotCovered:
     case Code::NotDivisible:
     case Code::PredicateForm:
-    case Code::ProducerPredicate:
     case Code::ReducerUnknown:
     case Code::ReductionForm: return Verdict::NotProved;
     case Code::ParameterKind:

@@ -298,8 +298,10 @@ struct GraphReader {
 
   auto array(size_t node) const -> std::optional<std::vector<size_t>> {
     auto data = nodes[node].find("data");
-    if (data == nodes[node].end() || !data->is_array()) { return {}; }
     std::vector<size_t> out;
+    // An empty one has no data.
+    if (data == nodes[node].end() && type_key(node) == "Array") { return out; }
+    if (data == nodes[node].end() || !data->is_array()) { return {}; }
     for (const Json& item : *data) {
       if (!item.is_number_unsigned() || item.get<size_t>() >= nodes.size()) { return {}; }
       out.push_back(item.get<size_t>());
@@ -505,7 +507,8 @@ struct GraphWriter {
     size_t index = add({});
     std::vector<size_t> data;
     for (const auto& item : items) { data.push_back(expr(Expr(item))); }
-    nodes[index] = {"Array", {}, {}, std::move(data)};
+    nodes[index] = {"Array", {}, {}, {}};
+    if (!data.empty()) { nodes[index].data = std::move(data); }
     return index;
   }
   auto map(const IndexMap& m) -> size_t {

@@ -8,6 +8,7 @@
 #include "interp/compare.h"
 #include "ir/equal.h"
 #include "ir/printer.h"
+#include "layouts.h"
 #include "program.h"
 #include "schedule/schedule.h"
 #include "schedule/trace_json.h"
@@ -103,6 +104,7 @@ struct Refusal {
   std::optional<Schedule> sch;   // after the steps before
   Diagnostics diagnostics;       // empty: accepted
   IRModule after;                // where it was accepted
+  schedule::Trace trace;         // with the step
 };
 
 // None: judged already (failed or left out).
@@ -127,7 +129,7 @@ auto replay_refusal(const Json& line, Tally& tally) -> std::optional<Refusal> {
     tally.fail(id, "a trace", describe(accepted.diagnostics()));
     return {};
   }
-  Refusal out{before.module, Schedule(before.module, 1), {}, {}};
+  Refusal out{before.module, Schedule(before.module, 1), {}, {}, {}};
   if (auto status = out.sch->replay(*accepted); !status.ok()) {
     if (difference_on_purpose(line)) {
       tally.leave_out("differs on purpose");
@@ -147,6 +149,7 @@ auto replay_refusal(const Json& line, Tally& tally) -> std::optional<Refusal> {
   Schedule second(before.module, 1);
   if (auto status = second.replay(*trace); !status.ok()) { out.diagnostics = status.diagnostics(); }
   out.after = second.module();
+  out.trace = *trace;
   // Once more on the very schedule, whose nodes the diagnostics then name. Its variables are numbered as those of the trace.
   const schedule::Instruction& step = trace->last();
   Schedule third = *out.sch;
@@ -166,7 +169,7 @@ void check_schedule_errors(const Json& line, Tally& tally) {
   // What the reference refuses may be accepted where the results are the same.
   interp::GateOptions options;
   options.max_seconds = 20;
-  auto compared = interp::compare_modules(refusal->before, refusal->after, "main", options);
+  auto compared = interp::compare_modules(refusal->before, with_layouts_before(refusal->before, refusal->after, refusal->trace, 1), "main", options);
   if (compared.ok() && compared->equal) { return tally.pass(); }
   tally.fail(id, "refused: " + line.value("fast_message", std::string()),
              "accepted; " + (compared.ok() ? compared->difference : describe(compared.diagnostics())));
@@ -215,6 +218,7 @@ void check_meaning(const Json& line, Tally& tally) {
   }
   interp::GateOptions options;
   options.max_seconds = 4;
+  after = with_layouts_before(before.module, after, *trace, line.value("seed", int64_t{1}));
   auto compared = interp::compare_modules(before.module, after, "main", options);
   if (!compared.ok()) { return tally.leave_out(compared.diagnostics()[0].message().substr(0, 40)); }
   if (is_ours == compared->equal) { return tally.pass(); }

@@ -103,11 +103,18 @@ class Inliner : public Mutator {
 ///     C[vi] = B[vi] + 1.0          ==>
 ///
 /// Needs  a stage pipeline; a complete block that writes one buffer, allocated in its scope, by one store whose indices
-///        are distinct iter vars, all that it uses; no use of the buffer as a pointer or in a match_buffer.
+///        are distinct iter vars, all that it uses, or a bijective affine map of them; no use of the buffer as a pointer or in a
+///        match_buffer.
 /// Keeps  results bit for bit.
 struct ComputeInline {
   struct Args { BlockArg block; };
-  struct Plan { const Place* scope; const BufferStore* store; Rewrite::Change removal; };
+  struct Plan {
+    const Place* scope;
+    const BufferStore* store;
+    std::vector<Var> indices;                // what the element's value is written in
+    Expr value;
+    Rewrite::Change removal;
+  };
 
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
     const FuncState& func = *args.block.func;
@@ -125,43 +132,72 @@ struct ComputeInline {
     LOOPSMITH_CHECK(require_complete(cx, func, block));
     const BufferStore* store = block.block()->body.as<BufferStore>();
     if (!store) { return body_error(cx, block, "its body is not a single store"); }
-    std::vector<const VarNode*> index_vars;
-    for (const Expr& index : store->indices) {
-      const VarNode* var = index.as<VarNode>();
-      if (!var) { return body_error(cx, block, "an index of its store is not an iter var"); }
-      if (std::find(index_vars.begin(), index_vars.end(), var) != index_vars.end()) {
-        return body_error(cx, block, fmt::format("`{}` indexes its store twice", var->name.view()));
-      }
-      index_vars.push_back(var);
-    }
+    Plan plan{scope, store, {}, store->value, {}};
+    if (auto why = find_value(*block.block(), *store, plan)) { return body_error(cx, block, *why); }
     const VarNode* other = nullptr;
     auto is_other = [&](const VarNode& v) {
-      if (v.dtype.is_handle() || std::find(index_vars.begin(), index_vars.end(), &v) != index_vars.end()) { return false; }
+      if (v.dtype.is_handle() || std::any_of(plan.indices.begin(), plan.indices.end(), [&](const Var& index) { return index.get() == &v; })) { return false; }
       other = &v;
       return true;
     };
-    if (uses_var(store->value, is_other)) { return body_error(cx, block, fmt::format("`{}` is used in it but indexes nothing", other->name.view())); }
+    if (uses_var(plan.value, is_other)) { return body_error(cx, block, fmt::format("`{}` is used in it but indexes nothing", other->name.view())); }
     if (store->predicate) { return body_error(cx, block, "its store has a mask"); }
     LOOPSMITH_CHECK(check_uses(cx, *scope, store->buffer, block));
     LOOPSMITH_TRY(removal, plan_removal(cx, func, block));
-    return Plan{scope, store, std::move(removal)};
+    plan.removal = std::move(removal);
+    return plan;
+  }
+
+  // The value of an element in terms of its indices. Some why not, otherwise.
+  static auto find_value(const Block& block, const BufferStore& store, Plan& plan) -> std::optional<std::string> {
+    const VarNode* twice = nullptr;
+    bool is_plain = true;
+    for (const Expr& index : store.indices) {
+      Var var = index.ref<VarNode>();
+      is_plain &= var != nullptr;
+      if (!is_plain) { break; }
+      if (std::find(plan.indices.begin(), plan.indices.end(), var) != plan.indices.end()) { twice = var.get(); }
+      plan.indices.push_back(std::move(var));
+    }
+    if (twice) { return fmt::format("`{}` indexes its store twice", twice->name.view()); }
+    if (is_plain) { return {}; }
+    plan.indices.clear();
+    arith::IterDomains domains;
+    for (const IterVar& iter : block.iter_vars) { domains.emplace_back(iter.var, iter.dom); }
+    arith::Analyzer analyzer;
+    auto map = arith::detect_iter_map(store.indices.to_vector(), domains, bool_imm(true), arith::IterMapLevel::Bijective, analyzer, false);
+    if (!map.errors.empty() || map.indices.size() != store.indices.size() || !is_invertible(map.indices)) {
+      return "the indices of its store are no bijective affine map of its iter vars";
+    }
+    std::vector<Expr> holes;
+    for (const Expr& index : store.indices) {
+      plan.indices.push_back(make<VarNode>(Name(fmt::format("i{}", holes.size())), index.dtype()));
+      holes.emplace_back(plan.indices.back());
+    }
+    VarMap inverse;
+    for (auto& [var, value] : arith::inverse_affine_iter_map(map.indices, holes)) { inverse[var] = value; }
+    for (const IterVar& iter : block.iter_vars) {
+      if (as_int(iter.dom.min) && analyzer.can_prove_equal(iter.dom.extent, one(iter.dom.extent.dtype()))) { inverse[iter.var.get()] = iter.dom.min; }
+    }
+    plan.value = substitute(store.value, inverse);
+    return {};
   }
 
   class IntoConsumer : public Inliner {
    public:
-    IntoConsumer(const BufferStore& store, std::vector<Buffer> known) : Inliner(store.buffer, std::move(known)), store_(store) {}
+    IntoConsumer(const Plan& plan, std::vector<Buffer> known) : Inliner(plan.store->buffer, std::move(known)), plan_(plan) {}
     using Inliner::on;
     auto on(const BufferLoad& n) -> Expr override {
       Expr load = Mutator::on(n);
       if (!(n.buffer == buffer_)) { return load; }
       VarMap map;
       const auto& indices = load.as<BufferLoad>()->indices;
-      for (size_t i = 0; i < indices.size(); ++i) { map[store_.indices[i].as<VarNode>()] = FAULT(inline_indices_swapped) ? indices[indices.size() - 1 - i] : indices[i]; }
-      return substitute(store_.value, map);
+      for (size_t i = 0; i < indices.size(); ++i) { map[plan_.indices[i].get()] = FAULT(inline_indices_swapped) ? indices[indices.size() - 1 - i] : indices[i]; }
+      return substitute(plan_.value, map);
     }
 
    private:
-    const BufferStore& store_;
+    const Plan& plan_;
   };
 
   static auto apply(const Context&, const Args& args, const Plan& plan) -> Outcome {
@@ -179,7 +215,7 @@ struct ComputeInline {
       if (place == args.block.place) { continue; }
       std::vector<Buffer> buffers = known;
       add_signature_buffers(*place->block(), buffers);
-      IntoConsumer inliner(*plan.store, std::move(buffers));
+      IntoConsumer inliner(plan, std::move(buffers));
       Stmt block = inliner.mutate(Stmt(Ref<Block>(place->block())));
       if (block.get() != place->block()) { out.rewrite.changes.push_back({place->id, std::move(block)}); }
     }
@@ -196,7 +232,7 @@ struct ComputeInline {
 ///
 /// Needs  a stage pipeline; a complete block without predicate that reads one produced buffer, everywhere with the same
 ///        indices, a bijective affine map of its iter vars; its producer is complete, the only one, stores once, and
-///        has no other consumer; the producer's predicate follows from the bounds of what the block reads.
+///        has no other consumer.
 /// Keeps  results bit for bit.
 struct ReverseComputeInline {
   struct Args { BlockArg block; };
@@ -310,12 +346,13 @@ struct ReverseComputeInline {
     }
     plan.predicate = substitute(analyzer.simplify(substitute(in_bound, plan.substitution)), to_loops);
     if (FAULT(reverse_inline_predicate_lost)) { plan.predicate = bool_imm(true); }
+    // The producer's own predicate goes on to hold. What it keeps from running nobody reads: reads are covered.
+    bool is_implied = true;
     {
       auto known = analyzer.enter(plan.predicate);
-      if (!analyzer.can_prove(producer->realize->predicate)) {
-        return note_block(cx.error(Code::ProducerPredicate).arg("block", producer->name().view()), *producer);
-      }
+      is_implied = analyzer.can_prove(producer->realize->predicate);
     }
+    if (!is_implied && !FAULT(reverse_inline_predicate_lost)) { plan.predicate = logical_and(producer->realize->predicate, plan.predicate); }
     LOOPSMITH_CHECK(check_uses(cx, *scope, buffer, block));
     LOOPSMITH_TRY(removal, plan_removal(cx, func, block));
     plan.removal = std::move(removal);

@@ -17,6 +17,7 @@
 #include "schedule/index_map.h"
 #include "schedule/iter_context.h"
 #include "schedule/primitives.h"
+#include "schedule/reducers.h"
 #include "schedule/rewriting.h"
 #include "support/codes.h"
 
@@ -556,7 +557,8 @@ auto row_major(const std::vector<Expr>& indices, const std::vector<Expr>& shape)
 ///             B[vi, vj] = A[vi, vj]                  B[v0 // 8, v0 % 8] = A[v0 // 8, v0 % 8]
 ///
 /// Needs  a block alone in its loops, which start at 0, with one loop for each iter var in order; a bijective affine map that
-///        does not mix kinds of iter vars; a complete or reduction block where the order of instances changes.
+///        does not mix kinds of iter vars; where the order of instances changes, instances that work on elements of their own, and
+///        updates that commute where it is the order of a reduction.
 /// Keeps  results; reductions may be reassociated.
 struct TransformBlockLayout {
   struct Args { BlockArg block; IndexMap index_map; };
@@ -604,8 +606,11 @@ struct TransformBlockLayout {
     if (!new_extents) { return not_bijective("its results do not start at 0"); }
     Plan plan{loops.empty() ? place.id : loops.front()->id, {}, {}, *new_extents};
     std::vector<Expr> new_vars;
+    // What has one value only is spatial, whatever it is made of.
+    arith::Analyzer within;
+    for (const IterVar& iter : block.iter_vars) { within.bind(iter.var, iter.dom); }
     for (size_t i = 0; i < images.size(); ++i) {
-      auto kind = kind_of(images[i], block);
+      auto kind = kind_of(within.simplify(images[i]), block);
       if (!kind) { return refuse(fmt::format("`{}` is made of iter vars of several kinds, or of none", print_script(images[i]))); }
       IterVar iter;
       iter.var = make<VarNode>(Name("v" + std::to_string(i)), images[i].dtype());
@@ -621,7 +626,26 @@ struct TransformBlockLayout {
     // Another order of instances.
     arith::Analyzer bound;
     for (const IterVar& iter : block.iter_vars) { bound.bind(iter.var, iter.dom); }
-    if (!bound.can_prove_equal(row_major(vars, extents), row_major(images, *new_extents))) { LOOPSMITH_CHECK(require_complete_or_reduction(cx, func, place)); }
+    if (bound.can_prove_equal(row_major(vars, extents), row_major(images, *new_extents))) { return plan; }
+    auto is_any_order = require_complete_or_reduction(cx, func, place);
+    if (!is_any_order.ok()) {
+      // Each instance works on elements of its own, whatever else the block may be.
+      if (why_instances_meet(block)) { return std::move(is_any_order).diagnostics(); }
+    }
+    // The order in which an element is updated.
+    std::vector<Expr> old_order, old_extents, new_order, reduction_extents;
+    for (size_t i = 0; i < vars.size(); ++i) {
+      if (block.iter_vars[i].kind != IterKind::Reduction) { continue; }
+      old_order.push_back(vars[i]);
+      old_extents.push_back(extents[i]);
+    }
+    for (size_t i = 0; i < images.size(); ++i) {
+      if (plan.iters[i].kind != IterKind::Reduction) { continue; }
+      new_order.push_back(images[i]);
+      reduction_extents.push_back((*new_extents)[i]);
+    }
+    bool keeps_order = old_order.empty() || bound.can_prove_equal(row_major(old_order, old_extents), row_major(new_order, reduction_extents));
+    if (!keeps_order && !updates_commute(block)) { return refuse("it would update its elements in another order, and that matters to what it computes"); }
     return plan;
   }
 

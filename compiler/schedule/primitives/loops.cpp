@@ -12,6 +12,7 @@
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
 #include "schedule/primitives.h"
+#include "schedule/reducers.h"
 #include "schedule/rewriting.h"
 #include "support/codes.h"
 #include "support/fault.h"
@@ -227,7 +228,8 @@ struct Fuse {
 /// Needs  a chain of loops, each the only statement in the one around it; blocks below with spatial and reduction iter
 ///        vars and affine bindings, which read of each other what the same iteration wrote; no bound that mentions a loop
 ///        moved inside.
-/// Keeps  which block instances run; a reduction is accumulated in another order.
+/// Keeps  which block instances run; a reduction is accumulated in another order, which must not matter to it (of equal values, argmin
+///        and argmax may find another one).
 struct Reorder {
   struct Args { std::vector<LoopArg> ordered_loops; };
   struct Plan { std::vector<const Place*> chain; std::vector<const For*> order; };   // from outside to inside
@@ -323,6 +325,7 @@ struct Reorder {
     auto before = [&](const For* loop) {
       return std::find_if(plan.chain.begin(), plan.chain.end(), [&](const Place* at) { return at->loop == loop; }) - plan.chain.begin();
     };
+    std::optional<bool> commutes;            // asked where it matters
     for (size_t i = 0; i < plan.order.size(); ++i) {
       for (size_t k = i + 1; k < plan.order.size(); ++k) {
         const For& outer = *plan.order[i];
@@ -331,6 +334,12 @@ struct Reorder {
         const VarNode* a = outer.var.get();
         const VarNode* b = inner.var.get();
         bool repeats = !spatial.count(b) && !reduction.count(b);
+        if (reduction.count(a) && reduction.count(b) && !commutes) { commutes = updates_commute(*block.block()); }
+        if (reduction.count(a) && reduction.count(b) && !*commutes) {
+          return note_block(cx.error(Code::UpdateOrder).arg("loop", b->name.view()).arg("other", a->name.view()).arg("block", block.name().view()), block)
+              .at_node(func.find(outer.id)->id)
+              .remedy(fmt::format("keep `{}` outside of `{}`", b->name.view(), a->name.view()));
+        }
         if ((mixed.count(a) && mixed.count(b)) || (repeats && reduction.count(a))) {
           return note_block(cx.error(Code::ReductionOrder).arg("loop", b->name.view()).arg("other", a->name.view()).arg("block", block.name().view()), block)
               .remedy(repeats ? fmt::format("keep `{}` outside of `{}`: each of its iterations runs the reduction anew", b->name.view(), a->name.view())

@@ -34,11 +34,11 @@ auto vanishes_with(const Expr& e, const VarNode* var) -> bool {
   return is_zero(e) && e.as<IntImm>();
 }
 
-// What is added to the only element that a reduction stores; none where it is no sum.
+// What is joined to the only element that a reduction stores by an operation to which zero adds nothing: a sum, a difference, bits
+// set or flipped. None where it is another one.
 auto summand_of(const Block& block) -> Expr {
   const auto* store = block.body.as<BufferStore>();
-  const auto* sum = store ? store->value.as<Add>() : nullptr;
-  if (!sum) { return {}; }
+  if (!store) { return {}; }
   auto is_old = [&](const Expr& e) {
     const auto* load = e.as<BufferLoad>();
     if (!load || !(load->buffer == store->buffer)) { return false; }
@@ -47,8 +47,14 @@ auto summand_of(const Block& block) -> Expr {
     }
     return true;
   };
-  if (is_old(sum->a)) { return sum->b; }
-  return is_old(sum->b) ? sum->a : Expr();
+  if (const auto* difference = store->value.as<Sub>()) { return is_old(difference->a) ? difference->b : Expr(); }
+  Expr a, b;
+  if (const auto* sum = store->value.as<Add>()) { a = sum->a; b = sum->b; }
+  const auto* call = store->value.as<Call>();
+  if (call && call->args.size() == 2 && (is_name(*call, "bitwise_or") || is_name(*call, "bitwise_xor"))) { a = call->args[0]; b = call->args[1]; }
+  if (!a) { return {}; }
+  if (is_old(a)) { return b; }
+  return is_old(b) ? a : Expr();
 }
 
 /// Pads a sum of products so that the extents of its iter vars become multiples of given numbers.
@@ -91,6 +97,14 @@ struct PadEinsum {
     bool is_valid = args.padding.size() == block.iter_vars.size();
     for (int64_t p : args.padding) { is_valid &= p > 0; }
     if (!is_valid) { return note_block(cx.error(Code::PaddingSize).arg("block", block.name.view()).arg("count", static_cast<int64_t>(block.iter_vars.size())), place); }
+    arith::Analyzer analyzer;
+    // Nothing grows: nothing to do, whatever the block computes.
+    bool grows = false;
+    for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+      const Expr& extent = block.iter_vars[i].dom.extent;
+      grows |= !analyzer.can_prove_equal(floormod(extent, int_imm(args.padding[i], extent.dtype())), zero(extent.dtype()));
+    }
+    if (!grows) { return Plan{&place, scope, {}}; }
     std::vector<const BufferNode*> used;
     for (const auto* regions : {&block.reads, &block.writes}) {
       for (const BufferRegion& region : *regions) {
@@ -108,7 +122,6 @@ struct PadEinsum {
     if (plan.top->is_loop() && func.child_blocks(*plan.top).size() != 1) { return refuse("other blocks stand in its loops"); }
     if (func.parent(*plan.top) != scope || !block.match_buffers.empty() || !block.alloc_buffers.empty() || place.end != place.index + 1) { return refuse("it holds blocks, views or buffers of its own"); }
     if (!block.body.as<BufferStore>() || (block.init && !block.init.as<BufferStore>())) { return refuse("its body is not a single store"); }
-    arith::Analyzer analyzer;
     Expr summand = summand_of(block);
     for (size_t i = 0; i < block.iter_vars.size(); ++i) {
       const IterVar& iter = block.iter_vars[i];

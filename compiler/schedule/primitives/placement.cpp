@@ -631,7 +631,10 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
       bool is_bound = false;
       for (size_t i = 0; i < moved.iter_vars.size() && !is_bound; ++i) {
         const IterVar& iter = moved.iter_vars[i];
-        is_bound = arith::deep_equal(part, less(block->realize->iter_values[i], iter.dom.min + iter.dom.extent));
+        const Expr& value = block->realize->iter_values[i];
+        const auto* bound = part.as<LT>();
+        is_bound = arith::deep_equal(part, less(value, iter.dom.min + iter.dom.extent)) ||
+                   (bound && fresh.can_prove_equal(bound->a, value) && fresh.can_prove_equal(bound->b, iter.dom.min + iter.dom.extent));
       }
       is_implied = is_implied && (is_bound || fresh.can_prove(part));
     }

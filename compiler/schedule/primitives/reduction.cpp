@@ -12,6 +12,7 @@
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
 #include "schedule/primitives.h"
+#include "schedule/reducers.h"
 #include "schedule/rewriting.h"
 #include "support/codes.h"
 #include "support/fault.h"
@@ -169,142 +170,6 @@ struct DecomposeReduction {
   }
 };
 
-// ---- reducers ------------------------------------------------------------------------------------------
-
-// What a reduction does with values: result over lhs and rhs, starting from identity.
-struct Reducer {
-  std::vector<Var> lhs, rhs;
-  std::vector<Expr> result, identity;
-};
-
-auto reducers_for(const std::vector<Expr>& identities) -> std::vector<Reducer> {
-  Reducer form;
-  for (size_t i = 0; i < identities.size(); ++i) {
-    form.lhs.push_back(var(Name(fmt::format("x{}", i)), identities[i].dtype()));
-    form.rhs.push_back(var(Name(fmt::format("y{}", i)), identities[i].dtype()));
-  }
-  std::vector<Reducer> out;
-  auto add_form = [&](std::vector<Expr> result, std::vector<Expr> identity) {
-    Reducer r = form;
-    r.result = std::move(result);
-    r.identity = std::move(identity);
-    out.push_back(std::move(r));
-  };
-  DataType t0 = identities[0].dtype();
-  if (identities.size() == 1) {
-    Expr x = form.lhs[0];
-    Expr y = form.rhs[0];
-    add_form({make<Add>(x, y)}, {zero(t0)});
-    add_form({make<Mul>(x, y)}, {one(t0)});
-    add_form({make<Min>(x, y)}, {max_value(t0)});
-    add_form({make<Max>(x, y)}, {min_value(t0)});
-  }
-  if (identities.size() == 2) {
-    DataType t1 = identities[1].dtype();
-    Expr x0 = form.lhs[0], x1 = form.lhs[1], y0 = form.rhs[0], y1 = form.rhs[1];
-    add_form({make<Add>(x0, y0), make<Add>(x1, y1)}, {zero(t0), zero(t1)});
-    // argmax and argmin, ties by order or by the smaller index.
-    Expr minus_one = constant_int(t0, -1);
-    Expr ge = make<GE>(x1, y1), le = make<LE>(x1, y1);
-    add_form({make<Select>(ge, x0, y0), make<Select>(ge, x1, y1)}, {minus_one, min_value(t1)});
-    Expr tie = make<And>(Expr(make<EQ>(x1, y1)), Expr(make<LT>(x0, y0)));
-    Expr gt = make<GT>(x1, y1), lt = make<LT>(x1, y1);
-    add_form({make<Select>(Expr(make<Or>(gt, tie)), x0, y0), make<Select>(gt, x1, y1)}, {minus_one, min_value(t1)});
-    add_form({make<Select>(le, x0, y0), make<Select>(le, x1, y1)}, {minus_one, max_value(t1)});
-    add_form({make<Select>(Expr(make<Or>(lt, tie)), x0, y0), make<Select>(lt, x1, y1)}, {minus_one, max_value(t1)});
-  }
-  return out;
-}
-
-// Variables of the pattern are holes; a hole met twice must hold the same.
-auto matches(const Expr& pattern, const Expr& value, std::unordered_map<const VarNode*, Expr>& holes) -> bool {
-  if (const VarNode* hole = pattern.as<VarNode>()) {
-    auto [found, is_new] = holes.emplace(hole, value);
-    return is_new || arith::deep_equal(found->second, value);
-  }
-  if (pattern.kind() != value.kind()) { return false; }
-  if (const auto* p = pattern.as<Select>()) {
-    const auto* v = value.as<Select>();
-    return matches(p->condition, v->condition, holes) && matches(p->true_value, v->true_value, holes) && matches(p->false_value, v->false_value, holes);
-  }
-  if (const auto* p = pattern.as<IntImm>()) { return p->value == value.as<IntImm>()->value; }
-  std::vector<Expr> parts, values;
-  visit_children(pattern, [&](const Expr& e) { parts.push_back(e); });
-  visit_children(value, [&](const Expr& e) { values.push_back(e); });
-  if (parts.size() != values.size()) { return false; }
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (!matches(parts[i], values[i], holes)) { return false; }
-  }
-  return true;
-}
-
-// The stores of a reduction: what each starts from, and how it is updated.
-struct Updates {
-  std::vector<Expr> identities;
-  std::vector<const BufferStore*> stores;
-  std::vector<Expr> values;                  // with the let variables of tuple reductions replaced
-};
-
-auto find_updates(const Block& block) -> std::optional<Updates> {
-  std::vector<const BufferStore*> inits;
-  if (const auto* store = block.init.as<BufferStore>()) {
-    inits.push_back(store);
-  } else if (const auto* all = block.init.as<SeqStmt>()) {
-    for (const Stmt& item : all->seq) {
-      inits.push_back(item.as<BufferStore>());
-      if (!inits.back()) { return {}; }
-    }
-  } else {
-    return {};
-  }
-  Updates out;
-  if (const auto* store = block.body.as<BufferStore>()) {
-    out.stores.push_back(store);
-    out.values.push_back(store->value);
-  } else {
-    std::vector<const LetStmt*> lets;
-    const Stmt* at = &block.body;
-    while (const auto* let = at->as<LetStmt>()) {
-      lets.push_back(let);
-      at = &let->body;
-    }
-    if (lets.size() != inits.size()) { return {}; }
-    std::vector<Stmt> items;
-    if (const auto* all = at->as<SeqStmt>()) { items = all->seq.to_vector(); } else { items.push_back(*at); }
-    if (items.size() != lets.size()) { return {}; }
-    out.stores.assign(lets.size(), nullptr);
-    for (const LetStmt* let : lets) { out.values.push_back(let->value); }
-    for (const Stmt& item : items) {
-      const auto* store = item.as<BufferStore>();
-      const VarNode* stored = store ? store->value.as<VarNode>() : nullptr;
-      if (!stored) { return {}; }
-      auto let = std::find_if(lets.begin(), lets.end(), [&](const LetStmt* l) { return l->var.get() == stored; });
-      if (let == lets.end()) { return {}; }
-      size_t i = static_cast<size_t>(let - lets.begin());
-      if (out.stores[i]) { return {}; }
-      out.stores[i] = store;
-    }
-  }
-  if (out.stores.size() != inits.size()) { return {}; }
-  out.identities.resize(inits.size());
-  arith::Analyzer analyzer;
-  const BufferStore& first = *out.stores[0];
-  for (const BufferStore* init : inits) {
-    auto store = std::find_if(out.stores.begin(), out.stores.end(), [&](const BufferStore* s) { return s->buffer == init->buffer; });
-    if (store == out.stores.end()) { return {}; }
-    Expr& identity = out.identities[static_cast<size_t>(store - out.stores.begin())];
-    if (identity || init->predicate || (*store)->predicate || init->indices.size() != first.indices.size() || (*store)->indices.size() != first.indices.size()) { return {}; }
-    for (size_t d = 0; d < first.indices.size(); ++d) {
-      if (!analyzer.can_prove_equal((*store)->buffer->shape[d], first.buffer->shape[d]) || !analyzer.can_prove_equal(init->indices[d], first.indices[d]) ||
-          !analyzer.can_prove_equal((*store)->indices[d], first.indices[d])) {
-        return {};
-      }
-    }
-    identity = init->value;
-  }
-  return out;
-}
-
 /// Makes the iterations of a reduction's loop independent: partial results in a buffer with one more dimension, joined by
 /// a second reduction.
 ///
@@ -320,7 +185,7 @@ auto find_updates(const Block& block) -> std::optional<Updates> {
 /// Needs  a stage pipeline; a serial loop with one block below, a reduction with a known commutative combiner (sum, product,
 ///        min, max, pairs of sums, argmin, argmax); no spatial iter var that the loop feeds; no loop that feeds both kinds;
 ///        a predicate that holds for the first instance of each partial result.
-/// Keeps  what is accumulated; in another order.
+/// Keeps  what is accumulated; in another order (of equal values, argmin and argmax may find another one).
 struct RFactor {
   struct Args { LoopArg loop; int64_t factor_axis = 0; };
   struct Plan {
@@ -389,33 +254,12 @@ struct RFactor {
     }
     auto updates = find_updates(*block.block());
     if (!updates) { return note_block(cx.error(Code::ReductionForm).arg("block", block.name().view()), block); }
+    auto matched = match_reducer(*updates);
+    if (!matched) { return note_block(cx.error(Code::ReducerUnknown).arg("block", block.name().view()), block); }
     plan.updates = std::move(*updates);
-    bool is_known = false;
-    for (Reducer& reducer : reducers_for(plan.updates.identities)) {
-      bool is_match = true;
-      std::unordered_map<const VarNode*, Expr> holes;
-      for (size_t i = 0; is_match && i < reducer.identity.size(); ++i) {
-        is_match = arith::deep_equal(reducer.identity[i], plan.updates.identities[i]) && matches(reducer.result[i], plan.updates.values[i], holes);
-      }
-      for (size_t i = 0; is_match && i < reducer.identity.size(); ++i) {
-        const BufferStore& store = *plan.updates.stores[i];
-        auto left = holes.find(reducer.lhs[i].get());
-        auto right = holes.find(reducer.rhs[i].get());
-        is_match = left != holes.end() && right != holes.end() && arith::deep_equal(left->second, Expr(make<BufferLoad>(store.buffer, store.indices)));
-        if (!is_match) { break; }
-        plan.lhs.push_back(left->second);
-        plan.rhs.push_back(right->second);
-      }
-      if (!is_match) {
-        plan.lhs.clear();
-        plan.rhs.clear();
-        continue;
-      }
-      plan.reducer = std::move(reducer);
-      is_known = true;
-      break;
-    }
-    if (!is_known) { return note_block(cx.error(Code::ReducerUnknown).arg("block", block.name().view()), block); }
+    plan.reducer = std::move(matched->reducer);
+    plan.lhs = std::move(matched->lhs);
+    plan.rhs = std::move(matched->rhs);
     int64_t dimensions = static_cast<int64_t>(plan.updates.stores[0]->buffer->shape.size());
     if (args.factor_axis < -(dimensions + 1) || args.factor_axis > dimensions) {
       return cx.error(Code::AxisOutOfRange).arg("axis", args.factor_axis).arg("buffer", plan.updates.stores[0]->buffer->name.view()).arg("count", dimensions);

@@ -106,17 +106,43 @@ class AccessFinder : public Visitor {
   int conditions_ = 0;
 };
 
-auto block_analyzer(const Block& block) -> arith::Analyzer {
+// Does a statement store to the buffer whichever way it runs?
+auto stores_always(const Stmt& stmt, const Buffer& buffer) -> bool {
+  if (const auto* n = stmt.as<BufferStore>()) { return n->buffer == buffer && !n->predicate; }
+  if (const auto* n = stmt.as<SeqStmt>()) { return std::any_of(n->seq.begin(), n->seq.end(), [&](const Stmt& s) { return stores_always(s, buffer); }); }
+  if (const auto* n = stmt.as<IfThenElse>()) { return n->else_case && stores_always(n->then_case, buffer) && stores_always(n->else_case, buffer); }
+  if (const auto* n = stmt.as<LetStmt>()) { return stores_always(n->body, buffer); }
+  if (const auto* n = stmt.as<AttrStmt>()) { return stores_always(n->body, buffer); }
+  return false;
+}
+
+// The block's iter vars and those of the blocks around it.
+auto block_analyzer(const FuncState& func, const Place& place) -> arith::Analyzer {
   arith::Analyzer analyzer;
-  for (const IterVar& iter : block.iter_vars) { analyzer.bind(iter.var, iter.dom); }
+  for (const Place* at = &place; at; at = func.scope(*at)) {
+    for (const IterVar& iter : at->block()->iter_vars) { analyzer.bind(iter.var, iter.dom); }
+  }
   return analyzer;
+}
+
+// Is a variable the same all the while the scope of the block runs: an iter var of a block further out, or one of the function?
+auto is_fixed_in_scope(const FuncState& func, const Place& place, const VarNode* var) -> bool {
+  for (const Place* at = func.scope(place); at; at = func.scope(*at)) {
+    for (const IterVar& iter : at->block()->iter_vars) {
+      if (iter.var.get() == var) { return true; }
+    }
+  }
+  for (const Var& param : func.func()->params) {
+    if (param.get() == var) { return true; }
+  }
+  return false;
 }
 
 // Copies are made for every instance in the domains of iter vars. Those instances may not all run, and an access may be guarded:
 // then all must be within the buffer.
-auto require_in_bounds(const Context& cx, const Place& place, const Buffer& buffer, const std::vector<Expr>& indices, bool is_certain) -> Status {
+auto require_in_bounds(const Context& cx, const FuncState& func, const Place& place, const Buffer& buffer, const std::vector<Expr>& indices, bool is_certain) -> Status {
   if (is_certain) { return ok(); }
-  arith::Analyzer analyzer = block_analyzer(*place.block());
+  arith::Analyzer analyzer = block_analyzer(func, place);
   for (size_t i = 0; i < indices.size(); ++i) {
     if (analyzer.can_prove(greater_equal(indices[i], zero(indices[i].dtype()))) && analyzer.can_prove(less(indices[i], buffer->shape[i]))) { continue; }
     return staging_error(cx, place, fmt::format("a copy for each of its instances may go beyond `{}`", buffer->name.view()));
@@ -182,7 +208,7 @@ struct ReIndex {
       }
     }
     Plan plan{buffer, {}, {}, {}, scope, 0};
-    arith::Analyzer analyzer = block_analyzer(block);
+    arith::Analyzer analyzer = block_analyzer(func, place);
     for (const Expr& index : *finder.indices) {
       // Constants and variables stay as they are.
       Expr simple = analyzer.simplify(index);
@@ -197,7 +223,7 @@ struct ReIndex {
     }
     for (const VarNode* var : covered) {
       bool is_iter = std::any_of(plan.iters.begin(), plan.iters.end(), [&](const IterVar& i) { return i.var.get() == var; });
-      if (!is_iter) { return staging_error(cx, place, fmt::format("`{}` is accessed by `{}`, which is no iter var of it", buffer->name.view(), var->name.view())); }
+      if (!is_iter && !is_fixed_in_scope(func, place, var)) { return staging_error(cx, place, fmt::format("`{}` is accessed by `{}`, which is no iter var of it", buffer->name.view(), var->name.view())); }
     }
     // A chain of loops under the scope.
     const Place* top = &place;
@@ -217,9 +243,9 @@ struct ReIndex {
     bool also_written = region_of(block.writes, buffer) != nullptr;
     if (also_read && also_written) { return staging_error(cx, place, fmt::format("it both reads and writes `{}`, and a copy holds one of the two", buffer->name.view())); }
     bool runs_all = runs_all_instances(func, place, covered);
-    LOOPSMITH_CHECK(require_in_bounds(cx, place, buffer, plan.indices, runs_all && !finder.is_conditional));
+    LOOPSMITH_CHECK(require_in_bounds(cx, func, place, buffer, plan.indices, runs_all && !finder.is_conditional));
     if (args.buffer.is_write) {
-      if (!runs_all || (finder.is_conditional && !block.init)) { return staging_error(cx, place, fmt::format("it may not write all that would be copied to `{}`", buffer->name.view())); }
+      if (!runs_all || !(block.init || stores_always(block.body, buffer))) { return staging_error(cx, place, fmt::format("it may not write all that would be copied to `{}`", buffer->name.view())); }
       if (!is_one_to_one(block, plan.indices, covered)) { return staging_error(cx, place, fmt::format("two of its instances may write one element of `{}`", buffer->name.view())); }
     }
     plan.position = std::max(0, statement_position(*scope, *top)) + (args.buffer.is_write ? 1 : 0);
@@ -251,8 +277,9 @@ struct ReIndex {
         return regions.map_same([&](const BufferRegion& r) { return r.buffer == from_ ? BufferRegion{to_, points(indices_.to_vector()), r.origin} : r; },
                                 [](const auto& a, const auto& b) { return a.same_as(b); });
       };
-      fields.reads = moved(fields.reads);
-      fields.writes = moved(fields.writes);
+      // What stands in the regions of other buffers stays.
+      fields.reads = moved(n.reads);
+      fields.writes = moved(n.writes);
       return make<Block>(std::move(fields), n.origin, n.id);
     }
 
@@ -367,7 +394,7 @@ auto plan_reindex_cache(const Context& cx, const BlockArg& arg, const BufferRegi
     if (contains(used, at->loop->var.get())) { plan.loops.emplace_back(at->loop->var, Range{at->loop->min, at->loop->extent}); }
   }
   bool is_plain = is_one(place.realize->predicate);
-  LOOPSMITH_CHECK(require_in_bounds(cx, place, buffer, plan.old_indices, is_plain && !finder.is_conditional));
+  LOOPSMITH_CHECK(require_in_bounds(cx, func, place, buffer, plan.old_indices, is_plain && !finder.is_conditional));
   plan.copy = in_scope(buffer, storage);
   BufferNode fields = *plan.copy;
   fields.shape = std::move(*shape);
@@ -487,9 +514,7 @@ struct ReindexCacheWrite {
     find_stage(func, place, users, stage);
     LOOPSMITH_TRY(plan, plan_reindex_cache(cx, args.block, region, args.index_map, args.storage_scope, std::move(stage)));
     if (!is_one(place.realize->predicate)) { return staging_error(cx, place, fmt::format("it may not write all that would be copied to `{}`", region.buffer->name.view())); }
-    AccessFinder finder(region.buffer);
-    finder.visit(place.block()->body);
-    if (finder.is_conditional && !place.block()->init) { return staging_error(cx, place, fmt::format("it may not write all that would be copied to `{}`", region.buffer->name.view())); }
+    if (!place.block()->init && !stores_always(place.block()->body, region.buffer)) { return staging_error(cx, place, fmt::format("it may not write all that would be copied to `{}`", region.buffer->name.view())); }
     if (!is_one_to_one(*place.block(), plan.old_indices, variables_of(plan.old_indices))) {
       return staging_error(cx, place, fmt::format("two of its instances may write one element of `{}`", region.buffer->name.view()));
     }
