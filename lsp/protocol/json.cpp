@@ -181,12 +181,19 @@ auto notification(std::string_view method, Json params) -> Json {
   return {{"jsonrpc", "2.0"}, {"method", method}, {"params", std::move(params)}};
 }
 
-auto server_capabilities(Encoding encoding) -> Json {
-  return {
+auto pulls_diagnostics(const Json& capabilities, const Json& options) -> bool {
+  return member(member(capabilities, "textDocument"), "diagnostic").is_object() && bool_in(options, "pullDiagnostics");
+}
+
+auto server_capabilities(Encoding encoding, bool pulls) -> Json {
+  Json all = {
       {"positionEncoding", encoding_name(encoding)},
       {"textDocumentSync", {{"openClose", true}, {"change", 2}, {"save", {{"includeText", false}}}}},
       {"hoverProvider", true},
-      {"codeActionProvider", {{"codeActionKinds", {"quickfix", "refactor.rewrite"}}, {"resolveProvider", false}}},
+      {"codeActionProvider", {{"codeActionKinds", {"quickfix", "refactor.extract", "refactor.rewrite"}}, {"resolveProvider", true}}},
+      {"workspaceSymbolProvider", true},
+      {"callHierarchyProvider", true},
+      {"documentLinkProvider", {{"resolveProvider", false}}},
       {"documentSymbolProvider", true},
       {"foldingRangeProvider", true},
       {"selectionRangeProvider", true},
@@ -206,6 +213,8 @@ auto server_capabilities(Encoding encoding) -> Json {
       {"inlayHintProvider", {{"resolveProvider", false}}},
       {"executeCommandProvider", {{"commands", {tune_command, stop_tune_command, insert_schedule_command}}}},
   };
+  if (pulls) { all["diagnosticProvider"] = {{"identifier", "loopsmith"}, {"interFileDependencies", false}, {"workspaceDiagnostics", true}}; }
+  return all;
 }
 
 }  // namespace loopsmith::lsp

@@ -52,7 +52,11 @@ inline constexpr int depth_limit = 256;
 [[nodiscard]] auto error_response(const Json& id, ErrorCode code, std::string_view message) -> Json;
 [[nodiscard]] auto notification(std::string_view method, Json params) -> Json;
 
+/// Are diagnostics asked for rather than published? Where the client can ask and the option `pullDiagnostics` is on: an editor that did both
+/// would show each twice.
+[[nodiscard]] auto pulls_diagnostics(const Json& capabilities, const Json& options) -> bool;
+
 /// What `initialize` is answered with.
-[[nodiscard]] auto server_capabilities(Encoding encoding) -> Json;
+[[nodiscard]] auto server_capabilities(Encoding encoding, bool pulls = false) -> Json;
 
 }  // namespace loopsmith::lsp

@@ -150,6 +150,7 @@ void Front::on_request(const MethodRow& row, const Json& message, std::string bo
       if (row.method == Method::WaitForState) {
         return reply(id, {{"uri", uri}, {"version", document->version}, {"state", "crashed"}});
       }
+      if (row.method == Method::Diagnostic) { return reply(id, {{"kind", "full"}, {"items", Json::array()}}); }
       return reply(id, nullptr);
     }
     pending.document = document->number;
@@ -198,7 +199,7 @@ void Front::initialize(const Json& id, const Json& params) {
   traces_ = !trace.empty() && trace != "off";
   encoding_ = choose_encoding(client_capabilities_);
   jobs_.set_progress_support(bool_in(member(client_capabilities_, "window"), "workDoneProgress"));
-  reply(id, {{"capabilities", server_capabilities(encoding_)}, {"serverInfo", {{"name", "loopsmith"}, {"version", LOOPSMITH_VERSION}}}});
+  reply(id, {{"capabilities", server_capabilities(encoding_, pulls_diagnostics(client_capabilities_, configuration_))}, {"serverInfo", {{"name", "loopsmith"}, {"version", LOOPSMITH_VERSION}}}});
   tell_worker_all();
 }
 

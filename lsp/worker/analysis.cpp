@@ -167,7 +167,9 @@ class Worker {
   // The analysis thread's own.
   Encoding encoding_ = Encoding::Utf16;
   Json capabilities_;
+  bool pulls_ = false;           // the client asks for diagnostics
   std::string manual_;           // where diagnostics are explained; empty: the editor does not ask, or it is not there
+  std::string links_;            // the same, for links in texts
   std::vector<std::unique_ptr<OpenDocument>> documents_;
   std::map<uint64_t, JobFacts> jobs_;
   std::deque<Request> settled_;  // wait until all is known of their document
@@ -268,7 +270,10 @@ void Worker::handle(Frame frame) {
       encoding_ = static_cast<Encoding>(int_in(params, "encoding").value_or(1));
       capabilities_ = member(params, "capabilities");
       const Json& publish = member(member(capabilities_, "textDocument"), "publishDiagnostics");
-      if (bool_in(publish, "codeDescriptionSupport")) { manual_ = manual_uri(); }
+      const Json& pull = member(member(capabilities_, "textDocument"), "diagnostic");
+      if (bool_in(publish, "codeDescriptionSupport") || bool_in(pull, "codeDescriptionSupport")) { manual_ = manual_uri(); }
+      links_ = manual_uri();
+      pulls_ = pulls_diagnostics(capabilities_, member(params, "configuration"));
     }
     if (name == "loopsmith/job") { note_job(params); }
     return;
@@ -390,6 +395,7 @@ void Worker::publish(OpenDocument& open) {
   if (message == open.published) { return; }
   open.published = message;
   open.shows_schedules = open.document->has_schedule_findings();
+  if (pulls_) { return; }
   write(framed(message,
                {{header::document, open.number}, {header::version, static_cast<uint64_t>(snapshot->version())}}));
 }
@@ -421,6 +427,14 @@ void Worker::answer(const Request& request) {
                            }
                            return nullptr;
                          }};
+    std::vector<workspace::SnapshotPtr> all;   // keeps them
+    for (const auto& candidate : documents_) {
+      if (candidate->needs_check && find_method_row(request.route->method).scope == MethodScope::None) { check(*candidate); }
+      all.push_back(candidate->document->snapshot());
+      context.documents.push_back(all.back().get());
+    }
+    context.manual = manual_;
+    context.links = links_;
     bool needs_document = find_method_row(request.route->method).scope != MethodScope::None;
     if (needs_document && snapshot == nullptr) {
       message = error_response(request.id, ErrorCode::InvalidParams, "the document is not open");

@@ -5,17 +5,22 @@
 
 #include <algorithm>
 
+#include "lsp/features/callers.h"
 #include "lsp/features/completion.h"
 #include "lsp/features/formatting.h"
 #include "lsp/features/hints.h"
 #include "lsp/features/hover.h"
 #include "lsp/features/lenses.h"
 #include "lsp/features/moves.h"
+#include "lsp/features/links.h"
 #include "lsp/features/names.h"
+#include "lsp/features/rewrites.h"
+#include "lsp/features/steps.h"
 #include "lsp/features/symbols.h"
 #include "lsp/features/tokens.h"
 #include "lsp/features/tuning.h"
 #include "lsp/features/views.h"
+#include "support/hash.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -24,6 +29,33 @@ using workspace::Snapshot;
 
 auto range_of(const RouteContext& context, Span span) -> Json {
   return to_json(to_range(context.snapshot->text(), context.snapshot->lines(), span, context.encoding));
+}
+
+auto diagnostic_of(const Snapshot& snapshot, Encoding encoding, const std::string& manual, const workspace::Finding& finding) -> Json {
+  auto range = [&](Span span) { return to_json(to_range(snapshot.text(), snapshot.lines(), span, encoding)); };
+  std::string message = finding.message;
+  for (const std::string& remedy : finding.remedies) { message += "\nhelp: " + remedy; }
+  Json diagnostic = {{"range", range(finding.span)},
+                     {"severity", static_cast<int>(finding.severity) + 1},
+                     {"code", code_id(finding.code)},
+                     {"source", "loopsmith"},
+                     {"message", std::move(message)}};
+  if (finding.is_unnecessary) { diagnostic["tags"] = Json::array({1}); }
+  if (!manual.empty()) { diagnostic["codeDescription"] = {{"href", manual + "#" + std::string(code_id(finding.code))}}; }
+  if (!finding.notes.empty()) {
+    Json related = Json::array();
+    for (const auto& note : finding.notes) {
+      related.push_back({{"location", {{"uri", snapshot.name()}, {"range", range(note.span)}}}, {"message", note.message}});
+    }
+    diagnostic["relatedInformation"] = std::move(related);
+  }
+  return diagnostic;
+}
+
+auto diagnostics_of(const Snapshot& snapshot, Encoding encoding, const std::string& manual) -> Json {
+  Json diagnostics = Json::array();
+  for (const workspace::Finding& finding : snapshot.findings()) { diagnostics.push_back(diagnostic_of(snapshot, encoding, manual, finding)); }
+  return diagnostics;
 }
 
 auto bad_params(std::string message) -> RouteError { return {ErrorCode::InvalidParams, std::move(message)}; }
@@ -55,6 +87,112 @@ auto symbol_json(const RouteContext& context, const Symbol& symbol) -> Json {
   return json;
 }
 
+/// As versioned edits where the client takes them: they land on this very text, or not at all.
+auto edit_of(const RouteContext& context, const std::vector<TextEdit>& edits) -> Json {
+  Json list = Json::array();
+  for (const TextEdit& edit : edits) { list.push_back({{"range", range_of(context, edit.span)}, {"newText", edit.text}}); }
+  const std::string& uri = context.snapshot->name();
+  if (!bool_in(member(member(context.capabilities, "workspace"), "workspaceEdit"), "documentChanges")) { return {{"changes", {{uri, std::move(list)}}}}; }
+  return {{"documentChanges", Json::array({{{"textDocument", {{"uri", uri}, {"version", context.snapshot->version()}}}, {"edits", std::move(list)}}})}};
+}
+
+/// What is known of a document, or that it is what was told before.
+auto report_of(const Snapshot& snapshot, const RouteContext& context, const std::string& previous) -> Json {
+  Json items = diagnostics_of(snapshot, context.encoding, context.manual);
+  std::string id = fmt::format("{:016x}", hash_bytes(to_text(items)));
+  if (id == previous) { return {{"kind", "unchanged"}, {"resultId", id}}; }
+  return {{"kind", "full"}, {"resultId", id}, {"items", std::move(items)}};
+}
+
+auto diagnostic_route(const RouteContext& context, const Json& params) -> RouteResult {
+  return report_of(*context.snapshot, context, string_in(params, "previousResultId"));
+}
+
+auto workspace_diagnostic(const RouteContext& context, const Json& params) -> RouteResult {
+  const Json& known = member(params, "previousResultIds");
+  Json items = Json::array();
+  for (const Snapshot* snapshot : context.documents) {
+    std::string previous;
+    if (known.is_array()) {
+      for (const Json& one : known) {
+        if (string_in(one, "uri") == snapshot->name()) { previous = string_in(one, "value"); }
+      }
+    }
+    Json report = report_of(*snapshot, context, previous);
+    report["uri"] = snapshot->name();
+    report["version"] = snapshot->version();
+    items.push_back(std::move(report));
+  }
+  return Json{{"items", std::move(items)}};
+}
+
+auto workspace_symbol(const RouteContext& context, const Json& params) -> RouteResult {
+  std::string query = string_in(params, "query");
+  Json found = Json::array();
+  for (const Snapshot* snapshot : context.documents) {
+    RouteContext there = context;
+    there.snapshot = snapshot;
+    auto add = [&](const std::vector<Symbol>& symbols, const std::string& container, auto&& self) -> void {
+      for (const Symbol& symbol : symbols) {
+        bool is_named = symbol.kind != SymbolKind::Loop && symbol.kind != SymbolKind::Variable;
+        if (is_named && matches_query(symbol.name, query)) {
+          Json json = {{"name", symbol.name}, {"kind", symbol_kind(symbol.kind)}, {"location", {{"uri", snapshot->name()}, {"range", range_of(there, symbol.name_span)}}}};
+          if (!container.empty()) { json["containerName"] = container; }
+          found.push_back(std::move(json));
+        }
+        self(symbol.children, is_named ? symbol.name : container, self);
+      }
+    };
+    add(document_symbols(*snapshot), "", add);
+    if (context.cancel.is_cancelled()) { return RouteError{ErrorCode::RequestCancelled, "cancelled"}; }
+  }
+  return found;
+}
+
+auto callable_json(const RouteContext& context, const Callable& callable) -> Json {
+  return {{"name", callable.name}, {"kind", symbol_kind(callable.kind)}, {"uri", context.snapshot->name()}, {"range", range_of(context, callable.span)},
+          {"selectionRange", range_of(context, callable.name_span)}};
+}
+
+auto prepare_call_hierarchy(const RouteContext& context, const Json& params) -> RouteResult {
+  auto at = position_from(member(params, "position"));
+  if (!at) { return bad_params("`position` is missing"); }
+  auto callable = callable_at(*context.snapshot, to_offset(context.snapshot->text(), context.snapshot->lines(), *at, context.encoding));
+  return callable ? Json::array({callable_json(context, *callable)}) : Json();
+}
+
+/// `direction`: "from" for those who call, "to" for those who are called.
+auto calls_route(const RouteContext& context, const Json& params, const char* direction) -> RouteResult {
+  const Json& item = member(params, "item");
+  const Snapshot* snapshot = context.find(string_in(item, "uri"));
+  auto range = range_from(member(item, "selectionRange"));
+  if (!range) { return bad_params("`item` has no `selectionRange`"); }
+  if (snapshot == nullptr) { return Json(); }
+  RouteContext there = context;
+  there.snapshot = snapshot;
+  uint32_t name = to_offset(snapshot->text(), snapshot->lines(), range->start, context.encoding);
+  Json found = Json::array();
+  for (const Calling& calling : direction == std::string_view("from") ? callers_of(*snapshot, name) : callees_of(*snapshot, name)) {
+    Json places = Json::array();
+    for (Span place : calling.places) { places.push_back(range_of(there, place)); }
+    found.push_back({{direction, callable_json(there, calling.other)}, {"fromRanges", std::move(places)}});
+  }
+  return found;
+}
+
+auto incoming_calls(const RouteContext& context, const Json& params) -> RouteResult { return calls_route(context, params, "from"); }
+auto outgoing_calls(const RouteContext& context, const Json& params) -> RouteResult { return calls_route(context, params, "to"); }
+
+/// Codes in `# ls: ignore[CODE]`, each to where it is explained.
+auto document_link(const RouteContext& context, const Json&) -> RouteResult {
+  Json links = Json::array();
+  if (context.links.empty()) { return links; }
+  for (const CodeMention& mention : mentioned_codes(*context.snapshot)) {
+    links.push_back({{"range", range_of(context, mention.span)}, {"target", context.links + "#" + mention.code}, {"tooltip", "what `" + mention.code + "` means"}});
+  }
+  return links;
+}
+
 auto document_symbol(const RouteContext& context, const Json&) -> RouteResult {
   Json symbols = Json::array();
   for (const Symbol& symbol : document_symbols(*context.snapshot)) { symbols.push_back(symbol_json(context, symbol)); }
@@ -63,9 +201,10 @@ auto document_symbol(const RouteContext& context, const Json&) -> RouteResult {
 
 auto folding_range(const RouteContext& context, const Json&) -> RouteResult {
   Json folds = Json::array();
-  for (Span span : folding_ranges(*context.snapshot)) {
-    const LineIndex& lines = context.snapshot->lines();
-    folds.push_back({{"startLine", lines.line_of(span.begin)}, {"endLine", lines.line_of(span.end)}});
+  const LineIndex& lines = context.snapshot->lines();
+  for (Span span : folding_ranges(*context.snapshot)) { folds.push_back({{"startLine", lines.line_of(span.begin)}, {"endLine", lines.line_of(span.end)}}); }
+  for (const CommentFold& fold : comment_folds(*context.snapshot)) {
+    folds.push_back({{"startLine", lines.line_of(fold.span.begin)}, {"endLine", lines.line_of(fold.span.end)}, {"kind", fold.is_region ? "region" : "comment"}});
   }
   return folds;
 }
@@ -417,14 +556,40 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
   Span span = to_span(snapshot.text(), snapshot.lines(), *range, context.encoding);
   const Json& only = member(member(params, "context"), "only");
   Json actions = Json::array();
-  if (wants_kind(only, "quickfix")) {
-    for (const workspace::Finding& finding : snapshot.findings()) {
-      if (finding.fixes.empty() || finding.span.end < span.begin || finding.span.begin > span.end) { continue; }
-      Json edits = Json::array();
-      for (const auto& fix : finding.fixes) { edits.push_back({{"range", range_of(context, fix.span)}, {"newText", fix.replacement}}); }
-      std::string title = finding.remedies.empty() ? "Fix: " + finding.message : finding.remedies.front();
-      actions.push_back({{"title", title}, {"kind", "quickfix"}, {"edit", {{"changes", {{snapshot.name(), edits}}}}}});
+  const Json& asked = member(member(params, "context"), "diagnostics");
+  for (const workspace::Finding& finding : snapshot.findings()) {
+    if (finding.span.end < span.begin || finding.span.begin > span.end) { continue; }
+    // The client's own diagnostic, so that it knows which one goes away.
+    Json about = Json::array();
+    Json where = range_of(context, finding.span);
+    if (asked.is_array()) {
+      for (const Json& one : asked) {
+        if (member(one, "range") == where && string_in(one, "code") == code_id(finding.code)) { about.push_back(one); }
+      }
     }
+    auto add = [&](std::string title, const char* kind, Json edit, bool is_preferred) {
+      Json action = {{"title", std::move(title)}, {"kind", kind}, {"edit", std::move(edit)}};
+      if (is_preferred) { action["isPreferred"] = true; }
+      if (!about.empty()) { action["diagnostics"] = about; }
+      actions.push_back(std::move(action));
+    };
+    if (wants_kind(only, "quickfix")) {
+      std::vector<TextRewrite> repairs = repairs_of(snapshot, finding);
+      for (size_t i = 0; i < repairs.size(); ++i) { add(repairs[i].title, "quickfix", edit_of(context, repairs[i].edits), i == 0); }
+      if (!finding.fixes.empty() && repairs.empty()) {
+        std::vector<TextEdit> edits;
+        for (const auto& fix : finding.fixes) { edits.push_back({fix.span, fix.replacement}); }
+        add(finding.remedies.empty() ? "Fix: " + finding.message : finding.remedies.front(), "quickfix", edit_of(context, edits), false);
+      }
+    }
+    if (wants_kind(only, "refactor.rewrite") && !about.empty()) {
+      TextRewrite test = as_expectation(snapshot, finding);
+      add(test.title, "refactor.rewrite", edit_of(context, test.edits), false);
+    }
+  }
+  if (wants_kind(only, "refactor.extract")) {
+    TextRewrite extracted = extract_steps(snapshot, span);
+    if (!extracted.edits.empty()) { actions.push_back({{"title", extracted.title}, {"kind", "refactor.extract"}, {"edit", edit_of(context, extracted.edits)}}); }
   }
   if (!wants_kind(only, "refactor.rewrite")) { return actions; }
   bool can_disable = bool_in(member(member(context.capabilities, "textDocument"), "codeAction"), "disabledSupport");
@@ -440,6 +605,27 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
       continue;
     }
     actions.push_back(std::move(action));
+  }
+  if (const script::FileSchedule* schedule = schedule_at(snapshot, span.begin); schedule != nullptr && schedule->run != nullptr) {
+    TextRewrite explained = explain_schedule(snapshot, span.begin);
+    if (!explained.edits.empty()) { actions.push_back({{"title", explained.title}, {"kind", "refactor.rewrite"}, {"edit", edit_of(context, explained.edits)}}); }
+    // Found by running the schedule again and again, so only once it is chosen.
+    const Json& resolved = member(member(member(member(context.capabilities, "textDocument"), "codeAction"), "resolveSupport"), "properties");
+    if (resolved.is_array() && std::find(resolved.begin(), resolved.end(), "edit") != resolved.end()) {
+      actions.push_back({{"title", fmt::format("Minimise {}", schedule->name.view())}, {"kind", "refactor.rewrite"},
+                         {"data", {{"uri", snapshot.name()}, {"version", snapshot.version()}, {"at", span.begin}, {"rewrite", "minimise"}}}});
+    }
+    for (const auto& [id, job] : context.jobs) {
+      if (job.uri != snapshot.name() || !job.is_done || schedule->program_name.view() != job.function) { continue; }
+      std::string title = fmt::format("Replace {} with the best schedule", schedule->name.view());
+      actions.push_back({{"title", title}, {"kind", "refactor.rewrite"},
+                         {"command", {{"title", title}, {"command", insert_schedule_command}, {"arguments", {{{"job", id}, {"replace", schedule->name.view()}}}}}}});
+    }
+  }
+  // Offered on the head of a function: it changes the whole file.
+  if (auto callable = callable_at(snapshot, span.begin); callable && callable->name_span.begin <= span.begin && span.begin <= callable->name_span.end) {
+    TextRewrite spelled = switch_block_spelling(snapshot);
+    if (!spelled.edits.empty()) { actions.push_back({{"title", spelled.title + " in this file"}, {"kind", "refactor.rewrite"}, {"edit", edit_of(context, spelled.edits)}}); }
   }
   for (const Tunable& tunable : tunables_in(snapshot, span)) {
     std::string title = fmt::format("Tune {} in the background", tunable.name);
@@ -465,6 +651,23 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
   return actions;
 }
 
+/// The action as it came, with its edit. An action of an earlier text stays as it is.
+auto code_action_resolve(const RouteContext& context, const Json& params) -> RouteResult {
+  if (!params.is_object()) { return bad_params("a code action is an object"); }
+  Json action = params;
+  const Json& data = member(params, "data");
+  const Snapshot* snapshot = context.find(string_in(data, "uri"));
+  auto at = int_in(data, "at");
+  if (snapshot == nullptr || !at || *at < 0 || *at > static_cast<int64_t>(snapshot->text().size())) { return action; }
+  if (snapshot->version() != int_in(data, "version")) { return RouteError{ErrorCode::ContentModified, "the text changed"}; }
+  RouteContext there = context;
+  there.snapshot = snapshot;
+  TextRewrite found = minimise_schedule(*snapshot, static_cast<uint32_t>(*at), context.cancel);
+  if (context.cancel.is_cancelled()) { return RouteError{ErrorCode::RequestCancelled, "cancelled"}; }
+  action["edit"] = edit_of(there, found.edits);
+  return action;
+}
+
 /// Only `loopsmith.insertSchedule` arrives here; the front asks the editor to apply the edit.
 auto execute_command(const RouteContext& context, const Json& params) -> RouteResult {
   const Json& arguments = member(params, "arguments");
@@ -475,6 +678,25 @@ auto execute_command(const RouteContext& context, const Json& params) -> RouteRe
   const Snapshot* snapshot = context.find(job.uri);
   if (snapshot == nullptr) { return RouteError{ErrorCode::RequestFailed, "the file that was tuned is not open any more"}; }
   std::optional<Insertion> insertion;
+  std::string replaced = arguments.is_array() && !arguments.empty() ? string_in(arguments.front(), "replace") : std::string();
+  if (!replaced.empty()) {
+    RouteContext there = context;
+    there.snapshot = snapshot;
+    for (const syntax::PlacedItem& placed : snapshot->syntax().items()) {
+      if (placed.item->name.view() != replaced) { continue; }
+      // The best one under the name that is there.
+      std::string text = job.schedule_text;
+      size_t begin = text.find("def ");
+      size_t end = begin == std::string::npos ? begin : text.find('(', begin);
+      if (end == std::string::npos) { break; }
+      text = text.substr(0, begin + 4) + replaced + text.substr(end);
+      while (!text.empty() && text.back() == '\n') { text.pop_back(); }
+      uint32_t last = placed.end();
+      while (last > placed.offset && (snapshot->text()[last - 1] == '\n' || snapshot->text()[last - 1] == '\r')) { --last; }
+      return Json{{"edit", edit_of(there, {{{placed.offset, last}, std::move(text)}})}};
+    }
+    return RouteError{ErrorCode::RequestFailed, fmt::format("`{}` is not in the file any more", replaced)};
+  }
   if (job.insert && job.version == snapshot->version() && job.insert->first <= snapshot->text().size()) {
     insertion = Insertion{job.insert->first, job.insert->second};
   } else {
@@ -527,6 +749,14 @@ constexpr Route routes[] = {
     {Method::WaitForState, Lane::Settled, wait_for_state},
     {Method::Hover, Lane::Interactive, hover_route},
     {Method::CodeAction, Lane::Interactive, code_action},
+    {Method::CodeActionResolve, Lane::Interactive, code_action_resolve},
+    {Method::Diagnostic, Lane::Settled, diagnostic_route},
+    {Method::WorkspaceDiagnostic, Lane::Settled, workspace_diagnostic},
+    {Method::WorkspaceSymbol, Lane::Interactive, workspace_symbol},
+    {Method::PrepareCallHierarchy, Lane::Interactive, prepare_call_hierarchy},
+    {Method::IncomingCalls, Lane::Interactive, incoming_calls},
+    {Method::OutgoingCalls, Lane::Interactive, outgoing_calls},
+    {Method::DocumentLink, Lane::Interactive, document_link},
     {Method::DocumentSymbol, Lane::Interactive, document_symbol},
     {Method::FoldingRange, Lane::Interactive, folding_range},
     {Method::SelectionRange, Lane::Interactive, selection_range},
@@ -559,29 +789,8 @@ auto find_route(Method method) -> const Route* {
 }
 
 auto diagnostics_message(const Snapshot& snapshot, Encoding encoding, const std::string& manual) -> Json {
-  auto range = [&](Span span) { return to_json(to_range(snapshot.text(), snapshot.lines(), span, encoding)); };
-  Json diagnostics = Json::array();
-  for (const workspace::Finding& finding : snapshot.findings()) {
-    std::string message = finding.message;
-    for (const std::string& remedy : finding.remedies) { message += "\nhelp: " + remedy; }
-    Json diagnostic = {{"range", range(finding.span)},
-                       {"severity", static_cast<int>(finding.severity) + 1},
-                       {"code", code_id(finding.code)},
-                       {"source", "loopsmith"},
-                       {"message", std::move(message)}};
-    if (finding.is_unnecessary) { diagnostic["tags"] = Json::array({1}); }
-    if (!manual.empty()) { diagnostic["codeDescription"] = {{"href", manual + "#" + std::string(code_id(finding.code))}}; }
-    if (!finding.notes.empty()) {
-      Json related = Json::array();
-      for (const auto& note : finding.notes) {
-        related.push_back({{"location", {{"uri", snapshot.name()}, {"range", range(note.span)}}}, {"message", note.message}});
-      }
-      diagnostic["relatedInformation"] = std::move(related);
-    }
-    diagnostics.push_back(std::move(diagnostic));
-  }
   return notification("textDocument/publishDiagnostics",
-                      {{"uri", snapshot.name()}, {"version", snapshot.version()}, {"diagnostics", std::move(diagnostics)}});
+                      {{"uri", snapshot.name()}, {"version", snapshot.version()}, {"diagnostics", diagnostics_of(snapshot, encoding, manual)}});
 }
 
 }  // namespace loopsmith::lsp

@@ -40,6 +40,10 @@ struct RouteContext {
   SentTokens* sent_tokens = nullptr;  // of the snapshot's document
   /// The document of a uri; null where it is not open.
   std::function<const workspace::Snapshot*(const std::string& uri)> find;
+  /// All open documents, in the order they were opened.
+  std::vector<const workspace::Snapshot*> documents = {};
+  std::string manual = {};  // where diagnostics are explained, for a client that shows it; empty: nowhere
+  std::string links = {};   // the same, for links in texts
 };
 
 struct RouteError {

@@ -1,0 +1,312 @@
+// Rewrites as edits: see rewrites.h.
+#include "lsp/features/rewrites.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/equal.h"
+#include "ir/printer.h"
+#include "lsp/features/hints.h"
+#include "lsp/features/names.h"
+#include "lsp/features/steps.h"
+#include "schedule/primitive.h"
+#include "script/refusals.h"
+#include "support/text_diff.h"
+
+namespace loopsmith::lsp {
+namespace {
+
+using workspace::Finding;
+using workspace::Snapshot;
+
+auto line_start_of(const Snapshot& snapshot, uint32_t at) -> uint32_t { return snapshot.lines().line_start(snapshot.text(), snapshot.lines().line_of(at)); }
+
+auto indent_at(const Snapshot& snapshot, uint32_t at) -> std::string {
+  std::string_view line = snapshot.lines().line_text(snapshot.text(), snapshot.lines().line_of(at));
+  return std::string(line.substr(0, std::min(line.find_first_not_of(" \t"), line.size())));
+}
+
+auto line_break_of(const Snapshot& snapshot) -> std::string { return snapshot.text().find("\r\n") != std::string::npos ? "\r\n" : "\n"; }
+
+/// The end of a line, before its break.
+auto line_end_of(const Snapshot& snapshot, uint32_t at) -> uint32_t {
+  auto line = snapshot.lines().line_of(at);
+  return snapshot.lines().line_start(snapshot.text(), line) + static_cast<uint32_t>(snapshot.lines().line_text(snapshot.text(), line).size());
+}
+
+struct Body {
+  const syntax::FunctionDef* def = nullptr;
+  syntax::ItemPtr item;                     // keeps it
+  uint32_t item_begin = 0;
+  std::vector<Span> statements;             // in the text
+};
+
+auto body_of(const Snapshot& snapshot, DeclId decl) -> Body {
+  Body body;
+  body.item = snapshot.syntax().declaration(decl);
+  if (!body.item) { return body; }
+  for (const syntax::Stmt* statement : body.item->statements) {
+    if (const auto* def = statement->as<syntax::FunctionDef>()) { body.def = def; }
+  }
+  if (body.def == nullptr) { return body; }
+  for (const syntax::Stmt* statement : body.def->body) { body.statements.push_back(snapshot.syntax().resolve(statement->origin()).value_or(Span{})); }
+  for (const syntax::PlacedItem& placed : snapshot.syntax().items()) {
+    if (placed.item == body.item) { body.item_begin = placed.offset; }
+  }
+  return body;
+}
+
+/// A statement with its line, indentation and line break included, and comments that stand behind it.
+auto whole_lines(const Snapshot& snapshot, Span statement) -> Span {
+  uint32_t end = line_end_of(snapshot, statement.end);
+  const std::string& text = snapshot.text();
+  if (end < text.size() && text[end] == '\r') { ++end; }
+  if (end < text.size() && text[end] == '\n') { ++end; }
+  return {line_start_of(snapshot, statement.begin), end};
+}
+
+/// Runs of a schedule before a search for fewer steps ends.
+constexpr int most_tried = 400;
+
+}  // namespace
+
+auto repairs_of(const Snapshot& snapshot, const Finding& finding) -> std::vector<TextRewrite> {
+  std::vector<TextRewrite> out;
+  for (const std::string& remedy : finding.remedies) {
+    // The text around is cut off and put back: only where the call goes matters.
+    std::string call = snapshot.text().substr(finding.span.begin, finding.span.end - finding.span.begin);
+    std::string after = script::repaired(call, {0, static_cast<uint32_t>(call.size())}, remedy);
+    if (after.empty()) { continue; }
+    std::string code = remedy.substr(1, remedy.find('`', 1) - 1);
+    if (remedy.ends_with(" first: then it works")) {
+      uint32_t start = line_start_of(snapshot, finding.span.begin);
+      out.push_back({fmt::format("Put `{}` before it", code), {{{start, start}, indent_at(snapshot, finding.span.begin) + code + line_break_of(snapshot)}}, {}});
+    } else {
+      out.push_back({fmt::format("Replace by `{}`", code), {{finding.span, code}}, {}});
+    }
+  }
+  return out;
+}
+
+auto as_expectation(const Snapshot& snapshot, const Finding& finding) -> TextRewrite {
+  uint32_t start = line_start_of(snapshot, finding.span.begin);
+  uint32_t end = line_end_of(snapshot, finding.span.begin);
+  size_t column = finding.span.begin - start;
+  size_t width = std::max<size_t>(1, std::min(finding.span.end, end) - finding.span.begin);
+  std::string line = column > 4 ? "    #" : "#";
+  // At the first column there is no room for the mark beside the `#`.
+  if (column == 0 || column < line.size()) {
+    width = width > line.size() - column ? width - (line.size() - column) : 1;
+    column = line.size();
+  }
+  line.resize(column, ' ');
+  line += std::string(width, '^');
+  constexpr const char* words[] = {"error", "warning", "information", "hint"};
+  line += fmt::format(" {}[{}]: {}", words[static_cast<size_t>(finding.severity)], code_id(finding.code), finding.message);
+  for (const std::string& remedy : finding.remedies) { line += "; help: " + remedy; }
+  return {"Turn this diagnostic into a test", {{{end, end}, line_break_of(snapshot) + line}}, {}};
+}
+
+auto switch_block_spelling(const Snapshot& snapshot) -> TextRewrite {
+  // One spelling beside the other; the first column is that of TVM 0.8 to 0.22.
+  static constexpr std::pair<std::string_view, std::string_view> spellings[] = {
+      {"block", "sblock"}, {"block_attr", "sblock_attr"}, {"alloc_buffer", "sblock_alloc_buffer"}, {"get_block", "get_sblock"}};
+  struct Place { Span span; size_t row; bool is_new; };
+  std::vector<Place> places;
+  for (const syntax::PlacedItem& placed : snapshot.syntax().items()) {
+    for (const syntax::Stmt* statement : placed.item->statements) {
+      syntax::walk(*statement, [&](const syntax::Node& node) {
+        const auto* call = node.as<syntax::CallExpr>();
+        const auto* attribute = call != nullptr ? call->callee->as<syntax::AttributeExpr>() : nullptr;
+        if (attribute == nullptr) { return true; }
+        for (size_t row = 0; row < std::size(spellings); ++row) {
+          bool is_new = attribute->attr.name.view() == spellings[row].second;
+          if (!is_new && attribute->attr.name.view() != spellings[row].first) { continue; }
+          if (auto span = snapshot.syntax().resolve({attribute->decl, attribute->attr.span.begin, attribute->attr.span.end, 0})) { places.push_back({*span, row, is_new}); }
+        }
+        return true;
+      });
+    }
+  }
+  bool has_new = std::any_of(places.begin(), places.end(), [](const Place& place) { return place.row == 0 && place.is_new; });
+  bool has_old = std::any_of(places.begin(), places.end(), [](const Place& place) { return place.row == 0 && !place.is_new; });
+  TextRewrite rewrite{has_new ? "Spell blocks as `T.block`" : "Spell blocks as `T.sblock`", {}, {}};
+  if (!has_new && !has_old) { return rewrite; }
+  for (const Place& place : places) {
+    if (place.is_new != has_new) { continue; }
+    rewrite.edits.push_back({place.span, std::string(has_new ? spellings[place.row].first : spellings[place.row].second)});
+  }
+  std::sort(rewrite.edits.begin(), rewrite.edits.end(), [](const TextEdit& a, const TextEdit& b) { return a.span.begin < b.span.begin; });
+  return rewrite;
+}
+
+auto explain_schedule(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
+  const script::FileSchedule* schedule = schedule_at(snapshot, at);
+  TextRewrite rewrite;
+  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled) { return rewrite; }
+  rewrite.title = fmt::format("Explain {} in comments", schedule->name.view());
+  Body body = body_of(snapshot, schedule->decl);
+  if (body.def == nullptr) { return rewrite; }
+  const script::ScheduleRun& run = *schedule->run;
+  std::vector<Hint> hints = inlay_hints(snapshot, {0, static_cast<uint32_t>(snapshot.text().size())});
+  for (size_t i = 0; i < run.steps.size() && i < body.statements.size(); ++i) {
+    const script::Step& step = run.steps[i];
+    if (step.state != script::StepState::Done || step.after == nullptr) { continue; }
+    std::string what;
+    syntax::walk(*body.def->body[static_cast<uint32_t>(i)], [&](const syntax::Node& node) {
+      const auto* attribute = node.as<syntax::AttributeExpr>();
+      const schedule::Primitive* row = attribute != nullptr ? schedule::find_primitive(attribute->attr.name.view()) : nullptr;
+      if (row != nullptr && !row->is_pure) { what = fmt::format("{}: {}{}", row->name, row->help, what.empty() ? "" : "; " + what); }
+      return true;
+    });
+    if (what.empty()) { continue; }
+    auto hint = std::find_if(hints.begin(), hints.end(), [&](const Hint& one) { return one.offset == body.statements[i].end; });
+    if (hint != hints.end()) { what += " " + hint->text; }
+    IRModule before = i == 0 ? run.program : run.steps[i - 1].after->module();
+    if (before.same_as(step.after->module())) {
+      what += "; changes nothing here";
+    } else {
+      std::string then = print_script(before);
+      std::string now = print_script(step.after->module());
+      DiffCount count = count_diff(diff_lines(then, now));
+      what += fmt::format("; {} line{} of the program became {}", count.removed, count.removed == 1 ? "" : "s", count.added);
+    }
+    uint32_t start = line_start_of(snapshot, body.statements[i].begin);
+    std::string comment = indent_at(snapshot, body.statements[i].begin) + "# " + what;
+    // What is said already is not said again.
+    if (start > 0 && snapshot.lines().line_text(snapshot.text(), snapshot.lines().line_of(start) - 1) == comment) { continue; }
+    rewrite.edits.push_back({{start, start}, comment + line_break_of(snapshot)});
+  }
+  return rewrite;
+}
+
+auto extract_steps(const Snapshot& snapshot, Span selection) -> TextRewrite {
+  TextRewrite rewrite;
+  const script::FileSchedule* schedule = selection.begin < selection.end ? schedule_at(snapshot, selection.begin) : nullptr;
+  if (schedule == nullptr) { return rewrite; }
+  Body body = body_of(snapshot, schedule->decl);
+  if (body.def == nullptr || body.def->params.empty()) { return rewrite; }
+  Span steps{UINT32_MAX, 0};
+  for (Span statement : body.statements) {
+    if (statement.end <= selection.begin || statement.begin >= selection.end) { continue; }
+    steps = {std::min(steps.begin, statement.begin), std::max(steps.end, statement.end)};
+  }
+  if (steps.end == 0) { return rewrite; }
+  NameTable names = names_of(snapshot);
+  std::vector<uint32_t> inputs;
+  std::vector<uint32_t> outputs;
+  auto add = [](std::vector<uint32_t>& list, uint32_t entity) {
+    if (std::find(list.begin(), list.end(), entity) == list.end()) { list.push_back(entity); }
+  };
+  std::string schedule_name = body.def->params.front().name.name.str();
+  auto is_local = [&](const Entity& entity) {
+    return entity.function == schedule->decl && (entity.kind == EntityKind::Variable || entity.kind == EntityKind::Parameter) && entity.name.view() != schedule_name;
+  };
+  std::vector<uint32_t> bound;   // in the steps
+  for (const Occurrence& o : names.occurrences) {
+    const Entity& entity = names.entities[o.entity];
+    if (!is_local(entity)) { continue; }
+    bool is_inside = o.span.begin >= steps.begin && o.span.end <= steps.end;
+    if (is_inside && o.role == Role::Bind) { add(bound, o.entity); }
+    bool was_bound = std::any_of(names.occurrences.begin(), names.occurrences.end(), [&](const Occurrence& other) {
+      return other.entity == o.entity && other.role == Role::Bind && other.span.end <= steps.begin;
+    });
+    if (is_inside && o.role != Role::Bind && was_bound) { add(inputs, o.entity); }
+    if (o.span.begin >= steps.end && o.role != Role::Bind && std::find(bound.begin(), bound.end(), o.entity) != bound.end()) { add(outputs, o.entity); }
+  }
+  std::string name = "steps";
+  auto is_taken = [&](const std::string& wanted) {
+    return std::any_of(names.entities.begin(), names.entities.end(), [&](const Entity& entity) { return entity.name.view() == wanted; });
+  };
+  for (int number = 2; is_taken(name); ++number) { name = fmt::format("steps_{}", number); }
+  std::string eol = line_break_of(snapshot);
+  std::string parameters = schedule_name;
+  std::string results;
+  for (uint32_t entity : inputs) { parameters += ", " + names.entities[entity].name.str(); }
+  for (uint32_t entity : outputs) { results += (results.empty() ? "" : ", ") + names.entities[entity].name.str(); }
+  std::string indent = indent_at(snapshot, steps.begin);
+  std::string function = fmt::format("def {}({}):{}{}{}{}", name, parameters, eol, indent, snapshot.text().substr(steps.begin, steps.end - steps.begin), eol);
+  if (!results.empty()) { function += fmt::format("{}return {}{}", indent, results, eol); }
+  rewrite.title = "Extract the selected steps into a function";
+  rewrite.edits = {{{body.item_begin, body.item_begin}, function + eol + eol},
+                   {steps, fmt::format("{}{}{}({})", results, results.empty() ? "" : " = ", name, parameters)}};
+  return rewrite;
+}
+
+auto minimise_schedule(const Snapshot& snapshot, uint32_t at, const CancelToken& cancel) -> TextRewrite {
+  TextRewrite rewrite;
+  const script::FileSchedule* schedule = schedule_at(snapshot, at);
+  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled) { return rewrite; }
+  rewrite.title = fmt::format("Minimise {}", schedule->name.view());
+  Body body = body_of(snapshot, schedule->decl);
+  auto failing = [](const script::ScheduleRun& run) -> const script::Step* {
+    for (const script::Step& step : run.steps) {
+      if (step.state == script::StepState::Failed) { return &step; }
+    }
+    return nullptr;
+  };
+  const script::Step* failed = failing(*schedule->run);
+  Code code{};
+  if (failed != nullptr) {
+    if (failed->diagnostics.empty()) { return rewrite; }
+    code = failed->diagnostics.front().code;
+  } else if (!schedule->run->is_complete || schedule->run->result == nullptr) {
+    return rewrite;
+  }
+  IRModule wanted = failed == nullptr ? schedule->run->result->module() : IRModule();
+  // A document of our own, from which statements are taken one by one, the last one first: what stands before it need not run again.
+  workspace::Document document(snapshot.name(), snapshot.version(), snapshot.text());
+  Name name = schedule->name;
+  auto holds = [&] {
+    document.check();
+    if (!document.replay(cancel)) { return false; }
+    for (const script::FileSchedule& one : document.snapshot()->schedules()) {
+      if (!(one.name == name) || one.run == nullptr) { continue; }
+      const script::Step* now = failing(*one.run);
+      if (code != Code{} || failed != nullptr) { return now != nullptr && !now->diagnostics.empty() && now->diagnostics.front().code == code; }
+      return now == nullptr && one.run->is_complete && one.run->result != nullptr && structural_equal(one.run->result->module(), wanted);
+    }
+    return false;
+  };
+  if (!holds()) { return rewrite; }
+  // Whole lines of each statement; those that share their lines with another stay.
+  std::vector<Span> lines;
+  std::vector<bool> is_removed(body.statements.size(), false);
+  std::vector<bool> is_fixed(body.statements.size(), false);
+  for (size_t i = 0; i < body.statements.size(); ++i) {
+    lines.push_back(whole_lines(snapshot, body.statements[i]));
+    if (i > 0 && lines[i].begin < lines[i - 1].end) { is_fixed[i] = is_fixed[i - 1] = true; }
+    if (lines[i].begin < body.item_begin || line_start_of(snapshot, body.item_begin + body.def->header_span.begin) == lines[i].begin) { is_fixed[i] = true; }
+  }
+  size_t left = body.statements.size();
+  int tried = 0;
+  // Several at once first: a pair that undoes itself cannot go one by one.
+  for (size_t size : {8, 4, 2, 1}) {
+    for (size_t end = lines.size(); end >= size && tried < most_tried && !cancel.is_cancelled(); --end) {
+      size_t begin = end - size;
+      bool is_whole = left > size;
+      for (size_t i = begin; i < end; ++i) { is_whole = is_whole && !is_removed[i] && !is_fixed[i]; }
+      if (!is_whole) { continue; }
+      uint32_t shift = 0;
+      for (size_t i = 0; i < begin; ++i) { shift += is_removed[i] ? lines[i].end - lines[i].begin : 0; }
+      Span window{lines[begin].begin - shift, lines[end - 1].end - shift};
+      std::string removed = snapshot.text().substr(lines[begin].begin, lines[end - 1].end - lines[begin].begin);
+      ++tried;
+      document.edit(snapshot.version(), window, "");
+      if (holds()) {
+        // Comments between the statements go with them.
+        rewrite.edits.push_back({{lines[begin].begin, lines[end - 1].end}, ""});
+        for (size_t i = begin; i < end; ++i) { is_removed[i] = true; }
+        for (size_t i = begin; i + 1 < end; ++i) { lines[i].end = lines[i + 1].begin; }
+        left -= size;
+      } else {
+        document.edit(snapshot.version(), {window.begin, window.begin}, removed);
+      }
+    }
+  }
+  std::sort(rewrite.edits.begin(), rewrite.edits.end(), [](const TextEdit& x, const TextEdit& y) { return x.span.begin < y.span.begin; });
+  return rewrite;
+}
+
+}  // namespace loopsmith::lsp

@@ -1,0 +1,46 @@
+// Rewrites of a text that keep what it means, or say more: repairs of refused calls, the other spelling of blocks, steps as a function of
+// their own, fewer steps, steps explained, diagnostics as expectations of a test.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/cancel.h"
+#include "workspace/snapshot.h"
+
+namespace loopsmith::lsp {
+
+struct TextEdit {
+  Span span;
+  std::string text;
+};
+
+struct TextRewrite {
+  std::string title;
+  std::vector<TextEdit> edits;   // they do not overlap
+  std::string why_not;           // not empty: it cannot be done, and is told for that reason
+};
+
+/// The edits of all remedies that are calls: instead of the refused one, or as a line before it. Each was tried when it was found.
+[[nodiscard]] auto repairs_of(const workspace::Snapshot& snapshot, const workspace::Finding& finding) -> std::vector<TextRewrite>;
+
+/// A comment below the line that expects the finding, as in tests/golden/analysis. Findings over several lines are marked on the first.
+[[nodiscard]] auto as_expectation(const workspace::Snapshot& snapshot, const workspace::Finding& finding) -> TextRewrite;
+
+/// `T.block` as `T.sblock` all over the file, or back, with all that is spelled along with it. No edits: there are no blocks.
+[[nodiscard]] auto switch_block_spelling(const workspace::Snapshot& snapshot) -> TextRewrite;
+
+/// A comment above every step of the schedule at an offset: what its primitives do, and what came of them here. No edits: no schedule, or
+/// nothing new to say.
+[[nodiscard]] auto explain_schedule(const workspace::Snapshot& snapshot, uint32_t at) -> TextRewrite;
+
+/// The statements of a schedule that a selection touches, as a function of their own that is called instead. No edits: the selection is
+/// in no schedule, or empty.
+[[nodiscard]] auto extract_steps(const workspace::Snapshot& snapshot, Span selection) -> TextRewrite;
+
+/// The schedule at an offset without the steps whose absence changes nothing: of a schedule that runs to its end the program it makes, of
+/// one that stops the error it stops with. Runs the schedule once per step. No edits: each is needed.
+[[nodiscard]] auto minimise_schedule(const workspace::Snapshot& snapshot, uint32_t at, const CancelToken& cancel) -> TextRewrite;
+
+}  // namespace loopsmith::lsp

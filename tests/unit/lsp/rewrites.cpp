@@ -1,0 +1,178 @@
+// Rewrites are applied, and what they promise is checked on the text that comes of it.
+#include "lsp/features/rewrites.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "ir/equal.h"
+#include "lsp/features/links.h"
+#include "tests/unit/catch.h"
+
+using namespace loopsmith;
+using namespace loopsmith::lsp;
+
+namespace {
+
+auto file(const std::string& path) -> std::string {
+  std::ifstream in(std::string(LOOPSMITH_SOURCE_DIR) + "/" + path);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+auto applied(const std::string& text, const std::vector<TextEdit>& edits) -> std::string {
+  std::string out;
+  uint32_t at = 0;
+  for (const TextEdit& edit : edits) {
+    REQUIRE(edit.span.begin >= at);
+    REQUIRE(edit.span.end <= text.size());
+    out += text.substr(at, edit.span.begin - at) + edit.text;
+    at = edit.span.end;
+  }
+  return out + text.substr(at);
+}
+
+auto errors_of(const workspace::Snapshot& snapshot) -> size_t {
+  auto findings = snapshot.findings();
+  return static_cast<size_t>(std::count_if(findings.begin(), findings.end(), [](const auto& f) { return f.severity == Severity::Error; }));
+}
+
+/// What the last schedule of a text makes; none: it stops.
+auto result_of(const std::string& text) -> IRModule {
+  auto document = workspace::analyse("file:///a.tir", text);
+  const auto& schedules = document->snapshot()->schedules();
+  if (schedules.empty() || schedules.back().run == nullptr || !schedules.back().run->is_complete || errors_of(*document->snapshot()) > 0) { return {}; }
+  return schedules.back().run->result->module();
+}
+
+}  // namespace
+
+TEST_CASE("steps that are extracted, whichever, make the same program") {
+  for (const char* path : {"examples/matmul.tir", "examples/conv2d_bias_relu.tir", "tests/golden/lsp/helpers.tir"}) {
+    std::string text = file(path);
+    IRModule before = result_of(text);
+    REQUIRE(before);
+    auto document = workspace::analyse("file:///a.tir", text);
+    workspace::SnapshotPtr snapshot = document->snapshot();
+    const script::ScheduleRun& run = *snapshot->schedules().back().run;
+    size_t done = 0;
+    for (size_t first = 0; first < run.steps.size(); ++first) {
+      for (size_t last = first; last < run.steps.size(); ++last) {
+        Span selection{snapshot->resolve(run.steps[first].where)->begin, snapshot->resolve(run.steps[last].where)->end};
+        TextRewrite rewrite = extract_steps(*snapshot, selection);
+        REQUIRE(rewrite.edits.size() == 2);
+        std::string after = applied(text, rewrite.edits);
+        INFO(after);
+        IRModule now = result_of(after);
+        REQUIRE(now);
+        REQUIRE(structural_equal(before, now));
+        ++done;
+      }
+    }
+    CHECK(done > 10);
+    CHECK(extract_steps(*snapshot, {0, 10}).edits.empty());
+  }
+}
+
+TEST_CASE("blocks spelled the other way, and back") {
+  for (const char* path : {"examples/matmul.tir", "examples/softmax.tir", "tests/golden/lsp/helpers.tir"}) {
+    std::string text = file(path);
+    TextRewrite there = switch_block_spelling(*workspace::analyse("file:///a.tir", text)->snapshot());
+    CHECK(there.title == "Spell blocks as `T.sblock`");
+    REQUIRE_FALSE(there.edits.empty());
+    std::string spelled = applied(text, there.edits);
+    CHECK(spelled.find("T.block(") == std::string::npos);
+    auto other = workspace::analyse("file:///a.tir", spelled);
+    CHECK(errors_of(*other->snapshot()) == 0);
+    CHECK(structural_equal(result_of(text), result_of(spelled)));
+    TextRewrite back = switch_block_spelling(*other->snapshot());
+    CHECK(back.title == "Spell blocks as `T.block`");
+    CHECK(applied(spelled, back.edits) == text);
+  }
+}
+
+TEST_CASE("a schedule explained makes the same program, and is explained once") {
+  std::string text = file("examples/matmul.tir");
+  auto at = static_cast<uint32_t>(text.find("def matmul_blocked"));
+  TextRewrite rewrite = explain_schedule(*workspace::analyse("file:///a.tir", text)->snapshot(), at);
+  std::string after = applied(text, rewrite.edits);
+  CHECK(after.find("    # split: makes a loop a nest of loops => i0:64 i1:8; ") != std::string::npos);
+  CHECK(structural_equal(result_of(text), result_of(after)));
+  CHECK(explain_schedule(*workspace::analyse("file:///a.tir", after)->snapshot(), static_cast<uint32_t>(after.find("def matmul_blocked"))).edits.empty());
+}
+
+TEST_CASE("a schedule minimised makes the same program with fewer steps") {
+  std::string text = file("tests/golden/lsp/helpers.tir");
+  size_t end = text.find("    sch.vectorize(d)");
+  std::string longer = text.substr(0, end) + "    sch.annotate(a, \"x\", 1)\n    # gone again\n    sch.unannotate(a, \"x\")\n    e = sch.get_block(\"B\")\n" + text.substr(end);
+  auto at = static_cast<uint32_t>(longer.find("def by_hand"));
+  TextRewrite rewrite = minimise_schedule(*workspace::analyse("file:///a.tir", longer)->snapshot(), at, {});
+  CHECK(applied(longer, rewrite.edits) == text);
+  CHECK(minimise_schedule(*workspace::analyse("file:///a.tir", text)->snapshot(), static_cast<uint32_t>(text.find("def by_hand")), {}).edits.empty());
+  // One that stops keeps what it stops with, and nothing else.
+  std::string broken = text.substr(0, end) + "    sch.fuse(a, d)\n";
+  auto small = minimise_schedule(*workspace::analyse("file:///a.tir", broken)->snapshot(), static_cast<uint32_t>(broken.find("def by_hand")), {});
+  std::string after = applied(broken, small.edits);
+  CHECK(after.find("sch.unroll(a)") == std::string::npos);
+  CHECK(after.find("sch.fuse(a, d)") != std::string::npos);
+  auto findings = workspace::analyse("file:///a.tir", after)->snapshot()->findings();
+  REQUIRE(findings.size() == 1);
+  CHECK(code_id(findings[0].code) == "loop-not-directly-inside");
+}
+
+TEST_CASE("every repair that is offered for a refused step works") {
+  std::string text = file("examples/matmul.tir");
+  size_t offered = 0;
+  for (const char* step : {"sch.parallel(k0)", "sch.fuse(i0, k0)", "sch.vectorize(k1)", "sch.compute_at(acc, i0)", "sch.reverse_compute_at(acc, k0)", "sch.fuse(k0, i1)"}) {
+    size_t at = text.find("    sch.vectorize(j1)");
+    std::string broken = text.substr(0, at) + "    " + step + "\n";
+    auto document = workspace::analyse("file:///a.tir", broken);
+    for (const workspace::Finding& finding : document->snapshot()->findings()) {
+      for (const TextRewrite& repair : repairs_of(*document->snapshot(), finding)) {
+        INFO(step << ": " << repair.title);
+        CHECK(errors_of(*workspace::analyse("file:///a.tir", applied(broken, repair.edits))->snapshot()) == 0);
+        ++offered;
+      }
+    }
+  }
+  CHECK(offered >= 4);
+}
+
+TEST_CASE("a diagnostic as an expectation, in the form of the golden cases") {
+  // Each finding of a golden case, written anew, is a line of it.
+  std::string text = file("tests/golden/analysis/bounds.tir");
+  size_t found = 0;
+  std::string bare;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("^ ") == std::string::npos || line.find('#') == std::string::npos) { bare += line + "\n"; }
+  }
+  auto document = workspace::analyse("file:///a.tir", bare);
+  for (const workspace::Finding& finding : document->snapshot()->findings()) {
+    TextRewrite rewrite = as_expectation(*document->snapshot(), finding);
+    INFO(rewrite.edits[0].text);
+    CHECK(text.find(rewrite.edits[0].text.substr(0, rewrite.edits[0].text.find("; help"))) != std::string::npos);
+    ++found;
+  }
+  CHECK(found >= 3);
+}
+
+TEST_CASE("codes in comments, folds of comments, names by some of their letters") {
+  std::string text = "# ls: ignore-file[unused-import]\nx = 1  # ls: ignore[data-race, possible-race]\n# ls: ignore\ny = 2\n# region a\n# region b\n# one\n# two\n# three\n# endregion\n# endregion\n";
+  workspace::Document document("file:///a.tir", 1, text);
+  std::vector<std::string> codes;
+  for (const CodeMention& mention : mentioned_codes(*document.snapshot())) {
+    CHECK(text.substr(mention.span.begin, mention.span.end - mention.span.begin) == mention.code);
+    codes.push_back(mention.code);
+  }
+  CHECK(codes == std::vector<std::string>{"unused-import", "data-race", "possible-race"});
+  auto folds = comment_folds(*document.snapshot());
+  REQUIRE(folds.size() == 3);
+  CHECK((folds[0].is_region && folds[1].is_region && !folds[2].is_region));
+  CHECK(matches_query("matmul_blocked", "MB"));
+  CHECK(matches_query("matmul", ""));
+  CHECK_FALSE(matches_query("matmul", "lm"));
+}
