@@ -952,7 +952,10 @@ auto Lowerer::run(const FunctionDef& def, FunctionOptions options) -> LoweredFun
   out.is_opaque = is_opaque_;
   out.partial = complete(std::move(node), std::move(root_allocs_), evaluator_);
   bool failed = def.has_error;
-  for (size_t i = errors_before; i < evaluator_.diagnostics.size(); ++i) { failed |= evaluator_.diagnostics[i].severity == Severity::Error; }
+  for (size_t i = errors_before; i < evaluator_.diagnostics.size(); ++i) {
+    const Diagnostic& d = evaluator_.diagnostics[i];
+    failed |= d.severity == Severity::Error && d.code != Code::IndexOutOfBounds;
+  }
   if (!failed && !is_opaque_) { out.func = out.partial; }
   return out;
 }

@@ -196,6 +196,13 @@ auto difference(const Expr& stop, const Expr& start) -> Expr {
   return simplified(sub(stop, start));
 }
 
+// A scalable vector counts in multiples of vscale.
+auto is_scalable(const Expr& lanes) -> bool {
+  const auto* product = lanes.as<Mul>();
+  auto is_vscale = [](const Expr& e) { const auto* c = e.as<Call>(); return c && c->op == "vscale"; };
+  return product && (is_vscale(product->a) || is_vscale(product->b));
+}
+
 auto region_load(Evaluator& evaluator, const BufferRegion& region, Origin where) -> Expr {
   std::vector<Expr> indices;
   for (const Range& r : region.region) {
@@ -203,6 +210,8 @@ auto region_load(Evaluator& evaluator, const BufferRegion& region, Origin where)
       indices.push_back(r.min);
     } else if (auto lanes = as_int(r.extent); lanes && *lanes > 0 && *lanes <= 65535) {
       indices.push_back(make<Ramp>(r.min, one(r.min.dtype()), int_imm(*lanes), r.min.origin()));
+    } else if (is_scalable(r.extent)) {
+      indices.push_back(make<Ramp>(r.min, one(r.min.dtype()), r.extent, r.min.origin()));
     } else {
       evaluator.report(error(Code::WrongType, where).arg("expected", "a value").arg("found", "a region whose size is not a constant"));
       return {};
@@ -242,10 +251,7 @@ auto to_indices(Evaluator& evaluator, const Buffer& buffer, const std::vector<Ar
       } else if (lanes && *lanes > 0 && *lanes <= 65535) {
         out.push_back(make<Ramp>(start, step, int_imm(*lanes), index.where));
       } else {
-        // A scalable vector counts in multiples of vscale.
-        const auto* product = count.as<Mul>();
-        const auto is_vscale = [](const Expr& e) { const auto* c = e.as<Call>(); return c && c->op == "vscale"; };
-        if (product && (is_vscale(product->a) || is_vscale(product->b))) {
+        if (is_scalable(count)) {
           out.push_back(make<Ramp>(start, step, count, index.where));
         } else {
           evaluator.report(error(Code::WrongType, index.where).arg("expected", "a slice of constant size").arg("found", "one of another size"));
@@ -275,8 +281,8 @@ auto to_indices(Evaluator& evaluator, const Buffer& buffer, const std::vector<Ar
           std::string meant = std::to_string(*size + imm->value);
           (void)std::move(d).remedy("indices do not count from the end as in Python: write `" + meant + "`").fix(index.where, meant);
         }
+        // The program can be printed and compared even so.
         evaluator.report(std::move(d));
-        good = false;
       }
     }
     out.push_back(std::move(e));

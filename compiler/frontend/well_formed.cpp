@@ -59,6 +59,10 @@ class Checker : public Visitor {
   }
   void on(const LetStmt& node) override {
     visit(node.value);
+    // Once in the whole function, even where the scopes do not meet.
+    if (!bound_.insert(node.var.get()).second && !defined_.count(node.var.get()) && reported_.insert(node.var.get()).second) {
+      out_.push_back(error(Code::DefinedTwice, node.var->origin).arg("name", node.var->name.view()));
+    }
     define(node.var);
     visit(node.body);
     undefine(node.var);
@@ -178,6 +182,7 @@ class Checker : public Visitor {
   Diagnostics& out_;
   std::unordered_set<const VarNode*> defined_;
   std::unordered_set<const VarNode*> reported_;
+  std::unordered_set<const VarNode*> bound_;             // by a let, here or before
   Origin at_;                                            // the access around
   std::unordered_map<const VarNode*, std::pair<const For*, size_t>> loops_;   // open loops, and the blocks around them that are not opaque
   std::vector<const Block*> blocks_;                     // open blocks that are not opaque
