@@ -492,7 +492,34 @@ void Lowerer::bind(const syntax::Expr& target, const Argument& value, Binding ho
 void Lowerer::on_assign(const AssignStmt& s, const eval::ScopeRef& scope) {
   Argument value = evaluator_.eval_argument(*s.value, scope);
   is_opaque_ |= value.value.is_opaque();
-  for (ExprPtr target : s.targets) { bind(*target, value, Binding::Assign, scope); }
+  for (ExprPtr target : s.targets) {
+    check_new(*target, scope);
+    bind(*target, value, Binding::Assign, scope);
+  }
+}
+
+namespace {
+
+auto is_of_program(const Value& v) -> bool { return v.as<ExprObject>() || v.as<BufferObject>() || v.as<IterVarObject>(); }
+
+}  // namespace
+
+void Lowerer::check_new(const syntax::Expr& target, const eval::ScopeRef& scope) {
+  const syntax::List<ExprPtr>* parts = nullptr;
+  if (const auto* tuple = target.as<TupleExpr>()) { parts = &tuple->elements; }
+  if (const auto* list = target.as<ListExpr>()) { parts = &list->elements; }
+  for (size_t i = 0; parts && i < parts->size(); ++i) { check_new(*(*parts)[i], scope); }
+  const auto* name = target.as<NameExpr>();
+  if (!name) { return; }
+  auto& known = assigned_[scope.get()];
+  known.first = scope;
+  auto [at, is_new] = known.second.emplace(name->name, name->origin());
+  if (is_new) { return; }
+  const Value* before = scope->find_here(name->name);
+  if (before && !is_of_program(*before)) { return; }
+  evaluator_.report(error(Code::RedefinedName, name->origin()).arg("name", name->name.view())
+                        .note(at->second, "it is given its meaning here")
+                        .remedy("use another name: a program names each variable and buffer once"));
 }
 
 void Lowerer::on_ann_assign(const AnnAssignStmt& s, const eval::ScopeRef& scope) {

@@ -2,6 +2,7 @@
 // is what the functions of `T` act on. One per program being lowered; nested programs have their own.
 #pragma once
 
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -58,6 +59,8 @@ class Lowerer {
   void body(const syntax::Block& block, const eval::ScopeRef& scope);
   void statement(const syntax::Stmt& stmt, const eval::ScopeRef& scope);
   void on_assign(const syntax::AssignStmt& s, const eval::ScopeRef& scope);
+  /// Reports names that assignments of the same scope gave before.
+  void check_new(const syntax::Expr& target, const eval::ScopeRef& scope);
   void on_ann_assign(const syntax::AnnAssignStmt& s, const eval::ScopeRef& scope);
   void on_aug_assign(const syntax::AugAssignStmt& s, const eval::ScopeRef& scope);
   void on_expr(const syntax::ExprStmt& s, const eval::ScopeRef& scope);
@@ -95,6 +98,7 @@ class Lowerer {
   Name global_symbol_;
   DataType ret_type_ = DataType::void_();
   eval::ScopeRef scope_;                         // of the function's body
+  std::unordered_map<const eval::Scope*, std::pair<eval::ScopeRef, std::unordered_map<Name, Origin>>> assigned_;
   eval::ScopeRef here_;                          // of the statement being lowered
   std::vector<std::pair<Name, Var>> symbols_;
   std::unordered_set<const VarNode*> bound_;     // variables that have a name in the text

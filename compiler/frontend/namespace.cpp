@@ -8,6 +8,7 @@
 #include "eval/wide_int.h"
 #include "frontend/lowerer.h"
 #include "ir/ops.h"
+#include "ir/printer.h"
 #include "support/codes.h"
 
 namespace loopsmith::frontend {
@@ -1425,14 +1426,23 @@ auto target(Evaluator& e, const Arguments& a) -> Value {
   BoundArguments b;
   if (!bind_arguments(e, "T.target", a, parameters, b)) { return Value::error(); }
   auto value = to_attr(e, b.values[0]);
-  if (value && is_given(b, 1)) {
+  if (!value) { return Value::error(); }
+  static const Name host_name("host");
+  auto plain = [](const Attr& a) {
+    const Attr* inner = target_attr(a);
+    return inner ? *inner : a;
+  };
+  // A host is said without `T.target` of its own: in the dictionary, or behind the name of a target.
+  if (auto* map = std::get_if<AttrMap>(&value->value)) {
+    if (const Attr* host = find_attr(*map, host_name)) { value = Attr(with_attr(*map, host_name, plain(*host))); }
+  }
+  if (is_given(b, 1)) {
     auto host = to_attr(e, b.values[1]);
     if (!host) { return Value::error(); }
-    static const Name host_name("host"), kind_name("tag");
-    AttrMap map = std::holds_alternative<AttrMap>(value->value) ? std::get<AttrMap>(value->value) : AttrMap{{kind_name, *value}};
-    value = Attr(with_attr(map, host_name, std::move(*host)));
+    const auto* map = std::get_if<AttrMap>(&value->value);
+    value = map ? Attr(with_attr(*map, host_name, plain(*host))) : Attr(Array<Attr>{*value, plain(*host)});
   }
-  return value ? Value(make_object<AttrObject>(std::move(*value))) : Value::error();
+  return make_object<AttrObject>(Attr(AttrMap{{target_key(), std::move(*value)}}));
 }
 template <bool is_all>
 auto combine_conditions(Evaluator& e, const Arguments& given) -> Value {
@@ -2039,7 +2049,7 @@ auto lower_module(Evaluator& e, const syntax::ClassDef& def, const eval::ScopeRe
     }
     if (f || stmt->kind == syntax::Kind::ClassDef) {
       // Functions of other languages (R.function) are not looked at; what is beside them is a module all the same.
-      if (f) { e.report(error(Code::NotChecked, {f->decl, f->name.span.begin, f->name.span.end, 0})); }
+      if (f) { e.report(error(Code::OtherLanguage, {f->decl, f->name.span.begin, f->name.span.end, 0}).arg("name", f->name.name.view())); }
       else { out.is_opaque = true; }
       continue;
     }

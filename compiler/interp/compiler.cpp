@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "interp/expressions.h"
 #include "interp/threads.h"
@@ -311,7 +312,9 @@ auto Compiler::call(const Call& n) -> Code {
     if (a.f && b.f) { return {nullptr, make_real<Choose<RealExpr, false>>(c, a.f, b.f, a_piece, b_piece), t}; }
     return unsupported(n.origin, "a choice between different kinds");
   }
-  if ((n.op == likely || n.op == ret) && n.args.size() == 1) { return expr(n.args[0]); }
+  static const Name no_partition("ignore_loop_partition"), infinity("infinity");
+  if (n.op == infinity && n.args.empty()) { return expr(float_imm(std::numeric_limits<double>::infinity(), t, n.origin)); }
+  if ((n.op == likely || n.op == ret || n.op == no_partition) && n.args.size() == 1) { return expr(n.args[0]); }
   if (n.op == large && n.args.size() == 2) {
     auto low = as_int(n.args[0]);
     auto high = as_int(n.args[1]);

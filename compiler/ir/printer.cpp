@@ -41,7 +41,7 @@ auto type_argument(Name op) -> TypeArgument {
     std::unordered_map<Name, TypeArgument> out;
     for (const char* name : {"reinterpret", "call_extern", "call_pure_extern", "call_llvm_intrin", "call_llvm_pure_intrin", "ptx_mma",
                              "ptx_mma_sp", "ptx_ldmatrix", "ptx_cp_async", "ptx_cp_async_bulk", "mma_store", "mma_fill", "vectorhigh",
-                             "vectorlow", "vectorcombine", "get_active_lane_mask", "infinity", "type_annotation"}) {
+                             "vectorlow", "vectorcombine", "get_active_lane_mask", "infinity", "type_annotation", "call_spirv_pure_glsl450"}) {
       out.emplace(Name(name), TypeArgument::First);
     }
     out.emplace(Name("tvm_struct_get"), TypeArgument::Last);
@@ -884,6 +884,14 @@ class Printer {
   }
   void on(const Call& e, int, bool) {
     std::string_view op = printed_op(e.op);
+    // `T.tvm_throw_last_error()` is read with another type than lowering gives it.
+    static const Name throw_last_error("tvm_throw_last_error");
+    if (e.op == throw_last_error && !e.dtype.is_handle()) {
+      out_ += "T.Call(";
+      dtype_literal(e.dtype);
+      out_ += ", \"tir.tvm_throw_last_error\", [])";
+      return;
+    }
     if (!op.empty() && op[0] == '@') {
       out_ += in_module_ ? "Module." : "";
       out_ += op.substr(1);
@@ -968,7 +976,12 @@ class Printer {
 
   void attr(const Attr& a) {
     if (std::holds_alternative<std::monostate>(a.value)) { out_ += "None"; }
-    else if (const auto* e = std::get_if<Expr>(&a.value)) { expr(*e); }
+    else if (const auto* e = std::get_if<Expr>(&a.value)) {
+      // A buffer among attributes is its pointer, and is written as the buffer.
+      const auto* v = e->as<VarNode>();
+      auto known = v ? objects_.find(v) : objects_.end();
+      if (known != objects_.end() && known->second.part == Part::Data) { buffer_name(*known->second.buffer); } else { expr(*e); }
+    }
     else if (const auto* s = std::get_if<std::string>(&a.value)) { string_literal(*s); }
     else if (const auto* l = std::get_if<Array<Attr>>(&a.value)) {
       out_ += '[';
@@ -978,8 +991,20 @@ class Printer {
         attr(item);
       }
       out_ += ']';
-    } else if (const auto* m = std::get_if<AttrMap>(&a.value)) { attrs(*m); }
+    } else if (const Attr* t = target_attr(a)) { target(*t); }
+    else if (const auto* m = std::get_if<AttrMap>(&a.value)) { attrs(*m); }
     else if (const auto* map = std::get_if<IndexMap>(&a.value)) { index_map(*map); }
+  }
+  void target(const Attr& given) {
+    out_ += "T.target(";
+    if (const auto* pair = std::get_if<Array<Attr>>(&given.value); pair && pair->size() == 2) {
+      attr((*pair)[0]);
+      out_ += ", host=";
+      attr((*pair)[1]);
+    } else {
+      attr(given);
+    }
+    out_ += ')';
   }
   void attrs(const AttrMap& map) {
     out_ += '{';
@@ -1865,6 +1890,15 @@ auto print_script(const Attr& attr, const PrintOptions& options) -> std::string 
   printer.attr(attr);
   return printer.take();
 }
+auto target_key() -> Name {
+  static const Name key("T.target");
+  return key;
+}
+auto target_attr(const Attr& attr) -> const Attr* {
+  const auto* map = std::get_if<AttrMap>(&attr.value);
+  return map && map->size() == 1 && (*map)[0].first == target_key() ? &(*map)[0].second : nullptr;
+}
+
 auto print_script(const AttrMap& attrs, const PrintOptions& options) -> std::string {
   Printer printer(options, options.dialect);
   printer.attrs(attrs);

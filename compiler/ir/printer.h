@@ -40,6 +40,12 @@ struct PrintOptions {
   std::vector<PrintedRange>* ranges = nullptr;
 };
 
+/// A target among attributes, `T.target(...)`: a dictionary whose only key is this; its value is a name, a dictionary, or a
+/// list of a target and its host.
+[[nodiscard]] auto target_key() -> Name;
+/// What a target is given by; null: the attribute is none.
+[[nodiscard]] auto target_attr(const Attr& attr) -> const Attr*;
+
 [[nodiscard]] auto print_script(const IRModule& module, const PrintOptions& options = {}) -> std::string;
 [[nodiscard]] auto print_script(const PrimFunc& func, const PrintOptions& options = {}) -> std::string;
 [[nodiscard]] auto print_script(const Stmt& stmt, const PrintOptions& options = {}) -> std::string;

@@ -26,6 +26,9 @@ constexpr Construct constructs[] = {
 #define RUN(pattern) {nullptr, pattern, Meaning::Run},
 #define PRINTED(pattern) {nullptr, pattern, Meaning::Printed},
 #include "constructs.def"
+// Every intrinsic, whether it is named above or not.
+#define INTRINSIC(name, op, rule, low, high) {nullptr, "T." #name, Meaning::Printed},
+#include "frontend/intrinsics.def"
 };
 
 int failures = 0;

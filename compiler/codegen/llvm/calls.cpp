@@ -78,7 +78,8 @@ auto ModuleBuilder::call(const Call& node) -> llvm::Value* {
   if (op == "if_then_else") {
     return count_is(3) ? choose(node.args[0], node.args[1], node.args[2], t) : nullptr;
   }
-  if (op == "likely" || op == "builtin.likely") { return count_is(1) ? eval(node.args[0]) : nullptr; }
+  if (op == "likely" || op == "builtin.likely" || op == "ignore_loop_partition") { return count_is(1) ? eval(node.args[0]) : nullptr; }
+  if (op == "infinity" && node.args.empty() && t.is_float()) { return llvm::ConstantFP::getInfinity(type_of(t)); }
   if (op == "address_of") {
     const auto* place = node.args.empty() ? nullptr : node.args[0].as<BufferLoad>();
     return place != nullptr ? address_of(*place) : wrong("its argument is not an element of a buffer");

@@ -3,6 +3,7 @@
 
 #include "driver/command.h"
 #include "driver/program.h"
+#include "support/codes.h"
 
 namespace loopsmith::driver::commands {
 namespace {
@@ -42,7 +43,10 @@ auto print(std::vector<std::string> args) -> int {
     reporter.report(file.diagnostics(), nullptr);
     return reporter.status();
   }
-  reporter.report((*file)->diagnostics(), file->get(), true);
+  // Mistakes, and what is not printed because it is not known.
+  Diagnostics said = (*file)->diagnostics();
+  std::erase_if(said, [](const Diagnostic& d) { return d.severity != Severity::Error && d.code != Code::NotChecked && d.code != Code::OtherLanguage; });
+  reporter.report(said, file->get());
   bool first = true;
   std::vector<NamedProgram> programs = (*file)->programs();
   programs.insert(programs.end(), (*file)->programs_inside().begin(), (*file)->programs_inside().end());
