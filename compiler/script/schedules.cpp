@@ -228,6 +228,8 @@ void Schedules::update(frontend::File& file) {
 
 auto Schedules::run_one(frontend::File& file, FileSchedule& schedule, const CancelToken& cancel, std::optional<size_t> steps) -> void {
   auto place = places_.find(schedule.decl);
+  // What ran for a program that is gone says nothing of this text.
+  if (!schedule.program) { schedule.run = nullptr; }
   if (!schedule.program || place == places_.end() || (schedule.is_settled && !steps)) { return; }
   const syntax::ItemPtr& item = file.item(place->second);
   RunRequest request;
