@@ -12,7 +12,9 @@
 #include "lsp/features/loop_facts.h"
 #include "lsp/features/names.h"
 #include "lsp/features/steps.h"
+#include "schedule/moves.h"
 #include "schedule/primitive.h"
+#include "schedule/state.h"
 #include "support/text_diff.h"
 
 namespace loopsmith::lsp {
@@ -86,7 +88,15 @@ auto touch_text(const Touch& touch, bool is_loop) -> std::string {
   return text;
 }
 
-void add_cost(const LoopFacts& facts, bool is_loop, std::vector<Fact>& out) {
+/// "fits L2 (1 MiB)": the nearest level that holds it all.
+auto cache_text(int64_t bytes, const Caches& caches) -> std::string {
+  for (size_t i = 0; i < caches.size(); ++i) {
+    if (bytes <= static_cast<int64_t>(caches[i])) { return fmt::format("fits L{} ({})", i + 1, bytes_text(static_cast<int64_t>(caches[i]))); }
+  }
+  return caches.empty() ? std::string() : fmt::format("exceeds L{} ({})", caches.size(), bytes_text(static_cast<int64_t>(caches.back())));
+}
+
+void add_cost(const LoopFacts& facts, bool is_loop, const Caches& caches, std::vector<Fact>& out) {
   if (facts.runs && facts.iterations && *facts.runs > 1) {
     out.push_back({"runs", is_loop ? fmt::format("entered {} times, {} iterations in all", grouped(*facts.runs), grouped(*facts.iterations))
                                    : fmt::format("{} instances", grouped(*facts.runs))});
@@ -96,6 +106,7 @@ void add_cost(const LoopFacts& facts, bool is_loop, std::vector<Fact>& out) {
   if (facts.bytes && *facts.bytes > 0) { cost += (cost.empty() ? "" : " on ") + bytes_text(*facts.bytes); }
   if (auto intensity = facts.intensity()) { cost += fmt::format(", {:.3g} flop/byte", *intensity); }
   if (!cost.empty()) { out.push_back({"cost", (is_loop ? "one run: " : facts.runs && *facts.runs > 1 ? "one instance: " : "") + cost}); }
+  if (facts.bytes && *facts.bytes > 0 && !caches.empty()) { out.push_back({"cache", (is_loop ? "what one run touches " : "what is touched ") + cache_text(*facts.bytes, caches)}); }
   for (const Touch& touch : facts.touches) { out.push_back({"memory", touch_text(touch, is_loop)}); }
   if (!facts.feeds.empty()) {
     std::string feeds = "feeds ";
@@ -104,13 +115,47 @@ void add_cost(const LoopFacts& facts, bool is_loop, std::vector<Fact>& out) {
   }
 }
 
-auto describe_loop(const PrimFunc& function, const For& loop, Span span) -> HoverInfo {
+/// Whether a serial loop could be parallel or vectorized, by the checks of the primitives; and if not, why not.
+void add_kinds(const PrimFunc& function, const For& loop, std::vector<Fact>& out) {
+  if (loop.for_kind != ForKind::Serial) { return; }
+  IRModuleNode fields;
+  fields.functions = {{Name("main"), function}};
+  schedule::State state(make_module(std::move(fields)));
+  const schedule::FuncState* func = state.func(Name("main"));
+  const schedule::Place* place = func != nullptr && func->is_schedulable() ? func->find(loop.id) : nullptr;
+  if (place == nullptr) { return; }
+  std::string can;
+  std::vector<Fact> cannot;
+  for (auto [primitive, word] : {std::pair("parallel", "parallel"), std::pair("vectorize", "vectorized")}) {
+    const schedule::Primitive* row = schedule::find_primitive(primitive);
+    for (const schedule::Move& move : schedule::candidate_moves(state, *func, *place, *row)) {
+      Status status = schedule::judge(state, *func, move);
+      if (status.ok()) {
+        can += (can.empty() ? "can be " : " or ") + std::string(word);
+      } else {
+        std::string why = status.diagnostics().front().message();
+        size_t reason = why.find(": ");
+        cannot.push_back({"kind", fmt::format("cannot be {}: {}", word, reason == std::string::npos ? why : why.substr(reason + 2))});
+      }
+      break;
+    }
+  }
+  if (!can.empty()) { out.push_back({"kind", can}); }
+  // The same reason is said once.
+  if (cannot.size() == 2 && cannot[0].text.substr(cannot[0].text.find(": ")) == cannot[1].text.substr(cannot[1].text.find(": "))) {
+    cannot = {{"kind", "cannot be parallel or vectorized" + cannot[0].text.substr(cannot[0].text.find(": "))}};
+  }
+  out.insert(out.end(), cannot.begin(), cannot.end());
+}
+
+auto describe_loop(const PrimFunc& function, const For& loop, Span span, const Caches& caches) -> HoverInfo {
   HoverInfo info{span, fmt::format("loop `{}`: {}, extent {}", loop.var->name.view(), kind_text(loop), extent_text(loop.extent)), {}};
-  if (auto facts = loop_facts(function, loop.id)) { add_cost(*facts, true, info.facts); }
+  if (auto facts = loop_facts(function, loop.id)) { add_cost(*facts, true, caches, info.facts); }
+  add_kinds(function, loop, info.facts);
   return info;
 }
 
-auto describe_block(const PrimFunc& function, const Block& block, Span span) -> HoverInfo {
+auto describe_block(const PrimFunc& function, const Block& block, Span span, const Caches& caches) -> HoverInfo {
   HoverInfo info{span, fmt::format("block `{}`", block.name.view()), {}};
   std::string iters;
   for (const IterVar& iter : block.iter_vars) {
@@ -127,7 +172,7 @@ auto describe_block(const PrimFunc& function, const Block& block, Span span) -> 
   regions("writes", block.writes);
   if (auto facts = loop_facts(function, block.id)) {
     facts->touches.clear();
-    add_cost(*facts, false, info.facts);
+    add_cost(*facts, false, caches, info.facts);
   }
   return info;
 }
@@ -253,7 +298,7 @@ auto span_of(const Snapshot& snapshot, const syntax::Node& node, Span inside) ->
   return snapshot.syntax().resolve({node.decl, inside.begin, inside.end, 0}).value_or(Span{});
 }
 
-auto hover_program(const Snapshot& snapshot, const Cursor& cursor) -> std::optional<HoverInfo> {
+auto hover_program(const Snapshot& snapshot, const Cursor& cursor, const Caches& caches) -> std::optional<HoverInfo> {
   std::optional<HoverInfo> info;
   uint32_t at = cursor.at.begin;
   for_functions_of(snapshot, cursor.at.decl, [&](const PrimFunc& function) {
@@ -264,11 +309,11 @@ auto hover_program(const Snapshot& snapshot, const Cursor& cursor) -> std::optio
         bool in_header = at >= loop->header_span.begin && at <= loop->header_span.end;
         for (const Found& found : loops) {
           if (found.loop != nullptr && !cursor.name.empty() && found.loop->var->name == cursor.name) {
-            info = describe_loop(function, *found.loop, cursor.name_span);
+            info = describe_loop(function, *found.loop, cursor.name_span, caches);
           }
         }
         if (!info && in_header && !loops.empty() && loops.front().loop != nullptr) {
-          info = describe_loop(function, *loops.front().loop, span_of(snapshot, *loop, loop->header_span));
+          info = describe_loop(function, *loops.front().loop, span_of(snapshot, *loop, loop->header_span), caches);
           for (size_t i = 1; i < loops.size(); ++i) {
             if (loops[i].loop != nullptr) {
               info->facts.push_back({"also", fmt::format("`{}`: {}, extent {}", loops[i].loop->var->name.view(), kind_text(*loops[i].loop), extent_text(loops[i].loop->extent))});
@@ -286,13 +331,13 @@ auto hover_program(const Snapshot& snapshot, const Cursor& cursor) -> std::optio
             info = HoverInfo{cursor.name_span, fmt::format("iter var `{}` of block `{}`: {}", cursor.name.view(), found.block->name.view(), kind), {}};
             if (iter.dom.extent) { info->facts.push_back({"domain", "extent " + extent_text(iter.dom.extent)}); }
           }
-          if (!info && in_header) { info = describe_block(function, *found.block, span_of(snapshot, *with, with->header_span)); }
+          if (!info && in_header) { info = describe_block(function, *found.block, span_of(snapshot, *with, with->header_span), caches); }
         }
       } else if (const auto* def = (*node)->as<syntax::FunctionDef>()) {
         bool on_name = at >= def->name.span.begin && at <= def->name.span.end;
         if (on_name && function->origin.decl == cursor.at.decl) {
           info = HoverInfo{cursor.name_span, fmt::format("program `{}`", cursor.name.view()), {}};
-          if (auto facts = loop_facts(function, 0)) { add_cost(*facts, false, info->facts); }
+          if (auto facts = loop_facts(function, 0)) { add_cost(*facts, false, caches, info->facts); }
         }
       }
     }
@@ -305,7 +350,7 @@ auto hover_program(const Snapshot& snapshot, const Cursor& cursor) -> std::optio
 }
 
 /// A variable of a schedule, as what it stands for is after the statement at the cursor.
-auto hover_schedule(const Snapshot& snapshot, const Cursor& cursor, const script::FileSchedule& schedule) -> std::optional<HoverInfo> {
+auto hover_schedule(const Snapshot& snapshot, const Cursor& cursor, const script::FileSchedule& schedule, const Caches& caches) -> std::optional<HoverInfo> {
   if (schedule.run == nullptr || cursor.name.empty()) { return std::nullopt; }
   const script::Step* here = nullptr;
   const script::Step* maker = nullptr;
@@ -337,14 +382,14 @@ auto hover_schedule(const Snapshot& snapshot, const Cursor& cursor, const script
   if (const auto* loop = variable->as<schedule::LoopRV>()) {
     auto place = state.get(*loop);
     if (place.ok() && (*place)->is_loop() && function) {
-      info = describe_loop(function, *(*place)->loop, cursor.name_span);
+      info = describe_loop(function, *(*place)->loop, cursor.name_span, caches);
     } else {
       gone("loop");
     }
   } else if (const auto* block = variable->as<schedule::BlockRV>()) {
     auto place = state.get(*block);
     if (place.ok() && (*place)->is_block() && function) {
-      info = describe_block(function, *(*place)->block(), cursor.name_span);
+      info = describe_block(function, *(*place)->block(), cursor.name_span, caches);
     } else {
       gone("block");
     }
@@ -392,7 +437,7 @@ auto hover_primitive(const Snapshot& snapshot, const Cursor& cursor) -> std::opt
 }
 
 /// The name of a block where it stands as a string: the block as it is there.
-auto hover_block_name(const Snapshot& snapshot, uint32_t at) -> std::optional<HoverInfo> {
+auto hover_block_name(const Snapshot& snapshot, uint32_t at, const Caches& caches) -> std::optional<HoverInfo> {
   if (at >= snapshot.text().size()) { return std::nullopt; }
   NameTable names = names_of(snapshot);
   const Occurrence* here = names.at(at);
@@ -412,7 +457,7 @@ auto hover_block_name(const Snapshot& snapshot, uint32_t at) -> std::optional<Ho
     post_order(function->body, [&](const Stmt& stmt) {
       if (stmt->kind != NodeKind::BlockRealize) { return; }
       const auto& block = static_cast<const BlockRealize&>(*stmt).block;
-      if (block->name == name && !info) { info = describe_block(function, *block, here->span); }
+      if (block->name == name && !info) { info = describe_block(function, *block, here->span, caches); }
     }, [](const Expr&) {});
     if (info) { return info; }
   }
@@ -421,15 +466,15 @@ auto hover_block_name(const Snapshot& snapshot, uint32_t at) -> std::optional<Ho
 
 }  // namespace
 
-auto hover(const Snapshot& snapshot, uint32_t at) -> std::optional<HoverInfo> {
+auto hover(const Snapshot& snapshot, uint32_t at, const Caches& caches) -> std::optional<HoverInfo> {
   auto cursor = find_cursor(snapshot, at);
   if (!cursor) { return std::nullopt; }
   if (auto info = hover_primitive(snapshot, *cursor)) { return info; }
-  if (auto info = hover_block_name(snapshot, at)) { return info; }
+  if (auto info = hover_block_name(snapshot, at, caches)) { return info; }
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
-    if (schedule.decl == cursor->at.decl) { return hover_schedule(snapshot, *cursor, schedule); }
+    if (schedule.decl == cursor->at.decl) { return hover_schedule(snapshot, *cursor, schedule, caches); }
   }
-  return hover_program(snapshot, *cursor);
+  return hover_program(snapshot, *cursor, caches);
 }
 
 }  // namespace loopsmith::lsp

@@ -21,7 +21,10 @@ struct HoverInfo {
   std::vector<Fact> facts;
 };
 
+/// What what is touched is compared with: bytes of each level of cache, the nearest first. Empty: nothing is said of caches.
+using Caches = std::vector<uint64_t>;
+
 /// Empty where the cursor is on nothing that has a meaning (blank space, a comment).
-[[nodiscard]] auto hover(const workspace::Snapshot& snapshot, uint32_t at) -> std::optional<HoverInfo>;
+[[nodiscard]] auto hover(const workspace::Snapshot& snapshot, uint32_t at, const Caches& caches = {}) -> std::optional<HoverInfo>;
 
 }  // namespace loopsmith::lsp

@@ -21,6 +21,7 @@
 #include "lsp/protocol/sync.h"
 #include "lsp/worker/routes.h"
 #include "support/process.h"
+#include "target/hardware.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -124,6 +125,7 @@ class Worker {
   void open(const Frame& frame, const Json& params);
   void change(OpenDocument& open, const Frame& frame, const Json& params);
   void note_job(const Json& params);
+  void note_caches(const Json& options);
   void check(OpenDocument& open);
   auto replay_one() -> bool;
   void publish(OpenDocument& open);
@@ -167,6 +169,7 @@ class Worker {
   // The analysis thread's own.
   Encoding encoding_ = Encoding::Utf16;
   Json capabilities_;
+  std::vector<uint64_t> caches_; // what hovers compare with: the option `caches`, or this machine's
   bool pulls_ = false;           // the client asks for diagnostics
   std::string manual_;           // where diagnostics are explained; empty: the editor does not ask, or it is not there
   std::string links_;            // the same, for links in texts
@@ -273,9 +276,15 @@ void Worker::handle(Frame frame) {
       const Json& pull = member(member(capabilities_, "textDocument"), "diagnostic");
       if (bool_in(publish, "codeDescriptionSupport") || bool_in(pull, "codeDescriptionSupport")) { manual_ = manual_uri(); }
       links_ = manual_uri();
+      note_caches(member(params, "configuration"));
       pulls_ = pulls_diagnostics(capabilities_, member(params, "configuration"));
     }
     if (name == "loopsmith/job") { note_job(params); }
+    if (name == "workspace/didChangeConfiguration") {
+      const Json& settings = member(params, "settings");
+      const Json& ours = member(settings, "loopsmith");
+      note_caches(ours.is_object() ? ours : settings);
+    }
     return;
   }
   Request request{*ticket, open != nullptr ? open->number : 0, nullptr, member(*message, "id"), params};
@@ -348,6 +357,21 @@ void Worker::note_job(const Json& params) {
   std::string text = string_in(insert, "text");
   if (offset && *offset >= 0 && *offset <= UINT32_MAX && !text.empty()) { job.insert.emplace(static_cast<uint32_t>(*offset), text); }
   jobs_[job.job] = std::move(job);
+}
+
+void Worker::note_caches(const Json& options) {
+  caches_.clear();
+  const Json& given = member(options, "caches");
+  if (given.is_array()) {
+    for (const Json& size : given) {
+      if (size.is_number_unsigned() && size.get<uint64_t>() > 0) { caches_.push_back(size.get<uint64_t>()); }
+    }
+    return;
+  }
+  target::Hardware machine = target::hardware(target::host());
+  for (const target::Cache& cache : {machine.l1, machine.l2, machine.l3}) {
+    if (cache.bytes > 0) { caches_.push_back(cache.bytes); }
+  }
 }
 
 void Worker::check(OpenDocument& open) {
@@ -433,6 +457,7 @@ void Worker::answer(const Request& request) {
       all.push_back(candidate->document->snapshot());
       context.documents.push_back(all.back().get());
     }
+    context.caches = caches_;
     context.manual = manual_;
     context.links = links_;
     bool needs_document = find_method_row(request.route->method).scope != MethodScope::None;

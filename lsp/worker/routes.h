@@ -43,6 +43,7 @@ struct RouteContext {
   /// All open documents, in the order they were opened.
   std::vector<const workspace::Snapshot*> documents = {};
   std::string manual = {};  // where diagnostics are explained, for a client that shows it; empty: nowhere
+  std::vector<uint64_t> caches = {};  // bytes of each level, the nearest first
   std::string links = {};   // the same, for links in texts
 };
 

@@ -53,7 +53,9 @@ TEST_CASE("hover on a loop: extent, kind, flops, bytes, intensity, strides") {
   CHECK(hover_at(matmul, "for i", "k in") == Lines{"loop `k`: serial, extent 256", "entered 8,192 times, 2,097,152 iterations in all",
                                                   "one run: 512 flop on 2.0 KiB, 0.25 flop/byte",
                                                   "`C` read and written, the same in each iteration, 4 B", "`A` read, contiguous, 1 KiB",
-                                                  "`B` read, stride 64, 1 KiB", "feeds vk (reduction)"});
+                                                  "`B` read, stride 64, 1 KiB", "feeds vk (reduction)",
+                                                  "cannot be parallel or vectorized: it feeds `vk` of block `C`, which is not spatial"});
+  CHECK(hover_at(matmul, "for i", "j, k").back() == "can be parallel or vectorized");
   CHECK(hover_at(matmul, "for i", "j, k")[2] == "one run: 32.77 Kflop on 65.2 KiB, 0.49 flop/byte");
   // On the word `for`: the outermost, and the others named.
   Lines header = hover_at(matmul, "for i", "for");
@@ -61,6 +63,22 @@ TEST_CASE("hover on a loop: extent, kind, flops, bytes, intensity, strides") {
   CHECK(header.back() == "`k`: serial, extent 256");
   // The variable where it is used is the same loop.
   CHECK(hover_at(matmul, "\"SSR\"", "j, k]").front() == "loop `j`: serial, extent 64");
+}
+
+TEST_CASE("what is touched is compared with caches, the nearest that holds it") {
+  auto document = workspace::analyse("file:///t.tir", matmul);
+  auto fact = [&](const std::string& at, const Caches& caches) -> std::string {
+    auto info = hover(*document->snapshot(), static_cast<uint32_t>(matmul.find(at)), caches);
+    if (!info) { return ""; }
+    for (const Fact& one : info->facts) {
+      if (one.label == "cache") { return one.text; }
+    }
+    return "";
+  };
+  CHECK(fact("k in T.grid", {}).empty());
+  CHECK(fact("k in T.grid", {32768, 1048576}) == "what one run touches fits L1 (32 KiB)");
+  CHECK(fact("j, k in T.grid", {32768, 1048576}) == "what one run touches fits L2 (1 MiB)");
+  CHECK(fact("matmul(A", {32768, 65536}) == "what is touched exceeds L2 (64 KiB)");
 }
 
 TEST_CASE("hover on a block, an iter var, a buffer, a program") {
