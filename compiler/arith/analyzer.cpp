@@ -16,6 +16,7 @@ namespace {
 
 constexpr int default_steps = 2;
 constexpr int max_turns = 16;
+constexpr int max_rounds = 4;
 constexpr int64_t fact_cost = 16;
 constexpr int max_text = 1000;   // of forms compared by their text
 
@@ -114,6 +115,32 @@ namespace {
 
 auto is_same(const Expr& a, const Expr& b) -> bool { return a.same_as(b) || (a.kind() == b.kind() && deep_equal(a, b)); }
 
+// Rewriting and canonical form in turn. True: neither changes anything any more. Where turns go round in a circle, the least of
+// its forms.
+auto settle(Analyzer::State& state, Expr& result) -> bool {
+  std::vector<Expr> forms;   // canonical ones, before each turn
+  int unchanged = 0;
+  for (int turn = 0; unchanged < 2 && turn < max_turns && result.kind() != NodeKind::IntImm && state.work > 0; ++turn) {
+    bool rewrites = turn % 2 == 0;
+    Expr next = rewrites ? state.rewriter->run(result) : state.canonical->simplify(result);
+    if (next.same_as(result)) { ++unchanged; continue; }
+    unchanged = 0;
+    if (rewrites) {
+      forms.push_back(std::exchange(result, std::move(next)));
+      continue;
+    }
+    result = std::move(next);
+    auto again = std::find_if(forms.begin(), forms.end(), [&](const Expr& e) { return is_same(e, result); });
+    if (again == forms.end()) { continue; }
+    for (; again != forms.end(); ++again) {
+      size_t a = count_nodes(*again), b = count_nodes(result);
+      if (a < b || (a == b && print_debug(*again, max_text) < print_debug(result, max_text))) { result = *again; }
+    }
+    return false;
+  }
+  return unchanged >= 2 || result.kind() == NodeKind::IntImm;
+}
+
 }  // namespace
 
 // Canonical first: rewriting may destroy structure that it could have used. Then the two in turn. With the default
@@ -129,25 +156,13 @@ auto Analyzer::simplify(const Expr& expr, int steps) -> Expr {
     }
     return is_same(result, expr) ? expr : result;
   }
-  std::vector<Expr> forms;   // canonical ones, before each turn
-  int unchanged = 0;
-  for (int turn = 0; unchanged < 2 && turn < max_turns && result.kind() != NodeKind::IntImm && state_->work > 0; ++turn) {
-    bool rewrites = turn % 2 == 0;
-    Expr next = rewrites ? state_->rewriter->run(result) : state_->canonical->simplify(result);
-    if (next.same_as(result)) { ++unchanged; continue; }
-    unchanged = 0;
-    if (rewrites) {
-      forms.push_back(std::exchange(result, std::move(next)));
-      continue;
-    }
+  bool is_settled = settle(*state_, result);
+  // The least of a circle may simplify further by another way in.
+  for (int round = 0; !is_settled && round < max_rounds && state_->work > 0; ++round) {
+    Expr next = state_->canonical->simplify(result);
+    is_settled = settle(*state_, next);
+    if (is_same(next, result)) { break; }
     result = std::move(next);
-    auto again = std::find_if(forms.begin(), forms.end(), [&](const Expr& e) { return is_same(e, result); });
-    if (again == forms.end()) { continue; }
-    for (; again != forms.end(); ++again) {
-      size_t a = count_nodes(*again), b = count_nodes(result);
-      if (a < b || (a == b && print_debug(*again, max_text) < print_debug(result, max_text))) { result = *again; }
-    }
-    break;
   }
   return is_same(result, expr) ? expr : result;
 }

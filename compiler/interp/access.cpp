@@ -3,8 +3,13 @@
 
 namespace loopsmith::interp {
 
-void AccessSite::out_of_bounds(Frame& f, int64_t index, int64_t extent, const std::string& dimension) const {
+void AccessSite::not_declared(Frame& f) const {
+  if (!f.failed) { f.fail(error(loopsmith::Code::InterpUnsupported, origin).arg("what", "an access to `" + buffer->name.str() + "` before its declaration")); }
+}
+
+void AccessSite::out_of_bounds(Frame& f, int64_t index, int64_t extent, int at) const {
   if (f.failed) { return; }
+  std::string dimension = at < 0 ? "memory" : std::to_string(at);
   f.fail(error(loopsmith::Code::InterpOutOfBounds, origin).arg("index", index).arg("buffer", buffer->name.view())
              .arg("extent", extent).arg("dimension", dimension).arg("iteration", f.iteration()));
 }
@@ -28,7 +33,7 @@ void report_race(Frame& f, const AccessSite& site, const Watch::Conflict& confli
 
 void AccessSite::note_read(Frame& f, Memory& memory, int64_t at) const {
   Shadow& shadow = memory.shadow;
-  for (auto g = static_cast<size_t>(at / shadow.granule); g <= static_cast<size_t>((at + element_bytes - 1) / shadow.granule); ++g) {
+  for (auto [g, last] = shadow.granules(at, element_bytes); g <= last; ++g) {
     if (shadow.writer[g] != f.position) {
       if (auto conflict = f.watch->unordered(shadow.writer[g], f.position)) { report_race(f, *this, *conflict, "writes", "reads"); }
     }
@@ -41,7 +46,7 @@ void AccessSite::note_write(Frame& f, Memory& memory, int64_t at, uint64_t bits)
   Shadow& shadow = memory.shadow;
   // Several iterations that write the same value do no harm.
   bool is_same = std::memcmp(memory.data + at, &bits, static_cast<size_t>(element_bytes)) == 0;
-  for (auto g = static_cast<size_t>(at / shadow.granule); g <= static_cast<size_t>((at + element_bytes - 1) / shadow.granule); ++g) {
+  for (auto [g, last] = shadow.granules(at, element_bytes); g <= last; ++g) {
     if (!is_same) {
       if (auto conflict = f.watch->unordered(shadow.writer[g], f.position)) {
         report_race(f, *this, *conflict, "writes", "writes");
@@ -61,7 +66,7 @@ void AccessSite::check_declared(Frame& f, int lane, bool writes) const {
     for (const DeclaredRegions::Place& place : regions.places) {
       bool inside = true;
       for (size_t d = 0; d < indices.size() && inside; ++d) {
-        int64_t index = indices[d]->eval(f);
+        int64_t index = value_of(*indices[d], f);
         inside = index >= f.regions[place.first + 2 * d] && index < f.regions[place.first + 2 * d + 1];
       }
       is_covered = is_covered || inside;

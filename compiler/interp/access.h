@@ -39,21 +39,21 @@ struct AccessSite {
     size_t n = indices.size();
     if (n != b.extents.size()) {
       f.lane = saved;
-      if (!f.failed) { f.fail(error(loopsmith::Code::InterpUnsupported, origin).arg("what", "an access to `" + buffer->name.str() + "` before its declaration")); }
+      not_declared(f);
       return -1;
     }
     for (size_t d = 0; d < n; ++d) {
-      int64_t index = indices[d]->eval(f);
+      int64_t index = value_of(*indices[d], f);
       if (static_cast<uint64_t>(index) >= static_cast<uint64_t>(b.extents[d])) {
         f.lane = saved;
-        out_of_bounds(f, index, b.extents[d], std::to_string(d));
+        out_of_bounds(f, index, b.extents[d], static_cast<int>(d));
         return -1;
       }
       place += index * b.strides[d];
     }
     f.lane = saved;
     if (static_cast<uint64_t>(place) >= static_cast<uint64_t>(b.count)) {
-      out_of_bounds(f, place, b.count, "memory");
+      out_of_bounds(f, place, b.count, -1);
       return -1;
     }
     return b.start + (place * element_lanes + inner) * element_bytes;
@@ -77,7 +77,9 @@ struct AccessSite {
   }
 
  private:
-  void out_of_bounds(Frame& f, int64_t index, int64_t extent, const std::string& dimension) const;
+  /// `dimension` -1: of the memory.
+  void out_of_bounds(Frame& f, int64_t index, int64_t extent, int dimension) const;
+  void not_declared(Frame& f) const;
   void unwritten(Frame& f) const;
   void note_read(Frame& f, Memory& memory, int64_t at) const;
   void note_write(Frame& f, Memory& memory, int64_t at, uint64_t bits) const;

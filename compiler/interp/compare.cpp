@@ -194,35 +194,52 @@ auto is_exact_on_integers(const PrimFunc& func) -> bool {
   return !inexact.found;
 }
 
-auto compare_modules(const IRModule& before, const IRModule& after, Name function, const GateOptions& options) -> Result<GateResult> {
-  PrimFunc func = before->find(function);
+auto Before::run(const IRModule& module, Name function, const GateOptions& options) -> Result<Before> {
+  PrimFunc func = module->find(function);
   if (!func) { return error(loopsmith::Code::InterpArgument).arg("name", function.view()).arg("why", "there is no such function"); }
-  GateResult out;
-  bool exact = is_exact_on_integers(func);
-  out.how = exact ? "2 inputs, exact on integers" : "2 inputs, within rounding";
+  Before out;
+  out.function_ = function;
+  out.options_ = options;
+  out.exact_ = is_exact_on_integers(func);
+  for (const Var& param : func->params) { out.names_.push_back(param->name); }
+  Options run;
+  run.max_steps = options.max_steps;
+  run.max_seconds = options.max_seconds;
+  run.cancel = options.cancel;
   for (Contents contents : {Contents::SmallIntegers, Contents::Reals}) {
     LOOPSMITH_TRY(inputs, make_inputs(func, options.seed, contents, options.size));
-    Inputs other = copy_inputs(inputs);
-    Options run;
-    run.max_seconds = options.max_seconds;
-    run.cancel = options.cancel;
-    LOOPSMITH_TRY(stats, interpret(before, function, inputs.arguments, run));
+    Inputs results = copy_inputs(inputs);
+    LOOPSMITH_TRY(stats, interpret(module, function, results.arguments, run));
     (void)stats;
-    Result<Stats> second = interpret(after, function, other.arguments, run);
-    if (!second.ok()) {
-      const Diagnostic& d = second.diagnostics().front();
+    out.rounds_.push_back({contents, std::move(inputs), std::move(results)});
+  }
+  return out;
+}
+
+auto Before::compare(const IRModule& after) const -> Result<GateResult> {
+  GateResult out;
+  out.how = exact_ ? "2 inputs, exact on integers" : "2 inputs, within rounding";
+  Options run;
+  run.max_steps = options_.max_steps;
+  run.max_seconds = options_.max_seconds;
+  run.cancel = options_.cancel;
+  for (const Round& round : rounds_) {
+    Inputs other = copy_inputs(round.inputs);
+    Result<Stats> stats = interpret(after, function_, other.arguments, run);
+    if (!stats.ok()) {
+      const Diagnostic& d = stats.diagnostics().front();
+      // A run that was stopped says nothing.
       if (d.code == loopsmith::Code::InterpLimit || d.code == loopsmith::Code::Cancelled || d.code == loopsmith::Code::InterpUnsupported) {
-        return std::move(second).diagnostics();
+        return std::move(stats).diagnostics();
       }
       out.equal = false;
       out.difference = d.message();
       return out;
     }
-    for (size_t i = 0; i < inputs.arguments.size(); ++i) {
-      const auto* a = std::get_if<TensorView>(&inputs.arguments[i]);
+    for (size_t i = 0; i < names_.size(); ++i) {
+      const auto* a = std::get_if<TensorView>(&round.results.arguments[i]);
       if (!a) { continue; }
-      const auto& b = std::get<TensorView>(other.arguments[i]);
-      Difference d = compare_tensors(func->params[i]->name.str(), *a, b, exact && contents == Contents::SmallIntegers);
+      Difference d = compare_tensors(names_[i].str(), *a, std::get<TensorView>(other.arguments[i]), exact_ && round.contents == Contents::SmallIntegers);
       if (d.found) {
         out.equal = false;
         out.difference = d.where;
@@ -231,6 +248,11 @@ auto compare_modules(const IRModule& before, const IRModule& after, Name functio
     }
   }
   return out;
+}
+
+auto compare_modules(const IRModule& before, const IRModule& after, Name function, const GateOptions& options) -> Result<GateResult> {
+  LOOPSMITH_TRY(known, Before::run(before, function, options));
+  return known.compare(after);
 }
 
 }  // namespace loopsmith::interp

@@ -35,6 +35,7 @@ struct GateOptions {
   uint64_t seed = 1;
   int64_t size = 7;                                // of shape variables
   double max_seconds = 0;                          // per run
+  int64_t max_steps = 0;                           // per run: statements
   CancelToken cancel;
 };
 struct GateResult {
@@ -45,6 +46,23 @@ struct GateResult {
 /// Errors where a run fails that should not (the version before), as a difference where only the one after fails.
 [[nodiscard]] auto compare_modules(const IRModule& before, const IRModule& after, Name function, const GateOptions& options = {})
     -> Result<GateResult>;
+
+/// The version before, run once and compared with many: inputs and results of it are kept.
+class Before {
+ public:
+  /// Errors where it does not run.
+  [[nodiscard]] static auto run(const IRModule& module, Name function, const GateOptions& options = {}) -> Result<Before>;
+  /// As compare_modules.
+  [[nodiscard]] auto compare(const IRModule& after) const -> Result<GateResult>;
+
+ private:
+  struct Round { Contents contents; Inputs inputs, results; };
+  Name function_;
+  GateOptions options_;
+  bool exact_ = false;
+  std::vector<Name> names_;                        // of the parameters
+  std::vector<Round> rounds_;
+};
 
 /// Does the function use nothing but operations that are exact on small integers (no division of reals, no maths)?
 [[nodiscard]] auto is_exact_on_integers(const PrimFunc& func) -> bool;

@@ -7,6 +7,7 @@
 
 #include "interp/expressions.h"
 #include "interp/threads.h"
+#include "ir/equal.h"
 #include "ir/ops.h"
 #include "ir/strides.h"
 #include "ir/visitor.h"
@@ -131,6 +132,19 @@ auto Compiler::comparison(const BinaryNode& n) -> Code {
   return {make_int<IntBinary<F, Width::W64>>(a.i, b.i, n.dtype), nullptr, n.dtype};
 }
 
+namespace {
+
+auto is_element(const BufferRegion& region, const Array<Expr>& indices) -> bool {
+  if (region.region.size() != indices.size()) { return false; }
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const Range& r = region.region[i];
+    if (!is_one(r.extent) || !indices[i].dtype().is_scalar() || !(r.min.same_as(indices[i]) || structural_equal(r.min, indices[i]))) { return false; }
+  }
+  return true;
+}
+
+}  // namespace
+
 auto Compiler::site(const Buffer& buffer, const Array<Expr>& indices, const Expr& predicate, Origin origin, bool writes) -> AccessSite {
   AccessSite s;
   s.binding = binding(buffer.get());
@@ -140,12 +154,22 @@ auto Compiler::site(const Buffer& buffer, const Array<Expr>& indices, const Expr
   if (predicate) { s.predicate = int_expr(predicate); }
   is_index_ = outer;
   for (size_t i = blocks_.size(); i-- > 0;) {
-    const BlockAround& around = blocks_[i];
+    BlockAround& around = blocks_[i];
     if (around.own.contains(buffer.get())) { break; }
     DeclaredRegions regions{around.block, {}};
     // What a block writes it may read as well: reductions do.
-    for (const auto& [declared, place] : around.writes) { if (declared == buffer.get()) { regions.places.push_back({place}); } }
-    if (!writes) { for (const auto& [declared, place] : around.reads) { if (declared == buffer.get()) { regions.places.push_back({place}); } } }
+    bool is_itself = false;   // the very element that is declared: nothing to check
+    auto add = [&](const std::vector<BlockAround::Declared>& all) {
+      for (const BlockAround::Declared& d : all) {
+        if (!(d.region->buffer == buffer)) { continue; }
+        regions.places.push_back({d.first});
+        is_itself = is_itself || is_element(*d.region, indices);
+      }
+    };
+    add(around.writes);
+    if (!writes) { add(around.reads); }
+    if (is_itself) { continue; }
+    for (const DeclaredRegions::Place& place : regions.places) { around.used.insert(place.first); }
     s.declared.push_back(std::move(regions));
   }
   s.element = buffer->dtype.element();
@@ -479,7 +503,7 @@ auto Compiler::block(const BlockRealize& realize) -> const Statement* {
           declared.mins.push_back(int_expr(r.min));
           declared.extents.push_back(int_expr(r.extent));
         }
-        to.emplace_back(region.buffer.get(), declared.first);
+        to.push_back({&region, declared.first});
         out->declared.push_back(std::move(declared));
       }
     };
@@ -490,16 +514,18 @@ auto Compiler::block(const BlockRealize& realize) -> const Statement* {
     blocks_ = std::move(outer);
     blocks_.push_back(std::move(around));
   }
-  if (options_.describe) {
-    if (Stmt body = options_.describe(b)) {
-      out->body = statement(body);
-      if (is_checked) { blocks_.pop_back(); }
-      return out;
-    }
+  Stmt described = options_.describe ? options_.describe(b) : Stmt();
+  if (described) {
+    out->body = statement(described);
+  } else {
+    if (b.init) { out->init = statement(b.init); }
+    out->body = statement(b.body);
   }
-  if (b.init) { out->init = statement(b.init); }
-  out->body = statement(b.body);
-  if (is_checked) { blocks_.pop_back(); }
+  if (is_checked) {
+    const std::unordered_set<size_t>& used = blocks_.back().used;
+    std::erase_if(out->declared, [&](const DeclaredRegion& d) { return !used.contains(d.first); });
+    blocks_.pop_back();
+  }
   return out;
 }
 
@@ -516,6 +542,7 @@ auto Compiler::loop(const For& n) -> const Statement* {
   }
   auto* out = make_stmt<Loop>();
   out->name = n.var->name;
+  has_unordered = has_unordered || n.for_kind == ForKind::Parallel || n.for_kind == ForKind::Vectorized || n.for_kind == ForKind::ThreadBinding;
   out->any_order = n.for_kind == ForKind::Parallel || n.for_kind == ForKind::Vectorized || n.for_kind == ForKind::ThreadBinding;
   is_index_ = true;
   out->min = int_expr(n.min);
@@ -549,6 +576,7 @@ auto Compiler::loop(const For& n) -> const Statement* {
 // of the nest run the whole body of its outermost loop.
 auto Compiler::launch(Var var, Name tag, const Expr& extent, const Stmt& body, Origin origin) -> const Statement* {
   define(var.get());
+  has_unordered = true;
   if (in_kernel_) {
     // A further dimension, or the same one again.
     auto known = std::find_if(dimensions_.begin(), dimensions_.end(), [&](Name d) { return d == tag; });
@@ -792,7 +820,7 @@ auto Compiler::statement(const Stmt& s) -> const Statement* {
           if (is_thread && (in_kernel_ || needs_threads(n.body))) { return launch(iter->var, iter->thread_tag, n.value, n.body, n.origin); }
           auto* out = make_stmt<Loop>();
           out->name = iter->var->name;
-          out->any_order = true;
+          out->any_order = has_unordered = true;
           out->slot = slot(iter->var.get());
           define(iter->var.get());
           out->min = make_int<IntConst>(0);

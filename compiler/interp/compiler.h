@@ -37,6 +37,7 @@ class Compiler {
   uint32_t binding_count = 0;
   uint32_t storage_count = 0;
   size_t region_count = 0;
+  bool has_unordered = false;       // a loop whose iterations may run in any order
   std::vector<Piece> pieces;
   std::vector<LoopInText> loops;
 
@@ -111,7 +112,9 @@ class Compiler {
   // A block around what is compiled, where accesses are checked against what it declares.
   struct BlockAround {
     const Block* block = nullptr;
-    std::vector<std::pair<const BufferNode*, size_t>> reads, writes;   // buffer, place in Frame::regions
+    struct Declared { const BufferRegion* region; size_t first; };       // place in Frame::regions
+    std::vector<Declared> reads, writes;
+    std::unordered_set<size_t> used;                                     // places that some access is checked against
     std::unordered_set<const BufferNode*> own;                          // allocated or matched in it
   };
 

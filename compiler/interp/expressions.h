@@ -13,7 +13,10 @@ namespace loopsmith::interp {
 
 struct IntConst final : IntExpr {
   int64_t value;
-  explicit IntConst(int64_t v) : value(v) {}
+  explicit IntConst(int64_t v) : value(v) {
+    plain = Plain::Constant;
+    plain_value = v;
+  }
   auto eval(Frame&) const -> int64_t override { return value; }
 };
 struct RealConst final : RealExpr {
@@ -24,7 +27,12 @@ struct RealConst final : RealExpr {
 template <class Base, bool vector>
 struct VarRef final : Base {
   uint32_t slot;
-  explicit VarRef(uint32_t s) : slot(s) {}
+  explicit VarRef(uint32_t s) : slot(s) {
+    if constexpr (std::is_same_v<Base, IntExpr> && !vector) {
+      this->plain = IntExpr::Plain::Slot;
+      this->plain_value = s;
+    }
+  }
   auto eval(Frame& f) const -> decltype(std::declval<Base&>().eval(f)) override {
     const Slot& s = f.slots[slot + (vector ? static_cast<uint32_t>(f.lane) : 0)];
     if constexpr (std::is_same_v<Base, IntExpr>) { return s.i; } else { return s.f; }
@@ -42,7 +50,8 @@ struct IntBinary final : IntExpr {
   DataType type;
   IntBinary(const IntExpr* x, const IntExpr* y, DataType t) : a(x), b(y), type(t) {}
   auto eval(Frame& f) const -> int64_t override {
-    int64_t v = F::apply(a->eval(f), b->eval(f));
+    int64_t x = value_of(*a, f);
+    int64_t v = F::apply(x, value_of(*b, f));
     if constexpr (width == Width::W64) { return v; }
     if constexpr (width == Width::W32) { return static_cast<int32_t>(v); }
     return wrap_to(type, v);
@@ -56,8 +65,8 @@ struct IntDivision final : IntExpr {
   Origin origin;
   IntDivision(const IntExpr* x, const IntExpr* y, DataType t, Origin o) : a(x), b(y), type(t), origin(o) {}
   auto eval(Frame& f) const -> int64_t override {
-    int64_t x = a->eval(f);
-    int64_t y = b->eval(f);
+    int64_t x = value_of(*a, f);
+    int64_t y = value_of(*b, f);
     if (y == 0) {
       if (!f.failed) { f.fail(error(loopsmith::Code::InterpDivision, origin).arg("iteration", f.iteration())); }
       return 0;

@@ -94,7 +94,15 @@ struct Frame {
 struct IntExpr {
   virtual ~IntExpr() = default;
   virtual auto eval(Frame& f) const -> int64_t = 0;
+  // Most indices are variables and numbers: those are read without a call.
+  enum class Plain : uint8_t { No, Slot, Constant } plain = Plain::No;
+  int64_t plain_value = 0;           // the slot's number, or the constant
 };
+inline auto value_of(const IntExpr& e, Frame& f) -> int64_t {
+  if (e.plain == IntExpr::Plain::Slot) { return f.slots[static_cast<size_t>(e.plain_value)].i; }
+  if (e.plain == IntExpr::Plain::Constant) { return e.plain_value; }
+  return e.eval(f);
+}
 struct RealExpr {
   virtual ~RealExpr() = default;
   virtual auto eval(Frame& f) const -> double = 0;

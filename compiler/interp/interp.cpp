@@ -120,7 +120,8 @@ auto interpret(const IRModule& module, Name function, std::span<const Argument> 
   frame.iterations.resize(compiler.loops.size());
   frame.regions.resize(compiler.region_count);
   Watch watch;
-  if (options.report_races) {
+  // Without iterations that may run in any order there are no races.
+  if (options.report_races && compiler.has_unordered) {
     frame.watch = &watch;
     frame.position = Watch::beginning;
   }

@@ -43,22 +43,18 @@ void AllocateMemory::make(Frame& f, Memory& storage) const {
   if (f.watch) { storage.shadow.reset(bytes, static_cast<int>(element_bytes)); }
 }
 
+auto BlockInstance::is_wanted(Frame& f) const -> bool {
+  std::vector<int64_t> values;
+  for (const auto& [slot, value] : iters) { values.push_back(f.slots[slot].i); }
+  return f.options->only(*block, values);
+}
+
 void BlockInstance::run(Frame& f) const {
   f.lane = 0;
   if (predicate && !predicate->eval(f)) { return; }
-  // All values are of the outside: none sees another's new one.
-  constexpr size_t few = 16;
-  int64_t small[few];
-  std::vector<int64_t> large;
-  int64_t* values = small;
-  if (iters.size() > few) {
-    large.resize(iters.size());
-    values = large.data();
-  }
-  for (size_t i = 0; i < iters.size(); ++i) { values[i] = iters[i].second->eval(f); }
-  for (size_t i = 0; i < iters.size(); ++i) { f.slots[iters[i].first].i = values[i]; }
+  for (const auto& [slot, value] : iters) { f.slots[slot].i = value_of(*value, f); }
   if (f.failed) { return; }
-  if (f.options->only && !f.options->only(*block, {values, iters.size()})) { return; }
+  if (f.options->only && !is_wanted(f)) { return; }
   ++f.stats.block_instances;
   for (const auto& a : allocations) {
     a->run(f);
@@ -68,16 +64,16 @@ void BlockInstance::run(Frame& f) const {
   for (const DeclaredRegion& region : declared) {
     for (size_t d = 0; d < region.mins.size(); ++d) {
       f.lane = 0;
-      int64_t begin = region.mins[d]->eval(f);
+      int64_t begin = value_of(*region.mins[d], f);
       f.regions[region.first + 2 * d] = begin;
-      f.regions[region.first + 2 * d + 1] = begin + region.extents[d]->eval(f);
+      f.regions[region.first + 2 * d + 1] = begin + value_of(*region.extents[d], f);
     }
   }
   uint32_t around = f.position;
   if (f.watch && !reduced.empty()) { f.position = f.watch->enter_reduction(around, block, &reduced); }
   if (init) {
     bool first = true;
-    for (auto [slot, start] : starts) { first = first && f.slots[slot].i == start->eval(f); }
+    for (auto [slot, start] : starts) { first = first && f.slots[slot].i == value_of(*start, f); }
     if (first) { init->run(f); }
   }
   if (!f.failed) { body->run(f); }

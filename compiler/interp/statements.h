@@ -50,8 +50,8 @@ struct Loop final : Statement {
   const Statement* body = nullptr;
   void run(Frame& f) const override {
     f.lane = 0;
-    int64_t begin = min->eval(f);
-    int64_t end = begin + extent->eval(f);
+    int64_t begin = value_of(*min, f);
+    int64_t end = begin + value_of(*extent, f);
     f.loops.push_back({name, slot});
     f.iterations[counter] += std::max<int64_t>(0, end - begin);
     bool watched = any_order && f.watch;
@@ -267,6 +267,9 @@ struct BlockInstance final : Statement {
   const Statement* init = nullptr;
   const Statement* body = nullptr;
   void run(Frame& f) const override;
+
+ private:
+  [[nodiscard]] auto is_wanted(Frame& f) const -> bool;
 };
 
 }  // namespace loopsmith::interp

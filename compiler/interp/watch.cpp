@@ -2,11 +2,13 @@
 #include "interp/watch.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace loopsmith::interp {
 
 void Shadow::reset(int64_t bytes, int granule_bytes) {
   granule = std::max(1, granule_bytes);
+  shift = std::has_single_bit(static_cast<unsigned>(granule)) ? std::countr_zero(static_cast<unsigned>(granule)) : -1;
   auto n = static_cast<size_t>(bytes / granule + 1);
   writer.assign(n, 0);
   reader.assign(n, 0);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/name.h"
@@ -16,9 +17,15 @@ namespace loopsmith::interp {
 /// Of a memory, by granule: the places of its last writer and reader. 0: nobody.
 struct Shadow {
   int granule = 1;                    // bytes
+  int shift = 0;                      // its logarithm; -1: no power of two
   std::vector<uint32_t> writer, reader;
 
   [[nodiscard]] auto is_on() const -> bool { return !writer.empty(); }
+  /// The first and the last granule of some bytes.
+  [[nodiscard]] auto granules(int64_t at, int bytes) const -> std::pair<size_t, size_t> {
+    if (shift >= 0) { return {static_cast<size_t>(at >> shift), static_cast<size_t>((at + bytes - 1) >> shift)}; }
+    return {static_cast<size_t>(at / granule), static_cast<size_t>((at + bytes - 1) / granule)};
+  }
   void reset(int64_t bytes, int granule_bytes);
 };
 

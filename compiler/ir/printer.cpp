@@ -822,8 +822,15 @@ class Printer {
   void on(const LE& e, int parent, bool tight) { sugared(e, {" <= ", "T.LE(", compare_level}, parent, tight, less_equal); }
   void on(const GT& e, int parent, bool tight) { sugared(e, {" > ", "T.GT(", compare_level}, parent, tight, greater); }
   void on(const GE& e, int parent, bool tight) { sugared(e, {" >= ", "T.GE(", compare_level}, parent, tight, greater_equal); }
-  void on(const And& e, int parent, bool tight) { sugared(e, {" and ", "T.And(", and_level}, parent, tight, logical_and); }
-  void on(const Or& e, int parent, bool tight) { sugared(e, {" or ", "T.Or(", or_level}, parent, tight, logical_or); }
+  // Of vectors, `and` would be read as `T.bitwise_and`.
+  void on(const And& e, int parent, bool tight) {
+    if (!e.dtype.is_scalar()) { return call2("T.And(", e.a, e.b); }
+    sugared(e, {" and ", "T.And(", and_level}, parent, tight, logical_and);
+  }
+  void on(const Or& e, int parent, bool tight) {
+    if (!e.dtype.is_scalar()) { return call2("T.Or(", e.a, e.b); }
+    sugared(e, {" or ", "T.Or(", or_level}, parent, tight, logical_or);
+  }
   void on(const Not& e, int parent, bool tight) {
     bool paren = open(not_level, parent, tight);
     out_ += "not ";

@@ -35,6 +35,7 @@ struct Guarded {
 struct Access {
   int scope;
   Array<Range> region;
+  Array<Expr> shape;                                 // of the buffer
   std::vector<std::pair<Var, Range>> loops;          // around the block, outermost first
   std::vector<int> loop_scopes;
 };
@@ -158,6 +159,47 @@ class FindLocations : public Visitor {
         auto some = size(made[i]);
         if (all && some && *all > *some) { return true; }
       }
+      if (reads_elsewhere(r, needed, made, to)) { return true; }
+    }
+    return false;
+  }
+  /// In one of some iterations (all, where they are few): does it need an element of the buffer that lies outside of what it makes?
+  [[nodiscard]] auto reads_elsewhere(const Access& reader, const std::vector<arith::IntSet>& needed, const std::vector<arith::IntSet>& made, int to) const -> bool {
+    constexpr int64_t few = 32;
+    arith::Analyzer analyzer;
+    std::vector<std::pair<const VarNode*, Range>> outer;
+    std::vector<int64_t> extents;
+    int64_t all = 1;
+    for (size_t i = 0; i < reader.loops.size(); ++i) {
+      const auto& [var, range] = reader.loops[i];
+      auto extent = as_int(range.extent);
+      if (scopes[reader.loop_scopes[i]].depth > scopes[to].depth || !extent || *extent < 1) { continue; }
+      outer.emplace_back(var.get(), range);
+      extents.push_back(*extent);
+      if (all <= few && __builtin_mul_overflow(all, *extent, &all)) { all = few + 1; }
+    }
+    for (int64_t sample = 0; sample < (all <= few ? all : 4); ++sample) {
+      VarMap at;
+      int64_t rest = sample;
+      for (size_t i = 0; i < outer.size(); ++i) {
+        int64_t last = extents[i] - 1;
+        int64_t step = sample == 0 ? 0 : sample == 1 ? last : sample == 2 ? std::min<int64_t>(1, last) : extents[i] / 2;
+        if (all <= few) {
+          step = rest % extents[i];
+          rest /= extents[i];
+        }
+        at[outer[i].first] = add(outer[i].second.min, constant_int(outer[i].first->dtype, step));
+      }
+      auto value = [&](const Expr& e) { return as_int(analyzer.simplify(substitute(substitute(e, at), at))); };
+      for (size_t i = 0; i < needed.size() && i < made.size(); ++i) {
+        if (!needed[i].has_lower_bound() || !needed[i].has_upper_bound() || !made[i].has_lower_bound() || !made[i].has_upper_bound()) { continue; }
+        auto need_low = value(needed[i].min()), need_high = value(needed[i].max()), low = value(made[i].min()), high = value(made[i].max());
+        if (!need_low || !need_high || !low || !high) { continue; }
+        // What lies outside of the buffer is not read.
+        int64_t first = std::max<int64_t>(*need_low, 0), last = *need_high;
+        if (i < reader.shape.size()) { if (auto extent = as_int(reader.shape[i])) { last = std::min(last, *extent - 1); } }
+        if (first <= last && (first < *low || last > *high)) { return true; }
+      }
     }
     return false;
   }
@@ -203,7 +245,7 @@ class FindLocations : public Visitor {
         if (!touched.count(region.buffer->data.get())) { continue; }
         std::vector<Range> ranges;
         for (const Range& range : region.region) { ranges.push_back(substitute(range, bindings_)); }
-        to[region.buffer->data.get()].push_back({here_, Array<Range>(std::move(ranges)), ranges_, around_});
+        to[region.buffer->data.get()].push_back({here_, Array<Range>(std::move(ranges)), region.buffer->shape, ranges_, around_});
       }
     };
     keep(n.block->reads, reads, read);

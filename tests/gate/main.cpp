@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -42,8 +43,11 @@ struct Settings {
   int64_t compiled = 0;          // every so many cases
   double shrink_seconds = 20;
   bool verbose = false;
+  int64_t texts = 3;             // every so many cases
 };
 
+// Of this process, not of others on the machine.
+auto spent() -> double { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 auto now() -> double {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -73,8 +77,9 @@ auto try_program(uint64_t seed, const Settings& settings, Counts& counts) -> std
     schedule::Schedule sch(program, static_cast<int64_t>(random.next() % 1000000 + 1));
     c.steps.clear();
     int64_t tries = random.between(4, 40), wanted = random.between(1, 10);
+    std::string near = random.chance(60) ? random_block(sch, random) : "";
     for (int64_t t = 0; t < tries && static_cast<int64_t>(c.steps.size()) < wanted; ++t) {
-      auto step = random_step(sch, random, here);
+      auto step = random_step(sch, random, here, near);
       if (!step) { continue; }
       IRModule before = sch.module();
       Applied applied = apply_step(sch, *step);
@@ -102,6 +107,7 @@ auto try_program(uint64_t seed, const Settings& settings, Counts& counts) -> std
     if (c.steps.empty()) { continue; }
     options.compiled = settings.compiled > 0 && counts.schedules % settings.compiled == 0;
     counts.compiled += options.compiled ? 1 : 0;
+    options.texts = settings.texts > 0 && counts.schedules % settings.texts == 0;
     if (auto failure = check(c, options, &ran)) { return Found{c, *failure, options}; }
     counts.left_out += ran ? 0 : 1;
   }
@@ -119,11 +125,12 @@ void report(uint64_t seed, const Found& found, double shrink_seconds) {
 auto try_fault(const std::string& name, double seconds, uint64_t seed) -> bool {
   Settings settings;
   settings.schedules = 8;
+  settings.texts = 0;            // no fault is in how texts are read
   Counts counts;
-  double start = now(), first = 0;
+  double start = spent(), first = 0;
   int shortest = 0;
   std::string by_itself;
-  for (uint64_t i = 0; now() - start < seconds; ++i) {
+  for (uint64_t i = 0; spent() - start < seconds; ++i) {
     plant(name);
     auto found = try_program(seed + i, settings, counts);
     if (!found) { continue; }
@@ -133,8 +140,8 @@ auto try_fault(const std::string& name, double seconds, uint64_t seed) -> bool {
       continue;
     }
     plant(name);
-    if (first == 0) { first = now() - start; }
-    Case small = shrink(found->c, found->failure, found->options, std::min(20.0, seconds - (now() - start)));
+    if (first == 0) { first = spent() - start; }
+    Case small = shrink(found->c, found->failure, found->options, std::min(20.0, seconds - (spent() - start)));
     auto failure = check(small, found->options);
     plant({});
     // Without the fault the case is fine: it is the fault that was found.
@@ -143,7 +150,7 @@ auto try_fault(const std::string& name, double seconds, uint64_t seed) -> bool {
     int lines = line_count(script);
     if (shortest == 0 || lines < shortest) { shortest = lines; }
     if (!failure || !is_sound || lines > most_lines) { continue; }
-    fmt::print("found {}: first after {:.1f} s, in {} lines after {:.1f} s (seed {})\n  {}\n", name, first, lines, now() - start, seed + i, failure->what);
+    fmt::print("found {}: first after {:.1f} s, in {} lines after {:.1f} s (seed {})\n  {}\n", name, first, lines, spent() - start, seed + i, failure->what);
     for (size_t at = 0; at < script.size();) {
       size_t end = script.find('\n', at);
       fmt::print("    {}\n", script.substr(at, end - at));

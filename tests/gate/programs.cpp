@@ -165,6 +165,18 @@ class Program {
     std::string old = load(out, to), value = load(in, indices);
     store(b, out, to, kind == 0 ? fmt::format("{} + {}", old, value) : fmt::format("T.{}({}, {})", kind == 1 ? "max" : "min", old, value));
   }
+  // An index of a dimension, computed from one in range: neighbours, halves, and what says nothing.
+  auto clamped(const std::string& v, int64_t extent) -> std::string {
+    switch (random_.below(7)) {
+      case 0: return fmt::format("T.max({} - 1, 0)", v);
+      case 1: return fmt::format("T.min({} + {}, {})", v, random_.between(0, 2), extent - 1);
+      case 2: return fmt::format("T.max(T.min({}, {}), 0)", v, extent - 1);
+      case 3: return extent < 2 ? v : fmt::format("({} - {}) // {} + 1", v, random_.between(1, extent), extent);
+      case 4: return fmt::format("({} + {}) % {}", v, random_.between(0, 3), extent);
+      case 5: return fmt::format("({} * 2 - {}) // 2", v, random_.below(1));
+      default: return v;
+    }
+  }
   void symbolic_program() {
     params_ = {"p: T.handle", "q: T.handle", "n: T.int32"};
     int64_t c = size();
@@ -183,7 +195,7 @@ class Program {
   }
 
   void stage(bool last) {
-    switch (random_.below(24)) {
+    switch (random_.below(28)) {
       case 0: case 1: {   // elementwise
         Tensor in = input(1);
         Tensor out = result(in.shape, last);
@@ -395,20 +407,20 @@ class Program {
         made_.push_back(out);
         break;
       }
-      case 19: {   // views of rows
+      case 19: {   // views of rows, or of parts of them; the rest of the result keeps what was there
         Tensor in = input(2, 2);
-        int64_t r = in.shape[0], c = in.shape[1];
-        Tensor out = result({r, c}, last);
+        int64_t r = in.shape[0], c = in.shape[1], first = random_.below(std::min<int64_t>(c, 3));
+        Tensor out = first > 0 ? parameter({r, c}) : result({r, c}, last);
         int n = blocks_++;
         line(0, fmt::format("for x0 in range({}):", r));
         line(1, fmt::format("with T.block(\"B{}\"):", n));
         line(2, fmt::format("v0 = T.axis.spatial({}, x0)", r));
-        line(2, fmt::format("T.reads({}[v0, 0:{}])", in.name, c));
-        line(2, fmt::format("T.writes({}[v0, 0:{}])", out.name, c));
-        line(2, fmt::format("V{0} = T.match_buffer({1}[v0, 0:{2}], ({2},), \"{3}\", offset_factor=1)", n, in.name, c, in.dtype));
-        line(2, fmt::format("W{0} = T.match_buffer({1}[v0, 0:{2}], ({2},), \"{3}\", offset_factor=1)", n, out.name, c, out.dtype));
-        line(2, fmt::format("for i in range({}):", c));
-        Tensor view{fmt::format("V{}", n), {c}, in.dtype}, to{fmt::format("W{}", n), {c}, out.dtype};
+        line(2, fmt::format("T.reads({}[v0, {}:{}])", in.name, first, c));
+        line(2, fmt::format("T.writes({}[v0, {}:{}])", out.name, first, c));
+        line(2, fmt::format("V{} = T.match_buffer({}[v0, {}:{}], ({},), \"{}\", offset_factor=1)", n, in.name, first, c, c - first, in.dtype));
+        line(2, fmt::format("W{} = T.match_buffer({}[v0, {}:{}], ({},), \"{}\", offset_factor=1)", n, out.name, first, c, c - first, out.dtype));
+        line(2, fmt::format("for i in range({}):", c - first));
+        Tensor view{fmt::format("V{}", n), {c - first}, in.dtype}, to{fmt::format("W{}", n), {c - first}, out.dtype};
         store(3, to, "i", fmt::format("{} * {}", load(view, "i"), constant()));
         made_.push_back(out);
         break;
@@ -422,11 +434,16 @@ class Program {
         made_.push_back(out);
         break;
       }
-      case 21: {   // computed indices, conditions
+      case 21: case 24: {   // computed indices, conditions
         Tensor in = input(2, 2);
         int64_t r = in.shape[0], c = in.shape[1];
         Tensor out = result({r, c}, last);
         int b = block({r, c});
+        if (random_.chance(60)) {
+          store(b, out, "v0, v1", fmt::format("{} - {}", load(in, clamped("v0", r) + ", " + clamped("v1", c)), load(in, clamped("v0", r) + ", " + clamped("v1", c))));
+          made_.push_back(out);
+          break;
+        }
         store(b, out, "v0, v1", fmt::format("T.Select(v1 < v0, {}, {})", load(in, fmt::format("v0, (v1 * 3 + v0) % {}", c)), load(in, fmt::format("{} - v0, v1", r - 1))));
         made_.push_back(out);
         break;
@@ -437,6 +454,50 @@ class Program {
         Tensor out = result({r * c}, last);
         int b = block({r * c});
         store(b, out, "v0", load(in, fmt::format("v0 // {0}, v0 % {0}", c)));
+        made_.push_back(out);
+        break;
+      }
+      case 25: {   // a block that leaves some elements alone
+        Tensor in = input(2, 2);
+        int64_t r = in.shape[0], c = in.shape[1];
+        Tensor out = parameter({r, c});
+        line(0, fmt::format("for x0, x1 in T.grid({}, {}):", r, c));
+        line(1, fmt::format("with T.block(\"B{}\"):", blocks_++));
+        line(2, fmt::format("v0 = T.axis.spatial({}, x0)", r));
+        line(2, fmt::format("v1 = T.axis.spatial({}, x1)", c));
+        line(2, random_.chance(50) ? fmt::format("T.where(x0 + x1 < {})", random_.between(1, r + c - 1)) : fmt::format("T.where(x{} < {})", random_.below(2), random_.between(1, std::max(r, c))));
+        store(2, out, "v0, v1", fmt::format("{} + {}", load(in, "v0, v1"), constant()));
+        made_.push_back(out);
+        break;
+      }
+      case 26: {   // two blocks in the same loops, the second reads what earlier iterations made
+        Tensor in = input(2, 2);
+        int64_t r = in.shape[0], c = in.shape[1];
+        Tensor first = result({r, c}, false, dtype_), out = result({r, c}, last);
+        line(0, fmt::format("for x0, x1 in T.grid({}, {}):", r, c));
+        line(1, fmt::format("with T.block(\"B{}\"):", blocks_++));
+        line(2, fmt::format("v0 = T.axis.spatial({}, x0)", r));
+        line(2, fmt::format("v1 = T.axis.spatial({}, x1)", c));
+        store(2, first, "v0, v1", fmt::format("{} * {}", load(in, "v0, v1"), constant()));
+        line(1, fmt::format("with T.block(\"B{}\"):", blocks_++));
+        line(2, fmt::format("v0 = T.axis.spatial({}, x0)", r));
+        line(2, fmt::format("v1 = T.axis.spatial({}, x1)", c));
+        std::string before = random_.pick<std::string>({fmt::format("T.max(v0 - 1, 0), T.min(v1, {})", c - 1), "v0, T.max(v1 - 1, 0)", "v0, v1", fmt::format("v0 - T.min(v0, 1), T.min(v1 + T.min(v0, 1), {})", c - 1)});
+        store(2, out, "v0, v1", fmt::format("{} - {}", load(first, "v0, v1"), load(first, before)));
+        made_.push_back(first);
+        made_.push_back(out);
+        break;
+      }
+      case 27: {   // two halves by two blocks
+        Tensor in = input(2, 2);
+        int64_t r = in.shape[0], c = in.shape[1];
+        Tensor out = result({r, 2 * c}, last);
+        for (int64_t half : {0, 1}) {
+          int b = block({r, c});
+          std::string at = fmt::format("v0, v1{}", half ? fmt::format(" + {}", c) : "");
+          if (random_.chance(50)) { at = fmt::format("v0, v1 * 2{}", half ? " + 1" : ""); }
+          store(b, out, at, fmt::format("{} * {}", load(in, "v0, v1"), constant()));
+        }
         made_.push_back(out);
         break;
       }

@@ -9,7 +9,7 @@
 namespace loopsmith::gate {
 
 /// Elementwise chains, reductions of one or two values, matmuls, convolutions with padding, pooling, softmax shapes, gathers,
-/// triangular and symbolic domains, blocks in blocks, opaque blocks, views, loops bound to threads, a second function; all
+/// triangular and symbolic domains, blocks in blocks, blocks that leave elements alone, several blocks in a nest, opaque blocks, views, loops bound to threads, a second function; all
 /// types of elements. Indices that are read from a tensor are kept in range.
 [[nodiscard]] auto random_program(Random& random) -> std::string;
 

@@ -217,11 +217,27 @@ auto Step::text() const -> std::string {
   return out + ")";
 }
 
-auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts& counts) -> std::optional<Step> {
+auto random_block(const schedule::Schedule& sch, Random& random) -> std::string {
+  const FuncState* func = sch.state().func("main");
+  std::vector<std::string> names;
+  if (func) { for (const Place& p : func->places()) { if (p.is_block() && p.index > 0) { names.push_back(p.name().str()); } } }
+  return names.empty() ? "" : random.pick(names);
+}
+
+auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts& counts, const std::string& near) -> std::optional<Step> {
   const FuncState* func = sch.state().func("main");
   if (!func || func->places().size() < 2) { return {}; }
   const Primitive& row = random_row(random, counts);
-  const Place& focus = func->places()[static_cast<size_t>(random.between(1, static_cast<int64_t>(func->places().size()) - 1))];
+  const Place* chosen_place = &func->places()[static_cast<size_t>(random.between(1, static_cast<int64_t>(func->places().size()) - 1))];
+  if (!near.empty() && random.chance(70)) {
+    std::vector<const Place*> close;
+    for (const Place& p : func->places()) {
+      if (!p.is_block() || p.index == 0 || p.name().str() != near) { continue; }
+      for (const Place* at = &p; at && at->index > 0; at = func->parent(*at)) { close.push_back(at); }
+    }
+    if (!close.empty()) { chosen_place = random.pick(close); }
+  }
+  const Place& focus = *chosen_place;
   std::vector<Value> chosen;
   for (const Param& param : row.params) {
     Choice choice{sch.state(), *func, focus, chosen};

@@ -27,10 +27,12 @@ struct Step {
 };
 
 /// A call of a random primitive, with arguments from its row: candidates, where it names some, else by their kind. None: nothing fits.
-/// Those that were accepted seldom so far are likelier.
+/// Those that were accepted seldom so far are likelier. `near`: mostly the block of that name and the loops around it.
 struct Count { int64_t accepted = 0, refused = 0; };
 using StepCounts = std::map<std::string, Count>;
-[[nodiscard]] auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts& counts) -> std::optional<Step>;
+[[nodiscard]] auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts& counts, const std::string& near = {}) -> std::optional<Step>;
+/// The name of some block of `main`; empty where it has none.
+[[nodiscard]] auto random_block(const schedule::Schedule& sch, Random& random) -> std::string;
 
 enum class Applied : uint8_t { Accepted, Refused, NoSuchPlace };
 [[nodiscard]] auto apply_step(schedule::Schedule& sch, const Step& step) -> Applied;

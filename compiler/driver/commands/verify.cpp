@@ -20,7 +20,8 @@ const Usage usage{
     .summary = "Compares the results of a scheduled program with those of the program as written.",
     .details = "Small integers first, where sums of reals are exact in any order, then reals. Up to about 1e7 block instances the\n"
                "reference interpreter computes all outputs; above, the unscheduled program compiled without optimisation does, and\n"
-               "the interpreter checks sampled elements. Status 1 where results differ.",
+               "the interpreter checks sampled elements. Status 1 where results differ, and where\n"
+               "the two could not be compared (no code, `--time` is over), which the message says.",
     .options = {with_option,
                 {.name = "--trace", .value = "T.json", .help = "a trace: [instructions, decisions]; `-` is standard input"},
                 function_option,
@@ -64,9 +65,12 @@ auto verify(std::vector<std::string> args) -> int {
   if (built.outcome == tune::Outcome::Measured) { reply = pool.check(candidate, limit); }
   else { reply.note = "it does not build: " + built.note; }
   if (arguments.json()) {
-    fmt::print("{}\n", nlohmann::json({{"equal", reply.equal}, {"how", reply.how}, {"difference", reply.note}}).dump());
+    fmt::print("{}\n", nlohmann::json({{"equal", reply.equal}, {"compared", reply.equal || !reply.how.empty()}, {"how", reply.how}, {"difference", reply.note}}).dump());
   } else if (reply.equal) {
     fmt::print("the same results, by {}\n", reply.how);
+  } else if (reply.how.empty()) {
+    // It did not come to a comparison: too late, no code, nothing the interpreter can run.
+    fmt::print(stderr, "loopsmith verify: it is not known whether {} the results: {}\n", selection.schedule.empty() ? "compiled code keeps" : "`" + selection.schedule + "` keeps", reply.note);
   } else {
     fmt::print(stderr, "loopsmith verify: {}{}: {}\n", selection.schedule.empty() ? "compiled code differs from the interpreter" : "`" + selection.schedule + "` does not keep the results",
                reply.how.empty() ? "" : " (" + reply.how + ")", reply.note);

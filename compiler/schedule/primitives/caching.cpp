@@ -126,6 +126,11 @@ struct CacheWrite {
     LOOPSMITH_TRY(writer, require_single_writer(cx, func, *scope, buffer));
     if (writer != args.block.place) { return cx.error(Code::Internal).arg("what", "the writer of a buffer is not in its scope"); }
     LOOPSMITH_CHECK(require_no_view(cx, *args.block, buffer, args.storage_scope));
+    for (const BlockArg& consumer : args.consumer_blocks) {
+      if (func.is_below(*consumer.place, *scope)) { continue; }
+      return note_block(cx.error(Code::PaddingForm).arg("block", writer->name().view())
+                            .arg("why", fmt::format("`{}`, which shall read the cache, stands in another block", consumer->name().view())), *writer);
+    }
     // In place: what it reads of the buffer was there before, and would not be in the cache.
     if (region_of(writer->block()->reads, buffer) && !FAULT(cache_write_in_place)) {
       return note_block(cx.error(Code::PaddingForm).arg("block", writer->name().view())

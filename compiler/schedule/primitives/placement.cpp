@@ -387,6 +387,17 @@ auto find_position(const Context& cx, const FuncState& func, const BlockArg& blo
   return note_loop(cx.error(Code::InsertionIndex).arg("index", index).arg("first", last_producer + 1).arg("last", first_consumer), *loop);
 }
 
+// Does a region that it declares depend on what a buffer holds?
+auto loads_indices(const Block& block) -> bool {
+  bool found = false;
+  for (const auto* regions : {&block.reads, &block.writes}) {
+    for (const BufferRegion& region : *regions) {
+      for (const Range& range : region.region) { post_order(range.min, [&](const Expr& e) { found = found || e.as<BufferLoad>(); }); }
+    }
+  }
+  return found;
+}
+
 // Does the block, with the loops it will have, read only what an iteration of `loop` writes?
 auto require_written(const Context& cx, const FuncState& func, const BlockArg& block, const LoopArg& loop, const std::vector<NodeId>& producers,
                      const Domains& loops, const std::vector<Expr>& iter_values, arith::Analyzer& analyzer) -> Status {
@@ -514,6 +525,11 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
   }
   for (NodeId id : reverse ? producers : consumers) {
     const Place& other = *func.find(id);
+    // Where indices are loaded, a predicate guards them; the loops that are made here would not.
+    if (!is_one(other.realize->predicate) && loads_indices(*other.block())) {
+      return note_block(cx.error(Code::RegionNotSolved).arg("block", block->name().view()).arg("buffer", moved.writes.empty() ? other.name().view() : moved.writes[0].buffer->name.view())
+                            .arg("loop", loop->name().view()), *block);
+    }
     for (const BufferRegion& region : reverse ? other.block()->writes : other.block()->reads) {
       auto found = std::find_if(regions.begin(), regions.end(), [&](const auto& r) { return r.first == region.buffer.get(); });
       if (found != regions.end()) { found->second.second.push_back(relaxed(func, other, *loop, region, !reverse)); }
@@ -602,18 +618,19 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
   // Iterations that run at the same time must not share a reduction.
   for (const Place* at = loop.place; at && at->is_loop(); at = func.parent(*at)) {
     if (at->loop->for_kind != ForKind::Parallel && at->loop->for_kind != ForKind::Vectorized) { continue; }
-    if (is_one(at->loop->extent) || is_complete(func, *block)) { continue; }
+    if (is_one(at->loop->extent)) { continue; }
     auto is_this = [&](const VarNode& v) { return &v == at->loop->var.get(); };
     bool is_spread = false;
     for (size_t i = 0; i < iter_values.size(); ++i) {
       if (!uses_var(iter_values[i], is_this)) { continue; }
       is_spread = true;
       const IterVar& iter = moved.iter_vars[i];
-      if (iter.kind == IterKind::Spatial) { continue; }
+      if (iter.kind == IterKind::Spatial || is_complete(func, *block)) { continue; }
       return note_block(note_loop(cx.error(Code::LoopCarried).arg("loop", at->name().view()).arg("block", block->name().view()).arg("iter", iter.var->name.view()), *at), *block);
     }
+    // Each iteration would do all of it, and read what the others write.
     if (!is_spread && reverse) {
-      return note_block(note_loop(cx.error(Code::ReductionShared).arg("block", block->name().view()).arg("loop", at->name().view()), *at), *block);
+      return note_block(note_loop(cx.error(is_complete(func, *block) ? Code::IterationsShare : Code::ReductionShared).arg("block", block->name().view()).arg("loop", at->name().view()), *at), *block);
     }
   }
   // A predicate that does more than keep iter vars in their domains would be lost.
