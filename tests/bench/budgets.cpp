@@ -178,15 +178,18 @@ void server_starts(const Options& options) {
 /// in one program after the other.
 class Typist {
  public:
-  Typist(Editor& editor, std::string uri, int lines) : editor_(editor), uri_(std::move(uri)), units_(lines / bench::unit_lines) {}
+  /// Where the statements are that are typed at: the first line of the first, and how many lines on the next is.
+  struct Places { uint32_t first = bench::typing_line, every = bench::unit_lines, columns = 48; };
+  Typist(Editor& editor, std::string uri, int lines) : Typist(editor, std::move(uri), lines, Places()) {}
+  Typist(Editor& editor, std::string uri, int lines, Places places)
+      : editor_(editor), uri_(std::move(uri)), places_(places), units_(lines / static_cast<int>(places.every)) {}
 
   /// Seconds to the diagnostics of the next key; negative: none came.
   auto key() -> double {
-    static const std::string end_of_line = "            D[vi, vj] = C[vi, vj] * T.float32(2)";
     static const std::string term = " + A[vi, vj] * T.float32(3)  # and so on";
     auto unit = static_cast<uint32_t>(turn_ * 7 % units_);
-    uint32_t line = unit * bench::unit_lines + bench::typing_line;
-    auto column = static_cast<uint32_t>(end_of_line.size() + std::min(at_, 2 * term.size() - at_));
+    uint32_t line = unit * places_.every + places_.first;
+    auto column = static_cast<uint32_t>(places_.columns + std::min(at_, 2 * term.size() - at_));
     double took = at_ < term.size() ? change(line, column, column, term.substr(at_, 1)) : change(line, column - 1, column, "");
     if (++at_ == 2 * term.size()) {
       at_ = 0;
@@ -211,6 +214,7 @@ class Typist {
 
   Editor& editor_;
   std::string uri_;
+  Places places_;
   int units_;
   size_t turn_ = 0;
   size_t at_ = 0;
@@ -278,6 +282,22 @@ void typing(const Options& options, bool can_tune, const std::string& folder) {
         left_out(memory, "this system does not say");
       }
     }
+  }
+}
+
+// All lines in one program: what is kept by declarations helps nothing here.
+void typing_in_one(const Options& options) {
+  for (auto [lines, budget] : {std::pair{1000, 10.0}, {10000, 20.0}}) {
+    Row row{"the same, all lines in one program", fmt::format("{} lines", lines), budget};
+    auto editor = Editor::start(options.program);
+    if (!editor) { failed(row, "the server did not answer"); continue; }
+    std::string uri = "file:///one.tir";
+    editor->open(uri, bench::function_of_lines(lines));
+    if (!editor->settle(uri, 1) || editor->problems() > 0) { failed(row, "the file was not analysed, or has mistakes"); continue; }
+    Typist typist(*editor, uri, lines, {.first = 2 + bench::statement_typing_line, .every = bench::statement_lines});
+    Samples keys = sample(options.quick ? 80 : 600, options.quick ? 2 : 15, [&] { return typist.key(); });
+    if (keys.empty()) { failed(row, "no diagnostics came"); continue; }
+    report(row, percentile(keys, 0.99) * 1e3, of("p99", keys), 0, fmt::format("median {:.2f} ms", median(keys) * 1e3));
   }
 }
 
@@ -503,6 +523,7 @@ auto all(const Options& options) -> int {
   starts(options);
   server_starts(options);
   typing(options, can_tune, folder);
+  typing_in_one(options);
   schedule_edits(options);
   open_files(options);
   reading(options);

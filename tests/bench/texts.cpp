@@ -39,6 +39,15 @@ auto file_of_lines(int lines) -> std::string {
   return text;
 }
 
+auto function_of_lines(int lines) -> std::string {
+  std::string text = "@T.prim_func\ndef main(A: T.Buffer((64, 64), \"float32\"), D: T.Buffer((64, 64), \"float32\")):\n";
+  for (int i = 0; i < lines / statement_lines; ++i) {
+    text += fmt::format("    for i, j in T.grid(64, 64):\n        with T.block(\"D{}\"):\n            vi, vj = T.axis.remap(\"SS\", [i, j])\n", i);
+    text += "            D[vi, vj] = A[vi, vj] * T.float32(2)\n";
+  }
+  return text;
+}
+
 auto module_of_94_lines() -> std::string {
   constexpr int stages = 13;
   std::string text = "# Thirteen blocks, one after the other.\n@T.prim_func\n";

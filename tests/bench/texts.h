@@ -10,6 +10,11 @@ inline constexpr int unit_lines = 25;
 inline constexpr int typing_line = 17;     // in a unit, from 0: the last statement of its program
 [[nodiscard]] auto file_of_lines(int lines) -> std::string;
 
+/// One program of so many lines: a hundred kinds of statement over and over, four lines each.
+inline constexpr int statement_lines = 4;
+inline constexpr int statement_typing_line = 3;
+[[nodiscard]] auto function_of_lines(int lines) -> std::string;
+
 [[nodiscard]] auto module_of_94_lines() -> std::string;
 
 /// A convolution of four blocks and a schedule of 60 statements; lines that hold `, "tile", 1)` can be edited.

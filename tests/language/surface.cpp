@@ -1,12 +1,13 @@
-// language_surface TEXTS ORACLE: the whole surface of the language.
+// language_surface TEXTS ORACLE docs/language.md: the whole surface of the language.
 //
 // Every text of TEXTS is read without an error; each of its programs is printed, read again and is equal, with the same
 // hash and the same text; lowered; and interpreted before and after lowering with equal results, but where the text says
-// that there is nothing to run. Then constructs.def is counted: what the language has occurs in a text, and what can be run
-// occurs in one that was. `--list` prints the counts.
+// that there is nothing to run. Then constructs.def is counted: what the language has occurs in a text and in an example of
+// the reference, and what can be run occurs in a text that was. `--list` prints the counts.
 #include <fmt/format.h>
 
 #include <cstring>
+#include <fstream>
 
 #include "corpus.h"
 #include "interp/compare.h"
@@ -81,11 +82,24 @@ auto count(const std::string& text, std::string_view pattern) -> int {
   return n;
 }
 
+// The Python in a page.
+auto examples_of(const char* path) -> std::string {
+  std::ifstream in(path);
+  std::string out, line;
+  bool inside = false;
+  while (std::getline(in, line)) {
+    if (line.starts_with("```")) { inside = line == "```python"; continue; }
+    if (inside) { out += line + "\n"; }
+  }
+  return out;
+}
+
 }  // namespace
 
 auto main(int argc, char** argv) -> int {
-  bool list = argc > 3 && std::strcmp(argv[3], "--list") == 0;
-  if (argc < 3) { fmt::print("usage: language_surface TEXTS ORACLE [--list]\n"); return 2; }
+  bool list = argc > 4 && std::strcmp(argv[4], "--list") == 0;
+  if (argc < 4) { fmt::print("usage: language_surface TEXTS ORACLE docs/language.md [--list]\n"); return 2; }
+  std::string manual = examples_of(argv[3]);
   std::vector<Text> texts = read_texts(argv[1]);
   std::vector<Text> corpus = read_corpus(argv[2], 1000);
   if (texts.empty() || corpus.empty()) { fmt::print("nothing to read\n"); return 2; }
@@ -107,8 +121,11 @@ auto main(int argc, char** argv) -> int {
   }
   const char* group = "";
   size_t counted = 0;
+  bool is_intrinsic = false;
   for (const Construct& c : constructs) {
     if (c.group) { group = c.group; if (list) { fmt::print("{}\n", group); } continue; }
+    // The reference has examples of all but the rarer operators, and of no other language.
+    is_intrinsic = is_intrinsic || std::strcmp(group, "all intrinsics") == 0;
     int ours = 0, ran = 0, theirs = 0;
     for (size_t i = 0; i < texts.size(); ++i) {
       int n = count(texts[i].text, c.pattern);
@@ -118,6 +135,7 @@ auto main(int argc, char** argv) -> int {
     for (const Text& t : corpus) { theirs += count(t.text, c.pattern); }
     ++counted;
     if (list) { fmt::print("  {:6} {:6} run, {:6} in the corpus  {}\n", ours, ran, theirs, c.pattern); }
+    if (!is_intrinsic && std::strcmp(c.pattern, "R.function") != 0 && count(manual, c.pattern) == 0) { fail(fmt::format("{}: `{}`", group, c.pattern), "has no example in the reference"); }
     if (ours == 0) { fail(fmt::format("{}: `{}`", group, c.pattern), "occurs in no text"); }
     else if (c.meaning == Meaning::Run && ran == 0) { fail(fmt::format("{}: `{}`", group, c.pattern), "occurs in no text that was run"); }
   }
