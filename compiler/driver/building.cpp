@@ -209,6 +209,11 @@ auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildR
     Diagnostics more = add_program(unit, program, found != scheduled.end() ? found->after : program.module, found != scheduled.end() ? found->name : "");
     problems.insert(problems.end(), more.begin(), more.end());
   }
+  if (problems.empty() && unit.kernels.empty() && job.may_be_empty) {
+    BuildResult nothing;
+    nothing.notes.emplace_back("there is no program in it, so there is nothing to build");
+    return nothing;
+  }
   if (problems.empty() && unit.kernels.empty()) { problems.push_back(error(Code::NothingToBuild).arg("file", job.file)); }
   if (!problems.empty()) { return fail(problems); }
 

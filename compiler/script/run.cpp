@@ -129,13 +129,22 @@ auto steps_to_keep(const RunRequest& request, const ScheduleRun& before) -> size
   return keep;
 }
 
+// A helper of schedule functions: `def tiled(sch: tir.Schedule, rows, columns)`.
+auto needs_more_arguments(const syntax::FunctionDef& def) -> bool {
+  for (size_t i = 1; i < def.params.size(); ++i) {
+    const syntax::Param& p = def.params[static_cast<uint32_t>(i)];
+    if (p.kind == syntax::ParamKind::Plain && !p.default_value) { return true; }
+  }
+  return false;
+}
+
 }  // namespace
 
 auto as_schedule_function(const syntax::FunctionDef& def, std::shared_ptr<const void> tree, std::string_view text)
     -> std::optional<ScheduleFunction> {
   ScheduleFunction out{&def, std::move(tree), text, nullptr, nullptr};
   const syntax::CallExpr* decorator = schedule_decorator(def);
-  bool annotated = !def.params.empty() && names_schedule(def.params[0].annotation);
+  bool annotated = !def.params.empty() && names_schedule(def.params[0].annotation) && !needs_more_arguments(def);
   if (!decorator && !annotated) { return {}; }
   if (decorator) {
     if (!decorator->args.empty()) { out.program = decorator->args[0]; }

@@ -1,8 +1,8 @@
 // Running a schedule function: statement by statement, with what every statement did, and again from the first statement
 // that an edit touched.
 //
-// A schedule function is a `def` whose first parameter is a schedule (annotated `tir.Schedule` or `T.Schedule`, or
-// decorated with `@ls.schedule(program, target=...)`). Each of its statements is a step. Before every step a snapshot of the
+// A schedule function is a `def` whose first parameter is a schedule (annotated `tir.Schedule` or `T.Schedule`, the others having
+// defaults; or decorated with `@ls.schedule(program, target=...)`). Each of its statements is a step. Before every step a snapshot of the
 // call is kept; schedules share what did not change, so snapshots are cheap.
 #pragma once
 

@@ -59,6 +59,7 @@ struct Task {
   std::string stem;
   uint64_t source = 0;         // hash of the text; 0: it cannot be read
   std::string options;         // what else decides about the result
+  bool is_named = false;       // on the command line, not found in a folder
 };
 
 auto slug(const std::string& target) -> std::string {
@@ -116,6 +117,7 @@ auto is_current(const json& manifest, const Task& task, const std::string& engin
     return false;
   }
   const json& artefacts = (*found)["artefacts"];
+  if (task.is_named && artefacts.empty()) { return false; }
   return artefacts.is_array() && std::all_of(artefacts.begin(), artefacts.end(), [](const json& artefact) {
     std::error_code problem;
     return artefact.is_object() && fs::file_size(artefact.value("path", ""), problem) == artefact.value("bytes", uint64_t{0}) && !problem;
@@ -147,8 +149,9 @@ auto dumped(const json& value) -> std::string { return value.dump(-1, ' ', false
 
 auto build_here(std::vector<std::string> args) -> int {
   // FILE TARGET STEM WITH AS-WRITTEN CACHE: from us, so not explained to anybody.
-  if (args.size() != 6) { return exit_usage; }
-  BuildJob job{.file = args[0], .target = args[1], .stem = args[2], .with = args[3], .as_written = args[4] == "1", .cache = args[5]};
+  if (args.size() != 7) { return exit_usage; }
+  BuildJob job{.file = args[0], .target = args[1], .stem = args[2], .with = args[3], .as_written = args[4] == "1", .cache = args[5],
+               .may_be_empty = args[6] == "1"};
   auto none = read_arguments(Usage{.command = "build", .arguments = "", .summary = ""}, {});
   Reporter reporter(std::get<Arguments>(none));
   auto result = build_file(job, reporter);
@@ -201,7 +204,7 @@ auto build(std::vector<std::string> args) -> int {
   // What there is to do.
   std::vector<Task> tasks;
   std::set<std::string> stems;
-  auto add = [&](const fs::path& file, const fs::path& relative) -> int {
+  auto add = [&](const fs::path& file, const fs::path& relative, bool is_named) -> int {
     for (const std::string& target : targets) {
       fs::path stem = fs::path(output);
       if (targets.size() > 1) { stem /= slug(target); }
@@ -209,7 +212,7 @@ auto build(std::vector<std::string> args) -> int {
       if (!stems.insert(stem.string()).second) {
         return usage_error("build", fmt::format("`{}` and another file would both make `{}.o`: build them into folders of their own", file.string(), stem.string()));
       }
-      tasks.push_back({file.string(), target, stem.string(), 0, as_written ? "as written" : with.empty() ? "" : "with " + with});
+      tasks.push_back({file.string(), target, stem.string(), 0, as_written ? "as written" : with.empty() ? "" : "with " + with, is_named});
     }
     return exit_done;
   };
@@ -223,9 +226,9 @@ auto build(std::vector<std::string> args) -> int {
       }
       if (below.empty()) { fmt::print(stderr, "loopsmith build: there is no .tir file below `{}`\n", given); }
       for (const fs::path& file : below) {
-        if (int status = add(file, file.lexically_relative(given)); status != exit_done) { return status; }
+        if (int status = add(file, file.lexically_relative(given), false); status != exit_done) { return status; }
       }
-    } else if (int status = add(given, fs::path(given).filename()); status != exit_done) {
+    } else if (int status = add(given, fs::path(given).filename(), true); status != exit_done) {
       return status;
     }
   }
@@ -285,7 +288,8 @@ auto build(std::vector<std::string> args) -> int {
   };
   auto run_one = [&](const Task& task) {
     auto start = Clock::now();
-    auto result = run_program({.argv = {current_program(), "worker", "--build", task.file, task.target, task.stem, with, as_written ? "1" : "0", cache},
+    auto result = run_program({.argv = {current_program(), "worker", "--build", task.file, task.target, task.stem, with, as_written ? "1" : "0", cache,
+                                         task.is_named ? "0" : "1"},
                                .standard_input = Stream::Null,
                                .standard_error = Stream::Pipe},
                               "", in(std::chrono::minutes(10)));

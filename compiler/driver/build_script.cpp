@@ -1,0 +1,546 @@
+// See build_script.h.
+#include "driver/build_script.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "driver/program.h"
+#include "eval/evaluator.h"
+#include "frontend/file.h"
+#include "frontend/objects.h"
+#include "ir/printer.h"
+#include "script/objects.h"
+#include "script/schedules.h"
+#include "support/codes.h"
+#include "support/process.h"
+#include "support/origin.h"
+#include "syntax/document.h"
+
+namespace loopsmith::driver {
+namespace {
+
+namespace fs = std::filesystem;
+using eval::Argument;
+using eval::BoundArguments;
+using eval::Evaluator;
+using eval::Parameter;
+using eval::Value;
+using nlohmann::json;
+
+/// A file that a script loaded.
+class LoadedFile final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  LoadedFile(std::string p, SourceText t) : Object(&type_tag), path(std::move(p)), text(std::move(t)), document(text.text()) { file.update(document); }
+  const std::string path;
+  const SourceText text;
+  const syntax::Document document;
+  mutable frontend::File file{&script::predeclared};
+
+  auto get_attribute(Evaluator& evaluator, Name name, Origin where) const -> std::optional<Value> override {
+    if (auto value = file.value(name)) { return value; }
+    if (name == Name("programs")) {
+      std::vector<Value> names;
+      for (size_t i = 0; i < file.size(); ++i) {
+        if (file.declaration(i).is_program) { names.push_back(Value::str(std::string(file.item(i)->name.view()))); }
+      }
+      return Value::list(std::move(names));
+    }
+    return {};
+  }
+  void attribute_names(std::vector<Name>& out) const override {
+    file.names(out);
+    out.emplace_back("programs");
+  }
+  auto repr() const -> std::string override { return "<file " + path + ">"; }
+};
+const eval::TypeTag LoadedFile::type_tag{"file"};
+
+/// What a command said: its fields are attributes.
+class Outcome final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  explicit Outcome(std::vector<std::pair<Name, Value>> f) : Object(&type_tag), fields(std::move(f)) {}
+  const std::vector<std::pair<Name, Value>> fields;
+  auto get_attribute(Evaluator&, Name name, Origin) const -> std::optional<Value> override {
+    for (const auto& [key, value] : fields) {
+      if (key == name) { return value; }
+    }
+    return {};
+  }
+  void attribute_names(std::vector<Name>& out) const override {
+    for (const auto& [key, value] : fields) { out.push_back(key); }
+  }
+  auto repr() const -> std::string override {
+    std::string out;
+    for (const auto& [key, value] : fields) {
+      if (!value.string() || value.string()->find('\n') == std::string::npos) {
+        out += fmt::format("{}{}={}", out.empty() ? "" : ", ", key.view(), value.repr());
+      }
+    }
+    return "<" + out + ">";
+  }
+};
+const eval::TypeTag Outcome::type_tag{"result"};
+
+auto value_of(const json& j) -> Value {
+  switch (j.type()) {
+    case json::value_t::boolean: return Value(j.get<bool>());
+    case json::value_t::number_integer:
+    case json::value_t::number_unsigned: return Value(j.get<int64_t>());
+    case json::value_t::number_float: return Value(j.get<double>());
+    case json::value_t::string: return Value::str(j.get<std::string>());
+    case json::value_t::array: {
+      std::vector<Value> items;
+      for (const json& item : j) { items.push_back(value_of(item)); }
+      return Value::list(std::move(items));
+    }
+    case json::value_t::object: {
+      std::vector<std::pair<Name, Value>> fields;
+      for (const auto& [key, item] : j.items()) { fields.emplace_back(Name(key), value_of(item)); }
+      return eval::make_object<Outcome>(std::move(fields));
+    }
+    default: return {};
+  }
+}
+
+auto is_identifier(const std::string& text) -> bool {
+  bool good = !text.empty() && !(text[0] >= '0' && text[0] <= '9');
+  for (char c : text) { good = good && ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'); }
+  return good;
+}
+
+/// A program as a file of its own, under that name.
+auto text_of(const frontend::ProgramObject& program, const std::string& name) -> std::string {
+  if (PrimFunc func = program.is_function ? program.module->find("main") : PrimFunc()) { return print_script(func, {.function_name = Name(name)}); }
+  std::string text = print_script(program.module);
+  // The printer calls every module `Module`.
+  if (size_t at = text.find("class Module:"); at != std::string::npos) { text.replace(at + 6, 6, name); }
+  return text;
+}
+
+// ---- the state of one run -------------------------------------------------------------------------------------------
+
+class BuildScript final : public eval::Environment {
+ public:
+  explicit BuildScript(const BuildScriptRequest& r) : request(r), folder(fs::path(r.path).parent_path()) {}
+  ~BuildScript() override {
+    std::error_code ignored;
+    if (!scratch_.empty()) { fs::remove_all(scratch_, ignored); }
+  }
+
+  const BuildScriptRequest& request;
+  const fs::path folder;
+  bool something_failed = false;
+  std::map<std::string, Value> loaded;
+
+  static constexpr int tag = 0;
+  static auto of(Evaluator& e) -> BuildScript& { return *static_cast<BuildScript*>(e.host); }
+
+  auto lookup(Evaluator& e, Name name, Origin where) -> std::optional<Value> override;
+  void names(std::vector<Name>& out) const override;
+
+  [[nodiscard]] auto path(const std::string& text) const -> std::string { return fs::path(text).is_absolute() ? text : (folder / text).string(); }
+  /// A folder for texts that commands read; goes away with the run.
+  auto scratch() -> const std::string& {
+    if (scratch_.empty()) {
+      std::string pattern = (fs::temp_directory_path() / "loopsmith-script-XXXXXX").string();
+      if (mkdtemp(pattern.data()) != nullptr) { scratch_ = pattern; }
+    }
+    return scratch_;
+  }
+
+ private:
+  frontend::File names_{&script::predeclared};   // `T`, `I`, `ls`, imports
+  std::string scratch_;
+};
+
+auto bad(Evaluator& e, Origin where, std::string what) -> Value { return e.report(error(Code::BadValue, where).arg("what", std::move(what))); }
+
+auto wrong(Evaluator& e, const Argument& a, const char* expected) -> Value {
+  if (a.value.is_unknown()) { return Value::error(); }
+  return e.report(error(Code::WrongType, a.where).arg("expected", expected).arg("found", eval::describe(a.value)));
+}
+
+/// What a call works on, as files.
+struct Subject {
+  std::vector<std::string> files;
+  std::vector<std::string> names;          // of the programs; empty: whole files
+};
+
+auto subject(Evaluator& e, const Argument& what, const Argument& name, const std::string& folder) -> std::optional<Subject> {
+  BuildScript& script = BuildScript::of(e);
+  if (const std::string* path = what.value.string()) { return Subject{{script.path(*path)}, {}}; }
+  if (const auto* file = what.value.as<LoadedFile>()) { return Subject{{file->path}, {}}; }
+  Subject out;
+  auto add = [&](const frontend::ProgramObject& program, const std::string& called, Origin where) {
+    if (!is_identifier(called)) {
+      bad(e, where, fmt::format("`{}` cannot be the name of a program", called));
+      return false;
+    }
+    std::error_code problem;
+    fs::create_directories(folder, problem);
+    std::string file = fmt::format("{}/{}.tir", folder, called);
+    std::string text = text_of(program, called);
+    // Unchanged texts keep their times.
+    auto before = read_file(file);
+    if (!before || *before != text) {
+      if (auto written = write_file(file, text); !written) {
+        for (Diagnostic d : written.diagnostics()) { d.where = where; e.report(std::move(d)); }
+        return false;
+      }
+    }
+    out.files.push_back(file);
+    out.names.push_back(called);
+    return true;
+  };
+  if (const auto* program = what.value.as<frontend::ProgramObject>()) {
+    const std::string* given = name.value.string();
+    if (!add(*program, given ? *given : std::string(program->name.view()), given ? name.where : what.where)) { return {}; }
+    return out;
+  }
+  if (const auto* programs = what.value.as<eval::Dict>()) {
+    for (const auto& [key, value] : programs->entries()) {
+      const std::string* called = key.string();
+      const auto* program = value.as<frontend::ProgramObject>();
+      if (!called || !program) {
+        wrong(e, what, "a dictionary of programs by name");
+        return {};
+      }
+      if (!add(*program, *called, what.where)) { return {}; }
+    }
+    return out;
+  }
+  wrong(e, what, "a path, a file, a program, or a dictionary of programs by name");
+  return {};
+}
+
+/// A diagnostic in a line of JSON, in words.
+auto shown(const json& d) -> std::string {
+  std::string where = d.value("file", "");
+  if (d.contains("line")) { where += fmt::format(":{}:{}", d.value("line", 0), d.value("column", 0)); }
+  std::string out = fmt::format("{}{}{}: {} [{}]", where, where.empty() ? "" : ": ", d.value("severity", ""), d.value("message", ""), d.value("code", ""));
+  for (const json& help : d.value("help", json::array())) { out += fmt::format("\nhelp: {}", help.is_string() ? help.get<std::string>() : help.dump()); }
+  return out;
+}
+
+/// `loopsmith COMMAND ...`; gives its lines of JSON. Diagnostics in them are told at once. None: it could not be started.
+auto command(Evaluator& e, std::vector<std::string> argv, Origin where) -> std::optional<std::pair<std::vector<json>, ExitStatus>> {
+  BuildScript& script = BuildScript::of(e);
+  argv.insert(argv.begin(), current_program());
+  auto process = Process::start({.argv = std::move(argv), .standard_input = Stream::Null});
+  if (!process) {
+    for (Diagnostic d : process.diagnostics()) { d.where = where; e.report(std::move(d)); }
+    return {};
+  }
+  std::vector<json> lines;
+  while (true) {
+    ReadResult line = process->read_line(in(std::chrono::milliseconds(200)));
+    if (e.cancel.is_cancelled()) {
+      process->send_signal(SIGINT);
+      (void)process->wait(in(std::chrono::seconds(5)));
+      return {};
+    }
+    if (line.status == IoStatus::TimedOut) { continue; }
+    if (line.status == IoStatus::Closed) { break; }
+    if (script.request.json) {
+      fmt::print("{}\n", line.data);
+      std::fflush(stdout);
+    }
+    json parsed = json::parse(line.data, nullptr, false);
+    if (!parsed.is_object()) { continue; }
+    if (!script.request.json) {
+      if (parsed.contains("severity") && parsed.contains("message")) { fmt::print(stderr, "{}\n", shown(parsed)); }
+      if (parsed.value("event", "") == "failed") { fmt::print(stderr, "{}", parsed.value("why", "")); }
+    }
+    lines.push_back(std::move(parsed));
+  }
+  auto status = process->wait(in(std::chrono::seconds(10)));
+  return std::pair(std::move(lines), status ? *status : process->kill());
+}
+
+/// Options of the command line from keyword arguments: strings and numbers, lists of them, and switches.
+auto options(Evaluator& e, const BoundArguments& bound, const std::vector<std::pair<size_t, const char*>>& table, std::vector<std::string>& argv) -> bool {
+  auto word = [&](const Value& v) -> std::optional<std::string> {
+    if (const std::string* text = v.string()) { return *text; }
+    if (v.is_int() || v.is_float()) { return v.repr(); }
+    return {};
+  };
+  for (auto [index, option] : table) {
+    const Argument& a = bound.values[index];
+    if (!bound.given[index] || a.value.is_none()) { continue; }
+    if (a.value.is_bool()) {
+      if (a.value.bool_value()) { argv.emplace_back(option); }
+      continue;
+    }
+    std::vector<Value> several = a.value.items() ? *a.value.items() : std::vector<Value>{a.value};
+    for (const Value& v : several) {
+      auto text = word(v);
+      if (!text) {
+        wrong(e, a, "a string or a number, or a list of them");
+        return false;
+      }
+      argv.insert(argv.end(), {option, *text});
+    }
+  }
+  return true;
+}
+
+// ---- the functions --------------------------------------------------------------------------------------------------
+
+auto run_load(Evaluator& e, const eval::Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"path"}};
+  BoundArguments b;
+  if (!bind_arguments(e, "load", a, parameters, b)) { return b.unknown; }
+  const std::string* text = b.values[0].value.string();
+  if (!text) { return wrong(e, b.values[0], "a path"); }
+  BuildScript& script = BuildScript::of(e);
+  std::string path = script.path(*text);
+  if (auto known = script.loaded.find(path); known != script.loaded.end()) { return known->second; }
+  auto content = read_file(path);
+  if (!content) {
+    for (Diagnostic d : content.diagnostics()) { d.where = b.values[0].where; e.report(std::move(d)); }
+    return Value::error();
+  }
+  auto file = eval::make_object<LoadedFile>(path, SourceText(path, std::move(*content)));
+  Diagnostics problems = file->document.diagnostics();
+  Diagnostics more = file->file.diagnostics();
+  problems.insert(problems.end(), more.begin(), more.end());
+  std::erase_if(problems, [](const Diagnostic& d) { return d.severity != Severity::Error; });
+  if (!problems.empty()) {
+    script.request.report(problems, [&](const Origin& origin) -> std::optional<Located> {
+      auto span = file->document.resolve(origin);
+      if (!span) { return {}; }
+      return Located{&file->text, *span};
+    }, path);
+    return bad(e, b.values[0].where, fmt::format("`{}` has {} error{}", *text, problems.size(), problems.size() == 1 ? "" : "s"));
+  }
+  return script.loaded.emplace(path, file).first->second;
+}
+
+auto run_apply(Evaluator& e, const eval::Arguments& a) -> Value {
+  if (a.positional < 2) { return e.report(error(Code::TooFewArguments, a.call).arg("callee", "apply").arg("count", "2").arg("given", std::to_string(a.positional))); }
+  const auto* program = a.all[0].value.as<frontend::ProgramObject>();
+  if (!program) { return wrong(e, a.all[0], "a program"); }
+  eval::Arguments call = a;
+  auto schedule = eval::make_object<script::ScheduleObject>(schedule::Schedule(program->module, 1));
+  call.all.erase(call.all.begin());
+  Argument function = call.all[0];
+  call.all[0] = {Value(schedule), a.all[0].where, {}};
+  call.positional = a.positional - 1;
+  size_t before = e.diagnostics.size();
+  Value result = e.call(function, call);
+  if (result.is_unknown() || e.diagnostics.size() != before) {
+    if (result.is_opaque()) { return bad(e, a.all[1].where, "this function uses Python that is not run here"); }
+    return Value::error();
+  }
+  return eval::make_object<frontend::ProgramObject>(schedule->schedule.module(), program->name, program->is_function, program->where);
+}
+
+auto run_build(Evaluator& e, const eval::Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"what"}, {"output", false}, {"target", false}, {"schedule", false}, {"name", false},
+                                                    {"jobs", false}, {"as_written", false}, {"force", false}, {"cache", false}};
+  BoundArguments b;
+  if (!bind_arguments(e, "build", a, parameters, b)) { return b.unknown; }
+  BuildScript& script = BuildScript::of(e);
+  const std::string* given = b.values[1].value.string();
+  if (b.given[1] && !given) { return wrong(e, b.values[1], "a path"); }
+  std::string output = script.path(given ? *given : "build");
+  // Texts of programs stay beside what is built from them: the next build finds them unchanged.
+  auto found = subject(e, b.values[0], b.values[4], output + "/sources");
+  if (!found) { return Value::error(); }
+  std::vector<std::string> argv = {"build"};
+  argv.insert(argv.end(), found->files.begin(), found->files.end());
+  argv.insert(argv.end(), {"--json", "--output", output});
+  if (script.request.dry_run) { argv.emplace_back("--dry-run"); }
+  if (!options(e, b, {{2, "--target"}, {3, "--with"}, {5, "--jobs"}, {6, "--as-written"}, {7, "--force"}, {8, "--cache"}}, argv)) { return Value::error(); }
+  auto ran = command(e, std::move(argv), a.call);
+  if (!ran) { return Value::error(); }
+  json artefacts = json::array();
+  json done;
+  for (const json& line : ran->first) {
+    if (line.value("event", "") == "built") {
+      for (const json& artefact : line.value("artefacts", json::array())) { artefacts.push_back(artefact.value("path", "")); }
+    }
+    if (line.value("event", "") == "done") { done = line; }
+  }
+  bool failed = !ran->second.succeeded();
+  script.something_failed = script.something_failed || failed;
+  if (!script.request.json) {
+    if (done.is_object()) {
+      const std::string* target = b.values[2].value.string();
+      fmt::print("{}{}: {} built, {} unchanged{}\n", given ? *given : "build", target ? fmt::format(" ({})", *target) : "", done.value("built", 0),
+                 done.value("unchanged", 0),
+                 done.value("failed", 0) != 0 ? fmt::format(", {} failed", done.value("failed", 0)) : "");
+    }
+    std::fflush(stdout);
+  }
+  if (!done.is_object()) {
+    if (script.request.dry_run && !failed) { return value_of({{"built", 0}, {"unchanged", 0}, {"failed", 0}, {"artefacts", artefacts}}); }
+    return bad(e, a.call, fmt::format("`loopsmith build` {}", ran->second.describe()));
+  }
+  return value_of({{"built", done.value("built", 0)}, {"unchanged", done.value("unchanged", 0)}, {"failed", done.value("failed", 0)}, {"artefacts", artefacts}});
+}
+
+auto run_bench(Evaluator& e, const eval::Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"what"}, {"schedule", false}, {"target", false}, {"function", false}, {"name", false}};
+  BoundArguments b;
+  if (!bind_arguments(e, "bench", a, parameters, b)) { return b.unknown; }
+  BuildScript& script = BuildScript::of(e);
+  auto found = subject(e, b.values[0], b.values[4], script.scratch());
+  if (!found) { return Value::error(); }
+  std::vector<Value> all;
+  for (size_t i = 0; i < found->files.size(); ++i) {
+    std::vector<std::string> argv = {"bench", found->files[i], "--json"};
+    if (!options(e, b, {{1, "--with"}, {2, "--target"}, {3, "--function"}}, argv)) { return Value::error(); }
+    if (script.request.dry_run) {
+      std::string name = fs::path(found->files[i]).stem().string();
+      fmt::print("would measure {}\n", name);
+      all.push_back(value_of({{"name", "plain"}, {"program", name}, {"seconds", 0.0}, {"gflops", 0.0}, {"gbytes", 0.0}, {"roofline", 0.0}, {"threads", 0}}));
+      continue;
+    }
+    auto ran = command(e, std::move(argv), a.call);
+    if (!ran) { return Value::error(); }
+    if (!ran->second.succeeded()) { return bad(e, a.call, fmt::format("`loopsmith bench` {}", ran->second.describe())); }
+    for (const json& line : ran->first) {
+      if (line.contains("seconds")) { all.push_back(value_of(line)); }
+    }
+  }
+  return Value::list(std::move(all));
+}
+
+auto run_tune(Evaluator& e, const eval::Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"what"}, {"trials", false}, {"time", false}, {"target", false}, {"db", false},
+                                                    {"function", false}, {"seed", false}, {"insert", false}, {"name", false}};
+  BoundArguments b;
+  if (!bind_arguments(e, "tune", a, parameters, b)) { return b.unknown; }
+  BuildScript& script = BuildScript::of(e);
+  auto found = subject(e, b.values[0], b.values[8], script.scratch());
+  if (!found) { return Value::error(); }
+  if (found->files.size() != 1) { return wrong(e, b.values[0], "a path, a file or one program"); }
+  std::vector<std::string> argv = {"tune", found->files[0], "--json"};
+  if (!options(e, b, {{1, "--trials"}, {2, "--time"}, {3, "--target"}, {4, "--db"}, {5, "--function"}, {6, "--seed"}, {7, "--insert"}}, argv)) {
+    return Value::error();
+  }
+  if (script.request.dry_run) {
+    fmt::print("would tune {}\n", fs::path(found->files[0]).stem().string());
+    return eval::make_object<Outcome>(std::vector<std::pair<Name, Value>>{
+        {Name("program"), b.values[0].value}, {Name("seconds"), 0.0}, {Name("plain_seconds"), 0.0}, {Name("trials"), 0},
+        {Name("verified"), Value::str("")}, {Name("schedule"), Value::str("")}});
+  }
+  auto ran = command(e, std::move(argv), a.call);
+  if (!ran) { return Value::error(); }
+  json done;
+  std::string message;
+  for (const json& line : ran->first) {
+    if (line.value("event", "") == "done") { done = line; }
+    message = line.value("message", message);
+  }
+  if (!ran->second.succeeded() || !done.is_object()) {
+    return bad(e, a.call, fmt::format("`loopsmith tune` {}{}", ran->second.describe(), message.empty() ? "" : ": " + message));
+  }
+  if (!script.request.json) {
+    fmt::print("{}: {:.4g} ms, {} trials\n", found->names.empty() ? found->files[0] : found->names[0], done.value("best_seconds", 0.0) * 1e3,
+               done.value("trials", 0));
+    std::fflush(stdout);
+  }
+  // The program under the schedule that was found.
+  auto text = read_file(found->files[0]);
+  std::string name = done.value("name", "");
+  std::string tuned = script.scratch() + "/tuned.tir";
+  std::string schedule = done.value("schedule_text", "");
+  if (!text || !write_file(tuned, *text + "\n\n" + schedule)) { return bad(e, a.call, "the tuned program cannot be written"); }
+  auto file = SourceFile::read(tuned);
+  auto run = file ? (*file)->run_schedule(name) : Result<script::ScheduleRun>(file.diagnostics());
+  if (!run || !run->result) { return bad(e, a.call, "the schedule that was found does not apply"); }
+  bool bare = b.values[0].value.as<frontend::ProgramObject>() ? b.values[0].value.as<frontend::ProgramObject>()->is_function : run->result->module()->functions.size() == 1;
+  Name called = found->names.empty() ? Name(name) : Name(found->names[0]);
+  std::vector<std::pair<Name, Value>> fields = {
+      {Name("program"), eval::make_object<frontend::ProgramObject>(run->result->module(), called, bare, a.call)},
+      {Name("seconds"), value_of(done.value("best_seconds", json()))},
+      {Name("plain_seconds"), value_of(done.value("plain_seconds", json()))},
+      {Name("trials"), value_of(done.value("trials", json()))},
+      {Name("verified"), value_of(done.value("verified", json()))},
+      {Name("schedule"), Value::str(schedule)}};
+  return eval::make_object<Outcome>(std::move(fields));
+}
+
+struct Function { const char* name; eval::Builtin::Run run; };
+constexpr Function functions[] = {{"load", run_load}, {"apply", run_apply}, {"build", run_build}, {"tune", run_tune}, {"bench", run_bench}};
+
+auto BuildScript::lookup(Evaluator& e, Name name, Origin where) -> std::optional<Value> {
+  for (const Function& f : functions) {
+    if (name == Name(f.name)) { return Value(eval::make_object<eval::Builtin>(name, f.run)); }
+  }
+  if (name == Name("args")) {
+    std::vector<Value> items;
+    for (const std::string& arg : request.args) { items.push_back(Value::str(arg)); }
+    return Value::list(std::move(items));
+  }
+  return names_.lookup(e, name, where);
+}
+
+void BuildScript::names(std::vector<Name>& out) const {
+  for (const Function& f : functions) { out.emplace_back(f.name); }
+  out.emplace_back("args");
+  names_.names(out);
+}
+
+}  // namespace
+
+auto run_build_script(const BuildScriptRequest& request) -> bool {
+  auto bytes = read_file(request.path);
+  if (!bytes) {
+    request.report(bytes.diagnostics(), {}, request.path);
+    return false;
+  }
+  SourceText text(request.path == "-" ? "<stdin>" : request.path, std::move(*bytes));
+  syntax::Document document(text.text());
+  Locate locate = [&](const Origin& origin) -> std::optional<Located> {
+    auto span = document.resolve(origin);
+    if (!span) { return {}; }
+    return Located{&text, *span};
+  };
+  if (Diagnostics problems = document.diagnostics(); has_errors(problems)) {
+    request.report(problems, locate, request.path);
+    return false;
+  }
+  BuildScript script(request);
+  Evaluator evaluator;
+  evaluator.globals = &script;
+  evaluator.host = &script;
+  evaluator.host_tag = &BuildScript::tag;
+  evaluator.output = [](std::string_view line) {
+    fmt::print("{}", line);
+    std::fflush(stdout);
+  };
+  eval::ScopeRef scope = evaluator.new_scope({});
+  for (const syntax::PlacedItem& placed : document.items()) {
+    evaluator.tree = placed.item;
+    for (const syntax::Stmt* stmt : placed.item->statements) {
+      Value result;
+      eval::Flow flow = evaluator.exec(*stmt, scope, result);
+      Diagnostics problems = std::move(evaluator.diagnostics);
+      evaluator.diagnostics.clear();
+      // What is only checked may contain Python that is not known; what is run may not.
+      bool unknown = flow == eval::Flow::Unknown || evaluator.opaque_at.is_known();
+      if (unknown && !has_errors(problems)) {
+        problems.push_back(error(Code::BadValue, evaluator.opaque_at.is_known() ? evaluator.opaque_at : stmt->origin())
+                               .arg("what", "this is Python that build scripts do not have"));
+      }
+      request.report(problems, locate, request.path);
+      if (has_errors(problems) || flow == eval::Flow::Failed) { return false; }
+    }
+  }
+  return !script.something_failed;
+}
+
+}  // namespace loopsmith::driver
