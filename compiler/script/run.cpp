@@ -181,8 +181,13 @@ auto run_schedule(const RunRequest& request, const ScheduleRun* before) -> Sched
   evaluator.cancel = request.cancel;
   evaluator.globals = request.globals;
   evaluator.tree = request.function.tree;
-  auto function = eval::make_object<eval::Function>(&def, nullptr, eval::ScopeRef(), std::vector<eval::Value>(def.params.size()),
-                                                    request.function.tree, request.globals);
+  // Defaults of parameters are evaluated as any function's are.
+  eval::Value made = evaluator.make_function(def, eval::ScopeRef());
+  if (!made.as<eval::Function>()) {
+    run.diagnostics = std::move(evaluator.diagnostics);
+    return run;
+  }
+  Ref<eval::Function> function(made.as<eval::Function>());
   size_t limit = std::min(run.steps.size(), request.steps.value_or(run.steps.size()));
   size_t keep = before ? steps_to_keep(request, *before) : 0;
   keep = std::min(keep, limit);

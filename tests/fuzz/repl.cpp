@@ -13,7 +13,7 @@ void check_input(std::string_view input) {
   bool said = false;
   host.out = [](std::string_view) {};
   host.err = [&](std::string_view text) { said = said || !text.empty(); };
-  host.render = [](const Diagnostic& diagnostic, const SourceText&, std::optional<Span>) { return diagnostic.message(); };
+  host.render = [](const Diagnostic& diagnostic, const auto&, const std::string&) { return diagnostic.message(); };
   host.interrupted = []() -> CancelToken { return {}; };
   repl::Session session(host);
   if (!session.load_text("matmul.tir", program_seeds()[0])) { fail("the program cannot be loaded", input); }
