@@ -22,9 +22,48 @@ namespace loopsmith::schedule {
 
 // ---- dependences ---------------------------------------------------------------------------------------
 
+namespace {
+
+// Loads of buffers that a block neither declares nor makes itself.
+class HiddenReads : public Visitor {
+ public:
+  explicit HiddenReads(const Block& block) {
+    for (const BufferRegion& region : block.reads) { known_.push_back(region.buffer.get()); }
+    for (const BufferRegion& region : block.writes) { known_.push_back(region.buffer.get()); }
+  }
+  using Visitor::visit;
+  std::vector<Buffer> found;
+
+ protected:
+  using Visitor::on;
+  void on(const BufferLoad& n) override {
+    if (std::find(known_.begin(), known_.end(), n.buffer.get()) == known_.end()) {
+      known_.push_back(n.buffer.get());
+      found.push_back(n.buffer);
+    }
+    Visitor::on(n);
+  }
+  void on(const Block& n) override {
+    for (const Buffer& buffer : n.alloc_buffers) { known_.push_back(buffer.get()); }
+    for (const MatchBufferRegion& match : n.match_buffers) { known_.push_back(match.buffer.get()); }
+    Visitor::on(n);
+  }
+
+ private:
+  std::vector<const BufferNode*> known_;
+};
+
+}  // namespace
+
+auto compute_hidden_reads(const Block& block) -> std::vector<Buffer> {
+  HiddenReads finder(block);
+  finder.visit(Stmt(Ref<Block>(&block)));
+  return std::move(finder.found);
+}
+
 auto compute_scope(const FuncState& func, const Place& scope) -> Scope {
   Scope out;
-  std::vector<std::pair<const BufferNode*, std::vector<NodeId>>> readers;
+  std::vector<std::pair<const BufferNode*, std::vector<NodeId>>> readers, hidden_readers;
   auto of = [](auto& table, const BufferNode* buffer) -> std::vector<NodeId>& {
     for (auto& [key, blocks] : table) {
       if (key == buffer) { return blocks; }
@@ -34,12 +73,14 @@ auto compute_scope(const FuncState& func, const Place& scope) -> Scope {
   for (const Place* place : func.child_blocks(scope)) {
     const Block& block = *place->block();
     out.blocks.push_back(place->id);
-    auto depend = [&](const std::vector<NodeId>& on, DependenceKind kind, const BufferNode* buffer) {
+    auto depend = [&](const std::vector<NodeId>& on, DependenceKind kind, const BufferNode* buffer, bool is_hidden = false) {
       for (NodeId src : on) {
-        if (src != place->id) { out.dependences.push_back({src, place->id, kind, buffer}); }
+        if (src != place->id) { out.dependences.push_back({src, place->id, kind, buffer, is_hidden}); }
       }
     };
+    const auto& hidden = func.hidden_reads(*place);
     for (const BufferRegion& read : block.reads) { of(readers, read.buffer.get()).push_back(place->id); }
+    for (const Buffer& buffer : hidden) { of(hidden_readers, buffer.get()).push_back(place->id); }
     for (const BufferRegion& write : block.writes) { of(out.buffer_writers, write.buffer.get()).push_back(place->id); }
     auto find = [](const auto& table, const BufferNode* buffer) -> const std::vector<NodeId>* {
       for (const auto& [key, blocks] : table) {
@@ -50,11 +91,15 @@ auto compute_scope(const FuncState& func, const Place& scope) -> Scope {
     for (const BufferRegion& read : block.reads) {
       if (const auto* writers = find(out.buffer_writers, read.buffer.get())) { depend(*writers, DependenceKind::Raw, read.buffer.get()); }
     }
+    for (const Buffer& buffer : hidden) {
+      if (const auto* writers = find(out.buffer_writers, buffer.get())) { depend(*writers, DependenceKind::Raw, buffer.get(), true); }
+    }
     for (const BufferRegion& write : block.writes) {
       if (const auto* writers = find(out.buffer_writers, write.buffer.get())) { depend(*writers, DependenceKind::Waw, write.buffer.get()); }
     }
     for (const BufferRegion& write : block.writes) {
       if (const auto* reads = find(readers, write.buffer.get())) { depend(*reads, DependenceKind::War, write.buffer.get()); }
+      if (const auto* reads = find(hidden_readers, write.buffer.get())) { depend(*reads, DependenceKind::War, write.buffer.get(), true); }
     }
   }
   return out;
@@ -576,8 +621,8 @@ auto require_local_dependences(const Context& cx, const FuncState& func, const P
     const Place& src = *func.find(d.src);
     const Place& dst = *func.find(d.dst);
     if (!func.is_below(src, loop) || !func.is_below(dst, loop) || d.kind == DependenceKind::Waw) { continue; }
-    bool is_local = d.kind == DependenceKind::Raw && func.region_cover(dst);
-    if (!is_local) {
+    bool is_local = d.kind == DependenceKind::Raw && !d.is_hidden && func.region_cover(dst);
+    if (!is_local && !d.is_hidden) {
       // Both touch the very same elements in an iteration.
       arith::Analyzer analyzer;
       for (const Place* at = &loop; at; at = func.parent(*at)) {

@@ -21,6 +21,7 @@ namespace loopsmith::schedule {
 
 // What FuncState keeps answers of.
 [[nodiscard]] auto compute_scope(const FuncState& func, const Place& scope) -> Scope;
+[[nodiscard]] auto compute_hidden_reads(const Block& block) -> std::vector<Buffer>;
 [[nodiscard]] auto compute_affine_binding(const FuncState& func, const Place& block) -> bool;
 [[nodiscard]] auto compute_cover(const FuncState& func, const Place& scope) -> Cover;
 

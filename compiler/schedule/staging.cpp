@@ -41,8 +41,9 @@ auto in_scope(const Buffer& buffer, const std::string& scope) -> Buffer {
 
 // A view keeps the memory of what it is a view of, so a cache in another memory cannot stand in for a viewed buffer.
 auto require_no_view(const Context& cx, const Place& block, const Buffer& buffer, const std::string& scope) -> Status {
-  // Memory of its own has the shape of the view, not the strides of what it is a view of.
-  if (!buffer->strides.empty()) {
+  // Memory of its own has the shape of the view, not the strides of what it is a view of. A single stride of 1 says nothing.
+  bool is_plain = buffer->strides.empty() || (buffer->strides.size() == 1 && is_one(buffer->strides[0]));
+  if (!is_plain) {
     return note_block(cx.error(Code::CacheOfView).arg("buffer", buffer->name.view()).arg("view", buffer->name.view()).arg("scope", scope), block);
   }
   Buffer view;
@@ -106,6 +107,14 @@ void find_stage(const FuncState& func, const Place& writer, const std::vector<No
       ++i;
     }
   }
+  const Place* hidden = nullptr;
+  for (const Dependence& d : func.scope_info(*stage.scope).dependences) {
+    if (!d.is_hidden || d.kind != DependenceKind::Raw || d.src != writer.id) { continue; }
+    const Place* reader = func.find(d.dst);
+    if (reader->index > writer.index && (!hidden || reader->index < hidden->index)) { hidden = reader; }
+  }
+  bool is_right_behind = !user && hidden;
+  if (hidden && (!user || hidden->index < user->index)) { user = hidden; }
   if (!user) {
     stage.at = stage.scope;
     stage.position = statement_count(stage.scope->block()->body);
@@ -115,7 +124,7 @@ void find_stage(const FuncState& func, const Place& writer, const std::vector<No
   while (around != stage.scope && !func.is_below(*user, *around)) { around = func.parent(*around); }
   stage.at = around;
   const Stmt& body = around->is_loop() ? around->loop->body : around->block()->body;
-  stage.position = statement_index(body, *user);
+  stage.position = is_right_behind ? statement_index(body, writer) + 1 : statement_index(body, *user);
 }
 
 // What a block touches while the loops below `above` run.
@@ -146,7 +155,9 @@ auto relaxed_region(const FuncState& func, const Place& block, const BufferRegio
 // Are all readers of a buffer in its scope below the place?
 auto all_readers_below(const FuncState& func, const Place& scope, const Place& at, const Buffer& buffer) -> bool {
   for (const Place* block : func.child_blocks(scope)) {
-    if (region_of(block->block()->reads, buffer) && !func.is_below(*block, at)) { return false; }
+    const auto& hidden = func.hidden_reads(*block);
+    bool reads = region_of(block->block()->reads, buffer) || std::find(hidden.begin(), hidden.end(), buffer) != hidden.end();
+    if (reads && !func.is_below(*block, at)) { return false; }
   }
   return true;
 }

@@ -49,7 +49,7 @@ struct CopyNest { Stmt stmt; NodeId block; };
 [[nodiscard]] auto runs_all_instances(const FuncState& func, const Place& block, const std::vector<const VarNode*>& of) -> bool;
 
 /// Sets where the copy stands: in front of the first of `users` behind the writer, in the innermost body that holds both; at the
-/// scope's end if there are none.
+/// scope's end if there are none. Who reads without declaring so counts where there are no others: then right behind the writer.
 void find_stage(const FuncState& func, const Place& writer, const std::vector<NodeId>& users, Stage& stage);
 /// for ax0 ...: with T.block("A_shared"): A_shared[v0] = A[v0]
 [[nodiscard]] auto make_copy(const FuncState& func, const Stage& stage, const Buffer& from, const Buffer& to, const std::string& storage, Origin origin) -> CopyNest;

@@ -3,6 +3,7 @@
 #include "schedule/state.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "ir/ops.h"
@@ -43,6 +44,9 @@ struct FuncState::Kept {
     std::vector<const void*> read_from;
     bool is_affine;
   };
+  // By block node; shared by all states of a schedule. Each entry keeps its block alive.
+  struct HiddenEntry { Ref<Block> block; std::vector<Buffer> buffers; };
+  std::shared_ptr<std::unordered_map<const Block*, HiddenEntry>> hidden = std::make_shared<std::unordered_map<const Block*, HiddenEntry>>();
   std::vector<std::shared_ptr<const ScopeEntry>> scopes;
   std::vector<std::shared_ptr<const CoverEntry>> covers;
   std::vector<std::shared_ptr<const BindingEntry>> bindings;
@@ -162,6 +166,8 @@ auto scope_inputs(const FuncState& func, const Place& scope) -> std::vector<cons
     out.push_back(reinterpret_cast<const void*>(child->id));
     out.push_back(block.reads.begin());
     out.push_back(block.writes.begin());
+    // What it hides is read from its body.
+    for (const Buffer& buffer : func.hidden_reads(*child)) { out.push_back(buffer.get()); }
   }
   return out;
 }
@@ -220,6 +226,13 @@ auto find_entry(const std::vector<std::shared_ptr<const Entry>>& entries, const 
 
 }  // namespace
 
+auto FuncState::hidden_reads(const Place& place) const -> const std::vector<Buffer>& {
+  const Block* block = place.block();
+  auto found = kept_->hidden->find(block);
+  if (found == kept_->hidden->end()) { found = kept_->hidden->emplace(block, Kept::HiddenEntry{Ref<Block>(block), compute_hidden_reads(*block)}).first; }
+  return found->second.buffers;
+}
+
 auto FuncState::scope_info(const Place& scope_place) const -> const Scope& {
   auto of_this = [&](const Kept::ScopeEntry& e) { return e.scope == scope_place.id; };
   if (auto entry = find_entry(kept_->scopes, of_this)) { return entry->info; }
@@ -274,6 +287,7 @@ auto FuncState::region_cover(const Place& block) const -> bool {
 auto FuncState::stage_pipeline(const Place& scope_place) const -> bool { return cover(scope_place).stage_pipeline; }
 
 void FuncState::adopt(const FuncState& before) {
+  kept_->hidden = before.kept_->hidden;
   auto take = [](auto& into, const auto& current, const auto& old) {
     into = current;
     for (const auto& entry : old) {

@@ -50,6 +50,7 @@ struct Dependence {
   NodeId dst = 0;
   DependenceKind kind = DependenceKind::Raw;
   const BufferNode* buffer = nullptr;      // the first one that makes the two depend
+  bool is_hidden = false;                  // `dst` (of War: `src`) loads it without declaring so
   friend auto operator==(const Dependence&, const Dependence&) -> bool = default;
 };
 
@@ -120,6 +121,9 @@ class FuncState {
 
   // Kept answers. `scope_place` is a block.
   [[nodiscard]] auto scope_info(const Place& scope_place) const -> const Scope&;
+  /// Buffers that a block loads, in its body or its regions, though its `T.reads` do not say so: what cache_index and
+  /// unsafe_hide_buffer_access leave behind. They order blocks as declared reads do, with the whole buffer for a region.
+  [[nodiscard]] auto hidden_reads(const Place& block) const -> const std::vector<Buffer>&;
   /// Are the block's iter values independent affine functions of the loops around it?
   [[nodiscard]] auto is_affine_binding(const Place& block) const -> bool;
   [[nodiscard]] auto cover(const Place& scope_place) const -> const Cover&;

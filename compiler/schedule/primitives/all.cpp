@@ -16,9 +16,7 @@ auto all_primitives() -> const std::vector<const Primitive*>& {
       // kinds of loops
       &parallel, &vectorize, &bind, &unroll,
       // caching
-      // cache_index, reindex_cache_read and reindex_cache_write are written and not offered: the gate finds programs whose
-      // results they change.
-      &cache_read, &cache_write, &cache_inplace, &reindex,
+      &cache_read, &cache_write, &cache_inplace, &cache_index, &reindex, &reindex_cache_read, &reindex_cache_write,
       // place
       &compute_at, &reverse_compute_at, &compute_inline, &reverse_compute_inline,
       // reduction

@@ -295,7 +295,7 @@ struct Blockize {
     Array<BufferRegion> reads = fields.reads;
     fields.iter_vars = inner_iters;
     if (is_alone) { fields.init = {}; }
-    if (init && has_reduction) {
+    if (init && (has_reduction || is_alone)) {
       std::vector<BufferRegion> all = fields.writes.to_vector();
       all.insert(all.end(), reads.begin(), reads.end());
       fields.reads = std::move(all);

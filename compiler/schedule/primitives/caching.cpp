@@ -66,7 +66,7 @@ struct CacheRead {
       for (const BlockArg& consumer : args.consumer_blocks) { users.push_back(consumer->id); }
       if (users.empty()) {
         for (const Dependence& d : func.scope_info(*scope).of_src(writer->id)) {
-          if (d.kind == DependenceKind::Raw) { users.push_back(d.dst); }
+          if (d.kind == DependenceKind::Raw && !d.is_hidden) { users.push_back(d.dst); }
         }
       }
       find_stage(func, *writer, users, plan.stage);
@@ -141,7 +141,7 @@ struct CacheWrite {
     std::vector<NodeId> users;
     for (const Dependence& d : func.scope_info(*scope).of_src(writer->id)) {
       bool is_given = std::any_of(args.consumer_blocks.begin(), args.consumer_blocks.end(), [&](const BlockArg& b) { return b->id == d.dst; });
-      if (d.kind == DependenceKind::Raw && !is_given) { users.push_back(d.dst); }
+      if (d.kind == DependenceKind::Raw && !d.is_hidden && !is_given) { users.push_back(d.dst); }
     }
     find_stage(func, *writer, users, plan.stage);
     plan.stage.region = relaxed_region(func, *writer, write, plan.stage.at);

@@ -217,9 +217,8 @@ struct CacheIndex {
       fields.data = make<VarNode>(name, DataType::handle(), origin, PointerType{dtype, Name(args.storage_scope)});
       fields.dtype = dtype;
       fields.shape = cached.shape;
+      // As TVM has it; of several dimensions one stride says nothing.
       fields.strides = {int_imm(1)};
-      // Rows lie one after another; one stride says that of a vector only.
-      if (cached.shape.size() > 1) { fields.strides = Array<Expr>(); }
       fields.elem_offset = int_imm(0);
       fields.data_alignment = 64;
       fields.offset_factor = 1;

@@ -83,6 +83,21 @@ struct GetChildBlocks {
   }
 };
 
+// Without blocks that only compute indices for each other's loads (cache_index), as in TVM: those read nothing, and nobody says
+// that they are read.
+auto without_indices(const FuncState& func, const Place& block, std::vector<NodeId> found) -> std::vector<NodeId> {
+  const Place* scope = func.scope(block);
+  if (!scope) { return found; }
+  std::erase_if(found, [&](NodeId id) {
+    for (const Dependence& d : func.scope_info(*scope).dependences) {
+      bool is_between = (d.src == id && d.dst == block.id) || (d.dst == id && d.src == block.id);
+      if (is_between && !(d.is_hidden && func.find(d.src)->block()->reads.empty())) { return false; }
+    }
+    return true;
+  });
+  return found;
+}
+
 /// The blocks of the same scope that write what a block reads or writes.
 ///
 /// Needs  not the root block.
@@ -93,7 +108,7 @@ struct GetProducers {
     LOOPSMITH_CHECK(require_scope(cx, args.block));
     return Plan{};
   }
-  static auto apply(const Context&, const Args& args, const Plan&) -> Outcome { return blocks(producers_of(*args.block.func, *args.block)); }
+  static auto apply(const Context&, const Args& args, const Plan&) -> Outcome { return blocks(without_indices(*args.block.func, *args.block, producers_of(*args.block.func, *args.block))); }
 };
 
 /// The blocks of the same scope that read or overwrite what a block writes.
@@ -106,7 +121,7 @@ struct GetConsumers {
     LOOPSMITH_CHECK(require_scope(cx, args.block));
     return Plan{};
   }
-  static auto apply(const Context&, const Args& args, const Plan&) -> Outcome { return blocks(consumers_of(*args.block.func, *args.block)); }
+  static auto apply(const Context&, const Args& args, const Plan&) -> Outcome { return blocks(without_indices(*args.block.func, *args.block, consumers_of(*args.block.func, *args.block))); }
 };
 
 /// The blocks of a scope that write a buffer which the scope does not allocate.

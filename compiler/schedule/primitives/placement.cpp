@@ -478,6 +478,11 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
   LOOPSMITH_CHECK(require_stage_pipeline(cx, func, *scope));
   std::vector<NodeId> producers = producers_of(func, *block);
   std::vector<NodeId> consumers = consumers_of(func, *block);
+  // What it reads without saying so is not made anew under the loop: see below.
+  std::erase_if(producers, [&](NodeId id) {
+    const auto& all = func.scope_info(*scope).dependences;
+    return std::none_of(all.begin(), all.end(), [&](const Dependence& d) { return d.src == id && d.dst == block->id && d.kind != DependenceKind::War && !d.is_hidden; });
+  });
   LOOPSMITH_CHECK(require_complete_or_reduction(cx, func, *block));
   if (loop.func != &func || loop->scope != scope->index || func.is_below(*block, *loop)) {
     return note_loop(note_block(cx.error(Code::NotInSameScope).arg("block", block->name().view()).arg("loop", loop->name().view()), *block), *loop);
@@ -501,6 +506,15 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
   }
   LOOPSMITH_TRY(removal, plan_removal(cx, func, *block));
   LOOPSMITH_TRY(position, find_position(cx, func, block, loop, reverse, index, producers, consumers));
+  // What it reads without saying so must be there before the loop begins.
+  for (const Dependence& d : func.scope_info(*scope).of_dst(block->id)) {
+    if (!d.is_hidden || d.kind != DependenceKind::Raw || func.find(d.src)->end <= loop->index) { continue; }
+    Diagnostic out = note_loop(cx.error(Code::ReadsTooEarly).arg("block", block->name().view()).arg("loop", loop->name().view())
+                                   .arg("buffer", d.buffer->name.view()).arg("producer", func.find(d.src)->name().view()), *loop);
+    out.node_ids.push_back(block->id);
+    out.node_ids.push_back(d.src);
+    return std::move(out).remedy(fmt::format("block `{}` loads `{}` without declaring so in `T.reads`", block->name().view(), d.buffer->name.view()));
+  }
 
   arith::Analyzer analyzer;
   for (const auto& [param, buffer] : func.func()->buffer_map) {
@@ -533,6 +547,15 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
     for (const BufferRegion& region : reverse ? other.block()->writes : other.block()->reads) {
       auto found = std::find_if(regions.begin(), regions.end(), [&](const auto& r) { return r.first == region.buffer.get(); });
       if (found != regions.end()) { found->second.second.push_back(relaxed(func, other, *loop, region, !reverse)); }
+    }
+    // Of what it reads without saying so, anything may be needed.
+    if (reverse) { continue; }
+    for (const Buffer& buffer : func.hidden_reads(other)) {
+      auto found = std::find_if(regions.begin(), regions.end(), [&](const auto& r) { return r.first == buffer.get(); });
+      if (found == regions.end()) { continue; }
+      Box whole;
+      for (const Expr& extent : buffer->shape) { whole.push_back(IntSet::from_min_extent(zero(extent.dtype()), extent)); }
+      found->second.second.push_back(std::move(whole));
     }
   }
   NeededMap map;

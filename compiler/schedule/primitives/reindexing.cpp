@@ -387,14 +387,19 @@ auto plan_reindex_cache(const Context& cx, const BlockArg& arg, const BufferRegi
   if (!is_same) { return note_block(cx.error(Code::SeveralAccesses).arg("block", block.name.view()).arg("buffer", buffer->name.view()), place); }
   // Where two instances share an element of the copy, they share one of the buffer: nothing is lost.
   if (!is_one_to_one(block, plan.new_indices, in_new)) { return note_block(cx.error(Code::MapNotBijective).arg("why", "two instances would share an element of the copy"), place); }
+  // What keeps instances out keeps copies of theirs out.
+  if (!is_one(place.realize->predicate)) { values.push_back(place.realize->predicate); }
   VarSet used = variables_of(values);
-  std::vector<const Place*> around;
-  for (const Place* at = func.parent(place); at && at->is_loop() && at != plan.stage.at; at = func.parent(*at)) { around.insert(around.begin(), at); }
-  for (const Place* at : around) {
-    if (contains(used, at->loop->var.get())) { plan.loops.emplace_back(at->loop->var, Range{at->loop->min, at->loop->extent}); }
+  for (const Place* at = func.parent(place); at && at->is_loop() && at != plan.stage.at; at = func.parent(*at)) {
+    if (!contains(used, at->loop->var.get())) { continue; }
+    plan.loops.insert(plan.loops.begin(), {at->loop->var, Range{at->loop->min, at->loop->extent}});
+    // Bounds that depend on loops further out.
+    for (const VarNode* var : variables_of({at->loop->min, at->loop->extent})) {
+      if (!contains(used, var)) { used.push_back(var); }
+    }
   }
-  bool is_plain = is_one(place.realize->predicate);
-  LOOPSMITH_CHECK(require_in_bounds(cx, func, place, buffer, plan.old_indices, is_plain && !finder.is_conditional));
+  // The copy's instances are those of the block, with its predicate.
+  LOOPSMITH_CHECK(require_in_bounds(cx, func, place, buffer, plan.old_indices, !finder.is_conditional));
   plan.copy = in_scope(buffer, storage);
   BufferNode fields = *plan.copy;
   fields.shape = std::move(*shape);
@@ -410,8 +415,8 @@ auto apply_reindex_cache(const Context& cx, const BlockArg& arg, const ReindexCa
   Domains loops;
   for (const auto& [var, domain] : plan.loops) {
     Var loop = make<VarNode>(var->name, var->dtype, origin);
+    loops.emplace_back(loop, substitute(domain, map));
     map[var.get()] = loop;
-    loops.emplace_back(loop, domain);
   }
   std::vector<IterVar> iters;
   std::vector<Expr> values;
@@ -446,8 +451,8 @@ auto apply_reindex_cache(const Context& cx, const BlockArg& arg, const ReindexCa
   out.outputs.push_back(Output::block(block->id));
   Array<Expr> own(plan.new_indices);
   out.rewrite.changes.push_back({arg->id, ReIndex::Rewriter(plan.buffer, plan.copy, own).mutate(Stmt(Ref<Block>(&old)))});
-  // The predicate that keeps instances out keeps copies of theirs out.
-  Stmt nest = wrap_loops(make<BlockRealize>(Array<Expr>(std::move(values)), bool_imm(true), std::move(block), origin), loops, origin);
+  Expr predicate = substitute(arg->realize->predicate, map);
+  Stmt nest = wrap_loops(make<BlockRealize>(Array<Expr>(std::move(values)), std::move(predicate), std::move(block), origin), loops, origin);
   out.rewrite.inserts.push_back({plan.stage.at->id, plan.stage.position, std::move(nest)});
   out.rewrite.allocs.push_back({plan.stage.scope->id, plan.copy, {}});
   return out;
@@ -488,7 +493,7 @@ struct ReindexCacheRead {
 ///                                            B[vi] = B_shared[vi // 4, vi % 4]
 ///
 /// Needs  a stage pipeline; a block that alone writes the buffer, one element per instance, everywhere by the same indices, in all
-///        instances; a map that uses the same iter vars as those indices, and gives different elements to different instances.
+///        that run; a map that uses the same iter vars as those indices, and gives different elements to different instances.
 /// Keeps  results bit for bit.
 struct ReindexCacheWrite {
   struct Args { BlockArg block; int64_t write_buffer_index = 0; std::string storage_scope; IndexMap index_map; };
@@ -507,13 +512,12 @@ struct ReindexCacheWrite {
     }
     std::vector<NodeId> users;
     for (const Dependence& d : func.scope_info(*scope).of_src(place.id)) {
-      if (d.kind == DependenceKind::Raw) { users.push_back(d.dst); }
+      if (d.kind == DependenceKind::Raw && !d.is_hidden) { users.push_back(d.dst); }
     }
     Stage stage;
     stage.scope = scope;
     find_stage(func, place, users, stage);
     LOOPSMITH_TRY(plan, plan_reindex_cache(cx, args.block, region, args.index_map, args.storage_scope, std::move(stage)));
-    if (!is_one(place.realize->predicate)) { return staging_error(cx, place, fmt::format("it may not write all that would be copied to `{}`", region.buffer->name.view())); }
     if (!place.block()->init && !stores_always(place.block()->body, region.buffer)) { return staging_error(cx, place, fmt::format("it may not write all that would be copied to `{}`", region.buffer->name.view())); }
     if (!is_one_to_one(*place.block(), plan.old_indices, variables_of(plan.old_indices))) {
       return staging_error(cx, place, fmt::format("two of its instances may write one element of `{}`", region.buffer->name.view()));
