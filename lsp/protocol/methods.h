@@ -54,6 +54,8 @@ inline constexpr std::array<std::string_view, 11> token_modifiers = {"declaratio
 
 // Commands of workspace/executeCommand.
 inline constexpr std::string_view tune_command = "loopsmith.tune";
+/// Times a program as written and, where `schedule` is given, under it ({uri, function, schedule}).
+inline constexpr std::string_view bench_command = "loopsmith.bench";
 inline constexpr std::string_view stop_tune_command = "loopsmith.tune.stop";
 inline constexpr std::string_view insert_schedule_command = "loopsmith.insertSchedule";
 /// Not ours to execute: editors that say `experimental.loopsmithViews` show the view of a place ({uri, position}).

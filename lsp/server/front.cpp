@@ -290,7 +290,7 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
   std::string command = string_in(params, "command");
   const Json& arguments = member(params, "arguments");
   const Json& first = arguments.is_array() && !arguments.empty() ? arguments.front() : arguments;
-  if (command == tune_command) {
+  if (command == tune_command || command == bench_command) {
     std::string uri = uri_of(first);
     Document* document = find_document(uri);
     if (document == nullptr) { return fail(id, ErrorCode::InvalidParams, fmt::format("`{}` is not open", uri)); }
@@ -300,7 +300,9 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
                        .text = document->text.text,
                        .trials = int_in(first, "trials"),
                        .seconds = {},
-                       .target = string_in(first, "target")};
+                       .target = string_in(first, "target"),
+                       .measures = command == bench_command,
+                       .schedule = command == bench_command ? string_in(first, "schedule") : std::string()};
     if (const Json& seconds = member(first, "seconds"); seconds.is_number()) { request.seconds = seconds.get<double>(); }
     auto [job, problem] = jobs_.start(std::move(request));
     if (!job) { return fail(id, ErrorCode::RequestFailed, problem); }

@@ -14,6 +14,7 @@ using namespace std::chrono_literals;
 constexpr auto stop_grace = 2s;
 /// An editor's progress bar needs no more than this.
 constexpr auto report_gap = 200ms;
+constexpr auto lens_gap = 500ms;
 /// A search is estimated only once this many trials have told how long one takes.
 constexpr int64_t trials_for_estimate = 8;
 
@@ -45,7 +46,7 @@ auto Jobs::token_of(const Job& job) -> std::string { return fmt::format("loopsmi
 auto Jobs::start(JobRequest request) -> std::pair<std::optional<JobId>, std::string> {
   for (const auto& [id, job] : jobs_) {
     if (!job.ended && job.uri == request.uri && job.function == request.function) {
-      return {std::nullopt, fmt::format("`{}` is being tuned already", request.function)};
+      return {std::nullopt, fmt::format("`{}` is being {} already", request.function, job.measures ? "timed" : "tuned")};
     }
   }
   Job job;
@@ -54,7 +55,11 @@ auto Jobs::start(JobRequest request) -> std::pair<std::optional<JobId>, std::str
   job.function = request.function;
   job.version = request.version;
   job.message = "starting";
-  std::vector<std::string> arguments = {"tune", "-", "--json"};
+  job.measures = request.measures;
+  job.schedule = request.schedule;
+  job.last_told = Clock::now();
+  std::vector<std::string> arguments = {request.measures ? "bench" : "tune", "-", "--json"};
+  if (!request.schedule.empty()) { arguments.insert(arguments.end(), {"--with", request.schedule}); }
   if (!request.function.empty()) { arguments.insert(arguments.end(), {"--function", request.function}); }
   if (!request.target.empty()) { arguments.insert(arguments.end(), {"--target", request.target}); }
   if (request.trials) { arguments.insert(arguments.end(), {"--trials", std::to_string(*request.trials)}); }
@@ -73,7 +78,7 @@ auto Jobs::start(JobRequest request) -> std::pair<std::optional<JobId>, std::str
       talk_.to_client(notification("$/progress", {{"token", token},
                                                   {"value",
                                                    {{"kind", "begin"},
-                                                    {"title", fmt::format("Tuning {}", begun.function)},
+                                                    {"title", fmt::format("{} {}", begun.measures ? "Timing" : "Tuning", begun.schedule.empty() ? begun.function : begun.schedule)},
                                                     {"cancellable", true},
                                                     {"message", begun.message},
                                                     {"percentage", begun.percentage}}}}));
@@ -118,6 +123,11 @@ void Jobs::on_line(JobId id, std::string_view line) {
   auto event = parse_json(text, why);
   if (!event) { return; }
   std::string kind = string_in(*event, "event");
+  if (job.measures) {
+    if (auto seconds = number_in(*event, "seconds"); seconds && *seconds > 0) { job.rows.push_back(*event); }
+    if (string_in(*event, "severity") == "error" && job.failure.empty()) { job.failure = string_in(*event, "message"); }
+    return;
+  }
   if (kind == "progress") {
     auto trial = int_in(*event, "trial");
     auto trials = int_in(*event, "trials");
@@ -152,7 +162,8 @@ void Jobs::on_end(JobId id, const ExitStatus& status, std::string_view errors) {
   Job& job = found->second;
   job.ended = true;
   job.kill_at = never();
-  if (!string_in(job.result, "schedule_text").empty()) {
+  bool is_measured = job.measures && !job.rows.empty() && status.succeeded();
+  if (is_measured || !string_in(job.result, "schedule_text").empty()) {
     job.state = State::Done;
   } else {
     job.state = job.state == State::Stopping && job.failure.empty() && status.signal == 0 && status.code == 0 ? State::Stopping : State::Failed;
@@ -160,7 +171,7 @@ void Jobs::on_end(JobId id, const ExitStatus& status, std::string_view errors) {
       std::string_view last = errors;
       while (!last.empty() && last.back() == '\n') { last.remove_suffix(1); }
       last = last.substr(last.rfind('\n') == std::string_view::npos ? 0 : last.rfind('\n') + 1);
-      job.failure = last.empty() ? fmt::format("the tuner {}", status.describe()) : std::string(last.substr(0, 400));
+      job.failure = last.empty() ? fmt::format("the {} {}", job.measures ? "measurement" : "tuner", status.describe()) : std::string(last.substr(0, 400));
     }
   }
   finish(job);
@@ -176,6 +187,11 @@ void Jobs::on_tick() {
 }
 
 void Jobs::report(Job& job, bool now) {
+  // Lenses show how far it is, twice a second.
+  if (Clock::now() - job.last_told >= lens_gap) {
+    job.last_told = Clock::now();
+    talk_.to_worker(for_worker(job));
+  }
   if (!job.has_progress || (!now && Clock::now() - job.last_report < report_gap)) { return; }
   job.last_report = Clock::now();
   talk_.to_client(notification("$/progress", {{"token", token_of(job)},
@@ -191,6 +207,14 @@ void Jobs::finish(Job& job) {
   int type = 3;
   switch (job.state) {
     case State::Done:
+      if (job.measures) {
+        double seconds = number_in(job.rows.back(), "seconds").value_or(0);
+        message = fmt::format("{}: {}", job.schedule.empty() ? job.function : job.schedule, duration_text(seconds));
+        if (auto gflops = number_in(job.rows.back(), "gflops"); gflops && *gflops > 0) { message += fmt::format(", {:.4g} GFLOP/s", *gflops); }
+        if (auto share = number_in(job.rows.back(), "roofline")) { message += fmt::format(", {:.1f}% of the roofline", *share * 100); }
+        if (job.rows.size() > 1) { message += fmt::format(", {:.2f} times as fast as written", number_in(job.rows.front(), "seconds").value_or(0) / seconds); }
+        break;
+      }
       message = fmt::format("{} tuned", job.function);
       if (job.best_seconds) { message += fmt::format(": best {}", duration_text(*job.best_seconds)); }
       if (const Json& verified = member(job.result, "verified"); verified.is_string()) {
@@ -198,16 +222,16 @@ void Jobs::finish(Job& job) {
       }
       break;
     case State::Stopping:
-      message = fmt::format("tuning of {} stopped before there was a result", job.function);
+      message = fmt::format("{} of {} stopped before there was a result", job.measures ? "timing" : "tuning", job.function);
       break;
     default:
-      message = fmt::format("tuning of {} failed: {}", job.function, job.failure);
+      message = fmt::format("{} of {} failed: {}", job.measures ? "timing" : "tuning", job.function, job.failure);
       type = 1;
   }
   if (job.has_progress) {
     talk_.to_client(notification("$/progress", {{"token", token_of(job)}, {"value", {{"kind", "end"}, {"message", message}}}}));
   }
-  if (job.state == State::Done) { message += "; the code action \"Insert best schedule\" puts it into the file"; }
+  if (job.state == State::Done && !job.measures) { message += "; the code action \"Insert best schedule\" puts it into the file"; }
   talk_.to_client(show_message(type, message));
   talk_.to_worker(for_worker(job));
 }
@@ -215,7 +239,15 @@ void Jobs::finish(Job& job) {
 auto Jobs::for_worker(const Job& job) -> Json {
   const char* state = !job.ended ? "running" : job.state == State::Done ? "done" : "gone";
   Json params = {{"job", job.id}, {"uri", job.uri}, {"function", job.function}, {"version", job.version}, {"state", state}};
-  if (job.state == State::Done && job.ended) {
+  if (!job.ended) { params["message"] = job.message; }
+  if (job.measures) {
+    params["schedule"] = job.schedule;
+    params["state"] = !job.ended ? "timing" : job.state == State::Done ? "timed" : "gone";
+    if (!job.rows.empty()) {
+      params["plain_seconds"] = number_in(job.rows.front(), "seconds").value_or(0);
+      params["seconds"] = number_in(job.rows.back(), "seconds").value_or(0);
+    }
+  } else if (job.state == State::Done && job.ended) {
     params["schedule_text"] = string_in(job.result, "schedule_text");
     params["insert"] = member(job.result, "insert");
   }

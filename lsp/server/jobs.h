@@ -6,6 +6,7 @@
 //   {"event":"progress","trial":12,"trials":64,"best_seconds":0.00123,"elapsed":15.2}
 //   {"event":"done","schedule_text":"...","insert":{"offset":812,"text":"..."},"verified":"..."}
 //   {"event":"error","message":"..."}
+// A measurement is a job as well: `loopsmith bench - --json`, a line per row ({"name":"plain","seconds":0.0012,"gflops":3.1,...}).
 // `insert` is a place in the text that was given, in bytes. SIGINT means: stop, and report the best so far as done.
 #pragma once
 
@@ -32,6 +33,8 @@ struct JobRequest {
   std::optional<int64_t> trials;
   std::optional<double> seconds;
   std::string target;
+  bool measures = false;         // timed, not searched
+  std::string schedule;          // what is timed beside the program as written; empty: nothing
 };
 
 /// What jobs ask of the one who runs the event loop.
@@ -91,6 +94,10 @@ class Jobs {
     int percentage = 0;
     std::string failure;
     Json result;
+    bool measures = false;
+    std::string schedule;
+    std::vector<Json> rows;         // of a measurement
+    Clock::time_point last_told{};  // when the worker heard of progress
   };
 
   [[nodiscard]] static auto token_of(const Job& job) -> std::string;

@@ -350,7 +350,25 @@ void Worker::note_job(const Json& params) {
   job.uri = string_in(params, "uri");
   job.function = string_in(params, "function");
   job.version = int_in(params, "version").value_or(0);
-  job.is_done = state == "done";
+  job.is_done = state == "done" || state == "timed";
+  job.measures = state == "timing" || state == "timed";
+  job.message = string_in(params, "message");
+  job.schedule = string_in(params, "schedule");
+  if (const Json& seconds = member(params, "seconds"); seconds.is_number()) { job.seconds = seconds.get<double>(); }
+  if (const Json& seconds = member(params, "plain_seconds"); seconds.is_number()) { job.plain_seconds = seconds.get<double>(); }
+  if (job.measures) {
+    // What it says is of the text that it was started with.
+    for (const auto& open : documents_) {
+      workspace::SnapshotPtr snapshot = open->document->snapshot();
+      if (snapshot->name() != job.uri || snapshot->version() != job.version) { continue; }
+      job.text_hash = hash_of_declarations(*snapshot, job.function, job.schedule);
+    }
+    if (auto known = jobs_.find(job.job); known != jobs_.end()) { job.text_hash = known->second.text_hash; }
+    // The newest measurement of a thing stands for it.
+    std::erase_if(jobs_, [&](const auto& one) {
+      return one.first != job.job && one.second.measures && one.second.uri == job.uri && one.second.function == job.function && one.second.schedule == job.schedule;
+    });
+  }
   job.schedule_text = string_in(params, "schedule_text");
   const Json& insert = member(params, "insert");
   auto offset = int_in(insert, "offset");

@@ -470,6 +470,12 @@ auto signature_route(const RouteContext& context, const Json& params) -> RouteRe
   return answer;
 }
 
+auto duration_text(double seconds) -> std::string {
+  if (seconds < 1e-3) { return fmt::format("{:.1f} us", seconds * 1e6); }
+  if (seconds < 1) { return fmt::format("{:.2f} ms", seconds * 1e3); }
+  return fmt::format("{:.2f} s", seconds);
+}
+
 auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
   const Snapshot& snapshot = *context.snapshot;
   bool views = bool_in(member(context.capabilities, "experimental"), "loopsmithViews");
@@ -479,8 +485,28 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
     if (!argument.is_null()) { json["arguments"] = Json::array({std::move(argument)}); }
     lenses.push_back({{"range", range_of(context, lens.span)}, {"command", std::move(json)}});
   };
+  // What was timed of a program (no schedule) or of a schedule for it; and the lens that times it.
+  auto add_timed = [&](const Lens& lens, const std::string& function, const std::string& schedule) {
+    Json argument = {{"uri", snapshot.name()}, {"function", function}};
+    if (!schedule.empty()) { argument["schedule"] = schedule; }
+    for (const auto& [id, job] : context.jobs) {
+      if (!job.measures || job.uri != snapshot.name() || job.function != function || job.schedule != schedule) { continue; }
+      if (!job.is_done) { return add(lens, "timing …", stop_tune_command, {{"job", id}}); }
+      std::string title = duration_text(job.seconds);
+      if (!schedule.empty() && job.seconds > 0) { title += fmt::format(", {:.2f}x", job.plain_seconds / job.seconds); }
+      bool is_stale = job.text_hash != hash_of_declarations(snapshot, function, schedule);
+      return add(lens, title + (is_stale ? " before it was changed: bench again" : ": bench again"), bench_command, std::move(argument));
+    }
+    add(lens, "bench", bench_command, std::move(argument));
+  };
   for (const Lens& lens : code_lenses(snapshot)) {
     if (lens.action == Lens::Action::View) {
+      for (const script::FileSchedule& schedule : snapshot.schedules()) {
+        if (schedule.name.view() == lens.function && schedule.run != nullptr && schedule.run->is_complete && !schedule.program_name.empty()) {
+          add_timed(lens, schedule.program_name.str(), lens.function);
+        }
+      }
+
       if (views) { add(lens, lens.title, show_view_command, {{"uri", snapshot.name()}, {"position", range_of(context, lens.span)["start"]}}); }
       continue;
     }
@@ -490,15 +516,16 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
     }
     bool is_running = false;
     for (const auto& [id, job] : context.jobs) {
-      if (job.uri != snapshot.name() || job.function != lens.function) { continue; }
+      if (job.measures || job.uri != snapshot.name() || job.function != lens.function) { continue; }
       if (job.is_done) {
         add(lens, "insert best schedule", insert_schedule_command, {{"job", id}});
       } else {
         is_running = true;
-        add(lens, "tuning … stop and keep the best", stop_tune_command, {{"job", id}});
+        add(lens, job.message.empty() || job.message == "starting" ? "tuning … stop and keep the best" : fmt::format("tuning: {}; stop and keep the best", job.message), stop_tune_command, {{"job", id}});
       }
     }
     if (!is_running) { add(lens, lens.title, tune_command, {{"uri", snapshot.name()}, {"function", lens.function}}); }
+    add_timed(lens, lens.function, "");
   }
   return lenses;
 }
@@ -616,7 +643,7 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
                          {"data", {{"uri", snapshot.name()}, {"version", snapshot.version()}, {"at", span.begin}, {"rewrite", "minimise"}}}});
     }
     for (const auto& [id, job] : context.jobs) {
-      if (job.uri != snapshot.name() || !job.is_done || schedule->program_name.view() != job.function) { continue; }
+      if (job.measures || job.uri != snapshot.name() || !job.is_done || schedule->program_name.view() != job.function) { continue; }
       std::string title = fmt::format("Replace {} with the best schedule", schedule->name.view());
       actions.push_back({{"title", title}, {"kind", "refactor.rewrite"},
                          {"command", {{"title", title}, {"command", insert_schedule_command}, {"arguments", {{{"job", id}, {"replace", schedule->name.view()}}}}}}});
@@ -632,7 +659,7 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
     Json argument = {{"uri", snapshot.name()}, {"function", tunable.name}};
     bool is_running = false;
     for (const auto& [id, job] : context.jobs) {
-      if (job.uri != snapshot.name() || job.function != tunable.name) { continue; }
+      if (job.measures || job.uri != snapshot.name() || job.function != tunable.name) { continue; }
       if (!job.is_done) {
         is_running = true;
         std::string stop = fmt::format("Stop tuning {} and keep the best", tunable.name);
@@ -673,7 +700,7 @@ auto execute_command(const RouteContext& context, const Json& params) -> RouteRe
   const Json& arguments = member(params, "arguments");
   auto id = arguments.is_array() && !arguments.empty() ? int_in(arguments.front(), "job") : std::nullopt;
   auto found = id ? context.jobs.find(static_cast<uint64_t>(*id)) : context.jobs.end();
-  if (found == context.jobs.end() || !found->second.is_done) { return bad_params("there is no such job, or it has no result yet"); }
+  if (found == context.jobs.end() || !found->second.is_done || found->second.measures) { return bad_params("there is no such job, or it has no result yet"); }
   const JobFacts& job = found->second;
   const Snapshot* snapshot = context.find(job.uri);
   if (snapshot == nullptr) { return RouteError{ErrorCode::RequestFailed, "the file that was tuned is not open any more"}; }
@@ -782,6 +809,20 @@ constexpr Route routes[] = {
 };
 
 }  // namespace
+
+auto hash_of_declarations(const Snapshot& snapshot, const std::string& function, const std::string& schedule) -> uint64_t {
+  uint64_t hash = 1;
+  bool is_top_level = std::any_of(snapshot.programs().begin(), snapshot.programs().end(), [&](const workspace::Program& one) { return one.name.view() == function; });
+  for (const syntax::PlacedItem& placed : snapshot.syntax().items()) {
+    // Programs of a module, and what schedules call, are in declarations of other names: all but other programs and schedules count.
+    std::string_view name = placed.item->name.view();
+    bool is_other = false;
+    for (const script::FileSchedule& one : snapshot.schedules()) { is_other = is_other || (one.decl == placed.item->decl && name != schedule); }
+    for (const workspace::Program& one : snapshot.programs()) { is_other = is_other || (is_top_level && one.decl == placed.item->decl && name != function); }
+    if (!is_other) { hash = hash_combine(hash, placed.item->hash); }
+  }
+  return hash;
+}
 
 auto find_route(Method method) -> const Route* {
   const auto* found = std::find_if(std::begin(routes), std::end(routes), [&](const Route& route) { return route.method == method; });

@@ -20,6 +20,12 @@ struct JobFacts {
   std::string function;
   int64_t version = 0;  // of the text it was started with
   bool is_done = false;
+  std::string message;        // how far it is, while it runs
+  bool measures = false;      // timed, not searched
+  std::string schedule;       // what was timed; empty: the program as written
+  double seconds = 0;         // of what was timed
+  double plain_seconds = 0;
+  uint64_t text_hash = 0;     // of the declarations it was about (`hash_of_declarations`)
   std::string schedule_text;
   std::optional<std::pair<uint32_t, std::string>> insert;  // place and text, in the text it was started with
 };
@@ -62,6 +68,9 @@ struct Route {
   Lane lane;
   auto (*answer)(const RouteContext& context, const Json& params) -> RouteResult;
 };
+
+/// Of the texts of a program and a schedule, by their names: a measurement is stale once it differs.
+[[nodiscard]] auto hash_of_declarations(const workspace::Snapshot& snapshot, const std::string& function, const std::string& schedule) -> uint64_t;
 
 /// None: the worker has no such method.
 [[nodiscard]] auto find_route(Method method) -> const Route*;

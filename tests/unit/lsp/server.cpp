@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <fstream>
@@ -222,4 +223,48 @@ TEST_CASE("a background job with a tuner that is played: progress, stop, result,
   CHECK(session.answer(insert).contains("result"));
   CHECK(session.goodbye() == 0);
   ::unlink(tuner.c_str());
+}
+
+TEST_CASE("a measurement with a program that is played: lenses show it, and when the text is another one by now") {
+  std::string bench = "/tmp/loopsmith-bench-" + std::to_string(::getpid());
+  {
+    std::ofstream script(bench);
+    script << "#!/bin/sh\ncat > /dev/null\n"
+              "echo '{\"name\":\"plain\",\"seconds\":0.004,\"gflops\":1.0}'\n"
+              "if [ \"$4\" = --with ]; then echo '{\"name\":\"'$5'\",\"seconds\":0.001,\"gflops\":4.0,\"roofline\":0.5}'; fi\n";
+  }
+  ::chmod(bench.c_str(), 0755);
+  Session session = start({"--tuner", bench});
+  session.initialize();
+  const std::string uri = "file:///a.tir";
+  const std::string text =
+      "@T.prim_func\ndef f(A: T.Buffer((16,), \"float32\"), B: T.Buffer((16,), \"float32\")):\n    for i in range(16):\n        with T.block(\"A\"):\n            vi = T.axis.spatial(16, i)\n            B[vi] = A[vi] + T.float32(1)\n\n\n"
+      "@ls.schedule(f)\ndef s(sch: tir.Schedule) -> None:\n    (i,) = sch.get_loops(\"A\")\n    sch.parallel(i)\n";
+  session.open(uri, text);
+  (void)session.wait_for(uri, 1);
+  auto titles = [&] {
+    Json lenses = session.call("textDocument/codeLens", {{"textDocument", {{"uri", uri}}}})["result"];
+    std::vector<std::string> out;
+    for (const Json& lens : lenses) { out.push_back(lens["command"]["title"]); }
+    return out;
+  };
+  auto has = [&](const std::string& title) {
+    auto all = titles();
+    return std::find(all.begin(), all.end(), title) != all.end();
+  };
+  CHECK(titles() == std::vector<std::string>{"tune", "bench", "2 steps ok", "bench"});
+  Json argument = {{"uri", uri}, {"function", "f"}, {"schedule", "s"}};
+  CHECK(session.call("workspace/executeCommand", {{"command", "loopsmith.bench"}, {"arguments", {argument}}})["result"]["job"] == 1);
+  Json said = session.until([](const Json& message) { return message.value("method", "") == "window/showMessage"; });
+  CHECK(said["params"]["message"] == "s: 1.00 ms, 4 GFLOP/s, 50.0% of the roofline, 4.00 times as fast as written");
+  CHECK(has("1.00 ms, 4.00x: bench again"));
+  // Another place in the file is another matter; the schedule is not.
+  session.notify("textDocument/didChange", {{"textDocument", {{"uri", uri}, {"version", 2}}},
+                                            {"contentChanges", {{{"range", {{"start", {{"line", 11}, {"character", 19}}}, {"end", {{"line", 11}, {"character", 19}}}}}, {"text", "  # fast"}}}}});
+  (void)session.wait_for(uri, 2);
+  CHECK(has("1.00 ms, 4.00x before it was changed: bench again"));
+  // A schedule that is inserted is none of a measurement's.
+  CHECK(session.call("workspace/executeCommand", {{"command", "loopsmith.insertSchedule"}, {"arguments", {{{"job", 1}}}}}).contains("error"));
+  CHECK(session.goodbye() == 0);
+  ::unlink(bench.c_str());
 }
