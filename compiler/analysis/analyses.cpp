@@ -27,6 +27,32 @@ constexpr Row rows[] = {
     {"conditions", check_conditions},
 };
 
+// Stops between analyses where it is cancelled; what it found then is a part.
+auto run_all(const syntax::Document& document, const syntax::Item& item, const IRModule& module, bool is_instance, const CancelToken& cancel) -> Diagnostics {
+  Diagnostics out;
+  if (!module) { return out; }
+  std::vector<Origin> unit_axes;   // of extent 1: nothing to use
+  for (const auto& [name, func] : module->functions) {
+    Facts facts = collect(func);
+    for (const BlockFact& b : facts.blocks) {
+      for (const IterVar& iter : b.block->iter_vars) {
+        if (iter.dom.extent && is_one(iter.dom.extent)) { unit_axes.push_back(iter.var->origin); }
+      }
+    }
+    Subject subject(facts, document, item, is_instance, out);
+    for (const Row& row : rows) {
+      if (cancel.is_cancelled()) { return out; }
+      row.run(subject);
+    }
+  }
+  if (!is_instance && !cancel.is_cancelled()) {
+    Diagnostics unused = unused_names(item);
+    std::erase_if(unused, [&](const Diagnostic& d) { return std::find(unit_axes.begin(), unit_axes.end(), d.where) != unit_axes.end(); });
+    out.insert(out.end(), std::make_move_iterator(unused.begin()), std::make_move_iterator(unused.end()));
+  }
+  return out;
+}
+
 auto line_count(const std::string& text) -> int64_t { return std::count(text.begin(), text.end(), '\n') + 1; }
 
 }  // namespace
@@ -88,25 +114,7 @@ auto Subject::header(const For& loop) const -> Origin {
 }
 
 auto analyse(const syntax::Document& document, const syntax::Item& item, const IRModule& module, bool is_instance) -> Diagnostics {
-  Diagnostics out;
-  if (!module) { return out; }
-  std::vector<Origin> unit_axes;   // of extent 1: nothing to use
-  for (const auto& [name, func] : module->functions) {
-    Facts facts = collect(func);
-    for (const BlockFact& b : facts.blocks) {
-      for (const IterVar& iter : b.block->iter_vars) {
-        if (iter.dom.extent && is_one(iter.dom.extent)) { unit_axes.push_back(iter.var->origin); }
-      }
-    }
-    Subject subject(facts, document, item, is_instance, out);
-    for (const Row& row : rows) { row.run(subject); }
-  }
-  if (!is_instance) {
-    Diagnostics unused = unused_names(item);
-    std::erase_if(unused, [&](const Diagnostic& d) { return std::find(unit_axes.begin(), unit_axes.end(), d.where) != unit_axes.end(); });
-    out.insert(out.end(), std::make_move_iterator(unused.begin()), std::make_move_iterator(unused.end()));
-  }
-  return out;
+  return run_all(document, item, module, is_instance, {});
 }
 
 auto Analyses::update(const syntax::Document& document, frontend::File& file, bool is_tir, int64_t lines, const CancelToken& cancel) -> bool {
@@ -146,11 +154,17 @@ auto Analyses::update(const syntax::Document& document, frontend::File& file, bo
       }
       lines -= size;
       kept = {module, std::move(inside), declaration.item, is_clean, {}, 0};
-      if (is_clean) { kept.found = analyse(document, *declaration.item, module, is_instance); }
+      if (is_clean) { kept.found = run_all(document, *declaration.item, module, is_instance, cancel); }
       // What shapes the Python around them is not known: they are judged like instances.
       for (const IRModule& inner : kept.inside) {
-        Diagnostics found = analyse(document, *declaration.item, inner, true);
+        Diagnostics found = run_all(document, *declaration.item, inner, true, cancel);
         kept.found.insert(kept.found.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
+      }
+      // A long program does not keep the next key waiting: it is begun again when the user rests.
+      if (cancel.is_cancelled()) {
+        complete = false;
+        kept_.erase(declaration.item->decl);
+        continue;
       }
       Ignores ignores(*declaration.item);
       ignores.apply(kept.found);

@@ -21,6 +21,7 @@ class Checker : public Visitor {
   void run(const PrimFunc& func) {
     for (const Var& p : func->params) { define(p); }
     for (const auto& [param, buffer] : func->buffer_map) { define_buffer(*buffer); }
+    for (const auto& [key, value] : func->attrs) { attribute(value); }
     visit(func->body);
   }
 
@@ -149,6 +150,15 @@ class Checker : public Visitor {
   }
 
  private:
+  void attribute(const Attr& value) {
+    if (const Expr e = value.expr()) { visit(e); }
+    if (const Array<Attr>* list = value.list()) {
+      for (const Attr& item : *list) { attribute(item); }
+    }
+    if (const auto* map = std::get_if<AttrMap>(&value.value)) {
+      for (const auto& [key, item] : *map) { attribute(item); }
+    }
+  }
   void use(const VarNode& var) {
     if (auto loop = loops_.find(&var); loop != loops_.end() && loop->second.second < blocks_.size()) {
       if (!mixed_.insert({&var, blocks_.back()}).second) { return; }
@@ -160,7 +170,7 @@ class Checker : public Visitor {
       return;
     }
     if (defined_.count(&var) || !reported_.insert(&var).second) { return; }
-    out_.push_back(error(Code::FreeVariable, var.origin).arg("name", var.name.view()));
+    out_.push_back(error(Code::FreeVariable, var.origin).arg("name", var.name.empty() ? "T." + var.dtype.str() + "()" : var.name.str()));
   }
   void define(const Var& var) {
     if (defined_.insert(var.get()).second || !reported_.insert(var.get()).second) { return; }
