@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <unordered_set>
 
 #include "arith/canonical.h"
 #include "arith/rewrite.h"
@@ -10,6 +11,7 @@
 #include "arith/walk.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
+#include "ir/visitor.h"
 
 namespace loopsmith::arith {
 namespace {
@@ -115,6 +117,20 @@ namespace {
 
 auto is_same(const Expr& a, const Expr& b) -> bool { return a.same_as(b) || (a.kind() == b.kind() && deep_equal(a, b)); }
 
+// Each node once: shared ones may make a tree that is too large to walk.
+auto has_let(const Expr& expr) -> bool {
+  std::vector<Expr> todo = {expr};
+  std::unordered_set<const ExprNode*> seen;
+  while (!todo.empty()) {
+    Expr e = std::move(todo.back());
+    todo.pop_back();
+    if (!seen.insert(e.get()).second) { continue; }
+    if (e.as<Let>()) { return true; }
+    visit_children(e, [&](const Expr& child) { todo.push_back(child); });
+  }
+  return false;
+}
+
 // Rewriting and canonical form in turn. True: neither changes anything any more. Where turns go round in a circle, the least of
 // its forms.
 auto settle(Analyzer::State& state, Expr& result) -> bool {
@@ -157,7 +173,8 @@ auto Analyzer::simplify(const Expr& expr, int steps) -> Expr {
     return is_same(result, expr) ? expr : result;
   }
   bool is_settled = settle(*state_, result);
-  // The least of a circle may simplify further by another way in.
+  // The least of a circle may simplify further by another way in: seen where a Let hid what belongs together.
+  if (!is_settled && !has_let(expr)) { is_settled = true; }
   for (int round = 0; !is_settled && round < max_rounds && state_->work > 0; ++round) {
     Expr next = state_->canonical->simplify(result);
     is_settled = settle(*state_, next);

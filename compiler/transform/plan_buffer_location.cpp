@@ -165,7 +165,7 @@ class FindLocations : public Visitor {
   }
   /// In one of some iterations (all, where they are few): does it need an element of the buffer that lies outside of what it makes?
   [[nodiscard]] auto reads_elsewhere(const Access& reader, const std::vector<arith::IntSet>& needed, const std::vector<arith::IntSet>& made, int to) const -> bool {
-    constexpr int64_t few = 32;
+    constexpr int64_t few = 48;
     arith::Analyzer analyzer;
     std::vector<std::pair<const VarNode*, Range>> outer;
     std::vector<int64_t> extents;
@@ -178,12 +178,14 @@ class FindLocations : public Visitor {
       extents.push_back(*extent);
       if (all <= few && __builtin_mul_overflow(all, *extent, &all)) { all = few + 1; }
     }
-    for (int64_t sample = 0; sample < (all <= few ? all : 4); ++sample) {
+    uint64_t dice = 1;
+    for (int64_t sample = 0; sample < (all <= few ? all : few); ++sample) {
       VarMap at;
       int64_t rest = sample;
       for (size_t i = 0; i < outer.size(); ++i) {
         int64_t last = extents[i] - 1;
-        int64_t step = sample == 0 ? 0 : sample == 1 ? last : sample == 2 ? std::min<int64_t>(1, last) : extents[i] / 2;
+        dice = dice * 6364136223846793005u + 1442695040888963407u;
+        int64_t step = sample == 0 ? 0 : sample == 1 ? last : sample == 2 ? std::min<int64_t>(1, last) : static_cast<int64_t>((dice >> 33) % static_cast<uint64_t>(extents[i]));
         if (all <= few) {
           step = rest % extents[i];
           rest /= extents[i];

@@ -652,7 +652,7 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
       return note_block(note_loop(cx.error(Code::LoopCarried).arg("loop", at->name().view()).arg("block", block->name().view()).arg("iter", iter.var->name.view()), *at), *block);
     }
     // Each iteration would do all of it, and read what the others write.
-    if (!is_spread && reverse) {
+    if (!is_spread && (reverse || consumers.empty())) {
       return note_block(note_loop(cx.error(is_complete(func, *block) ? Code::IterationsShare : Code::ReductionShared).arg("block", block->name().view()).arg("loop", at->name().view()), *at), *block);
     }
   }

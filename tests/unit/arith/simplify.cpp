@@ -144,6 +144,19 @@ TEST_CASE("simplifying again changes nothing, and what is simple comes back as t
   CHECK(analyzer.simplify(once).same_as(once));
 }
 
+TEST_CASE("what a Let hid is simplified on until nothing changes") {
+  Var x = var("x"), l = var("l"), m = var("m");
+  Expr most = max(Expr(x), int_imm(8)), more = floordiv(Expr(x), int_imm(6));
+  for (int64_t low : {0, 4}) {
+    arith::Analyzer analyzer;
+    analyzer.bind(x, Range{int_imm(low), int_imm(10)});
+    for (const Expr& e : {min(most + (x + more), make<Let>(l, Expr(x), Expr(l))) - most, max(most + more + Expr(make<Let>(m, Expr(x), m + x)), x + (most + more))}) {
+      Expr once = analyzer.simplify(e);
+      CHECK(analyzer.simplify(once).same_as(once));
+    }
+  }
+}
+
 TEST_CASE("a split loop's index is found again") {
   Var outer = var("i_0"), inner = var("i_1");
   arith::Analyzer analyzer;
