@@ -142,6 +142,7 @@ auto SourceFile::read(const std::string& path) -> Result<std::unique_ptr<SourceF
     }
   }
   c.schedules.update(c.file);
+  c.diagnostics.insert(c.diagnostics.end(), c.schedules.diagnostics().begin(), c.schedules.diagnostics().end());
   for (const script::FileSchedule& schedule : c.schedules.all()) { c.schedule_names.push_back(schedule.name.str()); }
   c.diagnostics = in_order(c.document, std::move(c.diagnostics));
   return std::unique_ptr<SourceFile>(new SourceFile(std::move(content)));

@@ -23,6 +23,7 @@ struct AccessSite {
   DataType element;
   Origin origin;
   std::vector<DeclaredRegions> declared;   // empty: not checked
+  bool runs_over_rows = false;             // a vector longer than a row: the rows must follow each other in memory
 
   /// Bytes from the start of the memory, or -1 after an error. `lane` counts lanes of the whole access.
   auto locate(Frame& f, int lane) const -> int64_t {
@@ -45,9 +46,12 @@ struct AccessSite {
     for (size_t d = 0; d < n; ++d) {
       int64_t index = value_of(*indices[d], f);
       if (static_cast<uint64_t>(index) >= static_cast<uint64_t>(b.extents[d])) {
-        f.lane = saved;
-        out_of_bounds(f, index, b.extents[d], static_cast<int>(d));
-        return -1;
+        bool runs_on = runs_over_rows && d + 1 == n && index >= 0 && is_compact(b) && place + index - b.offset < b.strides[0] * b.extents[0];
+        if (!runs_on) {
+          f.lane = saved;
+          out_of_bounds(f, index, b.extents[d], static_cast<int>(d));
+          return -1;
+        }
       }
       place += index * b.strides[d];
     }
@@ -69,14 +73,21 @@ struct AccessSite {
   void before_read(Frame& f, Memory& memory, int64_t at, int lane) const {
     if (!memory.written.empty() && !memory.written[static_cast<size_t>(at)]) { unwritten(f); }
     if (memory.shadow.is_on()) { note_read(f, memory, at); }
-    if (!declared.empty()) { check_declared(f, lane, false); }
+    if (!declared.empty() && !runs_over_rows) { check_declared(f, lane, false); }
   }
   void before_write(Frame& f, Memory& memory, int64_t at, uint64_t bits, int lane) const {
     if (memory.shadow.is_on()) { note_write(f, memory, at, bits); }
-    if (!declared.empty()) { check_declared(f, lane, true); }
+    if (!declared.empty() && !runs_over_rows) { check_declared(f, lane, true); }
   }
 
  private:
+  // Each row behind the one before.
+  static auto is_compact(const Binding& b) -> bool {
+    for (size_t d = b.extents.size(); d-- > 1;) {
+      if (b.strides[d - 1] != b.strides[d] * b.extents[d]) { return false; }
+    }
+    return b.strides.back() == 1;
+  }
   /// `dimension` -1: of the memory.
   void out_of_bounds(Frame& f, int64_t index, int64_t extent, int dimension) const;
   void not_declared(Frame& f) const;

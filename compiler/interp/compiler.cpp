@@ -176,6 +176,10 @@ auto Compiler::site(const Buffer& buffer, const Array<Expr>& indices, const Expr
   s.element_lanes = buffer->dtype.lanes;
   s.element_bytes = buffer->dtype.element_bytes();
   s.origin = origin;
+  // `B[0, 0:64]` of a (16, 4) buffer.
+  const auto* ramp = indices.empty() ? nullptr : indices.back().as<Ramp>();
+  auto extent = buffer->shape.empty() ? std::nullopt : as_int(buffer->shape.back());
+  s.runs_over_rows = ramp && extent && ramp->dtype.lanes > *extent && indices.size() > 1;
   if (buffer->dtype.bits % 8 != 0 && !buffer->dtype.is_bool()) {
     unsupported(origin, "elements of `" + buffer->name.str() + "` that are not whole bytes");
   }
@@ -346,7 +350,13 @@ auto Compiler::call(const Call& n) -> Code {
   }
   if (n.op == reinterpret && n.args.size() == 1) {
     Code a = expr(n.args[0]);
-    if (a.type.lanes != t.lanes) { return unsupported(n.origin, "a reinterpretation that changes the number of lanes"); }
+    if (a.type.lanes != t.lanes) {
+      if (t.is_real() || t.bits * t.lanes != a.type.bits * a.type.lanes) { return unsupported(n.origin, "a reinterpretation as another number of lanes"); }
+      auto* r = make_int<ReinterpretLanes>();
+      r->a = a;
+      r->to = t;
+      return {r, nullptr, t};
+    }
     if (t.is_real()) {
       auto* r = make_real<ReinterpretReal>();
       r->a = a;
@@ -373,6 +383,14 @@ auto Compiler::call(const Call& n) -> Code {
     if (!symbol) { return unsupported(n.origin, "an external call without a name"); }
     name = Name(c_function_name(symbol->value));
     first = 1;
+  }
+  // call_llvm_pure_intrin("int32x16", "llvm.x86...", number of arguments that tell its types, x, ...): by its LLVM name.
+  if (n.op == "call_llvm_pure_intrin" || n.op == "call_llvm_intrin") {
+    const auto* symbol = n.args.size() < 2 ? nullptr : n.args[0].as<StringImm>();
+    if (!symbol) { return unsupported(n.origin, "an LLVM intrinsic without a name"); }
+    name = Name(symbol->value);
+    first = 2;
+    if (auto collective = matrix_product_of_wavefront(n)) { return *collective; }
   }
   for (size_t i = first; i < n.args.size(); ++i) { args.push_back(expr(n.args[i])); }
   bool all_real = std::all_of(args.begin(), args.end(), [](const Code& c) { return c.f != nullptr; });
@@ -402,6 +420,15 @@ auto Compiler::call(const Call& n) -> Code {
       r->function = function;
       for (const Code& c : args) { r->args.push_back(c.i); }
       r->type = t.element();
+      return {r, nullptr, t};
+    }
+  }
+  if (all_int && t.is_integral()) {
+    if (Instruction instruction = find_instruction(name.view(), args.size())) {
+      auto* r = make_int<InstructionCall>();
+      r->instruction = instruction;
+      r->args = std::move(args);
+      r->type = t;
       return {r, nullptr, t};
     }
   }
@@ -676,6 +703,9 @@ auto Compiler::evaluate(const Evaluate& n) -> const Statement* {
     return out;
   }
   if (c && c->op == allreduce) { return reduce_across_threads(*c); }
+  if (c) {
+    if (const Statement* tile = tile_operation(*c)) { return tile; }
+  }
   if (c && c->op.view().starts_with("@")) { return call_function(*c); }
   if (c && (c->op == call_extern || c->op == call_pure_extern) && !c->args.empty()) {
     const auto* symbol = c->args[0].as<StringImm>();

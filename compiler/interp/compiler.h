@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -87,6 +88,9 @@ class Compiler {
   auto call(const Call& n) -> Code;
   auto pointer(const Expr& e) -> const PointerExpr*;
   auto shuffle_between_threads(const Call& n) -> Code;
+  /// An operation on tiles of memory, registers of a warp or tile registers (tiles.h); null: it is none.
+  auto tile_operation(const Call& n) -> const Statement*;
+  auto matrix_product_of_wavefront(const Call& n) -> std::optional<Code>;
   auto site(const Buffer& buffer, const Array<Expr>& indices, const Expr& predicate, Origin origin, bool writes) -> AccessSite;
   auto make_allocation(const Var& data, const Array<Expr>& extents, DataType dtype, Origin origin, std::string contents) -> std::unique_ptr<AllocateMemory>;
   auto block(const BlockRealize& realize) -> const Statement*;

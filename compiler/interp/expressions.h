@@ -2,11 +2,13 @@
 // Vectors are evaluated lane by lane: `Frame::lane` says which.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
 
 #include "interp/frame.h"
+#include "interp/instructions.h"
 #include "interp/intrinsics.h"
 
 namespace loopsmith::interp {
@@ -317,6 +319,49 @@ struct ReinterpretReal final : RealExpr {
   auto eval(Frame& f) const -> double override {
     uint64_t bits = a.i ? static_cast<uint64_t>(a.i->eval(f)) : to_bits(a.type.element(), a.f->eval(f));
     return from_bits(to.element(), to.bits >= 64 ? bits : bits & ((uint64_t{1} << to.bits) - 1));
+  }
+};
+
+// The same bits cut into other lanes: lane 0 holds the lowest.
+struct ReinterpretLanes final : IntExpr {
+  Code a;
+  DataType to;
+  auto eval(Frame& f) const -> int64_t override {
+    int lane = f.lane;
+    DataType from = a.type.element();
+    uint64_t out = 0;
+    for (int done = 0; done < to.bits;) {
+      int64_t bit = static_cast<int64_t>(to.lanes > 1 ? lane : 0) * to.bits + done;
+      f.lane = static_cast<int>(bit / from.bits);
+      uint64_t part = a.i ? static_cast<uint64_t>(a.i->eval(f)) : to_bits(from, a.f->eval(f));
+      int begin = static_cast<int>(bit % from.bits);
+      int width = std::min<int>(from.bits - begin, to.bits - done);
+      out |= ((part >> begin) & (width >= 64 ? ~uint64_t{0} : (uint64_t{1} << width) - 1)) << done;
+      done += width;
+    }
+    f.lane = lane;
+    return wrap_to(to.element(), static_cast<int64_t>(out));
+  }
+};
+// An instruction of a processor, lane by lane.
+struct InstructionCall final : IntExpr {
+  Instruction instruction = nullptr;
+  std::vector<Code> args;
+  DataType type;
+  auto eval(Frame& f) const -> int64_t override {
+    struct Values final : Lanes {
+      const std::vector<Code>& args;
+      Frame& f;
+      Values(const std::vector<Code>& a, Frame& frame) : args(a), f(frame) {}
+      auto at(size_t arg, int lane) const -> int64_t override {
+        f.lane = args[arg].type.lanes > 1 ? lane : 0;
+        return args[arg].i->eval(f);
+      }
+    };
+    int lane = f.lane;
+    int64_t value = instruction(Values(args, f), type.lanes > 1 ? lane : 0, type.lanes);
+    f.lane = lane;
+    return wrap_to(type.element(), value);
   }
 };
 

@@ -68,6 +68,7 @@ struct Frame {
   int64_t next_check = 0;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   const Options* options = nullptr;
+  std::vector<char> tiles;           // tile registers of a processor, 8 of 16 rows of 64 bytes; empty: never used
   Kernel* kernel = nullptr;          // of whose threads this is one
   int thread = 0;
   Watch* watch = nullptr;            // null: races are not looked for

@@ -14,6 +14,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/evaluate.h"
+#include "schedule/hidden.h"
 #include "schedule/rewriting.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
@@ -349,12 +350,51 @@ auto domains_for(const FuncState& func, const Place& block, const Place* above, 
 
 }  // namespace
 
+auto is_plain_child(const FuncState& func, const Place& place) -> bool {
+  const Place* around = func.parent(place);
+  if (!around) { return true; }
+  const Stmt& body = around->is_loop() ? around->loop->body : around->block()->body;
+  const StmtNode* own = place.is_loop() ? static_cast<const StmtNode*>(place.loop) : place.realize;
+  if (body.get() == own) { return true; }
+  const auto* all = body.as<SeqStmt>();
+  return all && std::any_of(all->seq.begin(), all->seq.end(), [&](const Stmt& s) { return s.get() == own; });
+}
+
+namespace {
+
+// What an instance of a block certainly writes of a buffer. A block may declare more than it writes (a part of a loop, all of the
+// part); where its body stores the element itself, that element counts.
+auto certain_write(const Block& block, const BufferRegion& declared) -> BufferRegion {
+  bool is_point = std::all_of(declared.region.begin(), declared.region.end(), [](const Range& r) { return is_one(r.extent); });
+  if (is_point) { return declared; }
+  auto of_store = [&](const Stmt& s) -> std::optional<BufferRegion> {
+    const auto* store = s.as<BufferStore>();
+    if (!store || !(store->buffer == declared.buffer) || store->value.dtype().lanes > 1) { return {}; }
+    std::vector<Range> ranges;
+    for (const Expr& index : store->indices) { ranges.push_back({index, one(index.dtype())}); }
+    return BufferRegion{declared.buffer, Array<Range>(std::move(ranges)), declared.origin};
+  };
+  if (auto found = of_store(block.body)) { return *found; }
+  if (const auto* all = block.body.as<SeqStmt>()) {
+    for (const Stmt& s : all->seq) {
+      if (auto found = of_store(s)) { return *found; }
+    }
+  }
+  return declared;
+}
+
+}  // namespace
+
 auto certainly_writes(const FuncState& func, const Place& block, const BufferRegion& write, const Place* above, const BufferRegion& region) -> bool {
+  for (const Place* at = &block; at && at != above; at = func.parent(*at)) {
+    if (!is_plain_child(func, *at)) { return false; }
+    if (!above && at->is_block() && at != &block) { break; }
+  }
   arith::Analyzer analyzer;
   for (const Place* at = func.parent(block); at; at = func.parent(*at)) {
     if (at->is_loop()) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
   }
-  BufferRegion here = substitute_region(write, bindings_of(*block.realize));
+  BufferRegion here = substitute_region(certain_write(*block.block(), write), bindings_of(*block.realize));
   // The same in each instance: nothing to estimate.
   bool is_fixed = is_one(block.realize->predicate);
   for (size_t i = 0; is_fixed && i < here.region.size(); ++i) {
@@ -384,7 +424,9 @@ auto compute_cover(const FuncState& func, const Place& scope) -> Cover {
   auto bound_regions = [&](const Place& place, bool writes) {
     VarMap map = bindings_of(*place.realize);
     std::vector<BufferRegion> regions;
-    for (const BufferRegion& region : writes ? place.block()->writes : place.block()->reads) { regions.push_back(substitute_region(region, map)); }
+    for (const BufferRegion& region : writes ? place.block()->writes : place.block()->reads) {
+      regions.push_back(substitute_region(writes ? certain_write(*place.block(), region) : region, map));
+    }
     return regions;
   };
   for (NodeId consumer_id : info.blocks) {
@@ -679,7 +721,11 @@ auto is_output_block(const Place& block, const Place& scope) -> bool {
 
 auto require_buffer(const Context& cx, const Place& block, int64_t index, bool is_write) -> Result<BufferRegion> {
   const auto& regions = is_write ? block.block()->writes : block.block()->reads;
-  if (index >= 0 && index < static_cast<int64_t>(regions.size())) { return regions[static_cast<size_t>(index)]; }
+  if (index >= 0 && index < static_cast<int64_t>(regions.size())) {
+    const BufferRegion& region = regions[static_cast<size_t>(index)];
+    LOOPSMITH_CHECK(require_buffer_not_hidden(cx, block, region.buffer, is_write));
+    return region;
+  }
   return at_block(cx.error(Code::BufferIndex).arg("index", index).arg("count", static_cast<int64_t>(regions.size()))
                       .arg("access", is_write ? "writes" : "reads"), block);
 }

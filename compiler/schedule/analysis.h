@@ -56,6 +56,9 @@ namespace loopsmith::schedule {
 /// Does a block certainly write all of a region, while the loops below `above` run?
 [[nodiscard]] auto certainly_writes(const FuncState& func, const Place& block, const BufferRegion& write, const Place* above, const BufferRegion& region) -> bool;
 
+/// Is it one of the statements in the body of the loop or block around, not in a condition or another statement of that?
+[[nodiscard]] auto is_plain_child(const FuncState& func, const Place& place) -> bool;
+
 /// The domains of the loops around a block within its scope (or up to but not including `above`), and beyond its
 /// scope those bound to threads.
 [[nodiscard]] auto loop_domains(const FuncState& func, const Place& block, const Place* above = nullptr) -> std::vector<std::pair<Var, Range>>;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "schedule/hidden.h"
 #include "schedule/schedule.h"
 #include "support/codes.h"
 
@@ -48,6 +49,25 @@ auto Primitive::signature() const -> std::string {
   return out;
 }
 
+auto Context::find_intrinsic(Name name) const -> const TensorIntrin* {
+  if (own_intrinsics) {
+    for (const TensorIntrin& intrinsic : *own_intrinsics) {
+      if (intrinsic.name == name) { return &intrinsic; }
+    }
+  }
+  return builtin_intrinsics() ? builtin_intrinsics()->find(name) : nullptr;
+}
+auto Context::intrinsic_names() const -> std::vector<Name> {
+  std::vector<Name> out;
+  if (own_intrinsics) {
+    for (const TensorIntrin& intrinsic : *own_intrinsics) { out.push_back(intrinsic.name); }
+  }
+  if (const IntrinsicTable* table = builtin_intrinsics()) {
+    for (Name name : table->names()) { out.push_back(name); }
+  }
+  return out;
+}
+
 auto Context::error(Code code) const -> Diagnostic {
   Diagnostic out = loopsmith::error(code, call);
   out.args.emplace_back("primitive", std::string(primitive.name));
@@ -76,7 +96,7 @@ auto resolve(const Context& cx, const Param& param, const Value& value, uint32_t
   }
   out.func = found.func;
   out.place = found.place;
-  return ok();
+  return require_nothing_hidden(cx, out);
 }
 
 auto integer_of(const Context& cx, const Value& value, int64_t& out) -> bool {

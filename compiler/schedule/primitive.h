@@ -31,6 +31,7 @@
 #include <string_view>
 #include <vector>
 
+#include "schedule/intrinsics.h"
 #include "schedule/random.h"
 #include "schedule/state.h"
 #include "schedule/value.h"
@@ -51,7 +52,11 @@ struct Context {
   /// The loop, block or number a variable stands for.
   struct Binding { enum class Kind : uint8_t { Block, Loop, Int } kind = Kind::Int; uint64_t value = 0; Name func; };
   const std::vector<Binding>& variables;
+  const std::vector<TensorIntrin>* own_intrinsics = nullptr;   // of the schedule's file; null: none
 
+  /// By name, those of the schedule's file first; null where there is none.
+  [[nodiscard]] auto find_intrinsic(Name name) const -> const TensorIntrin*;
+  [[nodiscard]] auto intrinsic_names() const -> std::vector<Name>;
   [[nodiscard]] auto error(Code code) const -> Diagnostic;
   /// The origin of a node made by this call from one of that origin.
   [[nodiscard]] auto made_from(Origin from) const -> Origin { from.step = call.step; return from; }

@@ -11,14 +11,14 @@ extern const Primitive split, loop_partition, merge, fuse, reorder, reorder_bloc
 extern const Primitive parallel, vectorize, bind, unroll;
 extern const Primitive compute_at, reverse_compute_at;
 extern const Primitive compute_inline, reverse_compute_inline;
-extern const Primitive cache_read, cache_write;
+extern const Primitive cache_read, cache_write, read_at, write_at;
 extern const Primitive decompose_reduction, rfactor;
 extern const Primitive storage_align, set_scope, unsafe_set_dtype;
 extern const Primitive cache_inplace, cache_index, reindex, reindex_cache_read, reindex_cache_write;
 extern const Primitive transform_layout, transform_block_layout, set_axis_separator;
 extern const Primitive pad_einsum, decompose_padding, rolling_buffer;
 extern const Primitive annotate_buffer_access, unsafe_hide_buffer_access;
-extern const Primitive blockize;
+extern const Primitive blockize, tensorize;
 extern const Primitive annotate, unannotate, enter_postproc;
 
 }  // namespace loopsmith::schedule::primitives

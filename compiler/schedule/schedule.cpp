@@ -285,7 +285,7 @@ auto Schedule::apply(const Primitive& primitive, Arguments arguments, Origin cal
 auto Schedule::apply_values(const Primitive& primitive, std::vector<Value> values, Value decision, Origin call)
     -> Result<std::vector<Value>> {
   RandomEngine random = random_;
-  Context cx{state_, primitive, func_, call, random, decision, *variables_};
+  Context cx{state_, primitive, func_, call, random, decision, *variables_, intrinsics_.get()};
   LOOPSMITH_TRY(outcome, primitive.run(cx, values));
   // From here on nothing fails.
   bool changes = !outcome.func.empty();

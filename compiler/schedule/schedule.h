@@ -36,6 +36,9 @@ class Schedule {
   [[nodiscard]] auto trace() const -> const Trace& { return trace_; }
   [[nodiscard]] auto func_working_on() const -> Name { return func_; }
   [[nodiscard]] auto work_on(Name func) -> Status;
+  /// Tensor intrinsics of the file that the schedule is in, found before those that come with Loopsmith.
+  void use_intrinsics(std::shared_ptr<const std::vector<TensorIntrin>> intrinsics) { intrinsics_ = std::move(intrinsics); }
+  [[nodiscard]] auto intrinsics() const -> const std::shared_ptr<const std::vector<TensorIntrin>>& { return intrinsics_; }
 
   /// A copy; its random engine goes on from a seed drawn here, as TVM's `copy` does.
   [[nodiscard]] auto fork() -> Schedule;
@@ -78,6 +81,7 @@ class Schedule {
   RandomEngine random_;
   std::shared_ptr<Variables> variables_;       // copied when written to while shared
   Trace trace_;
+  std::shared_ptr<const std::vector<TensorIntrin>> intrinsics_;
 };
 
 /// Unpacks what `apply` gave.

@@ -147,6 +147,67 @@ auto schedule_work_on(Evaluator& evaluator, const eval::Value& self, const Argum
   if (!done.ok()) { return report_all(evaluator, std::move(done).diagnostics(), arguments.call); }
   return {};
 }
+auto schedule_fork_seed(Evaluator&, const eval::Value& self, const Arguments&) -> eval::Value { return eval::Value(self_of(self).schedule.fork_seed()); }
+auto schedule_remove_rv(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
+  eval::BoundArguments bound;
+  if (!eval::bind_arguments(evaluator, "remove_rv", arguments, {{"rand_var"}}, bound)) { return bound.unknown; }
+  const auto* variable = bound.values[0].value.as<VariableObject>();
+  if (!variable) {
+    return evaluator.report(error(Code::ArgumentKind, bound.values[0].where).arg("what", eval::describe(bound.values[0].value)).arg("wanted", "a variable of the schedule"));
+  }
+  self_of(self).schedule.remove_rv(variable->variable);
+  return {};
+}
+
+// What a block or loop variable stands for: `sch.get(i).extent`. A look at the state it was asked in.
+class PlaceObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  explicit PlaceObject(const schedule::Place& place) : Object(&type_tag), stmt_(place.stmt()) {}
+  auto repr() const -> std::string override { return print_script(stmt_); }
+  auto type_name() const -> std::string_view override { return stmt_.as<For>() ? "loop" : "block"; }
+  auto get_attribute(Evaluator&, Name name, Origin) const -> std::optional<eval::Value> override {
+    auto expr = [](const Expr& e) {
+      const auto* imm = e.as<IntImm>();
+      return imm ? eval::Value(imm->value) : eval::Value::str(print_script(e));
+    };
+    if (name == "stmt") { return eval::Value(Ref<eval::Object>(this)); }
+    if (const auto* loop = stmt_.as<For>()) {
+      static constexpr const char* kinds[] = {"serial", "parallel", "vectorized", "unrolled", "thread_binding"};
+      if (name == "loop_var") { return eval::Value::str(loop->var->name.str()); }
+      if (name == "min") { return expr(loop->min); }
+      if (name == "extent") { return expr(loop->extent); }
+      if (name == "kind") { return eval::Value::str(kinds[static_cast<size_t>(loop->for_kind)]); }
+      if (name == "thread_binding") { return loop->thread ? eval::Value::str(loop->thread->thread_tag.str()) : eval::Value(); }
+      return {};
+    }
+    const Block& block = *stmt_.as<BlockRealize>()->block;
+    if (name == "name_hint") { return eval::Value::str(block.name.str()); }
+    if (name == "iter_vars") {
+      std::vector<eval::Value> names;
+      for (const IterVar& iter : block.iter_vars) { names.push_back(eval::Value::str(iter.var->name.str())); }
+      return eval::Value::list(std::move(names));
+    }
+    if (name == "reads" || name == "writes") {
+      std::vector<eval::Value> regions;
+      for (const BufferRegion& region : name == "reads" ? block.reads : block.writes) { regions.push_back(eval::Value::str(print_script(region))); }
+      return eval::Value::list(std::move(regions));
+    }
+    return {};
+  }
+  void attribute_names(std::vector<Name>& out) const override {
+    if (stmt_.as<For>()) {
+      for (const char* name : {"loop_var", "min", "extent", "kind", "thread_binding", "stmt"}) { out.push_back(Name(name)); }
+    } else {
+      for (const char* name : {"name_hint", "iter_vars", "reads", "writes", "stmt"}) { out.push_back(Name(name)); }
+    }
+  }
+
+ private:
+  const Stmt stmt_;
+};
+const eval::TypeTag PlaceObject::type_tag{"loop or block"};
+
 auto schedule_get(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
   eval::BoundArguments bound;
   if (!eval::bind_arguments(evaluator, "get", arguments, {{"rand_var"}}, bound)) { return bound.unknown; }
@@ -159,7 +220,10 @@ auto schedule_get(Evaluator& evaluator, const eval::Value& self, const Arguments
     if (!value.ok()) { return report_all(evaluator, std::move(value).diagnostics(), arguments.call); }
     return eval::Value(*value);
   }
-  return eval::Value::opaque();
+  auto place = variable->variable.as<schedule::BlockRV>() ? self_of(self).schedule.get(*variable->variable.as<schedule::BlockRV>())
+                                                         : self_of(self).schedule.get(*variable->variable.as<schedule::LoopRV>());
+  if (!place.ok()) { return report_all(evaluator, std::move(place).diagnostics(), arguments.call); }
+  return eval::Value(Ref<eval::Object>(eval::make_object<PlaceObject>(**place).get()));
 }
 auto schedule_show(Evaluator& evaluator, const eval::Value& self, const Arguments&) -> eval::Value {
   if (evaluator.output) { evaluator.output(print_script(self_of(self).schedule.module()) + "\n"); }
@@ -168,7 +232,8 @@ auto schedule_show(Evaluator& evaluator, const eval::Value& self, const Argument
 
 struct Utility { const char* name; eval::Method::Run run; };
 constexpr Utility utilities[] = {
-    {"copy", schedule_copy}, {"seed", schedule_seed}, {"work_on", schedule_work_on}, {"get", schedule_get}, {"show", schedule_show},
+    {"copy", schedule_copy}, {"seed", schedule_seed}, {"work_on", schedule_work_on}, {"get", schedule_get}, {"get_sref", schedule_get},
+    {"show", schedule_show}, {"fork_seed", schedule_fork_seed}, {"remove_rv", schedule_remove_rv},
 };
 
 // `sch.trace`: what was done so far, to be shown.
@@ -178,9 +243,23 @@ class TraceObject final : public eval::Object {
   explicit TraceObject(schedule::Trace t) : Object(&type_tag), trace(std::move(t)) {}
   const schedule::Trace trace;
   auto repr() const -> std::string override { return trace.python(); }
+  /// The same instructions on variables with the same numbering, and the same decisions.
+  auto equals(const eval::Object& other) const -> bool override {
+    const auto* that = other.as<TraceObject>();
+    return that && schedule::trace_to_json(trace) == schedule::trace_to_json(that->trace);
+  }
+  auto hash() const -> uint64_t override { return hash_bytes(schedule::trace_to_json(trace)); }
+  void attribute_names(std::vector<Name>& out) const override {
+    for (const char* name : {"show", "as_json", "as_python", "insts", "with_decision", "simplified", "apply_to_schedule"}) { out.push_back(Name(name)); }
+  }
   auto get_attribute(Evaluator&, Name name, Origin) const -> std::optional<eval::Value> override {
-    static const Name show("show");
-    static const Name as_json("as_json");
+    static const Name show("show"), as_json("as_json"), as_python("as_python"), insts("insts"), with_decision("with_decision"), simplified("simplified"),
+        apply_to_schedule("apply_to_schedule");
+    if (name == insts) {
+      std::vector<eval::Value> lines;
+      for (const std::string& line : trace.python_lines()) { lines.push_back(eval::Value::str(line)); }
+      return eval::Value::list(std::move(lines));
+    }
     auto self = eval::Value(Ref<eval::Object>(this));
     auto method = [&](eval::Method::Run run) {
       return eval::Value(Ref<eval::Object>(eval::make_object<eval::Method>(self, name, run).get()));
@@ -191,11 +270,69 @@ class TraceObject final : public eval::Object {
         return eval::Value();
       });
     }
+    if (name == as_python) {
+      return method([](Evaluator&, const eval::Value& s, const Arguments&) {
+        std::vector<eval::Value> lines;
+        for (const std::string& line : s.as<TraceObject>()->trace.python_lines()) { lines.push_back(eval::Value::str(line)); }
+        return eval::Value::list(std::move(lines));
+      });
+    }
+    if (name == with_decision) { return method(trace_with_decision); }
+    if (name == simplified) { return method(trace_simplified); }
+    if (name == apply_to_schedule) { return method(trace_apply); }
     if (name == as_json) {
       return method([](Evaluator&, const eval::Value& s, const Arguments&) {
         return eval::Value::str(schedule::trace_to_json(s.as<TraceObject>()->trace));
       });
     }
+    return {};
+  }
+
+ private:
+  static auto made(schedule::Trace t) -> eval::Value { return eval::Value(Ref<eval::Object>(eval::make_object<TraceObject>(std::move(t)).get())); }
+  static auto flag(const eval::BoundArguments& bound, size_t i) -> bool {
+    const eval::Value& value = bound.values[i].value;
+    return value.is_bool() ? value.bool_value() : value.to_int().value_or(0) != 0;
+  }
+
+  // with_decision(inst, decision, remove_postproc=False): `inst` is the number of an instruction that samples.
+  static auto trace_with_decision(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
+    eval::BoundArguments bound;
+    if (!eval::bind_arguments(evaluator, "with_decision", arguments, {{"inst"}, {"decision"}, {"remove_postproc", false}}, bound)) { return bound.unknown; }
+    const schedule::Trace& trace = self.as<TraceObject>()->trace;
+    auto index = bound.values[0].value.to_int();
+    auto all = trace.instructions();
+    bool fits = index && *index >= 0 && *index < static_cast<int64_t>(all.size()) && all[static_cast<size_t>(*index)]->primitive->is_sampling;
+    if (!fits) {
+      return evaluator.report(error(Code::ArgumentKind, bound.values[0].where).arg("what", eval::describe(bound.values[0].value)).arg("wanted", "the number of an instruction that samples"));
+    }
+    auto decision = convert(evaluator, bound.values[1], 0);
+    if (!decision) { return eval::Value::error(); }
+    schedule::Trace out = trace.with_decision(static_cast<size_t>(*index), std::move(*decision));
+    if (!flag(bound, 2)) { return made(std::move(out)); }
+    schedule::Trace cut;
+    for (const schedule::Instruction* instruction : out.instructions()) {
+      if (instruction->primitive->name == "enter_postproc") { break; }
+      cut.append(*instruction);
+    }
+    return made(std::move(cut));
+  }
+  static auto trace_simplified(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
+    eval::BoundArguments bound;
+    if (!eval::bind_arguments(evaluator, "simplified", arguments, {{"remove_postproc", false}}, bound)) { return bound.unknown; }
+    return made(self.as<TraceObject>()->trace.simplified(flag(bound, 0)));
+  }
+  static auto trace_apply(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
+    eval::BoundArguments bound;
+    if (!eval::bind_arguments(evaluator, "apply_to_schedule", arguments, {{"sch"}, {"remove_postproc", false}}, bound)) { return bound.unknown; }
+    const auto* to = bound.values[0].value.as<ScheduleObject>();
+    if (!to) {
+      return evaluator.report(error(Code::ArgumentKind, bound.values[0].where).arg("what", eval::describe(bound.values[0].value)).arg("wanted", "a schedule"));
+    }
+    const schedule::Trace& trace = self.as<TraceObject>()->trace;
+    to->executed += trace.size();
+    Status done = to->schedule.replay(trace, flag(bound, 1));
+    if (!done.ok()) { return report_all(evaluator, std::move(done).diagnostics(), arguments.call); }
     return {};
   }
 };

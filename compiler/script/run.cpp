@@ -107,7 +107,7 @@ auto common_prefix(std::string_view a, std::string_view b) -> size_t {
 // How many steps of the last run still stand: those that end before the first changed byte, with the same number of
 // statements' worth of text in front of them.
 auto steps_to_keep(const RunRequest& request, const ScheduleRun& before) -> size_t {
-  if (before.context != request.context || !before.program.same_as(request.program) || before.target != request.target ||
+  if (before.context != request.context || before.intrinsics != request.intrinsics || !before.program.same_as(request.program) || before.target != request.target ||
       !(before.name == request.function.def->name.name)) {
     return 0;
   }
@@ -170,6 +170,7 @@ auto run_schedule(const RunRequest& request, const ScheduleRun* before) -> Sched
   run.program = request.program;
   run.target = request.target;
   run.context = request.context;
+  run.intrinsics = request.intrinsics;
   run.text = std::string(request.function.text);
   run.steps.resize(def.body.size());
   for (size_t i = 0; i < run.steps.size(); ++i) {
@@ -203,6 +204,7 @@ auto run_schedule(const RunRequest& request, const ScheduleRun* before) -> Sched
     frame = before->frames[keep].snapshot();
   } else {
     schedule::Schedule sch(request.program, request.seed);
+    sch.use_intrinsics(request.intrinsics);
     auto object = eval::make_object<ScheduleObject>(std::move(sch));
     eval::Arguments arguments;
     arguments.all.push_back({eval::Value(Ref<eval::Object>(object.get())), def.origin(), {}});

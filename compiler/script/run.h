@@ -64,6 +64,7 @@ struct ScheduleRun {
   std::vector<eval::Frame> frames;             // before each step that ran, and after the last
   std::string text;
   uint64_t context = 0;
+  std::shared_ptr<const std::vector<schedule::TensorIntrin>> intrinsics;
 };
 
 struct RunRequest {
@@ -74,6 +75,8 @@ struct RunRequest {
   std::shared_ptr<eval::Heap> heap;            // outlives the run; shared by all runs of a file
   /// Hash of everything outside of the function that it may use (helpers, constants). Another value: run from the start.
   uint64_t context = 0;
+  /// Tensor intrinsics of the file; null: none. Another pointer: run from the start.
+  std::shared_ptr<const std::vector<schedule::TensorIntrin>> intrinsics;
   CancelToken cancel;
   /// Stop after this many steps (REPL, `--until`); none: all.
   std::optional<size_t> steps;

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "frontend/objects.h"
+#include "intrinsics/registry.h"
+#include "ir/equal.h"
 #include "ir/ops.h"
 #include "script/objects.h"
 #include "support/codes.h"
@@ -134,6 +136,7 @@ auto context_of(frontend::File& file) -> uint64_t {
 void connect() {
   static const bool done = [] {
     set_bridge({expr_to_schedule, module_value});
+    intrinsics::install();
     return true;
   }();
   (void)done;
@@ -143,13 +146,26 @@ void connect() {
 
 auto predeclared(Name name) -> const eval::Value* {
   static const auto* ls = [] {
+    connect();
     auto space = eval::make_object<eval::Namespace>(Name("ls"));
     const_cast<eval::Namespace*>(space.get())->add(Name("schedule"), eval::Value(Ref<eval::Object>(
         eval::make_object<eval::Builtin>(Name("schedule"), schedule_decorator).get())));
     return new eval::Value(Ref<eval::Object>(space.get()));
   }();
   static const Name short_name("ls"), long_name("loopsmith");
-  return name == short_name || name == long_name ? ls : nullptr;
+  return name == short_name || name == long_name ? ls : intrinsics::predeclared(name);
+}
+
+// Those that are as before stay the very same, so that schedules which may use them are not run again.
+void Schedules::update_intrinsics(frontend::File& file) {
+  diagnostics_.clear();
+  auto now = intrinsics::registered_in(file, diagnostics_);
+  bool same = intrinsics_ ? now.size() == intrinsics_->size() : now.empty();
+  for (size_t i = 0; same && i < now.size(); ++i) {
+    const schedule::TensorIntrin& a = (*intrinsics_)[i];
+    same = a.name == now[i].name && structural_equal(a.description, now[i].description) && structural_equal(a.implementation, now[i].implementation);
+  }
+  if (!same) { intrinsics_ = std::make_shared<const std::vector<schedule::TensorIntrin>>(std::move(now)); }
 }
 
 void Schedules::update(frontend::File& file) {
@@ -159,6 +175,9 @@ void Schedules::update(frontend::File& file) {
   schedules_.clear();
   places_.clear();
   uint64_t context_before = std::exchange(context_, context_of(file));
+  auto intrinsics_before = intrinsics_;
+
+  update_intrinsics(file);
 
   // The programs of the file, for schedules that do not say what they are for.
   std::vector<std::pair<const frontend::Declaration*, Name>> programs;
@@ -219,7 +238,7 @@ void Schedules::update(frontend::File& file) {
     if (auto known = before.find(s.name); known != before.end()) {
       const FileSchedule& b = known->second;
       s.run = b.run;
-      s.is_settled = b.is_settled && context_before == context_ && b.decl == s.decl && b.target == s.target && s.program && s.program.same_as(b.program);
+      s.is_settled = b.is_settled && context_before == context_ && intrinsics_before == intrinsics_ && b.decl == s.decl && b.target == s.target && s.program && s.program.same_as(b.program);
       before.erase(known);
     }
     schedules_.push_back(std::move(s));
@@ -239,6 +258,7 @@ auto Schedules::run_one(frontend::File& file, FileSchedule& schedule, const Canc
   request.globals = &file;
   request.heap = file.evaluator().heap();
   request.context = context_;
+  request.intrinsics = intrinsics_;
   request.cancel = cancel;
   request.steps = steps;
   auto run = std::make_shared<ScheduleRun>(run_schedule(request, schedule.run.get()));

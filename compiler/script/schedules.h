@@ -45,8 +45,16 @@ class Schedules {
   /// Primitives executed by the last `run_all`: for tests and timing tables.
   [[nodiscard]] auto executed() const -> uint64_t { return executed_; }
 
+  /// What is wrong with what the file registers: tensor intrinsics.
+  [[nodiscard]] auto diagnostics() const -> const Diagnostics& { return diagnostics_; }
+  /// Tensor intrinsics that the file registers; null: none.
+  [[nodiscard]] auto intrinsics() const -> const std::shared_ptr<const std::vector<schedule::TensorIntrin>>& { return intrinsics_; }
+
  private:
+  void update_intrinsics(frontend::File& file);
   std::vector<FileSchedule> schedules_;
+  Diagnostics diagnostics_;
+  std::shared_ptr<const std::vector<schedule::TensorIntrin>> intrinsics_;
   uint64_t context_ = 0;                           // hash of what schedules may use besides their programs
   std::unordered_map<DeclId, size_t> places_;      // of schedule functions among the file's declarations
   uint64_t executed_ = 0;

@@ -1,9 +1,12 @@
 // Views by their sources: see lower_match_buffer.h.
 #include "transform/lower_match_buffer.h"
 
+#include <optional>
+
 #include "ir/ops.h"
 #include "ir/strides.h"
 #include "ir/visitor.h"
+#include "support/codes.h"
 #include "transform/fold.h"
 #include "support/fault.h"
 
@@ -30,7 +33,11 @@ class LowerViews : public Mutator {
     auto found = values_.find(&n);
     return found == values_.end() ? self(n) : found->second;
   }
+  // A vector access that runs over the end of a tile's row, where the tile does not go on in memory: none is known so far.
+  std::optional<Diagnostic> refused;
+
   auto on(const Block& n) -> Stmt override {
+    block_ = n.name;
     for (const MatchBufferRegion& m : n.match_buffers) {
       // The source may be a view itself: it is resolved first.
       BufferRegion source = resolve({m.source.buffer, mutate(m.source.region), m.source.origin});
@@ -54,6 +61,7 @@ class LowerViews : public Mutator {
     auto view = views_.find(n.buffer.get());
     if (view == views_.end()) { return out; }
     const auto& load = *out.as<BufferLoad>();
+    require_whole(n.buffer, view->second, load.indices, n.origin);
     return make<BufferLoad>(view->second.buffer, into(view->second, load.indices), n.origin, load.predicate);
   }
   auto on(const BufferStore& n) -> Stmt override {
@@ -61,10 +69,36 @@ class LowerViews : public Mutator {
     auto view = views_.find(n.buffer.get());
     if (view == views_.end()) { return out; }
     const auto& store = *out.as<BufferStore>();
+    require_whole(n.buffer, view->second, store.indices, n.origin);
     return make<BufferStore>(view->second.buffer, store.value, into(view->second, store.indices), n.origin, store.predicate);
   }
 
  private:
+  // `B[0, 0:64]` of a (16, 4) view is the whole of it, if its rows follow each other.
+  void require_whole(const Buffer& view, const BufferRegion& source, const Array<Expr>& indices, Origin where) {
+    const auto* ramp = indices.empty() ? nullptr : indices.back().as<Ramp>();
+    auto base = ramp ? as_int(ramp->base) : std::nullopt;
+    auto stride = ramp ? as_int(ramp->stride) : std::nullopt;
+    auto lanes = ramp ? as_int(ramp->lanes) : std::nullopt;
+    auto extent = view->shape.empty() ? std::nullopt : as_int(view->shape.back());
+    if (!base || !stride || !lanes || !extent || *base + (*lanes - 1) * *stride < *extent) { return; }
+    std::vector<Expr> strides = compact_strides(source.buffer);
+    int64_t step = 1;
+    for (size_t d = source.region.size(); d-- > 0;) {
+      auto size = as_int(source.region[d].extent);
+      auto here = as_int(strides[d]);
+      if (size && *size == 1) { continue; }
+      if (!size || !here || *here != step) {
+        if (!refused) {
+          refused = error(Code::PaddingForm, where).arg("primitive", "lower").arg("block", block_.view())
+                        .arg("why", "it accesses `" + view->name.str() + "` as one piece of memory, and the tile of `" + source.buffer->name.str() + "` is none")
+                        .remedy("give `" + source.buffer->name.str() + "` a layout in which tiles are whole, before `tensorize`");
+        }
+        return;
+      }
+      step *= *size;
+    }
+  }
   static auto into(const BufferRegion& source, const Array<Expr>& indices) -> Array<Expr> {
     std::vector<Expr> out;
     size_t leading = source.region.size() - indices.size();
@@ -107,6 +141,7 @@ class LowerViews : public Mutator {
     for (size_t i = 0; i < strides.size(); ++i) { offset = add(offset, mul(source.region[i].min, strides[i])); }
     set(view->elem_offset, std::move(offset));
   }
+  Name block_;
   VarMap values_;
   std::unordered_map<const BufferNode*, BufferRegion> views_;
 };
@@ -114,7 +149,12 @@ class LowerViews : public Mutator {
 }  // namespace
 
 auto lower_match_buffer(const IRModule& module, const LowerContext&) -> Result<IRModule> {
-  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, LowerViews().mutate(func->body)); });
+  return map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> {
+    LowerViews lowering;
+    Stmt body = lowering.mutate(func->body);
+    if (lowering.refused) { return std::move(*lowering.refused); }
+    return with_body(func, std::move(body));
+  });
 }
 
 }  // namespace loopsmith::transform

@@ -121,6 +121,7 @@ void Document::check() {
     snapshot.programs_.push_back({declaration.item->name, declaration.item->decl, declaration.module, declaration.partial, false});
   }
   schedules_.update(*file_);
+  snapshot.semantic_.insert(snapshot.semantic_.end(), schedules_.diagnostics().begin(), schedules_.diagnostics().end());
   snapshot.schedules_ = schedules_.all();
   snapshot.checked_ = true;
 }

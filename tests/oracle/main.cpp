@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "intrinsics/registry.h"
 #include "kind.h"
 
 namespace loopsmith::oracle {
@@ -135,6 +136,7 @@ auto usage() -> int {
 }
 
 auto main(const std::vector<std::string>& args) -> int {
+  intrinsics::install();
   Options options;
   for (size_t i = 0; i < args.size(); ++i) {
     auto value = [&]() -> const std::string* { return i + 1 < args.size() ? &args[++i] : nullptr; };

@@ -171,7 +171,8 @@ void check_schedule_errors(const Json& line, Tally& tally) {
   options.max_seconds = 20;
   auto compared = interp::compare_modules(refusal->before, with_layouts_before(refusal->before, refusal->after, refusal->trace, 1), "main", options);
   if (compared.ok() && compared->equal) { return tally.pass(); }
-  tally.fail(id, "refused: " + line.value("fast_message", std::string()),
+  if (difference_on_purpose(line)) { return tally.leave_out("differs on purpose"); }
+  tally.fail(id + " " + line_key(line), "refused: " + line.value("fast_message", std::string()),
              "accepted; " + (compared.ok() ? compared->difference : describe(compared.diagnostics())));
 }
 

@@ -131,6 +131,8 @@ class ModuleBuilder {
   /// A function of libm, lane by lane.
   auto libm(std::string_view name, DataType dtype, const std::vector<llvm::Value*>& args) -> llvm::Value*;
   auto external(const std::string& name, const Call& node, size_t first_arg) -> llvm::Value*;
+  /// An instruction of the target by its LLVM name (instructions.cpp).
+  auto machine_instruction(const Call& node) -> llvm::Value*;
 
   // -- mathematics of our own (maths.cpp), on float and vectors of float
   auto polynomial(llvm::Value* x, std::initializer_list<double> highest_first) -> llvm::Value*;

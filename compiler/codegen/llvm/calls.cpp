@@ -88,6 +88,7 @@ auto ModuleBuilder::call(const Call& node) -> llvm::Value* {
     const auto* name = node.args.empty() ? nullptr : node.args[0].as<StringImm>();
     return name != nullptr ? external(name->value, node, 1) : wrong("its first argument is not the name of a function");
   }
+  if (op == "call_llvm_pure_intrin" || op == "call_llvm_intrin") { return machine_instruction(node); }
   if (op == "assume") { return ir_.getInt32(0); }
   if (op == "prefetch" && !node.args.empty()) {
     llvm::Value* pointer = nullptr;
@@ -106,7 +107,7 @@ auto ModuleBuilder::call(const Call& node) -> llvm::Value* {
   for (const Expr& arg : node.args) {
     llvm::Value* value = eval(arg);
     if (failure_) { return nullptr; }
-    args.push_back(splat(value, arg.dtype().lanes == 1 ? t.lanes : 1));
+    args.push_back(splat(value, arg.dtype().lanes == 1 && op != "reinterpret" ? t.lanes : 1));
   }
 
   if (op == "reinterpret") {

@@ -12,11 +12,12 @@ auto all_primitives() -> const std::vector<const Primitive*>& {
       // sampling
       &sample_categorical, &sample_perfect_tile, &sample_partitioned_tile, &sample_compute_location,
       // loops
-      &split, &fuse, &reorder, &reorder_block_iter_var, &add_unit_loop,
+      &split, &loop_partition, &merge, &fuse, &reorder, &reorder_block_iter_var, &add_unit_loop,
       // kinds of loops
       &parallel, &vectorize, &bind, &unroll,
       // caching
       &cache_read, &cache_write, &cache_inplace, &cache_index, &reindex, &reindex_cache_read, &reindex_cache_write,
+      &read_at, &write_at,
       // place
       &compute_at, &reverse_compute_at, &compute_inline, &reverse_compute_inline,
       // reduction
@@ -30,7 +31,7 @@ auto all_primitives() -> const std::vector<const Primitive*>& {
       // accesses
       &annotate_buffer_access, &unsafe_hide_buffer_access,
       // tensor units
-      &blockize,
+      &blockize, &tensorize,
       // notes
       &annotate, &unannotate, &enter_postproc,
   };

@@ -10,6 +10,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/analysis.h"
+#include "schedule/blockize.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
 #include "schedule/primitives.h"
@@ -383,3 +384,14 @@ const Primitive blockize = primitive<Blockize>("blockize", "Blockize", "makes a 
     .example(examples::two_stages, "i0, i1 = sch.get_loops(\"C\")\nsch.blockize(i1)");
 
 }  // namespace loopsmith::schedule::primitives
+
+namespace loopsmith::schedule {
+
+auto blockize_loop(const Context& cx, const Value& loop, bool preserve_unit_iters) -> Result<Ref<BlockRealize>> {
+  using primitives::Blockize;
+  Blockize::Args args{loop, preserve_unit_iters};
+  LOOPSMITH_TRY(plan, Blockize::check(cx, args));
+  return Blockize::apply(cx, args, plan).rewrite.changes.front().with.ref<BlockRealize>();
+}
+
+}  // namespace loopsmith::schedule

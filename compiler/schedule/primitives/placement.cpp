@@ -16,6 +16,7 @@
 #include "schedule/analysis.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
+#include "schedule/hidden.h"
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
 #include "schedule/threads.h"
@@ -475,6 +476,7 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
   const FuncState& func = *block.func;
   const Block& moved = block.block();
   LOOPSMITH_TRY(scope, require_scope(cx, block));
+  LOOPSMITH_CHECK(require_free_to_move(cx, func, *block));
   LOOPSMITH_CHECK(require_stage_pipeline(cx, func, *scope));
   std::vector<NodeId> producers = producers_of(func, *block);
   std::vector<NodeId> consumers = consumers_of(func, *block);

@@ -63,7 +63,8 @@ int main(int argc, char** argv) {
   const script::FileSchedule& schedule = schedules.all().front();
   if (!schedule.run || !schedule.run->result) { fail("the schedule was not run: " + (schedule.diagnostics.empty() ? "" : schedule.diagnostics[0].message())); }
 
-  Diagnostics diagnostics = schedule.run->all_diagnostics();
+  Diagnostics diagnostics = schedules.diagnostics();
+  for (const Diagnostic& d : schedule.run->all_diagnostics()) { diagnostics.push_back(d); }
   Expected expected = expected_error(text);
   const schedule::Schedule& result = *schedule.run->result;
   if (!expected.code.empty()) {
@@ -85,6 +86,7 @@ int main(int argc, char** argv) {
   auto trace = schedule::trace_from_json(schedule::trace_to_json(result.trace()));
   if (!trace) { fail("its trace does not read back: " + trace.diagnostics()[0].message()); }
   schedule::Schedule again(schedule.program);
+  again.use_intrinsics(schedules.intrinsics());
   auto replayed = again.replay(*trace);
   if (!replayed.ok()) { fail("its trace is not accepted: " + replayed.diagnostics()[0].message()); }
   if (auto d = first_difference(result.module(), again.module())) { fail("its trace gives another program: at " + d->path); }

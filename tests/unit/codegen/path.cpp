@@ -7,6 +7,7 @@
 
 #include "frontend/file.h"
 #include "interp/compare.h"
+#include "intrinsics/registry.h"
 #include "ir/printer.h"
 #include "script/run.h"
 #include "tests/unit/codegen/build.h"
@@ -131,4 +132,61 @@ TEST_CASE("the examples, plain and scheduled, give what the interpreter gives") 
   check_file("matmul.tir", {{"512, 512), \"float32\"", "96, 96), \"float32\""}, {"grid(512, 512, 512)", "grid(96, 96, 96)"}});
   check_file("softmax.tir", {{"256", "8"}});
   check_file("conv2d_bias_relu.tir", {{"28", "7"}, {"30", "9"}, {"29", "8"}, {"64", "32"}});
+}
+
+TEST_CASE("a tensorized dot product of bytes is compiled to the unit's instruction, and gives what the interpreter gives") {
+  intrinsics::install();
+  auto programs = programs_of(R"(
+@T.prim_func
+def dense(A: T.Buffer((8, 12), "uint8"), B: T.Buffer((2, 3, 16, 4), "int8"), C: T.Buffer((8, 32), "int32")):
+    for i, j, k in T.grid(8, 32, 12):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0
+            C[vi, vj] = C[vi, vj] + T.Cast("int32", A[vi, vk]) * T.Cast("int32", B[vj // 16, vk // 4, vj % 16, vk % 4])
+
+@ls.schedule(dense)
+def vnni(sch: tir.Schedule) -> None:
+    i, j, k = sch.get_loops("C")
+    j0, j1 = sch.split(j, factors=[None, 16])
+    k0, k1 = sch.split(k, factors=[None, 4])
+    sch.reorder(i, j0, k0, j1, k1)
+    sch.parallel(i)
+    sch.decompose_reduction("C", k0)
+    i, j0, k0, j1, k1 = sch.get_loops("C_update")
+    sch.tensorize(j1, "dot_16x4_vnni")
+
+@ls.schedule(dense)
+def avx512(sch: tir.Schedule) -> None:
+    i, j, k = sch.get_loops("C")
+    j0, j1 = sch.split(j, factors=[None, 16])
+    k0, k1 = sch.split(k, factors=[None, 4])
+    sch.reorder(i, j0, k0, j1, k1)
+    sch.decompose_reduction("C", k0)
+    i, j0, k0, j1, k1 = sch.get_loops("C_update")
+    sch.tensorize(j1, "dot_16x4_avx512")
+)");
+  REQUIRE(programs.size() == 1);
+  REQUIRE(programs[0].scheduled.size() == 2);
+  const Program& p = programs[0];
+  auto assembly = [&](const Version& v, const target::Target& target) {
+    auto flat = transform::lower(v.module);
+    if (!flat.ok()) { FAIL(text_of(flat.diagnostics())); }
+    auto code = codegen::emit(*flat, target, codegen::EmitKind::Assembly);
+    return code.ok() ? std::move(code).value() : code.diagnostics()[0].message();
+  };
+  auto of_cpu = [](const char* cpu) {
+    auto target = target::parse(std::string("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=") + cpu);
+    REQUIRE(target.ok());
+    return std::move(target).value();
+  };
+  CHECK(assembly(p.scheduled[0], of_cpu("cascadelake")).find("vpdpbusd") != std::string::npos);
+  CHECK(assembly(p.scheduled[0], of_cpu("haswell")).find("the target has no `avx512vnni`") != std::string::npos);
+  CHECK(assembly(p.scheduled[1], of_cpu("skylake-avx512")).find("vpmaddubsw") != std::string::npos);
+  // Run where this machine has the unit.
+  for (size_t i = 0; i < 2; ++i) {
+    bool has_unit = assembly(p.scheduled[i], target::host()).find(i == 0 ? "vpdpbusd" : "vpmaddubsw") != std::string::npos;
+    if (has_unit) { check_same(p.module, p.scheduled[i].module); }
+  }
 }

@@ -25,7 +25,7 @@ const std::vector<std::set<std::string>> rows = {
     {"ir"},
     {"syntax", "arith", "interp"},
     {"eval", "transform", "target", "format"},
-    {"frontend", "schedule", "codegen"},
+    {"frontend", "schedule", "codegen", "intrinsics"},
     {"script", "artefact", "runtime", "analysis"},
     {"workspace", "tune"},
     {"lsp/features", "lsp/protocol"},

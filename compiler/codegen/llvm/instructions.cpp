@@ -1,0 +1,72 @@
+// Instructions of a machine, called by LLVM's names: `T.call_llvm_pure_intrin("int32x16", "llvm.x86.avx512.vpdpbusd.512", ...)`. LLVM stops
+// the program where it cannot select one, so only those in the table are made code for, where the target has the unit.
+#include <fmt/format.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+
+#include <algorithm>
+
+#include "codegen/llvm/builder.h"
+#include "ir/ops.h"
+
+namespace loopsmith::codegen {
+namespace {
+
+enum class Machine : uint8_t { X86, AArch64 };
+struct Row { std::string_view name; Machine machine; const char* features; };
+constexpr Row rows[] = {
+    {"llvm.x86.avx512.vpdpbusd.512", Machine::X86, "+avx512vnni"},
+    {"llvm.x86.avx512.vpdpbusds.512", Machine::X86, "+avx512vnni"},
+    {"llvm.x86.avx512.vpdpwssd.512", Machine::X86, "+avx512vnni"},
+    {"llvm.x86.avx512.vpdpwssds.512", Machine::X86, "+avx512vnni"},
+    {"llvm.x86.avx512.vpdpbusd.256", Machine::X86, "+avx512vnni,+avx512vl"},
+    {"llvm.x86.avx512.vpdpbusd.128", Machine::X86, "+avx512vnni,+avx512vl"},
+    {"llvm.x86.avx512.pmaddubs.w.512", Machine::X86, "+avx512bw"},
+    {"llvm.x86.avx512.pmaddw.d.512", Machine::X86, "+avx512bw"},
+    {"llvm.x86.avx2.pmadd.ub.sw", Machine::X86, "+avx2"},
+    {"llvm.x86.avx2.pmadd.wd", Machine::X86, "+avx2"},
+    {"llvm.aarch64.neon.smull", Machine::AArch64, "+neon"},
+    {"llvm.aarch64.neon.umull", Machine::AArch64, "+neon"},
+    {"llvm.aarch64.neon.saddlp", Machine::AArch64, "+neon"},
+    {"llvm.aarch64.neon.uaddlp", Machine::AArch64, "+neon"},
+    {"llvm.aarch64.neon.addp", Machine::AArch64, "+neon"},
+    {"llvm.aarch64.neon.sdot", Machine::AArch64, "+dotprod"},
+    {"llvm.aarch64.neon.udot", Machine::AArch64, "+dotprod"},
+};
+
+}  // namespace
+
+auto ModuleBuilder::machine_instruction(const Call& node) -> llvm::Value* {
+  const auto* symbol = node.args.size() < 2 ? nullptr : node.args[0].as<StringImm>();
+  if (symbol == nullptr) { return fail("`call_llvm_pure_intrin`", "its first argument is not the name of an intrinsic", node.origin); }
+  const std::string& name = symbol->value;
+  auto wrong = [&](std::string why) { return fail(fmt::format("`{}`", name), std::move(why), node.origin); };
+  const auto* row = std::find_if(std::begin(rows), std::end(rows), [&](const Row& r) { return r.name == name; });
+  if (row == std::end(rows)) { return wrong("there is no code for this instruction"); }
+  bool fits = row->machine == Machine::X86 ? machine_.getTargetTriple().isX86() : machine_.getTargetTriple().isAArch64();
+  if (!fits) { return wrong(fmt::format("`{}` is no {} processor", machine_.getTargetTriple().str(), row->machine == Machine::X86 ? "x86" : "Arm")); }
+  if (!machine_.getMCSubtargetInfo()->checkFeatures(row->features)) {
+    return wrong(fmt::format("the target has no `{}`: name a processor that has it (`-mcpu`), or the features (`-mattr={}`)", std::string_view(row->features).substr(1), row->features));
+  }
+  std::vector<llvm::Value*> args;
+  std::vector<llvm::Type*> types;
+  for (size_t i = 2; i < node.args.size(); ++i) {
+    args.push_back(eval(node.args[i]));
+    if (failure_) { return nullptr; }
+    types.push_back(args.back()->getType());
+  }
+  llvm::Type* result = type_of(node.dtype);
+  if (failure_) { return nullptr; }
+  llvm::Intrinsic::ID id = llvm::Function::lookupIntrinsicID(name);
+  if (id == llvm::Intrinsic::not_intrinsic) { return wrong("LLVM does not know it"); }
+  llvm::SmallVector<llvm::Intrinsic::IITDescriptor, 8> table;
+  llvm::Intrinsic::getIntrinsicInfoTableEntries(id, table);
+  llvm::ArrayRef<llvm::Intrinsic::IITDescriptor> rest = table;
+  llvm::SmallVector<llvm::Type*, 4> overloads;
+  auto* type = llvm::FunctionType::get(result, types, false);
+  if (llvm::Intrinsic::matchIntrinsicSignature(type, rest, overloads) != llvm::Intrinsic::MatchIntrinsicTypes_Match || !rest.empty()) {
+    return wrong(fmt::format("it does not take these types, or does not give `{}`", node.dtype.str()));
+  }
+  return ir_.CreateCall(llvm::Intrinsic::getDeclaration(&module_, id, overloads), args);
+}
+
+}  // namespace loopsmith::codegen

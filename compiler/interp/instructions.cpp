@@ -1,0 +1,87 @@
+// Vector instructions: see instructions.h.
+#include "interp/instructions.h"
+
+#include <algorithm>
+
+namespace loopsmith::interp {
+namespace {
+
+auto u8(int64_t word, int k) -> int64_t { return static_cast<int64_t>((static_cast<uint64_t>(word) >> (8 * k)) & 0xff); }
+auto s8(int64_t word, int k) -> int64_t { return static_cast<int8_t>(u8(word, k)); }
+auto s16(int64_t word, int k) -> int64_t { return static_cast<int16_t>((static_cast<uint64_t>(word) >> (16 * k)) & 0xffff); }
+auto saturate(int64_t value, int bits) -> int64_t {
+  int64_t limit = int64_t{1} << (bits - 1);
+  return std::clamp(value, -limit, limit - 1);
+}
+
+template <class A, class B>
+auto four_bytes(int64_t a, int64_t b, A first, B second) -> int64_t {
+  int64_t sum = 0;
+  for (int k = 0; k < 4; ++k) { sum += first(a, k) * second(b, k); }
+  return sum;
+}
+
+// Sums of products of groups of lanes.
+template <int group>
+auto dot(const Lanes& args, size_t a, size_t b, int lane) -> int64_t {
+  int64_t sum = 0;
+  for (int k = 0; k < group; ++k) { sum += args.at(a, group * lane + k) * args.at(b, group * lane + k); }
+  return sum;
+}
+
+auto vpdpbusd(const Lanes& x, int l, int) -> int64_t { return x.at(0, l) + four_bytes(x.at(1, l), x.at(2, l), u8, s8); }
+auto pmaddubs(const Lanes& x, int l, int) -> int64_t { return saturate(dot<2>(x, 0, 1, l), 16); }
+auto pmaddw(const Lanes& x, int l, int) -> int64_t { return dot<2>(x, 0, 1, l); }
+auto smull(const Lanes& x, int l, int) -> int64_t { return x.at(0, l) * x.at(1, l); }
+auto saddlp(const Lanes& x, int l, int) -> int64_t { return x.at(0, 2 * l) + x.at(0, 2 * l + 1); }
+auto addp(const Lanes& x, int l, int lanes) -> int64_t {
+  size_t from = l < lanes / 2 ? 0 : 1;
+  int at = 2 * (l % (lanes / 2));
+  return x.at(from, at) + x.at(from, at + 1);
+}
+auto dot4_acc(const Lanes& x, int l, int) -> int64_t { return x.at(0, l) + dot<4>(x, 1, 2, l); }
+auto low_half(const Lanes& x, int l, int) -> int64_t { return x.at(0, l); }
+auto high_half(const Lanes& x, int l, int lanes) -> int64_t { return x.at(0, l + lanes); }
+// The last argument says whether it saturates.
+auto sdot4(const Lanes& x, int l, int) -> int64_t {
+  int64_t sum = x.at(2, l) + four_bytes(x.at(0, l), x.at(1, l), s8, s8);
+  return x.at(3, l) ? saturate(sum, 32) : sum;
+}
+auto dp4a(const Lanes& x, int, int) -> int64_t { return x.at(2, 0) + dot<4>(x, 0, 1, 0); }
+auto vrmpyub_acc(const Lanes& x, int l, int) -> int64_t { return x.at(0, l) + four_bytes(x.at(1, l), x.at(2, 0), u8, u8); }
+auto vrmpybusv_acc(const Lanes& x, int l, int) -> int64_t { return x.at(0, l) + four_bytes(x.at(1, l), x.at(2, l), u8, s8); }
+auto vdmpyhvsat_acc(const Lanes& x, int l, int) -> int64_t {
+  int64_t sum = x.at(0, l);
+  for (int k = 0; k < 2; ++k) { sum += s16(x.at(1, l), k) * s16(x.at(2, l), k); }
+  return saturate(sum, 32);
+}
+
+struct Row { std::string_view name; size_t arity; Instruction instruction; };
+constexpr Row rows[] = {
+    {"llvm.x86.avx512.vpdpbusd.512", 3, vpdpbusd},
+    {"llvm.x86.avx512.pmaddubs.w.512", 2, pmaddubs},
+    {"llvm.x86.avx512.pmaddw.d.512", 2, pmaddw},
+    {"llvm.aarch64.neon.smull", 2, smull},
+    {"llvm.aarch64.neon.saddlp", 1, saddlp},
+    {"llvm.aarch64.neon.addp", 2, addp},
+    {"llvm.aarch64.neon.sdot", 3, dot4_acc},
+    {"llvm.aarch64.neon.udot", 3, dot4_acc},
+    {"llvm.amdgcn.sdot4", 4, sdot4},
+    {"llvm.hexagon.V6.vrmpyub.acc.128B", 3, vrmpyub_acc},
+    {"llvm.hexagon.V6.vrmpybusv.acc.128B", 3, vrmpybusv_acc},
+    {"llvm.hexagon.V6.vdmpyhvsat.acc.128B", 3, vdmpyhvsat_acc},
+    {"__dp4a", 3, dp4a},
+    {"vectorlow", 1, low_half},
+    {"vectorhigh", 1, high_half},
+};
+
+}  // namespace
+
+auto find_instruction(std::string_view name, size_t arity) -> Instruction {
+  for (const Row& row : rows) {
+    if (row.name == name && row.arity == arity) { return row.instruction; }
+  }
+  return nullptr;
+}
+
+}  // namespace loopsmith::interp

@@ -1,0 +1,513 @@
+// Matrix units: see tiles.h.
+#include "interp/tiles.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "interp/compiler.h"
+#include "interp/kernel.h"
+#include "ir/ops.h"
+
+namespace loopsmith::interp {
+namespace {
+
+constexpr int warp_size = 32;
+constexpr int wavefront_size = 64;
+
+// A place in memory as the elements of a matrix, checked.
+class Elements {
+ public:
+  Elements(Frame& f, const TileStatement& op, const TileOperand& operand) : f_(f), op_(op), element_(operand.element), pointer_(operand.pointer->eval(f)) {
+    bytes_ = std::max(1, element_.element_bytes());
+    if (operand.offset) { pointer_.byte += operand.offset->eval(f) * bytes_; }
+  }
+  Elements(Frame& f, const TileStatement& op, DataType element, Pointer pointer) : f_(f), op_(op), element_(element), pointer_(pointer), bytes_(std::max(1, element.element_bytes())) {}
+  [[nodiscard]] auto pointer() const -> Pointer { return pointer_; }
+  auto get(int64_t i) -> Slot {
+    Slot out{};
+    const char* p = place(i);
+    if (!p) { return out; }
+    uint64_t bits = 0;
+    std::memcpy(&bits, p, static_cast<size_t>(bytes_));
+    if (element_.is_real()) { out.f = from_bits(element_, bits); } else { out.i = wrap_to(element_, static_cast<int64_t>(bits)); }
+    return out;
+  }
+  void set(int64_t i, Slot value) {
+    char* p = place(i);
+    if (!p) { return; }
+    uint64_t bits = element_.is_real() ? to_bits(element_, value.f) : static_cast<uint64_t>(value.i);
+    std::memcpy(p, &bits, static_cast<size_t>(bytes_));
+    std::vector<uint8_t>& written = pointer_.memory->written;
+    if (!written.empty()) { std::fill_n(written.begin() + (p - pointer_.memory->data), bytes_, uint8_t{1}); }
+  }
+  // c + a * b, rounded as the accumulator is.
+  auto multiply_add(Slot c, DataType a_type, Slot a, DataType b_type, Slot b) const -> Slot {
+    Slot out;
+    if (!element_.is_real()) { out.i = wrap_to(element_, c.i + a.i * b.i); return out; }
+    out.f = round_to(element_, c.f + (a_type.is_real() ? a.f : static_cast<double>(a.i)) * (b_type.is_real() ? b.f : static_cast<double>(b.i)));
+    return out;
+  }
+
+ private:
+  auto place(int64_t i) -> char* {
+    int64_t at = pointer_.byte + i * bytes_;
+    if (pointer_.memory && at >= 0 && at + bytes_ <= pointer_.memory->bytes) { return pointer_.memory->data + at; }
+    if (!f_.failed) {
+      f_.fail(error(loopsmith::Code::InterpOutOfBounds, op_.origin).arg("index", at).arg("buffer", op_.name.view())
+                  .arg("extent", pointer_.memory ? pointer_.memory->bytes : 0).arg("dimension", "bytes").arg("iteration", f_.iteration()));
+    }
+    return nullptr;
+  }
+  Frame& f_;
+  const TileStatement& op_;
+  DataType element_;
+  Pointer pointer_;
+  int64_t bytes_;
+};
+
+auto bits_of(Pointer p, Slot* out) {
+  static_assert(sizeof(Memory*) <= sizeof(int64_t));
+  out[0].i = reinterpret_cast<int64_t>(p.memory);
+  out[1].i = p.byte;
+}
+auto pointer_of(const Slot* s) -> Pointer { return {reinterpret_cast<Memory*>(s[0].i), s[1].i}; }
+
+// Where the elements of mma's operands lie: row and column of element i of a thread (PTX, "Matrix fragments for mma").
+struct Spot { int row, column; };
+auto left_spot(int k, int thread, int i) -> Spot {
+  int group = thread >> 2, pair = thread & 3;
+  if (k == 16) { return {group + (i / 2 % 2) * 8, pair * 2 + (i & 1) + (i >= 4 ? 8 : 0)}; }
+  return {group + (i / 4 % 2) * 8, pair * 4 + (i & 3) + (i >= 8 ? 16 : 0)};
+}
+auto right_spot(int k, int thread, int i) -> Spot {
+  int group = thread >> 2, pair = thread & 3;
+  if (k == 16) { return {pair * 2 + (i & 1) + (i >= 2 ? 8 : 0), group}; }
+  return {pair * 4 + (i & 3) + (i >= 4 ? 16 : 0), group};
+}
+auto result_spot(int thread, int i) -> Spot { return {(thread >> 2) + (i >= 2 ? 8 : 0), (thread & 3) * 2 + (i & 1)}; }
+
+}  // namespace
+
+void TileStatement::run(Frame& f) const {
+  if (++f.steps >= f.next_check) { f.check_limits(); }
+  ++f.stats.statements;
+  f.lane = 0;
+  switch (kind) {
+    case Kind::FillFragment: case Kind::LoadFragment: case Kind::StoreFragment: case Kind::MultiplyFragments:
+      // The threads of a warp do it once, together.
+      if (in_kernel) { f.kernel->wait(f, this, f.kernel->warps(warp_size), origin, false); }
+      if (!f.failed && (!in_kernel || f.thread % warp_size == 0)) { fragment_operation(f); }
+      if (in_kernel) { f.kernel->wait(f, &operands, f.kernel->warps(warp_size), origin, false); }
+      return;
+    case Kind::LoadMatrix: case Kind::MultiplyWarp: case Kind::FillWarp: case Kind::StoreWarp: return warp_operation(f);
+    case Kind::LoadTile: case Kind::StoreTile: case Kind::MultiplyTiles: case Kind::ZeroTile: return tile_operation(f);
+  }
+}
+
+void TileStatement::fragment_operation(Frame& f) const {
+  // Offsets of fragments are their numbers.
+  auto fragment = [&](size_t i, int size) {
+    Pointer p = operands[i].pointer->eval(f);
+    p.byte += operands[i].offset->eval(f) * size * std::max(1, operands[i].element.element_bytes());
+    return Elements(f, *this, operands[i].element, p);
+  };
+  if (kind == Kind::MultiplyFragments) {
+    Elements d = fragment(0, m * n), a = fragment(1, m * k), b = fragment(2, k * n), c = fragment(3, m * n);
+    std::vector<Slot> out(static_cast<size_t>(m * n));
+    for (int i = 0; i < m; ++i) {
+      for (int j = 0; j < n; ++j) {
+        Slot sum = c.get(i * n + j);
+        for (int l = 0; l < k; ++l) { sum = d.multiply_add(sum, operands[1].element, a.get(i * k + l), operands[2].element, b.get(l * n + j)); }
+        out[static_cast<size_t>(i * n + j)] = sum;
+      }
+    }
+    for (int i = 0; i < m * n; ++i) { d.set(i, out[static_cast<size_t>(i)]); }
+    return;
+  }
+  Elements own = fragment(0, rows * columns);
+  if (kind == Kind::FillFragment) {
+    Slot v;
+    if (value.i) { v.i = value.i->eval(f); } else { v.f = value.f->eval(f); }
+    bool is_real = operands[0].element.is_real();
+    if (is_real && value.i) { v.f = static_cast<double>(v.i); }
+    if (!is_real && value.f) { v.i = static_cast<int64_t>(v.f); }
+    for (int i = 0; i < rows * columns; ++i) { own.set(i, v); }
+    return;
+  }
+  int64_t step = stride->eval(f);
+  Elements memory(f, *this, operands[1]);
+  for (int i = 0; i < rows; ++i) {
+    for (int j = 0; j < columns; ++j) {
+      int64_t at = is_column_major ? j * step + i : i * step + j;
+      if (kind == Kind::LoadFragment) { own.set(i * columns + j, memory.get(at)); } else { memory.set(at, own.get(i * columns + j)); }
+    }
+  }
+}
+
+void TileStatement::warp_operation(Frame& f) const {
+  Kernel& kernel = *f.kernel;
+  int lane = f.thread % warp_size;
+  // Registers that belong to the warp as a whole: each thread has a row of its own.
+  auto own_row = [&](size_t i) {
+    Elements all(f, *this, operands[i]);
+    Pointer p = all.pointer();
+    p.byte += static_cast<int64_t>(lane) * columns * std::max(1, operands[i].element.element_bytes());
+    return Elements(f, *this, operands[i].element, p);
+  };
+  if (kind == Kind::FillWarp) {
+    Elements row = own_row(0);
+    for (int i = 0; i < columns; ++i) { row.set(i, Slot{}); }
+    return;
+  }
+  if (kind == Kind::StoreWarp) {
+    Elements row = own_row(0);
+    Elements memory(f, *this, operands[1]);
+    int64_t step = stride->eval(f);
+    for (int i = 0; i < columns; ++i) { memory.set((8 * (i % 4 / 2) + lane / 4) * step + 8 * (i / 4) + lane % 4 * 2 + i % 2, row.get(i)); }
+    return;
+  }
+  if (kind == Kind::LoadMatrix && is_transposed && operands[0].element.bits == 8) {
+    // Byte by byte; the last argument is the stride.
+    Elements own(f, *this, operands[0]);
+    Elements memory(f, *this, {operands[1].pointer, nullptr, operands[1].element});
+    int64_t step = operands[1].offset->eval(f);
+    for (int i = 0; i < 16; ++i) { own.set(i, memory.get((i % 8 / 4 * 16 + lane % 4 * 4 + i % 4) * step + lane / 4 + i / 8 * 8)); }
+    return;
+  }
+  // Everybody says where their operands are; then each makes their own part.
+  const std::vector<int>& warps = kernel.warps(warp_size);
+  std::vector<Slot>& mine = kernel.posted[static_cast<size_t>(f.thread)];
+  mine.resize(2 * operands.size());
+  for (size_t i = 0; i < operands.size(); ++i) { bits_of(Elements(f, *this, operands[i]).pointer(), &mine[2 * i]); }
+  kernel.wait(f, this, warps, origin, false);
+  if (f.failed) { return; }
+  int first = f.thread - lane;
+  if (first + warp_size > kernel.thread_count()) {
+    f.fail(error(loopsmith::Code::InterpUnsupported, origin).arg("what", "`" + name.str() + "` in a warp of less than 32 threads"));
+    return;
+  }
+  auto of_thread = [&](int thread, size_t operand, DataType element) {
+    return Elements(f, *this, element, pointer_of(&kernel.posted[static_cast<size_t>(first + thread)][2 * operand]));
+  };
+  if (kind == Kind::LoadMatrix) {
+    // Four matrices of 8 x 8 elements of 16 bits: thread t names row t % 8 of matrix t / 8.
+    DataType half = DataType::uint(16);
+    Elements own = of_thread(lane, 0, half);
+    for (int matrix = 0; matrix < 4; ++matrix) {
+      for (int i = 0; i < 2; ++i) {
+        int row = is_transposed ? lane % 4 * 2 + i : lane / 4;
+        int column = is_transposed ? lane / 4 : lane % 4 * 2 + i;
+        own.set(matrix * 2 + i, of_thread(matrix * 8 + row, 1, half).get(column));
+      }
+    }
+  } else {
+    // operands: C, A, B.
+    int a_count = 16 * k / warp_size, b_count = k * 8 / warp_size;
+    std::vector<Slot> a(static_cast<size_t>(16 * k)), b(static_cast<size_t>(k * 8));
+    for (int t = 0; t < warp_size; ++t) {
+      Elements left = of_thread(t, 1, operands[1].element), right = of_thread(t, 2, operands[2].element);
+      for (int i = 0; i < a_count; ++i) {
+        Spot s = left_spot(k, t, i);
+        a[static_cast<size_t>(s.row * k + s.column)] = left.get(i);
+      }
+      for (int i = 0; i < b_count; ++i) {
+        Spot s = right_spot(k, t, i);
+        b[static_cast<size_t>(s.row * 8 + s.column)] = right.get(i);
+      }
+    }
+    Elements c = of_thread(lane, 0, operands[0].element);
+    std::array<Slot, 4> out{};
+    for (int i = 0; i < 4; ++i) {
+      Spot s = result_spot(lane, i);
+      Slot sum = c.get(i);
+      for (int l = 0; l < k; ++l) {
+        sum = c.multiply_add(sum, operands[1].element, a[static_cast<size_t>(s.row * k + l)], operands[2].element, b[static_cast<size_t>(l * 8 + s.column)]);
+      }
+      out[static_cast<size_t>(i)] = sum;
+    }
+    // Nobody overwrites what others still read.
+    kernel.wait(f, &operands, warps, origin, false);
+    for (int i = 0; i < 4 && !f.failed; ++i) { c.set(i, out[static_cast<size_t>(i)]); }
+    return;
+  }
+  kernel.wait(f, &operands, warps, origin, false);
+}
+
+void TileStatement::tile_operation(Frame& f) const {
+  constexpr size_t row_bytes = 64, tile_bytes = 16 * row_bytes;
+  if (f.tiles.empty()) { f.tiles.assign(8 * tile_bytes, 0); }
+  char* own = f.tiles.data() + static_cast<size_t>(tiles[0]) * tile_bytes;
+  if (kind == Kind::ZeroTile) {
+    std::memset(own, 0, tile_bytes);
+    return;
+  }
+  if (kind != Kind::MultiplyTiles) {
+    Pointer p = operands[0].pointer->eval(f);
+    int64_t step = stride->eval(f);
+    for (int64_t r = 0; r < 16; ++r) {
+      int64_t at = p.byte + r * step;
+      if (!p.memory || at < 0 || at + static_cast<int64_t>(row_bytes) > p.memory->bytes) {
+        f.fail(error(loopsmith::Code::InterpOutOfBounds, origin).arg("index", at).arg("buffer", name.view()).arg("extent", p.memory ? p.memory->bytes : 0)
+                   .arg("dimension", "bytes").arg("iteration", f.iteration()));
+        return;
+      }
+      char* row = own + static_cast<size_t>(r) * row_bytes;
+      if (kind == Kind::LoadTile) {
+        std::memcpy(row, p.memory->data + at, row_bytes);
+      } else {
+        std::memcpy(p.memory->data + at, row, row_bytes);
+        if (!p.memory->written.empty()) { std::fill_n(p.memory->written.begin() + at, row_bytes, uint8_t{1}); }
+      }
+    }
+    return;
+  }
+  const char* left = f.tiles.data() + static_cast<size_t>(tiles[1]) * tile_bytes;
+  const char* right = f.tiles.data() + static_cast<size_t>(tiles[2]) * tile_bytes;
+  for (size_t i = 0; i < 16; ++i) {
+    for (size_t j = 0; j < 16; ++j) {
+      char* to = own + i * row_bytes + j * 4;
+      if (left_is_signed && value.type.is_bfloat16()) {
+        // Even and odd products are summed apart, in float32.
+        float even = 0, odd = 0, c;
+        std::memcpy(&c, to, 4);
+        auto pair = [&](const char* row, size_t at, int which) { return static_cast<float>(from_bits(value.type, read_as<uint16_t>(row + at * 4 + static_cast<size_t>(which) * 2))); };
+        for (size_t l = 0; l < 16; ++l) {
+          even += pair(left + i * row_bytes, l, 0) * pair(right + l * row_bytes, j, 0);
+          odd += pair(left + i * row_bytes, l, 1) * pair(right + l * row_bytes, j, 1);
+        }
+        c += even + odd;
+        std::memcpy(to, &c, 4);
+        continue;
+      }
+      auto sum = static_cast<int64_t>(read_as<int32_t>(to));
+      for (size_t l = 0; l < 16; ++l) {
+        for (size_t byte = 0; byte < 4; ++byte) {
+          const char* a = left + i * row_bytes + l * 4 + byte;
+          const char* b = right + l * row_bytes + j * 4 + byte;
+          int64_t x = left_is_signed ? read_as<int8_t>(a) : read_as<uint8_t>(a);
+          int64_t y = right_is_signed ? read_as<int8_t>(b) : read_as<uint8_t>(b);
+          sum += x * y;
+        }
+      }
+      auto narrow = static_cast<int32_t>(sum);
+      std::memcpy(to, &narrow, 4);
+    }
+  }
+}
+
+auto WavefrontProduct::run(Frame& f) const -> Slot {
+  Kernel& kernel = *f.kernel;
+  int element = f.lane;
+  int local = 16 * k / wavefront_size;
+  std::vector<Slot> posted(static_cast<size_t>(2 * local));
+  // Bytes packed into a word are taken apart.
+  auto put_out = [&](const Code& code, DataType type, Slot* to) {
+    bool is_packed = code.type.lanes == 1 && local > 1;
+    for (int i = 0; i < local; ++i) {
+      f.lane = is_packed || code.type.lanes == 1 ? 0 : i;
+      if (code.f) { to[i].f = code.f->eval(f); continue; }
+      int64_t word = code.i->eval(f);
+      to[i].i = is_packed ? wrap_to(type, word >> (type.bits * i)) : word;
+    }
+  };
+  put_out(a, a_element, posted.data());
+  put_out(b, b_element, posted.data() + local);
+  f.lane = element;
+  Slot sum;
+  if (c.i) { sum.i = c.i->eval(f); } else { sum.f = c.f->eval(f); }
+  kernel.posted[static_cast<size_t>(f.thread)] = std::move(posted);
+  const std::vector<int>& groups = kernel.warps(wavefront_size);
+  kernel.wait(f, this, groups, origin, false);
+  if (f.failed) { return sum; }
+  int lane = f.thread % wavefront_size;
+  int first = f.thread - lane;
+  if (first + wavefront_size > kernel.thread_count()) {
+    f.fail(error(loopsmith::Code::InterpUnsupported, origin).arg("what", "a matrix product in a wavefront of less than 64 threads"));
+    return sum;
+  }
+  int row = lane / 16 * 4 + element, column = lane % 16;
+  for (int l = 0; l < k; ++l) {
+    // Element l of a row (column) is with thread row + 16 * (l / local), in its register l % local.
+    const Slot& x = kernel.posted[static_cast<size_t>(first + row + 16 * (l / local))][static_cast<size_t>(l % local)];
+    const Slot& y = kernel.posted[static_cast<size_t>(first + column + 16 * (l / local))][static_cast<size_t>(local + l % local)];
+    if (type.is_real()) { sum.f = round_to(type.element(), sum.f + x.f * y.f); } else { sum.i = wrap_to(type.element(), sum.i + x.i * y.i); }
+  }
+  kernel.wait(f, &a, groups, origin, false);
+  f.lane = element;
+  return sum;
+}
+
+namespace {
+
+struct WavefrontRow { std::string_view name; int k; DataType element; };
+auto wavefront_rows() -> const std::vector<WavefrontRow>& {
+  static const std::vector<WavefrontRow> rows = {
+      {"llvm.amdgcn.mfma.f32.16x16x4f32", 4, DataType::float_(32)},
+      {"llvm.amdgcn.mfma.f32.16x16x16f16", 16, DataType::float_(16)},
+      {"llvm.amdgcn.mfma.i32.16x16x16i8", 16, DataType::int_(8)},
+  };
+  return rows;
+}
+auto wavefront_row(const Call& n) -> const WavefrontRow* {
+  const auto* symbol = n.args.size() < 5 ? nullptr : n.args[0].as<StringImm>();
+  if (!symbol || !(n.op == "call_llvm_pure_intrin" || n.op == "call_llvm_intrin")) { return nullptr; }
+  for (const WavefrontRow& row : wavefront_rows()) {
+    if (row.name == symbol->value) { return &row; }
+  }
+  return nullptr;
+}
+
+// Of a pointer's argument: what it points to.
+auto pointee(const Expr& e) -> DataType {
+  if (const auto* v = e.as<VarNode>(); v && v->pointer) { return v->pointer->element; }
+  if (const auto* c = e.as<Call>(); c && c->op == "tvm_access_ptr" && !c->args.empty()) { return c->args[0].dtype().element(); }
+  if (const auto* c = e.as<Call>(); c && c->op == "address_of" && !c->args.empty()) { return c->args[0].dtype().element(); }
+  return DataType::handle();
+}
+
+}  // namespace
+
+auto is_wavefront_product(const Call& call) -> bool { return wavefront_row(call) != nullptr; }
+
+auto Compiler::matrix_product_of_wavefront(const Call& n) -> std::optional<Code> {
+  const WavefrontRow* row = wavefront_row(n);
+  if (!row) { return {}; }
+  if (!in_kernel_) { return unsupported(n.origin, "`" + std::string(row->name) + "` outside of a launch"); }
+  WavefrontProduct product;
+  product.k = row->k;
+  product.a = expr(n.args[2]);
+  product.b = expr(n.args[3]);
+  product.c = expr(n.args[4]);
+  product.a_element = product.b_element = row->element;
+  product.type = n.dtype;
+  product.origin = n.origin;
+  bool is_real = n.dtype.is_real();
+  if ((product.a.f != nullptr) != is_real || (product.b.f != nullptr) != is_real || (product.c.f != nullptr) != is_real) {
+    return unsupported(n.origin, "`" + std::string(row->name) + "` of other types");
+  }
+  if (is_real) { return Code{nullptr, make_real<WavefrontProductReal>(std::move(product)), n.dtype}; }
+  return Code{make_int<WavefrontProductInt>(std::move(product)), nullptr, n.dtype};
+}
+
+auto Compiler::tile_operation(const Call& n) -> const Statement* {
+  using Kind = TileStatement::Kind;
+  std::string_view op = n.op.view();
+  auto text = [&](size_t i) -> std::string_view {
+    const auto* s = i < n.args.size() ? n.args[i].as<StringImm>() : nullptr;
+    return s ? std::string_view(s->value) : std::string_view();
+  };
+  auto number = [&](size_t i) { return i < n.args.size() ? as_int(n.args[i]).value_or(0) : 0; };
+  auto make = [&](Kind kind, std::string_view name) {
+    auto* out = make_stmt<TileStatement>();
+    out->kind = kind;
+    out->origin = n.origin;
+    out->name = Name(std::string(name));
+    out->in_kernel = in_kernel_;
+    return out;
+  };
+  auto refuse = [&](const std::string& what) -> const Statement* {
+    unsupported(n.origin, what);
+    return make_stmt<Nothing>();
+  };
+  auto operand = [&](size_t pointer_at, const IntExpr* offset) { return TileOperand{pointer(n.args[pointer_at]), offset, pointee(n.args[pointer_at])}; };
+  auto is_whole = [&](const TileStatement& s) {
+    return std::all_of(s.operands.begin(), s.operands.end(), [](const TileOperand& o) { return !o.element.is_handle() && o.element.bits % 8 == 0; });
+  };
+  auto checked = [&](TileStatement* s) -> const Statement* {
+    if (!is_whole(*s)) { return refuse("`" + s->name.str() + "` of elements that are not whole bytes, or of no known type"); }
+    return s;
+  };
+
+  bool is_fill = op == "tvm_fill_fragment", is_load = op == "tvm_load_matrix_sync", is_store = op == "tvm_store_matrix_sync";
+  if (is_fill || is_load || is_store) {
+    if (n.args.size() != (is_fill ? 6 : 8)) { return nullptr; }
+    auto* out = make(is_fill ? Kind::FillFragment : is_load ? Kind::LoadFragment : Kind::StoreFragment, op);
+    int m = static_cast<int>(number(1)), columns = static_cast<int>(number(2)), k = static_cast<int>(number(3));
+    if (m < 1 || columns < 1 || k < 1 || m > 64 || columns > 64 || k > 64) { return refuse("a fragment of this shape"); }
+    const auto* data = n.args[0].as<VarNode>();
+    std::string_view scope = data && data->pointer ? data->pointer->scope.view() : std::string_view();
+    out->rows = scope == "wmma.matrix_b" ? k : m;
+    out->columns = scope == "wmma.matrix_a" ? k : columns;
+    out->operands.push_back(operand(0, int_expr(n.args[4])));
+    if (is_fill) {
+      out->value = expr(n.args[5]);
+      return checked(out);
+    }
+    out->operands.push_back(operand(5, nullptr));
+    out->stride = int_expr(n.args[6]);
+    out->is_column_major = text(7) == "col_major";
+    return checked(out);
+  }
+  if (op == "tvm_mma_sync") {
+    if (n.args.size() != 8) { return nullptr; }
+    auto* out = make(Kind::MultiplyFragments, op);
+    // The shape is that of the fragments: 16 x 16 x 16, or 8 x 8 x 32 of four bits.
+    out->m = out->n = out->k = 16;
+    for (size_t i = 0; i < 8; i += 2) { out->operands.push_back(operand(i, int_expr(n.args[i + 1]))); }
+    return checked(out);
+  }
+  if (op == "ptx_ldmatrix" || op == "ptx_mma" || op == "mma_fill" || op == "mma_store") {
+    if (!in_kernel_) { return refuse("`" + std::string(op) + "` outside of a launch"); }
+    if (op == "ptx_ldmatrix") {
+      if (n.args.size() != 7 || number(1) != 4 || text(2) != ".b16") { return refuse("this form of `ptx_ldmatrix`"); }
+      auto* out = make(Kind::LoadMatrix, op);
+      out->is_transposed = number(0) != 0;
+      out->operands.push_back(operand(3, int_expr(n.args[4])));
+      out->operands.push_back(operand(5, int_expr(n.args[6])));
+      return checked(out);
+    }
+    if (op == "ptx_mma") {
+      if (n.args.size() < 12 || (text(0) != "m16n8k16" && text(0) != "m16n8k32") || text(1) != "row" || text(2) != "col") { return refuse("this form of `ptx_mma`"); }
+      auto* out = make(Kind::MultiplyWarp, op);
+      out->k = text(0) == "m16n8k16" ? 16 : 32;
+      out->operands.push_back(operand(10, int_expr(n.args[11])));
+      out->operands.push_back(operand(6, int_expr(n.args[7])));
+      out->operands.push_back(operand(8, int_expr(n.args[9])));
+      int bits = out->k == 16 ? 16 : 8;
+      if (out->operands[1].element.bits != bits || out->operands[2].element.bits != bits) { return refuse("this form of `ptx_mma`"); }
+      return checked(out);
+    }
+    auto* out = make(op == "mma_fill" ? Kind::FillWarp : Kind::StoreWarp, op);
+    if (op == "mma_fill") {
+      if (n.args.size() != 3) { return nullptr; }
+      out->columns = static_cast<int>(number(0));
+      out->operands.push_back(operand(1, int_expr(n.args[2])));
+      return checked(out);
+    }
+    if (n.args.size() != 6 || number(0) != 16 || number(1) != 16) { return refuse("this form of `mma_store`"); }
+    out->columns = 8;
+    out->operands.push_back(operand(3, int_expr(n.args[4])));
+    out->operands.push_back(operand(2, nullptr));
+    out->stride = int_expr(n.args[5]);
+    return checked(out);
+  }
+  if (op == "call_llvm_intrin" || op == "call_llvm_pure_intrin") {
+    std::string_view name = text(0);
+    if (!name.starts_with("llvm.x86.t")) { return nullptr; }
+    auto tile = [&](size_t i) { return static_cast<int>(std::clamp<int64_t>(number(i), 0, 7)); };
+    if (name == "llvm.x86.tilezero" && n.args.size() == 3) {
+      auto* out = make(Kind::ZeroTile, name);
+      out->tiles[0] = tile(2);
+      return out;
+    }
+    if ((name == "llvm.x86.tileloadd64" || name == "llvm.x86.tileloaddt164" || name == "llvm.x86.tilestored64") && n.args.size() == 5) {
+      auto* out = make(name == "llvm.x86.tilestored64" ? Kind::StoreTile : Kind::LoadTile, name);
+      out->tiles[0] = tile(2);
+      out->operands.push_back(operand(3, nullptr));
+      out->stride = int_expr(n.args[4]);
+      return out;
+    }
+    bool is_bytes = name == "llvm.x86.tdpbssd" || name == "llvm.x86.tdpbsud" || name == "llvm.x86.tdpbusd" || name == "llvm.x86.tdpbuud";
+    if ((is_bytes || name == "llvm.x86.tdpbf16ps") && n.args.size() == 5) {
+      auto* out = make(Kind::MultiplyTiles, name);
+      for (size_t i = 0; i < 3; ++i) { out->tiles[i] = tile(i + 2); }
+      out->left_is_signed = !is_bytes || name[13] == 's';
+      out->right_is_signed = !is_bytes || name[14] == 's';
+      if (!is_bytes) { out->value.type = DataType::bfloat16(); }
+      return out;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace loopsmith::interp

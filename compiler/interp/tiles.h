@@ -1,0 +1,76 @@
+// Matrix units: what their instructions do to tiles of memory, to registers of a warp and to tile registers. Meanings are the
+// vendors': NVIDIA's WMMA and PTX (ldmatrix, mma.sync), Intel's AMX, AMD's MFMA.
+//
+//  - WMMA: a warp's threads do one operation together. How a fragment lies in registers is not documented, so no program depends on
+//    it; here fragment number i of a buffer is its elements from i times its size, rows one after the other (A is m x k, B k x n).
+//  - ldmatrix, mma: each thread names its own registers, which stand in memory of scope `warp`; which thread holds which element
+//    is what PTX says. A transposed ldmatrix of bytes is no instruction; code generators load the bytes one by one, and so do we.
+//  - AMX: eight tiles per thread, configured as 16 rows of 64 bytes.
+//  - MFMA: 64 threads; which holds what is as in AMD's ISA documents.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "interp/statements.h"
+
+namespace loopsmith::interp {
+
+/// Elements of a matrix from a place in memory on.
+struct TileOperand {
+  const PointerExpr* pointer = nullptr;
+  const IntExpr* offset = nullptr;       // in elements; null: 0
+  DataType element;
+};
+
+struct TileStatement final : Statement {
+  enum class Kind : uint8_t {
+    FillFragment, LoadFragment, StoreFragment, MultiplyFragments,   // WMMA
+    LoadMatrix, MultiplyWarp, FillWarp, StoreWarp,                  // ldmatrix, mma
+    LoadTile, StoreTile, MultiplyTiles, ZeroTile                    // AMX
+  };
+  Kind kind = Kind::FillFragment;
+  Origin origin;
+  Name name;                             // of the instruction, for messages
+  bool in_kernel = false;
+  int m = 0, n = 0, k = 0;               // of the product
+  int rows = 0, columns = 0;             // of the fragment
+  bool is_column_major = false;          // in memory
+  bool is_transposed = false;            // ldmatrix
+  std::vector<TileOperand> operands;     // result first
+  const IntExpr* stride = nullptr;       // of rows in memory, in elements (AMX: bytes)
+  Code value;                            // what is filled in
+  std::array<int, 3> tiles{};            // AMX: result, left, right
+  bool left_is_signed = false, right_is_signed = false;
+  void run(Frame& f) const override;
+
+ private:
+  void fragment_operation(Frame& f) const;
+  void warp_operation(Frame& f) const;
+  void tile_operation(Frame& f) const;
+};
+
+/// A product of two matrices in the registers of 64 threads, added to a third: an element of the thread's part.
+struct WavefrontProduct {
+  int k = 0;
+  Code a, b, c;
+  DataType a_element, b_element;         // bytes may come packed into an int32
+  DataType type;
+  Origin origin;
+  auto run(Frame& f) const -> Slot;
+};
+struct WavefrontProductInt final : IntExpr {
+  WavefrontProduct product;
+  explicit WavefrontProductInt(WavefrontProduct p) : product(std::move(p)) {}
+  auto eval(Frame& f) const -> int64_t override { return product.run(f).i; }
+};
+struct WavefrontProductReal final : RealExpr {
+  WavefrontProduct product;
+  explicit WavefrontProductReal(WavefrontProduct p) : product(std::move(p)) {}
+  auto eval(Frame& f) const -> double override { return product.run(f).f; }
+};
+
+/// Is it a call of an MFMA instruction that is known?
+[[nodiscard]] auto is_wavefront_product(const Call& call) -> bool;
+
+}  // namespace loopsmith::interp

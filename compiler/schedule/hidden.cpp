@@ -1,0 +1,146 @@
+// Hidden accesses: see hidden.h.
+#include "schedule/hidden.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "ir/visitor.h"
+#include "schedule/rewriting.h"
+#include "support/codes.h"
+
+namespace loopsmith::schedule {
+namespace {
+
+// Those that move or remove computation (compute_at asks itself, when it moves anything); those that make one block of several;
+// those that redirect accesses of a buffer.
+constexpr std::string_view around[] = {"merge", "compute_inline", "reverse_compute_inline", "decompose_reduction", "rfactor", "pad_einsum", "decompose_padding", "rolling_buffer"};
+constexpr std::string_view below[] = {"merge", "read_at", "write_at", "decompose_reduction", "rfactor", "blockize", "tensorize"};
+constexpr std::string_view reordering[] = {"reorder", "parallel", "vectorize", "bind"};
+constexpr std::string_view redirecting[] = {"cache_read", "cache_write", "cache_inplace", "cache_index", "reindex_cache_read", "reindex_cache_write", "read_at",
+                                            "write_at", "transform_layout"};
+auto is_one_of(const auto& names, std::string_view name) -> bool { return std::find(std::begin(names), std::end(names), name) != std::end(names); }
+
+auto declares_nothing(const Place& block) -> bool { return block.block()->reads.empty() && block.block()->writes.empty(); }
+
+// All accesses that blocks inside of a hiding block declare, to buffers from outside.
+struct Accesses { std::vector<const BufferNode*> reads, writes; };
+auto hidden_in(const FuncState& func, const Place& block) -> Accesses {
+  Accesses out;
+  std::vector<const BufferNode*> own;
+  for (int i = block.index; i < block.end; ++i) {
+    const Place& at = func.places()[static_cast<size_t>(i)];
+    if (!at.is_block()) { continue; }
+    for (const Buffer& b : at.block()->alloc_buffers) { own.push_back(b.get()); }
+    for (const MatchBufferRegion& m : at.block()->match_buffers) { own.push_back(m.buffer.get()); }
+    for (const BufferRegion& r : at.block()->reads) { out.reads.push_back(r.buffer.get()); }
+    for (const BufferRegion& r : at.block()->writes) { out.writes.push_back(r.buffer.get()); }
+  }
+  auto is_own = [&](const BufferNode* b) { return std::find(own.begin(), own.end(), b) != own.end(); };
+  std::erase_if(out.reads, is_own);
+  std::erase_if(out.writes, is_own);
+  return out;
+}
+
+auto shared(const std::vector<const BufferNode*>& a, const std::vector<const BufferNode*>& b) -> const BufferNode* {
+  for (const BufferNode* x : a) {
+    if (std::find(b.begin(), b.end(), x) != b.end()) { return x; }
+  }
+  return nullptr;
+}
+
+// May the loop's iterations run in any order, as far as a hiding block below it goes? Iter vars of blocks inside that follow the
+// loop are data-parallel, and none of them reads what is written inside.
+auto is_order_free(const FuncState& func, const Place& block, const Place& loop) -> bool {
+  Accesses all = hidden_in(func, block);
+  if (shared(all.reads, all.writes)) { return false; }
+  for (int i = block.index + 1; i < block.end; ++i) {
+    const Place& at = func.places()[static_cast<size_t>(i)];
+    if (!at.is_block()) { continue; }
+    bool follows = false;
+    for (size_t k = 0; k < at.realize->iter_values.size(); ++k) {
+      if (!uses_var(at.realize->iter_values[k], [&](const VarNode& v) { return &v == loop.loop->var.get(); })) { continue; }
+      if (at.block()->iter_vars[k].kind != IterKind::Spatial) { return false; }
+      follows = true;
+    }
+    // What does not follow the loop would run once per iteration, on the same elements.
+    if (!follows && func.child_blocks(at).empty()) { return false; }
+  }
+  return true;
+}
+
+}  // namespace
+
+auto hides_accesses(const FuncState& func, const Place& block) -> bool {
+  if (!block.is_block() || block.parent < 0 || !declares_nothing(block) || block.end == block.index + 1) { return false; }
+  Accesses all = hidden_in(func, block);
+  return !all.reads.empty() || !all.writes.empty();
+}
+
+namespace {
+
+auto refuse(const Context& cx, const Place& block, const BufferNode* buffer) -> Diagnostic {
+  return note_block(cx.error(Code::HiddenAccesses).arg("block", block.name().view()).arg("buffer", buffer->name.view()), block)
+      .remedy("apply it before `loop_partition`, whose blocks declare nothing");
+}
+auto any_of(const FuncState& func, const Place& block) -> const BufferNode* {
+  Accesses all = hidden_in(func, block);
+  return all.writes.empty() ? all.reads.front() : all.writes.front();
+}
+
+// `any`: a buffer may vanish or change its form, so that reading it is enough.
+auto require_siblings_apart(const Context& cx, const FuncState& func, const Place& at, const Accesses& here, bool any) -> Status {
+  const Place* scope = func.scope(at);
+  if (!scope) { return ok(); }
+  for (const Place* block : func.child_blocks(*scope)) {
+    if (block->id == at.id || func.is_below(at, *block) || !hides_accesses(func, *block)) { continue; }
+    Accesses other = hidden_in(func, *block);
+    const BufferNode* buffer = shared(here.writes, other.reads);
+    if (!buffer) { buffer = shared(here.writes, other.writes); }
+    if (!buffer) { buffer = shared(here.reads, other.writes); }
+    if (!buffer && any) { buffer = shared(here.reads, other.reads); }
+    if (buffer) { return refuse(cx, *block, buffer); }
+  }
+  return ok();
+}
+void add_declared(const Place& block, Accesses& out) {
+  for (const BufferRegion& r : block.block()->reads) { out.reads.push_back(r.buffer.get()); }
+  for (const BufferRegion& r : block.block()->writes) { out.writes.push_back(r.buffer.get()); }
+}
+
+}  // namespace
+
+auto require_nothing_hidden(const Context& cx, const PlaceArg& at) -> Status {
+  std::string_view name = cx.primitive.name;
+  bool moves = is_one_of(around, name), gathers = is_one_of(below, name), reorders = is_one_of(reordering, name);
+  if (!moves && !gathers && !reorders) { return ok(); }
+  const FuncState& func = *at.func;
+  if (at->is_block() && hides_accesses(func, *at)) { return refuse(cx, *at, any_of(func, *at)); }
+  if (at->is_loop() && (gathers || reorders)) {
+    for (const Place* block : func.child_blocks(*at)) {
+      if (!hides_accesses(func, *block) || (reorders && is_order_free(func, *block, *at))) { continue; }
+      return refuse(cx, *block, any_of(func, *block));
+    }
+  }
+  if (!moves) { return ok(); }
+  Accesses here;
+  if (at->is_block()) { add_declared(*at, here); } else { for (const Place* block : func.child_blocks(*at)) { add_declared(*block, here); } }
+  bool any = name == "reverse_compute_inline" || name == "rolling_buffer" || name == "decompose_padding" || name == "pad_einsum";
+  return require_siblings_apart(cx, func, *at, here, any);
+}
+
+auto require_free_to_move(const Context& cx, const FuncState& func, const Place& block) -> Status {
+  if (hides_accesses(func, block)) { return refuse(cx, block, any_of(func, block)); }
+  Accesses here;
+  add_declared(block, here);
+  return require_siblings_apart(cx, func, block, here, false);
+}
+
+auto require_buffer_not_hidden(const Context& cx, const Place& block, const Buffer& buffer, bool is_write) -> Status {
+  auto found = is_one_of(redirecting, cx.primitive.name) ? cx.state.find(block.id) : State::Found{};
+  if (!found) { return ok(); }
+  Accesses here;
+  (is_write ? here.writes : here.reads).push_back(buffer.get());
+  return require_siblings_apart(cx, *found.func, block, here, cx.primitive.name == "transform_layout");
+}
+
+}  // namespace loopsmith::schedule

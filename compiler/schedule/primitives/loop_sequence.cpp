@@ -1,0 +1,526 @@
+// Primitives that turn one loop into several that run one after another, and back: loop_partition, merge. Which block instances
+// run stays the same; merge changes their order, and checks that nothing depends on it.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "arith/analyzer.h"
+#include "arith/int_set.h"
+#include "ir/ops.h"
+#include "ir/visitor.h"
+#include "schedule/analysis.h"
+#include "schedule/candidates.h"
+#include "schedule/examples.h"
+#include "schedule/primitives.h"
+#include "schedule/rewriting.h"
+#include "support/codes.h"
+
+namespace loopsmith::schedule::primitives {
+namespace {
+
+// Of every buffer, the variables that index it where it is first accessed by variables alone.
+class IndexVariables : public Visitor {
+ public:
+  using Visitor::on;
+  using Visitor::visit;
+  std::vector<std::pair<Name, std::vector<const VarNode*>>> found;
+  void on(const BufferStore& n) override {
+    add(n.buffer, n.indices);
+    Visitor::on(n);
+  }
+  void on(const BufferLoad& n) override {
+    add(n.buffer, n.indices);
+    Visitor::on(n);
+  }
+
+ private:
+  void add(const Buffer& buffer, const Array<Expr>& indices) {
+    std::vector<const VarNode*> vars;
+    for (const Expr& index : indices) {
+      vars.push_back(index.as<VarNode>());
+      if (!vars.back()) { return; }
+    }
+    bool is_known = std::any_of(found.begin(), found.end(), [&](const auto& entry) { return entry.first == buffer->name; });
+    if (!is_known) { found.emplace_back(buffer->name, std::move(vars)); }
+  }
+};
+
+// The body of the partitioned loop for one part of its range, with loops, blocks and variables of its own.
+class PartCopy : public Mutator {
+ public:
+  PartCopy(const Var& from, const Var& to, Range part) : loop_(to), part_(std::move(part)) { map_[from.get()] = to; }
+  using Mutator::mutate;
+  using Mutator::on;
+  auto on(const VarNode& n) -> Expr override {
+    auto found = map_.find(&n);
+    return found == map_.end() ? self(n) : found->second;
+  }
+  auto on(const LetStmt& n) -> Stmt override {
+    Expr value = mutate(n.value);
+    Var var = make<VarNode>(n.var->name, n.var->dtype, n.var->origin, n.var->pointer);
+    map_[n.var.get()] = var;
+    return make<LetStmt>(std::move(var), std::move(value), mutate(n.body), n.origin);
+  }
+  auto on(const For& n) -> Stmt override {
+    Expr min = mutate(n.min);
+    Expr extent = mutate(n.extent);
+    Var var = make<VarNode>(n.var->name, n.var->dtype, n.var->origin);
+    map_[n.var.get()] = var;
+    return make<For>(std::move(var), std::move(min), std::move(extent), n.for_kind, mutate(n.body), n.thread, n.annotations, n.origin);
+  }
+  auto on(const BlockRealize& n) -> Stmt override {
+    std::vector<Expr> values;
+    size_t bound = n.iter_values.size();
+    for (size_t i = 0; i < n.iter_values.size(); ++i) {
+      values.push_back(mutate(n.iter_values[i]));
+      if (bound == n.iter_values.size() && values.back().get() == loop_.get()) { bound = i; }
+    }
+    Expr predicate = mutate(n.predicate);
+    const Block& old = *n.block;
+    Block::Fields f = old.fields();
+    f.name = Name(old.name.str() + "_" + loop_->name.str());
+    f.alloc_buffers = f.alloc_buffers.map_same([this](const Buffer& b) { return own(b, false); }, [](const Buffer& a, const Buffer& b) { return a == b; });
+    std::vector<IterVar> iters;
+    for (size_t i = 0; i < old.iter_vars.size(); ++i) {
+      IterVar iter = old.iter_vars[i];
+      Expr min = mutate(iter.dom.min);
+      iter.dom = {std::move(min), mutate(iter.dom.extent)};
+      iter.var = make<VarNode>(iter.var->name, iter.var->dtype, iter.var->origin);
+      map_[old.iter_vars[i].var.get()] = iter.var;
+      if (i == bound) { iter.dom = {cast(iter.var->dtype, part_.min), cast(iter.var->dtype, part_.extent)}; }
+      iters.push_back(std::move(iter));
+    }
+    std::vector<MatchBufferRegion> matches;
+    for (const MatchBufferRegion& m : old.match_buffers) {
+      BufferRegion source = mutate(m.source);
+      matches.push_back({own(m.buffer, true), std::move(source)});
+    }
+    f.match_buffers = std::move(matches);
+    f.reads = mutate(f.reads);
+    f.writes = mutate(f.writes);
+    f.init = f.init ? mutate(f.init) : Stmt();
+    f.body = mutate(f.body);
+    if (bound < old.iter_vars.size()) {
+      // What is accessed by iter vars alone is said for their whole domains, as TVM does.
+      IndexVariables indices;
+      indices.visit(f.body);
+      for (auto* regions : {&f.writes, &f.reads}) { *regions = widened(*regions, indices, iters); }
+    }
+    f.iter_vars = std::move(iters);
+    return make<BlockRealize>(Array<Expr>(std::move(values)), std::move(predicate), make<Block>(std::move(f), old.origin), n.origin);
+  }
+
+ protected:
+  auto use(const Buffer& buffer) -> Buffer override {
+    auto found = buffers_.find(buffer.get());
+    return found == buffers_.end() ? buffer : found->second;
+  }
+
+ private:
+  static auto widened(const Array<BufferRegion>& regions, const IndexVariables& indices, const std::vector<IterVar>& iters) -> Array<BufferRegion> {
+    std::vector<BufferRegion> out;
+    for (const BufferRegion& region : regions) {
+      out.push_back(region);
+      auto entry = std::find_if(indices.found.begin(), indices.found.end(), [&](const auto& e) { return e.first == region.buffer->name; });
+      if (entry == indices.found.end()) { continue; }
+      std::vector<Range> ranges;
+      for (const VarNode* var : entry->second) {
+        auto iter = std::find_if(iters.begin(), iters.end(), [&](const IterVar& i) { return i.var.get() == var; });
+        if (iter == iters.end()) { break; }
+        ranges.push_back(iter->dom);
+      }
+      if (ranges.size() == region.region.size()) { out.back().region = Array<Range>(std::move(ranges)); }
+    }
+    return Array<BufferRegion>(std::move(out));
+  }
+  // Of what a block allocates or views, each part has its own.
+  auto own(const Buffer& buffer, bool is_view) -> Buffer {
+    BufferNode fields = *buffer;
+    // Strides and offset of a view may be variables that it introduces.
+    auto fresh = [&](const Expr& e) -> Expr {
+      const auto* v = e.as<VarNode>();
+      if (v && is_view && !map_.count(v)) { map_[v] = make<VarNode>(v->name, v->dtype, v->origin); }
+      return mutate(e);
+    };
+    Var data = make<VarNode>(buffer->data->name, buffer->data->dtype, buffer->data->origin, buffer->data->pointer);
+    map_[buffer->data.get()] = data;
+    fields.data = data;
+    std::vector<Expr> strides;
+    for (const Expr& e : buffer->strides) { strides.push_back(fresh(e)); }
+    fields.strides = std::move(strides);
+    if (buffer->elem_offset) { fields.elem_offset = fresh(buffer->elem_offset); }
+    fields.shape = mutate(buffer->shape);
+    Buffer out = make_buffer(std::move(fields));
+    buffers_[buffer.get()] = out;
+    return out;
+  }
+  const Var& loop_;
+  Range part_;
+  VarMap map_;
+  BufferMap buffers_;
+};
+
+/// Makes a loop several loops, each over a part of its range, one after another.
+///
+///     for i in range(30):              for i0 in range(24):
+///         B[i] = A[i]          ==>         B[i0] = A[i0]
+///                                      for i1 in range(24, 30):
+///                                          B[i1] = A[i1]
+///
+/// Needs  a loop of known extent that starts at 0, is not bound to a thread or annotated, and does not carry a reduction that
+///        has its init in the same block; lengths of all parts but one, positive, together below the extent; no part in which the
+///        predicate of a block never holds.
+/// Keeps  the order of block instances, so results are equal bit for bit.
+struct LoopPartition {
+  struct Args {
+    LoopArg loop;
+    std::vector<std::optional<int64_t>> factors;
+    bool preserve_unit_iters = true;
+  };
+  struct Plan { std::vector<int64_t> ends; Name block; };
+
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    const For& loop = args.loop.loop();
+    auto refuse = [&](const std::string& why) { return note_loop(cx.error(Code::PartitionPoints).arg("loop", args.loop->name().view()).arg("why", why), *args.loop); };
+    auto extent = as_int(loop.extent);
+    if (!extent || !as_int(loop.min)) { return refuse("its bounds are not known before it runs"); }
+    LOOPSMITH_CHECK(require_plain_loop(cx, args.loop));
+    LOOPSMITH_CHECK(require_starts_at_zero(cx, args.loop));
+    if (args.factors.empty()) { return refuse("no lengths of parts are given"); }
+    std::optional<size_t> inferred;
+    int64_t sum = 0;
+    for (size_t i = 0; i < args.factors.size(); ++i) {
+      if (!args.factors[i]) {
+        if (inferred) { return refuse("only one length can be left out"); }
+        inferred = i;
+        continue;
+      }
+      int64_t factor = *args.factors[i];
+      if (factor <= 0) { return refuse(fmt::format("a part of length {} is none: lengths are positive", factor)); }
+      sum = factor > *extent - sum ? *extent : sum + factor;
+    }
+    if (sum >= *extent) { return refuse(fmt::format("the lengths leave nothing of its extent, {}", *extent)).remedy("leave the last length out: `None`"); }
+    Plan plan;
+    int64_t end = 0;
+    for (size_t i = 0; i < args.factors.size(); ++i) {
+      end += args.factors[i] ? *args.factors[i] : *extent - sum;
+      plan.ends.push_back(end);
+    }
+    if (!inferred) { plan.ends.push_back(*extent); }
+    auto below = args.loop.func->child_blocks(*args.loop);
+    if (below.empty()) { return note_loop(cx.error(Code::NotOneBlock).arg("loop", args.loop->name().view()).arg("count", 0), *args.loop); }
+    plan.block = below.front()->name();
+    for (const Place* block : below) {
+      for (size_t i = 0; i < block->realize->iter_values.size(); ++i) {
+        const IterVar& iter = block->block()->iter_vars[i];
+        if (!block->block()->init || iter.kind != IterKind::Reduction || block->realize->iter_values[i].get() != loop.var.get()) { continue; }
+        return note_block(refuse(fmt::format("it carries the reduction `{}` of block `{}`, and each part would begin with its `T.init()`", iter.var->name.view(),
+                                             block->name().view())), *block)
+            .remedy(fmt::format("decompose first: `sch.decompose_reduction(\"{}\", {})`", block->name().view(), args.loop->name().view()));
+      }
+      if (is_one(block->realize->predicate)) { continue; }
+      int64_t begin = 0;
+      for (int64_t stop : plan.ends) {
+        arith::Analyzer analyzer;
+        for (const auto& [var, domain] : loop_domains(*args.loop.func, *block)) {
+          analyzer.bind(var, var == loop.var ? Range{int_imm(begin, var->dtype), int_imm(stop - begin, var->dtype)} : domain);
+        }
+        if (stop > begin && analyzer.can_prove(logical_not(block->realize->predicate))) {
+          return note_block(refuse(fmt::format("iterations {} to {} run nothing, as the predicate of block `{}` says", begin, stop - 1, block->name().view())), *block);
+        }
+        begin = stop;
+      }
+    }
+    return plan;
+  }
+
+  static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome {
+    const For& loop = args.loop.loop();
+    Origin origin = cx.made_from(loop.origin);
+    std::string prefix = plan.block.str() + "_" + loop.var->name.str();
+    DataType dtype = loop.var->dtype;
+    Outcome out;
+    out.func = args.loop.func->name();
+    std::vector<Stmt> parts;
+    int64_t begin = 0;
+    auto opaque = [&](const std::string& name, Stmt body) -> Stmt {
+      Block::Fields fields;
+      fields.name = Name(name);
+      fields.body = std::move(body);
+      return make<BlockRealize>(Array<Expr>(), bool_imm(true), make<Block>(std::move(fields), origin), origin);
+    };
+    for (size_t i = 0; i < plan.ends.size(); ++i) {
+      Var var = make<VarNode>(Name(loop.var->name.str() + std::to_string(i)), dtype, origin);
+      Range part{int_imm(begin, dtype), int_imm(plan.ends[i] - begin, dtype)};
+      Stmt body = PartCopy(loop.var, var, part).mutate(loop.body);
+      Ref<For> made = make<For>(var, part.min, part.extent, ForKind::Serial, std::move(body), std::optional<IterVar>(), AttrMap(), origin);
+      out.outputs.push_back(Output::loop(made->id));
+      parts.push_back(opaque(fmt::format("{}{}_partition", prefix, i), std::move(made)));
+      begin = plan.ends[i];
+    }
+    out.rewrite.changes.push_back({args.loop->id, opaque(prefix + "_common", seq(std::move(parts), origin))});
+    return out;
+  }
+};
+
+/// Makes loops with equal extents one loop, in the place of the last, whose iterations do in turn what those of each did.
+///
+///     for i in range(8):               for i_m in range(8):
+///         B[i] = A[i]          ==>         B[i_m] = A[i_m]
+///     for i in range(8):                   C[i_m] = B[i_m]
+///         C[i] = B[i]
+///
+/// Needs  loops side by side, or each the innermost of as many directly nested ones, none in a condition; equal extents; all start
+///        at 0; none is bound to a thread or annotated. No iteration depends on what the loops before have done in later iterations, and nothing
+///        between the loops on what moves past it.
+/// Keeps  for every element, the order of what writes and reads it, so results are equal bit for bit.
+struct Merge {
+  struct Args { std::vector<LoopArg> loops; };
+  struct Plan { const FuncState* func = nullptr; std::vector<std::vector<const Place*>> nests; };   // each from inside to outside
+
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    const auto& loops = args.loops;
+    if (loops.size() < 2) { return cx.error(Code::NoLoops).remedy("name two loops at least: `sch.merge(i, j)`"); }
+    const LoopArg& lead = loops[0];
+    const FuncState& func = *lead.func;
+    auto refuse = [&](const LoopArg& other, const std::string& why) {
+      return note_loop(note_loop(cx.error(Code::LoopsDiffer).arg("loop", lead->name().view()).arg("other", other->name().view()).arg("why", why), *lead), *other);
+    };
+    const Place* around = func.parent(*lead);
+    for (const LoopArg& loop : loops) {
+      if (loop.func != &func || func.scope(*loop) != func.scope(*lead)) { return refuse(loop, "they are in different blocks"); }
+      while (!func.is_below(*loop, *around)) { around = func.parent(*around); }
+    }
+    Plan plan{&func, {}};
+    arith::Analyzer analyzer;
+    for (const LoopArg& loop : loops) {
+      std::vector<const Place*> nest;
+      for (const Place* at = loop.place; at && at != around && at->is_loop(); at = func.parent(*at)) {
+        LoopArg arg;
+        arg.func = &func;
+        arg.place = at;
+        LOOPSMITH_CHECK(require_plain_loop(cx, arg));
+        LOOPSMITH_CHECK(require_starts_at_zero(cx, arg));
+        if (!nest.empty() && at->loop->body.get() != nest.back()->loop) {
+          return note_loop(cx.error(Code::LoopNotOnlyChild).arg("outer", at->name().view()).arg("loop", nest.back()->name().view()), *nest.back());
+        }
+        nest.push_back(at);
+      }
+      plan.nests.push_back(std::move(nest));
+      const auto& first = plan.nests.front();
+      const auto& here = plan.nests.back();
+      if (!is_plain_child(func, *here.back())) { return refuse(loop, fmt::format("`{}` does not always run: it stands in a condition", here.back()->name().view())); }
+      if (here.size() != first.size()) { return refuse(loop, fmt::format("one is in {} loops, the other in {}", first.size(), here.size())); }
+      for (size_t i = 0; i < here.size(); ++i) {
+        if (!analyzer.can_prove_equal(here[i]->loop->extent, first[i]->loop->extent)) {
+          return refuse(loop, fmt::format("the extents of `{}` and `{}` are not equal", first[i]->name().view(), here[i]->name().view()));
+        }
+      }
+      for (size_t i = 0; i + 1 < plan.nests.size(); ++i) {
+        if (plan.nests[i].back() == here.back()) { return refuse(loop, "one is inside the other, or they share a loop"); }
+      }
+    }
+    LOOPSMITH_CHECK(require_order(cx, args, plan));
+    return plan;
+  }
+
+  // Every element must be written and read in the same order as before.
+  static auto require_order(const Context& cx, const Args& args, const Plan& plan) -> Status {
+    const FuncState& func = *plan.func;
+    const Place& target = *plan.nests.back().back();
+    for (size_t i = 0; i < plan.nests.size(); ++i) {
+      const Place& moved = *plan.nests[i].back();
+      // What stands between, and is passed.
+      int from = std::min(moved.end, target.end);
+      int to = std::max(moved.index, target.index);
+      for (const Place* other : func.child_blocks(*func.scope(moved))) {
+        if (other->index < from || other->index >= to) { continue; }
+        bool is_merged = std::any_of(plan.nests.begin(), plan.nests.end(), [&](const auto& nest) { return func.is_below(*other, *nest.back()); });
+        if (is_merged) { continue; }
+        for (const Place* block : func.child_blocks(moved)) {
+          if (const BufferNode* shared = conflict(*block, *other)) {
+            return note_block(note_loop(cx.error(Code::LoopsDiffer).arg("loop", args.loops.front()->name().view()).arg("other", args.loops.back()->name().view())
+                                            .arg("why", fmt::format("block `{}`, between them, uses `{}` too, and would run on the other side", other->name().view(),
+                                                                    shared->name.view())), *args.loops[i].place), *other);
+          }
+        }
+      }
+      for (size_t j = 0; j < plan.nests.size(); ++j) {
+        bool is_before = moved.index < plan.nests[j].back()->index;
+        if (i == j || !is_before) { continue; }
+        for (const Place* x : func.child_blocks(moved)) {
+          for (const Place* y : func.child_blocks(*plan.nests[j].back())) {
+            if (const BufferNode* shared = order_lost(func, *x, plan.nests[i], *y, plan.nests[j], i < j)) {
+              return note_block(note_block(cx.error(Code::LoopsDiffer).arg("loop", args.loops[i]->name().view()).arg("other", args.loops[j]->name().view())
+                                               .arg("why", fmt::format("block `{}` may need in one iteration what `{}` does to `{}` in a later one", y->name().view(),
+                                                                       x->name().view(), shared->name.view())), *x), *y);
+            }
+          }
+        }
+      }
+    }
+    return ok();
+  }
+
+  template <class F>
+  static auto each_conflict(const Place& a, const Place& b, const F& f) -> const BufferNode* {
+    const Block& x = *a.block();
+    const Block& y = *b.block();
+    auto all = [&](const Array<BufferRegion>& left, const Array<BufferRegion>& right) -> const BufferNode* {
+      for (const BufferRegion& l : left) {
+        for (const BufferRegion& r : right) {
+          if ((l.buffer == r.buffer || l.buffer->data == r.buffer->data) && f(l, r)) { return l.buffer.get(); }
+        }
+      }
+      return nullptr;
+    };
+    if (const BufferNode* found = all(x.writes, y.writes)) { return found; }
+    if (const BufferNode* found = all(x.writes, y.reads)) { return found; }
+    return all(x.reads, y.writes);
+  }
+  static auto conflict(const Place& a, const Place& b) -> const BufferNode* {
+    return each_conflict(a, b, [](const BufferRegion&, const BufferRegion&) { return true; });
+  }
+
+  // Block x ran wholly before block y. In the merged loop y's iteration comes first where its loop variables are smaller (in the
+  // order of the nest), and where they are equal unless `x_first`. Those must not touch one element.
+  static auto order_lost(const FuncState& func, const Place& x, const std::vector<const Place*>& x_nest, const Place& y, const std::vector<const Place*>& y_nest,
+                         bool x_first) -> const BufferNode* {
+    return each_conflict(x, y, [&](const BufferRegion& a, const BufferRegion& b) {
+      if (!(a.buffer == b.buffer)) { return true; }
+      size_t depth = x_nest.size();
+      for (size_t k = 0; k < depth + (x_first ? 0 : 1); ++k) {
+        // Loops outside of number k (from outside) are equal, that one is larger for x, those inside are free.
+        if (k < depth && is_one(x_nest[depth - 1 - k]->loop->extent)) { continue; }
+        arith::Analyzer analyzer;
+        VarMap y_map;
+        arith::DomMap x_free, y_free;
+        Expr larger;
+        for (size_t i = 0; i < depth; ++i) {
+          const For& xl = *x_nest[depth - 1 - i]->loop;
+          const For& yl = *y_nest[depth - 1 - i]->loop;
+          Range range{xl.min, xl.extent};
+          if (i > k) {
+            x_free.emplace(xl.var.get(), arith::IntSet::from_range(range));
+            y_free.emplace(yl.var.get(), arith::IntSet::from_range(Range{yl.min, yl.extent}));
+            continue;
+          }
+          analyzer.bind(xl.var, range);
+          if (i < k) { y_map[yl.var.get()] = cast(yl.var->dtype, xl.var); continue; }
+          // x = y + 1 + more.
+          Var y_var = make<VarNode>(yl.var->name, xl.var->dtype);
+          analyzer.bind(y_var, range);
+          y_map[yl.var.get()] = cast(yl.var->dtype, y_var);
+          larger = less(Expr(y_var), Expr(xl.var));
+        }
+        add_inner(func, x, *x_nest.front(), x_free);
+        add_inner(func, y, *y_nest.front(), y_free);
+        auto touched = [&](const Place& block, const BufferRegion& region, const arith::DomMap& free, const VarMap& map) {
+          auto sets = arith::eval_set(substitute_region(region, bindings_of(*block.realize)).region, free);
+          std::vector<std::pair<Expr, Expr>> out;
+          for (const arith::IntSet& set : sets) {
+            bool known = set.has_lower_bound() && set.has_upper_bound();
+            out.emplace_back(known ? substitute(set.min(), map) : Expr(), known ? substitute(set.max(), map) : Expr());
+          }
+          return out;
+        };
+        auto xs = touched(x, a, x_free, {});
+        auto ys = touched(y, b, y_free, y_map);
+        bool apart = false;
+        std::optional<arith::Analyzer::Scope> scope;
+        if (larger) { scope.emplace(analyzer.enter(larger)); }
+        for (size_t d = 0; d < xs.size() && !apart; ++d) {
+          if (!xs[d].first || !ys[d].first) { continue; }
+          apart = analyzer.can_prove(less(ys[d].second, xs[d].first)) || analyzer.can_prove(less(xs[d].second, ys[d].first));
+        }
+        if (!apart) { return true; }
+      }
+      return false;
+    });
+  }
+  static void add_inner(const FuncState& func, const Place& block, const Place& loop, arith::DomMap& out) {
+    for (const Place* at = func.parent(block); at && at != &loop && at->is_loop(); at = func.parent(*at)) {
+      out.emplace(at->loop->var.get(), arith::IntSet::from_range(Range{at->loop->min, at->loop->extent}));
+    }
+  }
+  static auto substitute_region(const BufferRegion& region, const VarMap& map) -> BufferRegion {
+    std::vector<Range> ranges;
+    for (const Range& range : region.region) { ranges.push_back(substitute(range, map)); }
+    return {region.buffer, Array<Range>(std::move(ranges)), region.origin};
+  }
+
+  static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome {
+    Origin origin = cx.made_from(args.loops.front().loop().origin);
+    std::vector<Var> vars;
+    for (const Place* loop : plan.nests.front()) { vars.push_back(make<VarNode>(Name(loop->loop->var->name.str() + "_m"), loop->loop->var->dtype, origin)); }
+    std::vector<Stmt> bodies;
+    for (const auto& nest : plan.nests) {
+      VarMap map;
+      for (size_t i = 0; i < nest.size(); ++i) { map[nest[i]->loop->var.get()] = cast(nest[i]->loop->var->dtype, vars[i]); }
+      bodies.push_back(substitute(nest.front()->loop->body, map));
+    }
+    Stmt stmt = seq(std::move(bodies), origin);
+    Outcome out;
+    out.func = plan.func->name();
+    for (size_t i = 0; i < vars.size(); ++i) {
+      const For& like = *plan.nests.front()[i]->loop;
+      Ref<For> made = make<For>(vars[i], zero(vars[i]->dtype), like.extent, ForKind::Serial, std::move(stmt), std::optional<IterVar>(), AttrMap(), origin);
+      if (i == 0) { out.outputs.push_back(Output::loop(made->id)); }
+      stmt = std::move(made);
+    }
+    for (size_t i = 0; i < plan.nests.size(); ++i) {
+      out.rewrite.changes.push_back({plan.nests[i].back()->id, i + 1 == plan.nests.size() ? stmt : Stmt()});
+    }
+    return out;
+  }
+};
+
+// Halves, and all but the last iteration.
+auto partitions(const Choice& c) -> std::vector<Value> {
+  const Place& at = c.subject();
+  auto extent = at.is_loop() ? as_int(at.loop->extent) : std::nullopt;
+  if (!extent || *extent < 2) { return {}; }
+  std::vector<Value> out{Value(Value::List{Value(*extent / 2), Value()})};
+  if (*extent > 2) { out.emplace_back(Value::List{Value(*extent - 1), Value()}); }
+  return out;
+}
+// The loop with each other loop of its scope that runs as often, at the same depth.
+auto loops_alike(const Choice& c) -> std::vector<Value> {
+  const Place& at = c.subject();
+  if (!at.is_loop()) { return {}; }
+  std::vector<Value> out;
+  for (const Place& other : c.func.places()) {
+    if (!other.is_loop() || other.index <= at.index || c.func.scope(other) != c.func.scope(at) || c.func.is_below(other, at)) { continue; }
+    auto a = as_int(at.loop->extent), b = as_int(other.loop->extent);
+    if (a && a == b) { out.emplace_back(Value::List{Choice::loop(at), Choice::loop(other)}); }
+  }
+  return out;
+}
+
+constexpr std::string_view two_alike = R"(@T.prim_func
+def main(A: T.Buffer((64,), "float32"), C: T.Buffer((64,), "float32")):
+    B = T.alloc_buffer((64,))
+    for i in range(64):
+        with T.block("B"):
+            vi = T.axis.spatial(64, i)
+            B[vi] = A[vi] * T.float32(2)
+    for j in range(64):
+        with T.block("C"):
+            vi = T.axis.spatial(64, j)
+            C[vi] = B[vi] + T.float32(1)
+)";
+
+}  // namespace
+
+const Primitive loop_partition = primitive<LoopPartition>("loop_partition", "LoopPartition", "makes a loop several, each over a part of its range")
+    .input("loop", &LoopPartition::Args::loop)
+    .spliced("factors", &LoopPartition::Args::factors).from(partitions)
+    .attr("preserve_unit_iters", &LoopPartition::Args::preserve_unit_iters, true)
+    .loops("loops")
+    .example(examples::scale, "i, = sch.get_loops(\"B\")\nsch.loop_partition(i, factors=[24, None])");
+const Primitive merge = primitive<Merge>("merge", "Merge", "makes loops side by side one loop")
+    .inputs("loops", &Merge::Args::loops).from(loops_alike)
+    .loop("merged")
+    .example(two_alike, "i, = sch.get_loops(\"B\")\nj, = sch.get_loops(\"C\")\nsch.merge(i, j)");
+
+}  // namespace loopsmith::schedule::primitives

@@ -1,0 +1,301 @@
+// Primitives that copy a tile of a buffer at a loop, as one block for a lowering pass to spread over threads: read_at, write_at. The
+// copy has the buffer's shape in another memory; the block that fills it is annotated `auto_copy`. Source: TVM's AutoCopy.
+#include <algorithm>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "arith/analyzer.h"
+#include "arith/int_set.h"
+#include "ir/ops.h"
+#include "ir/visitor.h"
+#include "schedule/analysis.h"
+#include "schedule/candidates.h"
+#include "schedule/examples.h"
+#include "schedule/primitives.h"
+#include "schedule/rewriting.h"
+#include "schedule/staging.h"
+#include "schedule/threads.h"
+#include "support/codes.h"
+
+namespace loopsmith::schedule::primitives {
+namespace {
+
+// What is copied, and where: before statement `position` of the loop's body. Uses in the statements [first, last) are of the copy.
+struct TilePlan {
+  const FuncState* func = nullptr;
+  const Place* scope = nullptr;
+  Buffer buffer;
+  std::vector<Stmt> statements;
+  size_t position = 0, first = 0, last = 0;
+  std::vector<Range> tile;
+};
+
+auto statements_of(const Stmt& body) -> std::vector<Stmt> {
+  if (const auto* n = body.as<SeqStmt>()) { return n->seq.to_vector(); }
+  return {body};
+}
+
+// The outermost blocks below a statement.
+void outer_blocks(const Stmt& stmt, std::vector<const BlockRealize*>& out) {
+  if (const auto* n = stmt.as<BlockRealize>()) { out.push_back(n); return; }
+  visit_children(stmt, [](const Expr&) {}, [&](const Stmt& s) { outer_blocks(s, out); });
+}
+
+// The region of a block with all loops from it up to the loop running, and outside of it those of threads that share the memory.
+auto touched(const FuncState& func, const Place& block, const BufferRegion& region, const Place& loop, Name storage) -> std::vector<arith::IntSet> {
+  arith::DomMap domains;
+  auto add = [&](const Place& at) { domains.emplace(at.loop->var.get(), arith::IntSet::from_range(Range{at.loop->min, at.loop->extent})); };
+  const Place* at = func.parent(block);
+  for (; at && at != &loop && at->is_loop(); at = func.parent(*at)) { add(*at); }
+  for (; at; at = func.parent(*at)) {
+    if (at->is_loop() && at->loop->thread && is_shared_across(storage, at->loop->thread->thread_tag)) { add(*at); }
+  }
+  std::vector<Range> ranges;
+  VarMap map = bindings_of(*block.realize);
+  for (const Range& range : region.region) { ranges.push_back(substitute(range, map)); }
+  return arith::eval_set(Array<Range>(std::move(ranges)), domains);
+}
+
+auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, int64_t index, const std::string& storage, bool is_read) -> Result<TilePlan> {
+  LOOPSMITH_CHECK(require_storage_scope(cx, storage));
+  LOOPSMITH_TRY(region, require_buffer(cx, *block, index, !is_read));
+  LOOPSMITH_TRY(scope, require_scope(cx, loop));
+  const FuncState& func = *loop.func;
+  TilePlan plan{&func, scope, region.buffer, statements_of(loop.loop().body), 0, 0, 0, {}};
+  auto refuse = [&](const std::string& why, const Place* at) {
+    Diagnostic out = note_loop(cx.error(Code::CopyPlace).arg("loop", loop->name().view()).arg("why", why), *loop);
+    return at ? note_block(std::move(out), *at) : std::move(out);
+  };
+  std::vector<size_t> reads, writes;
+  std::vector<std::vector<arith::IntSet>> regions;
+  const Place* user = nullptr;       // the last block seen that uses it the other way
+  struct Read { const Place* block; BufferRegion region; };
+  std::vector<Read> readers;
+  std::vector<const Place*> writers;
+  for (size_t i = 0; i < plan.statements.size(); ++i) {
+    std::vector<const BlockRealize*> blocks;
+    outer_blocks(plan.statements[i], blocks);
+    for (const BlockRealize* realize : blocks) {
+      const Place* place = func.find(realize->block->id);
+      if (!place) { continue; }
+      for (const auto* all : {&realize->block->reads, &realize->block->writes}) {
+        bool is_reading = all == &realize->block->reads;
+        for (const BufferRegion& r : *all) {
+          if (!(r.buffer == plan.buffer)) { continue; }
+          auto& seen = is_reading ? reads : writes;
+          if (seen.empty() || seen.back() != i) { seen.push_back(i); }
+          if (is_reading == is_read) { regions.push_back(touched(func, *place, r, *loop, Name(storage))); }
+          if (is_reading != is_read) { user = place; }
+          if (!is_reading) { writers.push_back(place); }
+          if (is_reading) { readers.push_back({place, r}); }
+        }
+      }
+      LOOPSMITH_CHECK(require_no_view(cx, *place, plan.buffer, storage));
+    }
+  }
+  std::string_view name = plan.buffer->name.view();
+  if (is_read) {
+    if (reads.empty()) { return refuse(fmt::format("no block below it reads `{}`", name), block.place); }
+    if (!writes.empty() && writes.back() >= reads.front()) { return refuse(fmt::format("below it `{}` writes `{}` after it is read", user->name().view(), name), user); }
+    plan.position = plan.first = reads.front();
+    plan.last = plan.statements.size();
+  } else {
+    if (writes.empty()) { return refuse(fmt::format("no block below it writes `{}`", name), block.place); }
+    if (!reads.empty() && reads.back() > writes.back()) { return refuse(fmt::format("below it `{}` reads `{}` after it is written", user->name().view(), name), user); }
+    plan.position = plan.last = writes.back() + 1;
+  }
+  arith::Analyzer analyzer;
+  for (const Place* at = loop.place; at; at = func.parent(*at)) {
+    if (at->is_loop()) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
+  }
+  for (size_t d = 0; d < plan.buffer->shape.size(); ++d) {
+    std::vector<arith::IntSet> sets;
+    for (const auto& r : regions) { sets.push_back(r[d]); }
+    arith::IntSet all = arith::union_of(sets);
+    if (!all.has_lower_bound() || !all.has_upper_bound()) { return refuse(fmt::format("what is used of `{}` has no known bounds", name), block.place); }
+    arith::Analyzer plain;
+    Expr min = plain.simplify(all.min());
+    Expr extent = plain.simplify(sub(add(all.max(), one(all.max().dtype())), min));
+    // Iter vars of blocks around and parameters cannot be handed to the copy's own iter vars.
+    auto is_foreign = [&](const VarNode& v) {
+      for (const Place* at = loop.place; at && at->is_loop(); at = func.parent(*at)) {
+        if (at->loop->var.get() == &v) { return false; }
+      }
+      return true;
+    };
+    if (uses_var(min, is_foreign) || uses_var(extent, is_foreign)) { return refuse(fmt::format("the tile of `{}` depends on more than the loops around", name), block.place); }
+    if (!(extent.dtype() == DataType::int_(32))) { return refuse(fmt::format("the tile of `{}` is indexed by {}, and copies are by int32", name, extent.dtype().str()), block.place); }
+    // Blocks with a predicate declare more than their instances touch, and the copy has no predicate.
+    if (!analyzer.can_prove(less_equal(zero(min.dtype()), min)) || !analyzer.can_prove(less_equal(add(min, extent), cast(min.dtype(), plan.buffer->shape[d])))) {
+      return refuse(fmt::format("the tile of `{}` may go beyond it in dimension {}", name, d), block.place);
+    }
+    plan.tile.push_back({std::move(min), std::move(extent)});
+  }
+  if (is_read) { return plan; }
+  // What is copied back must have been written to the copy before, all of it, in this iteration. What was read before that was there already.
+  BufferRegion tile{plan.buffer, Array<Range>(plan.tile), {}};
+  bool is_written = std::any_of(writers.begin(), writers.end(), [&](const Place* writer) {
+    const BufferRegion* write = schedule::region_of(writer->block()->writes, plan.buffer);
+    return write && certainly_writes(func, *writer, *write, loop.place, tile);
+  });
+  if (!is_written) { return refuse(fmt::format("an iteration may write only a part of the tile of `{}` that would be copied back", name), writers.front()); }
+  for (const Read& read : readers) {
+    std::vector<Range> ranges;
+    for (const arith::IntSet& set : touched(func, *read.block, read.region, *loop, Name(storage))) {
+      if (!set.has_lower_bound() || !set.has_upper_bound()) { break; }
+      ranges.push_back({set.min(), analyzer.simplify(sub(add(set.max(), one(set.max().dtype())), set.min()))});
+    }
+    BufferRegion wanted{plan.buffer, Array<Range>(ranges), {}};
+    bool is_held = ranges.size() == plan.buffer->shape.size() && std::any_of(writers.begin(), writers.end(), [&](const Place* writer) {
+      const BufferRegion* write = schedule::region_of(writer->block()->writes, plan.buffer);
+      return writer->index < read.block->index && write && certainly_writes(func, *writer, *write, loop.place, wanted);
+    });
+    if (!is_held) { return refuse(fmt::format("below it `{}` reads `{}`, whose copy may not hold it yet", read.block->name().view(), name), read.block); }
+  }
+  return plan;
+}
+
+// Loads, stores and regions of a buffer become those of its copy, with the same indices.
+class UseCopy : public Mutator {
+ public:
+  UseCopy(const Buffer& from, const Buffer& to) : from_(from), to_(to) {}
+  using Mutator::on;
+
+ protected:
+  auto use(const Buffer& buffer) -> Buffer override { return buffer == from_ ? to_ : buffer; }
+
+ private:
+  const Buffer& from_;
+  const Buffer& to_;
+};
+
+auto apply_tile(const Context& cx, const LoopArg& loop, const TilePlan& plan, const std::string& storage, bool is_read) -> Outcome {
+  const FuncState& func = *plan.func;
+  Origin origin = cx.made_from(loop.loop().origin);
+  Buffer copy = in_scope(plan.buffer, storage);
+  std::vector<Stmt> statements = plan.statements;
+  for (size_t i = plan.first; i < plan.last; ++i) { statements[i] = UseCopy(plan.buffer, copy).mutate(statements[i]); }
+
+  // The loops that the tile depends on become iter vars, in the order of appearance.
+  VarMap map;
+  std::vector<IterVar> iters;
+  std::vector<Expr> values;
+  auto bind = [&](const Expr& e) {
+    post_order(e, [&](const Expr& part) {
+      const auto* var = part.as<VarNode>();
+      if (!var || map.count(var)) { return; }
+      for (const Place* at = loop.place; at && at->is_loop(); at = func.parent(*at)) {
+        if (at->loop->var.get() != var) { continue; }
+        IterVar iter;
+        iter.var = make<VarNode>(Name(fmt::format("v{}", iters.size())), var->dtype, origin);
+        iter.dom = {at->loop->min, at->loop->extent};
+        iter.origin = origin;
+        map[var] = iter.var;
+        values.push_back(part);
+        iters.push_back(std::move(iter));
+      }
+    });
+    return substitute(e, map);
+  };
+  std::vector<Range> tile;
+  for (const Range& range : plan.tile) {
+    Expr min = bind(range.min);
+    Expr extent = bind(range.extent);
+    tile.push_back({std::move(min), std::move(extent)});
+  }
+  Domains loops;
+  std::vector<Expr> indices;
+  for (size_t d = 0; d < tile.size(); ++d) {
+    Var var = make<VarNode>(Name(fmt::format("ax{}", d)), DataType::int_(32), origin);
+    loops.emplace_back(var, from_zero(tile[d].extent));
+    indices.push_back(add(tile[d].min, var));
+  }
+  const Buffer& from = is_read ? plan.buffer : copy;
+  const Buffer& to = is_read ? copy : plan.buffer;
+  Block::Fields fields;
+  fields.name = Name(plan.buffer->name.str() + "_" + storage);
+  fields.iter_vars = std::move(iters);
+  fields.reads = {BufferRegion{from, Array<Range>(tile), origin}};
+  fields.writes = {BufferRegion{to, Array<Range>(tile), origin}};
+  fields.annotations = with_attr({}, Name("auto_copy"), Attr(int_imm(1)));
+  fields.body = wrap_loops(make<BufferStore>(to, Expr(make<BufferLoad>(from, Array<Expr>(indices), origin)), Array<Expr>(indices), origin), loops, origin);
+  Ref<Block> block = make<Block>(std::move(fields), origin);
+  NodeId id = block->id;
+  statements.insert(statements.begin() + static_cast<std::ptrdiff_t>(plan.position),
+                    Stmt(make<BlockRealize>(Array<Expr>(std::move(values)), bool_imm(true), std::move(block), origin)));
+  Outcome out;
+  out.func = func.name();
+  out.rewrite.changes.push_back({loop->id, with_parts(loop.loop(), {.body = seq(std::move(statements), loop.loop().body.origin()), .kind = {}, .thread = {}}, loop.loop().origin)});
+  out.rewrite.allocs.push_back({plan.scope->id, copy, {}});
+  out.outputs.push_back(Output::block(id));
+  return out;
+}
+
+/// Reads a buffer below a loop through a copy, whose tile is filled at the start of each iteration.
+///
+///     for i in range(8):                     for i in range(8):
+///         for j in range(64):      ==>           with T.block("A_shared"):   # auto_copy
+///             B[i, j] = A[i, j]                      A_shared[i, 0:64] = A[i, 0:64]
+///                                                for j in range(64):
+///                                                    B[i, j] = A_shared[i, j]
+///
+/// Needs  blocks below the loop read the buffer, and none writes it after; a tile within the buffer, whose bounds depend on loops
+///        alone.
+/// Keeps  results bit for bit.
+struct ReadAt {
+  struct Args { LoopArg loop; BlockArg block; int64_t read_buffer_index = 0; std::string storage_scope; };
+  using Plan = TilePlan;
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    return plan_tile(cx, args.loop, args.block, args.read_buffer_index, args.storage_scope, true);
+  }
+  static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome { return apply_tile(cx, args.loop, plan, args.storage_scope, true); }
+};
+
+/// Writes a buffer below a loop through a copy, whose tile is copied back at the end of each iteration.
+///
+///     for i in range(8):                     for i in range(8):
+///         for j in range(64):      ==>           for j in range(64):
+///             B[i, j] = A[i, j]                      B_shared[i, j] = A[i, j]
+///                                                with T.block("B_shared"):   # auto_copy
+///                                                    B[i, 0:64] = B_shared[i, 0:64]
+///
+/// Needs  blocks below the loop write the buffer, each iteration all of the tile before any of it is read; a tile within the buffer,
+///        whose bounds depend on loops alone.
+/// Keeps  results bit for bit.
+struct WriteAt {
+  struct Args { LoopArg loop; BlockArg block; int64_t write_buffer_index = 0; std::string storage_scope; };
+  using Plan = TilePlan;
+  static auto check(const Context& cx, const Args& args) -> Result<Plan> {
+    return plan_tile(cx, args.loop, args.block, args.write_buffer_index, args.storage_scope, false);
+  }
+  static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome { return apply_tile(cx, args.loop, plan, args.storage_scope, false); }
+};
+
+// The blocks below the loop before.
+auto blocks_below(const Choice& c) -> std::vector<Value> {
+  std::vector<Value> out;
+  const Place& at = c.subject();
+  if (!at.is_loop()) { return out; }
+  for (const Place* block : c.func.child_blocks(at)) { out.push_back(Choice::block(*block)); }
+  return out;
+}
+
+}  // namespace
+
+const Primitive read_at = primitive<ReadAt>("read_at", "ReadAt", "reads a buffer below a loop through a copy of the tile that an iteration needs")
+    .input("loop", &ReadAt::Args::loop)
+    .input("block", &ReadAt::Args::block).from(blocks_below)
+    .attr("read_buffer_index", &ReadAt::Args::read_buffer_index).indexes("read").from(candidates::read_indices)
+    .attr("storage_scope", &ReadAt::Args::storage_scope).from(candidates::storage_scopes)
+    .block("copy")
+    .example(examples::matmul, "i, j, k = sch.get_loops(\"C\")\nsch.read_at(i, \"C\", 0, \"shared\")");
+const Primitive write_at = primitive<WriteAt>("write_at", "WriteAt", "writes a buffer below a loop through a copy, back at the end of an iteration")
+    .input("loop", &WriteAt::Args::loop)
+    .input("block", &WriteAt::Args::block).from(blocks_below)
+    .attr("write_buffer_index", &WriteAt::Args::write_buffer_index).indexes("write").from(candidates::write_indices)
+    .attr("storage_scope", &WriteAt::Args::storage_scope).from(candidates::storage_scopes)
+    .block("copy")
+    .example(examples::matmul, "i, j, k = sch.get_loops(\"C\")\nsch.write_at(i, \"C\", 0, \"local\")");
+
+}  // namespace loopsmith::schedule::primitives
