@@ -401,8 +401,15 @@ auto certainly_writes(const FuncState& func, const Place& block, const BufferReg
     is_fixed = arith::deep_equal(here.region[i].min, region.region[i].min) && arith::deep_equal(here.region[i].extent, region.region[i].extent);
   }
   if (is_fixed) { return true; }
-  auto bound = arith::estimate_region_lower_bound(here.region,
-                                                  domains_for(func, block, above, write.buffer->scope()), block.realize->predicate, analyzer);
+  auto domains = domains_for(func, block, above, write.buffer->scope());
+  // A condition on what is fixed here decides about all of the instances at once.
+  for (const Expr& condition : arith::split_conjunction(block.realize->predicate)) {
+    bool is_about_instances = uses_var(condition, [&](const VarNode& v) {
+      return std::any_of(domains.begin(), domains.end(), [&](const auto& d) { return d.first.get() == &v; });
+    });
+    if (!is_about_instances && !analyzer.can_prove(condition)) { return false; }
+  }
+  auto bound = arith::estimate_region_lower_bound(here.region, domains, block.realize->predicate, analyzer);
   if (!bound) { return false; }
   std::vector<arith::IntSet> wanted;
   for (const Range& range : region.region) { wanted.push_back(arith::IntSet::from_range(range)); }

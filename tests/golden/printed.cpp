@@ -46,7 +46,8 @@ void round_trip(const std::string& where, const IRModule& module) {
     std::string text = print_script(module, options);
     IRModule again = read_back(text);
     if (!again) { fail(where, "what was printed is not read\n" + text); }
-    else if (!structural_equal(module, again)) { fail(where, "what was printed is another program\n" + render_diff(text, print_script(again, options))); }
+    // The corpus has ill-formed results of the reference, with variables that nothing defines.
+    else if (!structural_equal(module, again, EqualOptions{.map_free_vars = true})) { fail(where, "what was printed is another program\n" + render_diff(text, print_script(again, options))); }
     else if (print_script(again, options) != text) { fail(where, "printed again it is another text\n" + render_diff(text, print_script(again, options))); }
   }
 }

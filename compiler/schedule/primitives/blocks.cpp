@@ -82,7 +82,12 @@ auto divide_plainly(const BlockRealize& realize, const std::vector<Var>& outer, 
 struct Blockize {
   struct Args { Value target; bool preserve_unit_iters = true; };
   // A block to be divided, with its loops from inside to outside.
-  struct Part { const Place* block = nullptr; std::vector<const Place*> loops; arith::SubspaceDivision division; };
+  struct Part {
+    const Place* block = nullptr;
+    std::vector<const Place*> loops;
+    arith::SubspaceDivision division;
+    std::vector<int64_t> outer_min;   // of the outer part of each iter value, where loops around do not begin at 0
+  };
   struct Plan {
     const FuncState* func = nullptr;
     NodeId at = 0;                           // the loop or block that is replaced; of several blocks: the loop or block around
@@ -102,9 +107,13 @@ struct Blockize {
     return false;
   }
 
+  static auto domains_have(const Domains& domains, const Var& v) -> bool {
+    return std::any_of(domains.begin(), domains.end(), [&](const auto& d) { return d.first == v; });
+  }
+
   // Divides the iter values of a block by the loops up to, and not including, `outside`.
   static auto divide(const Context& cx, const FuncState& func, const Place& block, const Place* outside, bool preserve_unit_iters, const Place& blame) -> Result<Part> {
-    Part part{&block, {}, {}};
+    Part part{&block, {}, {}, {}};
     std::vector<Var> outer, inner;
     Domains domains;
     bool is_inside = true;
@@ -112,6 +121,14 @@ struct Blockize {
       is_inside = is_inside && at != outside;
       (is_inside ? inner : outer).push_back(at->loop->var);
       if (is_inside) { part.loops.push_back(at); }
+      domains.insert(domains.begin(), {at->loop->var, Range{at->loop->min, at->loop->extent}});
+    }
+    // A block without iter vars of its own, as partitions have, hides no loop around it.
+    for (const Place* at = func.parent(block); at; at = func.parent(*at)) {
+      bool is_known = !at->is_loop() || domains_have(domains, at->loop->var);
+      bool is_used = !is_known && std::any_of(block.realize->iter_values.begin(), block.realize->iter_values.end(), [&](const Expr& e) { return uses_loop(e, *at); });
+      if (!is_used) { continue; }
+      outer.push_back(at->loop->var);
       domains.insert(domains.begin(), {at->loop->var, Range{at->loop->min, at->loop->extent}});
     }
     const StmtNode* expected = block.realize;
@@ -136,6 +153,12 @@ struct Blockize {
       return note_block(blame.is_loop() ? note_loop(std::move(out), blame) : std::move(out), block);
     }
     part.division = std::move(*division);
+    arith::Analyzer around;
+    for (const auto& [v, range] : domains) { around.bind(v, range); }
+    for (const arith::DividedIter& one : part.division.bindings) {
+      int64_t least = around.const_int_bound(one.outer).min;
+      part.outer_min.push_back(least == arith::ConstIntBound::neg_inf ? 0 : least);
+    }
     // The init runs once for all of the reduction: what of the predicate speaks of the reduction's loops it must do without.
     if (block.block()->init) {
       for (const Expr& condition : arith::split_conjunction(part.division.inner_predicate)) {
@@ -265,27 +288,30 @@ struct Blockize {
     for (size_t i = 0; i < block.iter_vars.size(); ++i) {
       const IterVar& iter = block.iter_vars[i];
       const arith::DividedIter& part = plan.division.bindings[i];
-      auto make_iter = [&](const char* suffix, const Expr& extent) {
+      int64_t outer_min = plan.outer_min[i];
+      auto make_iter = [&](const char* suffix, const Expr& extent, int64_t min = 0) {
         IterVar out = iter;
         out.var = make<VarNode>(Name(iter.var->name.str() + suffix), iter.var->dtype, iter.var->origin);
         out.dom = from_zero(cast(iter.var->dtype, extent));
+        if (min != 0) { out.dom.min = int_imm(min, iter.var->dtype); }
         return out;
       };
+      bool is_outer_zero = is_one(part.outer_extent) && outer_min == 0;
       if (is_first || i >= all.iters.size()) {
-        all.iters.push_back(make_iter("_o", part.outer_extent));
+        all.iters.push_back(make_iter("_o", part.outer_extent, outer_min));
         all.values.push_back(cast(iter.var->dtype, part.outer));
         if (!is_alone) { all.iters.back().kind = IterKind::Spatial; }
       }
       const IterVar& outer = all.iters[i];
       has_reduction |= is_alone && outer.kind == IterKind::Reduction;
       if (is_one(part.inner_extent)) {
-        bool is_folded = is_one(part.outer_extent) && !preserve_unit_iters;
+        bool is_folded = is_outer_zero && !preserve_unit_iters;
         map[iter.var.get()] = is_folded ? zero(iter.var->dtype) : Expr(outer.var);
         continue;
       }
       IterVar inner = make_iter("_i", part.inner_extent);
       inner_values.push_back(cast(iter.var->dtype, part.inner));
-      map[iter.var.get()] = is_one(part.outer_extent) ? Expr(inner.var) : Expr(outer.var) * cast(iter.var->dtype, part.inner_extent) + Expr(inner.var);
+      map[iter.var.get()] = is_outer_zero ? Expr(inner.var) : Expr(outer.var) * cast(iter.var->dtype, part.inner_extent) + Expr(inner.var);
       inner_domains.emplace(inner.var.get(), arith::IntSet::from_range(inner.dom));
       analyzer.bind(inner.var, inner.dom);
       inner_iters.push_back(std::move(inner));
