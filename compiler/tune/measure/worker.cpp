@@ -17,6 +17,7 @@
 #include "codegen/llvm/codegen.h"
 #include "frontend/file.h"
 #include "interp/compare.h"
+#include "intrinsics/registry.h"
 #include "ir/equal.h"
 #include "runtime/bench.h"
 #include "runtime/jit.h"
@@ -266,6 +267,7 @@ auto run_measuring_worker(std::vector<std::string>) -> int {
     }
     return true;
   };
+  intrinsics::install();  // traces name them
   Worker worker;
   std::string pending;
   char buffer[1 << 16];

@@ -127,6 +127,17 @@ struct Table {
     return ok();
   }
 
+  auto int8(int threads) -> Status {
+    std::string name = "int8 matmul 1024";
+    if (!wanted(name)) { return ok(); }
+    LOOPSMITH_TRY(ours, kernel(std::string(kernels) + "int8.tir", "vnni", threads));
+    std::vector<Racer> racers = {{"ours", [&] { ours->run(); }, {}}};
+    if (auto run = onednn_matmul("int8", 1024, threads)) { racers.push_back({"oneDNN", run, {}}); }
+    race(racers);
+    line(name, threads, racers, 2.0 * 1024 * 1024 * 1024, "GOP/s", 0);
+    return ok();
+  }
+
   auto conv(int64_t channels, int64_t size, int threads) -> Status {
     std::string name = fmt::format("f32 conv 3x3 {}x{}x{}", size, size, channels);
     if (!wanted(name)) { return ok(); }
@@ -163,6 +174,9 @@ auto table(std::string_view word) -> Status {
   std::vector<int> threads = {1};
   if (has.cores > 1) { threads.push_back(has.cores); }
   for (int count : threads) { LOOPSMITH_CHECK(out.matmul(has.avx512 ? "tile_12_by_32" : "tile_6_by_16", count)); }
+  if (has.vnni && has.avx512) {
+    for (int count : threads) { LOOPSMITH_CHECK(out.int8(count)); }
+  }
   for (auto [channels, size] : {std::pair{64, 56}, {128, 28}, {256, 14}, {512, 7}}) {
     for (int count : threads) { LOOPSMITH_CHECK(out.conv(channels, size, count)); }
   }
