@@ -2,12 +2,14 @@
 #include "tests/bench/cpu/programs.h"
 
 #include "frontend/file.h"
+#include "intrinsics/registry.h"
 #include "script/run.h"
 #include "syntax/document.h"
 
 namespace loopsmith::bench {
 
 auto programs_of(const std::string& text) -> Result<std::vector<Program>> {
+  intrinsics::install();
   syntax::Document document(text);
   frontend::File file;
   file.update(document);

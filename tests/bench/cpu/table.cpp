@@ -173,7 +173,7 @@ auto table(std::string_view word) -> Status {
   fmt::print("multiply-adds, f32: {:.1f} GFLOP/s on one thread, {:.1f} on {}\n\n", measured.fma_f32_one, measured.fma_f32_all, measured.threads);
   std::vector<int> threads = {1};
   if (has.cores > 1) { threads.push_back(has.cores); }
-  for (int count : threads) { LOOPSMITH_CHECK(out.matmul(has.avx512 ? "tile_12_by_32" : "tile_6_by_16", count)); }
+  for (int count : threads) { LOOPSMITH_CHECK(out.matmul(has.avx512 ? "tile_4_by_64" : "tile_6_by_16", count)); }
   if (has.vnni && has.avx512) {
     for (int count : threads) { LOOPSMITH_CHECK(out.int8(count)); }
   }
