@@ -2,6 +2,7 @@
 #include "schedule/index_map.h"
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 
 #include "arith/int_set.h"
@@ -147,6 +148,32 @@ auto retyped(const IndexMap& map, const Array<Expr>& like) -> IndexMap {
   }
   IndexMap inverse = map->inverse ? retyped(map->inverse, Array<Expr>(final)) : IndexMap();
   return make_index_map({.initial = std::move(initial), .final = std::move(final), .inverse = std::move(inverse)});
+}
+
+auto with_sampled(const IndexMap& map, const std::function<std::optional<Expr>(uint32_t number, const VarNode& var)>& with) -> IndexMap {
+  if (!map) { return map; }
+  VarMap found;
+  for (const Expr& e : map->final) {
+    post_order(e, [&](const Expr& part) {
+      const auto* var = part.as<VarNode>();
+      if (!var || found.count(var)) { return; }
+      std::string_view name = var->name.view();
+      uint32_t number = 0;
+      bool is_number = name.size() > 1 && name[0] == 'v' && std::from_chars(name.data() + 1, name.data() + name.size(), number).ptr == name.data() + name.size();
+      bool is_own = std::any_of(map->initial.begin(), map->initial.end(), [&](const Var& v) { return v.get() == var; });
+      if (!is_number || is_own) { return; }
+      if (auto expr = with(number, *var)) { found[var] = *expr; }
+    });
+  }
+  IndexMap inverse = with_sampled(map->inverse, with);
+  if (found.empty() && inverse.same_as(map->inverse)) { return map; }
+  std::vector<Expr> final;
+  for (const Expr& e : map->final) { final.push_back(substitute(e, found)); }
+  IndexMapNode fields;
+  fields.initial = map->initial;
+  fields.final = Array<Expr>(std::move(final));
+  fields.inverse = std::move(inverse);
+  return make_index_map(std::move(fields));
 }
 
 auto map_indices(const IndexMap& map, const std::vector<Expr>& indices, arith::Analyzer& analyzer) -> std::vector<Expr> {

@@ -2,6 +2,7 @@
 // forms of expressions are kept, since they end up in printed programs.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -14,6 +15,10 @@ namespace loopsmith::schedule {
 
 /// Substitutes variables; constants and operands follow where a variable's expression has another integer type.
 [[nodiscard]] auto substitute_retyped(const Expr& expr, const std::vector<std::pair<Var, Expr>>& map) -> Expr;
+
+/// A map in a trace may use integers that were sampled before it, as free variables `v27` (what TVM's JSON keeps of them): its
+/// expressions with the free variables of such names replaced. None from `with`: it stays.
+[[nodiscard]] auto with_sampled(const IndexMap& map, const std::function<std::optional<Expr>(uint32_t number, const VarNode& var)>& with) -> IndexMap;
 
 /// The map over variables of these expressions' types (a buffer's shape). There must be as many as it takes.
 [[nodiscard]] auto retyped(const IndexMap& map, const Array<Expr>& like) -> IndexMap;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "ir/ops.h"
+#include "schedule/index_map.h"
 
 namespace loopsmith::schedule {
 
@@ -373,6 +374,13 @@ auto Schedule::replay(const Trace& trace, bool remove_postproc) -> Status {
       values.reserve(instruction->values.size());
       for (const Value& value : instruction->values) {
         LOOPSMITH_TRY(changed, renamed(value, map));
+        if (const auto* index_map = changed.as<IndexMap>()) {
+          changed = with_sampled(*index_map, [&](uint32_t number, const VarNode& var) -> std::optional<Expr> {
+            if (number >= map.size() || map[number] == UINT32_MAX) { return {}; }
+            auto sampled = get(ExprRV{map[number]});
+            return sampled ? std::optional<Expr>(int_imm(*sampled, var.dtype)) : std::nullopt;
+          });
+        }
         values.push_back(std::move(changed));
       }
       LOOPSMITH_CHECK(resolve_names(*instruction->primitive, values, instruction->origin));

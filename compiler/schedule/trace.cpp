@@ -10,6 +10,7 @@
 #include "ir/printer.h"
 #include "ir/visitor.h"
 
+#include "schedule/index_map.h"
 #include "schedule/primitive.h"
 #include "schedule/schedule.h"
 
@@ -56,6 +57,9 @@ void for_each_variable(const Value& value, const F& f) {
   }
   if (const auto* dict = value.as<Value::Dict>()) {
     for (const auto& [key, item] : *dict) { for_each_variable(item, f); }
+  }
+  if (const auto* map = value.as<IndexMap>()) {
+    (void)with_sampled(*map, [&](uint32_t number, const VarNode&) -> std::optional<Expr> { f(number); return {}; });
   }
 }
 
@@ -113,7 +117,13 @@ struct Namer {
     }
     if (const double* d = value.as<double>()) { return float_text(*d); }
     if (const auto* s = value.as<std::string>()) { return "\"" + *s + "\""; }
-    if (const auto* map = value.as<IndexMap>()) { return param.map_of == MapOf::Ranges ? ranges_text(**map) : map_text(**map); }
+    if (const auto* given = value.as<IndexMap>()) {
+      IndexMap map = with_sampled(*given, [&](uint32_t number, const VarNode& var) -> std::optional<Expr> {
+        auto found = names.find(number);
+        return found == names.end() ? std::nullopt : std::optional<Expr>(make<VarNode>(Name(found->second), var.dtype, var.origin));
+      });
+      return param.map_of == MapOf::Ranges ? ranges_text(*map) : map_text(*map);
+    }
     if (const auto* expr = value.as<Expr>()) { return print_script(*expr); }
     if (const auto* list = value.as<Value::List>()) {
       bool is_pair = param.kind == ValueKind::Buffer;

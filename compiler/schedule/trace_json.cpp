@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ir/ops.h"
+#include "schedule/index_map.h"
 #include "schedule/primitive.h"
 #include "schedule/schedule.h"
 #include "support/codes.h"
@@ -39,6 +40,15 @@ struct Reader {
     return text[0] == 'b' ? Value(BlockRV{var}) : text[0] == 'l' ? Value(LoopRV{var}) : Value(ExprRV{var});
   }
 
+  // Sampled integers in an index map are called as the trace calls them.
+  auto with_own_numbers(const IndexMap& map) const -> IndexMap {
+    return with_sampled(map, [&](uint32_t, const VarNode& var) -> std::optional<Expr> {
+      auto found = variables.find(var.name.str());
+      if (found == variables.end()) { return {}; }
+      return Expr(make<VarNode>(Name("v" + std::to_string(found->second)), var.dtype, var.origin));
+    });
+  }
+
   // Among inputs strings are variables, and text has quotes of its own; among attributes they are text.
   auto value(const Json& json, bool is_input, ValueKind kind, int depth) -> Result<Value> {
     if (depth > most_depth) { return bad("nested too deeply"); }
@@ -50,7 +60,7 @@ struct Reader {
       const auto& text = json.get_ref<const std::string&>();
       if (!text.empty() && text[0] == '{' && kind == ValueKind::IndexMap) {
         LOOPSMITH_TRY(map, index_map_from_json(text));
-        return Value(std::move(map));
+        return Value(with_own_numbers(map));
       }
       if (is_input) {
         if (text == "None") { return Value(); }
@@ -61,10 +71,10 @@ struct Reader {
         }
         if (text.size() >= 2 && text.front() == '"' && text.back() == '"') { return Value(text.substr(1, text.size() - 2)); }
         if (!text.empty() && text[0] == '{') {
-          if (auto map = index_map_from_json(text)) { return Value(std::move(map).value()); }
+          if (auto map = index_map_from_json(text)) { return Value(with_own_numbers(*map)); }
         }
       } else if (kind == ValueKind::Any && !text.empty() && text[0] == '{') {
-        if (auto map = index_map_from_json(text)) { return Value(std::move(map).value()); }
+        if (auto map = index_map_from_json(text)) { return Value(with_own_numbers(*map)); }
       }
       return Value(text);
     }
@@ -199,7 +209,13 @@ struct Writer {
     if (const int64_t* i = value.integer()) { return *i; }
     if (const double* d = value.as<double>()) { return *d; }
     if (const auto* s = value.as<std::string>()) { return is_input ? "\"" + *s + "\"" : *s; }
-    if (const auto* map = value.as<IndexMap>()) { return index_map_to_json(*map); }
+    if (const auto* map = value.as<IndexMap>()) {
+      return index_map_to_json(with_sampled(*map, [&](uint32_t number, const VarNode& var) -> std::optional<Expr> {
+        auto found = names.find(number);
+        if (found == names.end()) { return {}; }
+        return Expr(make<VarNode>(Name(found->second), var.dtype, var.origin));
+      }));
+    }
     if (const auto* expr = value.as<Expr>()) {
       if (const auto* imm = expr->as<IntImm>()) { return imm->value; }
       if (const auto* imm = expr->as<FloatImm>()) { return imm->value; }
