@@ -385,7 +385,7 @@ auto certain_write(const Block& block, const BufferRegion& declared) -> BufferRe
 
 }  // namespace
 
-auto certainly_writes(const FuncState& func, const Place& block, const BufferRegion& write, const Place* above, const BufferRegion& region) -> bool {
+auto certainly_writes(const FuncState& func, const Place& block, const BufferRegion& write, const Place* above, const BufferRegion& region, const VarMap& once) -> bool {
   for (const Place* at = &block; at && at != above; at = func.parent(*at)) {
     if (!is_plain_child(func, *at)) { return false; }
     if (!above && at->is_block() && at != &block) { break; }
@@ -407,7 +407,7 @@ auto certainly_writes(const FuncState& func, const Place& block, const BufferReg
     bool is_about_instances = uses_var(condition, [&](const VarNode& v) {
       return std::any_of(domains.begin(), domains.end(), [&](const auto& d) { return d.first.get() == &v; });
     });
-    if (!is_about_instances && !analyzer.can_prove(condition)) { return false; }
+    if (!is_about_instances && !analyzer.can_prove(substitute(condition, once))) { return false; }
   }
   auto bound = arith::estimate_region_lower_bound(here.region, domains, block.realize->predicate, analyzer);
   if (!bound) { return false; }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ir/ir.h"
+#include "ir/visitor.h"
 #include "schedule/primitive.h"
 #include "schedule/state.h"
 #include "support/diagnostic.h"
@@ -53,8 +54,10 @@ namespace loopsmith::schedule {
 /// The buffer of an access, by index; an error says how many there are.
 [[nodiscard]] auto require_buffer(const Context& cx, const Place& block, int64_t index, bool is_write) -> Result<BufferRegion>;
 
-/// Does a block certainly write all of a region, while the loops below `above` run?
-[[nodiscard]] auto certainly_writes(const FuncState& func, const Place& block, const BufferRegion& write, const Place* above, const BufferRegion& region) -> bool;
+/// Does a block certainly write all of a region, while the loops below `above` run? `once`: values of loops around for which it is
+/// enough that a condition holds which decides about all of those instances at once (a VarMap; none: it must hold always).
+[[nodiscard]] auto certainly_writes(const FuncState& func, const Place& block, const BufferRegion& write, const Place* above, const BufferRegion& region,
+                                    const VarMap& once = {}) -> bool;
 
 /// Is it one of the statements in the body of the loop or block around, not in a condition or another statement of that?
 [[nodiscard]] auto is_plain_child(const FuncState& func, const Place& place) -> bool;

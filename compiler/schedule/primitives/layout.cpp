@@ -580,7 +580,7 @@ struct TransformBlockLayout {
     }
     const StmtNode* expected = &realize;
     for (auto it = loops.rbegin(); it != loops.rend(); ++it) {
-      if ((*it)->loop->body.get() != expected) { return refuse(fmt::format("it is not alone in its loop `{}`", (*it)->name().view())); }
+      if ((*it)->loop->body.get() != expected) { return note_loop(refuse(fmt::format("it is not alone in its loop `{}`", (*it)->name().view())), **it); }
       expected = (*it)->loop;
     }
     bool is_trivial = loops.size() == realize.iter_values.size();

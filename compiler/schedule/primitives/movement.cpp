@@ -135,9 +135,21 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
   if (is_read) { return plan; }
   // What is copied back must have been written to the copy before, all of it, in this iteration. What was read before that was there already.
   BufferRegion tile{plan.buffer, Array<Range>(plan.tile), {}};
+  // Where nothing else touches the buffer, copy and buffer agree on every tile that was copied back. An iteration that writes nothing may
+  // then copy a tile again: it is enough that all of it was written in the first iteration of the loops which do not choose the tile.
+  VarMap first;
+  const auto* all_writers = func.scope_info(*scope).writers(plan.buffer.get());
+  if (readers.empty() && writers.size() == 1 && all_writers && all_writers->size() == 1) {
+    for (const Place* at = loop.place; at && at->is_loop(); at = func.parent(*at)) {
+      auto is_its_var = [&](const VarNode& v) { return at->loop->var.get() == &v; };
+      bool chooses_tile = std::any_of(plan.tile.begin(), plan.tile.end(), [&](const Range& r) { return uses_var(r.min, is_its_var) || uses_var(r.extent, is_its_var); });
+      bool is_in_order = at->loop->for_kind == ForKind::Serial || at->loop->for_kind == ForKind::Unrolled;
+      if (!chooses_tile && is_in_order) { first[at->loop->var.get()] = at->loop->min; }
+    }
+  }
   bool is_written = std::any_of(writers.begin(), writers.end(), [&](const Place* writer) {
     const BufferRegion* write = schedule::region_of(writer->block()->writes, plan.buffer);
-    return write && certainly_writes(func, *writer, *write, loop.place, tile);
+    return write && certainly_writes(func, *writer, *write, loop.place, tile, first);
   });
   if (!is_written) { return refuse(fmt::format("an iteration may write only a part of the tile of `{}` that would be copied back", name), writers.front()); }
   for (const Read& read : readers) {
