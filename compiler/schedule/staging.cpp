@@ -188,7 +188,7 @@ auto make_copy(const FuncState& func, const Stage& stage, const Buffer& from, co
     analyzer.bind(loop, from_zero(range.extent));
     auto whole = as_int(cached->shape[i]);
     bool fits = is_zero(range.min) && as_int(range.extent) && whole && *as_int(range.extent) <= *whole;
-    if (Expr place = add(range.min, loop); whole && !fits) {
+    if (Expr place = add(range.min, loop); !fits) {
       Expr above = less(place, cached->shape[i]);
       Expr below = less_equal(zero(dtype), place);
       if (!analyzer.can_prove(below)) { predicate = logical_and(predicate, below); }
@@ -239,17 +239,6 @@ auto require_single_writer(const Context& cx, const FuncState& func, const Place
     out.node_ids.push_back(id);
   }
   return out;
-}
-
-// Allocated by a block around, so that nobody outside of the function sees what is in it.
-auto is_local_to_function(const FuncState& func, const Place& block, const Buffer& buffer) -> bool {
-  for (const Place* at = func.parent(block); at; at = func.parent(*at)) {
-    if (!at->is_block()) { continue; }
-    for (const Buffer& allocated : at->block()->alloc_buffers) {
-      if (allocated == buffer) { return true; }
-    }
-  }
-  return false;
 }
 
 auto shrunk(Buffer buffer, const Stage& stage) -> Buffer {

@@ -36,8 +36,6 @@ struct CopyNest { Stmt stmt; NodeId block; };
 [[nodiscard]] auto in_scope(const Buffer& buffer, const std::string& scope) -> Buffer;
 /// The buffer with the shape of what a stage copies.
 [[nodiscard]] auto shrunk(Buffer buffer, const Stage& stage) -> Buffer;
-/// Allocated by a block around, so that nobody outside of the function sees what is in it.
-[[nodiscard]] auto is_local_to_function(const FuncState& func, const Place& block, const Buffer& buffer) -> bool;
 /// Are all readers of a buffer in its scope below the place?
 [[nodiscard]] auto all_readers_below(const FuncState& func, const Place& scope, const Place& at, const Buffer& buffer) -> bool;
 /// What a block touches while the loops below `above` run.

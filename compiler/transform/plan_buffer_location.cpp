@@ -143,10 +143,14 @@ class FindLocations : public Visitor {
         ++makers;
         arith::Analyzer fresh;
         auto box = arith::estimate_region_strict_bound(w.region, inside(w), bool_imm(true), fresh);
-        if (box) { made = std::move(*box); } else { has_holes = true; }
+        if (!box) { has_holes = true; }
+        if (!box || (!made.empty() && made.size() != box->size())) { continue; }
+        // Of several writers, the box around what they write: an iteration that reads more than that reads what others wrote.
+        for (size_t i = 0; i < made.size(); ++i) { made[i] = arith::union_of({made[i], (*box)[i]}); }
+        if (made.empty()) { made = std::move(*box); }
       }
       if (has_holes) { return true; }
-      if (makers != 1) { continue; }
+      if (makers == 0) { continue; }
       arith::DomMap domains;
       for (const auto& [var, range] : inside(r)) { domains.emplace(var.get(), arith::IntSet::from_range(range)); }
       std::vector<arith::IntSet> needed = arith::eval_set(r.region, domains);
@@ -247,6 +251,12 @@ class FindLocations : public Visitor {
         if (!touched.count(region.buffer->data.get())) { continue; }
         std::vector<Range> ranges;
         for (const Range& range : region.region) { ranges.push_back(substitute(range, bindings_)); }
+        if (&to == &written) {
+          // A part of a partitioned loop declares what all of its instances write; what one writes is what it stores.
+          if (const auto* store = n.block->body.as<BufferStore>(); store && store->buffer == region.buffer && store->value.dtype().lanes == 1) {
+            for (size_t i = 0; i < ranges.size(); ++i) { ranges[i] = substitute(Range{store->indices[i], constant_int(store->indices[i].dtype(), 1)}, bindings_); }
+          }
+        }
         to[region.buffer->data.get()].push_back({here_, Array<Range>(std::move(ranges)), region.buffer->shape, ranges_, around_});
       }
     };

@@ -87,6 +87,7 @@ struct Blockize {
     std::vector<const Place*> loops;
     arith::SubspaceDivision division;
     std::vector<int64_t> outer_min;   // of the outer part of each iter value, where loops around do not begin at 0
+    std::vector<int64_t> inner_min;   // of the inner part
   };
   struct Plan {
     const FuncState* func = nullptr;
@@ -113,7 +114,7 @@ struct Blockize {
 
   // Divides the iter values of a block by the loops up to, and not including, `outside`.
   static auto divide(const Context& cx, const FuncState& func, const Place& block, const Place* outside, bool preserve_unit_iters, const Place& blame) -> Result<Part> {
-    Part part{&block, {}, {}, {}};
+    Part part{&block, {}, {}, {}, {}};
     std::vector<Var> outer, inner;
     Domains domains;
     bool is_inside = true;
@@ -155,9 +156,31 @@ struct Blockize {
     part.division = std::move(*division);
     arith::Analyzer around;
     for (const auto& [v, range] : domains) { around.bind(v, range); }
-    for (const arith::DividedIter& one : part.division.bindings) {
-      int64_t least = around.const_int_bound(one.outer).min;
-      part.outer_min.push_back(least == arith::ConstIntBound::neg_inf ? 0 : least);
+    auto not_divisible = [&]() {
+      Diagnostic out = cx.error(Code::NotDivisible).arg("loop", blame.name().view()).arg("block", block.name().view());
+      return note_block(blame.is_loop() ? note_loop(std::move(out), blame) : std::move(out), block);
+    };
+    // Loops that begin elsewhere than at 0: what the division lost of that is added to the outer part where there is one iteration, and
+    // the two parts must give the iter value at the first iteration.
+    VarMap start;
+    for (const auto& [v, range] : domains) { start[v.get()] = range.min; }
+    auto at_start = [&](const Expr& e) { return as_int(analyzer.simplify(substitute(substitute(e, start), start))); };
+    auto least = [&](const Expr& e) {
+      int64_t bound = around.const_int_bound(e).min;
+      return bound == arith::ConstIntBound::neg_inf ? 0 : bound;
+    };
+    for (size_t i = 0; i < part.division.bindings.size(); ++i) {
+      arith::DividedIter& one = part.division.bindings[i];
+      auto whole = at_start(block.realize->iter_values[i]), outer_start = at_start(one.outer), inner_start = at_start(one.inner), extent = as_int(one.inner_extent);
+      bool is_known = whole && outer_start && inner_start && extent;
+      // An inner part of one iteration is left out.
+      if (is_known && (*outer_start * *extent + *inner_start != *whole || (*extent == 1 && *inner_start != 0))) {
+        if (!is_one(one.outer_extent) || *extent != 1) { return not_divisible(); }
+        one.outer = constant_int(one.outer.dtype(), *whole);
+        one.inner = zero(one.inner.dtype());
+      }
+      part.outer_min.push_back(least(one.outer));
+      part.inner_min.push_back(is_one(one.inner_extent) ? 0 : least(one.inner));
     }
     // The init runs once for all of the reduction: what of the predicate speaks of the reduction's loops it must do without.
     if (block.block()->init) {
@@ -309,7 +332,7 @@ struct Blockize {
         map[iter.var.get()] = is_folded ? zero(iter.var->dtype) : Expr(outer.var);
         continue;
       }
-      IterVar inner = make_iter("_i", part.inner_extent);
+      IterVar inner = make_iter("_i", part.inner_extent, plan.inner_min[i]);
       inner_values.push_back(cast(iter.var->dtype, part.inner));
       map[iter.var.get()] = is_outer_zero ? Expr(inner.var) : Expr(outer.var) * cast(iter.var->dtype, part.inner_extent) + Expr(inner.var);
       inner_domains.emplace(inner.var.get(), arith::IntSet::from_range(inner.dom));

@@ -136,6 +136,13 @@ struct CacheWrite {
       return note_block(cx.error(Code::PaddingForm).arg("block", writer->name().view())
                             .arg("why", fmt::format("it also reads `{}`, which the cache does not hold yet", buffer->name.view())), *writer);
     }
+    // A part of a reduction that does not begin with the init goes on with what is there.
+    std::vector<const VarNode*> reduced;
+    for (const IterVar& iter : writer->block()->iter_vars) { if (iter.kind == IterKind::Reduction) { reduced.push_back(iter.var.get()); } }
+    if (writer->block()->init && !runs_all_instances(func, *writer, reduced)) {
+      return note_block(cx.error(Code::PaddingForm).arg("block", writer->name().view())
+                            .arg("why", fmt::format("its loops run a part of the reduction, which goes on with what is in `{}`", buffer->name.view())), *writer);
+    }
     Plan plan{buffer, {}};
     plan.stage.scope = scope;
     std::vector<NodeId> users;
@@ -146,12 +153,46 @@ struct CacheWrite {
     find_stage(func, *writer, users, plan.stage);
     plan.stage.region = relaxed_region(func, *writer, write, plan.stage.at);
     plan.stage.is_full = plan.stage.at->is_loop() || !all_readers_below(func, *scope, *plan.stage.at, buffer);
-    // The copy writes all of the region. Where the block does not, the caller's values would be lost.
-    if (!is_local_to_function(func, *writer, buffer) && !certainly_writes(func, *writer, write, plan.stage.at, plan.stage.region)) {
+    // The copy writes all of the region. Where the block does not, what was there would be lost: the caller's values, or those that an
+    // earlier run of the scope left. What the scope allocates itself holds nothing before.
+    const auto& allocated = scope->block()->alloc_buffers;
+    bool is_own = std::find(allocated.begin(), allocated.end(), buffer) != allocated.end();
+    if (!is_own && !certainly_writes(func, *writer, write, plan.stage.at, plan.stage.region)) {
       return note_block(cx.error(Code::PaddingForm).arg("block", writer->name().view())
                             .arg("why", fmt::format("it may write only a part of what would be copied to `{}`", buffer->name.view())), *writer);
     }
+    for (const BlockArg& consumer : args.consumer_blocks) {
+      if (consumer.place != writer && !func.is_below(*consumer, *writer)) { LOOPSMITH_CHECK(require_in_cache(cx, func, *writer, write, *consumer, plan.stage)); }
+    }
     return plan;
+  }
+
+  // Whoever shall read the cache comes after the writer, and reads what that wrote.
+  static auto require_in_cache(const Context& cx, const FuncState& func, const Place& writer, const BufferRegion& write, const Place& consumer, const Stage& stage) -> Status {
+    auto refuse = [&](std::string_view why) {
+      return note_block(cx.error(Code::PaddingForm).arg("block", writer.name().view()).arg("why", fmt::format("`{}`, which shall read the cache, {}", consumer.name().view(), why)), consumer);
+    };
+    const BufferRegion* read = region_of(consumer.block()->reads, write.buffer);
+    const auto& hidden = func.hidden_reads(consumer);
+    bool is_hidden = std::find(hidden.begin(), hidden.end(), write.buffer) != hidden.end();
+    if (!read && !is_hidden) { return ok(); }
+    if (consumer.index < writer.index) { return refuse("runs before it"); }
+    const Place* above = func.is_below(consumer, *stage.at) ? stage.at : stage.scope;
+    BufferRegion all = full_region(write.buffer);
+    BufferRegion wanted = is_hidden ? all : relaxed_region(func, consumer, *read, above);
+    BufferRegion held = relaxed_region(func, writer, write, above);
+    arith::Analyzer analyzer;
+    for (const Place* at = above; at; at = func.parent(*at)) {
+      if (at->is_loop()) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
+    }
+    for (size_t i = 0; i < held.region.size(); ++i) {
+      const Range& w = wanted.region[i];
+      const Range& h = held.region[i];
+      if (!analyzer.can_prove(less_equal(h.min, w.min)) || !analyzer.can_prove(less_equal(add(w.min, w.extent), add(h.min, h.extent)))) {
+        return refuse("may read more than it holds");
+      }
+    }
+    return ok();
   }
 
   static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome {

@@ -18,7 +18,7 @@
 namespace loopsmith::schedule::primitives {
 namespace {
 
-// Of every buffer, the variables that index it where it is first accessed by variables alone.
+// Of every buffer, the variables that index it; null for an index that is none, no variables where accesses differ.
 class IndexVariables : public Visitor {
  public:
   using Visitor::on;
@@ -36,12 +36,13 @@ class IndexVariables : public Visitor {
  private:
   void add(const Buffer& buffer, const Array<Expr>& indices) {
     std::vector<const VarNode*> vars;
-    for (const Expr& index : indices) {
-      vars.push_back(index.as<VarNode>());
-      if (!vars.back()) { return; }
+    for (const Expr& index : indices) { vars.push_back(index.as<VarNode>()); }
+    auto entry = std::find_if(found.begin(), found.end(), [&](const auto& e) { return e.first == buffer->name; });
+    if (entry == found.end()) {
+      found.emplace_back(buffer->name, std::move(vars));
+    } else if (entry->second != vars) {
+      entry->second.clear();   // accessed in several ways
     }
-    bool is_known = std::any_of(found.begin(), found.end(), [&](const auto& entry) { return entry.first == buffer->name; });
-    if (!is_known) { found.emplace_back(buffer->name, std::move(vars)); }
   }
 };
 
@@ -338,7 +339,7 @@ struct Merge {
         bool is_merged = std::any_of(plan.nests.begin(), plan.nests.end(), [&](const auto& nest) { return func.is_below(*other, *nest.back()); });
         if (is_merged) { continue; }
         for (const Place* block : func.child_blocks(moved)) {
-          if (const BufferNode* shared = conflict(*block, *other)) {
+          if (const BufferNode* shared = conflict(func, *block, *other)) {
             return note_block(note_loop(cx.error(Code::LoopsDiffer).arg("loop", args.loops.front()->name().view()).arg("other", args.loops.back()->name().view())
                                             .arg("why", fmt::format("block `{}`, between them, uses `{}` too, and would run on the other side", other->name().view(),
                                                                     shared->name.view())), *args.loops[i].place), *other);
@@ -363,9 +364,14 @@ struct Merge {
   }
 
   template <class F>
-  static auto each_conflict(const Place& a, const Place& b, const F& f) -> const BufferNode* {
+  static auto each_conflict(const FuncState& func, const Place& a, const Place& b, const F& f) -> const BufferNode* {
     const Block& x = *a.block();
     const Block& y = *b.block();
+    auto reads = [&](const Place& place) {
+      std::vector<BufferRegion> out = place.block()->reads.to_vector();
+      for (const Buffer& hidden : func.hidden_reads(place)) { out.push_back(full_region(hidden)); }
+      return Array<BufferRegion>(std::move(out));
+    };
     auto all = [&](const Array<BufferRegion>& left, const Array<BufferRegion>& right) -> const BufferNode* {
       for (const BufferRegion& l : left) {
         for (const BufferRegion& r : right) {
@@ -375,18 +381,18 @@ struct Merge {
       return nullptr;
     };
     if (const BufferNode* found = all(x.writes, y.writes)) { return found; }
-    if (const BufferNode* found = all(x.writes, y.reads)) { return found; }
-    return all(x.reads, y.writes);
+    if (const BufferNode* found = all(x.writes, reads(b))) { return found; }
+    return all(reads(a), y.writes);
   }
-  static auto conflict(const Place& a, const Place& b) -> const BufferNode* {
-    return each_conflict(a, b, [](const BufferRegion&, const BufferRegion&) { return true; });
+  static auto conflict(const FuncState& func, const Place& a, const Place& b) -> const BufferNode* {
+    return each_conflict(func, a, b, [](const BufferRegion&, const BufferRegion&) { return true; });
   }
 
   // Block x ran wholly before block y. In the merged loop y's iteration comes first where its loop variables are smaller (in the
   // order of the nest), and where they are equal unless `x_first`. Those must not touch one element.
   static auto order_lost(const FuncState& func, const Place& x, const std::vector<const Place*>& x_nest, const Place& y, const std::vector<const Place*>& y_nest,
                          bool x_first) -> const BufferNode* {
-    return each_conflict(x, y, [&](const BufferRegion& a, const BufferRegion& b) {
+    return each_conflict(func, x, y, [&](const BufferRegion& a, const BufferRegion& b) {
       if (!(a.buffer == b.buffer)) { return true; }
       size_t depth = x_nest.size();
       for (size_t k = 0; k < depth + (x_first ? 0 : 1); ++k) {
