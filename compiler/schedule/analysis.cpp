@@ -362,6 +362,18 @@ auto is_plain_child(const FuncState& func, const Place& place) -> bool {
 
 namespace {
 
+// Is a store to the buffer under loops whose bounds vary, or under a condition? Then less may be written than a block declares.
+auto stores_under_conditions(const Stmt& stmt, const Buffer& buffer, bool is_conditional) -> bool {
+  if (const auto* n = stmt.as<BufferStore>()) { return is_conditional && n->buffer == buffer; }
+  if (const auto* n = stmt.as<For>()) { return stores_under_conditions(n->body, buffer, is_conditional || !as_int(n->min) || !as_int(n->extent)); }
+  if (const auto* n = stmt.as<IfThenElse>()) {
+    return stores_under_conditions(n->then_case, buffer, true) || (n->else_case && stores_under_conditions(n->else_case, buffer, true));
+  }
+  bool found = false;
+  visit_children(stmt, [](const Expr&) {}, [&](const Stmt& s) { found = found || stores_under_conditions(s, buffer, is_conditional); });
+  return found;
+}
+
 // What an instance of a block certainly writes of a buffer. A block may declare more than it writes (a part of a loop, all of the
 // part); where its body stores the element itself, that element counts.
 auto certain_write(const Block& block, const BufferRegion& declared) -> BufferRegion {
@@ -394,6 +406,8 @@ auto certainly_writes(const FuncState& func, const Place& block, const BufferReg
   for (const Place* at = func.parent(block); at; at = func.parent(*at)) {
     if (at->is_loop()) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
   }
+  // A block that holds others, or loops, may leave out what it declares: a triangle fills no rectangle.
+  if (block.end != block.index + 1 && stores_under_conditions(block.block()->body, write.buffer, false)) { return false; }
   BufferRegion here = substitute_region(certain_write(*block.block(), write), bindings_of(*block.realize));
   // The same in each instance: nothing to estimate.
   bool is_fixed = is_one(block.realize->predicate);

@@ -266,6 +266,11 @@ auto ranges(const Choice& c) -> std::vector<Value> {
     vars.push_back(make<VarNode>(iter.var->name, iter.var->dtype));
     renamed[iter.var.get()] = vars.back();
   }
+  // What lies around the block cannot be said of its iter vars alone.
+  auto is_foreign = [&](const VarNode& v) { return !renamed.count(&v); };
+  for (const Range& range : regions[static_cast<size_t>(*index)].region) {
+    if (uses_var(range.min, is_foreign) || uses_var(range.extent, is_foreign)) { return {}; }
+  }
   std::vector<Value> out;
   for (int64_t wider : {0, 3}) {
     std::vector<Expr> ends;

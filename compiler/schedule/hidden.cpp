@@ -18,6 +18,8 @@ constexpr std::string_view below[] = {"merge", "read_at", "write_at", "decompose
 constexpr std::string_view reordering[] = {"reorder", "parallel", "vectorize", "bind"};
 constexpr std::string_view redirecting[] = {"cache_read", "cache_write", "cache_inplace", "cache_index", "reindex_cache_read", "reindex_cache_write", "read_at",
                                             "write_at", "transform_layout"};
+// Those that go by what a block declares of its own accesses.
+constexpr std::string_view trusting[] = {"pad_einsum", "decompose_padding", "rolling_buffer"};
 auto is_one_of(const auto& names, std::string_view name) -> bool { return std::find(std::begin(names), std::end(names), name) != std::end(names); }
 
 auto declares_nothing(const Place& block) -> bool { return block.block()->reads.empty() && block.block()->writes.empty(); }
@@ -115,6 +117,11 @@ auto require_nothing_hidden(const Context& cx, const PlaceArg& at) -> Status {
   if (!moves && !gathers && !reorders) { return ok(); }
   const FuncState& func = *at.func;
   if (at->is_block() && hides_accesses(func, *at)) { return refuse(cx, *at, any_of(func, *at)); }
+  if (at->is_block() && is_one_of(trusting, name)) {
+    if (const auto& hidden = func.hidden_reads(*at); !hidden.empty()) {
+      return note_block(cx.error(Code::HiddenAccesses).arg("block", at->name().view()).arg("buffer", hidden.front()->name.view()), *at.place);
+    }
+  }
   if (at->is_loop() && (gathers || reorders)) {
     for (const Place* block : func.child_blocks(*at)) {
       if (!hides_accesses(func, *block) || (reorders && is_order_free(func, *block, *at))) { continue; }

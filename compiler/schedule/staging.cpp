@@ -347,6 +347,40 @@ auto runs_all_instances(const FuncState& func, const Place& place, const std::ve
   return true;
 }
 
+auto reads_hidden(const FuncState& func, const Place& block, const Buffer& buffer) -> bool {
+  const auto& hidden = func.hidden_reads(block);
+  return std::find(hidden.begin(), hidden.end(), buffer) != hidden.end();
+}
+
+auto reads_back(const FuncState& func, const Place& block, const Buffer& buffer) -> bool {
+  if (reads_hidden(func, block, buffer)) { return true; }
+  if (block.block()->init) { return false; }
+  bool found = false;
+  post_order(block.block()->body, [&](const Stmt& s) { const auto* inner = s.as<Block>(); found = found && !inner; },
+             [&](const Expr& e) { const auto* load = e.as<BufferLoad>(); found = found || (load && load->buffer == buffer); });
+  return found;
+}
+
+auto uses_loops_outside(const FuncState& func, const Stage& stage) -> bool {
+  for (const Place* at = stage.scope; at; at = func.parent(*at)) {
+    if (!at->is_loop()) { continue; }
+    auto is_this = [&](const VarNode& v) { return &v == at->loop->var.get(); };
+    for (const Range& range : stage.region.region) {
+      if (uses_var(range.min, is_this) || uses_var(range.extent, is_this)) { return true; }
+    }
+  }
+  return false;
+}
+
+auto begins_reductions(const FuncState& func, const Place& block) -> bool {
+  if (!block.block()->init) { return true; }
+  std::vector<const VarNode*> reduced;
+  for (const IterVar& iter : block.block()->iter_vars) {
+    if (iter.kind == IterKind::Reduction) { reduced.push_back(iter.var.get()); }
+  }
+  return runs_all_instances(func, block, reduced);
+}
+
 auto statement_position(const Place& scope, const Place& top) -> int {
   const Stmt* at = &scope.block()->body;
   while (true) {

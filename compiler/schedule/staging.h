@@ -46,6 +46,15 @@ struct CopyNest { Stmt stmt; NodeId block; };
 /// Do the loops of the scope run every instance of the given iter vars' domains?
 [[nodiscard]] auto runs_all_instances(const FuncState& func, const Place& block, const std::vector<const VarNode*>& of) -> bool;
 
+/// Does a block load a buffer without declaring so?
+[[nodiscard]] auto reads_hidden(const FuncState& func, const Place& block, const Buffer& buffer) -> bool;
+/// Does a block load a buffer that it writes, other than to go on with a reduction which its init began?
+[[nodiscard]] auto reads_back(const FuncState& func, const Place& block, const Buffer& buffer) -> bool;
+/// Does the region of a stage depend on loops around its scope, as those around a part of a partitioned loop?
+[[nodiscard]] auto uses_loops_outside(const FuncState& func, const Stage& stage) -> bool;
+/// Do the loops around a reduction with an init run all of it? A part that does not begin with the init goes on with what is there.
+[[nodiscard]] auto begins_reductions(const FuncState& func, const Place& block) -> bool;
+
 /// Sets where the copy stands: in front of the first of `users` behind the writer, in the innermost body that holds both; at the
 /// scope's end if there are none. Who reads without declaring so counts where there are no others: then right behind the writer.
 void find_stage(const FuncState& func, const Place& writer, const std::vector<NodeId>& users, Stage& stage);

@@ -177,6 +177,8 @@ void add_loop(std::vector<const void*>& out, const For& loop) {
   out.push_back(loop.min.get());
   out.push_back(loop.extent.get());
   out.push_back(reinterpret_cast<const void*>(static_cast<uintptr_t>(loop.for_kind)));
+  // Which threads share a memory depends on the axis.
+  out.push_back(loop.thread ? loop.thread->thread_tag.view().data() : nullptr);
 }
 
 void add_realize(std::vector<const void*>& out, const BlockRealize& realize) {
@@ -210,6 +212,8 @@ auto cover_inputs(const FuncState& func, const Place& scope) -> std::vector<cons
       add_realize(out, *place.realize);
       out.push_back(place.block()->reads.begin());
       out.push_back(place.block()->writes.begin());
+      // What it certainly writes is read from its stores.
+      if (place.end == place.index + 1) { out.push_back(place.block()->body.get()); }
       i = place.end;
     }
   }

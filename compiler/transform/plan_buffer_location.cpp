@@ -237,14 +237,21 @@ class FindLocations : public Visitor {
  private:
   void note(const BlockRealize& n) {
     std::unordered_set<const VarNode*> reads, writes;
+    std::vector<Buffer> loaded;
     // What is directly its own; blocks inside speak for themselves.
     std::function<void(const Stmt&)> walk = [&](const Stmt& s) {
       if (s.as<BlockRealize>()) { return; }
       if (const auto* store = s.as<BufferStore>()) { writes.insert(store->buffer->data.get()); }
       visit_children(
-          s, [&](const Expr& e) { post_order(e, [&](const Expr& x) { if (const auto* load = x.as<BufferLoad>()) { reads.insert(load->buffer->data.get()); } }); }, walk);
+          s, [&](const Expr& e) { post_order(e, [&](const Expr& x) { if (const auto* load = x.as<BufferLoad>()) { reads.insert(load->buffer->data.get()); loaded.push_back(load->buffer); } }); }, walk);
     };
     walk(n.block->body);
+    // A view stands for what it is a view of.
+    for (const MatchBufferRegion& m : n.block->match_buffers) {
+      if (reads.count(m.buffer->data.get())) { reads.insert(m.source.buffer->data.get()); }
+      if (writes.count(m.buffer->data.get())) { writes.insert(m.source.buffer->data.get()); }
+      std::erase_if(loaded, [&](const Buffer& b) { return b == m.buffer; });
+    }
     for (const VarNode* data : reads) { readers[data].push_back(here_); }
     auto keep = [&](const Array<BufferRegion>& regions, const std::unordered_set<const VarNode*>& touched, auto& to) {
       for (const BufferRegion& region : regions) {
@@ -260,7 +267,14 @@ class FindLocations : public Visitor {
         to[region.buffer->data.get()].push_back({here_, Array<Range>(std::move(ranges)), region.buffer->shape, ranges_, around_});
       }
     };
-    keep(n.block->reads, reads, read);
+    // What it reads without declaring so may be anything of the buffer.
+    std::vector<BufferRegion> all_reads = n.block->reads.to_vector();
+    for (const Buffer& buffer : loaded) {
+      bool is_declared = std::any_of(all_reads.begin(), all_reads.end(), [&](const BufferRegion& r) { return r.buffer == buffer; });
+      bool is_update = std::any_of(n.block->writes.begin(), n.block->writes.end(), [&](const BufferRegion& r) { return r.buffer == buffer; });
+      if (!is_declared && !is_update) { all_reads.push_back(full_region(buffer)); }
+    }
+    keep(Array<BufferRegion>(std::move(all_reads)), reads, read);
     keep(n.block->writes, writes, written);
     if (guards_.empty()) { return; }
     guarded.push_back({here_, guards_, domains_, around_, std::move(writes), std::move(reads)});

@@ -1,4 +1,4 @@
-// loopsmith-gate [--seed N] [--programs N] [--schedules N] [--seconds S] [--counts] [--compiled N] [--shrink S] [--verbose]
+// loopsmith-gate [--seed N] [--programs N] [--schedules N] [--seconds S] [--counts] [--least A,R] [--compiled N] [--shrink S] [--verbose]
 // loopsmith-gate-faults --faults [NAME ...] [--seconds S] [--seed N]        (the test build)
 //
 // The gate: random programs, random schedules of them, and what every stage of lowering makes of either, all run by the
@@ -7,7 +7,7 @@
 // back, traces that do not replay, a failed primitive that changed something, and (every Nth case) machine code that differs.
 //
 // A failure prints the seed, and the smallest program and schedule found that fail in the same way. The same seed makes the same
-// cases. Exit status 1 where anything failed.
+// cases. Exit status 1 where anything failed, or where a primitive was accepted or refused less often than `--least` asks for.
 //
 // `--faults` plants mistakes, one at a time (support/fault.h), and says how soon each is found and how short it became: status 1
 // where one is not found in `--seconds` (120) or needs more than 15 lines.
@@ -76,10 +76,14 @@ auto try_program(uint64_t seed, const Settings& settings, Counts& counts) -> std
   for (int64_t s = 0; s < settings.schedules; ++s) {
     schedule::Schedule sch(program, static_cast<int64_t>(random.next() % 1000000 + 1));
     c.steps.clear();
-    int64_t tries = random.between(4, 40), wanted = random.between(1, 10);
+    // A third of the sequences are long.
+    int64_t wanted = random.chance(33) ? random.between(11, 30) : random.between(1, 10);
+    int64_t tries = 4 * wanted + random.below(8);
     std::string near = random.chance(60) ? random_block(sch, random) : "";
+    std::optional<Step> next;
     for (int64_t t = 0; t < tries && static_cast<int64_t>(c.steps.size()) < wanted; ++t) {
-      auto step = random_step(sch, random, here, near);
+      auto step = next ? std::move(next) : random_step(sch, random, here, near);
+      next.reset();
       if (!step) { continue; }
       IRModule before = sch.module();
       Applied applied = apply_step(sch, *step);
@@ -94,7 +98,12 @@ auto try_program(uint64_t seed, const Settings& settings, Counts& counts) -> std
           for (const Step& again : c.steps) { (void)apply_step(sch, again); }
           continue;
         }
+        next = follow_up(*step, random);
         c.steps.push_back(std::move(*step));
+        // What is known of blocks is kept from state to state; it must be what one would find out anew.
+        if (auto difference = sch.state().verify_cached("main")) {
+          return Found{c, {Failure::Kind::ScheduleChangesResults, "what is kept of the state differs from a recomputation: " + *difference, {}}, options};
+        }
         continue;
       }
       ++count.refused;
@@ -174,6 +183,7 @@ int main(int argc, char** argv) {
   int64_t programs = 60;
   double seconds = 0;
   bool table = false, faults = false;
+  long long least_accepted = 0, least_refused = 0;
   std::vector<std::string> names;
   Settings settings;
   for (int i = 1; i < argc; ++i) {
@@ -182,6 +192,7 @@ int main(int argc, char** argv) {
     else if (!std::strcmp(argv[i], "--programs")) { programs = std::atoll(value()); }
     else if (!std::strcmp(argv[i], "--schedules")) { settings.schedules = std::atoll(value()); }
     else if (!std::strcmp(argv[i], "--seconds")) { seconds = std::atof(value()); }
+    else if (!std::strcmp(argv[i], "--least")) { std::sscanf(value(), "%lld,%lld", &least_accepted, &least_refused); }
     else if (!std::strcmp(argv[i], "--compiled")) { settings.compiled = std::atoll(value()); }
     else if (!std::strcmp(argv[i], "--shrink")) { settings.shrink_seconds = std::atof(value()); }
     else if (!std::strcmp(argv[i], "--counts")) { table = true; }
@@ -189,7 +200,7 @@ int main(int argc, char** argv) {
     else if (!std::strcmp(argv[i], "--faults")) { faults = true; }
     else if (faults && argv[i][0] != '-') { names.emplace_back(argv[i]); }
     else {
-      fmt::print(stderr, "usage: loopsmith-gate [--seed N] [--programs N] [--schedules N] [--seconds S] [--counts] [--compiled N] [--shrink S] [--verbose]\n"
+      fmt::print(stderr, "usage: loopsmith-gate [--seed N] [--programs N] [--schedules N] [--seconds S] [--counts] [--least A,R] [--compiled N] [--shrink S] [--verbose]\n"
                          "       loopsmith-gate-faults --faults [NAME ...] [--seconds S]\n");
       return 2;
     }
@@ -218,8 +229,12 @@ int main(int argc, char** argv) {
   }
   fmt::print("gate: {} programs, {} schedules ({} steps accepted, {} refused), {} compiled, {} left out, {} failures, {:.1f} s\n", counts.programs,
              counts.schedules, accepted, refused, counts.compiled, counts.left_out, counts.failures, now() - start);
-  if (table) {
-    for (const auto& [name, n] : counts.steps) { fmt::print("  {:24} {:6} accepted {:6} refused\n", name, n.accepted, n.refused); }
+  bool is_enough = true;
+  for (const schedule::Primitive* row : changing_rows()) {
+    Count n = counts.steps[std::string(row->name)];
+    bool is_few = n.accepted < least_accepted || n.refused < least_refused;
+    is_enough = is_enough && !is_few;
+    if (table || is_few) { fmt::print("  {:26} {:6} accepted {:6} refused{}\n", row->name, n.accepted, n.refused, is_few ? "   too few" : ""); }
   }
-  return counts.failures == 0 ? 0 : 1;
+  return counts.failures == 0 && is_enough ? 0 : 1;
 }

@@ -177,14 +177,32 @@ auto by_kind(const Param& param, ValueKind kind, const Choice& choice, Random& r
   return {};
 }
 
-// Of all rows, those that change programs, and whose callers promise nothing; rare ones more often.
+// What a row makes its caller promise is kept: the values are true ones. None: nothing is promised, or the parameter is free.
+auto honest(const Primitive& row, const Param& param, const Choice& choice, Random& random) -> std::optional<Value> {
+  const Place& focus = choice.subject();
+  // Values keep: a wider type, for buffers whose elements it holds all of.
+  if (row.name == "unsafe_set_dtype" && param.name == "dtype") {
+    const Place& at = choice.subject();
+    if (!at.is_block() || at.block()->writes.empty()) { return Value("no_such_type"); }
+    bool is_integer = at.block()->writes[0].buffer->dtype.is_int() || at.block()->writes[0].buffer->dtype.is_uint();
+    return Value(random.chance(20) ? "no_such_type" : is_integer ? "int64" : "float64");
+  }
+  // What is hidden is read; that a block does not write what it writes is nothing to build on.
+  if (row.name == "unsafe_hide_buffer_access" && param.name == "buf_type") { return Value(random.chance(90) ? "read" : "neither"); }
+  if (row.name == "unsafe_hide_buffer_access" && param.name == "buf_index_array") {
+    return Value(Value::List{Value(random.below(focus.is_block() ? static_cast<int64_t>(focus.block()->reads.size()) + 1 : 1))});
+  }
+  if (row.name == "annotate_buffer_access" && param.name == "buf_type") { return Value(random.chance(95) ? "read" : "neither"); }
+  if (row.name == "annotate_buffer_access" && param.name == "gen_new_ranges") {
+    std::vector<Value> ranges = param.candidates(choice);
+    return ranges.empty() ? std::optional<Value>() : random.pick(ranges);
+  }
+  return {};
+}
+
+// Of all rows, those that change programs; rare ones more often.
 auto random_row(Random& random, const StepCounts& counts) -> const Primitive& {
-  static const std::vector<const Primitive*> rows = [] {
-    std::vector<const Primitive*> out;
-    for (const Primitive* row : schedule::all_primitives()) { if (!row->is_pure && row->name != "enter_postproc" && !row->name.starts_with("unsafe_") &&
-                                                                              row->name != "annotate_buffer_access" /* regions as the user promises them */) { out.push_back(row); } }
-    return out;
-  }();
+  static const std::vector<const Primitive*> rows = changing_rows();
   static const std::vector<std::string> common = {"split", "fuse", "reorder", "compute_at", "reverse_compute_at"};
   if (random.chance(35)) { if (const Primitive* row = schedule::find_primitive(random.pick(common))) { return *row; } }
   const Primitive* a = random.pick(rows);
@@ -197,6 +215,12 @@ auto random_row(Random& random, const StepCounts& counts) -> const Primitive& {
 }
 
 }  // namespace
+
+auto changing_rows() -> std::vector<const Primitive*> {
+  std::vector<const Primitive*> out;
+  for (const Primitive* row : schedule::all_primitives()) { if (!row->is_pure && row->name != "enter_postproc") { out.push_back(row); } }
+  return out;
+}
 
 auto Step::text() const -> std::string {
   std::string out = fmt::format("sch.{}(", row->name);
@@ -238,6 +262,7 @@ auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts
     if (!close.empty()) { chosen_place = random.pick(close); }
   }
   const Place& focus = *chosen_place;
+  bool is_wrong = random.chance(3);   // a loop where a block belongs, a number where either does
   std::vector<Value> chosen;
   for (const Param& param : row.params) {
     Choice choice{sch.state(), *func, focus, chosen};
@@ -247,8 +272,15 @@ auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts
       chosen.push_back(param.otherwise ? *param.otherwise : Value());
       continue;
     }
-    std::optional<Value> value;
-    if (param.candidates) {
+    std::optional<Value> value = honest(row, param, choice, random);
+    if (is_wrong && chosen.empty()) {
+      const Place* root = &func->places()[1];
+      if (param.kind == ValueKind::Loop) { value = focus.is_block() ? Choice::block(focus) : root->is_block() ? Choice::block(*root) : Value(int64_t{7}); }
+      else if (param.kind == ValueKind::Block) { value = focus.is_loop() ? Choice::loop(focus) : root->is_loop() ? Choice::loop(*root) : Value(int64_t{7}); }
+      else if (param.kind == ValueKind::BlockOrLoop) { value = Value(int64_t{7}); }
+      if (value && param.is_list) { value = Value(Value::List{*value}); }
+    }
+    if (!value && param.candidates) {
       std::vector<Value> candidates = param.candidates(choice);
       if (!candidates.empty()) {
         value = random.pick(candidates);
@@ -272,6 +304,19 @@ auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts
     step.args.emplace_back(std::string(row.params[i].name), std::move(chosen[i]));
   }
   return step;
+}
+
+auto follow_up(const Step& step, Random& random) -> std::optional<Step> {
+  std::string_view next = step.row->name == "compute_at" ? "rolling_buffer" : step.row->name == "annotate" ? "unannotate" : "";
+  if (next.empty() || !random.chance(40)) { return {}; }
+  Step out;
+  out.row = schedule::find_primitive(next);
+  out.refs = step.refs;
+  for (const Param& param : out.row->params) {
+    if (param.name == "write_buffer_index") { out.args.emplace_back("write_buffer_index", Value(int64_t{0})); }
+    for (const auto& arg : step.args) { if (arg.first == param.name) { out.args.push_back(arg); } }
+  }
+  return out;
 }
 
 auto apply_step(schedule::Schedule& sch, const Step& step) -> Applied {

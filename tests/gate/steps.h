@@ -31,8 +31,14 @@ struct Step {
 struct Count { int64_t accepted = 0, refused = 0; };
 using StepCounts = std::map<std::string, Count>;
 [[nodiscard]] auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts& counts, const std::string& near = {}) -> std::optional<Step>;
+/// A step that makes sense right after this one, and seldom otherwise: a rolling buffer where a block was moved to its consumers, an
+/// annotation taken away again. None for most.
+[[nodiscard]] auto follow_up(const Step& step, Random& random) -> std::optional<Step>;
 /// The name of some block of `main`; empty where it has none.
 [[nodiscard]] auto random_block(const schedule::Schedule& sch, Random& random) -> std::string;
+
+/// The primitives that change programs.
+[[nodiscard]] auto changing_rows() -> std::vector<const schedule::Primitive*>;
 
 enum class Applied : uint8_t { Accepted, Refused, NoSuchPlace };
 [[nodiscard]] auto apply_step(schedule::Schedule& sch, const Step& step) -> Applied;

@@ -321,7 +321,10 @@ struct Blockize {
       };
       bool is_outer_zero = is_one(part.outer_extent) && outer_min == 0;
       if (is_first || i >= all.iters.size()) {
-        all.iters.push_back(make_iter("_o", part.outer_extent, outer_min));
+        // Where the outer part is all of it, its domain is the iter var's: a predicate keeps within that, and may move on.
+        bool is_all = is_one(part.inner_extent) && outer_min == 0 && is_zero(iter.dom.min);
+        auto wide = as_int(part.outer_extent), own = as_int(iter.dom.extent);
+        all.iters.push_back(make_iter("_o", is_all && wide && own && *own < *wide ? iter.dom.extent : part.outer_extent, outer_min));
         all.values.push_back(cast(iter.var->dtype, part.outer));
         if (!is_alone) { all.iters.back().kind = IterKind::Spatial; }
       }

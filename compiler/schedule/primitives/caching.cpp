@@ -77,7 +77,7 @@ struct CacheRead {
       const BufferRegion* declared = region_of(scope->block()->reads, buffer);
       plan.stage.region = declared ? *declared : full_region(buffer);
     }
-    plan.stage.is_full = plan.stage.at->is_loop() || !all_readers_below(func, *scope, *plan.stage.at, buffer);
+    plan.stage.is_full = plan.stage.at->is_loop() || uses_loops_outside(func, plan.stage) || !all_readers_below(func, *scope, *plan.stage.at, buffer);
     return plan;
   }
 
@@ -132,14 +132,11 @@ struct CacheWrite {
                             .arg("why", fmt::format("`{}`, which shall read the cache, stands in another block", consumer->name().view())), *writer);
     }
     // In place: what it reads of the buffer was there before, and would not be in the cache.
-    if (region_of(writer->block()->reads, buffer) && !FAULT(cache_write_in_place)) {
+    if ((region_of(writer->block()->reads, buffer) || reads_back(func, *writer, buffer)) && !FAULT(cache_write_in_place)) {
       return note_block(cx.error(Code::PaddingForm).arg("block", writer->name().view())
                             .arg("why", fmt::format("it also reads `{}`, which the cache does not hold yet", buffer->name.view())), *writer);
     }
-    // A part of a reduction that does not begin with the init goes on with what is there.
-    std::vector<const VarNode*> reduced;
-    for (const IterVar& iter : writer->block()->iter_vars) { if (iter.kind == IterKind::Reduction) { reduced.push_back(iter.var.get()); } }
-    if (writer->block()->init && !runs_all_instances(func, *writer, reduced)) {
+    if (!begins_reductions(func, *writer)) {
       return note_block(cx.error(Code::PaddingForm).arg("block", writer->name().view())
                             .arg("why", fmt::format("its loops run a part of the reduction, which goes on with what is in `{}`", buffer->name.view())), *writer);
     }
@@ -152,7 +149,7 @@ struct CacheWrite {
     }
     find_stage(func, *writer, users, plan.stage);
     plan.stage.region = relaxed_region(func, *writer, write, plan.stage.at);
-    plan.stage.is_full = plan.stage.at->is_loop() || !all_readers_below(func, *scope, *plan.stage.at, buffer);
+    plan.stage.is_full = plan.stage.at->is_loop() || uses_loops_outside(func, plan.stage) || !all_readers_below(func, *scope, *plan.stage.at, buffer);
     // The copy writes all of the region. Where the block does not, what was there would be lost: the caller's values, or those that an
     // earlier run of the scope left. What the scope allocates itself holds nothing before.
     const auto& allocated = scope->block()->alloc_buffers;
@@ -173,8 +170,7 @@ struct CacheWrite {
       return note_block(cx.error(Code::PaddingForm).arg("block", writer.name().view()).arg("why", fmt::format("`{}`, which shall read the cache, {}", consumer.name().view(), why)), consumer);
     };
     const BufferRegion* read = region_of(consumer.block()->reads, write.buffer);
-    const auto& hidden = func.hidden_reads(consumer);
-    bool is_hidden = std::find(hidden.begin(), hidden.end(), write.buffer) != hidden.end();
+    bool is_hidden = reads_hidden(func, consumer, write.buffer);
     if (!read && !is_hidden) { return ok(); }
     if (consumer.index < writer.index) { return refuse("runs before it"); }
     const Place* above = func.is_below(consumer, *stage.at) ? stage.at : stage.scope;

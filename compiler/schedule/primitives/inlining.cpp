@@ -87,6 +87,10 @@ class Inliner : public Mutator {
     if (!mentions(n.reads) && !mentions(n.writes)) { return stmt; }
     auto fields = stmt.as<Block>()->fields();
     AccessRegions regions = find_access_regions(*stmt.as<Block>(), known_);
+    // What the block allocates is its own affair.
+    auto is_own = [&](const BufferRegion& r) { return std::find(n.alloc_buffers.begin(), n.alloc_buffers.end(), r.buffer) != n.alloc_buffers.end(); };
+    std::erase_if(regions.reads, is_own);
+    std::erase_if(regions.writes, is_own);
     fields.reads = std::move(regions.reads);
     fields.writes = std::move(regions.writes);
     return make<Block>(std::move(fields), n.origin, n.id);

@@ -399,6 +399,14 @@ auto loads_indices(const Block& block) -> bool {
   return found;
 }
 
+// Does a block read what the producer writes?
+auto reads_of_producer(const Place& block, const Place& producer) -> bool {
+  for (const BufferRegion& read : block.block()->reads) {
+    for (const BufferRegion& write : producer.block()->writes) { if (read.buffer == write.buffer) { return true; } }
+  }
+  return false;
+}
+
 // Does the block, with the loops it will have, read only what an iteration of `loop` writes?
 auto require_written(const Context& cx, const FuncState& func, const BlockArg& block, const LoopArg& loop, const std::vector<NodeId>& producers,
                      const Domains& loops, const std::vector<Expr>& iter_values, arith::Analyzer& analyzer) -> Status {
@@ -435,6 +443,32 @@ auto require_written(const Context& cx, const FuncState& func, const BlockArg& b
       out.node_ids.push_back(producer->id);
       out.notes.push_back({producer->block()->origin, fmt::format("`{}` is here", producer->name().view()), producer->id});
       out.remedies.push_back(fmt::format("choose a loop outside of `{}`", loop->name().view()));
+      return out;
+    }
+  }
+  return ok();
+}
+
+// Is what producers reduce over the loop (or one around it) complete when an instance of the block runs? An instance that all iterations
+// run, the last one included, ends up with the right values.
+auto require_complete_sums(const Context& cx, const FuncState& func, const BlockArg& block, const LoopArg& loop, const std::vector<NodeId>& producers,
+                           const std::vector<Expr>& iter_values, const Expr& predicate) -> Status {
+  for (NodeId id : producers) {
+    const Place& producer = *func.find(id);
+    for (const Place* at = loop.place; at && at->is_loop(); at = func.parent(*at)) {
+      if (is_one(at->loop->extent)) { continue; }
+      auto is_this = [&](const VarNode& v) { return &v == at->loop->var.get(); };
+      bool reduces = false;
+      for (size_t i = 0; i < producer.realize->iter_values.size(); ++i) {
+        reduces |= producer.block()->iter_vars[i].kind == IterKind::Reduction && uses_var(producer.realize->iter_values[i], is_this);
+      }
+      bool chooses = uses_var(predicate, is_this) || std::any_of(iter_values.begin(), iter_values.end(), [&](const Expr& e) { return uses_var(e, is_this); });
+      if (!reduces || !chooses || !reads_of_producer(*block, producer)) { continue; }
+      Diagnostic out = note_loop(cx.error(Code::ReadsTooEarly).arg("block", block->name().view()).arg("loop", loop->name().view())
+                                     .arg("buffer", producer.block()->writes[0].buffer->name.view()).arg("producer", producer.name().view()), *at);
+      out.node_ids.push_back(block->id);
+      out.node_ids.push_back(producer.id);
+      out.remedies.push_back(fmt::format("choose a loop outside of `{}`, over which `{}` reduces", at->name().view(), producer.name().view()));
       return out;
     }
   }
@@ -630,6 +664,8 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
 
   // Producers that make different parts in an iteration: what runs then may need more than one of them has made.
   if (reverse && regions.size() > 1 && !FAULT(reverse_compute_at_too_early)) { LOOPSMITH_CHECK(require_written(cx, func, block, loop, producers, loops, iter_values, analyzer)); }
+  // What a producer sums up over the loop is complete in the last iteration only.
+  if (reverse && !FAULT(reverse_compute_at_too_early)) { LOOPSMITH_CHECK(require_complete_sums(cx, func, block, loop, producers, iter_values, predicate)); }
   // An instance of a reduction that runs twice counts twice, unless all of it starts anew.
   if (!is_complete(func, *block) && !covers_reduction && !FAULT(compute_at_reduction_repeated)) {
     Domains all = outer;

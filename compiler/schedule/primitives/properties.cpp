@@ -141,6 +141,15 @@ struct UnsafeSetDType {
     LOOPSMITH_TRY(site, require_allocated(cx, args.block, region.buffer));
     auto dtype = DataType::parse(args.dtype);
     if (!dtype || dtype->is_handle() || dtype->is_void()) { return cx.error(Code::NoSuchDType).arg("dtype", args.dtype); }
+    // Loads and stores are converted; who sees the memory through a view would read other bits.
+    Buffer view;
+    post_order(args.block.func->func()->body, [&](const Stmt& s) {
+      const auto* block = s.as<Block>();
+      if (!block) { return; }
+      for (const MatchBufferRegion& match : block->match_buffers) { if (match.source.buffer == region.buffer && !(match.buffer->dtype == *dtype)) { view = match.buffer; } }
+    }, [](const Expr&) {});
+    if (view) { return note_block(cx.error(Code::PaddingForm).arg("block", args.block->name().view())
+                                       .arg("why", fmt::format("`{}`, a view of `{}`, has another type than {}", view->name.view(), region.buffer->name.view(), args.dtype)), *args.block); }
     return Plan{region.buffer, site, *dtype};
   }
   class Convert : public Mutator {
@@ -224,19 +233,19 @@ struct ReorderBlockIterVar {
 
 const Primitive storage_align = primitive<StorageAlign>("storage_align", "StorageAlign", "asks for gaps between the rows of a buffer")
     .input("block", &StorageAlign::Args::block)
-    .attr("buffer_index", &StorageAlign::Args::buffer_index).from(candidates::write_indices)
+    .attr("buffer_index", &StorageAlign::Args::buffer_index).indexes("write").from(candidates::write_indices)
     .attr("axis", &StorageAlign::Args::axis).from(candidates::write_axes)
     .attr("factor", &StorageAlign::Args::factor).from([](const Choice&) { return std::vector<Value>{32}; })
     .attr("offset", &StorageAlign::Args::offset).from([](const Choice&) { return std::vector<Value>{0, 8}; })
     .example(examples::matmul_relu, "sch.storage_align(\"C\", 0, axis=0, factor=32, offset=8)");
 const Primitive set_scope = primitive<SetScope>("set_scope", "SetScope", "puts a buffer into another memory")
     .input("block", &SetScope::Args::block)
-    .attr("buffer_index", &SetScope::Args::buffer_index).from(candidates::write_indices)
+    .attr("buffer_index", &SetScope::Args::buffer_index).indexes("write").from(candidates::write_indices)
     .attr("storage_scope", &SetScope::Args::storage_scope).from(candidates::storage_scopes)
     .example(examples::matmul_relu, "sch.set_scope(\"C\", 0, \"shared\")");
 const Primitive unsafe_set_dtype = primitive<UnsafeSetDType>("unsafe_set_dtype", "UnsafeSetDType", "stores a buffer's elements in another type")
     .input("block", &UnsafeSetDType::Args::block)
-    .attr("buffer_index", &UnsafeSetDType::Args::buffer_index).from(candidates::write_indices)
+    .attr("buffer_index", &UnsafeSetDType::Args::buffer_index).indexes("write").from(candidates::write_indices)
     .attr("dtype", &UnsafeSetDType::Args::dtype).from([](const Choice&) { return std::vector<Value>{"float16", "float64"}; })
     .example(examples::matmul_relu, "sch.unsafe_set_dtype(\"C\", 0, \"float64\")");
 const Primitive reorder_block_iter_var = primitive<ReorderBlockIterVar>("reorder_block_iter_var", "ReorderBlockIterVar", "changes the order of a block's iter vars")

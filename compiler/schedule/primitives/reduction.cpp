@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "arith/analyzer.h"
+#include "arith/int_set.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/analysis.h"
@@ -39,6 +40,28 @@ struct DecomposeReduction {
     Expr predicate;
   };
 
+  // Do two iterations of the loops certainly run the same instance? Shown by their numbers: more iterations than instances.
+  static auto runs_twice(const BlockRealize& realize, const Domains& within) -> bool {
+    int64_t iterations = 1;
+    arith::DomMap domains;
+    for (const auto& [var, range] : within) {
+      auto extent = as_int(range.extent);
+      if (!extent || __builtin_mul_overflow(iterations, *extent, &iterations)) { return false; }
+      domains.emplace(var.get(), arith::IntSet::from_range(range));
+    }
+    // The predicate leaves some out.
+    if (!is_one(realize.predicate)) { return false; }
+    int64_t instances = 1;
+    arith::Analyzer analyzer;
+    for (const Expr& value : realize.iter_values) {
+      arith::IntSet set = arith::eval_set(point(value), domains);
+      if (!set.has_lower_bound() || !set.has_upper_bound()) { return false; }
+      auto count = as_int(analyzer.simplify(sub(set.max(), set.min())));
+      if (!count || __builtin_mul_overflow(instances, *count + 1, &instances)) { return false; }
+    }
+    return iterations > instances;
+  }
+
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
     const FuncState& func = *args.block.func;
     LOOPSMITH_CHECK(require_scope(cx, args.block));
@@ -71,6 +94,17 @@ struct DecomposeReduction {
       return note_block(note_loop(cx.error(Code::InitRepeated).arg("loop", args.loop->name().view()).arg("inner", (*it)->name().view())
                                       .arg("block", args.block->name().view()), **it), *args.block)
           .remedy(fmt::format("decompose at a loop inside of `{}`", (*it)->name().view()));
+    }
+    // The init runs once for all that the loops run: no instance of the reduction may run twice.
+    Domains within;
+    for (auto it = at; it != loops.end(); ++it) { within.emplace_back((*it)->loop->var, Range{(*it)->loop->min, (*it)->loop->extent}); }
+    bool is_plain = std::all_of(realize.iter_values.begin(), realize.iter_values.end(), [](const Expr& e) { return e.as<VarNode>() || as_int(e); });
+    // The largest of a value and itself is the value.
+    const auto* store = block.body.as<BufferStore>();
+    bool is_idempotent = store && (store->value.kind() == NodeKind::Max || store->value.kind() == NodeKind::Min);
+    if (!is_plain && !is_idempotent && runs_twice(realize, within)) {
+      return note_block(note_loop(cx.error(Code::InitRepeated).arg("loop", args.loop->name().view()).arg("inner", loops.back()->name().view())
+                                      .arg("block", args.block->name().view()), *args.loop), *args.block);
     }
     Plan plan;
     VarMap first;                            // where the loops that the init does without begin

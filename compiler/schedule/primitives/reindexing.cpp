@@ -232,14 +232,14 @@ struct ReIndex {
       // Beside the block itself others may stand, as long as they leave the buffer alone.
       auto beside = func.child_blocks(*at);
       bool is_undisturbed = top == &place && std::none_of(beside.begin(), beside.end(), [&](const Place* other) {
-        return other != &place && (region_of(other->block()->reads, buffer) || region_of(other->block()->writes, buffer));
+        return other != &place && (region_of(other->block()->reads, buffer) || region_of(other->block()->writes, buffer) || reads_hidden(func, *other, buffer));
       });
       if (!is_alone && !is_undisturbed) {
         return staging_error(cx, place, fmt::format("it is not alone in its loop `{}`", at->name().view()));
       }
       top = at;
     }
-    bool also_read = region_of(block.reads, buffer) != nullptr;
+    bool also_read = region_of(block.reads, buffer) || reads_hidden(func, place, buffer) || reads_back(func, place, buffer);
     bool also_written = region_of(block.writes, buffer) != nullptr;
     if (also_read && also_written) { return staging_error(cx, place, fmt::format("it both reads and writes `{}`, and a copy holds one of the two", buffer->name.view())); }
     bool runs_all = runs_all_instances(func, place, covered);
@@ -507,8 +507,11 @@ struct ReindexCacheWrite {
     LOOPSMITH_CHECK(require_stage_pipeline(cx, func, *scope));
     LOOPSMITH_TRY(writer, require_single_writer(cx, func, *scope, region.buffer));
     if (writer != args.block.place) { return cx.error(Code::Internal).arg("what", "the writer of a buffer is not in its scope"); }
-    if (region_of(place.block()->reads, region.buffer)) {
+    if (region_of(place.block()->reads, region.buffer) || reads_back(func, place, region.buffer)) {
       return staging_error(cx, place, fmt::format("it also reads `{}`, which the copy does not hold yet", region.buffer->name.view()));
+    }
+    if (!begins_reductions(func, place)) {
+      return staging_error(cx, place, fmt::format("its loops run a part of the reduction, which goes on with what is in `{}`", region.buffer->name.view()));
     }
     std::vector<NodeId> users;
     for (const Dependence& d : func.scope_info(*scope).of_src(place.id)) {
