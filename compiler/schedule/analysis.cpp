@@ -25,12 +25,11 @@ namespace loopsmith::schedule {
 
 namespace {
 
-// Loads of buffers that a block neither declares nor makes itself.
+// Loads of buffers, as themselves or through a view, that a block neither declares nor makes itself.
 class HiddenReads : public Visitor {
  public:
   explicit HiddenReads(const Block& block) {
     for (const BufferRegion& region : block.reads) { known_.push_back(region.buffer.get()); }
-    for (const BufferRegion& region : block.writes) { known_.push_back(region.buffer.get()); }
   }
   using Visitor::visit;
   std::vector<Buffer> found;
@@ -38,20 +37,27 @@ class HiddenReads : public Visitor {
  protected:
   using Visitor::on;
   void on(const BufferLoad& n) override {
-    if (std::find(known_.begin(), known_.end(), n.buffer.get()) == known_.end()) {
-      known_.push_back(n.buffer.get());
-      found.push_back(n.buffer);
+    const Buffer* buffer = &n.buffer;
+    for (auto view = views_.find(buffer->get()); view != views_.end(); view = views_.find(buffer->get())) { buffer = &view->second; }
+    if (std::find(known_.begin(), known_.end(), buffer->get()) == known_.end()) {
+      known_.push_back(buffer->get());
+      found.push_back(*buffer);
     }
     Visitor::on(n);
   }
   void on(const Block& n) override {
     for (const Buffer& buffer : n.alloc_buffers) { known_.push_back(buffer.get()); }
-    for (const MatchBufferRegion& match : n.match_buffers) { known_.push_back(match.buffer.get()); }
+    for (const MatchBufferRegion& match : n.match_buffers) { views_.emplace(match.buffer.get(), match.source.buffer); }
+    // A reduction loads what its init made.
+    if (n.init) {
+      for (const BufferRegion& region : n.writes) { known_.push_back(region.buffer.get()); }
+    }
     Visitor::on(n);
   }
 
  private:
   std::vector<const BufferNode*> known_;
+  std::unordered_map<const BufferNode*, Buffer> views_;
 };
 
 }  // namespace
@@ -362,6 +368,21 @@ auto is_plain_child(const FuncState& func, const Place& place) -> bool {
 
 namespace {
 
+// Does a predicate do no more than keep iter vars within their domains?
+auto is_bound_of_domains(const BlockRealize& realize) -> bool {
+  arith::Analyzer analyzer;
+  for (const Expr& part : arith::split_conjunction(realize.predicate)) {
+    const auto* bound = part.as<LT>();
+    bool is_bound = false;
+    for (size_t i = 0; bound && i < realize.iter_values.size(); ++i) {
+      const Range& dom = realize.block->iter_vars[i].dom;
+      is_bound = is_bound || (analyzer.can_prove_equal(bound->a, realize.iter_values[i]) && analyzer.can_prove_equal(bound->b, dom.min + dom.extent));
+    }
+    if (!is_bound) { return false; }
+  }
+  return true;
+}
+
 // Is a store to the buffer under loops whose bounds vary, or under a condition? Then less may be written than a block declares.
 auto stores_under_conditions(const Stmt& stmt, const Buffer& buffer, bool is_conditional) -> bool {
   if (const auto* n = stmt.as<BufferStore>()) { return is_conditional && n->buffer == buffer; }
@@ -369,6 +390,8 @@ auto stores_under_conditions(const Stmt& stmt, const Buffer& buffer, bool is_con
   if (const auto* n = stmt.as<IfThenElse>()) {
     return stores_under_conditions(n->then_case, buffer, true) || (n->else_case && stores_under_conditions(n->else_case, buffer, true));
   }
+  // What holds for all of the domain is written there as well.
+  if (const auto* n = stmt.as<BlockRealize>(); n && !is_conditional && !is_one(n->predicate)) { is_conditional = !is_bound_of_domains(*n); }
   bool found = false;
   visit_children(stmt, [](const Expr&) {}, [&](const Stmt& s) { found = found || stores_under_conditions(s, buffer, is_conditional); });
   return found;

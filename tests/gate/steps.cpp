@@ -184,7 +184,9 @@ auto honest(const Primitive& row, const Param& param, const Choice& choice, Rand
   if (row.name == "unsafe_set_dtype" && param.name == "dtype") {
     const Place& at = choice.subject();
     if (!at.is_block() || at.block()->writes.empty()) { return Value("no_such_type"); }
-    bool is_integer = at.block()->writes[0].buffer->dtype.is_int() || at.block()->writes[0].buffer->dtype.is_uint();
+    auto is_integral = [](const BufferRegion& r) { return r.buffer->dtype.is_integral(); };
+    bool is_integer = is_integral(at.block()->writes[0]);
+    for (const BufferRegion& r : at.block()->writes) { if (is_integral(r) != is_integer) { return Value("no_such_type"); } }
     return Value(random.chance(20) ? "no_such_type" : is_integer ? "int64" : "float64");
   }
   // What is hidden is read; that a block does not write what it writes is nothing to build on.

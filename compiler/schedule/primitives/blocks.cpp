@@ -414,10 +414,12 @@ struct Blockize {
       }
       predicate = kept;
     }
+    Expr condition = predicate;
     Stmt stmt = make<BlockRealize>(Array<Expr>(values), std::move(predicate), make<Block>(std::move(fields), origin), origin);
     for (const Place* place : plan.loops) {
       const For& loop = *place->loop;
-      bool is_needed = std::any_of(values.begin(), values.end(), [&](const Expr& v) { return uses_var(v, [&](const VarNode& x) { return &x == loop.var.get(); }); });
+      auto is_this = [&](const VarNode& x) { return &x == loop.var.get(); };
+      bool is_needed = uses_var(condition, is_this) || std::any_of(values.begin(), values.end(), [&](const Expr& v) { return uses_var(v, is_this); });
       if (!is_needed) { continue; }
       Var var = make<VarNode>(loop.var->name, loop.var->dtype, loop.var->origin);
       map[loop.var.get()] = var;

@@ -95,6 +95,15 @@ struct DecomposeReduction {
                                       .arg("block", args.block->name().view()), **it), *args.block)
           .remedy(fmt::format("decompose at a loop inside of `{}`", (*it)->name().view()));
     }
+    // What reduces over a loop around the scope (a part of a partitioned loop has it outside) would begin anew in each of its iterations.
+    for (size_t i = 0; i < realize.iter_values.size(); ++i) {
+      if (block.iter_vars[i].kind != IterKind::Reduction) { continue; }
+      for (const Place* outer = func.scope(*args.block); outer; outer = func.parent(*outer)) {
+        if (!outer->is_loop() || is_one(outer->loop->extent) || !uses_var(realize.iter_values[i], [&](const VarNode& v) { return &v == outer->loop->var.get(); })) { continue; }
+        return note_block(note_loop(cx.error(Code::ReductionLoopOutside).arg("loop", args.loop->name().view()).arg("outer", outer->name().view())
+                                        .arg("block", args.block->name().view()), *outer), *args.block);
+      }
+    }
     // The init runs once for all that the loops run: no instance of the reduction may run twice.
     Domains within;
     for (auto it = at; it != loops.end(); ++it) { within.emplace_back((*it)->loop->var, Range{(*it)->loop->min, (*it)->loop->extent}); }
