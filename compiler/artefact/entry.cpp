@@ -6,16 +6,6 @@
 namespace loopsmith::artefact {
 namespace {
 
-/// DLPack's code of a type; -1: it has none.
-auto dlpack_code(DataType type) -> int {
-  if (type.is_bool()) { return 6; }
-  if (type.is_bfloat16()) { return 4; }
-  if (type.is_float()) { return 2; }
-  if (type.is_int()) { return 0; }
-  if (type.is_uint()) { return 1; }
-  return -1;
-}
-
 auto quoted(std::string_view text) -> std::string {
   std::string out = "\"";
   for (char c : text) {
@@ -41,7 +31,7 @@ void add_entry(std::string& out, const Kernel& kernel) {
         out += fmt::format("{{{}, {}, {}}}, ", kind, dimension.value, dimension.slot);
       }
       out += "{2, 0, -1}};\n";  // C has no empty arrays
-      table += fmt::format("  {{{}, 0, {}, {}, {}, {}, {}, {}, {}, {}_shape{}}},\n", quoted(parameter.name), dlpack_code(parameter.dtype),
+      table += fmt::format("  {{{}, 0, {}, {}, {}, {}, {}, {}, {}, {}_shape{}}},\n", quoted(parameter.name), codegen::dlpack_code(parameter.dtype),
                            parameter.dtype.is_bool() ? 8 : parameter.dtype.bits, parameter.dtype.lanes, parameter.shape.size(), parameter.alignment,
                            parameter.is_written ? 1 : 0, parameter.dtype.element_bytes(), kernel.name, i);
       signature += fmt::format("{}DLTensor* p{}", signature.empty() ? "" : ", ", i);

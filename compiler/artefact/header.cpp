@@ -59,7 +59,7 @@ constexpr std::string_view dlpack = R"(#ifndef DLPACK_VERSION
 #define LOOPSMITH_HAS_DLPACK 1
 /* DLPack 0.8, as far as a CPU needs it. */
 typedef struct { int32_t device_type; int32_t device_id; } DLDevice;           /* 1: CPU */
-typedef struct { uint8_t code; uint8_t bits; uint16_t lanes; } DLDataType;      /* 0 int, 1 uint, 2 float, 4 bfloat, 6 bool */
+typedef struct { uint8_t code; uint8_t bits; uint16_t lanes; } DLDataType;      /* 0 int, 1 uint, 2 float, 4 bfloat, 6 bool, 7 to 14 float8 */
 typedef struct {
   void* data;
   DLDevice device;

@@ -93,6 +93,30 @@ auto interface_of(const PrimFunc& func, const std::string& name) -> Interface {
   return out;
 }
 
+auto dlpack_code(DataType dtype) -> int {
+  if (dtype.is_bool()) { return 6; }
+  switch (dtype.code) {
+    case TypeCode::Int: return 0;
+    case TypeCode::UInt: return 1;
+    case TypeCode::Float: return 2;
+    case TypeCode::BFloat: return 4;
+    case TypeCode::Float8E3M4: return 7;
+    case TypeCode::Float8E4M3: return 8;
+    case TypeCode::Float8E4M3B11FNUZ: return 9;
+    case TypeCode::Float8E4M3FN: return 10;
+    case TypeCode::Float8E4M3FNUZ: return 11;
+    case TypeCode::Float8E5M2: return 12;
+    case TypeCode::Float8E5M2FNUZ: return 13;
+    case TypeCode::Float8E8M0FNU: return 14;
+    case TypeCode::Float6E2M3FN: return 15;
+    case TypeCode::Float6E3M2FN: return 16;
+    case TypeCode::Float4E2M1FN: return 17;
+    case TypeCode::Handle:
+    case TypeCode::Void: break;
+  }
+  return -1;
+}
+
 auto symbol_of(Name name, const PrimFunc& func) -> std::string {
   if (const Attr* attr = find_attr(func->attrs, "global_symbol"); attr != nullptr) {
     if (const std::string* text = attr->string(); text != nullptr && !text->empty()) { return *text; }

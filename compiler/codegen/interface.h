@@ -55,6 +55,10 @@ struct Interface {
 /// The variables behind `shape_variables`.
 [[nodiscard]] auto shape_variables(const PrimFunc& func) -> std::vector<Var>;
 
+/// DLPack's code of a type (1.1: https://dmlc.github.io/dlpack): 0 int, 1 uint, 2 float, 4 bfloat, 6 bool, 7 to 17 the kinds of
+/// float8, float6 and float4; -1: it has none.
+[[nodiscard]] auto dlpack_code(DataType dtype) -> int;
+
 /// The symbol a function of a module is compiled to: its "global_symbol", else its name in the module.
 [[nodiscard]] auto symbol_of(Name name, const PrimFunc& func) -> std::string;
 

@@ -14,6 +14,7 @@
 
 #include "driver/command.h"
 #include "driver/lowering.h"
+#include "ir/reals.h"
 #include "support/codes.h"
 #include "support/process.h"
 
@@ -122,7 +123,7 @@ auto make_call(const Selection& selection, const Arguments& arguments) -> Result
       continue;
     }
     if (found == given.end()) { continue; }
-    LOOPSMITH_TRY(tensor, runtime::read_npy(found->second));
+    LOOPSMITH_TRY(tensor, runtime::read_npy(found->second, p.dtype));
     bool fits = tensor.dtype() == p.dtype && tensor.shape().size() == p.shape.size();
     for (size_t d = 0; fits && d < p.shape.size(); ++d) {
       const codegen::Dimension& dimension = p.shape[d];
@@ -143,7 +144,11 @@ auto make_call(const Selection& selection, const Arguments& arguments) -> Result
                       ? call.interface.shape_variables[static_cast<size_t>(dimension.slot) - parameters.size()]
                       : "...";
       }
-      return error(Code::ArgumentMismatch).arg("argument", p.name).arg("function", function).arg("expected", wanted + ")").arg("found", tensor.describe());
+      Diagnostic d = error(Code::ArgumentMismatch).arg("argument", p.name).arg("function", function).arg("expected", wanted + ")").arg("found", tensor.describe());
+      if (is_short_real(p.dtype) && tensor.dtype() != p.dtype) {
+        return std::move(d).remedy(fmt::format("NumPy has no `{}`: save its bits as bytes, `numpy.save(FILE, bits.view(\"V{}\"))`", p.dtype.str(), p.dtype.element_bytes()));
+      }
+      return d;
     }
     call.tensors[i] = std::move(tensor);
   }

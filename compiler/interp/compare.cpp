@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "ir/ops.h"
+#include "ir/reals.h"
 #include "ir/visitor.h"
 #include "support/codes.h"
 #include "support/hash.h"

@@ -11,6 +11,7 @@
 
 #include "interp/interp.h"
 #include "interp/watch.h"
+#include "ir/reals.h"
 #include "support/codes.h"
 
 namespace loopsmith::interp {

@@ -9,6 +9,7 @@
 
 #include "interp/compiler.h"
 #include "ir/ops.h"
+#include "ir/reals.h"
 #include "ir/strides.h"
 #include "ir/visitor.h"
 

@@ -75,10 +75,4 @@ struct Stats {
 /// How many block instances a run would execute, from the extents; loops without constant extent count as `unknown`.
 [[nodiscard]] auto count_instances(const IRModule& module, Name function, int64_t unknown = 1) -> double;
 
-// Conversions of short floats, to nearest even. `bits` 8 kinds by type code.
-[[nodiscard]] auto to_bits(DataType dtype, double value) -> uint64_t;
-[[nodiscard]] auto from_bits(DataType dtype, uint64_t bits) -> double;
-/// The nearest value of that type.
-[[nodiscard]] auto round_to(DataType dtype, double value) -> double;
-
 }  // namespace loopsmith::interp

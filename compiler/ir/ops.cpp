@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/reals.h"
+
 namespace loopsmith {
 namespace {
 
@@ -98,8 +100,8 @@ auto min_value(DataType t) -> Expr {
   if (t.is_float() && t.bits == 32) { return constant(t, std::numeric_limits<float>::lowest()); }
   if (t.is_float() && t.bits == 16) { return constant(t, -65504.0); }
   if (t.is_bfloat16()) { return constant(t, -3.38953139e38); }
-  if (t.code == TypeCode::Float8E5M2) { return constant(t, -57344.0); }
-  return constant(t, -448.0);
+  if (t.code == TypeCode::Float8E8M0FNU) { return constant(t, from_bits(t, 0)); }
+  return constant(t, -from_bits(t, real_format(t).largest()));
 }
 auto max_value(DataType t) -> Expr {
   if (t.is_bool()) { return constant_int(t, 1); }
@@ -109,8 +111,8 @@ auto max_value(DataType t) -> Expr {
   if (t.is_float() && t.bits == 32) { return constant(t, std::numeric_limits<float>::max()); }
   if (t.is_float() && t.bits == 16) { return constant(t, 65504.0); }
   if (t.is_bfloat16()) { return constant(t, 3.38953139e38); }
-  if (t.code == TypeCode::Float8E5M2) { return constant(t, 57344.0); }
-  return constant(t, 448.0);
+  if (t.code == TypeCode::Float8E8M0FNU) { return constant(t, from_bits(t, 254)); }
+  return constant(t, from_bits(t, real_format(t).largest()));
 }
 
 auto as_int(const Expr& expr) -> std::optional<int64_t> {

@@ -1,5 +1,7 @@
 // Memory, conversions, .npy: see tensor.h.
 #include "runtime/tensor.h"
+#include "codegen/interface.h"
+#include "ir/reals.h"
 #include "support/codes.h"
 
 #include <fmt/format.h>
@@ -39,7 +41,8 @@ auto byte_count(DataType dtype, const std::vector<int64_t>& shape) -> std::optio
 
 auto is_supported(DataType t) -> bool {
   if (t.lanes != 1 || t.scalable) { return false; }
-  if (t.is_bool() || t.is_bfloat16()) { return true; }
+  if (t.is_bool()) { return true; }
+  if (is_short_real(t)) { return t.bits % 8 == 0; }
   if (t.is_float()) { return t.bits == 16 || t.bits == 32 || t.bits == 64; }
   return t.is_integral() && (t.bits == 8 || t.bits == 16 || t.bits == 32 || t.bits == 64);
 }
@@ -108,7 +111,10 @@ auto Tensor::zeros(DataType dtype, std::vector<int64_t> shape) -> Result<Tensor>
   auto bytes = byte_count(dtype, shape);
   std::string what = fmt::format("a tensor `{}` ({})", dtype.str(), fmt::join(shape, ", "));
   if (!bytes) { return error(Code::OutOfMemory).arg("what", what).arg("bytes", "too many"); }
-  if (!is_supported(dtype)) { return error(Code::Internal).arg("what", fmt::format("there are no tensors of type `{}` yet", dtype.str())); }
+  if (!is_supported(dtype)) {
+    std::string why = dtype.bits % 8 != 0 && !dtype.is_bool() ? "their elements are not whole bytes" : "elements of a tensor are single numbers";
+    return error(Code::InterpArgument).arg("name", fmt::format("{} ({})", dtype.str(), fmt::join(shape, ", "))).arg("why", "there are no such tensors: " + why);
+  }
   uint64_t align = *bytes >= huge_page ? huge_page : 64;
   uint64_t size = std::max<uint64_t>((*bytes + align - 1) / align * align, align);
   Tensor out;
@@ -142,6 +148,10 @@ void Tensor::fill_zero() { std::memset(data_, 0, bytes()); }
 void Tensor::fill_random(uint64_t seed, Fill fill) {
   Random random{seed * 0x2545f4914f6cdd1dULL + 0x9e3779b97f4a7c15ULL};
   const int64_t n = count();
+  if (dtype_.code == TypeCode::Float8E8M0FNU) {   // powers of two around 1
+    for (int64_t i = 0; i < n; ++i) { set(i, std::ldexp(1.0, static_cast<int>((random.next() >> 32U) % 7) - 3)); }
+    return;
+  }
   if (dtype_.is_real() && fill == Fill::Normal) {
     for (int64_t i = 0; i < n; i += 2) {   // Box and Muller
       double radius = std::sqrt(-2 * std::log(1 - random.uniform()));
@@ -165,6 +175,7 @@ auto Tensor::get(int64_t index) const -> double {
   if (dtype_.is_float() && dtype_.bits == 64) { return at(double{}); }
   if (dtype_.is_float()) { return half_to_float(static_cast<const uint16_t*>(data_)[index]); }
   if (dtype_.is_bfloat16()) { return bfloat_to_float(static_cast<const uint16_t*>(data_)[index]); }
+  if (dtype_.is_real()) { return from_bits(dtype_, static_cast<const uint8_t*>(data_)[index]); }
   if (dtype_.is_int()) {
     switch (dtype_.bits) {
       case 8: return at(int8_t{});
@@ -188,6 +199,7 @@ void Tensor::set(int64_t index, double value) {
   else if (dtype_.is_float() && dtype_.bits == 64) { put(value); }
   else if (dtype_.is_float()) { put(float_to_half(static_cast<float>(value))); }
   else if (dtype_.is_bfloat16()) { put(float_to_bfloat(static_cast<float>(value))); }
+  else if (dtype_.is_real()) { put(static_cast<uint8_t>(to_bits(dtype_, value))); }
   else if (dtype_.is_bool()) { put(static_cast<uint8_t>(value != 0)); }
   else if (dtype_.is_int()) {
     switch (dtype_.bits) {
@@ -207,12 +219,8 @@ void Tensor::set(int64_t index, double value) {
 }
 
 auto Tensor::dlpack() const -> DLTensor {
-  uint8_t code = 0;
-  if (dtype_.is_uint()) { code = 1; }
-  if (dtype_.is_float()) { code = 2; }
-  if (dtype_.is_bfloat16()) { code = 4; }
-  uint8_t bits = dtype_.bits;
-  if (dtype_.is_bool()) { code = 6; bits = 8; }
+  auto code = static_cast<uint8_t>(codegen::dlpack_code(dtype_));
+  uint8_t bits = dtype_.is_bool() ? 8 : dtype_.bits;
   return {.data = data_, .device = {1, 0}, .ndim = static_cast<int32_t>(shape_.size()), .dtype = {code, bits, 1},
           .shape = const_cast<int64_t*>(shape_.data()), .strides = nullptr, .byte_offset = 0};
 }
@@ -228,6 +236,7 @@ using File = std::unique_ptr<std::FILE, Close>;
 
 auto npy_type(DataType t) -> std::string {
   if (t.is_bool()) { return "|b1"; }
+  if (is_short_real(t)) { return fmt::format("|V{}", t.element_bytes()); }   // bytes
   const char* kind = t.is_float() ? "f" : t.is_int() ? "i" : t.is_uint() ? "u" : nullptr;
   if (kind == nullptr) { return {}; }
   return fmt::format("{}{}{}", t.bits == 8 ? "|" : "<", kind, t.bits / 8);
@@ -247,7 +256,7 @@ auto header_value(std::string_view header, std::string_view key) -> std::string_
 
 }  // namespace
 
-auto read_npy(const std::string& path) -> Result<Tensor> {
+auto read_npy(const std::string& path, DataType expected) -> Result<Tensor> {
   File file(std::fopen(path.c_str(), "rb"));
   if (!file) { return error(Code::CannotRead).arg("file", path).arg("why", std::strerror(errno)); }
   auto bad = [&](std::string why) { return error(Code::BadTensorFile).arg("file", path).arg("why", why); };
@@ -271,6 +280,9 @@ auto read_npy(const std::string& path) -> Result<Tensor> {
                      DataType::int_(32), DataType::int_(64), DataType::uint(8), DataType::uint(16), DataType::uint(32), DataType::uint(64)}) {
     if (type.substr(1) == npy_type(t).substr(1) && type[0] != '>') { dtype = t; }
   }
+  // ml_dtypes writes "<V2" for bfloat16, and NumPy itself "|V2".
+  if (is_short_real(expected) && is_supported(expected) && type.substr(1) == npy_type(expected).substr(1) && type[0] != '>') { dtype = expected; }
+  if (dtype.is_void() && type.find('V') == 1) { return bad(fmt::format("its elements are bare bytes (`{}`), and no type of reals of that size is wanted", type)); }
   if (dtype.is_void()) { return bad(fmt::format("its elements are of type `{}`, which has no tensors here", type)); }
   if (order.starts_with("True")) { return bad("it is in column order; save it with `numpy.ascontiguousarray`"); }
   std::vector<int64_t> shape;

@@ -15,7 +15,7 @@ namespace loopsmith::runtime {
 
 // DLPack 0.8, as far as a CPU needs it: https://dmlc.github.io/dlpack
 struct DLDevice { int32_t device_type; int32_t device_id; };           // 1: CPU
-struct DLDataType { uint8_t code; uint8_t bits; uint16_t lanes; };      // 0 int, 1 uint, 2 float, 4 bfloat, 6 bool
+struct DLDataType { uint8_t code; uint8_t bits; uint16_t lanes; };      // see `dlpack_code`
 struct DLTensor {
   void* data;
   DLDevice device;
@@ -70,7 +70,9 @@ class Tensor {
   void* data_ = nullptr;
 };
 
-[[nodiscard]] auto read_npy(const std::string& path) -> Result<Tensor>;
+/// .npy files. NumPy has no names for bfloat16 and float8: their elements are bytes to it (`V2`, `V1`), as ml_dtypes writes them too.
+/// A file of such bytes is read as `expected` where that is a type of their size that NumPy has no name for.
+[[nodiscard]] auto read_npy(const std::string& path, DataType expected = {}) -> Result<Tensor>;
 [[nodiscard]] auto write_npy(const std::string& path, const Tensor& tensor) -> Status;
 
 /// How far two tensors of the same type and shape are apart. An element agrees when both are NaN, or equal, or

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "ir/ops.h"
+#include "ir/reals.h"
 #include "support/codes.h"
 #include "target/hardware.h"
 
@@ -43,6 +44,17 @@ auto ModuleBuilder::type_of(DataType dtype) -> llvm::Type* {
       if (dtype.bits == 64) { scalar = llvm::Type::getDoubleTy(context_); }
       break;
     case TypeCode::BFloat: scalar = llvm::Type::getInt16Ty(context_); break;   // computed in f32, rounded after each operation
+    case TypeCode::Float8E4M3FN:
+    case TypeCode::Float8E5M2:
+    case TypeCode::Float8E3M4:
+    case TypeCode::Float8E4M3:
+    case TypeCode::Float8E4M3B11FNUZ:
+    case TypeCode::Float8E4M3FNUZ:
+    case TypeCode::Float8E5M2FNUZ:
+    case TypeCode::Float8E8M0FNU:
+    case TypeCode::Float6E2M3FN:
+    case TypeCode::Float6E3M2FN:
+    case TypeCode::Float4E2M1FN: scalar = llvm::Type::getInt8Ty(context_); break;   // the same
     case TypeCode::Handle: scalar = llvm::PointerType::getUnqual(context_); break;
     case TypeCode::Void: return llvm::Type::getVoidTy(context_);
     default: break;
@@ -56,6 +68,7 @@ auto ModuleBuilder::type_of(DataType dtype) -> llvm::Type* {
 
 auto ModuleBuilder::memory_type_of(DataType dtype) -> llvm::Type* {
   if (dtype.is_bool()) { return type_of(DataType::uint(8, dtype.lanes)); }
+  if (is_short_real(dtype) && dtype.bits % 8 != 0) { fail(fmt::format("a buffer of `{}`", dtype.str()), "its elements are not whole bytes", {}); }
   return type_of(dtype);
 }
 
@@ -159,8 +172,8 @@ void ModuleBuilder::add_function(const PrimFunc& func, const std::string& symbol
       args.push_back(ir_.CreateAlignedLoad(pointer, slot, eight));
     } else if (type->isFloatingPointTy()) {
       args.push_back(ir_.CreateFPCast(ir_.CreateAlignedLoad(ir_.getDoubleTy(), slot, eight), type));
-    } else if (slots[i].var->dtype.is_bfloat16()) {
-      args.push_back(float_to_bfloat(ir_.CreateFPCast(ir_.CreateAlignedLoad(ir_.getDoubleTy(), slot, eight), ir_.getFloatTy())));
+    } else if (is_short_real(slots[i].var->dtype)) {
+      args.push_back(double_to_short(ir_.CreateAlignedLoad(ir_.getDoubleTy(), slot, eight), slots[i].var->dtype));
     } else {
       llvm::Value* wide = ir_.CreateAlignedLoad(ir_.getInt64Ty(), slot, eight);
       args.push_back(slots[i].var->dtype.is_bool() ? ir_.CreateICmpNE(wide, ir_.getInt64(0)) : ir_.CreateSExtOrTrunc(wide, type));

@@ -122,8 +122,15 @@ class ModuleBuilder {
   /// A value chosen by a condition, where only the chosen one may be computed.
   auto choose(const Expr& condition, const Expr& yes, const Expr& no, DataType dtype) -> llvm::Value*;
   auto only_if(llvm::Value* condition, DataType dtype, const std::function<llvm::Value*()>& value) -> llvm::Value*;
-  auto bfloat_to_float(llvm::Value* value) -> llvm::Value*;
-  auto float_to_bfloat(llvm::Value* value) -> llvm::Value*;
+
+  // -- short reals (short_reals.cpp): bits in registers, values in float32
+  auto short_constant(DataType dtype, double value) -> llvm::Value*;
+  auto short_to_float(llvm::Value* value, DataType dtype) -> llvm::Value*;
+  auto float_to_short(llvm::Value* value, DataType dtype) -> llvm::Value*;
+  auto double_to_short(llvm::Value* value, DataType dtype) -> llvm::Value*;
+  /// float64 to float32, to odd: what is then rounded to fewer bits is as if rounded once.
+  auto double_to_odd_float(llvm::Value* value) -> llvm::Value*;
+  auto double_to_power(llvm::Value* value) -> llvm::Value*;
 
   // -- calls (calls.cpp)
   auto call(const Call& node) -> llvm::Value*;

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "codegen/llvm/builder.h"
 #include "ir/ops.h"
+#include "ir/reals.h"
 
 namespace loopsmith::codegen {
 namespace {
@@ -79,6 +81,7 @@ auto ModuleBuilder::call(const Call& node) -> llvm::Value* {
     return count_is(3) ? choose(node.args[0], node.args[1], node.args[2], t) : nullptr;
   }
   if (op == "likely" || op == "builtin.likely" || op == "ignore_loop_partition") { return count_is(1) ? eval(node.args[0]) : nullptr; }
+  if (op == "infinity" && node.args.empty() && is_short_real(t)) { return short_constant(t, std::numeric_limits<double>::infinity()); }
   if (op == "infinity" && node.args.empty() && t.is_float()) { return llvm::ConstantFP::getInfinity(type_of(t)); }
   if (op == "address_of") {
     const auto* place = node.args.empty() ? nullptr : node.args[0].as<BufferLoad>();
@@ -123,12 +126,13 @@ auto ModuleBuilder::call(const Call& node) -> llvm::Value* {
     return ir_.getInt32(0);
   }
 
-  // bfloat16: in f32, rounded after.
-  if (t.is_bfloat16() && !node.args.empty() && node.args[0].dtype().is_bfloat16()) {
+  // Short reals: in f32, rounded after. The root of two is where e8m0 rounds, which f32 would miss.
+  if (is_short_real(t) && !node.args.empty() && is_short_real(node.args[0].dtype())) {
     std::vector<Expr> wide;
-    for (const Expr& arg : node.args) { wide.push_back(arg.dtype().is_bfloat16() ? make<Cast>(DataType::float_(32, arg.dtype().lanes), arg) : arg); }
-    llvm::Value* value = call(*make<Call>(DataType::float_(32, t.lanes), node.op, Array<Expr>(wide), node.origin));
-    return failure_ ? nullptr : float_to_bfloat(value);
+    DataType real = DataType::float_(t.code == TypeCode::Float8E8M0FNU ? 64 : 32, t.lanes);
+    for (const Expr& arg : node.args) { wide.push_back(is_short_real(arg.dtype()) ? make<Cast>(real.with_lanes(arg.dtype().lanes), arg) : arg); }
+    llvm::Value* value = call(*make<Call>(real, node.op, Array<Expr>(wide), node.origin));
+    return failure_ ? nullptr : cast(value, real, t, node.origin);
   }
 
   if (op == "bitwise_and") { return count_is(2) ? ir_.CreateAnd(args[0], args[1]) : nullptr; }
@@ -184,7 +188,7 @@ auto ModuleBuilder::call(const Call& node) -> llvm::Value* {
   if (t.is_bool() && (op == "isnan" || op == "isinf" || op == "isfinite") && count_is(1)) {
     DataType from = node.args[0].dtype();
     if (from.is_integral()) { return splat(ir_.getInt1(op == "isfinite"), t.lanes); }
-    llvm::Value* value = from.is_bfloat16() ? bfloat_to_float(args[0]) : args[0];
+    llvm::Value* value = is_short_real(from) ? short_to_float(args[0], from) : args[0];
     if (op == "isnan") { return ir_.CreateFCmpUNO(value, value); }
     llvm::Value* magnitude = ir_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value);
     llvm::Value* infinity = llvm::ConstantFP::getInfinity(value->getType());

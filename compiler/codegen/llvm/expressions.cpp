@@ -3,6 +3,7 @@
 
 #include "codegen/llvm/builder.h"
 #include "ir/ops.h"
+#include "ir/reals.h"
 #include "ir/visitor.h"
 
 namespace loopsmith::codegen {
@@ -191,23 +192,6 @@ auto ModuleBuilder::as_ramp(const Expr& expr) -> std::optional<std::pair<Expr, E
   }
 }
 
-auto ModuleBuilder::bfloat_to_float(llvm::Value* value) -> llvm::Value* {
-  llvm::Type* wide = value->getType()->getWithNewType(ir_.getInt32Ty());
-  return ir_.CreateBitCast(ir_.CreateShl(ir_.CreateZExt(value, wide), 16), value->getType()->getWithNewType(ir_.getFloatTy()));
-}
-
-/// To nearest, ties to even; NaNs stay quiet NaNs.
-auto ModuleBuilder::float_to_bfloat(llvm::Value* value) -> llvm::Value* {
-  llvm::Type* wide = value->getType()->getWithNewType(ir_.getInt32Ty());
-  llvm::Type* narrow = value->getType()->getWithNewType(ir_.getInt16Ty());
-  llvm::Value* bits = ir_.CreateBitCast(value, wide);
-  llvm::Value* odd = ir_.CreateAnd(ir_.CreateLShr(bits, 16), llvm::ConstantInt::get(wide, 1));
-  llvm::Value* rounded = ir_.CreateAdd(bits, ir_.CreateAdd(odd, llvm::ConstantInt::get(wide, 0x7fff)));
-  llvm::Value* is_nan = ir_.CreateFCmpUNO(value, value);
-  llvm::Value* quiet = ir_.CreateOr(bits, llvm::ConstantInt::get(wide, 0x400000));
-  return ir_.CreateTrunc(ir_.CreateLShr(ir_.CreateSelect(is_nan, quiet, rounded), 16), narrow);
-}
-
 auto ModuleBuilder::cast(llvm::Value* value, DataType from, DataType to, Origin where) -> llvm::Value* {
   if (from == to) { return value; }
   if (from.lanes == 1 && to.lanes > 1) {
@@ -216,17 +200,21 @@ auto ModuleBuilder::cast(llvm::Value* value, DataType from, DataType to, Origin 
   }
   if (from.lanes != to.lanes) { return fail("a cast", fmt::format("`{}` has not as many lanes as `{}`", from.str(), to.str()), where); }
   if (from == to) { return value; }
-  if (from.is_bfloat16()) {
-    value = bfloat_to_float(value);
+  if (is_short_real(from)) {
+    value = short_to_float(value, from);
     from = DataType::float_(32, from.lanes);
     if (from == to) { return value; }
   }
-  if (to.is_bfloat16()) {
-    value = cast(value, from, DataType::float_(32, to.lanes), where);
-    return failure_ ? nullptr : float_to_bfloat(value);
+  if (is_short_real(to)) {
+    // What float32 has no room for goes through float64.
+    bool is_wide = from.is_real() ? from.bits == 64 : from.bits > 16;
+    value = cast(value, from, DataType::float_(is_wide ? 64 : 32, to.lanes), where);
+    if (failure_) { return nullptr; }
+    return is_wide ? double_to_short(value, to) : float_to_short(value, to);
   }
   llvm::Type* type = type_of(to);
   if (failure_) { return nullptr; }
+  if (from.is_float() && from.bits == 64 && to.is_float() && to.bits == 16) { return ir_.CreateFPTrunc(double_to_odd_float(value), type); }
   if (from.is_float() && to.is_float()) { return ir_.CreateFPCast(value, type); }
   if (from.is_float() && to.is_bool()) { return ir_.CreateFCmpUNE(value, llvm::Constant::getNullValue(value->getType())); }
   if (from.is_float() && to.is_int()) { return ir_.CreateFPToSI(value, type); }
@@ -264,9 +252,16 @@ auto ModuleBuilder::floor_divide(llvm::Value* a, llvm::Value* b, DataType dtype,
 }
 
 auto ModuleBuilder::arithmetic(NodeKind kind, llvm::Value* a, llvm::Value* b, DataType dtype, bool no_wrap, bool nonnegative) -> llvm::Value* {
-  if (dtype.is_bfloat16()) {
+  if (dtype.is_real() && dtype.bits <= 32 && (kind == NodeKind::FloorDiv || kind == NodeKind::FloorMod)) {
+    // A quotient that is rounded first may be the next whole number.
+    DataType wide = DataType::float_(64, dtype.lanes);
+    llvm::Value* left = cast(a, dtype, wide, {});
+    llvm::Value* right = failure_ ? nullptr : cast(b, dtype, wide, {});
+    return failure_ ? nullptr : cast(arithmetic(kind, left, right, wide, false, false), wide, dtype, {});
+  }
+  if (is_short_real(dtype)) {
     DataType wide = DataType::float_(32, dtype.lanes);
-    return float_to_bfloat(arithmetic(kind, bfloat_to_float(a), bfloat_to_float(b), wide, false, false));
+    return float_to_short(arithmetic(kind, short_to_float(a, dtype), short_to_float(b, dtype), wide, false, false), dtype);
   }
   const bool is_float = dtype.is_float();
   const bool is_signed = dtype.is_int();
@@ -289,9 +284,12 @@ auto ModuleBuilder::arithmetic(NodeKind kind, llvm::Value* a, llvm::Value* b, Da
     case NodeKind::Mod: return is_float ? ir_.CreateFRem(a, b) : (is_signed && !nonnegative) ? ir_.CreateSRem(a, b) : ir_.CreateURem(a, b);
     case NodeKind::FloorDiv:
       return is_float ? ir_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, ir_.CreateFDiv(a, b)) : floor_divide(a, b, dtype, false, nonnegative);
-    case NodeKind::FloorMod:
-      return is_float ? ir_.CreateFSub(a, ir_.CreateFMul(ir_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, ir_.CreateFDiv(a, b)), b))
-                      : floor_divide(a, b, dtype, true, nonnegative);
+    case NodeKind::FloorMod: {
+      if (!is_float) { return floor_divide(a, b, dtype, true, nonnegative); }
+      llvm::IRBuilder<>::FastMathFlagGuard guard(ir_);
+      if (!options_.fast_math) { ir_.clearFastMathFlags(); }   // an fma would leave a rest where there is none
+      return ir_.CreateFSub(a, ir_.CreateFMul(ir_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, ir_.CreateFDiv(a, b)), b));
+    }
     case NodeKind::Min:
       if (is_float) { return ir_.CreateSelect(ir_.CreateFCmpOLT(a, b), a, b); }
       return ir_.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, a, b);
@@ -303,9 +301,9 @@ auto ModuleBuilder::arithmetic(NodeKind kind, llvm::Value* a, llvm::Value* b, Da
 }
 
 auto ModuleBuilder::compare(NodeKind kind, llvm::Value* a, llvm::Value* b, DataType operands) -> llvm::Value* {
-  if (operands.is_bfloat16()) {
-    a = bfloat_to_float(a);
-    b = bfloat_to_float(b);
+  if (is_short_real(operands)) {
+    a = short_to_float(a, operands);
+    b = short_to_float(b, operands);
     operands = DataType::float_(32, operands.lanes);
   }
   using P = llvm::CmpInst::Predicate;
@@ -403,12 +401,7 @@ auto ModuleBuilder::eval_node(const Expr& expr) -> llvm::Value* {
     }
     case NodeKind::FloatImm: {
       double value = expr.as<FloatImm>()->value;
-      if (t.is_bfloat16()) {
-        llvm::APFloat rounded(value);
-        bool lost = false;
-        rounded.convert(llvm::APFloat::BFloat(), llvm::APFloat::rmNearestTiesToEven, &lost);
-        return llvm::ConstantInt::get(ir_.getInt16Ty(), rounded.bitcastToAPInt());
-      }
+      if (is_short_real(t)) { return short_constant(t, value); }
       llvm::Type* type = type_of(t.element());
       return failure_ ? nullptr : llvm::ConstantFP::get(type, value);
     }

@@ -60,6 +60,32 @@ TEST_CASE("tensors are aligned, seeded, and come back from .npy files as they we
   CHECK_FALSE(compare(a, made(DataType::float_(32), {10, 100}, 1), 0, 0).agrees());
 }
 
+TEST_CASE("types that NumPy has no name for are bytes in .npy files, and come back as what is expected") {
+  Folder folder;
+  const DataType e4m3{TypeCode::Float8E4M3FN, 8};
+  for (DataType t : {DataType::bfloat16(), e4m3, DataType{TypeCode::Float8E5M2, 8}, DataType{TypeCode::Float8E8M0FNU, 8}}) {
+    INFO(t.str());
+    Tensor a = made(t, {3, 5}, 7);
+    bool varies = false;
+    for (int64_t i = 1; i < a.count(); ++i) { varies = varies || a.get(i) != a.get(0); }
+    CHECK(varies);
+    REQUIRE(write_npy(folder.file("a.npy"), a).ok());
+    auto b = read_npy(folder.file("a.npy"), t);
+    REQUIRE(b.ok());
+    CHECK(compare(a, *b, 0, 0).agrees());
+    // Nothing is guessed: bytes are of no type by themselves, nor of one of another size or with a name of its own.
+    for (DataType other : {DataType(), DataType::uint(8), t.bits == 8 ? DataType::bfloat16() : e4m3}) {
+      auto refused = read_npy(folder.file("a.npy"), other);
+      REQUIRE_FALSE(refused.ok());
+      CHECK(refused.diagnostics().front().message().find("bare bytes") != std::string::npos);
+    }
+  }
+  CHECK(made(e4m3, {2}, 1).dlpack().dtype.code == 10);
+  auto none = Tensor::zeros({TypeCode::Float4E2M1FN, 4}, {8});
+  REQUIRE_FALSE(none.ok());
+  CHECK(none.diagnostics().front().message() == "`e2m1_float4 (8)`: there are no such tensors: their elements are not whole bytes");
+}
+
 TEST_CASE("broken .npy files are told apart") {
   Folder folder;
   auto told = [&](const std::string& bytes) {

@@ -1,26 +1,14 @@
-// Short floating-point numbers, converted exactly: float16, bfloat16, the float8 family, float6 and float4. Formats after
-// IEEE 754 and the OCP 8-bit floating point specification.
+// Formats and conversions: see reals.h.
+#include "ir/reals.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 
-#include "interp/interp.h"
+namespace loopsmith {
 
-namespace loopsmith::interp {
-namespace {
-
-struct Format {
-  int exponent;         // bits
-  int mantissa;         // bits
-  int bias;
-  bool has_infinity;
-  bool finite_nan;      // FN: the all-ones pattern is the only NaN (no infinities)
-  bool unsigned_zero;   // UZ: the negative zero pattern is the only NaN
-  bool has_nan;
-};
-
-auto format_of(DataType t) -> Format {
+auto real_format(DataType t) -> RealFormat {
   switch (t.code) {
     case TypeCode::Float: return {5, 10, 15, true, false, false, true};    // float16; wider ones are not asked for
     case TypeCode::BFloat: return {8, 7, 127, true, false, false, true};
@@ -38,7 +26,25 @@ auto format_of(DataType t) -> Format {
   }
 }
 
-auto decode(const Format& f, uint64_t bits) -> double {
+auto RealFormat::largest() const -> uint64_t {
+  uint64_t ones = (uint64_t{1} << mantissa) - 1;
+  int top = (1 << exponent) - 1;
+  return (static_cast<uint64_t>(has_infinity ? top - 1 : top) << mantissa) | (finite_nan ? ones - 1 : ones);
+}
+auto RealFormat::nan() const -> uint64_t {
+  uint64_t top = ((uint64_t{1} << exponent) - 1) << mantissa;
+  if (unsigned_zero) { return uint64_t{1} << (exponent + mantissa); }
+  if (finite_nan) { return top | ((uint64_t{1} << mantissa) - 1); }
+  return has_nan ? top | (uint64_t{1} << (mantissa - 1)) : largest();
+}
+auto RealFormat::overflow() const -> uint64_t {
+  if (has_infinity) { return ((uint64_t{1} << exponent) - 1) << mantissa; }
+  return has_nan ? nan() : largest();
+}
+
+namespace {
+
+auto decode(const RealFormat& f, uint64_t bits) -> double {
   int width = 1 + f.exponent + f.mantissa;
   bool negative = (bits >> (width - 1)) & 1;
   auto exponent = static_cast<int>((bits >> f.mantissa) & ((1U << f.exponent) - 1));
@@ -55,51 +61,41 @@ auto decode(const Format& f, uint64_t bits) -> double {
   return negative ? -value : value;
 }
 
-auto encode(const Format& f, double value) -> uint64_t {
-  int width = 1 + f.exponent + f.mantissa;
-  uint64_t sign = uint64_t{std::signbit(value)} << (width - 1);
-  int top = (1 << f.exponent) - 1;
-  uint64_t mantissa_ones = (uint64_t{1} << f.mantissa) - 1;
-  uint64_t nan = f.unsigned_zero ? uint64_t{1} << (width - 1)
-                 : f.finite_nan  ? (static_cast<uint64_t>(top) << f.mantissa) | mantissa_ones
-                                 : (static_cast<uint64_t>(top) << f.mantissa) | (uint64_t{1} << (f.mantissa - 1));
-  // The largest finite pattern.
-  int last_exponent = f.has_infinity ? top - 1 : top;
-  uint64_t last_mantissa = f.finite_nan ? mantissa_ones - 1 : mantissa_ones;
-  uint64_t largest = (static_cast<uint64_t>(last_exponent) << f.mantissa) | last_mantissa;
-  if (std::isnan(value)) { return f.has_nan ? nan | (f.unsigned_zero || f.finite_nan ? (f.finite_nan ? sign : 0) : sign) : largest; }
+auto encode(const RealFormat& f, double value) -> uint64_t {
+  uint64_t sign = uint64_t{std::signbit(value)} << (f.exponent + f.mantissa);
+  if (std::isnan(value)) { return f.has_nan && !f.unsigned_zero ? f.nan() | sign : f.nan(); }
+  uint64_t overflow = f.unsigned_zero ? f.overflow() : f.overflow() | sign;
+  uint64_t zero = f.unsigned_zero ? 0 : sign;
+  if (std::isinf(value)) { return overflow; }
   double magnitude = std::fabs(value);
-  uint64_t overflow = f.has_infinity ? static_cast<uint64_t>(top) << f.mantissa : f.has_nan ? (nan & ~(uint64_t{1} << (width - 1))) : largest;
-  if (f.unsigned_zero) { overflow = nan; }
-  if (std::isinf(value)) { return f.unsigned_zero ? overflow : overflow | sign; }
-  if (magnitude == 0) { return f.unsigned_zero ? 0 : sign; }
+  if (magnitude == 0) { return zero; }
   int exponent = std::max(std::ilogb(magnitude), 1 - f.bias);
   // Scaled so that the last place is 1, then rounded to nearest even.
-  double scaled = std::ldexp(magnitude, f.mantissa - exponent);
-  auto rounded = static_cast<uint64_t>(std::nearbyint(scaled));
-  if (rounded == 0) { return f.unsigned_zero ? 0 : sign; }
+  auto rounded = static_cast<uint64_t>(std::nearbyint(std::ldexp(magnitude, f.mantissa - exponent)));
+  if (rounded == 0) { return zero; }
   uint64_t hidden = uint64_t{1} << f.mantissa;
   if (rounded >= 2 * hidden) {
     rounded >>= 1;
     ++exponent;
   }
   uint64_t pattern = rounded < hidden ? rounded : (static_cast<uint64_t>(exponent + f.bias) << f.mantissa) | (rounded - hidden);
-  if (exponent + f.bias > last_exponent || pattern > largest) { return f.unsigned_zero ? overflow : overflow | sign; }
-  return pattern | sign;
+  return pattern > f.largest() ? overflow : pattern | sign;
 }
 
 }  // namespace
 
 auto to_bits(DataType dtype, double value) -> uint64_t {
   if (dtype.code == TypeCode::Float8E8M0FNU) {
-    // A power of two; no sign, no zero.
+    // A power of two, the nearest by ratio; no sign, no zero. NaN has a pattern, infinity none: the largest one.
     if (std::isnan(value) || value <= 0) { return value <= 0 ? 0 : 255; }
-    int exponent = static_cast<int>(std::nearbyint(std::log2(value)));
+    if (std::isinf(value)) { return 254; }
+    int exponent = 0;
+    if (std::frexp(value, &exponent) < 0x1.6a09e667f3bcdp-1) { --exponent; }   // below the root of a half
     return static_cast<uint64_t>(std::min(254, std::max(0, exponent + 127)));
   }
   if (dtype.is_float() && dtype.bits == 64) { return std::bit_cast<uint64_t>(value); }
   if (dtype.is_float() && dtype.bits == 32) { return std::bit_cast<uint32_t>(static_cast<float>(value)); }
-  return encode(format_of(dtype), value);
+  return encode(real_format(dtype), value);
 }
 
 auto from_bits(DataType dtype, uint64_t bits) -> double {
@@ -108,7 +104,7 @@ auto from_bits(DataType dtype, uint64_t bits) -> double {
   }
   if (dtype.is_float() && dtype.bits == 64) { return std::bit_cast<double>(bits); }
   if (dtype.is_float() && dtype.bits == 32) { return static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits))); }
-  return decode(format_of(dtype), bits);
+  return decode(real_format(dtype), bits);
 }
 
 auto round_to(DataType dtype, double value) -> double {
@@ -117,4 +113,4 @@ auto round_to(DataType dtype, double value) -> double {
   return from_bits(dtype, to_bits(dtype, value));
 }
 
-}  // namespace loopsmith::interp
+}  // namespace loopsmith

@@ -1,0 +1,38 @@
+// Real numbers as bits: what every type of reals has room for, and exact conversions, to nearest even. Formats after IEEE 754, the OCP
+// 8-bit floating point specification and the OCP microscaling formats. No arithmetic.
+#pragma once
+
+#include <cstdint>
+
+#include "ir/dtype.h"
+
+namespace loopsmith {
+
+/// A sign, an exponent and a mantissa, in that order from the top; e8m0 is none of these, it has only an exponent.
+struct RealFormat {
+  int exponent;         // bits
+  int mantissa;         // bits
+  int bias;
+  bool has_infinity;
+  bool finite_nan;      // FN: the all-ones pattern is the only NaN (no infinities)
+  bool unsigned_zero;   // UZ: the negative zero pattern is the only NaN
+  bool has_nan;
+
+  /// Patterns without the sign: the largest finite one, what stands for NaN (with the sign bit where `unsigned_zero`), what a value
+  /// beyond the largest one becomes.
+  [[nodiscard]] auto largest() const -> uint64_t;
+  [[nodiscard]] auto nan() const -> uint64_t;
+  [[nodiscard]] auto overflow() const -> uint64_t;
+};
+[[nodiscard]] auto real_format(DataType dtype) -> RealFormat;
+
+/// Of 16 bits or fewer, and not float16, which processors and compilers know: bfloat16, and the kinds of float8, float6 and float4.
+[[nodiscard]] constexpr auto is_short_real(DataType dtype) -> bool { return dtype.is_real() && !dtype.is_float(); }
+
+/// Of an element, by its type code.
+[[nodiscard]] auto to_bits(DataType dtype, double value) -> uint64_t;
+[[nodiscard]] auto from_bits(DataType dtype, uint64_t bits) -> double;
+/// The nearest value of that type.
+[[nodiscard]] auto round_to(DataType dtype, double value) -> double;
+
+}  // namespace loopsmith
