@@ -9,9 +9,11 @@
 #include "transform/compact_buffer_allocation.h"
 #include "transform/convert_blocks_to_opaque.h"
 #include "transform/flatten_buffer.h"
+#include "transform/lower_cross_thread_reduction.h"
 #include "transform/lower_init_block.h"
 #include "transform/lower_match_buffer.h"
 #include "transform/lower_opaque_block.h"
+#include "transform/lower_thread_binding.h"
 #include "transform/plan_buffer_location.h"
 #include "transform/plan_storage.h"
 #include "transform/remove_no_op.h"
@@ -35,6 +37,9 @@ constexpr std::array llvm_stages{
     // Before indices become one sum, in which a dimension's range is hard to see.
     Stage{"simplify", simplify, "index arithmetic, conditions that always hold"},
     Stage{"flatten_buffer", flatten_buffer, "one index for every access"},
+    Stage{"lower_cross_thread_reduction", lower_cross_thread_reduction, "what threads tell each other through memory and barriers"},
+    // One index for each access: what a thread keeps becomes an array with a place for each.
+    Stage{"lower_thread_binding", lower_thread_binding, "threads of a block as loops, split at barriers"},
     Stage{"simplify_indices", simplify, "the same for flat indices"},
     // Before conditions become masks, which keep tiles out of registers.
     Stage{"unswitch_predicates", unswitch_predicates, "one test for a whole tile in place of one per element"},
@@ -86,7 +91,8 @@ auto is_lowered(const PrimFunc& func) -> bool {
       [&](const Stmt& s) {
         const auto* loop = s.as<For>();
         const auto* store = s.as<BufferStore>();
-        found = found || s.as<Block>() || s.as<BlockRealize>() || s.as<BufferRealize>() || (loop && loop->for_kind == ForKind::Vectorized) ||
+        found = found || s.as<Block>() || s.as<BlockRealize>() || s.as<BufferRealize>() ||
+                (loop && (loop->for_kind == ForKind::Vectorized || loop->for_kind == ForKind::ThreadBinding)) ||
                 (store && store->indices.size() != 1);
       },
       [&](const Expr& e) {

@@ -100,7 +100,7 @@ auto check_lowering(const IRModule& module, uint64_t seed, const CheckOptions& o
       }
     }
   }
-  if (options.compiled && !has_threads(module)) {   // a processor has no such threads
+  if (options.compiled) {
     if (std::string difference = compiled_difference(module, *lowered, seed); !difference.empty()) {
       return Failure{Failure::Kind::CompiledCodeDiffers, "compiled code differs: " + difference, {}};
     }

@@ -1,0 +1,110 @@
+// Assertions before accesses: see check_bounds.h.
+#include "transform/check_bounds.h"
+
+#include <fmt/format.h>
+
+#include "ir/ops.h"
+#include "ir/visitor.h"
+
+namespace loopsmith::transform {
+namespace {
+
+class Check : public Mutator {
+ public:
+  explicit Check(const LowerContext& context) : context_(context) {}
+  using Mutator::mutate;
+  using Mutator::on;
+
+  auto on(const BufferStore& n) -> Stmt override {
+    std::vector<Stmt> out = of(n.value);
+    for (const Expr& index : n.indices) { of(index, {}, out); }
+    if (n.predicate) { of(n.predicate, {}, out); }
+    access(n.buffer, n.indices, n.predicate, "written", n.origin, out);
+    return before(std::move(out), self(n));
+  }
+  auto on(const Evaluate& n) -> Stmt override { return before(of(n.value), self(n)); }
+  auto on(const LetStmt& n) -> Stmt override { return before(of(n.value), Mutator::on(n)); }
+  auto on(const IfThenElse& n) -> Stmt override { return before(of(n.condition), Mutator::on(n)); }
+  auto on(const AssertStmt& n) -> Stmt override { return before(of(n.condition), Mutator::on(n)); }
+  auto on(const For& n) -> Stmt override {
+    std::vector<Stmt> out = of(n.min);
+    of(n.extent, {}, out);
+    return before(std::move(out), Mutator::on(n));
+  }
+  auto on(const While& n) -> Stmt override {
+    std::vector<Stmt> tests = of(n.condition);
+    if (tests.empty()) { return Mutator::on(n); }
+    // Before the first time, and before every further one.
+    Stmt body = seq({mutate(n.body), seq(tests)});
+    return before(std::move(tests), make<While>(n.condition, std::move(body), n.origin));
+  }
+
+ private:
+  static auto before(std::vector<Stmt> tests, Stmt stmt) -> Stmt {
+    if (tests.empty()) { return stmt; }
+    Origin origin = stmt.origin();
+    tests.push_back(std::move(stmt));
+    return seq(std::move(tests), origin);
+  }
+  auto of(const Expr& e) -> std::vector<Stmt> {
+    std::vector<Stmt> out;
+    of(e, {}, out);
+    return out;
+  }
+  /// Tests of the loads in an expression that is evaluated where `reached` holds (none: always), innermost first.
+  void of(const Expr& e, const Expr& reached, std::vector<Stmt>& out) {
+    if (const auto* call = e.as<Call>(); call && call->op == "if_then_else" && call->args.size() == 3 && call->args[0].dtype().is_scalar()) {
+      of(call->args[0], reached, out);
+      auto under = [&](const Expr& c) { return reached ? logical_and(reached, c) : c; };
+      of(call->args[1], under(call->args[0]), out);
+      of(call->args[2], under(logical_not(call->args[0])), out);
+      return;
+    }
+    // An address is no access.
+    if (const auto* call = e.as<Call>(); call && call->op == "address_of" && !call->args.empty()) {
+      if (const auto* place = call->args[0].as<BufferLoad>()) {
+        for (const Expr& index : place->indices) { of(index, reached, out); }
+        return;
+      }
+    }
+    if (const auto* let = e.as<Let>()) {
+      of(let->value, reached, out);
+      of(substitute(let->body, {{let->var.get(), let->value}}), reached, out);
+      return;
+    }
+    visit_children(e, [&](const Expr& child) { of(child, reached, out); });
+    if (const auto* load = e.as<BufferLoad>()) {
+      Expr wanted = load->predicate && load->predicate.dtype().is_scalar() ? load->predicate : Expr();
+      access(load->buffer, load->indices, wanted && reached ? logical_and(reached, wanted) : wanted ? wanted : reached, "read", load->origin, out);
+    }
+  }
+  void access(const Buffer& buffer, const Array<Expr>& indices, const Expr& reached, const char* how, Origin origin, std::vector<Stmt>& out) {
+    if (indices.size() != buffer->shape.size()) { return; }
+    std::string line = context_.where ? context_.where(origin) : "";
+    for (size_t d = 0; d < indices.size(); ++d) {
+      // Vectors as written: the first lane and the last.
+      std::vector<Expr> ends = {indices[d]};
+      if (const auto* ramp = indices[d].as<Ramp>()) { ends = {ramp->base, add(ramp->base, mul(ramp->stride, int_imm(ramp->dtype.lanes - 1, ramp->stride.dtype())))}; }
+      if (!ends[0].dtype().is_scalar()) { continue; }
+      for (const Expr& index : ends) {
+        Expr extent = cast(index.dtype(), buffer->shape[d]);
+        // As written, not folded: the code generator knows its form.
+        Expr fits = make<And>(make<LE>(zero(index.dtype()), index), make<LT>(index, extent));
+        std::string text = fmt::format("index {{index}} of `{}`, {} here, is outside of its extent {{extent}} (dimension {}){}{}", buffer->name.str(), how, d,
+                                       line.empty() ? "" : ", ", line);
+        Stmt test = make<AssertStmt>(std::move(fits), make<StringImm>(text), no_op(), origin);
+        out.push_back(reached && reached.dtype().is_scalar() ? make<IfThenElse>(reached, std::move(test)) : std::move(test));
+      }
+    }
+  }
+  const LowerContext& context_;
+};
+
+}  // namespace
+
+auto check_bounds(const IRModule& module, const LowerContext& context) -> Result<IRModule> {
+  if (!context.options.check_bounds) { return module; }
+  return map_functions(module, [&](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, Check(context).mutate(func->body)); });
+}
+
+}  // namespace loopsmith::transform

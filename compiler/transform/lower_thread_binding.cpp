@@ -1,0 +1,369 @@
+// Thread loops, and their fission at barriers: see lower_thread_binding.h.
+#include "transform/lower_thread_binding.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "ir/ops.h"
+#include "ir/visitor.h"
+#include "support/codes.h"
+#include "transform/thread_block.h"
+
+namespace loopsmith::transform {
+namespace {
+
+/// `break`, `continue` or a return that leaves this statement.
+auto leaves(const Stmt& stmt) -> bool {
+  if (stmt.as<Break>() || stmt.as<Continue>()) { return true; }
+  if (const auto* evaluate = stmt.as<Evaluate>()) {
+    const auto* call = evaluate->value.as<Call>();
+    return call && call->op == "ret";
+  }
+  bool found = false;
+  visit_children(stmt, [](const Expr&) {}, [&](const Stmt& s) { found = found || leaves(s); });
+  if (!found || !(stmt.as<For>() || stmt.as<While>())) { return found; }
+  // Its own breaks stay within.
+  bool returns = false;
+  post_order(
+      stmt, [](const Stmt&) {},
+      [&](const Expr& e) {
+        const auto* call = e.as<Call>();
+        returns = returns || (call && call->op == "ret");
+      });
+  return returns;
+}
+
+struct Problem {
+  std::string what;
+  std::string why;
+  Origin origin;
+};
+
+/// The threads of one block, where they wait for each other.
+class Fission {
+ public:
+  explicit Fission(const Stmt& outermost) : block_(outermost) {}
+  std::optional<Problem> problem;
+
+  auto run(const Stmt& outermost) -> Stmt {
+    Stmt out = split(outermost);
+    for (size_t i = arrays_.size(); i-- > 0;) {
+      const Buffer& b = arrays_[i];
+      out = make<Allocate>(b->data, b->dtype, b->shape, bool_imm(true), make<DeclBuffer>(b, std::move(out)));
+    }
+    return out;
+  }
+
+ private:
+  // What every thread has for itself.
+  struct Own {
+    Expr elements;       // of one thread
+    int element_bytes;
+  };
+
+  auto fail(std::string what, std::string why, Origin origin) -> Stmt {
+    if (!problem) { problem = Problem{std::move(what), std::move(why), origin}; }
+    return no_op();
+  }
+
+  /// What all threads do, from what each does.
+  auto split(const Stmt& stmt) -> Stmt {
+    if (problem || is_barrier(stmt)) { return no_op(); }
+    if (!waits(stmt)) {
+      if (leaves(stmt)) { return fail("`break`, `continue` or a return", "the threads around wait for each other, and it may be for some of them only", stmt.origin()); }
+      return for_all(stmt);
+    }
+    if (auto loop = as_thread_loop(stmt)) {
+      if (!is_thread_index(loop->tag)) { return serial(loop->var, loop->alias, int_imm(0, loop->var->dtype), loop->extent, loop->body, stmt.origin(), {}, 0); }
+      bind(*loop);
+      return split(loop->body);
+    }
+    switch (stmt.kind()) {
+      case NodeKind::SeqStmt: {
+        std::vector<Stmt> out, together;
+        auto close = [&] {
+          if (!together.empty()) { out.push_back(split(seq(std::exchange(together, {})))); }
+        };
+        for (const Stmt& s : stmt.as<SeqStmt>()->seq) {
+          if (waits(s)) {
+            close();
+            out.push_back(split(s));
+          } else {
+            together.push_back(s);
+          }
+        }
+        close();
+        return seq(std::move(out), stmt.origin());
+      }
+      case NodeKind::For: {
+        const auto& n = *stmt.as<For>();
+        return serial(n.var, {}, n.min, n.extent, n.body, n.origin, n.annotations, n.id);
+      }
+      case NodeKind::While: {
+        const auto& n = *stmt.as<While>();
+        if (!is_uniform(n.condition)) { return fail("a `while` with a barrier inside", "its threads may disagree on how long it runs", n.origin); }
+        return make<While>(n.condition, split(n.body), n.origin);
+      }
+      case NodeKind::IfThenElse: return branch(*stmt.as<IfThenElse>());
+      case NodeKind::LetStmt: {
+        const auto& n = *stmt.as<LetStmt>();
+        if (is_uniform(n.value) && !reads(n.value)) { return make<LetStmt>(n.var, n.value, split(n.body), n.origin); }
+        if (n.var->dtype.is_handle()) { return fail("a pointer", "it is kept across a barrier", n.origin); }
+        Buffer kept = array(n.var->name.str(), n.var->dtype);
+        Stmt keep = for_all(make<BufferStore>(kept, n.value, Array<Expr>{Expr(thread_)}, n.origin));
+        kept_[n.var.get()] = kept;
+        return seq({std::move(keep), split(n.body)}, n.origin);
+      }
+      case NodeKind::AttrStmt: {
+        const auto& n = *stmt.as<AttrStmt>();
+        return make<AttrStmt>(n.node, n.key, n.value, split(n.body), n.origin);
+      }
+      case NodeKind::AssertStmt: {
+        const auto& n = *stmt.as<AssertStmt>();
+        return seq({for_all(make<AssertStmt>(n.condition, n.message, no_op(), n.origin)), split(n.body)}, n.origin);
+      }
+      case NodeKind::Allocate: {
+        const auto& n = *stmt.as<Allocate>();
+        bool is_shared = n.data->pointer && n.data->pointer->scope.view().starts_with("shared");
+        Expr elements = int_imm(1);
+        for (const Expr& e : n.extents) { elements = mul(std::move(elements), e); }
+        if (!is_uniform(elements)) { return fail(fmt::format("the buffer `{}`", n.data->name.str()), "its threads may disagree on its size", n.origin); }
+        if (is_shared) { return make<Allocate>(n.data, n.dtype, n.extents, n.condition, split(n.body), n.annotations, n.origin); }
+        own_[n.data.get()] = {elements, n.dtype.element_bytes() * n.dtype.lanes};
+        return make<Allocate>(n.data, n.dtype, Array<Expr>{mul(block_.count(), elements)}, n.condition, split(n.body), n.annotations, n.origin);
+      }
+      case NodeKind::AllocateConst: {
+        const auto& n = *stmt.as<AllocateConst>();
+        return make<AllocateConst>(n.data, n.dtype, n.extents, n.bytes, split(n.body), n.annotations, n.origin);
+      }
+      case NodeKind::DeclBuffer: {
+        const auto& n = *stmt.as<DeclBuffer>();
+        if (!own_.contains(n.buffer->data.get())) { return make<DeclBuffer>(n.buffer, split(n.body), n.origin); }
+        Buffer widened = widen(n.buffer);
+        if (!widened) { return no_op(); }
+        return make<DeclBuffer>(widened, split(n.body), n.origin);
+      }
+      case NodeKind::BufferStore: return fail("an exchange within a warp", "the indices of the block's threads are not all known there", stmt.origin());
+      case NodeKind::Evaluate: return fail("a reduction across threads", "it has no combiner, or the indices of its threads are not known there", stmt.origin());
+      default: return fail("a statement with a barrier inside", "it has no meaning for all threads at once", stmt.origin());
+    }
+  }
+
+  void bind(const ThreadLoop& loop) {
+    size_t dimension = *block_.find(loop.tag);
+    index_of_[loop.var.get()] = dimension;
+    if (loop.alias) { index_of_[loop.alias.get()] = dimension; }
+  }
+  auto array(const std::string& name, DataType dtype) -> Buffer {
+    arrays_.push_back(make_buffer(Name(name), dtype, Array<Expr>{block_.count()}, "local"));
+    return arrays_.back();
+  }
+  /// The same memory with a place for every thread's part.
+  auto widen(const Buffer& buffer) -> Buffer {
+    auto found = widened_.find(buffer.get());
+    if (found != widened_.end()) { return found->second; }
+    const Own& own = own_.at(buffer->data.get());
+    if (buffer->dtype.element_bytes() * buffer->dtype.lanes != own.element_bytes || buffer->shape.size() > 1) {
+      (void)fail(fmt::format("the view `{}`", buffer->name.str()), "it sees the memory of a thread as elements of another size", buffer->origin);
+      return {};
+    }
+    BufferNode fields = *buffer;
+    fields.shape = {mul(block_.count(), own.elements)};
+    return widened_[buffer.get()] = make_buffer(std::move(fields));
+  }
+
+  /// Is it the same for all threads?
+  auto is_uniform(const Expr& e) -> bool {
+    bool out = true;
+    post_order(e, [&](const Expr& sub) {
+      if (const auto* v = sub.as<VarNode>()) { out = out && !index_of_.contains(v) && !kept_.contains(v) && !own_.contains(v); }
+      if (const auto* load = sub.as<BufferLoad>()) { out = out && !own_.contains(load->buffer->data.get()); }
+      out = out && !is_exchange(sub);
+    });
+    return out;
+  }
+  static auto reads(const Expr& e) -> bool {
+    bool out = false;
+    post_order(e, [&](const Expr& sub) { out = out || sub.as<BufferLoad>() || (sub.as<Call>() && sub.dtype().is_handle()); });
+    return out;
+  }
+  auto serial(const Var& v, const Var& alias, const Expr& min, const Expr& extent, const Stmt& body, Origin origin, AttrMap annotations, NodeId id) -> Stmt {
+    if (!is_uniform(min) || !is_uniform(extent)) {
+      return fail(fmt::format("the loop `{}` with a barrier inside", v->name.str()), "its threads may disagree on how often it runs", origin);
+    }
+    Stmt inner = split(alias ? substitute(body, {{alias.get(), Expr(v)}}) : body);
+    return make<For>(v, min, extent, ForKind::Serial, std::move(inner), std::nullopt, std::move(annotations), origin, id);
+  }
+
+  auto branch(const IfThenElse& n) -> Stmt {
+    // In a branch that some threads do not take, its memory may say anything.
+    if (is_uniform(n.condition) && conditions_.empty()) {
+      return make<IfThenElse>(n.condition, split(n.then_case), n.else_case ? split(n.else_case) : Stmt(), n.origin);
+    }
+    std::vector<Stmt> out;
+    auto take = [&](const Expr& condition, const Stmt& side) {
+      Buffer taken = array("taken", DataType::bool_());
+      Expr all = condition;
+      if (Expr around = taken_around()) { all = if_then_else(around, all, bool_imm(false)); }
+      // Both are found out before either side runs, which may change what they depend on.
+      out.push_back(for_all(make<BufferStore>(taken, all, Array<Expr>{Expr(thread_)}), false));
+      return std::pair(taken, side);
+    };
+    std::vector<std::pair<Buffer, Stmt>> sides = {take(n.condition, n.then_case)};
+    if (n.else_case) { sides.push_back(take(logical_not(n.condition), n.else_case)); }
+    for (const auto& [taken, side] : sides) {
+      conditions_.push_back(taken);
+      out.push_back(split(side));
+      conditions_.pop_back();
+    }
+    return seq(std::move(out), n.origin);
+  }
+  /// Conditions of all branches around, of this thread; none where there is no such branch.
+  auto taken_around() -> Expr {
+    if (conditions_.empty()) { return {}; }
+    return make<BufferLoad>(conditions_.back(), Array<Expr>{Expr(thread_)});
+  }
+
+  // One thread's statement: its own memory, its index in every dimension.
+  class OneThread : public Mutator {
+   public:
+    OneThread(Fission& fission, std::vector<Var> indices) : fission_(fission), indices_(std::move(indices)) {
+      number_ = int_imm(0);
+      for (size_t d = 0; d < indices_.size(); ++d) { number_ = add(std::move(number_), mul(Expr(indices_[d]), fission_.block_.stride(d))); }
+    }
+    using Mutator::mutate;
+    using Mutator::on;
+
+    auto on(const VarNode& n) -> Expr override {
+      if (&n == fission_.thread_.get()) { return number_; }
+      if (auto found = fission_.index_of_.find(&n); found != fission_.index_of_.end()) { return cast(n.dtype, Expr(indices_[found->second])); }
+      if (auto found = fission_.kept_.find(&n); found != fission_.kept_.end()) { return make<BufferLoad>(found->second, Array<Expr>{number_}); }
+      if (fission_.own_.contains(&n)) { (void)fission_.fail(fmt::format("the pointer `{}`", n.name.str()), "each thread has memory of its own there", n.origin); }
+      return Mutator::on(n);
+    }
+    auto on(const BufferLoad& n) -> Expr override {
+      auto own = fission_.own_.find(n.buffer->data.get());
+      if (own == fission_.own_.end()) { return Mutator::on(n); }
+      Buffer widened = fission_.widen(n.buffer);
+      if (!widened) { return self(n); }
+      return make<BufferLoad>(widened, place(n.indices, own->second), n.origin, n.predicate ? mutate(n.predicate) : Expr());
+    }
+    auto on(const BufferStore& n) -> Stmt override {
+      auto own = fission_.own_.find(n.buffer->data.get());
+      if (own == fission_.own_.end()) { return Mutator::on(n); }
+      Buffer widened = fission_.widen(n.buffer);
+      if (!widened) { return self(n); }
+      return make<BufferStore>(widened, mutate(n.value), place(n.indices, own->second), n.origin, n.predicate ? mutate(n.predicate) : Expr());
+    }
+    auto on(const DeclBuffer& n) -> Stmt override {
+      if (!fission_.own_.contains(n.buffer->data.get())) { return Mutator::on(n); }
+      Buffer widened = fission_.widen(n.buffer);
+      return widened ? make<DeclBuffer>(widened, mutate(n.body), n.origin) : self(n);
+    }
+    auto on(const For& n) -> Stmt override { return n.for_kind == ForKind::ThreadBinding ? thread_loop(self(n)) : Mutator::on(n); }
+    auto on(const AttrStmt& n) -> Stmt override { return as_thread_loop(self(n)) ? thread_loop(self(n)) : Mutator::on(n); }
+
+   private:
+    auto place(const Array<Expr>& indices, const Own& own) -> Array<Expr> {
+      Expr begin = mul(number_, own.elements);
+      return {indices.empty() ? begin : add(std::move(begin), mutate(indices[0]))};
+    }
+    auto thread_loop(const Stmt& stmt) -> Stmt {
+      auto loop = as_thread_loop(stmt);
+      if (!loop) { return stmt; }
+      if (is_thread_index(loop->tag)) {
+        fission_.bind(*loop);
+        return mutate(loop->body);
+      }
+      Stmt body = loop->alias ? substitute(loop->body, {{loop->alias.get(), Expr(loop->var)}}) : loop->body;
+      return make<For>(loop->var, int_imm(0, loop->var->dtype), cast(loop->var->dtype, mutate(loop->extent)), ForKind::Serial, mutate(body), std::nullopt, AttrMap(), stmt.origin());
+    }
+    Fission& fission_;
+    std::vector<Var> indices_;
+    Expr number_;
+  };
+
+  /// A loop over all threads, those that take the branches around.
+  auto for_all(const Stmt& stmt, bool only_taken = true) -> Stmt {
+    if (is_no_op(stmt)) { return stmt; }
+    Stmt body = stmt;
+    if (Expr around = only_taken ? taken_around() : Expr()) { body = make<IfThenElse>(std::move(around), std::move(body)); }
+    std::vector<Var> indices;
+    for (const ThreadBlock::Dimension& d : block_.dimensions) {
+      std::string_view tag = d.tag.view();
+      indices.push_back(var(Name("t" + std::string(tag.substr(tag.size() - 1)))));
+    }
+    body = OneThread(*this, indices).mutate(body);
+    // The first dimension changes fastest.
+    for (size_t d = 0; d < indices.size(); ++d) {
+      body = make<For>(indices[d], int_imm(0), cast(DataType::int_(32), block_.dimensions[d].extent), ForKind::Serial, std::move(body));
+    }
+    return body;
+  }
+
+  ThreadBlock block_;
+  Var thread_ = var("thread");                                      // the number of the thread, until there is a loop over them
+  std::unordered_map<const VarNode*, size_t> index_of_;            // variables that are a thread's index, by dimension
+  std::unordered_map<const VarNode*, Own> own_;                    // data of buffers that each thread has
+  std::unordered_map<const VarNode*, Buffer> kept_;                // lets across barriers
+  std::unordered_map<const BufferNode*, Buffer> widened_;
+  std::vector<Buffer> arrays_;
+  std::vector<Buffer> conditions_;                                  // which threads take the branches around; each implies those before
+};
+
+class Lower : public Mutator {
+ public:
+  using Mutator::mutate;
+  using Mutator::on;
+  std::optional<Problem> problem;
+
+  auto on(const For& n) -> Stmt override {
+    if (n.for_kind == ForKind::ThreadBinding) { return thread_loop(self(n), n.annotations, n.id); }
+    bool outer = std::exchange(in_parallel_, in_parallel_ || n.for_kind == ForKind::Parallel);
+    Stmt out = Mutator::on(n);
+    in_parallel_ = outer;
+    return out;
+  }
+  auto on(const AttrStmt& n) -> Stmt override { return as_thread_loop(self(n)) ? thread_loop(self(n), {}, 0) : Mutator::on(n); }
+
+ private:
+  auto thread_loop(const Stmt& stmt, AttrMap annotations, NodeId id) -> Stmt {
+    auto loop = as_thread_loop(stmt);
+    if (!loop) { return stmt; }
+    if (is_thread_index(loop->tag) && waits(loop->body)) {
+      Fission fission(stmt);
+      Stmt out = fission.run(stmt);
+      if (fission.problem && !problem) { problem = fission.problem; }
+      // Loops over blocks in it are no more than loops.
+      return out;
+    }
+    ForKind kind = loop->tag.view().starts_with("blockIdx") && !in_parallel_ ? ForKind::Parallel : ForKind::Serial;
+    bool outer = std::exchange(in_parallel_, in_parallel_ || kind == ForKind::Parallel);
+    Stmt body = mutate(loop->alias ? substitute(loop->body, {{loop->alias.get(), Expr(loop->var)}}) : loop->body);
+    in_parallel_ = outer;
+    const auto* n = stmt.as<For>();
+    Expr min = n ? n->min : int_imm(0, loop->var->dtype);
+    return make<For>(loop->var, min, cast(loop->var->dtype, loop->extent), kind, std::move(body), std::nullopt, std::move(annotations), stmt.origin(), id);
+  }
+  bool in_parallel_ = false;
+};
+
+}  // namespace
+
+auto lower_thread_binding(const IRModule& module, const LowerContext&) -> Result<IRModule> {
+  return map_functions(module, [&](const PrimFunc& func) -> Result<PrimFunc> {
+    Lower lower;
+    Stmt body = lower.mutate(func->body);
+    if (lower.problem) {
+      std::string function;
+      for (const auto& [name, f] : module->functions) { if (f == func) { function = name.str(); } }
+      return error(Code::CannotEmit, lower.problem->origin).arg("what", lower.problem->what).arg("function", function).arg("target", "a processor").arg("why", lower.problem->why);
+    }
+    return with_body(func, std::move(body));
+  });
+}
+
+}  // namespace loopsmith::transform

@@ -1,0 +1,65 @@
+// Finding threads and where they wait: see thread_block.h.
+#include "transform/thread_block.h"
+
+#include <algorithm>
+
+#include "ir/ops.h"
+#include "ir/visitor.h"
+
+namespace loopsmith::transform {
+
+auto as_thread_loop(const Stmt& stmt) -> std::optional<ThreadLoop> {
+  if (const auto* loop = stmt.as<For>(); loop && loop->for_kind == ForKind::ThreadBinding && loop->thread) {
+    Var alias = loop->thread->var == loop->var ? Var() : loop->thread->var;
+    return ThreadLoop{loop->thread->thread_tag, loop->var, alias, loop->extent, loop->body};
+  }
+  if (const auto* attr = stmt.as<AttrStmt>(); attr && (attr->key == "thread_extent" || attr->key == "virtual_thread")) {
+    if (const auto* iter = std::get_if<IterVar>(&attr->node)) { return ThreadLoop{iter->thread_tag, iter->var, {}, attr->value, attr->body}; }
+  }
+  return {};
+}
+
+auto is_thread_index(Name tag) -> bool { return tag.view().starts_with("threadIdx"); }
+
+auto is_barrier(const Stmt& stmt) -> bool {
+  const auto* evaluate = stmt.as<Evaluate>();
+  const auto* call = evaluate ? evaluate->value.as<Call>() : nullptr;
+  return call && call->op == "tvm_storage_sync";
+}
+auto is_reduction(const Stmt& stmt) -> bool {
+  const auto* evaluate = stmt.as<Evaluate>();
+  const auto* call = evaluate ? evaluate->value.as<Call>() : nullptr;
+  return call && call->op == "tvm_thread_allreduce";
+}
+auto is_exchange(const Expr& expr) -> bool {
+  const auto* call = expr.as<Call>();
+  return call && (call->op == "tvm_warp_shuffle" || call->op == "tvm_warp_shuffle_up" || call->op == "tvm_warp_shuffle_down");
+}
+auto waits(const Stmt& stmt) -> bool {
+  bool found = false;
+  post_order(
+      stmt, [&](const Stmt& s) { found = found || is_barrier(s) || is_reduction(s); }, [&](const Expr& e) { found = found || is_exchange(e); });
+  return found;
+}
+
+ThreadBlock::ThreadBlock(const Stmt& outermost) {
+  auto add = [&](const Stmt& s) {
+    auto loop = as_thread_loop(s);
+    if (loop && is_thread_index(loop->tag) && !find(loop->tag)) { dimensions.push_back({loop->tag, loop->extent}); }
+  };
+  add(outermost);
+  if (auto loop = as_thread_loop(outermost)) { post_order(loop->body, add, [](const Expr&) {}); }
+}
+auto ThreadBlock::find(Name tag) const -> std::optional<size_t> {
+  auto found = std::find_if(dimensions.begin(), dimensions.end(), [&](const Dimension& d) { return d.tag == tag; });
+  if (found == dimensions.end()) { return {}; }
+  return static_cast<size_t>(found - dimensions.begin());
+}
+auto ThreadBlock::count() const -> Expr { return stride(dimensions.size()); }
+auto ThreadBlock::stride(size_t dimension) const -> Expr {
+  Expr out = int_imm(1);
+  for (size_t d = 0; d < dimension; ++d) { out = mul(std::move(out), dimensions[d].extent); }
+  return out;
+}
+
+}  // namespace loopsmith::transform
