@@ -19,6 +19,13 @@
 #include "runtime/threads.h"
 #include "support/codes.h"
 
+// Conversions to short floats that processors have no instruction for, from the compiler's own library.
+extern "C" {
+_Float16 __truncdfhf2(double);
+_Float16 __truncsfhf2(float);
+float __extendhfsf2(_Float16);
+}
+
 namespace loopsmith::runtime {
 namespace {
 
@@ -47,6 +54,9 @@ auto symbols() -> const std::vector<Symbol>& {
       ONE(acos), ONE(atan), ONE(sinh), ONE(cosh), ONE(tanh), ONE(asinh), ONE(acosh), ONE(atanh), ONE(erf), ONE(erfc), ONE(cbrt),
       ONE(tgamma), ONE(lgamma), ONE(floor), ONE(ceil), ONE(trunc), ONE(round), ONE(nearbyint), ONE(rint), ONE(roundeven), ONE(sqrt),
       TWO(pow), TWO(atan2), TWO(fmod), TWO(hypot), TWO(nextafter), TWO(fmin), TWO(fmax),
+      {"__truncdfhf2", reinterpret_cast<void*>(&__truncdfhf2)},
+      {"__truncsfhf2", reinterpret_cast<void*>(&__truncsfhf2)},
+      {"__extendhfsf2", reinterpret_cast<void*>(&__extendhfsf2)},
       {"ldexp", reinterpret_cast<void*>(static_cast<double (*)(double, int)>(&::ldexp))},
       {"ldexpf", reinterpret_cast<void*>(static_cast<float (*)(float, int)>(&::ldexpf))},
       {"fma", reinterpret_cast<void*>(static_cast<double (*)(double, double, double)>(&::fma))},

@@ -613,6 +613,11 @@ constexpr std::string_view not_dominant = "another block of its scope writes the
 
 auto why_not_complete(const FuncState& func, const Place& block) -> std::optional<std::string> {
   if (auto why = why_not_complete_locally(*block.block())) { return why; }
+  for (const Buffer& hidden : func.hidden_reads(block)) {
+    for (const BufferRegion& write : block.block()->writes) {
+      if (write.buffer == hidden) { return fmt::format("it reads and writes `{}`, and does not say so", hidden->name.view()); }
+    }
+  }
   if (!is_dominant(func, block)) { return std::string(not_dominant); }
   return {};
 }

@@ -327,6 +327,19 @@ auto redirected(const Place& block, const Buffer& from, const Buffer& to, const 
 
 auto runs_all_instances(const FuncState& func, const Place& place, const std::vector<const VarNode*>& of) -> bool {
   const Block& block = *place.block();
+  // The common case: each has a loop of its own, from 0, as long as its domain.
+  std::vector<const VarNode*> seen;
+  bool is_plain = is_one(place.realize->predicate);
+  for (size_t i = 0; is_plain && i < block.iter_vars.size(); ++i) {
+    if (std::find(of.begin(), of.end(), block.iter_vars[i].var.get()) == of.end()) { continue; }
+    const auto* var = place.realize->iter_values[i].as<VarNode>();
+    const Place* loop = func.parent(place);
+    while (loop && loop->is_loop() && loop->loop->var.get() != var) { loop = func.parent(*loop); }
+    is_plain = var && loop && loop->is_loop() && std::find(seen.begin(), seen.end(), var) == seen.end() && is_zero(loop->loop->min) &&
+               is_zero(block.iter_vars[i].dom.min) && arith::deep_equal(loop->loop->extent, block.iter_vars[i].dom.extent);
+    if (var) { seen.push_back(var); }
+  }
+  if (is_plain) { return true; }
   std::vector<Range> values;
   std::vector<Expr> extents;
   for (size_t i = 0; i < block.iter_vars.size(); ++i) {

@@ -189,7 +189,12 @@ void add_realize(std::vector<const void*>& out, const BlockRealize& realize) {
 
 auto binding_inputs(const FuncState& func, const Place& block) -> std::vector<const void*> {
   std::vector<const void*> out;
-  for (const Place* loop : func.loops(block)) { add_loop(out, *loop->loop); }
+  // Of loops the ranges only: how they run does not change what iter values are.
+  for (const Place* loop : func.loops(block)) {
+    out.push_back(loop->loop->var.get());
+    out.push_back(loop->loop->min.get());
+    out.push_back(loop->loop->extent.get());
+  }
   add_realize(out, *block.realize);
   return out;
 }

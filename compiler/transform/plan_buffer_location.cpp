@@ -297,6 +297,16 @@ class FindLocations : public Visitor {
   static auto may_fail_throughout(const Expr& e, const Domains& domains, const std::unordered_map<const VarNode*, bool>& relaxed) -> bool {
     const auto* lt = e.as<LT>();
     if (!lt) { return true; }
+    // Of quotients and remainders of loops outside only bounds are known, which need not be reached.
+    bool is_rough = false;
+    post_order(e, [&](const Expr& part) {
+      if (!part.as<FloorMod>() && !part.as<FloorDiv>()) { return; }
+      post_order(part, [&](const Expr& x) {
+        const auto* v = x.as<VarNode>();
+        is_rough = is_rough || (v && !relaxed.count(v));
+      });
+    });
+    if (is_rough) { return true; }
     auto a = interval_of(lt->a, domains, relaxed);
     auto b = interval_of(lt->b, domains, relaxed);
     if (!a || !b) { return true; }

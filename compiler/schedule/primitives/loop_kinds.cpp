@@ -2,6 +2,8 @@
 // are; unroll keeps the order, the others give it up, so no iteration may need another one.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "arith/analyzer.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
@@ -17,13 +19,32 @@
 namespace loopsmith::schedule::primitives {
 namespace {
 
+// Do two iterations of a loop that the block's iter vars follow run the same instances (`f // 2`)? Asked of the first few, which are next
+// to each other.
+auto shares_instances(const Place& place, const LoopArg& loop) -> bool {
+  const VarNode* var = loop.loop().var.get();
+  auto extent = as_int(loop.loop().extent);
+  arith::Analyzer analyzer;
+  for (int64_t i = 0; extent && i + 1 < std::min<int64_t>(*extent, 9); ++i) {
+    DataType dtype = loop.loop().var->dtype;
+    Expr here = loop.loop().min + constant_int(dtype, i), next = loop.loop().min + constant_int(dtype, i + 1);
+    bool is_same = std::all_of(place.realize->iter_values.begin(), place.realize->iter_values.end(), [&](const Expr& value) {
+      return analyzer.can_prove_equal(substitute(value, {{var, here}}), substitute(value, {{var, next}}));
+    });
+    if (is_same) { return true; }
+  }
+  return false;
+}
+
 // A reduction that each iteration does all over again would mix with that of another one, where both are in one place: what it writes
 // must be read below the loop only (then each iteration gets a buffer of its own), or each iteration must write elements of its own.
 auto check_not_repeated(const Context& cx, const LoopArg& loop, const Place& place) -> Status {
   const FuncState& func = *loop.func;
   const VarNode* var = loop.loop().var.get();
   if (!place.block()->init || place.scope != loop->scope || is_one(loop.loop().extent)) { return ok(); }
-  for (const Expr& value : place.realize->iter_values) { if (uses_var(value, [&](const VarNode& v) { return &v == var; })) { return ok(); } }
+  bool is_followed = false;
+  for (const Expr& value : place.realize->iter_values) { is_followed |= uses_var(value, [&](const VarNode& v) { return &v == var; }); }
+  if (is_followed && !shares_instances(place, loop)) { return ok(); }
   // Its predicate may leave but the first iteration.
   arith::Analyzer analyzer;
   for (const auto& [v, range] : loop_domains(func, place)) {

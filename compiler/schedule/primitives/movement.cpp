@@ -147,6 +147,10 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
       if (!chooses_tile && is_in_order) { first[at->loop->var.get()] = at->loop->min; }
     }
   }
+  for (const Place* writer : writers) {
+    if (!reads_back(func, *writer, plan.buffer) && begins_reductions(func, *writer)) { continue; }
+    return refuse(fmt::format("below it `{}` goes on with what is in `{}`, which the copy does not hold", writer->name().view(), name), writer);
+  }
   bool is_written = std::any_of(writers.begin(), writers.end(), [&](const Place* writer) {
     const BufferRegion* write = schedule::region_of(writer->block()->writes, plan.buffer);
     return write && certainly_writes(func, *writer, *write, loop.place, tile, first);

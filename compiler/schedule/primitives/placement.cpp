@@ -697,8 +697,10 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
   }
   // What its loops leave out now would run: the new ones run all of the domains that is needed.
   std::vector<const VarNode*> own_iters;
-  for (const IterVar& iter : moved.iter_vars) { own_iters.push_back(iter.var.get()); }
-  if (reverse && !runs_all_instances(func, *block, own_iters)) { return note_block(cx.error(Code::PredicateLost).arg("block", block->name().view()), *block); }
+  for (const IterVar& iter : moved.iter_vars) {
+    if (reverse || iter.kind == IterKind::Reduction) { own_iters.push_back(iter.var.get()); }
+  }
+  if (!own_iters.empty() && !runs_all_instances(func, *block, own_iters)) { return note_block(cx.error(Code::PredicateLost).arg("block", block->name().view()), *block); }
   // A predicate that does more than keep iter vars in their domains would be lost.
   if (reverse && !is_one(block->realize->predicate) && !FAULT(reverse_compute_at_predicate_lost)) {
     arith::Analyzer fresh;
