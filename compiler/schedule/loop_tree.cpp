@@ -42,6 +42,20 @@ auto regions_text(const Array<BufferRegion>& regions) -> std::string {
   return out;
 }
 
+/// At most `width` characters (code points); the last three are dots where something was cut off.
+auto cut(const std::string& text, size_t width) -> std::string {
+  size_t count = 0;
+  size_t shorter = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if ((static_cast<unsigned char>(text[i]) & 0xC0U) == 0x80U) { continue; }
+    if (count + 3 == width) { shorter = i; }
+    if (count++ == width) { return text.substr(0, shorter) + "..."; }
+  }
+  return text;
+}
+
+}  // namespace
+
 auto describe(const Place& place) -> std::string {
   if (place.is_loop()) {
     std::string extent = print_script(place.loop->extent);
@@ -68,20 +82,6 @@ auto describe(const Place& place) -> std::string {
   }
   return out;
 }
-
-/// At most `width` characters (code points); the last three are dots where something was cut off.
-auto cut(const std::string& text, size_t width) -> std::string {
-  size_t count = 0;
-  size_t shorter = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if ((static_cast<unsigned char>(text[i]) & 0xC0U) == 0x80U) { continue; }
-    if (count + 3 == width) { shorter = i; }
-    if (count++ == width) { return text.substr(0, shorter) + "..."; }
-  }
-  return text;
-}
-
-}  // namespace
 
 auto draw_loop_tree(const FuncState& func, const NameOfPlace& name_of, const LoopTreeOptions& options) -> std::string {
   std::string out;

@@ -14,6 +14,9 @@ struct LoopTreeOptions {
   bool ascii = false;       // lines drawn with | and `-
 };
 
+/// A loop or block in a line: "i_0 32 parallel", "block C  C <- A,B  vi:S=i".
+[[nodiscard]] auto describe(const Place& place) -> std::string;
+
 /// Lines, each ended; the root block first. Empty: the function cannot be scheduled.
 [[nodiscard]] auto draw_loop_tree(const FuncState& func, const NameOfPlace& name_of = {}, const LoopTreeOptions& options = {}) -> std::string;
 

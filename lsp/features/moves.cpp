@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "lsp/features/names.h"
+#include "lsp/features/stand.h"
 #include "lsp/features/steps.h"
-#include "lsp/features/tuning.h"
 #include "schedule/moves.h"
 
 namespace loopsmith::lsp {
@@ -15,72 +15,13 @@ namespace {
 
 using workspace::Snapshot;
 
-/// A state of a schedule, and what the script calls things in it.
-struct Stand {
-  schedule::Schedule schedule;
-  std::vector<std::pair<std::string, NodeId>> names;   // of variables, the last binding of each
-  uint32_t offset = 0;
-  std::vector<Name> taken;                             // names that the function binds, anywhere
-  std::string before;                                  // what the statement is inserted between
-  std::string after;
-};
-
-void collect_names(const script::ScheduleRun& run, size_t end, const schedule::Schedule& state, Stand& stand) {
-  for (size_t i = 0; i < end; ++i) {
-    for (const auto& named : run.steps[i].named) {
-      std::erase_if(stand.names, [&](const auto& one) { return one.first == named.name.view(); });
-      const schedule::Place* place = nullptr;
-      if (const auto* loop = named.variable.as<schedule::LoopRV>()) {
-        if (auto found = state.get(*loop); found.ok()) { place = *found; }
-      } else if (const auto* block = named.variable.as<schedule::BlockRV>()) {
-        if (auto found = state.get(*block); found.ok()) { place = *found; }
-      }
-      if (place != nullptr) { stand.names.emplace_back(named.name.str(), place->id); }
-    }
-  }
-}
-
-auto indent_of(const Snapshot& snapshot, uint32_t offset) -> std::string {
-  std::string_view line = snapshot.lines().line_text(snapshot.text(), snapshot.lines().line_of(offset));
-  return std::string(line.substr(0, std::min(line.find_first_not_of(" \t"), line.size())));
-}
-
-/// All names of a function, and those of the file it may mean.
-auto names_bound_by(const Snapshot& snapshot, DeclId function) -> std::vector<Name> {
-  std::vector<Name> names;
-  for (const Entity& entity : names_of(snapshot).entities) {
-    if (entity.function == function || entity.function == 0) { names.push_back(entity.name); }
-  }
-  return names;
-}
-
-/// After step `index` of a schedule.
-auto stand_after(const Snapshot& snapshot, const script::ScheduleRun& run, size_t index) -> std::optional<Stand> {
-  if (index >= run.steps.size() || run.steps[index].after == nullptr) { return std::nullopt; }
-  auto span = snapshot.resolve(run.steps[index].where);
-  if (!span) { return std::nullopt; }
-  // A comment behind the statement stays with it.
-  uint32_t end = span->end;
-  const std::string& text = snapshot.text();
-  size_t next = text.find_first_not_of(" \t", end);
-  if (next != std::string::npos && text[next] == '#') { end = static_cast<uint32_t>(std::min(text.find_first_of("\r\n", next), text.size())); }
-  Stand stand{*run.steps[index].after, {}, end, names_bound_by(snapshot, run.decl), "\n" + indent_of(snapshot, span->begin), ""};
-  collect_names(run, index + 1, stand.schedule, stand);
-  return stand;
-}
-
 // What is said even where it is not possible: what people look for first.
 constexpr std::string_view always_told[] = {"parallel", "vectorize", "unroll"};
 constexpr size_t most_offered = 14;
 
 auto offer(const Stand& stand, const schedule::FuncState& func, const schedule::Place& focus) -> std::vector<OfferedMove> {
-  auto name_of = [&](const schedule::Place& place) -> std::string {
-    for (auto one = stand.names.rbegin(); one != stand.names.rend(); ++one) {
-      if (one->second == place.id) { return one->first; }
-    }
-    return {};
-  };
-  auto is_taken = [&](std::string_view name) { return std::find(stand.taken.begin(), stand.taken.end(), name) != stand.taken.end(); };
+  auto name_of = [&](const schedule::Place& place) { return stand.name_of(place); };
+  auto is_taken = [&](std::string_view name) { return stand.is_taken(name); };
   std::vector<OfferedMove> legal;
   std::vector<OfferedMove> others;
   for (const schedule::Primitive* row : schedule::all_primitives()) {
@@ -116,7 +57,7 @@ auto offered_in_schedule(const Snapshot& snapshot, const script::FileSchedule& s
   const Occurrence* here = names.at(at);
   size_t index = step_at(run, snapshot.syntax().origin_at(at).begin);
   if (here == nullptr || index == no_step) { return {}; }
-  auto stand = stand_after(snapshot, run, index);
+  auto stand = stand_after(snapshot, schedule, index);
   if (!stand) { return {}; }
   for (const auto& [name, id] : stand->names) {
     if (name != names.entities[here->entity].name.view()) { continue; }
@@ -145,36 +86,9 @@ auto offered_in_program(const Snapshot& snapshot, uint32_t at) -> std::vector<Of
     });
   }
   if (statement == nullptr) { return {}; }
-  const workspace::Program* program = nullptr;
-  for (const workspace::Program& one : snapshot.programs()) {
-    if (!one.module || one.is_inside) { continue; }
-    if (one.decl == cursor.decl) { program = &one; }
-    for (const auto& [function, body] : one.module->functions) {
-      if (body->origin.decl == cursor.decl) { program = &one; }
-    }
-  }
-  if (program == nullptr) { return {}; }
-  // The last schedule for it that runs to its end; else a new one.
-  std::optional<Stand> stand;
-  bool has_schedule = false;
-  for (const script::FileSchedule& schedule : snapshot.schedules()) {
-    if (schedule.program_decl != program->decl) { continue; }
-    has_schedule = true;
-    stand.reset();
-    if (schedule.run == nullptr || !schedule.is_settled || !schedule.run->is_complete || schedule.run->steps.empty()) { continue; }
-    stand = stand_after(snapshot, *schedule.run, schedule.run->steps.size() - 1);
-  }
-  if (has_schedule && !stand) { return {}; }
-  if (!stand) {
-    std::string mark = "\x01";
-    std::string text = fmt::format("@ls.schedule({0})\ndef {0}_schedule(sch: tir.Schedule) -> None:\n    {1}\n", program->name.view(), mark);
-    auto insertion = insertion_after(snapshot, program->name.view(), text);
-    if (!insertion) { return {}; }
-    size_t hole = insertion->text.find(mark);
-    if (hole == std::string::npos) { return {}; }
-    stand = Stand{schedule::Schedule(program->module), {}, insertion->offset, {Name("sch")}, insertion->text.substr(0, hole), insertion->text.substr(hole + mark.size())};
-  }
-  const schedule::FuncState* func = stand->schedule.state().func(stand->schedule.func_working_on());
+  auto stand = stand_of_program(snapshot, cursor);
+  if (!stand) { return {}; }
+  const schedule::FuncState* func = stand->func();
   if (func == nullptr) { return {}; }
   const schedule::Place* focus = nullptr;
   for (const schedule::Place& place : func->places()) {
@@ -195,6 +109,13 @@ auto moves_offered(const Snapshot& snapshot, uint32_t at) -> std::vector<Offered
   if (at >= snapshot.text().size()) { return {}; }
   if (const script::FileSchedule* schedule = schedule_at(snapshot, at)) { return offered_in_schedule(snapshot, *schedule, at); }
   return offered_in_program(snapshot, at);
+}
+
+auto moves_offered_on(const Snapshot& snapshot, uint32_t at, size_t place) -> std::vector<OfferedMove> {
+  auto stand = stand_at(snapshot, at);
+  const schedule::FuncState* func = stand ? stand->func() : nullptr;
+  if (func == nullptr || place >= func->places().size()) { return {}; }
+  return offer(*stand, *func, func->places()[place]);
 }
 
 }  // namespace loopsmith::lsp

@@ -20,4 +20,7 @@ struct OfferedMove {
 /// would look for and cannot have, with the reason.
 [[nodiscard]] auto moves_offered(const workspace::Snapshot& snapshot, uint32_t at) -> std::vector<OfferedMove>;
 
+/// On a loop or block of the loop view at `at` (loop_view.h), by its place.
+[[nodiscard]] auto moves_offered_on(const workspace::Snapshot& snapshot, uint32_t at, size_t place) -> std::vector<OfferedMove>;
+
 }  // namespace loopsmith::lsp

@@ -171,11 +171,20 @@ void Front::on_notification(const MethodRow& row, const Json& message, const std
     case Method::DidChange: return change(params, body);
     case Method::DidClose: return close(params, body);
     case Method::DidChangeConfiguration:
-      configuration_ = member(params, "settings");
+      configure(member(params, "settings"));
       if (worker_up_) { host_.to_worker(framed(body)); }
       return;
     default: return;
   }
+}
+
+/// Options that changed. Some editors put them below our name, some send nothing when they have nothing to say.
+void Front::configure(const Json& settings) {
+  const Json& ours = member(settings, "loopsmith");
+  const Json& options = ours.is_object() ? ours : settings;
+  if (!options.is_object()) { return; }
+  if (!configuration_.is_object()) { configuration_ = Json::object(); }
+  configuration_.update(options);
 }
 
 void Front::on_response(const Json& message) {
@@ -199,6 +208,7 @@ void Front::initialize(const Json& id, const Json& params) {
   traces_ = !trace.empty() && trace != "off";
   encoding_ = choose_encoding(client_capabilities_);
   jobs_.set_progress_support(bool_in(member(client_capabilities_, "window"), "workDoneProgress"));
+  jobs_.set_view_support(bool_in(member(client_capabilities_, "experimental"), "loopsmithViews"));
   reply(id, {{"capabilities", server_capabilities(encoding_, pulls_diagnostics(client_capabilities_, configuration_))}, {"serverInfo", {{"name", "loopsmith"}, {"version", LOOPSMITH_VERSION}}}});
   tell_worker_all();
 }
@@ -304,6 +314,13 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
                        .measures = command == bench_command,
                        .schedule = command == bench_command ? string_in(first, "schedule") : std::string()};
     if (const Json& seconds = member(first, "seconds"); seconds.is_number()) { request.seconds = seconds.get<double>(); }
+    // What the command leaves open, the options say: {"tune": {"seconds": 60, "trials": 256, "target": "llvm"}}.
+    const Json& tune = member(configuration_, "tune");
+    if (request.target.empty()) { request.target = string_in(tune, "target"); }
+    if (!request.measures && !request.trials && !request.seconds) {
+      request.trials = int_in(tune, "trials");
+      if (const Json& seconds = member(tune, "seconds"); seconds.is_number()) { request.seconds = seconds.get<double>(); }
+    }
     auto [job, problem] = jobs_.start(std::move(request));
     if (!job) { return fail(id, ErrorCode::RequestFailed, problem); }
     return reply(id, {{"job", *job}});

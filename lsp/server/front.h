@@ -92,6 +92,7 @@ class Front {
   void change(const Json& params, const std::string& body);
   void close(const Json& params, const std::string& body);
   void cancel_request(const Json& id);
+  void configure(const Json& settings);
   void execute_command(const Json& id, const Json& params, std::string body);
 
   // To the client.

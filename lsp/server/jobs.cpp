@@ -15,6 +15,7 @@ constexpr auto stop_grace = 2s;
 /// An editor's progress bar needs no more than this.
 constexpr auto report_gap = 200ms;
 constexpr auto lens_gap = 500ms;
+constexpr auto view_gap = 100ms;
 /// A search is estimated only once this many trials have told how long one takes.
 constexpr int64_t trials_for_estimate = 8;
 
@@ -33,6 +34,18 @@ auto number_in(const Json& json, const char* name) -> std::optional<double> {
   const Json& value = member(json, name);
   if (!value.is_number()) { return std::nullopt; }
   return value.get<double>();
+}
+
+/// Adds what a line of the search says to what is not sent yet: trials behind trials, the rest as it is now.
+void note_news(Json& news, const Json& event) {
+  for (const auto& [name, value] : event.items()) {
+    if (name == "event") { continue; }
+    if (name == "measured" && value.is_array() && news.is_object() && news.contains(name)) {
+      for (const Json& one : value) { news[name].push_back(one); }
+    } else {
+      news[name] = value;
+    }
+  }
 }
 
 auto show_message(int type, const std::string& message) -> Json {
@@ -129,6 +142,8 @@ void Jobs::on_line(JobId id, std::string_view line) {
     return;
   }
   if (kind == "progress") {
+    note_news(job.news, *event);
+    tell_view(job, false);
     auto trial = int_in(*event, "trial");
     auto trials = int_in(*event, "trials");
     auto elapsed = number_in(*event, "elapsed");
@@ -203,6 +218,7 @@ void Jobs::report(Job& job, bool now) {
 }
 
 void Jobs::finish(Job& job) {
+  tell_view(job, true);
   std::string message;
   int type = 3;
   switch (job.state) {
@@ -234,6 +250,23 @@ void Jobs::finish(Job& job) {
   if (job.state == State::Done && !job.measures) { message += "; the code action \"Insert best schedule\" puts it into the file"; }
   talk_.to_client(show_message(type, message));
   talk_.to_worker(for_worker(job));
+}
+
+/// The view of a search: what is new of it, ten times a second at most, and how it ended.
+void Jobs::tell_view(Job& job, bool now) {
+  if (!shows_trials_ || job.measures || (!now && Clock::now() - job.last_news < view_gap)) { return; }
+  job.last_news = Clock::now();
+  Json params = job.news.is_object() ? std::move(job.news) : Json::object();
+  job.news = Json();
+  params.update({{"job", job.id}, {"uri", job.uri}, {"function", job.function}});
+  params["state"] = !job.ended ? (job.state == State::Stopping ? "stopping" : "running") : job.state == State::Done ? "done" : "failed";
+  if (job.ended && !job.failure.empty()) { params["message"] = job.failure; }
+  if (job.ended && job.state == State::Done) {
+    params["best_seconds"] = job.best_seconds.value_or(0);
+    params["verified"] = string_in(job.result, "verified");
+    params["schedule_text"] = string_in(job.result, "schedule_text");
+  }
+  talk_.to_client(notification("loopsmith/tuning", std::move(params)));
 }
 
 auto Jobs::for_worker(const Job& job) -> Json {

@@ -59,6 +59,8 @@ class Jobs {
   Jobs(JobHost& host, JobTalk talk) : host_(host), talk_(std::move(talk)) {}
 
   void set_progress_support(bool supported) { shows_progress_ = supported; }
+  /// The editor shows searches trial by trial: it is sent `loopsmith/tuning`.
+  void set_view_support(bool supported) { shows_trials_ = supported; }
 
   /// The job's number, or why there is none.
   [[nodiscard]] auto start(JobRequest request) -> std::pair<std::optional<JobId>, std::string>;
@@ -98,16 +100,20 @@ class Jobs {
     std::string schedule;
     std::vector<Json> rows;         // of a measurement
     Clock::time_point last_told{};  // when the worker heard of progress
+    Json news;                      // of a search, what the editor's view of it has not been sent
+    Clock::time_point last_news{};
   };
 
   [[nodiscard]] static auto token_of(const Job& job) -> std::string;
   [[nodiscard]] static auto for_worker(const Job& job) -> Json;
   void report(Job& job, bool now);
+  void tell_view(Job& job, bool now);
   void finish(Job& job);
 
   JobHost& host_;
   JobTalk talk_;
   bool shows_progress_ = false;
+  bool shows_trials_ = false;
   std::map<JobId, Job> jobs_;
   JobId next_ = 1;
 };

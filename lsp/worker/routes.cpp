@@ -11,8 +11,9 @@
 #include "lsp/features/hints.h"
 #include "lsp/features/hover.h"
 #include "lsp/features/lenses.h"
-#include "lsp/features/moves.h"
 #include "lsp/features/links.h"
+#include "lsp/features/loop_view.h"
+#include "lsp/features/moves.h"
 #include "lsp/features/names.h"
 #include "lsp/features/rewrites.h"
 #include "lsp/features/steps.h"
@@ -544,6 +545,44 @@ auto view_route(const RouteContext& context, const Json& params) -> RouteResult 
   return view ? view_json(context, *view) : Json();
 }
 
+/// `loopsmith/loops` {textDocument, position}: the loops and blocks of the program as it is there, in the order of the text.
+auto loops_route(const RouteContext& context, const Json& params) -> RouteResult {
+  auto at = offset_in(context, params);
+  if (!at) { return bad_params("`position` is missing"); }
+  auto view = loop_view_at(*context.snapshot, *at);
+  if (!view) { return Json(); }
+  Json nodes = Json::array();
+  for (const LoopViewNode& node : view->nodes) {
+    Json one = {{"place", node.place}, {"depth", node.depth}, {"kind", node.kind}, {"text", node.text}, {"name", node.name}, {"facts", node.facts}};
+    if (auto span = context.snapshot->resolve(node.where)) { one["range"] = range_of(context, *span); }
+    nodes.push_back(std::move(one));
+  }
+  return Json{{"title", view->title}, {"function", view->function}, {"nodes", std::move(nodes)}};
+}
+
+/// An edit that writes a move into the text; null where it is refused.
+auto edit_of_move(const RouteContext& context, const OfferedMove& move) -> Json {
+  if (!move.why_not.empty()) { return Json(); }
+  const Snapshot& snapshot = *context.snapshot;
+  Position at = to_position(snapshot.text(), snapshot.lines(), move.offset, context.encoding);
+  Json edit = {{"range", to_json(TextRange{at, at})}, {"newText", move.insert}};
+  return {{"changes", {{snapshot.name(), Json::array({edit})}}}};
+}
+
+/// `loopsmith/moves` {textDocument, position, place}: what can be done to a loop or block of `loopsmith/loops` there.
+auto moves_route(const RouteContext& context, const Json& params) -> RouteResult {
+  auto at = offset_in(context, params);
+  auto place = int_in(params, "place");
+  if (!at || !place || *place < 0) { return bad_params("`position` or `place` is missing"); }
+  Json moves = Json::array();
+  for (const OfferedMove& move : moves_offered_on(*context.snapshot, *at, static_cast<size_t>(*place))) {
+    Json one = {{"title", move.text}};
+    if (move.why_not.empty()) { one["edit"] = edit_of_move(context, move); } else { one["reason"] = move.why_not; }
+    moves.push_back(std::move(one));
+  }
+  return moves;
+}
+
 /// LSP 3.18: what a `loopsmith-ir:` document holds.
 auto text_document_content(const RouteContext& context, const Json& params) -> RouteResult {
   std::string uri = string_in(params, "uri");
@@ -623,9 +662,7 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
   for (const OfferedMove& move : moves_offered(snapshot, span.begin)) {
     Json action = {{"title", move.text}, {"kind", "refactor.rewrite"}};
     if (move.why_not.empty()) {
-      Position at = to_position(snapshot.text(), snapshot.lines(), move.offset, context.encoding);
-      Json edit = {{"range", to_json(TextRange{at, at})}, {"newText", move.insert}};
-      action["edit"] = {{"changes", {{snapshot.name(), Json::array({edit})}}}};
+      action["edit"] = edit_of_move(context, move);
     } else if (can_disable) {
       action["disabled"] = {{"reason", move.why_not}};
     } else {
@@ -804,6 +841,8 @@ constexpr Route routes[] = {
     {Method::SignatureHelp, Lane::Interactive, signature_route},
     {Method::CodeLens, Lane::Settled, code_lens},
     {Method::View, Lane::Settled, view_route},
+    {Method::Loops, Lane::Settled, loops_route},
+    {Method::Moves, Lane::Settled, moves_route},
     {Method::TextDocumentContent, Lane::Interactive, text_document_content},
     {Method::ExecuteCommand, Lane::Interactive, execute_command},
 };

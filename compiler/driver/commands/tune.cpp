@@ -13,6 +13,8 @@
 
 #include "driver/command.h"
 #include "driver/program.h"
+#include "ir/ops.h"
+#include "runtime/peaks.h"
 #include "support/process.h"
 #include "tune/session/session.h"
 #include "tune/session/text.h"
@@ -56,7 +58,8 @@ auto time_text(double seconds) -> std::string {
 // One line, rewritten in place on a terminal; elsewhere a plain line now and then.
 class ProgressLine {
  public:
-  explicit ProgressLine(bool json) : json_(json), terminal_(!json && ::isatty(STDERR_FILENO)) {}
+  /// `floor`: seconds that a call takes at least on this machine; 0: not known.
+  ProgressLine(bool json, double floor) : json_(json), terminal_(!json && ::isatty(STDERR_FILENO)), floor_(floor) {}
   void show(const tune::Progress& p) {
     bool is_last = p.phase == "done";
     double least = json_ ? 0.1 : terminal_ ? 0.1 : 5;
@@ -68,6 +71,13 @@ class ProgressLine {
       if (p.trials_total > 0) { line["trials"] = p.trials_total; }
       if (p.limit_seconds > 0) { line["limit"] = p.limit_seconds; }
       if (p.best_seconds > 0) { line["best_seconds"] = p.best_seconds; }
+      if (p.plain_seconds > 0) { line["plain_seconds"] = p.plain_seconds; }
+      if (p.flops > 0) { line["flops"] = p.flops; }
+      if (floor_ > 0) { line["floor_seconds"] = floor_; }
+      // What is new since the last line: the trials, and the best schedule.
+      line["measured"] = std::vector<double>(p.trial_seconds.begin() + static_cast<ptrdiff_t>(told_), p.trial_seconds.end());
+      told_ = p.trial_seconds.size();
+      if (p.best_python != best_) { line["best_schedule"] = best_ = p.best_python; }
       fmt::print("{}\n", line.dump());
       std::fflush(stdout);
       return;
@@ -94,9 +104,34 @@ class ProgressLine {
  private:
   bool json_;
   bool terminal_;
+  double floor_;
+  size_t told_ = 0;
+  std::string best_;
   double shown_ = -1e9;
   std::string phase_;
 };
+
+// Seconds that a call takes at least on this machine: its arithmetic, or its buffers once through memory, whichever is more. 0: not
+// known, since peaks were not measured, a shape is symbolic or the arithmetic is not in float32. Asked of the disk only.
+auto floor_seconds(const Selection& selection) -> double {
+  auto peaks = runtime::cached_peaks();
+  PrimFunc function = selection.before->find(selection.function);
+  if (!peaks || !function) { return 0; }
+  double bytes = 0;
+  for (const auto& [param, buffer] : function->buffer_map) {
+    double size = (buffer->dtype.bits * buffer->dtype.lanes + 7) / 8;
+    for (const Expr& extent : buffer->shape) {
+      auto number = as_int(extent);
+      if (!number || !(buffer->dtype == DataType::float_(32))) { return 0; }
+      size *= static_cast<double>(*number);
+    }
+    bytes += size;
+  }
+  double rate = peaks->copy_rate(static_cast<uint64_t>(bytes), true) * 1e9;
+  double peak = peaks->fma_f32_all * 1e9;
+  if (rate <= 0 || peak <= 0) { return 0; }
+  return std::max(tune::count_flops(selection.before, selection.function) / peak, bytes / rate);
+}
 
 // A name for the new function that the file does not have yet.
 auto free_name(const SourceFile& file, const std::string& program) -> std::string {
@@ -160,7 +195,7 @@ auto tune(std::vector<std::string> args) -> int {
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
   options.stop = [] { return stop_asked.load(); };
-  ProgressLine line(arguments.json());
+  ProgressLine line(arguments.json(), floor_seconds(selection));
   options.on_progress = [&](const tune::Progress& p) { line.show(p); };
 
   auto result = tune::tune(selection.before, selection.function, selection.target, selection.program.str(), options);

@@ -129,7 +129,9 @@ auto Session::settle(Search& search, Database& database, Tried tried, Outcome ou
     auto place = std::upper_bound(measured_.begin(), measured_.end(), seconds, [](double s, const Tried& t) { return s < t.seconds; });
     measured_.insert(place, std::move(tried));
     progress_.best_seconds = measured_.front().seconds;
+    progress_.best_python = measured_.front().python;
   }
+  progress_.trial_seconds.push_back(outcome == Outcome::Measured ? seconds : 0);
   result_.best_so_far.push_back(progress_.best_seconds);
   report("measuring");
   return ok();

@@ -29,6 +29,8 @@ struct Progress {
   int from_database = 0;
   std::map<std::string, int> failures;   // by how they ended
   std::string phase;             // "measuring", "confirming", "verifying"
+  std::vector<double> trial_seconds;     // of every trial, in order; 0: it was not measured to its end
+  std::string best_python;       // the statements of the best so far, as a script
 };
 
 struct SessionOptions {

@@ -1,13 +1,17 @@
 // The VS Code extension: it starts `loopsmith lsp` and leaves the rest to the server. What is here: finding the
-// program and saying what to do where it is missing, settings, a status bar item, the IR beside a schedule (view.ts).
+// program and saying what to do where it is missing, settings, a status bar item, the IR beside a schedule (view.ts), the loop view
+// (loops.ts), the tuning panel (tuning.ts).
 import * as vscode from 'vscode';
 import {
   CloseAction, ErrorAction, LanguageClient, LanguageClientOptions, RevealOutputChannelOn, ServerOptions, State,
 } from 'vscode-languageclient/node';
+import { LoopView } from './loops';
+import { TuningPanel } from './tuning';
 import { IrView } from './view';
 
 let client: LanguageClient | undefined;
 let status: vscode.StatusBarItem;
+let tuning: TuningPanel;
 
 // Restarts that follow each other faster than this count as one failure that goes on.
 const restartWindowMs = 3 * 60 * 1000;
@@ -17,9 +21,12 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   status = vscode.window.createStatusBarItem('loopsmith.status', vscode.StatusBarAlignment.Right, 50);
   status.name = 'Loopsmith';
   status.command = 'loopsmith.showOutput';
+  tuning = new TuningPanel(() => client);
   context.subscriptions.push(
     status,
     new IrView(() => client),
+    new LoopView(() => client),
+    tuning,
     vscode.commands.registerCommand('loopsmith.restart', restart),
     vscode.commands.registerCommand('loopsmith.showOutput', () => client?.outputChannel.show()),
     vscode.workspace.onDidChangeConfiguration((event) => {
@@ -79,6 +86,7 @@ async function start(): Promise<void> {
     getState: () => ({ kind: 'static' }),
     clear: () => undefined,
   });
+  tuning.listen(client);
   try {
     await client.start();
   } catch (failure) {

@@ -100,6 +100,46 @@ local ok, err = xpcall(function()
   check('it follows the cursor', view_text():find('i_0', 1, true) == nil, vim.split(view_text(), '\n')[1])
   vim.api.nvim_buf_delete(view(), { force = true })
 
+  -- The loop view: a line is a loop; a choice on it is written into the schedule, and the view follows to what it left.
+  vim.api.nvim_win_set_cursor(0, { split, 6 })
+  vim.cmd('LoopsmithLoops')
+  local function loop_view()
+    for _, w in ipairs(vim.api.nvim_list_wins()) do
+      local b = vim.api.nvim_win_get_buf(w)
+      if vim.api.nvim_buf_get_name(b):find('^loopsmith%-loops:') then return b, w end
+    end
+  end
+  local function loop_lines() return loop_view() and vim.api.nvim_buf_get_lines(loop_view(), 0, -1, false) or {} end
+  local function line_with(pattern)
+    for i, l in ipairs(loop_lines()) do if l:find(pattern) then return i, l end end
+  end
+  wait('the loops', function() return line_with('i_1 8') ~= nil end)
+  check('loop view', line_with('i_0 16') == 3 and line_with('block C') ~= nil and line_with('k 96.*flop') ~= nil, loop_lines())
+  local unsplit = text()
+  local chosen
+  local select_before = vim.ui.select
+  vim.ui.select = function(moves, options, done)
+    for _, move in ipairs(moves) do
+      if move.edit and move.title:find('^sch%.unroll') then chosen = options.format_item(move); return done(move) end
+    end
+    done(nil)
+  end
+  local here = vim.api.nvim_get_current_win()
+  vim.api.nvim_set_current_win(select(2, loop_view()))
+  vim.api.nvim_win_set_cursor(0, { (line_with('i_1 8')), 0 })
+  vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes('<CR>', true, false, true), 'xt', false)
+  wait('the choice to be written', function() return table.concat(vim.api.nvim_buf_get_lines(source, 0, -1, false), '\n') ~= unsplit end)
+  vim.ui.select = select_before
+  vim.api.nvim_set_current_win(here)
+  check('a primitive was chosen', chosen == 'sch.unroll(i1)' and text():find('sch.unroll(i1)', 1, true) ~= nil, chosen or 'none')
+  check('the cursor is on it', vim.api.nvim_get_current_line():find('sch.unroll(i1)', 1, true) ~= nil, vim.api.nvim_get_current_line())
+  vim.api.nvim_exec_autocmds('CursorMoved', { buffer = source })
+  wait('the view to follow', function() return line_with('i_1 8 unrolled') ~= nil end)
+  check('the view shows it', line_with('i_1 8 unrolled') ~= nil, loop_lines()[4] or '')
+  vim.cmd('undo')
+  check('undone', text() == unsplit, 'undo')
+  vim.api.nvim_buf_delete(loop_view(), { force = true })
+
   -- Completion of a loop variable, definition of a block named by a string, rename of it in program and schedule.
   local params = vim.lsp.util.make_position_params(0, 'utf-8')
   params.position = { line = split - 1, character = 23 }
@@ -123,10 +163,16 @@ local ok, err = xpcall(function()
 
   -- Tune, to the end.
   vim.api.nvim_win_set_cursor(0, { def_line, def_text:find('matmul') - 1 })
+  vim.cmd('LoopsmithTuning')
   require('loopsmith').tune()
   wait('progress to begin', function() return progress[1] == 'begin' end)
   wait('progress to end', function() return progress[#progress] == 'end' end, 120000)
   check('progress', progress[1] == 'begin' and progress[#progress] == 'end' and reports > 0, { progress, reports })
+
+  local tuning = table.concat(vim.api.nvim_buf_get_lines(vim.fn.bufnr('loopsmith-tuning'), 0, -1, false), '\n')
+  check('tuning view: trials, best, curve, schedule', tuning:find('matmul: done, trial %d+') ~= nil and tuning:find('best        ', 1, true) ~= nil and tuning:find('best of %d+ trials') ~= nil and
+    tuning:find('@ls.schedule(matmul', 1, true) ~= nil, vim.split(tuning, '\n')[1])
+  vim.cmd.bwipeout('loopsmith-tuning')
 
   -- Insert what was found: one edit, one undo, no errors in it.
   local before = text()

@@ -51,6 +51,8 @@ const results = {
   'workspace/textDocumentContent': '{ text: string }',
   'loopsmith/waitForState': '{ uri: string; version: number; state: "done" | "crashed" }',
   'loopsmith/ir': 'P.LSPAny',
+  'loopsmith/loops': '{ title: string; function: string; nodes: { place: number; depth: number; kind: "block" | "serial" | "parallel" | "vectorized" | "unrolled" | "bound"; text: string; name: string; facts: string; range?: P.Range }[] } | null',
+  'loopsmith/moves': '{ title: string; edit?: P.WorkspaceEdit; reason?: string }[]',
 };
 const sent = {
   'textDocument/publishDiagnostics': 'P.PublishDiagnosticsParams',

@@ -102,6 +102,33 @@ try {
   await vscode.focusEditor();
   done('the IR beside follows the cursor');
 
+  // The loop view: a click on a loop, a choice, and it is written into the schedule, where the cursor goes.
+  await vscode.goto(split + 1, 8);
+  await vscode.command('Loopsmith: Focus on Loops View');
+  const treeRows = () => vscode.page.evaluate(() => [...document.querySelectorAll('.pane-body .monaco-list-row')].map((row) => (row.textContent ?? '').replace(/\u00a0/g, ' ')));
+  await vscode.page.locator('.editor-group-container').first().locator('.monaco-editor').click();
+  await vscode.goto(split + 1, 8);
+  const rows = await vscode.until('the loops', async () => {
+    const found = await treeRows();
+    return found.some((row) => row.includes('i_1 8')) && found;
+  });
+  assert.ok(rows.some((row) => row.includes('block C')) && rows.some((row) => /k 96.*flop/.test(row)), rows.join('\n'));
+  await vscode.page.locator('.pane-body .monaco-list-row', { hasText: 'i_1 8' }).click();
+  const picks = await vscode.until('the choices', async () => {
+    const found = await vscode.page.evaluate(() => [...document.querySelectorAll('.quick-input-list .monaco-list-row')].map((row) => row.textContent ?? ''));
+    return found.some((row) => row.includes('sch.split')) && found;
+  });
+  await vscode.screenshot(screenshot.replace(/\.png$/, '-loops.png'));
+  await vscode.type('sch.unroll(i1)');
+  await vscode.page.keyboard.press('Enter');
+  await vscode.until('the written choice', () => vscode.page.evaluate(() =>
+    [...document.querySelectorAll('.view-line')].some((line) => (line.textContent ?? '').replace(/\u00a0/g, ' ').includes('sch.unroll(i1)'))));
+  await vscode.until('the tree to follow', async () => (await treeRows()).some((row) => row.includes('i_1 8 unrolled')));
+  await vscode.focusEditor();
+  await vscode.page.keyboard.press('Control+Z');
+  await vscode.until('the choice to be undone', async () => !(await treeRows()).some((row) => row.includes('unrolled')));
+  done(`loop view: ${rows.length} rows, ${picks.length} choices`);
+
   // Hover on a loop.
   const grid = lines.findIndex((line) => line.includes('T.grid'));
   const hover = await vscode.hover(grid + 1, lines[grid].indexOf('k in') + 1);
@@ -121,6 +148,26 @@ try {
     return all.find((text) => /tun/i.test(text));
   });
   done(`progress: ${JSON.stringify(seen)}`);
+
+  // The panel: points while it runs, the schedule at the end.
+  await vscode.command('Loopsmith: Show Tuning');
+  const inPanel = async (f) => {
+    for (const frame of vscode.page.frames()) {
+      const found = await frame.evaluate(f).catch(() => undefined);
+      if (found) { return found; }
+    }
+    return undefined;
+  };
+  const panel = await vscode.until('the finished search in the panel', () => inPanel(() => {
+    const line = document.getElementById('line')?.textContent ?? '';
+    const points = document.querySelectorAll('#curve circle').length;
+    const best = document.getElementById('best')?.textContent ?? '';
+    return line.startsWith('done: ') && points > 0 && document.querySelector('#curve path.best') && best.includes('@ls.schedule(matmul') && { line, points };
+  }), 120_000);
+  await vscode.screenshot(screenshot.replace(/\.png$/, '-tuning.png'));
+  done(`tuning panel: ${panel.line}; ${panel.points} points`);
+  await vscode.page.keyboard.press('Control+F4');
+  await vscode.focusEditor();
 
   // The best schedule can be inserted once it is there.
   const title = /^Insert best schedule/;

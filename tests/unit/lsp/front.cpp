@@ -433,6 +433,39 @@ TEST_CASE("tuning: a program of its own, progress, stop and keep the best, inser
   CHECK(stage.error_of(stage.ask("workspace/executeCommand", {{"command", "loopsmith.insertSchedule"}, {"arguments", {{{"job", 1}}}}})) == invalid_params);
 }
 
+TEST_CASE("options say how long a search takes where the command does not; settings that are not ours take nothing back") {
+  Stage stage;
+  stage.initialize();
+  stage.open("a", "x");
+  stage.notify("workspace/didChangeConfiguration", Json::parse(R"({"settings":{"loopsmith":{"tune":{"seconds":4,"target":"llvm"}}}})"));
+  stage.notify("workspace/didChangeConfiguration", Json::parse(R"({"settings":null})"));
+  stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune"}, {"arguments", {{{"uri", "a"}, {"function", "f"}}}}});
+  CHECK(stage.job_arguments == std::vector<std::string>{"tune", "-", "--json", "--function", "f", "--target", "llvm", "--time", "4"});
+  stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune"}, {"arguments", {{{"uri", "a"}, {"function", "g"}, {"trials", 8}}}}});
+  CHECK(stage.job_arguments == std::vector<std::string>{"tune", "-", "--json", "--function", "g", "--target", "llvm", "--trials", "8"});
+}
+
+TEST_CASE("an editor with views hears of every trial of a search, and how it ended") {
+  Stage stage;
+  stage.initialize({{"experimental", {{"loopsmithViews", true}}}});
+  stage.open("a", "x");
+  stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune"}, {"arguments", {{{"uri", "a"}, {"function", "f"}}}}});
+  // The second line comes too soon after the first to be sent on its own.
+  stage.front.on_job_line(1, R"({"event":"progress","trial":1,"measured":[0.5],"best_seconds":0.5})");
+  Json first = stage.last("loopsmith/tuning")["params"];
+  CHECK(first["measured"] == Json({0.5}));
+  CHECK(first["state"] == "running");
+  stage.front.on_job_line(1, R"({"event":"progress","trial":2,"measured":[0.25],"best_seconds":0.25})");
+  stage.front.on_job_line(1, R"({"event":"progress","trial":3,"measured":[0],"best_seconds":0.25})");
+  stage.front.on_job_line(1, R"x({"event":"done","schedule_text":"@ls.schedule(f)","best_seconds":0.25,"verified":"interpreter"})x");
+  stage.front.on_job_end(1, ExitStatus{}, "");
+  Json last = stage.last("loopsmith/tuning")["params"];
+  CHECK(last["measured"] == Json({0.25, 0}));
+  CHECK(last["trial"] == 3);
+  CHECK(last["state"] == "done");
+  CHECK(last["schedule_text"] == "@ls.schedule(f)");
+}
+
 TEST_CASE("a tuner that does not stop is killed; one that fails says why") {
   Stage stage;
   stage.initialize();

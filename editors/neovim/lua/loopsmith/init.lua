@@ -179,8 +179,11 @@ function M.setup(user)
     })
   end
   highlight(options)
+  vim.lsp.handlers['loopsmith/tuning'] = function(_, news) require('loopsmith.tuning').note(news) end
   vim.lsp.commands['loopsmith.showIr'] = function() M.show_ir() end
   vim.api.nvim_create_user_command('LoopsmithIR', M.show_ir, { desc = 'Show the IR at the cursor beside, and follow' })
+  vim.api.nvim_create_user_command('LoopsmithLoops', function() require('loopsmith.loops').show() end, { desc = 'Show the loops at the cursor beside, and choose what to do to one' })
+  vim.api.nvim_create_user_command('LoopsmithTuning', function() require('loopsmith.tuning').show() end, { desc = 'Show the search that runs, or the last one' })
   vim.api.nvim_create_user_command('LoopsmithTune', M.tune, { desc = 'Tune the program under the cursor in the background' })
   vim.api.nvim_create_user_command('LoopsmithInsertBest', M.insert_best, { desc = 'Insert the best schedule found' })
 end

@@ -1,0 +1,127 @@
+-- The loop view: the loops and blocks of the program as it is at the cursor, a line each, in a window beside that follows the cursor.
+-- <CR> on a line lists what can be done to it and writes the choice into the schedule; `o` goes to where it came of.
+local M = {}
+
+local views = {}                     -- source buffer -> { view = buffer, nodes = {...}, params = {...} }
+local marks = vim.api.nvim_create_namespace('loopsmith_loops')
+local groups = { parallel = 'Special', vectorized = 'String', unrolled = 'Number', bound = 'Type', block = 'Function', serial = 'Normal' }
+local pending = nil
+
+local function client_of(buffer) return vim.lsp.get_clients({ bufnr = buffer, name = 'loopsmith' })[1] end
+
+local function paint(shown, loops)
+  local lines, first = { '# ' .. (loops and loops.title or 'no program at the cursor') }, {}
+  shown.nodes = loops and loops.nodes or {}
+  for index, node in ipairs(shown.nodes) do
+    local name = node.name ~= '' and node.name ~= node.text:match('^%S+') and ('  [' .. node.name .. ']') or ''
+    first[index] = ('  '):rep(node.depth) .. node.text .. name
+    lines[#lines + 1] = first[index] .. (node.facts ~= '' and '    ' .. node.facts or '')
+  end
+  local view = shown.view
+  vim.bo[view].modifiable = true
+  vim.api.nvim_buf_set_lines(view, 0, -1, false, lines)
+  vim.bo[view].modifiable = false
+  vim.api.nvim_buf_clear_namespace(view, marks, 0, -1)
+  vim.api.nvim_buf_set_extmark(view, marks, 0, 0, { end_col = #lines[1], hl_group = 'Comment' })
+  for index, node in ipairs(shown.nodes) do
+    vim.api.nvim_buf_set_extmark(view, marks, index, 0, { end_col = #first[index], hl_group = groups[node.kind] or 'Normal' })
+    vim.api.nvim_buf_set_extmark(view, marks, index, #first[index], { end_col = #lines[index + 1], hl_group = 'Comment' })
+  end
+end
+
+local function update(buffer)
+  local shown, client = views[buffer], client_of(buffer)
+  local window = vim.fn.bufwinid(buffer)
+  if not (shown and client and window ~= -1 and vim.api.nvim_buf_is_valid(shown.view)) then return end
+  local params = vim.lsp.util.make_position_params(window, client.offset_encoding)
+  client.request('loopsmith/loops', params, function(problem, loops)
+    -- An answer about a text that has changed meanwhile is an error; the change asks again.
+    if problem or not vim.api.nvim_buf_is_valid(shown.view) then return end
+    shown.params = params
+    paint(shown, loops ~= vim.NIL and loops or nil)
+  end, buffer)
+end
+
+local function later(buffer)
+  if pending then pending:stop() end
+  pending = vim.defer_fn(function() update(buffer) end, 60)
+end
+
+-- Writes a move into the text, and goes to the end of the statement: the next choice is about what it left.
+local function apply(buffer, client, move)
+  vim.lsp.util.apply_workspace_edit(move.edit, client.offset_encoding)
+  local edit = select(2, next(move.edit.changes))[1]
+  local before = edit.newText:sub(1, (edit.newText:find(move.title, 1, true) or 1) - 1)
+  local _, breaks = before:gsub('\n', '\n')
+  local row = edit.range.start.line + breaks + 1
+  local window = vim.fn.bufwinid(buffer)
+  if window == -1 then return end
+  local line = vim.api.nvim_buf_get_lines(buffer, row - 1, row, false)[1] or ''
+  vim.api.nvim_win_set_cursor(window, { row, math.max(#line - 1, 0) })
+  later(buffer)
+end
+
+local function choose(buffer)
+  local shown, client = views[buffer], client_of(buffer)
+  local node = shown and shown.nodes[vim.api.nvim_win_get_cursor(0)[1] - 1]
+  if not (node and client and shown.params) then return end
+  client.request('loopsmith/moves', vim.tbl_extend('force', shown.params, { place = node.place }), function(problem, moves)
+    if problem or not moves or #moves == 0 then
+      return vim.notify(('loopsmith: nothing can be done to `%s` here'):format(node.text))
+    end
+    vim.ui.select(moves, {
+      prompt = node.text,
+      format_item = function(move) return move.edit and move.title or ('not here: %s (%s)'):format(move.title, move.reason) end,
+    }, function(move)
+      if not move then return end
+      if not move.edit then return vim.notify('loopsmith: ' .. move.reason, vim.log.levels.WARN) end
+      apply(buffer, client, move)
+    end)
+  end, buffer)
+end
+
+local function go(buffer)
+  local node = views[buffer] and views[buffer].nodes[vim.api.nvim_win_get_cursor(0)[1] - 1]
+  local window = vim.fn.bufwinid(buffer)
+  if not (node and node.range and window ~= -1) then return end
+  vim.api.nvim_set_current_win(window)
+  vim.api.nvim_win_set_cursor(window, { node.range.start.line + 1, node.range.start.character })
+end
+
+--- Shows the loops at the cursor in a window beside, which follows the cursor.
+function M.show()
+  local buffer = vim.api.nvim_get_current_buf()
+  if not client_of(buffer) then return vim.notify('loopsmith: the language server does not serve this buffer', vim.log.levels.WARN) end
+  local shown = views[buffer]
+  if not (shown and vim.api.nvim_buf_is_valid(shown.view)) then
+    local view = vim.api.nvim_create_buf(false, true)
+    shown = { view = view, nodes = {} }
+    views[buffer] = shown
+    vim.bo[view].bufhidden = 'wipe'
+    vim.api.nvim_buf_set_name(view, 'loopsmith-loops:' .. vim.api.nvim_buf_get_name(buffer))
+    vim.keymap.set('n', '<CR>', function() choose(buffer) end, { buffer = view, desc = 'Choose a primitive for this loop or block' })
+    vim.keymap.set('n', 'o', function() go(buffer) end, { buffer = view, desc = 'Go to where this came of' })
+    local group = vim.api.nvim_create_augroup('loopsmith_loops_' .. buffer, { clear = true })
+    vim.api.nvim_create_autocmd({ 'CursorMoved', 'CursorMovedI', 'TextChanged', 'TextChangedI' }, {
+      group = group, buffer = buffer, callback = function() later(buffer) end,
+    })
+    vim.api.nvim_create_autocmd('BufWipeout', {
+      group = group, buffer = view,
+      callback = function()
+        views[buffer] = nil
+        vim.api.nvim_clear_autocmds({ group = group, buffer = buffer })
+      end,
+    })
+  end
+  if vim.fn.bufwinid(shown.view) == -1 then
+    local here = vim.api.nvim_get_current_win()
+    vim.cmd('rightbelow vsplit')
+    vim.api.nvim_win_set_buf(0, shown.view)
+    vim.wo.wrap = false
+    vim.wo.cursorline = true
+    vim.api.nvim_set_current_win(here)
+  end
+  update(buffer)
+end
+
+return M

@@ -1,0 +1,91 @@
+-- The tuning view: a search as text, redrawn while it runs: the best so far as a curve, what it is to be measured by, and the best
+-- schedule. Fed by `loopsmith/tuning`.
+local M = {}
+
+local searches, latest, view = {}, nil, nil
+local bars = { '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█' }
+local width = 60
+
+local function duration(seconds)
+  if seconds < 1e-3 then return ('%.1f us'):format(seconds * 1e6) end
+  if seconds < 1 then return ('%.2f ms'):format(seconds * 1e3) end
+  return ('%.2f s'):format(seconds)
+end
+
+-- The best so far, one bar for so many trials; by logarithm, since good schedules are many times as fast as bad ones.
+local function curve(measured)
+  local best, line = nil, {}
+  for _, seconds in ipairs(measured) do
+    if seconds > 0 and (not best or seconds < best) then best = seconds end
+    line[#line + 1] = best
+  end
+  if #line == 0 then return '' end
+  local step, out = math.max(1, math.ceil(#line / width)), {}
+  local low, high = math.log(line[#line]), math.log(line[1])
+  for i = 1, #line, step do
+    local share = high > low and (math.log(line[i]) - low) / (high - low) or 0
+    out[#out + 1] = bars[1 + math.floor(share * 7 + 0.5)]
+  end
+  return table.concat(out)
+end
+
+local function lines_of(s)
+  local rate = s.best_seconds and s.best_seconds > 0 and s.flops and (', %.1f GFLOP/s'):format(s.flops / s.best_seconds * 1e-9) or ''
+  local lines = { ('# %s: %s, trial %d%s%s'):format(s['function'], s.state == 'running' and (s.phase or 'starting') or s.state, s.trial or 0,
+    s.trials and '/' .. s.trials or '', s.elapsed and (', %.0f s'):format(s.elapsed) or '') }
+  if s.message then lines[#lines + 1] = s.message end
+  if s.best_seconds and s.best_seconds > 0 then lines[#lines + 1] = ('best        %s%s'):format(duration(s.best_seconds), rate) end
+  if s.plain_seconds then
+    lines[#lines + 1] = ('as written  %s%s'):format(duration(s.plain_seconds), s.best_seconds and (', %.1f times as long'):format(s.plain_seconds / s.best_seconds) or '')
+  end
+  if s.floor_seconds then
+    lines[#lines + 1] = ('roofline    %s%s'):format(duration(s.floor_seconds), s.best_seconds and (', %.0f%% reached'):format(100 * s.floor_seconds / s.best_seconds) or '')
+  end
+  local drawn = curve(s.measured)
+  if drawn ~= '' then lines[#lines + 1] = drawn .. ('  best of %d trials'):format(#s.measured) end
+  if s.verified then lines[#lines + 1] = 'verified by ' .. s.verified end
+  local schedule = s.schedule_text or s.best_schedule
+  if schedule then
+    lines[#lines + 1] = ''
+    vim.list_extend(lines, vim.split(vim.trim(schedule), '\n'))
+  end
+  return lines
+end
+
+local function paint()
+  local search = latest and searches[latest]
+  if not (view and vim.api.nvim_buf_is_valid(view)) then return end
+  vim.bo[view].modifiable = true
+  vim.api.nvim_buf_set_lines(view, 0, -1, false, search and lines_of(search) or { '# no search has run yet: :LoopsmithTune starts one' })
+  vim.bo[view].modifiable = false
+end
+
+--- What the server says of a search.
+function M.note(news)
+  local before = searches[news.job]
+  if not before then latest = news.job end
+  local measured = before and before.measured or {}
+  vim.list_extend(measured, news.measured or {})
+  searches[news.job] = vim.tbl_extend('force', before or {}, news, { measured = measured })
+  paint()
+end
+
+--- Shows the last search in a window below, redrawn while it runs.
+function M.show()
+  if not (view and vim.api.nvim_buf_is_valid(view)) then
+    view = vim.api.nvim_create_buf(false, true)
+    vim.bo[view].bufhidden = 'wipe'
+    vim.api.nvim_buf_set_name(view, 'loopsmith-tuning')
+    if not pcall(vim.treesitter.start, view, 'tirscript') then vim.bo[view].syntax = 'python' end
+  end
+  if vim.fn.bufwinid(view) == -1 then
+    local here = vim.api.nvim_get_current_win()
+    vim.cmd('rightbelow 14split')
+    vim.api.nvim_win_set_buf(0, view)
+    vim.wo.wrap = false
+    vim.api.nvim_set_current_win(here)
+  end
+  paint()
+end
+
+return M

@@ -1,0 +1,157 @@
+// The loop view: the loops and blocks of the program as it is at the cursor, as a tree that follows it. A click on one lists what
+// can be done to it; what is chosen is written into the schedule, and the cursor goes there. All answers are the server's
+// (`loopsmith/loops`, `loopsmith/moves`).
+import * as vscode from 'vscode';
+import { LanguageClient, Range, WorkspaceEdit } from 'vscode-languageclient/node';
+
+interface LoopNode {
+  place: number;
+  depth: number;
+  kind: 'block' | 'serial' | 'parallel' | 'vectorized' | 'unrolled' | 'bound';
+  text: string;
+  name: string;
+  facts: string;
+  range?: Range;
+}
+
+interface Loops {
+  title: string;
+  function: string;
+  nodes: LoopNode[];
+}
+
+interface Move {
+  title: string;
+  edit?: WorkspaceEdit;
+  reason?: string;
+}
+
+interface Item {
+  node: LoopNode;
+  parent?: Item;
+  children: Item[];
+}
+
+// As long as the IR view's: one moment.
+const followDelayMs = 60;
+
+const icons: Record<LoopNode['kind'], string> = {
+  block: 'symbol-namespace', serial: 'sync', parallel: 'list-tree', vectorized: 'symbol-array', unrolled: 'list-ordered', bound: 'server-process',
+};
+
+export class LoopView implements vscode.TreeDataProvider<Item>, vscode.Disposable {
+  private readonly changedEmitter = new vscode.EventEmitter<void>();
+  readonly onDidChangeTreeData = this.changedEmitter.event;
+  private readonly tree: vscode.TreeView<Item>;
+  private readonly subscriptions: vscode.Disposable[];
+  private roots: Item[] = [];
+  private document: vscode.TextDocument | undefined;
+  private position = new vscode.Position(0, 0);
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly client: () => LanguageClient | undefined) {
+    this.tree = vscode.window.createTreeView('loopsmith.loops', { treeDataProvider: this, showCollapseAll: true });
+    this.subscriptions = [
+      this.tree,
+      vscode.commands.registerCommand('loopsmith.chooseMove', (item: Item) => this.choose(item)),
+      vscode.commands.registerCommand('loopsmith.revealLoop', (item: Item) => this.reveal(item)),
+      vscode.window.onDidChangeTextEditorSelection((event) => this.follow(event.textEditor)),
+      vscode.window.onDidChangeActiveTextEditor((editor) => { if (editor) { this.follow(editor); } }),
+      vscode.workspace.onDidChangeTextDocument((event) => {
+        const editor = vscode.window.activeTextEditor;
+        if (editor && editor.document === event.document) { this.follow(editor); }
+      }),
+      this.tree.onDidChangeVisibility(() => { if (vscode.window.activeTextEditor) { this.follow(vscode.window.activeTextEditor); } }),
+    ];
+  }
+
+  dispose(): void {
+    clearTimeout(this.timer);
+    for (const subscription of this.subscriptions) { subscription.dispose(); }
+    this.changedEmitter.dispose();
+  }
+
+  getChildren(item?: Item): Item[] { return item ? item.children : this.roots; }
+  getParent(item: Item): Item | undefined { return item.parent; }
+
+  getTreeItem(item: Item): vscode.TreeItem {
+    const { node } = item;
+    const shown = new vscode.TreeItem(node.text, item.children.length > 0 ? vscode.TreeItemCollapsibleState.Expanded : vscode.TreeItemCollapsibleState.None);
+    // Places keep their names from state to state, so that what is folded stays folded.
+    shown.id = `${item.parent ? this.getTreeItem(item.parent).id : ''}/${node.kind === 'block' ? 'block' : 'loop'} ${node.text.split(' ').slice(0, 2).join(' ')}#${item.parent?.children.indexOf(item) ?? 0}`;
+    shown.description = [node.name && node.name !== node.text.split(' ')[0] ? `[${node.name}]` : '', node.facts].filter(Boolean).join('  ');
+    shown.tooltip = `${node.text}\n${node.facts}`;
+    shown.iconPath = new vscode.ThemeIcon(icons[node.kind]);
+    shown.contextValue = node.kind === 'block' ? 'block' : 'loop';
+    shown.accessibilityInformation = { label: `${node.text}, ${node.facts}` };
+    shown.command = { command: 'loopsmith.chooseMove', title: 'Choose a Primitive', arguments: [item] };
+    return shown;
+  }
+
+  private follow(editor: vscode.TextEditor): void {
+    if (!this.tree.visible || !['tirscript', 'python'].includes(editor.document.languageId) || editor.document.uri.scheme === 'loopsmith-ir') { return; }
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.update(editor.document, editor.selection.active), followDelayMs);
+  }
+
+  private at(): { textDocument: { uri: string }; position: { line: number; character: number } } | undefined {
+    const client = this.client();
+    if (!client || !this.document) { return undefined; }
+    return { textDocument: { uri: client.code2ProtocolConverter.asUri(this.document.uri) }, position: client.code2ProtocolConverter.asPosition(this.position) };
+  }
+
+  private async update(document: vscode.TextDocument, position: vscode.Position): Promise<void> {
+    [this.document, this.position] = [document, position];
+    // A refusal is about a text that has changed meanwhile: the change asks again, and the tree stays as it is.
+    const loops = await this.client()?.sendRequest<Loops | null>('loopsmith/loops', this.at()).catch(() => undefined);
+    if (loops === undefined) { return; }
+    this.roots = [];
+    const path: Item[] = [];
+    for (const node of loops?.nodes ?? []) {
+      path.length = node.depth;
+      const parent = path[node.depth - 1];
+      const item: Item = { node, parent, children: [] };
+      (parent ? parent.children : this.roots).push(item);
+      path.push(item);
+    }
+    this.tree.description = loops?.title;
+    this.tree.message = loops ? undefined : 'Put the cursor into a program or a schedule.';
+    this.changedEmitter.fire();
+  }
+
+  private async choose(item: Item): Promise<void> {
+    const [client, at, document] = [this.client(), this.at(), this.document];
+    if (!client || !at || !document) { return; }
+    const moves = await client.sendRequest<Move[]>('loopsmith/moves', { ...at, place: item.node.place }).catch(() => []);
+    if (moves.length === 0) {
+      void vscode.window.showInformationMessage(`Nothing can be done to \`${item.node.text}\` here.`);
+      return;
+    }
+    const legal = moves.filter((move) => move.edit).map((move) => ({ label: move.title, move }));
+    const refused = moves.filter((move) => !move.edit).map((move) => ({ label: `$(circle-slash) ${move.title}`, detail: move.reason, move }));
+    const separator = refused.length > 0 ? [{ label: 'not here', kind: vscode.QuickPickItemKind.Separator, move: undefined }] : [];
+    const picked = await vscode.window.showQuickPick([...legal, ...separator, ...refused], {
+      title: item.node.text, placeHolder: 'A primitive to write into the schedule', matchOnDetail: true,
+    });
+    if (!picked?.move?.edit) { return; }
+    const edit = await client.protocol2CodeConverter.asWorkspaceEdit(picked.move.edit);
+    const written = edit.get(document.uri)[0];
+    if (!await vscode.workspace.applyEdit(edit)) { return; }
+    // On to the new statement: the next choice is about what it left.
+    const before = written.newText.indexOf(picked.move.title);
+    const offset = document.offsetAt(written.range.start) + before + picked.move.title.length;
+    const editor = await vscode.window.showTextDocument(document, { viewColumn: vscode.window.visibleTextEditors.find((one) => one.document === document)?.viewColumn });
+    const end = document.positionAt(offset);
+    editor.selection = new vscode.Selection(end, end);
+    editor.revealRange(new vscode.Range(end, end));
+  }
+
+  private async reveal(item: Item): Promise<void> {
+    const client = this.client();
+    if (!client || !this.document || !item.node.range) { return; }
+    const editor = await vscode.window.showTextDocument(this.document);
+    const range = client.protocol2CodeConverter.asRange(item.node.range);
+    editor.revealRange(range, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+    editor.selection = new vscode.Selection(range.start, range.start);
+  }
+}

@@ -1,0 +1,55 @@
+// Loops, blocks and what they cost: see loop_view.h.
+#include "lsp/features/loop_view.h"
+
+#include <fmt/format.h>
+
+#include "lsp/features/loop_facts.h"
+#include "lsp/features/numbers.h"
+#include "lsp/features/stand.h"
+#include "schedule/loop_tree.h"
+
+namespace loopsmith::lsp {
+namespace {
+
+auto kind_of(const schedule::Place& place) -> std::string {
+  if (place.is_block()) { return "block"; }
+  switch (place.loop->for_kind) {
+    case ForKind::Serial: return "serial";
+    case ForKind::Parallel: return "parallel";
+    case ForKind::Vectorized: return "vectorized";
+    case ForKind::Unrolled: return "unrolled";
+    case ForKind::ThreadBinding: return "bound";
+  }
+  return "serial";
+}
+
+auto facts_of(const PrimFunc& function, const schedule::Place& place) -> std::string {
+  auto facts = loop_facts(function, place.id);
+  if (!facts) { return {}; }
+  std::string out;
+  auto add = [&](const std::string& one) { out += (out.empty() ? "" : ", ") + one; };
+  if (place.is_loop() && facts->iterations) { add(fmt::format("{} iterations", grouped(*facts->iterations))); }
+  if (place.is_block() && facts->runs && *facts->runs > 1) { add(fmt::format("{} instances", grouped(*facts->runs))); }
+  if (facts->flops && *facts->flops > 0) { add(flops_text(*facts->flops)); }
+  if (facts->bytes && *facts->bytes > 0) { add(bytes_text(*facts->bytes)); }
+  return out;
+}
+
+}  // namespace
+
+auto loop_view_at(const workspace::Snapshot& snapshot, uint32_t at) -> std::optional<LoopView> {
+  auto stand = stand_at(snapshot, at);
+  const schedule::FuncState* func = stand ? stand->func() : nullptr;
+  if (func == nullptr || !func->is_schedulable()) { return std::nullopt; }
+  LoopView view{stand->title, func->name().str(), {}};
+  std::vector<size_t> depth(func->places().size(), 0);
+  for (const schedule::Place& place : func->places()) {
+    auto index = static_cast<size_t>(place.index);
+    if (place.parent >= 0) { depth[index] = depth[static_cast<size_t>(place.parent)] + 1; }
+    const Origin& where = place.is_loop() ? place.loop->origin : place.block()->origin;
+    view.nodes.push_back({index, depth[index], place.is_block(), kind_of(place), schedule::describe(place), stand->name_of(place), facts_of(func->func(), place), where});
+  }
+  return view;
+}
+
+}  // namespace loopsmith::lsp

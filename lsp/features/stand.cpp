@@ -1,0 +1,126 @@
+// Finding the state that a place of the text is about: see stand.h.
+#include "lsp/features/stand.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "lsp/features/names.h"
+#include "lsp/features/steps.h"
+#include "lsp/features/tuning.h"
+
+namespace loopsmith::lsp {
+namespace {
+
+using workspace::Snapshot;
+
+void collect_names(const script::ScheduleRun& run, size_t end, const schedule::Schedule& state, Stand& stand) {
+  for (size_t i = 0; i < end; ++i) {
+    for (const auto& named : run.steps[i].named) {
+      std::erase_if(stand.names, [&](const auto& one) { return one.first == named.name.view(); });
+      const schedule::Place* place = nullptr;
+      if (const auto* loop = named.variable.as<schedule::LoopRV>()) {
+        if (auto found = state.get(*loop); found.ok()) { place = *found; }
+      } else if (const auto* block = named.variable.as<schedule::BlockRV>()) {
+        if (auto found = state.get(*block); found.ok()) { place = *found; }
+      }
+      if (place != nullptr) { stand.names.emplace_back(named.name.str(), place->id); }
+    }
+  }
+}
+
+auto indent_of(const Snapshot& snapshot, uint32_t offset) -> std::string {
+  std::string_view line = snapshot.lines().line_text(snapshot.text(), snapshot.lines().line_of(offset));
+  return std::string(line.substr(0, std::min(line.find_first_not_of(" \t"), line.size())));
+}
+
+/// All names of a function, and those of the file it may mean.
+auto names_bound_by(const Snapshot& snapshot, DeclId function) -> std::vector<Name> {
+  std::vector<Name> names;
+  for (const Entity& entity : names_of(snapshot).entities) {
+    if (entity.function == function || entity.function == 0) { names.push_back(entity.name); }
+  }
+  return names;
+}
+
+auto count_of(const script::FileSchedule& schedule, size_t done) -> std::string {
+  return fmt::format("{} after {} of {} statements", schedule.name.view(), done, schedule.run->steps.size());
+}
+
+/// Above the first statement: the program as it is written.
+auto stand_above(const Snapshot& snapshot, const script::FileSchedule& schedule) -> std::optional<Stand> {
+  const script::ScheduleRun& run = *schedule.run;
+  if (run.steps.empty() || !run.program) { return std::nullopt; }
+  auto span = snapshot.resolve(run.steps.front().where);
+  if (!span) { return std::nullopt; }
+  return Stand{schedule::Schedule(run.program), {}, span->begin, names_bound_by(snapshot, run.decl), "", "\n" + indent_of(snapshot, span->begin), count_of(schedule, 0)};
+}
+
+}  // namespace
+
+auto Stand::name_of(const schedule::Place& place) const -> std::string {
+  for (auto one = names.rbegin(); one != names.rend(); ++one) {
+    if (one->second == place.id) { return one->first; }
+  }
+  return {};
+}
+
+auto Stand::is_taken(std::string_view name) const -> bool { return std::find(taken.begin(), taken.end(), name) != taken.end(); }
+
+auto stand_after(const Snapshot& snapshot, const script::FileSchedule& schedule, size_t index) -> std::optional<Stand> {
+  const script::ScheduleRun& run = *schedule.run;
+  if (index >= run.steps.size() || run.steps[index].after == nullptr) { return std::nullopt; }
+  auto span = snapshot.resolve(run.steps[index].where);
+  if (!span) { return std::nullopt; }
+  // A comment behind the statement stays with it.
+  uint32_t end = span->end;
+  const std::string& text = snapshot.text();
+  size_t next = text.find_first_not_of(" \t", end);
+  if (next != std::string::npos && text[next] == '#') { end = static_cast<uint32_t>(std::min(text.find_first_of("\r\n", next), text.size())); }
+  Stand stand{*run.steps[index].after, {}, end, names_bound_by(snapshot, run.decl), "\n" + indent_of(snapshot, span->begin), "", count_of(schedule, index + 1)};
+  collect_names(run, index + 1, stand.schedule, stand);
+  return stand;
+}
+
+auto stand_of_program(const Snapshot& snapshot, Origin at) -> std::optional<Stand> {
+  const workspace::Program* program = nullptr;
+  for (const workspace::Program& one : snapshot.programs()) {
+    if (!one.module || one.is_inside) { continue; }
+    if (one.decl == at.decl) { program = &one; }
+    for (const auto& [function, body] : one.module->functions) {
+      if (body->origin.decl == at.decl) { program = &one; }
+    }
+  }
+  if (program == nullptr) { return std::nullopt; }
+  // The last schedule for it that runs to its end; else a new one.
+  std::optional<Stand> stand;
+  bool has_schedule = false;
+  for (const script::FileSchedule& schedule : snapshot.schedules()) {
+    if (schedule.program_decl != program->decl) { continue; }
+    has_schedule = true;
+    stand.reset();
+    if (schedule.run == nullptr || !schedule.is_settled || !schedule.run->is_complete || schedule.run->steps.empty()) { continue; }
+    stand = stand_after(snapshot, schedule, schedule.run->steps.size() - 1);
+  }
+  if (has_schedule) { return stand; }
+  std::string mark = "\x01";
+  std::string text = fmt::format("@ls.schedule({0})\ndef {0}_schedule(sch: tir.Schedule) -> None:\n    {1}\n", program->name.view(), mark);
+  auto insertion = insertion_after(snapshot, program->name.view(), text);
+  if (!insertion) { return std::nullopt; }
+  size_t hole = insertion->text.find(mark);
+  if (hole == std::string::npos) { return std::nullopt; }
+  return Stand{schedule::Schedule(program->module), {}, insertion->offset, {Name("sch")}, insertion->text.substr(0, hole),
+               insertion->text.substr(hole + mark.size()), fmt::format("{} as written", program->name.view())};
+}
+
+auto stand_at(const Snapshot& snapshot, uint32_t at) -> std::optional<Stand> {
+  if (at > snapshot.text().size()) { return std::nullopt; }
+  Origin cursor = snapshot.syntax().origin_at(at);
+  const script::FileSchedule* schedule = schedule_at(snapshot, at);
+  if (schedule == nullptr) { return stand_of_program(snapshot, cursor); }
+  if (schedule->run == nullptr || !schedule->is_settled) { return std::nullopt; }
+  size_t index = step_at(*schedule->run, cursor.begin);
+  return index == no_step ? stand_above(snapshot, *schedule) : stand_after(snapshot, *schedule, index);
+}
+
+}  // namespace loopsmith::lsp
