@@ -16,6 +16,7 @@
 
 #include "corpus.h"
 #include "ir/equal.h"
+#include "tests/support/effort.h"
 
 using namespace loopsmith;
 using namespace loopsmith::language;
@@ -142,7 +143,7 @@ auto main(int argc, char** argv) -> int {
   if (argc < 3) { fmt::print("usage: language_mutants TEXTS ORACLE [--all]\n"); return 2; }
   bool all = argc > 3 && std::strcmp(argv[3], "--all") == 0;
   bool broken_only = argc > 3 && std::strcmp(argv[3], "--broken") == 0;
-  std::vector<Text> texts = read_corpus(argv[2], all ? 1000 : broken_only ? 10 : 60);
+  std::vector<Text> texts = read_corpus(argv[2], all ? 1000 : broken_only ? 10 : 60 * tests::stride(4));
   size_t made = 0, refused = 0, unseen = 0, programs = 0;
   for (size_t index = 0; index < texts.size(); ++index) {
     // A spread: every program of the corpus has its turn, one change in so many of each.

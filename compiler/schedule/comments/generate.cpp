@@ -84,7 +84,7 @@ auto read_source(const std::string& path) -> Source {
   return out;
 }
 
-auto quoted(const std::string& text) -> std::string {
+auto literal(const std::string& text) -> std::string {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') { out += '\\'; }
@@ -165,7 +165,7 @@ int main(int argc, char** argv) {
       }
       for (const char* general : {"Internal", "ParameterKind", "VariableGone"}) { codes.erase(general); }
       Said s = said(comment->second);
-      out << "{" << quoted(script) << ", " << quoted(s.summary) << ", " << quoted(s.needs) << ", " << quoted(s.keeps) << ", {";
+      out << "{" << literal(script) << ", " << literal(s.summary) << ", " << literal(s.needs) << ", " << literal(s.keeps) << ", {";
       bool first = true;
       for (const std::string& code : codes) {
         out << (first ? "" : ", ") << "Code::" << code;

@@ -1,5 +1,6 @@
 // Simplification keeps the value, whatever it does: random expressions against evaluation on all points of
 // small domains; and the promises around it (idempotence, the same node where nothing changes, an end).
+#include "tests/support/effort.h"
 #include "tests/unit/catch.h"
 
 #include <cstdlib>
@@ -116,7 +117,7 @@ TEST_CASE("random expressions keep their value") {
     const char* text = std::getenv(name);
     return text ? std::strtoull(text, nullptr, 10) : otherwise;
   };
-  uint64_t seed = setting("LOOPSMITH_RANDOM_SEED", 20250101), count = setting("LOOPSMITH_RANDOM_COUNT", 6000);
+  uint64_t seed = setting("LOOPSMITH_RANDOM_SEED", 20250101), count = setting("LOOPSMITH_RANDOM_COUNT", 6000 / tests::stride(6));
   Generator generator(seed, vars);
   for (uint64_t i = 0; i < count; ++i) {
     std::vector<Domain> domains;

@@ -19,6 +19,7 @@
 #include "script/schedules.h"
 #include "syntax/lines.h"
 #include "tests/support/corpus.h"
+#include "tests/support/effort.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
@@ -63,6 +64,7 @@ auto texts() -> const std::vector<std::pair<std::string, std::string>>& {
 
 // A spread of the corpus and all other texts; every text where LOOPSMITH_ALL is set.
 auto next_text(size_t i, size_t step) -> size_t {
+  step *= tests::stride(5);
   return i + (std::getenv("LOOPSMITH_ALL") == nullptr && i + step < tests::corpus_texts().size() ? step : 1);
 }
 

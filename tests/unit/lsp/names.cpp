@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "ir/equal.h"
+#include "tests/support/effort.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
@@ -59,9 +60,11 @@ TEST_CASE("a program means the same with any one name changed") {
     NameTable names = names_of(*before->snapshot());
     size_t changed = 0;
     std::vector<bool> done(names.entities.size(), false);
+    size_t tried = 0;
     for (const Occurrence& o : names.occurrences) {
       if (done[o.entity]) { continue; }
       done[o.entity] = true;
+      if (tried++ % tests::stride(4) != 0) { continue; }
       if (!renameable(*before->snapshot(), o.span.begin)) { continue; }
       Rename result = rename(*before->snapshot(), o.span.begin, "fresh_name");
       INFO(path << ": " << names.entities[o.entity].name.str() << " " << result.problem);
@@ -84,7 +87,7 @@ TEST_CASE("a program means the same with any one name changed") {
       ++changed;
     }
     INFO(path);
-    CHECK(changed > 10);
+    CHECK(changed > 10 / tests::stride(4));
   }
 }
 

@@ -16,6 +16,7 @@
 #include "support/codes.h"
 #include "support/hash.h"
 #include "syntax/document.h"
+#include "tests/support/effort.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
@@ -57,7 +58,7 @@ struct Random {
 
 auto states_wanted() -> size_t {
   const char* text = std::getenv("LOOPSMITH_STATES");
-  return text ? static_cast<size_t>(std::strtoul(text, nullptr, 10)) : 40;
+  return text ? static_cast<size_t>(std::strtoul(text, nullptr, 10)) : 40 / tests::stride(5);
 }
 
 // Visits random states: `visit(schedule, func)`.
