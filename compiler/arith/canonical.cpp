@@ -174,6 +174,7 @@ struct CanonicalSimplifier::Sum {
       for (size_t i : order) { sorted.push_back(std::move(merged[i])); }
       merged = std::move(sorted);
     }
+    settle_ties(merged, before);
     bool add_base = base > 0 || is_min_value(dtype, base);
     Expr result = zero(dtype);
     for (const Split& s : merged) { if (s.scale > 0) { result = loopsmith::add(result, s.normalize()); } }
@@ -184,6 +185,28 @@ struct CanonicalSimplifier::Sum {
   }
 
  private:
+  // Terms that the order does not tell apart stand as reading the result back would put them: an index that stood before (with
+  // another divisor) draws its other terms with it.
+  template <class Before>
+  static void settle_ties(std::vector<Split>& sorted, const Before& before) {
+    for (size_t begin = 0; begin < sorted.size();) {
+      size_t end = begin + 1;
+      while (end < sorted.size() && !before(sorted[begin], sorted[end])) { ++end; }
+      if (end - begin > 1 && begin > 0) {
+        std::vector<std::pair<size_t, size_t>> order;   // where its index first stands, where it stands
+        for (size_t i = begin; i < end; ++i) {
+          size_t first = 0;
+          while (first < begin && (sorted[first].scale == 0 || !sorted[first].same_index(sorted[i]))) { ++first; }
+          order.emplace_back(first, i);
+        }
+        std::sort(order.begin(), order.end());
+        std::vector<Split> run;
+        for (const auto& [first, at] : order) { run.push_back(sorted[at]); }
+        std::move(run.begin(), run.end(), sorted.begin() + static_cast<ptrdiff_t>(begin));
+      }
+      begin = end;
+    }
+  }
   // (z / 6) * 6 + ((z % 6) / 3) * 3  ==>  (z / 3) * 3: with x = z % upper, c the lower factor of the second
   // and s the ratio of scales, (x / (c s)) * s + (x % (c s)) / c = x / c, for either kind of division.
   static void merge_neighbours(std::vector<Split>& args) {

@@ -594,6 +594,38 @@ auto why_not_complete_locally(const Block& block) -> std::optional<std::string> 
   return {};
 }
 
+// Does an iter value use a loop outside of the block's scope?
+auto is_loop_outside(const FuncState& func, const Place& place, const Expr& value) -> bool {
+  const Place* scope = func.scope(place);
+  for (const Place* at = scope ? func.parent(*scope) : nullptr; at; at = func.parent(*at)) {
+    if (at->is_loop() && !is_one(at->loop->extent) && uses_var(value, [&](const VarNode& v) { return &v == at->loop->var.get(); })) { return true; }
+  }
+  return false;
+}
+
+// The reduction iter var that does not begin with the instance that runs the init: in a part of a partitioned loop that may be
+// one of another part. Null: there is none.
+auto late_reduction(const FuncState& func, const Place& place) -> const VarNode* {
+  const Block& block = *place.block();
+  VarMap first;
+  std::unordered_set<const VarNode*> moved;
+  for (const Place* at : func.loops(place)) {
+    first[at->loop->var.get()] = at->loop->min;
+    if (!is_zero(at->loop->min)) { moved.insert(at->loop->var.get()); }
+  }
+  arith::Analyzer analyzer;
+  for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+    const IterVar& iter = block.iter_vars[i];
+    const Expr& value = place.realize->iter_values[i];
+    if (iter.kind == IterKind::Spatial) { continue; }
+    // A part sees the loops around it, which its own block does not hand in.
+    if (uses_var(value, [&](const VarNode& v) { return !first.contains(&v); }) && is_loop_outside(func, place, value)) { return iter.var.get(); }
+    if (!uses_var(value, [&](const VarNode& v) { return moved.contains(&v); })) { continue; }
+    if (!analyzer.can_prove_equal(substitute(value, first), iter.dom.min)) { return iter.var.get(); }
+  }
+  return nullptr;
+}
+
 auto why_not_reduction_locally(const FuncState& func, const Place& place) -> std::optional<std::string> {
   const Block& block = *place.block();
   if (!block.init) { return "it has no `T.init()`"; }
@@ -603,6 +635,7 @@ auto why_not_reduction_locally(const FuncState& func, const Place& place) -> std
       return fmt::format("its iter var `{}` is neither spatial nor a reduction", iter.var->name.view());
     }
   }
+  if (const VarNode* var = late_reduction(func, place)) { return fmt::format("its iter var `{}` does not begin with the instance that runs `T.init()`", var->name.view()); }
   if (const VarNode* var = reduction_index(block)) { return fmt::format("what it writes is indexed by the reduction iter var `{}`", var->name.view()); }
   return {};
 }
@@ -636,6 +669,59 @@ auto at_block(Diagnostic diagnostic, const Place& block) -> Diagnostic {
       .note(block.block()->origin, fmt::format("`{}` is here", block.name().view()), block.id);
 }
 }  // namespace
+
+auto adds_to_what_is_there(const FuncState& func, const Place& block) -> bool { return block.block()->init && late_reduction(func, block); }
+
+auto repeats_instances(const BlockRealize& realize, const For& loop) -> bool {
+  if (is_one(loop.extent)) { return false; }
+  // Of a remainder, what it is divided by: iterations so far apart may be the same.
+  std::vector<int64_t> periods;
+  bool is_used = false;
+  for (const Expr& value : realize.iter_values) {
+    post_order(value, [&](const Expr& e) {
+      is_used = is_used || e.get() == loop.var.get();
+      const auto* mod = e.as<FloorMod>();
+      auto period = mod ? as_int(mod->b) : std::nullopt;
+      if (period && *period > 0 && uses_var(mod->a, [&](const VarNode& v) { return &v == loop.var.get(); })) { periods.push_back(*period); }
+    });
+  }
+  if (!is_used) { return true; }
+  auto extent = as_int(loop.extent);
+  for (int64_t period : periods) {
+    if (extent && period >= *extent) { continue; }
+    arith::Analyzer analyzer;
+    VarMap later{{loop.var.get(), Expr(loop.var) + int_imm(period, loop.var->dtype)}};
+    analyzer.bind(loop.var, Range{loop.min, loop.extent});
+    bool is_same = std::all_of(realize.iter_values.begin(), realize.iter_values.end(), [&](const Expr& e) { return analyzer.can_prove_equal(substitute(e, later), e); });
+    if (is_same) { return true; }
+  }
+  return false;
+}
+
+auto keeps_domains(const FuncState& func, const Place& block) -> bool {
+  if (is_one(block.realize->predicate)) { return true; }
+  const auto& iters = block.block()->iter_vars;
+  const auto& values = block.realize->iter_values;
+  arith::Analyzer analyzer;
+  for (const auto& [var, range] : loop_domains(func, block)) { analyzer.bind(var, range); }
+  std::vector<arith::Analyzer::Scope> known;
+  for (size_t i = 0; i < iters.size(); ++i) {
+    known.push_back(analyzer.enter(greater_equal(values[i], iters[i].dom.min)));
+    known.push_back(analyzer.enter(less(values[i], iters[i].dom.min + iters[i].dom.extent)));
+  }
+  bool keeps = true;
+  for (const Expr& part : arith::split_conjunction(block.realize->predicate)) {
+    bool is_bound = false;
+    for (size_t i = 0; i < iters.size() && !is_bound; ++i) {
+      Expr end = iters[i].dom.min + iters[i].dom.extent;
+      const auto* bound = part.as<LT>();
+      is_bound = arith::deep_equal(part, less(values[i], end)) || (bound && analyzer.can_prove_equal(bound->a, values[i]) && analyzer.can_prove_equal(bound->b, end));
+    }
+    keeps = keeps && (is_bound || analyzer.can_prove(part));
+  }
+  while (!known.empty()) { known.pop_back(); }
+  return keeps;
+}
 
 auto require_scope(const Context& cx, const PlaceArg& at) -> Result<const Place*> {
   if (const Place* scope = at.func->scope(*at)) { return scope; }
@@ -703,16 +789,48 @@ auto touched_in_iteration(const FuncState& func, const Place& block, const Place
   }
   return arith::eval_set(substitute_region(region, bindings_of(*block.realize)).region, domains);
 }
+// Is what one block writes and another reads of a buffer in an iteration of the loop its own: does no other iteration touch it?
+auto own_elements_in_iteration(const FuncState& func, const Place& src, const Place& dst, const Place& loop, const BufferNode* buffer) -> bool {
+  arith::Analyzer analyzer;
+  for (const Place* at = &loop; at; at = func.parent(*at)) {
+    if (at->is_loop()) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
+  }
+  const Var& var = loop.loop->var;
+  VarMap next{{var.get(), Expr(var) + one(var->dtype)}};
+  for (const BufferRegion& write : src.block()->writes) {
+    for (const BufferRegion& read : dst.block()->reads) {
+      if (write.buffer.get() != buffer || read.buffer.get() != buffer) { continue; }
+      auto a = touched_in_iteration(func, src, loop, write);
+      auto b = touched_in_iteration(func, dst, loop, read);
+      bool is_own = false;
+      for (size_t i = 0; i < a.size() && i < b.size() && !is_own; ++i) {
+        if (!a[i].has_lower_bound() || !a[i].has_upper_bound() || !b[i].has_lower_bound() || !b[i].has_upper_bound()) { continue; }
+        Expr low = min(a[i].min(), b[i].min()), high = max(a[i].max(), b[i].max());
+        is_own = analyzer.can_prove(less(high, substitute(low, next)));
+      }
+      if (!is_own) { return false; }
+    }
+  }
+  return true;
+}
 }  // namespace
 
 auto require_local_dependences(const Context& cx, const FuncState& func, const Place& loop) -> Status {
   const Place* scope = func.scope(loop);
   if (!scope) { return ok(); }
+  auto depends = [&](const Dependence& d, const Place& src, const Place& dst) {
+    return at_block(cx.error(Code::IterationsDepend).arg("loop", loop.name().view())
+                        .arg("producer", (d.kind == DependenceKind::Raw ? src : dst).name().view())
+                        .arg("consumer", (d.kind == DependenceKind::Raw ? dst : src).name().view()), dst).at_node(loop.id);
+  };
   for (const Dependence& d : func.scope_info(*scope).dependences) {
     const Place& src = *func.find(d.src);
     const Place& dst = *func.find(d.dst);
     if (!func.is_below(src, loop) || !func.is_below(dst, loop) || d.kind == DependenceKind::Waw) { continue; }
     bool is_local = d.kind == DependenceKind::Raw && !d.is_hidden && func.region_cover(dst);
+    // A write that not every iteration carries out.
+    bool is_partial = d.kind == DependenceKind::Raw && !keeps_domains(func, src) && !arith::deep_equal(src.realize->predicate, dst.realize->predicate);
+    if (is_partial && !d.is_hidden && !own_elements_in_iteration(func, src, dst, loop, d.buffer)) { return depends(d, src, dst); }
     if (!is_local && !d.is_hidden) {
       // Both touch the very same elements in an iteration.
       arith::Analyzer analyzer;
@@ -734,9 +852,7 @@ auto require_local_dependences(const Context& cx, const FuncState& func, const P
       }
     }
     if (is_local) { continue; }
-    return at_block(cx.error(Code::IterationsDepend).arg("loop", loop.name().view())
-                        .arg("producer", (d.kind == DependenceKind::Raw ? src : dst).name().view())
-                        .arg("consumer", (d.kind == DependenceKind::Raw ? dst : src).name().view()), dst).at_node(loop.id);
+    return depends(d, src, dst);
   }
   return ok();
 }

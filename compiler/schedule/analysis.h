@@ -54,6 +54,14 @@ namespace loopsmith::schedule {
 /// The buffer of an access, by index; an error says how many there are.
 [[nodiscard]] auto require_buffer(const Context& cx, const Place& block, int64_t index, bool is_write) -> Result<BufferRegion>;
 
+/// Does a reduction not run its init here, because the loops around hold only a later part of it?
+[[nodiscard]] auto adds_to_what_is_there(const FuncState& func, const Place& block) -> bool;
+/// Does the loop run the same block instances again: no iter value tells its iterations apart, or only some of them (fused with a loop
+/// that is used)?
+[[nodiscard]] auto repeats_instances(const BlockRealize& realize, const For& loop) -> bool;
+/// Does the predicate of a block only keep its iter vars in their domains? Else it says that some instances do not run.
+[[nodiscard]] auto keeps_domains(const FuncState& func, const Place& block) -> bool;
+
 /// Does a block certainly write all of a region, while the loops below `above` run? `once`: values of loops around for which it is
 /// enough that a condition holds which decides about all of those instances at once (a VarMap; none: it must hold always).
 [[nodiscard]] auto certainly_writes(const FuncState& func, const Place& block, const BufferRegion& write, const Place* above, const BufferRegion& region,

@@ -348,7 +348,13 @@ auto runs_all_instances(const FuncState& func, const Place& place, const std::ve
     extents.push_back(block.iter_vars[i].dom.extent);
   }
   arith::Analyzer analyzer;
-  auto bound = arith::estimate_region_lower_bound(Array<Range>(std::move(values)), domains_around(func, place), place.realize->predicate, analyzer);
+  Domains domains = domains_around(func, place);
+  // A condition on what is fixed here (a loop around the scope) decides about all of the instances at once.
+  for (const Expr& condition : arith::split_conjunction(place.realize->predicate)) {
+    bool is_about_instances = uses_var(condition, [&](const VarNode& v) { return std::any_of(domains.begin(), domains.end(), [&](const auto& d) { return d.first.get() == &v; }); });
+    if (!is_about_instances && !is_one(condition)) { return false; }
+  }
+  auto bound = arith::estimate_region_lower_bound(Array<Range>(std::move(values)), domains, place.realize->predicate, analyzer);
   if (!bound || bound->size() != extents.size()) { return extents.empty(); }
   for (size_t i = 0; i < extents.size(); ++i) {
     const arith::IntSet& set = (*bound)[i];

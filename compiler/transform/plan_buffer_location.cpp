@@ -113,7 +113,7 @@ class FindLocations : public Visitor {
         auto found = readers.find(data);
         if (found == readers.end()) { continue; }
         for (int reader : found->second) {
-          if (reader != g.scope && !is_guarded(reader, e, relaxed)) { return true; }
+          if (reader != g.scope && !is_guarded(reader, e, g.domains, relaxed, to)) { return true; }
         }
       }
     }
@@ -295,8 +295,37 @@ class FindLocations : public Visitor {
   }
   // Can the condition be false for all values of the relaxed loops, somewhere in the domain of the others?
   static auto may_fail_throughout(const Expr& e, const Domains& domains, const std::unordered_map<const VarNode*, bool>& relaxed) -> bool {
+    auto gap = least_gap(e, domains, relaxed);
+    if (!gap) { return true; }
+    auto most = constant_max(*gap, domains);
+    return !most || *most >= 0;
+  }
+  // Does the reader run in no iteration of the loops further out in which the writer's condition fails throughout? Its own conditions
+  // then say as much, in the loops relaxed here: those inside of the place that is asked about.
+  auto is_guarded(int reader, const Expr& condition, const Domains& domains, const std::unordered_map<const VarNode*, bool>& relaxed, int to) const -> bool {
+    auto wanted = least_gap(condition, domains, relaxed);
+    for (const Guarded& g : guarded) {
+      if (g.scope != reader) { continue; }
+      std::unordered_map<const VarNode*, bool> inside;
+      for (size_t i = 0; i < g.loops.size(); ++i) {
+        if (scopes[g.loops[i]].depth > scopes[to].depth) { inside[g.domains.order[i]] = true; }
+      }
+      for (const Expr& e : g.conditions) {
+        if (arith::deep_equal(e, condition)) { return true; }
+        auto given = least_gap(e, g.domains, inside);
+        if (!wanted || !given) { continue; }
+        Affine more = *wanted;
+        more.add(*given, -1);
+        auto most = constant_max(more, g.domains);
+        if (most && *most <= 0) { return true; }
+      }
+    }
+    return false;
+  }
+  // Of `a < b`, the least that `a - b` can be while the relaxed loops run; none for other conditions.
+  static auto least_gap(const Expr& e, const Domains& domains, const std::unordered_map<const VarNode*, bool>& relaxed) -> std::optional<Affine> {
     const auto* lt = e.as<LT>();
-    if (!lt) { return true; }
+    if (!lt) { return {}; }
     // Of quotients and remainders of loops outside only bounds are known, which need not be reached.
     bool is_rough = false;
     post_order(e, [&](const Expr& part) {
@@ -306,33 +335,13 @@ class FindLocations : public Visitor {
         is_rough = is_rough || (v && !relaxed.count(v));
       });
     });
-    if (is_rough) { return true; }
+    if (is_rough) { return {}; }
     auto a = interval_of(lt->a, domains, relaxed);
     auto b = interval_of(lt->b, domains, relaxed);
-    if (!a || !b) { return true; }
+    if (!a || !b) { return {}; }
     Affine gap = a->low;
     gap.add(b->high, -1);
-    auto most = constant_max(gap, domains);
-    return !most || *most >= 0;
-  }
-  // A reader under a condition on the same outer loops is taken to be left out together with the writer.
-  auto is_guarded(int reader, const Expr& condition, const std::unordered_map<const VarNode*, bool>& relaxed) const -> bool {
-    std::unordered_set<const VarNode*> outer;
-    post_order(condition, [&](const Expr& e) {
-      const auto* v = e.as<VarNode>();
-      if (v && !relaxed.count(v)) { outer.insert(v); }
-    });
-    for (const Guarded& g : guarded) {
-      if (g.scope != reader) { continue; }
-      std::unordered_set<const VarNode*> mentioned;
-      for (const Expr& e : g.conditions) {
-        post_order(e, [&](const Expr& x) { if (const auto* v = x.as<VarNode>()) { mentioned.insert(v); } });
-      }
-      bool all = true;
-      for (const VarNode* v : outer) { all = all && mentioned.count(v) != 0; }
-      if (all) { return true; }
-    }
-    return false;
+    return gap;
   }
   struct Written : Visitor {
     using Visitor::on;

@@ -11,6 +11,7 @@
 namespace loopsmith::gate {
 
 struct Case {
+  std::string units;           // tensor intrinsics that the file registers, as text
   std::string program;
   std::vector<Step> steps;
   uint64_t seed = 1;           // of the inputs, and of the options of lowering
@@ -26,6 +27,7 @@ struct CheckOptions {
   bool lowering = true;
   bool texts = true;           // read back, replayed
   bool compiled = false;       // machine code as well
+  bool has_units = false;      // some step put a tensor intrinsic in (set by `check`)
 };
 
 /// Do the two take other arguments (a parameter in another layout)? Then their results cannot be compared.

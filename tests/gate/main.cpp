@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "intrinsics/registry.h"
 #include "ir/printer.h"
 #include "tests/gate/cases.h"
 #include "tests/gate/faults.h"
@@ -58,9 +59,13 @@ auto try_program(uint64_t seed, const Settings& settings, Counts& counts) -> std
   Random random{hash_combine(seed, 77)};
   Case c;
   c.seed = seed;
-  c.program = random_program(random);
-  if (settings.verbose) { fmt::print("# seed {}\n{}\n", seed, c.program); }
+  Generated generated = random_program(random);
+  c.program = std::move(generated.program);
+  c.units = std::move(generated.units);
+  if (settings.verbose) { fmt::print("# seed {}\n{}{}\n", seed, c.units, c.program); }
   std::string problem;
+  Units units = parse_units(c.units, problem);
+  if (!c.units.empty() && !units) { return Found{c, {Failure::Kind::TextNotReadBack, "the generator's intrinsics are refused: " + problem, {}}, {}}; }
   IRModule program = parse_program(c.program, problem);
   if (!program) { return Found{c, {Failure::Kind::TextNotReadBack, "the generator's program is refused: " + problem, {}}, {}}; }
   ++counts.programs;
@@ -75,6 +80,7 @@ auto try_program(uint64_t seed, const Settings& settings, Counts& counts) -> std
   StepCounts here;
   for (int64_t s = 0; s < settings.schedules; ++s) {
     schedule::Schedule sch(program, static_cast<int64_t>(random.next() % 1000000 + 1));
+    sch.use_intrinsics(units);
     c.steps.clear();
     // A third of the sequences are long.
     int64_t wanted = random.chance(33) ? random.between(11, 30) : random.between(1, 10);
@@ -95,6 +101,7 @@ auto try_program(uint64_t seed, const Settings& settings, Counts& counts) -> std
         if (changes_interface(program, sch.module())) {
           // Without this one, from the beginning.
           sch = schedule::Schedule(program, static_cast<int64_t>(seed % 1000000 + 1));
+          sch.use_intrinsics(units);
           for (const Step& again : c.steps) { (void)apply_step(sch, again); }
           continue;
         }
@@ -186,6 +193,7 @@ int main(int argc, char** argv) {
   long long least_accepted = 0, least_refused = 0;
   std::vector<std::string> names;
   Settings settings;
+  intrinsics::install();
   for (int i = 1; i < argc; ++i) {
     auto value = [&]() -> const char* { return i + 1 < argc ? argv[++i] : "0"; };
     if (!std::strcmp(argv[i], "--seed")) { seed = std::strtoull(value(), nullptr, 10); }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "frontend/file.h"
+#include "intrinsics/registry.h"
 #include "ir/equal.h"
 #include "ir/printer.h"
 #include "syntax/document.h"
@@ -29,7 +30,13 @@ class Program {
  public:
   explicit Program(Random& random) : random_(random) {}
 
-  auto make() -> std::string {
+  auto make() -> Generated {
+    std::string program = text();
+    return {units_, std::move(program)};
+  }
+
+ private:
+  auto text() -> std::string {
     dtype_ = random_.pick<std::string>({"float32", "float32", "float32", "float32", "float32", "float64", "float16", "bfloat16", "int32", "int16", "int64", "int8", "uint8"});
     is_real_ = dtype_[0] == 'f' || dtype_[0] == 'b';
     symbolic_ = random_.chance(6);
@@ -54,7 +61,6 @@ class Program {
     return module;
   }
 
- private:
   auto size() -> int64_t { return random_.pick<int64_t>({1, 2, 3, 4, 4, 5, 6, 7, 8, 8, 9, 12, 16}); }
   auto random_shape() -> Shape {
     int64_t rank = random_.pick<int64_t>({1, 2, 2, 2, 2, 3, 3, 4});
@@ -194,8 +200,87 @@ class Program {
     line(2, fmt::format("C[v0, v1] = B[v0, v1] + A[v0, {} - v1]", c - 1));
   }
 
+  // Loops over tiles and those of a tile, and a block over both: `v0 = T.axis.spatial(m * tiles, y0 * m + x0)`. Gives the indent of its body.
+  auto tiled_block(const Shape& counts, const Shape& tile, const std::string& kinds) -> int {
+    int indent = 0;
+    for (size_t i = 0; i < counts.size(); ++i) { if (counts[i] > 1) { line(indent++, fmt::format("for y{} in range({}):", i, counts[i])); } }
+    for (size_t i = 0; i < tile.size(); ++i) { line(indent++, fmt::format("for x{} in range({}):", i, tile[i])); }
+    line(indent++, fmt::format("with T.block(\"B{}\"):", blocks_++));
+    for (size_t i = 0; i < counts.size(); ++i) {
+      line(indent, fmt::format("v{0} = T.axis.{1}({2}, {3}x{0})", i, kinds[i] == 'R' ? "reduce" : "spatial", counts[i] * tile[i], counts[i] > 1 ? fmt::format("y{} * {} + ", i, tile[i]) : ""));
+    }
+    return indent;
+  }
+  // A program of tiles that a tensor intrinsic takes: a built-in dot product, or a product or map of the file's own.
+  void tiles(bool last) {
+    Shape counts{random_.between(1, 2), random_.between(1, 2), random_.between(1, 2)};
+    bool adds = random_.chance(60);                       // to what is there already; else from zero
+    if (random_.chance(40)) {
+      struct Dot { const char* a; const char* b; const char* c; int64_t lanes; };
+      Dot dot = random_.pick<Dot>({{"uint8", "int8", "int32", 16}, {"int8", "int8", "int32", 4}, {"uint8", "uint8", "uint32", 4}});
+      Tensor a = parameter({counts[0], counts[2] * 4}, dot.a), b = parameter({counts[1] * dot.lanes, counts[2] * 4}, dot.b), c = parameter({counts[0], counts[1] * dot.lanes}, dot.c);
+      int at = 0;
+      line(at++, fmt::format("for y0 in range({}):", counts[0]));
+      line(at++, fmt::format("for y1, y2 in T.grid({}, {}):", counts[1], counts[2]));
+      line(at++, fmt::format("for x0, x1 in T.grid({}, 4):", dot.lanes));
+      line(at++, fmt::format("with T.block(\"B{}\"):", blocks_++));
+      line(at, fmt::format("v0 = T.axis.spatial({}, y0)", counts[0]));
+      line(at, fmt::format("v1 = T.axis.spatial({0}, y1 * {1} + x0)", counts[1] * dot.lanes, dot.lanes));
+      line(at, fmt::format("v2 = T.axis.reduce({}, y2 * 4 + x1)", counts[2] * 4));
+      if (!adds) {
+        line(at, "with T.init():");
+        line(at + 1, fmt::format("{}[v0, v1] = T.{}(0)", c.name, dot.c));
+      }
+      line(at, fmt::format("{0}[v0, v1] = {0}[v0, v1] + T.Cast(\"{3}\", {1}[v0, v2]) * T.Cast(\"{3}\", {2}[v1, v2])", c.name, a.name, b.name, dot.c));
+      return;
+    }
+    std::string of = fmt::format(", \"{}\", offset_factor=1)", dtype_);
+    Shape tile{random_.between(1, 4), random_.between(2, 4), random_.between(2, 4)};
+    if (random_.chance(40)) {                             // a map of elements
+      counts.pop_back();
+      tile.pop_back();
+      Shape whole{counts[0] * tile[0], counts[1] * tile[1]};
+      Tensor in = parameter(whole), out = result(whole, last, dtype_);
+      std::string value = fmt::format("{{}} * {} + {}", constant(), constant());
+      int b = tiled_block(counts, tile, "SS");
+      store(b, out, "v0, v1", fmt::format(fmt::runtime(value), load(in, "v0, v1")));
+      std::string regions = fmt::format("        T.reads(A[0:{0}, 0:{1}])\n        T.writes(C[0:{0}, 0:{1}])\n", tile[0], tile[1]);
+      std::string params = fmt::format("(A: T.Buffer(({0}, {1}){2}, C: T.Buffer(({0}, {1}){2}):\n    with T.block(\"root\"):\n", tile[0], tile[1], of) + regions;
+      std::string on_row = fmt::format("A[i, 0:{0}] * T.Broadcast({1}, {0}) + T.Broadcast({2}, {0})", tile[1], value.substr(5, value.find(" + ") - 5), value.substr(value.find(" + ") + 3));
+      units_ = fmt::format("@T.prim_func\ndef map_tile{0}        for i, j in T.grid({1}, {2}):\n            with T.block(\"tile\"):\n"
+                           "                vi, vj = T.axis.remap(\"SS\", [i, j])\n                C[vi, vj] = {3}\n"
+                           "@T.prim_func\ndef map_unit{0}        for i in range({1}):\n            C[i, 0:{2}] = {4}\n"
+                           "TensorIntrin.register(\"map\", map_tile, map_unit)\n",
+                           params, tile[0], tile[1], fmt::format(fmt::runtime(value), "A[vi, vj]"), on_row);
+      made_.push_back(out);
+      return;
+    }
+    bool is_transposed = random_.chance(30);
+    int64_t m = counts[0] * tile[0], n = counts[1] * tile[1], k = counts[2] * tile[2];
+    Tensor a = parameter({m, k}), b = parameter(is_transposed ? Shape{n, k} : Shape{k, n});
+    Tensor c = adds ? parameter({m, n}) : result({m, n}, last, dtype_);
+    int at = tiled_block(counts, tile, "SSR");
+    if (!adds) {
+      line(at, "with T.init():");
+      store(at + 1, c, "v0, v1", number(0));
+    }
+    store(at, c, "v0, v1", fmt::format("{} + {} * {}", load(c, "v0, v1"), load(a, "v0, v2"), load(b, is_transposed ? "v1, v2" : "v2, v1")));
+    std::string second = is_transposed ? fmt::format("{}, {}", tile[1], tile[2]) : fmt::format("{}, {}", tile[2], tile[1]);
+    std::string part = is_transposed ? fmt::format("0:{}, 0:{}", tile[1], tile[2]) : fmt::format("0:{}, 0:{}", tile[2], tile[1]);
+    std::string params = fmt::format("(A: T.Buffer(({0}, {2}){4}, B: T.Buffer(({3}){4}, C: T.Buffer(({0}, {1}){4}):\n    with T.block(\"root\"):\n"
+                                     "        T.reads(C[0:{0}, 0:{1}], A[0:{0}, 0:{2}], B[{5}])\n        T.writes(C[0:{0}, 0:{1}])\n",
+                                     tile[0], tile[1], tile[2], second, of, part);
+    // The unit goes through the tile in another order.
+    units_ = fmt::format("@T.prim_func\ndef product_tile{0}        for i, j, k in T.grid({1}, {2}, {3}):\n            with T.block(\"tile\"):\n"
+                         "                vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])\n                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[{4}]\n"
+                         "@T.prim_func\ndef product_unit{0}        for k, i, j in T.grid({3}, {1}, {2}):\n            C[i, j] = C[i, j] + A[i, k] * B[{5}]\n"
+                         "TensorIntrin.register(\"product\", product_tile, product_unit)\n",
+                         params, tile[0], tile[1], tile[2], is_transposed ? "vj, vk" : "vk, vj", is_transposed ? "j, k" : "k, j");
+    made_.push_back(c);
+  }
+
   void stage(bool last) {
-    switch (random_.below(28)) {
+    switch (random_.below(36)) {
       case 0: case 1: {   // elementwise
         Tensor in = input(1);
         Tensor out = result(in.shape, last);
@@ -492,13 +577,93 @@ class Program {
         Tensor in = input(2, 2);
         int64_t r = in.shape[0], c = in.shape[1];
         Tensor out = result({r, 2 * c}, last);
+        bool is_interleaved = random_.chance(50);
         for (int64_t half : {0, 1}) {
           int b = block({r, c});
           std::string at = fmt::format("v0, v1{}", half ? fmt::format(" + {}", c) : "");
-          if (random_.chance(50)) { at = fmt::format("v0, v1 * 2{}", half ? " + 1" : ""); }
+          if (is_interleaved) { at = fmt::format("v0, v1 * 2{}", half ? " + 1" : ""); }
           store(b, out, at, fmt::format("{} * {}", load(in, "v0, v1"), constant()));
         }
         made_.push_back(out);
+        break;
+      }
+      case 28: {   // a polynomial: each update takes what the one before made, so that their order matters
+        Tensor in = input(2, 2);
+        int64_t r = in.shape[0], c = in.shape[1], rows = size();
+        Tensor out = result({rows}, last);
+        int b = block({rows, r, c}, "SRR");
+        line(b, "with T.init():");
+        store(b + 1, out, "v0", number(0));
+        store(b, out, "v0", fmt::format("{} - {}", load(in, "v1, v2"), load(out, "v0")));
+        made_.push_back(out);
+        break;
+      }
+      case 29: {   // loops that count rows and columns at once, and one that runs it all again
+        Tensor in = input(2, 2);
+        int64_t r = in.shape[0], c = in.shape[1], again = random_.chance(40) ? 2 : 1, tile = random_.pick<int64_t>({2, 3, 4});
+        if (r * c % tile) { tile = c; }
+        Tensor out = result({r}, last);
+        int indent = 0;
+        if (again > 1) { line(indent++, fmt::format("for x9 in range({}):", again)); }
+        line(indent++, fmt::format("for x0, x1 in T.grid({}, {}):", r * c / tile, tile));
+        line(indent++, fmt::format("with T.block(\"B{}\"):", blocks_++));
+        line(indent, fmt::format("v0 = T.axis.spatial({}, (x0 * {} + x1) // {})", r, tile, c));
+        line(indent, fmt::format("v1 = T.axis.reduce({0}, (x0 * {1} + x1) % {0})", c, tile));
+        line(indent, "with T.init():");
+        store(indent + 1, out, "v0", number(0));
+        store(indent, out, "v0", fmt::format("{} + {}", load(out, "v0"), load(in, "v0, v1")));
+        made_.push_back(out);
+        break;
+      }
+      case 30: case 31: {   // two blocks in the same loops, and one that reads what both make, each in its own way
+        Tensor in = input(2, 2);
+        int64_t r = in.shape[0], c = in.shape[1];
+        bool is_sum = random_.chance(40);
+        Tensor first = result({r, c}, false, dtype_), second = is_sum ? result({r}, false, dtype_) : result({r, c}, false, dtype_), out = result({r, c}, last);
+        line(0, fmt::format("for x0, x1 in T.grid({}, {}):", r, c));
+        auto head = [&](const char* kind) {
+          line(1, fmt::format("with T.block(\"B{}\"):", blocks_++));
+          line(2, fmt::format("v0 = T.axis.spatial({}, x0)", r));
+          line(2, fmt::format("v1 = T.axis.{}({}, x1)", kind, c));
+        };
+        head("spatial");
+        store(2, first, "v0, v1", fmt::format("{} + {}", load(in, "v0, v1"), constant()));
+        head(is_sum ? "reduce" : "spatial");
+        if (is_sum) {
+          line(2, "with T.init():");
+          store(3, second, "v0", number(0));
+          store(2, second, "v0", fmt::format("{} + {}", load(second, "v0"), load(first, "v0, v1")));
+        } else {
+          store(2, second, "v0, v1", fmt::format("{} * {}", load(in, "v0, v1"), constant()));
+        }
+        int b = block({r, c});
+        std::string at = is_sum ? "v0" : random_.pick<std::string>({"v0, v1", fmt::format("v0, {}", c - 1), fmt::format("{}, v1", r - 1), fmt::format("v0, T.min(v1 + 1, {})", c - 1), fmt::format("{} - v0, v1", r - 1)});
+        store(b, out, "v0, v1", fmt::format("{} - {}", load(first, "v0, v1"), load(second, at)));
+        made_.push_back(first);
+        made_.push_back(out);
+        break;
+      }
+      case 32: {   // made in the first iteration, read in all
+        Tensor in = input(2, 2);
+        int64_t r = in.shape[0], c = in.shape[1];
+        Tensor kept = result({c}, false, dtype_), out = result({r, c}, last);
+        line(0, fmt::format("for x0 in range({}):", r));
+        line(1, fmt::format("for x1 in range({}):", c));
+        line(2, fmt::format("with T.block(\"B{}\"):", blocks_++));
+        line(3, fmt::format("v0 = T.axis.{}({}, x0)", random_.chance(50) ? "spatial" : "opaque", r));
+        line(3, fmt::format("v1 = T.axis.spatial({}, x1)", c));
+        line(3, "T.where(x0 < 1)");
+        store(3, kept, "v1", fmt::format("{} * {}", load(in, "v0, v1"), constant()));
+        line(1, fmt::format("for x1 in range({}):", c));
+        line(2, fmt::format("with T.block(\"B{}\"):", blocks_++));
+        line(3, fmt::format("v0 = T.axis.spatial({}, x0)", r));
+        line(3, fmt::format("v1 = T.axis.spatial({}, x1)", c));
+        store(3, out, "v0, v1", fmt::format("{} - {}", load(in, "v0, v1"), load(kept, "v1")));
+        made_.push_back(out);
+        break;
+      }
+      case 33: case 34: {   // what a tensor intrinsic computes
+        tiles(last);
         break;
       }
       default: {   // mathematics
@@ -516,7 +681,7 @@ class Program {
   }
 
   Random& random_;
-  std::string dtype_, prologue_, body_;
+  std::string dtype_, prologue_, body_, units_;
   bool is_real_ = true, symbolic_ = false;
   std::vector<std::string> params_, allocations_;
   std::vector<Tensor> made_;   // tensors with contents
@@ -525,7 +690,7 @@ class Program {
 
 }  // namespace
 
-auto random_program(Random& random) -> std::string { return Program(random).make(); }
+auto random_program(Random& random) -> Generated { return Program(random).make(); }
 
 auto parse_program(const std::string& text, std::string& problem) -> IRModule {
   syntax::Document document(text);
@@ -546,6 +711,18 @@ auto parse_program(const std::string& text, std::string& problem) -> IRModule {
   }
   if (!module) { problem = "no program"; }
   return module;
+}
+
+auto parse_units(const std::string& text, std::string& problem) -> Units {
+  if (text.empty()) { return nullptr; }
+  syntax::Document document(text);
+  frontend::File file(intrinsics::predeclared);
+  file.update(document);
+  Diagnostics all = document.diagnostics();
+  for (size_t i = 0; i < file.size(); ++i) { all.insert(all.end(), file.declaration(i).diagnostics.begin(), file.declaration(i).diagnostics.end()); }
+  auto out = std::make_shared<std::vector<schedule::TensorIntrin>>(intrinsics::registered_in(file, all));
+  for (const Diagnostic& d : all) { if (d.severity == Severity::Error) { problem = d.message(); return nullptr; } }
+  return out;
 }
 
 auto short_text(const IRModule& module) -> std::string {

@@ -132,6 +132,12 @@ auto random_index_map(size_t rank, Random& random) -> IndexMap {
   return make_index_map(std::move(fields));
 }
 
+// One that the file registers, or one of those that the generator's programs are made for: to try all would find none.
+auto random_intrinsic(const schedule::Schedule& sch, Random& random) -> Value {
+  if (sch.intrinsics() && !sch.intrinsics()->empty() && random.chance(80)) { return Value(random.pick(*sch.intrinsics()).name.str()); }
+  return Value(random.pick<std::string>({"dot_16x4_vnni", "dot_4x4_i8i8s32_neon", "dot_4x4_i8i8s32_sdot", "dot_4x4_u8u8u32_udot"}));
+}
+
 auto by_kind(const Param& param, ValueKind kind, const Choice& choice, Random& random) -> std::optional<Value> {
   const FuncState& func = choice.func;
   const Place& focus = choice.focus;
@@ -203,8 +209,10 @@ auto honest(const Primitive& row, const Param& param, const Choice& choice, Rand
 }
 
 // Of all rows, those that change programs; rare ones more often.
-auto random_row(Random& random, const StepCounts& counts) -> const Primitive& {
+auto random_row(Random& random, const StepCounts& counts, bool asks_units) -> const Primitive& {
   static const std::vector<const Primitive*> rows = changing_rows();
+  // Few programs have anything for a tensor unit; those that do are to be asked.
+  if (random.chance(asks_units ? 12 : 1)) { if (const Primitive* row = schedule::find_primitive("tensorize")) { return *row; } }
   static const std::vector<std::string> common = {"split", "fuse", "reorder", "compute_at", "reverse_compute_at"};
   if (random.chance(35)) { if (const Primitive* row = schedule::find_primitive(random.pick(common))) { return *row; } }
   const Primitive* a = random.pick(rows);
@@ -253,7 +261,8 @@ auto random_block(const schedule::Schedule& sch, Random& random) -> std::string 
 auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts& counts, const std::string& near) -> std::optional<Step> {
   const FuncState* func = sch.state().func("main");
   if (!func || func->places().size() < 2) { return {}; }
-  const Primitive& row = random_row(random, counts);
+  bool asks_units = sch.intrinsics() && !sch.intrinsics()->empty();
+  const Primitive& row = random_row(random, counts, asks_units);
   const Place* chosen_place = &func->places()[static_cast<size_t>(random.between(1, static_cast<int64_t>(func->places().size()) - 1))];
   if (!near.empty() && random.chance(70)) {
     std::vector<const Place*> close;
@@ -262,6 +271,12 @@ auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts
       for (const Place* at = &p; at && at->index > 0; at = func->parent(*at)) { close.push_back(at); }
     }
     if (!close.empty()) { chosen_place = random.pick(close); }
+  }
+  if (row.name == "tensorize" && random.chance(80)) {
+    // The tile's outermost loop, more often than not.
+    std::vector<const Place*> tiles;
+    for (const Place& p : func->places()) { if (p.is_loop() && p.name().view().starts_with("x0")) { tiles.push_back(&p); } }
+    if (!tiles.empty()) { chosen_place = random.pick(tiles); }
   }
   const Place& focus = *chosen_place;
   bool is_wrong = random.chance(3);   // a loop where a block belongs, a number where either does
@@ -282,6 +297,7 @@ auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts
       else if (param.kind == ValueKind::BlockOrLoop) { value = Value(int64_t{7}); }
       if (value && param.is_list) { value = Value(Value::List{*value}); }
     }
+    if (!value && param.name == "tensor_intrin" && random.chance(70)) { value = random_intrinsic(sch, random); }
     if (!value && param.candidates) {
       std::vector<Value> candidates = param.candidates(choice);
       if (!candidates.empty()) {

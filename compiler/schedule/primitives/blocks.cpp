@@ -76,8 +76,8 @@ auto divide_plainly(const BlockRealize& realize, const std::vector<Var>& outer, 
 ///                                                            B[vi_o * 8 + vi_i] = A[vi_o * 8 + vi_i]
 ///
 /// Needs  of a loop: one block below it, in directly nested loops; iter values that divide into a part of the loops outside
-///        and one of those inside. Of several blocks: they stand next to each other, in the order given, each alone in its
-///        loops; they use the loops around all of them in the same way, and for spatial iter vars only.
+///        and one of those inside; no loop that runs a reduction with its init anew. Of several blocks: they stand next to
+///        each other, in the order given, each alone in its loops; they use the loops around all of them in the same way, and for spatial iter vars only.
 /// Keeps  the order of block instances, so results are equal bit for bit.
 struct Blockize {
   struct Args { Value target; bool preserve_unit_iters = true; };
@@ -181,6 +181,18 @@ struct Blockize {
       }
       part.outer_min.push_back(least(one.outer));
       part.inner_min.push_back(is_one(one.inner_extent) ? 0 : least(one.inner));
+    }
+    // The init goes before all of the loops: a loop that repeats the reduction would then add to what it made before, and a part of a
+    // partition may not hold the instance that runs the init.
+    if (block.block()->init) {
+      auto refuse = [&](const Place* loop) {
+        Diagnostic out = cx.error(Code::NotDivisible).arg("loop", blame.name().view()).arg("block", block.name().view());
+        return note_loop(note_block(std::move(out), block), *loop);
+      };
+      for (const Place* loop : part.loops) {
+        if (repeats_instances(*block.realize, *loop->loop)) { return refuse(loop).remedy(fmt::format("iterations of `{}` run the reduction anew: decompose it first", loop->name().view())); }
+      }
+      if (adds_to_what_is_there(func, block)) { return refuse(part.loops.front()); }
     }
     // The init runs once for all of the reduction: what of the predicate speaks of the reduction's loops it must do without.
     if (block.block()->init) {

@@ -110,8 +110,8 @@ struct CacheRead {
 ///                                            for ax0 in range(8):
 ///                                                B[ax0] = B_local[ax0]
 ///
-/// Needs  the block is the only one of its scope that writes the buffer, and does not read it; of a parameter it writes all
-///        that would be copied.
+/// Needs  the block is the only one of its scope that writes the buffer, and does not read it; of what the scope does not allocate it
+///        writes all that would be copied; consumers that are named read no more than it writes.
 /// Keeps  results bit for bit.
 struct CacheWrite {
   struct Args { BlockArg block; int64_t write_buffer_index = 0; std::string storage_scope; std::vector<BlockArg> consumer_blocks; };

@@ -333,7 +333,7 @@ struct Reorder {
         if (before(&outer) < before(&inner) || is_one(outer.extent) || is_one(inner.extent)) { continue; }
         const VarNode* a = outer.var.get();
         const VarNode* b = inner.var.get();
-        bool repeats = !spatial.count(b) && !reduction.count(b);
+        bool repeats = repeats_instances(realize, inner);
         if (reduction.count(a) && reduction.count(b) && !commutes) { commutes = updates_commute(*block.block()); }
         if (reduction.count(a) && reduction.count(b) && !*commutes) {
           return note_block(cx.error(Code::UpdateOrder).arg("loop", b->name.view()).arg("other", a->name.view()).arg("block", block.name().view()), block)

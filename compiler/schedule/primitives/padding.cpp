@@ -290,6 +290,15 @@ struct DecomposePadding {
     LOOPSMITH_CHECK(require_scope(cx, args.block));
     LOOPSMITH_CHECK(require_complete(cx, func, place));
     Plan plan{func.loops(place), SIZE_MAX, SIZE_MAX, {}, {}};
+    // A part of a partition sees loops outside of its scope; the blocks made here would not.
+    for (const Expr& value : place.realize->iter_values) {
+      const VarNode* outer = nullptr;
+      auto is_outside = [&](const VarNode& v) {
+        bool is_own = std::any_of(plan.loops.begin(), plan.loops.end(), [&](const Place* l) { return l->loop->var.get() == &v; });
+        return !is_own && !v.dtype.is_handle() && (outer = &v, true);
+      };
+      if (uses_var(value, is_outside)) { return refuse(fmt::format("it uses `{}`, which is outside of the part that it is in", outer->name.view())); }
+    }
     std::reverse(plan.loops.begin(), plan.loops.end());
     arith::Analyzer analyzer;
     Domains domains;

@@ -18,6 +18,7 @@
 #include "schedule/examples.h"
 #include "schedule/hidden.h"
 #include "schedule/primitives.h"
+#include "schedule/reducers.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
 #include "schedule/threads.h"
@@ -504,6 +505,19 @@ auto may_run_again(const FuncState& func, const Block& block, const std::vector<
   return !arith::detect_iter_map(iter_values, domains, predicate, arith::IterMapLevel::NoCheck, analyzer, false).indices.empty();
 }
 
+// Do the loops around run the instances of a reduction in the order of its iter vars: a loop for each, in their order?
+auto in_order_of_iters(const FuncState& func, const Place& block) -> bool {
+  int last = -1;
+  for (size_t i = 0; i < block.block()->iter_vars.size(); ++i) {
+    const IterVar& iter = block.block()->iter_vars[i];
+    if (iter.kind == IterKind::Spatial || is_one(iter.dom.extent)) { continue; }
+    int here = -1;
+    for (const Place* at : func.loops(block)) { if (at->loop->var.get() == block.realize->iter_values[i].get()) { here = at->index; } }
+    if (here <= last) { return false; }
+    last = here;
+  }
+  return true;
+}
 }  // namespace
 
 auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loop, bool reverse, bool preserve_unit_loops, int64_t index)
@@ -667,6 +681,10 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
   if (reverse && regions.size() > 1 && !FAULT(reverse_compute_at_too_early)) { LOOPSMITH_CHECK(require_written(cx, func, block, loop, producers, loops, iter_values, analyzer)); }
   // What a producer sums up over the loop is complete in the last iteration only.
   if (reverse && !FAULT(reverse_compute_at_too_early)) { LOOPSMITH_CHECK(require_complete_sums(cx, func, block, loop, producers, iter_values, predicate)); }
+  // Under the loop, all of the reduction runs in the order of its iter vars.
+  if (!is_complete(func, *block) && !(covers_reduction && in_order_of_iters(func, *block)) && !updates_commute(moved)) {
+    return note_block(cx.error(Code::PaddingForm).arg("block", block->name().view()).arg("why", "it would update its elements in another order, and that matters to what it computes"), *block);
+  }
   // An instance of a reduction that runs twice counts twice, unless all of it starts anew.
   if (!is_complete(func, *block) && !covers_reduction && !FAULT(compute_at_reduction_repeated)) {
     Domains all = outer;
@@ -690,6 +708,14 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
       if (iter.kind == IterKind::Spatial || is_complete(func, *block)) { continue; }
       return note_block(note_loop(cx.error(Code::LoopCarried).arg("loop", at->name().view()).arg("block", block->name().view()).arg("iter", iter.var->name.view()), *at), *block);
     }
+    // What a producer's predicate leaves out is taken for made here: iterations would then share instances, and read what others make.
+    bool is_guessed = reverse && is_spread && std::any_of(producers.begin(), producers.end(), [&](NodeId id) { return !is_one(func.find(id)->realize->predicate); });
+    if (is_guessed) {
+      Domains all = outer;
+      all.insert(all.end(), loops.begin(), loops.end());
+      arith::Analyzer fresh;
+      is_spread = !arith::detect_iter_map(iter_values, all, bool_imm(true), arith::IterMapLevel::NoCheck, fresh, false).indices.empty();
+    }
     // Each iteration would do all of it, and read what the others write.
     if (!is_spread && (reverse || consumers.empty())) {
       return note_block(note_loop(cx.error(is_complete(func, *block) ? Code::IterationsShare : Code::ReductionShared).arg("block", block->name().view()).arg("loop", at->name().view()), *at), *block);
@@ -702,30 +728,7 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
   }
   if (!own_iters.empty() && !runs_all_instances(func, *block, own_iters)) { return note_block(cx.error(Code::PredicateLost).arg("block", block->name().view()), *block); }
   // A predicate that does more than keep iter vars in their domains would be lost.
-  if (reverse && !is_one(block->realize->predicate) && !FAULT(reverse_compute_at_predicate_lost)) {
-    arith::Analyzer fresh;
-    for (const auto& [var, range] : loop_domains(func, *block)) { fresh.bind(var, range); }
-    std::vector<arith::Analyzer::Scope> known;
-    for (size_t i = 0; i < moved.iter_vars.size(); ++i) {
-      const IterVar& iter = moved.iter_vars[i];
-      known.push_back(fresh.enter(greater_equal(block->realize->iter_values[i], iter.dom.min)));
-      known.push_back(fresh.enter(less(block->realize->iter_values[i], iter.dom.min + iter.dom.extent)));
-    }
-    bool is_implied = true;
-    for (const Expr& part : arith::split_conjunction(block->realize->predicate)) {
-      bool is_bound = false;
-      for (size_t i = 0; i < moved.iter_vars.size() && !is_bound; ++i) {
-        const IterVar& iter = moved.iter_vars[i];
-        const Expr& value = block->realize->iter_values[i];
-        const auto* bound = part.as<LT>();
-        is_bound = arith::deep_equal(part, less(value, iter.dom.min + iter.dom.extent)) ||
-                   (bound && fresh.can_prove_equal(bound->a, value) && fresh.can_prove_equal(bound->b, iter.dom.min + iter.dom.extent));
-      }
-      is_implied = is_implied && (is_bound || fresh.can_prove(part));
-    }
-    while (!known.empty()) { known.pop_back(); }
-    if (!is_implied) { return note_block(cx.error(Code::PredicateLost).arg("block", block->name().view()), *block); }
-  }
+  if (!FAULT(reverse_compute_at_predicate_lost) && !keeps_domains(func, *block)) { return note_block(cx.error(Code::PredicateLost).arg("block", block->name().view()), *block); }
 
   Stmt nest = make<BlockRealize>(Array<Expr>(std::move(iter_values)), std::move(predicate), Ref<Block>(&moved), cx.made_from(block->realize->origin));
   nest = wrap_loops(std::move(nest), loops, cx.made_from(loop.loop().origin));
@@ -756,7 +759,8 @@ auto place(const Context& cx, const BlockArg& block, const LocationArg& at, bool
 ///                                                    C[i0 * 8 + i1] = B[i0 * 8 + i1]
 ///
 /// Needs  a stage pipeline; a complete or reduction block that writes what its scope allocates; a loop of the same scope,
-///        not around the block, with all consumers below; indices whose iter vars can be solved for.
+///        not around the block, with all consumers below; indices whose iter vars can be solved for; no predicate but bounds of
+///        iter vars; updates that may come in another order, or keep theirs.
 /// Keeps  results bit for bit; instances may run more than once where iterations need the same.
 struct ComputeAt {
   struct Args { BlockArg block; LocationArg loop; bool preserve_unit_loops = false; int64_t index = -1; };
@@ -774,7 +778,8 @@ struct ComputeAt {
 ///                                                    C[i0 * 8 + ax0] = B[i0 * 8 + ax0] + 1.0
 ///
 /// Needs  a stage pipeline; a complete or reduction block; a loop of the same scope, not around the block, with all
-///        producers below; indices whose iter vars can be solved for; no predicate but bounds of iter vars.
+///        producers below; indices whose iter vars can be solved for; no predicate but bounds of iter vars; sums that are complete
+///        when they are read; updates that may come in another order, or keep theirs.
 /// Keeps  results bit for bit.
 struct ReverseComputeAt {
   struct Args { BlockArg block; LocationArg loop; bool preserve_unit_loops = false; int64_t index = -1; };

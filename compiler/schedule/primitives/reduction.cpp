@@ -90,7 +90,7 @@ struct DecomposeReduction {
           .remedy(fmt::format("decompose at `{}` or a loop outside of it", (*it)->name().view()));
     }
     for (auto it = at; it != loops.end(); ++it) {
-      if (feeds(*it, IterKind::Reduction) || feeds(*it, IterKind::Spatial) || is_one((*it)->loop->extent)) { continue; }
+      if (!repeats_instances(realize, *(*it)->loop)) { continue; }
       return note_block(note_loop(cx.error(Code::InitRepeated).arg("loop", args.loop->name().view()).arg("inner", (*it)->name().view())
                                       .arg("block", args.block->name().view()), **it), *args.block)
           .remedy(fmt::format("decompose at a loop inside of `{}`", (*it)->name().view()));

@@ -246,7 +246,18 @@ struct ReIndex {
     LOOPSMITH_CHECK(require_in_bounds(cx, func, place, buffer, plan.indices, runs_all && !finder.is_conditional));
     if (args.buffer.is_write) {
       if (!runs_all || !(block.init || stores_always(block.body, buffer))) { return staging_error(cx, place, fmt::format("it may not write all that would be copied to `{}`", buffer->name.view())); }
+      if (adds_to_what_is_there(func, place)) { return staging_error(cx, place, fmt::format("it adds to what is in `{}`, which the copy does not hold", buffer->name.view())); }
       if (!is_one_to_one(block, plan.indices, covered)) { return staging_error(cx, place, fmt::format("two of its instances may write one element of `{}`", buffer->name.view())); }
+    }
+    // Indices that are loaded must be there when the copy is made, in front of the nest.
+    for (const Expr& index : plan.indices) {
+      const BufferNode* late = nullptr;
+      post_order(index, [&](const Expr& e) {
+        const auto* load = e.as<BufferLoad>();
+        const auto* writers = load ? func.scope_info(*scope).writers(load->buffer.get()) : nullptr;
+        if (writers && std::any_of(writers->begin(), writers->end(), [&](NodeId id) { return func.find(id)->index > top->index; })) { late = load->buffer.get(); }
+      });
+      if (late) { return staging_error(cx, place, fmt::format("its indices load `{}`, which is written in the same loops", late->name.view())); }
     }
     plan.position = std::max(0, statement_position(*scope, *top)) + (args.buffer.is_write ? 1 : 0);
     BufferNode fields = *buffer;
