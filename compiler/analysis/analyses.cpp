@@ -27,26 +27,27 @@ constexpr Row rows[] = {
     {"conditions", check_conditions},
 };
 
-// Stops between analyses where it is cancelled; what it found then is a part.
+// Stops soon where it is cancelled; what it found then is a part.
 auto run_all(const syntax::Document& document, const syntax::Item& item, const IRModule& module, bool is_instance, const CancelToken& cancel) -> Diagnostics {
   Diagnostics out;
   if (!module) { return out; }
   std::vector<Origin> unit_axes;   // of extent 1: nothing to use
   for (const auto& [name, func] : module->functions) {
-    Facts facts = collect(func);
+    Facts facts = collect(func, cancel);
+    if (cancel.is_cancelled()) { return out; }
     for (const BlockFact& b : facts.blocks) {
       for (const IterVar& iter : b.block->iter_vars) {
         if (iter.dom.extent && is_one(iter.dom.extent)) { unit_axes.push_back(iter.var->origin); }
       }
     }
-    Subject subject(facts, document, item, is_instance, out);
+    Subject subject(facts, document, item, is_instance, out, cancel);
     for (const Row& row : rows) {
       if (cancel.is_cancelled()) { return out; }
       row.run(subject);
     }
   }
   if (!is_instance && !cancel.is_cancelled()) {
-    Diagnostics unused = unused_names(item);
+    Diagnostics unused = unused_names(item, cancel);
     std::erase_if(unused, [&](const Diagnostic& d) { return std::find(unit_axes.begin(), unit_axes.end(), d.where) != unit_axes.end(); });
     out.insert(out.end(), std::make_move_iterator(unused.begin()), std::make_move_iterator(unused.end()));
   }
@@ -96,6 +97,14 @@ auto Subject::index_place(Origin access, size_t dim) const -> Origin {
     begin = i + 1;
   }
   return access;
+}
+
+auto Subject::in_whole(Origin origin) const -> Origin {
+  DeclId whole = document.whole(origin.decl);
+  auto span = whole == origin.decl ? std::nullopt : document.resolve(origin);
+  auto start = document.resolve({whole, 0, 0, 0});
+  if (!span || !start) { return origin; }
+  return {whole, span->begin - start->begin, span->end - start->begin, origin.step};
 }
 
 auto Subject::header(const For& loop) const -> Origin {

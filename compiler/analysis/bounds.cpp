@@ -126,8 +126,12 @@ class Bounds {
   explicit Bounds(Subject& subject) : subject_(subject) {}
 
   void run() {
-    for (const BlockFact& b : subject_.facts.blocks) { check_domains(b); }
+    for (const BlockFact& b : subject_.facts.blocks) {
+      if (subject_.cancel.is_cancelled()) { return; }
+      check_domains(b);
+    }
     for (const Access& a : subject_.facts.accesses) {
+      if (subject_.cancel.is_cancelled()) { return; }
       if (a.is_masked || !a.is_certain) { continue; }
       size_t dims = std::min(a.indices->size(), a.buffer->shape.size());
       // A vector may run over the end of a row into the next: its last dimension is looked at with numbers only.

@@ -28,9 +28,15 @@ class Conditions {
 
   void run() {
     if (!subject_.is_instance && !facts_.has_jumps) {
-      for (const ConditionFact& c : facts_.conditions) { check(c); }
+      for (const ConditionFact& c : facts_.conditions) {
+        if (subject_.cancel.is_cancelled()) { return; }
+        check(c);
+      }
     }
-    for (const LoopFact& l : facts_.loops) { check(l); }
+    for (const LoopFact& l : facts_.loops) {
+      if (subject_.cancel.is_cancelled()) { return; }
+      check(l);
+    }
   }
 
  private:

@@ -9,6 +9,8 @@ namespace {
 
 class Collector : public Visitor {
  public:
+  explicit Collector(const CancelToken& cancel) : cancel_(cancel) {}
+
   Facts facts;
 
   using Visitor::on;
@@ -111,6 +113,7 @@ class Collector : public Visitor {
     static const Name assume("assume");
     size_t mark = space_.size();
     for (const Stmt& s : node.seq) {
+      if (cancel_.is_cancelled()) { break; }
       visit(s);
       if (const auto* e = s.as<Evaluate>()) {
         if (const auto* call = e->value.as<Call>(); call && call->op == assume && call->args.size() == 1) { guard(call->args[0], false); }
@@ -225,6 +228,7 @@ class Collector : public Visitor {
   void on(const Block& node) override { block(node, nullptr); }
 
  private:
+  const CancelToken& cancel_;
   void block(const Block& node, const BlockRealize* realize) {
     SpacePtr around = snapshot();
     size_t mark = space_.size();
@@ -357,8 +361,8 @@ auto Facts::is_allocated(const VarNode* memory) const -> bool {
   return false;
 }
 
-auto collect(const PrimFunc& func) -> Facts {
-  Collector collector;
+auto collect(const PrimFunc& func, const CancelToken& cancel) -> Facts {
+  Collector collector(cancel);
   collector.run(func);
   return std::move(collector.facts);
 }

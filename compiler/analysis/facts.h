@@ -11,6 +11,7 @@
 
 #include "analysis/space.h"
 #include "ir/ir.h"
+#include "support/cancel.h"
 
 namespace loopsmith::analysis {
 
@@ -87,6 +88,7 @@ struct Facts {
   [[nodiscard]] auto is_allocated(const VarNode* memory) const -> bool;
 };
 
-[[nodiscard]] auto collect(const PrimFunc& func) -> Facts;
+/// Cancelled: a part of them.
+[[nodiscard]] auto collect(const PrimFunc& func, const CancelToken& cancel = {}) -> Facts;
 
 }  // namespace loopsmith::analysis

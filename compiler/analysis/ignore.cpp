@@ -61,13 +61,14 @@ auto unknown_code(std::string_view id, Origin where) -> Diagnostic {
 
 }  // namespace
 
-Ignores::Ignores(const syntax::Item& item) {
-  add(item);
-  for (const auto& member : item.members) { add(*member.item); }
+Ignores::Ignores(const syntax::Item& item) : text_(item.text) {
+  add(item, 0);
+  if (!lines_.empty()) { offsets_ = syntax::offsets_in(item); }
 }
 
-void Ignores::add(const syntax::Item& item) {
-  const std::string& text = item.text;
+void Ignores::add(const syntax::Item& item, uint32_t offset) {
+  for (const auto& member : item.members) { add(*member.item, offset + member.offset); }
+  const std::string& text = text_;
   auto line_begin = [&](uint32_t at) {
     while (at > 0 && text[at - 1] != '\n') { --at; }
     return at;
@@ -79,7 +80,7 @@ void Ignores::add(const syntax::Item& item) {
   for (const syntax::Comment& comment : item.comments) {
     auto codes = codes_in(comment.text, "ignore");
     if (!codes) { continue; }
-    uint32_t at = comment.span.begin;
+    uint32_t at = offset + comment.span.begin;
     if (comment.own_line) {
       // The next line that is no comment.
       do { at = std::min<uint32_t>(line_end(at) + 1, static_cast<uint32_t>(text.size())); }
@@ -91,7 +92,7 @@ void Ignores::add(const syntax::Item& item) {
     for (const Word& word : *codes) {
       Origin where{item.decl, comment.span.begin + word.begin, comment.span.begin + word.begin + static_cast<uint32_t>(word.text.size()), 0};
       if (auto code = find_code(word.text)) {
-        lines_.push_back({item.decl, line_begin(at), line_end(at), *code, where, false});
+        lines_.push_back({line_begin(at), line_end(at), *code, where, false});
       } else {
         unknown_.push_back(unknown_code(word.text, where));
       }
@@ -102,13 +103,16 @@ void Ignores::add(const syntax::Item& item) {
 void Ignores::apply(Diagnostics& diagnostics) {
   if (lines_.empty()) { return; }
   std::erase_if(diagnostics, [&](const Diagnostic& d) {
-    if (d.severity == Severity::Error) { return false; }
+    auto offset = offsets_.find(d.where.decl);
+    if (d.severity == Severity::Error || offset == offsets_.end()) { return false; }
+    uint32_t begin = offset->second + d.where.begin;
+    uint32_t end = offset->second + d.where.end;
     bool silenced = false;
     for (Line& line : lines_) {
-      if (line.code != d.code || line.decl != d.where.decl || d.where.begin > line.end) { continue; }
+      if (line.code != d.code || begin > line.end) { continue; }
       // What spans several lines may say so on its first or its last.
-      bool first = d.where.begin >= line.begin;
-      bool last = d.where.end > line.begin && d.where.end <= line.end;
+      bool first = begin >= line.begin;
+      bool last = end > line.begin && end <= line.end;
       if (!first && !last) { continue; }
       line.used = silenced = true;
     }

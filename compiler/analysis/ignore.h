@@ -8,6 +8,8 @@
 // Codes are named, so that nothing else goes with them. Errors are never silenced.
 #pragma once
 
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "support/diagnostic.h"
@@ -17,7 +19,7 @@ namespace loopsmith::analysis {
 
 class Ignores {
  public:
-  /// The comments of a declaration, and of its members.
+  /// The comments of a declaration, and of its members. The declaration must outlive this.
   explicit Ignores(const syntax::Item& item);
 
   /// Takes out what a comment silences; remembers which were of use.
@@ -30,13 +32,14 @@ class Ignores {
 
  private:
   struct Line {
-    DeclId decl = 0;
-    uint32_t begin = 0, end = 0;   // bytes of the line that is meant
+    uint32_t begin = 0, end = 0;   // the line that is meant, in bytes of the declaration
     Code code{};
     Origin where;                  // of the code in the comment
     bool used = false;
   };
-  void add(const syntax::Item& item);
+  void add(const syntax::Item& item, uint32_t offset);
+  const std::string& text_;
+  std::unordered_map<DeclId, uint32_t> offsets_;   // of members
   std::vector<Line> lines_;
   Diagnostics unknown_;
 };

@@ -22,9 +22,13 @@ class Initialisation {
   explicit Initialisation(Subject& subject) : subject_(subject), facts_(subject.facts) {}
 
   void run() {
-    for (const BlockFact& b : facts_.blocks) { check_reduction(b); }
+    for (const BlockFact& b : facts_.blocks) {
+      if (subject_.cancel.is_cancelled()) { return; }
+      check_reduction(b);
+    }
     std::unordered_set<const VarNode*> seen;
     for (const AllocFact& alloc : facts_.allocs) {
+      if (subject_.cancel.is_cancelled()) { return; }
       if (alloc.data && !alloc.is_constant && seen.insert(alloc.data).second) { check_memory(alloc); }
     }
   }
@@ -150,6 +154,7 @@ class Initialisation {
 
   /// The beginning of a statement that is alone on its line, and its indentation.
   auto line_of(Origin at) const -> std::optional<std::pair<Origin, std::string>> {
+    at = subject_.in_whole(at);
     syntax::ItemPtr item = subject_.item(at);
     if (!item || at.begin > item->text.size()) { return {}; }
     size_t line = at.begin;

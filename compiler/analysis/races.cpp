@@ -81,6 +81,7 @@ class Races {
 
   void run() {
     for (const LoopFact& fact : facts_.loops) {
+      if (subject_.cancel.is_cancelled()) { return; }
       ForKind kind = fact.loop->for_kind;
       if (kind != ForKind::Parallel && kind != ForKind::Vectorized && kind != ForKind::ThreadBinding) { continue; }
       check(fact);

@@ -1,5 +1,6 @@
 // Declared regions against what is touched: an error where an access of a block is shown to lie outside of all regions
-// that its `T.reads` or `T.writes` give for the buffer, or where they do not name the buffer at all.
+// that its `T.reads` or `T.writes` give for the buffer, a warning where they do not name the buffer at all (TVM's own
+// primitives leave such blocks behind).
 //
 // Regions that were left out of the text were found by the frontend, and cover. A block without any region (the root
 // block, as TVM leaves it) says nothing. A reduction's reads do not list what its init writes.
@@ -22,6 +23,7 @@ class Regions {
 
   void run() {
     for (const BlockFact& b : subject_.facts.blocks) {
+      if (subject_.cancel.is_cancelled()) { return; }
       if (b.block->reads.empty() && b.block->writes.empty()) { continue; }
       if (!b.realize || (b.block->iter_vars.empty() && b.block->name == "root")) { continue; }
       for (size_t i = b.begin; i < b.end; ++i) { check(b, subject_.facts.accesses[i]); }

@@ -3,9 +3,11 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analysis/facts.h"
+#include "support/cancel.h"
 #include "support/diagnostic.h"
 #include "syntax/document.h"
 
@@ -15,13 +17,15 @@ class Subject {
  public:
   /// `declaration`: where the program stands. A program that a function made for some arguments (`is_instance`) may hold
   /// what other arguments need.
-  Subject(const Facts& facts, const syntax::Document& document, const syntax::Item& declaration, bool is_instance, Diagnostics& out)
-      : facts(facts), document(document), declaration(declaration), is_instance(is_instance), out_(out) {}
+  Subject(const Facts& facts, const syntax::Document& document, const syntax::Item& declaration, bool is_instance, Diagnostics& out, CancelToken cancel = {})
+      : facts(facts), document(document), declaration(declaration), is_instance(is_instance), cancel(std::move(cancel)), out_(out) {}
 
   const Facts& facts;
   const syntax::Document& document;
   const syntax::Item& declaration;
   const bool is_instance;
+  /// Asked at every access, loop and block: what was found until then is a part.
+  const CancelToken cancel;
   /// Values that searches for iterations may still try (space.h).
   int64_t budget = 60000;
   /// Questions that may still be put to the prover.
@@ -47,6 +51,8 @@ class Subject {
   [[nodiscard]] auto index_place(Origin access, size_t dim) const -> Origin;
   /// The item whose text an origin counts in; null: not of this document.
   [[nodiscard]] auto item(Origin origin) const -> syntax::ItemPtr;
+  /// In a part of a long program: the same place, counted in the program.
+  [[nodiscard]] auto in_whole(Origin origin) const -> Origin;
   /// The target and iterable of a loop: `i in range(16)`.
   [[nodiscard]] auto header(const For& loop) const -> Origin;
 

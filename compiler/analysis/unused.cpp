@@ -61,7 +61,7 @@ auto is_removable(const Expr& value) -> bool {
 
 class Names {
  public:
-  Names(const Item& item, Diagnostics& out) : item_(item), out_(out) {}
+  Names(const Item& item, Diagnostics& out, const CancelToken& cancel) : item_(item), offsets_(offsets_in(item)), out_(out), cancel_(cancel) {}
 
   void run(const FunctionDef& def) {
     bool known = !def.has_error;
@@ -145,7 +145,10 @@ class Names {
   void list(const Block& body) {
     bool before = has_blocks_;
     has_blocks_ = has_blocks(body);
-    for (StmtPtr s : body) { statement(*s, body.size() == 1); }
+    for (StmtPtr s : body) {
+      if (cancel_.is_cancelled()) { break; }
+      statement(*s, body.size() == 1);
+    }
     has_blocks_ = before;
   }
   void inner(const Block& body, const std::vector<ExprPtr>& targets = {}) {
@@ -172,7 +175,9 @@ class Names {
   void remove(Diagnostic& d, const Stmt& s, bool is_alone) const {
     const std::string& text = item_.text;
     Origin at = s.origin();
-    if (at.decl != item_.decl || at.end > text.size()) { return; }
+    auto offset = offsets_.find(at.decl);
+    if (offset == offsets_.end() || offset->second + at.end > text.size()) { return; }
+    at = {item_.decl, offset->second + at.begin, offset->second + at.end, 0};
     uint32_t begin = at.begin;
     while (begin > 0 && (text[begin - 1] == ' ' || text[begin - 1] == '\t')) { --begin; }
     bool ends = at.end == text.size() || text[at.end] == '\n';
@@ -237,7 +242,9 @@ class Names {
   }
 
   const Item& item_;
+  const std::unordered_map<DeclId, uint32_t> offsets_;   // of its parts
   Diagnostics& out_;
+  const CancelToken& cancel_;
   std::vector<Scope> scopes_;
   std::deque<Binding> bindings_;
   bool has_blocks_ = false;   // the statement list being looked at holds blocks
@@ -256,7 +263,7 @@ auto has_word(std::string_view text, std::string_view word) -> bool {
 
 }  // namespace
 
-auto unused_names(const Item& item) -> Diagnostics {
+auto unused_names(const Item& item, const CancelToken& cancel) -> Diagnostics {
   Diagnostics out;
   for (StmtPtr s : item.statements) {
     walk(*s, [&](const Node& n) {
@@ -267,7 +274,7 @@ auto unused_names(const Item& item) -> Diagnostics {
       for (const Item::Member& m : item.members) {
         if (m.item->decl == def->decl) { home = m.item.get(); }
       }
-      Names(*home, out).run(*def);
+      Names(*home, out, cancel).run(*def);
       return false;
     });
   }

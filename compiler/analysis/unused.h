@@ -3,13 +3,14 @@
 // unused; parameters belong to the signature, and loop variables to the loop.
 #pragma once
 
+#include "support/cancel.h"
 #include "support/diagnostic.h"
 #include "syntax/document.h"
 
 namespace loopsmith::analysis {
 
 /// In the programs of a declaration.
-[[nodiscard]] auto unused_names(const syntax::Item& item) -> Diagnostics;
+[[nodiscard]] auto unused_names(const syntax::Item& item, const CancelToken& cancel = {}) -> Diagnostics;
 /// Of the whole text. For files of programs only: in a Python file others may import what is imported.
 [[nodiscard]] auto unused_imports(const syntax::Document& document) -> Diagnostics;
 

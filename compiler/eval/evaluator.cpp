@@ -1063,6 +1063,7 @@ auto Evaluator::start(const Ref<Function>& function, const Arguments& arguments)
   return start(function, arguments, function->captured);
 }
 auto Evaluator::start(const Ref<Function>& function, const Arguments& arguments, const ScopeRef& around) -> std::optional<Frame> {
+  ++calls_;
   Frame frame;
   frame.function = function;
   frame.scope = new_scope(around);

@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "eval/value.h"
@@ -63,7 +64,9 @@ class Scope {
   Scope* previous_ = nullptr;
   Scope* next_ = nullptr;
   Ref<Scope> parent_;
+  [[nodiscard]] auto slot(Name name) const -> std::pair<Name, Value>*;
   mutable std::vector<std::pair<Name, Value>> slots_;
+  mutable std::unordered_map<Name, uint32_t> index_;   // of the slots, where they are many
 };
 using ScopeRef = Ref<Scope>;
 
@@ -156,6 +159,14 @@ class Evaluator {
   [[nodiscard]] auto heap() const -> const std::shared_ptr<Heap>& { return heap_; }
   [[nodiscard]] auto new_scope(ScopeRef parent) -> ScopeRef;
   [[nodiscard]] auto steps() const -> uint64_t { return steps_; }
+  /// Counts steps that were taken before, with the same result; false: there are not so many left, nothing is counted.
+  [[nodiscard]] auto spend(uint64_t steps) -> bool {
+    if (stopped_ || steps_ + steps > limits.steps) { return false; }
+    steps_ += steps;
+    return true;
+  }
+  /// Calls of functions of the script that were begun.
+  [[nodiscard]] auto calls() const -> uint64_t { return calls_; }
   /// Begins to count anew; what ran out of steps before does not stop what comes.
   void reset_steps() { steps_ = 0; stopped_ = false; }
 
@@ -221,6 +232,7 @@ class Evaluator {
 
   std::shared_ptr<Heap> heap_;
   uint64_t steps_ = 0;
+  uint64_t calls_ = 0;
   uint32_t depth_ = 0;
   bool stopped_ = false;  // out of steps or cancelled: said once
 };

@@ -34,11 +34,27 @@ Scope::~Scope() {
   if (previous_) { previous_->next_ = next_; } else { heap_->first_ = next_; }
 }
 
-auto Scope::find_here(Name name) const -> const Value* {
-  for (const auto& slot : slots_) {
-    if (slot.first == name) { return &slot.second; }
+// A program of thousands of lines may name hundreds of buffers; most scopes hold a few.
+constexpr size_t few_slots = 24;
+
+auto Scope::slot(Name name) const -> std::pair<Name, Value>* {
+  if (slots_.size() <= few_slots) {
+    for (auto& slot : slots_) {
+      if (slot.first == name) { return &slot; }
+    }
+    return nullptr;
   }
-  return nullptr;
+  if (index_.size() != slots_.size()) {
+    index_.clear();
+    for (size_t i = 0; i < slots_.size(); ++i) { index_.emplace(slots_[i].first, static_cast<uint32_t>(i)); }
+  }
+  auto found = index_.find(name);
+  return found == index_.end() ? nullptr : &slots_[found->second];
+}
+
+auto Scope::find_here(Name name) const -> const Value* {
+  const auto* found = slot(name);
+  return found == nullptr ? nullptr : &found->second;
 }
 auto Scope::find(Name name) const -> const Value* {
   for (const Scope* scope = this; scope; scope = scope->parent_.get()) {
@@ -47,18 +63,18 @@ auto Scope::find(Name name) const -> const Value* {
   return nullptr;
 }
 void Scope::set(Name name, Value value) const {
-  for (auto& slot : slots_) {
-    if (slot.first == name) {
-      slot.second = std::move(value);
-      return;
-    }
+  if (auto* found = slot(name)) {
+    found->second = std::move(value);
+    return;
   }
   slots_.emplace_back(name, std::move(value));
+  if (slots_.size() > few_slots + 1) { index_.emplace(name, static_cast<uint32_t>(slots_.size() - 1)); }
 }
 auto Scope::erase(Name name) const -> bool {
   for (size_t i = 0; i < slots_.size(); ++i) {
     if (slots_[i].first == name) {
       slots_.erase(slots_.begin() + static_cast<std::ptrdiff_t>(i));
+      index_.clear();
       return true;
     }
   }

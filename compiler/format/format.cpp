@@ -107,14 +107,7 @@ class ItemFormatter {
       lexed_[i] = lex(code(line.span));
       if (line.fault != syntax::LineFault::None || !lexed_[i]) { freeze(i); }
     }
-    for (const Diagnostic& diagnostic : item_.diagnostics) {
-      if (diagnostic.severity == Severity::Error) { freeze_span({diagnostic.where.begin, diagnostic.where.end}); }
-    }
-    for (const Item::Member& member : item_.members) {
-      for (const Diagnostic& diagnostic : member.item->diagnostics) {
-        if (diagnostic.severity == Severity::Error) { freeze_span({member.offset + diagnostic.where.begin, member.offset + diagnostic.where.end}); }
-      }
-    }
+    freeze_errors(item_, 0);
     bool everything = !options_.is_python;
     for (syntax::StmtPtr statement : item_.statements) {
       syntax::walk(*statement, [&](const Node& node) {
@@ -144,10 +137,14 @@ class ItemFormatter {
   }
   [[nodiscard]] auto place(const Node& node) const -> Span {
     if (node.decl == item_.decl) { return node.span; }
-    for (const Item::Member& member : item_.members) {
-      if (member.item->decl == node.decl) { return {member.offset + node.span.begin, member.offset + node.span.end}; }
+    auto found = offsets_.find(node.decl);
+    return found == offsets_.end() ? node.span : Span{found->second + node.span.begin, found->second + node.span.end};
+  }
+  void freeze_errors(const Item& item, uint32_t offset) {
+    for (const Diagnostic& diagnostic : item.diagnostics) {
+      if (diagnostic.severity == Severity::Error) { freeze_span({offset + diagnostic.where.begin, offset + diagnostic.where.end}); }
     }
-    return node.span;
+    for (const Item::Member& member : item.members) { freeze_errors(*member.item, offset + member.offset); }
   }
   void freeze(size_t line) {
     frozen_[line] = true;
@@ -378,6 +375,7 @@ class ItemFormatter {
   }
 
   const Item& item_;
+  const std::unordered_map<DeclId, uint32_t> offsets_ = syntax::offsets_in(item_);   // of what is inside
   std::string_view text_;
   uint32_t base_indent_;
   std::string_view newline_;

@@ -3,8 +3,10 @@
 // As TVM's script_complete and BlockReadWriteDetector: each access is a region of points, relaxed over the loops
 // inside of the block; regions of one buffer are joined; what a block allocates itself does not count; a reduction
 // with an init does not read what it writes.
+#include <algorithm>
 #include <functional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "arith/analyzer.h"
 #include "arith/int_set.h"
@@ -155,10 +157,48 @@ class Detector : public Visitor {
   arith::DomMap dom_;
 };
 
+// The variables in a statement that may be the memory of buffers.
+class Handles : public Visitor {
+ public:
+  explicit Handles(const Stmt& stmt) { visit(stmt); }
+  std::unordered_set<const VarNode*> all;
+
+  using Visitor::on;
+  void on(const VarNode& node) override { all.insert(&node); }
+  void on(const BufferLoad& node) override {
+    all.insert(node.buffer->data.get());
+    Visitor::on(node);
+  }
+  void on(const BufferStore& node) override {
+    all.insert(node.buffer->data.get());
+    Visitor::on(node);
+  }
+  void on(const Block& node) override {
+    for (const auto* regions : {&node.reads, &node.writes}) {
+      for (const BufferRegion& r : *regions) { all.insert(r.buffer->data.get()); }
+    }
+    for (const MatchBufferRegion& m : node.match_buffers) { all.insert(m.source.buffer->data.get()); }
+    Visitor::on(node);
+  }
+};
+
 class Completer : public Mutator {
  public:
-  Completer(std::unordered_map<const VarNode*, Buffer> buffers, Evaluator& evaluator) : buffers_(std::move(buffers)), evaluator_(evaluator) {}
+  Completer(std::unordered_map<const VarNode*, Buffer> buffers, Evaluator& evaluator, PartCache* parts)
+      : buffers_(std::move(buffers)), evaluator_(evaluator), parts_(parts) {}
   using Mutator::on;
+
+  auto on(const SeqStmt& node) -> Stmt override {
+    if (!parts_) { return Mutator::on(node); }
+    bool is_same = true;
+    std::vector<Stmt> all;
+    all.reserve(node.seq.size());
+    for (const Stmt& stmt : node.seq) {
+      all.push_back(completed(stmt));
+      is_same = is_same && all.back().same_as(stmt);
+    }
+    return is_same ? self(node) : seq(std::move(all), node.origin);
+  }
 
   auto on(const Block& node) -> Stmt override {
     for (const Buffer& b : node.alloc_buffers) { buffers_[b->data.get()] = b; }
@@ -193,8 +233,31 @@ class Completer : public Mutator {
   }
 
  private:
+  // What regions a statement of a part gets depends on it and on which buffers its variables are the memory of.
+  auto completed(const Stmt& stmt) -> Stmt {
+    KnownStmt* known = parts_->known(stmt);
+    if (!known) { return mutate(stmt); }
+    auto memory = [&](const VarNode* var) {
+      auto found = buffers_.find(var);
+      return found == buffers_.end() ? Buffer() : found->second;
+    };
+    if (known->completed) {
+      bool is_valid = std::all_of(known->memory.begin(), known->memory.end(), [&](const auto& entry) { return memory(entry.first) == entry.second; });
+      if (is_valid) { return known->completed; }
+    }
+    size_t reported = evaluator_.diagnostics.size();
+    Stmt made = mutate(stmt);
+    if (evaluator_.diagnostics.size() != reported) { return made; }
+    known->memory.clear();
+    for (const VarNode* var : Handles(stmt).all) { known->memory.emplace_back(var, memory(var)); }
+    known->completed = made;
+    parts_->note_completed(*known);
+    return made;
+  }
+
   std::unordered_map<const VarNode*, Buffer> buffers_;
   Evaluator& evaluator_;
+  PartCache* parts_;
 };
 
 auto contains_block(const Stmt& stmt) -> bool {
@@ -212,7 +275,7 @@ auto needs_completion(const Stmt& stmt) -> bool {
 
 }  // namespace
 
-auto complete(PrimFuncNode func, std::vector<Buffer> root_allocs, Evaluator& evaluator) -> PrimFunc {
+auto complete(PrimFuncNode func, std::vector<Buffer> root_allocs, Evaluator& evaluator, PartCache* parts) -> PrimFunc {
   std::unordered_map<const VarNode*, Buffer> buffers;
   for (const auto& [param, buffer] : func.buffer_map) { buffers.emplace(buffer->data.get(), buffer); }
   for (const Buffer& b : root_allocs) { buffers.emplace(b->data.get(), b); }
@@ -235,7 +298,7 @@ auto complete(PrimFuncNode func, std::vector<Buffer> root_allocs, Evaluator& eva
       func.body = make<BlockRealize>(realize->iter_values, realize->predicate, make<Block>(std::move(fields), root.origin, root.id), realize->origin);
     }
   }
-  if (needs_completion(func.body)) { func.body = Completer(std::move(buffers), evaluator).mutate(func.body); }
+  if (parts || needs_completion(func.body)) { func.body = Completer(std::move(buffers), evaluator, parts).mutate(func.body); }
   return make_func(std::move(func));
 }
 

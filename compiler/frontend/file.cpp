@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "frontend/objects.h"
+#include "frontend/parts.h"
 #include "frontend/well_formed.h"
 #include "support/codes.h"
+#include "support/hash.h"
 
 namespace loopsmith::frontend {
 
@@ -19,6 +21,7 @@ struct File::Entry {
   std::vector<std::pair<Name, uint64_t>> used;
   uint64_t version = 0;      // 0: not evaluated
   uint64_t checked_at = 0;   // the generation in which the version was last found valid
+  uint64_t names = 0;        // File::names_hash_ then, where a message was looked for among all names; else 0
   bool is_heavy = false;     // a program: evaluated only when asked for
 };
 
@@ -28,7 +31,7 @@ auto last_name(const syntax::List<Identifier>& path) -> Name { return path.empty
 
 }  // namespace
 
-File::File(Predeclared more) : more_(more) { evaluator_.globals = this; }
+File::File(Predeclared more) : more_(more), parts_(std::make_unique<PartCache>()) { evaluator_.globals = this; }
 File::~File() = default;
 
 void File::update(const Document& document) {
@@ -72,7 +75,21 @@ void File::update(std::vector<ItemPtr> items) {
     }
     entries_.push_back(std::move(entry));
   }
+  std::unordered_set<DeclId> parts;
+  auto add = [&](const Item& item, auto&& self) -> void {
+    if (item.head != 0) { parts.insert(item.decl); }
+    for (const Item::Member& member : item.members) {
+      if (member.item->kind == ItemKind::Part) { parts.insert(member.item->decl); } else { self(*member.item, self); }
+    }
+  };
+  for (const auto& entry : entries_) { add(*entry->result.item, add); }
+  parts_->keep_only(parts);
+  names_hash_ = 1;
+  for (const auto& [name, list] : binders_) { names_hash_ += hash_bytes(name.view()); }
+  parts_->work = {};
 }
+
+auto File::last_part_work() const -> PartWork { return {parts_->work.reused, parts_->work.lowered}; }
 
 auto File::size() const -> size_t { return entries_.size(); }
 auto File::item(size_t index) const -> const ItemPtr& { return entries_[index]->result.item; }
@@ -89,8 +106,9 @@ void File::ensure(size_t index) {
   Entry& entry = *entries_[index];
   if (entry.checked_at == generation_) { return; }
   if (entry.version != 0) {
-    bool valid = true;
+    bool valid = entry.names == 0 || entry.names == names_hash_;
     for (const auto& [name, version] : entry.used) {
+      if (!valid) { break; }
       size_t at = binder(name, index);
       uint64_t now = 0;
       if (at < entries_.size()) {
@@ -160,6 +178,8 @@ auto File::lookup(eval::Evaluator&, Name name, Origin) -> std::optional<Value> {
 }
 
 void File::names(std::vector<Name>& out) const {
+  // What is suggested instead of a name depends on all that there are.
+  if (!active_.empty()) { entries_[active_.back()]->names = names_hash_; }
   for (const auto& [name, list] : binders_) { out.push_back(name); }
   out.insert(out.end(), {Name("T"), Name("I"), Name("tir")});
 }
@@ -167,6 +187,7 @@ void File::names(std::vector<Name>& out) const {
 void File::evaluate(size_t index) {
   Entry& entry = *entries_[index];
   entry.used.clear();
+  entry.names = 0;
   entry.values.clear();
   entry.version = ++versions_;
   entry.checked_at = generation_;
@@ -241,7 +262,7 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
         bind(def.name.name, decorator.value.is_unknown() ? decorator.value : evaluator_.opaque(decorator.where));
         return;
       }
-      LoweredFunction lowered = lower_function(evaluator_, def, {}, *options);
+      LoweredFunction lowered = lower_function(evaluator_, def, {}, *options, parts_.get());
       out.is_opaque = lowered.is_opaque;
       Dialect dialect = lowered.uses_sblock ? Dialect::SBlock : Dialect::Block;
       if (lowered.partial) { out.partial = module_of(lowered.partial, dialect); }
@@ -264,7 +285,7 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
         bind(def.name.name, evaluator_.opaque(def.origin()));
         return;
       }
-      LoweredModule lowered = lower_module(evaluator_, def, {});
+      LoweredModule lowered = lower_module(evaluator_, def, {}, parts_.get());
       out.is_opaque = lowered.is_opaque;
       out.partial = lowered.partial;
       if (lowered.module) {
@@ -344,7 +365,7 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
 }
 
 void File::check(const PrimFunc& func) {
-  Diagnostics found = well_formed(func);
+  Diagnostics found = well_formed(func, parts_.get());
   evaluator_.diagnostics.insert(evaluator_.diagnostics.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
 }
 

@@ -73,6 +73,9 @@ class File : public eval::Environment {
   /// What the last update kept and what has been evaluated since, for tests and timing tables.
   struct Work { uint32_t kept = 0; uint32_t evaluated = 0; };
   [[nodiscard]] auto last_work() const -> Work { return work_; }
+  /// Of the parts of long programs, the same.
+  struct PartWork { uint32_t reused = 0; uint32_t lowered = 0; };
+  [[nodiscard]] auto last_part_work() const -> PartWork;
 
  private:
   struct Entry;
@@ -91,9 +94,11 @@ class File : public eval::Environment {
   std::vector<size_t> active_;                             // being evaluated, innermost last
   uint64_t generation_ = 1;
   uint64_t versions_ = 0;
+  uint64_t names_hash_ = 1;                                // of all names that the file binds
   bool has_star_import_ = false;                           // names may come from anywhere
   size_t ensured_ = 0;                                     // constants and functions below this index are evaluated
   Work work_;
+  std::unique_ptr<PartCache> parts_;                       // of long programs
 };
 
 }  // namespace loopsmith::frontend

@@ -13,6 +13,8 @@
 
 namespace loopsmith::frontend {
 
+class PartCache;
+
 struct FunctionOptions {
   bool is_private = false;
   /// False: `T.prim_func(check_well_formed=False)`; free variables and the like are what the text wants.
@@ -26,9 +28,10 @@ struct LoweredFunction {
   bool uses_sblock = false;   // spelled `T.sblock`
 };
 
-/// Reports to `evaluator.diagnostics`. `scope`: that of a function around, or none.
+/// Reports to `evaluator.diagnostics`. `scope`: that of a function around, or none. `parts`: what is kept of long programs
+/// (parts.h), or null.
 [[nodiscard]] auto lower_function(eval::Evaluator& evaluator, const syntax::FunctionDef& def, const eval::ScopeRef& scope,
-                                  FunctionOptions options = {}) -> LoweredFunction;
+                                  FunctionOptions options = {}, PartCache* parts = nullptr) -> LoweredFunction;
 
 struct LoweredModule {
   IRModule module;       // none where there are errors, or it is opaque
@@ -36,7 +39,8 @@ struct LoweredModule {
   bool is_opaque = false;
   std::vector<Name> unchecked;  // functions with check_well_formed=False
 };
-[[nodiscard]] auto lower_module(eval::Evaluator& evaluator, const syntax::ClassDef& def, const eval::ScopeRef& scope) -> LoweredModule;
+[[nodiscard]] auto lower_module(eval::Evaluator& evaluator, const syntax::ClassDef& def, const eval::ScopeRef& scope, PartCache* parts = nullptr)
+    -> LoweredModule;
 
 /// Is there a decorator that makes a program of this: `@T.prim_func`, `@I.ir_module`? Looks at the text only.
 [[nodiscard]] auto is_program(const syntax::Stmt& declaration) -> bool;

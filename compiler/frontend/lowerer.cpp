@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "eval/evaluator.h"
+#include "frontend/inside.h"
 #include "ir/ops.h"
 #include "support/codes.h"
 
@@ -56,8 +57,8 @@ auto program_range(Evaluator& evaluator, const Arguments& a) -> Value {
 
 }  // namespace
 
-Lowerer::Lowerer(Evaluator& evaluator, eval::ScopeRef around)
-    : evaluator_(evaluator), around_(std::move(around)), saved_host_(evaluator.host), saved_tag_(evaluator.host_tag) {
+Lowerer::Lowerer(Evaluator& evaluator, eval::ScopeRef around, PartCache* parts)
+    : evaluator_(evaluator), around_(std::move(around)), saved_host_(evaluator.host), saved_tag_(evaluator.host_tag), parts_(parts) {
   evaluator.host = this;
   evaluator.host_tag = &tag;
 }
@@ -118,6 +119,7 @@ auto Lowerer::in_frame(FrameKind kind) const -> bool {
   return false;
 }
 auto Lowerer::symbol(Name name, Origin where) -> Var {
+  ++symbols_asked_;
   if (scope_) {
     if (const Value* known = scope_->find(name)) {
       const auto* e = known->as<ExprObject>();
@@ -129,7 +131,7 @@ auto Lowerer::symbol(Name name, Origin where) -> Var {
   }
   Var made = make<VarNode>(name, DataType::int_(32), where);
   symbols_.emplace_back(name, made);
-  bound_.insert(made.get());
+  (void)bind_var(made.get());
   if (scope_) { scope_->set(name, make_object<ExprObject>(IrExpr(made))); }
   return made;
 }
@@ -149,7 +151,11 @@ auto Lowerer::is_param(const VarNode* var) const -> bool {
 }
 void Lowerer::map_buffer(const Var& param, Buffer buffer) {
   for (auto& [p, b] : buffer_map_) {
-    if (p == param) { b = std::move(buffer); return; }
+    if (p == param) {
+      ++remapped_;
+      b = std::move(buffer);
+      return;
+    }
   }
   buffer_map_.emplace_back(param, std::move(buffer));
 }
@@ -305,6 +311,132 @@ void Lowerer::body(const syntax::Block& block, const eval::ScopeRef& scope) {
   exit_to(depth);
 }
 
+auto Lowerer::bind_var(const VarNode* var) -> bool {
+  if (!bound_.insert(var).second) { return false; }
+  if (parts_) { bound_in_order_.emplace_back(var); }
+  return true;
+}
+
+// ---- parts of long programs ----------------------------------------------------------------------------------------
+
+struct Lowerer::Mark {
+  size_t frames, stmts, slots, params, buffer_map, root_allocs, symbols, bound, diagnostics;
+  uint64_t steps, calls;
+  uint32_t symbols_asked, remapped;
+  bool had_attrs, is_opaque, uses_sblock;
+  DataType ret_type;
+  Name global_symbol;
+};
+
+auto Lowerer::mark(const eval::ScopeRef& scope) const -> Mark {
+  return {frames_.size(), frames_.back().stmts.size(), scope->slots().size(), params_.size(), buffer_map_.size(), root_allocs_.size(), symbols_.size(),
+          bound_in_order_.size(), evaluator_.diagnostics.size(), evaluator_.steps(), evaluator_.calls(), symbols_asked_, remapped_, !attrs_.empty(), is_opaque_,
+          uses_sblock_, ret_type_, global_symbol_};
+}
+
+auto Lowerer::meaning(Name name, const eval::ScopeRef& scope) -> std::optional<Value> {
+  if (const Value* found = scope->find(name)) { return *found; }
+  auto [known, is_new] = outside_.try_emplace(name);
+  if (is_new && evaluator_.globals) { known->second = evaluator_.globals->lookup(evaluator_, name, {}); }
+  return known->second;
+}
+
+auto Lowerer::take(const LoweredPart& known, const eval::ScopeRef& scope) -> bool {
+  if (known.attrs && !attrs_.empty()) { return false; }
+  for (const auto& [name, before] : known.needs) {
+    std::optional<Value> now = meaning(name, scope);
+    if (now.has_value() != before.has_value() || (now && !is_same_meaning(*now, *before))) { return false; }
+  }
+  auto& assigned = assigned_[scope.get()];
+  assigned.first = scope;
+  for (const auto& [name, where] : known.assigned) {
+    if (assigned.second.count(name) != 0) { return false; }
+  }
+  if (!evaluator_.spend(known.steps)) { return false; }
+  auto& stmts = frames_.back().stmts;
+  stmts.insert(stmts.end(), known.stmts.begin(), known.stmts.end());
+  frames_.insert(frames_.end(), known.frames.begin(), known.frames.end());
+  for (const auto& [name, value] : known.binds) { scope->set(name, value); }
+  for (const auto& [name, where] : known.assigned) { assigned.second.emplace(name, where); }
+  params_.insert(params_.end(), known.params.begin(), known.params.end());
+  buffer_map_.insert(buffer_map_.end(), known.buffer_map.begin(), known.buffer_map.end());
+  root_allocs_.insert(root_allocs_.end(), known.root_allocs.begin(), known.root_allocs.end());
+  symbols_.insert(symbols_.end(), known.symbols.begin(), known.symbols.end());
+  for (const Var& var : known.bound) { (void)bind_var(var.get()); }
+  if (known.attrs) { attrs_ = *known.attrs; }
+  if (!known.ret_type.is_void()) { ret_type_ = known.ret_type; }
+  uses_sblock_ = uses_sblock_ || known.uses_sblock;
+  return true;
+}
+
+void Lowerer::keep(DeclId decl, const Mark& before, std::vector<std::pair<Name, std::optional<Value>>> needs, const std::vector<const syntax::Node*>& nodes,
+                   const eval::ScopeRef& scope) {
+  bool is_head = decl == frames_.front().origin.decl;
+  bool is_told = evaluator_.diagnostics.size() == before.diagnostics && evaluator_.calls() == before.calls && is_opaque_ == before.is_opaque &&
+                 global_symbol_ == before.global_symbol && threads_.empty() && remapped_ == before.remapped && !(attrs_changed_ && before.had_attrs) &&
+                 (is_head || (symbols_asked_ == before.symbols_asked && ret_type_ == before.ret_type));
+  if (!is_told) { return; }
+  for (const auto& [name, value] : needs) {
+    if (value && !is_lasting(*value)) { return; }
+  }
+  LoweredPart out;
+  const auto& stmts = frames_[before.frames - 1].stmts;
+  out.stmts.assign(stmts.begin() + static_cast<std::ptrdiff_t>(before.stmts), stmts.end());
+  for (size_t i = before.frames; i < frames_.size(); ++i) {
+    if (frames_[i].block || frames_[i].kind == FrameKind::Loop || frames_[i].kind == FrameKind::Thread) { return; }
+    out.frames.push_back(frames_[i]);
+  }
+  std::vector<Name> names;
+  for (const syntax::Node* node : nodes) {
+    if (!node->is_expr()) { bound_names(static_cast<const syntax::Stmt&>(*node), names); }
+  }
+  for (size_t i = before.slots; i < scope->slots().size(); ++i) { names.push_back(scope->slots()[i].first); }
+  auto assigned = assigned_.find(scope.get());
+  for (Name name : names) {
+    const Value* value = scope->find_here(name);
+    if (value == nullptr) { continue; }
+    if (!is_lasting(*value)) { return; }
+    out.binds.emplace_back(name, *value);
+    if (assigned == assigned_.end()) { continue; }
+    auto at = assigned->second.second.find(name);
+    if (at != assigned->second.second.end() && at->second.decl == decl) { out.assigned.emplace_back(name, at->second); }
+  }
+  auto since = [](const auto& all, size_t first) { return std::vector(all.begin() + static_cast<std::ptrdiff_t>(first), all.end()); };
+  out.params = since(params_, before.params);
+  out.buffer_map = since(buffer_map_, before.buffer_map);
+  out.root_allocs = since(root_allocs_, before.root_allocs);
+  out.symbols = since(symbols_, before.symbols);
+  out.bound = since(bound_in_order_, before.bound);
+  if (attrs_changed_) { out.attrs = attrs_; }
+  if (is_head) { out.ret_type = ret_type_; }
+  out.uses_sblock = uses_sblock_;
+  out.steps = evaluator_.steps() - before.steps;
+  out.needs = std::move(needs);
+  parts_->keep(decl, std::move(out));
+}
+
+template <class F>
+void Lowerer::part(DeclId decl, const std::vector<const syntax::Node*>& nodes, const eval::ScopeRef& scope, F&& lower) {
+  if (const LoweredPart* known = parts_->find(decl)) {
+    if (take(*known, scope)) {
+      ++parts_->work.reused;
+      return;
+    }
+  }
+  ++parts_->work.lowered;
+  auto names = names_in(nodes);
+  std::vector<std::pair<Name, std::optional<Value>>> needs;
+  if (names) {
+    for (Name name : *names) { needs.emplace_back(name, meaning(name, scope)); }
+  }
+  Mark before = mark(scope);
+  attrs_changed_ = false;
+  uses_sblock_ = false;
+  lower();
+  if (names) { keep(decl, before, std::move(needs), nodes, scope); }
+  uses_sblock_ = uses_sblock_ || before.uses_sblock;
+}
+
 void Lowerer::statement(const syntax::Stmt& stmt, const eval::ScopeRef& scope) {
   here_ = scope;
   switch (stmt.kind) {
@@ -376,7 +508,7 @@ auto Lowerer::let(Name name, IrExpr value, Origin where) -> Value {
     }
   }
   f.a = std::move(value);
-  bound_.insert(f.var.get());
+  (void)bind_var(f.var.get());
   Value out = make_object<ExprObject>(IrExpr(f.var));
   frames_.push_back(std::move(f));
   return out;
@@ -389,7 +521,7 @@ auto Lowerer::bind_name(Name name, const Argument& value, Binding how, Origin wh
   if (const auto* e = v.as<ExprObject>()) {
     if (const auto* var = e->expr.as<VarNode>()) {
       // A variable that has no name in the text yet gets this one; of others, an assignment makes a copy.
-      if (bound_.insert(var).second || how == Binding::Target) {
+      if (bind_var(var) || how == Binding::Target) {
         (void)name_var(Var(var), name, where);
         return v;
       }
@@ -403,7 +535,7 @@ auto Lowerer::bind_name(Name name, const Argument& value, Binding how, Origin wh
   }
   if (const auto* i = v.as<IterVarObject>()) {
     (void)name_var(i->iter.var, name, where);
-    bound_.insert(i->iter.var.get());
+    (void)bind_var(i->iter.var.get());
     if (how == Binding::Assign) { return v; }
     return make_object<ExprObject>(IrExpr(i->iter.var));
   }
@@ -553,7 +685,7 @@ void Lowerer::on_ann_assign(const AnnAssignStmt& s, const eval::ScopeRef& scope)
   }
   if (!s.value) {
     // `x: T.int32` says what `x = T.int32()` says: there is such a variable.
-    bound_.insert(var.get());
+    (void)bind_var(var.get());
     scope->set(name->name, make_object<ExprObject>(IrExpr(var)));
     return;
   }
@@ -566,7 +698,7 @@ void Lowerer::on_ann_assign(const AnnAssignStmt& s, const eval::ScopeRef& scope)
                             .note(annotation.where, "this says `" + var->dtype.str() + "`"));
     }
   }
-  bound_.insert(var.get());
+  (void)bind_var(var.get());
   scope->set(name->name, make_object<ExprObject>(IrExpr(var)));
   if (!e || !is_bearable(evaluator_, e, value.where)) { return; }
   BuildFrame f;
@@ -754,6 +886,9 @@ void Lowerer::on_with(const WithStmt& s, const eval::ScopeRef& scope) {
     if (f) {
       bound = enter(*f, context.where);
       frames_.back().origin = s.origin();
+      if (item.target && bound.is_none()) {
+        bound = evaluator_.report(error(Code::BadValue, item.target->origin()).arg("what", "`" + std::string(f->what) + "` gives nothing that `as` could name"));
+      }
     } else {
       if (!context.value.is_unknown()) { evaluator_.report(error(Code::NotAFrame, context.where).arg("what", describe(context.value))); }
       frames_.emplace_back().origin = s.origin();
@@ -911,21 +1046,11 @@ void Lowerer::param(const Param& p, const eval::ScopeRef& scope) {
     return;
   }
   params_.push_back(var);
-  bound_.insert(var.get());
+  (void)bind_var(var.get());
   scope->set(p.name.name, make_object<ExprObject>(IrExpr(var)));
 }
 
-auto Lowerer::run(const FunctionDef& def, FunctionOptions options) -> LoweredFunction {
-  size_t errors_before = evaluator_.diagnostics.size();
-  eval::ScopeRef scope = evaluator_.new_scope(around_);
-  static const Name range("range");
-  if (!around_ || !around_->find(range)) { scope->set(range, make_object<eval::Builtin>(range, program_range)); }
-  global_symbol_ = def.name.name;
-  scope_ = scope;
-  Origin name_at{def.decl, def.name.span.begin, def.name.span.end, 0};
-  BuildFrame& f = frames_.emplace_back();
-  f.kind = FrameKind::Function;
-  f.origin = def.origin();
+void Lowerer::signature(const FunctionDef& def, const eval::ScopeRef& scope) {
   for (const Param& p : def.params) {
     if (p.kind != ParamKind::Plain) {
       evaluator_.opaque({def.decl, p.span.begin, p.span.end, 0});
@@ -945,7 +1070,43 @@ auto Lowerer::run(const FunctionDef& def, FunctionOptions options) -> LoweredFun
     if (const auto* t = returns.value.as<DtypeObject>()) { ret_type_ = t->dtype; }
     else if (const auto* e = returns.value.as<ExprObject>()) { ret_type_ = e->expr.dtype(); }
   }
-  body(def.body, scope);
+}
+
+auto Lowerer::run(const FunctionDef& def, FunctionOptions options) -> LoweredFunction {
+  size_t errors_before = evaluator_.diagnostics.size();
+  eval::ScopeRef scope = evaluator_.new_scope(around_);
+  static const Name range("range");
+  if (!around_ || !around_->find(range)) { scope->set(range, make_object<eval::Builtin>(range, program_range)); }
+  global_symbol_ = def.name.name;
+  scope_ = scope;
+  Origin name_at{def.decl, def.name.span.begin, def.name.span.end, 0};
+  BuildFrame& f = frames_.emplace_back();
+  f.kind = FrameKind::Function;
+  f.origin = def.origin();
+  bool in_parts = parts_ != nullptr && !def.body.empty() && def.body.front()->decl != def.decl;
+  if (!in_parts) {
+    parts_ = nullptr;
+    signature(def, scope);
+    body(def.body, scope);
+  } else {
+    std::vector<const syntax::Node*> head;
+    for (const Param& p : def.params) {
+      if (p.annotation) { head.push_back(p.annotation); }
+    }
+    if (def.returns) { head.push_back(def.returns); }
+    part(def.decl, head, scope, [&] { signature(def, scope); });
+    for (size_t i = 0; i < def.body.size();) {
+      DeclId decl = def.body[i]->decl;
+      std::vector<const syntax::Node*> nodes;
+      for (; i < def.body.size() && def.body[i]->decl == decl; ++i) { nodes.push_back(def.body[i]); }
+      part(decl, nodes, scope, [&] {
+        for (const syntax::Node* node : nodes) {
+          if (!evaluator_.step(node->origin())) { break; }
+          statement(static_cast<const syntax::Stmt&>(*node), scope);
+        }
+      });
+    }
+  }
   exit_to(1);
   IrStmt stmt = as_stmt(std::move(frames_.back().stmts), def.origin());
   frames_.pop_back();
@@ -977,7 +1138,7 @@ auto Lowerer::run(const FunctionDef& def, FunctionOptions options) -> LoweredFun
   LoweredFunction out;
   out.uses_sblock = uses_sblock_;
   out.is_opaque = is_opaque_;
-  out.partial = complete(std::move(node), std::move(root_allocs_), evaluator_);
+  out.partial = complete(std::move(node), std::move(root_allocs_), evaluator_, parts_);
   bool failed = def.has_error;
   for (size_t i = errors_before; i < evaluator_.diagnostics.size(); ++i) {
     const Diagnostic& d = evaluator_.diagnostics[i];
@@ -987,8 +1148,8 @@ auto Lowerer::run(const FunctionDef& def, FunctionOptions options) -> LoweredFun
   return out;
 }
 
-auto lower_function(Evaluator& evaluator, const FunctionDef& def, const eval::ScopeRef& scope, FunctionOptions options) -> LoweredFunction {
-  Lowerer lowerer(evaluator, scope);
+auto lower_function(Evaluator& evaluator, const FunctionDef& def, const eval::ScopeRef& scope, FunctionOptions options, PartCache* parts) -> LoweredFunction {
+  Lowerer lowerer(evaluator, scope, parts);
   return lowerer.run(def, options);
 }
 

@@ -8,6 +8,7 @@
 
 #include "frontend/lower.h"
 #include "frontend/objects.h"
+#include "frontend/parts.h"
 
 namespace loopsmith::frontend {
 
@@ -18,7 +19,7 @@ class Lowerer {
     return evaluator.host_tag == &tag ? static_cast<Lowerer*>(evaluator.host) : nullptr;
   }
 
-  Lowerer(Evaluator& evaluator, eval::ScopeRef around);
+  Lowerer(Evaluator& evaluator, eval::ScopeRef around, PartCache* parts = nullptr);
   ~Lowerer();
   Lowerer(const Lowerer&) = delete;
   auto operator=(const Lowerer&) -> Lowerer& = delete;
@@ -41,7 +42,7 @@ class Lowerer {
   auto is_param(const VarNode* var) const -> bool;
   void map_buffer(const Var& param, Buffer buffer);
   void add_alloc(Buffer buffer);
-  void set_attrs(AttrMap attrs) { attrs_ = std::move(attrs); }
+  void set_attrs(AttrMap attrs) { attrs_ = std::move(attrs); attrs_changed_ = true; }
   [[nodiscard]] auto attrs() const -> const AttrMap& { return attrs_; }
   void set_name(Name name) { global_symbol_ = name; }
   void set_return_type(DataType t) { ret_type_ = t; }
@@ -57,6 +58,18 @@ class Lowerer {
   /// The loops that `with T.block([16]) as [vi]` leaves out, around the block.
   auto with_loops(BlockSpec& spec, Origin where) -> std::vector<LoopSpec>;
   void body(const syntax::Block& block, const eval::ScopeRef& scope);
+  void signature(const syntax::FunctionDef& def, const eval::ScopeRef& scope);
+  /// Lowers a part of a long program by `lower`, or takes what is kept of it (parts.h). `nodes`: what stands in it.
+  template <class F>
+  void part(DeclId decl, const std::vector<const syntax::Node*>& nodes, const eval::ScopeRef& scope, F&& lower);
+  struct Mark;
+  [[nodiscard]] auto mark(const eval::ScopeRef& scope) const -> Mark;
+  [[nodiscard]] auto take(const LoweredPart& known, const eval::ScopeRef& scope) -> bool;
+  void keep(DeclId decl, const Mark& before, std::vector<std::pair<Name, std::optional<Value>>> needs, const std::vector<const syntax::Node*>& nodes,
+            const eval::ScopeRef& scope);
+  [[nodiscard]] auto meaning(Name name, const eval::ScopeRef& scope) -> std::optional<Value>;
+  /// A variable has a name in the text; false: it had.
+  auto bind_var(const VarNode* var) -> bool;
   void statement(const syntax::Stmt& stmt, const eval::ScopeRef& scope);
   void on_assign(const syntax::AssignStmt& s, const eval::ScopeRef& scope);
   /// Reports names that assignments of the same scope gave before.
@@ -102,13 +115,19 @@ class Lowerer {
   eval::ScopeRef here_;                          // of the statement being lowered
   std::vector<std::pair<Name, Var>> symbols_;
   std::unordered_set<const VarNode*> bound_;     // variables that have a name in the text
+  std::vector<Var> bound_in_order_;              // those of `bound_`, where parts are kept
+  PartCache* parts_ = nullptr;                   // null: nothing is kept
+  std::unordered_map<Name, std::optional<Value>> outside_;   // what names mean outside of the program, as far as parts asked
+  uint32_t symbols_asked_ = 0;                   // how often `symbol` was called
+  uint32_t remapped_ = 0;                        // how often a parameter got another buffer
   bool uses_sblock_ = false;
+  bool attrs_changed_ = false;                   // by the part being lowered
   bool is_opaque_ = false;
   uint32_t depth_ = 0;
 };
 
 /// Regions of blocks that do not say what they read or write, and the block around the whole body where there is none.
-[[nodiscard]] auto complete(PrimFuncNode func, std::vector<Buffer> root_allocs, Evaluator& evaluator) -> PrimFunc;
+[[nodiscard]] auto complete(PrimFuncNode func, std::vector<Buffer> root_allocs, Evaluator& evaluator, PartCache* parts = nullptr) -> PrimFunc;
 /// Marks a block whose reads (1) or writes (2) are to be found.
 [[nodiscard]] auto detect_access_key() -> Name;
 

@@ -536,7 +536,7 @@ auto make_block(Evaluator& e, const Arguments& a, std::string_view what) -> Valu
   BuildFrame f;
   f.kind = FrameKind::Block;
   f.origin = a.call;
-  f.block = std::make_unique<BlockSpec>();
+  f.block = std::make_shared<BlockSpec>();
   if (a.positional > 0 && a.all[0].value.items()) {
     // The first TVMScript: `with T.block([16, T.reduce_axis(0, 16)], "C") as [vi, vk]:`, bound by `T.bind(vi, i)`.
     if (!bind_arguments(e, what, a, with_axes, b)) { return Value::error(); }
@@ -999,6 +999,12 @@ auto realize(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"buffer_slice"}, {"storage_scope"}, {"condition", false}};
   BoundArguments b;
   if (!need_program(e, a, "T.realize") || !bind_arguments(e, "T.realize", a, parameters, b)) { return Value::error(); }
+  if (const auto* whole = b.values[0].value.as<BufferObject>()) {
+    std::string all;
+    for (const Expr& extent : whole->buffer->shape) { all += (all.empty() ? "0:" : ", 0:") + print_debug(extent, 40); }
+    return e.report(error(Code::WrongType, b.values[0].where).arg("expected", "a region of a buffer").arg("found", describe(b.values[0].value))
+                        .remedy("say how much of it: `" + whole->buffer->name.str() + "[" + all + "]`"));
+  }
   auto region = to_region(e, b.values[0]);
   const std::string* scope = b.values[1].value.string();
   if (!region || !scope) { return region ? wrong(e, b.values[1], "a storage scope") : Value::error(); }
@@ -1999,7 +2005,7 @@ auto is_program(const syntax::Stmt& declaration) -> bool {
   return false;
 }
 
-auto lower_module(Evaluator& e, const syntax::ClassDef& def, const eval::ScopeRef& scope) -> LoweredModule {
+auto lower_module(Evaluator& e, const syntax::ClassDef& def, const eval::ScopeRef& scope, PartCache* parts) -> LoweredModule {
   size_t errors_before = e.diagnostics.size();
   eval::ScopeRef inner = e.new_scope(scope);
   Ref<ModuleRef> self = make_object<ModuleRef>();
@@ -2031,7 +2037,7 @@ auto lower_module(Evaluator& e, const syntax::ClassDef& def, const eval::ScopeRe
         if (const auto* p = decorator.as<PrimFuncDecorator>()) { options = p->options; }
         else if (!decorator.is_error()) { out.is_opaque = true; }
       }
-      LoweredFunction one = lower_function(e, *f, inner, options);
+      LoweredFunction one = lower_function(e, *f, inner, options, parts);
       if (one.uses_sblock) { node.dialect = Dialect::SBlock; }
       if (!options.check_well_formed) { out.unchecked.push_back(f->name.name); }
       out.is_opaque |= one.is_opaque;

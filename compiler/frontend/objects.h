@@ -132,7 +132,7 @@ struct BuildFrame {
   Origin origin;
   std::vector<Stmt> stmts;
   std::vector<LoopSpec> loops;           // Loop
-  std::unique_ptr<BlockSpec> block;      // Block
+  std::shared_ptr<BlockSpec> block;      // Block; of one frame
   Expr a, b;                             // condition; value; message
   Var var;                               // Let, Allocate, AllocateConst
   Buffer buffer;                         // DeclBuffer, Realize

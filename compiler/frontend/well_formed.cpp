@@ -10,6 +10,7 @@
 #include "ir/printer.h"
 #include "ir/visitor.h"
 #include "support/codes.h"
+#include "frontend/parts.h"
 
 namespace loopsmith::frontend {
 namespace {
@@ -25,7 +26,24 @@ class Checker : public Visitor {
     visit(func->body);
   }
 
+  /// Takes what is known of statements, and notes what is found out of them.
+  void with(PartCache* parts) { parts_ = parts; }
+  /// What was known did not fit: look at everything.
+  [[nodiscard]] auto is_confused() const -> bool { return is_confused_; }
+
   using Visitor::on;
+  void on(const SeqStmt& node) override {
+    for (const Stmt& stmt : node.seq) {
+      KnownStmt* known = parts_ && loops_.empty() && blocks_.empty() ? parts_->known_completed(stmt) : nullptr;
+      if (known && !known->is_checked) { learn(*known); }
+      if (!known) {
+        visit(stmt);
+      } else if (!known->is_sound || !take(*known)) {
+        is_confused_ = true;
+        return;
+      }
+    }
+  }
   void on(const VarNode& node) override { use(node); }
   void on(const BufferLoad& node) override {
     Origin before = std::exchange(at_, node.origin);
@@ -60,6 +78,7 @@ class Checker : public Visitor {
   }
   void on(const LetStmt& node) override {
     visit(node.value);
+    if (learning_) { learning_->lets.push_back(node.var.get()); }
     // Once in the whole function, even where the scopes do not meet.
     if (!bound_.insert(node.var.get()).second && !defined_.count(node.var.get()) && reported_.insert(node.var.get()).second) {
       out_.push_back(error(Code::DefinedTwice, node.var->origin).arg("name", node.var->name.view()));
@@ -105,6 +124,7 @@ class Checker : public Visitor {
       static const Name thread_extent("thread_extent");
       if (node.key == thread_extent && !iter->thread_tag.empty()) {
         const VarNode*& var = threads_.try_emplace(iter->thread_tag, iter->var.get()).first->second;
+        if (learning_) { learning_->threads.emplace_back(iter->thread_tag, iter->var.get()); }
         if (var != iter->var.get()) {
           out_.push_back(error(Code::ThreadTwice, node.origin).arg("name", iter->var->name.view()).arg("tag", iter->thread_tag.view())
                              .note(var->origin, "the first is `" + var->name.str() + "`")
@@ -170,9 +190,14 @@ class Checker : public Visitor {
       return;
     }
     if (defined_.count(&var) || !reported_.insert(&var).second) { return; }
+    if (learning_) {
+      learning_->uses.push_back(&var);
+      return;
+    }
     out_.push_back(error(Code::FreeVariable, var.origin).arg("name", var.name.empty() ? "T." + var.dtype.str() + "()" : var.name.str()));
   }
   void define(const Var& var) {
+    if (learning_) { learning_->defines.push_back(var.get()); }
     if (defined_.insert(var.get()).second || !reported_.insert(var.get()).second) { return; }
     out_.push_back(error(Code::DefinedTwice, var->origin).arg("name", var->name.view()));
   }
@@ -189,7 +214,42 @@ class Checker : public Visitor {
     if (buffer.elem_offset) { define_expr(buffer.elem_offset); }
   }
 
+  // A statement alone: what it uses is taken to be defined around it.
+  static void learn(KnownStmt& known) {
+    known.is_checked = true;
+    known.uses.clear();
+    known.defines.clear();
+    known.leaves.clear();
+    known.lets.clear();
+    known.threads.clear();
+    Diagnostics found;
+    Checker alone(found);
+    alone.learning_ = &known;
+    alone.visit(known.completed);
+    known.leaves.assign(alone.defined_.begin(), alone.defined_.end());
+    known.is_sound = found.empty();
+  }
+  auto take(const KnownStmt& known) -> bool {
+    for (const VarNode* var : known.uses) {
+      if (defined_.count(var) == 0) { return false; }
+    }
+    for (const VarNode* var : known.defines) {
+      if (defined_.count(var) != 0) { return false; }
+    }
+    for (const VarNode* var : known.lets) {
+      if (!bound_.insert(var).second) { return false; }
+    }
+    for (const auto& [tag, var] : known.threads) {
+      if (threads_.try_emplace(tag, var).first->second != var) { return false; }
+    }
+    defined_.insert(known.leaves.begin(), known.leaves.end());
+    return true;
+  }
+
   Diagnostics& out_;
+  PartCache* parts_ = nullptr;
+  KnownStmt* learning_ = nullptr;
+  bool is_confused_ = false;
   std::unordered_set<const VarNode*> defined_;
   std::unordered_set<const VarNode*> reported_;
   std::unordered_set<const VarNode*> bound_;             // by a let, here or before
@@ -202,9 +262,18 @@ class Checker : public Visitor {
 
 }  // namespace
 
-auto well_formed(const PrimFunc& func) -> Diagnostics {
+auto well_formed(const PrimFunc& func, PartCache* parts) -> Diagnostics {
   Diagnostics out;
-  if (func) { Checker(out).run(func); }
+  if (!func) { return out; }
+  if (parts) {
+    Checker checker(out);
+    checker.with(parts);
+    checker.run(func);
+    if (!checker.is_confused() && out.empty()) { return out; }
+    // In which order, and once for each variable, is told by a look at all of it.
+    out.clear();
+  }
+  Checker(out).run(func);
   return out;
 }
 

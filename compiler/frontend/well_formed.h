@@ -11,7 +11,10 @@
 
 namespace loopsmith::frontend {
 
+class PartCache;
+
 /// Empty where the function is well-formed. Each variable is reported once.
-[[nodiscard]] auto well_formed(const PrimFunc& func) -> Diagnostics;
+/// `parts`: what is kept of the statements of long programs, or null; the result is the same.
+[[nodiscard]] auto well_formed(const PrimFunc& func, PartCache* parts = nullptr) -> Diagnostics;
 
 }  // namespace loopsmith::frontend

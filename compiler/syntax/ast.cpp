@@ -31,6 +31,21 @@ auto Arena::copy(std::string_view text) -> std::string_view {
   return {bytes, text.size()};
 }
 
+namespace {
+
+void add_offsets(const Item& item, uint32_t offset, std::unordered_map<DeclId, uint32_t>& out) {
+  out.emplace(item.decl, offset);
+  for (const Item::Member& member : item.members) { add_offsets(*member.item, offset + member.offset, out); }
+}
+
+}  // namespace
+
+auto offsets_in(const Item& item) -> std::unordered_map<DeclId, uint32_t> {
+  std::unordered_map<DeclId, uint32_t> out;
+  add_offsets(item, 0, out);
+  return out;
+}
+
 auto kind_name(Kind kind) -> std::string_view {
   switch (kind) {
     case Kind::Name: return "name";

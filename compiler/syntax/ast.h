@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <unordered_map>
 #include <vector>
 
 #include "support/diagnostic.h"
@@ -329,7 +330,8 @@ struct ClassDef : Stmt {
   Identifier name;
   List<ExprPtr> bases;
   List<Keyword> keywords;
-  /// Functions in it are declarations of their own when the class is at the top level: their `decl` differs.
+  /// Functions in it are declarations of their own when the class is at the top level: their `decl` differs. So does that
+  /// of the statements of a long program (FunctionDef::body).
   Block body;
   Span header_span;
 };
@@ -455,12 +457,15 @@ struct Comment {
   bool own_line = false;
 };
 
-/// Comments: a run of comments outside declarations. Broken: text that nothing could be made of.
-enum class ItemKind : uint8_t { Function, Class, Assign, Import, Expr, Compound, Comments, Opaque, Broken };
+/// Comments: a run of comments outside declarations. Broken: text that nothing could be made of. Part: statements of a
+/// long program.
+enum class ItemKind : uint8_t { Function, Class, Assign, Import, Expr, Compound, Comments, Opaque, Broken, Part };
 
-/// A declaration: one top-level statement (or several on one line, joined by ";"), or a function of a top-level class.
-/// Made once for a text, never changed, shared between the versions of a document in which the text is the same.
-struct Item {
+/// A declaration: one top-level statement (or several on one line, joined by ";"), a function of a top-level class, or
+/// some statements of a long program's body. Made once for a text, never changed, shared between the versions of a
+/// document in which the text is the same. A program in parts keeps its `decl` from version to version as long as its
+/// head is the same, in which alone its own places lie.
+struct Item : std::enable_shared_from_this<Item> {
   DeclId decl = 0;
   ItemKind kind{};
   /// Of the function or class, or of the single variable an assignment sets; else empty.
@@ -471,15 +476,20 @@ struct Item {
   std::vector<Comment> comments;
   Diagnostics diagnostics;  // its own; members have theirs
   bool has_error = false;   // its own or a member's
-  /// A class's functions, in order, with their places in this item.
+  /// A class's functions, or a long program's parts, in order, with their places in this item.
   struct Member {
     uint32_t offset = 0;
     std::shared_ptr<const Item> item;
   };
   std::vector<Member> members;
+  /// Bytes before the body of a program in parts; else 0.
+  uint32_t head = 0;
+  uint32_t indent = 0;      // the column of its first byte
   Arena arena;
 };
 using ItemPtr = std::shared_ptr<const Item>;
+/// Where an item and the declarations in it begin, counted in it.
+[[nodiscard]] auto offsets_in(const Item& item) -> std::unordered_map<DeclId, uint32_t>;
 
 // ---- walking and printing ----------------------------------------------------------------------------------------
 

@@ -44,16 +44,19 @@ auto show(std::string_view token) -> std::string {
 
 class ItemBuilder {
  public:
-  ItemBuilder(std::string_view text, uint32_t indent, const MemberSource& members, ParseMemory& memory)
-      : item_(std::make_shared<Item>()), text_(text), indent_(indent), members_(members), memory_(memory) {}
+  ItemBuilder(const Piece& piece, Role role, const Sources& sources, ParseMemory& memory)
+      : item_(std::make_shared<Item>()), piece_(piece), text_(piece.text), indent_(piece.indent), role_(role), sources_(sources), memory_(memory) {}
 
   auto run() -> ItemPtr {
     item_->decl = next_decl_id();
     item_->text = text_;
     item_->hash = item_hash(text_, indent_);
-    Lines scanned = scan_lines(text_, indent_);
-    lines_ = std::move(scanned.lines);
-    take_members(scanned.comments);
+    item_->indent = indent_;
+    bool is_known = piece_.around != nullptr && piece_.around->is_plain;
+    const Lines scanned = is_known ? lines_within(*piece_.around, {piece_.offset, piece_.offset + static_cast<uint32_t>(text_.size())}) : scan_lines(text_, indent_);
+    lines_ = scanned.lines;
+    if (!take_parts(scanned)) { take_members(scanned); }
+    masked_ = std::string(text_);
     take_comments(scanned.comments);
     complete_heads();
     bad_.assign(lines_.size(), false);
@@ -77,6 +80,10 @@ class ItemBuilder {
     for (size_t round = 0; !build(tree.get()) && round < kMaxRounds; ++round) { tree = repair(); }
     remember(tree.get());
     name_item();
+    if (role_ == Role::Part) {
+      item_->kind = ItemKind::Part;
+      item_->name = {};
+    }
     finish();
     return item_;
   }
@@ -93,9 +100,9 @@ class ItemBuilder {
   void report(Diagnostic diagnostic) { item_->diagnostics.push_back(std::move(diagnostic)); }
 
   // A class's functions are items of their own: in the text that is parsed a `pass` stands for each.
-  void take_members(const std::vector<CommentSpan>& comments) {
+  void take_members(const Lines& scanned) {
     std::vector<Chunk> chunks;
-    if (members_) { chunks = split_members(text_, {lines_, comments}); }
+    if (role_ == Role::TopLevel) { chunks = split_members(text_, scanned); }
     if (!chunks.empty()) {
       auto line = lines_.begin();
       uint32_t end = 0;
@@ -106,13 +113,39 @@ class ItemBuilder {
         stand_ins_.push_back(static_cast<uint32_t>(skeleton_.size()));
         skeleton_ += "pass";
         shifts_.add(static_cast<uint32_t>(skeleton_.size()), end);
-        item_->members.push_back({chunk.span.begin, members_(text_.substr(chunk.span.begin, end - chunk.span.begin), line->indent)});
+        item_->members.push_back({chunk.span.begin, sources_.member({text_.substr(chunk.span.begin, end - chunk.span.begin), line->indent, &scanned, chunk.span.begin})});
       }
       skeleton_ += text_.substr(end);
       text_ = skeleton_;
       lines_ = scan_lines(text_, indent_).lines;
     }
-    masked_ = std::string(text_);
+  }
+
+  // The statements of a long program are items of their own: in the text that is parsed one `pass` stands for all.
+  auto take_parts(const Lines& scanned) -> bool {
+    if (role_ == Role::Part) { return false; }
+    std::vector<Chunk> chunks = split_body(text_, scanned);
+    if (chunks.empty()) { return false; }
+    uint32_t begin = chunks.front().span.begin;
+    uint32_t end = chunks.back().span.end;
+    auto line = lines_.begin();
+    while (line->span.begin < begin) { ++line; }
+    std::vector<Piece> pieces;
+    for (const Chunk& chunk : chunks) {
+      pieces.push_back({text_.substr(chunk.span.begin, chunk.span.end - chunk.span.begin), line->indent, &scanned, chunk.span.begin});
+    }
+    item_->head = begin;
+    std::vector<ItemPtr> parts = sources_.parts(text_.substr(0, begin), pieces, item_->decl);
+    item_->members.reserve(parts.size());
+    for (size_t i = 0; i < parts.size(); ++i) { item_->members.push_back({chunks[i].span.begin, std::move(parts[i])}); }
+    skeleton_ = text_.substr(0, begin);
+    stand_ins_.push_back(begin);
+    skeleton_ += "pass";
+    shifts_.add(static_cast<uint32_t>(skeleton_.size()), end);
+    skeleton_ += text_.substr(end);
+    text_ = skeleton_;
+    lines_ = scan_lines(text_, indent_).lines;
+    return true;
   }
 
   void take_comments(const std::vector<CommentSpan>& comments) {
@@ -687,9 +720,14 @@ class ItemBuilder {
     for (size_t i = 0; i < lines_.size(); ++i) {
       while (member < stand_ins_.size() && stand_ins_[member] < lines_[i].span.begin) { ++member; }
       if (member < stand_ins_.size() && stand_ins_[member] == lines_[i].span.begin) {
+        if (item_->head != 0) {
+          for (const Item::Member& part : item_->members) { item_->has_error = item_->has_error || part.item->has_error; }
+          builder.placeholders.push_back({lines_[i].span.begin, nullptr, true, {}, {}});
+          continue;
+        }
         const Item& made = *item_->members[member].item;
         if (!made.statements.empty()) {
-          builder.placeholders.push_back({lines_[i].span.begin, made.statements[0], {}, {}});
+          builder.placeholders.push_back({lines_[i].span.begin, &made, false, {}, {}});
           item_->has_error = item_->has_error || made.has_error;
         }
         continue;
@@ -706,7 +744,7 @@ class ItemBuilder {
         parts = salvager.salvage(ts_tree_root_node(parsed.get()), {static_cast<uint32_t>(single.prefix), static_cast<uint32_t>(single.prefix + code(i).size())});
         item_->diagnostics.resize(known);
       }
-      builder.placeholders.push_back({lines_[i].span.begin, nullptr, {shifts_(lines_[i].span.begin), shifts_(lines_[i].span.end)}, parts});
+      builder.placeholders.push_back({lines_[i].span.begin, nullptr, false, {shifts_(lines_[i].span.begin), shifts_(lines_[i].span.end)}, parts});
     }
     if (!given_up_) {
       item_->statements = builder.module(ts_tree_root_node(tree));
@@ -798,9 +836,11 @@ class ItemBuilder {
   }
 
   std::shared_ptr<Item> item_;
+  const Piece& piece_;
   std::string_view text_;
   uint32_t indent_;
-  const MemberSource& members_;
+  const Role role_;
+  const Sources& sources_;
   ParseMemory& memory_;
   // A class without its functions, where they stood in it, and from it back to the whole text.
   std::string skeleton_;
@@ -828,8 +868,8 @@ void sort_diagnostics(Diagnostics& all, size_t first, const std::function<uint32
 
 auto item_hash(std::string_view text, uint32_t indent) -> uint64_t { return hash_combine(hash_bytes(text), indent); }
 
-auto build_item(std::string_view text, uint32_t indent, const MemberSource& members, ParseMemory& memory) -> ItemPtr {
-  return ItemBuilder(text, indent, members, memory).run();
+auto build_item(const Piece& piece, Role role, const Sources& sources, ParseMemory& memory) -> ItemPtr {
+  return ItemBuilder(piece, role, sources, memory).run();
 }
 
 auto build_comments(std::string_view text) -> ItemPtr {

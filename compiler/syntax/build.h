@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "syntax/ast.h"
+#include "syntax/lines.h"
 
 namespace loopsmith::syntax {
 
@@ -24,11 +25,26 @@ class ParseMemory {
   std::vector<Entry> entries;
 };
 
-/// Finds or makes the item of a class's function.
-using MemberSource = std::function<ItemPtr(std::string_view text, uint32_t indent)>;
+enum class Role : uint8_t { TopLevel, Member, Part };
 
-/// `indent`: the column of the text's first byte. `members`: set for a top-level declaration.
-[[nodiscard]] auto build_item(std::string_view text, uint32_t indent, const MemberSource& members, ParseMemory& memory) -> ItemPtr;
+/// A text to make an item of: a piece of another one, whose lines are known, or null.
+struct Piece {
+  std::string_view text;
+  uint32_t indent = 0;           // the column of its first byte
+  const Lines* around = nullptr;
+  uint32_t offset = 0;           // in the text around
+};
+
+/// Where what is inside of a declaration comes from.
+struct Sources {
+  /// Finds or makes the item of a class's function.
+  std::function<ItemPtr(const Piece& piece)> member;
+  /// Finds or makes the items of a program's parts; `decl` becomes that of the program which had this head and is no more,
+  /// if there is one.
+  std::function<std::vector<ItemPtr>(std::string_view head, const std::vector<Piece>& pieces, DeclId& decl)> parts;
+};
+
+[[nodiscard]] auto build_item(const Piece& piece, Role role, const Sources& sources, ParseMemory& memory) -> ItemPtr;
 /// A run of comments.
 [[nodiscard]] auto build_comments(std::string_view text) -> ItemPtr;
 /// A text that is not looked into, with the reason.

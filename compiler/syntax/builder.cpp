@@ -906,11 +906,27 @@ auto Builder::header(TSNode node) -> Span {
   return where;
 }
 
+// Where the last statement of a program in parts ends, counted in this item.
+auto Builder::end_of_parts() const -> uint32_t {
+  for (size_t i = item_.members.size(); i-- > 0;) {
+    const Item::Member& part = item_.members[i];
+    if (!part.item->statements.empty()) { return part.offset + part.item->statements.back()->span.end; }
+  }
+  return 0;
+}
+
 void Builder::statement(TSNode node, std::vector<StmtPtr>& out) {
   Deeper deeper(*this);
   const Placeholder* placeholder = placeholders.empty() ? nullptr : placeholder_at(ts_node_start_byte(node));
   if (placeholder != nullptr && placeholder->member != nullptr) {
-    out.push_back(placeholder->member);
+    out.push_back(placeholder->member->statements[0]);
+    return;
+  }
+  if (placeholder != nullptr && placeholder->is_body) {
+    for (const Item::Member& part : item_.members) {
+      out.insert(out.end(), part.item->statements.begin(), part.item->statements.end());
+      for (StmtPtr statement : part.item->statements) { broken_count_ += statement->has_error ? 1 : 0; }
+    }
     return;
   }
   if (placeholder != nullptr) {
@@ -932,7 +948,7 @@ void Builder::statement(TSNode node, std::vector<StmtPtr>& out) {
         }
       }
       made->body = list(body);
-      if (!body.empty()) { made->span.end = std::max(made->span.end, body.back()->span.end); }
+      if (!body.empty()) { made->span.end = std::max(made->span.end, item_.head == 0 ? body.back()->span.end : end_of_parts()); }
     }
     out.push_back(made);
     return;
@@ -1313,7 +1329,11 @@ auto Builder::definition(TSNode node, TSNode whole, std::vector<ExprPtr> decorat
   TSNode returns = children.find(field.return_type);
   if (!ts_node_is_null(returns)) { made->returns = expr(returns); }
   made->body = suite_field(children, field.body);
-  end_with(*made, made->header_span, {&made->body});
+  if (item_.head == 0) {
+    end_with(*made, made->header_span, {&made->body});
+  } else {
+    made->span.end = std::max(made->header_span.end, end_of_parts());
+  }
   if (!decorators.empty()) { made->span.begin = std::min(made->span.begin, decorators.front()->span.begin); }
   std::string_view all = std::string_view(item_.text).substr(made->span.begin, made->span.end - made->span.begin);
   made->text_hash = hash_bytes(all);

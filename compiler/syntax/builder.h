@@ -42,7 +42,8 @@ class Builder {
   /// What stands in the parsed text for something else: a broken line, or a function of a class.
   struct Placeholder {
     uint32_t begin = 0;               // where its code begins in the parsed text
-    StmtPtr member = nullptr;         // a class's function
+    const Item* member = nullptr;     // a class's function
+    bool is_body = false;             // the statements of all parts of the item
     Span line;                        // else a broken line
     List<ExprPtr> parts;
   };
@@ -126,6 +127,7 @@ class Builder {
   auto block(TSNode node) -> Block;
   auto suite_field(const Children& children, TSFieldId field) -> Block;
   void statement(TSNode node, std::vector<StmtPtr>& out);
+  [[nodiscard]] auto end_of_parts() const -> uint32_t;
   auto statement_inner(TSNode node, Cst symbol) -> StmtPtr;
   auto assignment(TSNode node) -> StmtPtr;
   auto augmented(TSNode node) -> StmtPtr;

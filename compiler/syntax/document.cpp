@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <atomic>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include "support/codes.h"
+#include "support/hash.h"
 #include "syntax/build.h"
 #include "syntax/lines.h"
 
@@ -27,18 +30,19 @@ Document::Document() : memory_(std::make_shared<ParseMemory>()) {}
 Document::Document(std::string text) : Document() { set_text(std::move(text)); }
 
 void Document::set_text(std::string text) {
-  text_ = std::move(text);
-  update();
+  std::string before = std::exchange(text_, std::move(text));
+  update(before);
 }
 
 void Document::edit(Span span, std::string_view replacement) {
   size_t begin = std::min<size_t>(span.begin, text_.size());
   size_t end = std::clamp<size_t>(span.end, begin, text_.size());
+  std::string before = text_;
   text_.replace(begin, end - begin, replacement);
-  update();
+  update(before);
 }
 
-void Document::update() {
+void Document::update(std::string_view before_text) {
   work_ = {};
   // What there was, to be found by its text. Each is used once: equal texts at two places are two declarations.
   std::unordered_multimap<uint64_t, ItemPtr> old_items;
@@ -64,11 +68,14 @@ void Document::update() {
     Diagnostic reason = text_.size() > kMaxText
                             ? error(Code::TextTooLarge, {0, 0, 1, 0}).arg("size", static_cast<int64_t>(text_.size())).arg("limit", static_cast<int64_t>(kMaxText))
                             : error(Code::BinaryText, {0, 0, 1, 0});
+    lines_ = nullptr;
     items_.push_back({build_broken(text_.size() > kMaxText ? std::string_view() : std::string_view(text_), std::move(reason)), 0});
     index();
     return;
   }
-  chunks = split_declarations(text_);
+  auto scanned = std::make_shared<const Lines>(lines_ ? scan_lines_again(text_, before_text, *lines_) : scan_lines(text_));
+  lines_ = scanned;
+  chunks = split_declarations(text_, *scanned);
   auto text_of = [&](const Chunk& chunk) { return std::string_view(text_).substr(chunk.span.begin, chunk.span.end - chunk.span.begin); };
 
   auto column_of = [&](size_t at) {
@@ -109,33 +116,109 @@ void Document::update() {
     }
     items_.push_back({std::move(item), chunk.span.begin});
   }
-  // Functions are found again in the classes that are no more, and only there: what is kept has its own.
+  // Functions are found again in the classes that are no more, and parts of programs in the programs that are no more;
+  // only there: what is kept has its own.
+  struct OldProgram {
+    ItemPtr item;
+    size_t first = 0, last = 0;   // parts that have no place yet, where it is cut up
+    bool is_whole = false;        // in use again
+    bool is_cut_up = false;       // its id and parts are
+  };
+  std::vector<OldProgram> programs;
+  struct OldPart { ItemPtr item; size_t program; };
+  std::unordered_multimap<uint64_t, OldPart> old_parts;
+  std::unordered_set<DeclId> given;   // parts out of there
+  bool has_old_parts = false;
   for (const auto& [hash, item] : old_items) {
-    for (const Item::Member& member : item->members) { old_members.emplace(member.item->hash, member.item); }
+    if (item->head != 0) { programs.push_back({item}); continue; }
+    for (const Item::Member& member : item->members) {
+      old_members.emplace(member.item->hash, member.item);
+      if (member.item->head != 0) { programs.push_back({member.item}); }
+    }
   }
-  MemberSource members = [&](std::string_view text, uint32_t indent) {
-    if (ItemPtr found = take(old_members, item_hash(text, indent), text)) { return found; }
+  Sources sources;
+  sources.member = [&](const Piece& piece) -> ItemPtr {
+    if (ItemPtr found = take(old_members, item_hash(piece.text, piece.indent), piece.text)) {
+      auto program = std::find_if(programs.begin(), programs.end(), [&](const OldProgram& p) { return p.item == found; });
+      if (program == programs.end()) { return found; }
+      // Of each part there is one: what has given some to another is made anew.
+      bool is_whole = !program->is_cut_up && std::none_of(found->members.begin(), found->members.end(), [&](const Item::Member& m) { return given.count(m.item->decl) != 0; });
+      if (is_whole) {
+        program->is_whole = true;
+        return found;
+      }
+      --work_.reused;
+    }
     ++work_.parsed;
-    return build_item(text, indent, nullptr, *memory_);
+    return build_item(piece, Role::Member, sources, *memory_);
+  };
+  sources.parts = [&](std::string_view head, const std::vector<Piece>& pieces, DeclId& decl) {
+    std::vector<ItemPtr> parts(pieces.size());
+    auto is_free = [](const OldProgram& p) { return !p.is_whole && !p.is_cut_up; };
+    auto program = std::find_if(programs.begin(), programs.end(), [&](const OldProgram& p) { return is_free(p) && std::string_view(p.item->text).substr(0, p.item->head) == head; });
+    if (program != programs.end()) { decl = program->item->decl; }
+    if (program == programs.end()) { program = std::find_if(programs.begin(), programs.end(), is_free); }
+    size_t begin = 0;
+    size_t end = pieces.size();
+    if (program != programs.end() && !has_old_parts) {
+      // Those above and below the edit are the same in the same order.
+      const auto& old = program->item->members;
+      auto same = [](const Item::Member& member, const Piece& piece) { return member.item->text == piece.text && member.item->indent == piece.indent; };
+      for (; begin < end && begin < old.size() && same(old[begin], pieces[begin]); ++begin) { parts[begin] = old[begin].item; }
+      size_t last = old.size();
+      for (; end > begin && last > begin && same(old[last - 1], pieces[end - 1]); --end, --last) { parts[end - 1] = old[last - 1].item; }
+      program->first = begin;
+      program->last = last;
+      program->is_cut_up = true;
+    } else if (program != programs.end() && decl == program->item->decl) {
+      program->is_cut_up = true;
+      program->last = program->item->members.size();
+    }
+    for (size_t i = begin; i < end; ++i) {
+      if (!has_old_parts) {
+        has_old_parts = true;
+        for (size_t p = 0; p < programs.size(); ++p) {
+          if (programs[p].is_whole) { continue; }
+          const auto& old = programs[p].item->members;
+          size_t last = programs[p].is_cut_up ? programs[p].last : old.size();
+          for (size_t k = programs[p].is_cut_up ? programs[p].first : 0; k < last; ++k) { old_parts.emplace(old[k].item->hash, OldPart{old[k].item, p}); }
+        }
+      }
+      auto [first, last] = old_parts.equal_range(item_hash(pieces[i].text, pieces[i].indent));
+      auto found = std::find_if(first, last, [&](const auto& entry) { return !programs[entry.second.program].is_whole && entry.second.item->text == pieces[i].text; });
+      if (found != last) {
+        given.insert(found->second.item->decl);
+        parts[i] = std::move(found->second.item);
+        old_parts.erase(found);
+      } else {
+        ++work_.parsed;
+        parts[i] = build_item(pieces[i], Role::Part, sources, *memory_);
+      }
+    }
+    return parts;
   };
   for (size_t i = 0; i < chunks.size(); ++i) {
     if (items_[i].item != nullptr) { continue; }
-    std::string_view text = text_of(chunks[i]);
     ++work_.parsed;
-    items_[i].item = chunks[i].is_comments ? build_comments(text) : build_item(text, column_of(chunks[i].span.begin), members, *memory_);
+    uint32_t begin = chunks[i].span.begin;
+    uint32_t column = column_of(begin);
+    Piece piece{text_of(chunks[i]), column, column == 0 ? scanned.get() : nullptr, begin};
+    items_[i].item = chunks[i].is_comments ? build_comments(piece.text) : build_item(piece, Role::TopLevel, sources, *memory_);
   }
   index();
 }
 
 void Document::index() {
   places_.clear();
-  for (const PlacedItem& placed : items_) {
-    places_.push_back({placed.item->decl, placed.offset, placed.item.get()});
-    for (const Item::Member& member : placed.item->members) {
-      places_.push_back({member.item->decl, placed.offset + member.offset, member.item.get()});
-    }
-  }
+  for (const PlacedItem& placed : items_) { index(*placed.item, placed.offset, placed.item->decl); }
   std::sort(places_.begin(), places_.end(), [](const Place& a, const Place& b) { return a.decl < b.decl; });
+}
+
+void Document::index(const Item& item, uint32_t offset, DeclId whole) {
+  places_.push_back({item.decl, offset, &item, whole});
+  for (const Item::Member& member : item.members) {
+    index(*member.item, offset + member.offset, member.item->kind == ItemKind::Part ? whole : member.item->decl);
+  }
 }
 
 auto Document::find(DeclId decl) const -> const Place* {
@@ -143,16 +226,21 @@ auto Document::find(DeclId decl) const -> const Place* {
   return found != places_.end() && found->decl == decl ? &*found : nullptr;
 }
 
+namespace {
+
+void add_diagnostics(const Item& item, Diagnostics& all) {
+  if (!item.has_error) { return; }
+  all.insert(all.end(), item.diagnostics.begin(), item.diagnostics.end());
+  for (const Item::Member& member : item.members) { add_diagnostics(*member.item, all); }
+}
+
+}  // namespace
+
 auto Document::diagnostics() const -> Diagnostics {
   Diagnostics all;
   for (const PlacedItem& placed : items_) {
-    if (!placed.item->has_error) { continue; }
     size_t first = all.size();
-    const auto& own = placed.item->diagnostics;
-    all.insert(all.end(), own.begin(), own.end());
-    for (const Item::Member& member : placed.item->members) {
-      all.insert(all.end(), member.item->diagnostics.begin(), member.item->diagnostics.end());
-    }
+    add_diagnostics(*placed.item, all);
     if (placed.item->members.empty()) { continue; }
     sort_diagnostics(all, first, [&](const Diagnostic& d) { return resolve(d.where).value_or(Span{}).begin; });
   }
@@ -176,28 +264,29 @@ auto Document::resolve(const Origin& origin) const -> std::optional<Span> {
 auto Document::origin_at(uint32_t offset) const -> Origin {
   const PlacedItem* placed = item_at(offset);
   if (placed == nullptr) { return {}; }
+  const Item* item = placed->item.get();
   uint32_t at = offset - placed->offset;
-  for (const Item::Member& member : placed->item->members) {
-    if (at >= member.offset && at <= member.offset + member.item->text.size()) {
-      return {member.item->decl, at - member.offset, at - member.offset, 0};
-    }
+  for (bool is_inside = true; is_inside;) {
+    is_inside = false;
+    auto after = std::upper_bound(item->members.begin(), item->members.end(), at, [](uint32_t place, const Item::Member& member) { return place < member.offset; });
+    if (after == item->members.begin()) { break; }
+    const Item::Member& member = *std::prev(after);
+    if (at > member.offset + member.item->text.size()) { break; }
+    at -= member.offset;
+    item = member.item.get();
+    is_inside = true;
   }
-  return {placed->item->decl, at, at, 0};
+  return {item->decl, at, at, 0};
 }
 
 auto Document::declaration(DeclId decl) const -> ItemPtr {
   const Place* place = find(decl);
-  if (place == nullptr) { return nullptr; }
-  auto owner = std::find_if(items_.begin(), items_.end(), [&](const PlacedItem& placed) {
-    return place->offset >= placed.offset && place->offset <= placed.end() &&
-           (placed.item->decl == decl || std::any_of(placed.item->members.begin(), placed.item->members.end(), [&](const Item::Member& member) { return member.item->decl == decl; }));
-  });
-  if (owner == items_.end()) { return nullptr; }
-  if (owner->item->decl == decl) { return owner->item; }
-  for (const Item::Member& member : owner->item->members) {
-    if (member.item->decl == decl) { return member.item; }
-  }
-  return nullptr;
+  return place == nullptr ? nullptr : place->item->shared_from_this();
+}
+
+auto Document::whole(DeclId decl) const -> DeclId {
+  const Place* place = find(decl);
+  return place == nullptr ? decl : place->whole;
 }
 
 }  // namespace loopsmith::syntax

@@ -22,6 +22,7 @@ namespace loopsmith::syntax {
 
 /// Trees of what was parsed last, for the next key (build.h).
 class ParseMemory;
+struct Lines;
 
 /// A declaration where it stands in a version of a document.
 struct PlacedItem {
@@ -58,6 +59,8 @@ class Document {
   [[nodiscard]] auto origin_at(uint32_t offset) const -> Origin;
   /// The declaration (item or member) of an id; none when it is not in this document.
   [[nodiscard]] auto declaration(DeclId decl) const -> ItemPtr;
+  /// The declaration whose part it is; of what is no part, the same.
+  [[nodiscard]] auto whole(DeclId decl) const -> DeclId;
 
   /// What the last `set_text` or `edit` did: for tests and timing tables.
   struct Work {
@@ -71,9 +74,12 @@ class Document {
     DeclId decl;
     uint32_t offset;
     const Item* item;
+    DeclId whole;
   };
-  void update();
+  /// `before`: the text that `lines_` are of.
+  void update(std::string_view before);
   void index();
+  void index(const Item& item, uint32_t offset, DeclId whole);
   [[nodiscard]] auto find(DeclId decl) const -> const Place*;
 
   std::string text_;
@@ -81,6 +87,7 @@ class Document {
   std::vector<Place> places_;  // by id
   Work work_;
   std::shared_ptr<ParseMemory> memory_;  // never null but after a move
+  std::shared_ptr<const Lines> lines_;   // of the text; null: of none
 };
 
 }  // namespace loopsmith::syntax

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <cstring>
 
+#include "support/hash.h"
 #include "syntax/ast.h"
 
 namespace loopsmith::syntax {
@@ -90,9 +93,12 @@ class LineScanner {
   // False when a string in triple quotes runs to the end of the text and `strings_stop` was not set.
   auto run(bool strings_stop) -> bool {
     strings_stop_ = strings_stop;
-    size_t at = 0;
-    uint32_t indent = base_indent_;
-    if (text_.starts_with("\xEF\xBB\xBF")) { at = 3; }
+    return run_from(text_.starts_with("\xEF\xBB\xBF") ? 3 : 0, base_indent_, [](size_t, uint32_t) { return false; });
+  }
+
+  // From the beginning of a line on, until `is_known` says so of the beginning of another.
+  template <class F>
+  auto run_from(size_t at, uint32_t indent, F&& is_known) -> bool {
     while (at < text_.size()) {
       char c = text_[at];
       if (c == ' ') { ++indent; ++at; }
@@ -101,6 +107,7 @@ class LineScanner {
       else if (c == '\\' && at + 1 < text_.size() && (text_[at + 1] == '\n' || text_[at + 1] == '\r')) { at += 2; }
       else if (c == '#') { at = comment(at, indent, true); }
       else {
+        if (is_known(at, indent)) { return true; }
         size_t comments = out_.comments.size();
         LogicalLine line;
         size_t end = scan_line(at, indent, false, line);
@@ -447,6 +454,12 @@ class LineScanner {
   size_t triple_at_ = static_cast<size_t>(-1);
 };
 
+// Shorter programs are parsed as a whole: it takes a millisecond.
+constexpr size_t kLongBody = 60;
+// Most simple statements in a part, and how many there are from cut to cut.
+constexpr size_t kTogether = 16;
+constexpr uint64_t kCutOneIn = 6;
+
 constexpr std::array<std::string_view, 4> kClauseWords = {"else", "elif", "except", "finally"};
 
 auto is_definition_start(std::string_view word, std::string_view line) -> bool {
@@ -475,7 +488,75 @@ auto scan_lines(std::string_view text, uint32_t base_indent) -> Lines {
   if (!LineScanner(text, base_indent, out).run(false)) {
     out = {};
     LineScanner(text, base_indent, out).run(true);
+    return out;
   }
+  out.is_plain = std::all_of(out.lines.begin(), out.lines.end(), [](const LogicalLine& line) { return line.fault == LineFault::None; });
+  return out;
+}
+
+auto common_ends(std::string_view a, std::string_view b) -> Common {
+  constexpr size_t block = 1024;
+  size_t limit = std::min(a.size(), b.size());
+  Common common;
+  while (common.front + block <= limit && std::memcmp(a.data() + common.front, b.data() + common.front, block) == 0) { common.front += block; }
+  while (common.front < limit && a[common.front] == b[common.front]) { ++common.front; }
+  limit -= common.front;
+  auto ends = [&](size_t back, size_t size) { return std::memcmp(a.data() + a.size() - back - size, b.data() + b.size() - back - size, size) == 0; };
+  while (common.back + block <= limit && ends(common.back, block)) { common.back += block; }
+  while (common.back < limit && ends(common.back, 1)) { ++common.back; }
+  return common;
+}
+
+auto scan_lines_again(std::string_view text, std::string_view before, const Lines& old) -> Lines {
+  if (!old.is_plain || old.lines.empty()) { return scan_lines(text); }
+  Common same = common_ends(text, before);
+  // From the last line that begins before the difference: those above end before it begins.
+  auto first = std::lower_bound(old.lines.begin(), old.lines.end(), same.front, [](const LogicalLine& line, size_t at) { return line.span.begin < at; });
+  if (first == old.lines.begin()) { return scan_lines(text); }
+  --first;
+  auto begins_before = [](const CommentSpan& comment, size_t at) { return comment.span.begin < at; };
+  Lines out;
+  out.lines.reserve(old.lines.size() + 8);
+  out.lines.assign(old.lines.begin(), first);
+  out.comments.assign(old.comments.begin(), std::lower_bound(old.comments.begin(), old.comments.end(), first->span.begin, begins_before));
+  const size_t kept = out.lines.size();
+  // Modulo 2^32, as the places are.
+  auto shift = static_cast<uint32_t>(text.size()) - static_cast<uint32_t>(before.size());
+  size_t met = text.size();
+  auto rest = old.lines.end();
+  bool is_complete = LineScanner(text, 0, out).run_from(first->span.begin, first->indent, [&](size_t at, uint32_t indent) {
+    if (at < text.size() - same.back) { return false; }
+    size_t was = at - text.size() + before.size();
+    rest = std::lower_bound(old.lines.begin(), old.lines.end(), was, [](const LogicalLine& line, size_t place) { return line.span.begin < place; });
+    if (rest == old.lines.end() || rest->span.begin != was || rest->indent != indent) { return false; }
+    met = at;
+    return true;
+  });
+  if (!is_complete) { return scan_lines(text); }
+  out.is_plain = std::all_of(out.lines.begin() + static_cast<std::ptrdiff_t>(kept), out.lines.end(), [](const LogicalLine& line) { return line.fault == LineFault::None; });
+  if (met == text.size()) { return out; }
+  auto moved = [&](Span span) { return Span{span.begin + shift, span.end + shift}; };
+  for (auto comment = std::lower_bound(old.comments.begin(), old.comments.end(), rest->span.begin, begins_before); comment != old.comments.end(); ++comment) {
+    out.comments.push_back({moved(comment->span), comment->indent, comment->own_line});
+  }
+  for (; rest != old.lines.end(); ++rest) {
+    out.lines.push_back(*rest);
+    out.lines.back().span = moved(rest->span);
+  }
+  return out;
+}
+
+auto lines_within(const Lines& all, Span part) -> Lines {
+  Lines out;
+  out.is_plain = true;
+  auto place = [&](Span span) { return Span{span.begin - part.begin, span.end - part.begin}; };
+  auto line = std::lower_bound(all.lines.begin(), all.lines.end(), part.begin, [](const LogicalLine& l, uint32_t at) { return l.span.begin < at; });
+  for (; line != all.lines.end() && line->span.begin < part.end; ++line) {
+    out.lines.push_back(*line);
+    out.lines.back().span = place(line->span);
+  }
+  auto comment = std::lower_bound(all.comments.begin(), all.comments.end(), part.begin, [](const CommentSpan& c, uint32_t at) { return c.span.begin < at; });
+  for (; comment != all.comments.end() && comment->span.begin < part.end; ++comment) { out.comments.push_back({place(comment->span), comment->indent, comment->own_line}); }
   return out;
 }
 
@@ -537,8 +618,7 @@ auto tokenize(std::string_view line) -> std::vector<Token> {
   return tokens;
 }
 
-auto split_declarations(std::string_view text) -> std::vector<Chunk> {
-  Lines scanned = scan_lines(text);
+auto split_declarations(std::string_view text, const Lines& scanned) -> std::vector<Chunk> {
   std::vector<Chunk> chunks;
   const auto& lines = scanned.lines;
   const auto& comments = scanned.comments;
@@ -624,6 +704,61 @@ auto split_members(std::string_view text, const Lines& scanned) -> std::vector<C
     members.push_back({{lines[start].span.begin, end}, false});
   }
   return members;
+}
+
+auto least_lines_in_parts() -> size_t& {
+  static size_t lines = [] {
+    const char* set = std::getenv("LOOPSMITH_TEST_PARTS");
+    return set != nullptr ? static_cast<size_t>(std::max(1L, std::strtol(set, nullptr, 10))) : kLongBody;
+  }();
+  return lines;
+}
+
+auto split_body(std::string_view text, const Lines& scanned) -> std::vector<Chunk> {
+  const auto& lines = scanned.lines;
+  auto code = [&](size_t k) { return text.substr(lines[k].span.begin, lines[k].span.end - lines[k].span.begin); };
+  size_t i = 0;
+  bool is_program = false;
+  while (i < lines.size() && code(i).starts_with('@') && lines[i].indent == lines[0].indent && lines[i].fault == LineFault::None) {
+    is_program = is_program || code(i).find("prim_func") != std::string_view::npos;
+    ++i;
+  }
+  if (!is_program || i + 1 >= lines.size() || lines.size() - i - 1 < least_lines_in_parts()) { return {}; }
+  if (first_word(code(i)) != "def" || !lines[i].ends_with_colon || lines[i].fault != LineFault::None || lines[i].indent != lines[0].indent) { return {}; }
+  uint32_t body = lines[++i].indent;
+  if (body <= lines[0].indent) { return {}; }
+  for (size_t k = i; k < lines.size(); ++k) {
+    if (lines[k].indent < body) { return {}; }
+  }
+  std::vector<Chunk> parts;
+  auto comment = scanned.comments.begin();
+  size_t together = 0;          // simple statements in the part at hand; 0: it is a statement with a body
+  bool awaits_definition = false;
+  for (; i < lines.size(); ++i) {
+    std::string_view word = first_word(code(i));
+    bool goes_on = !parts.empty() && (lines[i].indent > body || awaits_definition || is_one_of(word, kClauseWords));
+    awaits_definition = lines[i].indent == body && code(i).starts_with('@');
+    bool is_simple = lines[i].indent == body && !goes_on && !awaits_definition && !is_head_word(word) && word != "match" && !lines[i].ends_with_colon &&
+                     lines[i].fault == LineFault::None && (i + 1 == lines.size() || lines[i + 1].indent <= body);
+    // Where a run of simple statements is cut depends on their text, not on how many are above.
+    bool joins = is_simple && together > 0 && together < kTogether && hash_bytes(code(i)) % kCutOneIn != 0;
+    if (goes_on || joins) {
+      parts.back().span.end = lines[i].span.end;
+    } else {
+      parts.push_back({lines[i].span, false});
+    }
+    together = is_simple ? joins ? together + 1 : 1 : 0;
+    // Comments behind it on its line, and those that are indented like what is in it.
+    uint32_t limit = i + 1 < lines.size() ? lines[i + 1].span.begin : static_cast<uint32_t>(text.size()) + 1;
+    while (comment != scanned.comments.end() && comment->span.begin < lines[i].span.end) { ++comment; }
+    for (; comment != scanned.comments.end() && comment->span.begin < limit; ++comment) {
+      bool is_inside = !comment->own_line || (comment->indent > body && together == 0);
+      if (!is_inside) { break; }
+      parts.back().span.end = comment->span.end;
+    }
+    // The next line goes on with this part whatever stands between.
+  }
+  return parts;
 }
 
 }  // namespace loopsmith::syntax

@@ -39,10 +39,20 @@ struct CommentSpan {
 struct Lines {
   std::vector<LogicalLine> lines;
   std::vector<CommentSpan> comments;
+  /// No line has a fault: what a line is depends on its own text alone.
+  bool is_plain = false;
 };
 
 /// The lines of a text. `base_indent` is the column at which its first byte stands.
 [[nodiscard]] auto scan_lines(std::string_view text, uint32_t base_indent = 0) -> Lines;
+/// The same for a text that was made of another one, whose lines are `old`: scans what is between the first difference and
+/// the last.
+[[nodiscard]] auto scan_lines_again(std::string_view text, std::string_view before, const Lines& old) -> Lines;
+/// Those in a part of the text, counted from its first byte; the text's lines are plain.
+[[nodiscard]] auto lines_within(const Lines& all, Span part) -> Lines;
+/// Bytes that two texts have in common at their beginnings, and behind these at their ends.
+struct Common { size_t front = 0, back = 0; };
+[[nodiscard]] auto common_ends(std::string_view a, std::string_view b) -> Common;
 /// The tokens of a line's text, positions counted from its first byte. Comments are left out.
 [[nodiscard]] auto tokenize(std::string_view line) -> std::vector<Token>;
 /// Is it a word that begins the head of a block (`for`, `else` ...)?
@@ -55,8 +65,14 @@ struct Chunk {
   Span span;
   bool is_comments = false;
 };
-[[nodiscard]] auto split_declarations(std::string_view text) -> std::vector<Chunk>;
+[[nodiscard]] auto split_declarations(std::string_view text, const Lines& lines) -> std::vector<Chunk>;
 /// The functions directly inside the class that `text` is.
 [[nodiscard]] auto split_members(std::string_view text, const Lines& lines) -> std::vector<Chunk>;
+/// The statements of a long program, `text` being its function: each statement with a body by itself, others by a few
+/// together. Where a part begins is told by the lines near it alone, so that an edit leaves the parts elsewhere as they
+/// are. None: the function is no program, is short, or its layout is not clear.
+[[nodiscard]] auto split_body(std::string_view text, const Lines& lines) -> std::vector<Chunk>;
+/// Lines that a program's body has at least to be parsed in parts. Tests set it; so does LOOPSMITH_TEST_PARTS.
+[[nodiscard]] auto least_lines_in_parts() -> size_t&;
 
 }  // namespace loopsmith::syntax

@@ -68,7 +68,7 @@ auto find_spot(const Snapshot& snapshot, uint32_t at) -> Spot {
   }
   uint32_t inside = std::min(spot.at, placed->end());
   Origin origin = snapshot.syntax().origin_at(inside);
-  DeclId decl = origin.decl != 0 ? origin.decl : placed->item->decl;
+  DeclId decl = snapshot.syntax().whole(origin.decl != 0 ? origin.decl : placed->item->decl);
   spot.base = placed->offset;
   spot.text = cursor_text(std::string_view(snapshot.text()).substr(spot.base), spot.at - spot.base);
   spot.text.prefix_begin += spot.base;

@@ -272,7 +272,7 @@ auto span_of(const Snapshot& snapshot, const syntax::Node& node, Span inside) ->
 auto hover_program(const Snapshot& snapshot, const Cursor& cursor, const Caches& caches) -> std::optional<HoverInfo> {
   std::optional<HoverInfo> info;
   uint32_t at = cursor.at.begin;
-  for_functions_of(snapshot, cursor.at.decl, [&](const PrimFunc& function) {
+  for_functions_of(snapshot, snapshot.syntax().whole(cursor.at.decl), [&](const PrimFunc& function) {
     // From the inside out: the loop whose variable this is, or the header that the cursor is on.
     for (auto node = cursor.nodes.rbegin(); node != cursor.nodes.rend() && !info; ++node) {
       if (const auto* loop = (*node)->as<syntax::ForStmt>()) {

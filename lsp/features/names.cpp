@@ -655,14 +655,14 @@ auto rename(const Snapshot& snapshot, uint32_t offset, std::string_view name) ->
   for (const Occurrence& o : names.occurrences) {
     if (o.entity != here->entity) { continue; }
     result.places.push_back(o.span);
-    functions.push_back(snapshot.syntax().origin_at(o.span.begin).decl);
+    functions.push_back(snapshot.syntax().whole(snapshot.syntax().origin_at(o.span.begin).decl));
   }
   if (Name(name) == entity.name) { return {}; }
   // Another thing of that name in reach of one of the places would be meant instead, or hidden.
   for (const Occurrence& o : names.occurrences) {
     const Entity& other = names.entities[o.entity];
     if (!(other.name == name) || (other.kind == EntityKind::Block) != is_block) { continue; }
-    DeclId where = snapshot.syntax().origin_at(o.span.begin).decl;
+    DeclId where = snapshot.syntax().whole(snapshot.syntax().origin_at(o.span.begin).decl);
     bool is_seen = std::find(functions.begin(), functions.end(), where) != functions.end() || (other.function == 0 && other.is_bound);
     if (!is_seen) { continue; }
     uint32_t line = snapshot.lines().line_of(o.span.begin) + 1;

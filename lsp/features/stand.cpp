@@ -83,12 +83,13 @@ auto stand_after(const Snapshot& snapshot, const script::FileSchedule& schedule,
 }
 
 auto stand_of_program(const Snapshot& snapshot, Origin at) -> std::optional<Stand> {
+  DeclId whole = snapshot.syntax().whole(at.decl);
   const workspace::Program* program = nullptr;
   for (const workspace::Program& one : snapshot.programs()) {
     if (!one.module || one.is_inside) { continue; }
-    if (one.decl == at.decl) { program = &one; }
+    if (one.decl == whole) { program = &one; }
     for (const auto& [function, body] : one.module->functions) {
-      if (body->origin.decl == at.decl) { program = &one; }
+      if (body->origin.decl == whole) { program = &one; }
     }
   }
   if (program == nullptr) { return std::nullopt; }

@@ -2,6 +2,7 @@
 #include "frontend/file.h"
 #include "frontend/objects.h"
 #include "ir/equal.h"
+#include "ir/ops.h"
 #include "ir/printer.h"
 #include "syntax/document.h"
 #include "tests/unit/catch.h"
@@ -176,6 +177,123 @@ TEST_CASE("an edit evaluates again what it touches, and what uses that") {
   file.update(document);
   (void)file.diagnostics();
   CHECK(file.find(Name("f"))->module->functions[0].second == f);
+}
+
+namespace {
+
+/// A program of so many blocks, some buffers and a let, with a constant of the file in one place.
+auto long_program(int blocks) -> std::string {
+  std::string text = "N = 16\n\n@T.prim_func\ndef main(a: T.handle, B: T.Buffer((16,), \"float32\"), n: T.int32):\n    A = T.match_buffer(a, (16,))\n    C = T.alloc_buffer((16,))\n";
+  text += "    m: T.int32 = n + 1\n";
+  for (int i = 0; i < blocks; ++i) {
+    std::string number = std::to_string(i);
+    text += "    for i in range(" + std::string(i == 7 ? "N" : "16") + "):\n        with T.block(\"b" + number + "\"):\n            vi = T.axis.spatial(16, i)\n            " +
+            (i % 2 == 0 ? "C[vi] = A[vi] + T.float32(" + number + ")" : "B[vi] = C[vi] * T.float32(" + number + ")") + "\n";
+  }
+  return text;
+}
+
+struct Edited {
+  syntax::Document document;
+  frontend::File file;
+  explicit Edited(const std::string& text) : document(text) { look(); }
+  void look() {
+    file.update(document);
+    (void)file.diagnostics();
+  }
+  auto replace(const std::string& what, const std::string& with) -> frontend::File::PartWork {
+    size_t at = document.text().find(what);
+    REQUIRE(at != std::string::npos);
+    document.edit({static_cast<uint32_t>(at), static_cast<uint32_t>(at + what.size())}, with);
+    look();
+    return file.last_part_work();
+  }
+  auto statements() -> std::vector<Stmt> {
+    const frontend::Declaration* d = file.find(Name("main"));
+    REQUIRE(d);
+    REQUIRE(d->partial);
+    // The root block, the let, the sequence.
+    const Stmt& body = d->partial->functions[0].second->body.as<BlockRealize>()->block->body;
+    return body.as<LetStmt>()->body.as<SeqStmt>()->seq.to_vector();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("an edit in a long program lowers the statement it is in, and those that depend on it") {
+  Edited edited(long_program(40));
+  REQUIRE(messages(edited.file.diagnostics()) == "");
+  std::vector<Stmt> before = edited.statements();
+  REQUIRE(before.size() == 40);
+  auto same = [&](const std::vector<Stmt>& now, size_t from, size_t shift) {
+    size_t count = 0;
+    for (size_t i = from; i + shift < now.size() && i < before.size(); ++i) { count += before[i].same_as(now[i + shift]) ? 1 : 0; }
+    return count;
+  };
+
+  // A statement: the others are the same nodes, and lie where they lie now.
+  frontend::File::PartWork work = edited.replace("C[vi] = A[vi] + T.float32(4)", "C[vi] = A[vi] + A[vi] + T.float32(44)");
+  CHECK(work.lowered == 1);
+  CHECK(work.reused >= 41);
+  std::vector<Stmt> now = edited.statements();
+  CHECK(same(now, 0, 0) == 39);
+  auto last = edited.document.resolve(now.back()->origin);
+  REQUIRE(last);
+  CHECK(last->begin == edited.document.text().rfind("for i in range"));
+
+  // A statement more: those behind it move.
+  work = edited.replace("    for i in range(16):\n        with T.block(\"b10\")", "    T.evaluate(n)\n    for i in range(16):\n        with T.block(\"b10\")");
+  CHECK(work.lowered == 1);
+  now = edited.statements();
+  REQUIRE(now.size() == 41);
+  CHECK(same(now, 10, 1) == 30);
+
+  // A buffer that many use: all of those, and no other.
+  work = edited.replace("C = T.alloc_buffer((16,))", "C = T.alloc_buffer((16,), scope=\"local\")");
+  CHECK(work.lowered >= 41);
+  CHECK(messages(edited.file.diagnostics()) == "");
+
+  // A constant of the file.
+  before = edited.statements();
+  work = edited.replace("N = 16", "N = 8");
+  CHECK(work.lowered == 1);
+  CHECK(as_int(edited.statements()[7].as<For>()->extent) == 8);
+
+  // A mistake is reported once it is there, and only then.
+  work = edited.replace("A[vi] + T.float32(6)", "A[vi] + T.float32(\"6\")");
+  CHECK(edited.file.diagnostics().size() == 1);
+  work = edited.replace("T.float32(12)", "T.float32(120)");
+  CHECK(edited.file.diagnostics().size() == 1);
+  work = edited.replace("T.float32(\"6\")", "T.float32(6)");
+  CHECK(edited.file.diagnostics().empty());
+
+  // A variable that another one hides, a name given twice, a line that cannot be read.
+  work = edited.replace("    m: T.int32 = n + 1\n", "    m: T.int32 = n + 1\n    C = T.alloc_buffer((16,))\n");
+  CHECK(messages(edited.file.diagnostics()).find("redefined-name") != std::string::npos);
+  work = edited.replace("    m: T.int32 = n + 1\n    C = T.alloc_buffer((16,))\n", "    m: T.int32 = n + 1\n");
+  CHECK(messages(edited.file.diagnostics()) == "");
+  work = edited.replace("T.float32(20)", "T.float32((20");
+  CHECK(work.lowered <= 2);
+  CHECK(!edited.document.diagnostics().empty());
+  CHECK(edited.statements().size() == 41);
+}
+
+TEST_CASE("a long program that is evaluated step by step is the one that is evaluated at once") {
+  Edited edited(long_program(40));
+  for (const char* step : {"T.float32(3)", "T.float32(30)", "(16, i)", "B[vi] = C[vi] * T.float32(1)"}) {
+    (void)edited.replace(step, "(15, i)");
+    Edited fresh(edited.document.text());
+    CHECK(messages(edited.file.diagnostics()) == messages(fresh.file.diagnostics()));
+    CHECK(structural_equal(edited.file.find(Name("main"))->partial, fresh.file.find(Name("main"))->partial));
+  }
+}
+
+TEST_CASE("what is suggested instead of a name is looked for among the names that there are now") {
+  Edited edited("first = 1\nx = frist\n");
+  REQUIRE(edited.file.diagnostics().size() == 1);
+  REQUIRE(edited.file.diagnostics()[0].remedies.size() == 1);
+  (void)edited.replace("first = 1", "other = 1");
+  CHECK(edited.file.diagnostics()[0].remedies.empty());
 }
 
 TEST_CASE("a script that runs out of steps does not stop what is evaluated later") {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "syntax/document.h"
+#include "syntax/lines.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
@@ -183,4 +184,75 @@ TEST_CASE("a class that moved and one like it keep their own functions") {
   CHECK(document.items()[0].item->members[0].item->decl != document.items()[1].item->members[0].item->decl);
   document.edit({0, 0}, "  ");
   CHECK(describe(document) == describe(Document(document.text())));
+}
+
+TEST_CASE("an edit in a long program parses the statement it is in") {
+  std::string text = "@T.prim_func\ndef main(A: T.Buffer((16,), \"float32\")):\n    # what follows is long\n";
+  for (int i = 0; i < 40; ++i) {
+    text += "    for i in range(16):\n        # a loop\n        A[i] = T.float32(" + std::to_string(i) + ")  # a store\n    A[" + std::to_string(i % 16) + "] = T.float32(0)\n";
+  }
+  Document document(text);
+  REQUIRE(document.diagnostics().empty());
+  const PlacedItem& program = document.items()[0];
+  REQUIRE(program.item->members.size() == 80);
+  DeclId decl = program.item->decl;
+  std::vector<DeclId> parts;
+  for (const Item::Member& part : program.item->members) { parts.push_back(part.item->decl); }
+
+  auto at = static_cast<uint32_t>(text.find("T.float32(20)"));
+  document.edit({at, at}, "T.float32(1) + ");
+  CHECK(document.last_work().parsed == 2);   // the part and its program
+  const Item& now = *document.items()[0].item;
+  CHECK(now.decl == decl);                   // whose head is the same
+  size_t same = 0;
+  for (size_t i = 0; i < 80; ++i) { same += now.members[i].item->decl == parts[i] ? 1 : 0; }
+  CHECK(same == 79);
+  CHECK(document.whole(now.members[5].item->decl) == decl);
+  CHECK(document.whole(decl) == decl);
+  // Places are those of the text.
+  Origin inside = document.origin_at(at + 3);
+  CHECK(inside.decl == now.members[40].item->decl);
+  CHECK(document.resolve(inside)->begin == at + 3);
+  CHECK(document.text().substr(document.resolve({parts[79], 0, 5, 0})->begin, 5) == "A[7] ");
+
+  // Another head is another program, of the same parts.
+  document.edit({17, 21}, "other");
+  CHECK(document.items()[0].item->decl != decl);
+  CHECK(document.items()[0].item->members[3].item->decl == parts[3]);
+  CHECK(document.last_work().parsed == 1);
+  CHECK(describe(document) == describe(Document(document.text())));
+
+  // Cut and pasted below: each part is in one place.
+  std::string copy = document.text() + "\n" + document.text();
+  document.set_text(copy);
+  CHECK(describe(document) == describe(Document(copy)));
+  CHECK(document.items()[0].item->members[3].item->decl != document.items()[1].item->members[3].item->decl);
+}
+
+TEST_CASE("the lines of a text that was edited are those of the text") {
+  std::mt19937 random(5);
+  std::string text = kProgram;
+  for (int i = 0; i < 400; ++i) {
+    Lines old = scan_lines(text);
+    static const char* const words[] = {"\n", "    ", "#", "\\\n", "(", ")", "\"", "\"\"\"", "x", " ", "\t", "# c\n", "for i in x:\n", "\r\n", ":", "+"};
+    auto at = random() % (text.size() + 1);
+    std::string next = random() % 3 == 0 ? text.substr(0, at) + text.substr(std::min(text.size(), at + random() % 4)) : text.substr(0, at) + words[random() % std::size(words)] + text.substr(at);
+    Lines again = scan_lines_again(next, text, old);
+    Lines fresh = scan_lines(next);
+    REQUIRE(again.lines.size() == fresh.lines.size());
+    REQUIRE(again.comments.size() == fresh.comments.size());
+    CHECK(again.is_plain == fresh.is_plain);
+    bool is_same = true;
+    for (size_t k = 0; k < fresh.lines.size(); ++k) {
+      const LogicalLine& a = again.lines[k];
+      const LogicalLine& b = fresh.lines[k];
+      is_same = is_same && a.span == b.span && a.indent == b.indent && a.ends_with_colon == b.ends_with_colon && a.fault == b.fault && a.fault_at == b.fault_at;
+    }
+    for (size_t k = 0; k < fresh.comments.size(); ++k) {
+      is_same = is_same && again.comments[k].span == fresh.comments[k].span && again.comments[k].indent == fresh.comments[k].indent && again.comments[k].own_line == fresh.comments[k].own_line;
+    }
+    CHECK(is_same);
+    // Texts with mistakes are scanned anew: begin again where there are some.
+    text = fresh.is_plain ? next : kProgram;
+  }
 }
