@@ -205,3 +205,27 @@ TEST_CASE("every method that the table gives to the worker has a route") {
     }
   }
 }
+
+// As quoted in notes about MetaSchedule: the trace of a rule for a product of 1024 by 1024.
+TEST_CASE("a quoted trace runs") {
+  std::string text = matmul.substr(0, matmul.find("\n\n@ls"));
+  for (const char* size : {"128", "256", "64"}) {
+    for (size_t at = text.find(size); at != std::string::npos; at = text.find(size, at + 4)) { text.replace(at, std::string(size).size(), "1024"); }
+  }
+  text +=
+      "\n\n@ls.schedule(matmul)\n"
+      "def rule(new_sch: tir.Schedule):\n"
+      "    block = new_sch.get_block(\"C\")\n"
+      "    i, j, k = new_sch.get_loops(block=block)\n"
+      "    i_0, i_1, i_2, i_3 = new_sch.split(loop=i, factors=[2, 4, 64, 2])\n"
+      "    j_0, j_1, j_2, j_3 = new_sch.split(loop=j, factors=[4, 64, 2, 2])\n"
+      "    k_0, k_1 = new_sch.split(loop=k, factors=[32, 32])\n"
+      "    new_sch.reorder(i_0, j_0, i_1, j_1, k_0, i_2, j_2, k_1, i_3, j_3)\n";
+  auto document = workspace::analyse("file:///t.tir", text);
+  CHECK(document->snapshot()->findings().empty());
+  REQUIRE(document->snapshot()->schedules().size() == 1);
+  const auto& run = document->snapshot()->schedules()[0].run;
+  REQUIRE(run);
+  CHECK(run->is_complete);
+  CHECK(run->steps.size() == 6);
+}

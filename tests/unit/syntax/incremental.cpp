@@ -83,6 +83,7 @@ auto decl_of(const Document& document, std::string_view name) -> DeclId {
 }  // namespace
 
 TEST_CASE("an edit in one function leaves the others as they are") {
+  least_lines_in_parts() = 60;
   Document document(kProgram);
   REQUIRE(document.diagnostics().empty());
   DeclId matmul = decl_of(document, "matmul");
@@ -187,6 +188,7 @@ TEST_CASE("a class that moved and one like it keep their own functions") {
 }
 
 TEST_CASE("an edit in a long program parses the statement it is in") {
+  least_lines_in_parts() = 60;
   std::string text = "@T.prim_func\ndef main(A: T.Buffer((16,), \"float32\")):\n    # what follows is long\n";
   for (int i = 0; i < 40; ++i) {
     text += "    for i in range(16):\n        # a loop\n        A[i] = T.float32(" + std::to_string(i) + ")  # a store\n    A[" + std::to_string(i % 16) + "] = T.float32(0)\n";
