@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "eval/wide_int.h"
 #include "frontend/lowerer.h"
@@ -1749,6 +1751,25 @@ auto other_member(Name name) -> std::optional<Value> {
   return {};
 }
 
+// What TVM's main line has besides: programs of threads, warps and tiles, by execution scopes and layouts, and the machines'
+// own instructions in namespaces (`T.cuda.cta_sync`, `T.ptx.mbarrier.init`). A program that uses them is not checked.
+auto script_member(Name name) -> std::optional<Value> {
+  if (auto known = other_member(name)) { return known; }
+  static const std::unordered_map<Name, DataType> aliases = {
+      {"bf16", DataType::bfloat16()}, {"f16", DataType::float_(16)}, {"f32", DataType::float_(32)}, {"f64", DataType::float_(64)},
+      {"i8", DataType::int_(8)},      {"i16", DataType::int_(16)},   {"i32", DataType::int_(32)},   {"i64", DataType::int_(64)},
+      {"u8", DataType::uint(8)},      {"u16", DataType::uint(16)},   {"u32", DataType::uint(32)},   {"u64", DataType::uint(64)}};
+  if (auto alias = aliases.find(name); alias != aliases.end()) { return make_object<DtypeObject>(alias->second); }
+  static const std::unordered_set<Name> elsewhere = {
+      "cuda", "ptx", "nvshmem", "webgpu", "metal", "nki", "trn", "tmem", "smem", "tile", "jit", "kernel", "ComposeLayout", "ExecScope", "Iter", "Layout", "R", "S",
+      "ScopeIdDef", "SwizzleLayout", "TensorMap", "TileLayout", "add_to_parent", "alloc_cast_frag", "alloc_scalar", "alloc_tcgen05_ldst_frag", "call_kernel",
+      "cluster_id", "cooperative_tensor_fill", "cooperative_tensor_load", "cooperative_tensor_multiply_accumulate", "cooperative_tensor_store", "cta_id",
+      "cta_id_in_cluster", "cta_id_in_pair", "decl_scalar", "device_entry", "filter", "hint", "lane_id", "local_scalar", "lookup_param", "meta_class",
+      "print_buffer", "ptr_byte_offset", "register_script_namespace", "scalar_wrapper", "scope_id", "selector", "shared_scalar", "static_assert", "thread_id",
+      "thread_id_in_wg", "thread_return", "warp_id", "warp_id_in_wg", "warpgroup_id", "wg_reg_tile"};
+  return elsewhere.count(name) != 0 ? std::optional<Value>(Value::opaque()) : std::nullopt;
+}
+
 // `tvm.IRModule({"main": f})`, `tvm.IRModule.from_expr(f)`.
 auto module_of_program(Evaluator& e, const Arguments& a) -> Value {
   if (a.all.size() != 1) { return e.opaque(a.call); }
@@ -1816,7 +1837,7 @@ struct Namespaces {
                                                               {"scan", axis_scan}, {"opaque", axis_opaque}, {"remap", axis_remap}}) {
       add_to(axis, name, make_builtin(name, run));
     }
-    Ref<eval::Namespace> script_tir = make_object<eval::Namespace>(Name("T"), other_member);
+    Ref<eval::Namespace> script_tir = make_object<eval::Namespace>(Name("T"), script_member);
     Ref<eval::Namespace> python_tir = make_object<eval::Namespace>(Name("tir"), python_member);
     auto add_t = [&](const char* name, const Value& value) {
       add_to(script_tir, name, value);

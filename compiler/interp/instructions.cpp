@@ -71,6 +71,7 @@ constexpr Row rows[] = {
     {"llvm.hexagon.V6.vrmpybusv.acc.128B", 3, vrmpybusv_acc},
     {"llvm.hexagon.V6.vdmpyhvsat.acc.128B", 3, vdmpyhvsat_acc},
     {"__dp4a", 3, dp4a},
+    {"dp4a", 3, dp4a},
     {"vectorlow", 1, low_half},
     {"vectorhigh", 1, high_half},
 };
