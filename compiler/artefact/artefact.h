@@ -32,10 +32,12 @@ struct Kernel {
 [[nodiscard]] auto is_c_name(std::string_view name) -> bool;
 
 /// `LIBRARY.h`: declarations in C, and in C++ overloads in `namespace loopsmith` that throw instead of giving a status.
-[[nodiscard]] auto header(std::string_view library, const std::vector<Kernel>& kernels) -> std::string;
+[[nodiscard]] auto header(std::string_view library, const std::vector<Kernel>& kernels, bool packed = false) -> std::string;
 
 /// The C source of all entries; to be compiled with `support()` on its include path as "loopsmith_support.h".
-[[nodiscard]] auto entries(std::string_view library, const std::vector<Kernel>& kernels) -> std::string;
+/// `packed`: each kernel has a second entry `NAME_packed`, called as TVM's packed functions in C are (TVMBackendPackedCFunc of TVM
+/// 0.19: values, their type codes, how many), so that `tvm.runtime.load_module(LIBRARY)["NAME_packed"]` can be called.
+[[nodiscard]] auto entries(std::string_view library, const std::vector<Kernel>& kernels, bool packed = false) -> std::string;
 
 /// What entries and kernels need: error text, argument checks, a thread pool (one thread where there are no POSIX threads). All
 /// of it is weak, so that several libraries can be linked into one program. The pool has LOOPSMITH_NUM_THREADS threads, else one

@@ -61,11 +61,66 @@ void add_entry(std::string& out, const Kernel& kernel) {
   out += fmt::format("  return status != 0 ? status : {}(slots);\n}}\n\n", kernel.symbol);
 }
 
+/// Type codes of TVM's C API: 0 int, 1 uint, 2 float, 3 pointer, 7 DLTensor, 13 NDArray (which begins with one), 15 bool.
+constexpr std::string_view packed_support = R"(#include <stdio.h>
+#if defined(__ELF__)
+/* Of TVM's runtime, where the process has one. */
+extern void TVMAPISetLastError(const char* text) __attribute__((weak));
+#endif
+static int32_t ls_packed_status(int32_t status) {
+#if defined(__ELF__)
+  if (status != 0 && TVMAPISetLastError) { TVMAPISetLastError(loopsmith_last_error()); }
+#endif
+  return status != 0 ? -1 : 0;
+}
+static int32_t ls_packed_refuse(const char* function, const char* argument, const char* wanted, int32_t found) {
+  char text[256];
+  snprintf(text, sizeof text, "%s: %s%s%s, found %s %d", function, argument, argument[0] ? " should be " : "", wanted, argument[0] ? "type code" : "are given:", (int)found);
+  loopsmith_set_error(text);
+  return ls_packed_status(1);
+}
+
+)";
+
+void add_packed_entry(std::string& out, const Kernel& kernel) {
+  const auto& parameters = kernel.interface.parameters;
+  out += fmt::format("LS_API int32_t {}_packed(const ls_argument* args, const int32_t* codes, int32_t count, ls_argument* result, int32_t* result_code, void* resource) {{\n"
+                     "  (void)args; (void)codes; (void)result; (void)resource;\n"
+                     "  if (result_code) {{ *result_code = 4; }}   /* nothing is given back */\n"
+                     "  if (count != {}) {{ return ls_packed_refuse({}, \"\", \"{} arguments are taken\", count); }}\n",
+                     kernel.name, parameters.size(), quoted(kernel.name), parameters.size());
+  std::string given;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const codegen::Parameter& parameter = parameters[i];
+    bool is_real = parameter.kind == codegen::Parameter::Kind::Scalar && parameter.dtype.is_real();
+    const char* fits = parameter.kind == codegen::Parameter::Kind::Buffer    ? "codes[{0}] == 7 || codes[{0}] == 13"
+                       : parameter.kind == codegen::Parameter::Kind::Pointer ? "codes[{0}] == 3 || codes[{0}] == 4"
+                       : is_real                                             ? "codes[{0}] == 2 || codes[{0}] == 0"
+                                                                             : "codes[{0}] == 0 || codes[{0}] == 1 || codes[{0}] == 15";
+    const char* wanted = parameter.kind == codegen::Parameter::Kind::Buffer    ? "a tensor"
+                         : parameter.kind == codegen::Parameter::Kind::Pointer ? "a pointer"
+                         : is_real                                             ? "a number"
+                                                                               : "an integer";
+    out += fmt::format("  if (!({})) {{ return ls_packed_refuse({}, {}, {}, codes[{}]); }}\n", fmt::format(fmt::runtime(fits), i), quoted(kernel.name),
+                       quoted(parameter.name), quoted(wanted), i);
+    given += given.empty() ? "" : ", ";
+    if (parameter.kind == codegen::Parameter::Kind::Buffer) { given += fmt::format("(DLTensor*)args[{}].data", i); }
+    else if (parameter.kind == codegen::Parameter::Kind::Pointer) { given += fmt::format("args[{}].data", i); }
+    else if (is_real) { given += fmt::format("codes[{0}] == 2 ? args[{0}].real : (double)args[{0}].integer", i); }
+    else { given += fmt::format("args[{}].integer", i); }
+  }
+  out += fmt::format("  return ls_packed_status({}({}));\n}}\n\n", kernel.name, given);
+}
+
 }  // namespace
 
-auto entries(std::string_view library, const std::vector<Kernel>& kernels) -> std::string {
+auto entries(std::string_view library, const std::vector<Kernel>& kernels, bool packed) -> std::string {
   std::string out = fmt::format("/* Entries of {}: see {}.h. */\n#include \"loopsmith_support.h\"\n\n", library, library);
-  for (const Kernel& kernel : kernels) { add_entry(out, kernel); }
+  if (packed) { out += packed_support; }
+  for (const Kernel& kernel : kernels) {
+    add_entry(out, kernel);
+    if (packed) { add_packed_entry(out, kernel); }
+  }
   return out;
 }
 

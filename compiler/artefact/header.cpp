@@ -89,7 +89,7 @@ auto is_c_name(std::string_view name) -> bool {
   return std::find(std::begin(taken), std::end(taken), name) == std::end(taken) && !name.starts_with("loopsmith_") && !name.starts_with("__");
 }
 
-auto header(std::string_view library, const std::vector<Kernel>& kernels) -> std::string {
+auto header(std::string_view library, const std::vector<Kernel>& kernels, bool packed) -> std::string {
   std::string out = fmt::format("/* {}: kernels made by Loopsmith. Every function gives 0 when it is done; else loopsmith_last_error() says why. */\n", library);
   out += fmt::format("#ifndef {0}\n#define {0}\n\n#include <stdint.h>\n\n{1}\n", guard(library), dlpack);
   out += "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
@@ -101,6 +101,10 @@ auto header(std::string_view library, const std::vector<Kernel>& kernels) -> std
     }
     while (out.back() == ' ' || out.back() == '\n') { out.pop_back(); }
     out += fmt::format(" */\nint32_t {}({});\n", kernel.name, parameters(kernel, false));
+    if (packed) {
+      out += fmt::format("/* The same for TVM's runtime: values, their type codes, how many. */\n"
+                         "int32_t {}_packed(const void* args, const int32_t* codes, int32_t count, void* result, int32_t* result_code, void* resource);\n", kernel.name);
+    }
   }
   out += "\n#ifdef __cplusplus\n}  /* extern \"C\" */\n\n#include <stdexcept>\n\nnamespace loopsmith {\n";
   for (const Kernel& kernel : kernels) {

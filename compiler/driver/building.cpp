@@ -225,6 +225,10 @@ auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildR
   std::vector<std::string> compiler = c_compiler(*target);
   uint64_t key = hash_bytes(print_script(unit.module));
   for (const std::string& part : {target->str(), engine_id(), std::string(compiler.empty() ? "alone" : "in a library")}) { key = hash_bytes(part, key); }
+  if (job.debug_info) {
+    auto text = read_file(job.file);
+    key = hash_bytes(text ? *text : "", hash_bytes(fs::absolute(job.file).string(), key));
+  }
   std::optional<std::string> object;
   if (!job.cache.empty()) { object = read_cache(cache_path(job.cache, key)); }
   result.from_cache = object.has_value();
@@ -234,6 +238,7 @@ auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildR
     codegen::CodegenOptions options;
     options.hosted = false;
     options.hidden = !compiler.empty();
+    if (job.debug_info) { options.locate = source_places(file.locate()); }
     auto code = codegen::emit(*lowered, *target, codegen::EmitKind::Object, options);
     if (!code) { return fail(code.diagnostics()); }
     object = std::move(*code);
@@ -251,7 +256,7 @@ auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildR
     result.artefacts.push_back({path, kind, content.size(), hash_bytes(content)});
     return true;
   };
-  if (!put(job.stem + ".h", "header", artefact::header(library, unit.kernels))) { return std::nullopt; }
+  if (!put(job.stem + ".h", "header", artefact::header(library, unit.kernels, job.packed))) { return std::nullopt; }
 
   ScratchFolder scratch;
   if (scratch.path.empty()) {
@@ -261,7 +266,7 @@ auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildR
   std::string kernels_path = scratch.path + "/" + library + ".kernels.o";
   std::string source_path = scratch.path + "/entries.c";
   std::string entries_path = scratch.path + "/" + library + ".entries.o";
-  if (!write_file(kernels_path, *object) || !write_file(source_path, artefact::entries(library, unit.kernels)) ||
+  if (!write_file(kernels_path, *object) || !write_file(source_path, artefact::entries(library, unit.kernels, job.packed)) ||
       !write_file(scratch.path + "/loopsmith_support.h", artefact::support())) {
     reporter.report({cannot_write(scratch.path)}, nullptr);
     return std::nullopt;

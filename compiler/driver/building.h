@@ -29,6 +29,8 @@ struct BuildJob {
   std::string with = {};     // this schedule function only; empty: for each program the last one in the file that is for it
   bool as_written = false;   // apply no schedules
   std::string cache = {};    // folder of objects by content; empty: none
+  bool packed = false;       // a second entry for TVM's runtime
+  bool debug_info = false;   // lines of the file in the code
   bool may_be_empty = false; // a file without programs is no mistake
 };
 

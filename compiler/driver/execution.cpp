@@ -63,8 +63,14 @@ auto symbol_of(const Selection& selection) -> std::string {
   return codegen::symbol_of(selection.function, selection.before->find(selection.function));
 }
 
-auto compile(const Selection& selection) -> Result<runtime::JitModule> {
-  LOOPSMITH_TRY(lowered, transform::lower(selection.module, lower_context(selection.target), lower_request(selection.target)));
+auto bounds_checks(const Selection& selection, const Arguments& arguments) -> Locate {
+  if (!arguments.has("--check-bounds")) { return {}; }
+  if (selection.file) { return selection.file->locate(); }
+  return [](const Origin&) -> std::optional<Located> { return {}; };
+}
+
+auto compile(const Selection& selection, const Locate& checked) -> Result<runtime::JitModule> {
+  LOOPSMITH_TRY(lowered, transform::lower(selection.module, lower_context(selection.target, checked), lower_request(selection.target)));
   return runtime::JitModule::compile(lowered, selection.target, {}, selection.module);
 }
 
@@ -230,7 +236,7 @@ auto run_apart(const std::string& command, const std::string& kind, const std::v
   fmt::print(stderr, "loopsmith {}: the program {}{}\n", command, status->describe(),
              status->signal == SIGSEGV || status->signal == SIGBUS ? ": it reads or writes outside of its buffers" : "");
   if (status->signal == SIGSEGV || status->signal == SIGBUS) {
-    fmt::print(stderr, "help: `loopsmith interpret` with the same arguments checks every access and names the first bad one\n");
+    fmt::print(stderr, "help: `--check-bounds` tests every access and names the first bad one; so does `loopsmith interpret`, slowly\n");
   }
   return exit_input;
 }

@@ -30,8 +30,12 @@ struct Call {
 /// Runs `loopsmith worker KIND ARGS...` in a program of its own and gives its status; says what happened where it crashed.
 [[nodiscard]] auto run_apart(const std::string& command, const std::string& kind, const std::vector<std::string>& args) -> int;
 
-/// The schedule of a selection, lowered and compiled.
-[[nodiscard]] auto compile(const Selection& selection) -> Result<runtime::JitModule>;
+inline const Option check_bounds_option{.name = "--check-bounds", .help = "tests every access; a bad one stops the program, with buffer, index, extent and line"};
+/// Where accesses stand, for their tests, if `--check-bounds` is given; else none.
+[[nodiscard]] auto bounds_checks(const Selection& selection, const Arguments& arguments) -> Locate;
+
+/// The schedule of a selection, lowered and compiled; `checked`: see `bounds_checks`.
+[[nodiscard]] auto compile(const Selection& selection, const Locate& checked = {}) -> Result<runtime::JitModule>;
 [[nodiscard]] auto symbol_of(const Selection& selection) -> std::string;
 
 /// "1.234 ms"

@@ -1,20 +1,40 @@
 // From a target to what lowering is asked for: the one place where the two rooms meet.
 #pragma once
 
+#include "codegen/llvm/codegen.h"
+#include "driver/render.h"
 #include "target/hardware.h"
 #include "target/target.h"
 #include "transform/pipelines.h"
 
 namespace loopsmith::driver {
 
-[[nodiscard]] inline auto lower_context(const target::Target& target) -> transform::LowerContext {
+/// `locate`: tests every access, and says in messages of the running program where it stands; none: no tests.
+[[nodiscard]] inline auto lower_context(const target::Target& target, const Locate& locate = {}) -> transform::LowerContext {
   transform::LowerContext context;
   target::Hardware hardware = target::hardware(target);
   context.options.masked_memory = hardware.avx512 || target.architecture() != target::Architecture::X86_64;
+  if (locate) {
+    context.options.check_bounds = true;
+    context.where = [locate](const Origin& origin) -> std::string {
+      auto place = origin.is_known() ? locate(origin) : std::nullopt;
+      return place ? place->text->name() + ":" + std::to_string(human_position(*place->text, place->span.begin).line) : "";
+    };
+  }
   return context;
 }
 [[nodiscard]] inline auto lower_request(const target::Target& target) -> transform::LowerRequest {
   return {.target_kind = target.kind, .until = {}, .on_stage = {}};
+}
+
+/// For CodegenOptions::locate.
+[[nodiscard]] inline auto source_places(Locate locate) -> std::function<std::optional<codegen::SourcePlace>(const Origin&)> {
+  return [locate = std::move(locate)](const Origin& origin) -> std::optional<codegen::SourcePlace> {
+    auto place = origin.is_known() ? locate(origin) : std::nullopt;
+    if (!place) { return {}; }
+    HumanPosition at = human_position(*place->text, place->span.begin);
+    return codegen::SourcePlace{place->text->name(), at.line, at.column};
+  };
 }
 
 }  // namespace loopsmith::driver

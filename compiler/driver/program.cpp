@@ -242,7 +242,9 @@ void Reporter::report(const Diagnostics& diagnostics, const SourceFile* file, bo
     else if (only_errors) { continue; }
     else if (d.severity == Severity::Warning) { ++warnings_; }
     environment_ = environment_ || d.code == Code::NoLlvm;
-    if (json_) {
+    if (sink_) {
+      sink_->push_back(render_json(d, locate, file ? file->name() : ""));
+    } else if (json_) {
       fmt::print("{}\n", render_json(d, locate, file ? file->name() : "").dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     } else {
       fmt::print(stderr, "{}", render(d, locate, {.color = color_, .file = file ? file->name() : "loopsmith"}));

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "driver/arguments.h"
 #include "driver/render.h"
 #include "ir/ir.h"
@@ -61,6 +63,8 @@ class Reporter {
   explicit Reporter(const Arguments& arguments);
   /// `file`: where their places lie; may be null. Warnings of what is not asked about are left out with `only_errors`.
   void report(const Diagnostics& diagnostics, const SourceFile* file, bool only_errors = false);
+  /// From here on diagnostics are put there, as `render_json` makes them, and not written.
+  void collect(std::vector<nlohmann::json>& sink) { sink_ = &sink; }
   [[nodiscard]] auto errors() const -> size_t { return errors_; }
   [[nodiscard]] auto warnings() const -> size_t { return warnings_; }
   /// exit_environment where a code says that the machine lacks something, else exit_input.
@@ -72,6 +76,7 @@ class Reporter {
   size_t errors_ = 0;
   size_t warnings_ = 0;
   bool environment_ = false;
+  std::vector<nlohmann::json>* sink_ = nullptr;
 };
 
 /// What a command works on.

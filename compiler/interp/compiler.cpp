@@ -709,6 +709,16 @@ auto Compiler::evaluate(const Evaluate& n) -> const Statement* {
   if (c && c->op.view().starts_with("@")) { return call_function(*c); }
   if (c && (c->op == call_extern || c->op == call_pure_extern) && !c->args.empty()) {
     const auto* symbol = c->args[0].as<StringImm>();
+    // What transform/check_bounds.h adds where an index is out of bounds.
+    if (symbol && symbol->value == "loopsmith_out_of_bounds" && c->args.size() == 4) {
+      const auto* text = c->args[1].as<StringImm>();
+      auto* out = make_stmt<AssertThat>();
+      out->condition = make_int<IntConst>(0);
+      out->message = text ? text->value : "an index is out of bounds";
+      out->origin = n.origin;
+      out->body = make_stmt<Nothing>();
+      return out;
+    }
     if (symbol && c->args.size() == 4 && (symbol->value == "memcpy" || symbol->value == "memmove" || symbol->value == "memset")) {
       auto* out = make_stmt<MemoryCall>();
       out->origin = n.origin;

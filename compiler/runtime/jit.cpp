@@ -45,6 +45,7 @@ auto symbols() -> const std::vector<Symbol>& {
       {"loopsmith_workspace", reinterpret_cast<void*>(&loopsmith_workspace)},
       {"loopsmith_workspace_release", reinterpret_cast<void*>(&loopsmith_workspace_release)},
       {"loopsmith_set_error", reinterpret_cast<void*>(&loopsmith_set_error)},
+      {"loopsmith_out_of_bounds", reinterpret_cast<void*>(&loopsmith_out_of_bounds)},
       {"aligned_alloc", reinterpret_cast<void*>(&::aligned_alloc)},
       {"free", reinterpret_cast<void*>(&::free)},
       {"memcpy", reinterpret_cast<void*>(static_cast<void* (*)(void*, const void*, size_t)>(&::memcpy))},

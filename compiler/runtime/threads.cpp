@@ -268,3 +268,11 @@ void loopsmith_workspace_release(void* memory) {
 }
 
 void loopsmith_set_error(const char* text) { loopsmith::runtime::error_text = text; }
+auto loopsmith_out_of_bounds(const char* text, int64_t index, int64_t extent) -> int32_t {
+  std::string& out = loopsmith::runtime::error_text;
+  out = text;
+  for (const auto& [name, value] : {std::pair("{index}", index), std::pair("{extent}", extent)}) {
+    if (size_t at = out.find(name); at != std::string::npos) { out.replace(at, std::string_view(name).size(), std::to_string(value)); }
+  }
+  return 0;
+}

@@ -47,4 +47,6 @@ auto loopsmith_parallel(loopsmith_share share, void* captured, int64_t begin, in
 auto loopsmith_workspace(int64_t bytes) -> void*;
 void loopsmith_workspace_release(void* memory);
 void loopsmith_set_error(const char* text);
+/// The same with "{index}" and "{extent}" in the text replaced; what transform/check_bounds.h calls.
+auto loopsmith_out_of_bounds(const char* text, int64_t index, int64_t extent) -> int32_t;
 }

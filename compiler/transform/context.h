@@ -26,11 +26,15 @@ struct LowerOptions {
   /// Bytes of one allocation, and of all of a function, that may lie on the stack.
   int64_t stack_bytes_each = 64 << 10;
   int64_t stack_bytes_all = 256 << 10;
+  /// Every access is tested before it is made.
+  bool check_bounds = false;
 };
 
 struct LowerContext {
   LowerOptions options = {};
   CancelToken cancel = {};
+  /// Where a node stands in the person's text ("softmax.tir:7"), for messages of the running program; none: not said.
+  std::function<std::string(const Origin&)> where = {};
 };
 
 /// The module with f applied to every function; the same module where f changed none. Diagnostics of all

@@ -6,6 +6,7 @@
 
 #include "ir/visitor.h"
 #include "support/codes.h"
+#include "transform/check_bounds.h"
 #include "transform/compact_buffer_allocation.h"
 #include "transform/convert_blocks_to_opaque.h"
 #include "transform/flatten_buffer.h"
@@ -17,6 +18,7 @@
 #include "transform/plan_buffer_location.h"
 #include "transform/plan_storage.h"
 #include "transform/remove_no_op.h"
+#include "transform/reuse_storage.h"
 #include "transform/simplify.h"
 #include "transform/unroll_loop.h"
 #include "transform/unswitch_predicates.h"
@@ -34,6 +36,8 @@ constexpr std::array llvm_stages{
     Stage{"compact_buffer_allocation", compact_buffer_allocation, "allocations shrink to what is touched"},
     Stage{"lower_match_buffer", lower_match_buffer, "views by the buffers they look into"},
     Stage{"lower_opaque_block", lower_opaque_block, "blocks as plain statements"},
+    // While accesses have an index for every dimension.
+    Stage{"check_bounds", check_bounds, "a test before every access, where that is asked for"},
     // Before indices become one sum, in which a dimension's range is hard to see.
     Stage{"simplify", simplify, "index arithmetic, conditions that always hold"},
     Stage{"flatten_buffer", flatten_buffer, "one index for every access"},
@@ -48,6 +52,8 @@ constexpr std::array llvm_stages{
     Stage{"unroll_loop", unroll_loop, "unrolled loops written out"},
     Stage{"simplify_again", simplify, "the same for what unrolling made"},
     Stage{"remove_no_op", remove_no_op, "statements without effect"},
+    // Where buffers begin and end is what the program says; the next stage asks for them further outside.
+    Stage{"reuse_storage", reuse_storage, "buffers that are not alive at the same time share memory"},
     // Last: nothing changes sizes afterwards.
     Stage{"plan_storage", plan_storage, "stack or workspace for every allocation"},
 };

@@ -78,6 +78,8 @@ auto lower_options(uint64_t seed) -> transform::LowerContext {
   if (random.chance(40)) { context.options.max_lanes = 4; }
   if (random.chance(30)) { context.options.unroll_steps = random.between(1, 64); }
   if (random.chance(20)) { context.options.unswitch_limit = 0; }
+  context.options.check_bounds = random.chance(20);
+  if (random.chance(40)) { context.options.stack_bytes_each = 0; }   // small buffers share memory as large ones do
   return context;
 }
 

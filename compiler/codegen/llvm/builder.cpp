@@ -19,6 +19,7 @@ ModuleBuilder::ModuleBuilder(llvm::LLVMContext& context, llvm::Module& module, c
   if (options.fast_math) { flags.setFast(); }
   if (options.contract) { flags.setAllowContract(true); }
   ir_.setFastMathFlags(flags);
+  begin_debug_info();
 }
 
 auto ModuleBuilder::fail(std::string what, std::string why, Origin where) -> llvm::Value* {
@@ -131,6 +132,7 @@ void ModuleBuilder::add_function(const PrimFunc& func, const std::string& symbol
   auto* body_type = llvm::FunctionType::get(ir_.getInt32Ty(), types, false);
   auto* body = llvm::Function::Create(body_type, llvm::Function::PrivateLinkage, symbol + ".body", module_);
   set_attributes(*body);
+  enter_function(*body, func->origin);
 
   frame_ = Frame{};
   frame_.function = body;
@@ -160,6 +162,7 @@ void ModuleBuilder::add_function(const PrimFunc& func, const std::string& symbol
 
   auto* entry = llvm::Function::Create(llvm::FunctionType::get(ir_.getInt32Ty(), {pointer}, false), llvm::Function::ExternalLinkage, symbol, module_);
   set_attributes(*entry);
+  enter_function(*entry, func->origin);
   if (options_.hidden) { entry->setVisibility(llvm::GlobalValue::HiddenVisibility); }
   entry->getArg(0)->setName("arguments");
   ir_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", entry));

@@ -8,12 +8,14 @@
 // does not wrap), so that LLVM sees plain induction variables and no sign extensions.
 #pragma once
 
+#include <llvm/IR/DIBuilder.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Target/TargetMachine.h>
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,6 +48,8 @@ class ModuleBuilder {
   /// Adds `symbol`, the entry, and what it needs. The first problem is in `failure()`.
   void add_function(const PrimFunc& func, const std::string& symbol);
   [[nodiscard]] auto failure() -> std::optional<Diagnostic>& { return failure_; }
+  /// After the last function.
+  void end_debug_info();
 
  private:
   struct Binding {
@@ -68,6 +72,11 @@ class ModuleBuilder {
   // -- failing (builder.cpp)
   auto fail(std::string what, std::string why, Origin where) -> llvm::Value*;
   auto fail_not_flat(std::string what, Origin where) -> llvm::Value*;
+
+  // -- lines of the text (debug_info.cpp)
+  void begin_debug_info();
+  void enter_function(llvm::Function& function, Origin origin);
+  void mark(Origin origin);
 
   // -- types and constants (builder.cpp)
   auto type_of(DataType dtype) -> llvm::Type*;
@@ -158,6 +167,9 @@ class ModuleBuilder {
   const target::Target& target_;
   const CodegenOptions& options_;
   llvm::IRBuilder<> ir_;
+  std::unique_ptr<llvm::DIBuilder> debug_;
+  llvm::DISubprogram* scope_ = nullptr;
+  bool has_unit_ = false;
   Frame frame_;
   std::string function_name_;
   bool noalias_ = true;

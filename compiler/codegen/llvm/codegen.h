@@ -11,6 +11,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,13 @@ namespace loopsmith::codegen {
 
 enum class EmitKind : uint8_t { LlvmIR, Assembly, Object };
 
+/// A place in the person's text; lines and columns count from 1.
+struct SourcePlace {
+  std::string file;
+  uint32_t line = 0;
+  uint32_t column = 0;
+};
+
 struct CodegenOptions {
   bool contract = true;       // a * b + c may be one fma
   bool fast_math = false;     // all of LLVM's fast-math flags: reassociation, no NaNs, approximate division
@@ -32,6 +41,8 @@ struct CodegenOptions {
   bool hosted = true;
   /// Functions are seen inside of the library that the object becomes part of, and not from outside.
   bool hidden = false;
+  /// Where nodes stand: code then has line tables (DWARF), and assembly names lines. None: no debug information.
+  std::function<std::optional<SourcePlace>(const Origin&)> locate = {};
   /// In place of the pass list of its level, in the syntax of `opt -passes=`; for experiments.
   std::string passes = {};
 };

@@ -38,6 +38,8 @@ auto emit(const IRModule& module, const target::Target& target, EmitKind kind, c
     builder.add_function(func, symbol_of(function, func));
     if (builder.failure()) { return *builder.failure(); }
   }
+  builder.end_debug_info();
+  machine->Options.MCOptions.AsmVerbose = options.locate != nullptr;
   auto failed = [&](std::string why) { return error(Code::LlvmFailed).arg("function", name).arg("why", why); };
 #ifdef LOOPSMITH_CHECKED
   {

@@ -42,7 +42,10 @@ auto ModuleBuilder::eval(const Expr& expr) -> llvm::Value* {
     --depth_;
     return fail("an expression", fmt::format("it is nested more than {} deep", max_depth), expr.origin());
   }
+  llvm::DebugLoc around = ir_.getCurrentDebugLocation();
+  mark(expr.origin());
   llvm::Value* out = eval_node(expr);
+  ir_.SetCurrentDebugLocation(around);
   --depth_;
   if (out == nullptr && !failure_) { fail("an expression", "it has no value", expr.origin()); }
   return out;

@@ -56,6 +56,8 @@ void ModuleBuilder::emit(const Stmt& stmt) {
     --depth_;
     return;
   }
+  llvm::DebugLoc around = ir_.getCurrentDebugLocation();
+  mark(stmt.origin());
   switch (stmt.kind()) {
     case NodeKind::For: emit_for(*stmt.as<For>()); break;
     case NodeKind::While: emit_while(*stmt.as<While>()); break;
@@ -90,6 +92,7 @@ void ModuleBuilder::emit(const Stmt& stmt) {
     case NodeKind::BufferRealize: fail_not_flat("`buffer_realize`", stmt.origin()); break;
     default: fail_not_flat("a statement", stmt.origin()); break;
   }
+  ir_.SetCurrentDebugLocation(around);
   --depth_;
 }
 
@@ -104,8 +107,7 @@ void ModuleBuilder::emit_for(const For& loop) {
   auto extent = as_int(loop.extent);
   if (extent && *extent <= 0) { return; }
   if (loop.for_kind == ForKind::ThreadBinding) {
-    fail(fmt::format("the loop `{}`, bound to `{}`,", loop.var->name.str(), loop.thread ? loop.thread->thread_tag.str() : "a thread"),
-         "a processor has no such threads; schedule it without `bind`", loop.origin);
+    fail_not_flat(fmt::format("the loop `{}`, bound to `{}`,", loop.var->name.str(), loop.thread ? loop.thread->thread_tag.str() : "a thread"), loop.origin);
     return;
   }
   if (extent && *extent == 1) {
@@ -211,6 +213,9 @@ void ModuleBuilder::emit_parallel(const For& loop) {
   auto* body = llvm::Function::Create(llvm::FunctionType::get(i32, body_types, false), llvm::Function::PrivateLinkage,
                                       fmt::format("{}.parallel.{}", function_name_, number), module_);
   set_attributes(*body);
+  llvm::DebugLoc outer_place = ir_.getCurrentDebugLocation();
+  llvm::DISubprogram* outer_scope = scope_;
+  enter_function(*body, loop.origin);
   Frame outer = std::move(frame_);
   auto outer_at = ir_.saveIP();
   llvm::Value* outer_mask = std::exchange(mask_, nullptr);
@@ -240,6 +245,7 @@ void ModuleBuilder::emit_parallel(const For& loop) {
   auto* share = llvm::Function::Create(llvm::FunctionType::get(i32, {pointer, i64, i64}, false), llvm::Function::PrivateLinkage,
                                        fmt::format("{}.share.{}", function_name_, number), module_);
   set_attributes(*share);
+  enter_function(*share, loop.origin);
   ir_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", share));
   std::vector<llvm::Value*> args;
   for (unsigned i = 0; i < types.size(); ++i) {
@@ -253,6 +259,8 @@ void ModuleBuilder::emit_parallel(const For& loop) {
   frame_ = std::move(outer);
   mask_ = outer_mask;
   ir_.restoreIP(outer_at);
+  scope_ = outer_scope;
+  ir_.SetCurrentDebugLocation(outer_place);
   llvm::Value* environment = alloca_in_entry(environment_type, 1, 16, "captured");
   for (unsigned i = 0; i < types.size(); ++i) { ir_.CreateStore(values[i], ir_.CreateStructGEP(environment_type, environment, i)); }
   llvm::FunctionCallee launch = declare("loopsmith_parallel", i32, {pointer, pointer, i64, i64});
@@ -348,9 +356,12 @@ void ModuleBuilder::emit_assert(const AssertStmt& node) {
   ir_.CreateCondBr(condition, after, failed);
   ir_.SetInsertPoint(failed);
   if (options_.hosted) {
+    // An empty text: what happened was told before.
     const auto* text = node.message.as<StringImm>();
-    llvm::Value* message = constant_string(text != nullptr ? text->value : "an assertion failed");
-    ir_.CreateCall(declare("loopsmith_set_error", ir_.getVoidTy(), {llvm::PointerType::getUnqual(context_)}), {message});
+    if (text == nullptr || !text->value.empty()) {
+      llvm::Value* message = constant_string(text != nullptr ? text->value : "an assertion failed");
+      ir_.CreateCall(declare("loopsmith_set_error", ir_.getVoidTy(), {llvm::PointerType::getUnqual(context_)}), {message});
+    }
   }
   stop_with(ir_.getInt32(1));
   ir_.SetInsertPoint(after);
@@ -460,7 +471,7 @@ void ModuleBuilder::emit_allocate_const(const AllocateConst& node) {
 
 void ModuleBuilder::emit_attribute(const AttrStmt& node) {
   if (node.key == "thread_extent" || node.key == "virtual_thread") {
-    fail(fmt::format("`{}`", node.key.str()), "a processor has no such threads", node.origin);
+    fail_not_flat(fmt::format("`{}`", node.key.str()), node.origin);
     return;
   }
   emit(node.body);

@@ -1,6 +1,8 @@
 // `loopsmith bench FILE`: how fast a program is as written and under each schedule named, block by block in turn, so
 // that drifts of the machine meet all of them. In a process of its own.
 #include <algorithm>
+#include <ctime>
+#include <filesystem>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -9,6 +11,7 @@
 
 #include "driver/command.h"
 #include "driver/execution.h"
+#include "driver/reports.h"
 #include "runtime/bench.h"
 #include "runtime/peaks.h"
 #include "tune/session/session.h"
@@ -28,9 +31,15 @@ const Usage usage{
                 arg_option,
                 {.name = "--cache", .value = "STATE", .help = "hot (the default), rotate (other data each call) or cold"},
                 {.name = "--blocks", .value = "N", .help = "blocks of calls for each; 7"},
+                check_bounds_option,
+                {.name = "--history", .value = "F", .help = "adds the measurements to a file, a line of JSON for each"},
+                {.name = "--check", .help = "fails where a program is slower than the history's last five of it, in the median"},
+                {.name = "--slower", .value = "PERCENT", .help = "how much slower `--check` lets pass; 10"},
+                {.name = "--junit", .value = "F", .help = "writes what was checked as JUnit's XML"},
                 {.name = "--no-plain", .help = "leave out the program as written"},
                 json_option},
     .examples = {{"loopsmith bench matmul.tir --with matmul_blocked", "plain against scheduled"},
+                 {"loopsmith bench matmul.tir --with a --history times.jsonl --check --junit times.xml", "in continuous integration"},
                  {"loopsmith bench matmul.tir --with a --with b --json", "a line of JSON for each"}},
     .least = 1,
     .most = 1,
@@ -64,6 +73,15 @@ auto roofline_seconds(double flops, const Traffic& traffic, const runtime::Peaks
   return std::max(compute, memory);
 }
 
+auto now_text() -> std::string {
+  char out[32] = {};
+  std::time_t now = std::time(nullptr);
+  std::tm utc = {};
+  ::gmtime_r(&now, &utc);
+  std::strftime(out, sizeof out, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return out;
+}
+
 }  // namespace
 
 auto bench(std::vector<std::string> args) -> int {
@@ -87,6 +105,15 @@ auto bench_here(std::vector<std::string> args) -> int {
     if (!number) { return usage_error("bench", "`--blocks` is a number from 1 to 10000"); }
     options.blocks = static_cast<int>(*number);
   }
+  double slower = 10;
+  if (auto text = arguments.get("--slower")) {
+    auto number = parse_number(*text, 0, 10000);
+    if (!number) { return usage_error("bench", fmt::format("`--slower` is a percentage from 0 to 10000, not `{}`", *text)); }
+    slower = static_cast<double>(*number);
+  }
+  std::string history = arguments.get("--history", "");
+  if (arguments.has("--check") && history.empty()) { return usage_error("bench", "`--check` compares with a history: say which, `--history F`"); }
+  if (arguments.get("--junit") && !arguments.has("--check")) { return usage_error("bench", "`--junit` writes what `--check` finds: give both"); }
   Reporter reporter(arguments);
   std::vector<Row> rows;
   std::vector<std::string> names = arguments.all("--with");
@@ -121,7 +148,7 @@ auto bench_here(std::vector<std::string> args) -> int {
   if (!call) { return fail(call.diagnostics()); }
   std::vector<const runtime::JitFunction*> functions;
   for (Row& row : rows) {
-    auto code = compile(row.selection);
+    auto code = compile(row.selection, bounds_checks(rows.back().selection, arguments));
     if (!code) { return fail(code.diagnostics()); }
     row.code.emplace(std::move(*code));
     auto function = row.code->find(symbol_of(row.selection));
@@ -139,14 +166,19 @@ auto bench_here(std::vector<std::string> args) -> int {
     fmt::print("{}: {} thread{}, {}\n", rows[0].selection.program.view(), functions[0]->threads, functions[0]->threads == 1 ? "" : "s",
                rows[0].selection.target.str());
   }
+  std::vector<nlohmann::json> lines;
   for (size_t i = 0; i < rows.size(); ++i) {
     const runtime::Measurement& m = (*measured)[i];
     double least = peaks.ok() ? roofline_seconds(flops, traffic, *peaks, functions[i]->threads) : 0;
-    if (arguments.json()) {
-      nlohmann::json line = {{"name", rows[i].name},     {"program", rows[i].selection.program.str()}, {"seconds", m.seconds}, {"deviation", m.deviation},
+    nlohmann::json line = {{"name", rows[i].name},     {"program", rows[i].selection.program.str()}, {"seconds", m.seconds}, {"deviation", m.deviation},
                              {"minimum", m.minimum},     {"blocks", m.blocks},                         {"calls", m.calls},     {"gflops", m.gflops(flops)},
                              {"gbytes", m.gbytes(traffic.bytes)}, {"threads", functions[i]->threads},  {"target", rows[i].selection.target.str()}};
-      if (least > 0) { line["roofline"] = least / m.seconds; }
+    if (least > 0) { line["roofline"] = least / m.seconds; }
+    line["cache"] = cache;
+    line["arguments"] = arguments.all("--arg");
+    line["date"] = now_text();
+    lines.push_back(line);
+    if (arguments.json()) {
       fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
       continue;
     }
@@ -157,7 +189,31 @@ auto bench_here(std::vector<std::string> args) -> int {
     if (i > 0) { fmt::print("  {:.1f}x", (*measured)[0].seconds / m.seconds); }
     fmt::print("\n");
   }
-  return exit_done;
+  // What was there before is compared with; then this measurement is part of it.
+  std::vector<CheckedCase> cases;
+  for (size_t i = 0; arguments.has("--check") && i < lines.size(); ++i) {
+    const runtime::Measurement& m = (*measured)[i];
+    CheckedCase c{rows[i].selection.program.str(), rows[i].name, m.seconds};
+    std::optional<double> earlier;
+    if (std::filesystem::exists(history)) {
+      auto found = earlier_seconds(history, lines[i]);
+      if (!found) { return fail(found.diagnostics()); }
+      earlier = *found;
+    }
+    if (earlier && m.seconds > *earlier * (1 + slower / 100)) {
+      c.failure = fmt::format("{}, {}: {} is {:.0f}% slower than before ({})", c.group, c.name, time_text(m.seconds), 100 * (m.seconds / *earlier - 1), time_text(*earlier));
+      fmt::print(stderr, "loopsmith bench: {}\n", c.failure);
+    }
+    cases.push_back(std::move(c));
+  }
+  if (!history.empty()) {
+    if (auto status = append_history(history, lines); !status) { return fail(status.diagnostics()); }
+  }
+  if (auto path = arguments.get("--junit")) {
+    if (auto status = write_file(*path, junit("loopsmith bench " + arguments.positional()[0], cases)); !status) { return fail(status.diagnostics()); }
+  }
+  bool all_passed = std::all_of(cases.begin(), cases.end(), [](const CheckedCase& c) { return c.failure.empty(); });
+  return all_passed ? exit_done : exit_input;
 }
 
 }  // namespace loopsmith::driver::commands

@@ -43,6 +43,8 @@ const Usage usage{
                 {.name = "--jobs", .value = "N", .help = "files at a time; one per processor", .short_name = "-j"},
                 {.name = "--with", .value = "NAME", .help = "apply this schedule function only"},
                 {.name = "--as-written", .help = "apply no schedule functions"},
+                {.name = "--packed", .help = "a second entry NAME_packed for each program, called as TVM's packed functions are"},
+                {.name = "--debug-info", .help = "lines of the file in the code: for debuggers, profilers and `addr2line`", .short_name = "-g"},
                 {.name = "--force", .help = "build all, whatever is there"},
                 {.name = "--dry-run", .help = "say what would be built, and build nothing"},
                 {.name = "--cache", .value = "DIR", .help = "objects by content; the user's cache folder, `none` for none"},
@@ -148,10 +150,10 @@ auto dumped(const json& value) -> std::string { return value.dump(-1, ' ', false
 }  // namespace
 
 auto build_here(std::vector<std::string> args) -> int {
-  // FILE TARGET STEM WITH AS-WRITTEN CACHE: from us, so not explained to anybody.
-  if (args.size() != 7) { return exit_usage; }
+  // FILE TARGET STEM WITH AS-WRITTEN CACHE MAY-BE-EMPTY PACKED DEBUG-INFO: from us, so not explained to anybody.
+  if (args.size() != 9) { return exit_usage; }
   BuildJob job{.file = args[0], .target = args[1], .stem = args[2], .with = args[3], .as_written = args[4] == "1", .cache = args[5],
-               .may_be_empty = args[6] == "1"};
+               .packed = args[7] == "1", .debug_info = args[8] == "1", .may_be_empty = args[6] == "1"};
   auto none = read_arguments(Usage{.command = "build", .arguments = "", .summary = ""}, {});
   Reporter reporter(std::get<Arguments>(none));
   auto result = build_file(job, reporter);
@@ -199,6 +201,8 @@ auto build(std::vector<std::string> args) -> int {
   if (cache == "none") { cache.clear(); }
   std::string with = arguments.get("--with", "");
   bool as_written = arguments.has("--as-written");
+  bool packed = arguments.has("--packed");
+  bool debug_info = arguments.has("--debug-info");
   if (!with.empty() && as_written) { return usage_error("build", "`--with` and `--as-written` exclude each other"); }
 
   // What there is to do.
@@ -212,7 +216,8 @@ auto build(std::vector<std::string> args) -> int {
       if (!stems.insert(stem.string()).second) {
         return usage_error("build", fmt::format("`{}` and another file would both make `{}.o`: build them into folders of their own", file.string(), stem.string()));
       }
-      tasks.push_back({file.string(), target, stem.string(), 0, as_written ? "as written" : with.empty() ? "" : "with " + with, is_named});
+      tasks.push_back({file.string(), target, stem.string(), 0,
+                       fmt::format("{}{}{}", as_written ? "as written" : with.empty() ? "" : "with " + with, packed ? ", packed" : "", debug_info ? ", lines" : ""), is_named});
     }
     return exit_done;
   };
@@ -289,7 +294,7 @@ auto build(std::vector<std::string> args) -> int {
   auto run_one = [&](const Task& task) {
     auto start = Clock::now();
     auto result = run_program({.argv = {current_program(), "worker", "--build", task.file, task.target, task.stem, with, as_written ? "1" : "0", cache,
-                                         task.is_named ? "0" : "1"},
+                                         task.is_named ? "0" : "1", packed ? "1" : "0", debug_info ? "1" : "0"},
                                .standard_input = Stream::Null,
                                .standard_error = Stream::Pipe},
                               "", in(std::chrono::minutes(10)));

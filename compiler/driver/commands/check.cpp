@@ -1,22 +1,28 @@
 // `loopsmith check FILE...`: everything that an editor would show for the files, schedules included.
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "driver/command.h"
 #include "driver/program.h"
+#include "driver/reports.h"
 
 namespace loopsmith::driver::commands {
 namespace {
 
 const Usage usage{
     .command = "check",
-    .arguments = "[--json] [--warnings W] FILE...",
+    .arguments = "[--json|--sarif] [--warnings W] FILE...",
     .summary = "Finds what is wrong with files: syntax, names, types, bounds, races, and what their schedules may not do.",
     .details = "Reads and schedules; executes nothing. `-` is standard input. Exit status 1 where there are errors;\n"
                "warnings alone are fine. `loopsmith explain CODE` says what a code in brackets means; a comment\n"
                "`# ls: ignore[CODE]` on a line (or on the line above) silences a warning there,\n"
                "`# ls: ignore-file[CODE]` in the whole file.",
-    .options = {json_option, {.name = "--warnings", .value = "W", .help = "all (the default, with hints), default (without hints), none, or error: a warning fails"}},
+    .options = {json_option,
+                {.name = "--sarif", .help = "one SARIF 2.1.0 log on standard output, for code scanning"},
+                {.name = "--warnings", .value = "W", .help = "all (the default, with hints), default (without hints), none, or error: a warning fails"}},
     .examples = {{"loopsmith check matmul.tir", "mistakes, each with its line, its cause and a remedy"},
+                 {"loopsmith check --sarif *.tir > findings.sarif", "for code scanning"},
                  {"loopsmith check --json *.tir", "a line of JSON for each, for other programs"}},
     .least = 1,
     .most = 100000,
@@ -42,6 +48,8 @@ auto check(std::vector<std::string> args) -> int {
     return diagnostics;
   };
   Reporter reporter(arguments);
+  std::vector<nlohmann::json> found;
+  if (arguments.has("--sarif")) { reporter.collect(found); }
   for (const std::string& path : arguments.positional()) {
     auto file = SourceFile::read(path);
     if (!file) {
@@ -56,7 +64,9 @@ auto check(std::vector<std::string> args) -> int {
       else { reporter.report(wanted(run->all_diagnostics()), &source); }
     }
   }
-  if (!arguments.json() && reporter.errors() + reporter.warnings() > 0) {
+  if (arguments.has("--sarif")) {
+    fmt::print("{}\n", sarif(found, LOOPSMITH_VERSION).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  } else if (!arguments.json() && reporter.errors() + reporter.warnings() > 0) {
     std::string summary;
     if (reporter.errors()) { summary = plural(reporter.errors(), "error"); }
     if (reporter.warnings()) { summary += (summary.empty() ? "" : ", ") + plural(reporter.warnings(), "warning"); }

@@ -24,9 +24,11 @@ const Usage usage{
                 function_option,
                 target_option,
                 {.name = "--output", .value = "F", .help = "where to write; standard output", .short_name = "-o"},
+                {.name = "--debug-info", .help = "lines of the file in the code: for debuggers, profilers and `addr2line`", .short_name = "-g"},
                 {.name = "--opt-level", .value = "N", .help = "0 to 3; the target's, else 2"},
                 json_option},
     .examples = {{"loopsmith emit matmul.tir --with matmul_blocked --kind asm", "assembly for this machine"},
+                 {"loopsmith emit matmul.tir --kind asm -g", "the same with the line of the file that each instruction is of"},
                  {"loopsmith emit matmul.tir --kind obj --target \"llvm -mcpu=x86-64-v3\" -o matmul.o", "an object for others"}},
     .least = 1,
     .most = 1,
@@ -88,6 +90,7 @@ auto emit(std::vector<std::string> args) -> int {
     if (auto status = write_file(output, artefact::header(library, kernels)); !status) { return fail(status.diagnostics()); }
     return exit_done;
   }
+  if (arguments.has("--debug-info")) { options.locate = source_places(selection.file->locate()); }
   auto lowered = transform::lower(module, lower_context(selection.target), lower_request(selection.target));
   if (!lowered) { return fail(lowered.diagnostics()); }
   auto code = codegen::emit(*lowered, selection.target, wanted, options);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "driver/command.h"
+#include "driver/execution.h"
 #include "driver/lowering.h"
 #include "driver/program.h"
 #include "ir/printer.h"
@@ -23,6 +24,7 @@ const Usage usage{
                 {.name = "--stage", .value = "NAME", .help = "stop after this stage"},
                 {.name = "--list-stages", .help = "names the stages in order, and says what each does"},
                 {.name = "--diff", .help = "what each stage changed, with times, in place of the module"},
+                check_bounds_option,
                 dialect_option,
                 json_option},
     .examples = {{"loopsmith lower --list-stages", "the way to machine code"},
@@ -75,7 +77,7 @@ auto lower(std::vector<std::string> args) -> int {
       }
     };
   }
-  auto lowered = transform::lower(selection.module, lower_context(selection.target), request);
+  auto lowered = transform::lower(selection.module, lower_context(selection.target, bounds_checks(selection, arguments)), request);
   if (!lowered) {
     reporter.report(lowered.diagnostics(), selection.file.get());
     return reporter.status();

@@ -19,6 +19,7 @@ const Usage usage{
                 target_option,
                 arg_option,
                 random_option,
+                check_bounds_option,
                 {.name = "--out", .value = "DIR", .help = "writes each result to DIR/NAME.npy"},
                 json_option},
     .examples = {{"loopsmith run matmul.tir --with matmul_blocked", "on random data; a line about each result"},
@@ -49,7 +50,7 @@ auto run_here(std::vector<std::string> args) -> int {
   };
   auto call = make_call(selection, arguments);
   if (!call) { return fail(call.diagnostics()); }
-  auto code = compile(selection);
+  auto code = compile(selection, bounds_checks(selection, arguments));
   if (!code) { return fail(code.diagnostics()); }
   auto function = code->find(symbol_of(selection));
   if (!function) { return fail(function.diagnostics()); }

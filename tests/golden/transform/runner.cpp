@@ -64,7 +64,9 @@ int main(int argc, char** argv) {
   }
   if (!stage) { fail("no stage is called `" + pass_name + "`"); }
   IRModule before = parse(read(path + ".tir"), path + ".tir");
-  auto result = stage->pass(before, {});
+  transform::LowerContext context;
+  context.options.check_bounds = true;   // what is done on demand is asked for
+  auto result = stage->pass(before, context);
   if (!result.ok()) { fail(result.diagnostics()[0].message()); }
   const IRModule& after = *result;
   std::string text = print_script(after) + "\n";

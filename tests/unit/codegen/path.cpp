@@ -1,8 +1,14 @@
 // The whole path: a file's text, its programs and schedule functions, lowering, compiled code; the same results
 // as the reference interpreter's on the unscheduled program.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "frontend/file.h"
@@ -10,6 +16,7 @@
 #include "intrinsics/registry.h"
 #include "ir/printer.h"
 #include "script/run.h"
+#include "support/process.h"
 #include "tests/unit/codegen/build.h"
 #include "transform/pipelines.h"
 
@@ -134,6 +141,69 @@ TEST_CASE("the examples, plain and scheduled, give what the interpreter gives") 
   check_file("conv2d_bias_relu.tir", {{"28", "7"}, {"30", "9"}, {"29", "8"}, {"64", "32"}});
 }
 
+namespace {
+
+struct InnerLoop { int products = 0; int on_stack = 0; };
+
+/// The innermost loop with the most multiply-adds in x86 assembly: those, and accesses relative to the stack pointer.
+auto inner_loop(const std::string& assembly) -> InnerLoop {
+  std::vector<std::string> lines;
+  std::istringstream in(assembly);
+  for (std::string line; std::getline(in, line);) { lines.push_back(line); }
+  InnerLoop best;
+  size_t last_end = 0;   // of the loop before: one that begins above that has it inside
+  for (size_t end = 0; end < lines.size(); ++end) {
+    size_t target = lines[end].find(".LBB");
+    if (lines[end].find("\tj") == std::string::npos || target == std::string::npos) { continue; }
+    size_t begin = end;
+    while (begin > 0 && lines[begin].rfind(lines[end].substr(target) + ":", 0) != 0) { --begin; }
+    if (begin == 0 || begin < last_end) { continue; }
+    last_end = end;
+    InnerLoop here;
+    for (size_t i = begin; i < end; ++i) {
+      here.products += lines[i].find("vfmadd") != std::string::npos ? 1 : 0;
+      here.on_stack += lines[i].find("(%rsp") != std::string::npos || lines[i].find("(%rbp") != std::string::npos ? 1 : 0;
+    }
+    if (here.products > best.products) { best = here; }
+  }
+  return best;
+}
+
+auto inner_loop_of(const std::string& text, const std::string& schedule, const std::string& target_text) -> InnerLoop {
+  auto target = target::parse(target_text);
+  REQUIRE(target.ok());
+  for (const Program& p : programs_of(text)) {
+    for (const Version& v : p.scheduled) {
+      if (v.name != schedule) { continue; }
+      auto flat = transform::lower(v.module);
+      REQUIRE(flat.ok());
+      auto assembly = codegen::emit(*flat, *target, codegen::EmitKind::Assembly, {.hosted = false});
+      if (!assembly.ok()) { FAIL(text_of(assembly.diagnostics())); }
+      return inner_loop(*assembly);
+    }
+  }
+  FAIL("there is no schedule " << schedule);
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("register tiles stay in registers: no access to the stack in the inner loop of a matrix product") {
+  const std::string text = read(LOOPSMITH_SOURCE_DIR "/examples/matmul_1024.tir");
+  const std::string avx2 = "llvm -mtriple=x86_64-pc-linux-gnu -mcpu=haswell -num-cores=1";
+  const std::string avx512 = "llvm -mtriple=x86_64-pc-linux-gnu -mcpu=skylake-avx512 -num-cores=1";
+  InnerLoop small = inner_loop_of(text, "tile_6_by_16", avx2);
+  CHECK(small.products % 12 == 0);
+  CHECK(small.products > 0);
+  CHECK(small.on_stack == 0);
+  InnerLoop large = inner_loop_of(text, "tile_4_by_64", avx512);
+  CHECK(large.products % 16 == 0);
+  CHECK(large.products > 0);
+  CHECK(large.on_stack == 0);
+  // A tile that is too large for the registers is seen to be.
+  CHECK(inner_loop_of(resized(text, {{"tiled(sch, 6, 16, 8)", "tiled(sch, 16, 16, 8)"}}), "tile_6_by_16", avx2).on_stack > 0);
+}
+
 TEST_CASE("a tensorized dot product of bytes is compiled to the unit's instruction, and gives what the interpreter gives") {
   intrinsics::install();
   auto programs = programs_of(R"(
@@ -189,4 +259,68 @@ def avx512(sch: tir.Schedule) -> None:
     bool has_unit = assembly(p.scheduled[i], target::host()).find(i == 0 ? "vpdpbusd" : "vpmaddubsw") != std::string::npos;
     if (has_unit) { check_same(p.module, p.scheduled[i].module); }
   }
+}
+
+TEST_CASE("debug information: addresses of the code are lines of the script") {
+  const std::string text = R"(@T.prim_func
+def kernel(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), n: T.int32):
+    T.func_attr({"global_symbol": "kernel"})
+    for i in T.parallel(64):
+        with T.block("B"):
+            vi = T.axis.spatial(64, i)
+            B[vi] = T.sin(
+                A[vi],
+            )
+    for j in range(n):
+        B[j] = B[j] / T.float32(3)
+)";
+  auto programs = programs_of(text);
+  REQUIRE(programs.size() == 1);
+  auto flat = transform::lower(programs[0].module);
+  REQUIRE(flat.ok());
+  codegen::CodegenOptions options;
+  options.hosted = false;
+  // The declaration begins the text.
+  options.locate = [&](const Origin& origin) -> std::optional<codegen::SourcePlace> {
+    auto line = static_cast<uint32_t>(1 + std::count(text.begin(), text.begin() + origin.begin, '\n'));
+    return codegen::SourcePlace{"/somewhere/kernel.tir", line, 1};
+  };
+  auto folder = std::filesystem::temp_directory_path() / ("loopsmith-lines-" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  auto path = [&](const char* name) { return (folder / name).string(); };
+  for (int level : {0, 2}) {
+    options.opt_level = level;
+    auto object = codegen::emit(*flat, target::host(), codegen::EmitKind::Object, options);
+    if (!object.ok()) { FAIL(text_of(object.diagnostics())); }
+    std::ofstream(path("kernel.o"), std::ios::binary) << *object;
+    auto output = [&](const std::vector<std::string>& argv, const std::string& input = "") {
+      auto ran = run_program({.argv = argv}, input, in(std::chrono::seconds(60)));
+      REQUIRE(ran.ok());
+      REQUIRE(ran->status.succeeded());
+      return ran->output;
+    };
+    output({"cc", "-shared", "-o", path("kernel.so"), path("kernel.o"), "-lm"});
+    // Address and size of everything that is code.
+    std::istringstream symbols(output({"objdump", "-h", path("kernel.so")}));
+    std::string addresses;
+    for (std::string line; std::getline(symbols, line);) {
+      std::istringstream columns(line);
+      std::string number, name, size, address;
+      columns >> number >> name >> size >> address;
+      if (name != ".text") { continue; }
+      uint64_t first = std::stoull(address, nullptr, 16);
+      for (uint64_t a = first; a < first + std::stoull(size, nullptr, 16); ++a) { addresses += fmt::format("{:#x}\n", a); }
+    }
+    std::istringstream places(output({"addr2line", "-e", path("kernel.so")}, addresses));
+    std::set<std::string> lines;
+    for (std::string line; std::getline(places, line);) {
+      if (line.find("kernel.tir") != std::string::npos) { lines.insert(line.substr(0, line.find(" ("))); }
+    }
+    INFO(fmt::format("level {}: {}", level, fmt::join(lines, " ")));
+    CHECK(lines.contains("/somewhere/kernel.tir:7"));    // the call and the store
+    CHECK(lines.contains("/somewhere/kernel.tir:8"));    // the load
+    CHECK(lines.contains("/somewhere/kernel.tir:11"));
+    CHECK_FALSE(lines.contains("/somewhere/kernel.tir:3"));
+  }
+  std::filesystem::remove_all(folder);
 }
