@@ -73,7 +73,7 @@ void AccessSite::check_declared(Frame& f, int lane, bool writes) const {
     }
     if (is_covered || !f.warned.insert(this).second) { continue; }
     std::string element;
-    for (const IntExpr* index : indices) { element += (element.empty() ? "" : ", ") + std::to_string(index->eval(f)); }
+    for (const Index& index : indices) { element += (element.empty() ? "" : ", ") + std::to_string(value_of(*index, f)); }
     f.stats.warnings.push_back(error(loopsmith::Code::InterpUndeclared, origin).arg("block", regions.block->name.view()).arg("access", writes ? "writes" : "reads")
                                    .arg("buffer", buffer->name.view()).arg("index", element).arg("iteration", f.iteration()));
   }

@@ -13,10 +13,18 @@ struct DeclaredRegions {
   std::vector<Place> places;
 };
 
+/// An index: mostly a variable, whose slot is read without asking the expression.
+struct Index {
+  const IntExpr* expr;
+  int64_t slot;               // -1: not a variable
+  Index(const IntExpr* e) : expr(e), slot(e->plain == IntExpr::Plain::Slot ? e->plain_value : -1) {}   // NOLINT: stands for it
+  auto operator*() const -> const IntExpr& { return *expr; }
+};
+
 struct AccessSite {
   uint32_t binding = 0;
   const BufferNode* buffer = nullptr;
-  std::vector<const IntExpr*> indices;
+  std::vector<Index> indices;
   const IntExpr* predicate = nullptr;
   int element_lanes = 1;      // of the buffer's type
   int element_bytes = 4;
@@ -43,9 +51,12 @@ struct AccessSite {
       not_declared(f);
       return -1;
     }
+    const int64_t* extents = b.extents.data();
+    const int64_t* strides = b.strides.data();
     for (size_t d = 0; d < n; ++d) {
-      int64_t index = value_of(*indices[d], f);
-      if (static_cast<uint64_t>(index) >= static_cast<uint64_t>(b.extents[d])) {
+      const Index& at = indices[d];
+      int64_t index = at.slot >= 0 ? f.slots[static_cast<size_t>(at.slot)].i : value_of(*at, f);
+      if (static_cast<uint64_t>(index) >= static_cast<uint64_t>(extents[d])) {
         bool runs_on = runs_over_rows && d + 1 == n && index >= 0 && is_compact(b) && place + index - b.offset < b.strides[0] * b.extents[0];
         if (!runs_on) {
           f.lane = saved;
@@ -53,7 +64,7 @@ struct AccessSite {
           return -1;
         }
       }
-      place += index * b.strides[d];
+      place += index * strides[d];
     }
     f.lane = saved;
     if (static_cast<uint64_t>(place) >= static_cast<uint64_t>(b.count)) {

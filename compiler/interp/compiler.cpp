@@ -176,10 +176,11 @@ auto Compiler::site(const Buffer& buffer, const Array<Expr>& indices, const Expr
   s.element_lanes = buffer->dtype.lanes;
   s.element_bytes = buffer->dtype.element_bytes();
   s.origin = origin;
-  // `B[0, 0:64]` of a (16, 4) buffer.
-  const auto* ramp = indices.empty() ? nullptr : indices.back().as<Ramp>();
+  // `B[0, 0:64]` of a (16, 4) buffer, with what rewrites may have added to the ramp.
+  bool is_ramp = false;
+  if (!indices.empty()) { post_order(indices.back(), [&](const Expr& e) { is_ramp = is_ramp || e.as<Ramp>(); }); }
   auto extent = buffer->shape.empty() ? std::nullopt : as_int(buffer->shape.back());
-  s.runs_over_rows = ramp && extent && ramp->dtype.lanes > *extent && indices.size() > 1;
+  s.runs_over_rows = is_ramp && extent && indices.back().dtype().lanes > *extent && indices.size() > 1;
   if (buffer->dtype.bits % 8 != 0 && !buffer->dtype.is_bool()) {
     unsupported(origin, "elements of `" + buffer->name.str() + "` that are not whole bytes");
   }

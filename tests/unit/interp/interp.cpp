@@ -7,6 +7,7 @@
 
 #include "interp/compare.h"
 #include "ir/ops.h"
+#include "ir/reals.h"
 #include "support/codes.h"
 #include "tests/unit/catch.h"
 
