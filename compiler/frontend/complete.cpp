@@ -250,8 +250,7 @@ class Completer : public Mutator {
     if (evaluator_.diagnostics.size() != reported) { return made; }
     known->memory.clear();
     for (const VarNode* var : Handles(stmt).all) { known->memory.emplace_back(var, memory(var)); }
-    known->completed = made;
-    parts_->note_completed(*known);
+    parts_->complete(*known, made);
     return made;
   }
 

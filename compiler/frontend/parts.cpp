@@ -40,8 +40,9 @@ auto PartCache::known_completed(const Stmt& completed) -> KnownStmt* {
   return found == completed_.end() ? nullptr : found->second;
 }
 
-void PartCache::note_completed(KnownStmt& known) {
-  std::erase_if(completed_, [&](const auto& entry) { return entry.second == &known; });
+void PartCache::complete(KnownStmt& known, Stmt completed) {
+  if (known.completed) { completed_.erase(known.completed.get()); }
+  known.completed = std::move(completed);
   known.is_checked = false;
   completed_[known.completed.get()] = &known;
 }

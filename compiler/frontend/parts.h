@@ -59,7 +59,7 @@ class PartCache {
   /// Null: no statement of a part.
   [[nodiscard]] auto known(const Stmt& raw) -> KnownStmt*;
   [[nodiscard]] auto known_completed(const Stmt& completed) -> KnownStmt*;
-  void note_completed(KnownStmt& known);
+  void complete(KnownStmt& known, Stmt completed);
   /// Forgets all other parts. `parts` may hold ids of anything.
   void keep_only(const std::unordered_set<DeclId>& parts);
 
