@@ -216,6 +216,7 @@ class Program {
     Shape counts{random_.between(1, 2), random_.between(1, 2), random_.between(1, 2)};
     bool adds = random_.chance(60);                       // to what is there already; else from zero
     if (random_.chance(40)) {
+      counts[2] = 1;                                      // units take rows of four bytes one behind the other
       struct Dot { const char* a; const char* b; const char* c; int64_t lanes; };
       Dot dot = random_.pick<Dot>({{"uint8", "int8", "int32", 16}, {"int8", "int8", "int32", 4}, {"uint8", "uint8", "uint32", 4}});
       Tensor a = parameter({counts[0], counts[2] * 4}, dot.a), b = parameter({counts[1] * dot.lanes, counts[2] * 4}, dot.b), c = parameter({counts[0], counts[1] * dot.lanes}, dot.c);

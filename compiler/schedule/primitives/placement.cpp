@@ -726,7 +726,7 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
   for (const IterVar& iter : moved.iter_vars) {
     if (reverse || iter.kind == IterKind::Reduction) { own_iters.push_back(iter.var.get()); }
   }
-  if (!own_iters.empty() && !runs_all_instances(func, *block, own_iters)) { return note_block(cx.error(Code::PredicateLost).arg("block", block->name().view()), *block); }
+  if (!own_iters.empty() && !FAULT(reverse_compute_at_predicate_lost) && !runs_all_instances(func, *block, own_iters)) { return note_block(cx.error(Code::PredicateLost).arg("block", block->name().view()), *block); }
   // A predicate that does more than keep iter vars in their domains would be lost.
   if (!FAULT(reverse_compute_at_predicate_lost) && !keeps_domains(func, *block)) { return note_block(cx.error(Code::PredicateLost).arg("block", block->name().view()), *block); }
 

@@ -260,6 +260,7 @@ struct RFactor {
     LOOPSMITH_CHECK(require_stage_pipeline(cx, func, scope));
     LOOPSMITH_CHECK(require_reduction(cx, func, block));
     if (args.loop.loop().for_kind != ForKind::Serial) { return note_loop(cx.error(Code::LoopNotSerial).arg("loop", args.loop->name().view()), *args.loop); }
+    LOOPSMITH_CHECK(require_starts_at_zero(cx, args.loop));
     Plan plan{&block, &scope, func.loops(block), {}, {}, {}, {}, 0};
     auto wrong = [&](const Place& loop, std::string why) {
       return note_block(note_loop(cx.error(Code::RFactorLoop).arg("loop", loop.name().view()).arg("why", why), loop), block);
