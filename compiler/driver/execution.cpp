@@ -60,7 +60,9 @@ auto time_text(double seconds) -> std::string {
 }
 
 auto symbol_of(const Selection& selection) -> std::string {
-  return codegen::symbol_of(selection.function, selection.before->find(selection.function));
+  std::string symbol = codegen::symbol_of(selection.function, selection.before->find(selection.function));
+  // `main` of a module of its own is known by the name that it has in the file.
+  return selection.is_bare && symbol == selection.function.str() ? selection.program.str() : symbol;
 }
 
 auto bounds_checks(const Selection& selection, const Arguments& arguments) -> Locate {
@@ -70,8 +72,14 @@ auto bounds_checks(const Selection& selection, const Arguments& arguments) -> Lo
 }
 
 auto compile(const Selection& selection, const Locate& checked) -> Result<runtime::JitModule> {
-  LOOPSMITH_TRY(lowered, transform::lower(selection.module, lower_context(selection.target, checked), lower_request(selection.target)));
-  return runtime::JitModule::compile(lowered, selection.target, {}, selection.module);
+  IRModule module = selection.module;
+  if (selection.is_bare) {
+    PrimFuncNode named = *module->find(selection.function);
+    named.attrs = with_attr(named.attrs, "global_symbol", symbol_of(selection));
+    module = with_function(module, selection.function, make_func(std::move(named)));
+  }
+  LOOPSMITH_TRY(lowered, transform::lower(module, lower_context(selection.target, checked), lower_request(selection.target)));
+  return runtime::JitModule::compile(lowered, selection.target, {}, module);
 }
 
 auto make_call(const Selection& selection, const Arguments& arguments) -> Result<Call> {

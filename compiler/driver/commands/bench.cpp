@@ -134,6 +134,7 @@ auto bench_here(std::vector<std::string> args) -> int {
       const Selection& first = rows[0].selection;
       plain.selection.program = first.program;
       plain.selection.function = first.function;
+      plain.selection.is_bare = first.is_bare;
       plain.selection.before = plain.selection.module = first.before;
       plain.selection.target = first.target;
     }

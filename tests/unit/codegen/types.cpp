@@ -218,6 +218,23 @@ TEST_CASE("arithmetic on every type is the interpreter's") {
   }
 }
 
+TEST_CASE("least and largest values of short types are theirs, and what is beyond is not") {
+  for (DataType t : short_types) {
+    INFO(t.str());
+    double largest = max_value(t).as<FloatImm>()->value;
+    double least = min_value(t).as<FloatImm>()->value;
+    if (t.is_bfloat16()) {
+      CHECK(largest == -least);
+    } else {
+      CHECK(round_to(t, largest) == largest);
+      CHECK(round_to(t, least) == least);
+      double beyond = round_to(t, largest * 2);
+      CHECK((!std::isfinite(beyond) || beyond == largest));
+      CHECK((t.code == TypeCode::Float8E8M0FNU ? least > 0 : least == -largest));
+    }
+  }
+}
+
 TEST_CASE("products of float8 summed in float32, constants and scalars of short types") {
   for (DataType t : short_types) {
     INFO(t.str());
