@@ -124,7 +124,8 @@ TEST_CASE("a producer computed inside its consumer's loop shrinks to what one it
   Stmt produce = loop(y, 3, loop(x, 64, block({.iters = {spatial(vy, 64), spatial(vx, 64)}, .values = {add(Expr(i), Expr(y)), x}, .writes = {region(t, {vy, vx})},
                                                .body = put(t, {vy, vx}, mul(at(a, {vy, vx}), at(a, {vy, vx})))})));
   Expr sum = add(add(at(t, {vi, vj}), at(t, {add(Expr(vi), int_imm(1)), vj})), at(t, {add(Expr(vi), int_imm(2)), vj}));
-  Stmt consume = loop(j, 64, block({.iters = {spatial(vi, 62), spatial(vj, 64)}, .values = {i, j}, .writes = {region(b, {vi, vj})}, .body = put(b, {vi, vj}, sum)}));
+  BufferRegion rows{t, Array<Range>{Range{vi, int_imm(3)}, Range{vj, int_imm(1)}}, {}};
+  Stmt consume = loop(j, 64, block({.iters = {spatial(vi, 62), spatial(vj, 64)}, .values = {i, j}, .reads = {rows}, .writes = {region(b, {vi, vj})}, .body = put(b, {vi, vj}, sum)}));
   IRModule out = lower_checked(program({a, b}, loop(i, 62, seq({produce, consume})), {t}));
   CHECK(allocation_sizes(out) == std::vector<int64_t>{192});
 }
@@ -135,7 +136,7 @@ TEST_CASE("an accumulator lives outside the loop that accumulates") {
   Var i = var("i"), k = var("k"), vi = var("vi"), vk = var("vk"), vj = var("vj");
   Stmt add_up = loop(k, 8, block({.iters = {spatial(vi, 8), reduction(vk, 8)}, .values = {i, k}, .writes = {region(t, {vi})},
                                   .body = put(t, {vi}, add(at(t, {vi}), at(a, {vi, vk}))), .init = put(t, {vi}, float_imm(0))}));
-  Stmt copy = block({.iters = {spatial(vj, 8)}, .values = {i}, .writes = {region(b, {vj})}, .body = put(b, {vj}, at(t, {vj}))});
+  Stmt copy = block({.iters = {spatial(vj, 8)}, .values = {i}, .reads = {region(t, {vj})}, .writes = {region(b, {vj})}, .body = put(b, {vj}, at(t, {vj}))});
   IRModule out = lower_checked(program({a, b}, loop(i, 8, seq({add_up, copy})), {t}));
   CHECK(allocation_sizes(out) == std::vector<int64_t>{1});
 }
