@@ -16,6 +16,7 @@
 #include "schedule/evaluate.h"
 #include "schedule/hidden.h"
 #include "schedule/rewriting.h"
+#include "schedule/staging.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
 
@@ -369,18 +370,18 @@ auto is_plain_child(const FuncState& func, const Place& place) -> bool {
 namespace {
 
 // Does a predicate do no more than keep iter vars within their domains?
-auto is_bound_of_domains(const BlockRealize& realize) -> bool {
+auto is_bound_of_domain(const BlockRealize& realize, const Expr& condition) -> bool {
   arith::Analyzer analyzer;
-  for (const Expr& part : arith::split_conjunction(realize.predicate)) {
-    const auto* bound = part.as<LT>();
-    bool is_bound = false;
-    for (size_t i = 0; bound && i < realize.iter_values.size(); ++i) {
-      const Range& dom = realize.block->iter_vars[i].dom;
-      is_bound = is_bound || (analyzer.can_prove_equal(bound->a, realize.iter_values[i]) && analyzer.can_prove_equal(bound->b, dom.min + dom.extent));
-    }
-    if (!is_bound) { return false; }
+  const auto* bound = condition.as<LT>();
+  for (size_t i = 0; bound && i < realize.iter_values.size(); ++i) {
+    const Range& dom = realize.block->iter_vars[i].dom;
+    if (analyzer.can_prove_equal(bound->a, realize.iter_values[i]) && analyzer.can_prove_equal(bound->b, dom.min + dom.extent)) { return true; }
   }
-  return true;
+  return false;
+}
+auto is_bound_of_domains(const BlockRealize& realize) -> bool {
+  std::vector<Expr> parts = arith::split_conjunction(realize.predicate);
+  return std::all_of(parts.begin(), parts.end(), [&](const Expr& part) { return is_bound_of_domain(realize, part); });
 }
 
 // Is a store to the buffer under loops whose bounds vary, or under a condition? Then less may be written than a block declares.
@@ -415,7 +416,30 @@ auto certain_write(const Block& block, const BufferRegion& declared) -> BufferRe
       if (auto found = of_store(s)) { return *found; }
     }
   }
-  return declared;
+  // Of loops around a block inside, what all of them write.
+  Domains loops;
+  Stmt body = block.body;
+  while (const auto* loop = body.as<For>()) {
+    loops.emplace_back(loop->var, Range{loop->min, loop->extent});
+    body = loop->body;
+  }
+  const auto* inner = body.as<BlockRealize>();
+  const BufferRegion* said = inner ? region_of(inner->block->writes, declared.buffer) : nullptr;
+  if (!said) { return declared; }
+  BufferRegion within = certain_write(*inner->block, *said);
+  if (within.same_as(*said)) { return declared; }
+  VarMap bindings = bindings_of(*inner);
+  std::vector<Range> ranges;
+  for (const Range& range : within.region) { ranges.push_back(substitute(range, bindings)); }
+  arith::Analyzer analyzer;
+  auto bound = arith::estimate_region_lower_bound(Array<Range>(std::move(ranges)), loops, inner->predicate, analyzer);
+  if (!bound) { return declared; }
+  std::vector<Range> found;
+  for (size_t i = 0; i < bound->size(); ++i) {
+    if (!(*bound)[i].has_lower_bound() || !(*bound)[i].has_upper_bound()) { return declared; }
+    found.push_back((*bound)[i].cover_range(declared.region[i]));
+  }
+  return {declared.buffer, Array<Range>(std::move(found)), declared.origin};
 }
 
 }  // namespace
@@ -445,6 +469,10 @@ auto certainly_writes(const FuncState& func, const Place& block, const BufferReg
       return std::any_of(domains.begin(), domains.end(), [&](const auto& d) { return d.first.get() == &v; });
     });
     if (!is_about_instances && !analyzer.can_prove(substitute(condition, once))) { return false; }
+    // Of quotients and remainders the estimate below knows bounds of iter vars only.
+    bool is_rough = false;
+    post_order(condition, [&](const Expr& e) { is_rough = is_rough || e.as<FloorMod>() || e.as<FloorDiv>(); });
+    if (is_about_instances && is_rough && !is_bound_of_domain(*block.realize, condition) && !analyzer.can_prove(condition)) { return false; }
   }
   auto bound = arith::estimate_region_lower_bound(here.region, domains, block.realize->predicate, analyzer);
   if (!bound) { return false; }
@@ -848,7 +876,37 @@ auto require_local_dependences(const Context& cx, const FuncState& func, const P
             is_local = a[i].has_lower_bound() && a[i].has_upper_bound() && b[i].has_lower_bound() && b[i].has_upper_bound() &&
                        analyzer.can_prove_equal(a[i].min(), b[i].min()) && analyzer.can_prove_equal(a[i].max(), b[i].max());
           }
+          // Boxes are bounds: what wraps around (a fused layout) need not fill one.
+          bool wraps = false;
+          for (const Range& range : write.region) {
+            post_order(range.min, [&](const Expr& e) { wraps = wraps || e.as<FloorMod>() || e.as<FloorDiv>(); });
+          }
+          if (!is_local || !wraps) { continue; }
+          std::vector<Range> ranges;
+          for (const arith::IntSet& set : a) { ranges.push_back({set.min(), analyzer.simplify(sub(add(set.max(), one(set.max().dtype())), set.min()))}); }
+          const Place& writer = d.kind == DependenceKind::Raw ? src : dst;
+          is_local = certainly_writes(func, writer, write, &loop, {read.buffer, Array<Range>(std::move(ranges)), {}});
         }
+      }
+    }
+    // Where the loop decides that the writer does not run, the reader has to stay behind as well.
+    if (is_local) {
+      arith::Analyzer analyzer;
+      for (const Place* at = &loop; at; at = func.parent(*at)) {
+        if (at->is_loop()) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
+      }
+      const Place& writer = d.kind == DependenceKind::Raw ? src : dst;
+      const Place& reader = d.kind == DependenceKind::Raw ? dst : src;
+      std::vector<Expr> shared = arith::split_conjunction(reader.realize->predicate);
+      VarMap first, last;
+      for (const Place* at = func.parent(writer); at && at != &loop; at = func.parent(*at)) {
+        if (!at->is_loop()) { continue; }
+        first[at->loop->var.get()] = at->loop->min;
+        last[at->loop->var.get()] = add(at->loop->min, sub(at->loop->extent, one(at->loop->extent.dtype())));
+      }
+      for (const Expr& condition : arith::split_conjunction(writer.realize->predicate)) {
+        bool is_same = std::any_of(shared.begin(), shared.end(), [&](const Expr& e) { return arith::deep_equal(e, condition); });
+        is_local = is_local && (is_same || analyzer.can_prove(substitute(condition, first)) || analyzer.can_prove(substitute(condition, last)));
       }
     }
     if (is_local) { continue; }

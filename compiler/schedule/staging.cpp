@@ -340,6 +340,19 @@ auto runs_all_instances(const FuncState& func, const Place& place, const std::ve
     if (var) { seen.push_back(var); }
   }
   if (is_plain) { return true; }
+  arith::Analyzer ranges;
+  for (const auto& [var, range] : loop_domains(func, place)) { ranges.bind(var, range); }
+  for (const Expr& condition : arith::split_conjunction(place.realize->predicate)) {
+    // Of quotients and remainders the estimate below knows the bounds of iter vars only.
+    bool is_rough = false, is_bound = false;
+    post_order(condition, [&](const Expr& e) { is_rough = is_rough || e.as<FloorMod>() || e.as<FloorDiv>(); });
+    const auto* bound = condition.as<LT>();
+    for (size_t i = 0; is_rough && bound && i < block.iter_vars.size(); ++i) {
+      const Range& dom = block.iter_vars[i].dom;
+      is_bound = is_bound || (ranges.can_prove_equal(bound->a, place.realize->iter_values[i]) && ranges.can_prove_equal(bound->b, dom.min + dom.extent));
+    }
+    if (is_rough && !is_bound && !of.empty() && !ranges.can_prove(condition)) { return false; }
+  }
   std::vector<Range> values;
   std::vector<Expr> extents;
   for (size_t i = 0; i < block.iter_vars.size(); ++i) {
@@ -397,7 +410,18 @@ auto begins_reductions(const FuncState& func, const Place& block) -> bool {
   for (const IterVar& iter : block.block()->iter_vars) {
     if (iter.kind == IterKind::Reduction) { reduced.push_back(iter.var.get()); }
   }
-  return runs_all_instances(func, block, reduced);
+  if (!runs_all_instances(func, block, reduced)) { return false; }
+  // A loop over rows and their elements that begins in the middle of a row goes on with that one.
+  for (const Place* at = func.parent(block); at && at->is_loop(); at = func.parent(*at)) {
+    if (is_zero(at->loop->min)) { continue; }
+    bool feeds_spatial = false, feeds_reduction = false;
+    for (size_t i = 0; i < block.realize->iter_values.size(); ++i) {
+      if (!uses_var(block.realize->iter_values[i], [&](const VarNode& v) { return &v == at->loop->var.get(); })) { continue; }
+      (block.block()->iter_vars[i].kind == IterKind::Reduction ? feeds_reduction : feeds_spatial) = true;
+    }
+    if (feeds_spatial && feeds_reduction) { return false; }
+  }
+  return true;
 }
 
 auto statement_position(const Place& scope, const Place& top) -> int {

@@ -235,6 +235,14 @@ class FindLocations : public Visitor {
   }
 
  private:
+  // A store to the buffer that is in no loop and no block of the body; null: there is none.
+  static auto only_store(const Stmt& stmt, const Buffer& buffer) -> const BufferStore* {
+    if (const auto* store = stmt.as<BufferStore>()) { return store->buffer == buffer ? store : nullptr; }
+    if (stmt.as<For>() || stmt.as<While>() || stmt.as<BlockRealize>() || stmt.as<IfThenElse>()) { return nullptr; }
+    const BufferStore* found = nullptr;
+    visit_children(stmt, [](const Expr&) {}, [&](const Stmt& s) { if (const auto* one = only_store(s, buffer)) { found = one; } });
+    return found;
+  }
   void note(const BlockRealize& n) {
     std::unordered_set<const VarNode*> reads, writes;
     std::vector<Buffer> loaded;
@@ -260,7 +268,8 @@ class FindLocations : public Visitor {
         for (const Range& range : region.region) { ranges.push_back(substitute(range, bindings_)); }
         if (&to == &written) {
           // A part of a partitioned loop declares what all of its instances write; what one writes is what it stores.
-          if (const auto* store = n.block->body.as<BufferStore>(); store && store->buffer == region.buffer && store->value.dtype().lanes == 1) {
+          const auto* store = only_store(n.block->body, region.buffer);
+          if (store && store->value.dtype().lanes == 1) {
             for (size_t i = 0; i < ranges.size(); ++i) { ranges[i] = substitute(Range{store->indices[i], constant_int(store->indices[i].dtype(), 1)}, bindings_); }
           }
         }

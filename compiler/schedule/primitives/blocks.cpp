@@ -15,6 +15,7 @@
 #include "schedule/examples.h"
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
+#include "schedule/staging.h"
 #include "support/codes.h"
 
 namespace loopsmith::schedule::primitives {
@@ -192,7 +193,7 @@ struct Blockize {
       for (const Place* loop : part.loops) {
         if (repeats_instances(*block.realize, *loop->loop)) { return refuse(loop).remedy(fmt::format("iterations of `{}` run the reduction anew: decompose it first", loop->name().view())); }
       }
-      if (adds_to_what_is_there(func, block)) { return refuse(part.loops.front()); }
+      if (adds_to_what_is_there(func, block) || !begins_reductions(func, block)) { return refuse(part.loops.front()); }
     }
     // The init runs once for all of the reduction: what of the predicate speaks of the reduction's loops it must do without.
     if (block.block()->init) {

@@ -132,7 +132,16 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
     }
     plan.tile.push_back({std::move(min), std::move(extent)});
   }
-  if (is_read) { return plan; }
+  if (is_read) {
+    // Of iterations that run at the same time, none may copy what another writes.
+    for (const Place* at = loop.place; at && at->is_loop(); at = func.parent(*at)) {
+      if (at->loop->for_kind != ForKind::Parallel && at->loop->for_kind != ForKind::Vectorized) { continue; }
+      for (const Place* other : func.child_blocks(*at)) {
+        if (region_of(other->block()->writes, plan.buffer)) { return refuse(fmt::format("`{}` writes `{}` in iterations that run at the same time", other->name().view(), name), other); }
+      }
+    }
+    return plan;
+  }
   // What is copied back must have been written to the copy before, all of it, in this iteration. What was read before that was there already.
   BufferRegion tile{plan.buffer, Array<Range>(plan.tile), {}};
   // Where nothing else touches the buffer, copy and buffer agree on every tile that was copied back. An iteration that writes nothing may

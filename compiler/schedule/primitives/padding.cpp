@@ -117,6 +117,17 @@ struct PadEinsum {
         }
       }
     }
+    // What it declares must be what it accesses: a part of a partitioned loop declares all that the part does.
+    bool is_declared = true;
+    auto declares = [&](const Buffer& buffer, const Array<Expr>& indices) {
+      for (const auto* regions : {&block.reads, &block.writes}) {
+        const BufferRegion* region = region_of(*regions, buffer);
+        for (size_t d = 0; region && d < indices.size(); ++d) { is_declared = is_declared && arith::deep_equal(region->region[d].min, indices[d]); }
+      }
+    };
+    post_order(place.block()->body, [&](const Stmt& s) { if (const auto* store = s.as<BufferStore>()) { declares(store->buffer, store->indices); } },
+               [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { declares(load->buffer, load->indices); } });
+    if (!is_declared) { return refuse("it accesses other elements than it declares"); }
     Plan plan{&place, scope, {}};
     for (const Place* at = func.parent(place); at != scope; at = func.parent(*at)) { plan.top = at; }
     if (plan.top->is_loop() && func.child_blocks(*plan.top).size() != 1) { return refuse("other blocks stand in its loops"); }
@@ -132,6 +143,11 @@ struct PadEinsum {
       if (iter.kind != IterKind::Spatial && !(iter.kind == IterKind::Reduction && block.init && summand && vanishes_with(summand, iter.var.get()))) {
         return refuse(fmt::format("zeros along `{}` would change its result", iter.var->name.view()));
       }
+      // What writes none of its own elements for the new instances would begin those of others anew.
+      bool has_own = std::all_of(block.writes.begin(), block.writes.end(), [&](const BufferRegion& region) {
+        return std::any_of(region.region.begin(), region.region.end(), [&](const Range& r) { return r.min.get() == iter.var.get(); });
+      });
+      if (iter.kind == IterKind::Spatial && !has_own) { return refuse(fmt::format("what it writes is not indexed by `{}`", iter.var->name.view())); }
       plan.extents.emplace_back(iter.var.get(), padded);
       if (const auto* loop = place.realize->iter_values[i].as<VarNode>()) { plan.extents.emplace_back(loop, padded); }
     }

@@ -255,10 +255,21 @@ struct RFactor {
     if (below.size() != 1) {
       return note_loop(cx.error(Code::NotOneBlock).arg("loop", args.loop->name().view()).arg("count", static_cast<int64_t>(below.size())), *args.loop);
     }
+    // The loop's variable indexes the partial results.
+    LOOPSMITH_CHECK(require_starts_at_zero(cx, args.loop));
     const Place& block = *below.front();
     const Place& scope = *func.scope(block);
     LOOPSMITH_CHECK(require_stage_pipeline(cx, func, scope));
     LOOPSMITH_CHECK(require_reduction(cx, func, block));
+    // What reduces over a loop around the scope would begin anew in each of its iterations.
+    for (size_t i = 0; i < block.realize->iter_values.size(); ++i) {
+      if (block.block()->iter_vars[i].kind != IterKind::Reduction) { continue; }
+      for (const Place* outer = &scope; outer; outer = func.parent(*outer)) {
+        if (!outer->is_loop() || is_one(outer->loop->extent) || !uses_var(block.realize->iter_values[i], [&](const VarNode& v) { return &v == outer->loop->var.get(); })) { continue; }
+        return note_block(note_loop(cx.error(Code::ReductionLoopOutside).arg("loop", args.loop->name().view()).arg("outer", outer->name().view())
+                                        .arg("block", block.name().view()), *outer), block);
+      }
+    }
     if (args.loop.loop().for_kind != ForKind::Serial) { return note_loop(cx.error(Code::LoopNotSerial).arg("loop", args.loop->name().view()), *args.loop); }
     LOOPSMITH_CHECK(require_starts_at_zero(cx, args.loop));
     Plan plan{&block, &scope, func.loops(block), {}, {}, {}, {}, 0};

@@ -106,6 +106,18 @@ class AccessFinder : public Visitor {
   int conditions_ = 0;
 };
 
+// A buffer that indices are loaded from and that blocks of the same scope write; null: there is none.
+auto looked_up_in(const FuncState& func, const Place& place, const std::vector<Expr>& indices) -> const BufferNode* {
+  const BufferNode* found = nullptr;
+  for (const Expr& index : indices) {
+    post_order(index, [&](const Expr& e) {
+      const auto* load = e.as<BufferLoad>();
+      if (load && func.scope_info(*func.scope(place)).writers(load->buffer.get())) { found = load->buffer.get(); }
+    });
+  }
+  return found;
+}
+
 // Does a statement store to the buffer whichever way it runs?
 auto stores_always(const Stmt& stmt, const Buffer& buffer) -> bool {
   if (const auto* n = stmt.as<BufferStore>()) { return n->buffer == buffer && !n->predicate; }
@@ -213,6 +225,9 @@ struct ReIndex {
       // Constants and variables stay as they are.
       Expr simple = analyzer.simplify(index);
       plan.indices.push_back(simple.as<IntImm>() ? index : simple);
+    }
+    if (const BufferNode* looked_up = looked_up_in(func, place, plan.indices)) {
+      return staging_error(cx, place, fmt::format("its access is computed from `{}`, which another block of the scope writes", looked_up->name.view()));
     }
     VarSet covered = variables_of(plan.indices);
     std::vector<Expr> shape;
@@ -366,6 +381,8 @@ auto plan_reindex_cache(const Context& cx, const BlockArg& arg, const BufferRegi
   }
   ReindexCachePlan plan{buffer, {}, std::move(stage), {}, {}, {}, {}};
   for (const Range& range : region.region) { plan.old_indices.push_back(range.min); }
+  // The copy would look up indices before they are there.
+  if (const BufferNode* looked_up = looked_up_in(func, place, plan.old_indices)) { return staging_error(cx, place, fmt::format("its access is computed from `{}`, which another block of the scope writes", looked_up->name.view())); }
   LOOPSMITH_CHECK(require_arity(cx, index_map, block.iter_vars.size()));
   std::vector<Expr> vars, extents;
   for (const IterVar& iter : block.iter_vars) {
