@@ -226,9 +226,6 @@ struct ReIndex {
       Expr simple = analyzer.simplify(index);
       plan.indices.push_back(simple.as<IntImm>() ? index : simple);
     }
-    if (const BufferNode* looked_up = looked_up_in(func, place, plan.indices)) {
-      return staging_error(cx, place, fmt::format("its access is computed from `{}`, which another block of the scope writes", looked_up->name.view()));
-    }
     VarSet covered = variables_of(plan.indices);
     std::vector<Expr> shape;
     for (const IterVar& iter : block.iter_vars) {
