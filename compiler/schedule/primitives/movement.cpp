@@ -65,7 +65,8 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
   TilePlan plan{&func, scope, region.buffer, statements_of(loop.loop().body), 0, 0, 0, {}};
   auto refuse = [&](const std::string& why, const Place* at) {
     Diagnostic out = note_loop(cx.error(Code::CopyPlace).arg("loop", loop->name().view()).arg("why", why), *loop);
-    return at ? note_block(std::move(out), *at) : std::move(out);
+    if (!at) { return out; }
+    return at->is_loop() ? note_loop(std::move(out), *at) : note_block(std::move(out), *at);
   };
   std::vector<size_t> reads, writes;
   std::vector<std::vector<arith::IntSet>> regions;
@@ -141,6 +142,13 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
       }
     }
     return plan;
+  }
+  // Iterations that run at the same time must not share a tile of the copy.
+  for (const Place* at = loop.place; at && at->is_loop(); at = func.parent(*at)) {
+    bool is_concurrent = (at->loop->for_kind == ForKind::Parallel || at->loop->for_kind == ForKind::Vectorized) && !is_one(at->loop->extent);
+    auto is_its_var = [&](const VarNode& v) { return at->loop->var.get() == &v; };
+    if (!is_concurrent || std::any_of(plan.tile.begin(), plan.tile.end(), [&](const Range& r) { return uses_var(r.min, is_its_var); })) { continue; }
+    return refuse(fmt::format("iterations of `{}`, which run at the same time, would share the tile of `{}`", at->name().view(), name), at);
   }
   // What is copied back must have been written to the copy before, all of it, in this iteration. What was read before that was there already.
   BufferRegion tile{plan.buffer, Array<Range>(plan.tile), {}};
