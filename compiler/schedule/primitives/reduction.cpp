@@ -255,8 +255,6 @@ struct RFactor {
     if (below.size() != 1) {
       return note_loop(cx.error(Code::NotOneBlock).arg("loop", args.loop->name().view()).arg("count", static_cast<int64_t>(below.size())), *args.loop);
     }
-    // The loop's variable indexes the partial results.
-    LOOPSMITH_CHECK(require_starts_at_zero(cx, args.loop));
     const Place& block = *below.front();
     const Place& scope = *func.scope(block);
     LOOPSMITH_CHECK(require_stage_pipeline(cx, func, scope));
