@@ -6,7 +6,7 @@
 namespace loopsmith::artefact {
 namespace {
 
-auto quoted(std::string_view text) -> std::string {
+auto literal(std::string_view text) -> std::string {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') { out += '\\'; }
@@ -31,18 +31,18 @@ void add_entry(std::string& out, const Kernel& kernel) {
         out += fmt::format("{{{}, {}, {}}}, ", kind, dimension.value, dimension.slot);
       }
       out += "{2, 0, -1}};\n";  // C has no empty arrays
-      table += fmt::format("  {{{}, 0, {}, {}, {}, {}, {}, {}, {}, {}_shape{}}},\n", quoted(parameter.name), codegen::dlpack_code(parameter.dtype),
+      table += fmt::format("  {{{}, 0, {}, {}, {}, {}, {}, {}, {}, {}_shape{}}},\n", literal(parameter.name), codegen::dlpack_code(parameter.dtype),
                            parameter.dtype.is_bool() ? 8 : parameter.dtype.bits, parameter.dtype.lanes, parameter.shape.size(), parameter.alignment,
                            parameter.is_written ? 1 : 0, parameter.dtype.element_bytes(), kernel.name, i);
       signature += fmt::format("{}DLTensor* p{}", signature.empty() ? "" : ", ", i);
       given += fmt::format("  given[{0}].data = p{0};\n", i);
     } else if (parameter.kind == codegen::Parameter::Kind::Pointer) {
-      table += fmt::format("  {{{}, 1, 0, 64, 1, 0, 1, 0, 8, NULL}},\n", quoted(parameter.name));
+      table += fmt::format("  {{{}, 1, 0, 64, 1, 0, 1, 0, 8, NULL}},\n", literal(parameter.name));
       signature += fmt::format("{}void* p{}", signature.empty() ? "" : ", ", i);
       given += fmt::format("  given[{0}].data = p{0};\n", i);
     } else {
       bool is_real = parameter.dtype.is_real();
-      table += fmt::format("  {{{}, 1, 0, 64, 1, 0, 1, 0, 8, NULL}},\n", quoted(parameter.name));
+      table += fmt::format("  {{{}, 1, 0, 64, 1, 0, 1, 0, 8, NULL}},\n", literal(parameter.name));
       signature += fmt::format("{}{} p{}", signature.empty() ? "" : ", ", is_real ? "double" : "int64_t", i);
       given += fmt::format("  given[{0}].{1} = p{0};\n", i, is_real ? "real" : "integer");
     }
@@ -52,11 +52,11 @@ void add_entry(std::string& out, const Kernel& kernel) {
   out += fmt::format("extern int32_t {}(const ls_argument* arguments);\n", kernel.symbol);
   if (!parameters.empty()) { out += fmt::format("static const ls_parameter {}_parameters[] = {{\n{}}};\n", kernel.name, table); }
   std::string variables;
-  for (const std::string& variable : kernel.interface.shape_variables) { variables += quoted(variable) + ", "; }
+  for (const std::string& variable : kernel.interface.shape_variables) { variables += literal(variable) + ", "; }
   out += fmt::format("static const char* const {}_variables[] = {{{}NULL}};\n", kernel.name, variables);
   out += fmt::format("LS_API int32_t {}({}) {{\n  ls_argument given[{}];\n  ls_argument slots[{}];\n{}", kernel.name,
                      signature.empty() ? "void" : signature, parameters.empty() ? 1 : parameters.size(), size, given);
-  out += fmt::format("  int32_t status = loopsmith_bind({}, {}, {}, {}_variables, {}, given, slots);\n", quoted(kernel.name),
+  out += fmt::format("  int32_t status = loopsmith_bind({}, {}, {}, {}_variables, {}, given, slots);\n", literal(kernel.name),
                      parameters.empty() ? "NULL" : kernel.name + "_parameters", parameters.size(), kernel.name, slots);
   out += fmt::format("  return status != 0 ? status : {}(slots);\n}}\n\n", kernel.symbol);
 }

@@ -197,7 +197,7 @@ class Comparer {
     return differ(a ? print_debug(a, 200) : "(nothing)", b ? print_debug(b, 200) : "(nothing)");
   }
   auto print_lazily(const Attr& a) -> std::string { return explain_ ? print_script(a) : std::string(); }
-  auto attr_text(const std::pair<Name, Attr>& item) -> std::string { return explain_ ? quoted(item.first.view()) + ": " + print_script(item.second) : std::string(); }
+  auto attr_text(const std::pair<Name, Attr>& item) -> std::string { return explain_ ? string_text(item.first.view()) + ": " + print_script(item.second) : std::string(); }
   auto buffer_text(const Buffer& b) -> std::string { return explain_ ? b->name.str() + ": " + print_script(b) : std::string(); }
   auto quoted_name(const char* what, Name name) -> std::string { return explain_ ? std::string(what) + " `" + name.str() + '`' : std::string(); }
   auto count(size_t n, const char* what) -> std::string { return std::to_string(n) + ' ' + what + (n == 1 ? "" : "s"); }

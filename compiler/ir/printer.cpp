@@ -1074,7 +1074,7 @@ class Printer {
     out_.append(text, end);
   }
   void append_float(double value) { out_ += float_text(value); }
-  void string_literal(std::string_view text) { out_ += quoted(text); }
+  void string_literal(std::string_view text) { out_ += string_text(text); }
   void type_name(DataType t) {
     out_ += "T.";
     append_dtype(t);
@@ -1754,7 +1754,7 @@ class Printer {
   void declare_env_thread(const IterVar& iter) {
     Frame& frame = frame_of(iter.var.get());
     Name name = define_in(frame, iter.var.get(), iter.var->name.empty() ? Name("v") : iter.var->name);
-    insert_before(frame, name.str() + " = T.env_thread(" + quoted(iter.thread_tag.view()) + ")");
+    insert_before(frame, name.str() + " = T.env_thread(" + string_text(iter.thread_tag.view()) + ")");
   }
 
   // A line of its own in front of the statement that is being written in `frame`.
@@ -1934,7 +1934,7 @@ auto float_text(double value) -> std::string {
   return std::string(text, static_cast<size_t>(n));
 }
 
-auto quoted(std::string_view text) -> std::string {
+auto string_text(std::string_view text) -> std::string {
   std::string out;
   out.reserve(text.size() + 2);
   out += '"';

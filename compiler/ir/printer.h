@@ -65,6 +65,6 @@ struct PrintOptions {
 /// A constant as scripts write it: `1.0`, `0.10000000000000001`, `"inf"` (with its quotes).
 [[nodiscard]] auto float_text(double value) -> std::string;
 /// In double quotes, escaped.
-[[nodiscard]] auto quoted(std::string_view text) -> std::string;
+[[nodiscard]] auto string_text(std::string_view text) -> std::string;
 
 }  // namespace loopsmith

@@ -145,7 +145,7 @@ auto symbol(CompareOp op) -> std::string_view {
 
 namespace {
 
-auto quoted(std::string_view text) -> std::string {
+auto literal(std::string_view text) -> std::string {
   std::string out = "\"";
   for (char c : text) {
     auto byte = static_cast<unsigned char>(c);
@@ -165,7 +165,7 @@ void describe(const Node& node, Child&& child, Text&& text) {
   };
   auto parts = [&](auto&& self, const List<FStringPart>& list) -> void {
     for (const FStringPart& part : list) {
-      if (part.value == nullptr || part.is_debug) { text("text", quoted(part.text)); }
+      if (part.value == nullptr || part.is_debug) { text("text", literal(part.text)); }
       if (part.value != nullptr) { child("value", part.value); }
       if (part.conversion != 0) { text("conversion", std::string(1, part.conversion)); }
       if (!part.format.empty()) {
@@ -209,7 +209,7 @@ void describe(const Node& node, Child&& child, Text&& text) {
     case Kind::Float: text("", std::string(node.as<FloatExpr>()->text)); break;
     case Kind::String: {
       const auto& n = *node.as<StringExpr>();
-      text("", std::string(n.is_bytes ? "b" : "") + quoted(n.value));
+      text("", std::string(n.is_bytes ? "b" : "") + literal(n.value));
       break;
     }
     case Kind::FString: parts(parts, node.as<FStringExpr>()->parts); break;

@@ -31,7 +31,7 @@ auto value_text(const Value& value, const std::vector<Step::Ref>& refs) -> std::
   if (const bool* b = value.as<bool>()) { return *b ? "True" : "False"; }
   if (const int64_t* i = value.as<int64_t>()) { return std::to_string(*i); }
   if (const double* d = value.as<double>()) { return float_text(*d); }
-  if (const std::string* s = value.as<std::string>()) { return quoted(*s); }
+  if (const std::string* s = value.as<std::string>()) { return string_text(*s); }
   if (const BlockRV* b = value.as<BlockRV>()) { return ref(b->var); }
   if (const LoopRV* l = value.as<LoopRV>()) { return ref(l->var); }
   if (const IndexMap* map = value.as<IndexMap>()) { return print_script(*map); }
@@ -43,7 +43,7 @@ auto value_text(const Value& value, const std::vector<Step::Ref>& refs) -> std::
   }
   if (const Value::Dict* dict = value.as<Value::Dict>()) {
     std::string out = "{";
-    for (const auto& [key, item] : *dict) { out += (out.size() > 1 ? ", " : "") + quoted(key) + ": " + value_text(item, refs); }
+    for (const auto& [key, item] : *dict) { out += (out.size() > 1 ? ", " : "") + string_text(key) + ": " + value_text(item, refs); }
     return out + "}";
   }
   return "?";

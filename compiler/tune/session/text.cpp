@@ -36,7 +36,7 @@ auto value_text(const Value& value, const Names& names) -> std::string {
   if (const auto* b = value.as<bool>()) { return *b ? "True" : "False"; }
   if (const auto* i = value.as<int64_t>()) { return std::to_string(*i); }
   if (const auto* d = value.as<double>()) { return float_text(*d); }
-  if (const auto* s = value.as<std::string>()) { return quoted(*s); }
+  if (const auto* s = value.as<std::string>()) { return string_text(*s); }
   if (const auto* items = value.as<Value::List>()) {
     std::string out = "[";
     for (size_t i = 0; i < items->size(); ++i) { out += (i ? ", " : "") + value_text((*items)[i], names); }
@@ -133,7 +133,7 @@ auto schedule_function_text(const IRModule& module, const std::string& trace_jso
     std::string line = "    " + line_text(*instruction, names) + "\n";
     if (!body.ends_with("\n" + line) && body != line) { body += line; }
   }
-  std::string out = "@ls.schedule(" + text.program + (text.target.empty() ? "" : ", target=" + quoted(text.target)) + ")\n";
+  std::string out = "@ls.schedule(" + text.program + (text.target.empty() ? "" : ", target=" + string_text(text.target)) + ")\n";
   out += "def " + text.name + "(sch: tir.Schedule) -> None:\n";
   for (const std::string& comment : text.comments) { out += "    # " + comment + "\n"; }
   out += body.empty() ? "    pass\n" : body;
