@@ -1,19 +1,9 @@
-// The kernels that measure peaks, and the file that remembers them: see peaks.h.
+// The kernels that measure peaks: see peaks.h.
 #include "runtime/peaks.h"
-
-#include <fmt/format.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "ir/ir.h"
 #include "ir/ops.h"
 #include "runtime/bench.h"
-#include "support/hash.h"
 #include "target/hardware.h"
 
 namespace loopsmith::runtime {
@@ -95,42 +85,7 @@ auto time_of(const IRModule& module, int threads) -> Result<double> {
   return measured.minimum;
 }
 
-constexpr int format = 1;
-
 }  // namespace
-
-auto Peaks::copy_rate(uint64_t footprint, bool all_threads) const -> double {
-  for (const CopyRate& rate : copy) {
-    if (rate.footprint >= footprint) { return all_threads ? rate.all : rate.one; }
-  }
-  return copy.empty() ? 0 : all_threads ? copy.back().all : copy.back().one;
-}
-
-auto peaks_file() -> std::string {
-  std::string folder;
-  if (const char* set = std::getenv("XDG_CACHE_HOME"); set != nullptr && *set == '/') { folder = set; }
-  else if (const char* home = std::getenv("HOME"); home != nullptr && *home != 0) { folder = std::string(home) + "/.cache"; }
-  else { return {}; }
-  return fmt::format("{}/loopsmith/peaks-{:016x}.txt", folder, hash_bytes(target::machine_identity()));
-}
-
-auto cached_peaks() -> std::optional<Peaks> {
-  std::ifstream file(peaks_file());
-  std::string word;
-  int version = 0;
-  Peaks out;
-  if (!(file >> word >> version) || word != "loopsmith-peaks" || version != format) { return {}; }
-  while (file >> word) {
-    if (word == "fma_f32") { file >> out.fma_f32_one >> out.fma_f32_all >> out.threads; }
-    if (word == "copy") {
-      CopyRate rate{};
-      file >> rate.footprint >> rate.one >> rate.all;
-      out.copy.push_back(rate);
-    }
-    if (word == "end") { return out.fma_f32_one > 0 ? std::optional(out) : std::nullopt; }
-  }
-  return {};
-}
 
 auto measure_peaks() -> Result<Peaks> {
   target::Hardware has = target::hardware(target::host());
@@ -155,30 +110,12 @@ auto measure_peaks() -> Result<Peaks> {
     }
     out.copy.push_back({bytes, static_cast<double>(bytes) / alone * 1e-9, static_cast<double>(bytes) / together * 1e-9});
   }
-  // Whoever reads sees a whole file: written aside, then renamed. Not being able to keep it is no failure.
-  if (std::string path = peaks_file(); !path.empty()) {
-    std::error_code ignored;
-    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-    std::string aside = fmt::format("{}.{}", path, getpid());
-    std::ostringstream text;
-    text << "loopsmith-peaks " << format << "\nfma_f32 " << out.fma_f32_one << ' ' << out.fma_f32_all << ' ' << out.threads << '\n';
-    for (const CopyRate& rate : out.copy) { text << "copy " << rate.footprint << ' ' << rate.one << ' ' << rate.all << '\n'; }
-    text << "end\n";
-    bool written = false;
-    {
-      std::ofstream file(aside);
-      file << text.str();
-      file.flush();
-      written = file.good();
-    }
-    if (written) { std::filesystem::rename(aside, path, ignored); }
-    if (!written || ignored) { std::filesystem::remove(aside, ignored); }
-  }
+  target::keep_peaks(out);
   return out;
 }
 
 auto peaks() -> Result<Peaks> {
-  if (auto known = cached_peaks()) { return *known; }
+  if (auto known = target::cached_peaks()) { return *known; }
   return measure_peaks();
 }
 

@@ -1,5 +1,5 @@
 // What a machine has: cores, caches, vector and matrix units. For this machine it is asked (CPUID, sysfs);
-// for others it is a table by the processor's name. Measured rates are not here (runtime/peaks.h).
+// for others it is a table by the processor's name. Measured rates are not here (peaks.h).
 #pragma once
 
 #include <cstdint>

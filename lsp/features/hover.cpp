@@ -60,14 +60,33 @@ auto touch_text(const Touch& touch, bool is_loop) -> std::string {
 }
 
 /// "fits L2 (1 MiB)": the nearest level that holds it all.
-auto cache_text(int64_t bytes, const Caches& caches) -> std::string {
+auto cache_text(int64_t bytes, const Machine& machine) -> std::string {
+  const auto& caches = machine.caches;
   for (size_t i = 0; i < caches.size(); ++i) {
     if (bytes <= static_cast<int64_t>(caches[i])) { return fmt::format("fits L{} ({})", i + 1, bytes_text(static_cast<int64_t>(caches[i]))); }
   }
   return caches.empty() ? std::string() : fmt::format("exceeds L{} ({})", caches.size(), bytes_text(static_cast<int64_t>(caches.back())));
 }
 
-void add_cost(const LoopFacts& facts, bool is_loop, const Caches& caches, std::vector<Fact>& out) {
+/// "at most 12.4 GFLOP/s, bound by memory; one core reaches 158": where a run stands under the roofline of one core, each byte moved
+/// once. Empty: not known, or not in float32.
+auto roofline_text(const LoopFacts& facts, const Machine& machine) -> std::string {
+  auto intensity = facts.intensity();
+  if (!intensity || !facts.flops || *facts.flops <= 0 || machine.flops <= 0 || machine.rates.empty()) { return {}; }
+  for (const Touch& touch : facts.touches) {
+    if (!(touch.buffer->dtype.element() == DataType::float_(32))) { return {}; }
+  }
+  double rate = machine.rates.back().bytes;
+  for (auto one = machine.rates.rbegin(); one != machine.rates.rend(); ++one) {
+    if (static_cast<int64_t>(one->footprint) >= *facts.bytes) { rate = one->bytes; }
+  }
+  double by_memory = *intensity * rate;
+  bool is_memory = by_memory < machine.flops;
+  return fmt::format("at most {:.3g} GFLOP/s, bound by {}; one core reaches {:.3g}", std::min(by_memory, machine.flops) * 1e-9,
+                     is_memory ? "memory" : "arithmetic", machine.flops * 1e-9);
+}
+
+void add_cost(const LoopFacts& facts, bool is_loop, const Machine& machine, std::vector<Fact>& out) {
   if (facts.runs && facts.iterations && *facts.runs > 1) {
     out.push_back({"runs", is_loop ? fmt::format("entered {} times, {} iterations in all", grouped(*facts.runs), grouped(*facts.iterations))
                                    : fmt::format("{} instances", grouped(*facts.runs))});
@@ -77,7 +96,8 @@ void add_cost(const LoopFacts& facts, bool is_loop, const Caches& caches, std::v
   if (facts.bytes && *facts.bytes > 0) { cost += (cost.empty() ? "" : " on ") + bytes_text(*facts.bytes); }
   if (auto intensity = facts.intensity()) { cost += fmt::format(", {:.3g} flop/byte", *intensity); }
   if (!cost.empty()) { out.push_back({"cost", (is_loop ? "one run: " : facts.runs && *facts.runs > 1 ? "one instance: " : "") + cost}); }
-  if (facts.bytes && *facts.bytes > 0 && !caches.empty()) { out.push_back({"cache", (is_loop ? "what one run touches " : "what is touched ") + cache_text(*facts.bytes, caches)}); }
+  if (facts.bytes && *facts.bytes > 0 && !machine.caches.empty()) { out.push_back({"cache", (is_loop ? "what one run touches " : "what is touched ") + cache_text(*facts.bytes, machine)}); }
+  if (std::string roofline = is_loop ? roofline_text(facts, machine) : std::string(); !roofline.empty()) { out.push_back({"roofline", "roofline: " + roofline}); }
   for (const Touch& touch : facts.touches) { out.push_back({"memory", touch_text(touch, is_loop)}); }
   if (!facts.feeds.empty()) {
     std::string feeds = "feeds ";
@@ -119,14 +139,14 @@ void add_kinds(const PrimFunc& function, const For& loop, std::vector<Fact>& out
   out.insert(out.end(), cannot.begin(), cannot.end());
 }
 
-auto describe_loop(const PrimFunc& function, const For& loop, Span span, const Caches& caches) -> HoverInfo {
+auto describe_loop(const PrimFunc& function, const For& loop, Span span, const Machine& machine) -> HoverInfo {
   HoverInfo info{span, fmt::format("loop `{}`: {}, extent {}", loop.var->name.view(), kind_text(loop), extent_text(loop.extent)), {}};
-  if (auto facts = loop_facts(function, loop.id)) { add_cost(*facts, true, caches, info.facts); }
+  if (auto facts = loop_facts(function, loop.id)) { add_cost(*facts, true, machine, info.facts); }
   add_kinds(function, loop, info.facts);
   return info;
 }
 
-auto describe_block(const PrimFunc& function, const Block& block, Span span, const Caches& caches) -> HoverInfo {
+auto describe_block(const PrimFunc& function, const Block& block, Span span, const Machine& machine) -> HoverInfo {
   HoverInfo info{span, fmt::format("block `{}`", block.name.view()), {}};
   std::string iters;
   for (const IterVar& iter : block.iter_vars) {
@@ -143,7 +163,7 @@ auto describe_block(const PrimFunc& function, const Block& block, Span span, con
   regions("writes", block.writes);
   if (auto facts = loop_facts(function, block.id)) {
     facts->touches.clear();
-    add_cost(*facts, false, caches, info.facts);
+    add_cost(*facts, false, machine, info.facts);
   }
   return info;
 }
@@ -269,7 +289,7 @@ auto span_of(const Snapshot& snapshot, const syntax::Node& node, Span inside) ->
   return snapshot.syntax().resolve({node.decl, inside.begin, inside.end, 0}).value_or(Span{});
 }
 
-auto hover_program(const Snapshot& snapshot, const Cursor& cursor, const Caches& caches) -> std::optional<HoverInfo> {
+auto hover_program(const Snapshot& snapshot, const Cursor& cursor, const Machine& machine) -> std::optional<HoverInfo> {
   std::optional<HoverInfo> info;
   uint32_t at = cursor.at.begin;
   for_functions_of(snapshot, snapshot.syntax().whole(cursor.at.decl), [&](const PrimFunc& function) {
@@ -280,11 +300,11 @@ auto hover_program(const Snapshot& snapshot, const Cursor& cursor, const Caches&
         bool in_header = at >= loop->header_span.begin && at <= loop->header_span.end;
         for (const Found& found : loops) {
           if (found.loop != nullptr && !cursor.name.empty() && found.loop->var->name == cursor.name) {
-            info = describe_loop(function, *found.loop, cursor.name_span, caches);
+            info = describe_loop(function, *found.loop, cursor.name_span, machine);
           }
         }
         if (!info && in_header && !loops.empty() && loops.front().loop != nullptr) {
-          info = describe_loop(function, *loops.front().loop, span_of(snapshot, *loop, loop->header_span), caches);
+          info = describe_loop(function, *loops.front().loop, span_of(snapshot, *loop, loop->header_span), machine);
           for (size_t i = 1; i < loops.size(); ++i) {
             if (loops[i].loop != nullptr) {
               info->facts.push_back({"also", fmt::format("`{}`: {}, extent {}", loops[i].loop->var->name.view(), kind_text(*loops[i].loop), extent_text(loops[i].loop->extent))});
@@ -302,13 +322,13 @@ auto hover_program(const Snapshot& snapshot, const Cursor& cursor, const Caches&
             info = HoverInfo{cursor.name_span, fmt::format("iter var `{}` of block `{}`: {}", cursor.name.view(), found.block->name.view(), kind), {}};
             if (iter.dom.extent) { info->facts.push_back({"domain", "extent " + extent_text(iter.dom.extent)}); }
           }
-          if (!info && in_header) { info = describe_block(function, *found.block, span_of(snapshot, *with, with->header_span), caches); }
+          if (!info && in_header) { info = describe_block(function, *found.block, span_of(snapshot, *with, with->header_span), machine); }
         }
       } else if (const auto* def = (*node)->as<syntax::FunctionDef>()) {
         bool on_name = at >= def->name.span.begin && at <= def->name.span.end;
         if (on_name && function->origin.decl == cursor.at.decl) {
           info = HoverInfo{cursor.name_span, fmt::format("program `{}`", cursor.name.view()), {}};
-          if (auto facts = loop_facts(function, 0)) { add_cost(*facts, false, caches, info->facts); }
+          if (auto facts = loop_facts(function, 0)) { add_cost(*facts, false, machine, info->facts); }
         }
       }
     }
@@ -321,7 +341,7 @@ auto hover_program(const Snapshot& snapshot, const Cursor& cursor, const Caches&
 }
 
 /// A variable of a schedule, as what it stands for is after the statement at the cursor.
-auto hover_schedule(const Snapshot& snapshot, const Cursor& cursor, const script::FileSchedule& schedule, const Caches& caches) -> std::optional<HoverInfo> {
+auto hover_schedule(const Snapshot& snapshot, const Cursor& cursor, const script::FileSchedule& schedule, const Machine& machine) -> std::optional<HoverInfo> {
   if (schedule.run == nullptr || cursor.name.empty()) { return std::nullopt; }
   const script::Step* here = nullptr;
   const script::Step* maker = nullptr;
@@ -353,14 +373,14 @@ auto hover_schedule(const Snapshot& snapshot, const Cursor& cursor, const script
   if (const auto* loop = variable->as<schedule::LoopRV>()) {
     auto place = state.get(*loop);
     if (place.ok() && (*place)->is_loop() && function) {
-      info = describe_loop(function, *(*place)->loop, cursor.name_span, caches);
+      info = describe_loop(function, *(*place)->loop, cursor.name_span, machine);
     } else {
       gone("loop");
     }
   } else if (const auto* block = variable->as<schedule::BlockRV>()) {
     auto place = state.get(*block);
     if (place.ok() && (*place)->is_block() && function) {
-      info = describe_block(function, *(*place)->block(), cursor.name_span, caches);
+      info = describe_block(function, *(*place)->block(), cursor.name_span, machine);
     } else {
       gone("block");
     }
@@ -408,7 +428,7 @@ auto hover_primitive(const Snapshot& snapshot, const Cursor& cursor) -> std::opt
 }
 
 /// The name of a block where it stands as a string: the block as it is there.
-auto hover_block_name(const Snapshot& snapshot, uint32_t at, const Caches& caches) -> std::optional<HoverInfo> {
+auto hover_block_name(const Snapshot& snapshot, uint32_t at, const Machine& machine) -> std::optional<HoverInfo> {
   if (at >= snapshot.text().size()) { return std::nullopt; }
   NameTable names = names_of(snapshot);
   const Occurrence* here = names.at(at);
@@ -428,7 +448,7 @@ auto hover_block_name(const Snapshot& snapshot, uint32_t at, const Caches& cache
     post_order(function->body, [&](const Stmt& stmt) {
       if (stmt->kind != NodeKind::BlockRealize) { return; }
       const auto& block = static_cast<const BlockRealize&>(*stmt).block;
-      if (block->name == name && !info) { info = describe_block(function, *block, here->span, caches); }
+      if (block->name == name && !info) { info = describe_block(function, *block, here->span, machine); }
     }, [](const Expr&) {});
     if (info) { return info; }
   }
@@ -437,15 +457,15 @@ auto hover_block_name(const Snapshot& snapshot, uint32_t at, const Caches& cache
 
 }  // namespace
 
-auto hover(const Snapshot& snapshot, uint32_t at, const Caches& caches) -> std::optional<HoverInfo> {
+auto hover(const Snapshot& snapshot, uint32_t at, const Machine& machine) -> std::optional<HoverInfo> {
   auto cursor = find_cursor(snapshot, at);
   if (!cursor) { return std::nullopt; }
   if (auto info = hover_primitive(snapshot, *cursor)) { return info; }
-  if (auto info = hover_block_name(snapshot, at, caches)) { return info; }
+  if (auto info = hover_block_name(snapshot, at, machine)) { return info; }
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
-    if (schedule.decl == cursor->at.decl) { return hover_schedule(snapshot, *cursor, schedule, caches); }
+    if (schedule.decl == cursor->at.decl) { return hover_schedule(snapshot, *cursor, schedule, machine); }
   }
-  return hover_program(snapshot, *cursor, caches);
+  return hover_program(snapshot, *cursor, machine);
 }
 
 }  // namespace loopsmith::lsp

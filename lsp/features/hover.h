@@ -21,10 +21,15 @@ struct HoverInfo {
   std::vector<Fact> facts;
 };
 
-/// What what is touched is compared with: bytes of each level of cache, the nearest first. Empty: nothing is said of caches.
-using Caches = std::vector<uint64_t>;
+/// What loops are compared with. Nothing is said of what is not known.
+struct Machine {
+  std::vector<uint64_t> caches = {};   // bytes of each level, the nearest first
+  double flops = 0;                    // float32 operations a second on one core; 0: not known
+  struct Rate { uint64_t footprint; double bytes; };
+  std::vector<Rate> rates = {};        // bytes a second on one core, by growing footprint in bytes
+};
 
 /// Empty where the cursor is on nothing that has a meaning (blank space, a comment).
-[[nodiscard]] auto hover(const workspace::Snapshot& snapshot, uint32_t at, const Caches& caches = {}) -> std::optional<HoverInfo>;
+[[nodiscard]] auto hover(const workspace::Snapshot& snapshot, uint32_t at, const Machine& machine = {}) -> std::optional<HoverInfo>;
 
 }  // namespace loopsmith::lsp

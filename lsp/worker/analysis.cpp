@@ -22,6 +22,7 @@
 #include "lsp/worker/routes.h"
 #include "support/process.h"
 #include "target/hardware.h"
+#include "target/peaks.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -125,7 +126,7 @@ class Worker {
   void open(const Frame& frame, const Json& params);
   void change(OpenDocument& open, const Frame& frame, const Json& params);
   void note_job(const Json& params);
-  void note_caches(const Json& options);
+  void note_machine(const Json& options);
   void check(OpenDocument& open);
   auto replay_one() -> bool;
   void publish(OpenDocument& open);
@@ -169,7 +170,7 @@ class Worker {
   // The analysis thread's own.
   Encoding encoding_ = Encoding::Utf16;
   Json capabilities_;
-  std::vector<uint64_t> caches_; // what hovers compare with: the option `caches`, or this machine's
+  Machine machine_;              // what hovers compare with: the options `caches` and `peaks`, or this machine
   bool pulls_ = false;           // the client asks for diagnostics
   std::string manual_;           // where diagnostics are explained; empty: the editor does not ask, or it is not there
   std::string links_;            // the same, for links in texts
@@ -276,14 +277,14 @@ void Worker::handle(Frame frame) {
       const Json& pull = member(member(capabilities_, "textDocument"), "diagnostic");
       if (bool_in(publish, "codeDescriptionSupport") || bool_in(pull, "codeDescriptionSupport")) { manual_ = manual_uri(); }
       links_ = manual_uri();
-      note_caches(member(params, "configuration"));
+      note_machine(member(params, "configuration"));
       pulls_ = pulls_diagnostics(capabilities_, member(params, "configuration"));
     }
     if (name == "loopsmith/job") { note_job(params); }
     if (name == "workspace/didChangeConfiguration") {
       const Json& settings = member(params, "settings");
       const Json& ours = member(settings, "loopsmith");
-      note_caches(ours.is_object() ? ours : settings);
+      note_machine(ours.is_object() ? ours : settings);
     }
     return;
   }
@@ -377,18 +378,27 @@ void Worker::note_job(const Json& params) {
   jobs_[job.job] = std::move(job);
 }
 
-void Worker::note_caches(const Json& options) {
-  caches_.clear();
-  const Json& given = member(options, "caches");
-  if (given.is_array()) {
-    for (const Json& size : given) {
-      if (size.is_number_unsigned() && size.get<uint64_t>() > 0) { caches_.push_back(size.get<uint64_t>()); }
+void Worker::note_machine(const Json& options) {
+  machine_ = {};
+  const Json& caches = member(options, "caches");
+  const Json& peaks = member(options, "peaks");
+  auto number = [](const Json& json) { return json.is_number() ? json.get<double>() : 0; };
+  if (caches.is_array() || peaks.is_object()) {
+    // Who describes a machine describes all of it.
+    for (const Json& size : caches.is_array() ? caches : Json::array()) {
+      if (size.is_number_unsigned() && size.get<uint64_t>() > 0) { machine_.caches.push_back(size.get<uint64_t>()); }
     }
+    machine_.flops = number(member(peaks, "gflops")) * 1e9;
+    if (double rate = number(member(peaks, "gbytes")) * 1e9; rate > 0) { machine_.rates.push_back({0, rate}); }
     return;
   }
-  target::Hardware machine = target::hardware(target::host());
-  for (const target::Cache& cache : {machine.l1, machine.l2, machine.l3}) {
-    if (cache.bytes > 0) { caches_.push_back(cache.bytes); }
+  target::Hardware hardware = target::hardware(target::host());
+  for (const target::Cache& cache : {hardware.l1, hardware.l2, hardware.l3}) {
+    if (cache.bytes > 0) { machine_.caches.push_back(cache.bytes); }
+  }
+  if (auto known = target::cached_peaks()) {
+    machine_.flops = known->fma_f32_one * 1e9;
+    for (const target::CopyRate& rate : known->copy) { machine_.rates.push_back({rate.footprint, rate.one * 1e9}); }
   }
 }
 
@@ -475,7 +485,7 @@ void Worker::answer(const Request& request) {
       all.push_back(candidate->document->snapshot());
       context.documents.push_back(all.back().get());
     }
-    context.caches = caches_;
+    context.machine = machine_;
     context.manual = manual_;
     context.links = links_;
     bool needs_document = find_method_row(request.route->method).scope != MethodScope::None;

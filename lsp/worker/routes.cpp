@@ -241,7 +241,7 @@ auto hover_route(const RouteContext& context, const Json& params) -> RouteResult
   auto at = position_from(member(params, "position"));
   if (!at) { return bad_params("`position` is missing"); }
   const Snapshot& snapshot = *context.snapshot;
-  auto info = hover(snapshot, to_offset(snapshot.text(), snapshot.lines(), *at, context.encoding), context.caches);
+  auto info = hover(snapshot, to_offset(snapshot.text(), snapshot.lines(), *at, context.encoding), context.machine);
   if (!info) { return Json(); }
   const Json& formats = member(member(member(context.capabilities, "textDocument"), "hover"), "contentFormat");
   bool markdown = !formats.is_array() || std::find(formats.begin(), formats.end(), "markdown") != formats.end();

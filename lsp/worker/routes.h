@@ -6,6 +6,7 @@
 #include <string>
 #include <variant>
 
+#include "lsp/features/hover.h"
 #include "lsp/protocol/json.h"
 #include "lsp/protocol/methods.h"
 #include "support/cancel.h"
@@ -49,7 +50,7 @@ struct RouteContext {
   /// All open documents, in the order they were opened.
   std::vector<const workspace::Snapshot*> documents = {};
   std::string manual = {};  // where diagnostics are explained, for a client that shows it; empty: nowhere
-  std::vector<uint64_t> caches = {};  // bytes of each level, the nearest first
+  Machine machine = {};               // what hovers compare with
   std::string links = {};   // the same, for links in texts
 };
 

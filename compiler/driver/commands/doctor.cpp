@@ -58,7 +58,7 @@ auto memory_text() -> std::string {
 }
 
 auto cache_folder() -> std::string {
-  std::string file = runtime::peaks_file();
+  std::string file = target::peaks_file();
   return file.substr(0, file.find_last_of('/'));
 }
 
@@ -113,7 +113,7 @@ auto look() -> std::vector<Finding> {
   }
   out.push_back({"cache", writable ? State::Fine : State::Missing, writable ? cache : fmt::format("`{}` cannot be written: peaks are measured anew each time", cache),
                  writable ? "" : "set XDG_CACHE_HOME to a folder of yours"});
-  if (auto peaks = runtime::cached_peaks()) {
+  if (auto peaks = target::cached_peaks()) {
     out.push_back({"measured peaks", State::Fine, fmt::format("{:.0f} GFLOP/s float32 on {} threads", peaks->fma_f32_all, peaks->threads), {}});
   } else {
     out.push_back({"measured peaks", State::Fine, "not measured yet; the first `bench` does it, in about two seconds", {}});

@@ -14,7 +14,7 @@
 #include "driver/command.h"
 #include "driver/program.h"
 #include "ir/ops.h"
-#include "runtime/peaks.h"
+#include "target/peaks.h"
 #include "support/process.h"
 #include "tune/session/session.h"
 #include "tune/session/text.h"
@@ -114,7 +114,7 @@ class ProgressLine {
 // Seconds that a call takes at least on this machine: its arithmetic, or its buffers once through memory, whichever is more. 0: not
 // known, since peaks were not measured, a shape is symbolic or the arithmetic is not in float32. Asked of the disk only.
 auto floor_seconds(const Selection& selection) -> double {
-  auto peaks = runtime::cached_peaks();
+  auto peaks = target::cached_peaks();
   PrimFunc function = selection.before->find(selection.function);
   if (!peaks || !function) { return 0; }
   double bytes = 0;

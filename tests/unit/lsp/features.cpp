@@ -67,8 +67,8 @@ TEST_CASE("hover on a loop: extent, kind, flops, bytes, intensity, strides") {
 
 TEST_CASE("what is touched is compared with caches, the nearest that holds it") {
   auto document = workspace::analyse("file:///t.tir", matmul);
-  auto fact = [&](const std::string& at, const Caches& caches) -> std::string {
-    auto info = hover(*document->snapshot(), static_cast<uint32_t>(matmul.find(at)), caches);
+  auto fact = [&](const std::string& at, const std::vector<uint64_t>& caches) -> std::string {
+    auto info = hover(*document->snapshot(), static_cast<uint32_t>(matmul.find(at)), Machine{.caches = caches});
     if (!info) { return ""; }
     for (const Fact& one : info->facts) {
       if (one.label == "cache") { return one.text; }
@@ -79,6 +79,23 @@ TEST_CASE("what is touched is compared with caches, the nearest that holds it") 
   CHECK(fact("k in T.grid", {32768, 1048576}) == "what one run touches fits L1 (32 KiB)");
   CHECK(fact("j, k in T.grid", {32768, 1048576}) == "what one run touches fits L2 (1 MiB)");
   CHECK(fact("matmul(A", {32768, 65536}) == "what is touched exceeds L2 (64 KiB)");
+}
+
+TEST_CASE("loops stand under the roofline of one core, where it is known") {
+  auto document = workspace::analyse("file:///t.tir", matmul);
+  auto fact = [&](const std::string& at, const Machine& machine) -> std::string {
+    auto info = hover(*document->snapshot(), static_cast<uint32_t>(matmul.find(at)), machine);
+    if (!info) { return ""; }
+    for (const Fact& one : info->facts) {
+      if (one.label == "roofline") { return one.text; }
+    }
+    return "";
+  };
+  // One run of k: 512 flop on 2,052 bytes. All: 4,194,304 flop on 229,376 bytes.
+  Machine machine{.flops = 100e9, .rates = {{4096, 80e9}, {65536, 20e9}}};
+  CHECK(fact("k in T.grid", machine) == "roofline: at most 20 GFLOP/s, bound by memory; one core reaches 100");
+  CHECK(fact("i, j, k in T.grid", machine) == "roofline: at most 100 GFLOP/s, bound by arithmetic; one core reaches 100");
+  CHECK(fact("k in T.grid", {}).empty());
 }
 
 TEST_CASE("hover on a block, an iter var, a buffer, a program") {
