@@ -1,11 +1,12 @@
 // The VS Code extension: it starts `loopsmith lsp` and leaves the rest to the server. What is here: finding the
 // program and saying what to do where it is missing, settings, a status bar item, the IR beside a schedule (view.ts), the loop view
-// (loops.ts), the tuning panel (tuning.ts).
+// (loops.ts), the tuning panel (tuning.ts), tasks (tasks.ts).
 import * as vscode from 'vscode';
 import {
   CloseAction, ErrorAction, LanguageClient, LanguageClientOptions, RevealOutputChannelOn, ServerOptions, State,
 } from 'vscode-languageclient/node';
 import { LoopView } from './loops';
+import { registerTasks } from './tasks';
 import { TuningPanel } from './tuning';
 import { IrView } from './view';
 
@@ -27,6 +28,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     new IrView(() => client),
     new LoopView(() => client),
     tuning,
+    registerTasks(),
     vscode.commands.registerCommand('loopsmith.restart', restart),
     vscode.commands.registerCommand('loopsmith.showOutput', () => client?.outputChannel.show()),
     vscode.workspace.onDidChangeConfiguration((event) => {
@@ -57,10 +59,14 @@ async function start(): Promise<void> {
   if (settings.get<boolean>('python.enable', true)) { selector.push({ scheme: 'file', language: 'python' }); }
 
   const crashes: number[] = [];
-  const options: LanguageClientOptions = {
+  const clientOptions: LanguageClientOptions = {
     documentSelector: selector,
     synchronize: { configurationSection: 'loopsmith' },
-    initializationOptions: { tune: { seconds: settings.get('tune.seconds'), target: settings.get('tune.target') } },
+    initializationOptions: options(),
+    middleware: {
+      provideCodeLenses: (document, token, next) => enabled('codeLens') ? next(document, token) : [],
+      provideInlayHints: (document, range, token, next) => enabled('inlayHints') ? next(document, range, token) : [],
+    },
     outputChannelName: 'Loopsmith',
     revealOutputChannelOn: RevealOutputChannelOn.Never,
     errorHandler: {
@@ -78,7 +84,7 @@ async function start(): Promise<void> {
     },
   };
 
-  client = new LanguageClient('loopsmith', 'Loopsmith', server, options);
+  client = new LanguageClient('loopsmith', 'Loopsmith', server, clientOptions);
   client.onDidChangeState(({ newState }) => show(newState));
   client.registerFeature({
     fillClientCapabilities: (capabilities) => { capabilities.experimental = { ...capabilities.experimental, loopsmithViews: true }; },
@@ -92,6 +98,19 @@ async function start(): Promise<void> {
   } catch (failure) {
     await reportMissing(command, failure);
   }
+}
+
+function enabled(feature: 'codeLens' | 'inlayHints'): boolean {
+  return vscode.workspace.getConfiguration('loopsmith').get<boolean>(`${feature}.enable`, true);
+}
+
+/// What the server is told at its start; what changes later goes by `workspace/didChangeConfiguration`.
+function options(): object {
+  const settings = vscode.workspace.getConfiguration('loopsmith');
+  return {
+    caches: settings.get('caches'),
+    tune: { seconds: settings.get('tune.seconds'), trials: settings.get('tune.trials'), target: settings.get('tune.target') },
+  };
 }
 
 function show(state: State): void {

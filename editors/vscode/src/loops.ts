@@ -122,7 +122,11 @@ export class LoopView implements vscode.TreeDataProvider<Item>, vscode.Disposabl
   private async choose(item: Item): Promise<void> {
     const [client, at, document] = [this.client(), this.at(), this.document];
     if (!client || !at || !document) { return; }
-    const moves = await client.sendRequest<Move[]>('loopsmith/moves', { ...at, place: item.node.place }).catch(() => []);
+    const moves = await client.sendRequest<Move[]>('loopsmith/moves', { ...at, place: item.node.place }).catch((failure: Error) => {
+      void vscode.window.showInformationMessage(`The text has changed meanwhile: ${failure.message}. Choose again.`);
+      return undefined;
+    });
+    if (!moves) { return; }
     if (moves.length === 0) {
       void vscode.window.showInformationMessage(`Nothing can be done to \`${item.node.text}\` here.`);
       return;

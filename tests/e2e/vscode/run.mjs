@@ -113,10 +113,16 @@ try {
     return found.some((row) => row.includes('i_1 8')) && found;
   });
   assert.ok(rows.some((row) => row.includes('block C')) && rows.some((row) => /k 96.*flop/.test(row)), rows.join('\n'));
-  await vscode.page.locator('.pane-body .monaco-list-row', { hasText: 'i_1 8' }).click();
+  const choices = () => vscode.page.evaluate(() => [...document.querySelectorAll('.quick-input-list .monaco-list-row')].map((row) => row.textContent ?? ''));
   const picks = await vscode.until('the choices', async () => {
-    const found = await vscode.page.evaluate(() => [...document.querySelectorAll('.quick-input-list .monaco-list-row')].map((row) => row.textContent ?? ''));
-    return found.some((row) => row.includes('sch.split')) && found;
+    // The tree may be drawn anew under the pointer.
+    await vscode.page.locator('.pane-body .monaco-list-row', { hasText: 'i_1 8' }).click();
+    for (let i = 0; i < 15; ++i) {
+      const found = await choices();
+      if (found.some((row) => row.includes('sch.split'))) { return found; }
+      await new Promise((r) => setTimeout(r, 200));
+    }
+    return undefined;
   });
   await vscode.screenshot(screenshot.replace(/\.png$/, '-loops.png'));
   await vscode.type('sch.unroll(i1)');
@@ -128,6 +134,15 @@ try {
   await vscode.page.keyboard.press('Control+Z');
   await vscode.until('the choice to be undone', async () => !(await treeRows()).some((row) => row.includes('unrolled')));
   done(`loop view: ${rows.length} rows, ${picks.length} choices`);
+
+  // The build task.
+  await vscode.page.keyboard.press('Control+S');
+  await vscode.command('Tasks: Run Build Task');
+  await vscode.until('the list of build tasks', async () => (await choices()).some((row) => row.includes('build all kernels')));
+  await vscode.page.keyboard.press('Enter');
+  await vscode.until('the built library', () => existsSync(join(folder, 'build/manifest.json')) && existsSync(join(folder, 'build/libkernel.a')), 60_000);
+  await vscode.focusEditor();
+  done('the build task makes a library');
 
   // Hover on a loop.
   const grid = lines.findIndex((line) => line.includes('T.grid'));
