@@ -88,7 +88,7 @@ void add_packed_entry(std::string& out, const Kernel& kernel) {
                      "  (void)args; (void)codes; (void)result; (void)resource;\n"
                      "  if (result_code) {{ *result_code = 4; }}   /* nothing is given back */\n"
                      "  if (count != {}) {{ return ls_packed_refuse({}, \"\", \"{} arguments are taken\", count); }}\n",
-                     kernel.name, parameters.size(), quoted(kernel.name), parameters.size());
+                     kernel.name, parameters.size(), literal(kernel.name), parameters.size());
   std::string given;
   for (size_t i = 0; i < parameters.size(); ++i) {
     const codegen::Parameter& parameter = parameters[i];
@@ -101,8 +101,8 @@ void add_packed_entry(std::string& out, const Kernel& kernel) {
                          : parameter.kind == codegen::Parameter::Kind::Pointer ? "a pointer"
                          : is_real                                             ? "a number"
                                                                                : "an integer";
-    out += fmt::format("  if (!({})) {{ return ls_packed_refuse({}, {}, {}, codes[{}]); }}\n", fmt::format(fmt::runtime(fits), i), quoted(kernel.name),
-                       quoted(parameter.name), quoted(wanted), i);
+    out += fmt::format("  if (!({})) {{ return ls_packed_refuse({}, {}, {}, codes[{}]); }}\n", fmt::format(fmt::runtime(fits), i), literal(kernel.name),
+                       literal(parameter.name), literal(wanted), i);
     given += given.empty() ? "" : ", ";
     if (parameter.kind == codegen::Parameter::Kind::Buffer) { given += fmt::format("(DLTensor*)args[{}].data", i); }
     else if (parameter.kind == codegen::Parameter::Kind::Pointer) { given += fmt::format("args[{}].data", i); }

@@ -32,14 +32,35 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.commands.registerCommand('loopsmith.restart', restart),
     vscode.commands.registerCommand('loopsmith.showOutput', () => client?.outputChannel.show()),
     vscode.workspace.onDidChangeConfiguration((event) => {
-      if (event.affectsConfiguration('loopsmith.server') || event.affectsConfiguration('loopsmith.python')) { void restart(); }
+      if (event.affectsConfiguration('loopsmith.server') || event.affectsConfiguration('loopsmith.python')) { restartWhereNeeded(); }
     }),
   );
   await start();
 }
 
 export async function deactivate(): Promise<void> {
+  clearTimeout(settling);
   await client?.stop();
+}
+
+// What the running client was started with. While settings are being written they may be read empty for a moment: they are looked at
+// again once they stand still.
+const settledMs = 500;
+let startedWith = '';
+let settling: NodeJS.Timeout | undefined;
+
+function whatToStart(): { command: string; args: string[]; python: boolean } {
+  const settings = vscode.workspace.getConfiguration('loopsmith');
+  return {
+    command: settings.get<string>('server.path') || 'loopsmith',
+    args: ['lsp', '--stdio', ...settings.get<string[]>('server.arguments', [])],
+    python: settings.get<boolean>('python.enable', true),
+  };
+}
+
+function restartWhereNeeded(): void {
+  clearTimeout(settling);
+  settling = setTimeout(() => { if (JSON.stringify(whatToStart()) !== startedWith) { void restart(); } }, settledMs);
 }
 
 async function restart(): Promise<void> {
@@ -50,13 +71,12 @@ async function restart(): Promise<void> {
 }
 
 async function start(): Promise<void> {
-  const settings = vscode.workspace.getConfiguration('loopsmith');
-  const command = settings.get<string>('server.path') || 'loopsmith';
-  const args = ['lsp', '--stdio', ...settings.get<string[]>('server.arguments', [])];
+  const { command, args, python } = whatToStart();
+  startedWith = JSON.stringify(whatToStart());
   const server: ServerOptions = { run: { command, args }, debug: { command, args } };
 
   const selector = [{ scheme: 'file', language: 'tirscript' }, { scheme: 'untitled', language: 'tirscript' }];
-  if (settings.get<boolean>('python.enable', true)) { selector.push({ scheme: 'file', language: 'python' }); }
+  if (python) { selector.push({ scheme: 'file', language: 'python' }); }
 
   const crashes: number[] = [];
   const clientOptions: LanguageClientOptions = {
