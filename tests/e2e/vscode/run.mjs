@@ -40,9 +40,12 @@ try {
   mkdirSync(folder);
   const source = readFileSync(join(here, '../kernel.tir'), 'utf8');
   writeFileSync(join(folder, 'kernel.tir'), source);
+  // A path is of the machine that the server runs on: settings of the folder say it, since those of the user may be of another machine.
+  mkdirSync(join(folder, '.vscode'));
+  writeFileSync(join(folder, '.vscode/settings.json'), JSON.stringify({ 'loopsmith.server.path': loopsmith }));
   vscode = await launch({
     folder, vsix: [vsix], viewport: { width: 1500, height: 1000 },
-    settings: { 'loopsmith.server.path': loopsmith, 'loopsmith.tune.seconds': 4 },
+    settings: { 'loopsmith.tune.seconds': 4 },
   });
   await vscode.open('kernel.tir');
   done('VS Code is up, with the file open');
