@@ -58,7 +58,7 @@ struct Random {
 
 auto states_wanted() -> size_t {
   const char* text = std::getenv("LOOPSMITH_STATES");
-  return text ? static_cast<size_t>(std::strtoul(text, nullptr, 10)) : 40 / tests::stride(5);
+  return text ? static_cast<size_t>(std::strtoul(text, nullptr, 10)) : 40 / tests::stride(2);
 }
 
 // Visits random states: `visit(schedule, func)`.
@@ -168,7 +168,7 @@ TEST_CASE("repairs work, and pairs of iterations conflict", "[moves]") {
     }
   });
   CHECK(steps > 100);
-  CHECK(repairs > 25);
+  CHECK(repairs > 25 / tests::stride(2));
   CHECK(conflicts > 5);
 }
 
