@@ -4,6 +4,7 @@ find_package(PkgConfig REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(SQLite3 REQUIRED)
+find_package(ZLIB REQUIRED)
 pkg_check_modules(LIBUV REQUIRED IMPORTED_TARGET libuv)
 pkg_check_modules(TREE_SITTER REQUIRED IMPORTED_TARGET tree-sitter)
 pkg_check_modules(LIBEDIT REQUIRED IMPORTED_TARGET libedit)
@@ -12,7 +13,7 @@ if(LOOPSMITH_LLVM)
   find_package(LLVM 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
   # Static, and only the targets that are emitted: the whole program then starts in a few milliseconds.
   llvm_map_components_to_libnames(LOOPSMITH_LLVM_LIBS
-    core support orcjit jitlink passes X86 AArch64 WebAssembly RISCV)
+    core support orcjit orcdebugging orctargetprocess jitlink passes X86 AArch64 WebAssembly RISCV AMDGPU)
   add_library(loopsmith_llvm INTERFACE)
   target_include_directories(loopsmith_llvm SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
   target_link_libraries(loopsmith_llvm INTERFACE ${LOOPSMITH_LLVM_LIBS})
@@ -20,6 +21,5 @@ endif()
 
 if(LOOPSMITH_TESTS)
   find_package(Catch2 REQUIRED)
-  find_package(ZLIB REQUIRED)   # compressed corpora
   find_package(benchmark QUIET)
 endif()

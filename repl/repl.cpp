@@ -3,6 +3,7 @@
 
 #include <editline/readline.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <termios.h>
@@ -32,7 +33,25 @@ constexpr int kept_lines = 2000;
 // Completion is asked for by a C library without a place for our data; there is one session on a terminal.
 Session* completing = nullptr;
 
-// Ctrl-C cancels what runs; at the prompt it drops the line.
+// Ctrl-C cancels what runs. At the prompt it is a key like others, and drops the line; Ctrl-Z suspends, as everywhere.
+bool is_dropped = false;
+auto drop_line(int, int) -> int {
+  is_dropped = true;
+  rl_done = 1;
+  std::fputs("^C\n", stdout);
+  std::fflush(stdout);
+  return 0;
+}
+auto suspend(int, int) -> int {
+  ::rl_deprep_terminal();
+  (void)::raise(SIGTSTP);
+  ::rl_prep_terminal(1);
+  std::fputs("\r", stdout);
+  std::fflush(stdout);
+  ::rl_forced_update_display();
+  return 0;
+}
+
 CancelSource* running = nullptr;
 void on_interrupt(int) {
   if (running) { running->cancel(); }
@@ -143,8 +162,39 @@ auto lines_of(const std::string& text) -> std::vector<std::string> {
   return out;
 }
 
+// What stands in a continuation line before anything is typed. libedit forgets text that was put in before it reads, so it is put in by
+// the hook that is called for the first key.
+std::string indentation;
+auto put_indentation() -> int {
+  if (!indentation.empty()) {
+    ::rl_insert_text(indentation.c_str());
+    // The library draws prompt and line from where the cursor is.
+    std::fputs("\r", stdout);
+    std::fflush(stdout);
+    ::rl_forced_update_display();
+    indentation.clear();
+  }
+  // The library asks again and again until there is a key.
+  pollfd key{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+  (void)::poll(&key, 1, -1);
+  // Keys after the first one are its own to read.
+  rl_event_hook = nullptr;
+  return 0;
+}
+void indent_next(size_t blanks) {
+  if (blanks == 0) { return; }
+  indentation.assign(blanks, ' ');
+  rl_event_hook = put_indentation;
+}
+
 auto read_terminal_line(const char* text, std::string& line) -> bool {
+  is_dropped = false;
   char* read = ::readline(text);
+  if (is_dropped) {
+    std::free(read);
+    line.clear();
+    return true;
+  }
   if (!read) { return false; }
   line = read;
   std::free(read);
@@ -158,6 +208,35 @@ void make_folders(const std::string& path) {
 }
 
 }  // namespace
+
+auto indentation_after(std::string_view input) -> size_t {
+  std::string_view line = input.substr(input.rfind('\n') == std::string_view::npos ? 0 : input.rfind('\n') + 1);
+  for (std::string_view shown : {std::string_view(prompt), std::string_view(continuation)}) {
+    if (line.starts_with(shown)) { line.remove_prefix(shown.size()); }
+  }
+  size_t blanks = std::min(line.find_first_not_of(' '), line.size());
+  // Brackets that the line leaves open, and its last character that is no comment.
+  int depth = 0;
+  char quote = 0;
+  char last = 0;
+  for (size_t i = 0; i < line.size(); ++i) {
+    char c = line[i];
+    if (quote != 0) {
+      if (c == '\\') { ++i; } else if (c == quote) { quote = 0; }
+      continue;
+    }
+    if (c == '#') { break; }
+    if (c == '"' || c == '\'') { quote = c; }
+    if (c == '(' || c == '[' || c == '{') { ++depth; }
+    if (c == ')' || c == ']' || c == '}') { --depth; }
+    if (c != ' ') { last = c; }
+  }
+  constexpr size_t step = 4;
+  if (depth > 0 || (last == ':' && depth == 0)) { return blanks + step; }
+  // What ends a block or a bracket ends its depth.
+  bool leaves = depth < 0 || line.substr(blanks).starts_with("return") || line.substr(blanks).starts_with("pass");
+  return leaves ? blanks - std::min(blanks, step) : blanks;
+}
 
 auto run_repl(Host host, const ReplOptions& options) -> int {
   host.interrupted = fresh_token;
@@ -201,6 +280,14 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
       make_folders(options.history);
       ::read_history(options.history.c_str());
     }
+    ::rl_initialize();
+    // While a line is edited the terminal sends no signals; while something runs it does. The library begins anew with each line.
+    rl_pre_input_hook = [] {
+      static char no_signals[] = "setty -d -isig";
+      return ::rl_parse_and_bind(no_signals);
+    };
+    (void)::rl_add_defun("drop-line", drop_line, 'c' & 037);
+    (void)::rl_add_defun("suspend", suspend, 'z' & 037);
     rl_attempted_completion_function = completions;
     rl_completion_append_character = 0;
     static char breaks[] = " \t\n\"'`@$><=;|&{(,[.:?";
@@ -215,12 +302,15 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
   while (!session.wants_quit()) {
     std::string input;
     std::string line;
+    session.tell_news();
     bool more = options.interactive ? read_terminal_line(prompt, line) : static_cast<bool>(std::getline(std::cin, line));
     if (!more) { break; }
     input = line;
     while (!session.is_complete(input)) {
+      if (options.interactive) { indent_next(indentation_after(input)); }
       more = options.interactive ? read_terminal_line(continuation, line) : static_cast<bool>(std::getline(std::cin, line));
-      if (!more) { break; }
+      if (is_dropped) { input.clear(); }
+      if (!more || is_dropped) { break; }
       // A line of blanks ends the input as an empty one does.
       if (line.find_first_not_of(' ') == std::string::npos) { line.clear(); }
       input += "\n" + line;

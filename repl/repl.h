@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "repl/session.h"
@@ -16,6 +17,9 @@ struct ReplOptions {
   std::string history;            // where lines are kept; empty: nowhere
   bool interactive = false;       // a terminal on both ends
 };
+
+/// Blanks that the next line of an unfinished input begins with: as the last one, deeper behind a `:` or an open bracket.
+[[nodiscard]] auto indentation_after(std::string_view input) -> size_t;
 
 /// Runs until `:quit` or the end of input. Gives 0, or 1 where input came from a pipe and a line failed.
 [[nodiscard]] auto run_repl(Host host, const ReplOptions& options) -> int;

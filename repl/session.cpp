@@ -236,6 +236,13 @@ auto Session::is_complete(const std::string& input) const -> bool {
   return !is_block || input.ends_with("\n\n") || (input.ends_with("\n") && input.find('\n') != input.size() - 1 && input.size() > 1 && input[input.size() - 2] == '\n');
 }
 
+void Session::tell_news() {
+  for (const BackgroundJobs::View& job : jobs_->news()) {
+    bool is_done = job.state == BackgroundJobs::State::Done;
+    print(fmt::format("[{}] {}: {}{}\n", job.number, job.program, job.told, is_done ? fmt::format("; `:take {}` makes it the next step", job.number) : std::string()));
+  }
+}
+
 auto Session::execute(const std::string& input) -> bool {
   // A whole transcript, pasted: what was typed in it, one after the other.
   if (std::vector<Exchange> pasted = read_transcript(input); pasted.size() > 1 || (pasted.size() == 1 && !pasted.front().output.empty())) { return run_lines(input); }

@@ -13,6 +13,7 @@
 
 #include "eval/evaluator.h"
 #include "frontend/file.h"
+#include "repl/jobs.h"
 #include "script/objects.h"
 #include "script/schedules.h"
 #include "support/cancel.h"
@@ -103,6 +104,9 @@ class Session {
   /// Begins again from the program as written with a trace (TVM's JSON), as one step.
   auto adopt_trace(const std::string& json, const std::string& line) -> bool;
   [[nodiscard]] auto target() const -> const target::Target& { return target_; }
+  [[nodiscard]] auto jobs() const -> BackgroundJobs& { return *jobs_; }
+  /// Says of background searches that ended what came of them; between lines.
+  void tell_news();
   void set_target(target::Target target) { target_ = std::move(target); }
   void print(std::string_view text) const { host_.out(text); }
   /// A long answer: a screen at a time, where there is a screen.
@@ -149,6 +153,7 @@ class Session {
   Settings settings_;
   std::string schedule_name_;          // that the session began with; may be empty
   std::vector<std::string> choices_;
+  std::unique_ptr<BackgroundJobs> jobs_ = std::make_unique<BackgroundJobs>();
 };
 
 /// One thing typed in a transcript, and what is said to have come of it.

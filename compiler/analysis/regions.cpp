@@ -26,11 +26,22 @@ class Regions {
       if (subject_.cancel.is_cancelled()) { return; }
       if (b.block->reads.empty() && b.block->writes.empty()) { continue; }
       if (!b.realize || (b.block->iter_vars.empty() && b.block->name == "root")) { continue; }
-      for (size_t i = b.begin; i < b.end; ++i) { check(b, subject_.facts.accesses[i]); }
+      for (size_t i = b.begin; i < b.end; ++i) {
+        if (!is_begun_inside(b, i)) { check(b, subject_.facts.accesses[i]); }
+      }
     }
   }
 
  private:
+  /// A load of what a reduction in a block inside sums up: its init has written it, in the same instance.
+  auto is_begun_inside(const BlockFact& fact, size_t access) -> bool {
+    for (const BlockFact& inner : subject_.facts.blocks) {
+      bool holds = inner.begin <= access && access < inner.end && fact.begin <= inner.begin && inner.end <= fact.end && inner.block != fact.block;
+      if (holds && inner.block->init && is_reduction_output(inner, subject_.facts.accesses[access])) { return true; }
+    }
+    return false;
+  }
+
   void check(const BlockFact& fact, const Access& a) {
     if (!a.is_certain || a.is_masked) { return; }
     const Array<BufferRegion>& declared = a.is_write ? fact.block->writes : fact.block->reads;

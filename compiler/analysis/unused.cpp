@@ -71,6 +71,7 @@ class Names {
     });
     if (!known) { return; }
     scopes_.emplace_back();
+    for (const Param& p : def.type_params) { scopes_.back().names[p.name.name] = nullptr; }
     for (const Param& p : def.params) {
       scopes_.back().names[p.name.name] = nullptr;
       if (p.annotation) { read(*p.annotation); }
@@ -87,6 +88,7 @@ class Names {
     const Stmt* statement = nullptr;   // alone in binding it, and removable: else null
     bool is_alone = false;             // the only statement of its list
     bool used = false;
+    bool is_cell = false;              // memory: an assignment to its name may be a store to it
   };
   struct Scope { std::unordered_map<Name, Binding*> names; std::vector<Binding*> own; };
 
@@ -125,6 +127,28 @@ class Names {
     }
     if (const auto* star = t.as<StarredExpr>()) { return target(*star->value, what, nullptr, false); }
     read(t);
+  }
+  // In TVM's main line `x: T.int32` and `x = T.local_scalar()` are memory, and `x = y` stores to it.
+  static auto allocates(ExprPtr value) -> bool {
+    static constexpr std::string_view names[] = {"local_scalar", "shared_scalar", "alloc_scalar", "alloc_local", "alloc_shared", "alloc_buffer", "alloc_tensor"};
+    const auto* call = value->as<CallExpr>();
+    return call && std::find(std::begin(names), std::end(names), last_name(call->callee)) != std::end(names);
+  }
+  auto known(const Expr& t) -> Binding* {
+    const auto* name = t.as<NameExpr>();
+    for (auto scope = scopes_.rbegin(); name && scope != scopes_.rend(); ++scope) {
+      if (auto found = scope->names.find(name->name); found != scope->names.end()) { return found->second; }
+    }
+    return nullptr;
+  }
+  void make_cell(const Expr& t) {
+    if (Binding* b = known(t)) { b->is_cell = true; }
+  }
+  auto is_stored(const Expr& t) -> bool {
+    Binding* b = known(t);
+    if (!b || !b->is_cell) { return false; }
+    b->used = true;
+    return true;
   }
   static auto has_blocks(const Block& body) -> bool {
     bool found = false;
@@ -198,7 +222,11 @@ class Names {
         const Stmt* removable = a.targets.size() == 1 && is_removable(*a.value) ? &s : nullptr;
         // A block around blocks hands its iter vars on; which of them are needed is a matter of how it was made.
         if (what == "iter var" && has_blocks_) { what = {}; }
-        for (ExprPtr t : a.targets) { target(*t, what, removable, is_alone); }
+        for (ExprPtr t : a.targets) {
+          if (is_stored(*t)) { continue; }
+          target(*t, what, removable, is_alone);
+          if (allocates(a.value)) { make_cell(*t); }
+        }
         return;
       }
       case Kind::AnnAssign: {
@@ -206,6 +234,7 @@ class Names {
         read(*a.annotation);
         if (a.value) { read(*a.value); }
         target(*a.target, what_is_bound(a.value), a.value && is_removable(*a.value) ? &s : nullptr, is_alone);
+        if (last_name(a.annotation) != "let") { make_cell(*a.target); }
         return;
       }
       case Kind::For: {

@@ -15,6 +15,24 @@ namespace {
 
 constexpr int64_t no_upper = ConstIntBound::pos_inf;
 
+// Has a constant left its type? What was made with it is then not the same any more: `visit` asks after each expression.
+thread_local bool has_left = false;
+
+auto plus(int64_t a, int64_t b) -> int64_t {
+  int64_t out;
+  has_left = __builtin_add_overflow(a, b, &out) || has_left;
+  return out;
+}
+auto times(int64_t a, int64_t b) -> int64_t {
+  int64_t out;
+  has_left = __builtin_mul_overflow(a, b, &out) || has_left;
+  return out;
+}
+auto constant_of(DataType dtype, int64_t value) -> Expr {
+  has_left = !fits(dtype, value) || has_left;
+  return constant_int(dtype, value);
+}
+
 auto is_min_value(DataType dtype, int64_t value) -> bool {
   return dtype.bits >= 64 ? value == std::numeric_limits<int64_t>::min() : value == -(int64_t{1} << (dtype.bits - 1));
 }
@@ -26,12 +44,12 @@ auto multiply_normalized(const Expr& a, const Expr& b) -> Expr {
   int64_t scale = 1;
   Expr result = one(a.dtype());
   auto collect = [&](const Expr& factor) {
-    if (const auto* imm = factor.as<IntImm>()) { scale = wrap_mul(scale, imm->value); }
+    if (const auto* imm = factor.as<IntImm>()) { scale = times(scale, imm->value); }
     else { result = mul(result, factor); }
   };
   each_factor(a, collect);
   each_factor(b, collect);
-  return mul(result, constant_int(a.dtype(), scale));
+  return mul(result, constant_of(a.dtype(), scale));
 }
 
 namespace {
@@ -43,12 +61,12 @@ auto cancel_factors(Expr& lhs, Expr& rhs, Expr& common) -> bool {
   std::vector<Expr> lhs_factors;
   int64_t lhs_scale = 1, rhs_scale = 1;
   each_factor(lhs, [&](const Expr& e) {
-    if (const auto* imm = e.as<IntImm>()) { lhs_scale = wrap_mul(lhs_scale, imm->value); } else { lhs_factors.push_back(e); }
+    if (const auto* imm = e.as<IntImm>()) { lhs_scale = times(lhs_scale, imm->value); } else { lhs_factors.push_back(e); }
   });
   Expr new_rhs = one(rhs.dtype()), new_common = one(rhs.dtype());
   int cancelled = 0;
   each_factor(rhs, [&](const Expr& e) {
-    if (const auto* imm = e.as<IntImm>()) { rhs_scale = wrap_mul(rhs_scale, imm->value); return; }
+    if (const auto* imm = e.as<IntImm>()) { rhs_scale = times(rhs_scale, imm->value); return; }
     for (Expr& factor : lhs_factors) {
       if (factor && deep_equal(factor, e)) {
         factor = Expr();
@@ -89,15 +107,15 @@ struct CanonicalSimplifier::Split {
     if (scale == 0) { return zero(dtype); }
     Expr result = index;
     if (upper != no_upper) {
-      Expr bound = constant_int(dtype, upper);
+      Expr bound = constant_of(dtype, upper);
       result = mode == Mode::Trunc ? truncmod(result, bound) : floormod(result, bound);
     }
     if (lower != 1) {
-      Expr divisor = constant_int(dtype, lower);
+      Expr divisor = constant_of(dtype, lower);
       result = mode == Mode::Trunc ? div(result, divisor) : floordiv(result, divisor);
     }
-    int64_t total = wrap_mul(scale, factor);
-    return total == 1 ? result : mul(result, constant_int(dtype, total));
+    int64_t total = times(scale, factor);
+    return total == 1 ? result : mul(result, constant_of(dtype, total));
   }
 };
 
@@ -109,17 +127,17 @@ struct CanonicalSimplifier::Sum {
 
   [[nodiscard]] auto is_zero() const -> bool { return base == 0 && args.empty(); }
   void multiply(int64_t factor) {
-    base = wrap_mul(base, factor);
-    for (Split& s : args) { s.scale = wrap_mul(s.scale, factor); }
+    base = times(base, factor);
+    for (Split& s : args) { s.scale = times(s.scale, factor); }
   }
   void divide_exactly(int64_t factor) {
     base = trunc_div(base, factor);
     for (Split& s : args) { s.scale = trunc_div(s.scale, factor); }
   }
-  void add(int64_t value) { base = wrap_add(base, value); }
+  void add(int64_t value) { base = plus(base, value); }
   void add(Split other, int64_t factor) {
     if (other.scale == 0) { return; }
-    other.scale = wrap_mul(other.scale, factor);
+    other.scale = times(other.scale, factor);
     size_t start = 0;
     while (start < args.size() && !args[start].same_index(other)) { ++start; }
     for (size_t j = start; j < args.size(); ++j) {
@@ -128,7 +146,7 @@ struct CanonicalSimplifier::Sum {
         return;
       }
       if (other.lower == args[j].lower && other.upper == args[j].upper && other.fits_mode(args[j].mode)) {
-        args[j].scale = wrap_add(args[j].scale, other.scale);
+        args[j].scale = plus(args[j].scale, other.scale);
         return;
       }
     }
@@ -136,7 +154,7 @@ struct CanonicalSimplifier::Sum {
   }
   void add(const Sum& other, int64_t factor) {
     for (const Split& s : other.args) { add(s, factor); }
-    add(wrap_mul(other.base, factor));
+    add(times(other.base, factor));
   }
   // What coeff divides, and the rest.
   [[nodiscard]] auto separate(int64_t coeff) const -> std::pair<Sum, Sum> {
@@ -148,7 +166,7 @@ struct CanonicalSimplifier::Sum {
   }
 
   [[nodiscard]] auto normalize() const -> Expr {
-    if (args.empty()) { return constant_int(dtype, base); }
+    if (args.empty()) { return constant_of(dtype, base); }
     if (args.size() == 1 && base == 0 && args[0].scale > 0) { return args[0].normalize(); }
     std::vector<Split> merged = args;
     merge_neighbours(merged);
@@ -178,9 +196,9 @@ struct CanonicalSimplifier::Sum {
     bool add_base = base > 0 || is_min_value(dtype, base);
     Expr result = zero(dtype);
     for (const Split& s : merged) { if (s.scale > 0) { result = loopsmith::add(result, s.normalize()); } }
-    if (add_base) { result = loopsmith::add(result, constant_int(dtype, base)); }
+    if (add_base) { result = loopsmith::add(result, constant_of(dtype, base)); }
     for (const Split& s : merged) { if (s.scale < 0) { result = sub(result, s.normalize(-1)); } }
-    if (base < 0 && !add_base) { result = sub(result, constant_int(dtype, wrap_sub(0, base))); }
+    if (base < 0 && !add_base) { result = sub(result, constant_of(dtype, wrap_sub(0, base))); }
     return result;
   }
 
@@ -217,10 +235,10 @@ struct CanonicalSimplifier::Sum {
         Split& r = args[j];
         if (l.upper < r.lower || !l.same_index(r)) { break; }
         if (l.upper == r.upper && l.lower == r.lower && l.fits_mode(r.mode)) {
-          r.scale = wrap_add(r.scale, l.scale);
+          r.scale = plus(r.scale, l.scale);
           l.scale = 0;
         } else if (l.lower == r.upper && r.scale != 0 && trunc_mod(l.scale, r.scale) == 0 &&
-                   l.lower == wrap_mul(trunc_div(l.scale, r.scale), r.lower) && l.fits_mode(r.mode)) {
+                   l.lower == times(trunc_div(l.scale, r.scale), r.lower) && l.fits_mode(r.mode)) {
           r.upper = l.upper;
           l.scale = 0;
           break;
@@ -273,8 +291,20 @@ auto CanonicalSimplifier::simplify(const Expr& expr) -> Expr {
 auto CanonicalSimplifier::visit(const Expr& expr) -> Expr {
   switch (expr.kind()) {
     case NodeKind::VarNode: case NodeKind::IntImm: case NodeKind::FloatImm: return rewrite(expr);
-    default: return with_origin(mutate(expr).normalize(), expr);
+    default: {
+      bool outer = std::exchange(has_left, false);
+      Expr result = mutate(expr).normalize();
+      return std::exchange(has_left, outer) ? one_by_one(expr) : with_origin(std::move(result), expr);
+    }
   }
+}
+
+// The node over its operands, each in normal form by itself.
+auto CanonicalSimplifier::one_by_one(const Expr& expr) -> Expr {
+  if (--state_.work < 0 || expr.kind() == NodeKind::LT || expr.kind() == NodeKind::Cast) { return rewrite(expr); }
+  const auto& n = *static_cast<const BinaryNode*>(expr.get());
+  Expr a = visit(n.a), b = visit(n.b);
+  return a.same_as(n.a) && b.same_as(n.b) ? expr : with_origin(make_raw(expr.kind(), std::move(a), std::move(b)), expr);
 }
 
 auto CanonicalSimplifier::mutate(const Expr& expr) -> Form {
@@ -307,7 +337,7 @@ auto CanonicalSimplifier::sum_of(const Expr& expr, bool negative) -> Form {
   int64_t sign = negative ? -1 : 1;
   Sum result = std::move(a).to_sum();
   state_.work -= static_cast<int64_t>(result.args.size());
-  if (const auto* imm = b.constant()) { result.add(wrap_mul(imm->value, sign)); }
+  if (const auto* imm = b.constant()) { result.add(times(imm->value, sign)); }
   else if (const Sum* sum = b.sum()) { result.add(*sum, sign); }
   else { result.add(std::move(b).to_split(), sign); }
   return result;
@@ -318,6 +348,11 @@ auto CanonicalSimplifier::product(const Expr& expr) -> Form {
   Form a = mutate(n.a);
   Form b = mutate(n.b);
   if (a.expr() && b.expr()) { if (Expr folded = try_fold(NodeKind::Mul, a.expr(), b.expr())) { return folded; } }
+  // Two constants that did not fold: their product is none of the type.
+  if (a.constant() && b.constant()) {
+    has_left = true;
+    return expr;
+  }
   if (a.constant()) { std::swap(a, b); }
   if (const auto* c = b.constant()) {
     if (c->value == 0) { return b; }
@@ -328,7 +363,7 @@ auto CanonicalSimplifier::product(const Expr& expr) -> Form {
     }
     int64_t factor = c->value;
     Split split = std::move(a).to_split();
-    split.scale = wrap_mul(split.scale, factor);
+    split.scale = times(split.scale, factor);
     return split;
   }
   Expr x = a.normalize(), y = b.normalize();
@@ -350,7 +385,7 @@ auto CanonicalSimplifier::divide(Split split, int64_t value, Mode mode) -> Split
   bool folds = mode == Mode::Trunc || split.scale > 0 || split.lower == 1;
   if (folds && trunc_mod(value, split.scale) == 0) {
     int64_t scaled = trunc_div(value, split.scale);
-    int64_t lower = wrap_mul(split.lower, scaled);
+    int64_t lower = times(split.lower, scaled);
     if (split.upper == no_upper || trunc_mod(split.upper, lower) == 0) {
       split.scale = 1;
       split.lower = lower;
@@ -358,7 +393,7 @@ auto CanonicalSimplifier::divide(Split split, int64_t value, Mode mode) -> Split
     }
     // (x % c1) / c2 is 0 when c2 >= c1.
     if (lower > 0 && split.upper <= lower) { return {.index = zero(split.dtype), .dtype = split.dtype}; }
-    Expr bound = constant_int(split.dtype, split.upper);
+    Expr bound = constant_of(split.dtype, split.upper);
     split.index = mode == Mode::Trunc ? truncmod(split.index, bound) : floormod(split.index, bound);
     split.upper = no_upper;
     split.scale = 1;
@@ -376,7 +411,7 @@ auto CanonicalSimplifier::quotient(const Expr& expr, Mode mode) -> Form {
   Form b = mutate(n.b);
   if (a.expr() && b.expr()) { if (Expr folded = try_fold(expr.kind(), a.expr(), b.expr())) { return folded; } }
   if (const auto* c = a.constant(); c && c->value == 0) { return a; }
-  if (const auto* c = b.constant(); c && c->value > 0) {
+  if (const auto* c = b.constant(); c && c->value > 0 && c->value != no_upper) {
     int64_t value = c->value;
     if (value == 1) { return a; }
     if (const Sum* sum = a.sum()) {
@@ -415,14 +450,14 @@ auto CanonicalSimplifier::take_remainder(Split split, int64_t value, Mode mode) 
     //   (index % upper) / lower * scale % (c * scale)
     // = (index % upper) / lower % c * scale
     // = (index % upper) % (c * lower) / lower * scale
-    int64_t upper = wrap_mul(split.lower, trunc_div(value, split.scale));
+    int64_t upper = times(split.lower, trunc_div(value, split.scale));
     if (split.upper == no_upper || (upper != 0 && trunc_mod(split.upper, upper) == 0)) {
       if (upper < split.upper && split.upper != no_upper) {
-        Expr bound = constant_int(split.dtype, upper);
+        Expr bound = constant_of(split.dtype, upper);
         Expr inner = visit(mode == Mode::Trunc ? truncmod(split.index, bound) : floormod(split.index, bound));
         Split updated = Form(inner).to_split();
         if (split.lower != 1) { updated = divide(std::move(updated), split.lower, mode); }
-        updated.scale = wrap_mul(updated.scale, split.scale);
+        updated.scale = times(updated.scale, split.scale);
         return updated;
       }
       split.upper = upper;
@@ -441,7 +476,7 @@ auto CanonicalSimplifier::remainder(const Expr& expr, Mode mode) -> Form {
   Form b = mutate(n.b);
   if (a.expr() && b.expr()) { if (Expr folded = try_fold(expr.kind(), a.expr(), b.expr())) { return folded; } }
   if (const auto* c = a.constant(); c && c->value == 0) { return a; }
-  if (const auto* c = b.constant(); c && c->value > 0) {
+  if (const auto* c = b.constant(); c && c->value > 0 && c->value != no_upper) {
     int64_t value = c->value;
     if (a.sum() && mode == Mode::Floor) {
       Sum extra = a.sum()->separate(value).second;
@@ -572,9 +607,9 @@ auto CanonicalSimplifier::less_than(const Expr& expr) -> Form {
       return rewrite(less(divisible.normalize(), zero(dtype)));
     }
     if (extra.args.size() == 1 && extra.base == 0 && extra.args[0].scale == 1 && extra.args[0].mode == Mode::Floor &&
-        extra.args[0].upper > 0 && extra.args[0].lower > 0 && extra.args[0].upper != no_upper && trunc_mod(extra.args[0].upper, wrap_mul(gcd, extra.args[0].lower)) == 0) {
+        extra.args[0].upper > 0 && extra.args[0].lower > 0 && extra.args[0].upper != no_upper && trunc_mod(extra.args[0].upper, times(gcd, extra.args[0].lower)) == 0) {
       divisible.divide_exactly(gcd);
-      int64_t lower = gcd * extra.args[0].lower;
+      int64_t lower = times(gcd, extra.args[0].lower);
       Expr coarse = floormod(floordiv(extra.args[0].index, constant_int(dtype, lower)), constant_int(dtype, extra.args[0].upper / lower));
       return rewrite(less(add(divisible.normalize(), coarse), zero(dtype)));
     }

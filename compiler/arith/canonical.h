@@ -29,6 +29,7 @@ class CanonicalSimplifier final : public Rewriter {
   class Form;      // an expression, a split or a sum
 
   auto mutate(const Expr& expr) -> Form;
+  auto one_by_one(const Expr& expr) -> Expr;
   auto sum_of(const Expr& expr, bool negative) -> Form;
   auto product(const Expr& expr) -> Form;
   auto quotient(const Expr& expr, Mode mode) -> Form;

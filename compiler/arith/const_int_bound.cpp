@@ -96,7 +96,8 @@ class Bounds {
     for (const auto& [expr, bound] : state_.scoped_bounds) {
       if (expr.kind() == e.kind() && deep_equal(state_, expr, e)) { result = meet(result, bound); }
     }
-    return result;
+    // What is finite lies on the finite side of both infinities.
+    return make_bound(result.min, result.max);
   }
 
  private:
@@ -108,7 +109,7 @@ class Bounds {
       case NodeKind::IntImm: {
         int64_t v = e.as<IntImm>()->value;
         if (v < 0 && dtype.is_uint()) { return bound_of_type(dtype); }   // uint64 beyond int64
-        return make_bound(std::max(v, neg_inf), v);
+        return make_bound(std::max(v, neg_inf), std::max(v, neg_inf));
       }
       case NodeKind::VarNode: {
         const VarFacts* facts = state_.find(e.as<VarNode>());

@@ -1,6 +1,7 @@
 // Intervals with symbolic ends: see int_set.h. After TVM 0.19's IntervalSet, whose ends are kept in form.
 #include "arith/int_set.h"
 
+#include "arith/rewrite.h"
 #include "arith/state.h"
 #include "arith/walk.h"
 #include "ir/ops.h"
@@ -31,6 +32,17 @@ auto simplified(Analyzer& analyzer, const IntSet& set) -> IntSet {
 
 auto point_of(const Expr& e) -> IntSet { return IntSet::single_point(e); }
 
+// Ends are made of the ends of operands, which need not be taken at the same time: one that left its type is none.
+auto stays(NodeKind kind, const Expr& x, const Expr& y) -> bool {
+  const auto* a = x.as<IntImm>();
+  const auto* b = y.as<IntImm>();
+  return !a || !b || !is_index_type(x.dtype()) || fold_is_exact(kind, x.dtype(), a->value, b->value);
+}
+auto cast_end(DataType to, const Expr& e) -> Expr {
+  const auto* imm = e.as<IntImm>();
+  return !e || (imm && is_index_type(to) && !fits(to, imm->value)) ? Expr() : cast(to, e);
+}
+
 // Values of expressions over domains of variables, interval by interval.
 class Evaluator {
   static constexpr int64_t cost = 8;   // of a node, in steps of work: ends are new expressions
@@ -52,7 +64,10 @@ class Evaluator {
       case NodeKind::And: case NodeKind::Or: {
         const auto& n = *static_cast<const BinaryNode*>(e.get());
         IntSet a = eval(n.a), b = eval(n.b);
-        if (is_the_point(a, n.a) && is_the_point(b, n.b)) { return point_of(e); }
+        if (is_the_point(a, n.a) && is_the_point(b, n.b)) {
+          Expr folded = n.a.as<IntImm>() && n.b.as<IntImm>() ? try_fold(e.kind(), n.a, n.b) : Expr();
+          return point_of(folded ? folded : e);
+        }
         return combine(e, a, b);
       }
       case NodeKind::Select: return union_two(eval(e.as<Select>()->false_value), eval(e.as<Select>()->true_value));
@@ -61,7 +76,7 @@ class Evaluator {
         IntSet value = eval(n->value);
         if (value.is_nothing()) { return value; }
         if (value.is_single_point()) { return point_of(cast(n->dtype, value.point())); }
-        return IntSet::interval(value.min() ? cast(n->dtype, value.min()) : Expr(), value.max() ? cast(n->dtype, value.max()) : Expr());
+        return IntSet::interval(cast_end(n->dtype, value.min()), cast_end(n->dtype, value.max()));
       }
       case NodeKind::BufferLoad: {
         const auto* n = e.as<BufferLoad>();
@@ -82,7 +97,8 @@ class Evaluator {
         IntSet steps = *stride > 0 ? IntSet::interval(zero(t), far) : IntSet::interval(far, zero(t));
         IntSet base = eval(n->base);
         if (base.is_nothing()) { return base; }
-        return IntSet::interval(base.min() ? add(base.min(), steps.min()) : Expr(), base.max() ? add(base.max(), steps.max()) : Expr());
+        auto end = [](const Expr& x, const Expr& y) { return x && stays(NodeKind::Add, x, y) ? add(x, y) : Expr(); };
+        return IntSet::interval(end(base.min(), steps.min()), end(base.max(), steps.max()));
       }
       case NodeKind::FloatImm: case NodeKind::StringImm: case NodeKind::Not: case NodeKind::Shuffle: case NodeKind::Let:
       case NodeKind::Reduce: return IntSet::everything();
@@ -141,23 +157,26 @@ class Evaluator {
   auto scale(const IntSet& a, const Expr& v, F op) -> IntSet {
     auto end = [&](const Expr& e) { return e ? op(e, v) : Expr(); };
     if (analyzer_.can_prove_greater_equal(v, 0)) { return IntSet::interval(end(a.min()), end(a.max())); }
-    if (analyzer_.can_prove_greater_equal(sub(zero(v.dtype()), v), 1)) { return IntSet::interval(end(a.max()), end(a.min())); }
+    const auto* imm = v.as<IntImm>();   // the least one has no negation
+    if (imm ? imm->value < 0 : analyzer_.can_prove_greater_equal(sub(zero(v.dtype()), v), 1)) { return IntSet::interval(end(a.max()), end(a.min())); }
     if (!a.min() || !a.max()) { return IntSet::everything(); }
     Expr sign = greater_equal(v, zero(v.dtype()));
     Expr first = op(a.min(), v), second = op(a.max(), v);
+    if (!first || !second) { return IntSet::everything(); }
     return IntSet::interval(make<Select>(sign, first, second), make<Select>(sign, second, first));
   }
 
   auto remainder(const IntSet& a, const Expr& divisor, bool floor) -> IntSet {
     Expr unit = one(divisor.dtype());
     if (!analyzer_.can_prove_greater_equal(divisor, 0)) {
+      if (const auto* imm = divisor.as<IntImm>(); imm && !fits(imm->dtype, -__int128(imm->value))) { return IntSet::everything(); }
       Expr bound = sub(max(divisor, sub(zero(divisor.dtype()), divisor)), unit);
       return IntSet::interval(sub(zero(divisor.dtype()), bound), bound);
     }
     if (floor && divisor.as<IntImm>() && a.min() && a.max()) {
       // All of a within one period: the remainder is a shift.
       Expr qmax = floordiv(a.max(), divisor), qmin = floordiv(a.min(), divisor);
-      if (analyzer_.can_prove(equal(qmax, qmin))) {
+      if (analyzer_.can_prove(equal(qmax, qmin)) && stays(NodeKind::Mul, divisor, qmin)) {
         return IntSet::interval(sub(a.min(), mul(divisor, qmin)), sub(a.max(), mul(divisor, qmin)));
       }
     }
@@ -171,6 +190,7 @@ class Evaluator {
     using enum NodeKind;
     NodeKind kind = e.kind();
     auto fold = [&](const Expr& x, const Expr& y) -> Expr {
+      if (!stays(kind, x, y)) { return {}; }
       switch (kind) {
         case Add: return add(x, y);
         case Sub: return sub(x, y);
@@ -191,7 +211,10 @@ class Evaluator {
         default: return logical_or(x, y);
       }
     };
-    if (a.is_single_point() && b.is_single_point()) { return point_of(fold(a.point(), b.point())); }
+    if (a.is_single_point() && b.is_single_point()) {
+      Expr point = fold(a.point(), b.point());
+      return point ? point_of(point) : IntSet::everything();
+    }
     if (e.dtype().is_bool()) { return IntSet::interval(bool_imm(false), bool_imm(true)); }
     if (a.is_nothing()) { return a; }
     if (b.is_nothing()) { return b; }

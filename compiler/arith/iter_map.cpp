@@ -521,6 +521,12 @@ class MapRewriter {
     Expr right = divisible(right_edge, divisor) ? zero(divisor.dtype())
                                                 : analyzer_.simplify(floormod(sub(zero(right_edge.dtype()), right_edge), divisor));
     IterMark mark = split.source;
+    // Only what reaches the end of its mark grows with it: (i % 2) % 3 is not i % 3, however far i is padded.
+    bool reaches_end = analyzer_.can_prove(greater_equal(mul(split.lower_factor, split.extent), mark->extent));
+    if (!reaches_end && (!is_zero(left) || !is_zero(right))) {
+      error("a part of an iterator is not split evenly");
+      return {};
+    }
     Padding* info = nullptr;
     for (Padding& p : paddings_) { if (marks_equal(p.mark, mark)) { info = &p; break; } }
     if (updates_padding_) {
@@ -575,7 +581,7 @@ class MapRewriter {
       return {};
     }
     split.source = info->padded;
-    split.extent = floordiv(info->padded->extent, split.lower_factor);
+    if (reaches_end) { split.extent = floordiv(info->padded->extent, split.lower_factor); }
     return std::pair(std::move(split), std::move(left));
   }
 

@@ -1,6 +1,7 @@
 // Modular sets: coeff * k + base, propagated through integer arithmetic.
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 
 #include "arith/state.h"
 #include "ir/ops.h"
@@ -9,11 +10,24 @@ namespace loopsmith::arith {
 namespace {
 
 auto entry(int64_t coeff, int64_t base) -> ModularSet {
+  if (coeff == std::numeric_limits<int64_t>::min()) { return {1, 0}; }   // no multiple of it but 0 and itself is held
   if (coeff < 0) { coeff = wrap_sub(0, coeff); base = wrap_sub(0, base); }
   if (coeff > 0) { base = floor_mod(base, coeff); }
   return {coeff, base};
 }
 constexpr ModularSet everything{1, 0};
+
+// With a base that may be wider: of a constant it wraps around in `dtype`, or there is none.
+auto wide_entry(int64_t coeff, __int128 base, DataType dtype) -> ModularSet {
+  if (coeff != 0) { base %= coeff; }
+  if (base != static_cast<int64_t>(base) && !wraps(dtype)) { return everything; }
+  return entry(coeff, static_cast<int64_t>(base));
+}
+auto product(int64_t a, int64_t b, bool& fits) -> int64_t {
+  int64_t out;
+  fits = !__builtin_mul_overflow(a, b, &out) && fits;
+  return out;
+}
 
 auto unite(ModularSet a, ModularSet b) -> ModularSet {
   int64_t coeff = gcd_of(a.coeff, b.coeff);
@@ -76,17 +90,19 @@ class Moduli {
       case NodeKind::Cast: return settle(visit(e.as<Cast>()->value), e.dtype());
       case NodeKind::Add: {
         ModularSet a = visit(e.as<Add>()->a), b = visit(e.as<Add>()->b);
-        return settle(entry(gcd_of(a.coeff, b.coeff), wrap_add(a.base, b.base)), e.dtype());
+        return settle(wide_entry(gcd_of(a.coeff, b.coeff), __int128(a.base) + b.base, e.dtype()), e.dtype());
       }
       case NodeKind::Sub: {
         ModularSet a = visit(e.as<Sub>()->a), b = visit(e.as<Sub>()->b);
-        return settle(entry(gcd_of(a.coeff, b.coeff), wrap_sub(a.base, b.base)), e.dtype());
+        return settle(wide_entry(gcd_of(a.coeff, b.coeff), __int128(a.base) - b.base, e.dtype()), e.dtype());
       }
       case NodeKind::Mul: {
         // (p x + n)(q y + m) = pq xy + pm x + qn y + nm
         ModularSet a = visit(e.as<Mul>()->a), b = visit(e.as<Mul>()->b);
-        int64_t pq = wrap_mul(a.coeff, b.coeff), pm = wrap_mul(a.coeff, b.base), qn = wrap_mul(a.base, b.coeff);
-        return settle(entry(gcd_of(pq, gcd_of(pm, qn)), wrap_mul(a.base, b.base)), e.dtype());
+        bool fits = true;
+        int64_t pq = product(a.coeff, b.coeff, fits), pm = product(a.coeff, b.base, fits), qn = product(a.base, b.coeff, fits);
+        if (!fits && !wraps(e.dtype())) { return everything; }
+        return settle(wide_entry(gcd_of(pq, gcd_of(pm, qn)), __int128(a.base) * b.base, e.dtype()), e.dtype());
       }
       case NodeKind::Div: return divide(e.as<Div>()->a, e.as<Div>()->b, false);
       case NodeKind::FloorDiv: return divide(e.as<FloorDiv>()->a, e.as<FloorDiv>()->b, true);

@@ -16,20 +16,10 @@ namespace {
 
 auto children(const Expr& e) -> const BinaryNode& { return *static_cast<const BinaryNode*>(e.get()); }
 
-// A node as it is, with nothing folded.
-auto make_raw(NodeKind kind, Expr a, Expr b) -> Expr {
-  switch (kind) {
-#define EXPR(Kind)
-#define BINARY(Kind) case NodeKind::Kind: return make<Kind>(std::move(a), std::move(b));
-#include "ir/nodes.def"
-    default: return {};
-  }
-}
-
 auto is_constant(const Expr& e) -> bool { return e.kind() == NodeKind::IntImm || e.kind() == NodeKind::FloatImm; }
 
-// Does an if_then_else inside keep a division or a read from being evaluated? Both values of a Select are, so that its
-// condition must not decide such a choice.
+// Does an if_then_else inside keep a division or a read from being evaluated, or is there a read whose place is worked out? Both values
+// of a Select are evaluated, so that its condition must not decide such a choice, nor what is read.
 auto guards_something(const Expr& e) -> bool {
   auto may_fail = [](const Expr& x) {
     switch (x.kind()) {
@@ -38,7 +28,13 @@ auto guards_something(const Expr& e) -> bool {
       default: return false;
     }
   };
-  return any_node(e, [&](const Expr& x) { const auto* c = x.as<Call>(); return c && c->op == "if_then_else" && any_node(x, may_fail); });
+  return any_node(e, [&](const Expr& x) {
+    if (const auto* load = x.as<BufferLoad>()) {
+      return std::any_of(load->indices.begin(), load->indices.end(), [](const Expr& i) { return !is_constant(i) && !i.as<VarNode>(); });
+    }
+    const auto* c = x.as<Call>();
+    return c && c->op == "if_then_else" && any_node(x, may_fail);
+  });
 }
 
 // And's and Or's sides in turns, each under what the other says, until nothing changes.
@@ -46,6 +42,15 @@ constexpr int boolean_turns = 4;
 constexpr int max_recursive_rewrites = 5;
 
 }  // namespace
+
+auto make_raw(NodeKind kind, Expr a, Expr b) -> Expr {
+  switch (kind) {
+#define EXPR(Kind)
+#define BINARY(Kind) case NodeKind::Kind: return make<Kind>(std::move(a), std::move(b));
+#include "ir/nodes.def"
+    default: return {};
+  }
+}
 
 auto try_fold(NodeKind kind, const Expr& a, const Expr& b) -> Expr {
   const auto* ia = a.as<IntImm>();
@@ -57,6 +62,9 @@ auto try_fold(NodeKind kind, const Expr& a, const Expr& b) -> Expr {
     return folded.kind() == kind ? Expr() : folded;
   }
   if (ia && ib) {
+    // What leaves its type stays as it stands: as part of a right program it is not evaluated, and in a difference that is only asked
+    // about it would tell the opposite.
+    if (is_index_type(a.dtype()) && !fold_is_exact(kind, a.dtype(), ia->value, ib->value)) { return {}; }
     Expr folded = make_binary(kind, a, b);
     return folded.kind() == kind ? Expr() : folded;
   }
@@ -95,6 +103,9 @@ auto Rewriter::again(const Expr& expr) -> Expr {
 
 auto Rewriter::compare(const Expr& a, const Expr& b) -> Order {
   auto decided = [](Order o) { return o == Order::EQ || o == Order::LT || o == Order::GT; };
+  const auto* x = a.as<IntImm>();
+  const auto* y = b.as<IntImm>();
+  if (x && y && is_index_type(a.dtype())) { return x->value == y->value ? Order::EQ : x->value > y->value ? Order::GT : Order::LT; }
   Order order = compare(sub(a, b), 0);
   if (decided(order)) { return order; }
   order = order & compare_by_knowns(state_, a, b);

@@ -7,6 +7,8 @@ namespace loopsmith::arith {
 
 /// The operator of this kind with constants folded.
 [[nodiscard]] auto make_binary(NodeKind kind, Expr a, Expr b) -> Expr;
+/// The node as it is, with nothing folded.
+[[nodiscard]] auto make_raw(NodeKind kind, Expr a, Expr b) -> Expr;
 /// What the operator folds to: a constant or one of the operands; none where it does not fold.
 [[nodiscard]] auto try_fold(NodeKind kind, const Expr& a, const Expr& b) -> Expr;
 

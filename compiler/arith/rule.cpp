@@ -54,19 +54,6 @@ auto is_binary(NodeKind kind) -> bool {
   }
 }
 
-// Does the operator on these constants stay in the type?
-auto fold_is_exact(NodeKind kind, DataType t, int64_t a, int64_t b) -> bool {
-  __int128 exact = 0;
-  switch (kind) {
-    case NodeKind::Add: exact = __int128(a) + b; break;
-    case NodeKind::Sub: exact = __int128(a) - b; break;
-    case NodeKind::Mul: exact = __int128(a) * b; break;
-    case NodeKind::Div: case NodeKind::FloorDiv: exact = b == -1 ? -__int128(a) : 0; break;
-    default: return true;
-  }
-  return fits(t, exact);
-}
-
 constexpr uint16_t no_node = 0xffff;
 constexpr int proof_ge0 = 0, proof_ge1 = 1, proof_eq0 = 2, proof_index = 3;
 

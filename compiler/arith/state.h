@@ -138,6 +138,19 @@ inline auto fits(DataType t, __int128 value) -> bool {
   return value < limit && value >= (t.is_int() ? -limit : 0);
 }
 
+/// Does the operator on these constants stay in the type?
+inline auto fold_is_exact(NodeKind kind, DataType t, int64_t a, int64_t b) -> bool {
+  __int128 exact = 0;
+  switch (kind) {
+    case NodeKind::Add: exact = __int128(a) + b; break;
+    case NodeKind::Sub: exact = __int128(a) - b; break;
+    case NodeKind::Mul: exact = __int128(a) * b; break;
+    case NodeKind::Div: case NodeKind::FloorDiv: exact = b == -1 ? -__int128(a) : 0; break;
+    default: return true;
+  }
+  return fits(t, exact);
+}
+
 // Arithmetic on 64 bits that wraps, as constants of TIR do.
 inline auto wrap_add(int64_t a, int64_t b) -> int64_t { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
 inline auto wrap_sub(int64_t a, int64_t b) -> int64_t { return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b)); }

@@ -50,6 +50,14 @@ auto split_offset(const Expr& e) -> std::pair<Expr, int64_t> {
 
 constexpr size_t unknown_key = static_cast<size_t>(-1);
 
+// Offsets are small enough that sums of two do not wrap around; comparisons by more are not kept.
+auto offset_between(int64_t to, int64_t from) -> std::optional<int64_t> {
+  constexpr int64_t most = int64_t{1} << 61;
+  int64_t out;
+  if (__builtin_sub_overflow(to, from, &out) || out >= most || out <= -most) { return {}; }
+  return out;
+}
+
 auto find_key(Analyzer::State& state, const Expr& e) -> size_t {
   state.work -= static_cast<int64_t>(state.keys.size() + state.scoped_comparisons.size()) / 8;
   for (size_t i = 0; i < state.keys.size(); ++i) {
@@ -80,9 +88,11 @@ auto from_expr(Analyzer::State& state, const Expr& e) -> std::optional<Compariso
   if (n->a.as<IntImm>() && n->b.as<IntImm>()) { return {}; }
   auto [lhs, lhs_offset] = split_offset(n->a);
   auto [rhs, rhs_offset] = split_offset(n->b);
+  auto offset = offset_between(rhs_offset, lhs_offset);
+  if (!offset) { return {}; }
   size_t a = key_of(state, lhs);
   size_t b = key_of(state, rhs);
-  return comparison(a, b, wrap_sub(rhs_offset, lhs_offset), order);
+  return comparison(a, b, *offset, order);
 }
 
 void add_known(Analyzer::State& state, const Expr& condition, std::vector<Comparison>& out) {
@@ -133,7 +143,8 @@ auto indirect(const Analyzer::State& state, size_t lhs, size_t rhs) -> std::vect
                       : c->order == Order::EQ                     ? prev.order
                       : prev.order == c->order && prev.order != Order::NE ? prev.order
                                                                   : Order::Unknown;
-        if (order != Order::Unknown) { found.push_back(comparison(lhs, c->rhs, wrap_add(prev.offset, c->offset), order)); }
+        auto offset = offset_between(prev.offset, wrap_sub(0, c->offset));
+        if (order != Order::Unknown && offset) { found.push_back(comparison(lhs, c->rhs, *offset, order)); }
       }
     });
     for (const Comparison& c : found) { declare(c); }
@@ -174,9 +185,23 @@ auto compare_by_knowns(Analyzer::State& state, const Expr& a, const Expr& b) -> 
   if (lhs_key == unknown_key) { return Order::Unknown; }
   size_t rhs_key = find_key(state, rhs);
   if (rhs_key == unknown_key) { return Order::Unknown; }
-  int64_t offset = wrap_sub(rhs_offset, lhs_offset);
-  if (state.extensions & transitively_prove_inequalities) { return merge(indirect(state, lhs_key, rhs_key), offset); }
-  return merge(direct(state, lhs_key, rhs_key), offset);
+  auto offset = offset_between(rhs_offset, lhs_offset);
+  if (!offset) { return Order::Unknown; }
+  if (state.extensions & transitively_prove_inequalities) { return merge(indirect(state, lhs_key, rhs_key), *offset); }
+  return merge(direct(state, lhs_key, rhs_key), *offset);
+}
+
+// `min <= var < min + extent`, without a detour over expressions. False: at the ends of types.
+static auto bind_constants(Analyzer::State& state, const Var& var, int64_t min, int64_t extent) -> bool {
+  constexpr int64_t most = int64_t{1} << 30;
+  if (min < -most || min > most || extent < 0 || extent > most) { return false; }
+  state.work -= 2;
+  if (state.work <= 0) { return true; }
+  size_t lhs = key_of(state, var);
+  size_t rhs = key_of(state, Expr());
+  state.comparisons.push_back(comparison(lhs, rhs, min, Order::GE));
+  state.comparisons.push_back(comparison(lhs, rhs, min + extent, Order::LT));
+  return true;
 }
 
 void bind_comparisons(Analyzer::State& state, const Var& var, const Range& range) {
@@ -189,8 +214,12 @@ void bind_comparisons(Analyzer::State& state, const Var& var, const Range& range
   if (is_one(range.extent)) {
     add_known(state, equal(var, range.min), state.comparisons);
   } else {
+    const auto* min = range.min.as<IntImm>();
+    const auto* extent = range.extent.as<IntImm>();
+    if (min && extent && bind_constants(state, var, min->value, extent->value)) { return; }
     add_known(state, greater_equal(var, range.min), state.comparisons);
-    add_known(state, less(var, range.min + range.extent), state.comparisons);
+    bool has_end = !min || !extent || fold_is_exact(NodeKind::Add, min->dtype, min->value, extent->value);   // not at the end of the type
+    if (has_end) { add_known(state, less(var, range.min + range.extent), state.comparisons); }
   }
 }
 

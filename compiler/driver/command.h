@@ -22,8 +22,9 @@ namespace commands {
 #include "driver/commands.def"
 #undef COMMAND
 
-// What `worker --run` and `worker --bench` do: the commands of that name, in this process.
+// What `worker --run`, `worker --verify` and `worker --bench` do: the commands of that name, in this process.
 [[nodiscard]] auto run_here(std::vector<std::string> args) -> int;
+[[nodiscard]] auto verify_here(std::vector<std::string> args) -> int;
 [[nodiscard]] auto bench_here(std::vector<std::string> args) -> int;
 // What `worker --build` does: one file for one target, told as a line of JSON.
 [[nodiscard]] auto build_here(std::vector<std::string> args) -> int;

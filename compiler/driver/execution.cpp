@@ -10,11 +10,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "driver/command.h"
 #include "driver/lowering.h"
 #include "ir/reals.h"
+#include "runtime/npy.h"
 #include "support/codes.h"
 #include "support/process.h"
 
@@ -79,7 +81,10 @@ auto compile(const Selection& selection, const Locate& checked) -> Result<runtim
     module = with_function(module, selection.function, make_func(std::move(named)));
   }
   LOOPSMITH_TRY(lowered, transform::lower(module, lower_context(selection.target, checked), lower_request(selection.target)));
-  return runtime::JitModule::compile(lowered, selection.target, {}, module);
+  codegen::CodegenOptions options;
+  // Debuggers and profilers that look at this process (runtime/jit_tools.h) want to know lines.
+  if (const char* tools = std::getenv("LOOPSMITH_JIT"); tools != nullptr && selection.file) { options.locate = source_places(selection.file->locate()); }
+  return runtime::JitModule::compile(lowered, selection.target, options, module);
 }
 
 auto make_call(const Selection& selection, const Arguments& arguments) -> Result<Call> {
@@ -93,19 +98,38 @@ auto make_call(const Selection& selection, const Arguments& arguments) -> Result
     if (!number) { return error(Code::InterpArgument).arg("name", "--random " + *text).arg("why", "a seed is a whole number"); }
     seed = static_cast<uint64_t>(*number);
   }
-  std::map<std::string, std::string> given;
+  std::vector<std::string> names = call.interface.shape_variables;
+  for (const codegen::Parameter& p : parameters) { names.push_back(p.name); }
+  auto unknown = [&](const std::string& name) {
+    std::string meant = closest(name, names);
+    Diagnostic d = error(Code::NoSuchParameter).arg("function", function).arg("name", name);
+    return meant.empty() ? std::move(d) : std::move(d).remedy(fmt::format("did you mean `{}`?", meant));
+  };
+  // A file or a number for a name, or where the array of that name is.
+  struct Given { std::string text; std::shared_ptr<const runtime::NpzFile> archive; };
+  std::map<std::string, Given> given;
+  for (const std::string& path : arguments.all("--inputs")) {
+    LOOPSMITH_TRY(archive, runtime::NpzFile::open(path));
+    auto shared = std::make_shared<const runtime::NpzFile>(std::move(archive));
+    for (const std::string& name : shared->names()) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) { return unknown(name); }
+      given[name] = {{}, shared};
+    }
+  }
   for (const std::string& text : arguments.all("--arg")) {
     size_t equals = text.find('=');
     std::string name = text.substr(0, equals);
-    std::vector<std::string> names = call.interface.shape_variables;
-    for (const codegen::Parameter& p : parameters) { names.push_back(p.name); }
     if (equals == std::string::npos) { return error(Code::InterpArgument).arg("name", "--arg " + text).arg("why", "it is NAME=FILE.npy or NAME=NUMBER"); }
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
-      std::string meant = closest(name, names);
-      Diagnostic d = error(Code::NoSuchParameter).arg("function", function).arg("name", name);
-      return meant.empty() ? std::move(d) : std::move(d).remedy(fmt::format("did you mean `{}`?", meant));
-    }
-    given[name] = text.substr(equals + 1);
+    if (std::find(names.begin(), names.end(), name) == names.end()) { return unknown(name); }
+    given[name] = {text.substr(equals + 1), nullptr};
+  }
+  // Numbers of an archive are arrays without dimensions.
+  for (auto& [name, value] : given) {
+    auto p = std::find_if(parameters.begin(), parameters.end(), [&](const codegen::Parameter& q) { return q.name == name; });
+    if (!value.archive || (p != parameters.end() && p->kind == codegen::Parameter::Kind::Buffer)) { continue; }
+    LOOPSMITH_TRY(number, value.archive->read(name));
+    if (number.count() != 1) { return error(Code::InterpArgument).arg("name", name).arg("why", "it is a number, and the file has an array of " + number.describe()); }
+    value = {number.dtype().is_real() ? fmt::format("{}", number.get(0)) : fmt::format("{}", static_cast<int64_t>(number.get(0))), nullptr};
   }
 
   // Files first: they fix the sizes that random contents need.
@@ -115,8 +139,8 @@ auto make_call(const Selection& selection, const Arguments& arguments) -> Result
   for (size_t i = 0; i < sizes.size(); ++i) {
     auto found = given.find(call.interface.shape_variables[i]);
     if (found == given.end()) { continue; }
-    auto number = parse_number(found->second, 0, INT32_MAX);
-    if (!number) { return error(Code::InterpArgument).arg("name", "--arg " + found->first + "=" + found->second).arg("why", "a size is a whole number"); }
+    auto number = parse_number(found->second.text, 0, INT32_MAX);
+    if (!number) { return error(Code::InterpArgument).arg("name", "--arg " + found->first + "=" + found->second.text).arg("why", "a size is a whole number"); }
     sizes[i] = *number;
   }
   call.tensors.resize(parameters.size());
@@ -129,15 +153,15 @@ auto make_call(const Selection& selection, const Arguments& arguments) -> Result
     }
     if (p.kind == codegen::Parameter::Kind::Scalar) {
       double number = 1;
-      if (found != given.end() && !is_number(found->second, number)) {
-        return error(Code::InterpArgument).arg("name", "--arg " + p.name + "=" + found->second).arg("why", "a " + p.dtype.str() + " is a number");
+      if (found != given.end() && !is_number(found->second.text, number)) {
+        return error(Code::InterpArgument).arg("name", "--arg " + p.name + "=" + found->second.text).arg("why", "a " + p.dtype.str() + " is a number");
       }
       if (p.dtype.is_real()) { call.values[i] = number; } else { call.values[i] = static_cast<int64_t>(number); }
       scalar_sizes[i] = static_cast<int64_t>(number);
       continue;
     }
     if (found == given.end()) { continue; }
-    LOOPSMITH_TRY(tensor, runtime::read_npy(found->second, p.dtype));
+    LOOPSMITH_TRY(tensor, found->second.archive ? found->second.archive->read(p.name, p.dtype) : runtime::read_npy(found->second.text, p.dtype));
     bool fits = tensor.dtype() == p.dtype && tensor.shape().size() == p.shape.size();
     for (size_t d = 0; fits && d < p.shape.size(); ++d) {
       const codegen::Dimension& dimension = p.shape[d];
@@ -192,6 +216,16 @@ auto make_call(const Selection& selection, const Arguments& arguments) -> Result
     if (parameters[i].kind == codegen::Parameter::Kind::Buffer) { call.values[i] = &call.tensors[i]; }
   }
   return call;
+}
+
+auto interpreter_arguments(const Call& call) -> std::vector<interp::Argument> {
+  std::vector<interp::Argument> out;
+  for (const runtime::Value& value : call.values) {
+    if (const auto* tensor = std::get_if<const runtime::Tensor*>(&value)) { out.emplace_back((*tensor)->view()); }
+    else if (const auto* integer = std::get_if<int64_t>(&value)) { out.emplace_back(*integer); }
+    else { out.emplace_back(std::get<double>(value)); }
+  }
+  return out;
 }
 
 auto write_results(const Call& call, const Arguments& arguments) -> Status {

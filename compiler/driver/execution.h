@@ -1,4 +1,4 @@
-// What `run`, `interpret` and `bench` share: the arguments of a call from the command line (.npy files, numbers,
+// What `run`, `interpret`, `verify` and `bench` share: the arguments of a call from the command line (.npy and .npz files, numbers,
 // random contents), its results, and a program of its own to execute foreign code in.
 #pragma once
 
@@ -7,12 +7,14 @@
 
 #include "codegen/interface.h"
 #include "driver/program.h"
+#include "interp/interp.h"
 #include "runtime/jit.h"
 #include "runtime/tensor.h"
 
 namespace loopsmith::driver {
 
 inline const Option arg_option{.name = "--arg", .value = "NAME=V", .help = "a parameter: a .npy file for a buffer, a number for a scalar or a size", .repeatable = true};
+inline const Option inputs_option{.name = "--inputs", .value = "FILE.npz", .help = "arrays by the names of parameters; one without dimensions for a scalar or a size", .repeatable = true};
 inline const Option random_option{.name = "--random", .value = "SEED", .help = "contents of the buffers that no file is given for; 0"};
 
 struct Call {
@@ -21,8 +23,11 @@ struct Call {
   std::vector<runtime::Value> values;    // one per parameter
   std::vector<int64_t> sizes;            // of the shape variables
 };
-/// Contents depend on the seed and the place of the parameter only, so two commands get the same.
+/// Contents depend on the seed and the place of the parameter only, so two commands get the same. `--arg` comes before `--inputs`.
 [[nodiscard]] auto make_call(const Selection& selection, const Arguments& arguments) -> Result<Call>;
+
+/// The values as the interpreter takes them; views of the call's tensors.
+[[nodiscard]] auto interpreter_arguments(const Call& call) -> std::vector<interp::Argument>;
 
 /// What the call wrote: summaries on standard output, or files in the folder that `--out` names.
 [[nodiscard]] auto write_results(const Call& call, const Arguments& arguments) -> Status;

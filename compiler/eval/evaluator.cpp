@@ -1138,7 +1138,10 @@ auto bind_arguments(Evaluator& evaluator, std::string_view callee, const Argumen
       std::vector<Name> names;
       for (const Parameter& known : parameters) { names.push_back(known.name); }
       Diagnostic d = error(Code::UnexpectedArgument, a.keyword_at.is_known() ? a.keyword_at : a.where).arg("name", a.keyword.view()).arg("callee", callee);
-      if (Name near = closest_name(a.keyword, names); !near.empty()) { (void)std::move(d).remedy("did you mean `" + near.str() + "`?"); }
+      if (Name near = closest_name(a.keyword, names); !near.empty()) {
+        (void)std::move(d).remedy("did you mean `" + near.str() + "`?");
+        if (a.keyword_at.is_known()) { (void)std::move(d).fix(a.keyword_at, near.str()); }
+      }
       evaluator.report(std::move(d));
       good = false;
     } else if (out.given[p]) {

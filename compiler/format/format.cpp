@@ -29,8 +29,18 @@ auto count_newlines(std::string_view text) -> size_t {
   return count;
 }
 
-auto newline_of(std::string_view text) -> std::string_view {
-  size_t at = text.find_first_of("\r\n");
+/// What ends the first line of a document, a comment or statement: breaks inside of its brackets may go away.
+auto newline_of(const syntax::Document& document) -> std::string_view {
+  std::string_view text = document.text();
+  size_t from = 0;
+  if (!document.items().empty()) {
+    const syntax::PlacedItem& first = document.items().front();
+    syntax::Lines scanned = syntax::scan_lines(first.item->text);
+    const Span* line = scanned.lines.empty() ? nullptr : &scanned.lines.front().span;
+    if (!scanned.comments.empty() && (line == nullptr || scanned.comments.front().span.begin < line->begin)) { line = &scanned.comments.front().span; }
+    if (line != nullptr) { from = first.offset + line->end; }
+  }
+  size_t at = text.find_first_of("\r\n", from);
   if (at == std::string_view::npos || text[at] == '\n') { return "\n"; }
   return text.substr(at, 2) == "\r\n" ? "\r\n" : "\r";
 }
@@ -417,7 +427,7 @@ auto column_of(std::string_view text, uint32_t at) -> uint32_t {
 
 auto format_document(const syntax::Document& document, const FormatOptions& options) -> std::vector<Edit> {
   const std::string& text = document.text();
-  std::string_view newline = newline_of(text);
+  std::string_view newline = newline_of(document);
   std::vector<Edit> out;
   bool is_off = false;
   uint32_t end = 0;

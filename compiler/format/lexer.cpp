@@ -274,8 +274,11 @@ void space_tokens(std::vector<Token>& tokens) {
       bool follows = p != nullptr && ends_operand(*p);
       inner.is_parameters = is_def && stack.size() == 1 && t.text == "(";
       inner.is_call = t.text == "(" && follows;
-      inner.is_subscript = t.text == "[" && follows;
+      // `def f[n: T.int32](...)`: parameters as well.
+      bool is_generic = is_def && stack.size() == 1 && t.text == "[";
+      inner.is_subscript = t.text == "[" && follows && !is_generic;
       if (inner.is_parameters) { is_def = false; }
+      inner.is_parameters |= is_generic;
       stack.push_back(inner);
     } else if (t.kind == TokenKind::Close && stack.size() > 1) {
       stack.pop_back();

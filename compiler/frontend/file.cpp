@@ -6,6 +6,7 @@
 #include "frontend/objects.h"
 #include "frontend/parts.h"
 #include "frontend/well_formed.h"
+#include "frontend/words.h"
 #include "support/codes.h"
 #include "support/hash.h"
 
@@ -26,6 +27,15 @@ struct File::Entry {
 };
 
 namespace {
+
+// The item itself, or the part of it, that a declaration's id stands for; null: neither.
+auto part_of(const syntax::Item& item, DeclId decl) -> const syntax::Item* {
+  if (item.decl == decl) { return &item; }
+  for (const Item::Member& member : item.members) {
+    if (const syntax::Item* found = part_of(*member.item, decl)) { return found; }
+  }
+  return nullptr;
+}
 
 auto last_name(const syntax::List<Identifier>& path) -> Name { return path.empty() ? Name() : path.back().name; }
 
@@ -173,6 +183,11 @@ auto File::lookup(eval::Evaluator&, Name name, Origin) -> std::optional<Value> {
   }
   if (const Value* found = predeclared(name)) { return *found; }
   if (has_star_import_ && !eval::builtin(name)) { return Value::opaque(); }
+  // A function that is called later knows what the file gives below it; here that is not evaluated.
+  if (looks_ahead_ && binder(name, entries_.size()) < entries_.size()) {
+    entries_[active_.back()]->names = names_hash_;
+    return Value::opaque();
+  }
   // A name that the file gives below only is not there yet.
   return {};
 }
@@ -207,6 +222,7 @@ void File::evaluate(size_t index) {
   void* saved_host = std::exchange(evaluator_.host, nullptr);
   const void* saved_tag = std::exchange(evaluator_.host_tag, nullptr);
   auto saved_tree = std::exchange(evaluator_.tree, std::shared_ptr<const void>(out.item));
+  bool saved_ahead = std::exchange(looks_ahead_, false);
   eval::Environment* saved_globals = std::exchange(evaluator_.globals, this);
   uint64_t saved_steps = evaluator_.steps();
   if (active_.empty()) { evaluator_.reset_steps(); }
@@ -221,7 +237,10 @@ void File::evaluate(size_t index) {
     if (name == out.item->name) { out.value = value; }
   }
   for (StmtPtr stmt : out.item->statements) {
-    if (has_programs_inside(*stmt)) { out.inside = programs_inside(evaluator_, *stmt); }
+    if (!has_programs_inside(*stmt)) { continue; }
+    bool saved = std::exchange(looks_ahead_, true);
+    out.inside = programs_inside(evaluator_, *stmt);
+    looks_ahead_ = saved;
   }
 
   active_.pop_back();
@@ -230,6 +249,9 @@ void File::evaluate(size_t index) {
   out.diagnostics = std::move(evaluator_.diagnostics);
   // What is in `T` and was written without: `serial(16)`, `float32`.
   for (Diagnostic& d : out.diagnostics) {
+    if (d.code == Code::MisspeltWord) {
+      if (const syntax::Item* home = part_of(*out.item, d.where.decl)) { place_word(d, home->text); }
+    }
     if (d.code != Code::UndefinedName || d.args.empty()) { continue; }
     const std::string& name = d.args[0].second;
     if (!namespace_t().as<eval::Namespace>()->find(Name(name))) { continue; }
@@ -245,6 +267,7 @@ void File::evaluate(size_t index) {
   evaluator_.host_tag = saved_tag;
   evaluator_.tree = std::move(saved_tree);
   evaluator_.globals = saved_globals;
+  looks_ahead_ = saved_ahead;
   if (!active_.empty()) { (void)saved_steps; }
 }
 
@@ -314,19 +337,10 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
       return;
     case Kind::ImportFrom:
       for (const ImportName& n : static_cast<const ImportFromStmt&>(stmt).names) {
-        static const Name tirx("tirx"), tir("tir"), ir("ir"), upper_i("I"), script("script");
         if (n.path.empty()) { continue; }
         Name bound = n.alias.name.empty() ? n.path.front().name : n.alias.name;
-        Name what = last_name(n.path);
-        const Value* known = nullptr;
-        bool from_script = false;
-        for (const Identifier& part : static_cast<const ImportFromStmt&>(stmt).module) { from_script |= part.name == script; }
-        static const Name upper_t("T");
-        if (what == tirx) { what = tir; }
-        if (what == tir && from_script) { what = upper_t; }
-        if (what == ir && from_script) { what = upper_i; }
-        if (more_) { known = more_(what); }
-        if (!known) { known = predeclared(what); }
+        const Value* known = more_ ? more_(last_name(n.path)) : nullptr;
+        if (!known) { known = imported(static_cast<const ImportFromStmt&>(stmt), n); }
         bind(bound, known ? *known : Value::opaque());
       }
       return;

@@ -95,6 +95,7 @@ class File : public eval::Environment {
   uint64_t generation_ = 1;
   uint64_t versions_ = 0;
   uint64_t names_hash_ = 1;                                // of all names that the file binds
+  bool looks_ahead_ = false;   // in the body of a Python function, whose names are those of the whole file
   bool has_star_import_ = false;                           // names may come from anywhere
   size_t ensured_ = 0;                                     // constants and functions below this index are evaluated
   Work work_;

@@ -19,6 +19,8 @@ struct FunctionOptions {
   bool is_private = false;
   /// False: `T.prim_func(check_well_formed=False)`; free variables and the like are what the text wants.
   bool check_well_formed = true;
+  /// An assignment to a name that has a meaning gives it another, as in TVM's main line.
+  bool rebinds_names = false;
 };
 
 struct LoweredFunction {

@@ -20,6 +20,7 @@ const char Lowerer::tag = 0;
 namespace {
 
 constexpr uint32_t deepest_expansion = 60;
+constexpr uint32_t most_expansions = 20'000;
 
 auto as_stmt(std::vector<IrStmt>&& stmts, Origin origin) -> IrStmt {
   if (stmts.empty()) { return make<Evaluate>(int_imm(0, DataType::int_(32), origin), origin); }
@@ -161,6 +162,33 @@ void Lowerer::map_buffer(const Var& param, Buffer buffer) {
 }
 void Lowerer::add_alloc(Buffer buffer) {
   if (BlockSpec* b = block()) { b->alloc_buffers.push_back(std::move(buffer)); } else { root_allocs_.push_back(std::move(buffer)); }
+}
+auto Lowerer::make_cell(DataType dtype, Name scope, Origin where) -> IrExpr {
+  BufferNode node;
+  node.origin = where;
+  node.dtype = dtype;
+  node.shape = Array<IrExpr>{int_imm(1)};
+  node.data = make<VarNode>(Name(), DataType::handle(), where, PointerType{dtype, scope});
+  node.data_alignment = 64;
+  node.offset_factor = 1;
+  Buffer buffer = make_buffer(std::move(node));
+  cells_.insert(buffer.get());
+  add_alloc(buffer);
+  return make<BufferLoad>(buffer, Array<IrExpr>{int_imm(0)}, where);
+}
+auto Lowerer::cell(const Value& value) const -> Buffer {
+  const auto* e = value.as<ExprObject>();
+  const auto* load = e ? e->expr.as<BufferLoad>() : nullptr;
+  return load && cells_.count(load->buffer.get()) != 0 ? load->buffer : Buffer();
+}
+auto Lowerer::cell(const syntax::Expr& target, const eval::ScopeRef& scope) -> Buffer {
+  const auto* name = cells_.empty() && !rebinds_names_ ? nullptr : target.as<NameExpr>();
+  const Value* known = name ? scope->find(name->name) : nullptr;
+  if (!known) { return {}; }
+  // Memory of one element can be assigned to as a whole.
+  const auto* b = rebinds_names_ ? known->as<BufferObject>() : nullptr;
+  if (b && b->buffer->shape.size() == 1 && is_one(b->buffer->shape[0])) { return b->buffer; }
+  return cell(*known);
 }
 auto Lowerer::thread_axis(const VarNode* var) -> IterVar* {
   for (IterVar& iter : threads_) {
@@ -342,7 +370,7 @@ auto Lowerer::meaning(Name name, const eval::ScopeRef& scope) -> std::optional<V
 }
 
 auto Lowerer::take(const LoweredPart& known, const eval::ScopeRef& scope) -> bool {
-  if (known.attrs && !attrs_.empty()) { return false; }
+  if ((known.attrs && !attrs_.empty()) || known.rebinds_names != rebinds_names_) { return false; }
   for (const auto& [name, before] : known.needs) {
     std::optional<Value> now = meaning(name, scope);
     if (now.has_value() != before.has_value() || (now && !is_same_meaning(*now, *before))) { return false; }
@@ -373,7 +401,7 @@ void Lowerer::keep(DeclId decl, const Mark& before, std::vector<std::pair<Name, 
                    const eval::ScopeRef& scope) {
   bool is_head = decl == frames_.front().origin.decl;
   bool is_told = evaluator_.diagnostics.size() == before.diagnostics && evaluator_.calls() == before.calls && is_opaque_ == before.is_opaque &&
-                 global_symbol_ == before.global_symbol && threads_.empty() && remapped_ == before.remapped && !(attrs_changed_ && before.had_attrs) &&
+                 global_symbol_ == before.global_symbol && threads_.empty() && cells_.empty() && ahead_.empty() && remapped_ == before.remapped && !(attrs_changed_ && before.had_attrs) &&
                  (is_head || (symbols_asked_ == before.symbols_asked && ret_type_ == before.ret_type));
   if (!is_told) { return; }
   for (const auto& [name, value] : needs) {
@@ -410,6 +438,7 @@ void Lowerer::keep(DeclId decl, const Mark& before, std::vector<std::pair<Name, 
   if (attrs_changed_) { out.attrs = attrs_; }
   if (is_head) { out.ret_type = ret_type_; }
   out.uses_sblock = uses_sblock_;
+  out.rebinds_names = rebinds_names_;
   out.steps = evaluator_.steps() - before.steps;
   out.needs = std::move(needs);
   parts_->keep(decl, std::move(out));
@@ -527,6 +556,8 @@ auto Lowerer::bind_name(Name name, const Argument& value, Binding how, Origin wh
       }
     }
     if (how == Binding::Target) { return v; }
+    // The first name of such memory is its own.
+    if (Buffer memory = cell(v); memory && name_buffer(memory, name, where)) { return v; }
     return let(name, e->expr, where);
   }
   if (const auto* b = v.as<BufferObject>()) {
@@ -566,6 +597,10 @@ auto Lowerer::bind_name(Name name, const Argument& value, Binding how, Origin wh
 
 void Lowerer::bind(const syntax::Expr& target, const Argument& value, Binding how, const eval::ScopeRef& scope) {
   if (const auto* name = target.as<NameExpr>()) {
+    bool is_value = !value.value.is_unknown() && !value.value.as<FrameObject>() && !value.value.as<BufferObject>();
+    if (Buffer memory = how == Binding::Assign && is_value ? cell(target, scope) : Buffer()) {
+      return store(memory, {Argument{Value(0), target.origin(), {}}}, value, target.origin());
+    }
     scope->set(name->name, bind_name(name->name, value, how, name->origin()));
     return;
   }
@@ -625,6 +660,10 @@ void Lowerer::on_assign(const AssignStmt& s, const eval::ScopeRef& scope) {
   Argument value = evaluator_.eval_argument(*s.value, scope);
   is_opaque_ |= value.value.is_opaque();
   for (ExprPtr target : s.targets) {
+    if (Buffer memory = value.value.is_unknown() ? Buffer() : cell(*target, scope); memory && !value.value.as<FrameObject>() && !value.value.as<BufferObject>()) {
+      store(memory, {Argument{Value(0), target->origin(), {}}}, value, s.origin());
+      continue;
+    }
     check_new(*target, scope);
     bind(*target, value, Binding::Assign, scope);
   }
@@ -648,7 +687,7 @@ void Lowerer::check_new(const syntax::Expr& target, const eval::ScopeRef& scope)
   auto [at, is_new] = known.second.emplace(name->name, name->origin());
   if (is_new) { return; }
   const Value* before = scope->find_here(name->name);
-  if (before && !is_of_program(*before)) { return; }
+  if (rebinds_names_ || (before && !is_of_program(*before))) { return; }
   evaluator_.report(error(Code::RedefinedName, name->origin()).arg("name", name->name.view())
                         .note(at->second, "it is given its meaning here")
                         .remedy("use another name: a program names each variable and buffer once"));
@@ -668,6 +707,23 @@ void Lowerer::on_ann_assign(const AnnAssignStmt& s, const eval::ScopeRef& scope)
     return;
   }
   Var var;
+  if (const auto* t = annotation.value.as<DtypeObject>(); t && t->declares_cell && !t->dtype.is_handle()) {
+    Value made = make_object<ExprObject>(make_cell(t->dtype, Name("local"), name->origin()));
+    Buffer memory = cell(made);
+    (void)name_buffer(memory, name->name, name->origin());
+    if (s.value) { store(memory, {Argument{Value(0), name->origin(), {}}}, value, s.origin()); }
+    scope->set(name->name, std::move(made));
+    return;
+  }
+  if (const auto* b = annotation.value.as<BufferObject>(); b && !s.value && s.annotation->kind == Kind::Subscript) {
+    static const Name local("local");
+    if (b->buffer->scope() == local) {
+      (void)name_buffer(b->buffer, name->name, name->origin());
+      add_alloc(b->buffer);
+      scope->set(name->name, annotation.value);
+      return;
+    }
+  }
   if (const auto* t = annotation.value.as<DtypeObject>()) {
     var = make<VarNode>(name->name, t->dtype, name->origin());
   } else if (const auto* e = annotation.value.as<ExprObject>(); e && e->expr.as<VarNode>() && e->expr.as<VarNode>()->name.empty()) {
@@ -716,6 +772,7 @@ void Lowerer::on_aug_assign(const AugAssignStmt& s, const eval::ScopeRef& scope)
   if (old.value.is_unknown() || right.value.is_unknown()) { return; }
   Value value = evaluator_.binary(s.op, old, right, s.origin());
   if (value.is_unknown()) { return; }
+  if (Buffer memory = cell(*s.target, scope)) { return store(memory, {Argument{Value(0), s.target->origin(), {}}}, {value, s.origin(), {}}, s.origin()); }
   bind(*s.target, {std::move(value), s.origin(), {}}, Binding::Assign, scope);
 }
 
@@ -883,7 +940,11 @@ void Lowerer::on_with(const WithStmt& s, const eval::ScopeRef& scope) {
     is_opaque_ |= context.value.is_opaque();
     Value bound = context.value.is_opaque() ? Value::opaque() : Value::error();
     const auto* f = context.value.as<FrameObject>();
-    if (f) {
+    if (const auto* b = context.value.as<BufferObject>(); b && b->buffer->name.empty()) {
+      // `with T.alloc_buffer(...) as A:`
+      bound = context.value;
+      frames_.emplace_back().origin = s.origin();
+    } else if (f) {
       bound = enter(*f, context.where);
       frames_.back().origin = s.origin();
       if (item.target && bound.is_none()) {
@@ -944,7 +1005,7 @@ void Lowerer::on_return(const ReturnStmt& s, const eval::ScopeRef& scope) {
   }
   Argument value = evaluator_.eval_argument(*s.value, scope);
   is_opaque_ |= value.value.is_opaque();
-  if (value.value.is_unknown()) { return; }
+  if (value.value.is_unknown() || (is_opaque_ && value.value.as<BufferObject>())) { return; }
   IrExpr e = to_expr(evaluator_, value);
   if (e) {
     DataType t = e.dtype();
@@ -987,7 +1048,13 @@ void Lowerer::store(const Buffer& buffer, const std::vector<Argument>& indices, 
 
 auto Lowerer::expand(const MacroObject& macro, const Arguments& arguments) -> Value {
   if (depth_ >= deepest_expansion) {
+    // What ends it may be what is not known.
+    if (is_opaque_) { return evaluator_.opaque(arguments.call); }
     return evaluator_.report(error(Code::TooDeep, arguments.call).arg("limit", static_cast<int64_t>(deepest_expansion)));
+  }
+  if (++expansions_ > most_expansions) {
+    if (expansions_ > most_expansions + 1) { return Value::error(); }
+    return evaluator_.report(error(Code::TooMuchWork, arguments.call).arg("what", "more than " + std::to_string(most_expansions) + " expansions of macros in a program"));
   }
   Ref<eval::Function> function = macro.function;
   // Names that the macro does not bind are those of its definition, or, where it is not hygienic, those of its caller.
@@ -1032,10 +1099,13 @@ void Lowerer::param(const Param& p, const eval::ScopeRef& scope) {
   }
   Var var;
   if (const auto* t = v.as<DtypeObject>()) { var = make<VarNode>(p.name.name, t->dtype, at); }
+  if (auto known = ahead_.find(p.name.name); known != ahead_.end() && var) { var = known->second; }
   if (const auto* e = v.as<ExprObject>()) {
     if (const auto* node = e->expr.as<VarNode>()) {
       var = Var(node);
-      if (!name_var(var, p.name.name, at)) { var = {}; }
+      // `n: n`, the variable that the file made for shapes.
+      bool is_its_own = node->name == p.name.name && bound_.count(node) == 0;
+      if (!name_var(var, p.name.name, at) && !is_its_own) { var = {}; }
     }
   }
   if (!var) {
@@ -1050,7 +1120,40 @@ void Lowerer::param(const Param& p, const eval::ScopeRef& scope) {
   scope->set(p.name.name, make_object<ExprObject>(IrExpr(var)));
 }
 
+void Lowerer::type_param(const Param& p, const eval::ScopeRef& scope) {
+  DataType t = DataType::int_(64);
+  if (p.annotation) {
+    Argument bound = evaluator_.eval_argument(*p.annotation, scope);
+    if (const auto* known = bound.value.as<DtypeObject>()) { t = known->dtype; }
+  }
+  Origin at{frames_.front().origin.decl, p.name.span.begin, p.name.span.end, 0};
+  Var var = make<VarNode>(p.name.name, t, at);
+  symbols_.emplace_back(p.name.name, var);
+  (void)bind_var(var.get());
+  scope->set(p.name.name, make_object<ExprObject>(IrExpr(var)));
+}
+
+void Lowerer::declare_ahead(const FunctionDef& def, const eval::ScopeRef& scope) {
+  std::unordered_set<Name> used;
+  for (const Param& p : def.params) {
+    const auto* type = p.annotation ? p.annotation->as<AttributeExpr>() : nullptr;
+    auto t = type ? DataType::parse(type->attr.name.view()) : std::nullopt;
+    if (t && t->is_integral() && used.count(p.name.name) != 0 && !meaning(p.name.name, scope)) {
+      Var var = make<VarNode>(p.name.name, *t, Origin{def.decl, p.name.span.begin, p.name.span.end, 0});
+      ahead_.emplace(p.name.name, var);
+      scope->set(p.name.name, make_object<ExprObject>(IrExpr(var)));
+    }
+    if (!p.annotation) { continue; }
+    walk(*p.annotation, [&](const Node& n) {
+      if (const auto* name = n.as<NameExpr>()) { used.insert(name->name); }
+      return true;
+    });
+  }
+}
+
 void Lowerer::signature(const FunctionDef& def, const eval::ScopeRef& scope) {
+  for (const Param& p : def.type_params) { type_param(p, scope); }
+  declare_ahead(def, scope);
   for (const Param& p : def.params) {
     if (p.kind != ParamKind::Plain) {
       evaluator_.opaque({def.decl, p.span.begin, p.span.end, 0});
@@ -1067,6 +1170,8 @@ void Lowerer::signature(const FunctionDef& def, const eval::ScopeRef& scope) {
   }
   if (def.returns) {
     Argument returns = evaluator_.eval_argument(*def.returns, scope);
+    // A function that gives a buffer is of a higher level.
+    is_opaque_ |= returns.value.is_opaque() || returns.value.as<BufferObject>() != nullptr;
     if (const auto* t = returns.value.as<DtypeObject>()) { ret_type_ = t->dtype; }
     else if (const auto* e = returns.value.as<ExprObject>()) { ret_type_ = e->expr.dtype(); }
   }
@@ -1078,6 +1183,7 @@ auto Lowerer::run(const FunctionDef& def, FunctionOptions options) -> LoweredFun
   static const Name range("range");
   if (!around_ || !around_->find(range)) { scope->set(range, make_object<eval::Builtin>(range, program_range)); }
   global_symbol_ = def.name.name;
+  rebinds_names_ = options.rebinds_names;
   scope_ = scope;
   Origin name_at{def.decl, def.name.span.begin, def.name.span.end, 0};
   BuildFrame& f = frames_.emplace_back();
@@ -1090,6 +1196,9 @@ auto Lowerer::run(const FunctionDef& def, FunctionOptions options) -> LoweredFun
     body(def.body, scope);
   } else {
     std::vector<const syntax::Node*> head;
+    for (const Param& p : def.type_params) {
+      if (p.annotation) { head.push_back(p.annotation); }
+    }
     for (const Param& p : def.params) {
       if (p.annotation) { head.push_back(p.annotation); }
     }

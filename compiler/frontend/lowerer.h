@@ -42,8 +42,12 @@ class Lowerer {
   auto is_param(const VarNode* var) const -> bool;
   void map_buffer(const Var& param, Buffer buffer);
   void add_alloc(Buffer buffer);
+  /// A variable that can be assigned to: memory of one element, and the expression that reads it.
+  auto make_cell(DataType dtype, Name scope, Origin where) -> Expr;
   void set_attrs(AttrMap attrs) { attrs_ = std::move(attrs); attrs_changed_ = true; }
   [[nodiscard]] auto attrs() const -> const AttrMap& { return attrs_; }
+  /// Is the program of TVM's main line (FunctionOptions)?
+  [[nodiscard]] auto rebinds_names() const -> bool { return rebinds_names_; }
   void set_name(Name name) { global_symbol_ = name; }
   void set_return_type(DataType t) { ret_type_ = t; }
   /// The thread index that a variable of T.env_thread stands for; null: none.
@@ -74,6 +78,9 @@ class Lowerer {
   void on_assign(const syntax::AssignStmt& s, const eval::ScopeRef& scope);
   /// Reports names that assignments of the same scope gave before.
   void check_new(const syntax::Expr& target, const eval::ScopeRef& scope);
+  /// The memory behind a name that stands for a variable of `make_cell`; null: it does not.
+  [[nodiscard]] auto cell(const syntax::Expr& target, const eval::ScopeRef& scope) -> Buffer;
+  [[nodiscard]] auto cell(const Value& value) const -> Buffer;
   void on_ann_assign(const syntax::AnnAssignStmt& s, const eval::ScopeRef& scope);
   void on_aug_assign(const syntax::AugAssignStmt& s, const eval::ScopeRef& scope);
   void on_expr(const syntax::ExprStmt& s, const eval::ScopeRef& scope);
@@ -84,6 +91,10 @@ class Lowerer {
   void on_assert(const syntax::AssertStmt& s, const eval::ScopeRef& scope);
   void on_return(const syntax::ReturnStmt& s, const eval::ScopeRef& scope);
   void param(const syntax::Param& p, const eval::ScopeRef& scope);
+  /// `def f[n: T.int32](...)`: variables of shapes.
+  void type_param(const syntax::Param& p, const eval::ScopeRef& scope);
+  /// Scalars that annotations before them use: `A: T.Buffer((n,)), n: T.int32`.
+  void declare_ahead(const syntax::FunctionDef& def, const eval::ScopeRef& scope);
 
   enum class Binding : uint8_t { Assign, Target };
   void bind(const syntax::Expr& target, const Argument& value, Binding how, const eval::ScopeRef& scope);
@@ -110,6 +121,7 @@ class Lowerer {
   AttrMap attrs_;
   Name global_symbol_;
   DataType ret_type_ = DataType::void_();
+  bool rebinds_names_ = false;
   eval::ScopeRef scope_;                         // of the function's body
   std::unordered_map<const eval::Scope*, std::pair<eval::ScopeRef, std::unordered_map<Name, Origin>>> assigned_;
   eval::ScopeRef here_;                          // of the statement being lowered
@@ -119,6 +131,9 @@ class Lowerer {
   PartCache* parts_ = nullptr;                   // null: nothing is kept
   std::unordered_map<Name, std::optional<Value>> outside_;   // what names mean outside of the program, as far as parts asked
   uint32_t symbols_asked_ = 0;                   // how often `symbol` was called
+  std::unordered_set<const BufferNode*> cells_;
+  std::unordered_map<Name, Var> ahead_;          // parameters that annotations before them use
+  uint32_t expansions_ = 0;                      // of macros
   uint32_t remapped_ = 0;                        // how often a parameter got another buffer
   bool uses_sblock_ = false;
   bool attrs_changed_ = false;                   // by the part being lowered

@@ -1,6 +1,7 @@
 // The `T` and `I` namespaces: what a program can call. One function each, and a table at the end; intrinsics that only
 // make a call of an operator are rows of intrinsics.def.
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -9,6 +10,7 @@
 
 #include "eval/wide_int.h"
 #include "frontend/lowerer.h"
+#include "frontend/words.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "support/codes.h"
@@ -28,6 +30,14 @@ auto wrong(Evaluator& e, const Argument& a, std::string_view expected) -> Value 
 }
 auto expr(Expr e) -> Value { return e ? Value(make_object<ExprObject>(std::move(e))) : Value::error(); }
 
+// The type of what a buffer holds.
+auto to_element_dtype(Evaluator& e, const Argument& a) -> std::optional<DataType> {
+  auto t = to_dtype(e, a);
+  if (!t || !t->is_void()) { return t; }
+  e.report(error(Code::WrongType, a.where).arg("expected", "the data type of elements").arg("found", "`void`"));
+  return {};
+}
+
 auto need_program(Evaluator& e, const Arguments& a, std::string_view what) -> Lowerer* {
   Lowerer* lowerer = Lowerer::of(e);
   if (!lowerer) { e.report(error(Code::OutsideProgram, a.callee).arg("what", "`" + std::string(what) + "`")); }
@@ -40,6 +50,8 @@ auto need_block(Evaluator& e, const Arguments& a, std::string_view what) -> Bloc
   if (!block) { e.report(error(Code::OutsideBlock, a.callee).arg("what", what)); }
   return block;
 }
+// What a call gives whose arguments could not be bound: an argument that is not known makes it unknown.
+auto not_bound(const BoundArguments& b) -> Value { return b.unknown.is_unknown() ? b.unknown : Value::error(); }
 auto is_given(const BoundArguments& b, size_t i) -> bool { return b.given[i] && !b.values[i].value.is_none(); }
 
 // Operators of the namespace say their type twice in older texts, `T.exp(x, dtype="float32")`: TVM drops it, and so is it here.
@@ -137,7 +149,11 @@ struct BufferArguments {
 auto scope_name(Evaluator& e, const Argument& a) -> Name {
   static const Name global("global");
   if (a.value.is_none()) { return global; }
-  if (const std::string* s = a.value.string()) { return s->empty() ? global : Name(*s); }
+  if (const std::string* s = a.value.string()) {
+    if (s->empty()) { return global; }
+    check_word(e, Vocabulary::StorageScope, *s, a.where);
+    return Name(*s);
+  }
   wrong(e, a, "a storage scope");
   return global;
 }
@@ -183,7 +199,7 @@ auto declare(Evaluator& e, const BufferArguments& a, Origin where, const BufferR
   out.shape = std::move(shape);
   out.dtype = DataType::float_(32);
   if (!a.dtype.value.is_none()) {
-    auto t = to_dtype(e, a.dtype);
+    auto t = to_element_dtype(e, a.dtype);
     good &= t.has_value();
     if (t) { out.dtype = *t; }
   } else if (source && a.shape.value.is_none()) {
@@ -235,7 +251,13 @@ auto declare(Evaluator& e, const BufferArguments& a, Origin where, const BufferR
     DataType t = out.shape.empty() ? DataType::int_(32) : out.shape[0].dtype();
     out.elem_offset = make<VarNode>(Name(), t, where);
   }
-  if (const std::string* s = a.buffer_type.value.string(); s && (*s == "auto" || *s == "auto_broadcast")) { out.buffer_kind = BufferKind::AutoBroadcast; }
+  if (const std::string* s = a.buffer_type.value.string()) {
+    if (*s == "auto" || *s == "auto_broadcast") { out.buffer_kind = BufferKind::AutoBroadcast; }
+    else if (!s->empty() && *s != "default") {
+      wrong(e, a.buffer_type, "`\"auto\"` or `\"default\"`");
+      good = false;
+    }
+  }
   if (const auto* items = a.axis_separators.value.items()) {
     std::vector<int> separators;
     for (const Value& v : *items) { separators.push_back(static_cast<int>(v.to_int().value_or(0))); }
@@ -248,8 +270,22 @@ auto declare(Evaluator& e, const BufferArguments& a, Origin where, const BufferR
 const std::vector<Parameter>& buffer_parameters() {
   static const std::vector<Parameter> parameters = {
       {"shape", false}, {"dtype", false}, {"data", false}, {"strides", false}, {"elem_offset", false}, {"scope", false},
-      {"align", false}, {"offset_factor", false}, {"buffer_type", false}, {"axis_separators", false}};
+      {"align", false}, {"offset_factor", false}, {"buffer_type", false}, {"axis_separators", false},
+      {"layout", false, true}, {"allocated_addr", false, true}, {"byte_offset", false, true}};
   return parameters;
+}
+// How elements lie in the memory of a machine, which TVM's main line says by layouts and addresses, has no meaning here: a
+// buffer that has such is not checked. `first`: the parameter `shape`.
+auto is_laid_out(const BoundArguments& b, size_t first) -> bool {
+  // Extents that are expressions in quotes.
+  for (const Value& extent : b.values[first].value.items() ? *b.values[first].value.items() : std::vector<Value>()) {
+    if (const std::string* text = extent.string(); text && !is_identifier(*text)) { return true; }
+  }
+  for (size_t i = first + 10; i < first + 13; ++i) {
+    const std::string* text = b.values[i].value.string();
+    if (is_given(b, i) && !(text && *text == "default")) { return true; }
+  }
+  return false;
 }
 auto buffer_arguments(const BoundArguments& b, size_t first) -> BufferArguments {
   return {b.values[first], b.values[first + 1], b.values[first + 2], b.values[first + 3], b.values[first + 4],
@@ -264,7 +300,8 @@ auto alloc_buffer(Evaluator& e, const Arguments& a) -> Value {
     out.push_back({"annotations", false});
     return out;
   }();
-  if (!lowerer || !bind_arguments(e, "T.alloc_buffer", a, parameters, b)) { return Value::error(); }
+  if (!lowerer || !bind_arguments(e, "T.alloc_buffer", a, parameters, b)) { return not_bound(b); }
+  if (is_laid_out(b, 0)) { return e.opaque(a.call); }
   Buffer buffer = declare(e, buffer_arguments(b, 0), a.call);
   if (!buffer) { return Value::error(); }
   if (const Argument& given = b.values.back(); is_given(b, b.values.size() - 1)) {
@@ -283,6 +320,29 @@ auto alloc_buffer(Evaluator& e, const Arguments& a) -> Value {
   return make_object<BufferObject>(buffer);
 }
 
+// `T.alloc_shared((16,), "float32")`.
+auto alloc_in(Evaluator& e, const Arguments& given, const char* scope) -> Value {
+  static const Name scope_name("scope");
+  Arguments a = given;
+  a.all.push_back({Value::str(scope), a.callee, {}});
+  a.all.back().keyword = scope_name;
+  return alloc_buffer(e, a);
+}
+auto alloc_shared(Evaluator& e, const Arguments& a) -> Value { return alloc_in(e, a, "shared"); }
+auto alloc_local(Evaluator& e, const Arguments& a) -> Value { return alloc_in(e, a, "local"); }
+
+// `x = T.local_scalar("int32")`: a variable that can be assigned to, in memory of one element.
+auto alloc_cell(Evaluator& e, const Arguments& a, const char* scope) -> Value {
+  static const std::vector<Parameter> parameters = {{"dtype", false}, {"annotations", false, true}};
+  BoundArguments b;
+  Lowerer* lowerer = need_program(e, a, "T.local_scalar");
+  if (!lowerer || !bind_arguments(e, "T.local_scalar", a, parameters, b)) { return not_bound(b); }
+  auto t = is_given(b, 0) ? to_element_dtype(e, b.values[0]) : std::optional(DataType::float_(32));
+  return t ? expr(lowerer->make_cell(*t, Name(scope), a.call)) : Value::error();
+}
+auto local_scalar(Evaluator& e, const Arguments& a) -> Value { return alloc_cell(e, a, "local"); }
+auto shared_scalar(Evaluator& e, const Arguments& a) -> Value { return alloc_cell(e, a, "shared"); }
+
 auto match_buffer(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = [] {
     std::vector<Parameter> out = buffer_parameters();
@@ -291,7 +351,8 @@ auto match_buffer(Evaluator& e, const Arguments& a) -> Value {
   }();
   BoundArguments b;
   Lowerer* lowerer = need_program(e, a, "T.match_buffer");
-  if (!lowerer || !bind_arguments(e, "T.match_buffer", a, parameters, b)) { return Value::error(); }
+  if (!lowerer || !bind_arguments(e, "T.match_buffer", a, parameters, b)) { return not_bound(b); }
+  if (is_laid_out(b, 1)) { return e.opaque(a.call); }
   const Argument& param = b.values[0];
   if (const auto* x = param.value.as<ExprObject>()) {
     if (const auto* var = x->expr.as<VarNode>()) {
@@ -316,7 +377,8 @@ auto match_buffer(Evaluator& e, const Arguments& a) -> Value {
 
 auto decl_buffer(Evaluator& e, const Arguments& a) -> Value {
   BoundArguments b;
-  if (!need_program(e, a, "T.decl_buffer") || !bind_arguments(e, "T.decl_buffer", a, buffer_parameters(), b)) { return Value::error(); }
+  if (!need_program(e, a, "T.decl_buffer") || !bind_arguments(e, "T.decl_buffer", a, buffer_parameters(), b)) { return not_bound(b); }
+  if (is_laid_out(b, 0)) { return e.opaque(a.call); }
   BuildFrame f;
   f.kind = FrameKind::DeclBuffer;
   f.origin = a.call;
@@ -328,7 +390,8 @@ auto decl_buffer(Evaluator& e, const Arguments& a) -> Value {
 
 auto declare_plain(Evaluator& e, const Arguments& a) -> Value {
   BoundArguments b;
-  if (!bind_arguments(e, "T.Buffer", a, buffer_parameters(), b)) { return Value::error(); }
+  if (!bind_arguments(e, "T.Buffer", a, buffer_parameters(), b)) { return not_bound(b); }
+  if (is_laid_out(b, 0)) { return e.opaque(a.call); }
   Buffer buffer = declare(e, buffer_arguments(b, 0), a.call);
   return buffer ? Value(make_object<BufferObject>(buffer)) : Value::error();
 }
@@ -336,7 +399,7 @@ auto declare_plain(Evaluator& e, const Arguments& a) -> Value {
 auto allocate(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"extents"}, {"dtype"}, {"scope", false}, {"condition", false}, {"annotations", false}};
   BoundArguments b;
-  if (!need_program(e, a, "T.allocate") || !bind_arguments(e, "T.allocate", a, parameters, b)) { return Value::error(); }
+  if (!need_program(e, a, "T.allocate") || !bind_arguments(e, "T.allocate", a, parameters, b)) { return not_bound(b); }
   BuildFrame f;
   f.kind = FrameKind::Allocate;
   f.origin = a.call;
@@ -385,7 +448,7 @@ auto number_bytes(Evaluator& e, const Value& v, DataType t, Origin where, std::s
 auto allocate_const(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"data"}, {"dtype"}, {"extents"}, {"annotations", false}};
   BoundArguments b;
-  if (!need_program(e, a, "T.allocate_const") || !bind_arguments(e, "T.allocate_const", a, parameters, b)) { return Value::error(); }
+  if (!need_program(e, a, "T.allocate_const") || !bind_arguments(e, "T.allocate_const", a, parameters, b)) { return not_bound(b); }
   BuildFrame f;
   f.kind = FrameKind::AllocateConst;
   f.origin = a.call;
@@ -448,6 +511,20 @@ auto add_step(Evaluator& e, LoopSpec& loop, const Argument& given) -> bool {
   return true;
 }
 
+// The type of the loop's variable, where it is said. False: reported.
+auto set_dtype(Evaluator& e, LoopSpec& loop, const Argument& given) -> bool {
+  auto t = to_dtype(e, given);
+  if (!t) { return false; }
+  if (!t->is_integral() || !t->is_scalar()) {
+    wrong(e, given, "an integer type");
+    return false;
+  }
+  loop.min = cast(*t, loop.min);
+  loop.extent = cast(*t, loop.extent);
+  loop.var = make<VarNode>(Name(), *t);
+  return true;
+}
+
 auto loop_frame(LoopSpec loop, std::string_view what, Origin where) -> Value {
   BuildFrame f;
   f.kind = FrameKind::Loop;
@@ -458,17 +535,28 @@ auto loop_frame(LoopSpec loop, std::string_view what, Origin where) -> Value {
 
 template <ForKind kind>
 auto loop(Evaluator& e, const Arguments& a) -> Value {
-  static const std::vector<Parameter> parameters = {{"start"}, {"stop", false}, {"annotations", false, true}, {"step", false, true}};
+  static const std::vector<Parameter> parameters = {{"start"}, {"stop", false}, {"annotations", false, true}, {"step", false, true},
+                                                    {"dtype", false, true}, {"unroll", false, true}};
   static const char* what = kind == ForKind::Serial ? "T.serial" : kind == ForKind::Parallel ? "T.parallel" : kind == ForKind::Vectorized ? "T.vectorized" : "T.unroll";
   BoundArguments b;
-  if (!need_program(e, a, what) || !bind_arguments(e, what, a, parameters, b)) { return b.unknown.is_unknown() ? b.unknown : Value::error(); }
+  if (!need_program(e, a, what) || !bind_arguments(e, what, a, parameters, b)) { return not_bound(b); }
   auto spec = make_loop(e, kind, b.values[0], is_given(b, 1) ? &b.values[1] : nullptr, a.call);
   if (!spec) { return Value::error(); }
   if (is_given(b, 2)) {
     auto annotations = to_attrs(e, b.values[2]);
     if (!annotations) { return Value::error(); }
+    check_keys(e, Vocabulary::LoopAnnotation, *annotations, b.values[2].where);
     spec->annotations = std::move(*annotations);
   }
+  if (is_given(b, 5)) {
+    // TVM's main line: whether the C compiler is to unroll the loop, and how far.
+    static const Name unroll("pragma_unroll"), stay("disable_unroll");
+    auto how = to_attr(e, b.values[5]);
+    if (!how) { return Value::error(); }
+    bool is_off = b.values[5].value.is_bool() && b.values[5].value.to_int().value_or(0) == 0;
+    spec->annotations = is_off ? with_attr(spec->annotations, stay, Attr(bool_imm(true))) : with_attr(spec->annotations, unroll, std::move(*how));
+  }
+  if (is_given(b, 4) && !set_dtype(e, *spec, b.values[4])) { return Value::error(); }
   if (is_given(b, 3) && !add_step(e, *spec, b.values[3])) { return Value::error(); }
   return loop_frame(std::move(*spec), what, a.call);
 }
@@ -476,7 +564,7 @@ auto loop(Evaluator& e, const Arguments& a) -> Value {
 auto thread_binding(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"start"}, {"stop", false}, {"thread", false}, {"annotations", false, true}};
   BoundArguments b;
-  if (!need_program(e, a, "T.thread_binding") || !bind_arguments(e, "T.thread_binding", a, parameters, b)) { return Value::error(); }
+  if (!need_program(e, a, "T.thread_binding") || !bind_arguments(e, "T.thread_binding", a, parameters, b)) { return not_bound(b); }
   Argument thread = b.values[2];
   bool has_stop = is_given(b, 1);
   if (thread.value.is_none() && b.values[1].value.string()) {
@@ -487,6 +575,7 @@ auto thread_binding(Evaluator& e, const Arguments& a) -> Value {
   if (!tag) {
     return e.report(error(Code::WrongType, thread.value.is_none() ? a.call : thread.where).arg("expected", "a thread tag, `thread=\"threadIdx.x\"`").arg("found", thread.value.is_none() ? "none" : describe(thread.value)));
   }
+  check_word(e, Vocabulary::ThreadAxis, *tag, thread.where);
   auto spec = make_loop(e, ForKind::ThreadBinding, b.values[0], has_stop ? &b.values[1] : nullptr, a.call);
   if (!spec) { return Value::error(); }
   IterVar iter;
@@ -498,6 +587,7 @@ auto thread_binding(Evaluator& e, const Arguments& a) -> Value {
   if (is_given(b, 3)) {
     auto annotations = to_attrs(e, b.values[3]);
     if (!annotations) { return Value::error(); }
+    check_keys(e, Vocabulary::LoopAnnotation, *annotations, b.values[3].where);
     spec->annotations = std::move(*annotations);
   }
   return loop_frame(std::move(*spec), "T.thread_binding", a.call);
@@ -505,14 +595,18 @@ auto thread_binding(Evaluator& e, const Arguments& a) -> Value {
 
 auto grid(Evaluator& e, const Arguments& a) -> Value {
   if (!need_program(e, a, "T.grid")) { return Value::error(); }
-  if (a.all.size() > a.positional) {
-    return e.report(error(Code::UnexpectedArgument, a.all[a.positional].keyword_at).arg("name", a.all[a.positional].keyword.view()).arg("callee", "T.grid"));
+  static const Name dtype_name("dtype");
+  const Argument* dtype = a.keyword(dtype_name);
+  for (size_t i = a.positional; i < a.all.size(); ++i) {
+    if (&a.all[i] == dtype) { continue; }
+    return e.report(error(Code::UnexpectedArgument, a.all[i].keyword_at).arg("name", a.all[i].keyword.view()).arg("callee", "T.grid"));
   }
   BuildFrame f;
   f.kind = FrameKind::Loop;
   f.origin = a.call;
   bool good = true;
-  for (const Argument& extent : a.all) {
+  for (size_t i = 0; i < a.positional; ++i) {
+    const Argument& extent = a.all[i];
     std::optional<LoopSpec> spec;
     if (const auto* pair = extent.value.as<eval::Tuple>(); pair && pair->items.size() == 2) {
       Argument stop{pair->items[1], extent.where, {}};
@@ -520,7 +614,7 @@ auto grid(Evaluator& e, const Arguments& a) -> Value {
     } else {
       spec = make_loop(e, ForKind::Serial, extent, nullptr, extent.where);
     }
-    good &= spec.has_value();
+    good &= spec.has_value() && (!dtype || dtype->value.is_none() || set_dtype(e, *spec, *dtype));
     if (spec) { f.loops.push_back(std::move(*spec)); }
   }
   if (!good) { return Value::error(); }
@@ -541,7 +635,7 @@ auto make_block(Evaluator& e, const Arguments& a, std::string_view what) -> Valu
   f.block = std::make_shared<BlockSpec>();
   if (a.positional > 0 && a.all[0].value.items()) {
     // The first TVMScript: `with T.block([16, T.reduce_axis(0, 16)], "C") as [vi, vk]:`, bound by `T.bind(vi, i)`.
-    if (!bind_arguments(e, what, a, with_axes, b)) { return Value::error(); }
+    if (!bind_arguments(e, what, a, with_axes, b)) { return not_bound(b); }
     for (const Value& item : *a.all[0].value.items()) {
       IterVar iter;
       iter.origin = a.all[0].where;
@@ -564,7 +658,7 @@ auto make_block(Evaluator& e, const Arguments& a, std::string_view what) -> Valu
     f.block->binds_by_name = true;
     return make_object<FrameObject>(std::move(f), what);
   }
-  if (!bind_arguments(e, what, a, parameters, b)) { return Value::error(); }
+  if (!bind_arguments(e, what, a, parameters, b)) { return not_bound(b); }
   if (b.given[0]) {
     const std::string* name = b.values[0].value.string();
     if (!name) { return wrong(e, b.values[0], "a block's name"); }
@@ -635,9 +729,10 @@ auto block_attr(Evaluator& e, const Arguments& a) -> Value {
   BlockSpec* here = need_block(e, a, "T.block_attr");
   static const std::vector<Parameter> parameters = {{"attrs"}};
   BoundArguments b;
-  if (!here || !bind_arguments(e, "T.block_attr", a, parameters, b)) { return Value::error(); }
+  if (!here || !bind_arguments(e, "T.block_attr", a, parameters, b)) { return not_bound(b); }
   auto attrs = to_attrs(e, b.values[0]);
   if (!attrs) { return Value::error(); }
+  check_keys(e, Vocabulary::BlockAnnotation, *attrs, b.values[0].where);
   if (here->annotations.empty()) {
     here->annotations = std::move(*attrs);
   } else {
@@ -682,7 +777,7 @@ auto axis(Evaluator& e, const Arguments& a, IterKind kind, std::string_view what
   BlockSpec* here = need_block(e, a, what);
   BoundArguments b;
   // A block that is not realized has nothing to bind its axes to.
-  if (!here || !bind_arguments(e, what, a, here->no_realize ? unbound : parameters, b)) { return Value::error(); }
+  if (!here || !bind_arguments(e, what, a, here->no_realize ? unbound : parameters, b)) { return not_bound(b); }
   auto dom = domain(e, b.values[0]);
   if (!dom) { return Value::error(); }
   DataType dtype = DataType::int_(32);
@@ -728,7 +823,7 @@ auto axis_remap(Evaluator& e, const Arguments& a) -> Value {
   Lowerer* lowerer = Lowerer::of(e);
   BlockSpec* here = need_block(e, a, "T.axis.remap");
   BoundArguments b;
-  if (!here || !bind_arguments(e, "T.axis.remap", a, parameters, b)) { return Value::error(); }
+  if (!here || !bind_arguments(e, "T.axis.remap", a, parameters, b)) { return not_bound(b); }
   const std::string* kinds = b.values[0].value.string();
   if (!kinds) { return wrong(e, b.values[0], "axis kinds, one letter each"); }
   const auto* bindings = b.values[1].value.items();
@@ -764,9 +859,10 @@ auto func_attr(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"attrs"}};
   BoundArguments b;
   Lowerer* lowerer = need_program(e, a, "T.func_attr");
-  if (!lowerer || !bind_arguments(e, "T.func_attr", a, parameters, b)) { return Value::error(); }
+  if (!lowerer || !bind_arguments(e, "T.func_attr", a, parameters, b)) { return not_bound(b); }
   auto attrs = to_attrs(e, b.values[0]);
   if (!attrs) { return Value::error(); }
+  check_keys(e, Vocabulary::FunctionAttribute, *attrs, b.values[0].where);
   if (lowerer->attrs().empty()) {
     lowerer->set_attrs(std::move(*attrs));
   } else {
@@ -797,7 +893,7 @@ auto buffer_store(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"buffer"}, {"value"}, {"indices"}, {"predicate", false}};
   BoundArguments b;
   Lowerer* lowerer = need_program(e, a, "T.buffer_store");
-  if (!lowerer || !bind_arguments(e, "T.buffer_store", a, parameters, b)) { return Value::error(); }
+  if (!lowerer || !bind_arguments(e, "T.buffer_store", a, parameters, b)) { return not_bound(b); }
   const auto* buffer = b.values[0].value.as<BufferObject>();
   if (!buffer) { return wrong(e, b.values[0], "a buffer"); }
   std::vector<Argument> indices;
@@ -813,7 +909,7 @@ auto buffer_store(Evaluator& e, const Arguments& a) -> Value {
 auto let_statement(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"value"}, {"type_annotation", false}, {"var", false, true}};
   BoundArguments b;
-  if (!need_program(e, a, "T.LetStmt") || !bind_arguments(e, "T.LetStmt", a, parameters, b)) { return Value::error(); }
+  if (!need_program(e, a, "T.LetStmt") || !bind_arguments(e, "T.LetStmt", a, parameters, b)) { return not_bound(b); }
   BuildFrame f;
   f.kind = FrameKind::Let;
   f.origin = a.call;
@@ -822,7 +918,11 @@ auto let_statement(Evaluator& e, const Arguments& a) -> Value {
   if (const auto* v = b.values[2].value.as<ExprObject>(); v && v->expr.as<VarNode>()) {
     f.var = Var(v->expr.as<VarNode>());
   } else {
-    f.var = make<VarNode>(Name(), f.a.dtype(), a.call);
+    const Value& type = b.values[1].value;
+    const auto* pointer = type.as<ExprObject>() ? type.as<ExprObject>()->expr.as<VarNode>() : nullptr;
+    const auto* plain = type.as<DtypeObject>();
+    DataType t = pointer ? pointer->dtype : plain ? plain->dtype : f.a.dtype();
+    f.var = pointer && pointer->pointer ? make<VarNode>(Name(), t, a.call, *pointer->pointer) : make<VarNode>(Name(), t, a.call);
   }
   return make_object<FrameObject>(std::move(f), "T.LetStmt");
 }
@@ -841,14 +941,14 @@ auto bind_value(Evaluator& e, const Arguments& a) -> Value {
   // `x = T.bind(value)`: a variable of the program.
   static const std::vector<Parameter> parameters = {{"value"}, {"type_annotation", false}, {"var", false, true}};
   BoundArguments b;
-  if (!need_program(e, a, "T.bind") || !bind_arguments(e, "T.bind", a, parameters, b)) { return Value::error(); }
+  if (!need_program(e, a, "T.bind") || !bind_arguments(e, "T.bind", a, parameters, b)) { return not_bound(b); }
   return let_statement(e, a);
 }
 auto let(Evaluator& e, const Arguments& a) -> Value {
   // `T.let(x, value)`: a statement; `T.let(x, value, body)`: an expression.
   static const std::vector<Parameter> parameters = {{"v"}, {"value"}, {"body", false}};
   BoundArguments b;
-  if (!bind_arguments(e, "T.let", a, parameters, b)) { return Value::error(); }
+  if (!bind_arguments(e, "T.let", a, parameters, b)) { return not_bound(b); }
   const auto* v = b.values[0].value.as<ExprObject>();
   const auto* var = v ? v->expr.as<VarNode>() : nullptr;
   if (!var) { return wrong(e, b.values[0], "a variable"); }
@@ -868,7 +968,7 @@ auto let(Evaluator& e, const Arguments& a) -> Value {
 auto let_expression(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"expr"}, {"where"}};
   BoundArguments b;
-  if (!bind_arguments(e, "T.Let", a, parameters, b)) { return Value::error(); }
+  if (!bind_arguments(e, "T.Let", a, parameters, b)) { return not_bound(b); }
   const auto* where_dict = b.values[1].value.as<eval::Dict>();
   if (!where_dict || where_dict->entries().size() != 1) { return wrong(e, b.values[1], "a dict of one variable and its value"); }
   const auto* v = where_dict->entries()[0].first.as<ExprObject>();
@@ -889,7 +989,7 @@ auto condition_frame(Evaluator& e, const Arguments& a, FrameKind kind, const cha
   static const std::vector<Parameter> with_message = {{"condition"}, {"message"}};
   bool is_assert = kind == FrameKind::Assert;
   BoundArguments b;
-  if (!need_program(e, a, what) || !bind_arguments(e, what, a, is_assert ? with_message : parameters, b)) { return Value::error(); }
+  if (!need_program(e, a, what) || !bind_arguments(e, what, a, is_assert ? with_message : parameters, b)) { return not_bound(b); }
   BuildFrame f;
   f.kind = kind;
   f.origin = a.call;
@@ -921,7 +1021,9 @@ auto branch(Evaluator& e, const Arguments& a) -> Value {
 auto attr(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"node"}, {"attr_key"}, {"value"}};
   BoundArguments b;
-  if (!need_program(e, a, "T.attr") || !bind_arguments(e, "T.attr", a, parameters, b)) { return Value::error(); }
+  // `T.attr({"key": value})` is of the device's part of a program.
+  if (a.all.size() == 1 && a.all[0].value.as<eval::Dict>()) { return e.opaque(a.call); }
+  if (!need_program(e, a, "T.attr") || !bind_arguments(e, "T.attr", a, parameters, b)) { return not_bound(b); }
   BuildFrame f;
   f.kind = FrameKind::Attr;
   f.origin = a.call;
@@ -942,6 +1044,7 @@ auto attr(Evaluator& e, const Arguments& a) -> Value {
   }
   const std::string* key = b.values[1].value.string();
   if (!key) { return wrong(e, b.values[1], "an attribute's name"); }
+  check_word(e, Vocabulary::StatementAttribute, *key, b.values[1].where);
   f.key = Name(*key);
   f.a = to_expr(e, b.values[2]);
   if (!f.a) { return Value::error(); }
@@ -960,11 +1063,12 @@ auto env_thread(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"thread_tag"}, {"dtype", false}};
   BoundArguments b;
   Lowerer* lowerer = need_program(e, a, "T.env_thread");
-  if (!lowerer || !bind_arguments(e, "T.env_thread", a, parameters, b)) { return Value::error(); }
+  if (!lowerer || !bind_arguments(e, "T.env_thread", a, parameters, b)) { return not_bound(b); }
   const std::string* tag = b.values[0].value.string();
   if (!tag) { return wrong(e, b.values[0], "a thread tag"); }
   DataType t = DataType::int_(32);
   if (is_given(b, 1)) { t = to_dtype(e, b.values[1]).value_or(t); }
+  check_word(e, Vocabulary::ThreadAxis, *tag, b.values[0].where);
   IterVar iter = thread_iter(Name(*tag), t, a.call);
   lowerer->add_thread_axis(iter);
   return expr(iter.var);
@@ -973,13 +1077,14 @@ auto launch_thread(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"thread"}, {"extent"}};
   BoundArguments b;
   Lowerer* lowerer = need_program(e, a, "T.launch_thread");
-  if (!lowerer || !bind_arguments(e, "T.launch_thread", a, parameters, b)) { return Value::error(); }
+  if (!lowerer || !bind_arguments(e, "T.launch_thread", a, parameters, b)) { return not_bound(b); }
   Expr extent = extent_like(e, b.values[1]);
   if (!extent) { return Value::error(); }
   BuildFrame f;
   f.kind = FrameKind::Thread;
   f.origin = a.call;
   if (const std::string* tag = b.values[0].value.string()) {
+    check_word(e, Vocabulary::ThreadAxis, *tag, b.values[0].where);
     f.thread = thread_iter(Name(*tag), extent.dtype(), a.call);
     lowerer->add_thread_axis(f.thread);
   } else {
@@ -1000,7 +1105,7 @@ auto launch_thread(Evaluator& e, const Arguments& a) -> Value {
 auto realize(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"buffer_slice"}, {"storage_scope"}, {"condition", false}};
   BoundArguments b;
-  if (!need_program(e, a, "T.realize") || !bind_arguments(e, "T.realize", a, parameters, b)) { return Value::error(); }
+  if (!need_program(e, a, "T.realize") || !bind_arguments(e, "T.realize", a, parameters, b)) { return not_bound(b); }
   if (const auto* whole = b.values[0].value.as<BufferObject>()) {
     std::string all;
     for (const Expr& extent : whole->buffer->shape) { all += (all.empty() ? "0:" : ", 0:") + print_debug(extent, 40); }
@@ -1010,6 +1115,7 @@ auto realize(Evaluator& e, const Arguments& a) -> Value {
   auto region = to_region(e, b.values[0]);
   const std::string* scope = b.values[1].value.string();
   if (!region || !scope) { return region ? wrong(e, b.values[1], "a storage scope") : Value::error(); }
+  if (!scope->empty()) { check_word(e, Vocabulary::StorageScope, *scope, b.values[1].where); }
   BuildFrame f;
   f.kind = FrameKind::Realize;
   f.origin = a.call;
@@ -1023,11 +1129,14 @@ auto realize(Evaluator& e, const Arguments& a) -> Value {
 
 // ---- expressions -------------------------------------------------------------------------------------------------
 
+// `T.max`: what a function of the table below is called.
+auto name_of(eval::Builtin::Run run) -> std::string;
 template <class Node>
 auto raw_binary(Evaluator& e, const Arguments& given) -> Value {
   Arguments a = given;
   std::vector<Expr> x;
-  if (!operands(e, "the operator", a, 2, 2, x, "a b")) { return Value::error(); }
+  static const std::string name = name_of(raw_binary<Node>);
+  if (!operands(e, name, a, 2, 2, x, "a b")) { return Value::error(); }
   if (a.all[0].value.is_int() || a.all[0].value.is_float()) { x[0] = to_expr_like(e, a.all[0], x[1].dtype()); }
   else if (a.all[1].value.is_int() || a.all[1].value.is_float()) { x[1] = to_expr_like(e, a.all[1], x[0].dtype()); }
   if (!match_operands(e, "this", x[0], a.all[0].where, x[1], a.all[1].where, a.call)) { return Value::error(); }
@@ -1038,7 +1147,8 @@ template <Fold fold>
 auto folded_binary(Evaluator& e, const Arguments& given) -> Value {
   Arguments a = given;
   std::vector<Expr> x;
-  if (!operands(e, "the operator", a, 2, 2, x, "a b")) { return Value::error(); }
+  static const std::string name = name_of(folded_binary<fold>);
+  if (!operands(e, name, a, 2, 2, x, "a b")) { return Value::error(); }
   if (a.all[0].value.is_int() || a.all[0].value.is_float()) { x[0] = to_expr_like(e, a.all[0], x[1].dtype()); }
   else if (a.all[1].value.is_int() || a.all[1].value.is_float()) { x[1] = to_expr_like(e, a.all[1], x[0].dtype()); }
   if (!match_operands(e, "this", x[0], a.all[0].where, x[1], a.all[1].where, a.call)) { return Value::error(); }
@@ -1054,7 +1164,8 @@ template <syntax::BinaryOp op>
 auto bit_operator(Evaluator& e, const Arguments& given) -> Value {
   Arguments a = given;
   std::vector<Expr> x;
-  if (!operands(e, "the operator", a, 2, 2, x, "x y")) { return Value::error(); }
+  static const std::string name = name_of(bit_operator<op>);
+  if (!operands(e, name, a, 2, 2, x, "x y")) { return Value::error(); }
   if (a.all[1].value.is_int()) { x[1] = to_expr_like(e, a.all[1], x[0].dtype()); }
   else if (a.all[0].value.is_int()) { x[0] = to_expr_like(e, a.all[0], x[1].dtype()); }
   return expr(make_binary(e, op, x[0], a.all[0].where, x[1], a.all[1].where, a.call));
@@ -1095,7 +1206,7 @@ auto absolute(Evaluator& e, const Arguments& given) -> Value {
 auto raw_cast(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"dtype"}, {"value"}};
   BoundArguments b;
-  if (!bind_arguments(e, "T.Cast", a, parameters, b)) { return Value::error(); }
+  if (!bind_arguments(e, "T.Cast", a, parameters, b)) { return not_bound(b); }
   auto t = to_dtype(e, b.values[0]);
   Expr x = to_expr(e, b.values[1]);
   if (!t || !x) { return Value::error(); }
@@ -1104,7 +1215,7 @@ auto raw_cast(Evaluator& e, const Arguments& a) -> Value {
 auto folded_cast(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"value"}, {"dtype"}};
   BoundArguments b;
-  if (!bind_arguments(e, "T.cast", a, parameters, b)) { return Value::error(); }
+  if (!bind_arguments(e, "T.cast", a, parameters, b)) { return not_bound(b); }
   if (b.values[0].value.string() && !b.values[1].value.string()) { std::swap(b.values[0], b.values[1]); }
   Expr x = to_expr(e, b.values[0]);
   auto t = to_dtype(e, b.values[1]);
@@ -1114,7 +1225,7 @@ auto folded_cast(Evaluator& e, const Arguments& a) -> Value {
 auto ramp(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"base"}, {"stride"}, {"lanes"}};
   BoundArguments b;
-  if (!bind_arguments(e, "T.Ramp", a, parameters, b)) { return Value::error(); }
+  if (!bind_arguments(e, "T.Ramp", a, parameters, b)) { return not_bound(b); }
   Expr base = to_expr(e, b.values[0]);
   if (!base) { return Value::error(); }
   Expr stride = to_expr_like(e, b.values[1], base.dtype());
@@ -1127,7 +1238,7 @@ auto ramp(Evaluator& e, const Arguments& a) -> Value {
 auto broadcast(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"value"}, {"lanes"}};
   BoundArguments b;
-  if (!bind_arguments(e, "T.Broadcast", a, parameters, b)) { return Value::error(); }
+  if (!bind_arguments(e, "T.Broadcast", a, parameters, b)) { return not_bound(b); }
   Expr value = to_expr(e, b.values[0]);
   Expr lanes = to_expr(e, b.values[1]);
   if (!value || !lanes) { return Value::error(); }
@@ -1137,7 +1248,7 @@ auto broadcast(Evaluator& e, const Arguments& a) -> Value {
 auto shuffle(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"vectors"}, {"indices"}};
   BoundArguments b;
-  if (!bind_arguments(e, "T.Shuffle", a, parameters, b)) { return Value::error(); }
+  if (!bind_arguments(e, "T.Shuffle", a, parameters, b)) { return not_bound(b); }
   std::vector<Expr> vectors;
   std::vector<Expr> indices;
   if (!to_exprs(e, b.values[0], vectors) || !to_exprs(e, b.values[1], indices)) { return Value::error(); }
@@ -1149,7 +1260,7 @@ auto choose(Evaluator& e, const Arguments& given, bool is_select) -> Value {
   static const std::vector<Parameter> parameters = {{"condition"}, {"true_value"}, {"false_value"}};
   static const std::vector<Parameter> parameters_if = {{"cond"}, {"t"}, {"f"}};
   BoundArguments b;
-  if (!bind_arguments(e, is_select ? "T.Select" : "T.if_then_else", a, is_select ? parameters : parameters_if, b)) { return Value::error(); }
+  if (!bind_arguments(e, is_select ? "T.Select" : "T.if_then_else", a, is_select ? parameters : parameters_if, b)) { return not_bound(b); }
   Expr c = to_expr(e, b.values[0]);
   Expr t = to_expr(e, b.values[1]);
   Expr f = to_expr(e, b.values[2]);
@@ -1179,7 +1290,7 @@ template <bool is_float>
 auto immediate(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"dtype"}, {"value"}};
   BoundArguments b;
-  if (!bind_arguments(e, is_float ? "T.FloatImm" : "T.IntImm", a, parameters, b)) { return Value::error(); }
+  if (!bind_arguments(e, is_float ? "T.FloatImm" : "T.IntImm", a, parameters, b)) { return not_bound(b); }
   auto t = to_dtype(e, b.values[0]);
   if (!t) { return Value::error(); }
   if (is_float) {
@@ -1196,7 +1307,7 @@ auto immediate(Evaluator& e, const Arguments& a) -> Value {
 auto constant_of(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"value"}, {"dtype", false}};
   BoundArguments b;
-  if (!bind_arguments(e, "const", a, parameters, b)) { return Value::error(); }
+  if (!bind_arguments(e, "const", a, parameters, b)) { return not_bound(b); }
   if (!is_given(b, 1)) {
     Expr x = to_expr(e, b.values[0]);
     return x ? expr(x) : Value::error();
@@ -1222,7 +1333,7 @@ auto string_immediate(Evaluator& e, const Arguments& a) -> Value {
 auto named_var(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"name", false}, {"dtype", false}};
   BoundArguments b;
-  if (!bind_arguments(e, "T.Var", a, parameters, b)) { return Value::error(); }
+  if (!bind_arguments(e, "T.Var", a, parameters, b)) { return not_bound(b); }
   const std::string* name = b.values[0].value.string();
   if (!name) { return wrong(e, b.values[0], "a name"); }
   DataType t = DataType::int_(32);
@@ -1236,15 +1347,35 @@ auto named_var(Evaluator& e, const Arguments& a) -> Value {
 auto fresh_var(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"dtype"}, {"name", false}};
   BoundArguments b;
-  if (!bind_arguments(e, "T.var", a, parameters, b)) { return Value::error(); }
+  if (!bind_arguments(e, "T.var", a, parameters, b)) { return not_bound(b); }
   auto t = to_dtype(e, b.values[0]);
   const std::string* name = b.values[1].value.string();
   return t ? expr(make<VarNode>(name ? Name(*name) : Name(), *t, a.call)) : Value::error();
 }
+// `n = I.dynamic("n")`: a variable that shapes of programs are given by.
+auto dynamic_var(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = {{"name"}, {"dtype", false}};
+  BoundArguments b;
+  if (!bind_arguments(e, "I.dynamic", a, parameters, b)) { return not_bound(b); }
+  const std::string* name = b.values[0].value.string();
+  if (!name) { return wrong(e, b.values[0], "a name"); }
+  auto t = is_given(b, 1) ? to_dtype(e, b.values[1]) : std::optional(DataType::int_(64));
+  return t ? expr(make<VarNode>(Name(*name), *t, a.call)) : Value::error();
+}
+// `M = TypeVar("M")`, the same in Python's words; what else it may be given says nothing of the program.
+auto type_var(Evaluator& e, const Arguments& a) -> Value {
+  if (a.positional != 1 || a.all.size() != 1 || !a.all[0].value.string()) { return e.opaque(a.call); }
+  return dynamic_var(e, a);
+}
+// `T.constexpr(c)`: it is decided while the program is read.
+auto constant_condition(Evaluator& e, const Arguments& a) -> Value {
+  if (a.all.size() != 1) { return e.opaque(a.call); }
+  return a.all[0].value;
+}
 auto buffer_load(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"buffer"}, {"indices"}, {"predicate", false}};
   BoundArguments b;
-  if (!bind_arguments(e, "T.BufferLoad", a, parameters, b)) { return Value::error(); }
+  if (!bind_arguments(e, "T.BufferLoad", a, parameters, b)) { return not_bound(b); }
   const auto* buffer = b.values[0].value.as<BufferObject>();
   if (!buffer) { return wrong(e, b.values[0], "a buffer"); }
   std::vector<Expr> indices;
@@ -1260,7 +1391,7 @@ auto range_of(Evaluator& e, const Arguments& a) -> Value {
 auto iter_var(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"v"}, {"dom"}, {"iter_type"}, {"thread_tag", false}};
   BoundArguments b;
-  if (!bind_arguments(e, "T.iter_var", a, parameters, b)) { return Value::error(); }
+  if (!bind_arguments(e, "T.iter_var", a, parameters, b)) { return not_bound(b); }
   IterVar iter;
   iter.origin = a.call;
   if (const std::string* name = b.values[0].value.string()) { iter.var = make<VarNode>(Name(*name), DataType::int_(32), a.call); }
@@ -1271,9 +1402,23 @@ auto iter_var(Evaluator& e, const Arguments& a) -> Value {
     if (!dom) { return Value::error(); }
     iter.dom = std::move(*dom);
   }
-  const std::string* kind = b.values[2].value.string();
-  iter.kind = !kind ? IterKind::Spatial : *kind == "CommReduce" ? IterKind::Reduction : *kind == "ThreadIndex" ? IterKind::ThreadIndex
-              : *kind == "Ordered" ? IterKind::Scan : *kind == "Opaque" ? IterKind::Opaque : IterKind::Spatial;
+  static const std::vector<std::pair<Name, IterKind>> kinds = {
+      {"DataPar", IterKind::Spatial}, {"CommReduce", IterKind::Reduction}, {"ThreadIndex", IterKind::ThreadIndex}, {"Ordered", IterKind::Scan},
+      {"Opaque", IterKind::Opaque},   {"Unrolled", IterKind::Spatial},     {"Vectorized", IterKind::Spatial},      {"Parallelized", IterKind::Spatial},
+      {"Tensorized", IterKind::Spatial}, {"DimInfo", IterKind::Spatial}};
+  if (const std::string* kind = b.values[2].value.string()) {
+    auto known = std::find_if(kinds.begin(), kinds.end(), [&](const auto& k) { return k.first.view() == *kind; });
+    if (known == kinds.end()) {
+      std::vector<Name> names;
+      for (const auto& k : kinds) { names.push_back(k.first); }
+      Diagnostic d = error(Code::WrongType, b.values[2].where).arg("expected", "a kind of iter var, such as `\"DataPar\"` or `\"CommReduce\"`").arg("found", "`\"" + *kind + "\"`");
+      if (Name near = eval::closest_name(Name(*kind), names); !near.empty()) {
+        (void)std::move(d).remedy("did you mean `\"" + near.str() + "\"`?").fix(b.values[2].where, "\"" + near.str() + "\"");
+      }
+      return e.report(std::move(d));
+    }
+    iter.kind = known->second;
+  }
   if (const std::string* tag = b.values[3].value.string()) { iter.thread_tag = Name(*tag); }
   return make_object<IterVarObject>(std::move(iter));
 }
@@ -1318,19 +1463,19 @@ auto make_map(Evaluator& e, const BoundArguments& b, size_t inverse_at, size_t d
 auto index_map(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"mapping"}, {"inverse_index_map", false, true}, {"index_dtype", false, true}};
   BoundArguments b;
-  if (!bind_arguments(e, "T.index_map", a, parameters, b)) { return Value::error(); }
+  if (!bind_arguments(e, "T.index_map", a, parameters, b)) { return not_bound(b); }
   return make_map(e, b, 1, 2);
 }
 auto index_map_from_func(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"mapping_function"}, {"ndim", false}, {"inverse_index_map", false}, {"index_dtype", false, true}};
   BoundArguments b;
-  if (!bind_arguments(e, "IndexMap.from_func", a, parameters, b)) { return Value::error(); }
+  if (!bind_arguments(e, "IndexMap.from_func", a, parameters, b)) { return not_bound(b); }
   return make_map(e, b, 2, 3);
 }
 auto comm_reducer(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"combiner"}, {"identity"}};
   BoundArguments b;
-  if (!bind_arguments(e, "T.comm_reducer", a, parameters, b)) { return Value::error(); }
+  if (!bind_arguments(e, "T.comm_reducer", a, parameters, b)) { return not_bound(b); }
   std::vector<Expr> identity;
   if (!to_exprs(e, b.values[1], identity)) { return Value::error(); }
   std::vector<Var> vars;
@@ -1366,12 +1511,18 @@ auto variables(Evaluator& e, const Argument& a, std::vector<Var>& out) -> bool {
 auto comm_reducer_of_parts(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"lhs"}, {"rhs"}, {"result"}, {"identity_element"}};
   BoundArguments b;
-  if (!bind_arguments(e, "T.CommReducer", a, parameters, b)) { return Value::error(); }
+  if (!bind_arguments(e, "T.CommReducer", a, parameters, b)) { return not_bound(b); }
   std::vector<Var> lhs, rhs;
   std::vector<Expr> result, identity;
   if (!variables(e, b.values[0], lhs) || !variables(e, b.values[1], rhs) || !to_exprs(e, b.values[2], result) || !to_exprs(e, b.values[3], identity)) { return Value::error(); }
   if (lhs.empty() || lhs.size() != rhs.size() || lhs.size() != result.size() || lhs.size() != identity.size()) {
     return wrong(e, b.values[3], "as many identities as variables on each side and results");
+  }
+  for (size_t i = 0; i < lhs.size(); ++i) {
+    if (lhs[i]->dtype == identity[i].dtype()) { continue; }
+    e.report(error(Code::WrongType, b.values[3].where).arg("expected", "an identity of type `" + lhs[i]->dtype.str() + "`, as `" + lhs[i]->name.str() + "` is")
+                 .arg("found", "one of type `" + identity[i].dtype().str() + "`"));
+    return Value::error();
   }
   auto* node = new (allocate_node(sizeof(CommReducerNode))) CommReducerNode;
   node->lhs = std::move(lhs);
@@ -1384,7 +1535,7 @@ auto index_map_of_parts(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"initial_indices"}, {"final_indices"}, {"inverse_index_map", false}};
   if (a.positional > 0 && a.all[0].value.as<eval::Function>()) { return index_map(e, a); }
   BoundArguments b;
-  if (!bind_arguments(e, "T.IndexMap", a, parameters, b)) { return Value::error(); }
+  if (!bind_arguments(e, "T.IndexMap", a, parameters, b)) { return not_bound(b); }
   std::vector<Var> initial;
   std::vector<Expr> final;
   if (!variables(e, b.values[0], initial) || !to_exprs(e, b.values[1], final)) { return Value::error(); }
@@ -1403,7 +1554,7 @@ auto index_map_of_parts(Evaluator& e, const Arguments& a) -> Value {
 auto reduce(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"combiner"}, {"source"}, {"init"}, {"axis"}, {"condition", false}, {"value_index", false}};
   BoundArguments b;
-  if (!bind_arguments(e, "T.reduce", a, parameters, b)) { return Value::error(); }
+  if (!bind_arguments(e, "T.reduce", a, parameters, b)) { return not_bound(b); }
   const auto* combiner = b.values[0].value.as<ReducerObject>();
   if (!combiner) { return wrong(e, b.values[0], "a reducer, `T.comm_reducer(...)`"); }
   std::vector<Expr> source, init;
@@ -1432,7 +1583,7 @@ auto lookup_intrinsic(Evaluator& e, const Arguments& a) -> Value {
 auto target(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"target_config"}, {"host", false}};
   BoundArguments b;
-  if (!bind_arguments(e, "T.target", a, parameters, b)) { return Value::error(); }
+  if (!bind_arguments(e, "T.target", a, parameters, b)) { return not_bound(b); }
   auto value = to_attr(e, b.values[0]);
   if (!value) { return Value::error(); }
   static const Name host_name("host");
@@ -1472,11 +1623,25 @@ auto call_intrin(Evaluator& e, const Arguments& a0) -> Value {
     a.all.insert(a.all.begin(), std::move(first));
     ++a.positional;
   }
+  // `T.Call("tirx.prefetch", [x], ty="void")`, as TVM's main line has it: the type by name.
+  static const Name ty_name("ty"), op_name("op"), args_name("args");
+  if (const Argument* t = a.keyword(ty_name)) {
+    Arguments ordered = a;
+    ordered.all = {*t};
+    for (size_t i = 0; i < a.all.size(); ++i) {
+      const Argument& x = a.all[i];
+      if (i < a.positional || x.keyword == op_name || x.keyword == args_name) { ordered.all.push_back(x); }
+    }
+    for (Argument& x : ordered.all) { x.keyword = Name(); }
+    ordered.positional = ordered.all.size();
+    a = std::move(ordered);
+  }
   if (a.all.size() < 2) { return e.report(error(Code::TooFewArguments, a.callee).arg("callee", "T.call_intrin").arg("count", 2).arg("given", static_cast<int64_t>(a.all.size()))); }
   auto t = to_dtype(e, a.all[0]);
   const std::string* name = a.all[1].value.string();
   if (!t) { return Value::error(); }
-  if (!name) { return wrong(e, a.all[1], "an operator's name"); }
+  auto is_part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; };
+  if (!name || name->empty() || !std::all_of(name->begin(), name->end(), is_part)) { return wrong(e, a.all[1], "an operator's name"); }
   std::vector<Expr> args;
   // `T.Call("int32", "tir.ret", [x])`: the node's own form has its arguments in a list.
   if (const auto* items = a.all.size() == 3 ? a.all[2].value.items() : nullptr) {
@@ -1558,6 +1723,9 @@ class IntrinsicObject final : public eval::Object {
       std::string_view names = parameter_names(row.name);
       if (!place_named(e, full_name, names.empty() && row.high == 1 ? "x" : names, a)) { return Value::error(); }
     }
+    // `T.prefetch(A, [T.Range(0, 4)])`: a statement that nothing of TVM makes any more.
+    static const Name prefetch("prefetch");
+    if (op == prefetch && a.all.size() == 2 && a.all[0].value.as<BufferObject>() && a.all[1].value.items()) { return e.opaque(a.call); }
     std::vector<Expr> args;
     bool good = true;
     for (const Argument& x : a.all) {
@@ -1599,7 +1767,10 @@ class IntrinsicObject final : public eval::Object {
       case Rule::Handle: t = DataType::handle(); break;
       case Rule::Void: t = DataType::void_(); break;
     }
-    static const Name access_ptr("tvm_access_ptr"), type_annotation("type_annotation"), masked_load("masked_load");
+    static const Name access_ptr("tvm_access_ptr"), type_annotation("type_annotation"), masked_load("masked_load"), storage_sync("tvm_storage_sync");
+    if (op == storage_sync) {
+      if (const auto* s = args[0].as<StringImm>()) { check_word(e, Vocabulary::StorageScope, s->value, a.all[0].where); }
+    }
     if (op == masked_load) {
       // As many elements as there are indices.
       const auto* data = args[0].as<VarNode>();
@@ -1630,7 +1801,7 @@ class PrimFuncDecorator final : public eval::Object {
     static const std::vector<Parameter> parameters = {{"private", false, true}, {"check_well_formed", false, true}, {"is_stir", false, true},
                                                       {"s_tir", false, true}, {"persistent", false, true}};
     BoundArguments b;
-    if (!bind_arguments(e, "T.prim_func", a, parameters, b)) { return Value::error(); }
+    if (!bind_arguments(e, "T.prim_func", a, parameters, b)) { return not_bound(b); }
     FunctionOptions out = options;
     out.is_private = b.given[0] && b.values[0].value.to_int().value_or(0) != 0;
     out.check_well_formed = !b.given[1] || b.values[1].value.to_int().value_or(1) != 0;
@@ -1680,7 +1851,7 @@ class MacroDecorator final : public eval::Object {
     }
     static const std::vector<Parameter> parameters = {{"hygienic", false, true}};
     BoundArguments b;
-    if (!bind_arguments(e, "T.macro", a, parameters, b)) { return Value::error(); }
+    if (!bind_arguments(e, "T.macro", a, parameters, b)) { return not_bound(b); }
     return make_object<MacroDecorator>(!b.given[0] || b.values[0].value.to_int().value_or(1) != 0);
   }
 };
@@ -1745,6 +1916,18 @@ constexpr Row rows[] = {
     {"reduce", reduce}, {"Reduce", reduce}, {"CommReducer", comm_reducer_of_parts},
     {"llvm_lookup_intrinsic_id", lookup_intrinsic},
 };
+auto name_of(eval::Builtin::Run run) -> std::string {
+  for (const Row& row : rows) {
+    if (row.run == run) { return std::string("T.") + row.name; }
+  }
+  return "the operator";
+}
+// What TVM's main line has besides.
+constexpr Row newer_rows[] = {
+    {"alloc_shared", alloc_shared}, {"alloc_local", alloc_local}, {"local_scalar", local_scalar}, {"shared_scalar", shared_scalar},
+    {"alloc_tensor", alloc_buffer}, {"decl_tensor", decl_buffer}, {"match_tensor", match_buffer}, {"constexpr", constant_condition},
+    {"dynamic", dynamic_var},
+};
 
 auto other_member(Name name) -> std::optional<Value> {
   if (auto t = DataType::parse(name.view())) { return make_object<DtypeObject>(*t); }
@@ -1766,9 +1949,13 @@ auto script_member(Name name) -> std::optional<Value> {
       "cluster_id", "cooperative_tensor_fill", "cooperative_tensor_load", "cooperative_tensor_multiply_accumulate", "cooperative_tensor_store", "cta_id",
       "cta_id_in_cluster", "cta_id_in_pair", "decl_scalar", "device_entry", "filter", "hint", "lane_id", "local_scalar", "lookup_param", "meta_class",
       "print_buffer", "ptr_byte_offset", "register_script_namespace", "scalar_wrapper", "scope_id", "selector", "shared_scalar", "static_assert", "thread_id",
-      "thread_id_in_wg", "thread_return", "warp_id", "warp_id_in_wg", "warpgroup_id", "wg_reg_tile"};
+      "thread_id_in_wg", "thread_return", "CallEffectKind", "ProducerLoad", "Tuple", "buffer_var", "arg", "elected", "warp_id", "warp_id_in_wg", "warpgroup_id", "wg_reg_tile"};
   return elsewhere.count(name) != 0 ? std::optional<Value>(Value::opaque()) : std::nullopt;
 }
+
+// `T` of `from tvm.script import tirx as T`: its types declare variables that can be assigned to, and any name is an operation
+// on tiles. One that is nearly the name of something else is a slip of the finger all the same.
+auto tirx_member(Name name) -> std::optional<Value>;
 
 // `tvm.IRModule({"main": f})`, `tvm.IRModule.from_expr(f)`.
 auto module_of_program(Evaluator& e, const Arguments& a) -> Value {
@@ -1818,6 +2005,13 @@ class IndexMapMaker final : public eval::Object {
 };
 const eval::TypeTag IndexMapMaker::type_tag{"tvm.tir.IndexMap"};
 
+// What `I` of the main line has besides.
+auto ir_member(Name name) -> std::optional<Value> {
+  static const std::unordered_set<Name> elsewhere = {"BoolImm", "Call", "Expr", "FloatImm", "FuncType", "GlobalVar", "IntImm", "Op", "Optional", "PointerType",
+                                                     "PrimType", "SourceName", "Span", "StringType", "Tuple", "TupleType", "Type", "Var", "constexpr"};
+  return elsewhere.count(name) != 0 ? std::optional<Value>(Value::opaque()) : std::nullopt;
+}
+
 // What is not known of Python's `tvm` is not evaluated, and no mistake.
 auto unknown_member(Name) -> std::optional<Value> { return Value::opaque(); }
 auto python_member(Name name) -> std::optional<Value> {
@@ -1827,6 +2021,7 @@ auto python_member(Name name) -> std::optional<Value> {
 
 struct Namespaces {
   Value t, i, tir, te, tvm, index_maps;   // tir: that of Python, whose other members are not evaluated
+  Value tirx, type_vars;                  // tirx: `T` of TVM's main line
   Namespaces() {
     auto make_builtin = [](const char* name, eval::Builtin::Run run) { return make_object<eval::Builtin>(Name(name), run); };
     Ref<eval::Namespace> axis = make_object<eval::Namespace>(Name("T.axis"));
@@ -1839,17 +2034,20 @@ struct Namespaces {
     }
     Ref<eval::Namespace> script_tir = make_object<eval::Namespace>(Name("T"), script_member);
     Ref<eval::Namespace> python_tir = make_object<eval::Namespace>(Name("tir"), python_member);
+    Ref<eval::Namespace> script_tirx = make_object<eval::Namespace>(Name("T"), tirx_member);
     auto add_t = [&](const char* name, const Value& value) {
+      add_to(script_tirx, name, value);
       add_to(script_tir, name, value);
       add_to(python_tir, name, value);
     };
     for (const Intrinsic& row : intrinsics) { add_t(row.name, make_object<IntrinsicObject>(row)); }
     for (const Row& row : rows) { add_t(row.name, make_builtin(row.name, row.run)); }
+    for (const Row& row : newer_rows) { add_t(row.name, make_builtin(row.name, row.run)); }
     index_maps = make_object<IndexMapMaker>();
     add_t("IndexMap", index_maps);
     add_t("axis", axis);
     add_t("let", make_object<LetObject>());
-    add_t("Buffer", make_object<BufferTypeObject>());
+    for (const char* name : {"Buffer", "buffer"}) { add_t(name, make_object<BufferTypeObject>()); }
     add_t("prim_func", make_object<PrimFuncDecorator>(FunctionOptions{}));
     add_t("macro", make_object<MacroDecorator>(true));
     add_t("inline", make_object<MacroDecorator>(true));
@@ -1859,18 +2057,31 @@ struct Namespaces {
     }
     add_t("boolean", make_object<DtypeObject>(DataType::bool_()));
     for (const char* name : {"Ptr", "ptr"}) { add_t(name, make_object<DtypeObject>(DataType::handle())); }
+    FunctionOptions newer;
+    newer.rebinds_names = true;
+    for (const char* name : {"prim_func", "function"}) { add_to(script_tirx, name, make_object<PrimFuncDecorator>(newer)); }
+    add_to(script_tirx, "Tensor", make_object<BufferTypeObject>());
+    for (const char* name : {"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "bfloat16", "bool", "boolean"}) {
+      add_to(script_tirx, name, make_object<DtypeObject>(std::string_view(name) == "boolean" ? DataType::bool_() : *DataType::parse(name), true));
+    }
     t = script_tir;
+    tirx = script_tirx;
     tir = python_tir;
-    Ref<eval::Namespace> ir = make_object<eval::Namespace>(Name("I"));
+    type_vars = make_builtin("TypeVar", type_var);
+    Ref<eval::Namespace> ir = make_object<eval::Namespace>(Name("I"), ir_member);
     add_to(ir, "ir_module", make_object<ModuleDecorator>());
     for (const char* name : {"module_attrs", "module_global_infos", "module_set_attr", "module_get_attr"}) { add_to(ir, name, make_builtin(name, module_attrs)); }
     add_to(ir, "Range", make_builtin("Range", range_of));
+    add_to(ir, "dynamic", make_builtin("dynamic", dynamic_var));
+    add_to(ir, "meta_var", make_builtin("meta_var", meta_var));
+    add_to(ir, "StringImm", make_builtin("StringImm", string_immediate));
     for (const char* name : {"dummy_global_info", "vdevice", "lookup_vdevice"}) { add_to(ir, name, make_builtin(name, opaque_function)); }
     i = ir;
     te = te_namespace(t);
     Ref<eval::Namespace> script = make_object<eval::Namespace>(Name("tvm.script"), unknown_member);
     add_to(script, "tir", t);
-    add_to(script, "tirx", t);
+    add_to(script, "tirx", tirx);
+    add_to(script, "s_tir", tirx);
     add_to(script, "ir", i);
     add_to(script, "ir_module", *ir->find(Name("ir_module")));
     Ref<eval::Namespace> runtime = make_object<eval::Namespace>(Name("tvm.runtime"), unknown_member);
@@ -1895,6 +2106,19 @@ auto namespaces() -> const Namespaces& {
   return the_namespaces;
 }
 
+auto tirx_member(Name name) -> std::optional<Value> {
+  if (auto known = script_member(name)) {
+    const auto* t = known->as<DtypeObject>();
+    return t ? Value(make_object<DtypeObject>(t->dtype, true)) : *known;
+  }
+  // Operations on tiles, some of which are nearly the names of operators on values, and forms of the builder.
+  static const std::unordered_set<Name> tiles = {"add", "sub", "mul", "fdiv", "select", "maximum", "minimum", "reciprocal", "zero", "fill", "memset", "copy", "sum", "tensor"};
+  if (tiles.count(name) != 0 || name.view().size() <= 4 || name.view().ends_with('_')) { return Value::opaque(); }
+  std::vector<Name> names;
+  namespaces().tirx.as<eval::Namespace>()->attribute_names(names);
+  return eval::closest_name(name, names).empty() ? std::optional<Value>(Value::opaque()) : std::nullopt;
+}
+
 }  // namespace
 
 auto is_let_annotation(const Value& annotation) -> bool { return annotation.as<LetObject>() != nullptr; }
@@ -1907,6 +2131,7 @@ auto is_module_decorator(const Value& decorator) -> bool { return decorator.as<M
 
 auto namespace_t() -> const Value& { return namespaces().t; }
 auto namespace_i() -> const Value& { return namespaces().i; }
+auto namespace_tirx() -> const Value& { return namespaces().tirx; }
 
 auto predeclared(Name name) -> const Value* {
   static const Name t("T"), i("I"), tir("tir"), tirx("tirx"), tvm("tvm"), te("te");
@@ -1914,7 +2139,8 @@ auto predeclared(Name name) -> const Value* {
   if (name == t) { return &namespaces().t; }
   if (name == tir || name == tirx) { return &namespaces().tir; }
   if (name == i) { return &namespaces().i; }
-  static const Name index_map_name("IndexMap");
+  static const Name index_map_name("IndexMap"), type_var_name("TypeVar");
+  if (name == type_var_name) { return &namespaces().type_vars; }
   if (name == index_map_name) { return &namespaces().index_maps; }
   if (name == te) { return &namespaces().te; }
   if (name == tvm) { return &namespaces().tvm; }
@@ -1923,6 +2149,17 @@ auto predeclared(Name name) -> const Value* {
     if (name == o) { return &opaque; }
   }
   return nullptr;
+}
+
+auto imported(const syntax::ImportFromStmt& from, const syntax::ImportName& name) -> const Value* {
+  static const Name tirx("tirx"), tir("tir"), s_tir("s_tir"), ir("ir"), upper_i("I"), upper_t("T"), script("script");
+  Name what = name.path.empty() ? Name() : name.path.back().name;
+  bool from_script = std::any_of(from.module.begin(), from.module.end(), [](const syntax::Identifier& part) { return part.name == script; });
+  if (from_script && (what == tirx || what == s_tir)) { return &namespaces().tirx; }
+  if (what == tirx) { what = tir; }
+  if (what == tir && from_script) { what = upper_t; }
+  if (what == ir && from_script) { what = upper_i; }
+  return predeclared(what);
 }
 
 // ---- types as values ---------------------------------------------------------------------------------------------
@@ -1934,9 +2171,12 @@ auto DtypeObject::call(Evaluator& e, const Arguments& a) const -> std::optional<
     const Argument* first = a.positional > 0 ? &a.all[0] : a.keyword(dtype_name);
     const Argument* second = a.positional > 1 ? &a.all[1] : a.keyword(storage);
     if (first && !first->value.is_none() && (first->value.string() || first->value.as<DtypeObject>())) {
+      // What a machine calls a map of a tensor.
+      if (const std::string* text = first->value.string(); text && *text == "tensormap") { return e.opaque(a.call); }
       auto t = to_dtype(e, *first);
       if (!t) { return Value::error(); }
       const std::string* scope = second ? second->value.string() : nullptr;
+      if (scope && !scope->empty()) { check_word(e, Vocabulary::StorageScope, *scope, second->where); }
       return expr(make<VarNode>(Name(), dtype, a.call, PointerType{*t, scope ? Name(*scope) : Name("global")}));
     }
   }
@@ -1957,6 +2197,23 @@ auto DtypeObject::call(Evaluator& e, const Arguments& a) const -> std::optional<
   return expr(cast(dtype, x, a.call));
 }
 auto DtypeObject::get_item(Evaluator& e, const std::vector<Argument>& indices, bool is_tuple, Origin where) const -> std::optional<Value> {
+  // `v: T.float32[8]`: memory of a thread, by TVM's main line.
+  if (declares_cell && !dtype.is_handle()) {
+    BufferNode node;
+    node.origin = where;
+    node.dtype = dtype;
+    std::vector<Expr> shape;
+    for (const Argument& i : indices) {
+      Expr extent = to_expr(e, i);
+      if (!extent) { return i.value.is_opaque() ? Value::opaque() : Value::error(); }
+      shape.push_back(std::move(extent));
+    }
+    node.shape = std::move(shape);
+    node.data = make<VarNode>(Name(), DataType::handle(), where, PointerType{dtype, Name("local")});
+    node.data_alignment = 64;
+    node.offset_factor = 1;
+    return make_object<BufferObject>(make_buffer(std::move(node)));
+  }
   // `T.Ptr[T.float32]`, an older form of `T.handle("float32")`.
   if (!dtype.is_handle() || indices.empty() || indices.size() > 2) { return {}; }
   auto element = to_dtype(e, indices[0]);
@@ -1992,15 +2249,20 @@ class ModuleRef final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
   std::vector<std::pair<Name, DataType>> functions;
+  std::vector<std::pair<Name, Value>> macros;
   ModuleRef() : Object(&type_tag) {}
   auto get_attribute(Evaluator&, Name name, Origin) const -> std::optional<Value> override {
     for (const auto& [function, returns] : functions) {
       if (function == name) { return make_object<GlobalObject>(function, returns); }
     }
+    for (const auto& [macro, value] : macros) {
+      if (macro == name) { return value; }
+    }
     return {};
   }
   void attribute_names(std::vector<Name>& out) const override {
     for (const auto& f : functions) { out.push_back(f.first); }
+    for (const auto& m : macros) { out.push_back(m.first); }
   }
 };
 const eval::TypeTag ModuleRef::type_tag{"the module"};
@@ -2013,18 +2275,37 @@ auto decorator_name(const syntax::Expr& e) -> Name {
   return {};
 }
 
+// `@T.function`, what TVM's main line calls `@T.prim_func`; `R.function` is of another language.
+auto is_newer_function(const syntax::Expr& e) -> bool {
+  static const Name function("function");
+  if (const auto* call = e.as<syntax::CallExpr>()) { return is_newer_function(*call->callee); }
+  const auto* attribute = e.as<syntax::AttributeExpr>();
+  const auto* space = attribute ? attribute->object->as<syntax::NameExpr>() : nullptr;
+  static const Name t("T"), ts("Ts"), tirx("tirx"), s_tir("s_tir");
+  return space && attribute->attr.name == function && (space->name == t || space->name == ts || space->name == tirx || space->name == s_tir);
+}
+
 }  // namespace
 
 auto is_program(const syntax::Stmt& declaration) -> bool {
   static const Name prim_func("prim_func"), ir_module("ir_module");
   if (const auto* f = declaration.as<syntax::FunctionDef>()) {
-    return std::any_of(f->decorators.begin(), f->decorators.end(), [](const syntax::Expr* d) { return decorator_name(*d) == prim_func; });
+    return std::any_of(f->decorators.begin(), f->decorators.end(), [](const syntax::Expr* d) { return decorator_name(*d) == prim_func || is_newer_function(*d); });
   }
   if (const auto* c = declaration.as<syntax::ClassDef>()) {
     return std::any_of(c->decorators.begin(), c->decorators.end(), [](const syntax::Expr* d) { return decorator_name(*d) == ir_module; });
   }
   return false;
 }
+
+namespace {
+
+auto is_macro(const syntax::FunctionDef& f) -> bool {
+  static const Name macro("macro"), in_line("inline");
+  return std::any_of(f.decorators.begin(), f.decorators.end(), [](const syntax::Expr* d) { return decorator_name(*d) == macro || decorator_name(*d) == in_line; });
+}
+
+}  // namespace
 
 auto lower_module(Evaluator& e, const syntax::ClassDef& def, const eval::ScopeRef& scope, PartCache* parts) -> LoweredModule {
   size_t errors_before = e.diagnostics.size();
@@ -2045,11 +2326,22 @@ auto lower_module(Evaluator& e, const syntax::ClassDef& def, const eval::ScopeRe
   static const Name cls("cls");
   inner->set(def.name.name, self);
   inner->set(cls, self);
+  // Macros of the module, which its functions call by their names or the module's.
+  std::unordered_set<const syntax::Stmt*> macros;
+  for (const syntax::Stmt* stmt : def.body) {
+    const auto* f = stmt->as<syntax::FunctionDef>();
+    if (!f || !is_macro(*f)) { continue; }
+    Value ignored;
+    (void)e.exec(*f, inner, ignored);
+    macros.insert(stmt);
+    if (const Value* made = inner->find_here(f->name.name)) { const_cast<ModuleRef&>(*self).macros.emplace_back(f->name.name, *made); }
+  }
   LoweredModule out;
   IRModuleNode node;
   std::vector<std::pair<Name, PrimFunc>> lowered;
   bool complete = true;
   for (const syntax::Stmt* stmt : def.body) {
+    if (macros.count(stmt) != 0) { continue; }
     const auto* f = stmt->as<syntax::FunctionDef>();
     if (f && is_program(*f)) {
       FunctionOptions options;

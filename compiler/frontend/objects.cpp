@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <unordered_map>
 
 #include "eval/wide_int.h"
 #include "frontend/lowerer.h"
@@ -103,8 +104,14 @@ auto to_dtype(Evaluator& evaluator, const Argument& a) -> std::optional<DataType
     if (auto t = DataType::parse(*s)) { return t; }
     static const std::vector<Name> common = {"float16", "float32", "float64", "bfloat16", "int8", "int16", "int32", "int64",
                                              "uint8", "uint16", "uint32", "uint64", "bool", "handle", "void"};
+    // Names of other languages.
+    static const std::unordered_map<std::string_view, Name> elsewhere = {
+        {"fp16", "float16"}, {"half", "float16"}, {"fp32", "float32"}, {"single", "float32"}, {"fp64", "float64"}, {"double", "float64"},
+        {"bf16", "bfloat16"}, {"long", "int64"}, {"i8", "int8"}, {"i16", "int16"}, {"i32", "int32"}, {"i64", "int64"},
+        {"u8", "uint8"}, {"u16", "uint16"}, {"u32", "uint32"}, {"u64", "uint64"}, {"f16", "float16"}, {"f32", "float32"}, {"f64", "float64"}};
     Diagnostic d = error(Code::UnknownDtype, a.where).arg("name", *s);
-    if (Name near = eval::closest_name(Name(*s), common); !near.empty()) {
+    auto other = elsewhere.find(*s);
+    if (Name near = other == elsewhere.end() ? eval::closest_name(Name(*s), common) : other->second; !near.empty()) {
       (void)std::move(d).remedy("did you mean `\"" + near.str() + "\"`?").fix(a.where, "\"" + near.str() + "\"");
     }
     evaluator.report(std::move(d));
@@ -371,19 +378,22 @@ auto make_binary(Evaluator& evaluator, BinaryOp op, Expr a, Origin a_at, Expr b,
     evaluator.report(error(Code::BadOperands, where).arg("op", symbol(op)).arg("left", "a handle").arg("right", "a handle"));
     return {};
   }
+  // TVM 0.19 folds constants and drops neutral operands (`x * 1` is `x`) where a program says them by signs; its main line does not.
+  const Lowerer* lowerer = Lowerer::of(evaluator);
+  bool folds = !lowerer || !lowerer->rebinds_names();
   switch (op) {
-    case BinaryOp::Add: return make<Add>(a, b, where);
-    case BinaryOp::Sub: return make<Sub>(a, b, where);
-    case BinaryOp::Mul: return make<Mul>(a, b, where);
-    case BinaryOp::Div: return make<Div>(a, b, where);
+    case BinaryOp::Add: return folds ? add(a, b, where) : make<Add>(a, b, where);
+    case BinaryOp::Sub: return folds ? sub(a, b, where) : make<Sub>(a, b, where);
+    case BinaryOp::Mul: return folds ? mul(a, b, where) : make<Mul>(a, b, where);
+    case BinaryOp::Div: return folds ? div(a, b, where) : make<Div>(a, b, where);
     case BinaryOp::FloorDiv:
     case BinaryOp::Mod: {
       if (is_zero(b) && t.is_integral()) {
         evaluator.report(error(Code::DivisionByZero, b_at));
         return {};
       }
-      if (op == BinaryOp::FloorDiv) { return make<FloorDiv>(a, b, where); }
-      return make<FloorMod>(a, b, where);
+      if (op == BinaryOp::FloorDiv) { return folds ? floordiv(a, b, where) : make<FloorDiv>(a, b, where); }
+      return folds ? floormod(a, b, where) : make<FloorMod>(a, b, where);
     }
     case BinaryOp::BitAnd: { static const Name n("bitwise_and"); return call(n.str().c_str()); }
     case BinaryOp::BitOr: return call("bitwise_or");
@@ -541,7 +551,12 @@ auto first_pointer(Evaluator& e, const Value& self, const Arguments& a) -> Value
   const Buffer& buffer = self.as<BufferObject>()->buffer;
   int64_t mask = 0;
   if (const std::string* s = b.values[0].value.string()) {
-    for (char c : *s) { mask |= c == 'r' ? 1 : c == 'w' ? 2 : 0; }
+    for (char c : *s) {
+      if (c != 'r' && c != 'w') {
+        return e.report(error(Code::WrongType, b.values[0].where).arg("expected", "`\"r\"`, `\"w\"` or `\"rw\"`").arg("found", "`\"" + *s + "\"`"));
+      }
+      mask |= c == 'r' ? 1 : 2;
+    }
   } else {
     mask = b.values[0].value.to_int().value_or(0);
   }
@@ -604,6 +619,18 @@ auto vload(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   }
   return make_object<ExprObject>(make<BufferLoad>(buffer, std::move(indices), a.call, predicate));
 }
+// `A.ptr_to([i])`: the address of an element.
+auto pointer_to(Evaluator& e, const Value& self, const Arguments& a) -> Value {
+  static const std::vector<eval::Parameter> parameters = {{"indices"}};
+  static const Name address_of("address_of");
+  eval::BoundArguments b;
+  if (!bind_arguments(e, "ptr_to", a, parameters, b)) { return b.unknown.is_unknown() ? b.unknown : Value::error(); }
+  const Buffer& buffer = self.as<BufferObject>()->buffer;
+  std::vector<Expr> indices;
+  if (!to_indices(e, buffer, as_arguments(b.values[0]), a.call, indices)) { return Value::error(); }
+  Expr element = make<BufferLoad>(buffer, std::move(indices), a.call);
+  return make_object<ExprObject>(make<Call>(DataType::handle(), address_of, Array<Expr>{std::move(element)}, a.call));
+}
 auto vstore(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   static const std::vector<eval::Parameter> parameters = {{"begin"}, {"value"}, {"predicate", false}};
   eval::BoundArguments b;
@@ -653,9 +680,18 @@ auto expr_list(const Array<Expr>& exprs) -> Value {
   return Value::tuple(std::move(out));
 }
 
+// TVM's main line adds attributes: one that is nearly a known one is a mistake there too, others are not evaluated.
+auto unknown_attribute(Evaluator& evaluator, Name name, const eval::Object& object) -> std::optional<Value> {
+  const Lowerer* lowerer = Lowerer::of(evaluator);
+  if (!lowerer || !lowerer->rebinds_names()) { return {}; }
+  std::vector<Name> names;
+  object.attribute_names(names);
+  return eval::closest_name(name, names).empty() ? std::optional<Value>(Value::opaque()) : std::nullopt;
+}
+
 }  // namespace
 
-auto ExprObject::get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> {
+auto ExprObject::get_attribute(Evaluator& evaluator, Name name, Origin where) const -> std::optional<Value> {
   static const Name dtype_name("dtype"), astype_name("astype"), name_name("name"), buffer_name("buffer"), indices_name("indices"),
       value_name("value"), args_name("args"), a_name("a"), b_name("b"), op_name("op");
   if (name == dtype_name) { return Value::str(expr.dtype().str()); }
@@ -663,13 +699,14 @@ auto ExprObject::get_attribute(Evaluator&, Name name, Origin where) const -> std
   if (name == astype_name) { return method(Value(this), "astype", astype); }
   if (const auto* v = expr.as<VarNode>(); v && name == name_name) { return Value::str(v->name.str()); }
   if (const auto* l = expr.as<BufferLoad>()) {
-    if (name == buffer_name) { return make_object<BufferObject>(l->buffer); }
+    static const Name source_name("source");
+    if (name == buffer_name || name == source_name) { return make_object<BufferObject>(l->buffer); }
     if (name == indices_name) { return expr_list(l->indices); }
   }
   if (const auto* i = expr.as<IntImm>(); i && name == value_name) { return Value(i->value); }
   if (const auto* f = expr.as<FloatImm>(); f && name == value_name) { return Value(f->value); }
   if (const auto* c = expr.as<Call>(); c && name == args_name) { return expr_list(c->args); }
-  return {};
+  return unknown_attribute(evaluator, name, *this);
 }
 void ExprObject::attribute_names(std::vector<Name>& out) const {
   out.insert(out.end(), {Name("dtype"), Name("astype")});
@@ -679,7 +716,7 @@ void ExprObject::attribute_names(std::vector<Name>& out) const {
 
 // ---- buffers and regions -----------------------------------------------------------------------------------------
 
-auto BufferObject::get_attribute(Evaluator&, Name name, Origin) const -> std::optional<Value> {
+auto BufferObject::get_attribute(Evaluator& evaluator, Name name, Origin) const -> std::optional<Value> {
   static const Name data("data"), shape("shape"), strides("strides"), elem_offset("elem_offset"), dtype("dtype"), name_name("name"),
       access_ptr("access_ptr"), vload_name("vload"), vstore_name("vstore"), offset_of_name("offset_of"), scope("scope"),
       data_alignment("data_alignment"), offset_factor("offset_factor"), axis_separators("axis_separators");
@@ -701,7 +738,12 @@ auto BufferObject::get_attribute(Evaluator&, Name name, Origin) const -> std::op
     for (int s : buffer->axis_separators) { out.emplace_back(s); }
     return Value::list(std::move(out));
   }
-  return {};
+  if (static const Name ptr_to("ptr_to"); name == ptr_to) { return method(Value(this), "ptr_to", pointer_to); }
+  // What TVM's main line has for layouts.
+  static const Name others[] = {Name("view"), Name("local"), Name("permute"), Name("layout"), Name("storage"), Name("allocated_addr"), Name("partition"),
+                                Name("tile"), Name("byte_offset"), Name("source"), Name("sub"), Name("rearrange"), Name("ty"), Name("chunk"), Name("reshape")};
+  if (std::find(std::begin(others), std::end(others), name) != std::end(others)) { return Value::opaque(); }
+  return unknown_attribute(evaluator, name, *this);
 }
 void BufferObject::attribute_names(std::vector<Name>& out) const {
   for (const char* n : {"data", "shape", "strides", "elem_offset", "dtype", "name", "access_ptr", "vload", "vstore", "offset_of", "scope",
@@ -728,6 +770,9 @@ static auto spread(const std::vector<Argument>& indices) -> std::vector<Argument
 
 auto BufferObject::get_item(Evaluator& evaluator, const std::vector<Argument>& given, bool, Origin where) const -> std::optional<Value> {
   std::vector<Argument> indices = spread(given);
+  // `A[i]` of a matrix is a row in TVM's main line, what operations on tiles take.
+  const Lowerer* lowerer = Lowerer::of(evaluator);
+  if (indices.size() < buffer->shape.size() && lowerer && lowerer->rebinds_names()) { return evaluator.opaque(where); }
   bool has_slice = false;
   bool has_step = false;
   for (const Argument& i : indices) {

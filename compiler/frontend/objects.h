@@ -78,7 +78,9 @@ class DtypeObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
   const DataType dtype;
-  explicit DtypeObject(DataType t) : Object(&type_tag), dtype(t) {}
+  /// `x: T.int32` makes a variable that can be assigned to, as in TVM's main line.
+  const bool declares_cell;
+  explicit DtypeObject(DataType t, bool cell = false) : Object(&type_tag), dtype(t), declares_cell(cell) {}
   auto is_callable() const -> bool override { return true; }
   auto call(Evaluator&, const Arguments&) const -> std::optional<Value> override;
   auto get_item(Evaluator&, const std::vector<Argument>&, bool is_tuple, Origin where) const -> std::optional<Value> override;
@@ -291,6 +293,10 @@ class ProgramObject final : public eval::Object {
 /// The namespaces that every file has: T, I, tir. Of the calling thread.
 [[nodiscard]] auto namespace_t() -> const Value&;
 [[nodiscard]] auto namespace_i() -> const Value&;
+/// `T` of `from tvm.script import tirx as T`, TVM's main line.
+[[nodiscard]] auto namespace_tirx() -> const Value&;
+/// What `from tvm.script import tir as T` binds to one of its names; null: nothing that is known here.
+[[nodiscard]] auto imported(const syntax::ImportFromStmt& from, const syntax::ImportName& what) -> const Value*;
 /// Tensor expressions, `te` (te.cpp); functions of scalars are those of `tir`.
 [[nodiscard]] auto te_namespace(const Value& tir) -> Value;
 

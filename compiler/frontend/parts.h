@@ -32,6 +32,7 @@ struct LoweredPart {
   std::optional<AttrMap> attrs;                                // set by it; there were none before
   DataType ret_type = DataType::void_();
   bool uses_sblock = false;
+  bool rebinds_names = false;                                  // as its program does (FunctionOptions)
   uint64_t steps = 0;
 };
 

@@ -66,14 +66,14 @@ void AccessSite::check_declared(Frame& f, int lane, bool writes) const {
     for (const DeclaredRegions::Place& place : regions.places) {
       bool inside = true;
       for (size_t d = 0; d < indices.size() && inside; ++d) {
-        int64_t index = value_of(*indices[d], f);
+        int64_t index = indices[d].value(f);
         inside = index >= f.regions[place.first + 2 * d] && index < f.regions[place.first + 2 * d + 1];
       }
       is_covered = is_covered || inside;
     }
     if (is_covered || !f.warned.insert(this).second) { continue; }
     std::string element;
-    for (const Index& index : indices) { element += (element.empty() ? "" : ", ") + std::to_string(value_of(*index, f)); }
+    for (const Index& index : indices) { element += (element.empty() ? "" : ", ") + std::to_string(index.value(f)); }
     f.stats.warnings.push_back(error(loopsmith::Code::InterpUndeclared, origin).arg("block", regions.block->name.view()).arg("access", writes ? "writes" : "reads")
                                    .arg("buffer", buffer->name.view()).arg("index", element).arg("iteration", f.iteration()));
   }

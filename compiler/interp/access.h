@@ -13,12 +13,25 @@ struct DeclaredRegions {
   std::vector<Place> places;
 };
 
-/// An index: mostly a variable, whose slot is read without asking the expression.
+/// An index: mostly a variable, or a sum of multiples of few (and of the lane, in a ramp), which is found without asking the
+/// expression. Such sums do not wrap around in a right program.
 struct Index {
+  struct Term { uint32_t slot; int64_t factor; };
+  static constexpr int most_terms = 4;
   const IntExpr* expr;
   int64_t slot;               // -1: not a variable
+  int terms = -1;             // -1: not such a sum
+  Term term[most_terms] = {};
+  int64_t constant = 0, per_lane = 0;
   Index(const IntExpr* e) : expr(e), slot(e->plain == IntExpr::Plain::Slot ? e->plain_value : -1) {}   // NOLINT: stands for it
   auto operator*() const -> const IntExpr& { return *expr; }
+  auto value(Frame& f) const -> int64_t {
+    if (slot >= 0) { return f.slots[static_cast<size_t>(slot)].i; }
+    if (terms < 0) { return value_of(*expr, f); }
+    int64_t out = constant + per_lane * f.lane;
+    for (int t = 0; t < terms; ++t) { out += f.slots[term[t].slot].i * term[t].factor; }
+    return out;
+  }
 };
 
 struct AccessSite {
@@ -54,8 +67,7 @@ struct AccessSite {
     const int64_t* extents = b.extents.data();
     const int64_t* strides = b.strides.data();
     for (size_t d = 0; d < n; ++d) {
-      const Index& at = indices[d];
-      int64_t index = at.slot >= 0 ? f.slots[static_cast<size_t>(at.slot)].i : value_of(*at, f);
+      int64_t index = indices[d].value(f);
       if (static_cast<uint64_t>(index) >= static_cast<uint64_t>(extents[d])) {
         bool runs_on = runs_over_rows && d + 1 == n && index >= 0 && is_compact(b) && place + index - b.offset < b.strides[0] * b.extents[0];
         if (!runs_on) {

@@ -145,12 +145,55 @@ auto is_element(const BufferRegion& region, const Array<Expr>& indices) -> bool 
 
 }  // namespace
 
+// The index as a sum of multiples of variables; false: it is none, or too long a one.
+auto Compiler::add_terms(Index& sum, const Expr& e, int64_t factor) -> bool {
+  if (e.dtype().code != TypeCode::Int || e.dtype().bits < 32 || e.dtype().scalable) { return false; }
+  auto scaled = [&](const Expr& a, const Expr& b) {
+    auto by = as_int(b);
+    int64_t product;
+    return by && !__builtin_mul_overflow(factor, *by, &product) && add_terms(sum, a, product);
+  };
+  if (const auto* v = e.as<VarNode>()) {
+    if (v->dtype.lanes > 1) { return false; }
+    uint32_t s = slot(v);
+    for (int t = 0; t < sum.terms; ++t) {
+      if (sum.term[t].slot == s) { return !__builtin_add_overflow(sum.term[t].factor, factor, &sum.term[t].factor); }
+    }
+    if (sum.terms == Index::most_terms) { return false; }
+    sum.term[sum.terms++] = {s, factor};
+    return true;
+  }
+  if (auto number = as_int(e)) {
+    int64_t product;
+    return !__builtin_mul_overflow(*number, factor, &product) && !__builtin_add_overflow(sum.constant, product, &sum.constant);
+  }
+  if (const auto* n = e.as<Add>()) { return add_terms(sum, n->a, factor) && add_terms(sum, n->b, factor); }
+  if (const auto* n = e.as<Sub>()) { return factor != std::numeric_limits<int64_t>::min() && add_terms(sum, n->a, factor) && add_terms(sum, n->b, -factor); }
+  if (const auto* n = e.as<Mul>()) { return scaled(n->a, n->b) || scaled(n->b, n->a); }
+  if (const auto* n = e.as<Cast>()) { return n->value.dtype().bits <= e.dtype().bits && add_terms(sum, n->value, factor); }
+  if (const auto* n = e.as<Broadcast>()) { return add_terms(sum, n->value, factor); }
+  if (const auto* n = e.as<Ramp>()) {
+    auto stride = as_int(n->stride);
+    int64_t product;
+    return stride && !__builtin_mul_overflow(*stride, factor, &product) && !__builtin_add_overflow(sum.per_lane, product, &sum.per_lane) && add_terms(sum, n->base, factor);
+  }
+  return false;
+}
+
+auto Compiler::index(const Expr& e) -> Index {
+  Index out(int_expr(e));
+  if (out.slot >= 0) { return out; }
+  Index sum = out;
+  sum.terms = 0;
+  return add_terms(sum, e, 1) ? sum : out;
+}
+
 auto Compiler::site(const Buffer& buffer, const Array<Expr>& indices, const Expr& predicate, Origin origin, bool writes) -> AccessSite {
   AccessSite s;
   s.binding = binding(buffer.get());
   s.buffer = buffer.get();
   bool outer = std::exchange(is_index_, true);
-  for (const Expr& i : indices) { s.indices.push_back(int_expr(i)); }
+  for (const Expr& i : indices) { s.indices.push_back(index(i)); }
   if (predicate) { s.predicate = int_expr(predicate); }
   is_index_ = outer;
   for (size_t i = blocks_.size(); i-- > 0;) {
@@ -187,6 +230,14 @@ auto Compiler::site(const Buffer& buffer, const Array<Expr>& indices, const Expr
   return s;
 }
 
+auto Compiler::number(const Expr& e, Origin where) -> Code {
+  Code a = expr(e);
+  if (a.i || a.f) { return a; }
+  Code none = unsupported(where, "a pointer as a number");
+  none.type = a.type;
+  return none;
+}
+
 auto Compiler::expr(const Expr& e) -> Code {
   if (++depth_ > max_depth) {
     --depth_;
@@ -211,7 +262,7 @@ auto Compiler::expr(const Expr& e) -> Code {
     case NodeKind::FloatImm: return {nullptr, make_real<RealConst>(round_to(t, e.as<FloatImm>()->value)), t};
     case NodeKind::StringImm: return {make_int<IntConst>(0), nullptr, t};
     case NodeKind::Cast: {
-      Code a = expr(e.as<Cast>()->value);
+      Code a = number(e.as<Cast>()->value, e.origin());
       DataType to = t.element();
       if (to.is_real()) {
         if (a.i) { return {nullptr, make_real<IntToReal>(a.i, a.type.element(), to), t}; }
@@ -283,11 +334,12 @@ auto Compiler::expr(const Expr& e) -> Code {
       std::vector<std::pair<const IntExpr*, int>> int_lanes;
       std::vector<std::pair<const RealExpr*, int>> real_lanes;
       for (const Expr& v : n.vectors) {
-        Code c = expr(v);
+        Code c = number(v, n.origin);
         for (int l = 0; l < v.dtype().lanes; ++l) {
           if (c.i) { int_lanes.emplace_back(c.i, l); } else { real_lanes.emplace_back(c.f, l); }
         }
       }
+      if (!int_lanes.empty() && !real_lanes.empty()) { return unsupported(n.origin, "operands of different kinds"); }
       std::vector<std::pair<const IntExpr*, int>> ints;
       std::vector<std::pair<const RealExpr*, int>> reals;
       for (const Expr& i : n.indices) {
@@ -350,7 +402,7 @@ auto Compiler::call(const Call& n) -> Code {
     if (low && high) { return {make_int<IntConst>(static_cast<int64_t>((static_cast<uint64_t>(*high) << 32) | static_cast<uint64_t>(*low))), nullptr, t}; }
   }
   if (n.op == reinterpret && n.args.size() == 1) {
-    Code a = expr(n.args[0]);
+    Code a = number(n.args[0], n.origin);
     if (a.type.lanes != t.lanes) {
       if (t.is_real() || t.bits * t.lanes != a.type.bits * a.type.lanes) { return unsupported(n.origin, "a reinterpretation as another number of lanes"); }
       auto* r = make_int<ReinterpretLanes>();
@@ -471,9 +523,15 @@ auto Compiler::block(const BlockRealize& realize) -> const Statement* {
   is_index_ = true;
   if (!is_one(realize.predicate)) { out->predicate = int_expr(realize.predicate); }
   for (size_t i = 0; i < b.iter_vars.size(); ++i) {
-    uint32_t s = slot(b.iter_vars[i].var.get());
-    define(b.iter_vars[i].var.get());
+    const VarNode* iter = b.iter_vars[i].var.get();
+    // One that runs as a variable around does is read where that is. Another realize of the block may give it another place.
+    const auto* same = realize.iter_values[i].as<VarNode>();
+    slots_.erase(iter);
+    if (same && same->dtype == iter->dtype) { slots_[iter] = slot(same); }
+    uint32_t s = slot(iter);
+    define(iter);
     out->iters.emplace_back(s, int_expr(realize.iter_values[i]));
+    if (!same || !(same->dtype == iter->dtype)) { out->moved.push_back(out->iters.back()); }
     if (b.iter_vars[i].kind != IterKind::Reduction) { continue; }
     out->starts.emplace_back(s, int_expr(b.iter_vars[i].dom.min));
     post_order(realize.iter_values[i], [&](const Expr& e) {
@@ -689,11 +747,11 @@ auto Compiler::shuffle_between_threads(const Call& n) -> Code {
 
 auto Compiler::evaluate(const Evaluate& n) -> const Statement* {
   static const Name ret("ret"), prefetch("prefetch"), assume("assume"), sync("tvm_storage_sync"), allreduce("tvm_thread_allreduce"),
-      call_extern("call_extern"), call_pure_extern("call_pure_extern");
+      call_extern("call_extern"), call_pure_extern("call_pure_extern"), profile_start("start_profile_intrinsic"), profile_end("end_profile_intrinsic");
   if (n.value.as<IntImm>()) { return make_stmt<Nothing>(); }
   const auto* c = n.value.as<Call>();
   // Hints that compute nothing.
-  if (c && (c->op == prefetch || c->op == assume)) { return make_stmt<Nothing>(); }
+  if (c && (c->op == prefetch || c->op == assume || c->op == profile_start || c->op == profile_end)) { return make_stmt<Nothing>(); }
   if (c && c->op == sync) {
     // One thread needs not wait.
     if (!in_kernel_) { return make_stmt<Nothing>(); }
@@ -972,6 +1030,10 @@ auto Compiler::statement(const Stmt& s) -> const Statement* {
     case NodeKind::Continue: return make_stmt<FlowStatement>(Flow::Continue);
     case NodeKind::Block: {
       // A block without its realize stands for one instance of one without iter vars.
+      if (const auto* b = s.as<Block>(); !b->iter_vars.empty()) {
+        unsupported(b->origin, "block `" + b->name.str() + "`, a part of a program: nothing binds its iter vars");
+        return make_stmt<FlowStatement>(Flow::Continue);
+      }
       return block(BlockRealize({}, bool_imm(true), s.ref<Block>()));
     }
     case NodeKind::BlockRealize: return block(*s.as<BlockRealize>());

@@ -50,6 +50,8 @@ class Compiler {
   void find_implicit(const PrimFuncNode& func);
   auto statement(const Stmt& s) -> const Statement*;
   auto expr(const Expr& e) -> Code;
+  /// The same, where a pointer is refused: what it is as a number is the machine's.
+  auto number(const Expr& e, Origin where) -> Code;
   auto int_expr(const Expr& e) -> const IntExpr*;
   auto bind_buffer(const Buffer& buffer) -> BindBuffer;
   auto implicit_of(const VarNode* data) -> std::vector<BindBuffer>;
@@ -91,6 +93,8 @@ class Compiler {
   /// An operation on tiles of memory, registers of a warp or tile registers (tiles.h); null: it is none.
   auto tile_operation(const Call& n) -> const Statement*;
   auto matrix_product_of_wavefront(const Call& n) -> std::optional<Code>;
+  auto add_terms(Index& sum, const Expr& e, int64_t factor) -> bool;
+  auto index(const Expr& e) -> Index;
   auto site(const Buffer& buffer, const Array<Expr>& indices, const Expr& predicate, Origin origin, bool writes) -> AccessSite;
   auto make_allocation(const Var& data, const Array<Expr>& extents, DataType dtype, Origin origin, std::string contents) -> std::unique_ptr<AllocateMemory>;
   auto block(const BlockRealize& realize) -> const Statement*;

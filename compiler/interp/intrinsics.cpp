@@ -2,6 +2,7 @@
 #include "interp/intrinsics.h"
 
 #include <bit>
+#include <algorithm>
 #include <cmath>
 
 namespace loopsmith::interp {
@@ -25,6 +26,8 @@ constexpr RealRow reals[] = {
     {"fmod", 2, [](const double* a, DataType) { return std::fmod(a[0], a[1]); }},
     {"atan2", 2, [](const double* a, DataType) { return std::atan2(a[0], a[1]); }},
     {"hypot", 2, [](const double* a, DataType) { return std::hypot(a[0], a[1]); }},
+    // A power of two that is no number gives none; one beyond every exponent, 0 or infinity.
+    {"ldexp", 2, [](const double* a, DataType) { return std::isnan(a[1]) ? a[1] : std::ldexp(a[0], static_cast<int>(std::clamp(a[1], -5000.0, 5000.0))); }},
     {"copysign", 2, [](const double* a, DataType) { return std::copysign(a[0], a[1]); }},
     {"nextafter", 2,
      [](const double* a, DataType t) {

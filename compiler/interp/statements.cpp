@@ -52,7 +52,7 @@ auto BlockInstance::is_wanted(Frame& f) const -> bool {
 void BlockInstance::run(Frame& f) const {
   f.lane = 0;
   if (predicate && !predicate->eval(f)) { return; }
-  for (const auto& [slot, value] : iters) { f.slots[slot].i = value_of(*value, f); }
+  for (const auto& [slot, value] : moved) { f.slots[slot].i = value_of(*value, f); }
   if (f.failed) { return; }
   if (f.options->only && !is_wanted(f)) { return; }
   ++f.stats.block_instances;

@@ -258,6 +258,7 @@ struct DeclaredRegion {
 struct BlockInstance final : Statement {
   const Block* block = nullptr;
   std::vector<std::pair<uint32_t, const IntExpr*>> iters;    // slot, value
+  std::vector<std::pair<uint32_t, const IntExpr*>> moved;    // of those, the ones with a slot of their own
   std::vector<std::pair<uint32_t, const IntExpr*>> starts;   // reduction iter vars and where they begin
   const IntExpr* predicate = nullptr;                        // null: true
   std::vector<std::unique_ptr<AllocateMemory>> allocations;

@@ -85,6 +85,8 @@ auto DataType::parse(std::string_view text) -> std::optional<DataType> {
     if (!text.empty() && text[0] != 'x') {
       auto bits = take_number(text);
       if (!bits || *bits < 1 || *bits > 128) { return {}; }
+      // Widths that no format has.
+      if (out.code == TypeCode::Float && *bits != 16 && *bits != 32 && *bits != 64 && *bits != 128) { return {}; }
       out.bits = static_cast<uint8_t>(*bits);
     }
   }

@@ -3,17 +3,21 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "ir/memory.h"
 #include "ir/ops.h"
 
 namespace loopsmith {
 namespace {
 
 // Free lists per thread for sizes up to 512 bytes in classes of 16. A node freed on another thread joins that
-// thread's list. Memory of the lists is never returned; under sanitizers every node is malloc'ed.
+// thread's list. Memory of the lists is returned when asked for (memory.h); under sanitizers every node is malloc'ed.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define LOOPSMITH_PLAIN_MALLOC 1
@@ -23,11 +27,16 @@ namespace {
 #ifndef LOOPSMITH_PLAIN_MALLOC
 constexpr size_t class_bytes = 16;
 constexpr size_t classes = 32;
+constexpr size_t chunk_bytes = 64 * 1024;   // and their alignment: a node's address says its chunk
 struct FreeNode { FreeNode* next; };
+/// A chunk that nodes were cut from to its end; the rest was too small for the next one.
+struct SpentChunk { char* memory; size_t cut; };
 struct FreeLists {
   FreeNode* heads[classes] = {};
+  char* begin = nullptr;                    // of the chunk that nodes are cut from now
   char* chunk = nullptr;
   size_t left = 0;
+  std::vector<SpentChunk>* spent = nullptr; // never destroyed: nodes outlive what ends with a thread
 };
 thread_local FreeLists lists;
 #endif
@@ -72,8 +81,12 @@ auto allocate_node(size_t bytes) -> void* {
   }
   size_t size = index * class_bytes;
   if (mine.left < size) {
-    mine.left = 64 * 1024;
-    mine.chunk = static_cast<char*>(std::malloc(mine.left));
+    if (mine.begin != nullptr) {
+      if (mine.spent == nullptr) { mine.spent = new std::vector<SpentChunk>; }
+      mine.spent->push_back({mine.begin, chunk_bytes - mine.left});
+    }
+    mine.left = chunk_bytes;
+    mine.begin = mine.chunk = static_cast<char*>(std::aligned_alloc(chunk_bytes, chunk_bytes));
   }
   void* memory = mine.chunk;
   mine.chunk += size;
@@ -86,6 +99,33 @@ void free_node(void* memory, size_t bytes) {
   auto* node = static_cast<FreeNode*>(memory);
   node->next = lists.heads[index];
   lists.heads[index] = node;
+}
+#endif
+
+#ifdef LOOPSMITH_PLAIN_MALLOC
+void give_nodes_back() {}
+#else
+void give_nodes_back() {
+  FreeLists& mine = lists;
+  if (mine.spent == nullptr) { return; }
+  std::unordered_map<char*, size_t> free_bytes;   // by chunk, other threads' among them
+  auto chunk_of = [](const FreeNode* node) { return reinterpret_cast<char*>(reinterpret_cast<uintptr_t>(node) & ~(chunk_bytes - 1)); };
+  for (size_t index = 0; index < classes; ++index) {
+    for (const FreeNode* node = mine.heads[index]; node != nullptr; node = node->next) { free_bytes[chunk_of(node)] += index * class_bytes; }
+  }
+  std::unordered_set<char*> whole;
+  std::erase_if(*mine.spent, [&](const SpentChunk& chunk) {
+    auto found = free_bytes.find(chunk.memory);
+    return found != free_bytes.end() && found->second == chunk.cut && whole.insert(chunk.memory).second;
+  });
+  if (whole.empty()) { return; }
+  for (FreeNode*& head : mine.heads) {
+    FreeNode** link = &head;
+    while (*link != nullptr) {
+      if (whole.contains(chunk_of(*link))) { *link = (*link)->next; } else { link = &(*link)->next; }
+    }
+  }
+  for (char* chunk : whole) { std::free(chunk); }
 }
 #endif
 

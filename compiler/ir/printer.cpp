@@ -433,6 +433,11 @@ class Printer {
     }
     out_ += "with T.LetStmt(";
     expr(s.value);
+    // A value that is a pointer does not say of what, where the variable does.
+    if (s.var->pointer) {
+      out_ += ", ";
+      var_type(*s.var);
+    }
     out_ += ") as ";
     push_frame(&s);
     out_ += define_var(s.var.get()).view();
@@ -899,6 +904,30 @@ class Printer {
       out_ += ", \"tir.tvm_throw_last_error\", [])";
       return;
     }
+    // A function of numbers gives the type of its operand, `T.exp(x)`: a call by name may have said another.
+    static const std::unordered_set<std::string_view> keep_type = {"exp", "exp2", "exp10", "erf", "tanh", "sigmoid", "log", "log2", "log10", "log1p", "tan", "cos", "cosh", "acos",
+                                                                   "acosh", "sin", "sinh", "asin", "asinh", "atan", "atanh", "sqrt", "rsqrt", "floor", "ceil", "trunc", "round",
+                                                                   "nearbyint"};
+    bool has_another = e.args.size() == 1 && !(e.dtype == e.args[0].dtype()) && keep_type.count(op) != 0;
+    // A masked load gives elements of what it points to.
+    if (op == "masked_load" && e.args.size() > 1) {
+      const auto* data = e.args[0].as<VarNode>();
+      has_another = data && data->pointer && !(e.dtype == data->pointer->element.with_lanes(e.args[1].dtype().lanes));
+    }
+    if (has_another) {
+      out_ += "T.Call(";
+      dtype_literal(e.dtype);
+      out_ += ", \"tir.";
+      out_ += op;
+      out_ += "\", [";
+      bool first = true;
+      for (const Expr& x : e.args) {
+        comma(first);
+        expr(x);
+      }
+      out_ += "])";
+      return;
+    }
     if (!op.empty() && op[0] == '@') {
       out_ += in_module_ ? "Module." : "";
       out_ += op.substr(1);
@@ -1362,7 +1391,9 @@ class Printer {
     auto define_inline = [&](const Expr& e, Part part, int index) -> bool {
       count();
       const auto* v = e.as<VarNode>();
-      if (uses[v] != 1) {
+      // Reading makes those that are not said of the type of the shape.
+      bool is_other_type = part != Part::Data && !(v->dtype == (buffer->shape.empty() ? DataType::int_(32) : buffer->shape[0].dtype()));
+      if (uses[v] != 1 || is_other_type) {
         define_out_of_line(e);
         return false;
       }

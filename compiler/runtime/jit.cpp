@@ -10,14 +10,18 @@
 #include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
 #include <llvm/ExecutionEngine/Orc/TaskDispatch.h>
 #include <llvm/Support/MemoryBuffer.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 
+#include "runtime/jit_tools.h"
+#include "runtime/profile.h"
 #include "runtime/threads.h"
 #include "support/codes.h"
+#include "target/hardware.h"
 
 // Conversions to short floats that processors have no instruction for, from the compiler's own library.
 extern "C" {
@@ -46,6 +50,9 @@ auto symbols() -> const std::vector<Symbol>& {
       {"loopsmith_workspace_release", reinterpret_cast<void*>(&loopsmith_workspace_release)},
       {"loopsmith_set_error", reinterpret_cast<void*>(&loopsmith_set_error)},
       {"loopsmith_out_of_bounds", reinterpret_cast<void*>(&loopsmith_out_of_bounds)},
+      {"loopsmith_profile_start", reinterpret_cast<void*>(&loopsmith_profile_start)},
+      {"loopsmith_profile_end", reinterpret_cast<void*>(&loopsmith_profile_end)},
+      {"syscall", reinterpret_cast<void*>(&::syscall)},
       {"aligned_alloc", reinterpret_cast<void*>(&::aligned_alloc)},
       {"free", reinterpret_cast<void*>(&::free)},
       {"memcpy", reinterpret_cast<void*>(static_cast<void* (*)(void*, const void*, size_t)>(&::memcpy))},
@@ -66,6 +73,21 @@ auto symbols() -> const std::vector<Symbol>& {
 #undef ONE
 #undef TWO
   return table;
+}
+
+/// What code for the target may use and this machine has not; empty: nothing that we know of.
+auto missing_here(const target::Target& target) -> std::string {
+  target::Hardware wanted = target::hardware(target), here = target::hardware(target::host());
+  std::vector<std::string_view> out;
+  auto ask = [&](bool target::Hardware::* unit, std::string_view name) { if (wanted.*unit && !(here.*unit)) { out.push_back(name); } };
+  ask(&target::Hardware::fma, "FMA");
+  ask(&target::Hardware::avx512, "AVX-512");
+  ask(&target::Hardware::vnni, "VNNI");
+  ask(&target::Hardware::avx512_bf16, "AVX512-BF16");
+  ask(&target::Hardware::avx512_fp16, "AVX512-FP16");
+  ask(&target::Hardware::amx_int8, "AMX-INT8");
+  ask(&target::Hardware::amx_bf16, "AMX-BF16");
+  return fmt::format("{}", fmt::join(out, ", "));
 }
 
 auto cannot_load(llvm::Error failure) -> Diagnostic { return error(Code::CannotLoadCode).arg("why", llvm::toString(std::move(failure))); }
@@ -96,6 +118,7 @@ auto JitModule::load(std::string_view object, std::vector<codegen::Interface> in
   llvm::orc::ExecutionSession& session = *code->session;
   session.setErrorReporter([report = &code->report](llvm::Error failure) { *report += llvm::toString(std::move(failure)) + "\n"; });
   code->layer = std::make_unique<llvm::orc::ObjectLinkingLayer>(session);
+  if (std::string why = tell_tools(session, *code->layer); !why.empty()) { return error(Code::CannotLoadCode).arg("why", why); }
   llvm::orc::JITDylib& library = session.createBareJITDylib("kernels");
   llvm::orc::SymbolMap known;
   for (const Symbol& s : symbols()) {
@@ -124,6 +147,9 @@ auto JitModule::compile(const IRModule& flat, const target::Target& target, cons
     -> Result<JitModule> {
   if (!target.is_host_architecture()) {
     return error(Code::CannotLoadCode).arg("why", fmt::format("code for `{}` does not run on this machine", target.str()));
+  }
+  if (std::string lacking = missing_here(target); !lacking.empty()) {
+    return error(Code::CannotLoadCode).arg("why", fmt::format("code for `{}` needs {}, which this machine does not have", target.str(), lacking));
   }
   LOOPSMITH_TRY(object, codegen::emit(flat, target, codegen::EmitKind::Object, options));
   std::vector<codegen::Interface> interfaces;

@@ -1,4 +1,4 @@
-// Memory, conversions, .npy: see tensor.h.
+// Memory, conversions: see tensor.h.
 #include "runtime/tensor.h"
 #include "codegen/interface.h"
 #include "ir/reals.h"
@@ -9,13 +9,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
-#include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <numbers>
 
 namespace loopsmith::runtime {
@@ -27,24 +23,6 @@ auto element_count(const std::vector<int64_t>& shape) -> int64_t {
   int64_t out = 1;
   for (int64_t dim : shape) { out *= dim; }
   return out;
-}
-
-/// Bytes, or nothing where the shape is negative or beyond any memory.
-auto byte_count(DataType dtype, const std::vector<int64_t>& shape) -> std::optional<uint64_t> {
-  uint64_t out = static_cast<uint64_t>(dtype.element_bytes()) * dtype.lanes;
-  for (int64_t dim : shape) {
-    if (dim < 0) { return {}; }
-    if (__builtin_mul_overflow(out, static_cast<uint64_t>(dim), &out) || out > (uint64_t(1) << 46U)) { return {}; }
-  }
-  return out;
-}
-
-auto is_supported(DataType t) -> bool {
-  if (t.lanes != 1 || t.scalable) { return false; }
-  if (t.is_bool()) { return true; }
-  if (is_short_real(t)) { return t.bits % 8 == 0; }
-  if (t.is_float()) { return t.bits == 16 || t.bits == 32 || t.bits == 64; }
-  return t.is_integral() && (t.bits == 8 || t.bits == 16 || t.bits == 32 || t.bits == 64);
 }
 
 struct Random {
@@ -59,6 +37,23 @@ struct Random {
 };
 
 }  // namespace
+
+auto byte_count(DataType dtype, const std::vector<int64_t>& shape) -> std::optional<uint64_t> {
+  uint64_t out = static_cast<uint64_t>(dtype.element_bytes()) * dtype.lanes;
+  for (int64_t dim : shape) {
+    if (dim < 0) { return {}; }
+    if (__builtin_mul_overflow(out, static_cast<uint64_t>(dim), &out) || out > (uint64_t(1) << 46U)) { return {}; }
+  }
+  return out;
+}
+
+auto has_tensors(DataType t) -> bool {
+  if (t.lanes != 1 || t.scalable) { return false; }
+  if (t.is_bool()) { return true; }
+  if (is_short_real(t)) { return t.bits % 8 == 0; }
+  if (t.is_float()) { return t.bits == 16 || t.bits == 32 || t.bits == 64; }
+  return t.is_integral() && (t.bits == 8 || t.bits == 16 || t.bits == 32 || t.bits == 64);
+}
 
 auto half_to_float(uint16_t bits) -> float {
   uint32_t sign = uint32_t(bits & 0x8000U) << 16U;
@@ -111,7 +106,7 @@ auto Tensor::zeros(DataType dtype, std::vector<int64_t> shape) -> Result<Tensor>
   auto bytes = byte_count(dtype, shape);
   std::string what = fmt::format("a tensor `{}` ({})", dtype.str(), fmt::join(shape, ", "));
   if (!bytes) { return error(Code::OutOfMemory).arg("what", what).arg("bytes", "too many"); }
-  if (!is_supported(dtype)) {
+  if (!has_tensors(dtype)) {
     std::string why = dtype.bits % 8 != 0 && !dtype.is_bool() ? "their elements are not whole bytes" : "elements of a tensor are single numbers";
     return error(Code::InterpArgument).arg("name", fmt::format("{} ({})", dtype.str(), fmt::join(shape, ", "))).arg("why", "there are no such tensors: " + why);
   }
@@ -226,105 +221,6 @@ auto Tensor::dlpack() const -> DLTensor {
 }
 
 auto Tensor::describe() const -> std::string { return fmt::format("{} ({}{})", dtype_.str(), fmt::join(shape_, ", "), shape_.size() == 1 ? "," : ""); }
-
-// ---- .npy: a magic word, the header's length, a Python dictionary, the bytes.
-
-namespace {
-
-struct Close { void operator()(std::FILE* file) const { std::fclose(file); } };
-using File = std::unique_ptr<std::FILE, Close>;
-
-auto npy_type(DataType t) -> std::string {
-  if (t.is_bool()) { return "|b1"; }
-  if (is_short_real(t)) { return fmt::format("|V{}", t.element_bytes()); }   // bytes
-  const char* kind = t.is_float() ? "f" : t.is_int() ? "i" : t.is_uint() ? "u" : nullptr;
-  if (kind == nullptr) { return {}; }
-  return fmt::format("{}{}{}", t.bits == 8 ? "|" : "<", kind, t.bits / 8);
-}
-
-/// The text after `'key':` in the header's dictionary, without leading blanks.
-auto header_value(std::string_view header, std::string_view key) -> std::string_view {
-  for (char quote : {'\'', '"'}) {
-    size_t at = header.find(fmt::format("{}{}{}:", quote, key, quote));
-    if (at == std::string_view::npos) { continue; }
-    header.remove_prefix(at + key.size() + 3);
-    header.remove_prefix(std::min(header.find_first_not_of(' '), header.size()));
-    return header;
-  }
-  return {};
-}
-
-}  // namespace
-
-auto read_npy(const std::string& path, DataType expected) -> Result<Tensor> {
-  File file(std::fopen(path.c_str(), "rb"));
-  if (!file) { return error(Code::CannotRead).arg("file", path).arg("why", std::strerror(errno)); }
-  auto bad = [&](std::string why) { return error(Code::BadTensorFile).arg("file", path).arg("why", why); };
-  unsigned char start[12] = {};
-  if (std::fread(start, 1, 10, file.get()) != 10 || std::memcmp(start, "\x93NUMPY", 6) != 0) { return bad("it does not begin as one"); }
-  uint32_t length = start[8] | (uint32_t(start[9]) << 8U);
-  if (start[6] >= 2) {
-    if (std::fread(start + 10, 1, 2, file.get()) != 2) { return bad("it ends within its header"); }
-    length |= (uint32_t(start[10]) << 16U) | (uint32_t(start[11]) << 24U);
-  }
-  if (length > (1U << 20U)) { return bad("its header is longer than a megabyte"); }
-  std::string header(length, ' ');
-  if (std::fread(header.data(), 1, length, file.get()) != length) { return bad("it ends within its header"); }
-  std::string_view descr = header_value(header, "descr");
-  std::string_view order = header_value(header, "fortran_order");
-  std::string_view dims = header_value(header, "shape");
-  if (descr.size() < 4 || order.empty() || dims.empty() || dims[0] != '(') { return bad("its header says no type, order or shape"); }
-  std::string_view type = descr.substr(1, descr.find(descr[0], 1) - 1);
-  DataType dtype;
-  for (DataType t : {DataType::bool_(), DataType::float_(16), DataType::float_(32), DataType::float_(64), DataType::int_(8), DataType::int_(16),
-                     DataType::int_(32), DataType::int_(64), DataType::uint(8), DataType::uint(16), DataType::uint(32), DataType::uint(64)}) {
-    if (type.substr(1) == npy_type(t).substr(1) && type[0] != '>') { dtype = t; }
-  }
-  // ml_dtypes writes "<V2" for bfloat16, and NumPy itself "|V2".
-  if (is_short_real(expected) && is_supported(expected) && type.substr(1) == npy_type(expected).substr(1) && type[0] != '>') { dtype = expected; }
-  if (dtype.is_void() && type.find('V') == 1) { return bad(fmt::format("its elements are bare bytes (`{}`), and no type of reals of that size is wanted", type)); }
-  if (dtype.is_void()) { return bad(fmt::format("its elements are of type `{}`, which has no tensors here", type)); }
-  if (order.starts_with("True")) { return bad("it is in column order; save it with `numpy.ascontiguousarray`"); }
-  std::vector<int64_t> shape;
-  dims.remove_prefix(1);
-  while (true) {
-    dims.remove_prefix(std::min(dims.find_first_not_of(" ,"), dims.size()));
-    if (dims.empty()) { return bad("its shape does not end"); }
-    if (dims[0] == ')') { break; }
-    int64_t value = 0;
-    auto [end, status] = std::from_chars(dims.data(), dims.data() + dims.size(), value);
-    if (status != std::errc() || value < 0) { return bad("its shape is not a list of sizes"); }
-    shape.push_back(value);
-    dims.remove_prefix(static_cast<size_t>(end - dims.data()));
-  }
-  // Before memory is asked for: does the file hold what its header says?
-  long here = std::ftell(file.get());
-  std::fseek(file.get(), 0, SEEK_END);
-  auto held = static_cast<uint64_t>(std::max<long>(std::ftell(file.get()) - here, 0));
-  std::fseek(file.get(), here, SEEK_SET);
-  auto needed = byte_count(dtype, shape);
-  if (!needed || held < *needed) { return bad(fmt::format("it holds {} bytes of elements, its shape needs {}", held, needed ? fmt::format("{}", *needed) : "more than memory has")); }
-  LOOPSMITH_TRY(out, Tensor::zeros(dtype, std::move(shape)));
-  if (std::fread(out.data(), 1, out.bytes(), file.get()) != out.bytes()) { return bad("its elements could not be read"); }
-  return out;
-}
-
-auto write_npy(const std::string& path, const Tensor& tensor) -> Status {
-  std::string type = npy_type(tensor.dtype());
-  if (type.empty()) { return error(Code::CannotWrite).arg("file", path).arg("why", fmt::format(".npy has no type `{}`", tensor.dtype().str())); }
-  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", type, fmt::join(tensor.shape(), ", "),
-                                   tensor.shape().size() == 1 ? "," : "");
-  header.resize((header.size() + 1 + 10 + 63) / 64 * 64 - 10 - 1, ' ');
-  header += '\n';
-  File file(std::fopen(path.c_str(), "wb"));
-  auto cannot = [&] { return error(Code::CannotWrite).arg("file", path).arg("why", std::strerror(errno)); };
-  if (!file) { return cannot(); }
-  unsigned char start[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, static_cast<unsigned char>(header.size() & 0xffU), static_cast<unsigned char>(header.size() >> 8U)};
-  bool fine = std::fwrite(start, 1, 10, file.get()) == 10 && std::fwrite(header.data(), 1, header.size(), file.get()) == header.size() &&
-              std::fwrite(tensor.data(), 1, tensor.bytes(), file.get()) == tensor.bytes();
-  if (!fine || std::fflush(file.get()) != 0) { return cannot(); }
-  return ok();
-}
 
 auto compare(const Tensor& a, const Tensor& b, double relative, double absolute) -> Comparison {
   Comparison out;

@@ -1,8 +1,9 @@
 // Tensors: memory of a kernel's arguments, compact and row-major, aligned to 64 bytes, in DLPack's layout.
-// Reading and writing NumPy's .npy files, seeded random contents, comparison. No arithmetic.
+// Seeded random contents, comparison. No arithmetic; NumPy's files are in npy.h.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,6 +32,11 @@ enum class Fill : uint8_t {
   Normal,          // reals: mean 0, deviation 1; integers: as SmallIntegers
   SmallIntegers,   // -8 to 8 (0 to 8 unsigned; bools both): sums of products of reals are then exact, in any order
 };
+
+/// Are there tensors of these elements? Single numbers, of whole bytes.
+[[nodiscard]] auto has_tensors(DataType dtype) -> bool;
+/// Of such a tensor; none where the shape is negative, or beyond any memory.
+[[nodiscard]] auto byte_count(DataType dtype, const std::vector<int64_t>& shape) -> std::optional<uint64_t>;
 
 /// Owns its memory; moved, and copied on request only.
 class Tensor {
@@ -69,11 +75,6 @@ class Tensor {
   std::vector<int64_t> shape_;
   void* data_ = nullptr;
 };
-
-/// .npy files. NumPy has no names for bfloat16 and float8: their elements are bytes to it (`V2`, `V1`), as ml_dtypes writes them too.
-/// A file of such bytes is read as `expected` where that is a type of their size that NumPy has no name for.
-[[nodiscard]] auto read_npy(const std::string& path, DataType expected = {}) -> Result<Tensor>;
-[[nodiscard]] auto write_npy(const std::string& path, const Tensor& tensor) -> Status;
 
 /// How far two tensors of the same type and shape are apart. An element agrees when both are NaN, or equal, or
 /// |a - b| <= absolute + relative * |b|.

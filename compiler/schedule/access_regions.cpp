@@ -48,10 +48,17 @@ class Finder : public Visitor {
   using Visitor::visit;
   void on(const VarNode& n) override {
     auto found = known_.find(&n);
+    if (found != known_.end()) { add(opaque, found->second, whole(found->second)); }
+  }
+  // A pointer that says what it is for.
+  void on(const Call& n) override {
+    static const Name access_ptr("tvm_access_ptr");
+    const auto* data = n.op == access_ptr && n.args.size() == 5 ? n.args[1].as<VarNode>() : nullptr;
+    auto mask = data ? as_int(n.args[4]) : std::nullopt;
+    if (!mask) { return Visitor::on(n); }
+    auto found = known_.find(data);
     if (found == known_.end()) { return; }
-    Sets whole;
-    for (const Expr& extent : found->second->shape) { whole.push_back(arith::eval_set(from_zero(extent), domains_)); }
-    add(opaque, found->second, std::move(whole));
+    if ((*mask & 3) != 0) { add((*mask & 3) == 3 ? opaque : (*mask & 1) != 0 ? reads : writes, found->second, whole(found->second)); }
   }
   void on(const BufferLoad& n) override {
     add(reads, n.buffer, sets_of(n.indices));
@@ -83,6 +90,11 @@ class Finder : public Visitor {
   }
 
  private:
+  auto whole(const Buffer& buffer) -> Sets {
+    Sets out;
+    for (const Expr& extent : buffer->shape) { out.push_back(arith::eval_set(from_zero(extent), domains_)); }
+    return out;
+  }
   auto sets_of(const Array<Expr>& indices) -> Sets {
     Sets out;
     for (const Expr& index : indices) { out.push_back(arith::eval_set(index, domains_)); }

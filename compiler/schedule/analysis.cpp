@@ -3,6 +3,7 @@
 #include "schedule/analysis.h"
 
 #include <algorithm>
+#include <functional>
 #include <cstdlib>
 #include <unordered_set>
 
@@ -11,10 +12,11 @@
 #include "arith/analyzer.h"
 #include "arith/int_set.h"
 #include "arith/iter_map.h"
+#include "ir/evaluate.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
-#include "schedule/evaluate.h"
 #include "schedule/hidden.h"
+#include "schedule/instances.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
 #include "schedule/threads.h"
@@ -367,6 +369,24 @@ auto is_plain_child(const FuncState& func, const Place& place) -> bool {
   return all && std::any_of(all->seq.begin(), all->seq.end(), [&](const Stmt& s) { return s.get() == own; });
 }
 
+auto always_runs(const FuncState& func, const Place& place) -> bool {
+  const Place* around = func.parent(place);
+  if (!around) { return true; }
+  const StmtNode* own = place.is_loop() ? static_cast<const StmtNode*>(place.loop) : place.realize;
+  std::function<bool(const Stmt&)> holds = [&](const Stmt& s) -> bool {
+    if (s.get() == own) { return true; }
+    switch (s.kind()) {
+      case NodeKind::SeqStmt: return std::any_of(s.as<SeqStmt>()->seq.begin(), s.as<SeqStmt>()->seq.end(), holds);
+      case NodeKind::Allocate: return holds(s.as<Allocate>()->body);
+      case NodeKind::AllocateConst: return holds(s.as<AllocateConst>()->body);
+      case NodeKind::DeclBuffer: return holds(s.as<DeclBuffer>()->body);
+      case NodeKind::AttrStmt: return holds(s.as<AttrStmt>()->body);
+      default: return false;
+    }
+  };
+  return holds(around->is_loop() ? around->loop->body : around->block()->body);
+}
+
 namespace {
 
 // Does a predicate do no more than keep iter vars within their domains?
@@ -446,9 +466,10 @@ auto certain_write(const Block& block, const BufferRegion& declared) -> BufferRe
 
 auto certainly_writes(const FuncState& func, const Place& block, const BufferRegion& write, const Place* above, const BufferRegion& region, const VarMap& once) -> bool {
   for (const Place* at = &block; at && at != above; at = func.parent(*at)) {
-    if (!is_plain_child(func, *at)) { return false; }
+    if (!always_runs(func, *at)) { return false; }
     if (!above && at->is_block() && at != &block) { break; }
   }
+  if (auto counted = counted_writes(func, block, region, above, once)) { return *counted; }
   arith::Analyzer analyzer;
   for (const Place* at = func.parent(block); at; at = func.parent(*at)) {
     if (at->is_loop()) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
@@ -648,6 +669,9 @@ auto late_reduction(const FuncState& func, const Place& place) -> const VarNode*
     if (iter.kind == IterKind::Spatial) { continue; }
     // A part sees the loops around it, which its own block does not hand in.
     if (uses_var(value, [&](const VarNode& v) { return !first.contains(&v); }) && is_loop_outside(func, place, value)) { return iter.var.get(); }
+    // A loop of one iteration that begins elsewhere may be folded into the value.
+    auto at_first = as_int(analyzer.simplify(substitute(value, first))), begin = as_int(iter.dom.min);
+    if (at_first && begin && *at_first != *begin) { return iter.var.get(); }
     if (!uses_var(value, [&](const VarNode& v) { return moved.contains(&v); })) { continue; }
     if (!analyzer.can_prove_equal(substitute(value, first), iter.dom.min)) { return iter.var.get(); }
   }
@@ -728,6 +752,7 @@ auto repeats_instances(const BlockRealize& realize, const For& loop) -> bool {
 
 auto keeps_domains(const FuncState& func, const Place& block) -> bool {
   if (is_one(block.realize->predicate)) { return true; }
+  if (auto counted = counted_predicate(func, block)) { return *counted; }
   const auto& iters = block.block()->iter_vars;
   const auto& values = block.realize->iter_values;
   arith::Analyzer analyzer;
@@ -878,8 +903,9 @@ auto require_local_dependences(const Context& cx, const FuncState& func, const P
           }
           // Boxes are bounds: what wraps around (a fused layout) need not fill one.
           bool wraps = false;
+          VarMap bindings = bindings_of(*(d.kind == DependenceKind::Raw ? src : dst).realize);
           for (const Range& range : write.region) {
-            post_order(range.min, [&](const Expr& e) { wraps = wraps || e.as<FloorMod>() || e.as<FloorDiv>(); });
+            post_order(substitute(range.min, bindings), [&](const Expr& e) { wraps = wraps || e.as<FloorMod>() || e.as<FloorDiv>(); });
           }
           if (!is_local || !wraps) { continue; }
           std::vector<Range> ranges;

@@ -69,6 +69,8 @@ namespace loopsmith::schedule {
 
 /// Is it one of the statements in the body of the loop or block around, not in a condition or another statement of that?
 [[nodiscard]] auto is_plain_child(const FuncState& func, const Place& place) -> bool;
+/// Does it run whenever the loop or block around does: is it in no condition (in declarations it may be)?
+[[nodiscard]] auto always_runs(const FuncState& func, const Place& place) -> bool;
 
 /// The domains of the loops around a block within its scope (or up to but not including `above`), and beyond its
 /// scope those bound to threads.

@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "ir/evaluate.h"
 #include "ir/ops.h"
 #include "schedule/analysis.h"
 #include "schedule/candidates.h"
-#include "schedule/evaluate.h"
 #include "support/codes.h"
 
 namespace loopsmith::schedule {
@@ -322,6 +322,47 @@ void repair_before(const Schedule& schedule, const FuncState& func, const Primit
   }
 }
 
+// A variable whose loop or block a step has consumed: the same call with what that step made of it.
+void repair_gone(const Schedule& schedule, const Primitive& primitive, const std::vector<Value>& values, const NameOfPlace& name_of, std::vector<Repair>& out) {
+  auto is_gone = [&](const Value& value) {
+    if (const auto* b = value.as<BlockRV>()) { return !schedule.get(*b).ok(); }
+    if (const auto* l = value.as<LoopRV>()) { return !schedule.get(*l).ok(); }
+    return false;
+  };
+  auto all = schedule.trace().instructions();
+  auto successors = [&](const Value& gone) -> std::vector<Value> {
+    for (auto at = all.rbegin(); at != all.rend(); ++at) {
+      bool takes_it = false;
+      for (const Value& input : (*at)->values) {
+        const auto* list = input.as<Value::List>();
+        takes_it = takes_it || input == gone || (list && std::find(list->begin(), list->end(), gone) != list->end());
+      }
+      if (takes_it && !(*at)->primitive->is_pure && !(*at)->outputs.empty()) { return (*at)->outputs; }
+    }
+    return {};
+  };
+  const FuncState* func = schedule.state().func(schedule.func_working_on());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto* list = values[i].as<Value::List>();
+    for (size_t k = 0, n = list ? list->size() : 1; k < n; ++k) {
+      const Value& given = list ? (*list)[k] : values[i];
+      if (!is_gone(given)) { continue; }
+      for (const Value& made : successors(given)) {
+        if (made.data.index() != given.data.index() || is_gone(made) || out.size() >= most_repairs) { continue; }
+        std::vector<Value> others = values;
+        if (list) { std::get<Value::List>(others[i].data)[k] = made; } else { others[i] = made; }
+        auto by_place = to_places(schedule, *func, primitive, others);
+        Schedule fork = schedule;
+        if (!by_place || !fork.apply_values(primitive, others).ok() || fork.module().same_as(schedule.module())) { continue; }
+        Move move{&primitive, std::move(*by_place)};
+        std::string text = text_of(*func, move, name_of);
+        out.push_back({"", std::move(text), std::move(move)});
+      }
+      return;
+    }
+  }
+}
+
 }  // namespace
 
 auto explain(const Schedule& schedule, const Primitive& primitive, const std::vector<Value>& values, const Diagnostics& why, const NameOfPlace& name_of)
@@ -331,6 +372,7 @@ auto explain(const Schedule& schedule, const Primitive& primitive, const std::ve
   out.verdict = verdict_of(why.front().code);
   const FuncState* func = schedule.state().func(schedule.func_working_on());
   if (!func || !func->is_schedulable() || primitive.is_pure) { return out; }
+  if (why.front().code == Code::VariableGone) { repair_gone(schedule, primitive, values, name_of, out.repairs); }
   auto by_place = to_places(schedule, *func, primitive, values);
   if (!by_place) { return out; }
   out.conflict = conflict_of(*func, why);

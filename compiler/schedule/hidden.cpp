@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "ir/visitor.h"
+#include "schedule/instances.h"
 #include "schedule/rewriting.h"
 #include "support/codes.h"
 
@@ -78,6 +79,13 @@ auto hides_accesses(const FuncState& func, const Place& block) -> bool {
   return !all.reads.empty() || !all.writes.empty();
 }
 
+auto hides_access_to(const FuncState& func, const Place& block, const Buffer& buffer) -> bool {
+  if (!hides_accesses(func, block)) { return false; }
+  Accesses all = hidden_in(func, block);
+  auto has = [&](const std::vector<const BufferNode*>& in) { return std::find(in.begin(), in.end(), buffer.get()) != in.end(); };
+  return has(all.reads) || has(all.writes);
+}
+
 namespace {
 
 auto refuse(const Context& cx, const Place& block, const BufferNode* buffer) -> Diagnostic {
@@ -104,9 +112,11 @@ auto require_siblings_apart(const Context& cx, const FuncState& func, const Plac
   }
   return ok();
 }
-void add_declared(const Place& block, Accesses& out) {
+// What a block declares, and what it reads all the same.
+void add_known(const FuncState& func, const Place& block, Accesses& out) {
   for (const BufferRegion& r : block.block()->reads) { out.reads.push_back(r.buffer.get()); }
   for (const BufferRegion& r : block.block()->writes) { out.writes.push_back(r.buffer.get()); }
+  for (const Buffer& b : func.hidden_reads(block)) { out.reads.push_back(b.get()); }
 }
 
 }  // namespace
@@ -124,13 +134,20 @@ auto require_nothing_hidden(const Context& cx, const PlaceArg& at) -> Status {
   }
   if (at->is_loop() && (gathers || reorders)) {
     for (const Place* block : func.child_blocks(*at)) {
-      if (!hides_accesses(func, *block) || (reorders && is_order_free(func, *block, *at))) { continue; }
-      return refuse(cx, *block, any_of(func, *block));
+      if (!hides_accesses(func, *block)) { continue; }
+      if (!reorders || !is_order_free(func, *block, *at)) { return refuse(cx, *block, any_of(func, *block)); }
+      // What the blocks beside it make or read in other iterations.
+      Accesses all = hidden_in(func, *block), others;
+      for (const Place* other : func.child_blocks(*at)) { if (other != block) { add_known(func, *other, others); } }
+      const BufferNode* between = shared(all.writes, others.reads);
+      if (!between) { between = shared(all.writes, others.writes); }
+      if (!between) { between = shared(all.reads, others.writes); }
+      if (between && !counted_races(func, *at).is_known) { return refuse(cx, *block, between); }
     }
   }
   if (!moves) { return ok(); }
   Accesses here;
-  if (at->is_block()) { add_declared(*at, here); } else { for (const Place* block : func.child_blocks(*at)) { add_declared(*block, here); } }
+  if (at->is_block()) { add_known(func, *at, here); } else { for (const Place* block : func.child_blocks(*at)) { add_known(func, *block, here); } }
   bool any = name == "reverse_compute_inline" || name == "rolling_buffer" || name == "decompose_padding" || name == "pad_einsum";
   return require_siblings_apart(cx, func, *at, here, any);
 }
@@ -138,7 +155,7 @@ auto require_nothing_hidden(const Context& cx, const PlaceArg& at) -> Status {
 auto require_free_to_move(const Context& cx, const FuncState& func, const Place& block) -> Status {
   if (hides_accesses(func, block)) { return refuse(cx, block, any_of(func, block)); }
   Accesses here;
-  add_declared(block, here);
+  add_known(func, block, here);
   return require_siblings_apart(cx, func, block, here, false);
 }
 

@@ -8,6 +8,8 @@ namespace loopsmith::schedule {
 
 /// Does a block declare no access, while blocks inside it access buffers that it does not allocate? The root block never does.
 [[nodiscard]] auto hides_accesses(const FuncState& func, const Place& block) -> bool;
+/// Such a block, and the buffer is one of those.
+[[nodiscard]] auto hides_access_to(const FuncState& func, const Place& block, const Buffer& buffer) -> bool;
 
 /// Of an argument of the call: primitives that move or remove what a block computes find no hidden access in its way; those that
 /// change the order of a loop's iterations find below the loop only hidden blocks whose iterations do not depend on it.

@@ -10,6 +10,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/analysis.h"
+#include "schedule/instances.h"
 #include "schedule/rewriting.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
@@ -125,6 +126,25 @@ void find_stage(const FuncState& func, const Place& writer, const std::vector<No
   stage.at = around;
   const Stmt& body = around->is_loop() ? around->loop->body : around->block()->body;
   stage.position = is_right_behind ? statement_index(body, writer) + 1 : statement_index(body, *user);
+}
+
+auto require_one_buffer(const Context& cx, const FuncState& func, const Place& writer, const Place& at, const Buffer& buffer) -> Status {
+  for (const Place* loop = func.parent(writer); loop && loop->index > at.index; loop = func.parent(*loop)) {
+    if (!loop->is_loop() || !runs_at_once(*loop->loop)) { continue; }
+    Races races = counted_races(func, *loop);
+    bool is_own = std::find(races.own.begin(), races.own.end(), buffer) != races.own.end();
+    // What runs again without beginning anew writes the same again.
+    if (!is_own && (races.is_known || !writer.block()->init || !repeats_instances(*writer.realize, *loop->loop))) { continue; }
+    return note_loop(note_block(cx.error(Code::IterationsShare).arg("loop", loop->name().view()).arg("block", writer.name().view()), writer), *loop);
+  }
+  // A copy in the loop does not know the writer's predicate: where that keeps an iteration from running, it copies what another one makes.
+  for (const Place* loop = &at; loop; loop = func.parent(*loop)) {
+    if (!loop->is_loop() || !runs_at_once(*loop->loop)) { continue; }
+    if (!uses_var(writer.realize->predicate, [&](const VarNode& v) { return &v == loop->loop->var.get(); })) { continue; }
+    return note_loop(note_block(cx.error(Code::PaddingForm).arg("block", writer.name().view())
+                                    .arg("why", fmt::format("iterations of `{}` in which its predicate does not hold would copy what others write", loop->name().view())), writer), *loop);
+  }
+  return ok();
 }
 
 // What a block touches while the loops below `above` run.
@@ -340,6 +360,7 @@ auto runs_all_instances(const FuncState& func, const Place& place, const std::ve
     if (var) { seen.push_back(var); }
   }
   if (is_plain) { return true; }
+  if (auto counted = counted_instances(func, place, of)) { return *counted; }
   arith::Analyzer ranges;
   for (const auto& [var, range] : loop_domains(func, place)) { ranges.bind(var, range); }
   for (const Expr& condition : arith::split_conjunction(place.realize->predicate)) {

@@ -58,6 +58,8 @@ struct CopyNest { Stmt stmt; NodeId block; };
 /// Sets where the copy stands: in front of the first of `users` behind the writer, in the innermost body that holds both; at the
 /// scope's end if there are none. Who reads without declaring so counts where there are no others: then right behind the writer.
 void find_stage(const FuncState& func, const Place& writer, const std::vector<NodeId>& users, Stage& stage);
+/// A copy outside of a loop whose iterations run at the same time sees one buffer: no iteration may have counted on one of its own.
+[[nodiscard]] auto require_one_buffer(const Context& cx, const FuncState& func, const Place& writer, const Place& at, const Buffer& buffer) -> Status;
 /// for ax0 ...: with T.block("A_shared"): A_shared[v0] = A[v0]
 [[nodiscard]] auto make_copy(const FuncState& func, const Stage& stage, const Buffer& from, const Buffer& to, const std::string& storage, Origin origin) -> CopyNest;
 /// The block with uses of one buffer (its loads, its stores) made uses of the copy.

@@ -60,6 +60,19 @@ FuncState::FuncState(Name name, PrimFunc func) : name_(name), func_(std::move(fu
   if (!root_block(func_)) { return; }
   places_.reserve(32);
   walk(func_->body, -1, -1);
+  make_table();
+}
+
+FuncState::FuncState(Name name, PrimFunc func, const FuncState& before) : name_(name), func_(std::move(func)), kept_(std::make_shared<Kept>()) {
+  if (!root_block(func_)) { return; }
+  places_.reserve(before.places_.size() + 16);
+  before_ = &before;
+  walk(func_->body, -1, -1);
+  before_ = nullptr;
+  make_table();
+}
+
+void FuncState::make_table() {
   if (places_.size() <= small_tree) { return; }
   size_t slots = 64;
   while (slots < places_.size() * 2) { slots *= 2; }
@@ -71,10 +84,38 @@ FuncState::FuncState(Name name, PrimFunc func) : name_(name), func_(std::move(fu
   }
 }
 
+auto FuncState::take_over(const void* node, NodeId id, int parent, int scope) -> bool {
+  if (!before_) { return false; }
+  auto is_it = [&](const Place& place) { return place.loop == node || place.realize == node; };
+  const Place* old = static_cast<size_t>(cursor_) < before_->places_.size() ? &before_->places_[static_cast<size_t>(cursor_)] : nullptr;
+  if (!old || !is_it(*old)) {
+    old = before_->find(id);
+    if (!old || !is_it(*old)) {
+      // Made anew, or around what changes: what follows in the old tree is what is inside.
+      if (old) { cursor_ = old->index + 1; }
+      return false;
+    }
+  }
+  int shift = static_cast<int>(places_.size()) - old->index;
+  int scope_shift = scope - old->scope;
+  int first = old->index, end = old->end, outside = old->scope;
+  places_.insert(places_.end(), before_->places_.begin() + first, before_->places_.begin() + end);
+  for (auto at = places_.begin() + first + shift; at != places_.end(); ++at) {
+    at->index += shift;
+    at->parent += shift;
+    at->scope += at->scope == outside ? scope_shift : shift;
+    at->end += shift;
+  }
+  places_[static_cast<size_t>(first + shift)].parent = parent;
+  cursor_ = end;
+  return true;
+}
+
 void FuncState::walk(const Stmt& stmt, int parent, int scope) {
   switch (stmt.kind()) {
     case NodeKind::For: {
       const For* loop = stmt.as<For>();
+      if (take_over(loop, loop->id, parent, scope)) { return; }
       int index = static_cast<int>(places_.size());
       places_.push_back({.id = loop->id, .loop = loop, .index = index, .parent = parent, .scope = scope});
       walk(loop->body, index, scope);
@@ -83,6 +124,7 @@ void FuncState::walk(const Stmt& stmt, int parent, int scope) {
     }
     case NodeKind::BlockRealize: {
       const BlockRealize* realize = stmt.as<BlockRealize>();
+      if (take_over(realize, realize->block->id, parent, scope)) { return; }
       int index = static_cast<int>(places_.size());
       places_.push_back({.id = realize->block->id, .realize = realize, .index = index, .parent = parent, .scope = scope});
       walk(realize->block->body, index, index);
@@ -217,8 +259,8 @@ auto cover_inputs(const FuncState& func, const Place& scope) -> std::vector<cons
       add_realize(out, *place.realize);
       out.push_back(place.block()->reads.begin());
       out.push_back(place.block()->writes.begin());
-      // What it certainly writes is read from its stores.
-      if (place.end == place.index + 1) { out.push_back(place.block()->body.get()); }
+      // What it certainly writes is read from its stores, and from those of blocks inside.
+      out.push_back(place.block()->body.get());
       i = place.end;
     }
   }
@@ -311,6 +353,11 @@ void FuncState::adopt(const FuncState& before) {
 }
 
 auto FuncState::verify_cached() const -> std::optional<std::string> {
+  FuncState anew(name_, func_);
+  auto is_same = [](const Place& a, const Place& b) {
+    return a.id == b.id && a.loop == b.loop && a.realize == b.realize && a.index == b.index && a.parent == b.parent && a.scope == b.scope && a.end == b.end;
+  };
+  if (!std::equal(places_.begin(), places_.end(), anew.places_.begin(), anew.places_.end(), is_same)) { return "the tree of loops and blocks differs from one made anew"; }
   for (const auto& entry : kept_->old_scopes) {
     if (const Place* place = find(entry->scope)) { (void)scope_info(*place); }
   }
@@ -375,9 +422,9 @@ namespace {
 struct PathCopy {
   const FuncState& func;
   const Rewrite& rewrite;
-  std::vector<bool> holds_change;           // by index of place: it or something below it changes
+  std::vector<NodeId> holds_change;         // of loops and blocks that change, or hold something that does
 
-  PathCopy(const FuncState& f, const Rewrite& r) : func(f), rewrite(r), holds_change(f.places().size(), false) {
+  PathCopy(const FuncState& f, const Rewrite& r) : func(f), rewrite(r) {
     for (const auto& change : r.changes) { mark(change.at); }
     for (const auto& insert : r.inserts) { mark(insert.at); }
     for (const auto& before : r.befores) { mark(before.at); }
@@ -385,8 +432,9 @@ struct PathCopy {
   }
 
   void mark(NodeId id) {
-    for (const Place* at = func.find(id); at && !holds_change[at->index]; at = func.parent(*at)) { holds_change[at->index] = true; }
+    for (const Place* at = func.find(id); at && !is_marked(at->id); at = func.parent(*at)) { holds_change.push_back(at->id); }
   }
+  auto is_marked(NodeId id) const -> bool { return std::find(holds_change.begin(), holds_change.end(), id) != holds_change.end(); }
 
   auto change_of(NodeId id) const -> const Rewrite::Change* {
     for (const auto& change : rewrite.changes) {
@@ -439,15 +487,13 @@ struct PathCopy {
     switch (stmt.kind()) {
       case NodeKind::For: {
         const auto& n = *stmt.as<For>();
-        const Place* place = func.find(n.id);
-        if (!place || !holds_change[place->index]) { return stmt; }
+        if (!is_marked(n.id)) { return stmt; }
         if (const auto* change = change_of(n.id)) { return with_before(n.id, change->with ? change->with : no_op()); }
         return with_before(n.id, make<For>(n.var, n.min, n.extent, n.for_kind, copy_body(n.id, n.body), n.thread, n.annotations, n.origin, n.id));
       }
       case NodeKind::BlockRealize: {
         const auto& n = *stmt.as<BlockRealize>();
-        const Place* place = func.find(n.block->id);
-        if (!place || !holds_change[place->index]) { return stmt; }
+        if (!is_marked(n.block->id)) { return stmt; }
         if (const auto* change = change_of(n.block->id)) {
           if (!change->with) { return no_op(); }
           if (auto block = change->with.ref<Block>()) { return make<BlockRealize>(n.iter_values, n.predicate, std::move(block), n.origin); }
@@ -582,7 +628,7 @@ auto State::after(Name name, const Rewrite& rewrite) const -> State {
     const auto& [key, func] = out.module_->functions[i];
     if (out.funcs_[i] && out.funcs_[i]->func() == func) { continue; }
     if (key == name) {
-      auto fresh = std::make_shared<FuncState>(key, func);
+      auto fresh = std::make_shared<FuncState>(key, func, before);
       fresh->adopt(before);
       out.funcs_[i] = std::move(fresh);
     } else {

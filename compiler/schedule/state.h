@@ -101,6 +101,8 @@ struct Rewrite {
 class FuncState {
  public:
   explicit FuncState(Name name, PrimFunc func);
+  /// The same, where most of the function is what `before` was made of: its places are taken over.
+  FuncState(Name name, PrimFunc func, const FuncState& before);
   [[nodiscard]] auto name() const -> Name { return name_; }
   [[nodiscard]] auto func() const -> const PrimFunc& { return func_; }
   [[nodiscard]] auto places() const -> const std::vector<Place>& { return places_; }
@@ -140,6 +142,11 @@ class FuncState {
  private:
   struct Kept;
   void walk(const Stmt& stmt, int parent, int scope);
+  void make_table();
+  /// Of the loop or block at the front of a statement: copies what is known of it and of what is below it. False: it is not known.
+  auto take_over(const void* node, NodeId id, int parent, int scope) -> bool;
+  const FuncState* before_ = nullptr;      // while the tree is made
+  int cursor_ = 0;                         // where in `before_` the next statement probably stands
   Name name_;
   PrimFunc func_;
   std::vector<Place> places_;

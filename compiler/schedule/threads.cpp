@@ -1,6 +1,8 @@
 // Thread axes and storage scopes: see threads.h.
 #include "schedule/threads.h"
 
+#include "ir/ops.h"
+
 #include <array>
 #include <utility>
 
@@ -44,6 +46,13 @@ auto is_shared_across(Name storage_scope, Name thread_tag) -> bool {
   if (!rank || *rank == 0 || !thread) { return false; }
   if (*rank == 2) { return thread->rank == 1 && thread->dimension == 0; }
   return *rank <= thread->rank;
+}
+
+auto runs_at_once(const For& loop) -> bool {
+  if (is_one(loop.extent)) { return false; }
+  if (loop.for_kind == ForKind::Parallel || loop.for_kind == ForKind::Vectorized) { return true; }
+  auto thread = loop.thread ? thread_scope(loop.thread->thread_tag) : std::nullopt;
+  return thread && thread->rank == 0;
 }
 
 }  // namespace loopsmith::schedule

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "ir/ir.h"
 #include "support/name.h"
 
 namespace loopsmith::schedule {
@@ -14,6 +15,9 @@ struct ThreadScope { int rank = -1; int dimension = -1; };
 
 /// The place of a memory in the hierarchy: 0 global, 1 shared, 2 warp, 3 local, more for matrix units.
 [[nodiscard]] auto storage_rank(Name scope) -> std::optional<int>;
+
+/// Do iterations run at the same time, each with what it allocates for its own: parallel ones, lanes, blocks of a grid?
+[[nodiscard]] auto runs_at_once(const For& loop) -> bool;
 
 /// Do all threads of an axis see one copy of a buffer in that memory?
 [[nodiscard]] auto is_shared_across(Name storage_scope, Name thread_tag) -> bool;

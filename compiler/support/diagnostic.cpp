@@ -42,7 +42,8 @@ auto Diagnostic::message() const -> std::string {
     out += text.substr(0, open);
     std::string_view name = text.substr(open + 1, close - open - 1);
     for (const auto& [key, value] : args) {
-      if (key == name) { out += value; }
+      // A block that the program does not name is shown as it is written.
+      if (key == name) { out += value.empty() && name == "block" ? "T.block()" : value; }
     }
     text.remove_prefix(close + 1);
   }

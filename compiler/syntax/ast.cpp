@@ -310,6 +310,7 @@ void describe(const Node& node, Child&& child, Text&& text) {
       const auto& n = *node.as<FunctionDef>();
       each("decorator", n.decorators);
       text("", n.name.name.str());
+      params(n.type_params);
       params(n.params);
       child("returns", n.returns);
       each("body", n.body);

@@ -315,6 +315,7 @@ struct FunctionDef : Stmt {
   static constexpr Kind kKind = Kind::FunctionDef;
   List<ExprPtr> decorators;
   Identifier name;
+  List<Param> type_params;    // `def f[n: T.int32, *Ts]`: what stands behind the colon is the annotation
   List<Param> params;
   ExprPtr returns = nullptr;  // null: none
   Block body;

@@ -792,6 +792,29 @@ auto Builder::params(TSNode node) -> List<Param> {
   return list(made);
 }
 
+auto Builder::type_params(const Children& children) -> List<Param> {
+  std::vector<Param> made;
+  for (size_t i = 0; i < children.size(); ++i) {
+    if (children[i].symbol != Cst::type_parameters) { continue; }
+    Children all(*this, children[i].node);
+    for (size_t k = 0; k < all.size(); ++k) {
+      Child child = all[k];
+      if (child.symbol != Cst::type_parameter) { continue; }
+      Children parts(*this, child.node);
+      Param param;
+      param.span = span(child.node);
+      bool is_bound = false;
+      for (size_t p = 0; p < parts.size(); ++p) {
+        TSNode part = parts[p].node;
+        if (!ts_node_is_named(part)) { is_bound = text(part) == ":"; continue; }
+        if (param.name.name.empty()) { param.name = identifier(part); } else if (is_bound && !param.annotation) { param.annotation = expr(part); }
+      }
+      made.push_back(param);
+    }
+  }
+  return list(made);
+}
+
 // Checks that an expression can be assigned to. It stays what it is: what it does to others is theirs to say.
 auto Builder::target(ExprPtr root) -> ExprPtr {
   std::vector<ExprPtr> stack{root};
@@ -1323,6 +1346,7 @@ auto Builder::definition(TSNode node, TSNode whole, std::vector<ExprPtr> decorat
   made->header_span = header(node);
   made->decorators = list(decorators);
   made->name = identifier(children.find(field.name));
+  made->type_params = type_params(children);
   TSNode parameters = children.find(field.parameters);
   made->params = params(parameters);
   made->params_span = span(parameters);

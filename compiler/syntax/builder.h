@@ -121,6 +121,7 @@ class Builder {
   auto comprehension(TSNode node, ComprehensionKind which) -> ExprPtr;
   void arguments(TSNode node, List<ExprPtr>& args, List<Keyword>& keywords);
   auto params(TSNode node) -> List<Param>;
+  auto type_params(const Children& children) -> List<Param>;
   auto integer(TSNode node) -> ExprPtr;
   auto target(ExprPtr expr) -> ExprPtr;
 

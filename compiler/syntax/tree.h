@@ -16,7 +16,7 @@ namespace loopsmith::syntax {
   X(pass_statement) X(break_statement) X(continue_statement) X(delete_statement) X(global_statement)                  \
   X(nonlocal_statement) X(raise_statement) X(type_alias_statement) X(import_statement) X(import_from_statement)       \
   X(aliased_import) X(import_star) X(dotted_name) X(relative_name) X(import_prefix) X(decorated_definition)           \
-  X(decorator) X(function_definition) X(class_definition) X(type_parameters) X(parameters) X(parameter)               \
+  X(decorator) X(function_definition) X(class_definition) X(type_parameters) X(type_parameter) X(parameters) X(parameter)               \
   X(star_parameter) X(double_star_parameter) X(keyword_separator) X(positional_separator) X(if_statement)             \
   X(elif_clause) X(else_clause) X(for_statement) X(while_statement) X(with_statement) X(with_items) X(as_pattern)     \
   X(try_statement) X(match_statement) X(case_clause) X(block) X(expression_list) X(expression_list_target) X(starred)                \

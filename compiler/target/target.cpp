@@ -12,7 +12,7 @@
 namespace loopsmith::target {
 namespace {
 
-constexpr std::string_view kinds[] = {"llvm", "c", "cuda"};
+constexpr std::string_view kinds[] = {"llvm", "c", "cuda", "rocm"};
 
 // Options of TVM's CPU and GPU targets that are accepted and kept, and change nothing here.
 constexpr std::string_view kept[] = {
@@ -94,7 +94,7 @@ auto parse(std::string_view text) -> Result<Target> {
   Target out;
   out.kind = words.front();
   if (std::find(std::begin(kinds), std::end(kinds), out.kind) == std::end(kinds)) {
-    return bad(text, fmt::format("there is no target kind `{}`; there are `llvm`, `c` and `cuda`", out.kind));
+    return bad(text, fmt::format("there is no target kind `{}`; there are `llvm`, `c`, `cuda` and `rocm`", out.kind));
   }
   for (size_t i = 1; i < words.size(); ++i) {
     std::string_view word = words[i];
@@ -143,6 +143,12 @@ auto parse(std::string_view text) -> Result<Target> {
     if (out.triple.empty()) { out.triple = here.triple; }
     out.features.insert(out.features.begin(), here.features.begin(), here.features.end());
     if (out.cores == 0) { out.cores = here.cores; }
+  }
+  if (out.kind == "llvm" && starts(out.triple, "amdgcn")) { out.kind = "rocm"; }
+  if (out.kind == "rocm") {
+    if (out.triple.empty()) { out.triple = "amdgcn-amd-amdhsa"; }
+    if (out.cpu.empty()) { out.cpu = "gfx90a"; }
+    if (!starts(out.triple, "amdgcn")) { return bad(text, "`rocm` is for AMD's GPUs, which `-mtriple` does not name"); }
   }
   return out;
 }

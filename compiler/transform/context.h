@@ -23,9 +23,17 @@ struct LowerOptions {
   int64_t unroll_limit = 16384;
   /// Statements that may be written twice so that whole tiles need no conditions.
   int64_t unswitch_limit = 256;
+  /// Statements that taking loops apart where a condition changes may add to a function.
+  int64_t partition_limit = 64;
   /// Bytes of one allocation, and of all of a function, that may lie on the stack.
   int64_t stack_bytes_each = 64 << 10;
   int64_t stack_bytes_all = 256 << 10;
+  /// Loops over int64 stay as they are.
+  bool stay_wide = false;
+  /// Scalar arithmetic that occurs several times gets a name.
+  bool share_subexpressions = false;
+  /// Loops down to this depth call the profiler; 0: none.
+  int profile_depth = 0;
   /// Every access is tested before it is made.
   bool check_bounds = false;
 };

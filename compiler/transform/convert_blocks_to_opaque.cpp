@@ -40,9 +40,10 @@ class ToOpaque : public Mutator {
     auto done = buffers_.find(buffer.get());
     if (done != buffers_.end()) { return done->second; }
     BufferNode fields = *buffer;
-    fields.shape = mutate(buffer->shape);
-    fields.strides = mutate(buffer->strides);
-    fields.elem_offset = buffer->elem_offset ? mutate(buffer->elem_offset) : Expr();
+    auto folded = [&](const Array<Expr>& all) { return mutate(all).map_same([](const Expr& e) { return fold(e); }, [](const Expr& a, const Expr& b) { return a.same_as(b); }); };
+    fields.shape = folded(buffer->shape);
+    fields.strides = folded(buffer->strides);
+    fields.elem_offset = buffer->elem_offset ? fold(mutate(buffer->elem_offset)) : Expr();
     bool kept = fields.shape.same_as(buffer->shape) && fields.strides.same_as(buffer->strides) && fields.elem_offset.same_as(buffer->elem_offset);
     Buffer out = kept ? buffer : make_buffer(std::move(fields));
     buffers_.emplace(buffer.get(), out);

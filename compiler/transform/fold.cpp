@@ -1,6 +1,8 @@
 // Substitution with folding: see fold.h.
 #include "transform/fold.h"
 
+#include <algorithm>
+
 #include "ir/ops.h"
 
 namespace loopsmith::transform {
@@ -68,7 +70,8 @@ class Folder : public Mutator {
     if (!n.dtype.is_integral() || !n.dtype.is_scalar()) {
       return kept ? self(n) : Expr(make<Add>(std::move(a), std::move(b), n.origin));
     }
-    if (a.as<IntImm>() && !b.as<IntImm>()) { std::swap(a, b); }
+    if (a.as<IntImm>() && b.as<IntImm>()) { return add(std::move(a), std::move(b), n.origin); }
+    if (a.as<IntImm>()) { std::swap(a, b); }
     auto [ra, ca] = split_constant(a);
     auto [rb, cb] = b.as<IntImm>() ? std::pair<Expr, int64_t>(Expr(), b.as<IntImm>()->value) : split_constant(b);
     if (rb && ca == 0 && cb == 0) { return kept ? self(n) : add(std::move(a), std::move(b), n.origin); }
@@ -128,6 +131,13 @@ class Folder : public Mutator {
   auto use(const Buffer& buffer) -> Buffer override {
     auto done = buffers_.find(buffer.get());
     if (done != buffers_.end()) { return done->second; }
+    // A part of a program uses buffers that are declared around it: only what is replaced makes others of them.
+    auto is_replaced = [&](const VarNode& v) { return map_.contains(&v) || renamed_.contains(&v); };
+    auto changes = [&](const Expr& e) { return e && uses_var(e, is_replaced); };
+    if (!is_replaced(*buffer->data) && !changes(buffer->elem_offset) && std::none_of(buffer->shape.begin(), buffer->shape.end(), changes) &&
+        std::none_of(buffer->strides.begin(), buffer->strides.end(), changes)) {
+      return buffer;
+    }
     BufferNode fields = *buffer;
     fields.shape = mutate(buffer->shape);
     fields.strides = mutate(buffer->strides);

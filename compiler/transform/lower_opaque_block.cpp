@@ -57,10 +57,10 @@ class LowerBlocks : public Mutator {
     if (!is_one(predicate) && !FAULT(block_predicate_lost)) { body = make<IfThenElse>(std::move(predicate), std::move(body), Stmt(), n.origin); }
     body = with_pragmas(block.annotations, std::move(body), block.origin);
     for (size_t i = block.alloc_buffers.size(); i-- > 0;) {
-      const Buffer& buffer = block.alloc_buffers[i];
+      Buffer buffer = use(block.alloc_buffers[i]);
       Origin origin = buffer->origin.is_known() ? buffer->origin : block.origin;
       body = make<DeclBuffer>(buffer, std::move(body), origin);
-      body = make<Allocate>(buffer->data, buffer->dtype, mutate(allocation_extents(buffer)), bool_imm(true), std::move(body), AttrMap(), origin);
+      body = make<Allocate>(buffer->data, buffer->dtype, allocation_extents(buffer), bool_imm(true), std::move(body), AttrMap(), origin);
     }
     return body;
   }
@@ -82,8 +82,25 @@ class LowerBlocks : public Mutator {
     return with_pragmas(n.annotations, std::move(out), n.origin);
   }
 
+ protected:
+  // Shapes may mention the variable of a loop that goes away.
+  auto use(const Buffer& buffer) -> Buffer override {
+    auto done = buffers_.find(buffer.get());
+    if (done != buffers_.end()) { return done->second; }
+    BufferNode fields = *buffer;
+    auto folded = [&](const Array<Expr>& all) { return mutate(all).map_same([](const Expr& e) { return fold(e); }, [](const Expr& a, const Expr& b) { return a.same_as(b); }); };
+    fields.shape = folded(buffer->shape);
+    fields.strides = folded(buffer->strides);
+    fields.elem_offset = buffer->elem_offset ? fold(mutate(buffer->elem_offset)) : Expr();
+    bool kept = fields.shape.same_as(buffer->shape) && fields.strides.same_as(buffer->strides) && fields.elem_offset.same_as(buffer->elem_offset);
+    Buffer out = kept ? buffer : make_buffer(std::move(fields));
+    buffers_.emplace(buffer.get(), out);
+    return out;
+  }
+
  private:
   VarMap unit_;
+  std::unordered_map<const BufferNode*, Buffer> buffers_;
 };
 
 }  // namespace

@@ -3,22 +3,31 @@
 
 #include <array>
 #include <chrono>
+#include <vector>
 
 #include "ir/visitor.h"
 #include "support/codes.h"
+#include "transform/blend_masked_stores.h"
 #include "transform/check_bounds.h"
+#include "transform/common_subexpressions.h"
 #include "transform/compact_buffer_allocation.h"
 #include "transform/convert_blocks_to_opaque.h"
 #include "transform/flatten_buffer.h"
+#include "transform/hoist_conditions.h"
+#include "transform/inject_software_pipeline.h"
+#include "transform/instrument_loops.h"
+#include "transform/loop_partition.h"
 #include "transform/lower_cross_thread_reduction.h"
 #include "transform/lower_init_block.h"
 #include "transform/lower_match_buffer.h"
 #include "transform/lower_opaque_block.h"
 #include "transform/lower_thread_binding.h"
+#include "transform/narrow_types.h"
 #include "transform/plan_buffer_location.h"
 #include "transform/plan_storage.h"
 #include "transform/remove_no_op.h"
 #include "transform/reuse_storage.h"
+#include "transform/separate_init.h"
 #include "transform/simplify.h"
 #include "transform/unroll_loop.h"
 #include "transform/unswitch_predicates.h"
@@ -28,13 +37,16 @@ namespace loopsmith::transform {
 namespace {
 
 constexpr std::array llvm_stages{
-    Stage{"lower_init_block", lower_init_block, "inits of reductions as conditions in their blocks"},
+    Stage{"separate_init", separate_init, "inits of reductions in front of their loops, where nothing else is there"},
+    Stage{"lower_init_block", lower_init_block, "the other inits as conditions in their blocks"},
     // Reads the kinds of iter vars, which the next stage forgets.
     Stage{"plan_buffer_location", plan_buffer_location, "allocations move inwards, to the loops around all accesses"},
     Stage{"convert_blocks_to_opaque", convert_blocks_to_opaque, "iter vars of blocks by their bindings"},
     // Regions are clearest once bindings are in loops; views still show their regions.
     Stage{"compact_buffer_allocation", compact_buffer_allocation, "allocations shrink to what is touched"},
     Stage{"lower_match_buffer", lower_match_buffer, "views by the buffers they look into"},
+    // Buffers are as small as an iteration needs, and still belong to blocks.
+    Stage{"inject_software_pipeline", inject_software_pipeline, "loops whose statements work on different iterations at a time"},
     Stage{"lower_opaque_block", lower_opaque_block, "blocks as plain statements"},
     // While accesses have an index for every dimension.
     Stage{"check_bounds", check_bounds, "a test before every access, where that is asked for"},
@@ -45,17 +57,25 @@ constexpr std::array llvm_stages{
     // One index for each access: what a thread keeps becomes an array with a place for each.
     Stage{"lower_thread_binding", lower_thread_binding, "threads of a block as loops, split at barriers"},
     Stage{"simplify_indices", simplify, "the same for flat indices"},
+    Stage{"narrow_types", narrow_types, "loops and indices of 64 bits that fit 32"},
     // Before conditions become masks, which keep tiles out of registers.
+    Stage{"loop_partition", loop_partition, "loops in parts, where a condition begins or ceases to hold"},
+    Stage{"hoist_conditions", hoist_conditions, "conditions in front of loops that do not change them"},
     Stage{"unswitch_predicates", unswitch_predicates, "one test for a whole tile in place of one per element"},
     Stage{"vectorize_loop", vectorize_loop, "vectorized loops as vector code"},
     // After vectorising, so that vector statements are repeated, not scalar ones.
     Stage{"unroll_loop", unroll_loop, "unrolled loops written out"},
     Stage{"simplify_again", simplify, "the same for what unrolling made"},
     Stage{"remove_no_op", remove_no_op, "statements without effect"},
+    // While every buffer has memory of its own.
+    Stage{"blend_masked_stores", blend_masked_stores, "masked stores into own memory as choices between vectors"},
     // Where buffers begin and end is what the program says; the next stage asks for them further outside.
     Stage{"reuse_storage", reuse_storage, "buffers that are not alive at the same time share memory"},
-    // Last: nothing changes sizes afterwards.
+    // Nothing changes sizes afterwards.
     Stage{"plan_storage", plan_storage, "stack or workspace for every allocation"},
+    Stage{"common_subexpressions", common_subexpressions, "values that occur several times get a name, where that is asked for"},
+    // Last: all loops are there.
+    Stage{"instrument_loops", instrument_loops, "calls of the profiler around loops, where that is asked for"},
 };
 
 auto names(std::span<const Stage> stages) -> std::string {
@@ -66,9 +86,47 @@ auto names(std::span<const Stage> stages) -> std::string {
 
 }  // namespace
 
-auto pipeline(std::string_view) -> std::span<const Stage> { return llvm_stages; }
+auto pipeline(std::string_view target_kind) -> std::span<const Stage> {
+  // A GPU has the threads that a processor gets loops for.
+  static const std::vector<Stage> gpu_stages = [] {
+    std::vector<Stage> out(llvm_stages.begin(), llvm_stages.end());
+    std::erase_if(out, [](const Stage& s) { return std::string_view(s.name) == "lower_thread_binding"; });
+    return out;
+  }();
+  if (target_kind == "rocm") { return gpu_stages; }
+  return llvm_stages;
+}
+
+namespace {
+
+// A block that no realize binds: what `no_realize=True` says is a part of a program, and no place to run.
+class FindLoose : public Visitor {
+ public:
+  using Visitor::on;
+  const Block* found = nullptr;
+  void on(const BlockRealize& n) override { inside(*n.block); }
+  void on(const Block& n) override {
+    if (!n.iter_vars.empty()) { found = &n; }
+    inside(n);
+  }
+
+ private:
+  void inside(const Block& n) {
+    if (n.init) { visit(n.init); }
+    visit(n.body);
+  }
+};
+
+}  // namespace
 
 auto lower(const IRModule& module, const LowerContext& context, const LowerRequest& request) -> Result<IRModule> {
+  for (const auto& [name, func] : module->functions) {
+    FindLoose loose;
+    loose.visit(func->body);
+    if (!loose.found) { continue; }
+    return error(Code::CannotEmit, loose.found->origin).arg("what", "block `" + loose.found->name.str() + "`").arg("function", name.view()).arg("target", "any target")
+        .arg("why", "it is a part of a program, `no_realize=True`: nothing binds its iter vars");
+  }
   std::span<const Stage> stages = pipeline(request.target_kind);
   size_t count = stages.size();
   if (!request.until.empty()) {

@@ -1,11 +1,14 @@
 // Where allocations go: see plan_buffer_location.h.
 #include "transform/plan_buffer_location.h"
 
+#include <algorithm>
 #include <functional>
+#include <set>
 #include <unordered_set>
 
 #include "arith/analyzer.h"
 #include "arith/int_set.h"
+#include "ir/follow.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "transform/affine.h"
@@ -208,6 +211,23 @@ class FindLocations : public Visitor {
       }
     }
     return false;
+  }
+  /// Do the loops around its accesses run few times altogether?
+  [[nodiscard]] auto is_countable(const VarNode* data) const -> bool {
+    constexpr int64_t most = 16384;
+    int64_t count = 0;
+    for (const auto* all : {&written, &read}) {
+      auto found = all->find(data);
+      if (found == all->end()) { continue; }
+      for (const Access& access : found->second) {
+        int64_t here = 1;
+        for (const auto& [var, range] : access.loops) {
+          if (__builtin_mul_overflow(here, std::max<int64_t>(as_int(range.extent).value_or(1), 1), &here) || here > most) { return false; }
+        }
+        count += here;
+      }
+    }
+    return count <= most;
   }
   void on(const Block& n) override {
     for (const Buffer& b : n.alloc_buffers) { declared[b.get()] = here_; }
@@ -418,6 +438,100 @@ void declare_regions(Block::Fields& fields) {
   fields.writes = std::move(writes);
 }
 
+// Iterations of a loop (runs of a block's body) followed one by one: does one load an element of a buffer that it has not stored itself?
+class Carried : public Follower {
+ public:
+  Carried(const PrimFunc& func, const Buffer& buffer, const StmtNode* place) : buffer_(buffer) {
+    steps_left = 1 << 17;
+    // Sizes that are not known are tried as 5.
+    auto assume = [&](const Expr& e) {
+      post_order(e, [&](const Expr& x) {
+        const auto* var = x.as<VarNode>();
+        if (!var || !var->dtype.is_integral() || std::any_of(values.begin(), values.end(), [&](const auto& v) { return v.first == var; })) { return; }
+        values.emplace_back(var, 5);
+        is_example_ = true;
+      });
+    };
+    for (const Var& param : func->params) { assume(param); }
+    for (const auto& [param, of] : func->buffer_map) { for (const Expr& extent : of->shape) { assume(extent); } }
+    const auto* loop = place && place->kind == NodeKind::For ? static_cast<const For*>(place) : nullptr;
+    body_ = loop ? loop->body.get() : place && place->kind == NodeKind::Block ? static_cast<const Block*>(place)->body.get() : nullptr;
+    for (const Expr& extent : buffer->shape) {
+      auto n = evaluate_integer(extent, values);
+      is_known_ = is_known_ && n && !__builtin_mul_overflow(size_, *n, &size_);
+      shape_.push_back(n.value_or(0));
+    }
+  }
+  /// None: too much to follow, or something that cannot be.
+  [[nodiscard]] auto ask(const Stmt& body) -> std::optional<bool> {
+    if (!body_ || !is_known_) { return {}; }
+    bool done = follow(body);
+    if (!is_known_) { return {}; }
+    if (found_) { return true; }
+    return done && !is_example_ ? std::optional<bool>(false) : std::nullopt;
+  }
+
+ protected:
+  auto enter(const Stmt& stmt) -> bool override {
+    if (stmt.get() == body_) { stored_.clear(); }
+    return uses(stmt);
+  }
+  void load(const Buffer& buffer, const Element& at) override {
+    if (!is_it(buffer) || stored_.contains(at)) { return; }
+    for (size_t i = 0; i < at.size(); ++i) { if (at[i] < 0 || i >= shape_.size() || at[i] >= shape_[i]) { return; } }
+    stop();
+  }
+  void load_somewhere(const Buffer& buffer) override {
+    if (is_it(buffer) && static_cast<int64_t>(stored_.size()) < size_) { stop(); }
+  }
+  void store(const Buffer& buffer, const Element& at, bool certain) override {
+    if (is_it(buffer) && certain) { stored_.insert(at); }
+  }
+  void store_somewhere(const Buffer& buffer) override { if (is_it(buffer)) { give_up(); } }
+  void hand_out(const VarNode* data) override { if (data == buffer_->data.get()) { give_up(); } }
+
+ private:
+  auto is_it(const Buffer& buffer) -> bool {
+    if (buffer->data.get() != buffer_->data.get()) { return false; }
+    if (!(buffer == buffer_)) { give_up(); }
+    return is_known_;
+  }
+  void stop() {
+    found_ = true;
+    steps_left = -1;
+  }
+  void give_up() {
+    is_known_ = false;
+    steps_left = -1;
+  }
+  // What does not touch the buffer is left out.
+  auto uses(const Stmt& stmt) -> bool {
+    auto [known, fresh] = uses_.emplace(stmt.get(), false);
+    if (!fresh) { return known->second; }
+    bool found = false;
+    auto in_expr = [&](const Expr& e) {
+      post_order(e, [&](const Expr& x) {
+        const auto* load = x.as<BufferLoad>();
+        found = found || (load && load->buffer->data.get() == buffer_->data.get()) || x.get() == buffer_->data.get();
+      });
+    };
+    if (const auto* store = stmt.as<BufferStore>()) { found = store->buffer->data.get() == buffer_->data.get(); }
+    if (const auto* block = stmt.as<Block>()) {
+      for (const MatchBufferRegion& m : block->match_buffers) { found = found || m.source.buffer->data.get() == buffer_->data.get(); }
+    }
+    visit_children(stmt, [&](const Expr& e) { if (!found) { in_expr(e); } }, [&](const Stmt& s) { if (!found) { found = uses(s); } });
+    uses_[stmt.get()] = found;
+    return found;
+  }
+  const Buffer& buffer_;
+  const StmtNode* body_ = nullptr;
+  bool found_ = false, is_known_ = true, is_example_ = false;
+  std::vector<int64_t> shape_;
+  int64_t size_ = 1;
+  std::set<Element> stored_;
+  std::unordered_map<const StmtNode*, bool> uses_;
+};
+
 class Move : public Mutator {
  public:
   explicit Move(std::unordered_map<const StmtNode*, std::vector<Buffer>> at, std::unordered_set<const BufferNode*> dropped)
@@ -478,9 +592,18 @@ auto plan(const PrimFunc& func) -> PrimFunc {
     }
     int from = find.declared[buffer.get()];
     int to = place->second;
-    while (to != from && find.scopes[to].depth > find.scopes[from].depth &&
-           ((find.carries(buffer->data.get(), to) && !FAULT(location_carried_ignored)) ||
-            (find.reads_what_others_wrote(buffer->data.get(), to) && !FAULT(location_holes_ignored)))) {
+    auto counted = [&](int at) -> std::optional<bool> {
+      if (FAULT(location_carried_ignored) || FAULT(location_holes_ignored) || FAULT(location_reduction_ignored)) { return {}; }
+      return find.is_countable(buffer->data.get()) ? Carried(func, buffer, find.scopes[at].node).ask(func->body) : std::nullopt;
+    };
+    auto by_bounds = [&](int to) {
+      return (find.carries(buffer->data.get(), to) && !FAULT(location_carried_ignored)) ||
+             (find.reads_what_others_wrote(buffer->data.get(), to) && !FAULT(location_holes_ignored));
+    };
+    while (to != from && find.scopes[to].depth > find.scopes[from].depth) {
+      // Where loops are short, by their iterations.
+      auto carries = counted(to);
+      if (!(carries ? *carries : by_bounds(to))) { break; }
       to = find.scopes[to].parent;
     }
     if (to == from || find.scopes[to].depth <= find.scopes[from].depth) { continue; }

@@ -48,6 +48,21 @@ class Simplify : public Mutator {
     return out.same_as(self(n)) ? out : fold(out);
   }
   auto on(const BlockRealize& n) -> Stmt override { return Mutator::on(n); }
+  // A mask that always holds is none; under one that never does nothing is done.
+  auto on(const BufferLoad& n) -> Expr override {
+    Expr out = Mutator::on(n);
+    const auto& load = *out.as<BufferLoad>();
+    if (!load.predicate || !is_one(load.predicate)) { return out; }
+    return make<BufferLoad>(load.buffer, load.indices, load.origin);
+  }
+  auto on(const BufferStore& n) -> Stmt override {
+    Stmt out = Mutator::on(n);
+    const auto& store = *out.as<BufferStore>();
+    if (!store.predicate) { return out; }
+    if (is_zero(store.predicate)) { return no_op(); }
+    if (!is_one(store.predicate)) { return out; }
+    return make<BufferStore>(store.buffer, store.value, store.indices, store.origin);
+  }
 
   auto on(const Add& n) -> Expr override { return sum(n); }
   auto on(const Sub& n) -> Expr override { return sum(n); }
@@ -134,9 +149,37 @@ class Simplify : public Mutator {
     }
     return rebuilt(n, std::move(a), std::move(b));
   }
+  // The ends of a vector of indices: ramps, broadcasts, and their sums as far as vectorising leaves any.
+  auto ends_of(const Expr& e) const -> std::optional<std::pair<Affine, Affine>> {
+    if (const auto* same = e.as<Broadcast>()) {
+      Affine value = affine_of(same->value);
+      return std::pair(value, value);
+    }
+    const auto* ramp = e.as<Ramp>();
+    auto stride = ramp ? as_int(ramp->stride) : std::nullopt;
+    if (!stride) { return {}; }
+    Affine low = affine_of(ramp->base), high = low;
+    (*stride >= 0 ? high : low).constant += *stride * (e.dtype().lanes - 1);
+    return std::pair(low, high);
+  }
+  // Does a comparison of vectors hold for all lanes, or for none?
+  auto known_for_lanes(const Expr& a, const Expr& b, int64_t bound, bool at_least) const -> std::optional<bool> {
+    DataType t = a.dtype();
+    if (!t.is_int() || t.bits < 32 || !t.is_vector() || t.scalable) { return {}; }
+    auto x = ends_of(a), y = ends_of(b);
+    if (!x || !y) { return {}; }
+    Affine least = x->first, most = x->second;
+    least.add(y->second, -1);
+    most.add(y->first, -1);
+    auto low = constant_min(least, domains_), high = constant_max(most, domains_);
+    if (low && *low >= bound + (at_least ? 0 : 1)) { return at_least; }
+    if (high && *high <= bound - (at_least ? 1 : 0)) { return !at_least; }
+    return {};
+  }
   template <class N> auto compare(const N& n, int64_t bound, bool at_least) -> Expr {
     Expr a = mutate(n.a);
     Expr b = mutate(n.b);
+    if (auto known = known_for_lanes(a, b, bound, at_least)) { return make<Broadcast>(bool_imm(*known), int_imm(a.dtype().lanes), n.origin); }
     if (is_index(a.dtype())) {
       Affine d = affine_of(a);
       d.add(affine_of(b), -1);

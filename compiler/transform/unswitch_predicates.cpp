@@ -6,96 +6,15 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "transform/affine.h"
+#include "transform/conditions.h"
 #include "transform/fold.h"
 #include "support/fault.h"
 
 namespace loopsmith::transform {
 namespace {
 
-void conjuncts(const Expr& e, std::vector<Expr>& out) {
-  static const Name likely("likely");
-  if (const auto* both = e.as<And>()) {
-    conjuncts(both->a, out);
-    conjuncts(both->b, out);
-  } else if (const auto* call = e.as<Call>(); call && call->op == likely && call->args.size() == 1) {
-    conjuncts(call->args[0], out);
-  } else {
-    out.push_back(e);
-  }
-}
-
-struct Found {
-  Expr condition;                            // a conjunct
-  Domains domains;                           // at its place
-  std::unordered_set<const VarNode*> inner;  // loops between the body looked at and its place
-};
-
-// Conditions of statements and of if_then_else in a body, comparisons of indices only.
-class FindConditions : public Visitor {
- public:
-  explicit FindConditions(const Domains& around) : domains_(around) {}
-  using Visitor::on;
-  using Visitor::visit;
-  std::vector<Found> found;
-  int64_t statements = 0;
-
-  void on(const For& n) override {
-    domains_.push(n.var.get(), n.min, n.extent);
-    inner_.insert(n.var.get());
-    Visitor::on(n);
-    inner_.erase(n.var.get());
-    domains_.pop();
-  }
-  void on(const IfThenElse& n) override {
-    take(n.condition);
-    Visitor::on(n);
-  }
-  void on(const Call& n) override {
-    static const Name name("if_then_else");
-    if (n.op == name && n.args.size() == 3) { take(n.args[0]); }
-    Visitor::on(n);
-  }
-  void on(const BufferStore& n) override {
-    ++statements;
-    Visitor::on(n);
-  }
-  void on(const Evaluate& n) override {
-    ++statements;
-    Visitor::on(n);
-  }
-
- private:
-  void take(const Expr& condition) {
-    std::vector<Expr> parts;
-    conjuncts(condition, parts);
-    for (const Expr& e : parts) {
-      if (e.as<LT>() || e.as<LE>() || e.as<GT>() || e.as<GE>()) { found.push_back({e, domains_, inner_}); }
-    }
-  }
-  Domains domains_;
-  std::unordered_set<const VarNode*> inner_;
-};
-
-// Conditions known to hold, by node.
-class Assume : public Mutator {
- public:
-  explicit Assume(const std::unordered_set<const ExprNode*>& holds) : holds_(holds) {}
-  using Mutator::mutate;
-  using Mutator::on;
-#define KNOWN(Kind) \
-  auto on(const Kind& n) -> Expr override { return holds_.count(&n) ? bool_imm(true) : Mutator::on(n); }
-  KNOWN(LT)
-  KNOWN(LE)
-  KNOWN(GT)
-  KNOWN(GE)
-#undef KNOWN
-
- private:
-  const std::unordered_set<const ExprNode*>& holds_;
-};
-
 // The condition for a comparison to hold for all values of the inner loops.
-auto for_all(const Found& f) -> Expr {
+auto for_all(const FoundCondition& f) -> Expr {
   const auto& cmp = *static_cast<const BinaryNode*>(f.condition.get());
   if (!cmp.a.dtype().is_int() || !cmp.a.dtype().is_scalar()) { return {}; }
   std::unordered_map<const VarNode*, bool> relaxed;
@@ -131,9 +50,9 @@ class Unswitch : public Mutator {
   auto here(const Stmt& body) -> Stmt {
     FindConditions find(domains_);
     find.visit(body);
-    std::vector<const Found*> mixed;   // conditions that mention loops inside
+    std::vector<const FoundCondition*> mixed;   // conditions that mention loops inside
     std::unordered_set<const VarNode*> mentioned;
-    for (const Found& f : find.found) {
+    for (const FoundCondition& f : find.found) {
       bool inside = false;
       post_order(f.condition, [&](const Expr& e) {
         const auto* v = e.as<VarNode>();
@@ -147,7 +66,7 @@ class Unswitch : public Mutator {
     if (!is_place(body, mentioned)) { return mutate(body); }
     Expr test;
     std::unordered_set<const ExprNode*> holds;
-    for (const Found& f : find.found) {
+    for (const FoundCondition& f : find.found) {
       Expr all = for_all(f);
       if (!all) { continue; }
       if (const auto* known = all.as<IntImm>()) {
@@ -164,7 +83,7 @@ class Unswitch : public Mutator {
   }
   auto split(const Stmt& body, const Expr& test, const std::unordered_set<const ExprNode*>& holds) -> Stmt {
     // Allocations are written twice too: masked accesses would keep the memory of the fast version out of registers.
-    Stmt fast = fold(Assume(holds).mutate(body));
+    Stmt fast = fold(assuming(body, holds));
     if (FAULT(unswitch_untested)) { return fast; }
     return make<IfThenElse>(test, std::move(fast), fold(body, {}, /*copy=*/true), body.origin());
   }

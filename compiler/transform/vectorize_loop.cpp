@@ -40,8 +40,12 @@ class Vectorizer : public Mutator {
   /// Vector code, or a loop over the lanes where that cannot be.
   auto statement(const Stmt& stmt) -> Stmt {
     if (!depends(stmt)) {
-      // Every lane does the same. Doing it once is as good unless it adds to what it reads, or has an effect.
-      if (is_idempotent(stmt)) { return fold(stmt); }
+      // Every lane that runs does the same. Doing it once is as good unless it adds to what it reads, or has an effect.
+      if (is_idempotent(stmt) && (!mask_ || first_lane_)) { return fold(stmt); }
+      if (mask_) {
+        failed_ = true;
+        return stmt;
+      }
       return scalarized(stmt);
     }
     bool outer = std::exchange(failed_, false);

@@ -16,6 +16,7 @@
   (case_clause)
   (argument_list)
   (parameters)
+  (type_parameters)
   (list)
   (tuple)
   (dictionary)

@@ -43,6 +43,7 @@
 (parameter name: (identifier) @variable.parameter)
 (star_parameter name: (identifier) @variable.parameter)
 (double_star_parameter name: (identifier) @variable.parameter)
+(type_parameter . (identifier) @variable.parameter)
 (lambda_parameters (identifier) @variable.parameter)
 (keyword_argument name: (identifier) @variable.parameter)
 
@@ -53,7 +54,6 @@
 (string) @string
 (escape_sequence) @string.escape
 (escape_interpolation) @string.escape
-(interpolation "{" @punctuation.special "}" @punctuation.special)
 (interpolation value: (identifier) @variable)
 (conversion) @string.escape
 (comment) @comment
@@ -75,6 +75,7 @@
 ] @operator
 
 ["(" ")" "[" "]" "{" "}"] @punctuation.bracket
+(interpolation "{" @punctuation.special "}" @punctuation.special)
 ["," "." ":" ";"] @punctuation.delimiter
 
 (decorator "@" @attribute)

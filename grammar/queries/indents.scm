@@ -15,6 +15,7 @@
 [
   (argument_list)
   (parameters)
+  (type_parameters)
   (list)
   (tuple)
   (dictionary)

@@ -15,6 +15,7 @@
 (parameter name: (identifier) @local.definition)
 (star_parameter name: (identifier) @local.definition)
 (double_star_parameter name: (identifier) @local.definition)
+(type_parameter . (identifier) @local.definition)
 (lambda_parameters (identifier) @local.definition)
 
 (assignment left: (identifier) @local.definition)
@@ -44,6 +45,7 @@
 (nonlocal_statement (identifier) @local.reference)
 (decorator (identifier) @local.reference)
 (function_definition return_type: (identifier) @local.reference)
+(type_parameter (_) (identifier) @local.reference)
 (parameter type: (identifier) @local.reference)
 (star_parameter type: (identifier) @local.reference)
 (double_star_parameter type: (identifier) @local.reference)

@@ -18,4 +18,5 @@
 (call) @call.outer
 (argument_list (_) @parameter.inner)
 (parameters (_) @parameter.inner)
+(type_parameters (_) @parameter.inner)
 (comment) @comment.outer

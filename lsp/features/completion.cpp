@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "cost/estimate.h"
 #include "eval/evaluator.h"
 #include "frontend/lower.h"
 #include "ir/ops.h"
@@ -525,6 +526,19 @@ auto completion(const Snapshot& snapshot, uint32_t at) -> Completion {
   return result;
 }
 
+namespace {
+
+/// 1 where the estimate sees no difference.
+auto gain_of(const schedule::Schedule& before, const schedule::Schedule& after) -> double {
+  const schedule::FuncState* from = before.state().func(before.func_working_on());
+  const schedule::FuncState* to = after.state().func(after.func_working_on());
+  if (from == nullptr || to == nullptr) { return 1; }
+  double gain = cost::gain(*from, *to, cost::core_of(target::host())).value_or(1);
+  return cost::gain_text(gain).empty() ? 1 : gain;
+}
+
+}  // namespace
+
 auto preview(const Snapshot& snapshot, uint32_t at, std::string_view primitive) -> std::string {
   Spot spot = find_spot(snapshot, at);
   const schedule::Primitive* row = schedule::find_primitive(primitive);
@@ -536,6 +550,7 @@ auto preview(const Snapshot& snapshot, uint32_t at, std::string_view primitive) 
   auto tried = schedule::try_move(*spot.now, *legality.move, names_for(live), is_taken);
   if (!tried.ok()) { return {}; }
   std::string text = fmt::format("```python\n{}\n```\n{}", row->signature(), row->help);
+  if (double gain = gain_of(*spot.now, tried->after); gain != 1) { text += "\n\n" + cost::gain_text(gain) + ", by estimate"; }
   text += fmt::format("\n\n```python\n{}\n```\n", tried->statement);
   std::string diff = render_diff(print_script(spot.now->module()), print_script(tried->after.module()), {.context = 1, .color = false, .indent = {}});
   text += diff.empty() ? std::string("changes nothing") : "```diff\n" + diff + "```";

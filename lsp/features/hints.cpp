@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "cost/estimate.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
 #include "lsp/features/steps.h"
+#include "target/target.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -54,6 +57,13 @@ auto bytes_text(int64_t bytes) -> std::string {
   return fmt::format("{}{} B", sign, size);
 }
 
+/// What a call should take after a step; none where the model has nothing to say (cost/estimate.h).
+auto estimated(const schedule::Schedule& state, const cost::CoreModel& core) -> std::optional<double> {
+  const schedule::FuncState* func = state.state().func(state.func_working_on());
+  auto found = func != nullptr ? cost::estimate(*func, core) : std::nullopt;
+  return found ? std::optional(found->seconds) : std::nullopt;
+}
+
 auto working_function(const schedule::Schedule* state, const IRModule& program, Name func) -> PrimFunc {
   if (state != nullptr) { return state->module()->find(state->func_working_on()); }
   return program ? program->find(func) : PrimFunc();
@@ -66,6 +76,10 @@ auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vecto
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
     const script::ScheduleRun* run = schedule.run.get();
     if (run == nullptr || !schedule.is_settled) { continue; }
+    const cost::CoreModel core = cost::core_of(target::host());
+    // Of the newest state that was asked for: the next step's before is mostly this step's after.
+    const schedule::Schedule* known_state = nullptr;
+    std::optional<double> known;
     for (size_t i = 0; i < run->steps.size(); ++i) {
       const script::Step& step = run->steps[i];
       auto span = snapshot.resolve(step.where);
@@ -116,6 +130,16 @@ auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vecto
           text += (text.empty() ? "" : " ") + std::string("guarded");
           tooltip += fmt::format("{} more block{} run under a condition: the factors do not divide the extent\n", now.guards - then.guards,
                                  now.guards - then.guards == 1 ? "" : "s");
+        }
+        const schedule::Schedule* previous = i > 0 ? run->steps[i - 1].after.get() : nullptr;
+        auto was = previous != nullptr && previous == known_state ? known : estimated(previous != nullptr ? *previous : schedule::Schedule(run->program, 1), core);
+        known_state = &after;
+        known = estimated(after, core);
+        if (std::string told = was && known && *known > 0 ? cost::gain_text(*was / *known) : std::string(); !told.empty()) {
+          // Beyond twice the time per cent say little.
+          double times = *known / *was;
+          text += (text.empty() ? "" : " ") + (times >= 2 ? fmt::format("est {:.2g}x slower", times) : fmt::format("est {:+.0f}%", std::round((times - 1) * 100)));
+          tooltip += fmt::format("{}, by an estimate: nothing was run\n", told);
         }
       }
       if (text.empty()) { continue; }

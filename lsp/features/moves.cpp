@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cost/estimate.h"
 #include "lsp/features/names.h"
 #include "lsp/features/stand.h"
 #include "lsp/features/steps.h"
@@ -22,6 +23,7 @@ constexpr size_t most_offered = 14;
 auto offer(const Stand& stand, const schedule::FuncState& func, const schedule::Place& focus) -> std::vector<OfferedMove> {
   auto name_of = [&](const schedule::Place& place) { return stand.name_of(place); };
   auto is_taken = [&](std::string_view name) { return stand.is_taken(name); };
+  const cost::CoreModel core = cost::core_of(target::host());
   std::vector<OfferedMove> legal;
   std::vector<OfferedMove> others;
   for (const schedule::Primitive* row : schedule::all_primitives()) {
@@ -33,13 +35,17 @@ auto offer(const Stand& stand, const schedule::FuncState& func, const schedule::
       Status status = schedule::judge(stand.schedule.state(), func, move);
       std::string text = schedule::text_of(func, move, name_of);
       if (!status.ok()) {
-        if (!refused && is_told) { refused = OfferedMove{text, status.diagnostics().front().message(), stand.offset, {}}; }
+        if (!refused && is_told) { refused = OfferedMove{text, status.diagnostics().front().message(), 1, stand.offset, {}}; }
         continue;
       }
       // Judged legal and then refused would be a fault of ours; it is not offered.
       auto tried = schedule::try_move(stand.schedule, move, name_of, is_taken);
       if (!tried.ok()) { continue; }
-      legal.push_back({tried->statement, {}, stand.offset, stand.before + tried->statement + stand.after});
+      const schedule::FuncState* after = tried->after.state().func(func.name());
+      double gain = after != nullptr ? cost::gain(func, *after, core).value_or(1) : 1;
+      if (cost::gain_text(gain).empty()) { gain = 1; }
+      auto place = std::upper_bound(legal.begin(), legal.end(), gain, [](double g, const OfferedMove& other) { return g > other.gain; });
+      legal.insert(place, {tried->statement, {}, gain, stand.offset, stand.before + tried->statement + stand.after});
       is_found = true;
       break;
     }
@@ -104,6 +110,11 @@ auto offered_in_program(const Snapshot& snapshot, uint32_t at) -> std::vector<Of
 }
 
 }  // namespace
+
+auto title_of(const OfferedMove& move) -> std::string {
+  std::string told = cost::gain_text(move.gain);
+  return told.empty() ? move.text : move.text + "  (" + told + ")";
+}
 
 auto moves_offered(const Snapshot& snapshot, uint32_t at) -> std::vector<OfferedMove> {
   if (at >= snapshot.text().size()) { return {}; }

@@ -11,12 +11,16 @@ namespace loopsmith::lsp {
 struct OfferedMove {
   std::string text;          // the statement: "sch.vectorize(j1)"
   std::string why_not;       // empty: it is legal there
+  double gain = 1;           // how many times as fast the program should be afterwards (cost/estimate.h)
   uint32_t offset = 0;       // where the edit goes; inserted
   std::string insert;
 };
 
+/// The statement, with what it should gain.
+[[nodiscard]] auto title_of(const OfferedMove& move) -> std::string;
+
 /// On a variable of a schedule: after its statement, for what the variable stands for there. On a loop or block of a program: at the
-/// end of the last schedule function for that program, or in a new one. At most one legal call per primitive, then what people
+/// end of the last schedule function for that program, or in a new one. At most one legal call per primitive, those that should pay most first; then what people
 /// would look for and cannot have, with the reason.
 [[nodiscard]] auto moves_offered(const workspace::Snapshot& snapshot, uint32_t at) -> std::vector<OfferedMove>;
 

@@ -322,6 +322,11 @@ class Finder {
       program_ = self;
       if (class_ != no_entity) { parents_[self] = class_; }
     }
+    for (const syn::Param& param : def.type_params) {
+      if (param.name.name.empty()) { continue; }
+      if (param.annotation != nullptr) { visit(param.annotation); }
+      occur(def.decl, param.name.span, bind(param.name.name, EntityKind::Parameter), Role::Bind);
+    }
     for (const syn::Param& param : def.params) {
       if (param.name.name.empty()) { continue; }
       std::string_view type = last_name(param.annotation);

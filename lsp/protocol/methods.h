@@ -54,8 +54,12 @@ inline constexpr std::array<std::string_view, 11> token_modifiers = {"declaratio
 
 // Commands of workspace/executeCommand.
 inline constexpr std::string_view tune_command = "loopsmith.tune";
+/// Executes a program on random inputs, under a schedule where one is named ({uri, function, schedule}); says what came out.
+inline constexpr std::string_view run_command = "loopsmith.run";
 /// Times a program as written and, where `schedule` is given, under it ({uri, function, schedule}).
 inline constexpr std::string_view bench_command = "loopsmith.bench";
+/// Compares the results of a program under a schedule with those of the program as written ({uri, function, schedule}).
+inline constexpr std::string_view verify_command = "loopsmith.verify";
 inline constexpr std::string_view stop_tune_command = "loopsmith.tune.stop";
 inline constexpr std::string_view insert_schedule_command = "loopsmith.insertSchedule";
 /// Not ours to execute: editors that say `experimental.loopsmithViews` show the view of a place ({uri, position}).
@@ -73,6 +77,8 @@ inline constexpr std::string_view version = "Version";
 inline constexpr std::string_view close = "Close";
 /// Worker to front: it starts (1) or ends (0) work on the document, which gets the blame if it dies meanwhile.
 inline constexpr std::string_view working = "Working";
+/// With it: the ticket of the request that the work is for; 0: it is for the text itself.
+inline constexpr std::string_view blamed = "Blamed";
 /// Front to worker: give up that ticket. Front to worker and back: a sign of life, and how often work polled.
 inline constexpr std::string_view cancel = "Cancel";
 inline constexpr std::string_view ping = "Ping";

@@ -6,8 +6,12 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
+#include <exception>
+#include <new>
 
 #include "support/hash.h"
+#include "support/memory.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -36,6 +40,22 @@ auto choose_encoding(const Json& capabilities) -> Encoding {
     }
   }
   return Encoding::Utf16;
+}
+
+/// What a command starts; none: it starts nothing.
+auto job_kind(std::string_view command) -> std::optional<JobKind> {
+  if (command == tune_command) { return JobKind::Tune; }
+  if (command == bench_command) { return JobKind::Bench; }
+  if (command == verify_command) { return JobKind::Verify; }
+  if (command == run_command) { return JobKind::Run; }
+  return std::nullopt;
+}
+
+/// What tests do to the front: with LOOPSMITH_TEST_FAULT in the environment, a message whose parameters have
+/// `"fault": "front"` makes its handler throw.
+void fail_if_told(const Json& params) {
+  static const bool allowed = std::getenv("LOOPSMITH_TEST_FAULT") != nullptr;
+  if (allowed && string_in(params, "fault") == "front") { throw std::bad_alloc(); }
 }
 
 /// The document that a request is about, by LSP's habits.
@@ -98,15 +118,28 @@ void Front::on_message(std::string body) {
   if (!message->is_object()) {
     return fail(nullptr, ErrorCode::InvalidRequest, message->is_array() ? "batches of messages are not part of LSP" : "a message is an object");
   }
-  const Json& id = member(*message, "id");
-  const Json& method = member(*message, "method");
+  try {
+    handle(*message, std::move(body));
+  } catch (const std::exception& fault) {
+    // Nothing here throws by intent. A fault of ours, or a lack of memory, costs this message and not the session.
+    const Json& id = member(*message, "id");
+    std::string what = fmt::format("{} failed: {}", string_in(*message, "method"), fault.what());
+    if (is_id(id) && message->contains("method")) { return fail(id, ErrorCode::InternalError, what); }
+    log(Error, what);
+    if (string_in(*message, "method").starts_with("textDocument/did")) { lose(uri_of(member(*message, "params"))); }
+  }
+}
+
+void Front::handle(Json& message, std::string body) {
+  const Json& id = member(message, "id");
+  const Json& method = member(message, "method");
   if (!method.is_string()) {
-    if (is_id(id) && (message->contains("result") || message->contains("error"))) { return on_response(*message); }
+    if (is_id(id) && (message.contains("result") || message.contains("error"))) { return on_response(message); }
     // An answer to what we could not read carries no id; answering it would be a conversation of errors.
-    if (message->contains("error")) { return; }
+    if (message.contains("error")) { return; }
     return fail(is_id(id) ? id : Json(), ErrorCode::InvalidRequest, "the message has no method");
   }
-  bool is_request = message->contains("id");
+  bool is_request = message.contains("id");
   if (is_request && !is_id(id)) { return fail(nullptr, ErrorCode::InvalidRequest, "the id of a request is a string or an integer"); }
   auto name = method.get<std::string>();
   const MethodRow* row = find_method(name);
@@ -120,16 +153,17 @@ void Front::on_message(std::string body) {
     }
     if (state_ == State::ShutDown) { return fail(id, ErrorCode::InvalidRequest, "the server was shut down"); }
     if (row == nullptr) { return fail(id, ErrorCode::MethodNotFound, fmt::format("there is no method `{}`", name)); }
-    return on_request(*row, *message, std::move(body));
+    return on_request(*row, message, std::move(body));
   }
   if (row == nullptr || row->kind == MethodKind::Request) { return; }
   if (state_ != State::Running && row->method != Method::Exit) { return; }
-  on_notification(*row, *message, body);
+  on_notification(*row, message, body);
 }
 
 void Front::on_request(const MethodRow& row, const Json& message, std::string body) {
   const Json& id = member(message, "id");
   const Json& params = member(message, "params");
+  fail_if_told(params);
   switch (row.method) {
     case Method::Initialize: return initialize(id, params);
     case Method::Shutdown:
@@ -155,11 +189,18 @@ void Front::on_request(const MethodRow& row, const Json& message, std::string bo
     }
     pending.document = document->number;
   }
+  if (!request_crashes_.empty()) {
+    auto known = request_crashes_.find(request_key(row, find_document(pending.document)));
+    if (known != request_crashes_.end() && known->second >= crash_limit) {
+      return fail(id, ErrorCode::RequestFailed, fmt::format("`{}` crashed the analysis of this text {} times; edits re-enable it", row.name, crash_limit));
+    }
+  }
   forward(std::move(pending), std::move(body));
 }
 
 void Front::on_notification(const MethodRow& row, const Json& message, const std::string& body) {
   const Json& params = member(message, "params");
+  fail_if_told(params);
   switch (row.method) {
     case Method::Exit:
       quit_ = true;
@@ -239,6 +280,7 @@ void Front::change(const Json& params, const std::string& body) {
   Document* document = find_document(uri);
   if (document == nullptr) { return log(Error, fmt::format("a change of `{}`, which is not open, was left out", uri)); }
   document->version = int_in(member(params, "textDocument"), "version").value_or(document->version + 1);
+  ++edits_;
   // The worker first: it works while we keep our own copy. Where some content is known to kill, a look comes before.
   bool worker_first = worker_up_ && !document->quarantined && crashes_.empty();
   auto tell_worker = [&] {
@@ -283,6 +325,19 @@ void Front::close(const Json& params, const std::string& body) {
   }
   send(notification("textDocument/publishDiagnostics", {{"uri", document->uri}, {"diagnostics", Json::array()}}));
   documents_.erase(document->uri);
+  closed_at_ = Clock::now();
+}
+
+/// An edit was missed, so what we hold is not the text that the editor shows: no answer is better than one for another text.
+void Front::lose(const std::string& uri) {
+  if (find_document(uri) == nullptr) { return; }
+  close({{"textDocument", {{"uri", uri}}}}, "");
+  Json diagnostic = {{"range", to_json(TextRange{})},
+                     {"severity", 1},
+                     {"source", "loopsmith"},
+                     {"code", "text-lost"},
+                     {"message", "an edit of this file was lost by a fault; close the file and open it again"}};
+  send(notification("textDocument/publishDiagnostics", {{"uri", uri}, {"diagnostics", Json::array({diagnostic})}}));
 }
 
 void Front::cancel_request(const Json& id) {
@@ -300,7 +355,8 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
   std::string command = string_in(params, "command");
   const Json& arguments = member(params, "arguments");
   const Json& first = arguments.is_array() && !arguments.empty() ? arguments.front() : arguments;
-  if (command == tune_command || command == bench_command) {
+  auto kind = job_kind(command);
+  if (kind) {
     std::string uri = uri_of(first);
     Document* document = find_document(uri);
     if (document == nullptr) { return fail(id, ErrorCode::InvalidParams, fmt::format("`{}` is not open", uri)); }
@@ -311,13 +367,13 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
                        .trials = int_in(first, "trials"),
                        .seconds = {},
                        .target = string_in(first, "target"),
-                       .measures = command == bench_command,
-                       .schedule = command == bench_command ? string_in(first, "schedule") : std::string()};
+                       .kind = *kind,
+                       .schedule = *kind == JobKind::Tune ? std::string() : string_in(first, "schedule")};
     if (const Json& seconds = member(first, "seconds"); seconds.is_number()) { request.seconds = seconds.get<double>(); }
     // What the command leaves open, the options say: {"tune": {"seconds": 60, "trials": 256, "target": "llvm"}}.
     const Json& tune = member(configuration_, "tune");
     if (request.target.empty()) { request.target = string_in(tune, "target"); }
-    if (!request.measures && !request.trials && !request.seconds) {
+    if (request.kind == JobKind::Tune && !request.trials && !request.seconds) {
       request.trials = int_in(tune, "trials");
       if (const Json& seconds = member(tune, "seconds"); seconds.is_number()) { request.seconds = seconds.get<double>(); }
     }
@@ -429,8 +485,9 @@ void Front::on_worker_frame(Frame frame) {
     if (*working == 0) {
       working_.reset();
     } else {
+      auto request = pending_.find(frame.number(header::blamed).value_or(0));
       working_ = Working{frame.number(header::document).value_or(0), static_cast<int64_t>(frame.number(header::version).value_or(0)),
-                         Clock::now(), host_.worker_cpu(), 0};
+                         Clock::now(), host_.worker_cpu(), 0, request != pending_.end() ? request->second.row : nullptr};
     }
     return;
   }
@@ -498,8 +555,10 @@ void Front::on_worker_end(const ExitStatus& status) {
   if (working_) {
     // Content that has changed since is not to blame for what its predecessor did.
     Document* document = find_document(working_->document);
-    if (document != nullptr && document->version == working_->version &&
-        ++crashes_[hash_bytes(document->text.text)] >= crash_limit) {
+    bool is_same = document != nullptr && document->version == working_->version;
+    if (working_->request != nullptr) {
+      if (is_same || working_->document == 0) { ++request_crashes_[request_key(*working_->request, document)]; }
+    } else if (is_same && ++crashes_[hash_bytes(document->text.text)] >= crash_limit) {
       quarantine(*document);
     }
   }
@@ -536,6 +595,11 @@ void Front::on_tick() {
   if (!worker_up_ && now >= restart_at_) { bring_up_worker(); }
   watch_worker();
   jobs_.on_tick();
+  // Not while a thousand of them are being closed.
+  if (closed_at_ && now - *closed_at_ > 100ms) {
+    closed_at_.reset();
+    give_memory_back();
+  }
   // An editor that died without closing our input would leave us behind.
   if (client_process_ && now - client_checked_ > 3s) {
     client_checked_ = now;
@@ -549,6 +613,10 @@ auto Front::is_poisonous(const Document& document) const -> bool {
   if (crashes_.empty()) { return false; }
   auto found = crashes_.find(hash_bytes(document.text.text));
   return found != crashes_.end() && found->second >= crash_limit;
+}
+
+auto Front::request_key(const MethodRow& row, const Document* document) const -> uint64_t {
+  return hash_combine(document != nullptr ? hash_bytes(document->text.text) : edits_, static_cast<uint64_t>(row.method));
 }
 
 void Front::quarantine(Document& document) {

@@ -4,7 +4,8 @@
 //
 // What it passes to the worker it passes as it came. When the worker dies, whatever was asked of it is answered with
 // an error, a new one is started and told all open documents; a document whose content killed a worker twice is left
-// out, with a diagnostic on it, until it is edited. One thread.
+// out, with a diagnostic on it, until it is edited. A request that killed one twice is refused until the text is another;
+// all else of the document stays. One thread.
 #pragma once
 
 #include <deque>
@@ -84,6 +85,7 @@ class Front {
 
   // From the client.
   void on_message(std::string body);
+  void handle(Json& message, std::string body);
   void on_request(const MethodRow& row, const Json& message, std::string body);
   void on_notification(const MethodRow& row, const Json& message, const std::string& body);
   void on_response(const Json& message);
@@ -91,6 +93,7 @@ class Front {
   void open(const Json& params, const std::string& body);
   void change(const Json& params, const std::string& body);
   void close(const Json& params, const std::string& body);
+  void lose(const std::string& uri);
   void cancel_request(const Json& id);
   void configure(const Json& settings);
   void execute_command(const Json& id, const Json& params, std::string body);
@@ -116,6 +119,8 @@ class Front {
   // Quarantine.
   void quarantine(Document& document);
   [[nodiscard]] auto is_poisonous(const Document& document) const -> bool;
+  /// A request and the text it is about (none: all texts as they are), as a key of `request_crashes_`.
+  [[nodiscard]] auto request_key(const MethodRow& row, const Document* document) const -> uint64_t;
 
   [[nodiscard]] auto find_document(const std::string& uri) -> Document*;
   [[nodiscard]] auto find_document(uint64_t number) -> Document*;
@@ -136,6 +141,7 @@ class Front {
 
   std::unordered_map<std::string, std::unique_ptr<Document>> documents_;
   uint64_t next_document_ = 1;
+  std::optional<Clock::time_point> closed_at_;  // a document, since memory was given back
 
   std::map<uint64_t, Pending> pending_;  // by ticket
   uint64_t next_ticket_ = 1;
@@ -153,9 +159,12 @@ class Front {
     Clock::time_point since;
     std::chrono::duration<double> cpu{};
     uint64_t polls = 0;
+    const MethodRow* request = nullptr;  // that it answers; null: it looks at the text
   };
   std::optional<Working> working_;
   std::unordered_map<uint64_t, int> crashes_;  // by hash of content
+  std::unordered_map<uint64_t, int> request_crashes_;
+  uint64_t edits_ = 0;                         // of all documents
   std::string last_crash_;
 
   Jobs jobs_;

@@ -48,8 +48,37 @@ void note_news(Json& news, const Json& event) {
   }
 }
 
+/// "C float32 (64, 64), -1.2 to 3.4, mean 0.1"
+auto result_text(const Json& row) -> std::string {
+  std::string shape;
+  const Json& extents = member(row, "shape");
+  if (extents.is_array()) {
+    for (const Json& extent : extents) { shape += (shape.empty() ? "" : ", ") + extent.dump(); }
+  }
+  std::string text = fmt::format("{} {} ({})", string_in(row, "name"), string_in(row, "dtype"), shape);
+  auto least = number_in(row, "min"), most = number_in(row, "max"), mean = number_in(row, "mean");
+  if (least && most && mean) { text += fmt::format(", {:.6g} to {:.6g}, mean {:.6g}", *least, *most, *mean); }
+  if (auto odd = int_in(row, "not_finite")) { text += fmt::format(", {} not finite", *odd); }
+  return text;
+}
+
 auto show_message(int type, const std::string& message) -> Json {
   return notification("window/showMessage", {{"type", type}, {"message", message}});
+}
+
+struct Words { const char* command; const char* title; const char* name; const char* done; const char* program; };
+auto words(JobKind kind) -> const Words& {
+  static constexpr Words tune{"tune", "Tuning", "tuning", "tuned", "tuner"};
+  static constexpr Words bench{"bench", "Timing", "timing", "timed", "measurement"};
+  static constexpr Words verify{"verify", "Verifying", "verification", "verified", "comparison"};
+  static constexpr Words run{"run", "Running", "run", "run", "program"};
+  switch (kind) {
+    case JobKind::Tune: return tune;
+    case JobKind::Bench: return bench;
+    case JobKind::Verify: return verify;
+    case JobKind::Run: return run;
+  }
+  return tune;
 }
 
 }  // namespace
@@ -59,7 +88,7 @@ auto Jobs::token_of(const Job& job) -> std::string { return fmt::format("loopsmi
 auto Jobs::start(JobRequest request) -> std::pair<std::optional<JobId>, std::string> {
   for (const auto& [id, job] : jobs_) {
     if (!job.ended && job.uri == request.uri && job.function == request.function) {
-      return {std::nullopt, fmt::format("`{}` is being {} already", request.function, job.measures ? "timed" : "tuned")};
+      return {std::nullopt, fmt::format("`{}` is being {} already", request.function, words(job.kind).done)};
     }
   }
   Job job;
@@ -68,10 +97,10 @@ auto Jobs::start(JobRequest request) -> std::pair<std::optional<JobId>, std::str
   job.function = request.function;
   job.version = request.version;
   job.message = "starting";
-  job.measures = request.measures;
+  job.kind = request.kind;
   job.schedule = request.schedule;
   job.last_told = Clock::now();
-  std::vector<std::string> arguments = {request.measures ? "bench" : "tune", "-", "--json"};
+  std::vector<std::string> arguments = {words(request.kind).command, "-", "--json"};
   if (!request.schedule.empty()) { arguments.insert(arguments.end(), {"--with", request.schedule}); }
   if (!request.function.empty()) { arguments.insert(arguments.end(), {"--function", request.function}); }
   if (!request.target.empty()) { arguments.insert(arguments.end(), {"--target", request.target}); }
@@ -91,7 +120,7 @@ auto Jobs::start(JobRequest request) -> std::pair<std::optional<JobId>, std::str
       talk_.to_client(notification("$/progress", {{"token", token},
                                                   {"value",
                                                    {{"kind", "begin"},
-                                                    {"title", fmt::format("{} {}", begun.measures ? "Timing" : "Tuning", begun.schedule.empty() ? begun.function : begun.schedule)},
+                                                    {"title", fmt::format("{} {}", words(begun.kind).title, begun.schedule.empty() ? begun.function : begun.schedule)},
                                                     {"cancellable", true},
                                                     {"message", begun.message},
                                                     {"percentage", begun.percentage}}}}));
@@ -136,7 +165,21 @@ void Jobs::on_line(JobId id, std::string_view line) {
   auto event = parse_json(text, why);
   if (!event) { return; }
   std::string kind = string_in(*event, "event");
-  if (job.measures) {
+  if (job.kind == JobKind::Verify) {
+    if (bool_in(*event, "compared")) {
+      job.is_equal = bool_in(*event, "equal");
+      job.message = string_in(*event, "how");
+      if (!*job.is_equal) { job.failure = string_in(*event, "difference"); }
+    }
+    if (string_in(*event, "severity") == "error" && job.failure.empty()) { job.failure = string_in(*event, "message"); }
+    return;
+  }
+  if (job.kind == JobKind::Run) {
+    if (event->contains("dtype")) { job.rows.push_back(*event); }
+    if (string_in(*event, "severity") == "error" && job.failure.empty()) { job.failure = string_in(*event, "message"); }
+    return;
+  }
+  if (job.kind == JobKind::Bench) {
     if (auto seconds = number_in(*event, "seconds"); seconds && *seconds > 0) { job.rows.push_back(*event); }
     if (string_in(*event, "severity") == "error" && job.failure.empty()) { job.failure = string_in(*event, "message"); }
     return;
@@ -177,8 +220,8 @@ void Jobs::on_end(JobId id, const ExitStatus& status, std::string_view errors) {
   Job& job = found->second;
   job.ended = true;
   job.kill_at = never();
-  bool is_measured = job.measures && !job.rows.empty() && status.succeeded();
-  if (is_measured || !string_in(job.result, "schedule_text").empty()) {
+  bool is_measured = (job.kind == JobKind::Bench || job.kind == JobKind::Run) && !job.rows.empty() && status.succeeded();
+  if (is_measured || job.is_equal || !string_in(job.result, "schedule_text").empty()) {
     job.state = State::Done;
   } else {
     job.state = job.state == State::Stopping && job.failure.empty() && status.signal == 0 && status.code == 0 ? State::Stopping : State::Failed;
@@ -186,7 +229,7 @@ void Jobs::on_end(JobId id, const ExitStatus& status, std::string_view errors) {
       std::string_view last = errors;
       while (!last.empty() && last.back() == '\n') { last.remove_suffix(1); }
       last = last.substr(last.rfind('\n') == std::string_view::npos ? 0 : last.rfind('\n') + 1);
-      job.failure = last.empty() ? fmt::format("the {} {}", job.measures ? "measurement" : "tuner", status.describe()) : std::string(last.substr(0, 400));
+      job.failure = last.empty() ? fmt::format("the {} {}", words(job.kind).program, status.describe()) : std::string(last.substr(0, 400));
     }
   }
   finish(job);
@@ -223,7 +266,18 @@ void Jobs::finish(Job& job) {
   int type = 3;
   switch (job.state) {
     case State::Done:
-      if (job.measures) {
+      if (job.is_equal) {
+        message = *job.is_equal ? fmt::format("{} keeps the results of {} ({})", job.schedule, job.function, job.message)
+                                : fmt::format("{} does not keep the results of {}: {}", job.schedule, job.function, job.failure);
+        type = *job.is_equal ? 3 : 1;
+        break;
+      }
+      if (job.kind == JobKind::Run) {
+        message = fmt::format("{} ran on random inputs:", job.schedule.empty() ? job.function : job.schedule);
+        for (const Json& row : job.rows) { message += (&row == &job.rows.front() ? " " : "; ") + result_text(row); }
+        break;
+      }
+      if (job.kind == JobKind::Bench) {
         double seconds = number_in(job.rows.back(), "seconds").value_or(0);
         message = fmt::format("{}: {}", job.schedule.empty() ? job.function : job.schedule, duration_text(seconds));
         if (auto gflops = number_in(job.rows.back(), "gflops"); gflops && *gflops > 0) { message += fmt::format(", {:.4g} GFLOP/s", *gflops); }
@@ -238,23 +292,23 @@ void Jobs::finish(Job& job) {
       }
       break;
     case State::Stopping:
-      message = fmt::format("{} of {} stopped before there was a result", job.measures ? "timing" : "tuning", job.function);
+      message = fmt::format("{} of {} stopped before there was a result", words(job.kind).name, job.function);
       break;
     default:
-      message = fmt::format("{} of {} failed: {}", job.measures ? "timing" : "tuning", job.function, job.failure);
+      message = fmt::format("{} of {} failed: {}", words(job.kind).name, job.function, job.failure);
       type = 1;
   }
   if (job.has_progress) {
     talk_.to_client(notification("$/progress", {{"token", token_of(job)}, {"value", {{"kind", "end"}, {"message", message}}}}));
   }
-  if (job.state == State::Done && !job.measures) { message += "; the code action \"Insert best schedule\" puts it into the file"; }
+  if (job.state == State::Done && job.kind == JobKind::Tune) { message += "; the code action \"Insert best schedule\" puts it into the file"; }
   talk_.to_client(show_message(type, message));
   talk_.to_worker(for_worker(job));
 }
 
 /// The view of a search: what is new of it, ten times a second at most, and how it ended.
 void Jobs::tell_view(Job& job, bool now) {
-  if (!shows_trials_ || job.measures || (!now && Clock::now() - job.last_news < view_gap)) { return; }
+  if (!shows_trials_ || job.kind != JobKind::Tune || (!now && Clock::now() - job.last_news < view_gap)) { return; }
   job.last_news = Clock::now();
   Json params = job.news.is_object() ? std::move(job.news) : Json::object();
   job.news = Json();
@@ -273,7 +327,14 @@ auto Jobs::for_worker(const Job& job) -> Json {
   const char* state = !job.ended ? "running" : job.state == State::Done ? "done" : "gone";
   Json params = {{"job", job.id}, {"uri", job.uri}, {"function", job.function}, {"version", job.version}, {"state", state}};
   if (!job.ended) { params["message"] = job.message; }
-  if (job.measures) {
+  if (job.kind == JobKind::Run) {
+    params["schedule"] = job.schedule;
+    params["state"] = !job.ended ? "executing" : "gone";
+  } else if (job.kind == JobKind::Verify) {
+    params["schedule"] = job.schedule;
+    params["state"] = !job.ended ? "verifying" : job.state == State::Done ? "verified" : "gone";
+    if (job.is_equal) { params["equal"] = *job.is_equal; }
+  } else if (job.kind == JobKind::Bench) {
     params["schedule"] = job.schedule;
     params["state"] = !job.ended ? "timing" : job.state == State::Done ? "timed" : "gone";
     if (!job.rows.empty()) {

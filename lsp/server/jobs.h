@@ -7,6 +7,8 @@
 //   {"event":"done","schedule_text":"...","insert":{"offset":812,"text":"..."},"verified":"..."}
 //   {"event":"error","message":"..."}
 // A measurement is a job as well: `loopsmith bench - --json`, a line per row ({"name":"plain","seconds":0.0012,"gflops":3.1,...}).
+// So is a comparison of results: `loopsmith verify - --json`, one line ({"compared":true,"equal":true,"how":"interpreter, all outputs",
+// And a run: `loopsmith run - --json`, a line per result ({"name":"C","dtype":"float32","shape":[16],"min":0,"max":1,"mean":0.5}).
 // `insert` is a place in the text that was given, in bytes. SIGINT means: stop, and report the best so far as done.
 #pragma once
 
@@ -25,6 +27,8 @@ namespace loopsmith::lsp {
 
 using JobId = uint64_t;
 
+enum class JobKind : uint8_t { Tune, Bench, Verify, Run };
+
 struct JobRequest {
   std::string uri;
   std::string function;
@@ -33,8 +37,8 @@ struct JobRequest {
   std::optional<int64_t> trials;
   std::optional<double> seconds;
   std::string target;
-  bool measures = false;         // timed, not searched
-  std::string schedule;          // what is timed beside the program as written; empty: nothing
+  JobKind kind = JobKind::Tune;
+  std::string schedule;          // what is timed beside the program as written, or compared with it; empty: nothing
 };
 
 /// What jobs ask of the one who runs the event loop.
@@ -96,9 +100,10 @@ class Jobs {
     int percentage = 0;
     std::string failure;
     Json result;
-    bool measures = false;
+    JobKind kind = JobKind::Tune;
     std::string schedule;
-    std::vector<Json> rows;         // of a measurement
+    std::optional<bool> is_equal;   // of a comparison
+    std::vector<Json> rows;         // of a measurement, or the results of a run
     Clock::time_point last_told{};  // when the worker heard of progress
     Json news;                      // of a search, what the editor's view of it has not been sent
     Clock::time_point last_news{};

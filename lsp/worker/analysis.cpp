@@ -13,13 +13,19 @@
 #include <csignal>
 #include <cstdlib>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
+#include <stdexcept>
 #include <unordered_map>
+#include <utility>
 
+#include "ir/memory.h"
 #include "lsp/protocol/framing.h"
 #include "lsp/protocol/sync.h"
 #include "lsp/worker/routes.h"
+#include "support/memory.h"
 #include "support/process.h"
 #include "target/hardware.h"
 #include "target/peaks.h"
@@ -30,15 +36,16 @@ namespace {
 /// Deep input is bounded everywhere; this is room for what is allowed, in checked builds too.
 constexpr size_t analysis_stack = 256 << 20;
 
-/// What tests do to a worker: LOOPSMITH_TEST_FAULT="segfault" and the like make it misbehave on a document whose text
-/// contains "FAULT:segfault". Unset: never.
-void misbehave_if_asked(std::string_view text) {
-  static const char* const allowed = std::getenv("LOOPSMITH_TEST_FAULT");
-  if (allowed == nullptr) { return; }
-  auto asked = [&](std::string_view fault) {
-    size_t at = text.find("FAULT:");
-    return at != std::string_view::npos && text.substr(at + 6).starts_with(fault);
-  };
+auto faults_allowed() -> bool {
+  static const bool allowed = std::getenv("LOOPSMITH_TEST_FAULT") != nullptr;
+  return allowed;
+}
+
+/// Does what a fault in our own code would do: a crash, an exception, a loop without end.
+void misbehave(std::string_view kind) {
+  auto asked = [&](std::string_view fault) { return kind.starts_with(fault); };
+  if (asked("throw")) { throw std::runtime_error("a fault that a test asked for"); }
+  if (asked("allocation")) { throw std::bad_alloc(); }
   if (asked("segfault")) { ::raise(SIGSEGV); }
   if (asked("kill")) { ::raise(SIGKILL); }
   if (asked("abort")) { std::abort(); }
@@ -64,6 +71,17 @@ void misbehave_if_asked(std::string_view text) {
       for (size_t i = 0; i < (64U << 20U); i += 4096) { much[i] = 1; }
     }
   }
+}
+
+/// What tests do to a worker: with LOOPSMITH_TEST_FAULT in the environment it misbehaves on a document whose text contains
+/// "FAULT:segfault" and the like, and in the handler of a message whose parameters have `"fault": "segfault"`.
+void misbehave_if_asked(std::string_view text) {
+  if (!faults_allowed()) { return; }
+  size_t at = text.find("FAULT:");
+  if (at != std::string_view::npos) { misbehave(text.substr(at + 6)); }
+}
+void misbehave_if_told(const Json& params) {
+  if (faults_allowed()) { misbehave(string_in(params, "fault")); }
 }
 
 /// docs/diagnostics.md, installed beside the program or in the tree it was built in; empty: neither.
@@ -135,22 +153,18 @@ class Worker {
   [[nodiscard]] auto find(uint64_t number) -> OpenDocument*;
   void write(const std::string& bytes);
 
-  /// Tells the front what work is on, so that it knows whom to blame.
+  /// Tells the front what work is on, so that it knows whom to blame: a text, or a request about it (or about none).
   class Working {
    public:
-    Working(Worker& worker, const OpenDocument* open) : worker_(worker) {
-      if (open == nullptr) { return; }
-      auto version = static_cast<uint64_t>(open->document->snapshot()->version());
-      worker_.write(framed("", {{header::working, 1}, {header::document, open->number}, {header::version, version}}));
-      is_on_ = true;
+    Working(Worker& worker, const OpenDocument* open, uint64_t ticket = 0) : worker_(worker) {
+      uint64_t number = open != nullptr ? open->number : 0;
+      auto version = static_cast<uint64_t>(open != nullptr ? open->document->snapshot()->version() : 0);
+      worker_.write(framed("", {{header::working, 1}, {header::document, number}, {header::version, version}, {header::blamed, ticket}}));
     }
-    ~Working() {
-      if (is_on_) { worker_.write(framed("", {{header::working, 0}})); }
-    }
+    ~Working() { worker_.write(framed("", {{header::working, 0}})); }
 
    private:
     Worker& worker_;
-    bool is_on_ = false;
   };
 
   int output_;
@@ -175,6 +189,7 @@ class Worker {
   std::string manual_;           // where diagnostics are explained; empty: the editor does not ask, or it is not there
   std::string links_;            // the same, for links in texts
   std::vector<std::unique_ptr<OpenDocument>> documents_;
+  bool has_closed_ = false;      // one, since memory was given back
   std::map<uint64_t, JobFacts> jobs_;
   std::deque<Request> settled_;  // wait until all is known of their document
 };
@@ -233,6 +248,10 @@ void Worker::analyse() {
         return std::any_of(documents_.begin(), documents_.end(), [](const auto& open) { return open->needs_check || open->needs_replay; });
       };
       if (arrived_.empty() && !ended_ && !needs_work()) {
+        if (std::exchange(has_closed_, false)) {
+          give_nodes_back();
+          give_memory_back();
+        }
         changed_.wait(lock, [this] { return !arrived_.empty() || ended_; });
       }
       if (arrived_.empty() && ended_) { return; }
@@ -260,6 +279,7 @@ void Worker::handle(Frame frame) {
   OpenDocument* open = find(frame.number(header::document).value_or(0));
   if (frame.number(header::close)) {
     std::erase_if(documents_, [&](const auto& candidate) { return candidate.get() == open; });
+    has_closed_ = true;
     return;
   }
   std::string why;
@@ -268,6 +288,7 @@ void Worker::handle(Frame frame) {
   std::string name = string_in(*message, "method");
   const Json& params = member(*message, "params");
   if (!ticket) {
+    misbehave_if_told(params);
     if (name == "textDocument/didOpen") { return this->open(frame, params); }
     if (name == "textDocument/didChange" && open != nullptr) { return change(*open, frame, params); }
     if (name == "loopsmith/start") {
@@ -351,13 +372,16 @@ void Worker::note_job(const Json& params) {
   job.uri = string_in(params, "uri");
   job.function = string_in(params, "function");
   job.version = int_in(params, "version").value_or(0);
-  job.is_done = state == "done" || state == "timed";
+  job.is_done = state == "done" || state == "timed" || state == "verified";
   job.measures = state == "timing" || state == "timed";
+  job.verifies = state == "verifying" || state == "verified";
+  job.executes = state == "executing";
+  job.is_equal = bool_in(params, "equal");
   job.message = string_in(params, "message");
   job.schedule = string_in(params, "schedule");
   if (const Json& seconds = member(params, "seconds"); seconds.is_number()) { job.seconds = seconds.get<double>(); }
   if (const Json& seconds = member(params, "plain_seconds"); seconds.is_number()) { job.plain_seconds = seconds.get<double>(); }
-  if (job.measures) {
+  if (!job.tunes()) {
     // What it says is of the text that it was started with.
     for (const auto& open : documents_) {
       workspace::SnapshotPtr snapshot = open->document->snapshot();
@@ -367,7 +391,7 @@ void Worker::note_job(const Json& params) {
     if (auto known = jobs_.find(job.job); known != jobs_.end()) { job.text_hash = known->second.text_hash; }
     // The newest measurement of a thing stands for it.
     std::erase_if(jobs_, [&](const auto& one) {
-      return one.first != job.job && one.second.measures && one.second.uri == job.uri && one.second.function == job.function && one.second.schedule == job.schedule;
+      return one.first != job.job && one.second.measures == job.measures && one.second.verifies == job.verifies && one.second.executes == job.executes && one.second.uri == job.uri && one.second.function == job.function && one.second.schedule == job.schedule;
     });
   }
   job.schedule_text = string_in(params, "schedule_text");
@@ -452,6 +476,20 @@ void Worker::publish(OpenDocument& open) {
                {{header::document, open.number}, {header::version, static_cast<uint64_t>(snapshot->version())}}));
 }
 
+namespace {
+
+/// A route never throws by intent; what a fault of ours or a lack of memory throws costs one request.
+auto answer_of(const Route& route, const RouteContext& context, const Json& params) -> RouteResult {
+  try {
+    misbehave_if_told(params);
+    return route.answer(context, params);
+  } catch (const std::exception& fault) {
+    return RouteError{ErrorCode::InternalError, std::string(find_method_row(route.method).name) + " failed: " + fault.what()};
+  }
+}
+
+}  // namespace
+
 void Worker::answer(const Request& request) {
   OpenDocument* open = find(request.document);
   CancelToken token;
@@ -469,7 +507,7 @@ void Worker::answer(const Request& request) {
     message = error_response(request.id, ErrorCode::MethodNotFound, "the worker has no such method");
   } else {
     if (open != nullptr && open->needs_check) { check(*open); }
-    Working working(*this, open);
+    Working working(*this, open, request.ticket);
     workspace::SnapshotPtr snapshot = open != nullptr ? open->document->snapshot() : nullptr;
     RouteContext context{.snapshot = snapshot.get(), .encoding = encoding_, .capabilities = capabilities_, .jobs = jobs_, .cancel = token,
                          .sent_tokens = open != nullptr ? &open->sent_tokens : nullptr,
@@ -492,7 +530,7 @@ void Worker::answer(const Request& request) {
     if (needs_document && snapshot == nullptr) {
       message = error_response(request.id, ErrorCode::InvalidParams, "the document is not open");
     } else {
-      RouteResult result = request.route->answer(context, request.params);
+      RouteResult result = answer_of(*request.route, context, request.params);
       if (auto* problem = std::get_if<RouteError>(&result)) {
         message = error_response(request.id, problem->code, problem->message);
       } else {

@@ -500,11 +500,33 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
     }
     add(lens, "bench", bench_command, std::move(argument));
   };
+  // Whether a schedule keeps the results, as of the text that was compared.
+  auto add_verified = [&](const Lens& lens, const std::string& function, const std::string& schedule) {
+    Json argument = {{"uri", snapshot.name()}, {"function", function}, {"schedule", schedule}};
+    for (const auto& [id, job] : context.jobs) {
+      if (!job.verifies || job.uri != snapshot.name() || job.function != function || job.schedule != schedule) { continue; }
+      if (!job.is_done) { return add(lens, "verifying …", stop_tune_command, {{"job", id}}); }
+      if (job.text_hash != hash_of_declarations(snapshot, function, schedule)) { break; }
+      return add(lens, job.is_equal ? "verified" : "results differ: verify again", verify_command, std::move(argument));
+    }
+    add(lens, "verify", verify_command, std::move(argument));
+  };
+  // What runs says so, and a click ends it; what came of it is a message.
+  auto add_run = [&](const Lens& lens, const std::string& function, const std::string& schedule) {
+    Json argument = {{"uri", snapshot.name()}, {"function", function}};
+    if (!schedule.empty()) { argument["schedule"] = schedule; }
+    for (const auto& [id, job] : context.jobs) {
+      if (job.executes && job.uri == snapshot.name() && job.function == function && job.schedule == schedule) { return add(lens, "running …", stop_tune_command, {{"job", id}}); }
+    }
+    add(lens, "run", run_command, std::move(argument));
+  };
   for (const Lens& lens : code_lenses(snapshot)) {
     if (lens.action == Lens::Action::View) {
       for (const script::FileSchedule& schedule : snapshot.schedules()) {
         if (schedule.name.view() == lens.function && schedule.run != nullptr && schedule.run->is_complete && !schedule.program_name.empty()) {
+          add_run(lens, schedule.program_name.str(), lens.function);
           add_timed(lens, schedule.program_name.str(), lens.function);
+          add_verified(lens, schedule.program_name.str(), lens.function);
         }
       }
 
@@ -517,7 +539,7 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
     }
     bool is_running = false;
     for (const auto& [id, job] : context.jobs) {
-      if (job.measures || job.uri != snapshot.name() || job.function != lens.function) { continue; }
+      if (!job.tunes() || job.uri != snapshot.name() || job.function != lens.function) { continue; }
       if (job.is_done) {
         add(lens, "insert best schedule", insert_schedule_command, {{"job", id}});
       } else {
@@ -526,6 +548,7 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
       }
     }
     if (!is_running) { add(lens, lens.title, tune_command, {{"uri", snapshot.name()}, {"function", lens.function}}); }
+    add_run(lens, lens.function, "");
     add_timed(lens, lens.function, "");
   }
   return lenses;
@@ -576,7 +599,7 @@ auto moves_route(const RouteContext& context, const Json& params) -> RouteResult
   if (!at || !place || *place < 0) { return bad_params("`position` or `place` is missing"); }
   Json moves = Json::array();
   for (const OfferedMove& move : moves_offered_on(*context.snapshot, *at, static_cast<size_t>(*place))) {
-    Json one = {{"title", move.text}};
+    Json one = {{"title", title_of(move)}};
     if (move.why_not.empty()) { one["edit"] = edit_of_move(context, move); } else { one["reason"] = move.why_not; }
     moves.push_back(std::move(one));
   }
@@ -660,7 +683,7 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
   if (!wants_kind(only, "refactor.rewrite")) { return actions; }
   bool can_disable = bool_in(member(member(context.capabilities, "textDocument"), "codeAction"), "disabledSupport");
   for (const OfferedMove& move : moves_offered(snapshot, span.begin)) {
-    Json action = {{"title", move.text}, {"kind", "refactor.rewrite"}};
+    Json action = {{"title", title_of(move)}, {"kind", "refactor.rewrite"}};
     if (move.why_not.empty()) {
       action["edit"] = edit_of_move(context, move);
     } else if (can_disable) {
@@ -680,7 +703,7 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
                          {"data", {{"uri", snapshot.name()}, {"version", snapshot.version()}, {"at", span.begin}, {"rewrite", "minimise"}}}});
     }
     for (const auto& [id, job] : context.jobs) {
-      if (job.measures || job.uri != snapshot.name() || !job.is_done || schedule->program_name.view() != job.function) { continue; }
+      if (!job.tunes() || job.uri != snapshot.name() || !job.is_done || schedule->program_name.view() != job.function) { continue; }
       std::string title = fmt::format("Replace {} with the best schedule", schedule->name.view());
       actions.push_back({{"title", title}, {"kind", "refactor.rewrite"},
                          {"command", {{"title", title}, {"command", insert_schedule_command}, {"arguments", {{{"job", id}, {"replace", schedule->name.view()}}}}}}});
@@ -696,7 +719,7 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
     Json argument = {{"uri", snapshot.name()}, {"function", tunable.name}};
     bool is_running = false;
     for (const auto& [id, job] : context.jobs) {
-      if (job.measures || job.uri != snapshot.name() || job.function != tunable.name) { continue; }
+      if (!job.tunes() || job.uri != snapshot.name() || job.function != tunable.name) { continue; }
       if (!job.is_done) {
         is_running = true;
         std::string stop = fmt::format("Stop tuning {} and keep the best", tunable.name);
@@ -737,7 +760,7 @@ auto execute_command(const RouteContext& context, const Json& params) -> RouteRe
   const Json& arguments = member(params, "arguments");
   auto id = arguments.is_array() && !arguments.empty() ? int_in(arguments.front(), "job") : std::nullopt;
   auto found = id ? context.jobs.find(static_cast<uint64_t>(*id)) : context.jobs.end();
-  if (found == context.jobs.end() || !found->second.is_done || found->second.measures) { return bad_params("there is no such job, or it has no result yet"); }
+  if (found == context.jobs.end() || !found->second.is_done || !found->second.tunes()) { return bad_params("there is no such job, or it has no result yet"); }
   const JobFacts& job = found->second;
   const Snapshot* snapshot = context.find(job.uri);
   if (snapshot == nullptr) { return RouteError{ErrorCode::RequestFailed, "the file that was tuned is not open any more"}; }

@@ -23,7 +23,11 @@ struct JobFacts {
   bool is_done = false;
   std::string message;        // how far it is, while it runs
   bool measures = false;      // timed, not searched
-  std::string schedule;       // what was timed; empty: the program as written
+  bool verifies = false;      // compared, not searched
+  bool executes = false;      // run, not searched
+  bool is_equal = false;      // what was compared has the same results
+  std::string schedule;       // what was timed or compared; empty: the program as written
+  [[nodiscard]] auto tunes() const -> bool { return !measures && !verifies && !executes; }
   double seconds = 0;         // of what was timed
   double plain_seconds = 0;
   uint64_t text_hash = 0;     // of the declarations it was about (`hash_of_declarations`)

@@ -132,21 +132,40 @@ auto bench(Session& session, const std::vector<std::string>& arguments) -> bool 
   return true;
 }
 
-// `:tune 64`, `:tune 30s`
-auto tune_here(Session& session, const std::vector<std::string>& arguments) -> bool {
+// `:tune 64`, `:tune 30s`; with `&` behind it, in the background.
+auto tune_here(Session& session, const std::vector<std::string>& given) -> bool {
   if (!needs_program(session)) { return false; }
+  std::vector<std::string> arguments = given;
+  bool is_background = false;
+  if (!arguments.empty() && arguments.back().ends_with('&')) {
+    is_background = true;
+    arguments.back().pop_back();
+    if (arguments.back().empty()) { arguments.pop_back(); }
+  }
   tune::SessionOptions options;
   options.seconds = 20;
   if (!arguments.empty()) {
     char* end = nullptr;
     double value = std::strtod(arguments[0].c_str(), &end);
     std::string unit = end;
-    if (value <= 0 || (!unit.empty() && unit != "s" && unit != "min")) {
-      session.complain(":tune takes a number of trials (`:tune 64`) or a time (`:tune 30s`)\n");
+    if (value <= 0 || arguments.size() > 1 || (!unit.empty() && unit != "s" && unit != "min")) {
+      session.complain(":tune takes a number of trials (`:tune 64`) or a time (`:tune 30s`), and `&` to go on meanwhile\n");
       return false;
     }
     if (unit.empty()) { options.trials = static_cast<int>(value); options.seconds = 0; }
     else { options.seconds = unit == "min" ? value * 60 : value; }
+  }
+  if (is_background) {
+    std::vector<std::string> how = {"--target", session.target().str()};
+    if (options.trials > 0 && options.seconds <= 0) { how.insert(how.end(), {"--trials", std::to_string(options.trials)}); }
+    if (options.seconds > 0) { how.insert(how.end(), {"--time", fmt::format("{}", options.seconds)}); }
+    auto [number, why] = session.jobs().start(session.original(), session.program_name().str(), session.document().text(), how);
+    if (!number) {
+      session.complain(why + "\n");
+      return false;
+    }
+    session.print(fmt::format("[{}] searches; `:jobs` says how far it is, `:stop {}` ends it\n", *number, *number));
+    return true;
   }
   options.worker = {current_program(), "worker", "--measure"};
   CancelToken token = session.host().interrupted ? session.host().interrupted() : CancelToken();
@@ -167,8 +186,8 @@ auto tune_here(Session& session, const std::vector<std::string>& arguments) -> b
     session.complain("no schedule was found in " + std::to_string(result->progress.trials) + " trials\n");
     return false;
   }
-  session.print("best of " + std::to_string(result->progress.trials) + " trials: " + seconds_text(result->best_seconds) + ", as written " +
-                seconds_text(result->plain_seconds) + "; verified by " + result->verified + "\n" + result->trace_python);
+  session.print("best of " + std::to_string(result->progress.trials) + " trials: " + seconds_text(result->best_seconds) +
+                (result->plain_seconds > 0 ? ", as written " + seconds_text(result->plain_seconds) : "") + "; verified by " + result->verified + "\n" + result->trace_python);
   return session.adopt_trace(result->trace, "(tuned: " + seconds_text(result->best_seconds) + ")");
 }
 
@@ -177,6 +196,6 @@ auto tune_here(Session& session, const std::vector<std::string>& arguments) -> b
 const Command run_command{"run", "", "runs the program on random inputs", run};
 const Command verify_command{"verify", "", "compares with the program as written, by the interpreter", verify};
 const Command bench_command{"bench", "[N|NAME]...", "times it as written, here, and at other steps", bench};
-const Command tune_command{"tune", "[N | TIME]", "searches for a schedule; the best becomes the next step", tune_here};
+const Command tune_command{"tune", "[N | TIME] [&]", "searches for a schedule; the best becomes the next step; `&`: in the background", tune_here};
 
 }  // namespace loopsmith::repl

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "cost/estimate.h"
 #include "repl/commands.h"
 #include "schedule/loop_tree.h"
 #include "schedule/moves.h"
@@ -48,6 +49,8 @@ auto hint(Session& session, const std::vector<std::string>& arguments) -> bool {
   auto name_of = [&](const schedule::Place& place) { return session.name_of(place); };
   const eval::Scope& scope = *session.steps()[session.position()].frame.scope;
   auto is_taken = [&](std::string_view name) { return scope.find_here(Name(name)) != nullptr; };
+  const cost::CoreModel core = cost::core_of(session.target());
+  std::vector<std::pair<double, size_t>> gains;      // those that are noticed, and the number of the choice
   std::string out;
   std::vector<std::string> choices;
   std::map<std::string_view, std::string> refused;   // by primitive: the first reason
@@ -68,7 +71,11 @@ auto hint(Session& session, const std::vector<std::string>& arguments) -> bool {
       auto tried = schedule::try_move(session.schedule(), judged.move, name_of, is_taken);
       if (!tried.ok()) { continue; }
       choices.push_back(tried->statement);
-      out += std::exchange(head, {}) + fmt::format("  {:>3}) {}\n", choices.size(), tried->statement);
+      const schedule::FuncState* after = tried->after.state().func(session.function());
+      double gain = after != nullptr ? cost::gain(*func, *after, core).value_or(1) : 1;
+      std::string told = cost::gain_text(gain);
+      if (gain > 1 && !told.empty()) { gains.emplace_back(gain, choices.size()); }
+      out += std::exchange(head, {}) + fmt::format("  {:>3}) {}{}\n", choices.size(), tried->statement, told.empty() ? "" : "   # " + told);
     }
     for (const auto& [primitive, why] : refused_here) {
       if (!shown.contains(primitive)) { out += std::exchange(head, {}) + fmt::format("  not {}: {}\n", primitive, why); }
@@ -78,6 +85,13 @@ auto hint(Session& session, const std::vector<std::string>& arguments) -> bool {
     if (!allowed.contains(primitive)) { out += fmt::format("  not {}: {}\n", primitive, why); }
   }
   if (out.empty()) { out = "no move is known here\n"; }
+  if (is_brief && gains.size() > 1) {
+    std::sort(gains.begin(), gains.end(), [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+    if (gains.size() > 3) { gains.resize(3); }
+    out += "most promising, by estimate:";
+    for (auto [gain, number] : gains) { out += fmt::format("{} {} ({:.2g}x)", number == gains.front().second ? "" : ",", number, gain); }
+    out += "\n";
+  }
   if (!choices.empty() && session.host().can_choose) { out += is_brief ? "type a number to do it; `:hint LOOP` or `:hint PRIMITIVE` shows more of one\n" : "type a number to do it\n"; }
   session.show(out);
   session.offer(std::move(choices));

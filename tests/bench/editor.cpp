@@ -7,6 +7,8 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
+#include <vector>
 
 namespace loopsmith::bench {
 namespace {
@@ -16,21 +18,29 @@ constexpr auto patience = std::chrono::seconds(30);
 
 auto seconds(Clock::duration span) -> double { return std::chrono::duration<double>(span).count(); }
 
-/// Resident bytes of a process and its children, as Linux tells them.
-auto resident(int pid) -> std::optional<uint64_t> {
-  std::ifstream sizes(fmt::format("/proc/{}/statm", pid));
-  uint64_t whole = 0;
-  uint64_t pages = 0;
-  if (!(sizes >> whole >> pages)) { return {}; }
-  uint64_t bytes = pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-  // A child is listed at the thread that started it.
-  std::error_code none;
-  for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), none)) {
-    std::ifstream children(task.path() / "children");
-    int child = 0;
-    while (children >> child) { bytes += resident(child).value_or(0); }
+/// A process and its children, as Linux tells them.
+auto family(int root) -> std::vector<int> {
+  std::vector<int> all = {root};
+  for (size_t i = 0; i < all.size(); ++i) {
+    // A child is listed at the thread that started it.
+    std::error_code none;
+    for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", all[i]), none)) {
+      std::ifstream children(task.path() / "children");
+      for (int child = 0; children >> child;) { all.push_back(child); }
+    }
   }
-  return bytes;
+  return all;
+}
+
+auto resident(int pid) -> std::optional<uint64_t> {
+  uint64_t bytes = 0;
+  for (int one : family(pid)) {
+    std::ifstream sizes(fmt::format("/proc/{}/statm", one));
+    uint64_t whole = 0;
+    uint64_t pages = 0;
+    if (sizes >> whole >> pages) { bytes += pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)); }
+  }
+  return bytes > 0 ? std::optional(bytes) : std::nullopt;
 }
 
 }  // namespace
@@ -53,8 +63,9 @@ auto Editor::start(const std::string& program) -> std::optional<Editor> {
 
 void Editor::send(const Json& message) { (void)process_.write(lsp::framed(lsp::to_text(message)), in(patience)); }
 
-auto Editor::next() -> std::optional<std::pair<Json, Clock::time_point>> {
-  Deadline deadline = in(patience);
+auto Editor::next() -> std::optional<std::pair<Json, Clock::time_point>> { return next(in(patience)); }
+
+auto Editor::next(Deadline deadline) -> std::optional<std::pair<Json, Clock::time_point>> {
   while (true) {
     if (auto frame = reader_.next()) {
       std::string why;
@@ -79,8 +90,11 @@ void Editor::open(const std::string& uri, const std::string& text) {
 }
 
 auto Editor::change(const std::string& uri, int64_t version, uint32_t line, uint32_t from, uint32_t to, std::string_view text) -> Clock::time_point {
-  Json range = lsp::to_json(lsp::TextRange{{line, from}, {line, to}});
-  Json change = {{"range", std::move(range)}, {"text", text}};
+  return change(uri, version, lsp::to_json(lsp::TextRange{{line, from}, {line, to}}), text);
+}
+
+auto Editor::change(const std::string& uri, int64_t version, const Json& range, std::string_view text) -> Clock::time_point {
+  Json change = {{"range", range}, {"text", text}};
   std::string frame = lsp::framed(lsp::to_text(lsp::notification(
       "textDocument/didChange", {{"textDocument", {{"uri", uri}, {"version", version}}}, {"contentChanges", Json::array({change})}})));
   Clock::time_point now = Clock::now();
@@ -97,6 +111,29 @@ auto Editor::diagnostics(const std::string& uri, int64_t version) -> std::option
     }
   }
   return {};
+}
+
+auto Editor::request(std::string_view method, Json params) -> int64_t {
+  send({{"jsonrpc", "2.0"}, {"id", ++id_}, {"method", method}, {"params", std::move(params)}});
+  return id_;
+}
+
+auto Editor::cpu_seconds() const -> std::optional<double> {
+  double all = 0;
+  for (int pid : family(process_.pid())) {
+    std::ifstream file(fmt::format("/proc/{}/stat", pid));
+    std::string line;
+    if (!std::getline(file, line)) { return {}; }
+    // Behind the name, which may hold anything, in brackets: state, parent, ...; user and system time are the 12th and 13th.
+    std::istringstream fields(line.substr(line.rfind(')') + 1));
+    std::string field;
+    double ticks = 0;
+    for (int i = 1; i <= 13 && fields >> field; ++i) {
+      if (i >= 12) { ticks += std::stod(field); }
+    }
+    all += ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  }
+  return all;
 }
 
 auto Editor::ask(std::string_view method, Json params) -> std::optional<Answer> {

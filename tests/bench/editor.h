@@ -25,6 +25,9 @@ class Editor {
   /// The text between two columns of a line becomes another. Gives when it was sent.
   auto change(const std::string& uri, int64_t version, uint32_t line, uint32_t from, uint32_t to, std::string_view text) -> Clock::time_point;
 
+  /// The same for any range of the protocol's.
+  auto change(const std::string& uri, int64_t version, const lsp::Json& range, std::string_view text) -> Clock::time_point;
+
   /// When diagnostics of this version, or a later one, arrived.
   [[nodiscard]] auto diagnostics(const std::string& uri, int64_t version) -> std::optional<Clock::time_point>;
   /// Their number in what came last.
@@ -39,13 +42,18 @@ class Editor {
   /// All is known of the document: its schedules have run.
   [[nodiscard]] auto settle(const std::string& uri, int64_t version) -> std::optional<Clock::time_point>;
 
+  /// Sends without waiting for the answer; its id.
+  auto request(std::string_view method, lsp::Json params) -> int64_t;
+  /// The next message from the server, and when it arrived; none at the deadline.
+  [[nodiscard]] auto next(Deadline deadline) -> std::optional<std::pair<lsp::Json, Clock::time_point>>;
+  /// Processor time used so far by the server and its worker, in seconds; none where the system does not say.
+  [[nodiscard]] auto cpu_seconds() const -> std::optional<double>;
   /// Bytes resident, of the server and all it started; none where the system does not say.
   [[nodiscard]] auto memory() const -> std::optional<uint64_t>;
 
  private:
   explicit Editor(Process process) : process_(std::move(process)) {}
   void send(const lsp::Json& message);
-  /// The next message from the server, and when it arrived.
   [[nodiscard]] auto next() -> std::optional<std::pair<lsp::Json, Clock::time_point>>;
 
   Process process_;

@@ -39,7 +39,8 @@ auto language_pieces() -> std::vector<std::string> {
           "T.block(\"b\")", "T.axis.spatial(", "T.axis.reduce(", "T.reads(", "T.writes(", "T.match_buffer(", "T.alloc_buffer(", "T.handle", "T.int32", "T.float32(", "T.grid(",
           "T.vectorized(", "T.if_then_else(", "T.Select(", "T.ramp(0, 1, 4)", "T.broadcast(", "T.where(", "T.init()", "T.func_attr({", "T.launch_thread(\"threadIdx.x\", 4)", "T.allocate(",
           "T.decl_buffer(", "T.attr(", "T.call_extern(", "T.macro", "T.Buffer((4,), \"float32x4\")", "sch.split(", "sch.fuse(", "sch.compute_at(", "sch.cache_read(", "sch.get_block(\"C\")",
-          "range(", "len(", "# fmt: off\n", "# fmt: on\n", "te.compute(", "True", "None"};
+          "from tvm.script import tirx as T\n", "from tvm.script import s_tir as Ts\n", "x: T.int32 = 0\n", "v: T.float32[4]\n", "T.local_scalar(", "[n: T.int32, *m]", "I.dynamic(\"n\")",
+          "T.constexpr(", "T.inline", "unroll=2", "layout=", "T.alloc_local((1,), \"int32\")", "range(", "len(", "# fmt: off\n", "# fmt: on\n", "te.compute(", "True", "None"};
 }
 
 }  // namespace loopsmith::fuzz

@@ -2,6 +2,7 @@
 // goes wrong is made small enough to read.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,8 +37,9 @@ struct CheckOptions {
 /// Runs the case; none: all is well, or the program itself fails (`ran` false).
 [[nodiscard]] auto check(const Case& c, const CheckOptions& options, bool* ran = nullptr) -> std::optional<Failure>;
 
-/// The smallest case found that fails in the same way: steps left out, loop nests and parameters left out, smaller numbers.
-[[nodiscard]] auto shrink(const Case& c, const Failure& failure, const CheckOptions& options, double seconds) -> Case;
+/// The smallest case found that fails in the same way (shrink.cpp). `is_wanted`: what else must hold of it; none: nothing.
+[[nodiscard]] auto shrink(const Case& c, const Failure& failure, const CheckOptions& options, double seconds,
+                          const std::function<bool(const Case&)>& is_wanted = {}) -> Case;
 
 /// Program and schedule as a person writes them.
 [[nodiscard]] auto script_of(const Case& c) -> std::string;

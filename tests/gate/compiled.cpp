@@ -1,5 +1,6 @@
 // Machine code against the interpreter: see cases.h.
 #include <algorithm>
+#include <array>
 
 #include "interp/compare.h"
 #include "runtime/jit.h"
@@ -23,12 +24,14 @@ auto reads_unwritten(const IRModule& module, uint64_t seed) -> bool {
 
 }  // namespace
 
-auto compiled_difference(const IRModule& module, const IRModule& lowered, uint64_t seed) -> std::string {
+namespace {
+
+auto difference(const IRModule& module, const IRModule& lowered, uint64_t seed, const codegen::CodegenOptions& options) -> std::string {
   PrimFunc func = module->find("main");
   if (reads_unwritten(module, seed)) { return {}; }
   auto target = target::parse("llvm -num-cores=2");
   if (!target.ok()) { return target.diagnostics()[0].message(); }
-  auto code = runtime::JitModule::compile(lowered, *target, {}, module);
+  auto code = runtime::JitModule::compile(lowered, *target, options, module);
   // Some types have no machine code; all else must have.
   if (!code.ok() && code.diagnostics()[0].code == Code::CannotEmit) { return {}; }
   if (!code.ok()) { return "it does not compile: " + code.diagnostics()[0].message(); }
@@ -56,6 +59,18 @@ auto compiled_difference(const IRModule& module, const IRModule& lowered, uint64
     }
   }
   return {};
+}
+
+}  // namespace
+
+auto compiled_difference(const IRModule& module, const IRModule& lowered, uint64_t seed) -> std::string {
+  codegen::CodegenOptions options;
+  options.opt_level = std::array{-1, 0, 1, 3}[seed % 4];
+  std::string found = difference(module, lowered, seed, options);
+  if (found.empty()) { return {}; }
+  // Where sums cancel, what a contracted product leaves may be all there is: that is no mistake.
+  options.contract = false;
+  return difference(module, lowered, seed, options);
 }
 
 }  // namespace loopsmith::gate

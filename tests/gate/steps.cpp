@@ -262,7 +262,11 @@ auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts
   const FuncState* func = sch.state().func("main");
   if (!func || func->places().size() < 2) { return {}; }
   bool asks_units = sch.intrinsics() && !sch.intrinsics()->empty();
-  const Primitive& row = random_row(random, counts, asks_units);
+  const Primitive* picked = &random_row(random, counts, asks_units);
+  // There is nothing to roll before a block was moved to where windows of it are read.
+  bool is_before_rolling = picked->name == "rolling_buffer" && random.chance(60);
+  if (is_before_rolling) { picked = schedule::find_primitive("compute_at"); }
+  const Primitive& row = *picked;
   const Place* chosen_place = &func->places()[static_cast<size_t>(random.between(1, static_cast<int64_t>(func->places().size()) - 1))];
   if (!near.empty() && random.chance(70)) {
     std::vector<const Place*> close;
@@ -301,7 +305,8 @@ auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts
     if (!value && param.candidates) {
       std::vector<Value> candidates = param.candidates(choice);
       if (!candidates.empty()) {
-        value = random.pick(candidates);
+        // Windows are those of inner loops.
+        value = is_before_rolling && param.name == "loop" && random.chance(75) ? candidates.back() : random.pick(candidates);
         if (random.chance(30)) { perturb(*value, random); }
       }
     }
@@ -326,7 +331,7 @@ auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts
 
 auto follow_up(const Step& step, Random& random) -> std::optional<Step> {
   std::string_view next = step.row->name == "compute_at" ? "rolling_buffer" : step.row->name == "annotate" ? "unannotate" : "";
-  if (next.empty() || !random.chance(40)) { return {}; }
+  if (next.empty() || !random.chance(next == "rolling_buffer" ? 85 : 40)) { return {}; }
   Step out;
   out.row = schedule::find_primitive(next);
   out.refs = step.refs;
@@ -335,6 +340,15 @@ auto follow_up(const Step& step, Random& random) -> std::optional<Step> {
     for (const auto& arg : step.args) { if (arg.first == param.name) { out.args.push_back(arg); } }
   }
   return out;
+}
+
+// A parameter in another layout is another interface, even where its shape is the same.
+static auto has_other_parameters(const IRModule& before, const IRModule& after) -> bool {
+  PrimFunc a = before->find("main"), b = after->find("main");
+  for (size_t i = 0; a && b && i < a->params.size() && i < b->params.size(); ++i) {
+    if (!(a->buffer_of(a->params[i]) == b->buffer_of(b->params[i]))) { return true; }
+  }
+  return false;
 }
 
 auto apply_step(schedule::Schedule& sch, const Step& step) -> Applied {
@@ -367,8 +381,14 @@ auto apply_step(schedule::Schedule& sch, const Step& step) -> Applied {
     auto found = std::find_if(step.args.begin(), step.args.end(), [&](const auto& a) { return a.first == param.name; });
     values.push_back(found == step.args.end() ? param.otherwise.value_or(Value()) : resolved(found->second));
   }
+  schedule::Schedule before = sch;
   auto result = sch.apply_values(*step.row, std::move(values));
-  return result.ok() ? Applied::Accepted : Applied::Refused;
+  if (!result.ok()) { return Applied::Refused; }
+  if (step.row->name == "transform_layout" && has_other_parameters(before.module(), sch.module())) {
+    sch = std::move(before);
+    return Applied::NoSuchPlace;
+  }
+  return Applied::Accepted;
 }
 
 }  // namespace loopsmith::gate

@@ -5,6 +5,7 @@
 //
 // Exactly what is expected must be reported: the comments are taken out, the rest is checked as a file, and what is
 // reported is put in again; the result must be the case. So updating is writing it (LOOPSMITH_UPDATE=1).
+// What helps follows: `; help: ...`, notes with the source they point to, and edits that repair it.
 // A mark at a line's first column begins one to the right, after the `#`.
 //
 //     golden_diagnostics FOLDER-OR-FILE...
@@ -91,6 +92,19 @@ auto with_reports(const std::string& text) -> std::string {
     comment += std::string(std::max<uint32_t>(last, first + 1) - first, '^') + " " + severity_name(d.severity) + "[" + std::string(code_id(d.code)) + "]: " + d.message();
     marks.push_back({begin.line, begin.column, marks.size(), comment});
     for (const std::string& remedy : d.remedies) { marks.back().text += "; help: " + remedy; }
+    auto quoted = [&](Origin where) -> std::string {
+      auto at = document.resolve(where);
+      if (!at) { return "nowhere"; }
+      std::string words = text.substr(at->begin, at->end - at->begin);
+      words = words.substr(0, words.find('\n'));
+      return words.empty() ? "line " + std::to_string(source.line_column(at->begin).line + 1) : "`" + (words.size() > 40 ? words.substr(0, 37) + "..." : words) + "`";
+    };
+    for (const RelatedNote& note : d.notes) { marks.back().text += "; note at " + quoted(note.where) + ": " + note.message; }
+    for (const FixEdit& fix : d.fixes) {
+      std::string made;
+      for (char c : fix.replacement) { made += c == '\n' ? "\\n" : std::string(1, c); }
+      marks.back().text += "; fix: " + quoted(fix.where) + " becomes `" + made + "`";
+    }
   }
   std::sort(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) { return std::tie(a.line, a.column, a.order) < std::tie(b.line, b.column, b.order); });
   std::string out;

@@ -32,12 +32,15 @@ auto read_texts(const std::string& folder) -> std::vector<Text> {
       if (line.rfind("#### ", 0) == 0) {
         Text text;
         text.name = line.substr(5);
-        static const std::string mark = " (not run: ";
-        if (size_t at = text.name.find(mark); at != std::string::npos) {
-          text.not_run = text.name.substr(at + mark.size());
-          if (!text.not_run.empty() && text.not_run.back() == ')') { text.not_run.pop_back(); }
+        auto take = [&](const std::string& mark, std::string& why) {
+          size_t at = text.name.find(mark);
+          if (at == std::string::npos) { return; }
+          why = text.name.substr(at + mark.size());
+          if (!why.empty() && why.back() == ')') { why.pop_back(); }
           text.name.resize(at);
-        }
+        };
+        take(" (not run: ", text.not_run);
+        take(" (not lowered: ", text.not_lowered);
         text.name = path.filename().string() + ": " + text.name;
         out.push_back(std::move(text));
         inside = true;

@@ -14,9 +14,11 @@ struct Text {
   std::string text;
   std::string not_run;         // why it is not interpreted; empty: it is
   bool is_ours = true;         // false: of the oracle's corpus
+  std::string not_lowered{};   // why it is interpreted as it is only; empty: it is lowered too
 };
 
-/// `#### name` begins a text in a file of `folder`, `#### name (not run: why)` one that has no meaning to an interpreter.
+/// `#### name` begins a text in a file of `folder`, `#### name (not run: why)` one that has no meaning to an interpreter,
+/// `#### name (not lowered: why)` one that has, and none to a CPU.
 [[nodiscard]] auto read_texts(const std::string& folder) -> std::vector<Text>;
 /// Of workloads.jsonl.gz and schedule.jsonl.gz in the oracle's folder, at most `limit` of each.
 [[nodiscard]] auto read_corpus(const std::string& folder, size_t limit) -> std::vector<Text>;

@@ -3,11 +3,16 @@
 // Every text of TEXTS is read without an error; each of its programs is printed, read again and is equal, with the same
 // hash and the same text; lowered; and interpreted before and after lowering with equal results, but where the text says
 // that there is nothing to run. Then constructs.def is counted: what the language has occurs in a text and in an example of
-// the reference, and what can be run occurs in a text that was. `--list` prints the counts.
+// the reference, and what can be run occurs in a text that was. What occurs in no such text is printed, each with the reason
+// that its texts give. `--list` prints the counts.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <map>
+#include <set>
 
 #include "corpus.h"
 #include "interp/compare.h"
@@ -54,8 +59,8 @@ auto round_trip(const std::string& what, const IRModule& module) -> bool {
   return true;
 }
 
-auto run(const std::string& what, const IRModule& module) -> bool {
-  auto lowered = transform::lower(module);
+auto run(const std::string& what, const IRModule& module, bool is_lowered) -> bool {
+  auto lowered = is_lowered ? transform::lower(module) : Result<IRModule>(module);
   if (!lowered) { fail(what, "is not lowered: " + lowered.diagnostics().front().message()); return false; }
   bool all = true;
   interp::GateOptions options;
@@ -115,13 +120,14 @@ auto main(int argc, char** argv) -> int {
       ++programs;
       std::string what = t.name + ", " + p.name;
       good = round_trip(what, p.module) && good;
-      if (t.not_run.empty()) { good = run(what, p.module) && good; }
+      if (t.not_run.empty()) { good = run(what, p.module, t.not_lowered.empty()) && good; }
     }
     was_run[i] = good && t.not_run.empty();
   }
   const char* group = "";
   size_t counted = 0;
   bool is_intrinsic = false;
+  std::map<std::string, std::vector<std::string>> reasons;
   for (const Construct& c : constructs) {
     if (c.group) { group = c.group; if (list) { fmt::print("{}\n", group); } continue; }
     // The reference has examples of all but the rarer operators, and of no other language.
@@ -133,12 +139,24 @@ auto main(int argc, char** argv) -> int {
       if (was_run[i]) { ran += n; }
     }
     for (const Text& t : corpus) { theirs += count(t.text, c.pattern); }
+    if (ran == 0) {
+      std::set<std::string> why;
+      for (const Text& t : texts) {
+        if (!t.not_run.empty() && count(t.text, c.pattern) > 0) { why.insert(t.not_run); }
+      }
+      if (why.empty() && ours > 0) { fail(fmt::format("{}: `{}`", group, c.pattern), "is not run, and no text says why"); }
+      std::string reason = fmt::format("{}", fmt::join(why, "; "));
+      std::vector<std::string>& same = reasons[reason];
+      if (std::find(same.begin(), same.end(), c.pattern) == same.end()) { same.emplace_back(c.pattern); }
+    }
     ++counted;
     if (list) { fmt::print("  {:6} {:6} run, {:6} in the corpus  {}\n", ours, ran, theirs, c.pattern); }
     if (!is_intrinsic && std::strcmp(c.pattern, "R.function") != 0 && count(manual, c.pattern) == 0) { fail(fmt::format("{}: `{}`", group, c.pattern), "has no example in the reference"); }
     if (ours == 0) { fail(fmt::format("{}: `{}`", group, c.pattern), "occurs in no text"); }
     else if (c.meaning == Meaning::Run && ran == 0) { fail(fmt::format("{}: `{}`", group, c.pattern), "occurs in no text that was run"); }
   }
+  fmt::print("read and printed only:\n");
+  for (const auto& [reason, patterns] : reasons) { fmt::print("  {}: {}\n", reason, fmt::join(patterns, ", ")); }
   fmt::print("{} texts, {} programs, {} constructs, {} failures\n", texts.size(), programs, counted, failures);
   return failures == 0 ? 0 : 1;
 }

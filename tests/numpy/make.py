@@ -1,6 +1,7 @@
 """Writes data/OPERATOR.PARAMETER.npy: inputs, and what NumPy computes of them. Run with Debian's python3-numpy:
     /usr/bin/python3 tests/numpy/make.py
 """
+import math
 import os
 
 import numpy as np
@@ -94,3 +95,44 @@ a, b = whole(-50, 50, 24, np.int32), whole(1, 9, 24, np.int32) * rng.choice([-1,
 write("floor_divide", A=a, B=b, Q=a // b, R=a % b)
 a = real(6, 6)
 write("triangle", A=a, B=np.tril(a))
+a = real(5, 11, dtype=np.float64)
+write("gelu", A=a, B=0.5 * a * (1 + np.vectorize(math.erf)(a / np.sqrt(2))))
+a, g = real(4, 16), real(16)
+d = a.astype(np.float64)
+write("rms_norm", A=a, G=g, B=(d / np.sqrt((d * d).mean(1, keepdims=True) + 1e-5) * g).astype(np.float32))
+a, m, v, g, b = real(2, 3, 5, 5), real(3), np.abs(real(3)) + np.float32(0.1), real(3), real(3)
+column = (slice(None), None, None)
+d = (a.astype(np.float64) - m[column]) / np.sqrt(v[column] + 1e-5) * g[column] + b[column]
+write("batch_norm", A=a, mean=m, variance=v, gamma=g, beta=b, B=d.astype(np.float32))
+a, w = real(2, 5, 6, 5), real(3, 2, 2, 3, 2)
+write("conv3d", A=a, W=w, B=np.einsum("czyxdhw,ocdhw->ozyx", windows(a, (2, 3, 2)), w))
+a, w = real(4, 6, 6), real(6, 2, 3, 3)
+groups = [np.einsum("cyxhw,ochw->oyx", windows(a[2 * g : 2 * g + 2], (3, 3)), w[3 * g : 3 * g + 3]) for g in range(2)]
+write("group_conv2d", A=a, W=w, B=np.concatenate(groups))
+a, w = real(2, 9, 9), real(3, 2, 3, 3)
+write("dilated_conv2d", A=a, W=w, B=np.einsum("cyxhw,ochw->oyx", windows(a, (5, 5))[..., ::2, ::2], w))
+a, w = real(2, 4, 4), real(2, 3, 3, 3)
+out = np.zeros((3, 9, 9), np.float32)
+for y, x in np.ndindex(4, 4):
+    out[:, 2 * y : 2 * y + 3, 2 * x : 2 * x + 3] += np.einsum("c,cohw->ohw", a[:, y, x], w)
+write("conv2d_transpose", A=a, W=w, B=out)
+a = real(2, 3, 4, 5, dtype=np.float64)
+write("global_avg_pool", A=a, B=a.mean(axis=(2, 3)))
+a = real(5, 12, dtype=np.float64)
+write("variance", A=a, B=a.var(axis=1))
+a = whole(-9, 9, (6, 15), np.int32)
+write("argmin", A=a, I=a.argmin(axis=1), V=a.min(axis=1))
+i, a = whole(0, 5, 9, np.int32), real(9, 3)
+out = np.zeros((5, 3), np.float32)
+np.add.at(out, i, a)
+write("scatter_add", I=i, A=a, B=out)
+a, b = real(6), real(9)
+write("outer", A=a, B=b, C=np.outer(a, b))
+m, a, b = rng.random((4, 8)) < 0.5, whole(-(2**62), 2**62, (4, 8), np.int64), whole(-9, 9, (4, 8), np.int64)
+write("where", M=m, A=a, B=b, C=np.where(m, a, b))
+a, b = np.tril(real(6, 6, dtype=np.float64)) + 4 * np.eye(6), real(6, dtype=np.float64)
+write("triangular_solve", L=a, b=b, x=np.linalg.solve(a, b))
+i = whole(0, 5, 7, np.int32)
+write("one_hot", I=i, B=np.eye(5, dtype=np.float32)[i])
+a = np.arange(12, dtype=np.float32).reshape(3, 4)
+np.savez_compressed(os.path.join(here, "archive.npz"), A=a, B=np.asfortranarray(a), n=np.int64(3))

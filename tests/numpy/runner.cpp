@@ -14,7 +14,7 @@
 #include "interp/compare.h"
 #include "ir/visitor.h"
 #include "runtime/jit.h"
-#include "runtime/tensor.h"
+#include "runtime/npy.h"
 #include "syntax/document.h"
 #include "target/target.h"
 #include "transform/pipelines.h"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdlib>
 #include <vector>
 
 #include "interp/compare.h"
@@ -48,11 +49,13 @@ void check(const std::string& id, const std::string& before, const std::string& 
       return tally.leave_out("where the reference's result is another program");
     }
   }
-  // As code is made always; every second program at another level of LLVM's too.
+  // As code is made always; every second program at another level of LLVM's too; all at all levels where that is asked for.
   static size_t turn = 0;
+  static const bool all_levels = std::getenv("LOOPSMITH_TEST_LEVELS") != nullptr;
   constexpr std::array others = {0, 1, 3};
   std::vector<int> levels = {codegen::CodegenOptions().opt_level};
-  if (++turn % 2 == 0) { levels.push_back(others[turn / 2 % others.size()]); }
+  if (all_levels) { levels.insert(levels.end(), others.begin(), others.end()); }
+  else if (++turn % 2 == 0) { levels.push_back(others[turn / 2 % others.size()]); }
   for (int level : levels) {
     interp::Inputs ours = interp::copy_inputs(fresh);
     codegen::CodegenOptions options;

@@ -129,7 +129,7 @@ auto run(const Kind& kind, const Options& options) -> int {
 }
 
 auto usage() -> int {
-  fmt::print(stderr, "usage: loopsmith-oracle DIR [--only NAME]... [--id ID]... [--failures N] [--json]\n`compiled`, `meaning` and `differences` execute the programs and are left out unless named\nchecks:");
+  fmt::print(stderr, "usage: loopsmith-oracle DIR [--only NAME]... [--id ID]... [--failures N] [--json]\n`compiled`, `meaning` and `differences` execute the programs and are left out unless named; with LOOPSMITH_TEST_LEVELS=1, `compiled` makes code at all of LLVM's levels\nchecks:");
   for (const Kind* kind = kinds; kind->name; ++kind) { fmt::print(stderr, " {}", kind->name); }
   fmt::print(stderr, "\n");
   return 2;

@@ -31,8 +31,12 @@ auto merge_constants(Rewriter& rw, const Expr&, const Match& m) -> Expr {
   if (!fits(lhs.dtype(), exact) || !fits(lhs.dtype(), -exact)) { return {}; }
   if (diff == 0) { return rw.again(less(lhs, rhs)); }
   if (diff == 1) { return rw.again(less_equal(lhs, rhs)); }
-  if (diff < 0 && rhs_offset != 0) { return rw.again(less(lhs + constant_int(lhs.dtype(), wrap_sub(0, diff)), rhs)); }
-  if (diff > 0 && lhs_offset != 0) { return rw.again(less(lhs, rhs + constant_int(rhs.dtype(), diff))); }
+  bool to_left = diff < 0 && rhs_offset != 0, to_right = diff > 0 && lhs_offset != 0;
+  // A side that is a constant takes the other up, where it stays in its type.
+  const auto* constant = (to_left ? lhs : rhs).as<IntImm>();
+  if (constant && !fits(constant->dtype, __int128(constant->value) + (to_left ? -exact : exact))) { return {}; }
+  if (to_left) { return rw.again(less(lhs + constant_int(lhs.dtype(), wrap_sub(0, diff)), rhs)); }
+  if (to_right) { return rw.again(less(lhs, rhs + constant_int(rhs.dtype(), diff))); }
   return {};
 }
 

@@ -56,6 +56,8 @@ auto divide_linear(Rewriter& rw, const Expr& whole, const Match& m) -> Expr {
   const Expr& x = m[slot::x];
   Expr y = m.has(slot::y) ? m[slot::y] : zero(dtype);
   Expr divisor = constant_int(dtype, c2);
+  const auto* constant = y.as<IntImm>();
+  if (constant && !fold_is_exact(NodeKind::FloorDiv, dtype, constant->value, c2)) { return {}; }
   Expr residue = floordiv(x * constant_int(dtype, floor_mod(c1, c2)) + floormod(y, divisor), divisor);
   Expr quotient = floordiv(y, divisor);
   if (rw.prove_equal(quotient, 0)) { quotient = zero(dtype); }

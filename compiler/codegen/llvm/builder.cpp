@@ -103,8 +103,14 @@ void ModuleBuilder::set_attributes(llvm::Function& function) {
   if (target_.architecture() == target::Architecture::X86_64) { function.addFnAttr("probe-stack", "inline-asm"); }
 }
 
+void ModuleBuilder::close_entry(llvm::BasicBlock* first) {
+  ir_.SetInsertPoint(frame_.entry);
+  ir_.CreateBr(frame_.uses_tiles ? prepare_tiles(first) : first);
+}
+
 void ModuleBuilder::add_function(const PrimFunc& func, const std::string& symbol) {
   function_name_ = symbol;
+  threads_.clear();
   noalias_ = true;
   if (const Attr* attr = find_attr(func->attrs, "tir.noalias"); attr != nullptr && attr->expr()) { noalias_ = !is_zero(attr->expr()); }
   llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
@@ -130,7 +136,7 @@ void ModuleBuilder::add_function(const PrimFunc& func, const std::string& symbol
     types.push_back(type_of(v->dtype));
   }
   auto* body_type = llvm::FunctionType::get(ir_.getInt32Ty(), types, false);
-  auto* body = llvm::Function::Create(body_type, llvm::Function::PrivateLinkage, symbol + ".body", module_);
+  auto* body = llvm::Function::Create(body_type, llvm::Function::InternalLinkage, symbol + ".body", module_);
   set_attributes(*body);
   enter_function(*body, func->origin);
 
@@ -157,8 +163,11 @@ void ModuleBuilder::add_function(const PrimFunc& func, const std::string& symbol
   ir_.SetInsertPoint(first);
   emit(func->body);
   if (ir_.GetInsertBlock()->getTerminator() == nullptr) { ir_.CreateRet(ir_.getInt32(0)); }
-  ir_.SetInsertPoint(frame_.entry);
-  ir_.CreateBr(first);
+  close_entry(first);
+  if (is_gpu()) {
+    if (!failure_) { add_kernel(func, *body, symbol); }
+    return;
+  }
 
   auto* entry = llvm::Function::Create(llvm::FunctionType::get(ir_.getInt32Ty(), {pointer}, false), llvm::Function::ExternalLinkage, symbol, module_);
   set_attributes(*entry);

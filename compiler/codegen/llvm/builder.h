@@ -64,9 +64,11 @@ class ModuleBuilder {
     std::unordered_map<const VarNode*, Binding> vars;
     std::unordered_set<const VarNode*> disjoint;   // pointers no other pointer here reaches into
     std::unordered_set<const VarNode*> nonnegative;
+    std::unordered_set<const VarNode*> own;        // memory that was allocated in this function
     std::vector<Workspace> workspaces;
     std::vector<Loop> loops;
     uint64_t stack_bytes = 0;
+    bool uses_tiles = false;
   };
 
   // -- failing (builder.cpp)
@@ -86,6 +88,8 @@ class ModuleBuilder {
   auto constant_string(const std::string& text) -> llvm::Value*;
   auto declare(const std::string& name, llvm::Type* result, llvm::ArrayRef<llvm::Type*> params) -> llvm::FunctionCallee;
   void set_attributes(llvm::Function& function);
+  /// From the block of allocas to the first of the body, once everything is known of the function.
+  void close_entry(llvm::BasicBlock* first);
 
   // -- statements (statements.cpp)
   void emit(const Stmt& stmt);
@@ -100,16 +104,28 @@ class ModuleBuilder {
   void emit_allocate(const Allocate& node);
   void emit_allocate_const(const AllocateConst& node);
   void emit_attribute(const AttrStmt& node);
+  void emit_streaming(const AttrStmt& node);
+  void emit_prefetching(const AttrStmt& node);
+  void end_of_streams();
   void emit_leave(size_t loop_index, bool again);
   void stop_with(llvm::Value* code);
   void release_workspaces(size_t keep);
   void bind_loop_var(const Var& var, llvm::Value* wide, const Expr& min);
+
+  // -- kernels of AMD's GPUs (amdgcn.cpp)
+  [[nodiscard]] auto is_gpu() const -> bool { return machine_.getTargetTriple().isAMDGCN(); }
+  void add_kernel(const PrimFunc& func, llvm::Function& body, const std::string& symbol);
+  auto bind_thread(const Var& var, std::string_view tag, const Expr& extent, Origin origin) -> bool;
+  auto allocate_on_gpu(const Allocate& node, uint64_t count) -> llvm::Value*;
+  void emit_barrier();
 
   // -- memory (memory.cpp)
   auto pointer_to(const Buffer& buffer, llvm::Value* element_index) -> llvm::Value*;
   auto flat_index(const Buffer& buffer, const Array<Expr>& indices) -> Expr;
   auto load(const BufferLoad& node) -> llvm::Value*;
   void store(const BufferStore& node);
+  void store_vector(llvm::Value* value, llvm::Value* pointer, llvm::Align align, const BufferStore& node);
+  void fetch_ahead(const Buffer& buffer, llvm::Value* index);
   auto from_memory(llvm::Value* value, DataType dtype) -> llvm::Value*;
   auto to_memory(llvm::Value* value, DataType dtype) -> llvm::Value*;
   auto address_of(const BufferLoad& node) -> llvm::Value*;
@@ -149,6 +165,7 @@ class ModuleBuilder {
   auto external(const std::string& name, const Call& node, size_t first_arg) -> llvm::Value*;
   /// An instruction of the target by its LLVM name (instructions.cpp).
   auto machine_instruction(const Call& node) -> llvm::Value*;
+  auto prepare_tiles(llvm::BasicBlock* first) -> llvm::BasicBlock*;
 
   // -- mathematics of our own (maths.cpp), on float and vectors of float
   auto polynomial(llvm::Value* x, std::initializer_list<double> highest_first) -> llvm::Value*;
@@ -173,9 +190,13 @@ class ModuleBuilder {
   Frame frame_;
   std::string function_name_;
   bool noalias_ = true;
+  std::unordered_map<std::string, int64_t> threads_;   // of the kernel that is being made: extents by tag
   int depth_ = 0;
   int bodies_ = 0;                         // parallel bodies made so far, for their names
   llvm::Value* mask_ = nullptr;            // lanes that are live, within a vector `if_then_else`; null: all
+  std::unordered_set<const VarNode*> streamed_;   // memory, 64-byte aligned, that is written past the caches
+  std::unordered_set<const VarNode*> fetched_;    // memory that is asked for before it is read, and how many elements before
+  int64_t fetched_ahead_ = 0;
   std::unordered_map<std::string, llvm::Value*> strings_;
   std::optional<Diagnostic> failure_;
 };

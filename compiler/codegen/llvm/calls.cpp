@@ -33,6 +33,7 @@ auto contains(const auto& list, std::string_view op) -> bool {
 auto ModuleBuilder::intrinsic_unary(llvm::Intrinsic::ID id, llvm::Value* a) -> llvm::Value* { return ir_.CreateUnaryIntrinsic(id, a); }
 
 auto ModuleBuilder::libm(std::string_view name, DataType dtype, const std::vector<llvm::Value*>& args) -> llvm::Value* {
+  if (is_gpu()) { return fail(fmt::format("`{}` of `{}`", name, dtype.element().str()), "a GPU has no C library", {}); }
   const bool is_double = dtype.bits == 64;
   llvm::Type* type = is_double ? ir_.getDoubleTy() : ir_.getFloatTy();
   std::vector<llvm::Type*> types(args.size(), type);
@@ -87,12 +88,33 @@ auto ModuleBuilder::call(const Call& node) -> llvm::Value* {
     const auto* place = node.args.empty() ? nullptr : node.args[0].as<BufferLoad>();
     return place != nullptr ? address_of(*place) : wrong("its argument is not an element of a buffer");
   }
+  if (op == "tvm_access_ptr" && node.args.size() >= 3) {
+    // The element `offset` of memory, as a pointer; how far it is accessed, and how, says nothing to the machine.
+    llvm::Value* memory = eval(node.args[1]);
+    llvm::Value* offset = failure_ ? nullptr : eval_index(node.args[2]);
+    llvm::Type* element = failure_ ? nullptr : memory_type_of(node.args[0].dtype());
+    return failure_ ? nullptr : ir_.CreateGEP(element, memory, offset);
+  }
   if (op == "call_extern" || op == "call_pure_extern") {
     const auto* name = node.args.empty() ? nullptr : node.args[0].as<StringImm>();
     return name != nullptr ? external(name->value, node, 1) : wrong("its first argument is not the name of a function");
   }
   if (op == "call_llvm_pure_intrin" || op == "call_llvm_intrin") { return machine_instruction(node); }
+  if (op == "tvm_storage_sync" && is_gpu()) {
+    const auto* scope = node.args.empty() ? nullptr : node.args[0].as<StringImm>();
+    // Threads of a warp are in step.
+    if (scope == nullptr || scope->value != "warp") { emit_barrier(); }
+    return ir_.getInt32(0);
+  }
   if (op == "assume") { return ir_.getInt32(0); }
+  if (op == "start_profile_intrinsic" || op == "end_profile_intrinsic") {
+    if (!count_is(1)) { return nullptr; }
+    llvm::Value* number = eval_index(node.args[0]);
+    // Libraries for others have no profiler.
+    if (failure_ || !options_.hosted) { return failure_ ? nullptr : ir_.getInt32(0); }
+    ir_.CreateCall(declare(op[0] == 's' ? "loopsmith_profile_start" : "loopsmith_profile_end", ir_.getVoidTy(), {ir_.getInt64Ty()}), {number});
+    return ir_.getInt32(0);
+  }
   if (op == "prefetch" && !node.args.empty()) {
     llvm::Value* pointer = nullptr;
     if (const auto* place = node.args[0].as<BufferLoad>()) { pointer = address_of(*place); } else { pointer = eval(node.args[0]); }

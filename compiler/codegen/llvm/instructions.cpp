@@ -1,9 +1,14 @@
 // Instructions of a machine, called by LLVM's names: `T.call_llvm_pure_intrin("int32x16", "llvm.x86.avx512.vpdpbusd.512", ...)`. LLVM stops
 // the program where it cannot select one, so only those in the table are made code for, where the target has the unit.
+//
+// Tiles (AMX) are registers that the call names by number. They hold nothing before a thread says what shape they have, which every function
+// that uses them does where it begins: eight tiles of 16 rows of 64 bytes. Linux wants to be asked by the process, once.
 #include <fmt/format.h>
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 
 #include <algorithm>
+#include <array>
 
 #include "codegen/llvm/builder.h"
 #include "ir/ops.h"
@@ -13,6 +18,7 @@ namespace {
 
 enum class Machine : uint8_t { X86, AArch64 };
 struct Row { std::string_view name; Machine machine; const char* features; };
+auto names_tiles(std::string_view name) -> bool { return name.starts_with("llvm.x86.tile") || name.starts_with("llvm.x86.tdp"); }
 constexpr Row rows[] = {
     {"llvm.x86.avx512.vpdpbusd.512", Machine::X86, "+avx512vnni"},
     {"llvm.x86.avx512.vpdpbusds.512", Machine::X86, "+avx512vnni"},
@@ -24,6 +30,15 @@ constexpr Row rows[] = {
     {"llvm.x86.avx512.pmaddw.d.512", Machine::X86, "+avx512bw"},
     {"llvm.x86.avx2.pmadd.ub.sw", Machine::X86, "+avx2"},
     {"llvm.x86.avx2.pmadd.wd", Machine::X86, "+avx2"},
+    {"llvm.x86.tilezero", Machine::X86, "+amx-tile"},
+    {"llvm.x86.tileloadd64", Machine::X86, "+amx-tile"},
+    {"llvm.x86.tileloaddt164", Machine::X86, "+amx-tile"},
+    {"llvm.x86.tilestored64", Machine::X86, "+amx-tile"},
+    {"llvm.x86.tdpbssd", Machine::X86, "+amx-int8"},
+    {"llvm.x86.tdpbsud", Machine::X86, "+amx-int8"},
+    {"llvm.x86.tdpbusd", Machine::X86, "+amx-int8"},
+    {"llvm.x86.tdpbuud", Machine::X86, "+amx-int8"},
+    {"llvm.x86.tdpbf16ps", Machine::X86, "+amx-bf16"},
     {"llvm.aarch64.neon.smull", Machine::AArch64, "+neon"},
     {"llvm.aarch64.neon.umull", Machine::AArch64, "+neon"},
     {"llvm.aarch64.neon.saddlp", Machine::AArch64, "+neon"},
@@ -54,6 +69,16 @@ auto ModuleBuilder::machine_instruction(const Call& node) -> llvm::Value* {
     if (failure_) { return nullptr; }
     types.push_back(args.back()->getType());
   }
+  if (names_tiles(name)) {
+    if (!machine_.getTargetTriple().isOSLinux()) { return wrong("tiles need Linux's permission, and the target is another system"); }
+    // Which tiles is part of the instruction.
+    const size_t tiles = name == "llvm.x86.tilezero" || name.find("load") != std::string::npos || name.find("store") != std::string::npos ? 1 : 3;
+    for (size_t i = 0; i < args.size() && i < tiles; ++i) {
+      const auto* number = llvm::dyn_cast<llvm::ConstantInt>(args[i]);
+      if (number == nullptr || number->getZExtValue() > 7) { return wrong("a tile is a constant from 0 to 7"); }
+    }
+    frame_.uses_tiles = true;
+  }
   llvm::Type* result = type_of(node.dtype);
   if (failure_) { return nullptr; }
   llvm::Intrinsic::ID id = llvm::Function::lookupIntrinsicID(name);
@@ -67,6 +92,53 @@ auto ModuleBuilder::machine_instruction(const Call& node) -> llvm::Value* {
     return wrong(fmt::format("it does not take these types, or does not give `{}`", node.dtype.str()));
   }
   return ir_.CreateCall(llvm::Intrinsic::getDeclaration(&module_, id, overloads), args);
+}
+
+/// In front of a function that uses tiles: permission, then their shape; behind it, they are given back. Gives where to go on.
+auto ModuleBuilder::prepare_tiles(llvm::BasicBlock* first) -> llvm::BasicBlock* {
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
+  llvm::Type* i64 = ir_.getInt64Ty();
+  llvm::Function* function = frame_.function;
+  llvm::GlobalVariable* asked = module_.getGlobalVariable("tiles.granted", true);
+  llvm::GlobalVariable* shape = module_.getGlobalVariable("tiles.shape", true);
+  if (asked == nullptr) {
+    asked = new llvm::GlobalVariable(module_, ir_.getInt8Ty(), false, llvm::GlobalValue::InternalLinkage, ir_.getInt8(0), "tiles.granted");
+    // Palette 1; bytes of a row from byte 16 on, two bytes each; rows from byte 48 on.
+    std::array<uint8_t, 64> bytes{};
+    bytes[0] = 1;
+    for (size_t tile = 0; tile < 8; ++tile) { bytes[16 + 2 * tile] = 64; bytes[48 + tile] = 16; }
+    llvm::Constant* value = llvm::ConstantDataArray::get(context_, bytes);
+    shape = new llvm::GlobalVariable(module_, value->getType(), true, llvm::GlobalValue::PrivateLinkage, value, "tiles.shape");
+    shape->setAlignment(llvm::Align(64));
+  }
+  for (llvm::BasicBlock& block : *function) {
+    if (auto* leave = llvm::dyn_cast_or_null<llvm::ReturnInst>(block.getTerminator())) {
+      llvm::IRBuilder<> at(leave);
+      at.CreateIntrinsic(llvm::Intrinsic::x86_tilerelease, {}, {});
+    }
+  }
+  auto* ask = llvm::BasicBlock::Create(context_, "tiles.ask", function);
+  auto* granted = llvm::BasicBlock::Create(context_, "tiles.granted", function);
+  auto* refused = llvm::BasicBlock::Create(context_, "tiles.refused", function);
+  auto* ready = llvm::BasicBlock::Create(context_, "tiles.ready", function);
+  ir_.CreateCondBr(ir_.CreateICmpNE(ir_.CreateLoad(ir_.getInt8Ty(), asked), ir_.getInt8(0)), ready, ask);
+  ir_.SetInsertPoint(ask);
+  // arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA): https://docs.kernel.org/arch/x86/xstate.html
+  llvm::FunctionCallee request = module_.getOrInsertFunction("syscall", llvm::FunctionType::get(i64, {i64}, true));
+  llvm::Value* status = ir_.CreateCall(request, {ir_.getInt64(158), ir_.getInt64(0x1023), ir_.getInt64(18)});
+  ir_.CreateCondBr(ir_.CreateICmpEQ(status, ir_.getInt64(0)), granted, refused);
+  ir_.SetInsertPoint(refused);
+  if (options_.hosted) {
+    llvm::Value* message = constant_string("the system does not let this process use tiles (AMX)");
+    ir_.CreateCall(declare("loopsmith_set_error", ir_.getVoidTy(), {pointer}), {message});
+  }
+  ir_.CreateRet(ir_.getInt32(3));
+  ir_.SetInsertPoint(granted);
+  ir_.CreateStore(ir_.getInt8(1), asked);
+  ir_.CreateBr(ready);
+  ir_.SetInsertPoint(ready);
+  ir_.CreateIntrinsic(llvm::Intrinsic::x86_ldtilecfg, {}, {shape});
+  return first;
 }
 
 }  // namespace loopsmith::codegen

@@ -39,15 +39,15 @@ auto similar(std::string_view wanted, const std::vector<std::string_view>& names
 auto triple_of(const target::Target& target) -> std::string { return target.triple.empty() ? target::host_triple() : target.triple; }
 
 auto find_target(const target::Target& target) -> Result<const llvm::Target*> {
-  if (target.kind != "llvm") {
-    return error(Code::BadTarget).arg("target", target.str()).arg("why", "LLVM makes code for the kind `llvm` only");
+  if (target.kind != "llvm" && target.kind != "rocm") {
+    return error(Code::BadTarget).arg("target", target.str()).arg("why", "LLVM makes code for the kinds `llvm` and `rocm` only");
   }
   initialize_llvm();
   std::string why;
   const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple_of(target), why);
   if (found == nullptr) {
     return error(Code::BadTarget).arg("target", target.str())
-        .arg("why", fmt::format("we emit no code for `{}`; there are x86_64, aarch64, riscv64 and wasm32", triple_of(target)));
+        .arg("why", fmt::format("we emit no code for `{}`; there are x86_64, aarch64, riscv64, wasm32 and amdgcn", triple_of(target)));
   }
   return found;
 }
@@ -91,6 +91,10 @@ void initialize_llvm() {
     LLVMInitializeRISCVTarget();
     LLVMInitializeRISCVTargetMC();
     LLVMInitializeRISCVAsmPrinter();
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTarget();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUAsmPrinter();
     LLVMInitializeWebAssemblyTargetInfo();
     LLVMInitializeWebAssemblyTarget();
     LLVMInitializeWebAssemblyTargetMC();

@@ -27,7 +27,7 @@ auto ModuleBuilder::polynomial(llvm::Value* x, std::initializer_list<double> hig
   return out;
 }
 
-/// exp(x) = 2^n exp(r), n the nearest integer to x / ln 2, |r| <= ln 2 / 2, exp(r) = 1 + r + r^2 P(r).
+/// exp(x) = 2^n exp(r), n the nearest integer to x / ln 2, |r| <= ln 2 / 2, exp(r) = 1 + r (1 + r P(r)).
 auto ModuleBuilder::exp_f32(llvm::Value* x) -> llvm::Value* {
   llvm::Type* type = x->getType();
   llvm::Type* ints = type->getWithNewType(ir_.getInt32Ty());
@@ -37,15 +37,23 @@ auto ModuleBuilder::exp_f32(llvm::Value* x) -> llvm::Value* {
   llvm::Value* high = real(type, 89.0);
   x = ir_.CreateSelect(ir_.CreateFCmpOLT(x, low), low, x);
   x = ir_.CreateSelect(ir_.CreateFCmpOGT(x, high), high, x);
-  llvm::Value* n = ir_.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, ir_.CreateFMul(x, real(type, 1.44269504088896341)));
+  // Adding 3 2^22 leaves no bits for fractions: the sum's last bits are n, and taking it away again gives n as a number.
+  llvm::Value* shift = real(type, 12582912.0);
+  llvm::Value* shifted = muladd(x, real(type, 1.44269504088896341), shift);
+  llvm::Value* n = nullptr;
+  {
+    llvm::IRBuilder<>::FastMathFlagGuard guard(ir_);
+    ir_.clearFastMathFlags();
+    n = ir_.CreateFSub(shifted, shift);
+  }
   // ln 2 in two parts, the first exact when multiplied by a small integer.
   llvm::Value* r = muladd(n, real(type, -0.693359375), x);
   r = muladd(n, real(type, 2.12194440054690583e-4), r);
   llvm::Value* p = polynomial(r, {0.0013813069477, 0.00836942812366, 0.0416684584474, 0.166665146895, 0.49999993042});
-  llvm::Value* y = ir_.CreateFAdd(muladd(ir_.CreateFMul(r, r), p, r), real(type, 1.0));
+  llvm::Value* y = muladd(muladd(p, r, real(type, 1.0)), r, real(type, 1.0));
   if (llvm::Value* scaled = scale_by_power(y, n)) { return scaled; }
-  // 2^n in two factors, since n reaches beyond the exponents of normal numbers. NaN has no integer: freeze keeps it defined.
-  llvm::Value* whole = ir_.CreateFreeze(ir_.CreateFPToSI(n, ints));
+  // 2^n in two factors, since n reaches beyond the exponents of normal numbers.
+  llvm::Value* whole = ir_.CreateSub(ir_.CreateBitCast(shifted, ints), integer(0x4b400000));
   llvm::Value* half = ir_.CreateAShr(whole, integer(1));
   llvm::Value* rest = ir_.CreateSub(whole, half);
   auto power = [&](llvm::Value* e) { return ir_.CreateBitCast(ir_.CreateShl(ir_.CreateAdd(e, integer(127)), integer(23)), type); };

@@ -68,6 +68,14 @@ auto ModuleBuilder::address_of(const BufferLoad& node) -> llvm::Value* {
   return failure_ ? nullptr : pointer_to(node.buffer, at);
 }
 
+/// Asks for the line that a load will want later, where that was asked for.
+void ModuleBuilder::fetch_ahead(const Buffer& buffer, llvm::Value* index) {
+  if (!fetched_.contains(buffer->data.get())) { return; }
+  // Not known to be inside of the buffer, so no address that LLVM may conclude from.
+  llvm::Value* element = ir_.CreateGEP(memory_type_of(buffer->dtype), frame_.vars[buffer->data.get()].value, ir_.CreateAdd(index, ir_.getInt64(static_cast<uint64_t>(fetched_ahead_))));
+  ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {element->getType()}, {element, ir_.getInt32(0), ir_.getInt32(3), ir_.getInt32(1)});
+}
+
 auto ModuleBuilder::load(const BufferLoad& node) -> llvm::Value* {
   Expr index = flat_index(node.buffer, node.indices);
   if (!index) { return fail_not_flat(fmt::format("an access to `{}` with {} indices", node.buffer->name.str(), node.indices.size()), node.origin); }
@@ -100,6 +108,7 @@ auto ModuleBuilder::load(const BufferLoad& node) -> llvm::Value* {
     llvm::Value* at = eval_index(ramp->first);
     llvm::Value* pointer = failure_ ? nullptr : pointer_to(node.buffer, at);
     if (failure_) { return nullptr; }
+    if (mask == nullptr) { fetch_ahead(node.buffer, at); }
     llvm::Value* value = mask != nullptr ? static_cast<llvm::Value*>(ir_.CreateMaskedLoad(type, pointer, align, mask, nothing))
                                          : ir_.CreateAlignedLoad(type, pointer, align);
     return from_memory(value, element.with_lanes(lanes));
@@ -127,6 +136,34 @@ auto ModuleBuilder::load(const BufferLoad& node) -> llvm::Value* {
   llvm::Value* pointers = pointer_to(node.buffer, ir_.CreateSExt(at, llvm::FixedVectorType::get(ir_.getInt64Ty(), static_cast<unsigned>(lanes))));
   if (failure_) { return nullptr; }
   return from_memory(ir_.CreateMaskedGather(type, pointers, align, mask, nothing), element.with_lanes(lanes));
+}
+
+namespace {
+
+/// A multiple of `count`, as far as sums and products of constants tell.
+auto is_multiple(const Expr& e, int64_t count) -> bool {
+  if (auto value = as_int(e)) { return *value % count == 0; }
+  if (const auto* n = e.as<Add>()) { return is_multiple(n->a, count) && is_multiple(n->b, count); }
+  if (const auto* n = e.as<Sub>()) { return is_multiple(n->a, count) && is_multiple(n->b, count); }
+  if (const auto* n = e.as<Mul>()) { return is_multiple(n->a, count) || is_multiple(n->b, count); }
+  if (const auto* n = e.as<Cast>()) { return n->dtype.is_int() && n->dtype.bits >= 32 && n->value.dtype().is_int() && is_multiple(n->value, count); }
+  return false;
+}
+
+}  // namespace
+
+/// Neighbouring lanes; past the caches where that is asked for and the address is a multiple of the vector.
+void ModuleBuilder::store_vector(llvm::Value* value, llvm::Value* pointer, llvm::Align align, const BufferStore& node) {
+  const uint64_t bytes = value->getType()->getPrimitiveSizeInBits().getFixedValue() / 8;
+  const bool streams = streamed_.contains(node.buffer->data.get()) && bytes >= 16 && llvm::isPowerOf2_64(bytes) &&
+                       (!node.buffer->elem_offset || is_zero(node.buffer->elem_offset));
+  auto ramp = streams ? as_ramp(flat_index(node.buffer, node.indices)) : std::nullopt;
+  if (!ramp || !is_multiple(ramp->first, node.indices.back().dtype().lanes)) {
+    ir_.CreateAlignedStore(value, pointer, align);
+    return;
+  }
+  llvm::StoreInst* made = ir_.CreateAlignedStore(value, pointer, llvm::Align(std::min<uint64_t>(bytes, 64)));
+  made->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(context_, llvm::ConstantAsMetadata::get(ir_.getInt32(1))));
 }
 
 void ModuleBuilder::store(const BufferStore& node) {
@@ -181,7 +218,7 @@ void ModuleBuilder::store(const BufferStore& node) {
     if (predicate != nullptr) {
       ir_.CreateMaskedStore(value, pointer, align, predicate);
     } else {
-      ir_.CreateAlignedStore(value, pointer, align);
+      store_vector(value, pointer, align, node);
     }
     return;
   }

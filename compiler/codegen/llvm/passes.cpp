@@ -10,9 +10,14 @@
 namespace loopsmith::codegen {
 
 auto run_passes(llvm::Module& module, llvm::TargetMachine& machine, int level, const std::string& pipeline) -> Status {
-  if (level == 0 && pipeline.empty()) { return ok(); }
+  if (level == 0 && pipeline.empty() && !llvm::StringRef(module.getTargetTriple()).starts_with("amdgcn")) { return ok(); }
   static const char* const usual =
       "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm<allowspeculation>),early-cse)";
+  // Bodies into kernels, flat addresses back to the memory they are in; LLVM's own inliner and unroller of arrays that threads index.
+  static const char* const gpu =
+      "always-inline,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,infer-address-spaces,"
+      "loop-mssa(licm<allowspeculation>),early-cse),globaldce";
+  const char* const list = llvm::StringRef(module.getTargetTriple()).starts_with("amdgcn") ? gpu : usual;
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
@@ -24,7 +29,7 @@ auto run_passes(llvm::Module& module, llvm::TargetMachine& machine, int level, c
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
   llvm::ModulePassManager manager;
-  if (auto failed = builder.parsePassPipeline(manager, pipeline.empty() ? usual : pipeline)) {
+  if (auto failed = builder.parsePassPipeline(manager, pipeline.empty() ? list : pipeline)) {
     return error(Code::LlvmFailed).arg("function", module.getName().str()).arg("why", llvm::toString(std::move(failed)));
   }
   manager.run(module, modules);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <llvm/IR/IntrinsicsX86.h>
 
 #include "codegen/llvm/builder.h"
 #include "ir/ops.h"
@@ -106,6 +107,18 @@ void ModuleBuilder::bind_loop_var(const Var& var, llvm::Value* wide, const Expr&
 void ModuleBuilder::emit_for(const For& loop) {
   auto extent = as_int(loop.extent);
   if (extent && *extent <= 0) { return; }
+  if (loop.for_kind == ForKind::ThreadBinding && is_gpu() && loop.thread) {
+    if (bind_thread(loop.var, loop.thread->thread_tag.view(), loop.extent, loop.origin)) {
+      frame_.vars[loop.thread->var.get()] = frame_.vars[loop.var.get()];
+      emit(loop.body);
+      return;
+    }
+    if (failure_) { return; }
+  }
+  if (loop.for_kind == ForKind::Parallel && is_gpu()) {
+    fail(fmt::format("the parallel loop `{}`", loop.var->name.str()), "a GPU's threads are loops over `blockIdx` and `threadIdx`: bind it to one", loop.origin);
+    return;
+  }
   if (loop.for_kind == ForKind::ThreadBinding) {
     fail_not_flat(fmt::format("the loop `{}`, bound to `{}`,", loop.var->name.str(), loop.thread ? loop.thread->thread_tag.str() : "a thread"), loop.origin);
     return;
@@ -210,7 +223,7 @@ void ModuleBuilder::emit_parallel(const For& loop) {
   // The body.
   std::vector<llvm::Type*> body_types = types;
   body_types.insert(body_types.end(), {i64, i64});
-  auto* body = llvm::Function::Create(llvm::FunctionType::get(i32, body_types, false), llvm::Function::PrivateLinkage,
+  auto* body = llvm::Function::Create(llvm::FunctionType::get(i32, body_types, false), llvm::Function::InternalLinkage,
                                       fmt::format("{}.parallel.{}", function_name_, number), module_);
   set_attributes(*body);
   llvm::DebugLoc outer_place = ir_.getCurrentDebugLocation();
@@ -236,13 +249,13 @@ void ModuleBuilder::emit_parallel(const For& loop) {
   ir_.SetInsertPoint(first);
   if (is_nonnegative(loop.min)) { frame_.nonnegative.insert(loop.var.get()); }
   emit_counted(loop.var, body->getArg(body->arg_size() - 2), body->getArg(body->arg_size() - 1), false, loop.body);
+  if (!streamed_.empty()) { end_of_streams(); }
   ir_.CreateRet(ir_.getInt32(0));
-  ir_.SetInsertPoint(frame_.entry);
-  ir_.CreateBr(first);
+  close_entry(first);
 
   // What the pool calls.
   auto* environment_type = llvm::StructType::get(context_, types);
-  auto* share = llvm::Function::Create(llvm::FunctionType::get(i32, {pointer, i64, i64}, false), llvm::Function::PrivateLinkage,
+  auto* share = llvm::Function::Create(llvm::FunctionType::get(i32, {pointer, i64, i64}, false), llvm::Function::InternalLinkage,
                                        fmt::format("{}.share.{}", function_name_, number), module_);
   set_attributes(*share);
   enter_function(*share, loop.origin);
@@ -355,7 +368,9 @@ void ModuleBuilder::emit_assert(const AssertStmt& node) {
   auto* after = llvm::BasicBlock::Create(context_, "assert.held", frame_.function);
   ir_.CreateCondBr(condition, after, failed);
   ir_.SetInsertPoint(failed);
-  if (options_.hosted) {
+  if (is_gpu()) {
+    ir_.CreateIntrinsic(llvm::Intrinsic::trap, {}, {});
+  } else if (options_.hosted) {
     // An empty text: what happened was told before.
     const auto* text = node.message.as<StringImm>();
     if (text == nullptr || !text->value.empty()) {
@@ -366,6 +381,63 @@ void ModuleBuilder::emit_assert(const AssertStmt& node) {
   stop_with(ir_.getInt32(1));
   ir_.SetInsertPoint(after);
   if (node.body) { emit(node.body); }
+}
+
+/// A body that writes whole vectors past the caches, where what it writes begins at a multiple of 64 bytes; else as any other. Where
+/// that can be seen at run time only, the body is there twice.
+void ModuleBuilder::emit_streaming(const AttrStmt& node) {
+  std::unordered_set<const VarNode*> memory, read;
+  post_order(
+      node.body,
+      [&](const Stmt& s) {
+        const auto* store = s.as<BufferStore>();
+        // Own memory is on the stack, in registers, or used again soon.
+        if (store != nullptr && frame_.vars.contains(store->buffer->data.get())) { memory.insert(store->buffer->data.get()); }
+      },
+      [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { read.insert(load->buffer->data.get()); } });
+  // What is read again is wanted in the caches.
+  std::erase_if(memory, [&](const VarNode* v) { return read.contains(v); });
+  if (memory.empty()) {
+    emit(node.body);
+    return;
+  }
+  llvm::Value* unaligned = ir_.getInt64(0);
+  for (const VarNode* v : memory) { unaligned = ir_.CreateOr(unaligned, ir_.CreatePtrToInt(variable(*v), ir_.getInt64Ty())); }
+  if (failure_) { return; }
+  auto* streaming = llvm::BasicBlock::Create(context_, "streaming", frame_.function);
+  auto* usual = llvm::BasicBlock::Create(context_, "usual", frame_.function);
+  auto* after = llvm::BasicBlock::Create(context_, "written", frame_.function);
+  ir_.CreateCondBr(ir_.CreateIsNull(ir_.CreateAnd(unaligned, ir_.getInt64(63))), streaming, usual);
+  ir_.SetInsertPoint(streaming);
+  streamed_ = std::move(memory);
+  emit(node.body);
+  end_of_streams();
+  streamed_.clear();
+  ir_.CreateBr(after);
+  ir_.SetInsertPoint(usual);
+  emit(node.body);
+  ir_.CreateBr(after);
+  ir_.SetInsertPoint(after);
+}
+
+/// A body whose loads of neighbouring elements of parameters ask for what stands `value` elements further on; beyond the end of
+/// memory nothing happens.
+void ModuleBuilder::emit_prefetching(const AttrStmt& node) {
+  auto distance = as_int(node.value);
+  std::unordered_set<const VarNode*> memory, written;
+  post_order(
+      node.body, [&](const Stmt& s) { if (const auto* store = s.as<BufferStore>()) { written.insert(store->buffer->data.get()); } },
+      [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { memory.insert(load->buffer->data.get()); } });
+  std::erase_if(memory, [&](const VarNode* v) { return written.contains(v) || !frame_.vars.contains(v) || frame_.own.contains(v); });
+  fetched_ = std::move(memory);
+  fetched_ahead_ = distance.value_or(0);
+  emit(node.body);
+  fetched_.clear();
+}
+
+/// Such stores may be seen by other threads later than what follows them, on x86; there a fence waits for them.
+void ModuleBuilder::end_of_streams() {
+  if (machine_.getTargetTriple().isX86()) { ir_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {}); }
 }
 
 /// Gives everything back and returns; leaves the builder without a place to insert.
@@ -409,6 +481,18 @@ void ModuleBuilder::emit_allocate(const Allocate& node) {
       return;
     }
     count *= static_cast<uint64_t>(*value);
+  }
+  if (is_gpu()) {
+    if (!constant) {
+      fail(fmt::format("the buffer `{}`", node.data->name.str()), "a kernel's own memory has a constant size", node.origin);
+      return;
+    }
+    llvm::Value* memory = allocate_on_gpu(node, count);
+    if (failure_) { return; }
+    frame_.vars[node.data.get()] = Binding{memory, nullptr};
+    frame_.disjoint.insert(node.data.get());
+    emit(node.body);
+    return;
   }
   const uint64_t bytes = count * element;
   llvm::Value* memory = nullptr;
@@ -455,6 +539,7 @@ void ModuleBuilder::emit_allocate(const Allocate& node) {
   if (failure_) { return; }
   frame_.vars[node.data.get()] = Binding{memory, nullptr};
   frame_.disjoint.insert(node.data.get());
+  frame_.own.insert(node.data.get());
   emit(node.body);
   release_workspaces(held);
   frame_.workspaces.resize(held);
@@ -470,8 +555,23 @@ void ModuleBuilder::emit_allocate_const(const AllocateConst& node) {
 }
 
 void ModuleBuilder::emit_attribute(const AttrStmt& node) {
+  if (const auto* index = std::get_if<IterVar>(&node.node); index != nullptr && node.key == "thread_extent" && is_gpu()) {
+    if (bind_thread(index->var, index->thread_tag.view(), node.value, node.origin)) {
+      emit(node.body);
+      return;
+    }
+    if (failure_) { return; }
+  }
   if (node.key == "thread_extent" || node.key == "virtual_thread") {
     fail_not_flat(fmt::format("`{}`", node.key.str()), node.origin);
+    return;
+  }
+  if (node.key == "pragma_nontemporal_store" && !is_zero(node.value) && streamed_.empty()) {
+    emit_streaming(node);
+    return;
+  }
+  if (node.key == "pragma_prefetch" && fetched_.empty()) {
+    emit_prefetching(node);
     return;
   }
   emit(node.body);

@@ -11,6 +11,7 @@
 
 #include "driver/command.h"
 #include "driver/execution.h"
+#include "driver/loop_times.h"
 #include "driver/reports.h"
 #include "runtime/bench.h"
 #include "runtime/peaks.h"
@@ -29,9 +30,12 @@ const Usage usage{
                 {.name = "--with", .value = "NAME", .help = "a schedule function; may be given several times", .repeatable = true},
                 target_option,
                 arg_option,
+                inputs_option,
                 {.name = "--cache", .value = "STATE", .help = "hot (the default), rotate (other data each call) or cold"},
                 {.name = "--blocks", .value = "N", .help = "blocks of calls for each; 7"},
                 check_bounds_option,
+                {.name = "--profile", .help = "the time of each loop as well, of a version that is measured apart"},
+                {.name = "--depth", .value = "N", .help = "how deep the loops are that `--profile` times; 3"},
                 {.name = "--history", .value = "F", .help = "adds the measurements to a file, a line of JSON for each"},
                 {.name = "--check", .help = "fails where a program is slower than the history's last five of it, in the median"},
                 {.name = "--slower", .value = "PERCENT", .help = "how much slower `--check` lets pass; 10"},
@@ -39,6 +43,7 @@ const Usage usage{
                 {.name = "--no-plain", .help = "leave out the program as written"},
                 json_option},
     .examples = {{"loopsmith bench matmul.tir --with matmul_blocked", "plain against scheduled"},
+                 {"loopsmith bench softmax.tir --with softmax_rows --profile", "which loop the time goes to"},
                  {"loopsmith bench matmul.tir --with a --history times.jsonl --check --junit times.xml", "in continuous integration"},
                  {"loopsmith bench matmul.tir --with a --with b --json", "a line of JSON for each"}},
     .least = 1,
@@ -104,6 +109,12 @@ auto bench_here(std::vector<std::string> args) -> int {
     auto number = parse_number(*text, 1, 10000);
     if (!number) { return usage_error("bench", "`--blocks` is a number from 1 to 10000"); }
     options.blocks = static_cast<int>(*number);
+  }
+  int depth = 3;
+  if (auto text = arguments.get("--depth")) {
+    auto number = parse_number(*text, 1, 32);
+    if (!number) { return usage_error("bench", fmt::format("`--depth` is a number from 1 to 32, not `{}`", *text)); }
+    depth = static_cast<int>(*number);
   }
   double slower = 10;
   if (auto text = arguments.get("--slower")) {
@@ -177,6 +188,7 @@ auto bench_here(std::vector<std::string> args) -> int {
     if (least > 0) { line["roofline"] = least / m.seconds; }
     line["cache"] = cache;
     line["arguments"] = arguments.all("--arg");
+    for (const std::string& file : arguments.all("--inputs")) { line["arguments"].push_back("--inputs " + file); }
     line["date"] = now_text();
     lines.push_back(line);
     if (arguments.json()) {
@@ -189,6 +201,23 @@ auto bench_here(std::vector<std::string> args) -> int {
     if (least > 0) { fmt::print("  {:5.1f}% of the roofline", 100 * least / m.seconds); }
     if (i > 0) { fmt::print("  {:.1f}x", (*measured)[0].seconds / m.seconds); }
     fmt::print("\n");
+  }
+  for (size_t i = 0; arguments.has("--profile") && i < rows.size(); ++i) {
+    auto times = loop_times(rows[i].selection, call->sizes, depth);
+    if (!times) { return fail(times.diagnostics()); }
+    double whole = 0;
+    for (const LoopTimeRow& t : *times) { whole += t.depth == 1 ? t.seconds : 0; }
+    if (!arguments.json()) { fmt::print("loops of {}, apart from that:\n", rows[i].name); }
+    for (const LoopTimeRow& t : *times) {
+      if (arguments.json()) {
+        nlohmann::json line = {{"event", "loop"}, {"name", rows[i].name}, {"loop", t.loop}, {"depth", t.depth}, {"place", t.place}, {"runs", t.runs}, {"seconds", t.seconds}};
+        fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+        continue;
+      }
+      std::string name = std::string(static_cast<size_t>(2 * t.depth), ' ') + t.loop;
+      fmt::print("{:<28} {:>11}  {:>5.1f}%  {:>9.0f} run{}  {}\n", name, time_text(t.seconds), whole > 0 ? 100 * t.seconds / whole : 0, t.runs, t.runs == 1 ? " " : "s", t.place);
+    }
+    if (times->empty() && !arguments.json()) { fmt::print("  none: it has no loop of several statements\n"); }
   }
   // What was there before is compared with; then this measurement is part of it.
   std::vector<CheckedCase> cases;

@@ -12,7 +12,7 @@ namespace {
 
 const Usage usage{
     .command = "interpret",
-    .arguments = "FILE [--function F] [--with NAME] [--arg NAME=data.npy]... [--random SEED] [--out DIR]",
+    .arguments = "FILE [--function F] [--with NAME] [--arg NAME=data.npy]... [--inputs FILE.npz] [--random SEED] [--out DIR]",
     .summary = "Executes a program by the reference interpreter: slowly, with every access checked.",
     .details = "Arguments and results as for `run`, so that the two can be compared. Warns of elements that are read before they are\n"
                "written, of iterations of parallel, vectorized or thread-bound loops that depend on each other, and of accesses\n"
@@ -22,6 +22,7 @@ const Usage usage{
                 with_option,
                 {.name = "--trace", .value = "T.json", .help = "a trace to apply, in place of a schedule function"},
                 arg_option,
+                inputs_option,
                 random_option,
                 {.name = "--out", .value = "DIR", .help = "writes each result to DIR/NAME.npy"},
                 {.name = "--time", .value = "S", .help = "stop after this long: 30, 90s, 2min"},
@@ -71,17 +72,7 @@ auto interpret(std::vector<std::string> args) -> int {
   };
   auto call = make_call(selection, arguments);
   if (!call) { return fail(call.diagnostics()); }
-  std::vector<interp::Argument> values;
-  for (size_t i = 0; i < call->values.size(); ++i) {
-    if (const auto* tensor = std::get_if<const runtime::Tensor*>(&call->values[i])) {
-      values.emplace_back(TensorView{(*tensor)->data(), (*tensor)->dtype(), (*tensor)->shape()});
-    } else if (const auto* integer = std::get_if<int64_t>(&call->values[i])) {
-      values.emplace_back(*integer);
-    } else {
-      values.emplace_back(std::get<double>(call->values[i]));
-    }
-  }
-  auto stats = interp::interpret(selection.module, selection.function, values, options);
+  auto stats = interp::interpret(selection.module, selection.function, interpreter_arguments(*call), options);
   if (!stats) { return fail(stats.diagnostics()); }
   reporter.report(stats->warnings, selection.file.get());
   if (auto status = write_results(*call, arguments); !status) { return fail(status.diagnostics()); }

@@ -25,6 +25,7 @@ const Usage usage{
                 {.name = "--list-stages", .help = "names the stages in order, and says what each does"},
                 {.name = "--diff", .help = "what each stage changed, with times, in place of the module"},
                 check_bounds_option,
+                {.name = "--cse", .help = "names values that occur several times (the stage `common_subexpressions`)"},
                 dialect_option,
                 json_option},
     .examples = {{"loopsmith lower --list-stages", "the way to machine code"},
@@ -77,7 +78,9 @@ auto lower(std::vector<std::string> args) -> int {
       }
     };
   }
-  auto lowered = transform::lower(selection.module, lower_context(selection.target, bounds_checks(selection, arguments)), request);
+  transform::LowerContext context = lower_context(selection.target, bounds_checks(selection, arguments));
+  context.options.share_subexpressions = arguments.has("--cse");
+  auto lowered = transform::lower(selection.module, context, request);
   if (!lowered) {
     reporter.report(lowered.diagnostics(), selection.file.get());
     return reporter.status();

@@ -9,8 +9,8 @@ namespace {
 
 const Usage usage{
     .command = "run",
-    .arguments = "FILE [--function F] [--with NAME] [--arg NAME=data.npy]... [--random SEED] [--out DIR]",
-    .summary = "Compiles a program for this machine and executes it; NumPy's .npy files in and out.",
+    .arguments = "FILE [--function F] [--with NAME] [--arg NAME=data.npy]... [--inputs FILE.npz] [--random SEED] [--out DIR]",
+    .summary = "Compiles a program for this machine and executes it; NumPy's .npy and .npz files in, .npy out.",
     .details = "Buffers that no file is given for have random contents, the same for the same seed, in `interpret` too. It runs\n"
                "in a process of its own: a crash is told, not shared.",
     .options = {function_option,
@@ -18,6 +18,7 @@ const Usage usage{
                 {.name = "--trace", .value = "T.json", .help = "a trace to apply, in place of a schedule function"},
                 target_option,
                 arg_option,
+                inputs_option,
                 random_option,
                 check_bounds_option,
                 {.name = "--out", .value = "DIR", .help = "writes each result to DIR/NAME.npy"},

@@ -234,6 +234,7 @@ auto tune(std::vector<std::string> args) -> int {
     nlohmann::json done = {{"event", "done"},
                            {"schedule_text", *text},
                            {"name", form.name},
+                           {"trace", result->trace},
                            {"best_seconds", result->best_seconds},
                            {"plain_seconds", result->plain_seconds},
                            {"spread_seconds", result->spread_seconds},
@@ -249,7 +250,7 @@ auto tune(std::vector<std::string> args) -> int {
     std::string failures;
     for (const auto& [name, count] : result->progress.failures) { failures += fmt::format("{}{} {}", failures.empty() ? "" : ", ", count, name); }
     fmt::print(stderr, "best of {} trials in {:.0f} s: {} (as written: {}){}\n", result->progress.trials, result->progress.elapsed_seconds,
-               time_text(result->best_seconds), time_text(result->plain_seconds), failures.empty() ? "" : "; left out: " + failures);
+               time_text(result->best_seconds), result->plain_seconds > 0 ? time_text(result->plain_seconds) : "not measured", failures.empty() ? "" : "; left out: " + failures);
     for (const std::string& note : result->notes) { fmt::print(stderr, "note: {}\n", note); }
     if (!result->verified.empty()) { fmt::print(stderr, "verified by {}\n", result->verified); }
     if (!arguments.has("--insert")) { fmt::print("{}", *text); }

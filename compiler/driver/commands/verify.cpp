@@ -1,11 +1,12 @@
 // `loopsmith verify FILE --with NAME`: does a schedule keep the results? Compiled code of the scheduled program is compared with
-// the reference interpreter, in a program of its own.
+// the reference interpreter, in a program of its own: on inputs of the gate's, or on those that the command line names.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include "driver/command.h"
-#include "driver/program.h"
+#include "driver/execution.h"
+#include "interp/compare.h"
 #include "ir/printer.h"
 #include "schedule/trace_json.h"
 #include "support/process.h"
@@ -16,22 +17,79 @@ namespace {
 
 const Usage usage{
     .command = "verify",
-    .arguments = "FILE [--with NAME | --trace T.json] [--function F] [--target T] [--time S]",
+    .arguments = "FILE [--with NAME | --trace T.json] [--function F] [--target T] [--arg NAME=V]... [--inputs FILE.npz] [--time S]",
     .summary = "Compares the results of a scheduled program with those of the program as written.",
     .details = "Small integers first, where sums of reals are exact in any order, then reals. Up to about 1e7 block instances the\n"
                "reference interpreter computes all outputs; above, the unscheduled program compiled without optimisation does, and\n"
                "the interpreter checks sampled elements. Status 1 where results differ, and where\n"
-               "the two could not be compared (no code, `--time` is over), which the message says.",
+               "the two could not be compared (no code, `--time` is over), which the message says. With `--arg`, `--inputs` or\n"
+               "`--random` the two are compared on those inputs alone, all outputs by the interpreter.",
     .options = {with_option,
                 {.name = "--trace", .value = "T.json", .help = "a trace: [instructions, decisions]; `-` is standard input"},
                 function_option,
                 target_option,
+                arg_option,
+                inputs_option,
+                random_option,
                 {.name = "--time", .value = "S", .help = "limit; 120 s"},
                 json_option},
-    .examples = {{"loopsmith verify matmul.tir --with matmul_blocked", "interpreter against compiled code"}},
+    .examples = {{"loopsmith verify matmul.tir --with matmul_blocked", "interpreter against compiled code"},
+                 {"loopsmith verify gather.tir --with fast --inputs case.npz", "on the arrays of a file"}},
     .least = 1,
     .most = 1,
 };
+
+struct Answer {
+  bool is_equal = false;
+  std::string how = {};       // the two were compared; empty: they were not
+  std::string note = {};      // the first difference, or why they were not compared
+};
+
+auto tell(const Arguments& arguments, const Selection& selection, const Answer& answer) -> int {
+  const std::string& name = selection.schedule;
+  if (arguments.json()) {
+    fmt::print("{}\n", nlohmann::json({{"equal", answer.is_equal}, {"compared", answer.is_equal || !answer.how.empty()}, {"how", answer.how}, {"difference", answer.note}}).dump());
+  } else if (answer.is_equal) {
+    fmt::print("the same results, by {}\n", answer.how);
+  } else if (answer.how.empty()) {
+    // It did not come to a comparison: too late, no code, nothing the interpreter can run.
+    fmt::print(stderr, "loopsmith verify: it is not known whether {} the results: {}\n", name.empty() ? "compiled code keeps" : "`" + name + "` keeps", answer.note);
+  } else {
+    fmt::print(stderr, "loopsmith verify: {} ({}): {}\n", name.empty() ? "compiled code differs from the interpreter" : "`" + name + "` does not keep the results", answer.how, answer.note);
+  }
+  return answer.is_equal ? exit_done : exit_input;
+}
+
+// The program as written by the interpreter, the scheduled one compiled, on the same inputs.
+auto compare_on(const Selection& selection, const Call& before, const Call& after, double limit) -> Answer {
+  interp::Options options;
+  options.max_seconds = limit;
+  auto stats = interp::interpret(selection.before, selection.function, interpreter_arguments(before), options);
+  if (!stats) { return {.note = stats.diagnostics()[0].message()}; }
+  auto code = compile(selection);
+  if (!code) { return {.note = "it does not build: " + code.diagnostics()[0].message()}; }
+  auto function = code->find(symbol_of(selection));
+  if (!function) { return {.note = function.diagnostics()[0].message()}; }
+  if (auto status = runtime::call(**function, after.values); !status) { return {.how = "the inputs given", .note = status.diagnostics()[0].message()}; }
+  int written = 0;
+  for (size_t i = 0; i < before.tensors.size(); ++i) {
+    const codegen::Parameter& p = before.interface.parameters[i];
+    if (p.kind != codegen::Parameter::Kind::Buffer || !p.is_written) { continue; }
+    ++written;
+    interp::Difference d = interp::compare_tensors(p.name, before.tensors[i].view(), after.tensors[i].view(), !p.dtype.is_real());
+    if (d.found) { return {.how = "the inputs given", .note = d.where}; }
+  }
+  return {.is_equal = true, .how = fmt::format("the inputs given, {} output{}", written, written == 1 ? "" : "s")};
+}
+
+// None: the default. No limit: the command line is wrong, which was said.
+auto limit_of(const Arguments& arguments) -> std::optional<double> {
+  auto text = arguments.get("--time");
+  if (!text) { return 120; }
+  auto seconds = parse_seconds(*text);
+  if (!seconds) { (void)usage_error("verify", "`--time` takes a time such as 30, 90s or 2min, and got `" + *text + "`"); }
+  return seconds;
+}
 
 }  // namespace
 
@@ -39,12 +97,9 @@ auto verify(std::vector<std::string> args) -> int {
   auto read = read_arguments(usage, args);
   if (const int* status = std::get_if<int>(&read)) { return *status; }
   const auto& arguments = std::get<Arguments>(read);
-  double limit = 120;
-  if (auto text = arguments.get("--time")) {
-    auto s = parse_seconds(*text);
-    if (!s) { return usage_error("verify", "`--time` takes a time such as 30, 90s or 2min, and got `" + *text + "`"); }
-    limit = *s;
-  }
+  auto limit = limit_of(arguments);
+  if (!limit) { return exit_usage; }
+  if (arguments.has("--inputs") || arguments.has("--arg") || arguments.has("--random")) { return run_apart("verify", "--verify", args); }
   Reporter reporter(arguments);
   auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
@@ -53,29 +108,33 @@ auto verify(std::vector<std::string> args) -> int {
   tune::PoolOptions options;
   options.program = {current_program(), "worker", "--measure"};
   options.workers = 1;
-  options.build_limit = limit;
+  options.build_limit = *limit;
   tune::WorkerPool pool(options, {print_script(selection.before), selection.function.str(), selection.target.str(), 1});
   if (Status started = pool.start(); !started.ok()) {
     reporter.report(started.diagnostics(), selection.file.get());
     return reporter.status();
   }
   tune::Candidate candidate{1, selection.trace ? schedule::trace_to_json(*selection.trace) : "[[], []]"};
-  tune::BuildReply built = pool.build({candidate}, nullptr).front();
-  tune::CheckReply reply;
-  if (built.outcome == tune::Outcome::Measured) { reply = pool.check(candidate, limit); }
-  else { reply.note = "it does not build: " + built.note; }
-  if (arguments.json()) {
-    fmt::print("{}\n", nlohmann::json({{"equal", reply.equal}, {"compared", reply.equal || !reply.how.empty()}, {"how", reply.how}, {"difference", reply.note}}).dump());
-  } else if (reply.equal) {
-    fmt::print("the same results, by {}\n", reply.how);
-  } else if (reply.how.empty()) {
-    // It did not come to a comparison: too late, no code, nothing the interpreter can run.
-    fmt::print(stderr, "loopsmith verify: it is not known whether {} the results: {}\n", selection.schedule.empty() ? "compiled code keeps" : "`" + selection.schedule + "` keeps", reply.note);
-  } else {
-    fmt::print(stderr, "loopsmith verify: {}{}: {}\n", selection.schedule.empty() ? "compiled code differs from the interpreter" : "`" + selection.schedule + "` does not keep the results",
-               reply.how.empty() ? "" : " (" + reply.how + ")", reply.note);
+  tune::BuildReply built = pool.build({candidate}).front();
+  if (built.outcome != tune::Outcome::Measured) { return tell(arguments, selection, {.note = "it does not build: " + built.note}); }
+  tune::CheckReply reply = pool.check(candidate, *limit);
+  return tell(arguments, selection, {reply.equal, reply.how, reply.note});
+}
+
+auto verify_here(std::vector<std::string> args) -> int {
+  auto read = read_arguments(usage, args);
+  if (const int* status = std::get_if<int>(&read)) { return *status; }
+  const auto& arguments = std::get<Arguments>(read);
+  Reporter reporter(arguments);
+  auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true}, reporter);
+  if (const int* status = std::get_if<int>(&picked)) { return *status; }
+  const auto& selection = std::get<Selection>(picked);
+  auto before = make_call(selection, arguments), after = make_call(selection, arguments);
+  if (!before || !after) {
+    reporter.report(before ? after.diagnostics() : before.diagnostics(), selection.file.get());
+    return reporter.status();
   }
-  return reply.equal ? exit_done : exit_input;
+  return tell(arguments, selection, compare_on(selection, *before, *after, limit_of(arguments).value_or(0)));
 }
 
 }  // namespace loopsmith::driver::commands

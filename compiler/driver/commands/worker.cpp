@@ -15,6 +15,7 @@ struct Kind {
 constexpr Kind kinds[] = {
     {"--analyze", loopsmith::lsp::run_analysis_worker},
     {"--run", run_here},
+    {"--verify", verify_here},
     {"--bench", bench_here},
     {"--build", build_here},
     {"--measure", loopsmith::tune::run_measuring_worker},

@@ -13,10 +13,12 @@
 #include "schedule/blockize.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
+#include "schedule/instances.h"
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
 #include "support/codes.h"
+#include "support/fault.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {
@@ -166,7 +168,11 @@ struct Blockize {
     VarMap start;
     for (const auto& [v, range] : domains) { start[v.get()] = range.min; }
     auto at_start = [&](const Expr& e) { return as_int(analyzer.simplify(substitute(substitute(e, start), start))); };
-    auto least = [&](const Expr& e) {
+    auto least = [&](const Expr& e) -> int64_t {
+      // Of extents that are not known only the bounds of their type are.
+      auto first = at_start(e);
+      bool is_bounded = std::all_of(domains.begin(), domains.end(), [](const auto& d) { return as_int(d.second.min) && as_int(d.second.extent); });
+      if (!is_bounded) { return first.value_or(0); }
       int64_t bound = around.const_int_bound(e).min;
       return bound == arith::ConstIntBound::neg_inf ? 0 : bound;
     };
@@ -190,9 +196,13 @@ struct Blockize {
         Diagnostic out = cx.error(Code::NotDivisible).arg("loop", blame.name().view()).arg("block", block.name().view());
         return note_loop(note_block(std::move(out), block), *loop);
       };
+      // Which loops belong to the reduction is told by spatial and reduction iter vars; rolling_buffer makes others.
+      bool is_told = std::all_of(block.block()->iter_vars.begin(), block.block()->iter_vars.end(), [](const IterVar& iter) { return iter.kind == IterKind::Spatial || iter.kind == IterKind::Reduction; });
+      if (!is_told && !part.loops.empty()) { return refuse(part.loops.back()); }
       for (const Place* loop : part.loops) {
         if (repeats_instances(*block.realize, *loop->loop)) { return refuse(loop).remedy(fmt::format("iterations of `{}` run the reduction anew: decompose it first", loop->name().view())); }
       }
+      if (!part.loops.empty() && counted_repeats(func, block, func.parent(*part.loops.back())) == true) { return refuse(part.loops.back()); }
       if (adds_to_what_is_there(func, block) || !begins_reductions(func, block)) { return refuse(part.loops.front()); }
     }
     // The init runs once for all of the reduction: what of the predicate speaks of the reduction's loops it must do without.
@@ -284,11 +294,11 @@ struct Blockize {
     fields.iter_vars = outer.iters;
     fields.reads = std::move(outer.reads);
     fields.writes = std::move(outer.writes);
-    fields.init = std::move(outer.init);
+    fields.init = FAULT(blockize_init_lost) ? Stmt() : std::move(outer.init);
     fields.body = is_one_loop ? std::move(nests.front()) : seq(nests, cx.made_from(realize.block->origin));
     Ref<Block> block = make<Block>(std::move(fields), cx.made_from(realize.block->origin));
     out.outputs.push_back(Output::block(block->id));
-    Stmt made = make<BlockRealize>(Array<Expr>(std::move(outer.values)), first.division.outer_predicate, std::move(block), cx.made_from(realize.origin));
+    Stmt made = make<BlockRealize>(Array<Expr>(std::move(outer.values)), FAULT(blockize_predicate_lost) ? bool_imm(true) : first.division.outer_predicate, std::move(block), cx.made_from(realize.origin));
     if (is_one_loop) {
       out.rewrite.changes.push_back({plan.at, std::move(made)});
       return out;

@@ -1,6 +1,7 @@
 // Primitives that stage a buffer through another memory: cache_read, cache_write, cache_inplace. A block that copies is put between
 // the buffer and those who use it.
 #include <algorithm>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -13,11 +14,54 @@
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
+#include "schedule/threads.h"
 #include "support/codes.h"
 #include "support/fault.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {
+
+// Is all of a region in another one, for all iterations of the loops around and including a place?
+auto holds_region(const FuncState& func, const Place& around, const BufferRegion& held, const BufferRegion& wanted) -> bool {
+  arith::Analyzer analyzer;
+  for (const Place* at = &around; at; at = func.parent(*at)) {
+    if (at->is_loop()) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
+  }
+  for (size_t i = 0; i < held.region.size(); ++i) {
+    const Range& w = wanted.region[i];
+    const Range& h = held.region[i];
+    if (!analyzer.can_prove(less_equal(h.min, w.min)) || !analyzer.can_prove(less_equal(add(w.min, w.extent), add(h.min, h.extent)))) { return false; }
+  }
+  return true;
+}
+
+// Does an instance of a block read values of a buffer that were there before it ran? Not where blocks inside read what others inside
+// have written.
+auto reads_older(const FuncState& func, const Place& block, const Buffer& buffer) -> bool {
+  if (!region_of(block.block()->reads, buffer) && !reads_back(func, block, buffer)) { return false; }
+  const auto inside = func.child_blocks(block);
+  bool is_viewed = std::any_of(block.block()->match_buffers.begin(), block.block()->match_buffers.end(), [&](const MatchBufferRegion& m) { return m.source.buffer == buffer; });
+  if (inside.empty() || is_viewed || block.block()->init || reads_hidden(func, block, buffer)) { return true; }
+  for (const Place* inner : inside) {
+    if (reads_hidden(func, *inner, buffer)) { return true; }
+    if (!region_of(inner->block()->reads, buffer)) { continue; }
+    bool is_made = false;
+    for (const Dependence& d : func.scope_info(block).of_dst(inner->id)) {
+      const Place* maker = func.find(d.src);
+      is_made = is_made || (d.kind == DependenceKind::Raw && maker->index < inner->index && region_of(maker->block()->writes, buffer));
+    }
+    if (!is_made || !func.region_cover(*inner)) { return true; }
+  }
+  bool found = false;
+  std::function<void(const Stmt&)> walk = [&](const Stmt& s) {
+    if (s.as<BlockRealize>()) { return; }
+    visit_children(s, [&](const Expr& e) {
+      post_order(e, [&](const Expr& x) { const auto* load = x.as<BufferLoad>(); found = found || (load && load->buffer == buffer) || x.get() == buffer->data.get(); });
+    }, walk);
+  };
+  walk(block.block()->body);
+  return found;
+}
 
 /// Reads a buffer through a copy of it in another memory.
 ///
@@ -26,7 +70,8 @@ namespace {
 ///                                            for i in range(8):
 ///                                                B[i] = A_shared[i] * 2.0
 ///
-/// Needs  a buffer that at most one block of the scope writes, all of whose reads are covered by what it writes.
+/// Needs  a buffer that at most one block of the scope writes, all of whose reads are covered by what it writes; consumers that are named
+///        all run behind that block, or all before it.
 /// Keeps  results bit for bit.
 struct CacheRead {
   struct Args { BlockArg block; int64_t read_buffer_index = 0; std::string storage_scope; std::vector<BlockArg> consumer_blocks; };
@@ -53,14 +98,29 @@ struct CacheRead {
     LOOPSMITH_TRY(writer, require_single_writer(cx, func, *scope, buffer));
     if (writer) {
       // The copy is made behind the writer: who reads before it, or in place, cannot read of the copy. Where no consumers are
-      // named, those are none.
+      // named, those are none. Where all that are named run before the writer, the copy is made before both, at the scope's start.
       plan.last_before = writer->index;
+      const Place* before = nullptr;
+      const Place* behind = nullptr;
       for (const Place* block : func.child_blocks(*scope)) {
         bool is_consumer = false;
         for (const BlockArg& consumer : args.consumer_blocks) { is_consumer |= consumer.place == block; }
-        if (!is_consumer || block->index > writer->index || !region_of(block->block()->reads, buffer)) { continue; }
-        return note_block(cx.error(Code::NotCovered).arg("block", block->name().view()).arg("buffer", buffer->name.view()), *block)
+        if (!is_consumer || !region_of(block->block()->reads, buffer)) { continue; }
+        // In place, it is both.
+        if (block->index <= writer->index) { before = block; }
+        if (block->index >= writer->index) { behind = block; }
+      }
+      if (before && behind) {
+        return note_block(cx.error(Code::NotCovered).arg("block", before->name().view()).arg("buffer", buffer->name.view()), *before)
             .remedy(fmt::format("`{}` writes `{}`, and the copy is made behind it", writer->name().view(), buffer->name.view()));
+      }
+      if (before) {
+        plan.stage.at = scope;
+        plan.stage.position = 0;
+        plan.stage.region = relaxed_region(func, *writer, *region_of(writer->block()->writes, buffer), scope);
+        plan.stage.is_full = uses_loops_outside(func, plan.stage) || !all_readers_below(func, *scope, *scope, buffer);
+        for (const BlockArg& consumer : args.consumer_blocks) { LOOPSMITH_CHECK(require_read_first(cx, func, *writer, *consumer, plan.stage)); }
+        return plan;
       }
       std::vector<NodeId> users;
       for (const BlockArg& consumer : args.consumer_blocks) { users.push_back(consumer->id); }
@@ -79,6 +139,22 @@ struct CacheRead {
     }
     plan.stage.is_full = plan.stage.at->is_loop() || uses_loops_outside(func, plan.stage) || !all_readers_below(func, *scope, *plan.stage.at, buffer);
     return plan;
+  }
+
+  // Of a copy that is made at the start of the scope: no iteration of the writer runs before one of the consumer, and the consumer reads
+  // no more than is copied.
+  static auto require_read_first(const Context& cx, const FuncState& func, const Place& writer, const Place& consumer, const Stage& stage) -> Status {
+    const Buffer& buffer = stage.region.buffer;
+    const BufferRegion* read = region_of(consumer.block()->reads, buffer);
+    if (!read) { return ok(); }
+    auto refuse = [&] { return note_block(cx.error(Code::NotCovered).arg("block", consumer.name().view()).arg("buffer", buffer->name.view()), consumer); };
+    for (const Place* at = func.parent(consumer); at && at->is_loop(); at = func.parent(*at)) {
+      if (func.is_below(writer, *at) && !is_one(at->loop->extent)) {
+        return note_loop(refuse(), *at).remedy(fmt::format("`{}` writes `{}` in earlier iterations of `{}`", writer.name().view(), buffer->name.view(), at->name().view()));
+      }
+    }
+    if (!holds_region(func, *stage.scope, stage.region, relaxed_region(func, consumer, *read, stage.scope))) { return refuse(); }
+    return ok();
   }
 
   static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome {
@@ -110,8 +186,8 @@ struct CacheRead {
 ///                                            for ax0 in range(8):
 ///                                                B[ax0] = B_local[ax0]
 ///
-/// Needs  the block is the only one of its scope that writes the buffer, and does not read it; of what the scope does not allocate it
-///        writes all that would be copied; consumers that are named read no more than it writes.
+/// Needs  the block is the only one of its scope that writes the buffer, and reads nothing of it that was there before; of what the scope
+///        does not allocate it writes all that would be copied; consumers that are named read no more than it writes.
 /// Keeps  results bit for bit.
 struct CacheWrite {
   struct Args { BlockArg block; int64_t write_buffer_index = 0; std::string storage_scope; std::vector<BlockArg> consumer_blocks; };
@@ -132,7 +208,7 @@ struct CacheWrite {
                             .arg("why", fmt::format("`{}`, which shall read the cache, stands in another block", consumer->name().view())), *writer);
     }
     // In place: what it reads of the buffer was there before, and would not be in the cache.
-    if ((region_of(writer->block()->reads, buffer) || reads_back(func, *writer, buffer)) && !FAULT(cache_write_in_place)) {
+    if (reads_older(func, *writer, buffer) && !FAULT(cache_write_in_place)) {
       return note_block(cx.error(Code::PaddingForm).arg("block", writer->name().view())
                             .arg("why", fmt::format("it also reads `{}`, which the cache does not hold yet", buffer->name.view())), *writer);
     }
@@ -148,6 +224,7 @@ struct CacheWrite {
       if (d.kind == DependenceKind::Raw && !d.is_hidden && !is_given) { users.push_back(d.dst); }
     }
     find_stage(func, *writer, users, plan.stage);
+    LOOPSMITH_CHECK(require_one_buffer(cx, func, *writer, *plan.stage.at, buffer));
     plan.stage.region = relaxed_region(func, *writer, write, plan.stage.at);
     plan.stage.is_full = plan.stage.at->is_loop() || uses_loops_outside(func, plan.stage) || !all_readers_below(func, *scope, *plan.stage.at, buffer);
     // The copy writes all of the region. Where the block does not, what was there would be lost: the caller's values, or those that an
@@ -177,17 +254,7 @@ struct CacheWrite {
     BufferRegion all = full_region(write.buffer);
     BufferRegion wanted = is_hidden ? all : relaxed_region(func, consumer, *read, above);
     BufferRegion held = relaxed_region(func, writer, write, above);
-    arith::Analyzer analyzer;
-    for (const Place* at = above; at; at = func.parent(*at)) {
-      if (at->is_loop()) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
-    }
-    for (size_t i = 0; i < held.region.size(); ++i) {
-      const Range& w = wanted.region[i];
-      const Range& h = held.region[i];
-      if (!analyzer.can_prove(less_equal(h.min, w.min)) || !analyzer.can_prove(less_equal(add(w.min, w.extent), add(h.min, h.extent)))) {
-        return refuse("may read more than it holds");
-      }
-    }
+    if (!holds_region(func, *above, held, wanted)) { return refuse("may read more than it holds"); }
     return ok();
   }
 
@@ -256,20 +323,27 @@ struct CacheInplace {
       stage->region = bound(stage == &plan.read ? read : *write);
     }
     arith::Analyzer analyzer;
-    bool is_point = true;
+    bool is_point = true, reads_more = false;
     for (const auto& [var, domain] : loop_domains(func, place)) { analyzer.bind(var, domain); }
     for (size_t i = 0; i < write->region.size(); ++i) {
       const Range& in = plan.read.region.region[i];
       const Range& back = plan.write.region.region[i];
-      is_point &= is_one(back.extent);
+      is_point &= is_one(in.extent) && is_one(back.extent);
+      reads_more |= !analyzer.can_prove_equal(in.extent, back.extent);
       if (!analyzer.can_prove(less_equal(in.min, back.min)) || !analyzer.can_prove(less_equal(back.min + back.extent, in.min + in.extent))) {
         return refuse(fmt::format("it may write more of `{}` than it reads, and the copy holds what it reads", buffer->name.view()));
       }
     }
-    for (const Place* at = func.parent(place); at && at->is_loop() && !is_point; at = func.parent(*at)) {
+    // Copies do not know the predicate: where the block does not run, they copy an element of another iteration.
+    bool is_own = is_point && is_one(place.realize->predicate);
+    for (const Place* at = func.parent(place); at && at->is_loop() && !is_own; at = func.parent(*at)) {
       if (at->loop->for_kind != ForKind::Serial && at->loop->for_kind != ForKind::Unrolled) {
         return note_loop(refuse(fmt::format("iterations of `{}` would copy over each other's results", at->name().view())), *at);
       }
+    }
+    for (const Place* at = scope; at && reads_more; at = func.parent(*at)) {
+      if (!at->is_loop() || !runs_at_once(*at->loop)) { continue; }
+      return note_loop(refuse(fmt::format("iterations of `{}` would copy what others write", at->name().view())), *at);
     }
     return plan;
   }

@@ -63,7 +63,7 @@ void insert_sorted(std::vector<Counted>& table, const Expr& e, int64_t count) {
 ///                                                C[vi] = A[index_var_0[vi]]
 ///
 /// Needs  a block with a computation of iter vars, in what it stores, that stands there at least `cse_thresh` times; whose iter values
-///        are computed from loops with constant bounds.
+///        are computed from loops with constant bounds, and never negative.
 /// Keeps  results bit for bit.
 struct CacheIndex {
   struct Args { BlockArg block; std::string storage_scope; int64_t cse_thresh = 0; };
@@ -128,6 +128,7 @@ struct CacheIndex {
     Domains around = domains_around(func, place);
     arith::DomMap domains;
     for (const auto& [var, domain] : around) { domains.emplace(var.get(), arith::IntSet::from_range(domain)); }
+    arith::Analyzer bounds;
     for (const Expr& e : found) {
       Cached cached{e, {}, {}, {}};
       bool is_free = false;
@@ -150,6 +151,8 @@ struct CacheIndex {
       if (is_free || cached.iters.empty()) { return refuse(fmt::format("the computation of {} variables in it does not depend on loops of constant bounds alone", cached.iters.size())); }
       for (const Var& iter : cached.iters) {
         arith::IntSet set = arith::eval_set(bindings.at(iter.get()), domains);
+        // The copies are made for all values of the loops, whatever the predicate keeps from running.
+        if (!set.has_lower_bound() || !bounds.can_prove(greater_equal(set.min(), zero(set.min().dtype())))) { return refuse(fmt::format("`{}` may be negative", iter->name.view())); }
         if (!set.has_upper_bound()) { return refuse(fmt::format("the values of `{}` have no bound", iter->name.view())); }
         cached.shape.push_back(set.max() + one(set.max().dtype()));
       }

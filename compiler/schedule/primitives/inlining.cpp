@@ -17,6 +17,7 @@
 #include "schedule/placement.h"
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
+#include "schedule/staging.h"
 #include "support/codes.h"
 #include "support/fault.h"
 
@@ -60,6 +61,14 @@ class UseCounter : public Visitor {
     ++depth_;
     Visitor::on(n);
     --depth_;
+  }
+  // Its predicate belongs to a block.
+  void on(const BlockRealize& n) override {
+    for (const Expr& value : n.iter_values) { visit(value); }
+    ++depth_;
+    visit(n.predicate);
+    --depth_;
+    visit(n.block);
   }
 
  private:
@@ -221,6 +230,11 @@ struct ComputeInline {
       add_signature_buffers(*place->block(), buffers);
       IntoConsumer inliner(plan, std::move(buffers));
       Stmt block = inliner.mutate(Stmt(Ref<Block>(place->block())));
+      const BlockRealize& realize = *place->realize;
+      Expr predicate = inliner.mutate(realize.predicate);
+      if (!predicate.same_as(realize.predicate)) {
+        block = make<BlockRealize>(realize.iter_values, std::move(predicate), block.ref<Block>(), realize.origin);
+      }
       if (block.get() != place->block()) { out.rewrite.changes.push_back({place->id, std::move(block)}); }
     }
     out.rewrite.changes.push_back(plan.removal);
@@ -234,8 +248,8 @@ struct ComputeInline {
 ///     B[vi, vj] = A[vi, vj] * 2.0            C[vj, vi] = A[vi, vj] * 2.0 + 1.0
 ///     C[vj, vi] = B[vi, vj] + 1.0  ==>
 ///
-/// Needs  a stage pipeline; a complete block without predicate that reads one produced buffer, everywhere with the same
-///        indices, a bijective affine map of its iter vars; its producer is complete, the only one, stores once, and
+/// Needs  a stage pipeline; a complete block without predicate, all of whose instances run, that reads one produced buffer, everywhere
+///        with the same indices, an injective affine map of its iter vars; its producer is complete, the only one, stores once, and
 ///        has no other consumer.
 /// Keeps  results bit for bit.
 struct ReverseComputeInline {
@@ -289,6 +303,9 @@ struct ReverseComputeInline {
     }
     if (!is_one(block.realize->predicate)) { return body_error(cx, block, "it has a predicate"); }
     LOOPSMITH_CHECK(require_independent_loops(cx, func, block));
+    std::vector<const VarNode*> iters;
+    for (const IterVar& iter : block.block()->iter_vars) { iters.push_back(iter.var.get()); }
+    if (!runs_all_instances(func, block, iters)) { return body_error(cx, block, "its loops leave out some of its instances"); }
     const BufferStore* store = block.block()->body.as<BufferStore>();
     if (!store || store->predicate) { return body_error(cx, block, "its body is not a single store"); }
     std::vector<const BufferLoad*> loads;
@@ -312,8 +329,22 @@ struct ReverseComputeInline {
       for (size_t i = 0; same && i < indices.size(); ++i) { same = arith::deep_equal(load->indices[i], indices[i]); }
       if (!same) { return body_error(cx, block, fmt::format("it loads `{}` with different indices", buffer->name.view())); }
     }
+    // Indices into a buffer that is larger than what the block reads of it need not fill it, as long as they tell the instances apart.
     auto map = arith::detect_iter_map(indices.to_vector(), domains, bool_imm(true), arith::IterMapLevel::Bijective, analyzer, false);
-    if (map.indices.empty() || !is_invertible(map.indices)) { return body_error(cx, block, fmt::format("the indices of `{}` are no bijective affine map of its iter vars", buffer->name.view())); }
+    bool is_bijective = !map.indices.empty() && is_invertible(map.indices);
+    if (!is_bijective) { map = arith::detect_iter_map(indices.to_vector(), domains, bool_imm(true), arith::IterMapLevel::NoCheck, analyzer, false); }
+    bool tells_apart = is_bijective || (!map.indices.empty() && is_invertible(map.indices));
+    if (tells_apart && !is_bijective) {
+      arith::Analyzer inside;
+      VarMap back = plan.substitution;
+      for (auto& [var, value] : arith::inverse_affine_iter_map(map.indices, indices.to_vector())) { back[var] = value; }
+      for (const IterVar& iter : block.block()->iter_vars) { inside.bind(iter.var, iter.dom); }
+      for (const IterVar& iter : block.block()->iter_vars) {
+        auto found = back.find(iter.var.get());
+        tells_apart = tells_apart && found != back.end() && inside.can_prove_equal(found->second, is_one(iter.dom.extent) ? iter.dom.min : Expr(iter.var));
+      }
+    }
+    if (!tells_apart) { return body_error(cx, block, fmt::format("the indices of `{}` are no injective affine map of its iter vars", buffer->name.view())); }
     if (!plan.producer_store || plan.producer_store->predicate) { return body_error(cx, *producer, "its body is not a single store"); }
     for (auto& [var, value] : arith::inverse_affine_iter_map(map.indices, plan.producer_store->indices.to_vector())) { plan.substitution[var] = value; }
     // Every instance of the block has an instance of its producer.
@@ -348,7 +379,18 @@ struct ReverseComputeInline {
       analyzer.bind(iter.var, iter.dom);
       to_loops[iter.var.get()] = producer->realize->iter_values[i];
     }
-    plan.predicate = substitute(analyzer.simplify(substitute(in_bound, plan.substitution)), to_loops);
+    Expr read_here = substitute(in_bound, plan.substitution);
+    // Where the block reads at one place only, the producer's other places are not read.
+    for (size_t i = 0; i < indices.size(); ++i) {
+      bool varies = uses_var(indices[i], [&](const VarNode& v) {
+        const auto& iters = block.block()->iter_vars;
+        return std::any_of(iters.begin(), iters.end(), [&](const IterVar& iter) { return iter.var.get() == &v && !is_one(iter.dom.extent); });
+      });
+      const Expr& made = plan.producer_store->indices[i];
+      Expr place = substitute(indices[i], plan.substitution);
+      if (!varies && !analyzer.can_prove_equal(made, place)) { read_here = logical_and(read_here, equal(made, place)); }
+    }
+    plan.predicate = substitute(analyzer.simplify(read_here), to_loops);
     if (FAULT(reverse_inline_predicate_lost)) { plan.predicate = bool_imm(true); }
     // The producer's own predicate goes on to hold. What it keeps from running nobody reads: reads are covered.
     bool is_implied = true;

@@ -20,6 +20,7 @@
 #include "schedule/reducers.h"
 #include "schedule/rewriting.h"
 #include "support/codes.h"
+#include "support/fault.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {
@@ -241,7 +242,8 @@ class NestReplacer : public Mutator {
     Stmt stmt = Mutator::on(n);
     if (&n != write_.realize) { return stmt; }
     if (iter_vars_.empty()) {
-      is_complete = false;
+      // An opaque block sees the loops themselves.
+      is_complete = is_complete && n.block->iter_vars.empty();
       return stmt;
     }
     const auto& realize = *stmt.as<BlockRealize>();
@@ -386,7 +388,7 @@ class LayoutRewriter : public IterContextMutator {
     Expr e = IterContextMutator::on(n);
     const auto& load = *e.as<BufferLoad>();
     if (!(load.buffer == layout_.from)) { return e; }
-    return make<BufferLoad>(layout_.to, mapped(load.indices), load.origin, load.predicate);
+    return make<BufferLoad>(layout_.to, FAULT(layout_load_first) ? mapped(Array<Expr>(std::vector<Expr>(load.indices.size(), zero(load.indices[0].dtype())))) : mapped(load.indices), load.origin, load.predicate);
   }
   auto on(const BufferStore& n) -> Stmt override {
     Stmt s = IterContextMutator::on(n);
@@ -670,7 +672,7 @@ struct TransformBlockLayout {
     auto fields = substitute(Stmt(Ref<Block>(&block)), to_new).as<Block>()->fields();
     fields.iter_vars = plan.iters;
     Stmt changed = simplify_accesses(make<Block>(std::move(fields), origin, block.id));
-    Stmt stmt = make<BlockRealize>(Array<Expr>(std::move(values)), substitute(realize.predicate, loops_to_new), changed.ref<Block>(), realize.origin);
+    Stmt stmt = make<BlockRealize>(Array<Expr>(std::move(values)), FAULT(block_layout_predicate_lost) ? bool_imm(true) : substitute(realize.predicate, loops_to_new), changed.ref<Block>(), realize.origin);
     Outcome out;
     out.func = args.block.func->name();
     out.rewrite.changes.push_back({plan.at, wrap_loops(std::move(stmt), loops, origin)});

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "arith/analyzer.h"
 #include "ir/ops.h"
@@ -10,6 +11,7 @@
 #include "schedule/analysis.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
+#include "schedule/instances.h"
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
 #include "schedule/threads.h"
@@ -24,6 +26,15 @@ namespace {
 auto shares_instances(const Place& place, const LoopArg& loop) -> bool {
   const VarNode* var = loop.loop().var.get();
   auto extent = as_int(loop.loop().extent);
+  // Where a value adds a multiple of it to what does not follow it, no two are the same.
+  std::function<bool(const Expr&)> counts = [&](const Expr& e) {
+    if (e.get() == var) { return true; }
+    auto follows = [&](const Expr& x) { return uses_var(x, [&](const VarNode& v) { return &v == var; }); };
+    if (const auto* sum = e.as<Add>()) { return (counts(sum->a) && !follows(sum->b)) || (counts(sum->b) && !follows(sum->a)); }
+    const auto* product = e.as<Mul>();
+    return product && as_int(product->b).value_or(0) != 0 && counts(product->a);
+  };
+  if (std::any_of(place.realize->iter_values.begin(), place.realize->iter_values.end(), counts)) { return false; }
   arith::Analyzer analyzer;
   for (int64_t i = 0; extent && i + 1 < std::min<int64_t>(*extent, 9); ++i) {
     DataType dtype = loop.loop().var->dtype;
@@ -37,11 +48,15 @@ auto shares_instances(const Place& place, const LoopArg& loop) -> bool {
 }
 
 // A reduction that each iteration does all over again would mix with that of another one, where both are in one place: what it writes
-// must be read below the loop only (then each iteration gets a buffer of its own), or each iteration must write elements of its own.
+// must be used below the loop only (then each iteration gets a buffer of its own), or each iteration must write elements of its own.
 auto check_not_repeated(const Context& cx, const LoopArg& loop, const Place& place) -> Status {
   const FuncState& func = *loop.func;
   const VarNode* var = loop.loop().var.get();
-  if (!place.block()->init || place.scope != loop->scope || is_one(loop.loop().extent)) { return ok(); }
+  if (!place.block()->init || is_one(loop.loop().extent)) { return ok(); }
+  // Blocks without iter vars, as partitions are, let the loop through.
+  const Place* scope = func.scope(place);
+  while (scope && scope->index > loop->index && scope->block()->iter_vars.empty()) { scope = func.scope(*scope); }
+  if (!scope || scope->index != loop->scope) { return ok(); }
   bool is_followed = false;
   for (const Expr& value : place.realize->iter_values) { is_followed |= uses_var(value, [&](const VarNode& v) { return &v == var; }); }
   if (is_followed && !shares_instances(place, loop)) { return ok(); }
@@ -62,6 +77,7 @@ auto check_not_repeated(const Context& cx, const LoopArg& loop, const Place& pla
       if (!p.is_block() || p.index == place.index || (p.index < loop->index && p.end >= loop->end)) { continue; }
       bool is_below = p.index > loop->index && p.index < loop->end;
       for (const BufferRegion& read : p.block()->reads) { is_seen = is_seen || (!is_below && read.buffer == write.buffer); }
+      for (const BufferRegion& other : p.block()->writes) { is_seen = is_seen || (!is_below && other.buffer == write.buffer); }
     }
     if (is_seen) { return note_block(note_loop(cx.error(Code::ReductionShared).arg("block", place.name().view()).arg("loop", loop->name().view()), *loop), place); }
   }
@@ -69,8 +85,8 @@ auto check_not_repeated(const Context& cx, const LoopArg& loop, const Place& pla
 }
 
 // Each block below is a complete or reduction block, and the loop feeds spatial iter vars only (or, bound to the threads
-// of a block, reduction iter vars: a cross-thread reduction).
-auto check_independent(const Context& cx, const LoopArg& loop, bool allows_reduction) -> Status {
+// of a block, reduction iter vars: a cross-thread reduction). `is_lone`: nothing that threads do together stands between iterations.
+auto check_independent(const Context& cx, const LoopArg& loop, bool allows_reduction, bool is_lone) -> Status {
   const FuncState& func = *loop.func;
   LOOPSMITH_CHECK(require_compact_dataflow(cx, func, *loop));
   if (!FAULT(parallel_dependence_dropped)) { LOOPSMITH_CHECK(require_local_dependences(cx, func, *loop)); }
@@ -89,6 +105,12 @@ auto check_independent(const Context& cx, const LoopArg& loop, bool allows_reduc
       if (iter.kind == IterKind::Reduction) { out.remedies.push_back("`sch.rfactor` makes the reduction's loop parallel by partial results"); }
       return out;
     }
+  }
+  if (!is_lone || FAULT(parallel_dependence_dropped) || FAULT(parallel_reduction)) { return ok(); }
+  if (Races race = counted_races(func, *loop); race.block) {
+    const Place& block = *race.block;
+    return note_loop(cx.error(Code::IterationsDepend).arg("loop", loop->name().view()).arg("producer", race.other->name().view()).arg("consumer", block.name().view()), *loop)
+        .at_node(block.id).note(block.stmt().origin(), fmt::format("`{}` touches an element of `{}` that another iteration touches as well", block.name().view(), race.buffer->name.view()), block.id);
   }
   return ok();
 }
@@ -112,7 +134,7 @@ struct Parallel {
   struct Args { LoopArg loop; };
   struct Plan {};
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
-    LOOPSMITH_CHECK(check_independent(cx, args.loop, false));
+    LOOPSMITH_CHECK(check_independent(cx, args.loop, false, true));
     return Plan{};
   }
   static auto apply(const Context& cx, const Args& args, const Plan&) -> Outcome { return with_kind(cx, args.loop, ForKind::Parallel, {}); }
@@ -128,7 +150,7 @@ struct Vectorize {
   struct Args { LoopArg loop; };
   struct Plan {};
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
-    LOOPSMITH_CHECK(check_independent(cx, args.loop, false));
+    LOOPSMITH_CHECK(check_independent(cx, args.loop, false, true));
     return Plan{};
   }
   static auto apply(const Context& cx, const Args& args, const Plan&) -> Outcome { return with_kind(cx, args.loop, ForKind::Vectorized, {}); }
@@ -149,7 +171,7 @@ struct Bind {
       return cx.error(Code::ThreadAxis).arg("axis", args.thread_axis)
           .remedy("the axes are `blockIdx.x`, `.y`, `.z`, `threadIdx.x`, `.y`, `.z` and `vthread.x`, `.y`, `.z`");
     }
-    LOOPSMITH_CHECK(check_independent(cx, args.loop, thread->rank == 1 && thread->dimension != -1));
+    LOOPSMITH_CHECK(check_independent(cx, args.loop, thread->rank == 1 && thread->dimension != -1, thread->rank == 0));
     return Plan{};
   }
   static auto apply(const Context& cx, const Args& args, const Plan&) -> Outcome {

@@ -11,9 +11,13 @@
 #include "schedule/analysis.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
+#include "schedule/instances.h"
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
+#include "schedule/staging.h"
+#include "schedule/threads.h"
 #include "support/codes.h"
+#include "support/fault.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {
@@ -80,7 +84,6 @@ class PartCopy : public Mutator {
     const Block& old = *n.block;
     Block::Fields f = old.fields();
     f.name = Name(old.name.str() + "_" + loop_->name.str());
-    f.alloc_buffers = f.alloc_buffers.map_same([this](const Buffer& b) { return own(b, false); }, [](const Buffer& a, const Buffer& b) { return a == b; });
     std::vector<IterVar> iters;
     for (size_t i = 0; i < old.iter_vars.size(); ++i) {
       IterVar iter = old.iter_vars[i];
@@ -91,6 +94,8 @@ class PartCopy : public Mutator {
       if (i == bound) { iter.dom = {cast(iter.var->dtype, part_.min), cast(iter.var->dtype, part_.extent)}; }
       iters.push_back(std::move(iter));
     }
+    // Shapes may mention the iter vars.
+    f.alloc_buffers = f.alloc_buffers.map_same([this](const Buffer& b) { return own(b, false); }, [](const Buffer& a, const Buffer& b) { return a == b; });
     std::vector<MatchBufferRegion> matches;
     for (const MatchBufferRegion& m : old.match_buffers) {
       BufferRegion source = mutate(m.source);
@@ -211,7 +216,33 @@ struct LoopPartition {
     auto below = args.loop.func->child_blocks(*args.loop);
     if (below.empty()) { return note_loop(cx.error(Code::NotOneBlock).arg("loop", args.loop->name().view()).arg("count", 0), *args.loop); }
     plan.block = below.front()->name();
-    for (const Place* block : below) {
+    // Those in blocks that hide them too: they see the loop.
+    std::vector<const Place*> all;
+    for (int i = args.loop->index + 1; i < args.loop->end; ++i) {
+      const Place& place = args.loop.func->places()[static_cast<size_t>(i)];
+      if (place.is_block()) { all.push_back(&place); }
+    }
+    // Where iterations run at the same time, each may have a buffer of its own because nothing else uses it: parts would share it. Parts of
+    // a loop inside hide what they write, and with it that it is an iteration's own.
+    std::vector<const Place*> concurrent;
+    for (int i = args.loop->index + 1; i < args.loop->end; ++i) { concurrent.push_back(&args.loop.func->places()[static_cast<size_t>(i)]); }
+    for (const Place* at = args.loop.func->parent(*args.loop); at; at = args.loop.func->parent(*at)) { concurrent.push_back(at); }
+    for (const Place* at : concurrent) {
+      if (!at->is_loop() || !runs_at_once(*at->loop)) { continue; }
+      Races races = counted_races(*args.loop.func, *at);
+      auto is_made_here = [&](const Buffer& buffer) {
+        return std::any_of(all.begin(), all.end(), [&](const Place* block) { return region_of(block->block()->writes, buffer) != nullptr; });
+      };
+      auto own = std::find_if(races.own.begin(), races.own.end(), is_made_here);
+      bool may_repeat = !races.is_known && std::any_of(all.begin(), all.end(), [&](const Place* block) {
+        return args.loop.func->is_below(*block, *at) && block->block()->init && repeats_instances(*block->realize, *at->loop);
+      });
+      if (own == races.own.end() && !may_repeat) { continue; }
+      std::string what = own == races.own.end() ? "what they sum up" : fmt::format("`{}`", (*own)->name.view());
+      return note_loop(refuse(fmt::format("iterations of `{}`, which run at the same time, each have {} for their own, and the parts would share it", at->name().view(), what)), *at)
+          .remedy(fmt::format("partition first, then make `{}` parallel or a vector", at->name().view()));
+    }
+    for (const Place* block : all) {
       for (size_t i = 0; i < block->realize->iter_values.size(); ++i) {
         const IterVar& iter = block->block()->iter_vars[i];
         if (!block->block()->init || iter.kind != IterKind::Reduction || block->realize->iter_values[i].get() != loop.var.get()) { continue; }
@@ -252,7 +283,7 @@ struct LoopPartition {
     };
     for (size_t i = 0; i < plan.ends.size(); ++i) {
       Var var = make<VarNode>(Name(loop.var->name.str() + std::to_string(i)), dtype, origin);
-      Range part{int_imm(begin, dtype), int_imm(plan.ends[i] - begin, dtype)};
+      Range part{int_imm(begin, dtype), int_imm(plan.ends[i] - begin - (FAULT(partition_last_lost) && i > 0 ? 1 : 0), dtype)};
       Stmt body = PartCopy(loop.var, var, part).mutate(loop.body);
       Ref<For> made = make<For>(var, part.min, part.extent, ForKind::Serial, std::move(body), std::optional<IterVar>(), AttrMap(), origin);
       out.outputs.push_back(Output::loop(made->id));
@@ -348,7 +379,7 @@ struct Merge {
       }
       for (size_t j = 0; j < plan.nests.size(); ++j) {
         bool is_before = moved.index < plan.nests[j].back()->index;
-        if (i == j || !is_before) { continue; }
+        if (i == j || !is_before || FAULT(merge_order_ignored)) { continue; }
         for (const Place* x : func.child_blocks(moved)) {
           for (const Place* y : func.child_blocks(*plan.nests[j].back())) {
             if (const BufferNode* shared = order_lost(func, *x, plan.nests[i], *y, plan.nests[j], i < j)) {

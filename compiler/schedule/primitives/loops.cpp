@@ -11,6 +11,7 @@
 #include "schedule/analysis.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
+#include "schedule/instances.h"
 #include "schedule/primitives.h"
 #include "schedule/reducers.h"
 #include "schedule/rewriting.h"
@@ -270,7 +271,15 @@ struct Reorder {
     for (const Place* block : func.child_blocks(*bottom)) {
       LOOPSMITH_CHECK(check_block(cx, func, *block, *top));
     }
-    if (!FAULT(reorder_dependence_dropped)) { LOOPSMITH_CHECK(require_local_dependences(cx, func, *bottom)); }
+    if (!FAULT(reorder_dependence_dropped)) {
+      LOOPSMITH_CHECK(require_local_dependences(cx, func, *bottom));
+      if (func.child_blocks(*bottom).size() > 1) {
+        if (Races found = counted_crossings(func, *top, *bottom); found.block) {
+          return note_block(note_loop(cx.error(Code::IterationsDepend).arg("loop", bottom->name().view()).arg("producer", found.other->name().view())
+                                          .arg("consumer", found.block->name().view()), *bottom), *found.block);
+        }
+      }
+    }
     size_t next = 0;
     for (const Place* at : plan.chain) {
       bool is_named = std::any_of(args.ordered_loops.begin(), args.ordered_loops.end(), [&](const LoopArg& l) { return l.place == at; });

@@ -93,6 +93,9 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
         }
       }
       LOOPSMITH_CHECK(require_no_view(cx, *place, plan.buffer, storage));
+      if (reads_hidden(func, *place, plan.buffer)) {
+        return refuse(fmt::format("below it `{}` reads `{}` without saying where", place->name().view(), plan.buffer->name.view()), place);
+      }
     }
   }
   std::string_view name = plan.buffer->name.view();
@@ -168,6 +171,7 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
     if (!reads_back(func, *writer, plan.buffer) && begins_reductions(func, *writer)) { continue; }
     return refuse(fmt::format("below it `{}` goes on with what is in `{}`, which the copy does not hold", writer->name().view(), name), writer);
   }
+  for (const Place* writer : writers) { LOOPSMITH_CHECK(require_one_buffer(cx, func, *writer, *loop, plan.buffer)); }
   bool is_written = std::any_of(writers.begin(), writers.end(), [&](const Place* writer) {
     const BufferRegion* write = schedule::region_of(writer->block()->writes, plan.buffer);
     return write && certainly_writes(func, *writer, *write, loop.place, tile, first);

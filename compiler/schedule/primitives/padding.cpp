@@ -16,6 +16,7 @@
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
 #include "support/codes.h"
+#include "support/fault.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {
@@ -209,7 +210,7 @@ struct PadEinsum {
       for (size_t i = 0; i < indices.size(); ++i) {
         if (!analyzer.can_prove_equal(pad.from->shape[i], pad.to->shape[i])) { inside = logical_and(inside, less(indices[i], pad.from->shape[i])); }
       }
-      value = if_then_else(inside, value, zero(pad.from->dtype));
+      value = if_then_else(inside, value, FAULT(pad_einsum_with_ones) ? one(pad.from->dtype) : zero(pad.from->dtype));
     }
     Block::Fields fields;
     fields.name = pad.to->name;
@@ -410,7 +411,7 @@ struct DecomposePadding {
       const For& loop = *plan.loops[i]->loop;
       Var var = make<VarNode>(loop.var->name, loop.var->dtype, origin);
       map[loop.var.get()] = var;
-      fill_loops.insert(fill_loops.begin(), {var, Range{loop.min, loop.extent}});
+      fill_loops.insert(fill_loops.begin(), {var, Range{loop.min, FAULT(padding_fill_short) ? sub(loop.extent, one(loop.extent.dtype())) : loop.extent}});
     }
     Stmt fill_nest = wrap_loops(make<BlockRealize>(moved_all(realize.iter_values), moved(realize.predicate), std::move(fill_block), origin), fill_loops, origin);
 

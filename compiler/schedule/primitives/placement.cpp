@@ -17,6 +17,7 @@
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
 #include "schedule/hidden.h"
+#include "schedule/instances.h"
 #include "schedule/primitives.h"
 #include "schedule/reducers.h"
 #include "schedule/rewriting.h"
@@ -238,6 +239,30 @@ auto is_box_of_parts(const std::vector<arith::IterSumNode>& digits, const Box& b
   return true;
 }
 
+// The usual case: each iter var, with a domain that begins at 0, is an index. False: it is not that.
+auto update_by_indices(const BufferNode& buffer, const Array<IterVar>& iter_vars, const std::vector<Expr>& indices, const Box& required, arith::Analyzer& analyzer,
+                       NeededMap& map) -> bool {
+  if (indices.size() != iter_vars.size()) { return false; }
+  std::vector<const VarNode*> seen;
+  for (const Expr& index : indices) {
+    const auto* var = index.as<VarNode>();
+    bool is_iter = var && std::find(seen.begin(), seen.end(), var) == seen.end() &&
+                   std::any_of(iter_vars.begin(), iter_vars.end(), [&](const IterVar& iter) { return iter.var.get() == var && is_zero(iter.dom.min); });
+    if (!is_iter) { return false; }
+    seen.push_back(var);
+  }
+  auto between = [&](const Expr& a, const Expr& b) { return IntSet::interval(analyzer.simplify(min(a, b)), analyzer.simplify(max(a, b))); };
+  for (auto& [var, needed] : map) {
+    auto at = std::find(seen.begin(), seen.end(), var);
+    if (at == seen.end()) { continue; }
+    auto i = static_cast<size_t>(at - seen.begin());
+    const Expr& extent = buffer.shape[i];
+    Expr nothing = zero(extent.dtype());
+    needed.unite({between(required[i].min(), required[i].max()), between(nothing, max(extent - one(extent.dtype()), nothing))});
+  }
+  return true;
+}
+
 // By inverting the map from iter vars to indices, where it is bijective and affine. `exact`: of what is required, no part may be
 // left out or added.
 enum class Inverse : uint8_t { Found, None, Unsafe };
@@ -251,6 +276,7 @@ auto update_by_inverse(const BufferNode& buffer, const Array<IterVar>& iter_vars
   for (const IntSet& set : required) {
     if (!set.has_lower_bound() || !set.has_upper_bound()) { return Inverse::None; }
   }
+  if (update_by_indices(buffer, iter_vars, indices, required, analyzer, map)) { return Inverse::Found; }
   Domains domains;
   for (const IterVar& iter : iter_vars) { domains.emplace_back(iter.var, iter.dom); }
   auto found = arith::detect_iter_map(indices, domains, bool_imm(true), arith::IterMapLevel::Bijective, analyzer, false);
@@ -266,7 +292,8 @@ auto update_by_inverse(const BufferNode& buffer, const Array<IterVar>& iter_vars
   // What no iter var reaches is not asked for.
   for (size_t i = 0; i < required.size(); ++i) {
     const arith::IterSumNode& sum = digits[i];
-    if (sum.args.size() < 2) { continue; }
+    // All of an iter var is kept in its domain otherwise.
+    if (sum.args.empty() || (sum.args.size() == 1 && is_one(sum.args[0].lower_factor) && analyzer.can_prove_equal(sum.args[0].extent, sum.args[0].source->extent))) { continue; }
     Expr last = sum.base + sum.args[0].scale * sum.args[0].extent - one(sum.base.dtype());
     if (analyzer.can_prove(greater(required[i].max(), last))) { required[i] = IntSet::interval(required[i].min(), last); }
     if (analyzer.can_prove(less(required[i].min(), sum.base))) { required[i] = IntSet::interval(sum.base, required[i].max()); }
@@ -518,6 +545,19 @@ auto in_order_of_iters(const FuncState& func, const Place& block) -> bool {
   }
   return true;
 }
+
+// Would threads along a loop each run the same instances of a reduction, whose sum lies in a memory that they share?
+auto repeats_in_threads(const Place& block, const Stmt& around, const std::vector<Expr>& iter_values) -> bool {
+  const auto& loop = *around.as<For>();
+  auto thread = loop.thread ? thread_scope(loop.thread->thread_tag) : std::nullopt;
+  if (!thread || is_one(loop.extent) || !block.block()->init) { return false; }
+  for (const Expr& value : iter_values) {
+    if (uses_var(value, [&](const VarNode& v) { return &v == loop.var.get(); })) { return false; }
+  }
+  return std::any_of(block.block()->writes.begin(), block.block()->writes.end(), [&](const BufferRegion& write) {
+    return storage_rank(write.buffer->scope()).value_or(0) <= thread->rank;
+  });
+}
 }  // namespace
 
 auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loop, bool reverse, bool preserve_unit_loops, int64_t index)
@@ -677,6 +717,18 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
   }
   predicate = analyzer.simplify(predicate);
 
+  // Loops that look up where they begin would do so whatever predicates say, and what they look up is in no block's reads.
+  for (const Expr& value : iter_values) {
+    const BufferNode* looked_up = nullptr;
+    post_order(value, [&](const Expr& e) {
+      const auto* load = e.as<BufferLoad>();
+      if (load) { looked_up = load->buffer.get(); }
+    });
+    if (looked_up) {
+      return note_block(cx.error(Code::RegionNotSolved).arg("block", block->name().view()).arg("buffer", looked_up->name.view()).arg("loop", loop->name().view()), *block)
+          .remedy(fmt::format("what is needed follows from the contents of `{}`", looked_up->name.view()));
+    }
+  }
   // Producers that make different parts in an iteration: what runs then may need more than one of them has made.
   if (reverse && regions.size() > 1 && !FAULT(reverse_compute_at_too_early)) { LOOPSMITH_CHECK(require_written(cx, func, block, loop, producers, loops, iter_values, analyzer)); }
   // What a producer sums up over the loop is complete in the last iteration only.
@@ -696,8 +748,14 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
     }
   }
   // Iterations that run at the same time must not share a reduction.
+  std::vector<NodeId> made_from = producers_of(func, *block);
   for (const Place* at = loop.place; at && at->is_loop(); at = func.parent(*at)) {
-    if (at->loop->for_kind != ForKind::Parallel && at->loop->for_kind != ForKind::Vectorized) { continue; }
+    if (reverse && repeats_in_threads(*block, at->stmt(), iter_values)) {
+      return note_block(note_loop(cx.error(Code::ReductionShared).arg("block", block->name().view()).arg("loop", at->name().view()), *at), *block);
+    }
+    bool has_makers = std::any_of(made_from.begin(), made_from.end(), [&](NodeId id) { return func.is_below(*func.find(id), *at); });
+    bool is_grid = (reverse || consumers.empty() || has_makers) && at->loop->thread && thread_scope(at->loop->thread->thread_tag).value_or(ThreadScope{}).rank == 0;
+    if (at->loop->for_kind != ForKind::Parallel && at->loop->for_kind != ForKind::Vectorized && !is_grid) { continue; }
     if (is_one(at->loop->extent)) { continue; }
     auto is_this = [&](const VarNode& v) { return &v == at->loop->var.get(); };
     bool is_spread = false;
@@ -708,13 +766,26 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
       if (iter.kind == IterKind::Spatial || is_complete(func, *block)) { continue; }
       return note_block(note_loop(cx.error(Code::LoopCarried).arg("loop", at->name().view()).arg("block", block->name().view()).arg("iter", iter.var->name.view()), *at), *block);
     }
-    // What a producer's predicate leaves out is taken for made here: iterations would then share instances, and read what others make.
-    bool is_guessed = reverse && is_spread && std::any_of(producers.begin(), producers.end(), [&](NodeId id) { return !is_one(func.find(id)->realize->predicate); });
-    if (is_guessed) {
+    // Iterations that share instances would read what others make. What a producer's predicate leaves out is taken for made here.
+    if (reverse && is_spread) {
+      Domains all = outer;
+      all.insert(all.end(), loops.begin(), loops.end());
+      bool is_guessed = std::any_of(producers.begin(), producers.end(), [&](NodeId id) { return !is_one(func.find(id)->realize->predicate); });
+      if (auto shared = counted_sharing(all, at->loop->var, iter_values, predicate)) {
+        is_spread = !*shared;
+      } else if (is_guessed) {
+        arith::Analyzer fresh;
+        is_spread = !arith::detect_iter_map(iter_values, all, bool_imm(true), arith::IterMapLevel::NoCheck, fresh, false).indices.empty();
+      }
+    }
+    // What other iterations make as well is computed from what this one has made.
+    if (!reverse && is_spread && has_makers) {
       Domains all = outer;
       all.insert(all.end(), loops.begin(), loops.end());
       arith::Analyzer fresh;
-      is_spread = !arith::detect_iter_map(iter_values, all, bool_imm(true), arith::IterMapLevel::NoCheck, fresh, false).indices.empty();
+      auto shared = counted_sharing(all, at->loop->var, iter_values, predicate);
+      bool is_apart = shared ? !*shared : !arith::detect_iter_map(iter_values, all, bool_imm(true), arith::IterMapLevel::Surjective, fresh, false).indices.empty();
+      if (!is_apart) { return note_block(note_loop(cx.error(Code::IterationsShare).arg("block", block->name().view()).arg("loop", at->name().view()), *at), *block); }
     }
     // Each iteration would do all of it, and read what the others write.
     if (!is_spread && (reverse || consumers.empty())) {
@@ -729,6 +800,29 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
   if (!own_iters.empty() && !FAULT(reverse_compute_at_predicate_lost) && !runs_all_instances(func, *block, own_iters)) { return note_block(cx.error(Code::PredicateLost).arg("block", block->name().view()), *block); }
   // A predicate that does more than keep iter vars in their domains would be lost.
   if (!FAULT(reverse_compute_at_predicate_lost) && !keeps_domains(func, *block)) { return note_block(cx.error(Code::PredicateLost).arg("block", block->name().view()), *block); }
+
+  // What is read too early, by looking at the iterations: also of what is copied from a sum, or overwritten.
+  // Of a reduction each update counts, but where it keeps the largest of what others go on to make larger.
+  auto goes_on = [&](NodeId id) { return extremum_of(*func.find(id)->block()) == extremum_of(moved); };
+  bool each_time = moved.init && !(extremum_of(moved) && std::all_of(producers.begin(), producers.end(), goes_on));
+  std::optional<Replaced> counted;
+  if (reverse) { counted = counted_replacement(func, *loop, moved, loops, iter_values, predicate, each_time); }
+  if (counted && counted->begins_late) {
+    return note_block(cx.error(Code::PaddingForm).arg("block", block->name().view()).arg("why", "it would update its elements before its `T.init()` runs"), *block);
+  }
+  if (counted && !counted->runs_all && !FAULT(compute_at_region_short)) {
+    return note_block(cx.error(Code::RegionNotSolved).arg("block", block->name().view()).arg("buffer", moved.writes.empty() ? block->name().view() : moved.writes[0].buffer->name.view())
+                          .arg("loop", loop->name().view()), *block)
+        .remedy("some of its instances would never run: they need nothing that the loop makes");
+  }
+  if (counted && counted->reads_early && !FAULT(reverse_compute_at_too_early)) {
+    Diagnostic out = note_loop(cx.error(Code::ReadsTooEarly).arg("block", block->name().view()).arg("loop", loop->name().view())
+                                   .arg("buffer", moved.reads.empty() ? "" : moved.reads[0].buffer->name.view())
+                                   .arg("producer", producers.empty() ? "" : func.find(producers[0])->name().view()), *loop);
+    out.node_ids.push_back(block->id);
+    out.remedies.push_back(fmt::format("choose a loop outside of `{}`", loop->name().view()));
+    return out;
+  }
 
   Stmt nest = make<BlockRealize>(Array<Expr>(std::move(iter_values)), std::move(predicate), Ref<Block>(&moved), cx.made_from(block->realize->origin));
   nest = wrap_loops(std::move(nest), loops, cx.made_from(loop.loop().origin));

@@ -12,6 +12,7 @@
 #include "schedule/analysis.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
+#include "schedule/instances.h"
 #include "schedule/primitives.h"
 #include "schedule/reducers.h"
 #include "schedule/rewriting.h"
@@ -95,6 +96,22 @@ struct DecomposeReduction {
                                       .arg("block", args.block->name().view()), **it), *args.block)
           .remedy(fmt::format("decompose at a loop inside of `{}`", (*it)->name().view()));
     }
+    const auto* store = block.body.as<BufferStore>();
+    // Iterations that reduce into the same element one after another would begin with what the one before has made.
+    for (auto it = at; it != loops.end(); ++it) {
+      for (size_t i = 0; i < realize.iter_values.size(); ++i) {
+        const IterVar& iter = block.iter_vars[i];
+        if (iter.kind != IterKind::Spatial || is_one(iter.dom.extent) || is_one((*it)->loop->extent)) { continue; }
+        if (!uses_var(realize.iter_values[i], [&](const VarNode& v) { return &v == (*it)->loop->var.get(); })) { continue; }
+        auto is_iter = [&](const VarNode& v) { return &v == iter.var.get(); };
+        // Stores say it exactly; declared regions may be wider.
+        bool tells_apart = store == nullptr || std::any_of(store->indices.begin(), store->indices.end(), [&](const Expr& e) { return uses_var(e, is_iter); });
+        if (tells_apart) { continue; }
+        return note_block(note_loop(cx.error(Code::InitRepeated).arg("loop", args.loop->name().view()).arg("inner", (*it)->name().view())
+                                        .arg("block", args.block->name().view()), **it), *args.block)
+            .remedy(fmt::format("decompose at a loop inside of `{}`", (*it)->name().view()));
+      }
+    }
     // What reduces over a loop around the scope (a part of a partitioned loop has it outside) would begin anew in each of its iterations.
     for (size_t i = 0; i < realize.iter_values.size(); ++i) {
       if (block.iter_vars[i].kind != IterKind::Reduction) { continue; }
@@ -109,9 +126,8 @@ struct DecomposeReduction {
     for (auto it = at; it != loops.end(); ++it) { within.emplace_back((*it)->loop->var, Range{(*it)->loop->min, (*it)->loop->extent}); }
     bool is_plain = std::all_of(realize.iter_values.begin(), realize.iter_values.end(), [](const Expr& e) { return e.as<VarNode>() || as_int(e); });
     // The largest of a value and itself is the value.
-    const auto* store = block.body.as<BufferStore>();
     bool is_idempotent = store && (store->value.kind() == NodeKind::Max || store->value.kind() == NodeKind::Min);
-    if (!is_plain && !is_idempotent && runs_twice(realize, within)) {
+    if (!is_plain && !is_idempotent && counted_repeats(func, *args.block, func.parent(**at)).value_or(runs_twice(realize, within))) {
       return note_block(note_loop(cx.error(Code::InitRepeated).arg("loop", args.loop->name().view()).arg("inner", loops.back()->name().view())
                                       .arg("block", args.block->name().view()), *args.loop), *args.block);
     }
@@ -303,6 +319,17 @@ struct RFactor {
       if (!analyzer.can_prove(substitute(block.realize->predicate, first))) {
         return note_block(cx.error(Code::PaddingForm).arg("block", block.name().view()).arg("why", "its predicate leaves partial results without a value"), block)
             .remedy("split the loop so that the factors divide its extent");
+      }
+    }
+    // A part of a partition sees loops outside of its scope; the blocks made here would not.
+    for (const Expr& value : block.realize->iter_values) {
+      const VarNode* outer = nullptr;
+      auto is_outside = [&](const VarNode& v) {
+        bool is_own = std::any_of(plan.loops.begin(), plan.loops.end(), [&](const Place* l) { return l->loop->var.get() == &v; });
+        return !is_own && !v.dtype.is_handle() && std::none_of(func.func()->params.begin(), func.func()->params.end(), [&](const Var& p) { return p.get() == &v; }) && (outer = &v, true);
+      };
+      if (uses_var(value, is_outside)) {
+        return note_block(cx.error(Code::PaddingForm).arg("block", block.name().view()).arg("why", fmt::format("it uses `{}`, which is outside of the part that it is in", outer->name.view())), block);
       }
     }
     auto updates = find_updates(*block.block());

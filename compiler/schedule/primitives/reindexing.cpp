@@ -13,6 +13,7 @@
 #include "schedule/analysis.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
+#include "schedule/hidden.h"
 #include "schedule/index_map.h"
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
@@ -244,7 +245,8 @@ struct ReIndex {
       // Beside the block itself others may stand, as long as they leave the buffer alone.
       auto beside = func.child_blocks(*at);
       bool is_undisturbed = top == &place && std::none_of(beside.begin(), beside.end(), [&](const Place* other) {
-        return other != &place && (region_of(other->block()->reads, buffer) || region_of(other->block()->writes, buffer) || reads_hidden(func, *other, buffer));
+        return other != &place && (region_of(other->block()->reads, buffer) || region_of(other->block()->writes, buffer) || reads_hidden(func, *other, buffer) ||
+                                   hides_access_to(func, *other, buffer));
       });
       if (!is_alone && !is_undisturbed) {
         return staging_error(cx, place, fmt::format("it is not alone in its loop `{}`", at->name().view()));
@@ -257,6 +259,7 @@ struct ReIndex {
     bool runs_all = runs_all_instances(func, place, covered);
     LOOPSMITH_CHECK(require_in_bounds(cx, func, place, buffer, plan.indices, runs_all && !finder.is_conditional));
     if (args.buffer.is_write) {
+      LOOPSMITH_CHECK(require_one_buffer(cx, func, place, *scope, buffer));
       if (!runs_all || !(block.init || stores_always(block.body, buffer))) { return staging_error(cx, place, fmt::format("it may not write all that would be copied to `{}`", buffer->name.view())); }
       if (adds_to_what_is_there(func, place)) { return staging_error(cx, place, fmt::format("it adds to what is in `{}`, which the copy does not hold", buffer->name.view())); }
       if (!is_one_to_one(block, plan.indices, covered)) { return staging_error(cx, place, fmt::format("two of its instances may write one element of `{}`", buffer->name.view())); }
@@ -545,6 +548,7 @@ struct ReindexCacheWrite {
     Stage stage;
     stage.scope = scope;
     find_stage(func, place, users, stage);
+    LOOPSMITH_CHECK(require_one_buffer(cx, func, place, *stage.at, region.buffer));
     LOOPSMITH_TRY(plan, plan_reindex_cache(cx, args.block, region, args.index_map, args.storage_scope, std::move(stage)));
     if (!place.block()->init && !stores_always(place.block()->body, region.buffer)) { return staging_error(cx, place, fmt::format("it may not write all that would be copied to `{}`", region.buffer->name.view())); }
     if (!is_one_to_one(*place.block(), plan.old_indices, variables_of(plan.old_indices))) {

@@ -29,7 +29,7 @@ namespace {
 ///             B[i + k] = A[i + k]        ==>               if i < 1 or k >= 2: B[(i + k) % 3] = A[i + k]
 ///         C[i] = B[i] + B[i + 1] + B[i + 2]            C[i] = B[i % 3] + B[(i + 1) % 3] + B[(i + 2) % 3]
 ///
-/// Needs  a buffer that its scope allocates and one block writes, each dimension by an iter var of its own; a loop around it and all
+/// Needs  a buffer that its scope allocates and one block without predicate writes, each dimension by an iter var of its own; a loop around it and all
 ///        readers; windows that begin at a multiple of a loop variable and overlap; loops that run in order.
 /// Keeps  results bit for bit.
 struct RollingBuffer {
@@ -56,6 +56,7 @@ struct RollingBuffer {
     }
     LOOPSMITH_TRY(writer, require_single_writer(cx, func, *scope, buffer));
     if (writer != &place || region_of(block.reads, buffer)) { return refuse("the block reads what it writes"); }
+    if (!is_one(place.realize->predicate)) { return refuse("its predicate leaves out a part of what its loops would make"); }
     // The innermost loop around the block and all who read what it writes.
     std::vector<NodeId> consumers = consumers_of(func, place);
     const Place* common = func.parent(place);
@@ -130,6 +131,19 @@ struct RollingBuffer {
     if (!extent) { return refuse("its windows have no constant extent"); }
     plan.window = *extent;
 
+    // An iteration fills its window: what the next one finds there is not computed again.
+    {
+      std::vector<Range> ranges;
+      VarMap map = bindings_of(*place.realize);
+      for (const Range& range : write.region) { ranges.push_back(substitute(range, map)); }
+      std::vector<std::pair<Var, Range>> loops;
+      for (const Place* at = func.parent(place); at != common; at = func.parent(*at)) { loops.insert(loops.begin(), {at->loop->var, Range{at->loop->min, at->loop->extent}}); }
+      arith::Analyzer fresh;
+      bool is_whole = arith::estimate_region_strict_bound(Array<Range>(std::move(ranges)), loops, bool_imm(true), fresh).has_value();
+      if (!is_whole && !certainly_writes(func, place, write, common, {buffer, Array<Range>(window), {}})) {
+        return refuse(fmt::format("an iteration of `{}` does not fill its window", common->name().view()));
+      }
+    }
     // What the text of the rewritten program takes for granted.
     for (size_t i = 0; i < write.region.size(); ++i) {
       if (!plan.rolled[i] && i != axis) { continue; }
@@ -160,10 +174,14 @@ struct RollingBuffer {
                          analyzer.can_prove(less_equal(needed[axis].min + needed[axis].extent, made.min + made.extent));
         if (!is_inside) { return refuse(fmt::format("`{}` may read beyond the window", child->name().view())); }
       }
-      // Iter vars at the place of the rolling one become opaque, in all blocks of the scope.
-      const auto& iters = child->block()->iter_vars;
+    }
+    // Iter vars at the place of the rolling one become opaque, in all blocks of the scope and in those.
+    for (int i = scope->index + 1; i < scope->end; ++i) {
+      const Place& inner = func.places()[static_cast<size_t>(i)];
+      if (!inner.is_block()) { continue; }
+      const auto& iters = inner.block()->iter_vars;
       if (axis < iters.size() && iters[axis].kind != IterKind::Spatial && iters[axis].kind != IterKind::Opaque) {
-        return refuse(fmt::format("iter var `{}` of `{}`, at the place of the rolling dimension, is not spatial", iters[axis].var->name.view(), child->name().view()));
+        return refuse(fmt::format("iter var `{}` of `{}`, at the place of the rolling dimension, is not spatial", iters[axis].var->name.view(), inner.name().view()));
       }
     }
     BufferNode fields = *buffer;

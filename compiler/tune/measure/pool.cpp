@@ -15,6 +15,18 @@ struct WorkerPool::Worker {
 
 namespace {
 
+// An address sanitizer maps terabytes of address space for itself: a worker built with one would not start under a limit.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool limits_memory = false;
+#elif defined(__has_feature)
+constexpr bool limits_memory = !__has_feature(address_sanitizer);
+#else
+constexpr bool limits_memory = true;
+#endif
+
+// How long a wait lasts before `stop` is asked again.
+constexpr std::chrono::milliseconds patience(20);
+
 auto seconds(double s) -> Clock::duration { return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(s)); }
 
 }  // namespace
@@ -33,7 +45,7 @@ auto WorkerPool::start(Worker& worker) -> Status {
   worker.holds.clear();
   ProcessOptions options;
   options.argv = options_.program;
-  if (options_.memory_limit) { options.limits.address_space = options_.memory_limit; }
+  if (options_.memory_limit && limits_memory) { options.limits.address_space = options_.memory_limit; }
   options.standard_error = Stream::Null;
   options.niceness = options_.niceness;
   LOOPSMITH_TRY(process, Process::start(options));
@@ -67,7 +79,9 @@ auto WorkerPool::lost(Worker& worker, bool timed_out) -> std::string {
   return how;
 }
 
-auto WorkerPool::build(const std::vector<Candidate>& candidates, const std::function<bool()>& stop) -> std::vector<BuildReply> {
+auto WorkerPool::stopped() const -> bool { return options_.stop && options_.stop(); }
+
+auto WorkerPool::build(const std::vector<Candidate>& candidates) -> std::vector<BuildReply> {
   std::vector<BuildReply> replies(candidates.size());
   double limit = options_.build_limit;
   if (build_times_.size() >= 10) {
@@ -88,7 +102,7 @@ auto WorkerPool::build(const std::vector<Candidate>& candidates, const std::func
   auto begin = [&](size_t w) {
     while (next < candidates.size()) {
       size_t index = next++;
-      if (stop && stop()) { fail(index, Outcome::Rejected, "stopped"); continue; }
+      if (stopped()) { fail(index, Outcome::Rejected, "stopped"); continue; }
       Worker& worker = *workers_[w];
       if (!worker.process) {
         Status started = start(worker);
@@ -109,13 +123,16 @@ auto WorkerPool::build(const std::vector<Candidate>& candidates, const std::func
     for (size_t w = 0; w < workers_.size(); ++w) {
       if (!running[w]) { continue; }
       Worker& worker = *workers_[w];
-      Deadline slice = busy == 1 ? running[w]->deadline : std::min(running[w]->deadline, in(std::chrono::milliseconds(1)));
-      ReadResult line = worker.process->read_line(slice);
-      if (line.status == IoStatus::TimedOut && Clock::now() < running[w]->deadline) { continue; }
+      ReadResult line = worker.process->read_line(std::min(running[w]->deadline, in(busy == 1 ? patience : std::chrono::milliseconds(1))));
+      bool ends = line.status == IoStatus::TimedOut && stopped();
+      if (line.status == IoStatus::TimedOut && !ends && Clock::now() < running[w]->deadline) { continue; }
       size_t index = running[w]->index;
       running[w].reset();
       --busy;
-      if (line.status == IoStatus::Done && parse_line(line.data, replies[index]) && replies[index].id == candidates[index].id) {
+      if (ends) {
+        (void)lost(worker, true);
+        fail(index, Outcome::Rejected, "stopped");
+      } else if (line.status == IoStatus::Done && parse_line(line.data, replies[index]) && replies[index].id == candidates[index].id) {
         if (replies[index].outcome == Outcome::Measured) { worker.holds.insert(candidates[index].id); }
         build_times_.push_back(replies[index].seconds);
       } else {
@@ -133,24 +150,30 @@ auto WorkerPool::holder(const Candidate& candidate) -> Worker* {
     if (worker->process && worker->holds.contains(candidate.id)) { return worker.get(); }
   }
   // Its worker was lost since: build it again.
-  if (build({candidate}, nullptr).front().outcome != Outcome::Measured) { return nullptr; }
+  if (build({candidate}).front().outcome != Outcome::Measured) { return nullptr; }
   for (auto& worker : workers_) {
     if (worker->holds.contains(candidate.id)) { return worker.get(); }
   }
   return nullptr;
 }
 
-auto WorkerPool::measure(const Candidate& candidate, double best_seconds, int repeat) -> MeasureReply {
+auto WorkerPool::measure(const Candidate& candidate, double best_seconds, int repeat, double limit) -> MeasureReply {
   MeasureReply reply;
+  if (limit <= 0) { limit = options_.measure_limit; }
+  if (best_seconds > 0) { limit = std::min(limit, std::max(2.0, 50 * best_seconds)); }
   Worker* worker = holder(candidate);
   if (!worker) { return {candidate.id, Outcome::Crashed, "it could not be built again after its worker was lost", 0, 0, 0}; }
   if (worker->process->write(measure_line(candidate.id, best_seconds, repeat), in(seconds(10))) != IoStatus::Done) {
     return {candidate.id, Outcome::Crashed, lost(*worker, false), 0, 0, 0};
   }
-  ReadResult line = worker->process->read_line(in(seconds(options_.measure_limit)));
-  if (line.status == IoStatus::Done && parse_line(line.data, reply) && reply.id == candidate.id) { return reply; }
-  bool late = line.status == IoStatus::TimedOut;
-  return {candidate.id, late ? Outcome::TimedOut : Outcome::Crashed, lost(*worker, late), 0, 0, 0};
+  Deadline deadline = in(seconds(limit));
+  for (;;) {
+    ReadResult line = worker->process->read_line(std::min(deadline, in(patience)));
+    if (line.status == IoStatus::Done && parse_line(line.data, reply) && reply.id == candidate.id) { return reply; }
+    if (line.status != IoStatus::TimedOut) { return {candidate.id, Outcome::Crashed, lost(*worker, false), 0, 0, 0}; }
+    if (stopped()) { return {candidate.id, Outcome::Rejected, lost(*worker, true) + ": stopped", 0, 0, 0}; }
+    if (Clock::now() >= deadline) { return {candidate.id, Outcome::TimedOut, lost(*worker, true), limit, 0, 0}; }
+  }
 }
 
 auto WorkerPool::check(const Candidate& candidate, double limit) -> CheckReply {

@@ -21,7 +21,8 @@ struct PoolOptions {
   int workers = 2;
   uint64_t memory_limit = 4ULL << 30;      // bytes of address space each; 0: none
   double build_limit = 10;                 // seconds at first; then 3 times the slowest tenth, at least 1
-  double measure_limit = 10;               // seconds for one candidate, warm-up included
+  double measure_limit = 10;               // seconds for one candidate, warm-up included; less where a best is known
+  std::function<bool()> stop;              // asked often: true ends what is being built or measured, and its worker
   int niceness = 0;
 };
 
@@ -40,12 +41,14 @@ class WorkerPool {
   /// Starts the workers and hands them the task. Fails where the program cannot be started or refuses the task.
   [[nodiscard]] auto start() -> Status;
 
-  /// Builds all, on all workers; one reply per candidate, in the order given. `stop` is asked between candidates:
-  /// what was not begun by then is answered as Rejected with the note "stopped".
-  [[nodiscard]] auto build(const std::vector<Candidate>& candidates, const std::function<bool()>& stop) -> std::vector<BuildReply>;
+  /// Builds all, on all workers; one reply per candidate, in the order given. What `stop` leaves without a build is
+  /// answered as Rejected with the note "stopped".
+  [[nodiscard]] auto build(const std::vector<Candidate>& candidates) -> std::vector<BuildReply>;
 
-  /// Measures one that was built. `best_seconds` (0: none) lets a slow one stop early.
-  [[nodiscard]] auto measure(const Candidate& candidate, double best_seconds, int repeat) -> MeasureReply;
+  /// Measures one that was built. `best_seconds` (0: none) lets a slow one stop early: after a call that took twice as
+  /// long, and in the middle of one that lasts fifty times as long. `limit` (0: that of the options) in seconds. One that
+  /// was killed at its limit is TimedOut, `median_seconds` the limit: a call takes no less.
+  [[nodiscard]] auto measure(const Candidate& candidate, double best_seconds, int repeat, double limit = 0) -> MeasureReply;
 
   /// Verifies one that was built; may take long: `limit` seconds.
   [[nodiscard]] auto check(const Candidate& candidate, double limit) -> CheckReply;
@@ -59,6 +62,7 @@ class WorkerPool {
   struct Worker;
   auto start(Worker& worker) -> Status;
   auto lost(Worker& worker, bool timed_out) -> std::string;
+  [[nodiscard]] auto stopped() const -> bool;
   auto holder(const Candidate& candidate) -> Worker*;
 
   PoolOptions options_;

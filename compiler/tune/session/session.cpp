@@ -6,6 +6,8 @@
 #include <cmath>
 #include <unordered_map>
 
+#include <fmt/format.h>
+
 #include "ir/equal.h"
 #include "ir/printer.h"
 #include "schedule/schedule.h"
@@ -76,12 +78,15 @@ class Session {
   Progress progress_;
   SessionResult result_;
   bool stopped_ = false;
+  bool is_settling_ = false;
   uint64_t next_id_ = 2;                                   // 1: the program as it is
   std::vector<Tried> measured_;                            // fastest first
   std::unordered_map<std::string, Record> recorded_;       // by trace
   std::unordered_map<uint64_t, std::pair<Outcome, double>> by_lowered_;   // equal code is measured once
 };
 
+// The program as written is measured for comparison only: seconds, and at most a quarter of the session.
+constexpr double plain_limit = 3;
 constexpr uint64_t plain_id = 1;
 constexpr const char* empty_trace = "[[], []]";
 
@@ -119,7 +124,8 @@ auto Session::settle(Search& search, Database& database, Tried tried, Outcome ou
   if (outcome == Outcome::Measured || outcome == Outcome::Censored) {
     search.learn(tried.proposal, seconds, outcome == Outcome::Measured);
   } else {
-    search.reject(tried.proposal);
+    // One that was killed says how slow it is, at least; the others say nothing.
+    seconds > 0 ? search.learn(tried.proposal, seconds, false) : search.reject(tried.proposal);
     ++progress_.failures[outcome_name(outcome)];
   }
   if (outcome == Outcome::Measured) {
@@ -139,18 +145,31 @@ auto Session::settle(Search& search, Database& database, Tried tried, Outcome ou
 
 auto Session::measure_plain(WorkerPool& pool, Database& database) -> Status {
   Candidate plain{plain_id, empty_trace};
-  if (auto known = recorded_.find(empty_trace); known != recorded_.end() && known->second.outcome == Outcome::Measured) {
-    progress_.plain_seconds = known->second.median_seconds;
+  auto too_slow = [&](double limit) {
+    result_.notes.push_back(fmt::format("the program as written takes more than {:.3g} s", limit));
+  };
+  if (auto known = recorded_.find(empty_trace); known != recorded_.end()) {
+    if (known->second.outcome == Outcome::Measured) { progress_.plain_seconds = known->second.median_seconds; }
+    if (known->second.outcome == Outcome::Censored) { too_slow(known->second.median_seconds); }
     return ok();
   }
-  BuildReply built = pool.build({plain}, nullptr).front();
+  BuildReply built = pool.build({plain}).front();
+  if (stopping()) { return ok(); }
   if (built.outcome != Outcome::Measured) {
     return error(Code::CannotTune).arg("function", function_.view()).arg("why", "the program as it is does not build: " + built.note);
   }
-  MeasureReply reply = pool.measure(plain, 0, 1);
-  if (reply.outcome == Outcome::Measured) {
-    progress_.plain_seconds = reply.median_seconds;
+  double limit = options_.seconds > 0 ? std::min(plain_limit, options_.seconds / 4) : plain_limit;
+  MeasureReply reply = pool.measure(plain, 0, 1, limit);
+  if (stopping()) { return ok(); }
+  if (reply.outcome == Outcome::Crashed) {
+    return error(Code::CannotTune).arg("function", function_.view()).arg("why", "the program as it is ends its worker: " + reply.note);
+  }
+  if (reply.outcome == Outcome::Measured || reply.outcome == Outcome::TimedOut) {
+    // Too slow to be worth the wait: candidates may still be fast.
+    bool is_measured = reply.outcome == Outcome::Measured;
+    is_measured ? void(progress_.plain_seconds = reply.median_seconds) : too_slow(reply.median_seconds);
     Record record;
+    record.outcome = is_measured ? Outcome::Measured : Outcome::Censored;
     record.candidate = built.lowered_hash;
     record.trace = empty_trace;
     record.median_seconds = reply.median_seconds;
@@ -159,11 +178,7 @@ auto Session::measure_plain(WorkerPool& pool, Database& database) -> Status {
     record.note = "unscheduled";
     LOOPSMITH_TRY(id, database.add(key_, record));
     (void)id;
-  } else if (reply.outcome == Outcome::Crashed) {
-    return error(Code::CannotTune).arg("function", function_.view()).arg("why", "the program as it is ends its worker: " + reply.note);
   }
-  // Too slow to be measured within the limit: candidates may still be fast.
-  if (reply.outcome == Outcome::TimedOut) { result_.notes.push_back("the program as written did not end within the time limit of a measurement"); }
   return ok();
 }
 
@@ -200,7 +215,7 @@ auto Session::round(Search& search, WorkerPool& pool, Database& database) -> Res
   for (const Tried& tried : fresh) {
     if (!recorded_.contains(tried.candidate.trace)) { to_build.push_back(tried.candidate); }
   }
-  std::vector<BuildReply> built = pool.build(to_build, [this] { return stopping(); });
+  std::vector<BuildReply> built = pool.build(to_build);
   size_t next = 0;
   for (Tried& tried : fresh) {
     if (auto known = recorded_.find(tried.candidate.trace); known != recorded_.end()) {
@@ -226,6 +241,7 @@ auto Session::round(Search& search, WorkerPool& pool, Database& database) -> Res
     Candidate candidate = tried.candidate;
     double to_beat = progress_.best_seconds > 0 ? progress_.best_seconds : progress_.plain_seconds;
     MeasureReply measured = pool.measure(candidate, to_beat, screen_blocks);
+    if (stopping() && measured.outcome == Outcome::Rejected) { continue; }
     by_lowered_[reply.object_hash] = {measured.outcome, measured.median_seconds};
     if (measured.outcome == Outcome::Measured && progress_.best_seconds > 0 && measured.median_seconds < 0.98 * progress_.best_seconds) {
       // A new best is measured again before it is believed; the slower of the two counts.
@@ -281,7 +297,7 @@ auto Session::run() -> Result<SessionResult> {
   }
 
   target::Hardware hardware = target::hardware(target_);
-  SpaceContext context{module_, function_, hardware, core_model(hardware)};
+  SpaceContext context{module_, function_, hardware, cost::core_model(hardware)};
   sketches_ = design_space(context);
   progress_.trials_total = options_.trials;
   progress_.limit_seconds = options_.seconds;
@@ -290,6 +306,7 @@ auto Session::run() -> Result<SessionResult> {
   PoolOptions pool_options;
   pool_options.program = options_.worker;
   pool_options.workers = options_.workers;
+  pool_options.stop = [this] { return !is_settling_ && stopping(); };
   WorkerPool pool(pool_options, {text, function_.str(), target_.str(), options_.seed});
   report("starting");
   LOOPSMITH_CHECK(pool.start());
@@ -306,6 +323,8 @@ auto Session::run() -> Result<SessionResult> {
   }
   result_.stopped = stopped_;
   if (!stopped_) { confirm(pool); }
+  // From here on a worker is needed whatever was asked for: the best is verified before it is offered.
+  is_settling_ = true;
 
   // The fastest whose results are right.
   for (Tried& tried : measured_) {

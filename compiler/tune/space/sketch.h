@@ -13,11 +13,16 @@
 #include <string>
 #include <vector>
 
+#include "cost/draft.h"
 #include "schedule/schedule.h"
 #include "target/hardware.h"
-#include "tune/cost/draft.h"
 
 namespace loopsmith::tune {
+
+using cost::CoreModel;
+using cost::Nest;
+using cost::NestAccess;
+using cost::NestLoop;
 
 struct Knob {
   std::string name;

@@ -381,7 +381,7 @@ auto TileSketch::draft(const Point& point) const -> double {
     if (place == 0) { nest.extra_bytes += producer.bytes; }
     if (place == 1) { nest.extra_bytes += producer.bytes * 0.7; }
   }
-  double seconds = draft_seconds(nest, core_) * (1 + 0.1 * (run / needed - 1));
+  double seconds = cost::draft_seconds(nest, core_) * (1 + 0.1 * (run / needed - 1));
   // Predicated tails run masked.
   return run > needed ? seconds * 1.3 : seconds;
 }

@@ -49,7 +49,23 @@ local ok, err = xpcall(function()
   end)
   local failing = vim.diagnostic.get(0)[1]
   check('failing primitive', failing.lnum == fuse - 1 and failing.message:find('fuse') ~= nil, failing.message)
+  -- The light bulb has what was tried and works; the one that is preferred heals the schedule; one undo takes it back.
+  vim.api.nvim_buf_set_lines(0, fuse - 1, fuse, false, { '    sch.fuse(i1, i0)' })
+  wait('another refusal', function() local all = vim.diagnostic.get(0); return #all > 0 and all[1].message:find('i_1', 1, true) ~= nil end)
+  vim.api.nvim_win_set_cursor(0, { fuse, 6 })
+  local refused = text()
+  -- What a script changes is one step of undo until this.
+  local function break_undo() vim.cmd('let &undolevels = &undolevels') end
+  break_undo()
+  vim.lsp.buf.code_action({ apply = true, filter = function(action) return action.isPreferred and action.kind == 'quickfix' end })
+  wait('the repair', function() return text() ~= refused end)
+  wait('the repaired schedule', function() return #vim.diagnostic.get(0, { severity = vim.diagnostic.severity.ERROR }) == 0 end)
+  check('the preferred repair heals it', text() ~= refused and #vim.diagnostic.get(0, { severity = vim.diagnostic.severity.ERROR }) == 0, vim.api.nvim_get_current_line())
+  vim.cmd('undo')
+  fuse = line_of('sch%.fuse')
+  check('one undo takes the repair back', text() == refused, 'undo')
   vim.api.nvim_buf_set_lines(0, fuse - 1, fuse, false, { '    sch.reorder(k, i1)' })
+  break_undo()
   wait('no diagnostics', function() return #vim.diagnostic.get(0, { severity = vim.diagnostic.severity.ERROR }) == 0 end)
   check('mended', #vim.diagnostic.get(0, { severity = vim.diagnostic.severity.ERROR }) == 0, vim.diagnostic.get(0))
 
@@ -75,7 +91,7 @@ local ok, err = xpcall(function()
   end)
   check('inlay hint of split', true, '=> i0:16 i1:8')
   vim.lsp.codelens.refresh({ bufnr = 0 })
-  wait('the lenses', function() return #vim.lsp.codelens.get(0) >= 3 end)
+  wait('the lenses', function() return vim.inspect(vim.lsp.codelens.get(0)):find('4 steps ok', 1, true) ~= nil end)
   local titles = vim.tbl_map(function(lens) return lens.command.title end, vim.lsp.codelens.get(0))
   check('lenses', vim.tbl_contains(titles, 'tune') and vim.tbl_contains(titles, '4 steps ok') and vim.tbl_contains(titles, 'show IR'), titles)
 
@@ -131,7 +147,7 @@ local ok, err = xpcall(function()
   wait('the choice to be written', function() return table.concat(vim.api.nvim_buf_get_lines(source, 0, -1, false), '\n') ~= unsplit end)
   vim.ui.select = select_before
   vim.api.nvim_set_current_win(here)
-  check('a primitive was chosen', chosen == 'sch.unroll(i1)' and text():find('sch.unroll(i1)', 1, true) ~= nil, chosen or 'none')
+  check('a primitive was chosen', (chosen or ''):find('sch.unroll(i1)', 1, true) == 1 and text():find('sch.unroll(i1)', 1, true) ~= nil, chosen or 'none')
   check('the cursor is on it', vim.api.nvim_get_current_line():find('sch.unroll(i1)', 1, true) ~= nil, vim.api.nvim_get_current_line())
   vim.api.nvim_exec_autocmds('CursorMoved', { buffer = source })
   wait('the view to follow', function() return line_with('i_1 8 unrolled') ~= nil end)
@@ -155,6 +171,54 @@ local ok, err = xpcall(function()
   vim.cmd('undo')
   wait('no diagnostics after undo', function() return #vim.diagnostic.get(0, { severity = vim.diagnostic.severity.ERROR }) == 0 end)
 
+  -- Signature help, references, highlights, symbols, folds, selections, tokens, calls: as they are asked for by the editor's own commands.
+  local function ask(method, extra, at)
+    local p = vim.lsp.util.make_position_params(0, 'utf-8')
+    if at then p.position = { line = at[1] - 1, character = at[2] } end
+    local all = vim.lsp.buf_request_sync(0, method, vim.tbl_extend('force', p, extra or {}), 5000)
+    for _, one in pairs(all or {}) do return one.result, one.err end
+  end
+  local signature = ask('textDocument/signatureHelp', nil, { split, 23 })
+  check('signature help', signature and signature.signatures[1].label:find('split(', 1, true) == 1 and vim.inspect(signature):find('loop `i`', 1, true) ~= nil,
+    signature and signature.signatures[1].label or 'none')
+  local block = { get, (get_line:find('"C"')) }
+  local uses = ask('textDocument/references', { context = { includeDeclaration = true } }, block)
+  check('references of a block', uses and #uses == 2, uses and #uses or 'none')
+  local marks = ask('textDocument/documentHighlight', nil, { line_of('C%[vi, vj%] = C'), 12 })
+  local kinds = {}
+  for _, mark in ipairs(marks or {}) do kinds[mark.kind] = (kinds[mark.kind] or 0) + 1 end
+  check('reads and writes told apart', (kinds[2] or 0) > 0 and (kinds[3] or 0) > 0, kinds)
+  local symbols = ask('textDocument/documentSymbol')
+  check('symbols', symbols and #symbols == 2 and symbols[1].name == 'matmul' and symbols[2].name == 'by_hand', symbols and vim.tbl_map(function(s) return s.name end, symbols) or 'none')
+  local folds = ask('textDocument/foldingRange')
+  check('folds', folds and #folds >= 4, folds and #folds or 'none')
+  local selections = ask('textDocument/selectionRange', { positions = { { line = split - 1, character = 23 } } })
+  check('selections', selections and selections[1].parent ~= nil, 'word, call, statement, function')
+  local tokens = ask('textDocument/semanticTokens/full')
+  check('semantic tokens', tokens and #tokens.data >= 5 * 40, tokens and #tokens.data / 5 or 'none')
+  local item = ask('textDocument/prepareCallHierarchy', nil, { line_of('^def matmul'), 4 })
+  local callers = item and ask('callHierarchy/incomingCalls', { item = item[1] })
+  check('who schedules it', callers and #callers == 1 and callers[1].from.name == 'by_hand', callers and #callers or 'none')
+  local unformatted = text()
+  vim.api.nvim_buf_set_lines(0, get - 1, get, false, { '    c = sch.get_block( "C" )' })
+  vim.lsp.buf.format({ async = false })
+  check('formatting', text() == unformatted, vim.api.nvim_buf_get_lines(0, get - 1, get, false)[1])
+
+  -- Lenses: what can be done, and one of them done: the program is run, and what came out is said.
+  vim.lsp.codelens.refresh({ bufnr = 0 })
+  local function lenses() return vim.tbl_map(function(lens) return lens.command and lens.command.title or '' end, vim.lsp.codelens.get(0)) end
+  wait('the lenses', function() return vim.tbl_contains(lenses(), 'run') and vim.tbl_contains(lenses(), '4 steps ok') end)
+  check('lenses', vim.tbl_contains(lenses(), 'run') and vim.tbl_contains(lenses(), 'tune') and vim.tbl_contains(lenses(), 'bench') and vim.tbl_contains(lenses(), 'verify') and
+    vim.tbl_contains(lenses(), 'show IR'), lenses())
+  local said
+  local show = vim.lsp.handlers['window/showMessage']
+  vim.lsp.handlers['window/showMessage'] = function(_, params) said = params.message end
+  local client = vim.lsp.get_clients({ bufnr = 0 })[1]
+  client.request_sync('workspace/executeCommand', { command = 'loopsmith.run', arguments = { { uri = vim.uri_from_bufnr(0), ['function'] = 'matmul', schedule = 'by_hand' } } }, 5000, 0)
+  wait('what came out', function() return said ~= nil end, 60000)
+  check('a lens runs the program', (said or ''):find('by_hand ran on random inputs: C float32 (128, 64)', 1, true) == 1, said or 'nothing')
+  vim.lsp.handlers['window/showMessage'] = show
+
   -- Highlighting by tree-sitter.
   vim.treesitter.get_parser(0, 'tirscript'):parse()
   local def_line, def_text = line_of('^def matmul')
@@ -162,6 +226,7 @@ local ok, err = xpcall(function()
   check('highlight of `def`', #vim.tbl_filter(function(c) return c:find('^keyword') end, captures) > 0, captures)
 
   -- Tune, to the end.
+  progress, reports = {}, 0
   vim.api.nvim_win_set_cursor(0, { def_line, def_text:find('matmul') - 1 })
   vim.cmd('LoopsmithTuning')
   require('loopsmith').tune()

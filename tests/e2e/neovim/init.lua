@@ -4,7 +4,7 @@ vim.g.loopsmith_auto = false
 vim.opt.runtimepath:prepend(vim.env.PLUGIN)
 vim.cmd('filetype plugin on')
 require('loopsmith').setup({
-  cmd = { vim.env.LOOPSMITH, 'lsp', '--stdio' },
+  cmd = { vim.env.LOOPSMITH, 'lsp', '--stdio', '--record', vim.env.RECORD },
   parser = vim.env.PARSER,
   tune = { seconds = 4, target = 'llvm' },
 })

@@ -1,10 +1,13 @@
 #!/usr/bin/env node
 // Every message in tests/golden/lsp that the server sends, checked against the protocol's official types: each becomes a typed literal in a
 // TypeScript file, and the compiler says what is missing, unknown or of another type. Every standard request that the server knows has to
-// occur with an answer. The types come with the VS Code extension's own dependencies.
-//   run.mjs [--keep]     LOOPSMITH_UPDATE has no meaning here: the transcripts are what golden/lsp compares exactly
+// occur with an answer. The same of random sessions (tests/unit/lsp/random_sessions.cpp), and of recordings that are named. The types come
+// with the VS Code extension's own dependencies; LSP's meta model is made from them.
+//   run.mjs [--keep] [RECORDING.jsonl]...     recordings are what `loopsmith lsp --record` writes; then nothing else is checked
+//   LOOPSMITH_SESSIONS_PROGRAM                unit_lsp_server: plays random sessions and records them; unset: none
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -61,8 +64,9 @@ const sent = {
   'window/workDoneProgress/create': 'P.WorkDoneProgressCreateParams',
   'workspace/applyEdit': 'P.ApplyWorkspaceEditParams',
   'workspace/codeLens/refresh': 'null',
-  '$/progress': 'P.ProgressParams<P.WorkDoneProgressBegin | P.WorkDoneProgressReport | P.WorkDoneProgressEnd>',
-  '$/logTrace': 'P.LogTraceParams',
+  '$/progress': '{ token: string | number; value: P.WorkDoneProgressBegin | P.WorkDoneProgressReport | P.WorkDoneProgressEnd }',
+  '$/logTrace': '{ message: string; verbose?: string }',
+  'loopsmith/tuning': 'P.LSPAny',
 };
 
 const lines = ["import * as P from 'vscode-languageserver-protocol';", '// 3.18 has what the types of 3.17 lack.',
@@ -71,8 +75,58 @@ const origin = [];
 const answered = new Set();
 let count = 0;
 const failures = [];
+const add = (where, type, value) => {
+  lines.push(`{ const message: ${type} = ${JSON.stringify(value)}; void message; }`);
+  origin[lines.length] = where;
+  ++count;
+};
+/// What the server says, in answer to requests with these methods by id.
+const take = (where, message, methods) => {
+  if (message.method) {
+    if (!(message.method in sent)) { failures.push(`${where}: the server sends \`${message.method}\`, of which nothing is known here`); return; }
+    add(where, sent[message.method], message.params ?? null);
+  } else if (message.error) {
+    add(where, '{ code: number; message: string; data?: P.LSPAny }', message.error);
+  } else {
+    if (!('result' in message) || !('id' in message)) { failures.push(`${where}: an answer has \`id\` and \`result\``); return; }
+    const method = methods.get(JSON.stringify(message.id));
+    if (!(method in results)) { failures.push(`${where}: an answer to \`${method}\`, of which nothing is known here`); return; }
+    if (method === 'initialize' && message.result.capabilities === 'CAPABILITIES') { return; }
+    if (message.result !== null || results[method] === 'null') { answered.add(method); }
+    add(where, method === 'initialize' ? 'Initialized' : results[method], message.result);
+  }
+};
+
+/// A recording has many messages of one form: each form is checked once. Names, texts and numbers are no form, but what stands for a choice is.
+const choices = new Set(['kind', 'severity', 'type', 'insertTextFormat', 'insertTextMode', 'tags', 'method', 'state']);
+const form = (value, key) => Array.isArray(value) ? [...new Set(value.map(one => JSON.stringify(form(one, key))))]
+  : value !== null && typeof value === 'object' ? Object.fromEntries(Object.entries(value).map(([name, below]) => [key === 'changes' ? 'uri' : name, form(below, name)]))
+  : choices.has(key) ? value : typeof value === 'number' ? (value < 0 || !Number.isInteger(value) ? value : 0) : typeof value;
+const seen = new Set();
+let recorded = 0;
+const takeRecording = (path) => {
+  const methods = new Map();
+  readFileSync(path, 'utf8').split('\n').forEach((text, i) => {
+    if (!text) { return; }
+    const { from, message } = JSON.parse(text);
+    if (!message) { return; }
+    if (from === 'client') {
+      if ('id' in message && message.method) { methods.set(JSON.stringify(message.id), message.method); }
+      return;
+    }
+    if (message.jsonrpc !== '2.0') { failures.push(`${path}:${i + 1}: no \`jsonrpc\``); }
+    ++recorded;
+    const known = JSON.stringify([message.method ?? methods.get(JSON.stringify(message.id)) ?? null, form(message)]);
+    if (seen.has(known)) { return; }
+    seen.add(known);
+    take(`${path}:${i + 1}`, message, methods);
+  });
+};
+
+const recordings = process.argv.slice(2).filter(argument => argument !== '--keep');
+for (const path of recordings) { takeRecording(path); }
 const folder = join(root, 'tests/golden/lsp');
-for (const file of readdirSync(folder).filter(name => name.endsWith('.jsonrpc')).sort()) {
+for (const file of recordings.length > 0 ? [] : readdirSync(folder).filter(name => name.endsWith('.jsonrpc')).sort()) {
   const methods = new Map();
   readFileSync(join(folder, file), 'utf8').split('\n').forEach((text, i) => {
     const where = `${file}:${i + 1}`;
@@ -82,30 +136,22 @@ for (const file of readdirSync(folder).filter(name => name.endsWith('.jsonrpc'))
       return;
     }
     if (!text.startsWith('<-- ')) { return; }
-    const message = JSON.parse(text.slice(4));
-    const add = (type, value) => {
-      lines.push(`{ const message: ${type} = ${JSON.stringify(value)}; void message; }`);
-      origin[lines.length] = where;
-      ++count;
-    };
-    if (message.method) {
-      if (!(message.method in sent)) { failures.push(`${where}: the server sends \`${message.method}\`, of which nothing is known here`); return; }
-      add(sent[message.method], message.params ?? null);
-    } else if (message.error) {
-      add('{ code: number; message: string; data?: P.LSPAny }', message.error);
-    } else {
-      if (!('result' in message) || !('id' in message)) { failures.push(`${where}: an answer has \`id\` and \`result\``); return; }
-      const method = methods.get(JSON.stringify(message.id));
-      if (!(method in results)) { failures.push(`${where}: an answer to \`${method}\`, of which nothing is known here`); return; }
-      if (method === 'initialize' && message.result.capabilities === 'CAPABILITIES') { return; }
-      if (message.result !== null || results[method] === 'null') { answered.add(method); }
-      add(method === 'initialize' ? 'Initialized' : results[method], message.result);
-    }
+    take(where, JSON.parse(text.slice(4)), methods);
   });
+}
+if (recordings.length === 0 && process.env.LOOPSMITH_SESSIONS_PROGRAM) {
+  const records = mkdtempSync(join(tmpdir(), 'loopsmith-sessions-'));
+  try {
+    execFileSync(process.env.LOOPSMITH_SESSIONS_PROGRAM, ['random sessions*'], { env: { ...process.env, LOOPSMITH_RECORD: records, LOOPSMITH_SEED: '1000', LOOPSMITH_SESSIONS: '3' }, stdio: ['ignore', 'ignore', 'inherit'] });
+    for (const file of readdirSync(records).sort()) { takeRecording(join(records, file)); }
+    if (recorded < 500) { failures.push(`only ${recorded} messages of random sessions were recorded`); }
+  } finally {
+    rmSync(records, { recursive: true, force: true });
+  }
 }
 // Links lead into the tree they were built in, so no transcript holds one; an edit that is asked for needs a job that ended.
 const elsewhere = new Set(['textDocument/documentLink', 'workspace/executeCommand']);
-for (const row of readFileSync(join(root, 'lsp/protocol/methods.def'), 'utf8').matchAll(/^METHOD\(\w+, "([^"]+)", Request/gm)) {
+for (const row of recordings.length > 0 ? [] : readFileSync(join(root, 'lsp/protocol/methods.def'), 'utf8').matchAll(/^METHOD\(\w+, "([^"]+)", Request/gm)) {
   if (!answered.has(row[1]) && !elsewhere.has(row[1])) { failures.push(`methods.def: no transcript has an answer to \`${row[1]}\``); }
 }
 
@@ -126,7 +172,7 @@ try {
 } finally {
   if (!process.argv.includes('--keep')) { rmSync(work, { recursive: true, force: true }); }
 }
-if (count < 100) { failures.push(`only ${count} messages were found`); }
+if (recordings.length > 0 ? count === 0 : count < 100) { failures.push(`only ${count} messages were found`); }
 for (const failure of failures) { console.log(`FAIL ${failure}`); }
 if (failures.length > 0) { process.exit(1); }
-console.log(`ok   ${count} messages of ${answered.size} methods fit the protocol's types`);
+console.log(`ok   ${count} messages of ${answered.size} methods fit the protocol's types${recorded > 0 ? `; those that stand for ${recorded} recorded ones are among them` : ''}`);

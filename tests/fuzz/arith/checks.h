@@ -8,6 +8,7 @@
 namespace loopsmith::fuzz {
 
 auto check_expression(Random& random) -> std::string;   // simplifiers, bounds, modular sets, proofs, interval of the whole
+auto check_ends(Random& random) -> std::string;         // the same, with values at the ends of their types
 auto check_vector(Random& random) -> std::string;       // ramps and broadcasts, lane by lane
 auto check_set(Random& random) -> std::string;          // int sets with some variables relaxed; unions, intersections
 auto check_bound(Random& random) -> std::string;        // deduce_bound

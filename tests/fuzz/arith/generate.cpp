@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <limits>
 
 #include "arith/rule.h"
 #include "ir/ops.h"
@@ -11,7 +12,18 @@
 
 namespace loopsmith::fuzz {
 
-auto random_domains(Random& random, DataType dtype, int count, int64_t limit) -> std::vector<Domain> {
+namespace {
+
+// The least and the greatest value, as far as constants are held.
+auto ends_of(DataType t) -> std::pair<int64_t, int64_t> {
+  if (t.is_uint()) { return {0, t.bits >= 64 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << t.bits) - 1}; }
+  int64_t most = t.bits >= 64 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << (t.bits - 1)) - 1;
+  return {-most - 1, most};
+}
+
+}  // namespace
+
+auto random_domains(Random& random, DataType dtype, int count, int64_t limit, bool at_ends) -> std::vector<Domain> {
   static constexpr std::array<const char*, 4> names = {"x", "y", "z", "w"};
   std::vector<Domain> out;
   int64_t points = 1;
@@ -19,17 +31,34 @@ auto random_domains(Random& random, DataType dtype, int count, int64_t limit) ->
     int64_t extent = std::min<int64_t>(random.chance(8) ? 1 : random.between(2, 13), std::max<int64_t>(limit / points, 1));
     int64_t low = random.chance(3) && dtype.is_int() ? random.between(-14, 9) : random.chance(6) ? random.between(1, 5) : 0;
     points *= extent;
+    if (at_ends && random.chance(2)) {
+      auto [least, most] = ends_of(dtype);
+      low = random.chance(2) ? least + random.between(0, 3) : most - extent - random.between(0, 3);
+    }
     out.push_back({var(names[static_cast<size_t>(i)], dtype), low, low + extent});
   }
   return out;
 }
 
 auto Generator::constant() -> Expr {
+  if (at_ends_ && random_.chance(2)) {
+    auto [least, most] = ends_of(dtype_);
+    switch (random_.pick(4)) {
+      case 0: return int_imm(least + random_.between(0, 4), dtype_);
+      case 1: return int_imm(most - random_.between(0, 4), dtype_);
+      case 2: return int_imm(most / 2 + random_.between(-2, 2), dtype_);
+      default: return int_imm(std::clamp((int64_t{1} << 31) + random_.between(-3, 3), least, most), dtype_);
+    }
+  }
   if (random_.chance(5)) { return int_imm(random_.between(dtype_.is_int() ? -40 : 0, 40), dtype_); }
   if (random_.chance(6)) { return int_imm(int64_t{1} << random_.pick(6), dtype_); }
   return int_imm(random_.between(random_.chance(4) && dtype_.is_int() ? -3 : 0, 9), dtype_);
 }
 auto Generator::nonzero() -> Expr {
+  if (at_ends_ && random_.chance(4)) {
+    auto [least, most] = ends_of(dtype_);
+    return int_imm(random_.chance(2) && least < 0 ? least + random_.between(0, 2) : most - random_.between(0, 2), dtype_);
+  }
   int64_t value = random_.chance(4) ? random_.between(2, 24) : random_.between(1, 8);
   return int_imm(random_.chance(10) && dtype_.is_int() ? -value : value, dtype_);
 }
@@ -178,9 +207,9 @@ auto Generator::rule_instance() -> Expr {
     int64_t c1 = value(held.back());
     auto related = [&]() -> Expr {
       switch (random_.pick(7)) {
-        case 0: return int_imm(-c1, dtype_);
-        case 1: return int_imm(c1 * random_.between(1, 4), dtype_);
-        case 2: return int_imm(c1 + random_.between(-1, 1), dtype_);
+        case 0: return int_imm(wrap_sub(0, c1), dtype_);
+        case 1: return int_imm(wrap_mul(c1, random_.between(1, 4)), dtype_);
+        case 2: return int_imm(wrap_add(c1, random_.between(-1, 1)), dtype_);
         case 3: return int_imm(c1 % 2 == 0 ? c1 / 2 : c1 % 3 == 0 ? c1 / 3 : c1, dtype_);
         default: return random_.chance(3) ? constant() : nonzero();
       }
@@ -188,7 +217,7 @@ auto Generator::rule_instance() -> Expr {
     held.push_back(related());
     match.at[slot::c2] = &held.back();
     int64_t c2 = value(held.back());
-    held.push_back(random_.chance(4) ? int_imm(c1 * c2, dtype_) : related());
+    held.push_back(random_.chance(4) ? int_imm(wrap_mul(c1, c2), dtype_) : related());
     match.at[slot::c3] = &held.back();
     Expr lanes = int_imm(4), real = float_imm(1.5);
     match.at[slot::lanes] = &lanes;

@@ -21,7 +21,9 @@ class Random {
 
 class Generator {
  public:
-  Generator(Random& random, DataType dtype, const std::vector<Domain>& domains) : random_(random), dtype_(dtype), domains_(domains) {}
+  /// `at_ends`: constants at the ends of the type and around 2^31 as well.
+  Generator(Random& random, DataType dtype, const std::vector<Domain>& domains, bool at_ends = false)
+      : random_(random), dtype_(dtype), domains_(domains), at_ends_(at_ends) {}
 
   auto integer(int depth) -> Expr;
   auto condition(int depth) -> Expr;
@@ -37,9 +39,10 @@ class Generator {
   Random& random_;
   DataType dtype_;
   const std::vector<Domain>& domains_;
+  bool at_ends_;
 };
 
-/// Small domains, one for each name, at most `limit` points in all.
-auto random_domains(Random& random, DataType dtype, int count, int64_t limit) -> std::vector<Domain>;
+/// Small domains, one for each name, at most `limit` points in all. `at_ends`: some of them at an end of the type.
+auto random_domains(Random& random, DataType dtype, int count, int64_t limit, bool at_ends = false) -> std::vector<Domain>;
 
 }  // namespace loopsmith::fuzz

@@ -2,9 +2,9 @@
 //
 //   fuzz_arith [--runs N] [--seconds N] [--seed S] [--only KIND] [--keep-going]
 //
-// Kinds: expression, vector, set, bound, map, system. Prints how many of each were checked; exits with 1 at the first
-// disagreement (with --keep-going: after all, printing each). A case is drawn from (seed, its number), so that
-// `--seed S --first N --runs 1` repeats one.
+// Kinds: expression, vector, set, bound, map, system, and, asked for by name only, ends: values at the ends of their types. Prints
+// how many of each were checked; exits with 1 at the first disagreement (with --keep-going: after all, printing each). A case is
+// drawn from (seed, its number), so that `--seed S --first N --runs 1` repeats one.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -41,9 +41,12 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
-  Kind kinds[] = {{"expression", check_expression, 70}, {"vector", check_vector, 5}, {"set", check_set, 8}, {"bound", check_bound, 7}, {"map", check_map, 10}, {"system", check_system, 5}};
+  Kind kinds[] = {{"expression", check_expression, 70}, {"ends", check_ends, 0}, {"vector", check_vector, 5}, {"set", check_set, 8}, {"bound", check_bound, 7}, {"map", check_map, 10}, {"system", check_system, 5}};
   int total = 0;
-  for (const Kind& k : kinds) { if (!only || std::strcmp(only, k.name) == 0) { total += k.weight; } }
+  for (Kind& k : kinds) {
+    if (only && std::strcmp(only, k.name) == 0) { k.weight = 1; }
+    if (!only || std::strcmp(only, k.name) == 0) { total += k.weight; }
+  }
   if (total == 0) {
     std::fprintf(stderr, "fuzz_arith: unknown kind `%s`\n", only);
     return 2;

@@ -22,12 +22,8 @@ auto wrapped(DataType t, __int128 v) -> int64_t {
 
 auto is_index(DataType t) -> bool { return t.is_int() && t.bits >= 32; }
 
-// A value in the type: wraps, and is no value where signed index arithmetic would.
-auto settle(DataType t, __int128 v, uint8_t& defined) -> int64_t {
-  int64_t out = wrapped(t, v);
-  if (is_index(t) && v != out) { defined = 0; }
-  return out;
-}
+// Bits of `defined`: it has a value, and the value is known.
+constexpr uint8_t known = 3, beyond = 1;
 
 }  // namespace
 
@@ -55,14 +51,30 @@ auto Space::point(size_t at) const -> std::string {
   return out;
 }
 
+auto Space::of_integers() const -> Space {
+  Space out = *this;
+  out.is_of_integers_ = true;
+  return out;
+}
+
 auto Space::evaluate(const Expr& e, int lane) const -> Column {
-  auto fill = [&](int64_t v, uint8_t defined) { return Column{std::vector<int64_t>(size_, v), std::vector<uint8_t>(size_, defined)}; };
+  auto fill = [&](int64_t v, bool is_defined) { return Column{std::vector<int64_t>(size_, v), std::vector<uint8_t>(size_, is_defined ? known : 0)}; };
+  // A value in the type: wraps, and is no value where signed index arithmetic would.
+  auto settle = [&](DataType t, __int128 v, uint8_t& defined) -> int64_t {
+    if (is_of_integers_ && is_index(t)) {
+      if (v != static_cast<int64_t>(v)) { defined &= beyond; }
+      return static_cast<int64_t>(v);
+    }
+    int64_t out = wrapped(t, v);
+    if (is_index(t) && v != out) { defined = 0; }
+    return out;
+  };
   DataType t = e.dtype();
   switch (e.kind()) {
     case NodeKind::IntImm: return fill(e.as<IntImm>()->value, 1);
     case NodeKind::VarNode:
       for (size_t i = 0; i < domains_.size(); ++i) {
-        if (domains_[i].var.get() == e.as<VarNode>()) { return {columns_[i], std::vector<uint8_t>(size_, 1)}; }
+        if (domains_[i].var.get() == e.as<VarNode>()) { return {columns_[i], std::vector<uint8_t>(size_, known)}; }
       }
       return fill(0, 0);
     case NodeKind::Cast: {

@@ -12,10 +12,12 @@ namespace loopsmith::fuzz {
 struct Domain { Var var; int64_t low, high; };   // high exclusive
 
 /// Values of an expression at each point. `defined` is 0 where the program would be wrong: a division by zero, or signed
-/// index arithmetic (int32, int64) that leaves its type, which passes may assume not to happen.
+/// index arithmetic (int32, int64) that leaves its type, which passes may assume not to happen. As arithmetic of the integers,
+/// which a pass may make of it, it leaves no type: `beyond` is then true where a value is too large to tell.
 struct Column {
   std::vector<int64_t> value;
   std::vector<uint8_t> defined;
+  [[nodiscard]] auto beyond(size_t point) const -> bool { return defined[point] == 1; }
 };
 
 class Space {
@@ -26,12 +28,15 @@ class Space {
   [[nodiscard]] auto of(const Var& var) const -> const std::vector<int64_t>&;
   /// The values of lane `lane`. Knows what the generator makes; other nodes are undefined everywhere.
   [[nodiscard]] auto evaluate(const Expr& expr, int lane = 0) const -> Column;
+  /// The same points, with index arithmetic as that of the integers.
+  [[nodiscard]] auto of_integers() const -> Space;
   [[nodiscard]] auto point(size_t at) const -> std::string;
 
  private:
   std::vector<Domain> domains_;
   std::vector<std::vector<int64_t>> columns_;
   size_t size_ = 1;
+  bool is_of_integers_ = false;
 };
 
 }  // namespace loopsmith::fuzz

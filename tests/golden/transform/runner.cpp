@@ -65,7 +65,10 @@ int main(int argc, char** argv) {
   if (!stage) { fail("no stage is called `" + pass_name + "`"); }
   IRModule before = parse(read(path + ".tir"), path + ".tir");
   transform::LowerContext context;
-  context.options.check_bounds = true;   // what is done on demand is asked for
+  // What is done on demand is asked for.
+  context.options.check_bounds = true;
+  context.options.share_subexpressions = true;
+  context.options.profile_depth = 2;
   auto result = stage->pass(before, context);
   if (!result.ok()) { fail(result.diagnostics()[0].message()); }
   const IRModule& after = *result;

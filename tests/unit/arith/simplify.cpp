@@ -216,6 +216,21 @@ TEST_CASE("symbolic extents: what is bound by the loops around is proved with in
   CHECK(analyzer.can_prove(less(i, n)));
 }
 
+TEST_CASE("what is too much to prove is unknown, and not false") {
+  // A sum forwards and backwards: equal, whatever it takes to see it.
+  auto forwards_is_backwards = [](int terms) {
+    Var x = var("x"), y = var("y");
+    Expr forwards = y, backwards = y;
+    for (int i = 0; i < terms; ++i) { forwards = make<Add>(forwards, make<FloorDiv>(make<Mul>(x, y), int_imm(i + 2))); }
+    for (int i = terms; i-- > 0;) { backwards = make<Add>(backwards, make<FloorDiv>(make<Mul>(x, y), int_imm(i + 2))); }
+    arith::Analyzer analyzer;
+    return analyzer.prove(make<EQ>(forwards, backwards));
+  };
+  CHECK(forwards_is_backwards(5) == arith::Proof::True);
+  CHECK(forwards_is_backwards(100) == arith::Proof::True);
+  CHECK(forwards_is_backwards(20000) == arith::Proof::Unknown);
+}
+
 TEST_CASE("input made to be hard ends") {
   Var x = var("x");
   arith::Analyzer analyzer;

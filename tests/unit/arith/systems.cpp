@@ -1,6 +1,8 @@
 // Normal forms of conditions, linear systems, and where simplified nodes come from.
 #include "tests/unit/catch.h"
 
+#include <limits>
+
 #include "arith/int_set.h"
 #include "arith/linear_system.h"
 #include "expression.h"
@@ -130,4 +132,37 @@ TEST_CASE("rules leave alone what would need a constant beyond its type") {
   CHECK(analyzer.const_int_bound(make<Mul>(Expr(make<Cast>(DataType::uint(8), x)), int_imm(3, DataType::uint(8)))).max == 255);
   CHECK(analyzer.modular_set(make<Mul>(Expr(make<Cast>(DataType::uint(8), x)), int_imm(3, DataType::uint(8)))).coeff == 1);
   CHECK(analyzer.modular_set(make<Mul>(Expr(make<Cast>(DataType::uint(8), x)), int_imm(12, DataType::uint(8)))) == ModularSet{4, 0});
+}
+
+TEST_CASE("at the ends of its type nothing is proved by a constant that wrapped around") {
+  constexpr int64_t most = std::numeric_limits<int32_t>::max(), longest = std::numeric_limits<int64_t>::max();
+  DataType i64 = DataType::int_(64);
+  Var x = var("x"), l = var("l", i64);
+  Analyzer analyzer;
+  analyzer.bind(x, Range{int_imm(0), int_imm(12)});
+  auto plus = [](const Expr& a, int64_t c) { return Expr(make<Add>(a, int_imm(c, a.dtype()))); };
+  // x - 8 < x + most: the difference of the two constants is no int32.
+  CHECK(analyzer.prove(make<LT>(plus(x, -8), plus(x, most))) != Proof::False);
+  CHECK(analyzer.prove(make<LT>(plus(x, 3), plus(x, -most))) != Proof::True);
+  CHECK(text_of(analyzer.simplify(plus(plus(x, -most), -9))) != "x + " + std::to_string(most - 8));
+  // An end of the interval that would wrap around is none.
+  CHECK_FALSE(analyzer.int_set(plus(x, most - 3)).has_upper_bound());
+  CHECK(is_int(analyzer.int_set(plus(x, most - 3)).min(), most - 3));
+  // The least and the greatest int64 are numbers, not infinities.
+  analyzer.bind(l, Range{int_imm(-longest - 1, i64), int_imm(5, i64)});
+  CHECK(analyzer.prove(make<LT>(int_imm(-longest, i64), l)) == Proof::Unknown);
+  CHECK(analyzer.prove(make<LE>(l, int_imm(-longest - 1, i64))) == Proof::Unknown);
+  CHECK(analyzer.const_int_bound(make<FloorDiv>(l, int_imm(2, i64))).max > -longest / 2 - 2);
+  // Constants that do not fold: their product and their quotient are none of the type.
+  Expr least = int_imm(-most - 1);
+  CHECK(text_of(analyzer.simplify(make<FloorDiv>(Expr(make<Add>(Expr(make<Mul>(x, int_imm(-2))), least)), int_imm(-1)))).find("//") != std::string::npos);
+  Expr five = make<Call>(i64, Name("if_then_else"), Array<Expr>{Expr(make<LE>(l, l)), int_imm(5, i64), l});
+  Var s = var("s", i64);
+  analyzer.bind(s, Range{int_imm(0, i64), int_imm(5, i64)});
+  CHECK(text_of(analyzer.simplify(make<LT>(int_imm(4, i64), Expr(make<Mul>(Expr(make<Sub>(five, s)), int_imm(longest - 1, i64)))))) != "s < T.int64(1)");
+  // A range that ends where its type does.
+  Var top = var("top");
+  analyzer.bind(top, Range{int_imm(most - 4), int_imm(5)});
+  CHECK(analyzer.can_prove(make<LE>(Expr(top), int_imm(most))));
+  CHECK(analyzer.prove(make<LT>(Expr(top), int_imm(most))) == Proof::Unknown);
 }

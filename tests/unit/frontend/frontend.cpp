@@ -104,6 +104,22 @@ TEST_CASE("statements of every kind print back") {
   CHECK(again == "@T.prim_func\n" + body(again, "main"));
 }
 
+TEST_CASE("signs fold constants and drop neutral operands, but in programs of the main line") {
+  std::string lines =
+      "    T.evaluate(n * 1 + 0)\n"
+      "    T.evaluate(T.int32(2) * T.int32(3) - n * 0)\n"
+      "    T.evaluate(n // 1 % 4)\n";
+  CHECK(body("@T.prim_func\ndef f(n: T.int32):\n" + lines) ==
+        "def main(n: T.int32):\n"
+        "    T.evaluate(n)\n"
+        "    T.evaluate(6)\n"
+        "    T.evaluate(n % 4)\n");
+  CHECK(body("from tvm.script import tirx as T\n@T.prim_func\ndef f(n: T.int32):\n" + lines) ==
+        "def main(n: T.int32):\n"
+        "    T.evaluate(T.Add(T.Mul(n, 1), 0))\n"
+        "    T.evaluate(T.Mul(2, 3) - T.Mul(n, 0))\n"
+        "    T.evaluate(T.FloorDiv(n, 1) % 4)\n");
+}
 TEST_CASE("programs of functions, constants and macros") {
   std::string text =
       "N = 8\n"

@@ -1,5 +1,7 @@
 // The interpreter on programs as people write them: threads that work together, pointers, calls; what it reports of races,
 // unwritten elements and declared regions, with the iteration at fault; what it counts.
+#include <fmt/format.h>
+
 #include <cstring>
 
 #include "frontend/file.h"
@@ -294,4 +296,90 @@ TEST_CASE("an instruction runs by its description") {
   };
   REQUIRE(interpret(machine, "main", inputs->arguments, options).ok());
   CHECK(inputs->storage[0] == inputs->storage[1]);
+}
+
+// One iteration of many is spoilt, another each time: that one is named.
+namespace {
+
+struct Random {
+  uint64_t state;
+  auto below(int n) -> int {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    return static_cast<int>((state >> 33) % static_cast<uint64_t>(n));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("an index that is wrong in one iteration is reported at that one, wherever it stands") {
+  Random random{7};
+  for (int round = 0; round < 40; ++round) {
+    int i = random.below(5), j = random.below(6), k = random.below(7), dimension = random.below(2), by = random.below(2) ? 4 : -9;
+    bool in_store = random.below(2), in_block = random.below(2);
+    auto at = [&](bool is_spoilt, int d) {
+      std::string index = d == 0 ? "i" : "j";
+      return is_spoilt && d == dimension ? fmt::format("{0} + T.if_then_else(i == {1} and j == {2} and k == {3}, {4}, 0)", index, i, j, k, by < 0 ? by : d == 0 ? 5 : 6) : index;
+    };
+    std::string text = "@T.prim_func\ndef main(A: T.Buffer((5, 6), \"float32\"), B: T.Buffer((5, 6), \"float32\")):\n    for i, j in T.grid(5, 6):\n        for k in " +
+                       std::string(random.below(2) ? "range(7)" : "T.unroll(7)") + ":\n";
+    std::string indent = "            ";
+    if (in_block) {
+      text += indent + "with T.block(\"B\"):\n";
+      indent += "    ";
+      text += indent + "T.reads(A[0:5, 0:6], B[0:5, 0:6])\n" + indent + "T.writes(B[0:5, 0:6])\n";
+    }
+    text += indent + fmt::format("B[{}, {}] = A[{}, {}] + T.float32(1)\n", at(in_store, 0), at(in_store, 1), at(!in_store, 0), at(!in_store, 1));
+    INFO(text);
+    int value = (dimension == 0 ? i : j) + (by < 0 ? by : dimension == 0 ? 5 : 6);
+    CHECK(run(text).error == fmt::format("index {} of `{}` is outside of its extent {} (dimension {}), at i={}, j={}, k={}", value, in_store ? "B" : "A",
+                                         dimension == 0 ? 5 : 6, dimension, i, j, k));
+  }
+}
+
+TEST_CASE("an element that nobody wrote is reported where it is read first") {
+  Random random{8};
+  for (int round = 0; round < 40; ++round) {
+    int i = random.below(5), j = random.below(6);
+    std::string text = fmt::format(
+        "@T.prim_func\ndef main(A: T.Buffer((5, 6), \"float32\")):\n    with T.block(\"root\"):\n        B = T.alloc_buffer((5, 6))\n"
+        "        for i, j in T.grid(5, 6):\n            if i != {} or j != {}:\n                B[i, j] = A[i, j]\n"
+        "        for y, x in T.grid(5, 6):\n            A[y, x] = B[y, {}] * T.float32(2)\n",
+        i, j, random.below(2) ? "5 - x" : "x");
+    INFO(text);
+    bool is_mirrored = text.find("5 - x") != std::string::npos;
+    CHECK(run(text, asking(&Options::report_unwritten)).warnings() == fmt::format("`B` is read before anything was written there, at y={}, x={}", i, is_mirrored ? 5 - j : j));
+  }
+}
+
+TEST_CASE("of iterations that may run in any order the two that meet are named") {
+  Random random{9};
+  for (const char* kind : {"T.parallel(8)", "T.vectorized(8)", "T.thread_binding(8, thread=\"threadIdx.x\")", "T.thread_binding(8, thread=\"blockIdx.x\")"}) {
+    for (int round = 0; round < 20; ++round) {
+      int first = random.below(7), second = first + 1 + random.below(7 - first), outer = random.below(3);
+      bool reads = random.below(2);
+      // In one run of the loop `second` writes what is the other's.
+      std::string index = fmt::format("T.if_then_else(o == {} and i == {}, {}, i)", outer, second, first);
+      std::string text = fmt::format("@T.prim_func\ndef main(A: T.Buffer((8,), \"float32\"), B: T.Buffer((3, 8), \"float32\")):\n    for o in range(3):\n        for i in {}:\n", kind);
+      text += reads ? fmt::format("            B[o, i] = A[i] + T.Cast(\"float32\", o)\n            A[{}] = T.float32(-1) - T.Cast(\"float32\", i)\n", index)
+                    : fmt::format("            B[o, {}] = A[i] + T.float32(1)\n", index);
+      INFO(text);
+      CHECK(run(text, asking(&Options::report_races)).warnings() ==
+            (reads ? fmt::format("`A`: an iteration writes, at o={0}, i={1}, the element that another writes, at i={2}; the two may run in any order", outer, second, first)
+                   : fmt::format("`B`: an iteration writes, at o={0}, i={1}, the element that another writes, at i={2}; the two may run in any order", outer, second, first)));
+    }
+  }
+}
+
+TEST_CASE("a write that a declared region does not cover is reported at its iteration") {
+  Random random{10};
+  for (int round = 0; round < 40; ++round) {
+    int i = random.below(7), j = random.below(8);
+    std::string text = fmt::format(
+        "@T.prim_func\ndef main(A: T.Buffer((8, 8), \"float32\"), B: T.Buffer((8, 8), \"float32\")):\n    for i, j in T.grid(7, 8):\n        with T.block(\"B\"):\n"
+        "            vi = T.axis.spatial(7, i)\n            vj = T.axis.spatial(8, j)\n            T.reads(A[vi, vj])\n            T.writes(B[vi, vj])\n"
+        "            B[vi + T.if_then_else(vi == {} and vj == {}, 1, 0), vj] = A[vi, vj]\n",
+        i, j);
+    INFO(text);
+    CHECK(run(text, asking(&Options::check_regions)).warnings() == fmt::format("block `B` writes `B[{}, {}]`, which its regions do not cover, at i={}, j={}", i + 1, j, i, j));
+  }
 }

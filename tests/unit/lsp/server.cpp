@@ -252,7 +252,7 @@ TEST_CASE("a measurement with a program that is played: lenses show it, and when
     auto all = titles();
     return std::find(all.begin(), all.end(), title) != all.end();
   };
-  CHECK(titles() == std::vector<std::string>{"tune", "bench", "2 steps ok", "bench"});
+  CHECK(titles() == std::vector<std::string>{"tune", "run", "bench", "2 steps ok", "run", "bench", "verify"});
   Json argument = {{"uri", uri}, {"function", "f"}, {"schedule", "s"}};
   CHECK(session.call("workspace/executeCommand", {{"command", "loopsmith.bench"}, {"arguments", {argument}}})["result"]["job"] == 1);
   Json said = session.until([](const Json& message) { return message.value("method", "") == "window/showMessage"; });
@@ -267,4 +267,123 @@ TEST_CASE("a measurement with a program that is played: lenses show it, and when
   CHECK(session.call("workspace/executeCommand", {{"command", "loopsmith.insertSchedule"}, {"arguments", {{{"job", 1}}}}}).contains("error"));
   CHECK(session.goodbye() == 0);
   ::unlink(bench.c_str());
+}
+
+TEST_CASE("results are compared with a program that is played: the lens knows until the text is another one") {
+  std::string verify = "/tmp/loopsmith-verify-" + std::to_string(::getpid());
+  {
+    std::ofstream script(verify);
+    script << "#!/bin/sh\n[ \"$1\" = verify ] || exit 2\n"
+              "if grep -q parallel; then echo '{\"compared\":true,\"difference\":\"\",\"equal\":true,\"how\":\"interpreter, all outputs\"}'\n"
+              "else echo '{\"compared\":true,\"difference\":\"`B[3]` is 1, not 2\",\"equal\":false,\"how\":\"interpreter\"}'; exit 1; fi\n";
+  }
+  ::chmod(verify.c_str(), 0755);
+  Session session = start({"--tuner", verify});
+  session.initialize();
+  const std::string uri = "file:///a.tir";
+  session.open(uri, "@T.prim_func\ndef f(A: T.Buffer((16,), \"float32\"), B: T.Buffer((16,), \"float32\")):\n    for i in range(16):\n        with T.block(\"A\"):\n"
+                    "            vi = T.axis.spatial(16, i)\n            B[vi] = A[vi] + T.float32(1)\n\n\n"
+                    "@ls.schedule(f)\ndef s(sch: tir.Schedule) -> None:\n    (i,) = sch.get_loops(\"A\")\n    sch.parallel(i)\n");
+  (void)session.wait_for(uri, 1);
+  auto last_title = [&] { return session.call("textDocument/codeLens", {{"textDocument", {{"uri", uri}}}})["result"].back()["command"]["title"].get<std::string>(); };
+  auto verdict = [&] {
+    Json argument = {{"uri", uri}, {"function", "f"}, {"schedule", "s"}};
+    CHECK(session.call("workspace/executeCommand", {{"command", "loopsmith.verify"}, {"arguments", {argument}}})["result"].contains("job"));
+    return session.until([](const Json& message) { return message.value("method", "") == "window/showMessage"; })["params"];
+  };
+  CHECK(last_title() == "verify");
+  Json same = verdict();
+  CHECK(same["type"] == 3);
+  CHECK(same["message"] == "s keeps the results of f (interpreter, all outputs)");
+  CHECK(last_title() == "verified");
+  session.notify("textDocument/didChange", {{"textDocument", {{"uri", uri}, {"version", 2}}},
+                                            {"contentChanges", {{{"range", {{"start", {{"line", 11}, {"character", 8}}}, {"end", {{"line", 11}, {"character", 16}}}}}, {"text", "unroll"}}}}});
+  (void)session.wait_for(uri, 2);
+  CHECK(last_title() == "verify");
+  Json other = verdict();
+  CHECK(other["type"] == 1);
+  CHECK(other["message"] == "s does not keep the results of f: `B[3]` is 1, not 2");
+  CHECK(last_title() == "results differ: verify again");
+  CHECK(session.goodbye() == 0);
+  ::unlink(verify.c_str());
+}
+
+TEST_CASE("a program is run by a lens, with a program that is played: what came out is said") {
+  std::string runner = "/tmp/loopsmith-run-" + std::to_string(::getpid());
+  {
+    std::ofstream script(runner);
+    script << "#!/bin/sh\n[ \"$1\" = run ] || exit 2\ncat > /dev/null\n"
+              "case \"$*\" in *--with*) echo '{\"severity\":\"error\",\"message\":\"no such thing\"}'; exit 1;; esac\n"
+              "echo '{\"dtype\":\"float32\",\"max\":2.5,\"mean\":1.5,\"min\":1,\"name\":\"B\",\"shape\":[16],\"not_finite\":3}'\n";
+  }
+  ::chmod(runner.c_str(), 0755);
+  Session session = start({"--tuner", runner});
+  session.initialize();
+  const std::string uri = "file:///a.tir";
+  session.open(uri, "@T.prim_func\ndef f(A: T.Buffer((16,), \"float32\"), B: T.Buffer((16,), \"float32\")):\n    for i in range(16):\n        with T.block(\"A\"):\n"
+                    "            vi = T.axis.spatial(16, i)\n            B[vi] = A[vi] + T.float32(1)\n");
+  (void)session.wait_for(uri, 1);
+  auto run = [&](const Json& argument) {
+    CHECK(session.call("workspace/executeCommand", {{"command", "loopsmith.run"}, {"arguments", {argument}}})["result"].contains("job"));
+    return session.until([](const Json& message) { return message.value("method", "") == "window/showMessage"; })["params"];
+  };
+  Json said = run({{"uri", uri}, {"function", "f"}});
+  CHECK(said["type"] == 3);
+  CHECK(said["message"] == "f ran on random inputs: B float32 (16), 1 to 2.5, mean 1.5, 3 not finite");
+  Json failed = run({{"uri", uri}, {"function", "f"}, {"schedule", "s"}});
+  CHECK(failed["type"] == 1);
+  CHECK(failed["message"] == "run of f failed: no such thing");
+  // What ran leaves no lens behind.
+  Json lenses = session.call("textDocument/codeLens", {{"textDocument", {{"uri", uri}}}})["result"];
+  CHECK(lenses[1]["command"]["title"] == "run");
+  CHECK(session.goodbye() == 0);
+  ::unlink(runner.c_str());
+}
+
+TEST_CASE("a schedule is replaced by the best one, in one edit, under its own name") {
+  std::string tuner = "/tmp/loopsmith-replace-" + std::to_string(::getpid());
+  {
+    std::ofstream script(tuner);
+    script << "#!/bin/sh\ncat > /dev/null\n"
+              "printf '%s\\n' '{\"event\":\"done\",\"best_seconds\":0.001,\"schedule_text\":\"@ls.schedule(f, target=\\\"llvm\\\")\\ndef f_tuned(sch: tir.Schedule) -> None:\\n    (i,) = sch.get_loops(\\\"A\\\")\\n    sch.vectorize(i)\\n\",\"verified\":\"3 inputs\"}'\n";
+  }
+  ::chmod(tuner.c_str(), 0755);
+  Session session = start({"--tuner", tuner});
+  session.initialize({{"workspace", {{"workspaceEdit", {{"documentChanges", true}}}}}});
+  const std::string uri = "file:///a.tir";
+  const std::string text =
+      "@T.prim_func\ndef f(A: T.Buffer((16,), \"float32\"), B: T.Buffer((16,), \"float32\")):\n    for i in range(16):\n        with T.block(\"A\"):\n"
+      "            vi = T.axis.spatial(16, i)\n            B[vi] = A[vi] + T.float32(1)\n\n\n"
+      "@ls.schedule(f)\ndef mine(sch: tir.Schedule) -> None:\n    (i,) = sch.get_loops(\"A\")\n    sch.parallel(i)\n\n\nx = 1\n";
+  session.open(uri, text);
+  (void)session.wait_for(uri, 1);
+  CHECK(session.call("workspace/executeCommand", {{"command", "loopsmith.tune"}, {"arguments", {{{"uri", uri}, {"function", "f"}}}}})["result"]["job"] == 1);
+  (void)session.until([](const Json& message) { return message.value("method", "") == "window/showMessage"; });
+  Json at = {{"start", {{"line", 10}, {"character", 5}}}, {"end", {{"line", 10}, {"character", 5}}}};
+  Json actions = session.call("textDocument/codeAction", {{"textDocument", {{"uri", uri}}}, {"range", at}, {"context", {{"diagnostics", Json::array()}}}})["result"];
+  auto replace = std::find_if(actions.begin(), actions.end(), [](const Json& action) { return action["title"] == "Replace mine with the best schedule"; });
+  REQUIRE(replace != actions.end());
+  int run = session.request("workspace/executeCommand", {{"command", (*replace)["command"]["command"]}, {"arguments", (*replace)["command"]["arguments"]}});
+  Json apply = session.until([](const Json& message) { return message.value("method", "") == "workspace/applyEdit"; });
+  Json change = apply["params"]["edit"]["documentChanges"][0];
+  CHECK(change["textDocument"]["version"] == 1);
+  REQUIRE(change["edits"].size() == 1);
+  Json edit = change["edits"][0];
+  CHECK(edit["range"]["start"]["line"] == 8);
+  CHECK(edit["range"]["end"]["line"] == 11);
+  CHECK(edit["newText"] == "@ls.schedule(f, target=\"llvm\")\ndef mine(sch: tir.Schedule) -> None:\n    (i,) = sch.get_loops(\"A\")\n    sch.vectorize(i)");
+  // As the editor does it; what stands there runs, and what follows is as it was.
+  session.notify("textDocument/didChange", {{"textDocument", {{"uri", uri}, {"version", 2}}}, {"contentChanges", {{{"range", edit["range"]}, {"text", edit["newText"]}}}}});
+  session.send({{"id", apply["id"]}, {"result", {{"applied", true}}}});
+  CHECK(session.answer(run).contains("result"));
+  (void)session.wait_for(uri, 2);
+  CHECK(session.diagnostics(uri).empty());
+  Json symbols = session.call("textDocument/documentSymbol", {{"textDocument", {{"uri", uri}}}})["result"];
+  REQUIRE(symbols.size() == 3);
+  CHECK(symbols[1]["name"] == "mine");
+  // Inserted is inserted: it is offered no more.
+  actions = session.call("textDocument/codeAction", {{"textDocument", {{"uri", uri}}}, {"range", at}, {"context", {{"diagnostics", Json::array()}}}})["result"];
+  CHECK(std::none_of(actions.begin(), actions.end(), [](const Json& action) { return action["title"] == "Replace mine with the best schedule"; }));
+  CHECK(session.goodbye() == 0);
+  ::unlink(tuner.c_str());
 }

@@ -8,9 +8,9 @@
 
 #include "frontend/file.h"
 #include "interp/compare.h"
+#include "ir/evaluate.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
-#include "schedule/evaluate.h"
 #include "schedule/examples.h"
 #include "schedule/explain.h"
 #include "support/codes.h"

@@ -26,7 +26,7 @@ const std::vector<std::set<std::string>> rows = {
     {"syntax", "arith", "interp"},
     {"eval", "transform", "target", "format"},
     {"frontend", "schedule", "codegen", "intrinsics"},
-    {"script", "artefact", "runtime", "analysis"},
+    {"script", "artefact", "runtime", "analysis", "cost"},
     {"workspace", "tune"},
     {"lsp/features", "lsp/protocol"},
     {"repl", "lsp/server", "lsp/worker", "driver"},
@@ -40,10 +40,11 @@ const std::vector<Outside> outside = {
     {"cuda", {"compiler/codegen/cuda", "compiler/runtime"}},
     {"tree_sitter/", {"compiler/syntax", "grammar"}},
     {"sqlite3.h", {"compiler/tune/database"}},
+    {"zlib.h", {"compiler/runtime"}},
     {"uv.h", {"lsp/server", "compiler/support"}},
     {"nlohmann/",
      {"compiler/schedule", "compiler/tune/database", "compiler/tune/measure", "compiler/tune/session", "lsp/protocol", "lsp/server",
-      "compiler/driver"}},
+      "compiler/driver", "repl"}},
 };
 
 void walk(const std::string& folder, const std::function<void(const std::string&)>& f) {

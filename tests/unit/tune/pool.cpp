@@ -30,6 +30,7 @@ for line in sys.stdin:
         out = {"reply": "build", "id": m["id"], "outcome": outcome, "note": "n", "lowered": "ff", "object": "ee", "seconds": 0.01}
     elif op == "measure":
         if m["id"] == 77: os.kill(os.getpid(), signal.SIGKILL)
+        if m["id"] == 88: time.sleep(60)
         out = {"reply": "measure", "id": m["id"], "outcome": "measured", "note": "", "median": 0.5, "spread": 0.01, "blocks": 5}
     if out: print(json.dumps(out), flush=True)
 )PY";
@@ -56,7 +57,7 @@ TEST_CASE("one crash, one hang and one line of noise cost one candidate each") {
   WorkerPool pool(fake.options, {"m", "main", "llvm", 1});
   REQUIRE(pool.start().ok());
   std::vector<Candidate> batch = {{1, "fine"}, {2, "crash"}, {3, "fine"}, {4, "reject"}, {5, "hang"}, {6, "noise"}, {7, "fine"}};
-  auto replies = pool.build(batch, nullptr);
+  auto replies = pool.build(batch);
   REQUIRE(replies.size() == batch.size());
   CHECK(replies[0].outcome == Outcome::Measured);
   CHECK(replies[0].lowered_hash == 0xff);
@@ -81,7 +82,7 @@ TEST_CASE("a kernel that kills its worker while it is measured costs itself only
   WorkerPool pool(fake.options, {"m", "main", "llvm", 1});
   REQUIRE(pool.start().ok());
   std::vector<Candidate> batch = {{77, "fine"}, {78, "fine"}};
-  (void)pool.build(batch, nullptr);
+  (void)pool.build(batch);
   CHECK(pool.measure(batch[0], 0, 5).outcome == Outcome::Crashed);
   CHECK(pool.measure(batch[1], 0, 5).outcome == Outcome::Measured);
 }
@@ -97,13 +98,39 @@ TEST_CASE("a worker that refuses the task, or does not exist, is an error with i
   CHECK_FALSE(missing.start().ok());
 }
 
-TEST_CASE("stopping answers every candidate that was not begun") {
+TEST_CASE("stopping answers every candidate that was not begun, and ends the one that was") {
   FakeWorker fake;
+  int asked = 0;
+  fake.options.stop = [&] { return ++asked > 4; };
   WorkerPool pool(fake.options, {"m", "main", "llvm", 1});
   REQUIRE(pool.start().ok());
-  int asked = 0;
-  auto replies = pool.build({{1, "fine"}, {2, "fine"}, {3, "fine"}, {4, "fine"}}, [&] { return ++asked > 2; });
-  CHECK(replies[0].outcome == Outcome::Measured);
-  CHECK(replies[3].outcome == Outcome::Rejected);
-  CHECK(replies[3].note == "stopped");
+  auto start = Clock::now();
+  auto replies = pool.build({{1, "hang"}, {2, "hang"}, {3, "fine"}, {4, "fine"}});
+  CHECK(Clock::now() - start < std::chrono::milliseconds(1000));
+  for (const BuildReply& reply : replies) {
+    CHECK(reply.outcome == Outcome::Rejected);
+    CHECK(reply.note == "stopped");
+  }
+}
+
+TEST_CASE("a call that lasts is ended: at once when asked to stop, and early beside a faster one") {
+  FakeWorker fake;
+  std::vector<Candidate> slow = {{88, "fine"}};
+  bool stop = false;
+  fake.options.measure_limit = 30;
+  fake.options.stop = [&] { return stop; };
+  WorkerPool pool(fake.options, {"m", "main", "llvm", 1});
+  REQUIRE(pool.start().ok());
+  REQUIRE(pool.build(slow).front().outcome == Outcome::Measured);
+  MeasureReply beside = pool.measure(slow.front(), 0.05, 5);
+  CHECK(beside.outcome == Outcome::TimedOut);
+  CHECK(beside.median_seconds == 2.5);
+  MeasureReply limited = pool.measure(slow.front(), 0, 5, 0.5);
+  CHECK(limited.outcome == Outcome::TimedOut);
+  CHECK(limited.median_seconds == 0.5);
+  REQUIRE(pool.build(slow).front().outcome == Outcome::Measured);
+  auto start = Clock::now();
+  stop = true;
+  CHECK(pool.measure(slow.front(), 0, 5).outcome == Outcome::Rejected);
+  CHECK(Clock::now() - start < std::chrono::milliseconds(500));
 }

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <set>
 
+#include "cost/draft.h"
 #include "tests/unit/catch.h"
-#include "tune/cost/draft.h"
 #include "tune/cost/residual.h"
 
 using namespace loopsmith;
@@ -122,7 +122,7 @@ TEST_CASE("the draft prefers what is known to be better") {
     };
     nest.accesses = {access({{rows, 0, 0, 1, 0}, {0, 0, 1, 0, 0}}, false), access({{0, 0, 1, 0, 0}, {0, width, 0, 0, 1}}, false),
                      access({{rows, 0, 0, 1, 0}, {0, width, 0, 0, 1}}, true)};
-    return draft_seconds(nest, core);
+    return cost::draft_seconds(nest, core);
   };
   CHECK(matmul(8, 2, true) < matmul(8, 2, false));       // two cores
   CHECK(matmul(8, 2, true) < matmul(1, 1, true));        // register tiles

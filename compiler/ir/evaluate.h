@@ -1,0 +1,17 @@
+// Integer expressions at given values of their variables: for questions that are decided by trying.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "ir/ir.h"
+
+namespace loopsmith {
+
+using Valuation = std::vector<std::pair<const VarNode*, int64_t>>;
+
+/// None for what is not plain arithmetic, for unknown variables, and where numbers grow beyond 2^30.
+[[nodiscard]] auto evaluate_integer(const Expr& e, const Valuation& values) -> std::optional<int64_t>;
+
+}  // namespace loopsmith

@@ -1,0 +1,608 @@
+// Running the loops around blocks with numbers for variables: see instances.h.
+#include "schedule/instances.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "ir/evaluate.h"
+#include "ir/follow.h"
+#include "ir/ops.h"
+#include "schedule/analysis.h"
+
+namespace loopsmith::schedule {
+namespace {
+
+constexpr int64_t most_steps = 8192;          // instances
+constexpr int64_t most_elements = 1 << 20;    // of a buffer or of domains together, where a bit stands for each
+
+// Runs loops and blocks around a place, from outside to inside: all values of loops (`first`: the first one only); blocks' predicates hold.
+class Around {
+ public:
+  Around(const FuncState& func, const Place& from, const Place* stop, const VarMap& first = {}) : first_(first) {
+    for (const Place* at = &from; at && at != stop; at = func.parent(*at)) { path_.insert(path_.begin(), at); }
+  }
+  /// False: not all could be run. `f` gives false to stop.
+  auto run(Valuation& values, int64_t& steps, const std::function<bool(Valuation&)>& f) const -> bool { return run(0, values, steps, f); }
+
+ private:
+  auto run(size_t depth, Valuation& values, int64_t& steps, const std::function<bool(Valuation&)>& f) const -> bool {
+    if (depth == path_.size()) { return ++steps <= most_steps && f(values); }
+    size_t before = values.size();
+    const Place& at = *path_[depth];
+    if (at.is_loop()) {
+      auto min = evaluate_integer(at.loop->min, values);
+      auto extent = evaluate_integer(at.loop->extent, values);
+      if (!min || !extent) { return false; }
+      values.emplace_back(at.loop->var.get(), 0);
+      int64_t end = first_.contains(at.loop->var.get()) ? std::min(*min + 1, *min + *extent) : *min + *extent;
+      for (int64_t i = *min; i < end; ++i) {
+        values[before].second = i;
+        if (!run(depth + 1, values, steps, f)) { return false; }
+      }
+      values.resize(before);
+      return true;
+    }
+    const BlockRealize& realize = *at.realize;
+    if (!is_one(realize.predicate)) {
+      auto holds = evaluate_integer(realize.predicate, values);
+      if (!holds) { return false; }
+      if (*holds == 0) { return true; }
+    }
+    for (size_t i = 0; i < realize.iter_values.size(); ++i) {
+      auto value = evaluate_integer(realize.iter_values[i], values);
+      if (!value) { return false; }
+      values.emplace_back(realize.block->iter_vars[i].var.get(), *value);
+    }
+    bool goes_on = run(depth + 1, values, steps, f);
+    values.resize(before);
+    return goes_on;
+  }
+  std::vector<const Place*> path_;
+  const VarMap& first_;
+};
+
+// Notes the elements of one buffer that statements certainly store to.
+class Stores : public Follower {
+ public:
+  explicit Stores(const Buffer& buffer) : buffer_(buffer) {
+    int64_t size = 1;
+    for (const Expr& extent : buffer->shape) {
+      auto number = as_int(extent);
+      if (!number || *number < 0 || __builtin_mul_overflow(size, *number, &size) || size > most_elements) { return; }
+      shape_.push_back(*number);
+    }
+    is_known_ = true;
+    written_.assign(static_cast<size_t>(size), false);
+  }
+  /// False: something may be stored in a way that cannot be followed.
+  [[nodiscard]] auto is_known() const -> bool { return is_known_; }
+  void clear() { written_.assign(written_.size(), false); }
+
+  /// Is all of a region written, as far as it lies within the buffer? None: its bounds are not known, or too much is asked.
+  [[nodiscard]] auto holds_all(const BufferRegion& region, const Valuation& at_values, int64_t& steps) const -> std::optional<bool> {
+    std::vector<std::pair<int64_t, int64_t>> box;
+    for (size_t i = 0; i < shape_.size(); ++i) {
+      auto min = evaluate_integer(region.region[i].min, at_values);
+      auto extent = evaluate_integer(region.region[i].extent, at_values);
+      if (!min || !extent) { return {}; }
+      int64_t first = std::max<int64_t>(*min, 0), end = std::min(*min + *extent, shape_[i]);
+      if (first >= end) { return true; }
+      box.emplace_back(first, end);
+    }
+    Element at;
+    for (const auto& [first, end] : box) { at.push_back(first); }
+    while (true) {
+      if (--steps < 0) { return {}; }
+      if (!written_[*offset_of(at)]) { return false; }
+      size_t i = at.size();
+      while (i > 0 && ++at[i - 1] == box[i - 1].second) {
+        at[i - 1] = box[i - 1].first;
+        --i;
+      }
+      if (i == 0) { return true; }
+    }
+  }
+
+ protected:
+  void store(const Buffer& buffer, const Element& at, bool certain) override {
+    if (!(buffer == buffer_) || !certain || at.size() != shape_.size()) { return; }
+    if (auto offset = offset_of(at)) { written_[*offset] = true; }
+  }
+  // Vectors and units: what they store is somewhere, and may be all.
+  void store_somewhere(const Buffer& buffer) override { is_known_ = is_known_ && !(buffer == buffer_); }
+  void hand_out(const VarNode* data) override { is_known_ = is_known_ && data != buffer_->data.get(); }
+
+ private:
+  [[nodiscard]] auto offset_of(const Element& at) const -> std::optional<size_t> {
+    int64_t out = 0;
+    for (size_t i = 0; i < at.size(); ++i) {
+      if (at[i] < 0 || at[i] >= shape_[i]) { return {}; }
+      out = out * shape_[i] + at[i];
+    }
+    return static_cast<size_t>(out);
+  }
+  const Buffer& buffer_;
+  std::vector<int64_t> shape_;
+  std::vector<bool> written_;
+  bool is_known_ = false;
+};
+
+// Threads run a block together: what one of them does is not all.
+auto is_under_threads(const FuncState& func, const Place& block) -> bool {
+  for (const Place* at = func.parent(block); at; at = func.parent(*at)) { if (at->is_loop() && at->loop->thread) { return true; } }
+  return false;
+}
+// By the loops around alone, so that nothing is begun that cannot be ended.
+auto is_too_much(const FuncState& func, const Place& block) -> bool {
+  int64_t count = 1;
+  for (const Place* at = func.parent(block); at; at = func.parent(*at)) {
+    auto extent = at->is_loop() ? as_int(at->loop->extent) : std::optional<int64_t>(1);
+    if (extent && (__builtin_mul_overflow(count, std::max<int64_t>(*extent, 1), &count) || count > most_steps)) { return true; }
+  }
+  return false;
+}
+// No condition stands between the two.
+auto runs_plainly(const FuncState& func, const Place& block, const Place* above) -> bool {
+  for (const Place* at = &block; at && at != above; at = func.parent(*at)) { if (!always_runs(func, *at)) { return false; } }
+  return true;
+}
+
+}  // namespace
+
+auto counted_writes(const FuncState& func, const Place& block, const BufferRegion& region, const Place* above, const VarMap& once) -> std::optional<bool> {
+  const Buffer& buffer = region.buffer;
+  if (!above) { above = func.scope(block); }
+  if (!above || is_under_threads(func, block) || !runs_plainly(func, block, above) || is_too_much(func, block)) { return {}; }
+  Stores stores(buffer);
+  if (!stores.is_known() || region.region.size() != buffer->shape.size()) { return {}; }
+  std::optional<bool> found = true;
+  Valuation values;
+  int64_t steps = 0;
+  bool all = Around(func, *above, nullptr, once).run(values, steps, [&](Valuation& outer) {
+    stores.clear();
+    bool known = Around(func, block, above).run(outer, steps, [&](Valuation& inner) {
+      stores.values = inner;
+      return stores.follow(Stmt(Ref<Block>(block.block()))) && stores.is_known();
+    });
+    found = known ? stores.holds_all(region, outer, stores.steps_left) : std::nullopt;
+    return found == true;
+  });
+  if (found == false) { return false; }
+  return all ? found : std::nullopt;
+}
+
+auto counted_repeats(const FuncState& func, const Place& block, const Place* above) -> std::optional<bool> {
+  if (!above || is_too_much(func, block)) { return {}; }
+  int64_t steps = 0;
+  bool found = false;
+  Valuation values;
+  std::set<Follower::Element> seen;
+  bool all = Around(func, *above, nullptr).run(values, steps, [&](Valuation& outer) {
+    seen.clear();
+    return Around(func, block, above).run(outer, steps, [&](Valuation& inner) {
+      Follower::Element instance;
+      for (size_t i = 0, n = block.block()->iter_vars.size(); i < n; ++i) { instance.push_back(inner[inner.size() - n + i].second); }
+      found = found || !seen.insert(std::move(instance)).second;
+      return !found;
+    });
+  });
+  if (found) { return true; }
+  return all ? std::optional<bool>(false) : std::nullopt;
+}
+
+auto counted_instances(const FuncState& func, const Place& block, const std::vector<const VarNode*>& of) -> std::optional<bool> {
+  const Place* scope = func.scope(block);
+  if (!scope || !runs_plainly(func, block, scope) || is_too_much(func, block)) { return {}; }
+  std::vector<int64_t> mins, extents;
+  std::vector<const VarNode*> vars;
+  int64_t size = 1;
+  for (const IterVar& iter : block.block()->iter_vars) {
+    if (std::find(of.begin(), of.end(), iter.var.get()) == of.end()) { continue; }
+    auto min = as_int(iter.dom.min), extent = as_int(iter.dom.extent);
+    if (!min || !extent || *extent < 0 || __builtin_mul_overflow(size, *extent, &size) || size > most_elements) { return {}; }
+    vars.push_back(iter.var.get());
+    mins.push_back(*min);
+    extents.push_back(*extent);
+  }
+  int64_t steps = 0;
+  bool found = true;
+  Valuation values;
+  std::vector<bool> seen;
+  bool all = Around(func, *scope, nullptr).run(values, steps, [&](Valuation& outer) {
+    seen.assign(static_cast<size_t>(size), false);
+    int64_t count = 0;
+    bool known = Around(func, block, scope).run(outer, steps, [&](Valuation& inner) {
+      int64_t offset = 0;
+      for (size_t i = 0; i < vars.size(); ++i) {
+        auto value = evaluate_integer(Expr(Ref<VarNode>(vars[i])), inner);
+        if (!value) { return false; }
+        if (*value < mins[i] || *value >= mins[i] + extents[i]) { return true; }
+        offset = offset * extents[i] + *value - mins[i];
+      }
+      if (!seen[static_cast<size_t>(offset)]) { ++count; }
+      seen[static_cast<size_t>(offset)] = true;
+      return true;
+    });
+    if (!known) { return false; }
+    found = count == size;
+    return found;
+  });
+  if (!found) { return false; }
+  return all ? std::optional<bool>(true) : std::nullopt;
+}
+
+namespace {
+
+// Who touched which element, iteration by iteration.
+class Touches : public Follower {
+ public:
+  int64_t now = 0;
+  void begin(int64_t iteration) {
+    now = iteration;
+    filled_.clear();
+  }
+  void forget() { touched_.clear(); }
+  struct Met { Buffer buffer; NodeId block, other; };
+  bool reads_only = false;                     // of what another block wrote
+  std::vector<Met> met;                        // the first of each buffer
+  std::set<const BufferNode*> not_filled;      // read before the iteration wrote it
+  std::set<const BufferNode*> unknown;
+
+ protected:
+  auto enter(const Stmt& stmt) -> bool override {
+    const auto* block = stmt.as<Block>();
+    if (!block) { return true; }
+    block_ = block->id;
+    instance_.clear();
+    is_same_again_ = !block->init;
+    for (const IterVar& iter : block->iter_vars) { instance_.push_back(evaluate_integer(iter.var, values).value_or(-1 - now)); }
+    for (const BufferRegion& write : block->writes) {
+      for (const BufferRegion& read : block->reads) { is_same_again_ = is_same_again_ && !(read.buffer == write.buffer); }
+    }
+    return true;
+  }
+  void load(const Buffer& buffer, const Element& at) override {
+    if (!filled_.contains({buffer.get(), at})) { not_filled.insert(buffer.get()); }
+    Touch& touch = touched_[{buffer.get(), at}];
+    if (touch.writer >= 0 && touch.writer != now) { meet(buffer, touch.block); }
+    touch.reader = touch.reader < 0 || touch.reader == now ? now : several;
+    touch.reading = touch.reading == 0 || touch.reading == block_ ? block_ : several_blocks;
+  }
+  void load_somewhere(const Buffer& buffer) override {
+    not_filled.insert(buffer.get());
+    unknown.insert(buffer.get());
+  }
+  void store(const Buffer& buffer, const Element& at, bool certain) override {
+    if (certain) { filled_.insert({buffer.get(), at}); }
+    Touch& touch = touched_[{buffer.get(), at}];
+    bool is_again = is_same_again_ && touch.block == block_ && touch.instance == instance_;
+    if (touch.writer >= 0 && touch.writer != now && !is_again && !reads_only) { meet(buffer, touch.block); }
+    if (touch.reader >= 0 && touch.reader != now && !reads_only) { meet(buffer, touch.reading); }
+    touch.writer = now;
+    touch.block = block_;
+    touch.instance = instance_;
+  }
+  void store_somewhere(const Buffer& buffer) override { unknown.insert(buffer.get()); }
+  void hand_out(const VarNode* data) override { handed_.insert(data); }
+
+ private:
+  static constexpr int64_t several = int64_t{1} << 40;
+  static constexpr NodeId several_blocks = ~NodeId{0};
+  struct Touch {
+    int64_t writer = -1, reader = -1;
+    NodeId block = 0;                          // of the last store
+    NodeId reading = 0;
+    Element instance = {};
+  };
+  void meet(const Buffer& buffer, NodeId other) {
+    if (handed_.contains(buffer->data.get()) || (reads_only && other == block_)) { return; }
+    if (std::none_of(met.begin(), met.end(), [&](const Met& m) { return m.buffer == buffer; })) { met.push_back({buffer, block_, other}); }
+  }
+  std::map<std::pair<const BufferNode*, Element>, Touch> touched_;
+  std::set<std::pair<const BufferNode*, Element>> filled_;
+  std::set<const VarNode*> handed_;
+  NodeId block_ = 0;
+  Element instance_;                           // of the innermost block, and whether it would write the same if it ran again
+  bool is_same_again_ = false;
+};
+
+}  // namespace
+
+static auto count_races(const FuncState& func, const Place& loop, const Place& bottom, bool reads_only) -> Races {
+  int64_t instances = 0;
+  for (int i = loop.index + 1; i < loop.end; ++i) {
+    const Place& place = func.places()[static_cast<size_t>(i)];
+    if (!place.is_block()) { continue; }
+    if (is_too_much(func, place)) { return {}; }
+    int64_t count = 1;
+    for (const Place* at = func.parent(place); at; at = func.parent(*at)) { count *= at->is_loop() ? std::max<int64_t>(as_int(at->loop->extent).value_or(1), 1) : 1; }
+    instances += count;
+  }
+  if (instances > most_steps || !func.parent(loop)) { return {}; }
+  // Buffers made below the loop, and those that only code below it uses.
+  std::set<const BufferNode*> below, own;
+  for (const Place& place : func.places()) {
+    if (!place.is_block()) { continue; }
+    for (const Buffer& buffer : place.block()->alloc_buffers) { (func.is_below(place, loop) ? below : own).insert(buffer.get()); }
+  }
+  for (const Place& place : func.places()) {
+    if (!place.is_block() || func.is_below(place, loop) || func.is_below(loop, place)) { continue; }
+    for (const auto* regions : {&place.block()->reads, &place.block()->writes}) {
+      for (const BufferRegion& region : *regions) { own.erase(region.buffer.get()); }
+    }
+    for (const Buffer& buffer : func.hidden_reads(place)) { own.erase(buffer.get()); }
+  }
+  Touches races;
+  races.reads_only = reads_only;
+  Valuation values;
+  int64_t steps = 0;
+  bool all = Around(func, *func.parent(loop), nullptr).run(values, steps, [&](Valuation& outer) {
+    races.forget();
+    int64_t iteration = 0;
+    return Around(func, bottom, func.parent(loop)).run(outer, steps, [&](Valuation& inner) {
+      races.begin(iteration++);
+      races.values = inner;
+      return races.follow(bottom.loop->body);
+    });
+  });
+  Races out{.is_known = all};
+  for (const Touches::Met& met : races.met) {
+    const BufferNode* buffer = met.buffer.get();
+    if (below.contains(buffer) || races.unknown.contains(buffer)) { continue; }
+    if (own.contains(buffer) && (!all || !races.not_filled.contains(buffer))) {
+      out.own.push_back(met.buffer);
+      continue;
+    }
+    if (out.block) { continue; }
+    out.block = func.find(met.block);
+    out.other = func.find(met.other);
+    out.buffer = met.buffer;
+    if (!out.block) { out.block = &loop; }
+    if (!out.other) { out.other = out.block; }
+  }
+  return out;
+}
+auto counted_races(const FuncState& func, const Place& loop) -> Races { return count_races(func, loop, loop, false); }
+auto counted_crossings(const FuncState& func, const Place& top, const Place& bottom) -> Races { return count_races(func, top, bottom, true); }
+
+auto counted_sharing(const std::vector<std::pair<Var, Range>>& loops, const Var& of, const std::vector<Expr>& iter_values, const Expr& predicate) -> std::optional<bool> {
+  int64_t count = 1;
+  for (const auto& [var, range] : loops) {
+    auto extent = as_int(range.extent);
+    if (extent && (__builtin_mul_overflow(count, std::max<int64_t>(*extent, 1), &count) || count > most_steps)) { return {}; }
+  }
+  Valuation values;
+  int64_t steps = 0, here = 0;
+  bool found = false;
+  std::map<Follower::Element, int64_t> iteration_of;
+  std::function<bool(size_t)> run = [&](size_t depth) -> bool {
+    if (depth == loops.size()) {
+      if (++steps > most_steps) { return false; }
+      auto holds = is_one(predicate) ? std::optional<int64_t>(1) : evaluate_integer(predicate, values);
+      if (!holds) { return false; }
+      if (*holds == 0) { return true; }
+      Follower::Element instance;
+      for (const Expr& e : iter_values) {
+        auto value = evaluate_integer(e, values);
+        if (!value) { return false; }
+        instance.push_back(*value);
+      }
+      found = found || iteration_of.emplace(std::move(instance), here).first->second != here;
+      return !found;
+    }
+    const auto& [var, range] = loops[depth];
+    auto min = evaluate_integer(range.min, values);
+    auto extent = evaluate_integer(range.extent, values);
+    if (!min || !extent) { return false; }
+    bool is_it = var == of;
+    if (is_it) { iteration_of.clear(); }
+    values.emplace_back(var.get(), 0);
+    for (int64_t i = *min; i < *min + *extent; ++i) {
+      values.back().second = i;
+      if (is_it) { here = i; }
+      if (!run(depth + 1)) { return false; }
+    }
+    values.pop_back();
+    return true;
+  };
+  bool all = run(0);
+  if (found) { return true; }
+  return all ? std::optional<bool>(false) : std::nullopt;
+}
+
+namespace {
+
+// When elements were last given another value.
+class Changes : public Follower {
+ public:
+  int64_t now = 0;
+  struct Write {
+    int64_t at = 0;
+    NodeId block = 0;
+    Element instance = {};
+  };
+  std::map<std::pair<const BufferNode*, Element>, Write> last;
+  bool is_known = true;
+
+ protected:
+  auto enter(const Stmt& stmt) -> bool override {
+    const auto* block = stmt.as<Block>();
+    if (!block) { return true; }
+    block_ = block->id;
+    newest_ = 0;
+    instance_.clear();
+    is_same_again_ = !block->init;
+    for (const IterVar& iter : block->iter_vars) { instance_.push_back(evaluate_integer(iter.var, values).value_or(-1 - now)); }
+    for (const BufferRegion& write : block->writes) {
+      for (const BufferRegion& read : block->reads) { is_same_again_ = is_same_again_ && !(read.buffer == write.buffer); }
+    }
+    return true;
+  }
+  void load(const Buffer& buffer, const Element& at) override {
+    auto write = last.find({buffer.get(), at});
+    if (write != last.end()) { newest_ = std::max(newest_, write->second.at); }
+  }
+  void load_somewhere(const Buffer&) override { newest_ = now; }
+  void store(const Buffer& buffer, const Element& at, bool) override {
+    Write& write = last[{buffer.get(), at}];
+    bool is_again = is_same_again_ && newest_ <= write.at && write.block == block_ && write.instance == instance_;
+    if (!is_again) { write = {now, block_, instance_}; }
+  }
+  void store_somewhere(const Buffer&) override { is_known = false; }
+  void hand_out(const VarNode*) override { is_known = false; }
+
+ private:
+  NodeId block_ = 0;
+  Element instance_;
+  int64_t newest_ = 0;                         // when what the innermost block has loaded was changed last
+  bool is_same_again_ = false;
+};
+
+// Every element of a region; false: its bounds are not known.
+auto each_element(const BufferRegion& region, const Valuation& values, int64_t& steps, const std::function<void(const Follower::Element&)>& f) -> bool {
+  std::vector<std::pair<int64_t, int64_t>> box;
+  Follower::Element at;
+  for (const Range& range : region.region) {
+    auto min = evaluate_integer(range.min, values);
+    auto extent = evaluate_integer(range.extent, values);
+    if (!min || !extent) { return false; }
+    if (*extent <= 0) { return true; }
+    box.emplace_back(*min, *min + *extent);
+    at.push_back(*min);
+  }
+  while (true) {
+    if (++steps > most_steps * 4) { return false; }
+    f(at);
+    size_t i = at.size();
+    while (i > 0 && ++at[i - 1] == box[i - 1].second) {
+      at[i - 1] = box[i - 1].first;
+      --i;
+    }
+    if (i == 0) { return true; }
+  }
+}
+
+}  // namespace
+
+auto counted_replacement(const FuncState& func, const Place& loop, const Block& block, const std::vector<std::pair<Var, Range>>& loops,
+                         const std::vector<Expr>& iter_values, const Expr& predicate, bool each_time) -> std::optional<Replaced> {
+  for (int i = loop.index + 1; i < loop.end; ++i) {
+    const Place& place = func.places()[static_cast<size_t>(i)];
+    if (place.is_block() && is_too_much(func, place)) { return {}; }
+  }
+  int64_t count = 1;
+  auto grows = [&](const Expr& extent) {
+    auto n = as_int(extent);
+    return n && (__builtin_mul_overflow(count, std::max<int64_t>(*n, 1), &count) || count > most_steps);
+  };
+  for (const auto& [var, range] : loops) { if (grows(range.extent)) { return {}; } }
+  for (const Place* at = &loop; at; at = func.parent(*at)) { if (at->is_loop() && grows(at->loop->extent)) { return {}; } }
+  Changes changes;
+  struct Run { int64_t at = 0; std::vector<std::pair<const BufferNode*, Follower::Element>> reads; };
+  std::map<Follower::Element, Run> runs;
+  std::set<Follower::Element> begun;           // values of spatial iter vars whose init has run
+  bool begins_late = false;
+  Valuation values;
+  int64_t steps = 0;
+  bool known = Around(func, loop, nullptr).run(values, steps, [&](Valuation& outer) {
+    ++changes.now;
+    changes.values = outer;
+    if (!changes.follow(loop.loop->body) || !changes.is_known) { return false; }
+    Valuation here = outer;
+    std::function<bool(size_t)> run = [&](size_t depth) -> bool {
+      if (depth < loops.size()) {
+        auto min = evaluate_integer(loops[depth].second.min, here);
+        auto extent = evaluate_integer(loops[depth].second.extent, here);
+        if (!min || !extent) { return false; }
+        size_t slot = here.size();
+        here.emplace_back(loops[depth].first.get(), 0);
+        for (int64_t i = *min; i < *min + *extent; ++i) {
+          here[slot].second = i;
+          if (!run(depth + 1)) { return false; }
+        }
+        here.resize(slot);
+        return true;
+      }
+      if (++steps > most_steps) { return false; }
+      auto holds = is_one(predicate) ? std::optional<int64_t>(1) : evaluate_integer(predicate, here);
+      if (!holds) { return false; }
+      if (*holds == 0) { return true; }
+      Follower::Element instance;
+      for (const Expr& e : iter_values) {
+        auto value = evaluate_integer(e, here);
+        if (!value) { return false; }
+        instance.push_back(*value);
+      }
+      size_t slot = here.size();
+      for (size_t i = 0; i < instance.size(); ++i) { here.emplace_back(block.iter_vars[i].var.get(), instance[i]); }
+      if (block.init) {
+        Follower::Element element;
+        bool is_first = true;
+        for (size_t i = 0; i < instance.size(); ++i) {
+          if (block.iter_vars[i].kind == IterKind::Spatial) { element.push_back(instance[i]); continue; }
+          is_first = is_first && as_int(block.iter_vars[i].dom.min) == instance[i];
+        }
+        if (is_first) { begun.insert(std::move(element)); } else if (!begun.contains(element)) { begins_late = true; }
+      }
+      Run& one = runs[instance];
+      if (!each_time || one.at == 0) { one = {changes.now, {}}; }
+      bool good = true;
+      for (const BufferRegion& read : block.reads) {
+        good = good && each_element(read, here, steps, [&](const Follower::Element& at) { one.reads.emplace_back(read.buffer.get(), at); });
+      }
+      here.resize(slot);
+      return good;
+    };
+    return run(0);
+  });
+  if (!known) { return {}; }
+  Replaced out;
+  out.begins_late = begins_late;
+  int64_t domain = 1, inside = 0;
+  for (const IterVar& iter : block.iter_vars) {
+    auto extent = as_int(iter.dom.extent);
+    if (!extent || !as_int(iter.dom.min) || __builtin_mul_overflow(domain, *extent, &domain)) { domain = 0; }
+  }
+  for (const auto& [instance, one] : runs) {
+    bool is_inside = domain > 0;
+    for (size_t i = 0; is_inside && i < instance.size(); ++i) {
+      const Range& dom = block.iter_vars[i].dom;
+      is_inside = instance[i] >= *as_int(dom.min) && instance[i] < *as_int(dom.min) + *as_int(dom.extent);
+    }
+    inside += is_inside ? 1 : 0;
+    for (const auto& element : one.reads) {
+      auto write = changes.last.find(element);
+      out.reads_early = out.reads_early || (write != changes.last.end() && write->second.at > one.at);
+    }
+  }
+  out.runs_all = domain == 0 || inside == domain;
+  return out;
+}
+
+auto counted_predicate(const FuncState& func, const Place& block) -> std::optional<bool> {
+  const BlockRealize& realize = *block.realize;
+  const Place* around = func.parent(block);
+  if (!around || is_too_much(func, block)) { return {}; }
+  int64_t steps = 0;
+  bool found = true;
+  Valuation values;
+  bool all = Around(func, *around, nullptr).run(values, steps, [&](Valuation& here) {
+    for (size_t i = 0; i < realize.iter_values.size(); ++i) {
+      const Range& dom = realize.block->iter_vars[i].dom;
+      auto value = evaluate_integer(realize.iter_values[i], here);
+      auto min = evaluate_integer(dom.min, here), extent = evaluate_integer(dom.extent, here);
+      if (!value || !min || !extent) { return false; }
+      if (*value < *min || *value >= *min + *extent) { return true; }
+    }
+    auto holds = evaluate_integer(realize.predicate, here);
+    if (!holds) { return false; }
+    found = *holds != 0;
+    return found;
+  });
+  if (!found) { return false; }
+  return all ? std::optional<bool>(true) : std::nullopt;
+}
+
+}  // namespace loopsmith::schedule

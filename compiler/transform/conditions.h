@@ -1,0 +1,53 @@
+// Conditions on indices, found under loops: what the passes share that make code without them where they hold.
+#pragma once
+
+#include <unordered_set>
+#include <vector>
+
+#include "ir/visitor.h"
+#include "transform/affine.h"
+
+namespace loopsmith::transform {
+
+/// The parts that `and` joins, without `likely` around them.
+void conjuncts(const Expr& condition, std::vector<Expr>& out);
+
+struct FoundCondition {
+  Expr condition;                            // a comparison, one of a conjunction
+  Domains domains;                           // of all loops around its place
+  std::unordered_set<const VarNode*> inner;  // loops between the body that was looked at and its place
+};
+
+/// Comparisons by < <= > >= that statements and `if_then_else` of a body depend on, and what the body is made of.
+class FindConditions : public Visitor {
+ public:
+  explicit FindConditions(const Domains& around) : domains_(around) {}
+  using Visitor::on;
+  using Visitor::visit;
+  std::vector<FoundCondition> found;
+  int64_t statements = 0;
+  int64_t written_out = 0;                      // statements when unrolled loops are written out
+  std::unordered_set<const VarNode*> defined;   // variables of the body: loops and lets
+  bool leaves = false;                          // there is a `break` or a `continue`
+
+  void on(const For& n) override;
+  void on(const IfThenElse& n) override;
+  void on(const Call& n) override;
+  void on(const BufferStore& n) override;
+  void on(const Evaluate& n) override;
+  void on(const LetStmt& n) override;
+  void on(const Let& n) override;
+  void on(const Break& n) override;
+  void on(const Continue& n) override;
+
+ private:
+  void take(const Expr& condition);
+  Domains domains_;
+  std::unordered_set<const VarNode*> inner_;
+  int64_t repeated_ = 1;
+};
+
+/// The statement with the comparisons in `holds`, told by node, as true.
+[[nodiscard]] auto assuming(const Stmt& stmt, const std::unordered_set<const ExprNode*>& holds) -> Stmt;
+
+}  // namespace loopsmith::transform

@@ -1,0 +1,407 @@
+// Pipelines: see inject_software_pipeline.h.
+#include "transform/inject_software_pipeline.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "ir/ops.h"
+#include "ir/visitor.h"
+#include "support/codes.h"
+#include "support/fault.h"
+#include "transform/fold.h"
+
+namespace loopsmith::transform {
+namespace {
+
+auto stage_key() -> Name { static const Name n("software_pipeline_stage"); return n; }
+auto order_key() -> Name { static const Name n("software_pipeline_order"); return n; }
+auto async_key() -> Name { static const Name n("software_pipeline_async_stages"); return n; }
+auto double_key() -> Name { static const Name n("double_buffer_scope"); return n; }
+
+auto integers(const Attr& attr) -> std::optional<std::vector<int64_t>> {
+  const Array<Attr>* list = attr.list();
+  if (!list) { return {}; }
+  std::vector<int64_t> out;
+  for (const Attr& item : *list) {
+    auto value = item.expr() ? as_int(item.expr()) : std::nullopt;
+    if (!value) { return {}; }
+    out.push_back(*value);
+  }
+  return out;
+}
+
+// Memory that a statement touches, by data variable.
+struct Touched : Visitor {
+  std::set<const VarNode*> read, written;
+  std::vector<const VarNode*> raw;   // pointers that are handed out as they are
+  using Visitor::on;
+  void on(const BufferLoad& n) override {
+    read.insert(n.buffer->data.get());
+    Visitor::on(n);
+  }
+  void on(const BufferStore& n) override {
+    written.insert(n.buffer->data.get());
+    Visitor::on(n);
+  }
+  void on(const Call& n) override {
+    static const Name address_of("address_of");
+    if (n.op == address_of) {
+      for (const Expr& arg : n.args) {
+        if (const auto* load = arg.as<BufferLoad>()) { written.insert(load->buffer->data.get()); }
+      }
+    }
+    Visitor::on(n);
+  }
+  void on(const VarNode& n) override {
+    if (!n.dtype.is_handle()) { return; }
+    raw.push_back(&n);
+    read.insert(&n);
+    written.insert(&n);
+  }
+  [[nodiscard]] auto touches(const VarNode* v) const -> bool { return read.contains(v) || written.contains(v); }
+};
+
+// Buffers of the body in a place of the iteration's own: B[...] is B[place, ...].
+class InPlaces : public Mutator {
+ public:
+  InPlaces(const std::unordered_map<const BufferNode*, std::pair<Buffer, Expr>>& places) : places_(places) {}
+  using Mutator::mutate;
+  using Mutator::on;
+  auto on(const BufferLoad& n) -> Expr override {
+    Expr out = Mutator::on(n);
+    const auto& load = *out.as<BufferLoad>();
+    auto found = places_.find(load.buffer.get());
+    if (found == places_.end()) { return out; }
+    return make<BufferLoad>(found->second.first, prefixed(load.indices, found->second.second), load.origin, load.predicate);
+  }
+  auto on(const BufferStore& n) -> Stmt override {
+    Stmt out = Mutator::on(n);
+    const auto& store = *out.as<BufferStore>();
+    auto found = places_.find(store.buffer.get());
+    if (found == places_.end()) { return out; }
+    return make<BufferStore>(found->second.first, store.value, prefixed(store.indices, found->second.second), store.origin, store.predicate);
+  }
+  auto on(const Block& n) -> Stmt override {
+    Stmt out = Mutator::on(n);
+    Block::Fields fields = out.as<Block>()->fields();
+    fields.reads = regions(fields.reads);
+    fields.writes = regions(fields.writes);
+    return make<Block>(std::move(fields), n.origin, n.id);
+  }
+
+ private:
+  static auto prefixed(const Array<Expr>& indices, const Expr& place) -> Array<Expr> {
+    std::vector<Expr> out{place};
+    out.insert(out.end(), indices.begin(), indices.end());
+    return out;
+  }
+  auto regions(const Array<BufferRegion>& all) const -> Array<BufferRegion> {
+    std::vector<BufferRegion> out;
+    for (const BufferRegion& r : all) {
+      auto found = places_.find(r.buffer.get());
+      if (found == places_.end()) {
+        out.push_back(r);
+        continue;
+      }
+      std::vector<Range> ranges{point(found->second.second)};
+      ranges.insert(ranges.end(), r.region.begin(), r.region.end());
+      out.push_back({found->second.first, std::move(ranges), r.origin});
+    }
+    return out;
+  }
+  const std::unordered_map<const BufferNode*, std::pair<Buffer, Expr>>& places_;
+};
+
+// Buffers that blocks inside allocate, and the first variables that lets bind: copies have their own.
+auto with_own_buffers(const Stmt& stmt) -> Stmt {
+  BufferMap map;
+  std::vector<Buffer> kept;
+  post_order(
+      stmt,
+      [&](const Stmt& s) {
+        const auto* block = s.as<Block>();
+        if (!block) { return; }
+        for (const Buffer& b : block->alloc_buffers) {
+          BufferNode fields = *b;
+          fields.data = make<VarNode>(b->data->name, b->data->dtype, b->data->origin, b->data->pointer);
+          map[b.get()] = make_buffer(std::move(fields));
+        }
+      },
+      [](const Expr&) {});
+  return map.empty() ? stmt : substitute_buffers(stmt, map);
+}
+
+struct Part {
+  Stmt stmt;
+  int64_t stage = 0;
+  int64_t order = 0;
+  Touched touched;
+};
+
+// The statements, and the buffers they share.
+void take(const Stmt& body, std::vector<Buffer>& buffers, std::vector<Part>& parts) {
+  Stmt inner = body;
+  while (const auto* realize = inner.as<BlockRealize>()) {
+    if (!is_one(realize->predicate) || !realize->block->match_buffers.empty()) { break; }
+    buffers.insert(buffers.end(), realize->block->alloc_buffers.begin(), realize->block->alloc_buffers.end());
+    inner = realize->block->body;
+  }
+  const auto* sequence = inner.as<SeqStmt>();
+  if (!sequence) {
+    parts.push_back({inner, 0, 0, {}});
+    return;
+  }
+  for (const Stmt& child : sequence->seq) {
+    const auto* realize = child.as<BlockRealize>();
+    const auto* nested = realize && is_one(realize->predicate) && realize->block->match_buffers.empty() ? realize->block->body.as<SeqStmt>() : nullptr;
+    if (!nested) {
+      parts.push_back({child, 0, 0, {}});
+      continue;
+    }
+    buffers.insert(buffers.end(), realize->block->alloc_buffers.begin(), realize->block->alloc_buffers.end());
+    for (const Stmt& s : nested->seq) { parts.push_back({s, 0, 0, {}}); }
+  }
+}
+
+class Inject : public Mutator {
+ public:
+  explicit Inject(Name function) : function_(function) {}
+  using Mutator::on;
+  std::optional<Diagnostic> failure;
+
+  auto on(const Block& n) -> Stmt override {
+    if (const Attr* attr = find_attr(n.annotations, double_key()); attr && attr->expr()) {
+      auto which = as_int(attr->expr());
+      if (which && *which >= 0 && *which < static_cast<int64_t>(n.writes.size())) { twice_.insert(n.writes[static_cast<size_t>(*which)].buffer->data.get()); }
+    }
+    Stmt out = Mutator::on(n);
+    const Block& block = *out.as<Block>();
+    if (!find_attr(block.annotations, double_key())) { return out; }
+    Block::Fields fields = block.fields();
+    fields.annotations = without_attr(fields.annotations, double_key());
+    return make<Block>(std::move(fields), n.origin, n.id);
+  }
+  auto on(const For& n) -> Stmt override {
+    Stmt out = Mutator::on(n);
+    const For& loop = *out.as<For>();
+    const Attr* stages = find_attr(loop.annotations, stage_key());
+    const Attr* orders = find_attr(loop.annotations, order_key());
+    if (failure || (!stages && !orders)) { return out; }
+    Stmt made = pipeline(loop, stages, orders);
+    return failure ? out : made;
+  }
+
+ private:
+  auto fail(const For& loop, std::string why, const std::string& remedy = {}) -> Stmt {
+    if (!failure) {
+      failure = error(Code::CannotEmit, loop.origin).arg("what", fmt::format("the pipeline of loop `{}`", loop.var->name.str())).arg("function", function_.view())
+                    .arg("target", "any target").arg("why", why);
+      if (!remedy.empty()) { failure = std::move(*failure).remedy(remedy); }
+    }
+    return {};
+  }
+
+  auto pipeline(const For& loop, const Attr* stages, const Attr* orders) -> Stmt {
+    if (!stages || !orders) {
+      return fail(loop, fmt::format("it has no `{}`", (stages ? order_key() : stage_key()).str()), "give both, a number for each statement");
+    }
+    auto stage = integers(*stages), order = integers(*orders);
+    if (!stage || !order) { return fail(loop, "stages and order are lists of integers"); }
+    if (loop.for_kind != ForKind::Serial && loop.for_kind != ForKind::Unrolled) { return fail(loop, "its iterations run in any order"); }
+    std::vector<Buffer> buffers;
+    std::vector<Part> parts;
+    take(loop.body, buffers, parts);
+    if (parts.size() != stage->size() || parts.size() != order->size()) {
+      return fail(loop, fmt::format("its body has {} statements, `software_pipeline_stage` has {} numbers and `software_pipeline_order` {}", parts.size(), stage->size(), order->size()));
+    }
+    std::set<int64_t> seen;
+    int64_t last = 0;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      parts[i].stage = (*stage)[i];
+      parts[i].order = (*order)[i];
+      last = std::max(last, parts[i].stage);
+      if (parts[i].stage < 0 || parts[i].stage > 64) { return fail(loop, fmt::format("{} is no stage: they are 0 to 64", parts[i].stage)); }
+      if (!seen.insert(parts[i].order).second) { return fail(loop, fmt::format("two statements have place {} in `software_pipeline_order`", parts[i].order)); }
+      parts[i].touched.visit(parts[i].stmt);
+    }
+    // Buffers are allocated in front of the loop, where nothing of an iteration is known.
+    std::set<const VarNode*> inside{loop.var.get()};
+    post_order(
+        loop.body,
+        [&](const Stmt& s) {
+          if (const auto* inner = s.as<For>()) { inside.insert(inner->var.get()); }
+          if (const auto* let = s.as<LetStmt>()) { inside.insert(let->var.get()); }
+        },
+        [](const Expr&) {});
+    for (const Buffer& b : buffers) {
+      auto depends = [&](const Expr& e) { return e && uses_var(e, [&](const VarNode& v) { return inside.contains(&v); }); };
+      if (std::any_of(b->shape.begin(), b->shape.end(), depends) || std::any_of(b->strides.begin(), b->strides.end(), depends)) {
+        return fail(loop, fmt::format("the size of `{}` is another one in every iteration", b->name.str()));
+      }
+    }
+    if (!check(loop, parts, buffers)) { return {}; }
+    return build(loop, parts, buffers, last);
+  }
+
+  // Is every pair of statements that meet in memory done in the order of the text?
+  auto check(const For& loop, const std::vector<Part>& parts, const std::vector<Buffer>& buffers) -> bool {
+    std::unordered_map<const VarNode*, Name> own;
+    for (const Buffer& b : buffers) { own.emplace(b->data.get(), b->name); }
+    for (size_t i = 0; i < parts.size(); ++i) {
+      for (const VarNode* v : parts[i].touched.raw) {
+        if (own.contains(v)) {
+          fail(loop, fmt::format("the address of `{}`, of which it needs several, is used as it is", own.at(v).str()));
+          return false;
+        }
+      }
+      for (size_t j = i + 1; j < parts.size(); ++j) {
+        const Part &a = parts[i], &b = parts[j];
+        auto meet = [&](const std::set<const VarNode*>& writes, const Touched& other) -> const VarNode* {
+          for (const VarNode* v : writes) {
+            if (!other.touches(v)) { continue; }
+            bool in_order = a.stage == b.stage ? a.order < b.order : own.contains(v) && a.stage < b.stage;
+            if (!in_order) { return v; }
+          }
+          return nullptr;
+        };
+        const VarNode* v = meet(a.touched.written, b.touched);
+        if (!v) { v = meet(b.touched.written, a.touched); }
+        if (!v) { continue; }
+        std::string name = own.contains(v) ? own.at(v).str() : v->name.str();
+        if (own.contains(v)) {
+          fail(loop, fmt::format("statement {} uses `{}` after statement {}, and would come before it", j, name, i), "later statements need a later stage, or the same and a later place");
+        } else {
+          fail(loop, fmt::format("statements {} and {} both use `{}`, which iterations share, in different stages or another order", i, j, name),
+               "put them in one stage, or a buffer between them that is allocated in the loop");
+        }
+        return false;
+      }
+    }
+    return true;
+  }
+
+  auto build(const For& loop, const std::vector<Part>& parts, const std::vector<Buffer>& buffers, int64_t last) -> Stmt {
+    struct Kept { Buffer old, fresh; int64_t count; };
+    std::vector<Kept> kept;
+    std::vector<Buffer> allocated;
+    for (const Buffer& b : buffers) {
+      int64_t count = places(b, parts);
+      if (FAULT(pipeline_place_missing) && count > 1) { --count; }
+      if (count == 1) {
+        allocated.push_back(b);
+        continue;
+      }
+      BufferNode fields = *b;
+      std::vector<Expr> shape{int_imm(count)};
+      shape.insert(shape.end(), b->shape.begin(), b->shape.end());
+      if (!b->strides.empty()) {
+        std::vector<Expr> strides{mul(b->strides[0], b->shape[0])};
+        strides.insert(strides.end(), b->strides.begin(), b->strides.end());
+        fields.strides = std::move(strides);
+      }
+      fields.shape = std::move(shape);
+      fields.axis_separators = {};
+      kept.push_back({b, make_buffer(std::move(fields)), count});
+      allocated.push_back(kept.back().fresh);
+    }
+    std::vector<const Part*> sorted;
+    for (const Part& p : parts) { sorted.push_back(&p); }
+    std::sort(sorted.begin(), sorted.end(), [](const Part* a, const Part* b) { return a->order < b->order; });
+
+    const DataType t = loop.var->dtype;
+    // What is done at a time, counted from the loop's beginning; null where nothing is.
+    auto at = [&](const Expr& base, int64_t offset, bool whole) -> Stmt {
+      std::vector<Stmt> out;
+      for (const Part* p : sorted) {
+        Expr iteration = add(base, constant_int(t, offset - p->stage));
+        Expr guard;
+        if (!whole) {
+          Expr begun = greater_equal(iteration, zero(t)), not_over = less(iteration, loop.extent);
+          guard = logical_and(begun, not_over);
+          if (is_zero(guard)) { continue; }
+        }
+        std::unordered_map<const BufferNode*, std::pair<Buffer, Expr>> places;
+        for (const Kept& k : kept) { places[k.old.get()] = {k.fresh, floormod(iteration, constant_int(t, k.count))}; }
+        Stmt s = InPlaces(places).mutate(p->stmt);
+        s = with_own_buffers(fold(s, {{loop.var.get(), add(loop.min, iteration)}}, /*copy=*/true));
+        if (guard && !is_one(guard)) { s = make<IfThenElse>(guard, std::move(s), Stmt(), p->stmt.origin()); }
+        out.push_back(std::move(s));
+      }
+      return seq(std::move(out), loop.origin);
+    };
+    std::vector<Stmt> all;
+    auto extent = as_int(loop.extent);
+    // Times are [0, extent + last): the pipeline fills in the first `last` of them and empties in the last ones.
+    const int64_t filling = extent ? std::min(*extent + last, last) : last;
+    for (int64_t i = 0; i < filling; ++i) { all.push_back(at(zero(t), i, false)); }
+    if (!extent || *extent > last) {
+      Var var = loopsmith::var(loop.var->name, t, loop.var->origin);
+      Stmt body = at(var, last, true);
+      AttrMap annotations = without_attr(without_attr(without_attr(loop.annotations, stage_key()), order_key()), async_key());
+      all.push_back(make<For>(var, zero(t), sub(loop.extent, constant_int(t, last)), loop.for_kind, std::move(body), loop.thread, std::move(annotations), loop.origin, loop.id));
+    }
+    for (int64_t i = 0; i < last && !(FAULT(pipeline_not_emptied) && i + 1 == last); ++i) {
+      // Short loops have begun to empty while they filled.
+      if (extent && *extent + i < last) { continue; }
+      Stmt step = at(loop.extent, i, false);
+      if (!extent && !is_no_op(step)) {
+        step = make<IfThenElse>(greater_equal(add(loop.extent, constant_int(t, i)), constant_int(t, last)), std::move(step), Stmt(), loop.origin);
+      }
+      all.push_back(std::move(step));
+    }
+    Block::Fields fields;
+    fields.name = Name();
+    fields.body = seq(std::move(all), loop.origin);
+    fields.alloc_buffers = std::move(allocated);
+    return make<BlockRealize>(Array<Expr>(), bool_imm(true), make<Block>(std::move(fields), loop.origin), loop.origin);
+  }
+
+  // How many iterations' contents are alive at a time.
+  auto places(const Buffer& buffer, const std::vector<Part>& parts) const -> int64_t {
+    const VarNode* data = buffer->data.get();
+    int64_t first = INT64_MAX, last = -1;
+    for (const Part& p : parts) {
+      if (!p.touched.touches(data)) { continue; }
+      first = std::min(first, p.stage);
+      last = std::max(last, p.stage);
+    }
+    if (last < 0) { return 1; }
+    // A newer iteration begins in the last one's place: only where that is done with by then.
+    int64_t last_use = INT64_MIN, first_use = INT64_MAX;
+    for (const Part& p : parts) {
+      if (!p.touched.touches(data)) { continue; }
+      if (p.stage == last) { last_use = std::max(last_use, p.order); }
+      if (p.stage == first) { first_use = std::min(first_use, p.order); }
+    }
+    int64_t count = last - first + (first != last && last_use < first_use ? 0 : 1);
+    return std::max<int64_t>(count, twice_.contains(data) ? 2 : 1);
+  }
+
+  Name function_;
+  std::set<const VarNode*> twice_;
+};
+
+}  // namespace
+
+auto pipeline_statements(const For& loop) -> size_t {
+  std::vector<Buffer> buffers;
+  std::vector<Part> parts;
+  take(loop.body, buffers, parts);
+  return parts.size();
+}
+
+auto inject_software_pipeline(const IRModule& module, const LowerContext&) -> Result<IRModule> {
+  IRModule out = module;
+  Diagnostics failures;
+  for (const auto& [name, func] : module->functions) {
+    Inject inject(name);
+    Stmt body = inject.mutate(func->body);
+    if (inject.failure) { failures.push_back(std::move(*inject.failure)); } else if (!body.same_as(func->body)) { out = with_function(out, name, with_body(func, body)); }
+  }
+  if (!failures.empty()) { return failures; }
+  return out;
+}
+
+}  // namespace loopsmith::transform

@@ -1,0 +1,87 @@
+// Commands about searches in the background: jobs, wait, stop, take. `:tune ... &` starts one (execution.cpp).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "repl/commands.h"
+
+namespace loopsmith::repl {
+namespace {
+
+using State = BackgroundJobs::State;
+
+auto word(State state) -> const char* {
+  switch (state) {
+    case State::Running: return "running";
+    case State::Stopping: return "stopping";
+    case State::Done: return "done";
+    case State::Failed: return "no result";
+  }
+  return "";
+}
+
+/// The job that is meant: by its number, or the newest in one of the states.
+auto pick(const Session& session, const std::vector<std::string>& arguments, std::initializer_list<State> states) -> std::optional<size_t> {
+  std::vector<BackgroundJobs::View> all = session.jobs().all();
+  if (!arguments.empty()) {
+    size_t number = static_cast<size_t>(std::strtoul(arguments[0].c_str(), nullptr, 10));
+    if (number >= 1 && number <= all.size()) { return number; }
+    session.complain(all.empty() ? "there is no search in the background; `:tune 30s &` starts one\n" : fmt::format("there is no search {}; `:jobs` lists them\n", arguments[0]));
+    return std::nullopt;
+  }
+  for (size_t i = all.size(); i-- > 0;) {
+    if (std::find(states.begin(), states.end(), all[i].state) != states.end()) { return all[i].number; }
+  }
+  session.complain(all.empty() ? "there is no search in the background; `:tune 30s &` starts one\n" : "there is none; `:jobs` lists all\n");
+  return std::nullopt;
+}
+
+auto jobs(Session& session, const std::vector<std::string>&) -> bool {
+  if (session.jobs().all().empty()) { session.print("nothing in the background; `:tune 30s &` starts a search there\n"); }
+  for (const BackgroundJobs::View& job : session.jobs().all()) { session.print(fmt::format("[{}] {} {}: {}\n", job.number, job.program, word(job.state), job.told)); }
+  return true;
+}
+
+auto stop(Session& session, const std::vector<std::string>& arguments) -> bool {
+  auto number = pick(session, arguments, {State::Running});
+  if (!number) { return false; }
+  if (!session.jobs().stop(*number)) {
+    session.complain("it does not run\n");
+    return false;
+  }
+  session.print(fmt::format("[{}] stops, and keeps its best\n", *number));
+  return true;
+}
+
+auto wait(Session& session, const std::vector<std::string>& arguments) -> bool {
+  auto number = pick(session, arguments, {State::Running, State::Stopping});
+  if (!number) { return false; }
+  static CancelToken token;
+  token = session.host().interrupted != nullptr ? session.host().interrupted() : CancelToken();
+  (void)session.jobs().wait(*number, [] { return token.is_cancelled(); });
+  return true;
+}
+
+auto take(Session& session, const std::vector<std::string>& arguments) -> bool {
+  auto number = pick(session, arguments, {State::Done});
+  if (!number) { return false; }
+  auto found = session.jobs().result(*number);
+  if (!found) {
+    session.complain("it has no result\n");
+    return false;
+  }
+  if (!session.has_program() || !found->program.same_as(session.original())) {
+    session.complain("it was for another program, or the file as it was before\n");
+    return false;
+  }
+  return session.adopt_trace(found->trace, "(tuned: " + seconds_text(found->seconds) + ")");
+}
+
+}  // namespace
+
+const Command jobs_command{"jobs", "", "searches in the background: how far they are, what came of them", jobs};
+const Command wait_command{"wait", "[N]", "waits for a search in the background; Ctrl-C waits no more, and it goes on", wait};
+const Command stop_command{"stop", "[N]", "a search in the background stops and keeps its best", stop};
+const Command take_command{"take", "[N]", "the best of a search in the background becomes the next step", take};
+
+}  // namespace loopsmith::repl

@@ -1,0 +1,165 @@
+// Background searches of a session: see jobs.h.
+#include "repl/jobs.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "repl/commands.h"
+#include "support/process.h"
+
+namespace loopsmith::repl {
+namespace {
+
+using Json = nlohmann::json;
+using namespace std::chrono_literals;
+
+/// How often a job that says nothing is looked after.
+constexpr auto turn = 50ms;
+
+auto text_in(const Json& json, const char* name) -> std::string {
+  auto found = json.find(name);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+auto number_in(const Json& json, const char* name) -> double {
+  auto found = json.find(name);
+  return found != json.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+}  // namespace
+
+struct BackgroundJobs::Job {
+  size_t number = 0;
+  std::string program_name;
+  IRModule program;                  // the session's thread alone touches it
+  bool is_told = false;              // that it ended
+  std::thread reader;
+  std::atomic<bool> wants_stop = false;
+  std::atomic<bool> wants_end = false;
+
+  mutable std::mutex mutex;          // of what follows
+  State state = State::Running;
+  std::string told = "starting";
+  std::string trace;
+  double seconds = 0;
+
+  [[nodiscard]] auto view() const -> View {
+    std::lock_guard lock(mutex);
+    return {number, program_name, state, told};
+  }
+  void read(Process process, std::string input);
+  void note(const std::string& line);
+};
+
+void BackgroundJobs::Job::note(const std::string& line) {
+  Json event = Json::parse(line, nullptr, false);
+  if (!event.is_object()) { return; }
+  std::string kind = text_in(event, "event");
+  std::lock_guard lock(mutex);
+  if (kind == "progress") {
+    told = fmt::format("{:.0f} trials", number_in(event, "trial"));
+    if (double best = number_in(event, "best_seconds"); best > 0) { told += ", best " + seconds_text(best); }
+    told += fmt::format(", {:.0f} s", number_in(event, "elapsed"));
+  } else if (kind == "done") {
+    trace = text_in(event, "trace");
+    seconds = number_in(event, "best_seconds");
+    told = fmt::format("best of {:.0f} trials: {}", number_in(event, "trials"), seconds_text(seconds));
+    if (double plain = number_in(event, "plain_seconds"); plain > 0) { told += ", as written " + seconds_text(plain); }
+    if (std::string how = text_in(event, "verified"); !how.empty()) { told += "; verified by " + how; }
+  } else if (std::string why = text_in(event, "message"); !why.empty()) {
+    told = why;
+  }
+}
+
+// The thread that reads.
+void BackgroundJobs::Job::read(Process process, std::string input) {
+  (void)process.write(input, in(10s));
+  process.close_input();
+  bool is_asked = false;
+  while (!wants_end) {
+    if (wants_stop && !std::exchange(is_asked, true)) { process.send_signal(SIGINT); }
+    ReadResult line = process.read_line(in(turn));
+    if (line.status == IoStatus::Done) { note(line.data); }
+    if (line.status == IoStatus::Closed) { break; }
+  }
+  ExitStatus status = wants_end ? process.kill() : process.wait(in(5s)).value_or(ExitStatus{.signal = SIGKILL});
+  std::lock_guard lock(mutex);
+  state = trace.empty() ? State::Failed : State::Done;
+  if (trace.empty() && !status.succeeded() && status.signal != 0) { told = "the search " + status.describe(); }
+  if (trace.empty() && status.succeeded()) { told = "stopped before there was a result"; }
+}
+
+BackgroundJobs::BackgroundJobs() = default;
+BackgroundJobs::~BackgroundJobs() {
+  for (const auto& job : jobs_) { job->wants_end = true; }
+  for (const auto& job : jobs_) { job->reader.join(); }
+}
+
+auto BackgroundJobs::find(size_t number) const -> Job* { return number >= 1 && number <= jobs_.size() ? jobs_[number - 1].get() : nullptr; }
+
+auto BackgroundJobs::start(const IRModule& program, const std::string& name, const std::string& text, const std::vector<std::string>& arguments)
+    -> std::pair<std::optional<size_t>, std::string> {
+  ProcessOptions options{.argv = {current_program(), "tune", "-", "--json", "--function", name}, .standard_error = Stream::Null, .niceness = 5};
+  options.argv.insert(options.argv.end(), arguments.begin(), arguments.end());
+  auto process = Process::start(options);
+  if (!process.ok()) { return {std::nullopt, process.diagnostics().front().message()}; }
+  auto job = std::make_unique<Job>();
+  job->number = jobs_.size() + 1;
+  job->program_name = name;
+  job->program = program;
+  job->reader = std::thread([kept = job.get(), running = std::move(process).value(), text]() mutable { kept->read(std::move(running), std::move(text)); });
+  jobs_.push_back(std::move(job));
+  return {jobs_.size(), {}};
+}
+
+auto BackgroundJobs::all() const -> std::vector<View> {
+  std::vector<View> out;
+  for (const auto& job : jobs_) { out.push_back(job->view()); }
+  return out;
+}
+
+auto BackgroundJobs::stop(size_t number) -> bool {
+  Job* job = find(number);
+  if (job == nullptr) { return false; }
+  std::lock_guard lock(job->mutex);
+  if (job->state != State::Running) { return false; }
+  job->state = State::Stopping;
+  job->wants_stop = true;
+  return true;
+}
+
+auto BackgroundJobs::wait(size_t number, bool (*is_enough)()) const -> bool {
+  const Job* job = find(number);
+  while (job != nullptr) {
+    State state = job->view().state;
+    if (state == State::Done || state == State::Failed) { return true; }
+    if (is_enough != nullptr && is_enough()) { return false; }
+    std::this_thread::sleep_for(turn);
+  }
+  return false;
+}
+
+auto BackgroundJobs::result(size_t number) const -> std::optional<Found> {
+  const Job* job = find(number);
+  if (job == nullptr) { return std::nullopt; }
+  std::lock_guard lock(job->mutex);
+  if (job->state != State::Done) { return std::nullopt; }
+  return Found{job->program, job->trace, job->seconds};
+}
+
+auto BackgroundJobs::news() -> std::vector<View> {
+  std::vector<View> out;
+  for (const auto& job : jobs_) {
+    View view = job->view();
+    bool has_ended = view.state == State::Done || view.state == State::Failed;
+    if (has_ended && !std::exchange(job->is_told, true)) { out.push_back(std::move(view)); }
+  }
+  return out;
+}
+
+}  // namespace loopsmith::repl

@@ -1,0 +1,303 @@
+// Predicted and measured: states that random legal moves make of five kernels, what cost/estimate.h says of each, and the time
+// each takes. Prints the rank correlation (Spearman) by kernel, and how long an estimate takes.
+//
+//     bench-cost [--states N] [--seed N] [--least R] [--list] [--times FILE]
+//
+// --states: of each kernel; 40. --least: exit status 1 where a correlation, or their mean, is below. --list: every state.
+// --times: measurements are kept in a file and not taken again, for work on the model: it is measured once, on a quiet machine.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cost/estimate.h"
+#include "ir/equal.h"
+#include "ir/ops.h"
+#include "runtime/bench.h"
+#include "runtime/jit.h"
+#include "schedule/moves.h"
+#include "schedule/primitives.h"
+#include "target/hardware.h"
+#include "tests/bench/cpu/programs.h"
+#include "transform/pipelines.h"
+
+using namespace loopsmith;
+
+namespace {
+
+struct Kernel { const char* name; const char* text; };
+
+constexpr Kernel kernels[] = {
+    {"matmul", R"(
+@T.prim_func
+def main(A: T.Buffer((256, 256), "float32"), B: T.Buffer((256, 256), "float32"), C: T.Buffer((256, 256), "float32")):
+    T.func_attr({"tir.noalias": T.bool(True)})
+    for i, j, k in T.grid(256, 256, 256):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+)"},
+    {"conv2d, bias, relu", R"(
+@T.prim_func
+def main(X: T.Buffer((1, 30, 30, 32), "float32"), W: T.Buffer((3, 3, 32, 64), "float32"), bias: T.Buffer((64,), "float32"), Y: T.Buffer((1, 28, 28, 64), "float32")):
+    T.func_attr({"tir.noalias": T.bool(True)})
+    conv = T.alloc_buffer((1, 28, 28, 64))
+    for n, h, w, c, r, s, k in T.grid(1, 28, 28, 64, 3, 3, 32):
+        with T.block("conv"):
+            vn, vh, vw, vc, vr, vs, vk = T.axis.remap("SSSSRRR", [n, h, w, c, r, s, k])
+            with T.init():
+                conv[vn, vh, vw, vc] = T.float32(0)
+            conv[vn, vh, vw, vc] = conv[vn, vh, vw, vc] + X[vn, vh + vr, vw + vs, vk] * W[vr, vs, vk, vc]
+    for n, h, w, c in T.grid(1, 28, 28, 64):
+        with T.block("relu"):
+            vn, vh, vw, vc = T.axis.remap("SSSS", [n, h, w, c])
+            Y[vn, vh, vw, vc] = T.max(conv[vn, vh, vw, vc] + bias[vc], T.float32(0))
+)"},
+    {"softmax", R"(
+@T.prim_func
+def main(X: T.Buffer((256, 1000), "float32"), Y: T.Buffer((256, 1000), "float32")):
+    T.func_attr({"tir.noalias": T.bool(True)})
+    top = T.alloc_buffer((256,))
+    e = T.alloc_buffer((256, 1000))
+    total = T.alloc_buffer((256,))
+    for i, k in T.grid(256, 1000):
+        with T.block("top"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                top[vi] = T.float32(-3.4e38)
+            top[vi] = T.max(top[vi], X[vi, vk])
+    for i, j in T.grid(256, 1000):
+        with T.block("e"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            e[vi, vj] = T.exp(X[vi, vj] - top[vi])
+    for i, k in T.grid(256, 1000):
+        with T.block("total"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                total[vi] = T.float32(0)
+            total[vi] = total[vi] + e[vi, vk]
+    for i, j in T.grid(256, 1000):
+        with T.block("quotient"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            Y[vi, vj] = e[vi, vj] / total[vi]
+)"},
+    {"transpose, scale, add", R"(
+@T.prim_func
+def main(A: T.Buffer((1024, 1024), "float32"), B: T.Buffer((1024, 1024), "float32"), C: T.Buffer((1024, 1024), "float32")):
+    T.func_attr({"tir.noalias": T.bool(True)})
+    t = T.alloc_buffer((1024, 1024))
+    for i, j in T.grid(1024, 1024):
+        with T.block("t"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            t[vi, vj] = A[vj, vi] * T.float32(2)
+    for i, j in T.grid(1024, 1024):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = t[vi, vj] + B[vi, vj]
+)"},
+    {"depthwise conv2d", R"(
+@T.prim_func
+def main(X: T.Buffer((1, 64, 58, 58), "float32"), W: T.Buffer((64, 3, 3), "float32"), Y: T.Buffer((1, 64, 56, 56), "float32")):
+    T.func_attr({"tir.noalias": T.bool(True)})
+    p = T.alloc_buffer((1, 64, 58, 58))
+    for n, c, h, w in T.grid(1, 64, 58, 58):
+        with T.block("p"):
+            vn, vc, vh, vw = T.axis.remap("SSSS", [n, c, h, w])
+            p[vn, vc, vh, vw] = T.max(X[vn, vc, vh, vw], T.float32(0))
+    for n, c, h, w, r, s in T.grid(1, 64, 56, 56, 3, 3):
+        with T.block("Y"):
+            vn, vc, vh, vw, vr, vs = T.axis.remap("SSSSRR", [n, c, h, w, r, s])
+            with T.init():
+                Y[vn, vc, vh, vw] = T.float32(0)
+            Y[vn, vc, vh, vw] = Y[vn, vc, vh, vw] + p[vn, vc, vh + vr, vw + vs] * W[vc, vr, vs]
+)"},
+};
+
+// What people schedule processors with, the frequent ones more often.
+constexpr const char* primitives[] = {"split", "split", "split", "reorder", "reorder", "reorder", "fuse", "parallel", "vectorize", "vectorize",
+                                      "unroll", "compute_at", "reverse_compute_at", "compute_inline", "cache_write", "cache_read",
+                                      "decompose_reduction", "reverse_compute_inline"};
+
+using Random = std::mt19937_64;
+
+auto below(Random& random, size_t n) -> size_t { return static_cast<size_t>(random() % n); }
+
+/// Code for these takes minutes to compile, and nobody would write them.
+auto is_extreme(const schedule::FuncState& func) -> bool {
+  for (const schedule::Place& place : func.places()) {
+    if (!place.is_loop()) { continue; }
+    double copies = 1;
+    for (const schedule::Place* p = &place; p != nullptr; p = func.parent(*p)) {
+      bool is_copied = p->is_loop() && (p->loop->for_kind == ForKind::Unrolled || p->loop->for_kind == ForKind::Vectorized);
+      if (is_copied) { copies *= static_cast<double>(as_int(p->loop->extent).value_or(1)); }
+    }
+    if (copies > 256) { return true; }
+  }
+  return false;
+}
+
+/// Up to ten random legal moves; the text of those made.
+auto walk(schedule::Schedule& sch, Random& random) -> std::string {
+  std::string text;
+  size_t steps = 1 + below(random, 10);
+  for (size_t tries = 0; steps > 0 && tries < 60; ++tries) {
+    const schedule::FuncState* func = sch.state().func(sch.func_working_on());
+    const schedule::Place& place = func->places()[below(random, func->places().size())];
+    const schedule::Primitive* row = schedule::find_primitive(primitives[below(random, std::size(primitives))]);
+    if (row == nullptr) { continue; }
+    auto moves = schedule::moves_at(sch.state(), *func, place, row);
+    std::erase_if(moves, [](const schedule::JudgedMove& m) { return !m.is_legal(); });
+    if (moves.empty()) { continue; }
+    const schedule::Move& move = moves[below(random, moves.size())].move;
+    std::string line = schedule::text_of(*func, move);
+    if (!schedule::apply_move(sch, move).ok()) { continue; }
+    text += "      " + line + "\n";
+    --steps;
+  }
+  return text;
+}
+
+auto ranks(const std::vector<double>& values) -> std::vector<double> {
+  std::vector<size_t> order(values.size());
+  for (size_t i = 0; i < order.size(); ++i) { order[i] = i; }
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] < values[b]; });
+  std::vector<double> out(values.size());
+  for (size_t i = 0; i < order.size();) {
+    size_t end = i;
+    while (end < order.size() && values[order[end]] == values[order[i]]) { ++end; }
+    for (size_t k = i; k < end; ++k) { out[order[k]] = static_cast<double>(i + end - 1) / 2; }
+    i = end;
+  }
+  return out;
+}
+
+auto correlation(const std::vector<double>& a, const std::vector<double>& b) -> double {
+  std::vector<double> x = ranks(a), y = ranks(b);
+  double mean = (static_cast<double>(a.size()) - 1) / 2;
+  double xy = 0, xx = 0, yy = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    xy += (x[i] - mean) * (y[i] - mean);
+    xx += (x[i] - mean) * (x[i] - mean);
+    yy += (y[i] - mean) * (y[i] - mean);
+  }
+  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
+}
+
+struct Options { size_t states = 40; uint64_t seed = 1; double least = -1; bool lists = false; std::string times; };
+
+/// Seconds of states by their hash, in a file, a line each.
+class Times {
+ public:
+  explicit Times(std::string path) : path_(std::move(path)) {
+    std::ifstream file(path_);
+    uint64_t hash = 0;
+    for (double seconds = 0; file >> hash >> seconds;) { known_[hash] = seconds; }
+  }
+  [[nodiscard]] auto find(uint64_t hash) const -> std::optional<double> {
+    auto found = known_.find(hash);
+    return found != known_.end() ? std::optional(found->second) : std::nullopt;
+  }
+  void add(uint64_t hash, double seconds) {
+    if (!path_.empty()) { std::ofstream(path_, std::ios::app) << fmt::format("{} {:.6g}\n", hash, seconds); }
+  }
+
+ private:
+  std::string path_;
+  std::map<uint64_t, double> known_;
+};
+
+auto all(const Options& options) -> int {
+  target::Target target = target::host();
+  cost::CoreModel core = cost::core_model(target::hardware(target));
+  double sum = 0;
+  double lowest = 1;
+  std::vector<double> estimates_took;
+  Times times(options.times);
+  fmt::print("{:<24} {:>6} {:>12} {:>12} {:>12}\n", "kernel", "states", "correlation", "fastest", "slowest");
+  for (const Kernel& kernel : kernels) {
+    auto programs = bench::programs_of(kernel.text);
+    if (!programs.ok() || programs->empty()) { fmt::print(stderr, "{} does not parse\n", kernel.name); return 2; }
+    const IRModule& module = programs->front().versions.front().module;
+    Random random(options.seed);
+    std::set<uint64_t> seen;
+    std::vector<double> predicted, measured;
+    struct Row { double predicted, measured; std::string text; };
+    std::vector<Row> rows;
+    for (size_t tries = 0; predicted.size() < options.states && tries < options.states * 10; ++tries) {
+      schedule::Schedule sch(module, 1);
+      std::string text = walk(sch, random);
+      const uint64_t hash = structural_hash(sch.module());
+      if (!seen.insert(hash).second) { continue; }
+      const schedule::FuncState* func = sch.state().func(sch.func_working_on());
+      if (is_extreme(*func)) { continue; }
+      auto start = std::chrono::steady_clock::now();
+      auto estimate = cost::estimate(*func, core);
+      estimates_took.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      if (!estimate || estimate->seconds > 0.5) { continue; }
+      if (auto known = times.find(hash)) {
+        // Negative: it could not be measured.
+        if (*known < 0) { continue; }
+        predicted.push_back(estimate->seconds);
+        measured.push_back(*known);
+        rows.push_back({estimate->seconds, *known, std::move(text)});
+        continue;
+      }
+      auto flat = transform::lower(sch.module());
+      if (!flat.ok()) { continue; }
+      auto code = runtime::JitModule::compile(*flat, target, {}, sch.module());
+      if (!code.ok()) { continue; }
+      runtime::BenchOptions how;
+      how.time_limit = 0.3;
+      auto time = runtime::bench(code->functions().front(), {}, how, 1);
+      times.add(hash, time.ok() ? time->seconds : -1);
+      if (!time.ok()) { continue; }
+      predicted.push_back(estimate->seconds);
+      measured.push_back(time->seconds);
+      rows.push_back({estimate->seconds, time->seconds, std::move(text)});
+    }
+    std::fflush(stdout);
+    double r = correlation(predicted, measured);
+    sum += r;
+    lowest = std::min(lowest, r);
+    fmt::print("{:<24} {:>6} {:>12.2f} {:>9.3f} ms {:>9.3f} ms\n", kernel.name, predicted.size(), r,
+               *std::min_element(measured.begin(), measured.end()) * 1e3, *std::max_element(measured.begin(), measured.end()) * 1e3);
+    if (options.lists) {
+      std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.measured < b.measured; });
+      for (const Row& row : rows) { fmt::print("  measured {:.3f} ms, predicted {:.3f} ms, {:.2f}\n{}", row.measured * 1e3, row.predicted * 1e3, row.predicted / row.measured, row.text); }
+    }
+  }
+  double mean = sum / static_cast<double>(std::size(kernels));
+  std::nth_element(estimates_took.begin(), estimates_took.begin() + static_cast<std::ptrdiff_t>(estimates_took.size() / 2), estimates_took.end());
+  double took = estimates_took[estimates_took.size() / 2];
+  fmt::print("mean {:.2f}, lowest {:.2f}; an estimate takes {:.1f} us (median)\n", mean, lowest, took * 1e6);
+  return mean >= options.least ? 0 : 1;
+}
+
+}  // namespace
+
+auto main(int argc, char** argv) -> int {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    auto is = [&](const char* name) { return std::strcmp(argv[i], name) == 0; };
+    if (is("--states") && i + 1 < argc) { options.states = std::strtoull(argv[++i], nullptr, 10); }
+    else if (is("--seed") && i + 1 < argc) { options.seed = std::strtoull(argv[++i], nullptr, 10); }
+    else if (is("--least") && i + 1 < argc) { options.least = std::strtod(argv[++i], nullptr); }
+    else if (is("--list")) { options.lists = true; }
+    else if (is("--times") && i + 1 < argc) { options.times = argv[++i]; }
+    else {
+      fmt::print(stderr, "usage: bench-cost [--states N] [--seed N] [--least R] [--list] [--times FILE]\n");
+      return 2;
+    }
+  }
+  return all(options);
+}

@@ -1,0 +1,199 @@
+// Somebody types: keys as an editor sent them (typing.jsonl: a program and a schedule for it, with mistakes and corrections, recorded from
+// Neovim by `loopsmith lsp --record`), replayed at an even pace at the top of files of three sizes, nothing waited for. With each key that
+// ends in a letter or a dot a completion is asked for, as editors do.
+//
+//     bench-typing [--quick] [--keys N] [--gap MS]... [--lines N]... [--no-tuning] [--program FILE]
+//
+// Prints, by size, pace and whether a search runs beside: how long from a key to the diagnostics of that key (or of a later one), how long
+// completion took, what of both came at all, and the processor time of the server for a second of typing. Beside it the budget for p99.
+// With a search running the same keys follow those without, so that both see the same machine. Exit status 1 where something did not answer.
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/process.h"
+#include "tests/bench/editor.h"
+#include "tests/bench/matmul.h"
+#include "tests/bench/texts.h"
+
+using namespace loopsmith;
+using bench::Editor;
+using lsp::Json;
+
+namespace {
+
+struct Options {
+  size_t keys = SIZE_MAX;
+  std::vector<int> gaps = {10, 50, 150};
+  std::vector<int> lines = {200, 1000, 10000};
+  bool with_tuning = true;
+  std::string program;
+};
+
+struct Key {
+  uint32_t line = 0, from = 0, to_line = 0, to = 0;
+  std::string text;
+};
+
+auto recorded() -> std::vector<Key> {
+  std::vector<Key> keys;
+  std::ifstream file(LOOPSMITH_SOURCE_DIR "/tests/bench/typing.jsonl");
+  for (std::string line; std::getline(file, line);) {
+    Json json = Json::parse(line, nullptr, false);
+    if (!json.is_object()) { continue; }
+    const Json& range = json["range"];
+    keys.push_back({range[0], range[1], range[2], range[3], json["text"]});
+  }
+  return keys;
+}
+
+auto percentile(std::vector<double> samples, double share) -> double {
+  if (samples.empty()) { return 0; }
+  std::sort(samples.begin(), samples.end());
+  auto at = static_cast<size_t>(std::ceil(share * static_cast<double>(samples.size())));
+  return samples[std::min(samples.size() - 1, at > 0 ? at - 1 : 0)];
+}
+
+struct Outcome {
+  std::vector<double> shown;         // milliseconds from a key to diagnostics
+  std::vector<double> completed;     // from a request to its answer
+  size_t stale = 0;                  // requests that a later key took back
+  double cpu = 0;                    // seconds of the processor for a second of typing
+  size_t keys = 0;
+};
+
+/// None: something did not answer.
+auto type(Editor& editor, const std::string& uri, const std::vector<Key>& keys, int gap, int64_t& version) -> std::optional<Outcome> {
+  Outcome out;
+  out.keys = keys.size();
+  std::map<int64_t, Clock::time_point> sent;             // by version
+  std::map<int64_t, Clock::time_point> asked;            // by id
+  auto cpu_before = editor.cpu_seconds();
+  Clock::time_point begun = Clock::now();
+  auto take = [&](Deadline until) {
+    while (auto message = editor.next(until)) {
+      const Json& json = message->first;
+      auto since = [&](Clock::time_point then) { return std::chrono::duration<double, std::milli>(message->second - then).count(); };
+      if (lsp::string_in(json, "method") == "textDocument/publishDiagnostics") {
+        int64_t shown = lsp::int_in(lsp::member(json, "params"), "version").value_or(0);
+        while (!sent.empty() && sent.begin()->first <= shown) {
+          out.shown.push_back(since(sent.begin()->second));
+          sent.erase(sent.begin());
+        }
+      } else if (auto id = lsp::int_in(json, "id"); id && asked.contains(*id)) {
+        if (json.contains("error")) { ++out.stale; } else { out.completed.push_back(since(asked[*id])); }
+        asked.erase(*id);
+      }
+      if (Clock::now() >= until || (sent.empty() && asked.empty() && until - Clock::now() > std::chrono::seconds(1))) { return; }
+    }
+  };
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const Key& key = keys[i];
+    Clock::time_point due = begun + i * std::chrono::milliseconds(gap);
+    take(due);
+    std::this_thread::sleep_until(due);
+    Json range = {{"start", {{"line", key.line}, {"character", key.from}}}, {"end", {{"line", key.to_line}, {"character", key.to}}}};
+    ++version;
+    sent[version] = editor.change(uri, version, range, key.text);
+    bool completes = !key.text.empty() && (std::isalnum(static_cast<unsigned char>(key.text.back())) != 0 || key.text.back() == '.');
+    if (completes) {
+      auto now = Clock::now();
+      asked[editor.request("textDocument/completion", {{"textDocument", {{"uri", uri}}}, {"position", {{"line", key.line}, {"character", key.from + key.text.size()}}}})] = now;
+    }
+  }
+  double typed = std::chrono::duration<double>(Clock::now() - begun).count();
+  take(in(std::chrono::seconds(20)));
+  auto cpu_after = editor.cpu_seconds();
+  if (cpu_before && cpu_after) { out.cpu = (*cpu_after - *cpu_before) / typed; }
+  if (!sent.empty() || !asked.empty()) { return std::nullopt; }
+  return out;
+}
+
+auto all(const Options& options) -> int {
+  std::vector<Key> keys = recorded();
+  if (keys.size() < 100) { fmt::print(stderr, "tests/bench/typing.jsonl is missing\n"); return 1; }
+  char folder[] = "/tmp/bench-typing-XXXXXX";
+  if (::mkdtemp(folder) == nullptr) { return 1; }
+  { std::ofstream(std::string(folder) + "/matmul.tir") << bench::matmul_text; }
+  double load[1] = {0};
+  (void)::getloadavg(load, 1);
+  fmt::print("{} keys recorded; load {:.1f} before{}\n", keys.size(), load[0], load[0] > 1.5 ? ": the machine is busy, so times are too long" : "");
+  fmt::print("{:>6} {:>7} {:>8} {:>6} | {:>8} {:>8} {:>8} {:>8} {:>7} | {:>8} {:>8} {:>8} {:>6} | {:>8}\n", "lines", "gap ms", "search", "keys", "shown 50", "95", "99", "longest", "budget", "compl 50", "95",
+             "99", "stale", "cpu s/s");
+  const std::map<int, double> budgets = {{200, 5}, {1000, 10}, {10000, 20}};
+  int failures = 0;
+  for (int lines : options.lines) {
+    for (int gap : options.gaps) {
+      std::vector<Key> these(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(std::min(keys.size(), options.keys)));
+      for (bool tunes : {false, true}) {
+        if (tunes && !options.with_tuning) { continue; }
+        auto editor = Editor::start(options.program);
+        const std::string uri = "file:///typing.tir";
+        if (!editor) { fmt::print("{:>6} the server did not answer\n", lines); ++failures; continue; }
+        editor->open(uri, "\n\n" + bench::file_of_lines(lines));
+        if (!editor->settle(uri, 1)) { fmt::print("{:>6} the file was not analysed\n", lines); ++failures; continue; }
+        std::optional<Process> job;
+        if (tunes) {
+          auto started = Process::start({.argv = {options.program, "tune", std::string(folder) + "/matmul.tir", "--time", "3600", "--json", "--no-verify", "--db", std::string(folder) + "/typing.db"},
+                                         .standard_output = Stream::Null, .standard_error = Stream::Null, .niceness = 5});
+          if (!started.ok()) { fmt::print("{:>6} the tuner did not start\n", lines); ++failures; continue; }
+          job.emplace(std::move(started).value());
+          std::this_thread::sleep_for(std::chrono::seconds(1));
+        }
+        int64_t version = 1;
+        auto typed = type(*editor, uri, these, gap, version);
+        bool ran = !job || !job->poll_exit();
+        if (job) { job->kill(); }
+        if (!typed || !ran) { fmt::print("{:>6} {:>7} {}\n", lines, gap, ran ? "something was not answered" : "the tuner ended"); ++failures; continue; }
+        auto budget = budgets.find(lines);
+        fmt::print("{:>6} {:>7} {:>8} {:>6} | {:>8.2f} {:>8.2f} {:>8.2f} {:>8.2f} {:>7} | {:>8.2f} {:>8.2f} {:>8.2f} {:>6} | {:>8.3f}\n", lines, gap, tunes ? "yes" : "no", typed->keys,
+                   percentile(typed->shown, 0.5), percentile(typed->shown, 0.95), percentile(typed->shown, 0.99), percentile(typed->shown, 1),
+                   budget != budgets.end() ? fmt::format("{:.0f}", budget->second) : "-", percentile(typed->completed, 0.5), percentile(typed->completed, 0.95), percentile(typed->completed, 0.99),
+                   typed->stale, typed->cpu);
+        std::fflush(stdout);
+      }
+    }
+  }
+  for (const char* name : {"matmul.tir", "typing.db", "typing.db-wal", "typing.db-shm"}) { ::unlink((std::string(folder) + "/" + name).c_str()); }
+  ::rmdir(folder);
+  return failures > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+auto main(int argc, char** argv) -> int {
+  Options options;
+  options.program = current_program();
+  options.program = options.program.substr(0, options.program.rfind('/') + 1) + "loopsmith";
+  std::vector<int> gaps;
+  std::vector<int> lines;
+  for (int i = 1; i < argc; ++i) {
+    std::string_view argument = argv[i];
+    bool has_value = i + 1 < argc;
+    if (argument == "--quick") {
+      options.keys = 80;
+      gaps = {10};
+      lines = {200};
+    } else if (argument == "--keys" && has_value) { options.keys = std::strtoul(argv[++i], nullptr, 10); }
+    else if (argument == "--gap" && has_value) { gaps.push_back(std::atoi(argv[++i])); }
+    else if (argument == "--lines" && has_value) { lines.push_back(std::atoi(argv[++i])); }
+    else if (argument == "--no-tuning") { options.with_tuning = false; }
+    else if (argument == "--program" && has_value) { options.program = argv[++i]; }
+    else {
+      fmt::print(stderr, "usage: bench-typing [--quick] [--keys N] [--gap MS]... [--lines N]... [--no-tuning] [--program FILE]\n");
+      return 2;
+    }
+  }
+  if (!gaps.empty()) { options.gaps = gaps; }
+  if (!lines.empty()) { options.lines = lines; }
+  return all(options);
+}

@@ -1,0 +1,180 @@
+// A fault in every handler of the server, the real one, front and worker as programs: exceptions cost one request, crashes cost the
+// worker for a moment, a request that crashes twice is refused while all else of its document goes on, and no edit is lost.
+//
+// Messages carry the fault (`"fault": "segfault"` in their parameters; see lsp/worker/analysis.cpp). LOOPSMITH_FAULTS=all: every kind of
+// crash in every handler, some minutes; else each handler has one of them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "lsp/protocol/methods.h"
+#include "tests/unit/catch.h"
+#include "tests/unit/lsp/session.h"
+
+using namespace loopsmith;
+using namespace loopsmith::lsp;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int internal_error = -32603;
+constexpr int request_failed = -32803;
+const std::string good = "file:///good.tir";
+const std::string other = "file:///other.tir";
+const std::string program =
+    "@T.prim_func\ndef f(A: T.Buffer((16,), \"float32\"), B: T.Buffer((16,), \"float32\")):\n    for i in range(16):\n"
+    "        with T.block(\"A\"):\n            vi = T.axis.spatial(16, i)\n            B[vi] = A[vi] + T.float32(1)\n\n\n"
+    "@ls.schedule(f)\ndef s(sch: tir.Schedule) -> None:\n    (i,) = sch.get_loops(\"A\")\n    sch.parallel(i)\n";
+
+auto start() -> Session { return Session({LOOPSMITH_PROGRAM, "lsp", "--hang-limit", "300ms"}, {{"LOOPSMITH_TEST_FAULT", "1"}}); }
+
+void begin(Session& session) {
+  session.initialize();
+  session.open(good, program);
+  session.open(other, "x = y\n");
+  (void)session.wait_for(good, 1);
+  (void)session.wait_for(other, 1);
+}
+
+/// What any request may want, about a loop of the program.
+auto params_for(const MethodRow& row) -> Json {
+  Json at = {{"line", 2}, {"character", 8}};
+  Json range = {{"start", at}, {"end", at}};
+  Json item = {{"name", "f"}, {"kind", 12}, {"uri", good}, {"range", range}, {"selectionRange", range}};
+  Json params = {{"textDocument", {{"uri", good}}}, {"position", at}, {"range", range}, {"positions", {at}}, {"newName", "j"}, {"query", ""}, {"item", item},
+                 {"place", 1}, {"ch", "\n"}, {"options", {{"tabSize", 4}, {"insertSpaces", true}}}, {"previousResultId", "0"}, {"previousResultIds", Json::array()},
+                 {"context", {{"includeDeclaration", true}, {"diagnostics", Json::array()}}}};
+  if (row.method == Method::TextDocumentContent) { params["uri"] = "loopsmith-ir:/good.tir#s@1"; }
+  if (row.method == Method::WaitForState) { params["version"] = 1; }
+  return params;
+}
+
+auto worker_requests() -> std::vector<MethodRow> {
+  std::vector<MethodRow> rows;
+  for (const MethodRow& row : method_rows) {
+    if (row.kind == MethodKind::Request && row.owner == MethodOwner::Worker) { rows.push_back(row); }
+  }
+  return rows;
+}
+
+auto code_of(const Json& answer) -> int { return answer.contains("error") ? answer["error"].value("code", 0) : 0; }
+
+/// Both documents are known as they were, and a hover has its text.
+void is_well(Session& session, int version = 1) {
+  session.received.clear();
+  CHECK(session.wait_for(good, version)["result"]["state"] == "done");
+  CHECK(session.wait_for(other, 1)["result"]["state"] == "done");
+  CHECK(session.call("textDocument/documentSymbol", {{"textDocument", {{"uri", good}}}})["result"].size() == 2);
+  CHECK(session.call("textDocument/documentSymbol", {{"textDocument", {{"uri", other}}}})["result"].size() == 1);
+}
+
+}  // namespace
+
+TEST_CASE("an exception in a handler of the worker costs its request and nothing else") {
+  Session session = start();
+  begin(session);
+  for (const MethodRow& row : worker_requests()) {
+    for (const char* kind : {"throw", "allocation"}) {
+      INFO(row.name << ": " << kind);
+      Json params = params_for(row);
+      params["fault"] = kind;
+      Json answer = session.call(row.name, params);
+      CHECK(code_of(answer) == internal_error);
+      CHECK(answer["error"]["message"].get<std::string>().starts_with(row.name));
+      // The same without the fault is answered as ever.
+      CHECK(code_of(session.call(row.name, params_for(row))) != internal_error);
+    }
+  }
+  for (const Json& message : session.received) { CHECK(message.value("method", "") != "window/logMessage"); }
+  is_well(session);
+  CHECK(session.goodbye() == 0);
+}
+
+TEST_CASE("an exception in a handler of the front costs its message; a text that cannot be followed is set aside") {
+  Session session = start();
+  begin(session);
+  for (const MethodRow& row : method_rows) {
+    if (row.kind != MethodKind::Request || row.method == Method::Initialize) { continue; }
+    INFO(row.name);
+    Json params = params_for(row);
+    params["fault"] = "front";
+    CHECK(code_of(session.call(row.name, params)) == internal_error);
+  }
+  for (const MethodRow& row : method_rows) {
+    if (row.kind != MethodKind::Notification || row.name.starts_with("textDocument/did")) { continue; }
+    session.notify(row.name, {{"fault", "front"}});
+  }
+  is_well(session);
+  session.notify("textDocument/didChange", {{"fault", "front"}, {"textDocument", {{"uri", good}, {"version", 2}}}, {"contentChanges", {{{"text", "z = 1\n"}}}}});
+  Json hover = session.call("textDocument/hover", {{"textDocument", {{"uri", good}}}, {"position", {{"line", 2}, {"character", 8}}}});
+  CHECK(code_of(hover) == -32602);
+  CHECK(session.diagnostics(good)[0]["code"] == "text-lost");
+  session.open(good, program, 3);
+  is_well(session, 3);
+  CHECK(session.goodbye() == 0);
+}
+
+TEST_CASE("a crash in any handler costs the worker for a moment; what crashes twice is refused, and its document goes on") {
+  const bool is_long = std::getenv("LOOPSMITH_FAULTS") != nullptr;
+  const std::vector<const char*> kinds = {"segfault", "kill", "abort", "overflow", "exit", "spin"};
+  const size_t rotated = kinds.size() - 1;   // a loop without end takes a while to be seen as such
+  std::vector<double> seconds;
+  size_t turn = 0;
+  for (const MethodRow& row : worker_requests()) {
+    for (size_t k = 0; k < (is_long ? kinds.size() : 1); ++k, ++turn) {
+      const char* kind = is_long ? kinds[k] : row.method == Method::Hover ? "spin" : kinds[turn % rotated];
+      // What is asked to see that all else goes on.
+      const char* probe = row.method == Method::DocumentSymbol ? "textDocument/foldingRange" : "textDocument/documentSymbol";
+      INFO(row.name << ": " << kind);
+      Session session = start();
+      begin(session);
+      Json params = params_for(row);
+      params["fault"] = kind;
+      for (int crash = 0; crash < 2; ++crash) {
+        auto begun = Clock::now();
+        int bad = session.request(row.name, params);
+        int innocent = session.request(probe, {{"textDocument", {{"uri", other}}}});
+        CHECK(code_of(session.answer(bad)) == internal_error);
+        CHECK_FALSE(session.answer(innocent).is_null());
+        CHECK(session.call(probe, {{"textDocument", {{"uri", other}}}}).contains("result"));
+        CHECK(session.call(probe, {{"textDocument", {{"uri", good}}}})["result"].size() >= 2);
+        seconds.push_back(std::chrono::duration<double>(Clock::now() - begun).count());
+      }
+      // Not again for this text, whether it would crash or not; other requests are answered, an edit heals.
+      CHECK(code_of(session.call(row.name, params)) == request_failed);
+      CHECK(session.call(probe, {{"textDocument", {{"uri", good}}}})["result"].size() >= 2);
+      session.replace(good, program + "\n", 2);
+      int healed = code_of(session.call(row.name, params_for(row)));
+      CHECK((healed != request_failed && healed != internal_error));
+      is_well(session, 2);
+      CHECK(session.goodbye() == 0);
+    }
+  }
+  std::sort(seconds.begin(), seconds.end());
+  INFO("from the crash to answers about both documents: median " << seconds[seconds.size() / 2] << " s, longest " << seconds.back() << " s");
+  CHECK(seconds[seconds.size() / 2] < 1);
+  CHECK(seconds.back() < 10);
+}
+
+TEST_CASE("a crash while a notification is handled loses no text") {
+  for (const char* kind : {"segfault", "throw", "kill"}) {
+    INFO(kind);
+    Session session = start();
+    begin(session);
+    session.notify("textDocument/didChange", {{"fault", kind}, {"textDocument", {{"uri", good}, {"version", 2}}},
+                                              {"contentChanges", {{{"range", {{"start", {{"line", 0}, {"character", 0}}}, {"end", {{"line", 0}, {"character", 0}}}}}, {"text", "z = w\n"}}}}});
+    (void)session.until([](const Json& message) { return message.value("method", "") == "window/logMessage"; });
+    CHECK(session.wait_for(good, 2)["result"]["version"] == 2);
+    Json symbols = session.call("textDocument/documentSymbol", {{"textDocument", {{"uri", good}}}});
+    CHECK(symbols["result"].size() == 3);
+    session.notify("textDocument/didOpen", {{"fault", kind}, {"textDocument", {{"uri", "file:///new.tir"}, {"languageId", "tirscript"}, {"version", 1}, {"text", "x = y\n"}}}});
+    (void)session.until([](const Json& message) { return message.value("method", "") == "window/logMessage"; });
+    CHECK(session.wait_for("file:///new.tir", 1)["result"]["state"] == "done");
+    session.notify("workspace/didChangeConfiguration", {{"fault", kind}, {"settings", Json::object()}});
+    (void)session.until([](const Json& message) { return message.value("method", "") == "window/logMessage"; });
+    CHECK(session.wait_for(good, 2)["result"]["state"] == "done");
+    CHECK(session.goodbye() == 0);
+  }
+}

@@ -1,0 +1,245 @@
+// Programs of the server killed at random moments while somebody edits, asks and tunes: the analysis worker, the tuner, a worker that
+// measures, the front itself. The editor goes on: every request is answered, soon; texts are what was typed; a search that lost a
+// measuring worker goes on, one that was killed says so; no measurement that was told of is lost; nothing stays behind.
+//
+//   LOOPSMITH_SECONDS=S kills for so long (20), LOOPSMITH_SEED=S begins with that one
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include "tests/unit/catch.h"
+#include "tests/unit/lsp/random_edits.h"
+#include "tests/unit/lsp/session.h"
+#include "tune/database/database.h"
+
+using namespace loopsmith;
+using namespace loopsmith::lsp;
+using namespace loopsmith::lsp::random;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string tuned = "file:///tuned.tir";
+const std::string tuned_text =
+    "@T.prim_func\ndef f(A: T.Buffer((64, 64), \"float32\"), B: T.Buffer((64, 64), \"float32\"), C: T.Buffer((64, 64), \"float32\")):\n    for i, j, k in T.grid(64, 64, 64):\n"
+    "        with T.block(\"C\"):\n            vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])\n            with T.init():\n                C[vi, vj] = T.float32(0)\n"
+    "            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]\n";
+
+/// The programs that a program started, and those they started, with a word of their command line; zombies are gone.
+auto children_of(int root, const std::string& word) -> std::vector<int> {
+  std::vector<std::pair<int, int>> all;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", none)) {
+    int pid = std::atoi(entry.path().filename().c_str());
+    std::ifstream file(entry.path() / "stat");
+    std::string text;
+    if (pid <= 0 || !std::getline(file, text)) { continue; }
+    std::istringstream rest(text.substr(text.rfind(')') + 1));
+    char state = 'Z';
+    int parent = 0;
+    if (rest >> state >> parent && state != 'Z') { all.emplace_back(pid, parent); }
+  }
+  std::vector<int> family = {root};
+  std::vector<int> found;
+  for (size_t i = 0; i < family.size(); ++i) {
+    for (auto [pid, parent] : all) {
+      if (parent != family[i]) { continue; }
+      family.push_back(pid);
+      std::ifstream file(fmt::format("/proc/{}/cmdline", pid));
+      std::ostringstream line;
+      line << file.rdbuf();
+      if (line.str().find(word) != std::string::npos) { found.push_back(pid); }
+    }
+  }
+  return found;
+}
+
+/// An editor whose server may go away: it starts another one and opens what it shows.
+class Editor {
+ public:
+  explicit Editor(std::string folder) : folder_(std::move(folder)) {
+    documents.push_back({tuned, 1, lines_of(tuned_text)});
+    documents.push_back({"file:///a.tir", 1, lines_of(file("examples/matmul.tir"))});
+    documents.push_back({"file:///b.tir", 1, lines_of(file("examples/softmax.tir"))});
+    restart();
+  }
+  void restart() {
+    session_ = std::make_unique<Session>(std::vector<std::string>{LOOPSMITH_PROGRAM, "lsp"}, std::vector<std::pair<std::string, std::string>>{{"XDG_DATA_HOME", folder_}});
+    session_->initialize({{"experimental", {{"loopsmithViews", true}}}});
+    for (const Document& document : documents) { session_->open(document.uri, document.text(), document.version); }
+    is_tuning = false;
+    looked_at_ = 0;
+  }
+  auto session() -> Session& { return *session_; }
+  auto pid() -> int { return session_->process().pid(); }
+
+  void edit(Random& random) {
+    Document& document = documents[1 + random.below(documents.size() - 1)];
+    Json change = random_change(document, random);
+    session_->notify("textDocument/didChange", {{"textDocument", {{"uri", document.uri}, {"version", ++document.version}}}, {"contentChanges", {change}}});
+  }
+  void tune() {
+    Json answer = session_->call("workspace/executeCommand", {{"command", "loopsmith.tune"}, {"arguments", {{{"uri", tuned}, {"function", "f"}, {"trials", 100000}}}}});
+    REQUIRE(answer.contains("result"));
+    job = answer["result"]["job"];
+    is_tuning = true;
+  }
+  /// Waits for a message about the search; the trials it tells of are noted.
+  auto news(std::chrono::seconds patience) -> Json {
+    // Those that came while something else was waited for count as well.
+    for (Deadline end = in(patience); looked_at_ < session_->received.size() || session_->next(end);) {
+      const Json& message = session_->received[looked_at_++];
+      if (message.value("method", "") != "loopsmith/tuning") { continue; }
+      trials = std::max(trials, message["params"].value("trial", 0));
+      return message["params"];
+    }
+    return nullptr;
+  }
+  /// Seconds until both documents that are edited are known again.
+  auto recovery() -> double {
+    auto begun = Clock::now();
+    for (size_t i = 1; i < documents.size(); ++i) {
+      Json answer;
+      for (int tries = 0; tries < 50 && !answer.contains("result"); ++tries) { answer = session_->call("textDocument/documentSymbol", {{"textDocument", {{"uri", documents[i].uri}}}}); }
+      CHECK(answer.contains("result"));
+    }
+    return std::chrono::duration<double>(Clock::now() - begun).count();
+  }
+
+  std::vector<Document> documents;
+  bool is_tuning = false;
+  int64_t job = 0;
+  int trials = 0;              // that this search told of
+
+ private:
+  std::string folder_;
+  std::unique_ptr<Session> session_;
+  size_t looked_at_ = 0;       // of the messages received
+};
+
+auto committed(const std::string& folder) -> int64_t {
+  auto database = tune::Database::open(folder + "/loopsmith/tuning.db");
+  REQUIRE(database.ok());
+  auto workloads = database->workloads();
+  REQUIRE(workloads.ok());
+  int64_t records = 0;
+  for (const auto& workload : *workloads) { records += workload.records; }
+  return records;
+}
+
+}  // namespace
+
+TEST_CASE("whatever is killed, the editor goes on and nothing that was told is lost") {
+  auto number = [](const char* name, uint64_t otherwise) {
+    const char* text = std::getenv(name);
+    return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
+  };
+  const uint64_t seed = number("LOOPSMITH_SEED", 1);
+  INFO("seed " << seed);
+  Random random{seed};
+  char folder_name[] = "/tmp/loopsmith-kills-XXXXXX";
+  REQUIRE(::mkdtemp(folder_name) != nullptr);
+  const std::string folder = folder_name;
+  std::vector<double> recoveries;
+  std::map<std::string, int> kills;
+  std::vector<int> fronts;
+  {
+    Editor editor(folder);
+    int64_t least = 0;         // records that have to be there
+    Deadline end = in(std::chrono::seconds(number("LOOPSMITH_SECONDS", 20)));
+    // Each kind at least once, however slow the machine.
+    for (size_t turn = 0; turn < 4 || Clock::now() < end; ++turn) {
+      if (!editor.is_tuning) {
+        editor.trials = 0;
+        editor.tune();
+        while (editor.trials < 4) {
+          Json told = editor.news(60s);
+          REQUIRE(told.is_object());
+          // Its predecessor's end may be told only now.
+          if (told["job"] == editor.job) { REQUIRE(told["state"] == "running"); }
+        }
+      }
+      for (size_t i = 0; i < random.below(6); ++i) { editor.edit(random); }
+      int asked = editor.session().request("textDocument/semanticTokens/full", {{"textDocument", {{"uri", editor.documents[1].uri}}}});
+      std::this_thread::sleep_for(std::chrono::microseconds(random.below(20000)));
+      size_t kind = turn < 4 ? turn : random.below(4);
+      const char* const words[] = {"--analyze", "--measure", "tune", "front"};
+      INFO("turn " << turn << ", killing " << words[kind]);
+      ++kills[words[kind]];
+      int before = editor.trials;
+      if (kind == 3) {
+        int front = editor.pid();
+        fronts.push_back(front);
+        std::vector<int> others = children_of(front, "loopsmith");
+        CHECK(others.size() >= 2);
+        ::kill(front, SIGKILL);
+        CHECK(editor.session().process().wait(in(10s)).has_value());
+        // What it started ends with it.
+        auto is_alive = [](int pid) {
+          std::ifstream file(fmt::format("/proc/{}/stat", pid));
+          std::string text;
+          return std::getline(file, text) && text.substr(text.rfind(')') + 2, 1) != "Z";
+        };
+        for (int i = 0; i < 500 && std::any_of(others.begin(), others.end(), is_alive); ++i) { std::this_thread::sleep_for(10ms); }
+        CHECK(std::none_of(others.begin(), others.end(), is_alive));
+        editor.restart();
+      } else {
+        std::vector<int> victims = children_of(editor.pid(), words[kind]);
+        if (kind != 1) { REQUIRE_FALSE(victims.empty()); }
+        if (victims.empty()) { continue; }
+        ::kill(victims[random.below(victims.size())], SIGKILL);
+        CHECK_FALSE(editor.session().answer(asked).is_null());
+      }
+      recoveries.push_back(editor.recovery());
+      if (kind == 2) {
+        // It says that it ended; the editor may start it again.
+        Json told;
+        do { told = editor.news(60s); } while (told.is_object() && told["state"] == "running");
+        REQUIRE(told.is_object());
+        CHECK(told["state"] == "failed");
+        CHECK_FALSE(told["message"].get<std::string>().empty());
+        editor.is_tuning = false;
+      } else if (kind != 3) {
+        // The search goes on.
+        Deadline patience = in(60s);
+        while (editor.trials <= before && Clock::now() < patience) {
+          Json told = editor.news(60s);
+          REQUIRE(told.is_object());
+          REQUIRE(told["state"] == "running");
+        }
+        CHECK(editor.trials > before);
+      }
+      int64_t now = committed(folder);
+      CHECK(now >= least);
+      CHECK(now >= editor.trials);
+      least = now;
+    }
+    // What is on the screen is what a fresh server says of it.
+    for (const Document& document : editor.documents) {
+      (void)editor.session().wait_for(document.uri, document.version);
+      Session fresh({LOOPSMITH_PROGRAM, "lsp"});
+      fresh.initialize();
+      fresh.open(document.uri, document.text());
+      (void)fresh.wait_for(document.uri, 1);
+      CHECK(editor.session().diagnostics(document.uri) == fresh.diagnostics(document.uri));
+      CHECK(fresh.goodbye() == 0);
+    }
+    CHECK(editor.session().goodbye() == 0);
+    CHECK(committed(folder) >= least);
+  }
+  std::sort(recoveries.begin(), recoveries.end());
+  std::string told;
+  for (const auto& [word, count] : kills) { told += fmt::format("{} {} times, ", word, count); }
+  INFO("killed " << told << "answers about all files after " << recoveries[recoveries.size() / 2] << " s (median), " << recoveries.back() << " s (longest)");
+  if (std::getenv("LOOPSMITH_SECONDS") != nullptr) { fmt::print("killed {}answers about all files after {:.3f} s (median), {:.3f} s (longest)\n", told, recoveries[recoveries.size() / 2], recoveries.back()); }
+  CHECK(recoveries[recoveries.size() / 2] < 1);
+  std::filesystem::remove_all(folder);
+}

@@ -1,0 +1,118 @@
+// Much at once: a thousand documents open, and the memory that is left when they are closed; a file of 20,000 lines, edited as fast as
+// messages go.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <thread>
+
+#include "tests/bench/texts.h"
+#include "tests/support/effort.h"
+#include "tests/unit/catch.h"
+#include "tests/unit/lsp/random_edits.h"
+#include "tests/unit/lsp/session.h"
+
+using namespace loopsmith;
+using namespace loopsmith::lsp;
+using namespace loopsmith::lsp::random;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Bytes resident, of the server and its worker.
+auto memory_of(Session& session) -> uint64_t {
+  const std::string front = std::to_string(session.process().pid());
+  auto found = run_program({.argv = {"sh", "-c", "cat /proc/" + front + "/task/*/children"}}, "", in(5s));
+  std::istringstream pids(front + " " + (found.ok() ? found->output : ""));
+  uint64_t bytes = 0;
+  for (int pid = 0; pids >> pid;) {
+    std::ifstream sizes(fmt::format("/proc/{}/statm", pid));
+    uint64_t whole = 0;
+    uint64_t pages = 0;
+    if (sizes >> whole >> pages) { bytes += pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)); }
+  }
+  return bytes;
+}
+
+auto name_of(int i) -> std::string { return fmt::format("file:///many/{}.tir", i); }
+
+void close(Session& session, const std::string& uri) { session.notify("textDocument/didClose", {{"textDocument", {{"uri", uri}}}}); }
+
+}  // namespace
+
+TEST_CASE("a thousand documents, and memory once they are closed") {
+  const int count = tests::is_sanitized ? 50 : 1000;
+  const std::string text = bench::file_of_lines(50);
+  Session session({LOOPSMITH_PROGRAM, "lsp"});
+  session.initialize();
+  auto visit = [&](int from, int to) {
+    for (int i = from; i < to; ++i) { session.open(name_of(i), text); }
+    for (int i = from; i < to; ++i) {
+      CHECK(session.wait_for(name_of(i), 1)["result"]["state"] == "done");
+      CHECK(session.call("textDocument/semanticTokens/full", {{"textDocument", {{"uri", name_of(i)}}}}).contains("result"));
+      session.received.clear();
+    }
+  };
+  auto leave = [&](int from, int to) {
+    for (int i = from; i < to; ++i) { close(session, name_of(i)); }
+    // An answer comes when all of it was read; memory goes back in the quiet after that.
+    (void)session.call("workspace/symbol", {{"query", ""}});
+    std::this_thread::sleep_for(500ms);
+    return memory_of(session);
+  };
+  // What a session that had files open keeps anyway.
+  visit(0, 20);
+  const uint64_t before = leave(0, 20);
+  visit(0, count);
+  const uint64_t open = memory_of(session);
+  CHECK(session.call("workspace/symbol", {{"query", ""}})["result"].size() >= static_cast<size_t>(count));
+  const uint64_t after = leave(0, count);
+  INFO(fmt::format("{:.1f} MB before, {:.1f} MB with {} files, {:.1f} MB after", static_cast<double>(before) * 1e-6, static_cast<double>(open) * 1e-6, count, static_cast<double>(after) * 1e-6));
+  CHECK(open > before);
+  if (!tests::is_sanitized) { CHECK(static_cast<double>(after) <= 1.1 * static_cast<double>(before)); }
+  CHECK(session.goodbye() == 0);
+}
+
+TEST_CASE("a file of 20,000 lines, edited as fast as messages go") {
+  const int lines = tests::is_sanitized ? 2000 : 20000;
+  const std::string uri = "file:///long.tir";
+  Document document{uri, 1, lines_of(bench::file_of_lines(lines))};
+  Session session({LOOPSMITH_PROGRAM, "lsp"});
+  session.initialize();
+  session.open(uri, document.text());
+  CHECK(session.wait_for(uri, 1)["result"]["state"] == "done");
+  CHECK(session.diagnostics(uri).empty());
+  Random random{1};
+  std::vector<int> asked;
+  for (int key = 0; key < 120; ++key) {
+    // Numbers and names in programs and schedules; every tenth is whatever happens.
+    Json change;
+    if (key % 10 == 0) {
+      change = random_change(document, random);
+    } else {
+      size_t at = random.below(document.lines.size());
+      size_t digit = document.lines[at].find_last_of("0123456789");
+      if (digit == std::string::npos) { continue; }
+      std::string typed(1, "123456789"[random.below(9)]);
+      document.lines[at].replace(digit, 1, typed);
+      change = {{"range", range(at, digit, at, digit + 1)}, {"text", typed}};
+    }
+    session.notify("textDocument/didChange", {{"textDocument", {{"uri", uri}, {"version", ++document.version}}}, {"contentChanges", {change}}});
+    if (key % 7 == 0) { asked.push_back(session.request("textDocument/completion", {{"textDocument", {{"uri", uri}}}, {"position", position(random.below(document.lines.size()), 4)}})); }
+  }
+  for (int id : asked) { CHECK(session.answer(id).is_object()); }
+  CHECK(session.wait_for(uri, document.version)["result"]["state"] == "done");
+  Session fresh({LOOPSMITH_PROGRAM, "lsp"});
+  fresh.initialize();
+  fresh.open(uri, document.text());
+  CHECK(fresh.wait_for(uri, 1)["result"]["state"] == "done");
+  CHECK_FALSE(fresh.diagnostics(uri).empty());
+  CHECK(session.diagnostics(uri) == fresh.diagnostics(uri));
+  for (const std::string& method : {std::string("textDocument/documentSymbol"), std::string("textDocument/foldingRange"), std::string("textDocument/codeLens")}) {
+    Json params = params_at(document, method, 0, 0);
+    CHECK(session.call(method, params)["result"] == fresh.call(method, params)["result"]);
+  }
+  CHECK(fresh.goodbye() == 0);
+  CHECK(session.goodbye() == 0);
+}
