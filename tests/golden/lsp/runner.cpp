@@ -6,8 +6,9 @@
 //   --> raw TEXT                                 sent as it is, with \r \n \\ escapes: for frames that are wrong
 //   <-- {...}                                    expected, in this order, members sorted
 // After a request everything up to its answer is read; after anything else nothing is waited for. So a transcript puts
-// `loopsmith/waitForState` where it wants diagnostics. Comparing is exact, but for the server's version and, in all
-// transcripts but `lifecycle`, what it can do.
+// `loopsmith/waitForState` where it wants diagnostics, and always between two edits of a document: whether the first is
+// looked at by itself would hang on how fast the second comes. Comparing is exact, but for the server's version and, in
+// all transcripts but `lifecycle`, what it can do.
 //
 //   golden-lsp LOOPSMITH SOURCES CASE.jsonrpc           LOOPSMITH_UPDATE=1 writes what came as what is expected
 //   golden-lsp --from-record SESSION.jsonl CASE.jsonrpc makes a transcript of what an editor sent (`lsp --record`)
@@ -80,6 +81,7 @@ auto run(const std::string& program, const std::string& sources, const std::stri
   std::string expected;
   std::string actual;
   bool ended = false;
+  std::string edited;  // The document whose edit nothing was asked after yet.
   bool with_capabilities = path.ends_with("/lifecycle.jsonrpc");
   for (std::string line; std::getline(lines, line);) {
     expected += line + "\n";
@@ -106,6 +108,16 @@ auto run(const std::string& program, const std::string& sources, const std::stri
     bool is_request = message.contains("id") && message.contains("method");
     Json id = message.value("id", Json());
     ended = message.value("method", "") == "exit";
+    if (std::string method = message.value("method", ""); method == "textDocument/didOpen" || method == "textDocument/didChange") {
+      std::string document = message["params"]["textDocument"].value("uri", "");
+      if (document == edited) {
+        fmt::print("{}: two edits of {} and no request between them\n", path, document);
+        return 2;
+      }
+      edited = document;
+    } else if (is_request) {
+      edited.clear();
+    }
     session.send(std::move(message));
     while (is_request) {
       auto got = session.next();
