@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "interp/copies.h"
 #include "interp/expressions.h"
 #include "interp/threads.h"
 #include "ir/equal.h"
@@ -224,7 +225,8 @@ auto Compiler::site(const Buffer& buffer, const Array<Expr>& indices, const Expr
   if (!indices.empty()) { post_order(indices.back(), [&](const Expr& e) { is_ramp = is_ramp || e.as<Ramp>(); }); }
   auto extent = buffer->shape.empty() ? std::nullopt : as_int(buffer->shape.back());
   s.runs_over_rows = is_ramp && extent && indices.back().dtype().lanes > *extent && indices.size() > 1;
-  if (buffer->dtype.bits % 8 != 0 && !buffer->dtype.is_bool()) {
+  // Shorter types have a byte for each element.
+  if (buffer->dtype.bits % 8 != 0 && buffer->dtype.bits > 8) {
     unsupported(origin, "elements of `" + buffer->name.str() + "` that are not whole bytes");
   }
   return s;
@@ -246,7 +248,6 @@ auto Compiler::expr(const Expr& e) -> Code {
   struct Guard { int& d; ~Guard() { --d; } } guard{depth_};
   DataType t = e.dtype();
   if (t.lanes > max_lanes) { return unsupported(e.origin(), "vectors of more than 4096 lanes"); }
-  if (t.scalable) { return unsupported(e.origin(), "scalable vectors"); }
   count(e);
   switch (e.kind()) {
     case NodeKind::VarNode: {
@@ -374,7 +375,7 @@ auto Compiler::call(const Call& n) -> Code {
   DataType t = n.dtype;
   static const Name if_then_else("if_then_else"), likely("likely"), reinterpret("reinterpret"), ret("ret"), large("large_uint_imm"),
       address_of("address_of"), access_ptr("tvm_access_ptr"), offset_pointer("handle_add_byte_offset"), shuffle("tvm_warp_shuffle"),
-      shuffle_up("tvm_warp_shuffle_up"), shuffle_down("tvm_warp_shuffle_down"), active_mask("tvm_warp_activemask");
+      shuffle_up("tvm_warp_shuffle_up"), shuffle_down("tvm_warp_shuffle_down"), active_mask("tvm_warp_activemask"), vscale("vscale"), undef("undef");
   if (n.op == if_then_else && n.args.size() == 3) {
     const IntExpr* c = int_expr(n.args[0]);
     Code a, b;
@@ -426,6 +427,9 @@ auto Compiler::call(const Call& n) -> Code {
     return {nullptr, nullptr, t, p};
   }
   if (n.op == shuffle || n.op == shuffle_up || n.op == shuffle_down) { return shuffle_between_threads(n); }
+  // A machine of the shortest scalable vectors: `lanes` of a type are all there are. Any value will do for one that is left open.
+  if (n.op == vscale && n.args.empty()) { return {make_int<IntConst>(1), nullptr, t}; }
+  if (n.op == undef && n.args.empty()) { return t.is_real() ? Code{nullptr, make_real<RealConst>(0), t} : Code{make_int<IntConst>(0), nullptr, t}; }
   if (n.op == active_mask) { return {make_int<IntConst>(0xFFFFFFFF), nullptr, t}; }
   std::vector<Code> args;
   Name name = n.op;
@@ -747,7 +751,8 @@ auto Compiler::shuffle_between_threads(const Call& n) -> Code {
 
 auto Compiler::evaluate(const Evaluate& n) -> const Statement* {
   static const Name ret("ret"), prefetch("prefetch"), assume("assume"), sync("tvm_storage_sync"), allreduce("tvm_thread_allreduce"),
-      call_extern("call_extern"), call_pure_extern("call_pure_extern"), profile_start("start_profile_intrinsic"), profile_end("end_profile_intrinsic");
+      call_extern("call_extern"), call_pure_extern("call_pure_extern"), profile_start("start_profile_intrinsic"), profile_end("end_profile_intrinsic"),
+      copy("ptx_cp_async"), commit("ptx_commit_group"), wait("ptx_wait_group");
   if (n.value.as<IntImm>()) { return make_stmt<Nothing>(); }
   const auto* c = n.value.as<Call>();
   // Hints that compute nothing.
@@ -764,6 +769,24 @@ auto Compiler::evaluate(const Evaluate& n) -> const Statement* {
   if (c && c->op == allreduce) { return reduce_across_threads(*c); }
   if (c) {
     if (const Statement* tile = tile_operation(*c)) { return tile; }
+  }
+  // (shared memory, offset, global memory, offset, bytes[, predicate]), offsets in elements of the call's type.
+  if (c && c->op == copy && c->args.size() >= 5) {
+    auto* out = make_stmt<StartCopy>();
+    int64_t element = std::max(1, c->dtype.element_bytes() * c->dtype.lanes);
+    out->to = make_pointer<PointerOffset>(pointer(c->args[0]), int_expr(c->args[1]), element).p;
+    out->from = make_pointer<PointerOffset>(pointer(c->args[2]), int_expr(c->args[3]), element).p;
+    out->bytes = int_expr(c->args[4]);
+    if (c->args.size() > 5) { out->predicate = int_expr(c->args[5]); }
+    out->origin = n.origin;
+    return out;
+  }
+  if (c && c->op == commit) { return make_stmt<CommitCopies>(); }
+  if (c && c->op == wait && c->args.size() == 1) {
+    auto* out = make_stmt<WaitForCopies>();
+    out->open = int_expr(c->args[0]);
+    out->origin = n.origin;
+    return out;
   }
   if (c && c->op.view().starts_with("@")) { return call_function(*c); }
   if (c && (c->op == call_extern || c->op == call_pure_extern) && !c->args.empty()) {

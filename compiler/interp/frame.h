@@ -37,6 +37,13 @@ struct Pointer {
   int64_t byte = 0;
 };
 
+/// Copies that were started and are not done (copies.h).
+struct Copy { Pointer to, from; int64_t bytes = 0; };
+struct Copies {
+  std::vector<Copy> started;                // since the last group
+  std::vector<std::vector<Copy>> groups;    // the earliest first
+};
+
 struct Binding {
   Memory* memory = nullptr;
   std::vector<int64_t> extents;
@@ -70,6 +77,7 @@ struct Frame {
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   const Options* options = nullptr;
   std::vector<char> tiles;           // tile registers of a processor, 8 of 16 rows of 64 bytes; empty: never used
+  Copies copies;
   Kernel* kernel = nullptr;          // of whose threads this is one
   int thread = 0;
   Watch* watch = nullptr;            // null: races are not looked for

@@ -40,6 +40,7 @@ auto addp(const Lanes& x, int l, int lanes) -> int64_t {
   return x.at(from, at) + x.at(from, at + 1);
 }
 auto dot4_acc(const Lanes& x, int l, int) -> int64_t { return x.at(0, l) + dot<4>(x, 1, 2, l); }
+auto active_lane(const Lanes& x, int l, int) -> int64_t { return x.at(0, 0) + l < x.at(1, 0) ? 1 : 0; }
 auto low_half(const Lanes& x, int l, int) -> int64_t { return x.at(0, l); }
 auto high_half(const Lanes& x, int l, int lanes) -> int64_t { return x.at(0, l + lanes); }
 // The last argument says whether it saturates.
@@ -72,6 +73,7 @@ constexpr Row rows[] = {
     {"llvm.hexagon.V6.vdmpyhvsat.acc.128B", 3, vdmpyhvsat_acc},
     {"__dp4a", 3, dp4a},
     {"dp4a", 3, dp4a},
+    {"get_active_lane_mask", 2, active_lane},
     {"vectorlow", 1, low_half},
     {"vectorhigh", 1, high_half},
 };

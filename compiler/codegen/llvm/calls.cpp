@@ -235,7 +235,7 @@ auto ModuleBuilder::call(const Call& node) -> llvm::Value* {
   }
 
   // f16: in f32, rounded after.
-  if (t.bits == 16) {
+  if (t.bits == 16 && std::all_of(node.args.begin(), node.args.end(), [](const Expr& arg) { return arg.dtype().is_real(); })) {
     llvm::Type* half = args.empty() ? nullptr : args[0]->getType();
     std::vector<Expr> wide;
     for (const Expr& arg : node.args) { wide.push_back(make<Cast>(DataType::float_(32, arg.dtype().lanes), arg)); }

@@ -215,6 +215,32 @@ TEST_CASE("an element read before it is written is reported with the iteration")
   CHECK(ran.warnings() == "`B` is read before anything was written there, at i=5");
 }
 
+TEST_CASE("a copy that is not waited for has not come: as late as allowed, in the order of the groups") {
+  auto text = [](int open) {
+    return fmt::format(
+        "@T.prim_func\n"
+        "def main(A: T.Buffer((16,), \"float32\"), B: T.Buffer((8,), \"float32\")):\n"
+        "    for t in T.thread_binding(2, thread=\"threadIdx.x\"):\n"
+        "        with T.block(\"copied\"):\n"
+        "            v = T.axis.spatial(2, t)\n"
+        "            T.reads(A[v * 8:v * 8 + 8])\n"
+        "            T.writes(A[v * 8], B[v * 4:v * 4 + 4])\n"
+        "            S = T.alloc_buffer((8,), \"float32\", scope=\"shared\")\n"
+        "            T.evaluate(T.ptx_cp_async(\"float32\", S.data, v * 4, A.data, v * 8, 8))\n"
+        "            T.ptx_commit_group()\n"
+        "            T.evaluate(T.ptx_cp_async(\"float32\", S.data, v * 4 + 2, A.data, v * 8 + 2, 8, v == 1))\n"
+        "            T.ptx_commit_group()\n"
+        "            T.ptx_wait_group({})\n"
+        "            for i in range(4):\n"
+        "                B[v * 4 + i] = S[v * 4 + i]\n", open);
+  };
+  Ran ran = run(text(0), asking(&Options::report_unwritten));
+  CHECK(ran.warnings() == "");
+  // The second copy of thread 0 is of zeros: its predicate does not hold.
+  CHECK(ran.tensors[1] == std::vector<float>{0, 1, 0, 0, 8, 9, 10, 11});
+  CHECK(run(text(1), asking(&Options::report_unwritten)).warnings() == "`S` is read before anything was written there, at t=0, i=2");
+}
+
 TEST_CASE("pointers, views of them, and functions of the module") {
   Ran ran = run(
       "@I.ir_module\n"
