@@ -1,7 +1,15 @@
 // Applying content changes: see sync.h.
 #include "lsp/protocol/sync.h"
 
+#include <algorithm>
+
 namespace loopsmith::lsp {
+namespace {
+
+/// Changes farther apart than this stay two: the bytes between would be taken for new.
+constexpr uint32_t join_distance = 1024;
+
+}  // namespace
 
 auto edit_from(const Json& change, std::string_view text, const LineIndex& lines, Encoding encoding)
     -> std::optional<ByteEdit> {
@@ -31,6 +39,38 @@ auto SyncedText::apply_changes(const Json& changes, Encoding encoding) -> bool {
     }
   }
   return all;
+}
+
+auto joined_edits(const std::vector<Json>& changes, SyncedText before, Encoding encoding) -> std::vector<ByteEdit> {
+  std::vector<ByteEdit> out;
+  Span replaced;           // of the text as the last of `out` leaves it
+  uint32_t new_end = 0;    // where what replaces it ends, in the text as it is now
+  bool is_open = false;
+  auto finish = [&] {
+    if (is_open) { out.push_back({replaced, before.text.substr(replaced.begin, new_end - replaced.begin)}); }
+    is_open = false;
+  };
+  for (const Json& change : changes) {
+    auto edit = edit_from(change, before.text, before.lines, encoding);
+    if (!edit) { continue; }
+    Span span = edit->replaced;
+    if (is_open && (span.begin > uint64_t{new_end} + join_distance || uint64_t{span.end} + join_distance < replaced.begin)) { finish(); }
+    if (!is_open) {
+      replaced = span;
+      new_end = span.end;
+      is_open = true;
+    }
+    // First what is replaced grows until it holds the edit, then the edit is made in it.
+    replaced.begin = std::min(replaced.begin, span.begin);
+    if (span.end > new_end) {
+      replaced.end += span.end - new_end;
+      new_end = span.end;
+    }
+    new_end = new_end - (span.end - span.begin) + static_cast<uint32_t>(edit->text.size());
+    before.apply(*edit);
+  }
+  finish();
+  return out;
 }
 
 }  // namespace loopsmith::lsp

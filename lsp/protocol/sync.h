@@ -34,4 +34,7 @@ struct SyncedText {
   auto apply_changes(const Json& changes, Encoding encoding) -> bool;
 };
 
+/// Several changes, one after the other, as few replacements: what lies near each other (as what is typed does) is one.
+[[nodiscard]] auto joined_edits(const std::vector<Json>& changes, SyncedText before, Encoding encoding) -> std::vector<ByteEdit>;
+
 }  // namespace loopsmith::lsp

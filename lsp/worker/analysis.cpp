@@ -113,6 +113,11 @@ auto manual_uri() -> std::string {
   return {};
 }
 
+/// Edits come with the number of a document and nothing else; what opens it came before.
+auto is_edit_of(const Frame& frame, uint64_t document) -> bool {
+  return frame.number(header::document) == document && !frame.number(header::ticket) && !frame.number(header::close);
+}
+
 class Worker {
  public:
   explicit Worker(int output) : output_(output) {}
@@ -143,6 +148,8 @@ class Worker {
   void handle(Frame frame);
   void open(const Frame& frame, const Json& params);
   void change(OpenDocument& open, const Frame& frame, const Json& params);
+  [[nodiscard]] auto is_stale(const Frame& frame) -> bool;
+  auto later_edits(uint64_t document) -> std::vector<Frame>;
   void note_job(const Json& params);
   void note_machine(const Json& options);
   void check(OpenDocument& open);
@@ -258,6 +265,7 @@ void Worker::analyse() {
       if (!arrived_.empty()) {
         frame = std::move(arrived_.front());
         arrived_.pop_front();
+        if (is_stale(*frame)) { continue; }
       }
     }
     if (frame) {
@@ -272,6 +280,41 @@ void Worker::analyse() {
     }
     answer_settled();
   }
+}
+
+/// A question about a text that an edit behind it in the queue replaces: the front has answered it. Under the mutex.
+auto Worker::is_stale(const Frame& frame) -> bool {
+  auto ticket = frame.number(header::ticket);
+  auto document = frame.number(header::document);
+  if (!ticket || !document || *document == 0) { return false; }
+  bool is_replaced = std::any_of(arrived_.begin(), arrived_.end(), [&](const Frame& later) { return is_edit_of(later, *document); });
+  if (!is_replaced) { return false; }
+  std::string body = frame.body;
+  std::string why;
+  auto message = parse_json(body, why);
+  const MethodRow* row = message ? find_method(string_in(*message, "method")) : nullptr;
+  if (row == nullptr || row->scope != MethodScope::Text) { return false; }
+  cancelled_.erase(*ticket);
+  return true;
+}
+
+/// Edits of a document that wait behind one, out of the queue: the texts between need no look.
+auto Worker::later_edits(uint64_t document) -> std::vector<Frame> {
+  std::lock_guard lock(mutex_);
+  std::vector<Frame> later;
+  if (std::none_of(arrived_.begin(), arrived_.end(), [&](const Frame& frame) { return is_edit_of(frame, document); })) { return later; }
+  std::deque<Frame> kept;
+  while (!arrived_.empty()) {
+    Frame frame = std::move(arrived_.front());
+    arrived_.pop_front();
+    if (is_edit_of(frame, document)) {
+      later.push_back(std::move(frame));
+    } else if (!is_stale(frame)) {
+      kept.push_back(std::move(frame));
+    }
+  }
+  arrived_ = std::move(kept);
+  return later;
 }
 
 void Worker::handle(Frame frame) {
@@ -334,15 +377,30 @@ void Worker::open(const Frame& frame, const Json& params) {
 }
 
 void Worker::change(OpenDocument& open, const Frame& frame, const Json& params) {
+  std::vector<Json> messages = {params};
   auto version = frame.number(header::version).value_or(0);
+  for (Frame& later : later_edits(open.number)) {
+    std::string why;
+    auto message = parse_json(later.body, why);
+    if (!message) { continue; }
+    misbehave_if_told(member(*message, "params"));
+    version = later.number(header::version).value_or(version);
+    messages.push_back(member(*message, "params"));
+  }
   write(framed("", {{header::working, 1}, {header::document, open.number}, {header::version, version}}));
-  const Json& changes = member(params, "contentChanges");
-  if (changes.is_array()) {
-    for (const Json& change : changes) {
-      workspace::SnapshotPtr before = open.document->snapshot();
-      auto edit = edit_from(change, before->text(), before->lines(), encoding_);
-      before.reset();
-      if (edit) { open.document->edit(static_cast<int64_t>(version), edit->replaced, edit->text); }
+  std::vector<Json> changes;
+  for (const Json& one : messages) {
+    const Json& list = member(one, "contentChanges");
+    if (list.is_array()) { changes.insert(changes.end(), list.begin(), list.end()); }
+  }
+  if (changes.size() == 1) {
+    workspace::SnapshotPtr before = open.document->snapshot();
+    auto edit = edit_from(changes.front(), before->text(), before->lines(), encoding_);
+    before.reset();
+    if (edit) { open.document->edit(static_cast<int64_t>(version), edit->replaced, edit->text); }
+  } else if (!changes.empty()) {
+    for (const ByteEdit& edit : joined_edits(changes, SyncedText(open.document->snapshot()->text()), encoding_)) {
+      open.document->edit(static_cast<int64_t>(version), edit.replaced, edit.text);
     }
   }
   open.document->set_version(static_cast<int64_t>(version));

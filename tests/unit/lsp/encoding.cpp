@@ -139,11 +139,29 @@ TEST_CASE("edits in all encodings give what a plain string gives, and the lines 
         changes.push_back({{"range", to_json(TextRange{a.at, b.at})}, {"text", bytes_of(inserted)}});
         reference.replace(a.index, b.index - a.index, inserted);
       }
+      // As few replacements as what lies near each other makes: the same text.
+      std::string joined = synced.text;
+      for (const ByteEdit& edit : joined_edits({changes.begin(), changes.end()}, synced, encoding)) { joined.replace(edit.replaced.begin, edit.replaced.end - edit.replaced.begin, edit.text); }
       CHECK(synced.apply_changes(changes, encoding));
+      CHECK(joined == synced.text);
       REQUIRE(synced.text == bytes_of(reference));
       REQUIRE(synced.lines == LineIndex(synced.text));
     }
   }
+}
+
+TEST_CASE("changes that are typed become one replacement, those far apart stay their own") {
+  std::string line(3000, 'x');
+  SyncedText text("ab\n" + line + "\ncd\n");
+  auto change = [](uint32_t at_line, uint32_t from, uint32_t to, const char* inserted) {
+    return Json{{"range", to_json(TextRange{{at_line, from}, {at_line, to}})}, {"text", inserted}};
+  };
+  std::vector<ByteEdit> edits = joined_edits({change(0, 1, 1, "X"), change(0, 2, 2, "Y"), change(0, 0, 2, ""), change(2, 2, 2, "!"), change(0, 0, 1, "Z")}, text, Encoding::Utf8);
+  REQUIRE(edits.size() == 3);
+  CHECK(edits[0].replaced == Span{0, 1});
+  CHECK(edits[0].text == "Y");
+  CHECK(edits[1].text == "!");
+  CHECK(edits[2].text == "Z");
 }
 
 TEST_CASE("malformed changes are left out, the others applied") {
