@@ -240,7 +240,17 @@ auto indentation_after(std::string_view input) -> size_t {
 
 auto run_repl(Host host, const ReplOptions& options) -> int {
   host.interrupted = fresh_token;
-  if (options.interactive) { host.page = page; }
+  if (options.interactive) {
+    host.page = page;
+    // The library's history begins with that of earlier sessions.
+    host.history = [] {
+      std::vector<std::string> lines;
+      for (int i = 0; i < ::history_length; ++i) {
+        if (const HIST_ENTRY* entry = ::history_get(::history_base + i)) { lines.emplace_back(entry->line); }
+      }
+      return lines;
+    };
+  }
   host.can_choose = options.lines.empty();
   struct sigaction interrupt {};
   interrupt.sa_handler = on_interrupt;

@@ -9,6 +9,7 @@
 
 #include "frontend/objects.h"
 #include "ir/printer.h"
+#include "repl/answers.h"
 #include "repl/commands.h"
 #include "schedule/legality.h"
 #include "schedule/primitive.h"
@@ -74,6 +75,69 @@ auto describe_bound(const syntax::Document& document, const eval::Frame& frame, 
     }
   }
   return out;
+}
+
+// Does a line mention a name on its own?
+auto mentions(std::string_view line, std::string_view name) -> bool {
+  auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  for (size_t at = line.find(name); at != std::string_view::npos; at = line.find(name, at + 1)) {
+    size_t end = at + name.size();
+    if ((at == 0 || !is_letter(line[at - 1])) && (end >= line.size() || !is_letter(line[end]))) { return true; }
+  }
+  return false;
+}
+
+const Name last_name("_");
+const Name last_error_name("_err");
+
+/// Is it a loop, block or number of the schedule, or a list of such?
+auto is_handle(const eval::Value& value) -> bool {
+  if (value.as<script::VariableObject>() != nullptr) { return true; }
+  const std::vector<eval::Value>* items = value.items();
+  return items != nullptr && !items->empty() && std::all_of(items->begin(), items->end(), [](const eval::Value& item) { return item.as<script::VariableObject>() != nullptr; });
+}
+
+/// What the last statement of an input gave: the names that it bound as an expression, or `_` for a call alone. Empty: nothing.
+auto result_names(const syntax::Stmt& stmt) -> std::string {
+  const auto* assign = stmt.as<syntax::AssignStmt>();
+  if (assign == nullptr || assign->targets.empty()) { return {}; }
+  std::vector<std::string> names;
+  bool all = true;
+  auto add = [&](const syntax::Expr& target, auto&& self) -> void {
+    if (const auto* name = target.as<syntax::NameExpr>()) { names.push_back(name->name.str()); return; }
+    const syntax::List<syntax::ExprPtr>* elements = nullptr;
+    if (const auto* tuple = target.as<syntax::TupleExpr>()) { elements = &tuple->elements; }
+    if (const auto* list = target.as<syntax::ListExpr>()) { elements = &list->elements; }
+    if (elements == nullptr) { all = false; return; }
+    for (const syntax::Expr* element : *elements) { self(*element, self); }
+  };
+  const syntax::Expr* target = assign->targets[0];
+  add(*target, add);
+  if (!all || names.empty() || std::find(names.begin(), names.end(), "_") != names.end()) { return {}; }
+  if (target->as<syntax::NameExpr>() != nullptr) { return names[0]; }
+  std::string out;
+  for (const std::string& name : names) { out += (out.empty() ? "" : ", ") + name; }
+  return "(" + out + (names.size() == 1 ? ",)" : ")");
+}
+
+/// A schedule function that was pasted whole is done, not only defined: its decorators go, a call comes.
+auto with_call(const std::string& input) -> std::string {
+  syntax::Document document(input);
+  const syntax::FunctionDef* def = nullptr;
+  size_t statements = 0;
+  for (const syntax::PlacedItem& placed : document.items()) {
+    for (const syntax::Stmt* stmt : placed.item->statements) {
+      ++statements;
+      def = stmt->as<syntax::FunctionDef>();
+    }
+  }
+  if (statements != 1 || def == nullptr || has_errors(document.diagnostics())) { return input; }
+  size_t at = input.find("@ls.schedule");
+  size_t head = input.find("def ", at == std::string::npos ? 0 : at);
+  if (at == std::string::npos || head == std::string::npos) { return input; }
+  std::string text = input.substr(0, at) + input.substr(head);
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) { text.pop_back(); }
+  return text + "\n\n\n" + def->name.name.str() + "(sch)\n";
 }
 
 }  // namespace
@@ -216,7 +280,7 @@ auto Session::begin(const std::string& program, const std::string& schedule_name
 
 auto Session::is_complete(const std::string& input) const -> bool {
   std::string_view text = trim(input);
-  if (text.empty() || text.front() == ':' || text.front() == '?') { return true; }
+  if (text.empty() || text.front() == ':' || text.front() == '?' || text.front() == ';') { return true; }
   // A block goes on until an empty line; brackets until they are closed.
   int depth = 0;
   char quote = 0;
@@ -251,9 +315,12 @@ auto Session::execute(const std::string& input) -> bool {
   for (std::string line; std::getline(lines, line);) { cleaned += std::string(without_prompt(line)) + "\n"; }
   std::string_view text = trim(cleaned);
   if (text.empty() || text.front() == '#') { return true; }
+  inputs_.emplace_back(text);
   if (!choices_.empty() && text.size() < 4 && text.find_first_not_of("0123456789") == std::string_view::npos) {
     return choose(static_cast<size_t>(std::stoul(std::string(text))));
   }
+  if (text.starts_with("??")) { return past_command.run(*this, words_of(text.substr(2))); }
+  if (text.front() == ';') { return shell_command.run(*this, {std::string(trim(text.substr(1)))}); }
   if (text.front() == '?') {
     return help_command.run(*this, words_of(text.substr(1)));
   }
@@ -304,9 +371,10 @@ auto Session::why_not(const std::string& call) -> bool {
   return run_script("sch." + text, true);
 }
 
-auto Session::run_script(const std::string& input, bool is_trial) -> bool {
+auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
   if (!needs_program(*this)) { return false; }
   choices_.clear();
+  std::string input = with_call(typed);
   std::string text(trim(input));
   bool quiet = text.ends_with(";");
   if (quiet) { text.pop_back(); }
@@ -334,6 +402,8 @@ auto Session::run_script(const std::string& input, bool is_trial) -> bool {
   IRModule before = object->schedule.module();
   Name working_on = object->schedule.func_working_on();
   size_t instructions = object->schedule.trace().size();
+  if (!last_error_.empty()) { frame.scope->set(last_error_name, eval::Value::str(last_error_)); }
+  std::string result_of_line;
   eval::Evaluator evaluator(file_->evaluator().heap());
   evaluator.globals = file_.get();
   evaluator.output = [this](std::string_view s) { host_.out(s); };
@@ -348,6 +418,10 @@ auto Session::run_script(const std::string& input, bool is_trial) -> bool {
         eval::Value value = evaluator.eval(*alone->value, frame.scope);
         if (!value.is_unknown() && !value.is_none() && !quiet) { print(value.repr() + "\n"); }
         if (value.is_opaque()) { complain("this uses Python that the script language does not have; nothing was done\n"); return false; }
+        if (is_handle(value)) {
+          frame.scope->set(last_name, value);
+          result_of_line = "_";
+        }
       } else if (evaluator.exec(*stmt, frame.scope, result) == eval::Flow::Unknown) {
         complain("this uses Python that the script language does not have; nothing was done\n");
         return false;
@@ -363,10 +437,22 @@ auto Session::run_script(const std::string& input, bool is_trial) -> bool {
             if (!lines.empty()) { choices_.push_back(std::move(lines)); }
           }
         }
+        last_error_ = evaluator.diagnostics.front().message();
         if (is_trial) { choices_.clear(); }
         for (size_t i = 0; i < choices_.size(); ++i) { complain(fmt::format("  {}) {}\n", i + 1, script::one_line(choices_[i]))); }
         if (!choices_.empty() && host_.can_choose) { complain(choices_.size() == 1 ? "type 1 to do that instead\n" : "type a number to do that instead\n"); }
         return is_trial;
+      }
+      if (std::string names = result_names(*stmt); !names.empty()) {
+        syntax::Document expression(names + "\n");
+        evaluator.tree = expression.items().front().item;
+        const auto* value = expression.items().front().item->statements[0]->as<syntax::ExprStmt>();
+        eval::Value last = value != nullptr ? evaluator.eval(*value->value, frame.scope) : eval::Value();
+        evaluator.tree = placed.item;
+        if (is_handle(last)) {
+          frame.scope->set(last_name, last);
+          result_of_line = names;
+        }
       }
     }
   }
@@ -389,17 +475,70 @@ auto Session::run_script(const std::string& input, bool is_trial) -> bool {
   if (only_looks) { return true; }
   std::string named = quiet ? std::string() : describe_bound(document, frame, object->schedule);
   add_step(std::string(trim(input)), std::move(frame), !after.same_as(before));
-  if (!quiet && settings_.diff && !after.same_as(before)) {
-    std::string diff = render_diff(print_script(before), print_script(after), {.context = settings_.context, .color = host_.color, .indent = {}});
-    show(diff.empty() ? "(the text is the same)\n" : diff);
+  steps_.back().result = std::move(result_of_line);
+  if (!quiet) {
+    const AnswerMode* mode = find_answer_mode(settings_.mode);
+    if (std::string answer = mode->text(*this, before, named); !answer.empty()) { show(answer); }
   }
-  if (!named.empty()) { print("=> " + named + "\n"); }
   return true;
+}
+
+auto Session::history() const -> std::vector<std::string> { return host_.history ? host_.history() : inputs_; }
+
+auto Session::without(size_t left_out) -> Without {
+  std::vector<size_t> path = path_to(position_);
+  // From the last step that was not typed (a schedule of the file, a search) on.
+  size_t begin = 0;
+  for (size_t i = 0; i < path.size(); ++i) {
+    if (steps_[path[i]].line.empty() || (steps_[path[i]].line.starts_with("(") && steps_[path[i]].changes_program)) { begin = i; }
+  }
+  eval::Frame frame = steps_[path[begin]].frame.snapshot();
+  for (size_t i = begin + 1; i < path.size(); ++i) {
+    if (path[i] == left_out) { continue; }
+    const Step& step = steps_[path[i]];
+    std::string text(trim(step.line));
+    if (text.ends_with(";")) { text.pop_back(); }
+    syntax::Document document(text + "\n");
+    eval::Evaluator evaluator(file_->evaluator().heap());
+    evaluator.globals = file_.get();
+    if (const script::ScheduleObject* object = schedule_object(frame)) { object->step = static_cast<uint32_t>(path[i]); }
+    for (const syntax::PlacedItem& placed : document.items()) {
+      evaluator.tree = placed.item;
+      for (const syntax::Stmt* stmt : placed.item->statements) {
+        eval::Value value;
+        if (const auto* alone = stmt->as<syntax::ExprStmt>()) {
+          value = evaluator.eval(*alone->value, frame.scope);
+          if (is_handle(value)) { frame.scope->set(last_name, value); }
+        } else {
+          (void)evaluator.exec(*stmt, frame.scope, value);
+        }
+        if (has_errors(evaluator.diagnostics)) { return {{}, path[i], evaluator.diagnostics.front().message()}; }
+      }
+    }
+  }
+  const script::ScheduleObject* object = schedule_object(frame);
+  return {object != nullptr ? object->schedule.module() : IRModule(), 0, {}};
+}
+
+auto Session::variable_at(size_t step, const std::string& name) const -> const schedule::Place* {
+  const eval::Value* value = steps_[step].frame.scope->find_here(Name(name));
+  const auto* variable = value != nullptr ? value->as<script::VariableObject>() : nullptr;
+  const script::ScheduleObject* object = schedule_object(steps_[step].frame);
+  if (variable == nullptr || object == nullptr) { return nullptr; }
+  if (const auto* block = variable->variable.as<schedule::BlockRV>()) {
+    auto place = object->schedule.get(*block);
+    return place.ok() ? *place : nullptr;
+  }
+  if (const auto* loop = variable->variable.as<schedule::LoopRV>()) {
+    auto place = object->schedule.get(*loop);
+    return place.ok() ? *place : nullptr;
+  }
+  return nullptr;
 }
 
 void Session::add_step(std::string line, eval::Frame frame, bool changes_program) {
   size_t number = steps_.size();
-  Step step{.line = std::move(line), .frame = std::move(frame), .changes_program = changes_program, .parent = position_, .label = {}};
+  Step step{.line = std::move(line), .frame = std::move(frame), .changes_program = changes_program, .parent = position_, .label = {}, .result = {}};
   steps_.push_back(std::move(step));
   if (number > 0) { steps_[position_].next = number; }
   position_ = number;
@@ -513,7 +652,19 @@ auto Session::as_function(const std::string& name) const -> std::string {
       any = true;
     }
   }
+  // `_` is what the last step gave; a file says so where a later step asks for it.
+  std::vector<bool> gives_last(path.size(), false);
   for (size_t i = first; i < path.size(); ++i) {
+    if (!mentions(steps_[path[i]].line, "_")) { continue; }
+    for (size_t j = i; j-- > first;) {
+      if (steps_[path[j]].result.empty()) { continue; }
+      gives_last[j] = true;
+      break;
+    }
+  }
+  for (size_t i = first; i < path.size(); ++i) {
+    const std::string& result = steps_[path[i]].result;
+    if (gives_last[i] && result == "_") { out += "    _ = " + steps_[path[i]].line.substr(0, steps_[path[i]].line.find(';')) + "\n"; any = true; continue; }
     std::istringstream lines(steps_[path[i]].line);
     for (std::string line; std::getline(lines, line);) {
       std::string kept(trim(line).empty() ? "" : line);
@@ -522,6 +673,7 @@ auto Session::as_function(const std::string& name) const -> std::string {
       out += "    " + kept + "\n";
       any = true;
     }
+    if (gives_last[i]) { out += "    _ = " + result + "\n"; }
   }
   if (!any) { out += "    pass\n"; }
   return out;
@@ -566,6 +718,10 @@ auto Session::complete(const std::string& input, size_t cursor, size_t& start) c
     for (const Step& step : steps_) {
       if (!step.label.empty()) { offer(step.label); }
     }
+    return out;
+  }
+  if (before.starts_with(":mode ")) {
+    for (const AnswerMode& mode : answer_modes()) { offer(mode.name); }
     return out;
   }
   if (before.starts_with(":set ")) {

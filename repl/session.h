@@ -35,6 +35,7 @@ struct Host {
   std::function<std::string(const Diagnostic&, const Locator&, const std::string& file)> render;
   CancelToken (*interrupted)() = nullptr;            // a token that Ctrl-C cancels, fresh for every line
   bool can_choose = true;                            // somebody can type the number of what is offered
+  std::function<std::vector<std::string>()> history; // what was typed in this session and earlier ones; none: only this one is known
   std::function<void(std::string_view)> page;        // long answers; none: they are written as they are
 };
 
@@ -47,6 +48,7 @@ struct Step {
   size_t next = 0;                 // where `:redo` goes; 0: nowhere
   std::string label;               // what `:branch` called it; may be empty
   double seconds = 0;              // as `:bench` measured it last; 0: not measured
+  std::string result;              // what `_` is after it, in its names: "i0", "(i0, i1)"; "_": its line is a call alone; empty: as before
 };
 
 /// What `:set` changes.
@@ -55,6 +57,7 @@ struct Settings {
   size_t context = 2;              // unchanged lines around a change
   bool pager = true;               // on a terminal
   bool ascii = false;              // trees drawn with plain characters
+  std::string mode = "diff";       // of answers (answers.h)
 };
 
 class Session {
@@ -101,6 +104,18 @@ class Session {
   /// Begins again with the file as it is now, the same program and schedule. False: reported; what was there stays.
   auto reload() -> bool;
   [[nodiscard]] auto settings() -> Settings& { return settings_; }
+  [[nodiscard]] auto settings() const -> const Settings& { return settings_; }
+  /// What was typed that worked, in this session and, on a terminal, earlier ones; the newest last.
+  [[nodiscard]] auto history() const -> std::vector<std::string>;
+  /// The steps from the beginning to here done again without one of them. None: a step could not be; which, and why.
+  struct Without {
+    IRModule module;
+    size_t failed = 0;
+    std::string why;
+  };
+  [[nodiscard]] auto without(size_t step) -> Without;
+  /// The script's variable at a step; null: none.
+  [[nodiscard]] auto variable_at(size_t step, const std::string& name) const -> const schedule::Place*;
   /// Begins again from the program as written with a trace (TVM's JSON), as one step.
   auto adopt_trace(const std::string& json, const std::string& line) -> bool;
   [[nodiscard]] auto target() const -> const target::Target& { return target_; }
@@ -153,6 +168,8 @@ class Session {
   Settings settings_;
   std::string schedule_name_;          // that the session began with; may be empty
   std::vector<std::string> choices_;
+  std::vector<std::string> inputs_;    // executed, in order
+  std::string last_error_;             // what `_err` is
   std::unique_ptr<BackgroundJobs> jobs_ = std::make_unique<BackgroundJobs>();
 };
 

@@ -72,7 +72,11 @@ auto repaired(const std::string& statement, Span call, const std::string& remedy
 
 auto one_line(const std::string& lines) -> std::string {
   std::string out;
-  for (char c : lines) { out += c == '\n' ? std::string("; ") : std::string(1, c); }
+  for (char c : lines) {
+    // Blank lines, and the indentation of a block, say nothing here.
+    if (c == ' ' && (out.ends_with("; ") || out.ends_with(": "))) { continue; }
+    if (c == '\n') { out += out.ends_with("; ") || out.ends_with(": ") ? "" : out.ends_with(":") ? " " : "; "; } else { out += c; }
+  }
   while (out.ends_with(" ") || out.ends_with(";")) { out.pop_back(); }
   return out;
 }

@@ -2,19 +2,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <sstream>
 
 #include "interp/compare.h"
+#include "ir/equal.h"
 #include "repl/commands.h"
 #include "runtime/bench.h"
 #include "runtime/jit.h"
+#include "script/refusals.h"
 #include "support/process.h"
+#include "target/peaks.h"
 #include "transform/pipelines.h"
 #include "tune/session/session.h"
 
 namespace loopsmith::repl {
 namespace {
+
+/// Blocks that lie farther apart than this share of the time say that something else was computing.
+constexpr double noisy = 0.05;
 
 auto only(const IRModule& module, Name function) -> IRModule {
   IRModuleNode fields = *module;
@@ -121,13 +128,102 @@ auto bench(Session& session, const std::vector<std::string>& arguments) -> bool 
   auto measured = runtime::bench_interleaved(functions, sizes, options);
   if (!measured.ok()) { session.report(measured.diagnostics()); return false; }
   double flops = tune::count_flops(session.original(), session.function());
+  auto peaks = target::cached_peaks();
   size_t width = 12;
   for (const Row& row : rows) { width = std::max(width, row.name.size()); }
   for (size_t i = 0; i < rows.size(); ++i) {
     const runtime::Measurement& m = (*measured)[i];
-    session.print(fmt::format("{:<{}} {:>12}  +-{:4.1f}%  {:8.2f} GFLOP/s  {:7.2f}x\n", rows[i].name, width, seconds_text(m.seconds), m.deviation * 100, m.gflops(flops),
-                              (*measured)[0].seconds / m.seconds));
+    std::string share;
+    if (peaks && peaks->fma_f32_all > 0 && flops > 0) { share = fmt::format("  {:3.0f}% of peak", 100 * m.gflops(flops) / peaks->fma_f32_all); }
+    session.print(fmt::format("{:<{}} {:>12}  +-{:4.1f}%  {:8.2f} GFLOP/s  {:7.2f}x{}  n={}{}\n", rows[i].name, width, seconds_text(m.seconds), m.deviation * 100, m.gflops(flops),
+                              (*measured)[0].seconds / m.seconds, share, m.blocks, m.deviation > noisy ? "  noisy" : ""));
     session.measured(rows[i].step, m.seconds);
+  }
+  return true;
+}
+
+// What a step buys: the program here beside the one that the other steps give without it. Without a number all steps in turn.
+auto why(Session& session, const std::vector<std::string>& arguments) -> bool {
+  if (!needs_program(session)) { return false; }
+  std::vector<size_t> path = session.path_to(session.position());
+  std::vector<size_t> asked;
+  for (const std::string& text : arguments) {
+    auto step = session.find_step(text);
+    if (!step || *step == 0 || std::find(path.begin(), path.end(), *step) == path.end()) {
+      session.complain(fmt::format(":why takes steps by which one came here; `:steps` lists them\n"));
+      return false;
+    }
+    asked.push_back(*step);
+  }
+  bool is_all = asked.empty();
+  if (is_all) { asked.assign(path.begin() + 1, path.end()); }
+  if (asked.empty()) {
+    session.complain("there is no step yet\n");
+    return false;
+  }
+  struct Row { size_t step; IRModule module; std::string said; };
+  std::vector<Row> rows;
+  for (size_t step : asked) {
+    const Step& done = session.steps()[step];
+    if (is_all && !done.changes_program) { continue; }
+    if (done.line.starts_with("(")) {
+      rows.push_back({step, {}, "is a whole schedule: `:bench` compares it with the program as written"});
+      continue;
+    }
+    Session::Without without = session.without(step);
+    if (without.failed != 0) {
+      rows.push_back({step, {}, fmt::format("is needed by step {}: {}", without.failed, without.why)});
+    } else if (!without.module || structural_equal(without.module, session.module())) {
+      rows.push_back({step, {}, "changes nothing: the program is the same without it"});
+    } else {
+      rows.push_back({step, without.module, {}});
+    }
+  }
+  std::vector<runtime::JitModule> code;
+  for (Row& row : rows) {
+    if (!row.module) { continue; }
+    if (code.empty()) {
+      auto here = compile(session, session.module());
+      if (!here.ok()) { session.report(here.diagnostics()); return false; }
+      code.push_back(std::move(here).value());
+    }
+    auto compiled = compile(session, row.module);
+    if (!compiled.ok()) {
+      row.said = "without it the program cannot be compiled: " + compiled.diagnostics().front().message();
+      row.module = {};
+      continue;
+    }
+    code.push_back(std::move(compiled).value());
+  }
+  std::vector<const runtime::JitFunction*> functions;
+  for (runtime::JitModule& module : code) {
+    auto function = module.find({});
+    if (!function.ok()) { session.report(function.diagnostics()); return false; }
+    functions.push_back(*function);
+  }
+  std::vector<runtime::Measurement> measured;
+  if (functions.size() > 1) {
+    std::vector<int64_t> sizes(functions[0]->interface.shape_variables.size(), 64);
+    runtime::BenchOptions options;
+    options.blocks = 15;
+    options.time_limit = 2.0 * static_cast<double>(functions.size());
+    auto timed = runtime::bench_interleaved(functions, sizes, options);
+    if (!timed.ok()) { session.report(timed.diagnostics()); return false; }
+    measured = std::move(timed).value();
+    session.print(fmt::format("here: {}\n", seconds_text(measured[0].seconds)));
+  }
+  size_t next = 1;
+  for (const Row& row : rows) {
+    std::string said = row.said;
+    if (row.module) {
+      const runtime::Measurement& m = measured[next++];
+      double share = m.seconds / measured[0].seconds - 1;
+      double spread = std::max(noisy / 2, m.deviation + measured[0].deviation);
+      said = std::abs(share) <= spread ? fmt::format("makes no difference beyond noise ({} without it)", seconds_text(m.seconds))
+             : share > 0               ? fmt::format("buys {:.0f}%: {} without it", 100 * (1 - measured[0].seconds / m.seconds), seconds_text(m.seconds))
+                                       : fmt::format("costs {:.0f}%: {} without it", 100 * (measured[0].seconds / m.seconds - 1), seconds_text(m.seconds));
+    }
+    session.print(fmt::format("  {:<4}{}\n         {}\n", row.step, script::one_line(session.steps()[row.step].line), said));
   }
   return true;
 }
@@ -196,6 +292,7 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
 const Command run_command{"run", "", "runs the program on random inputs", run};
 const Command verify_command{"verify", "", "compares with the program as written, by the interpreter", verify};
 const Command bench_command{"bench", "[N|NAME]...", "times it as written, here, and at other steps", bench};
+const Command why_command{"why", "[N]...", "what a step buys: timed with and without it; without a number each one", why};
 const Command tune_command{"tune", "[N | TIME] [&]", "searches for a schedule; the best becomes the next step; `&`: in the background", tune_here};
 
 }  // namespace loopsmith::repl

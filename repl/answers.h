@@ -1,0 +1,26 @@
+// What is shown of a step that was done: its diff, the program, the loops as a tree or a table, JSON or Markdown. A row per mode.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "repl/session.h"
+
+namespace loopsmith::repl {
+
+struct AnswerMode {
+  std::string_view name;
+  std::string_view summary;
+  /// `before`: the program before the step at the session's position; `named`: what got names, "i0:64 i1:8".
+  std::string (*text)(const Session& session, const IRModule& before, const std::string& named);
+};
+
+[[nodiscard]] auto answer_modes() -> const std::vector<AnswerMode>&;
+/// Null: there is no such mode.
+[[nodiscard]] auto find_answer_mode(std::string_view name) -> const AnswerMode*;
+
+/// The loops of the program as rows: what the script calls each, the loop, its extent, kind, and how often it runs.
+[[nodiscard]] auto loop_table(const Session& session) -> std::string;
+
+}  // namespace loopsmith::repl
