@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "ir/printer.h"
@@ -31,7 +32,39 @@ auto first_line(const Snapshot& snapshot, Origin where) -> std::string {
   return line.substr(0, line.find('\n'));
 }
 
-auto view_of_schedule(const Snapshot& snapshot, const script::FileSchedule& schedule, size_t steps) -> std::optional<View> {
+/// The text of a stage, and where its lines come from; a text that says why, where it cannot be made.
+void fill(View& view, const Snapshot& snapshot, const IRModule& module, Stage stage, std::string_view symbol, const std::string& target) {
+  StageText made = stage_text(module, stage, symbol, target);
+  view.text = std::move(made.text);
+  for (const Diagnostic& problem : made.problems) {
+    view.text += fmt::format("# {}\n", problem.message());
+    for (const std::string& remedy : problem.remedies) { view.text += fmt::format("#   help: {}\n", remedy); }
+    if (auto span = snapshot.resolve(problem.where)) { view.sources.emplace_back(0, *span); }
+  }
+  for (const auto& [line, origin] : made.lines) {
+    if (auto span = snapshot.resolve(origin)) { view.sources.emplace_back(line, *span); }
+  }
+}
+
+auto title_of(Stage stage) -> std::string_view {
+  switch (stage) {
+    case Stage::State: return "";
+    case Stage::Lowered: return ", lowered";
+    case Stage::LlvmIR: return ", as LLVM IR";
+    case Stage::Assembly: return ", as assembly";
+  }
+  return "";
+}
+
+auto suffix_of(Stage stage) -> std::string { return stage == Stage::State ? std::string() : fmt::format(":{}", stage_name(stage)); }
+
+/// What code calls the function of a program: a function of the file by its name there, functions of a class by their own.
+auto symbol_of(const Snapshot& snapshot, DeclId decl, Name name) -> std::string_view {
+  auto item = snapshot.syntax().declaration(decl);
+  return item != nullptr && item->kind == syntax::ItemKind::Class ? std::string_view() : name.view();
+}
+
+auto view_of_schedule(const Snapshot& snapshot, const script::FileSchedule& schedule, size_t steps, Stage stage) -> std::optional<View> {
   const script::ScheduleRun* run = schedule.run.get();
   IRModule program = run != nullptr ? run->program : schedule.program;
   if (!program) { return std::nullopt; }
@@ -41,14 +74,14 @@ auto view_of_schedule(const Snapshot& snapshot, const script::FileSchedule& sche
   size_t reached = steps;
   while (reached > 0 && run->steps[reached - 1].after == nullptr) { --reached; }
   auto module_after = [&](size_t count) { return count == 0 ? program : run->steps[count - 1].after->module(); };
-  view.text = print_script(module_after(reached));
+  fill(view, snapshot, module_after(reached), stage, symbol_of(snapshot, schedule.program_decl, schedule.program_name), schedule.target);
   view.is_behind = reached < steps;
-  if (reached > 0) {
+  if (reached > 0 && stage == Stage::State) {
     IRModule before = module_after(reached - 1);
     if (!before.same_as(module_after(reached))) { view.changed = changed_lines(print_script(before), view.text); }
   }
-  view.address = fmt::format("{}#{}@{}", view_address(snapshot.name()), schedule.name.view(), steps);
-  view.title = fmt::format("{} after {} of {} statements", schedule.name.view(), reached, total);
+  view.address = fmt::format("{}#{}@{}{}", view_address(snapshot.name()), schedule.name.view(), steps, suffix_of(stage));
+  view.title = fmt::format("{} after {} of {} statements{}", schedule.name.view(), reached, total, title_of(stage));
   if (view.is_behind) {
     view.title += fmt::format("; it stops at: {}", first_line(snapshot, run->steps[reached].where));
   } else if (reached > 0) {
@@ -59,15 +92,34 @@ auto view_of_schedule(const Snapshot& snapshot, const script::FileSchedule& sche
 
 auto view_of_programs(const Snapshot& snapshot) -> std::optional<View> {
   View view;
+  uint32_t line = 0;
   for (const workspace::Program& program : snapshot.programs()) {
     const IRModule& module = program.module ? program.module : program.partial;
     if (!module) { continue; }
-    if (!view.text.empty()) { view.text += "\n"; }
-    view.text += print_script(module);
+    if (!view.text.empty()) {
+      view.text += "\n";
+      ++line;
+    }
+    StageText made = stage_text(module, Stage::State, {}, {});
+    for (const auto& [at, origin] : made.lines) {
+      if (auto span = snapshot.resolve(origin)) { view.sources.emplace_back(line + at, *span); }
+    }
+    view.text += made.text;
+    line += static_cast<uint32_t>(std::count(made.text.begin(), made.text.end(), '\n'));
   }
   if (view.text.empty()) { return std::nullopt; }
   view.address = view_address(snapshot.name());
   view.title = "programs as written";
+  return view;
+}
+
+/// What becomes of a program that no schedule changes.
+auto view_of_program(const Snapshot& snapshot, const workspace::Program& program, Stage stage) -> std::optional<View> {
+  if (!program.module) { return std::nullopt; }
+  View view;
+  fill(view, snapshot, program.module, stage, symbol_of(snapshot, program.decl, program.name), {});
+  view.address = fmt::format("{}#{}{}", view_address(snapshot.name()), program.name.view(), suffix_of(stage));
+  view.title = fmt::format("{} as written{}", program.name.view(), title_of(stage));
   return view;
 }
 
@@ -78,19 +130,34 @@ auto view_address(std::string_view uri) -> std::string {
   return std::string(view_scheme) + std::string(uri.starts_with(file) ? uri.substr(file.size()) : uri);
 }
 
-auto view_at(const Snapshot& snapshot, uint32_t at) -> std::optional<View> {
+auto view_at(const Snapshot& snapshot, uint32_t at, Stage stage) -> std::optional<View> {
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
-  if (schedule == nullptr) { return view_of_programs(snapshot); }
+  if (schedule == nullptr) {
+    if (stage == Stage::State) { return view_of_programs(snapshot); }
+    DeclId decl = snapshot.syntax().whole(snapshot.syntax().origin_at(at).decl);
+    const syntax::PlacedItem* item = snapshot.syntax().item_at(at);
+    for (const workspace::Program& program : snapshot.programs()) {
+      if (program.decl == decl || (item != nullptr && program.decl == item->item->decl)) { return view_of_program(snapshot, program, stage); }
+    }
+    return std::nullopt;
+  }
   size_t steps = 0;
   if (schedule->run != nullptr) {
     size_t index = step_at(*schedule->run, snapshot.syntax().origin_at(at).begin);
     steps = index == no_step ? 0 : index + 1;
   }
-  return view_of_schedule(snapshot, *schedule, steps);
+  return view_of_schedule(snapshot, *schedule, steps, stage);
 }
 
 auto view_of(const Snapshot& snapshot, std::string_view fragment) -> std::optional<View> {
-  if (fragment.empty()) { return view_of_programs(snapshot); }
+  Stage stage = Stage::State;
+  if (size_t colon = fragment.rfind(':'); colon != std::string_view::npos) {
+    auto named = stage_named(fragment.substr(colon + 1));
+    if (!named || *named == Stage::State) { return std::nullopt; }
+    stage = *named;
+    fragment = fragment.substr(0, colon);
+  }
+  if (fragment.empty() && stage == Stage::State) { return view_of_programs(snapshot); }
   size_t at = fragment.find('@');
   std::string_view name = fragment.substr(0, at);
   size_t steps = SIZE_MAX;
@@ -100,7 +167,10 @@ auto view_of(const Snapshot& snapshot, std::string_view fragment) -> std::option
     if (problem != std::errc() || end != digits.data() + digits.size()) { return std::nullopt; }
   }
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
-    if (schedule.name == name) { return view_of_schedule(snapshot, schedule, steps); }
+    if (schedule.name == name) { return view_of_schedule(snapshot, schedule, steps, stage); }
+  }
+  for (const workspace::Program& program : snapshot.programs()) {
+    if (at == std::string_view::npos && stage != Stage::State && program.name == name) { return view_of_program(snapshot, program, stage); }
   }
   return std::nullopt;
 }

@@ -1,7 +1,8 @@
 // The program as it is at a place of a schedule, as text to look at: what the `loopsmith-ir:` documents hold.
 //
 // A view has an address: the text's own, then `#SCHEDULE@STEPS`, with the number of statements that have run. `@` and what
-// follows may be left out (all of them); without a schedule it is the programs of the file as they are lowered.
+// follows may be left out (all of them); without a schedule it is the programs of the file as they are written. `:lowered`,
+// `:llvm` or `:asm` behind it is what becomes of that; then PROGRAM may stand in SCHEDULE's place.
 #pragma once
 
 #include <optional>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "lsp/features/stages.h"
 #include "workspace/snapshot.h"
 
 namespace loopsmith::lsp {
@@ -22,14 +24,17 @@ struct View {
   std::string text;
   /// Lines (from 0, end not counted) that differ from the step before.
   std::vector<std::pair<uint32_t, uint32_t>> changed;
+  /// Lines of the view (from 0) and the bytes of the text that they stand for, in the order of the view.
+  std::vector<std::pair<uint32_t, Span>> sources;
   /// The schedule stopped before the place asked for; `text` is the last state there is.
   bool is_behind = false;
 };
 
-/// At a place of the text: in a schedule, after the statement there; elsewhere the plain programs. None: nothing is there.
-[[nodiscard]] auto view_at(const workspace::Snapshot& snapshot, uint32_t at) -> std::optional<View>;
+/// At a place of the text: in a schedule, after the statement there; elsewhere the plain programs, or what becomes of the one there.
+/// None: nothing is there.
+[[nodiscard]] auto view_at(const workspace::Snapshot& snapshot, uint32_t at, Stage stage = Stage::State) -> std::optional<View>;
 
-/// Of an address, without the text's own part: "tiled@3", "tiled", "".
+/// Of an address, without the text's own part: "tiled@3", "tiled", "", "tiled@3:asm", "matmul:lowered".
 [[nodiscard]] auto view_of(const workspace::Snapshot& snapshot, std::string_view fragment) -> std::optional<View>;
 
 /// "loopsmith-ir:/a.tir" of "file:///a.tir".

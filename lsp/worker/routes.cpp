@@ -557,14 +557,21 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
 auto view_json(const RouteContext& context, const View& view) -> Json {
   Json changed = Json::array();
   for (auto [begin, end] : view.changed) { changed.push_back({{"startLine", begin}, {"endLine", end}}); }
-  return {{"uri", view.address}, {"title", view.title}, {"text", view.text}, {"changed", std::move(changed)}, {"isBehind", view.is_behind}};
+  Json json = {{"uri", view.address}, {"title", view.title}, {"text", view.text}, {"changed", std::move(changed)}, {"isBehind", view.is_behind}};
+  // Pairs: a line of the view, and the line of the text that it stands for.
+  Json sources = Json::array();
+  for (const auto& [line, span] : view.sources) { sources.push_back({line, context.snapshot->lines().line_of(span.begin)}); }
+  json["sources"] = std::move(sources);
+  return json;
 }
 
-/// `loopsmith/ir` {textDocument, position}: the program as it is there, with its address.
+/// `loopsmith/ir` {textDocument, position, stage?}: the program as it is there, or what becomes of it, with its address.
 auto view_route(const RouteContext& context, const Json& params) -> RouteResult {
   auto at = offset_in(context, params);
   if (!at) { return bad_params("`position` is missing"); }
-  auto view = view_at(*context.snapshot, *at);
+  auto stage = stage_named(string_in(params, "stage"));
+  if (!stage) { return bad_params("`stage` is `lowered`, `llvm` or `asm`"); }
+  auto view = view_at(*context.snapshot, *at, *stage);
   return view ? view_json(context, *view) : Json();
 }
 

@@ -1,5 +1,7 @@
-// The IR beside a schedule: a read-only document that shows the program as it is after the statement at the cursor, with
-// the lines which that statement changed marked. The server prints it (`loopsmith/ir`); nothing is computed here.
+// What a program is beside its text, as read-only documents that follow the cursor: the IR after the statement of a schedule, with the
+// lines which that statement changed marked; that lowered, as LLVM IR and as assembly. A line of the text and the lines that
+// came of it are shown together, from either side. And any two states of a schedule side by side. The server prints all of it
+// (`loopsmith/ir`, `workspace/textDocumentContent`); nothing is computed here.
 import * as vscode from 'vscode';
 import { LanguageClient } from 'vscode-languageclient/node';
 
@@ -8,102 +10,194 @@ interface Answer {
   title: string;
   text: string;
   changed: { startLine: number; endLine: number }[];
+  /// Pairs: a line of the view, and the line of the text that it stands for.
+  sources: [number, number][];
   isBehind: boolean;
 }
 
+interface Stage {
+  name: '' | 'lowered' | 'llvm' | 'asm';
+  command: string;
+  suffix: string;
+  comment: string;
+  language?: string;
+  /// Long enough for keys that repeat, short enough to feel like the same moment; code takes longer to make.
+  delayMs: number;
+}
+
 const scheme = 'loopsmith-ir';
-// Long enough for keys that repeat, short enough to feel like the same moment.
-const followDelayMs = 40;
+const stages: Stage[] = [
+  { name: '', command: 'loopsmith.showIr', suffix: '.ir.tir', comment: '#', language: 'tirscript', delayMs: 40 },
+  { name: 'lowered', command: 'loopsmith.showLowered', suffix: '.lowered.tir', comment: '#', language: 'tirscript', delayMs: 40 },
+  { name: 'llvm', command: 'loopsmith.showLlvm', suffix: '.ll', comment: ';', delayMs: 150 },
+  { name: 'asm', command: 'loopsmith.showAssembly', suffix: '.s', comment: '#', delayMs: 150 },
+];
+
+interface Place { uri: string; position: { line: number; character: number } }
+interface Shown { answer: Answer; source: vscode.Uri; line: number }
 
 export class IrView implements vscode.TextDocumentContentProvider, vscode.Disposable {
   private readonly changedEmitter = new vscode.EventEmitter<vscode.Uri>();
   readonly onDidChange = this.changedEmitter.event;
-  private readonly texts = new Map<string, Answer>();
+  private readonly shown = new Map<string, Shown>();
   private readonly mark = vscode.window.createTextEditorDecorationType({
     isWholeLine: true,
     backgroundColor: new vscode.ThemeColor('diffEditor.insertedLineBackground'),
     overviewRulerColor: new vscode.ThemeColor('editorGutter.addedBackground'),
   });
+  private readonly same = vscode.window.createTextEditorDecorationType({
+    isWholeLine: true,
+    backgroundColor: new vscode.ThemeColor('editor.rangeHighlightBackground'),
+    overviewRulerColor: new vscode.ThemeColor('editorOverviewRuler.rangeHighlightForeground'),
+    borderColor: new vscode.ThemeColor('editorCursor.foreground'),
+    borderWidth: '0 0 0 2px',
+    borderStyle: 'solid',
+  });
   private readonly subscriptions: vscode.Disposable[];
-  private timer: NodeJS.Timeout | undefined;
+  private readonly timers = new Map<string, NodeJS.Timeout>();
 
   constructor(private readonly client: () => LanguageClient | undefined) {
     this.subscriptions = [
       vscode.workspace.registerTextDocumentContentProvider(scheme, this),
-      vscode.commands.registerCommand('loopsmith.showIr', (place?: { uri: string; position: { line: number; character: number } }) => this.show(place)),
-      vscode.window.onDidChangeTextEditorSelection((event) => this.follow(event.textEditor)),
+      ...stages.map((stage) => vscode.commands.registerCommand(stage.command, (place?: Place) => this.show(stage, place))),
+      vscode.commands.registerCommand('loopsmith.compareSteps', () => this.compare()),
+      vscode.window.onDidChangeTextEditorSelection((event) => {
+        if (event.textEditor.document.uri.scheme === scheme) { this.revealSource(event.textEditor); } else { this.follow(event.textEditor); }
+      }),
       vscode.workspace.onDidChangeTextDocument((event) => {
         const editor = vscode.window.visibleTextEditors.find((candidate) => candidate.document === event.document);
-        if (editor) { this.follow(editor); }
-        if (event.document.uri.scheme === scheme) { this.paint(event.document.uri); }
+        if (event.document.uri.scheme === scheme) { this.paint(event.document.uri); } else if (editor) { this.follow(editor); }
       }),
       vscode.window.onDidChangeVisibleTextEditors((editors) => { for (const editor of editors) { this.paint(editor.document.uri); } }),
     ];
   }
 
   dispose(): void {
-    clearTimeout(this.timer);
+    for (const timer of this.timers.values()) { clearTimeout(timer); }
     for (const subscription of this.subscriptions) { subscription.dispose(); }
     this.mark.dispose();
+    this.same.dispose();
     this.changedEmitter.dispose();
   }
 
-  provideTextDocumentContent(uri: vscode.Uri): string {
-    const answer = this.texts.get(uri.toString());
-    return answer ? `# ${answer.title}\n${answer.text}\n` : '# nothing to show here\n';
+  async provideTextDocumentContent(uri: vscode.Uri): Promise<string> {
+    // A state by its address, "a.tir#tiled@3": side by side with another one.
+    if (uri.fragment !== '') {
+      const content = await this.client()?.sendRequest<{ text: string }>('workspace/textDocumentContent', { uri: uri.toString() }).catch(() => undefined);
+      return content?.text ?? '# nothing to show here\n';
+    }
+    const shown = this.shown.get(uri.toString());
+    const stage = stages.find((candidate) => uri.path.endsWith(candidate.suffix)) ?? stages[0];
+    return shown ? `${stage.comment} ${shown.answer.title}\n${shown.answer.text}\n` : `${stage.comment} nothing to show here\n`;
   }
 
-  /// One view for a text, whatever the statement: so that it stays where the user put it.
-  private static viewOf(document: vscode.TextDocument): vscode.Uri {
-    return vscode.Uri.from({ scheme, path: `${document.uri.path}.ir.tir` });
+  /// One view for a text and a stage, whatever the statement: so that it stays where the user put it.
+  private static viewOf(document: vscode.TextDocument, stage: Stage): vscode.Uri {
+    return vscode.Uri.from({ scheme, path: `${document.uri.path}${stage.suffix}` });
   }
 
-  private async show(place?: { uri: string; position: { line: number; character: number } }): Promise<void> {
+  private async show(stage: Stage, place?: Place): Promise<void> {
     const editor = place
       ? vscode.window.visibleTextEditors.find((candidate) => candidate.document.uri.toString() === vscode.Uri.parse(place.uri).toString())
       : vscode.window.activeTextEditor;
     if (!editor) { return; }
     const position = place ? new vscode.Position(place.position.line, place.position.character) : editor.selection.active;
-    const uri = IrView.viewOf(editor.document);
-    if (!await this.update(editor.document, position)) {
+    const uri = IrView.viewOf(editor.document, stage);
+    if (!await this.update(editor.document, position, stage)) {
       void vscode.window.showInformationMessage('There is no program here to show.');
       return;
     }
     const document = await vscode.workspace.openTextDocument(uri);
-    await vscode.languages.setTextDocumentLanguage(document, 'tirscript');
+    if (stage.language) { await vscode.languages.setTextDocumentLanguage(document, stage.language); }
     await vscode.window.showTextDocument(document, { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true, preview: false });
     this.paint(uri);
   }
 
-  private follow(editor: vscode.TextEditor): void {
-    if (!this.texts.has(IrView.viewOf(editor.document).toString())) { return; }
-    if (!vscode.workspace.getConfiguration('loopsmith').get<boolean>('ir.follow', true)) { return; }
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => void this.update(editor.document, editor.selection.active), followDelayMs);
+  /// The statement at the cursor and any other one of its schedule: both states in the editor of differences.
+  private async compare(): Promise<void> {
+    const editor = vscode.window.activeTextEditor;
+    const client = this.client();
+    if (!editor || !client) { return; }
+    const here = await this.ask(editor.document, editor.selection.active, stages[0]);
+    const address = /^(.*)#(.*)@(\d+)$/.exec(here?.uri ?? '');
+    if (!here || !address) {
+      void vscode.window.showInformationMessage('Put the cursor on a statement of a schedule to compare it with another one.');
+      return;
+    }
+    const [, text, schedule, at] = address;
+    const total = Number(/ of (\d+) statements/.exec(here.title)?.[1] ?? at);
+    const choices: (vscode.QuickPickItem & { step: number })[] = [];
+    for (let step = 0; step <= total; ++step) {
+      if (step === Number(at)) { continue; }
+      choices.push({ step, label: step === 0 ? 'the program as written' : `after statement ${step}`, description: step === Number(at) - 1 ? 'the one before' : '' });
+    }
+    choices.sort((a, b) => Number(b.step === Number(at) - 1) - Number(a.step === Number(at) - 1) || a.step - b.step);
+    const chosen = await vscode.window.showQuickPick(choices, { placeHolder: `Compare ${schedule} after statement ${at} with ...` });
+    if (!chosen) { return; }
+    const [from, to] = [Math.min(chosen.step, Number(at)), Math.max(chosen.step, Number(at))];
+    const state = (step: number) => vscode.Uri.from({ scheme, path: text.slice(scheme.length + 1), fragment: `${schedule}@${step}` });
+    await vscode.commands.executeCommand('vscode.diff', state(from), state(to), `${schedule}: statement ${from} to ${to}`);
   }
 
-  private async update(document: vscode.TextDocument, position: vscode.Position): Promise<boolean> {
+  private follow(editor: vscode.TextEditor): void {
+    for (const stage of stages) {
+      const key = IrView.viewOf(editor.document, stage).toString();
+      if (!this.shown.has(key)) { continue; }
+      if (!vscode.workspace.getConfiguration('loopsmith').get<boolean>('ir.follow', true)) { return; }
+      clearTimeout(this.timers.get(key));
+      this.timers.set(key, setTimeout(() => void this.update(editor.document, editor.selection.active, stage), stage.delayMs));
+    }
+  }
+
+  private async ask(document: vscode.TextDocument, position: vscode.Position, stage: Stage): Promise<Answer | undefined> {
     const client = this.client();
-    if (!client) { return false; }
+    if (!client) { return undefined; }
     // An answer about a text that has changed meanwhile is an error; the change asks again.
     const answer = await client.sendRequest<Answer | null>('loopsmith/ir', {
-      textDocument: { uri: client.code2ProtocolConverter.asUri(document.uri) }, position,
+      textDocument: { uri: client.code2ProtocolConverter.asUri(document.uri) }, position, stage: stage.name,
     }).catch(() => undefined);
+    return answer ?? undefined;
+  }
+
+  private async update(document: vscode.TextDocument, position: vscode.Position, stage: Stage): Promise<boolean> {
+    const answer = await this.ask(document, position, stage);
     if (!answer) { return false; }
-    const uri = IrView.viewOf(document);
-    this.texts.set(uri.toString(), answer);
-    this.changedEmitter.fire(uri);
+    const uri = IrView.viewOf(document, stage);
+    const before = this.shown.get(uri.toString());
+    this.shown.set(uri.toString(), { answer, source: document.uri, line: position.line });
+    if (before?.answer.text === answer.text && before.answer.title === answer.title) { this.paint(uri); } else { this.changedEmitter.fire(uri); }
     return true;
   }
 
   private paint(uri: vscode.Uri): void {
-    const answer = this.texts.get(uri.toString());
-    if (!answer) { return; }
+    const shown = this.shown.get(uri.toString());
+    if (!shown) { return; }
+    const { answer } = shown;
     for (const editor of vscode.window.visibleTextEditors) {
       if (editor.document.uri.toString() !== uri.toString()) { continue; }
+      // The title is the view's first line.
       const ranges = answer.changed.map(({ startLine, endLine }) => new vscode.Range(startLine + 1, 0, endLine, 0));
+      const here = answer.sources.filter(([, line]) => line === shown.line).map(([line]) => new vscode.Range(line + 1, 0, line + 1, 0));
       editor.setDecorations(this.mark, ranges);
-      if (ranges.length > 0) { editor.revealRange(ranges[0], vscode.TextEditorRevealType.InCenterIfOutsideViewport); }
+      editor.setDecorations(this.same, here);
+      const first = ranges[0] ?? here[0];
+      if (first && vscode.window.activeTextEditor !== editor) { editor.revealRange(first, vscode.TextEditorRevealType.InCenterIfOutsideViewport); }
     }
+  }
+
+  /// The cursor is in a view: the line of the text that made the one it is on is shown.
+  private revealSource(view: vscode.TextEditor): void {
+    const shown = this.shown.get(view.document.uri.toString());
+    if (!shown) { return; }
+    const at = view.selection.active.line - 1;
+    const made = shown.answer.sources.filter(([line]) => line <= at).pop();
+    const exact = shown.answer.sources.find(([line]) => line === at) ?? (shown.answer.title.includes(', as ') ? undefined : made);
+    for (const editor of vscode.window.visibleTextEditors) {
+      if (editor.document.uri.toString() !== shown.source.toString()) { continue; }
+      const range = exact ? new vscode.Range(exact[1], 0, exact[1], 0) : undefined;
+      editor.setDecorations(this.same, range ? [range] : []);
+      if (range) { editor.revealRange(range, vscode.TextEditorRevealType.InCenterIfOutsideViewport); }
+    }
+    view.setDecorations(this.same, exact ? shown.answer.sources.filter(([, line]) => line === exact[1]).map(([line]) => new vscode.Range(line + 1, 0, line + 1, 0)) : []);
   }
 }

@@ -116,6 +116,38 @@ local ok, err = xpcall(function()
   check('it follows the cursor', view_text():find('i_0', 1, true) == nil, vim.split(view_text(), '\n')[1])
   vim.api.nvim_buf_delete(view(), { force = true })
 
+  -- What becomes of it: lowered, as LLVM IR, as assembly. The line of the text and the lines that came of it are marked together, from either side.
+  local function marked(b) return vim.tbl_map(function(m) return m[2] end, vim.api.nvim_buf_get_extmarks(b, vim.api.nvim_get_namespaces().loopsmith_ir_same, 0, -1, {})) end
+  local product = line_of('B%[vk, vj%]')
+  for stage, sign in pairs({ lowered = 'for i in range%(128%)', llvm = 'define .*@matmul', asm = 'matmul:' }) do
+    vim.api.nvim_win_set_cursor(0, { product, 20 })
+    vim.cmd('LoopsmithIR ' .. stage)
+    wait('the ' .. stage, function() return view_text():find(sign:match('^%S+')) ~= nil and #marked(view()) > 0 end)
+    local lines = vim.split(view_text(), '\n')
+    local made = vim.tbl_map(function(l) return lines[l + 1] end, marked(view()))
+    local multiplies = vim.tbl_filter(function(l) return l:find('%*') or l:find('mul') or l:find('fma') or l:find('fmadd') end, made)
+    check(stage .. ': the lines of the product', #multiplies > 0, vim.trim(multiplies[1] or 'none'))
+    -- From the view to the text.
+    local w = vim.fn.bufwinid(view())
+    local b = view()
+    vim.api.nvim_win_call(w, function()
+      for _, l in ipairs(marked(b)) do
+        if lines[l + 1] == multiplies[1] then vim.api.nvim_win_set_cursor(w, { l + 1, 0 }) break end
+      end
+      vim.api.nvim_exec_autocmds('CursorMoved', { buffer = b })
+    end)
+    check(stage .. ': and back', marked(source)[1] == product - 1, marked(source))
+    vim.api.nvim_buf_delete(view(), { force = true })
+    check(stage .. ': no mark stays', #marked(source) == 0, marked(source))
+  end
+  -- Two states side by side.
+  vim.api.nvim_win_set_cursor(0, { split, 6 })
+  vim.cmd('LoopsmithDiff')
+  wait('two states', function() return #vim.api.nvim_list_tabpages() == 2 and #vim.api.nvim_tabpage_list_wins(0) == 2 end)
+  local states = vim.tbl_map(function(w) return table.concat(vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(w), 0, -1, false), '\n') end, vim.api.nvim_tabpage_list_wins(0))
+  check('states compared', #states == 2 and states[1]:find('for i, j, k', 1, true) ~= nil and states[2]:find('for i_0, i_1', 1, true) ~= nil and vim.wo.diff, #states)
+  vim.cmd('tabclose')
+
   -- The loop view: a line is a loop; a choice on it is written into the schedule, and the view follows to what it left.
   vim.api.nvim_win_set_cursor(0, { split, 6 })
   vim.cmd('LoopsmithLoops')

@@ -1,8 +1,12 @@
 // Features as functions of a snapshot: a text with `$0` where the cursor is, and the facts that are expected.
+#include <algorithm>
+
+#include "codegen/llvm/codegen.h"
 #include "lsp/features/hover.h"
 #include "lsp/features/loop_facts.h"
 #include "lsp/features/symbols.h"
 #include "lsp/features/tuning.h"
+#include "lsp/features/views.h"
 #include "lsp/protocol/methods.h"
 #include "lsp/worker/routes.h"
 #include "tests/unit/catch.h"
@@ -212,6 +216,51 @@ TEST_CASE("edits give what a fresh analysis of the final text gives") {
     auto fresh = workspace::analyse("file:///t.tir", document.snapshot()->text());
     CHECK(shown(*document.snapshot()) == shown(*fresh->snapshot()));
   }
+}
+
+TEST_CASE("a view's lines come from the statements that made them, at every stage") {
+  auto document = workspace::analyse("file:///t.tir", matmul);
+  const workspace::Snapshot& snapshot = *document->snapshot();
+  auto update = static_cast<uint32_t>(matmul.find("C[vi, vj] = C[vi"));
+  auto end = static_cast<uint32_t>(matmul.find("sch.parallel"));
+  for (Stage stage : {Stage::State, Stage::Lowered, Stage::LlvmIR, Stage::Assembly}) {
+    if (stage > Stage::Lowered && codegen::llvm_version().empty()) { continue; }
+    INFO(stage_name(stage));
+    auto view = view_at(snapshot, end, stage);
+    REQUIRE(view);
+    std::vector<std::string> lines;
+    for (size_t at = 0; at < view->text.size();) {
+      size_t stop = std::min(view->text.find('\n', at), view->text.size());
+      lines.push_back(view->text.substr(at, stop - at));
+      at = stop + 1;
+    }
+    bool has_update = false;
+    uint32_t last = 0;
+    for (const auto& [line, span] : view->sources) {
+      REQUIRE(line < lines.size());
+      CHECK(line >= last);
+      last = line;
+      REQUIRE(span.end <= matmul.size());
+      if (span.begin < update || span.end > update + 45) { continue; }
+      // What multiplies is of the statement that multiplies.
+      bool multiplies = stage == Stage::Assembly ? lines[line].find("mul") != std::string::npos || lines[line].find("fma") != std::string::npos || lines[line].find("fmadd") != std::string::npos
+                        : stage == Stage::LlvmIR ? lines[line].find("fmul") != std::string::npos || lines[line].find("fma") != std::string::npos
+                                                 : lines[line].find('*') != std::string::npos;
+      has_update = has_update || multiplies;
+    }
+    CHECK(has_update);
+    CHECK(view->text.find("DILocation") == std::string::npos);
+    CHECK(view->text.find(".loc") == std::string::npos);
+    CHECK(view->text.find("place:") == std::string::npos);
+    // Its address gives the same.
+    auto again = view_of(snapshot, view->address.substr(view->address.find('#') + 1));
+    REQUIRE(again);
+    CHECK(again->text == view->text);
+  }
+  CHECK(view_at(snapshot, 5, Stage::Lowered)->title == "matmul as written, lowered");
+  CHECK(view_of(snapshot, "matmul:lowered")->text == view_at(snapshot, 5, Stage::Lowered)->text);
+  CHECK_FALSE(view_of(snapshot, "matmul:nonsense"));
+  CHECK_FALSE(view_of(snapshot, "matmul"));
 }
 
 TEST_CASE("every method that the table gives to the worker has a route") {

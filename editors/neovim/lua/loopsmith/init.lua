@@ -56,15 +56,37 @@ local function on_attach(options)
 end
 
 -- ---- the IR beside a schedule -----------------------------------------------------------------------------------------
--- One scratch buffer per text: the program as it is after the statement at the cursor, lines it changed marked.
-local views = {}                     -- source buffer -> view buffer
+-- One scratch buffer per text and stage: the program as it is after the statement at the cursor, lines it changed marked; or that lowered, as
+-- LLVM IR, as assembly. A line of the text and the lines that came of it are shown together, from either side.
+local stages = {
+  [''] = { name = 'loopsmith-ir:%s', comment = '#', delay = 40 },
+  lowered = { name = 'loopsmith-ir:%s:lowered', comment = '#', delay = 40 },
+  llvm = { name = 'loopsmith-ir:%s:llvm', comment = ';', syntax = 'llvm', delay = 150 },
+  asm = { name = 'loopsmith-ir:%s:asm', comment = '#', syntax = 'asm', delay = 150 },
+}
+local views = {}                     -- source buffer -> stage -> { buffer, answer, timer }
 local marks = vim.api.nvim_create_namespace('loopsmith_ir')
-local pending = nil
+local same = vim.api.nvim_create_namespace('loopsmith_ir_same')
 
 local function client_of(buffer) return vim.lsp.get_clients({ bufnr = buffer, name = 'loopsmith' })[1] end
 
-local function paint(view, answer)
-  local lines = vim.split('# ' .. answer.title .. '\n' .. answer.text, '\n')
+local function show_same(buffer, lines)
+  vim.api.nvim_buf_clear_namespace(buffer, same, 0, -1)
+  for _, line in ipairs(lines) do
+    if line < vim.api.nvim_buf_line_count(buffer) then vim.api.nvim_buf_set_extmark(buffer, same, line, 0, { line_hl_group = 'Visual' }) end
+  end
+end
+
+local function lines_from(answer, source_line)
+  local lines = {}
+  for _, pair in ipairs(answer.sources or {}) do
+    if pair[2] == source_line then table.insert(lines, pair[1] + 1) end
+  end
+  return lines
+end
+
+local function paint(view, stage, answer, source_line)
+  local lines = vim.split(stages[stage].comment .. ' ' .. answer.title .. '\n' .. answer.text, '\n')
   vim.bo[view].modifiable = true
   vim.api.nvim_buf_set_lines(view, 0, -1, false, lines)
   vim.bo[view].modifiable = false
@@ -74,61 +96,128 @@ local function paint(view, answer)
       vim.api.nvim_buf_set_extmark(view, marks, line, 0, { line_hl_group = 'DiffAdd' })
     end
   end
-  local first = answer.changed[1]
+  local here = lines_from(answer, source_line)
+  show_same(view, here)
+  local first = answer.changed[1] and answer.changed[1].startLine + 1 or here[1]
   for _, window in ipairs(vim.fn.win_findbuf(view)) do
-    if first then vim.api.nvim_win_set_cursor(window, { first.startLine + 2, 0 }) end
+    if first and window ~= vim.api.nvim_get_current_win() then vim.api.nvim_win_set_cursor(window, { math.min(first + 1, #lines), 0 }) end
   end
 end
 
-local function update(buffer)
-  local view, client = views[buffer], client_of(buffer)
-  if not (view and client and vim.api.nvim_buf_is_valid(view)) then return end
+local function update(buffer, stage)
+  local view, client = (views[buffer] or {})[stage], client_of(buffer)
+  if not (view and client and vim.api.nvim_buf_is_valid(view.buffer)) then return end
   local window = vim.fn.bufwinid(buffer)
   if window == -1 then return end
   local params = vim.lsp.util.make_position_params(window, client.offset_encoding)
+  params.stage = stage
   client.request('loopsmith/ir', params, function(_, answer)
     -- An answer about a text that has changed meanwhile is an error; the change asks again.
-    if answer and vim.api.nvim_buf_is_valid(view) then paint(view, answer) end
+    if not answer or not vim.api.nvim_buf_is_valid(view.buffer) then return end
+    view.answer = answer
+    paint(view.buffer, stage, answer, params.position.line)
   end, buffer)
 end
 
---- Shows the IR at the cursor in a window beside, which follows the cursor.
-function M.show_ir()
+-- The cursor is in a view: the line of the text that made the one it is on.
+local function show_source(buffer, stage)
+  local view = (views[buffer] or {})[stage]
+  if not (view and view.answer) then return end
+  local at = vim.api.nvim_win_get_cursor(0)[1] - 2
+  local source
+  for _, pair in ipairs(view.answer.sources or {}) do
+    if pair[1] == at then source = pair[2] break end
+    if (stage == '' or stage == 'lowered') and pair[1] < at then source = pair[2] end
+  end
+  show_same(buffer, source and { source } or {})
+  show_same(view.buffer, source and lines_from(view.answer, source) or {})
+  local window = vim.fn.bufwinid(buffer)
+  if source and window ~= -1 then
+    vim.api.nvim_win_call(window, function()
+      if source + 1 < vim.fn.line('w0') or source + 1 > vim.fn.line('w$') then vim.cmd('normal! ' .. (source + 1) .. 'Gzz') end
+    end)
+  end
+end
+
+--- Shows the IR at the cursor in a window beside, which follows the cursor; `stage`: 'lowered', 'llvm', 'asm'.
+function M.show_ir(stage)
+  stage = stage or ''
+  if not stages[stage] then return vim.notify('loopsmith: the stages are lowered, llvm and asm', vim.log.levels.WARN) end
   local buffer = vim.api.nvim_get_current_buf()
   if not client_of(buffer) then return vim.notify('loopsmith: the language server does not serve this buffer', vim.log.levels.WARN) end
-  local view = views[buffer]
-  if not (view and vim.api.nvim_buf_is_valid(view)) then
-    view = vim.api.nvim_create_buf(false, true)
-    views[buffer] = view
-    vim.bo[view].bufhidden = 'wipe'
-    vim.api.nvim_buf_set_name(view, 'loopsmith-ir:' .. vim.api.nvim_buf_get_name(buffer))
-    if not pcall(vim.treesitter.start, view, 'tirscript') then vim.bo[view].syntax = 'python' end
-    local group = vim.api.nvim_create_augroup('loopsmith_ir_' .. buffer, { clear = true })
+  views[buffer] = views[buffer] or {}
+  local view = views[buffer][stage]
+  if not (view and vim.api.nvim_buf_is_valid(view.buffer)) then
+    view = { buffer = vim.api.nvim_create_buf(false, true) }
+    views[buffer][stage] = view
+    vim.bo[view.buffer].bufhidden = 'wipe'
+    vim.api.nvim_buf_set_name(view.buffer, stages[stage].name:format(vim.api.nvim_buf_get_name(buffer)))
+    if stages[stage].syntax then
+      vim.bo[view.buffer].syntax = stages[stage].syntax
+    elseif not pcall(vim.treesitter.start, view.buffer, 'tirscript') then
+      vim.bo[view.buffer].syntax = 'python'
+    end
+    local group = vim.api.nvim_create_augroup('loopsmith_ir_' .. buffer .. stage, { clear = true })
     vim.api.nvim_create_autocmd({ 'CursorMoved', 'CursorMovedI', 'TextChanged', 'TextChangedI' }, {
       group = group,
       buffer = buffer,
       callback = function()
-        if pending then pending:stop() end
-        pending = vim.defer_fn(function() update(buffer) end, 40)
+        show_same(buffer, {})
+        if view.timer then view.timer:stop() end
+        view.timer = vim.defer_fn(function() update(buffer, stage) end, stages[stage].delay)
       end,
     })
+    vim.api.nvim_create_autocmd('CursorMoved', { group = group, buffer = view.buffer, callback = function() show_source(buffer, stage) end })
     vim.api.nvim_create_autocmd('BufWipeout', {
       group = group,
-      buffer = view,
+      buffer = view.buffer,
       callback = function()
-        views[buffer] = nil
+        views[buffer][stage] = nil
+        if vim.api.nvim_buf_is_valid(buffer) then show_same(buffer, {}) end
         vim.api.nvim_clear_autocmds({ group = group, buffer = buffer })
       end,
     })
   end
-  if vim.fn.bufwinid(view) == -1 then
+  if vim.fn.bufwinid(view.buffer) == -1 then
     local here = vim.api.nvim_get_current_win()
     vim.cmd('rightbelow vsplit')
-    vim.api.nvim_win_set_buf(0, view)
+    vim.api.nvim_win_set_buf(0, view.buffer)
     vim.wo.wrap = false
     vim.api.nvim_set_current_win(here)
   end
-  update(buffer)
+  update(buffer, stage)
+end
+
+--- Two states of the schedule at the cursor as a diff in a new tab: after the statement at the cursor, and after another one (the one before).
+function M.compare_steps(other)
+  local buffer = vim.api.nvim_get_current_buf()
+  local client = client_of(buffer)
+  if not client then return vim.notify('loopsmith: the language server does not serve this buffer', vim.log.levels.WARN) end
+  client.request('loopsmith/ir', vim.lsp.util.make_position_params(0, client.offset_encoding), function(_, here)
+    local text, schedule, at = ((here or {}).uri or ''):match('^(.*)#(.*)@(%d+)$')
+    if not at then return vim.notify('loopsmith: the cursor is on no statement of a schedule', vim.log.levels.WARN) end
+    local from, to = tonumber(other) or math.max(0, tonumber(at) - 1), tonumber(at)
+    if from > to then from, to = to, from end
+    local texts = {}
+    for _, step in ipairs({ from, to }) do
+      client.request('workspace/textDocumentContent', { uri = ('%s#%s@%d'):format(text, schedule, step) }, function(problem, content)
+        if problem then return vim.notify('loopsmith: ' .. problem.message, vim.log.levels.WARN) end
+        texts[step] = vim.split(content.text, '\n')
+        if not (texts[from] and texts[to]) then return end
+        vim.cmd('tabnew')
+        for i, shown in ipairs(from == to and { from } or { from, to }) do
+          if i > 1 then vim.cmd('rightbelow vnew') end
+          local state = vim.api.nvim_get_current_buf()
+          vim.bo[state].buftype, vim.bo[state].bufhidden = 'nofile', 'wipe'
+          vim.api.nvim_buf_set_lines(state, 0, -1, false, texts[shown])
+          vim.bo[state].modifiable = false
+          pcall(vim.api.nvim_buf_set_name, state, ('loopsmith-ir:%s@%d'):format(schedule, shown))
+          if not pcall(vim.treesitter.start, state, 'tirscript') then vim.bo[state].syntax = 'python' end
+          vim.cmd('diffthis')
+        end
+      end, buffer)
+    end
+  end, buffer)
 end
 
 -- The code action whose title matches, at the cursor, without a menu.
@@ -181,7 +270,15 @@ function M.setup(user)
   highlight(options)
   vim.lsp.handlers['loopsmith/tuning'] = function(_, news) require('loopsmith.tuning').note(news) end
   vim.lsp.commands['loopsmith.showIr'] = function() M.show_ir() end
-  vim.api.nvim_create_user_command('LoopsmithIR', M.show_ir, { desc = 'Show the IR at the cursor beside, and follow' })
+  vim.api.nvim_create_user_command('LoopsmithIR', function(call) M.show_ir(call.args) end, {
+    nargs = '?',
+    complete = function() return { 'lowered', 'llvm', 'asm' } end,
+    desc = 'Show the IR at the cursor beside, and follow; lowered, as LLVM IR or as assembly where asked',
+  })
+  vim.api.nvim_create_user_command('LoopsmithDiff', function(call) M.compare_steps(call.args ~= '' and call.args or nil) end, {
+    nargs = '?',
+    desc = 'Compare the state after the statement at the cursor with the one before, or after statement N',
+  })
   vim.api.nvim_create_user_command('LoopsmithLoops', function() require('loopsmith.loops').show() end, { desc = 'Show the loops at the cursor beside, and choose what to do to one' })
   vim.api.nvim_create_user_command('LoopsmithTuning', function() require('loopsmith.tuning').show() end, { desc = 'Show the search that runs, or the last one' })
   vim.api.nvim_create_user_command('LoopsmithTune', M.tune, { desc = 'Tune the program under the cursor in the background' })

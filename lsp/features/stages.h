@@ -1,0 +1,33 @@
+// What becomes of a program: after lowering, as LLVM IR, as assembly; and which line of it stands for which place of the text.
+// The program is compiled, never run.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ir/ir.h"
+#include "support/diagnostic.h"
+
+namespace loopsmith::lsp {
+
+/// How far a view goes down.
+enum class Stage : uint8_t { State, Lowered, LlvmIR, Assembly };
+
+/// "lowered", "llvm", "asm"; "" for the state itself. None: there is no such stage.
+[[nodiscard]] auto stage_named(std::string_view name) -> std::optional<Stage>;
+[[nodiscard]] auto stage_name(Stage stage) -> std::string_view;
+
+struct StageText {
+  std::string text;
+  std::vector<std::pair<uint32_t, Origin>> lines;   // lines (from 0) that come from somewhere, in the order of the text
+  Diagnostics problems;                             // why there is no text
+};
+
+/// `symbol`: what the only function of a module is called outside; empty: by its own name. `target`: as a file writes it; empty:
+/// this machine.
+[[nodiscard]] auto stage_text(const IRModule& module, Stage stage, std::string_view symbol, const std::string& target) -> StageText;
+
+}  // namespace loopsmith::lsp
