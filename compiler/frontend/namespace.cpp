@@ -1580,12 +1580,25 @@ auto lookup_intrinsic(Evaluator& e, const Arguments& a) -> Value {
   if (!name) { return e.report(error(Code::WrongType, a.call).arg("expected", "the name of an LLVM intrinsic").arg("found", a.all.empty() ? "nothing" : describe(a.all[0].value))); }
   return a.all[0].value;
 }
+// The kind that a target names: its first word, or what stands under "kind". A name with a slash is a tag.
+void check_target(Evaluator& e, const Attr& target, Origin where) {
+  static const Name kind_name("kind");
+  if (const auto* map = std::get_if<AttrMap>(&target.value)) {
+    if (const Attr* kind = find_attr(*map, kind_name)) { check_target(e, *kind, where); }
+    return;
+  }
+  const std::string* text = target.string();
+  if (!text || text->find('/') != std::string::npos) { return; }
+  if (std::string kind = text->substr(0, text->find(' ')); !kind.empty()) { check_word(e, Vocabulary::TargetKind, kind, where); }
+}
+
 auto target(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"target_config"}, {"host", false}};
   BoundArguments b;
   if (!bind_arguments(e, "T.target", a, parameters, b)) { return not_bound(b); }
   auto value = to_attr(e, b.values[0]);
   if (!value) { return Value::error(); }
+  check_target(e, *value, b.values[0].where);
   static const Name host_name("host");
   auto plain = [](const Attr& a) {
     const Attr* inner = target_attr(a);
@@ -1598,6 +1611,7 @@ auto target(Evaluator& e, const Arguments& a) -> Value {
   if (is_given(b, 1)) {
     auto host = to_attr(e, b.values[1]);
     if (!host) { return Value::error(); }
+    check_target(e, *host, b.values[1].where);
     const auto* map = std::get_if<AttrMap>(&value->value);
     value = map ? Attr(with_attr(*map, host_name, plain(*host))) : Attr(Array<Attr>{*value, plain(*host)});
   }

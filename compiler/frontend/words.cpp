@@ -45,12 +45,16 @@ auto words_of(Vocabulary vocabulary) -> const Words& {
                                  "async_wait_inflight_count", "async_scope", "pragma_auto_unroll_max_step", "pragma_unroll_explicit",
                                  "pragma_loop_partition_hint", "pragma_import_c", "pragma_import_llvm", "pragma_debug_skip_region",
                                  "pragma_parallel_launch_point", "pragma_parallel_stride_pattern", "pragma_parallel_barrier_when_finish"}};
+  static const Words targets{"a kind of target",
+                             {"llvm", "c", "cuda", "rocm", "vulkan", "opencl", "metal", "webgpu", "hexagon", "nvptx", "hybrid", "stackvm", "ext_dev", "aocl",
+                              "aocl_sw_emu", "sdaccel", "composite", "trn"}};
   switch (vocabulary) {
     case Vocabulary::ThreadAxis: return axes;
     case Vocabulary::StorageScope: return scopes;
     case Vocabulary::LoopAnnotation: return loops;
     case Vocabulary::BlockAnnotation: return blocks;
     case Vocabulary::FunctionAttribute: return functions;
+    case Vocabulary::TargetKind: return targets;
     case Vocabulary::StatementAttribute: break;
   }
   return statements;

@@ -1,4 +1,4 @@
-// Words in quotes that mean something to a compiler: thread axes, storage scopes, keys of attributes. TVM's script takes any
+// Words in quotes that mean something to a compiler: thread axes, storage scopes, keys of attributes, kinds of target. TVM's script takes any
 // word there and does nothing with one that it does not know, so a word that is nearly a known one is reported.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace loopsmith::frontend {
 
-enum class Vocabulary : uint8_t { ThreadAxis, StorageScope, LoopAnnotation, BlockAnnotation, FunctionAttribute, StatementAttribute };
+enum class Vocabulary : uint8_t { ThreadAxis, StorageScope, LoopAnnotation, BlockAnnotation, FunctionAttribute, StatementAttribute, TargetKind };
 
 /// Warns where `word` is no word of the vocabulary and nearly one. `where`: the word, or the dictionary it is a key of.
 void check_word(Evaluator& evaluator, Vocabulary vocabulary, std::string_view word, Origin where);
