@@ -116,7 +116,11 @@ auto in_order(const syntax::Document& document, Diagnostics diagnostics) -> Diag
 
 auto SourceFile::read(const std::string& path) -> Result<std::unique_ptr<SourceFile>> {
   LOOPSMITH_TRY(bytes, read_file(path));
-  auto content = std::make_unique<Content>(SourceText(path == "-" ? "<stdin>" : path, std::move(bytes)));
+  return from_text(path == "-" ? "<stdin>" : path, std::move(bytes));
+}
+
+auto SourceFile::from_text(const std::string& name, std::string text) -> std::unique_ptr<SourceFile> {
+  auto content = std::make_unique<Content>(SourceText(name, std::move(text)));
   Content& c = *content;
   c.file.update(c.document);
   c.diagnostics = c.document.diagnostics();

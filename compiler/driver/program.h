@@ -32,6 +32,8 @@ class SourceFile {
   /// Reads and checks a file, "-" being standard input. Fails only where it cannot be read: mistakes in the text are
   /// `diagnostics()`.
   [[nodiscard]] static auto read(const std::string& path) -> Result<std::unique_ptr<SourceFile>>;
+  /// The same of a text; `name` is what diagnostics call it.
+  [[nodiscard]] static auto from_text(const std::string& name, std::string text) -> std::unique_ptr<SourceFile>;
   ~SourceFile();
   SourceFile(const SourceFile&) = delete;
 

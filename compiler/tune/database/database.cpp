@@ -279,4 +279,34 @@ auto Database::workloads() -> Result<std::vector<Workload>> {
   return out;
 }
 
+auto Database::at_once(const std::function<Status()>& work) -> Status {
+  LOOPSMITH_CHECK(impl_->run("BEGIN IMMEDIATE"));
+  Status done = work();
+  if (done.ok()) { done = impl_->run("COMMIT"); }
+  if (!done.ok()) { (void)impl_->run("ROLLBACK"); }
+  return done;
+}
+
+auto Database::forget(const Unwanted& unwanted) -> Result<Forgotten> {
+  Forgotten out;
+  LOOPSMITH_CHECK(at_once([&]() -> Status {
+    // Places within a workload: measured before all else, the fastest first.
+    Statement records(impl_->db,
+                      "DELETE FROM record WHERE id IN (SELECT id FROM (SELECT id, outcome, unix_time, row_number() OVER "
+                      "(PARTITION BY workload ORDER BY outcome <> 0, median_seconds, id) AS place FROM record) "
+                      "WHERE NOT (place = 1 AND outcome = 0) AND (place > ?1 OR unix_time < ?2))");
+    records.bind(1, unwanted.beyond.value_or(INT64_MAX)).bind(2, unwanted.before.value_or(INT64_MIN)).step();
+    if (records.failed()) { return impl_->failure(); }
+    out.records = sqlite3_changes(impl_->db);
+    Statement workloads(impl_->db, "DELETE FROM workload WHERE id NOT IN (SELECT workload FROM record)");
+    workloads.step();
+    if (workloads.failed()) { return impl_->failure(); }
+    out.workloads = sqlite3_changes(impl_->db);
+    return ok();
+  }));
+  LOOPSMITH_CHECK(impl_->run("VACUUM"));
+  LOOPSMITH_CHECK(impl_->run("PRAGMA wal_checkpoint(TRUNCATE)"));
+  return out;
+}
+
 }  // namespace loopsmith::tune

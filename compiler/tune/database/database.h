@@ -6,6 +6,7 @@
 // last commits, never the file. The only file that includes SQLite is database.cpp.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -87,6 +88,18 @@ class Database {
     double best_seconds = 0;    // 0: none measured
   };
   [[nodiscard]] auto workloads() -> Result<std::vector<Workload>>;
+
+  /// What is no longer wanted. A workload's fastest measured record always stays.
+  struct Unwanted {
+    std::optional<int64_t> beyond = {};     // of each workload, all but so many: the fastest measured ones first
+    std::optional<int64_t> before = {};     // added before this time
+  };
+  struct Forgotten { int64_t records = 0, workloads = 0; };
+  /// Removes it, with workloads that have no records, and gives the room back to the disk.
+  [[nodiscard]] auto forget(const Unwanted& unwanted) -> Result<Forgotten>;
+
+  /// All of what `work` adds, or, where it fails, nothing.
+  [[nodiscard]] auto at_once(const std::function<Status()>& work) -> Status;
 
  private:
   struct Impl;

@@ -106,3 +106,46 @@ TEST_CASE("a file that is no database is refused and left as it is") {
   std::ifstream in(path);
   CHECK(std::string(std::istreambuf_iterator<char>(in), {}) == text);
 }
+
+TEST_CASE("what is unwanted is forgotten, but for the best of each program") {
+  auto db = Database::open(":memory:");
+  REQUIRE(db.ok());
+  TaskKey other = task;
+  other.workload = 1;
+  TaskKey empty = task;
+  empty.workload = 2;
+  for (const TaskKey& key : {task, other, empty}) { REQUIRE(db->add_workload(key, "m", "t").ok()); }
+  for (int i = 0; i < 6; ++i) {
+    Record r = record(static_cast<uint64_t>(i), i == 5 ? Outcome::Crashed : Outcome::Measured, i == 5 ? 0 : 6 - i);
+    r.unix_time = 100 + i;
+    REQUIRE(db->add(task, r).ok());
+  }
+  REQUIRE(db->add(other, record(7, Outcome::Measured, 1)).ok());
+  auto none = db->forget({});
+  REQUIRE(none.ok());
+  CHECK(none->records == 0);
+  CHECK(none->workloads == 1);
+  auto some = db->forget({.beyond = 3});
+  REQUIRE(some.ok());
+  CHECK(some->records == 3);
+  CHECK(db->records(task)->front().median_seconds == 4);
+  auto old = db->forget({.before = 1000});
+  REQUIRE(old.ok());
+  CHECK(old->records == 2);
+  REQUIRE(db->records(task)->size() == 1);
+  CHECK((*db->best(task))->median_seconds == 2);
+  CHECK(db->records(other)->size() == 1);
+}
+
+TEST_CASE("what is added at once is there as a whole, or not at all") {
+  auto db = Database::open(":memory:");
+  REQUIRE(db.ok());
+  auto failed = db->at_once([&]() -> Status {
+    LOOPSMITH_CHECK(db->add_workload(task, "m", "t"));
+    return error(Code::Cancelled);
+  });
+  CHECK_FALSE(failed.ok());
+  CHECK(db->workloads()->empty());
+  CHECK(db->at_once([&] { return db->add_workload(task, "m", "t"); }).ok());
+  CHECK(db->workloads()->size() == 1);
+}

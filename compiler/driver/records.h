@@ -1,0 +1,36 @@
+// Trials of the tuning database as lines of JSON: our own, which hold all of a record, and those of TVM's `database_tuning_record.json`
+// (`[workload, [trace, [seconds], target, arguments]]`), which say nothing of the program: whoever reads them brings it.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "ir/ir.h"
+#include "support/diagnostic.h"
+#include "tune/database/database.h"
+
+namespace loopsmith::driver {
+
+[[nodiscard]] auto workload_text(const tune::TaskKey& key) -> std::string;
+
+/// All of a record but its program's text.
+[[nodiscard]] auto record_json(const tune::Database::Workload& workload, const tune::Record& record) -> nlohmann::json;
+
+struct ReadRecord {
+  tune::Database::Workload workload;   // `text` may be empty
+  tune::Record record;
+};
+/// The reverse; `line` is one of `record_json` with "text" added. `place` is what the error calls it.
+[[nodiscard]] auto read_record(const nlohmann::json& line, const std::string& place) -> Result<ReadRecord>;
+
+/// A measured record as TVM writes it, of workload 0.
+[[nodiscard]] auto tvm_record(const tune::Database::Workload& workload, const tune::Record& record, const PrimFunc& function) -> nlohmann::json;
+
+struct TvmRecord {
+  int64_t workload = 0;      // line of `database_workload.json`, from 0
+  std::string trace;
+  std::string target;        // canonical text; empty: one that is not known here
+  double seconds = 0;        // the mean; 0: it was not measured
+};
+[[nodiscard]] auto read_tvm_record(const nlohmann::json& line, const std::string& place) -> Result<TvmRecord>;
+
+}  // namespace loopsmith::driver
