@@ -39,7 +39,8 @@ struct Kernel {
 /// 0.19: values, their type codes, how many), so that `tvm.runtime.load_module(LIBRARY)["NAME_packed"]` can be called.
 [[nodiscard]] auto entries(std::string_view library, const std::vector<Kernel>& kernels, bool packed = false) -> std::string;
 
-/// What entries and kernels need: error text, argument checks, a thread pool (one thread where there are no POSIX threads). All
+/// What entries and kernels need: error text, argument checks, a thread pool (one thread where there are no POSIX threads). It
+/// declares them; with LOOPSMITH_SUPPORT_CODE it is their code as well, to be compiled once, the same for all kernels of a target. All
 /// of it is weak, so that several libraries can be linked into one program. The pool has LOOPSMITH_NUM_THREADS threads, else one
 /// per processor.
 [[nodiscard]] auto support() -> std::string_view;

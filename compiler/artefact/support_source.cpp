@@ -13,15 +13,8 @@ auto support() -> std::string_view {
 
 #if defined(_WIN32)
 #define LS_API __declspec(dllexport)
-#define LS_WEAK
 #else
 #define LS_API __attribute__((visibility("default")))
-#define LS_WEAK __attribute__((weak, visibility("default")))
-#endif
-#if defined(__wasm__)
-#define LS_THREAD
-#else
-#define LS_THREAD _Thread_local
 #endif
 
 typedef struct { int32_t device_type; int32_t device_id; } DLDevice;
@@ -52,12 +45,31 @@ typedef struct {
   const ls_dimension* shape;
 } ls_parameter;
 
-static LS_THREAD char ls_error_text[512];
+typedef int32_t (*loopsmith_share)(void* captured, int64_t begin, int64_t end);
 
-LS_WEAK const char* loopsmith_last_error(void);
-LS_WEAK void loopsmith_set_error(const char* text);
-LS_WEAK int32_t loopsmith_bind(const char* function, const ls_parameter* parameters, int count, const char* const* variables, int slots,
-                               const ls_argument* given, ls_argument* out);
+LS_API const char* loopsmith_last_error(void);
+LS_API void loopsmith_set_error(const char* text);
+LS_API int32_t loopsmith_bind(const char* function, const ls_parameter* parameters, int count, const char* const* variables, int slots,
+                              const ls_argument* given, ls_argument* out);
+LS_API int32_t loopsmith_parallel(loopsmith_share share, void* captured, int64_t begin, int64_t end);
+
+#endif  /* LOOPSMITH_SUPPORT_H */
+
+/* The same code for all kernels of a target. */
+#if defined(LOOPSMITH_SUPPORT_CODE)
+
+#if defined(_WIN32)
+#define LS_WEAK
+#else
+#define LS_WEAK __attribute__((weak, visibility("default")))
+#endif
+#if defined(__wasm__)
+#define LS_THREAD
+#else
+#define LS_THREAD _Thread_local
+#endif
+
+static LS_THREAD char ls_error_text[512];
 
 LS_WEAK const char* loopsmith_last_error(void) { return ls_error_text; }
 
@@ -165,9 +177,6 @@ LS_WEAK int32_t loopsmith_bind(const char* function, const ls_parameter* paramet
 }
 
 /* ---- threads ---------------------------------------------------------------------------------------------------- */
-typedef int32_t (*loopsmith_share)(void* captured, int64_t begin, int64_t end);
-LS_WEAK int32_t loopsmith_parallel(loopsmith_share share, void* captured, int64_t begin, int64_t end);
-
 #if defined(__unix__) || defined(__APPLE__)
 #include <pthread.h>
 #include <stdlib.h>
@@ -263,7 +272,7 @@ LS_WEAK int32_t loopsmith_parallel(loopsmith_share share, void* captured, int64_
 LS_WEAK int32_t loopsmith_parallel(loopsmith_share share, void* captured, int64_t begin, int64_t end) { return share(captured, begin, end); }
 #endif
 
-#endif  /* LOOPSMITH_SUPPORT_H */
+#endif  /* LOOPSMITH_SUPPORT_CODE */
 )C";
 }
 

@@ -63,10 +63,13 @@ auto add_program(Unit& unit, const NamedProgram& program, const IRModule& module
   return problems;
 }
 
-auto run_compiler(std::vector<std::string> argv, std::string& problem) -> bool {
+/// `scratch`: where it may leave what it did not finish.
+auto run_compiler(std::vector<std::string> argv, const std::string& scratch, std::string& problem) -> bool {
   std::string shown;
   for (const std::string& word : argv) { shown += (shown.empty() ? "" : " ") + word; }
-  auto result = run_program({.argv = std::move(argv), .standard_input = Stream::Null, .standard_error = Stream::Pipe}, "", in(std::chrono::minutes(5)));
+  ProcessOptions options{.argv = std::move(argv), .standard_input = Stream::Null, .standard_error = Stream::Pipe};
+  if (!scratch.empty()) { options.environment = {{"TMPDIR", scratch}}; }
+  auto result = run_program(options, "", in(std::chrono::minutes(5)));
   if (!result) {
     problem = result.diagnostics().front().message();
     return false;
@@ -87,7 +90,7 @@ auto wasm_compiler() -> std::vector<std::string> {
     std::vector<std::string> probe = command;
     probe.insert(probe.end(), {"-fsyntax-only", "-include", "stdlib.h", "-xc", "/dev/null"});
     std::string problem;
-    if (run_compiler(std::move(probe), problem)) { return command; }
+    if (run_compiler(std::move(probe), {}, problem)) { return command; }
   }
   return {};
 }
@@ -116,9 +119,9 @@ auto missing_compiler(const target::Target& target) -> std::string {
 /// A folder that goes away with its contents.
 struct ScratchFolder {
   std::string path;
-  ScratchFolder() {
-    std::string pattern = (fs::temp_directory_path() / "loopsmith-build-XXXXXX").string();
-    if (mkdtemp(pattern.data()) != nullptr) { path = pattern; }
+  explicit ScratchFolder(const std::string& staging) {
+    std::string pattern = staging + "/making-XXXXXX";
+    if (mkdtemp(pattern.data()) != nullptr) { path = fs::absolute(pattern).string(); }
   }
   ~ScratchFolder() {
     std::error_code ignored;
@@ -141,13 +144,22 @@ auto read_cache(const std::string& path) -> std::optional<std::string> {
   return object;
 }
 
-}  // namespace
+/// A cache that cannot be written is no reason to fail.
+void write_cache(const std::string& path, const std::string& object) {
+  (void)write_whole(path, fmt::format("{}{:016x}\n{}", cache_magic, hash_bytes(object), object));
+}
 
-auto engine_id() -> std::string {
+/// Changes whenever a program does.
+auto program_identity(const std::string& path) -> std::string {
   struct stat info{};
-  if (::stat(current_program().c_str(), &info) != 0) { return "unknown"; }
+  auto found = find_program(path);
+  if (!found || ::stat(found->c_str(), &info) != 0) { return "unknown"; }
   return fmt::format("{}-{}.{}", info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
 }
+
+}  // namespace
+
+auto engine_id() -> std::string { return program_identity(current_program()); }
 
 auto write_whole(const std::string& path, std::string_view content) -> Status {
   std::error_code problem;
@@ -155,11 +167,29 @@ auto write_whole(const std::string& path, std::string_view content) -> Status {
   if (!parent.empty()) { fs::create_directories(parent, problem); }
   if (problem) { return error(Code::CannotWrite).arg("file", path).arg("why", problem.message()); }
   std::string beside = fmt::format("{}.{}.tmp", path, ::getpid());
-  if (auto status = write_file(beside, content); !status) { return status; }
+  if (auto status = write_file(beside, content); !status) {
+    ::unlink(beside.c_str());
+    return status;
+  }
   if (::rename(beside.c_str(), path.c_str()) != 0) {
     Diagnostic why = cannot_write(path);
     ::unlink(beside.c_str());
     return why;
+  }
+  return ok();
+}
+
+auto publish(const std::vector<Artefact>& artefacts) -> Status {
+  for (size_t i = 0; i < artefacts.size(); ++i) {
+    const Artefact& artefact = artefacts[i];
+    std::error_code problem;
+    fs::path folder = fs::path(artefact.path).parent_path();
+    if (!folder.empty()) { fs::create_directories(folder, problem); }
+    if (!problem) { fs::rename(artefact.staged, artefact.path, problem); }
+    if (!problem) { continue; }
+    std::error_code ignored;
+    for (size_t k = 0; k < i; ++k) { fs::remove(artefacts[k].path, ignored); }
+    return error(Code::CannotWrite).arg("file", artefact.path).arg("why", problem.message());
   }
   return ok();
 }
@@ -242,58 +272,76 @@ auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildR
     auto code = codegen::emit(*lowered, *target, codegen::EmitKind::Object, options);
     if (!code) { return fail(code.diagnostics()); }
     object = std::move(*code);
-    if (!job.cache.empty()) {
-      // A cache that cannot be written is no reason to fail.
-      (void)write_whole(cache_path(job.cache, key), fmt::format("{}{:016x}\n{}", cache_magic, hash_bytes(*object), *object));
-    }
+    if (!job.cache.empty()) { write_cache(cache_path(job.cache, key), *object); }
   }
 
   auto put = [&](const std::string& path, const char* kind, std::string_view content) -> bool {
-    if (auto status = write_whole(path, content); !status) {
+    std::string staged = fmt::format("{}/{}-{}.{}", job.staging, library, ::getpid(), result.artefacts.size());
+    if (auto status = write_file(staged, content); !status) {
       reporter.report(status.diagnostics(), nullptr);
       return false;
     }
-    result.artefacts.push_back({path, kind, content.size(), hash_bytes(content)});
+    result.artefacts.push_back({path, staged, kind, content.size(), hash_bytes(content)});
     return true;
   };
-  if (!put(job.stem + ".h", "header", artefact::header(library, unit.kernels, job.packed))) { return std::nullopt; }
 
-  ScratchFolder scratch;
+  ScratchFolder scratch(job.staging);
   if (scratch.path.empty()) {
-    reporter.report({cannot_write("a temporary folder")}, nullptr);
-    return std::nullopt;
-  }
-  std::string kernels_path = scratch.path + "/" + library + ".kernels.o";
-  std::string source_path = scratch.path + "/entries.c";
-  std::string entries_path = scratch.path + "/" + library + ".entries.o";
-  if (!write_file(kernels_path, *object) || !write_file(source_path, artefact::entries(library, unit.kernels, job.packed)) ||
-      !write_file(scratch.path + "/loopsmith_support.h", artefact::support())) {
-    reporter.report({cannot_write(scratch.path)}, nullptr);
+    reporter.report({cannot_write(job.staging)}, nullptr);
     return std::nullopt;
   }
   if (compiler.empty()) {
     result.notes.push_back(fmt::format("no C compiler for `{}` was found: there are no libraries, and {}.o has the inner functions only; {}", target->str(), library,
                                        missing_compiler(*target)));
     if (!put(job.stem + ".o", "object", *object)) { return std::nullopt; }
+    if (!put(job.stem + ".h", "header", artefact::header(library, unit.kernels, job.packed))) { return std::nullopt; }
     return result;
+  }
+  std::string kernels_path = scratch.path + "/" + library + ".kernels.o";
+  std::string source_path = scratch.path + "/entries.c";
+  std::string entries_path = scratch.path + "/" + library + ".entries.o";
+  std::string support_path = scratch.path + "/support.o";
+  auto lay = [&](const std::string& path, std::string_view content) -> bool {
+    auto status = write_file(path, content);
+    if (!status) { reporter.report(status.diagnostics(), nullptr); }
+    return status.ok();
+  };
+  if (!lay(kernels_path, *object) || !lay(source_path, artefact::entries(library, unit.kernels, job.packed)) ||
+      !lay(scratch.path + "/loopsmith_support.h", artefact::support())) {
+    return std::nullopt;
   }
   auto call = [&](std::vector<std::string> more) {
     std::vector<std::string> argv = compiler;
     argv.insert(argv.end(), more.begin(), more.end());
     std::string problem;
-    if (run_compiler(std::move(argv), problem)) { return true; }
+    if (run_compiler(std::move(argv), scratch.path, problem)) { return true; }
     reporter.report({error(Code::LinkFailed).arg("why", problem)}, nullptr);
     return false;
   };
   // The paths of the scratch folder are not to be seen in what is made: the same input gives the same bytes.
   std::string prefix_map = fmt::format("-ffile-prefix-map={}=.", scratch.path);
+  auto compile = [&](const std::string& source, const std::string& made) {
+    return call({"-std=c11", "-O2", "-fPIC", "-fvisibility=hidden", prefix_map, "-c", source, "-o", made});
+  };
+  // The support takes a C compiler most of its time, and is the same for all files.
+  uint64_t support_key = hash_bytes(artefact::support(), hash_bytes(program_identity(compiler.front())));
+  for (const std::string& word : compiler) { support_key = hash_bytes(word, support_key); }
+  std::optional<std::string> support;
+  if (!job.cache.empty()) { support = read_cache(cache_path(job.cache, support_key)); }
+  if (support) {
+    if (!lay(support_path, *support)) { return std::nullopt; }
+  } else {
+    std::string support_source = scratch.path + "/support.c";
+    if (!lay(support_source, "#define LOOPSMITH_SUPPORT_CODE\n#include \"loopsmith_support.h\"\n") || !compile(support_source, support_path)) { return std::nullopt; }
+    auto made = job.cache.empty() ? Result<std::string>(std::string()) : read_file(support_path);
+    if (!job.cache.empty() && made) { write_cache(cache_path(job.cache, support_key), *made); }
+  }
   std::string object_path = scratch.path + "/" + library + ".o";
   std::string shared_path = scratch.path + "/lib" + library + ".so";
   // WebAssembly has objects and archives, and no shared libraries that anybody loads.
   bool has_shared = !is_wasm(*target);
-  if (!call({"-std=c11", "-O2", "-fPIC", "-fvisibility=hidden", prefix_map, "-c", source_path, "-o", entries_path}) ||
-      !call({"-nostdlib", "-r", entries_path, kernels_path, "-o", object_path}) ||
-      (has_shared && !call({"-shared", "-Wl,--build-id=none", "-Wl,-z,noexecstack", entries_path, kernels_path, "-o", shared_path, "-lm", "-pthread"}))) {
+  if (!compile(source_path, entries_path) || !call({"-nostdlib", "-r", entries_path, support_path, kernels_path, "-o", object_path}) ||
+      (has_shared && !call({"-shared", "-Wl,--build-id=none", "-Wl,-z,noexecstack", entries_path, support_path, kernels_path, "-o", shared_path, "-lm", "-pthread"}))) {
     return std::nullopt;
   }
   auto whole = read_file(object_path);
@@ -306,8 +354,9 @@ auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildR
   if (!archive) { return fail(archive.diagnostics()); }
   fs::path stem(job.stem);
   std::string lib = (stem.parent_path() / ("lib" + library)).string();
-  if (!put(job.stem + ".o", "object", *whole) || !put(lib + ".a", "static", *archive) ||
-      (has_shared && !put(lib + ".so", "shared", *shared))) {
+  // Whoever sees the header finds the library.
+  if (!put(job.stem + ".o", "object", *whole) || !put(lib + ".a", "static", *archive) || (has_shared && !put(lib + ".so", "shared", *shared)) ||
+      !put(job.stem + ".h", "header", artefact::header(library, unit.kernels, job.packed))) {
     return std::nullopt;
   }
   return result;

@@ -12,6 +12,7 @@ namespace loopsmith::driver {
 
 struct Artefact {
   std::string path;
+  std::string staged;        // where it stands until it is published; a file beside others of `BuildJob::staging`
   std::string kind;          // "object", "static", "shared", "header"
   uint64_t bytes = 0;
   uint64_t hash = 0;         // of the contents (support/hash.h)
@@ -28,6 +29,7 @@ struct BuildJob {
   std::string stem;          // path of the artefacts without their endings: "out/matmul"
   std::string with = {};     // this schedule function only; empty: for each program the last one in the file that is for it
   bool as_written = false;   // apply no schedules
+  std::string staging;       // a folder on the file system of `stem`: what is made stands there, and whoever asked publishes it
   std::string cache = {};    // folder of objects by content; empty: none
   bool packed = false;       // a second entry for TVM's runtime
   bool debug_info = false;   // lines of the file in the code
@@ -41,8 +43,11 @@ struct BuildResult {
   bool from_cache = false;          // the object was there
 };
 
-/// Reports mistakes of the file; none: there were errors, and nothing was written.
+/// Reports mistakes of the file; none: there were errors, and nothing was written but in the staging folder.
 [[nodiscard]] auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildResult>;
+
+/// Puts what was made in its place, one right after the other. Where one cannot be put there, none of them stays.
+[[nodiscard]] auto publish(const std::vector<Artefact>& artefacts) -> Status;
 
 /// Changes whenever this program does: part of every key.
 [[nodiscard]] auto engine_id() -> std::string;

@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <exception>
+#include <new>
+#include <system_error>
 
 #include "driver/arguments.h"
 #include "driver/command.h"
@@ -104,8 +107,16 @@ auto main(int argc, char** argv) -> int {
     return exit_usage;
   }
   // Errors are values everywhere below; what still arrives here comes from the standard library.
+  // A file that grows beyond a limit is an error of the write, as a full disk is.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return run_command(argv[1], std::vector<std::string>(argv + 2, argv + argc));
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "loopsmith: out of memory\n");
+    return exit_environment;
+  } catch (const std::system_error& failure) {
+    fmt::print(stderr, "loopsmith: the system refuses what is needed: {}\n", failure.what());
+    return exit_environment;
   } catch (const std::exception& failure) {
     fmt::print(stderr, "loopsmith: internal error: {}\n", failure.what());
     return exit_internal;

@@ -23,6 +23,7 @@
 #include <cstring>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 extern char** environ;
@@ -56,8 +57,16 @@ auto milliseconds_until(Deadline deadline) -> int {
 /// Runs jobs on one thread that never ends, so that Linux's parent-death signal means the death of the process.
 class StarterThread {
  public:
-  static void run(const std::function<void()>& job) {
-    static auto* the_thread = new StarterThread;
+  /// False: there is no such thread, since the system gives no more.
+  [[nodiscard]] static auto run(const std::function<void()>& job) -> bool {
+    static StarterThread* const the_thread = []() -> StarterThread* {
+      try {
+        return new StarterThread;
+      } catch (const std::system_error&) {
+        return nullptr;
+      }
+    }();
+    if (the_thread == nullptr) { return false; }
     std::unique_lock lock(the_thread->mutex_);
     the_thread->changed_.wait(lock, [] { return the_thread->job_ == nullptr; });
     bool done = false;
@@ -65,6 +74,7 @@ class StarterThread {
     the_thread->done_ = &done;
     the_thread->changed_.notify_all();
     the_thread->changed_.wait(lock, [&] { return done; });
+    return true;
   }
 
  private:
@@ -287,12 +297,13 @@ struct ProcessStarter {
     }
 
     int reason = 0;
-    StarterThread::run([&] {
+    bool tried = StarterThread::run([&] {
       pid_t child = ::fork();
       if (child == 0) { become(plan); }
       reason = child < 0 ? errno : 0;
       process.pid_ = child;
     });
+    if (!tried) { reason = EAGAIN; }
     close_childs_ends();
     if (process.pid_ > 0) {
       // Also done by the child: whoever comes first, the group exists when this returns.
@@ -455,7 +466,7 @@ auto Process::kill() -> ExitStatus {
   return exit_.value_or(ExitStatus{});
 }
 
-auto run_program(const ProcessOptions& options, std::string_view input, Deadline deadline, size_t output_limit)
+auto run_program(const ProcessOptions& options, std::string_view input, Deadline deadline, size_t output_limit, const CancelToken& cancel)
     -> Result<ProgramResult> {
   LOOPSMITH_TRY(process, Process::start(options));
   ProgramResult result;
@@ -483,6 +494,10 @@ auto run_program(const ProcessOptions& options, std::string_view input, Deadline
     int ready = ::poll(entries, 3, slice);
     if (ready <= 0) {
       if (ended) { break; }
+      if (cancel.is_cancelled()) {
+        result.cancelled = true;
+        break;
+      }
       if (deadline != never() && Clock::now() >= deadline) {
         result.timed_out = true;
         break;
@@ -500,7 +515,12 @@ auto run_program(const ProcessOptions& options, std::string_view input, Deadline
   close_fd(feed);
   close_fd(output);
   close_fd(errors);
-  if (!result.timed_out) { result.timed_out = !process.wait(deadline).has_value(); }
+  // One that closed its pipes may work on.
+  constexpr auto slice = std::chrono::milliseconds(50);
+  while (!result.timed_out && !result.cancelled && !process.wait(std::min(deadline, in(slice))).has_value()) {
+    result.cancelled = cancel.is_cancelled();
+    result.timed_out = deadline != never() && Clock::now() >= deadline;
+  }
   result.status = process.kill();
   return result;
 }

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/cancel.h"
 #include "support/diagnostic.h"
 
 namespace loopsmith {
@@ -126,14 +127,16 @@ class Process {
 struct ProgramResult {
   ExitStatus status;
   bool timed_out = false;  // killed by us at the deadline
+  bool cancelled = false;  // killed by us since it was asked for
   bool truncated = false;  // output beyond the limit was read and dropped
   std::string output;
   std::string error;       // empty unless standard_error is a pipe
 };
 
-/// Starts a program, feeds it `input`, collects what it writes, waits for its end or kills it at the deadline.
+/// Starts a program, feeds it `input`, collects what it writes, waits for its end or kills it at the deadline, or within 50 ms of
+/// `cancel`.
 [[nodiscard]] auto run_program(const ProcessOptions& options, std::string_view input, Deadline deadline,
-                               size_t output_limit = 64U << 20U) -> Result<ProgramResult>;
+                               size_t output_limit = 64U << 20U, const CancelToken& cancel = {}) -> Result<ProgramResult>;
 
 /// The path of a program that a shell would find; empty where there is none.
 [[nodiscard]] auto find_program(const std::string& name) -> std::optional<std::string>;

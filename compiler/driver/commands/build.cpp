@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <mutex>
 #include <set>
+#include <system_error>
 #include <thread>
 
 #include <fcntl.h>
@@ -20,6 +22,7 @@
 #include "driver/building.h"
 #include "driver/command.h"
 #include "driver/program.h"
+#include "support/cancel.h"
 #include "support/hash.h"
 #include "support/process.h"
 
@@ -145,22 +148,73 @@ class FolderLock {
   int descriptor_;
 };
 
+/// What is made stands here, on the file system of the output, until all of a file is there. Nobody else works in it while the lock is
+/// held: what an earlier build left, when it was killed, goes.
+class StagingFolder {
+ public:
+  explicit StagingFolder(const std::string& folder) : path_(folder + "/.loopsmith-staging") {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+    fs::create_directory(path_, problem_);
+  }
+  ~StagingFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  StagingFolder(const StagingFolder&) = delete;
+  [[nodiscard]] auto path() const -> const std::string& { return path_; }
+  [[nodiscard]] auto problem() const -> const std::error_code& { return problem_; }
+
+ private:
+  std::string path_;
+  std::error_code problem_;
+};
+
+/// Ctrl-C and its kin, while files are built: those under way are stopped, what was made is written down, and then the signal does what it
+/// does to a program. One build a process.
+class Interruption {
+ public:
+  Interruption() {
+    source_ = new CancelSource;   // a handler may run as long as the process does
+    struct sigaction action{};
+    action.sa_handler = [](int number) {
+      signal_ = number;
+      source_->cancel();
+    };
+    action.sa_flags = SA_RESTART;
+    for (int number : signals) { ::sigaction(number, &action, nullptr); }
+  }
+  Interruption(const Interruption&) = delete;
+  [[nodiscard]] auto token() const -> CancelToken { return source_->token(); }
+  [[nodiscard]] auto came() const -> bool { return signal_ != 0; }
+  /// Ends this process where a signal came.
+  static void obey() {
+    for (int number : signals) { std::signal(number, SIG_DFL); }
+    if (signal_ != 0) { std::raise(signal_); }
+  }
+
+ private:
+  static constexpr int signals[] = {SIGINT, SIGTERM, SIGHUP};
+  static inline std::atomic<int> signal_{0};
+  static inline CancelSource* source_ = nullptr;
+};
+
 auto dumped(const json& value) -> std::string { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
 }  // namespace
 
 auto build_here(std::vector<std::string> args) -> int {
-  // FILE TARGET STEM WITH AS-WRITTEN CACHE MAY-BE-EMPTY PACKED DEBUG-INFO: from us, so not explained to anybody.
-  if (args.size() != 9) { return exit_usage; }
-  BuildJob job{.file = args[0], .target = args[1], .stem = args[2], .with = args[3], .as_written = args[4] == "1", .cache = args[5],
-               .packed = args[7] == "1", .debug_info = args[8] == "1", .may_be_empty = args[6] == "1"};
+  // FILE TARGET STEM WITH AS-WRITTEN CACHE MAY-BE-EMPTY PACKED DEBUG-INFO STAGING: from us, so not explained to anybody.
+  if (args.size() != 10) { return exit_usage; }
+  BuildJob job{.file = args[0], .target = args[1], .stem = args[2], .with = args[3], .as_written = args[4] == "1", .staging = args[9],
+               .cache = args[5], .packed = args[7] == "1", .debug_info = args[8] == "1", .may_be_empty = args[6] == "1"};
   auto none = read_arguments(Usage{.command = "build", .arguments = "", .summary = ""}, {});
   Reporter reporter(std::get<Arguments>(none));
   auto result = build_file(job, reporter);
   if (!result) { return reporter.status(); }
   json artefacts = json::array();
   for (const Artefact& artefact : result->artefacts) {
-    artefacts.push_back({{"path", artefact.path}, {"kind", artefact.kind}, {"bytes", artefact.bytes}, {"hash", fmt::format("{:016x}", artefact.hash)}});
+    artefacts.push_back({{"path", artefact.path}, {"staged", artefact.staged}, {"kind", artefact.kind}, {"bytes", artefact.bytes}, {"hash", fmt::format("{:016x}", artefact.hash)}});
   }
   json kernels = json::array();
   for (const BuiltKernel& kernel : result->kernels) {
@@ -255,6 +309,12 @@ auto build(std::vector<std::string> args) -> int {
       return exit_input;
     }
   }
+  std::optional<StagingFolder> staging;
+  if (!dry) { staging.emplace(output); }
+  if (staging && staging->problem()) {
+    fmt::print(stderr, "loopsmith build: cannot write into `{}`: {}\n", output, staging->problem().message());
+    return exit_input;
+  }
   std::string manifest_path = output + "/manifest.json";
   json manifest = read_manifest(manifest_path);
   std::string engine = engine_id();
@@ -275,8 +335,27 @@ auto build(std::vector<std::string> args) -> int {
     return exit_done;
   }
 
+  auto write_manifest = [&]() -> bool {
+    auto status = write_whole(manifest_path, manifest.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
+    Reporter reporter(arguments);
+    if (!status) { reporter.report(status.diagnostics(), nullptr); }
+    return status.ok();
+  };
+  // What is about to change is no longer as the manifest says, wherever this ends; nor is what another file made in its place.
+  size_t forgotten = 0;
+  std::set<std::string> changing;
+  for (const Task* task : todo) { changing.insert(task->stem); }
+  json& known = manifest["built"];
+  for (auto it = known.begin(); it != known.end();) {
+    bool goes = !it->is_object() || changing.contains(it->value("stem", ""));
+    forgotten += goes ? 1 : 0;
+    it = goes ? known.erase(it) : std::next(it);
+  }
+  if (forgotten > 0 && !write_manifest()) { return exit_input; }
+
   // Build.
   auto began = Clock::now();
+  Interruption interruption;
   std::mutex mutex;
   std::atomic<size_t> next{0};
   size_t done = 0;
@@ -294,13 +373,23 @@ auto build(std::vector<std::string> args) -> int {
   auto run_one = [&](const Task& task) {
     auto start = Clock::now();
     auto result = run_program({.argv = {current_program(), "worker", "--build", task.file, task.target, task.stem, with, as_written ? "1" : "0", cache,
-                                         task.is_named ? "0" : "1", packed ? "1" : "0", debug_info ? "1" : "0"},
+                                         task.is_named ? "0" : "1", packed ? "1" : "0", debug_info ? "1" : "0", staging->path()},
                                .standard_input = Stream::Null,
                                .standard_error = Stream::Pipe},
-                              "", in(std::chrono::minutes(10)));
+                              "", in(std::chrono::minutes(10)), 64U << 20U, interruption.token());
     double seconds = seconds_since(start);
     json told = result && result->status.succeeded() ? json::parse(result->output, nullptr, false) : json();
     std::lock_guard guard(mutex);
+    if (result && result->cancelled) { return; }
+    std::vector<Artefact> artefacts;
+    if (told.is_object()) {
+      for (json& artefact : told["artefacts"]) {
+        artefacts.push_back({.path = artefact.value("path", ""), .staged = artefact.value("staged", ""), .kind = {}});
+        artefact.erase("staged");
+      }
+    }
+    Status published = publish(artefacts);
+    if (!published) { told = json(); }
     ++done;
     if (is_terminal) { fmt::print(stderr, "\r\033[K"); }
     if (told.is_object()) {
@@ -324,8 +413,8 @@ auto build(std::vector<std::string> args) -> int {
       }
     } else {
       ++failed;
-      manifest["built"].erase(key_of(task));
       std::string why = result ? result->error : render(result.diagnostics().front(), {}, {.file = task.file});
+      if (!published) { why += render(published.diagnostics().front(), {}, {.file = task.file}); }
       if (result && result->timed_out) { why += "it took longer than ten minutes\n"; }
       else if (result && result->status.signal != 0) { why += fmt::format("{}: the compiler {}\n", task.file, result->status.describe()); }
       event({{"event", "failed"}, {"file", task.file}, {"target", task.target}, {"seconds", seconds}, {"why", why}});
@@ -335,18 +424,28 @@ auto build(std::vector<std::string> args) -> int {
     show_progress();
   };
   std::vector<std::thread> threads;
-  for (size_t i = 0; i < std::min(jobs, todo.size()); ++i) {
-    threads.emplace_back([&] {
-      for (size_t mine = next++; mine < todo.size(); mine = next++) { run_one(*todo[mine]); }
-    });
-  }
-  for (std::thread& thread : threads) { thread.join(); }
-  if (!todo.empty()) {
-    if (auto status = write_whole(manifest_path, manifest.dump(1, ' ', false, json::error_handler_t::replace) + "\n"); !status) {
-      Reporter reporter(arguments);
-      reporter.report(status.diagnostics(), nullptr);
-      return exit_input;
+  auto work = [&] {
+    for (size_t mine = next++; mine < todo.size() && !interruption.came(); mine = next++) { run_one(*todo[mine]); }
+  };
+  for (size_t i = 1; i < std::min(jobs, todo.size()); ++i) {
+    // A system that gives no more threads has as many files built at a time as there are.
+    try {
+      threads.emplace_back(work);
+    } catch (const std::system_error&) {
+      break;
     }
+  }
+  work();
+  for (std::thread& thread : threads) { thread.join(); }
+  if (!todo.empty() && !write_manifest()) { return exit_input; }
+  if (interruption.came() && done < todo.size()) {
+    event({{"event", "interrupted"}, {"built", done - failed}, {"failed", failed}, {"left", todo.size() - done}, {"seconds", seconds_since(began)}});
+    if (is_terminal) { fmt::print(stderr, "\r\033[K"); }
+    if (!arguments.json()) { fmt::print(stderr, "loopsmith build: interrupted: {} built, {} left for the next build\n", done - failed, todo.size() - done); }
+    std::fflush(nullptr);
+    staging.reset();
+    lock.reset();
+    Interruption::obey();
   }
   event({{"event", "done"}, {"built", todo.size() - failed}, {"failed", failed}, {"unchanged", tasks.size() - todo.size()}, {"seconds", seconds_since(began)}});
   if (!arguments.json()) {

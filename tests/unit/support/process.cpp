@@ -97,6 +97,20 @@ TEST_CASE("a deadline ends a program that does not end, and what it started") {
   CHECK(is_gone(std::stoi(result->output)));
 }
 
+TEST_CASE("a program is stopped when that is asked for, though it closed its pipes") {
+  CancelSource source;
+  source.cancel();
+  auto start = Clock::now();
+  for (const char* text : {"sleep 60", "exec > /dev/null 2>&1; sleep 60"}) {
+    auto result = run_program(shell(text), "", in(60s), 1U << 20U, source.token());
+    REQUIRE(result.ok());
+    CHECK(result->cancelled);
+    CHECK_FALSE(result->timed_out);
+    CHECK(result->status.signal == SIGKILL);
+  }
+  CHECK(Clock::now() - start < 30s);
+}
+
 TEST_CASE("what a child leaves running ends with it") {
   // The grandchild keeps the output open, so waiting for the end of the output would wait a minute.
   auto start = Clock::now();
