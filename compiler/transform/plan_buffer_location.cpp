@@ -504,6 +504,8 @@ class Carried : public Follower {
     is_known_ = false;
     steps_left = -1;
   }
+  // The memory by its own name, or by that of a view.
+  [[nodiscard]] auto is_its(const VarNode* data) const -> bool { return data == buffer_->data.get() || views_.contains(data); }
   // What does not touch the buffer is left out.
   auto uses(const Stmt& stmt) -> bool {
     auto [known, fresh] = uses_.emplace(stmt.get(), false);
@@ -512,12 +514,16 @@ class Carried : public Follower {
     auto in_expr = [&](const Expr& e) {
       post_order(e, [&](const Expr& x) {
         const auto* load = x.as<BufferLoad>();
-        found = found || (load && load->buffer->data.get() == buffer_->data.get()) || x.get() == buffer_->data.get();
+        found = found || (load && is_its(load->buffer->data.get())) || is_its(x.as<VarNode>());
       });
     };
-    if (const auto* store = stmt.as<BufferStore>()) { found = store->buffer->data.get() == buffer_->data.get(); }
+    if (const auto* store = stmt.as<BufferStore>()) { found = is_its(store->buffer->data.get()); }
     if (const auto* block = stmt.as<Block>()) {
-      for (const MatchBufferRegion& m : block->match_buffers) { found = found || m.source.buffer->data.get() == buffer_->data.get(); }
+      for (const MatchBufferRegion& m : block->match_buffers) {
+        if (!is_its(m.source.buffer->data.get())) { continue; }
+        found = true;
+        views_.insert(m.buffer->data.get());
+      }
     }
     visit_children(stmt, [&](const Expr& e) { if (!found) { in_expr(e); } }, [&](const Stmt& s) { if (!found) { found = uses(s); } });
     uses_[stmt.get()] = found;
@@ -529,6 +535,7 @@ class Carried : public Follower {
   std::vector<int64_t> shape_;
   int64_t size_ = 1;
   std::set<Element> stored_;
+  std::unordered_set<const VarNode*> views_;
   std::unordered_map<const StmtNode*, bool> uses_;
 };
 
@@ -571,6 +578,12 @@ class Move : public Mutator {
   std::unordered_set<const BufferNode*> dropped_;
 };
 
+auto runs_at_once(const StmtNode* node) -> bool {
+  if (!node || node->kind != NodeKind::For) { return false; }
+  const auto& loop = *static_cast<const For*>(node);
+  return loop.for_kind == ForKind::Parallel || (loop.thread && loop.thread->thread_tag.view().starts_with("blockIdx."));
+}
+
 auto plan(const PrimFunc& func) -> PrimFunc {
   FindLocations find;
   find.visit(func->body);
@@ -603,6 +616,8 @@ auto plan(const PrimFunc& func) -> PrimFunc {
     while (to != from && find.scopes[to].depth > find.scopes[from].depth) {
       // Where loops are short, by their iterations.
       auto carries = counted(to);
+      // Iterations that run at the same time may not wait for each other: what only they use, each has for its own.
+      if (!carries && runs_at_once(find.scopes[to].node)) { break; }
       if (!(carries ? *carries : by_bounds(to))) { break; }
       to = find.scopes[to].parent;
     }
