@@ -268,6 +268,40 @@ auto is_affine_binding(const BlockRealize& realize, const std::vector<std::pair<
   return is_affine(values, others, analyzer.simplify(substitute(realize.predicate, units)));
 }
 
+// Surjective maps may take a value often: `i + j`, where the digit of `i` counts less than all that `j` takes.
+static auto overlaps(const arith::IterSumNode& sum, arith::Analyzer& analyzer) -> bool {
+  for (size_t i = 0; i < sum.args.size(); ++i) {
+    const arith::IterSplit& digit = sum.args[i];
+    if (i + 1 < sum.args.size()) {
+      const arith::IterSplit& below = sum.args[i + 1];
+      if (!analyzer.can_prove(greater_equal(digit.scale, mul(below.scale, below.extent)))) { return true; }
+    }
+    if (digit.source->sum && overlaps(*digit.source->sum, analyzer)) { return true; }
+    if (digit.source->split && digit.source->split->source->sum && overlaps(*digit.source->split->source->sum, analyzer)) { return true; }
+  }
+  return false;
+}
+
+auto tells_iterations_apart(const std::vector<Expr>& values, const std::vector<std::pair<Var, Range>>& domains, const Expr& predicate, const VarNode* of) -> bool {
+  std::vector<std::pair<Var, Range>> used;
+  VarMap units;                                // loops that run once
+  for (const auto& [var, range] : domains) {
+    auto is_this = [&](const VarNode& v) { return &v == var.get(); };
+    bool is_followed = std::any_of(values.begin(), values.end(), [&](const Expr& e) { return uses_var(e, is_this); });
+    if (is_one(range.extent)) { units[var.get()] = range.min; } else if (!of || is_followed || var.get() == of) { used.emplace_back(var, range); }
+  }
+  std::vector<Expr> plain;
+  for (const Expr& e : values) { plain.push_back(substitute(e, units)); }
+  if (used.empty()) { return true; }
+  auto is_apart = [&](const Expr& condition) {
+    arith::Analyzer analyzer;
+    auto level = of ? arith::IterMapLevel::Surjective : arith::IterMapLevel::Bijective;
+    auto found = arith::detect_iter_map(plain, used, condition, level, analyzer, /*simplify_trivial=*/false);
+    return !found.indices.empty() && std::none_of(found.indices.begin(), found.indices.end(), [&](const arith::IterSum& sum) { return overlaps(*sum, analyzer); });
+  };
+  return is_apart(bool_imm(true)) || (!is_one(predicate) && is_apart(substitute(predicate, units)));
+}
+
 auto compute_affine_binding(const FuncState& func, const Place& block) -> bool {
   if (block.parent < 0) { return block.block()->iter_vars.empty(); }
   return is_affine_binding(*block.realize, loop_domains(func, block));

@@ -79,6 +79,10 @@ namespace loopsmith::schedule {
 /// Are the iter values independent affine functions of loops with these domains?
 [[nodiscard]] auto is_affine_binding(const BlockRealize& realize, const std::vector<std::pair<Var, Range>>& domains) -> bool;
 
+/// Do any two iterations of the loops give different values, as far as it can be proved? Of one loop (`of`): no two of its iterations
+/// share only some of their values, as sums do that overlap (`i + j`); they may share all of them (`i // 2`).
+[[nodiscard]] auto tells_iterations_apart(const std::vector<Expr>& values, const std::vector<std::pair<Var, Range>>& domains, const Expr& predicate, const VarNode* of = nullptr) -> bool;
+
 /// Iter var to iter value.
 [[nodiscard]] auto bindings_of(const BlockRealize& realize) -> std::unordered_map<const VarNode*, Expr>;
 

@@ -128,6 +128,56 @@ void find_stage(const FuncState& func, const Place& writer, const std::vector<No
   stage.position = is_right_behind ? statement_index(body, writer) + 1 : statement_index(body, *user);
 }
 
+auto stays_apart(const FuncState& func, const Place& at, const Place& loop, const BufferRegion& region) -> bool {
+  std::vector<arith::IntSet> sets;
+  for (const Range& range : region.region) { sets.push_back(arith::IntSet::from_range(range)); }
+  auto is_bounded = [](const arith::IntSet& set) { return !set.is_nothing() && set.has_lower_bound() && set.has_upper_bound(); };
+  auto relax = [&](const arith::DomMap& domains) {
+    for (arith::IntSet& set : sets) {
+      if (!is_bounded(set) || domains.empty()) { continue; }
+      Expr low = set.min();
+      set = arith::eval_set(Range{low, add(sub(set.max(), low), one(low.dtype()))}, domains);
+    }
+  };
+  arith::DomMap domains;
+  for (const Place* here = &at; here && here != &loop; here = func.parent(*here)) {
+    if (here->is_loop()) {
+      domains.emplace(here->loop->var.get(), arith::IntSet::from_range(Range{here->loop->min, here->loop->extent}));
+      continue;
+    }
+    // Beyond a block, its iter vars are what they are bound to.
+    relax(domains);
+    domains.clear();
+    VarMap bindings = bindings_of(*here->realize);
+    for (arith::IntSet& set : sets) {
+      if (is_bounded(set)) { set = arith::IntSet::interval(substitute(set.min(), bindings), substitute(set.max(), bindings)); }
+    }
+  }
+  relax(domains);
+  arith::Analyzer analyzer;
+  for (const Place* here = &loop; here; here = func.parent(*here)) {
+    if (here->is_loop()) { analyzer.bind(here->loop->var, Range{here->loop->min, here->loop->extent}); }
+  }
+  const Var& var = loop.loop->var;
+  VarMap next{{var.get(), add(var, one(var->dtype))}};
+  return std::any_of(sets.begin(), sets.end(), [&](const arith::IntSet& set) {
+    return is_bounded(set) && (analyzer.can_prove(less(set.max(), substitute(set.min(), next))) || analyzer.can_prove(less(substitute(set.max(), next), set.min())));
+  });
+}
+
+auto require_own_copies(const Context& cx, const FuncState& func, const Place& writer, const BufferRegion& write, const Stage& stage) -> Status {
+  std::optional<bool> is_all_written;
+  for (const Place* loop = stage.at; loop; loop = func.parent(*loop)) {
+    if (!loop->is_loop() || !runs_at_once(*loop->loop)) { continue; }
+    if (!is_all_written) { is_all_written = certainly_writes(func, writer, write, stage.at, stage.region); }
+    if (*is_all_written || stays_apart(func, *stage.at, *loop, stage.region)) { continue; }
+    return note_loop(note_block(cx.error(Code::PaddingForm).arg("block", writer.name().view())
+                                    .arg("why", fmt::format("iterations of `{}`, which run at the same time, would copy elements of `{}` that it writes in others", loop->name().view(),
+                                                            write.buffer->name.view())), writer), *loop);
+  }
+  return ok();
+}
+
 auto require_one_buffer(const Context& cx, const FuncState& func, const Place& writer, const Place& at, const Buffer& buffer) -> Status {
   for (const Place* loop = func.parent(writer); loop && loop->index > at.index; loop = func.parent(*loop)) {
     if (!loop->is_loop() || !runs_at_once(*loop->loop)) { continue; }
@@ -136,13 +186,6 @@ auto require_one_buffer(const Context& cx, const FuncState& func, const Place& w
     // What runs again without beginning anew writes the same again.
     if (!is_own && (races.is_known || !writer.block()->init || !repeats_instances(*writer.realize, *loop->loop))) { continue; }
     return note_loop(note_block(cx.error(Code::IterationsShare).arg("loop", loop->name().view()).arg("block", writer.name().view()), writer), *loop);
-  }
-  // A copy in the loop does not know the writer's predicate: where that keeps an iteration from running, it copies what another one makes.
-  for (const Place* loop = &at; loop; loop = func.parent(*loop)) {
-    if (!loop->is_loop() || !runs_at_once(*loop->loop)) { continue; }
-    if (!uses_var(writer.realize->predicate, [&](const VarNode& v) { return &v == loop->loop->var.get(); })) { continue; }
-    return note_loop(note_block(cx.error(Code::PaddingForm).arg("block", writer.name().view())
-                                    .arg("why", fmt::format("iterations of `{}` in which its predicate does not hold would copy what others write", loop->name().view())), writer), *loop);
   }
   return ok();
 }

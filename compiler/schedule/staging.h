@@ -60,6 +60,10 @@ struct CopyNest { Stmt stmt; NodeId block; };
 void find_stage(const FuncState& func, const Place& writer, const std::vector<NodeId>& users, Stage& stage);
 /// A copy outside of a loop whose iterations run at the same time sees one buffer: no iteration may have counted on one of its own.
 [[nodiscard]] auto require_one_buffer(const Context& cx, const FuncState& func, const Place& writer, const Place& at, const Buffer& buffer) -> Status;
+/// Of a copy in a loop whose iterations run at the same time: an iteration copies only what `writer` makes in it, or what is its own.
+[[nodiscard]] auto require_own_copies(const Context& cx, const FuncState& func, const Place& writer, const BufferRegion& write, const Stage& stage) -> Status;
+/// Do iterations of `loop`, around `at` or `at` itself, each touch elements of their own of a region, which is said in terms of what is around the body of `at`?
+[[nodiscard]] auto stays_apart(const FuncState& func, const Place& at, const Place& loop, const BufferRegion& region) -> bool;
 /// for ax0 ...: with T.block("A_shared"): A_shared[v0] = A[v0]
 [[nodiscard]] auto make_copy(const FuncState& func, const Stage& stage, const Buffer& from, const Buffer& to, const std::string& storage, Origin origin) -> CopyNest;
 /// The block with uses of one buffer (its loads, its stores) made uses of the copy.

@@ -71,7 +71,7 @@ auto reads_older(const FuncState& func, const Place& block, const Buffer& buffer
 ///                                                B[i] = A_shared[i] * 2.0
 ///
 /// Needs  a buffer that at most one block of the scope writes, all of whose reads are covered by what it writes; consumers that are named
-///        all run behind that block, or all before it.
+///        all run behind that block, or all before it; where iterations run at the same time, each copies what it has made or what is its own.
 /// Keeps  results bit for bit.
 struct CacheRead {
   struct Args { BlockArg block; int64_t read_buffer_index = 0; std::string storage_scope; std::vector<BlockArg> consumer_blocks; };
@@ -130,7 +130,9 @@ struct CacheRead {
         }
       }
       find_stage(func, *writer, users, plan.stage);
-      plan.stage.region = relaxed_region(func, *writer, *region_of(writer->block()->writes, buffer), plan.stage.at);
+      const BufferRegion& write = *region_of(writer->block()->writes, buffer);
+      plan.stage.region = relaxed_region(func, *writer, write, plan.stage.at);
+      LOOPSMITH_CHECK(require_own_copies(cx, func, *writer, write, plan.stage));
     } else {
       plan.stage.at = scope;
       plan.stage.position = 0;
@@ -226,6 +228,7 @@ struct CacheWrite {
     find_stage(func, *writer, users, plan.stage);
     LOOPSMITH_CHECK(require_one_buffer(cx, func, *writer, *plan.stage.at, buffer));
     plan.stage.region = relaxed_region(func, *writer, write, plan.stage.at);
+    LOOPSMITH_CHECK(require_own_copies(cx, func, *writer, write, plan.stage));
     plan.stage.is_full = plan.stage.at->is_loop() || uses_loops_outside(func, plan.stage) || !all_readers_below(func, *scope, *plan.stage.at, buffer);
     // The copy writes all of the region. Where the block does not, what was there would be lost: the caller's values, or those that an
     // earlier run of the scope left. What the scope allocates itself holds nothing before.
@@ -287,8 +290,8 @@ struct CacheWrite {
 ///         A[vi] = A[vi] + 1.0                A_local[vi] = A_local[vi] + 1.0
 ///                                            A[...] = A_local[...]
 ///
-/// Needs  a block that reads all that it may write of the buffer; reads covered by earlier writes; loops that run in order where a copy
-///        holds more than the element that an instance works on.
+/// Needs  a block that reads all that it may write of the buffer; reads covered by earlier writes; where iterations run at the same time and a
+///        copy holds more than the element that an instance works on, copies of elements that are each iteration's own.
 /// Keeps  results bit for bit.
 struct CacheInplace {
   struct Args { BlockArg block; int64_t read_buffer_index = 0; std::string storage_scope; };
@@ -323,27 +326,24 @@ struct CacheInplace {
       stage->region = bound(stage == &plan.read ? read : *write);
     }
     arith::Analyzer analyzer;
-    bool is_point = true, reads_more = false;
+    bool is_point = true;
     for (const auto& [var, domain] : loop_domains(func, place)) { analyzer.bind(var, domain); }
     for (size_t i = 0; i < write->region.size(); ++i) {
       const Range& in = plan.read.region.region[i];
       const Range& back = plan.write.region.region[i];
       is_point &= is_one(in.extent) && is_one(back.extent);
-      reads_more |= !analyzer.can_prove_equal(in.extent, back.extent);
       if (!analyzer.can_prove(less_equal(in.min, back.min)) || !analyzer.can_prove(less_equal(back.min + back.extent, in.min + in.extent))) {
         return refuse(fmt::format("it may write more of `{}` than it reads, and the copy holds what it reads", buffer->name.view()));
       }
     }
     // Copies do not know the predicate: where the block does not run, they copy an element of another iteration.
     bool is_own = is_point && is_one(place.realize->predicate);
-    for (const Place* at = func.parent(place); at && at->is_loop() && !is_own; at = func.parent(*at)) {
-      if (at->loop->for_kind != ForKind::Serial && at->loop->for_kind != ForKind::Unrolled) {
-        return note_loop(refuse(fmt::format("iterations of `{}` would copy over each other's results", at->name().view())), *at);
-      }
-    }
-    for (const Place* at = scope; at && reads_more; at = func.parent(*at)) {
-      if (!at->is_loop() || !runs_at_once(*at->loop)) { continue; }
-      return note_loop(refuse(fmt::format("iterations of `{}` would copy what others write", at->name().view())), *at);
+    for (const Place* at = func.parent(place); at && !is_own; at = func.parent(*at)) {
+      if (!at->is_loop() || is_one(at->loop->extent)) { continue; }
+      bool is_in_order = at->loop->for_kind == ForKind::Serial || at->loop->for_kind == ForKind::Unrolled;
+      bool is_of_scope = at->index > scope->index;
+      if (is_in_order || (!is_of_scope && !runs_at_once(*at->loop)) || stays_apart(func, *plan.read.at, *at, plan.read.region)) { continue; }
+      return note_loop(refuse(fmt::format("iterations of `{}` would copy over each other's results", at->name().view())), *at);
     }
     return plan;
   }

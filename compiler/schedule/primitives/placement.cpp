@@ -597,9 +597,11 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
   }
   LOOPSMITH_TRY(removal, plan_removal(cx, func, *block));
   LOOPSMITH_TRY(position, find_position(cx, func, block, loop, reverse, index, producers, consumers));
-  // What it reads without saying so must be there before the loop begins.
+  // What it reads without saying so must be there before the loops begin that are not around it yet.
+  const Place* outermost = loop.place;
+  while (func.parent(*outermost)->is_loop() && !func.is_below(*block, *func.parent(*outermost))) { outermost = func.parent(*outermost); }
   for (const Dependence& d : func.scope_info(*scope).of_dst(block->id)) {
-    if (!d.is_hidden || d.kind != DependenceKind::Raw || func.find(d.src)->end <= loop->index) { continue; }
+    if (!d.is_hidden || d.kind != DependenceKind::Raw || func.find(d.src)->end <= outermost->index) { continue; }
     Diagnostic out = note_loop(cx.error(Code::ReadsTooEarly).arg("block", block->name().view()).arg("loop", loop->name().view())
                                    .arg("buffer", d.buffer->name.view()).arg("producer", func.find(d.src)->name().view()), *loop);
     out.node_ids.push_back(block->id);
@@ -774,17 +776,15 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
       if (auto shared = counted_sharing(all, at->loop->var, iter_values, predicate)) {
         is_spread = !*shared;
       } else if (is_guessed) {
-        arith::Analyzer fresh;
-        is_spread = !arith::detect_iter_map(iter_values, all, bool_imm(true), arith::IterMapLevel::NoCheck, fresh, false).indices.empty();
+        is_spread = tells_iterations_apart(iter_values, all, predicate, at->loop->var.get());
       }
     }
     // What other iterations make as well is computed from what this one has made.
     if (!reverse && is_spread && has_makers) {
       Domains all = outer;
       all.insert(all.end(), loops.begin(), loops.end());
-      arith::Analyzer fresh;
       auto shared = counted_sharing(all, at->loop->var, iter_values, predicate);
-      bool is_apart = shared ? !*shared : !arith::detect_iter_map(iter_values, all, bool_imm(true), arith::IterMapLevel::Surjective, fresh, false).indices.empty();
+      bool is_apart = shared ? !*shared : tells_iterations_apart(iter_values, all, predicate, at->loop->var.get());
       if (!is_apart) { return note_block(note_loop(cx.error(Code::IterationsShare).arg("block", block->name().view()).arg("loop", at->name().view()), *at), *block); }
     }
     // Each iteration would do all of it, and read what the others write.

@@ -41,28 +41,6 @@ struct DecomposeReduction {
     Expr predicate;
   };
 
-  // Do two iterations of the loops certainly run the same instance? Shown by their numbers: more iterations than instances.
-  static auto runs_twice(const BlockRealize& realize, const Domains& within) -> bool {
-    int64_t iterations = 1;
-    arith::DomMap domains;
-    for (const auto& [var, range] : within) {
-      auto extent = as_int(range.extent);
-      if (!extent || __builtin_mul_overflow(iterations, *extent, &iterations)) { return false; }
-      domains.emplace(var.get(), arith::IntSet::from_range(range));
-    }
-    // The predicate leaves some out.
-    if (!is_one(realize.predicate)) { return false; }
-    int64_t instances = 1;
-    arith::Analyzer analyzer;
-    for (const Expr& value : realize.iter_values) {
-      arith::IntSet set = arith::eval_set(point(value), domains);
-      if (!set.has_lower_bound() || !set.has_upper_bound()) { return false; }
-      auto count = as_int(analyzer.simplify(sub(set.max(), set.min())));
-      if (!count || __builtin_mul_overflow(instances, *count + 1, &instances)) { return false; }
-    }
-    return iterations > instances;
-  }
-
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
     const FuncState& func = *args.block.func;
     LOOPSMITH_CHECK(require_scope(cx, args.block));
@@ -127,8 +105,19 @@ struct DecomposeReduction {
     bool is_plain = std::all_of(realize.iter_values.begin(), realize.iter_values.end(), [](const Expr& e) { return e.as<VarNode>() || as_int(e); });
     // The largest of a value and itself is the value.
     bool is_idempotent = store && (store->value.kind() == NodeKind::Max || store->value.kind() == NodeKind::Min);
-    if (!is_plain && !is_idempotent && counted_repeats(func, *args.block, func.parent(**at)).value_or(runs_twice(realize, within))) {
-      return note_block(note_loop(cx.error(Code::InitRepeated).arg("loop", args.loop->name().view()).arg("inner", loops.back()->name().view())
+    auto may_repeat = [&] {
+      if (auto counted = counted_repeats(func, *args.block, func.parent(**at))) { return *counted; }
+      return !tells_iterations_apart(realize.iter_values.to_vector(), within, realize.predicate);
+    };
+    if (!is_plain && !is_idempotent && may_repeat()) {
+      // The innermost loop that is not alone in what it feeds.
+      const Place* inner = loops.back();
+      for (auto it = at; it != loops.end(); ++it) {
+        auto is_this = [&](const VarNode& v) { return &v == (*it)->loop->var.get(); };
+        auto shares = [&](const Expr& e) { return !e.as<VarNode>() && uses_var(e, is_this); };
+        if (!is_one((*it)->loop->extent) && std::any_of(realize.iter_values.begin(), realize.iter_values.end(), shares)) { inner = *it; }
+      }
+      return note_block(note_loop(cx.error(Code::InitRepeated).arg("loop", args.loop->name().view()).arg("inner", inner->name().view())
                                       .arg("block", args.block->name().view()), *args.loop), *args.block);
     }
     Plan plan;
