@@ -24,6 +24,7 @@ struct File::Entry {
   uint64_t checked_at = 0;   // the generation in which the version was last found valid
   uint64_t names = 0;        // File::names_hash_ then, where a message was looked for among all names; else 0
   bool is_heavy = false;     // a program: evaluated only when asked for
+  bool is_broken = false;    // a line that is no Python: the names in it may be bound, or only meant
 };
 
 namespace {
@@ -73,6 +74,7 @@ void File::update(std::vector<ItemPtr> items) {
       for (StmtPtr s : entry->result.item->statements) {
         bound_names(*s, entry->binds);
         entry->is_heavy |= is_program(*s);
+        entry->is_broken |= s->kind == Kind::BrokenStmt;
       }
       entry->result.is_program = entry->is_heavy;
     }
@@ -80,10 +82,24 @@ void File::update(std::vector<ItemPtr> items) {
       if (const auto* import = s->as<ImportFromStmt>()) { has_star_import_ |= import->is_star; }
     }
     for (Name name : entry->binds) {
+      if (entry->is_broken) { break; }
       auto& list = binders_[name];
       if (list.empty() || list.back() != entries_.size()) { list.push_back(entries_.size()); }
     }
     entries_.push_back(std::move(entry));
+  }
+  // What a broken line mentions may be what it would bind, so that nobody is told that a name does not exist; but what others
+  // bind, or all files have, stays what it is: half a line must not take `T` away from the whole file.
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    if (!entries_[i]->is_broken) { continue; }
+    for (Name name : entries_[i]->binds) {
+      if (predeclared(name) != nullptr || (more_ && more_(name) != nullptr)) { continue; }
+      auto found = binders_.find(name);
+      bool is_others = found != binders_.end() && !entries_[found->second.front()]->is_broken;
+      if (is_others) { continue; }
+      auto& list = binders_[name];
+      if (list.empty() || list.back() != i) { list.push_back(i); }
+    }
   }
   std::unordered_set<DeclId> parts;
   auto add = [&](const Item& item, auto&& self) -> void {

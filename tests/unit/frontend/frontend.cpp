@@ -449,6 +449,27 @@ TEST_CASE("a head without its colon stays the head of its block") {
   CHECK(text.substr(at.begin, 3) == "for");
 }
 
+TEST_CASE("half a line takes no name away from the programs below it") {
+  std::string program =
+      "@T.prim_func\n"
+      "def f(A: T.Buffer((4,), \"float32\")):\n"
+      "    for i in range(n):\n"
+      "        A[i] = T.float32(1)\n";
+  for (const char* line : {"def g(A: T", "def g(A: T.", "def g(n", "def g(A: T.Buffer((n", "T = (", "g(n, T"}) {
+    INFO(line);
+    syntax::Document document("n = 4\n" + std::string(line) + "\n\n" + program);
+    frontend::File file;
+    file.update(document);
+    CHECK(messages(file.diagnostics()) == "");
+    CHECK(file.find(Name("f"))->module);
+  }
+  // What nobody else gives may be what the line would give: no name is said not to exist.
+  syntax::Document document("n = (\n\n" + program);
+  frontend::File file;
+  file.update(document);
+  CHECK(messages(file.diagnostics()) == "");
+}
+
 TEST_CASE("named characters in strings") {
   IRModule module = lower("@T.prim_func\ndef f():\n    T.func_attr({\"unit\": \"\\N{DEGREE SIGN}C \\N{greek small letter mu}\"})\n    T.evaluate(0)\n", "f");
   const Attr* unit = find_attr(module->functions[0].second->attrs, Name("unit"));
