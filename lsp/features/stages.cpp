@@ -48,7 +48,7 @@ class Emitted {
  public:
   explicit Emitted(const std::vector<Origin>& origins) : origins_(origins) {}
 
-  void add(std::string_view line, size_t place) {
+  void add(const std::string& line, size_t place) {
     if (place > 0 && place <= origins_.size()) { out.lines.emplace_back(count_, origins_[place - 1]); }
     out.text += line;
     out.text += '\n';
@@ -89,10 +89,17 @@ auto tidy_assembly(const std::string& text, const std::vector<Origin>& origins) 
     bool is_marker = line.starts_with(".Ltmp") || line.starts_with(".Lfunc_") || line.starts_with(".Ldebug");
     if (is_debug || is_marker || word.starts_with(".cfi_") || word.starts_with(".file") || word.starts_with(".ident") || word.starts_with(".addrsig")) { return; }
     if (word.starts_with(".type") || word.starts_with(".globl")) { place = 0; }
-    // Comments name the places by number: those are ours alone.
-    size_t comment = line.find("# place:");
-    std::string_view shown = comment == std::string_view::npos ? line : line.substr(0, comment);
-    while (!shown.empty() && (shown.back() == ' ' || shown.back() == '\t')) { shown.remove_suffix(1); }
+    // Which loops are around which, line by line: the views of the program say it better.
+    if (word.starts_with("#") && word.find("Loop") != std::string_view::npos) { return; }
+    // Comments name the places by number: those are ours alone. Others stand far out.
+    size_t comment = std::min(line.find("# place:"), line.size());
+    std::string shown(line.substr(0, comment));
+    while (!shown.empty() && (shown.back() == ' ' || shown.back() == '\t')) { shown.pop_back(); }
+    if (size_t mark = shown.find("#"); mark != std::string::npos && mark > 0) {
+      size_t end = shown.find_last_not_of(" \t", mark - 1);
+      bool is_parent = shown.find("Parent Loop", mark) != std::string::npos;
+      if (end != std::string::npos) { shown = shown.substr(0, end + 1) + (is_parent ? "" : "  " + shown.substr(mark)); }
+    }
     bool is_code = !is_label && !word.starts_with(".") && !word.starts_with("#") && !word.empty();
     emitted.add(shown, is_code ? place : 0);
   });
