@@ -2,11 +2,11 @@
 // Neovim by `loopsmith lsp --record`), replayed at an even pace at the top of files of three sizes, nothing waited for. With each key that
 // ends in a letter or a dot a completion is asked for, as editors do.
 //
-//     bench-typing [--quick] [--keys N] [--gap MS]... [--lines N]... [--no-tuning] [--program FILE]
+//     bench-typing [--quick] [--keys N] [--gap MS]... [--lines N]... [--no-tuning] [--slowest N] [--program FILE]
 //
 // Prints, by size, pace and whether a search runs beside: how long from a key to the diagnostics of that key (or of a later one), how long
 // completion took, what of both came at all, and the processor time of the server for a second of typing. Beside it the budget for p99.
-// With a search running the same keys follow those without, so that both see the same machine. Exit status 1 where something did not answer.
+// `--slowest` names the keys that took longest. With a search running the same keys follow those without, so that both see the same machine. Exit status 1 where something did not answer.
 #include <fmt/format.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -36,6 +36,7 @@ struct Options {
   std::vector<int> gaps = {10, 50, 150};
   std::vector<int> lines = {200, 1000, 10000};
   bool with_tuning = true;
+  size_t slowest = 0;
   std::string program;
 };
 
@@ -65,6 +66,7 @@ auto percentile(std::vector<double> samples, double share) -> double {
 
 struct Outcome {
   std::vector<double> shown;         // milliseconds from a key to diagnostics
+  std::vector<std::pair<double, size_t>> by_key;   // the same, with the key's number
   std::vector<double> completed;     // from a request to its answer
   size_t stale = 0;                  // requests that a later key took back
   double cpu = 0;                    // seconds of the processor for a second of typing
@@ -75,6 +77,7 @@ struct Outcome {
 auto type(Editor& editor, const std::string& uri, const std::vector<Key>& keys, int gap, int64_t& version) -> std::optional<Outcome> {
   Outcome out;
   out.keys = keys.size();
+  const int64_t first = version + 1;
   std::map<int64_t, Clock::time_point> sent;             // by version
   std::map<int64_t, Clock::time_point> asked;            // by id
   auto cpu_before = editor.cpu_seconds();
@@ -87,6 +90,7 @@ auto type(Editor& editor, const std::string& uri, const std::vector<Key>& keys, 
         int64_t shown = lsp::int_in(lsp::member(json, "params"), "version").value_or(0);
         while (!sent.empty() && sent.begin()->first <= shown) {
           out.shown.push_back(since(sent.begin()->second));
+          out.by_key.emplace_back(out.shown.back(), static_cast<size_t>(sent.begin()->first - first));
           sent.erase(sent.begin());
         }
       } else if (auto id = lsp::int_in(json, "id"); id && asked.contains(*id)) {
@@ -159,6 +163,13 @@ auto all(const Options& options) -> int {
                    percentile(typed->shown, 0.5), percentile(typed->shown, 0.95), percentile(typed->shown, 0.99), percentile(typed->shown, 1),
                    budget != budgets.end() ? fmt::format("{:.0f}", budget->second) : "-", percentile(typed->completed, 0.5), percentile(typed->completed, 0.95), percentile(typed->completed, 0.99),
                    typed->stale, typed->cpu);
+        std::sort(typed->by_key.rbegin(), typed->by_key.rend());
+        for (size_t i = 0; i < std::min(options.slowest, typed->by_key.size()); ++i) {
+          auto [milliseconds, at] = typed->by_key[i];
+          std::string around;
+          for (size_t k = at > 12 ? at - 12 : 0; k < at; ++k) { around += these[k].text; }
+          fmt::print("    {:8.2f} ms  key {}: {} behind {}\n", milliseconds, at, Json(these[at].text).dump(), Json(around).dump());
+        }
         std::fflush(stdout);
       }
     }
@@ -187,9 +198,10 @@ auto main(int argc, char** argv) -> int {
     else if (argument == "--gap" && has_value) { gaps.push_back(std::atoi(argv[++i])); }
     else if (argument == "--lines" && has_value) { lines.push_back(std::atoi(argv[++i])); }
     else if (argument == "--no-tuning") { options.with_tuning = false; }
+    else if (argument == "--slowest" && has_value) { options.slowest = std::strtoul(argv[++i], nullptr, 10); }
     else if (argument == "--program" && has_value) { options.program = argv[++i]; }
     else {
-      fmt::print(stderr, "usage: bench-typing [--quick] [--keys N] [--gap MS]... [--lines N]... [--no-tuning] [--program FILE]\n");
+      fmt::print(stderr, "usage: bench-typing [--quick] [--keys N] [--gap MS]... [--lines N]... [--no-tuning] [--slowest N] [--program FILE]\n");
       return 2;
     }
   }
