@@ -104,7 +104,7 @@ auto BackgroundJobs::find(size_t number) const -> Job* { return number >= 1 && n
 
 auto BackgroundJobs::start(const IRModule& program, const std::string& name, const std::string& text, const std::vector<std::string>& arguments)
     -> std::pair<std::optional<size_t>, std::string> {
-  ProcessOptions options{.argv = {current_program(), "tune", "-", "--json", "--function", name}, .standard_error = Stream::Null, .niceness = 5};
+  ProcessOptions options{.argv = {current_program(), "tune", "-", "--json", "--function", name}, .standard_error = Stream::Null, .niceness = 15};
   options.argv.insert(options.argv.end(), arguments.begin(), arguments.end());
   auto process = Process::start(options);
   if (!process.ok()) { return {std::nullopt, process.diagnostics().front().message()}; }

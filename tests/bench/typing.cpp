@@ -148,7 +148,7 @@ auto all(const Options& options) -> int {
         std::optional<Process> job;
         if (tunes) {
           auto started = Process::start({.argv = {options.program, "tune", std::string(folder) + "/matmul.tir", "--time", "3600", "--json", "--no-verify", "--db", std::string(folder) + "/typing.db"},
-                                         .standard_output = Stream::Null, .standard_error = Stream::Null, .niceness = 5});
+                                         .standard_output = Stream::Null, .standard_error = Stream::Null, .niceness = 15});
           if (!started.ok()) { fmt::print("{:>6} the tuner did not start\n", lines); ++failures; continue; }
           job.emplace(std::move(started).value());
           std::this_thread::sleep_for(std::chrono::seconds(1));
