@@ -1030,7 +1030,7 @@ void Lowerer::store(const Buffer& buffer, const std::vector<Argument>& indices, 
     DataType t = e.dtype();
     bool lanes_agree = t.lanes == wanted.lanes && t.scalable == wanted.scalable;
     if (t.is_handle() || t.is_void() || wanted.is_handle() || (!lanes_agree && !t.is_scalar())) {
-      Diagnostic d = error(Code::StoreMismatch, value.where).arg("buffer", buffer->name.view()).arg("expected", wanted.str()).arg("found", t.str());
+      Diagnostic d = error(Code::StoreMismatch, value.where).arg("buffer", buffer->name.view()).arg("expected", wanted.str()).arg("found", e.as<StringImm>() ? "text" : t.str());
       if (buffer->origin.is_known()) { (void)std::move(d).note(buffer->origin, "`" + buffer->name.str() + "` is declared here"); }
       evaluator_.report(std::move(d));
       return;
@@ -1110,6 +1110,11 @@ void Lowerer::param(const Param& p, const eval::ScopeRef& scope) {
   }
   if (!var) {
     Diagnostic d = error(Code::WrongType, annotation.where).arg("expected", "the type of a parameter").arg("found", describe(v));
+    static const std::pair<std::string_view, std::string_view> pythons[] = {{"int", "T.int32"}, {"float", "T.float32"}, {"bool", "T.bool"}};
+    const auto* written = p.annotation ? p.annotation->as<NameExpr>() : nullptr;
+    for (auto [python, ours] : pythons) {
+      if (written && written->name.view() == python) { (void)std::move(d).remedy("the type of a number says its bits: `" + std::string(ours) + "`").fix(annotation.where, std::string(ours)); }
+    }
     if (v.as<BufferTypeObject>()) { (void)std::move(d).remedy("say its shape and type: `T.Buffer((128, 128), \"float32\")`"); }
     evaluator_.report(std::move(d));
     scope->set(p.name.name, Value::error());

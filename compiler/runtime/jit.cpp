@@ -143,14 +143,19 @@ auto JitModule::load(std::string_view object, std::vector<codegen::Interface> in
   return JitModule(std::move(code));
 }
 
-auto JitModule::compile(const IRModule& flat, const target::Target& target, const codegen::CodegenOptions& options, const IRModule& scheduled)
-    -> Result<JitModule> {
+auto runs_here(const target::Target& target) -> Status {
   if (!target.is_host_architecture()) {
     return error(Code::CannotLoadCode).arg("why", fmt::format("code for `{}` does not run on this machine", target.str()));
   }
   if (std::string lacking = missing_here(target); !lacking.empty()) {
     return error(Code::CannotLoadCode).arg("why", fmt::format("code for `{}` needs {}, which this machine does not have", target.str(), lacking));
   }
+  return ok();
+}
+
+auto JitModule::compile(const IRModule& flat, const target::Target& target, const codegen::CodegenOptions& options, const IRModule& scheduled)
+    -> Result<JitModule> {
+  LOOPSMITH_CHECK(runs_here(target));
   LOOPSMITH_TRY(object, codegen::emit(flat, target, codegen::EmitKind::Object, options));
   std::vector<codegen::Interface> interfaces;
   for (const auto& [name, func] : flat->functions) {

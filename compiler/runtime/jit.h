@@ -27,6 +27,9 @@ struct JitFunction {
   int threads = 1;               // its parallel loops use so many; from the target
 };
 
+/// Can this machine execute code for the target? Says what is in the way: another architecture, or units that it lacks.
+[[nodiscard]] auto runs_here(const target::Target& target) -> Status;
+
 class JitModule {
  public:
   JitModule(JitModule&& other) noexcept;

@@ -32,6 +32,18 @@ auto error(Code code, Origin where) -> Diagnostic {
   return diagnostic;
 }
 
+namespace {
+
+// What texts count, as it is called when there is one of it.
+constexpr std::pair<std::string_view, std::string_view> counted[] = {
+    {" arguments", " argument"}, {" positional arguments", " positional argument"}, {" dimensions", " dimension"}, {" indices", " index"},
+    {" items", " item"},         {" names", " name"},                              {" values", " value"},         {" results", " result"},
+    {" buffers", " buffer"},     {" axis kinds", " axis kind"},                    {" loop variables", " loop variable"},
+    {" candidates", " candidate"}, {" probabilities", " probability"},
+};
+
+}  // namespace
+
 auto Diagnostic::message() const -> std::string {
   std::string_view text = code_text(code);
   std::string out;
@@ -46,6 +58,13 @@ auto Diagnostic::message() const -> std::string {
       if (key == name) { out += value.empty() && name == "block" ? "T.block()" : value; }
     }
     text.remove_prefix(close + 1);
+    bool is_one = out.ends_with("1") && (out.size() == 1 || out[out.size() - 2] == ' ');
+    for (const auto& [many, one] : counted) {
+      if (!is_one || !text.starts_with(many)) { continue; }
+      out += one;
+      text.remove_prefix(many.size());
+      break;
+    }
   }
   out += text;
   return out;

@@ -1,7 +1,7 @@
 // Golden cases of diagnostics: a case is a .tir file whose comments say what is reported, below the line it is about:
 //
 //     A[i, j] = B[i]
-//     #         ^^^^ error[wrong-index-count]: `B` has 2 dimensions, 1 indices given
+//     #         ^^^^ error[wrong-index-count]: `B` has 2 dimensions, 1 index given
 //
 // Exactly what is expected must be reported: the comments are taken out, the rest is checked as a file, and what is
 // reported is put in again; the result must be the case. So updating is writing it (LOOPSMITH_UPDATE=1).

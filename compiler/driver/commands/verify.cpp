@@ -6,10 +6,12 @@
 
 #include "driver/command.h"
 #include "driver/execution.h"
+#include "driver/lowering.h"
 #include "interp/compare.h"
 #include "ir/printer.h"
 #include "schedule/trace_json.h"
 #include "support/process.h"
+#include "transform/pipelines.h"
 #include "tune/measure/pool.h"
 
 namespace loopsmith::driver::commands {
@@ -21,7 +23,8 @@ const Usage usage{
     .summary = "Compares the results of a scheduled program with those of the program as written.",
     .details = "Small integers first, where sums of reals are exact in any order, then reals. Up to about 1e7 block instances the\n"
                "reference interpreter computes all outputs; above, the unscheduled program compiled without optimisation does, and\n"
-               "the interpreter checks sampled elements. Status 1 where results differ, and where\n"
+               "the interpreter checks sampled elements. Code for another machine is not run: the interpreter runs the lowered\n"
+               "program instead. Status 1 where results differ, and where\n"
                "the two could not be compared (no code, `--time` is over), which the message says. With `--arg`, `--inputs` or\n"
                "`--random` the two are compared on those inputs alone, all outputs by the interpreter.",
     .options = {with_option,
@@ -82,6 +85,18 @@ auto compare_on(const Selection& selection, const Call& before, const Call& afte
   return {.is_equal = true, .how = fmt::format("the inputs given, {} output{}", written, written == 1 ? "" : "s")};
 }
 
+// Where the target's code cannot run: the program as written and the scheduled one, lowered, both by the interpreter.
+auto compare_lowered(const Selection& selection, double limit) -> Answer {
+  auto lowered = transform::lower(selection.module, lower_context(selection.target), lower_request(selection.target));
+  if (!lowered) { return {.note = "it is not lowered: " + lowered.diagnostics()[0].message()}; }
+  interp::GateOptions options;
+  options.max_seconds = limit;
+  auto result = interp::compare_modules(selection.before, *lowered, selection.function, options);
+  if (!result) { return {.note = result.diagnostics()[0].message()}; }
+  std::string how = fmt::format("interpreter, lowered for `{}`, whose code does not run here, {}", selection.target.str(), result->how);
+  return {.is_equal = result->equal, .how = std::move(how), .note = result->difference};
+}
+
 // None: the default. No limit: the command line is wrong, which was said.
 auto limit_of(const Arguments& arguments) -> std::optional<double> {
   auto text = arguments.get("--time");
@@ -105,6 +120,7 @@ auto verify(std::vector<std::string> args) -> int {
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
   const auto& selection = std::get<Selection>(picked);
 
+  if (!runtime::runs_here(selection.target).ok()) { return tell(arguments, selection, compare_lowered(selection, *limit)); }
   tune::PoolOptions options;
   options.program = {current_program(), "worker", "--measure"};
   options.workers = 1;
