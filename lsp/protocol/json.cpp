@@ -205,6 +205,8 @@ auto server_capabilities(Encoding encoding, bool pulls) -> Json {
       {"documentRangeFormattingProvider", true},
       {"documentOnTypeFormattingProvider", {{"firstTriggerCharacter", "\n"}}},
       {"definitionProvider", true},
+      {"typeDefinitionProvider", true},
+      {"implementationProvider", true},
       {"referencesProvider", true},
       {"documentHighlightProvider", true},
       {"renameProvider", {{"prepareProvider", true}}},

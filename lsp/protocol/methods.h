@@ -82,6 +82,8 @@ inline constexpr std::string_view blamed = "Blamed";
 /// Front to worker: give up that ticket. Front to worker and back: a sign of life, and how often work polled.
 inline constexpr std::string_view cancel = "Cancel";
 inline constexpr std::string_view ping = "Ping";
+/// Worker to front: views of the document that an editor has are others by now; the body lists their addresses.
+inline constexpr std::string_view views = "Views";
 }  // namespace header
 
 }  // namespace loopsmith::lsp

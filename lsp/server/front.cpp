@@ -499,6 +499,13 @@ void Front::on_worker_frame(Frame frame) {
     }
     return;
   }
+  if (frame.number(header::views)) {
+    std::string why;
+    auto views = parse_json(frame.body, why);
+    if (!views || !views->is_array()) { return; }
+    for (const Json& uri : *views) { ask_client("workspace/textDocumentContent/refresh", {{"uri", uri}}, [](const Json&) {}); }
+    return;
+  }
   if (auto ticket = frame.number(header::ticket)) {
     auto found = pending_.find(*ticket);
     if (found == pending_.end()) { return; }

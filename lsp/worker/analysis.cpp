@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -136,6 +137,7 @@ class Worker {
     bool shows_schedules = false;  // with what schedules found
     std::string checked;    // diagnostics of the last check, before schedules ran
     SentTokens sent_tokens;
+    std::map<std::string, int64_t> served;  // views by their addresses, and the version each is of
   };
   struct Request {
     uint64_t ticket = 0;
@@ -152,9 +154,11 @@ class Worker {
   auto later_edits(uint64_t document) -> std::vector<Frame>;
   void note_job(const Json& params);
   void note_machine(const Json& options);
+  [[nodiscard]] auto peaks_written() -> int64_t;
   void check(OpenDocument& open);
   auto replay_one() -> bool;
   void publish(OpenDocument& open);
+  void tell_views(OpenDocument& open);
   void answer(const Request& request);
   void answer_settled();
   [[nodiscard]] auto find(uint64_t number) -> OpenDocument*;
@@ -192,6 +196,9 @@ class Worker {
   Encoding encoding_ = Encoding::Utf16;
   Json capabilities_;
   Machine machine_;              // what hovers compare with: the options `caches` and `peaks`, or this machine
+  Json machine_options_;
+  int64_t peaks_written_ = 0;    // as of `machine_`
+  Deadline look_again_{};
   bool pulls_ = false;           // the client asks for diagnostics
   std::string manual_;           // where diagnostics are explained; empty: the editor does not ask, or it is not there
   std::string links_;            // the same, for links in texts
@@ -352,6 +359,7 @@ void Worker::handle(Frame frame) {
     }
     return;
   }
+  if (name == "textDocument/hover" && peaks_written() != peaks_written_) { note_machine(Json(machine_options_)); }
   Request request{*ticket, open != nullptr ? open->number : 0, nullptr, member(*message, "id"), params};
   const MethodRow* row = find_method(name);
   if (row != nullptr) { request.route = find_route(row->method); }
@@ -460,7 +468,18 @@ void Worker::note_job(const Json& params) {
   jobs_[job.job] = std::move(job);
 }
 
+/// When the file of measured peaks was written; 0: there is none. Looked at once a second at most: editors need not watch it for us.
+auto Worker::peaks_written() -> int64_t {
+  if (Clock::now() < look_again_) { return peaks_written_; }
+  look_again_ = in(std::chrono::seconds(1));
+  struct stat facts {};
+  static const std::string file = target::peaks_file();
+  return file.empty() || ::stat(file.c_str(), &facts) != 0 ? 0 : facts.st_mtim.tv_sec * 1000000000 + facts.st_mtim.tv_nsec;
+}
+
 void Worker::note_machine(const Json& options) {
+  machine_options_ = options;
+  peaks_written_ = peaks_written();
   machine_ = {};
   const Json& caches = member(options, "caches");
   const Json& peaks = member(options, "peaks");
@@ -515,11 +534,27 @@ auto Worker::replay_one() -> bool {
     if (open.document->replay(token)) {
       open.needs_replay = false;
       publish(open);
+      tell_views(open);
     }
   }
   std::lock_guard lock(mutex_);
   current_yields_ = false;
   return true;
+}
+
+/// Views of earlier versions that the editor may still show.
+void Worker::tell_views(OpenDocument& open) {
+  int64_t version = open.document->snapshot()->version();
+  Json stale = Json::array();
+  for (auto view = open.served.begin(); view != open.served.end();) {
+    if (view->second < version) {
+      stale.push_back(view->first);
+      view = open.served.erase(view);
+    } else {
+      ++view;
+    }
+  }
+  if (!stale.empty() && shows_views(capabilities_)) { write(framed(to_text(stale), {{header::views, 1}})); }
 }
 
 /// What is known now, unless that was said of this very version before.
@@ -581,6 +616,11 @@ void Worker::answer(const Request& request) {
       all.push_back(candidate->document->snapshot());
       context.documents.push_back(all.back().get());
     }
+    context.served = [this](const workspace::Snapshot& of, const std::string& uri) {
+      for (const auto& candidate : documents_) {
+        if (candidate->document->snapshot()->name() == of.name()) { candidate->served[uri] = of.version(); }
+      }
+    };
     context.machine = machine_;
     context.manual = manual_;
     context.links = links_;

@@ -7,6 +7,7 @@
 
 #include "lsp/features/callers.h"
 #include "lsp/features/completion.h"
+#include "lsp/features/counterparts.h"
 #include "lsp/features/formatting.h"
 #include "lsp/features/hints.h"
 #include "lsp/features/hover.h"
@@ -270,6 +271,27 @@ auto definition_route(const RouteContext& context, const Json& params) -> RouteR
   if (!at) { return bad_params("`position` is missing"); }
   auto span = definition(*context.snapshot, *at);
   return span ? location_json(context, *span) : Json();
+}
+
+auto counterpart_locations(const RouteContext& context, const Counterpart& found) -> Json {
+  LineIndex lines(found.text);
+  Json places = Json::array();
+  for (Span span : found.spans) { places.push_back({{"uri", found.address}, {"range", to_json(to_range(found.text, lines, span, context.encoding))}}); }
+  return places;
+}
+
+auto type_definition_route(const RouteContext& context, const Json& params) -> RouteResult {
+  auto at = offset_in(context, params);
+  if (!at) { return bad_params("`position` is missing"); }
+  auto found = shows_views(context.capabilities) ? type_definition(*context.snapshot, *at) : std::nullopt;
+  return found ? counterpart_locations(context, *found).front() : Json();
+}
+
+auto implementation_route(const RouteContext& context, const Json& params) -> RouteResult {
+  auto at = offset_in(context, params);
+  if (!at) { return bad_params("`position` is missing"); }
+  auto found = shows_views(context.capabilities) ? implementation(*context.snapshot, *at) : std::nullopt;
+  return found ? counterpart_locations(context, *found) : Json();
 }
 
 auto references_route(const RouteContext& context, const Json& params) -> RouteResult {
@@ -613,26 +635,40 @@ auto moves_route(const RouteContext& context, const Json& params) -> RouteResult
   return moves;
 }
 
+auto unescaped(std::string_view text) -> std::string {
+  auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; };
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 && digit(text[i + 2]) >= 0) {
+      out += static_cast<char>(digit(text[i + 1]) * 16 + digit(text[i + 2]));
+      i += 2;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
 /// LSP 3.18: what a `loopsmith-ir:` document holds.
 auto text_document_content(const RouteContext& context, const Json& params) -> RouteResult {
   std::string uri = string_in(params, "uri");
   if (!uri.starts_with(view_scheme)) { return bad_params("only `loopsmith-ir:` documents are ours"); }
   std::string path = uri.substr(view_scheme.size());
   std::string fragment;
-  // Editors may write the `#` of an address as `%23`.
+  // Editors may write the `#` of an address as `%23`, and what follows it escaped.
   for (std::string_view mark : {"#", "%23"}) {
     if (size_t hash = path.rfind(mark); hash != std::string::npos) {
-      fragment = path.substr(hash + mark.size());
+      fragment = unescaped(std::string_view(path).substr(hash + mark.size()));
       path.resize(hash);
       break;
     }
   }
-  if (size_t escaped = fragment.find("%40"); escaped != std::string::npos) { fragment.replace(escaped, 3, "@"); }
   const Snapshot* snapshot = context.find("file://" + path);
   if (snapshot == nullptr) { snapshot = context.find(path); }
   if (snapshot == nullptr) { return RouteError{ErrorCode::RequestFailed, "the text of this view is not open"}; }
   auto view = view_of(*snapshot, fragment);
   if (!view) { return RouteError{ErrorCode::RequestFailed, "there is no such schedule in the text"}; }
+  if (context.served) { context.served(*snapshot, uri); }
   return Json{{"text", view->text}};
 }
 
@@ -858,6 +894,8 @@ constexpr Route routes[] = {
     {Method::RangeFormatting, Lane::Interactive, range_formatting_route},
     {Method::OnTypeFormatting, Lane::Interactive, on_type_formatting_route},
     {Method::Definition, Lane::Interactive, definition_route},
+    {Method::TypeDefinition, Lane::Settled, type_definition_route},
+    {Method::Implementation, Lane::Settled, implementation_route},
     {Method::References, Lane::Interactive, references_route},
     {Method::DocumentHighlight, Lane::Interactive, document_highlight},
     {Method::PrepareRename, Lane::Interactive, prepare_rename},
@@ -891,6 +929,10 @@ auto hash_of_declarations(const Snapshot& snapshot, const std::string& function,
     if (!is_other) { hash = hash_combine(hash, placed.item->hash); }
   }
   return hash;
+}
+
+auto shows_views(const Json& capabilities) -> bool {
+  return member(member(capabilities, "workspace"), "textDocumentContent").is_object() || bool_in(member(capabilities, "experimental"), "loopsmithViews");
 }
 
 auto find_route(Method method) -> const Route* {

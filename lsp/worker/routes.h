@@ -54,6 +54,8 @@ struct RouteContext {
   /// All open documents, in the order they were opened.
   std::vector<const workspace::Snapshot*> documents = {};
   std::string manual = {};  // where diagnostics are explained, for a client that shows it; empty: nowhere
+  /// Told of every view that is handed out by its address, with the text it is of.
+  std::function<void(const workspace::Snapshot&, const std::string& uri)> served = {};
   Machine machine = {};               // what hovers compare with
   std::string links = {};   // the same, for links in texts
 };
@@ -76,6 +78,9 @@ struct Route {
 
 /// Of the texts of a program and a schedule, by their names: a measurement is stale once it differs.
 [[nodiscard]] auto hash_of_declarations(const workspace::Snapshot& snapshot, const std::string& function, const std::string& schedule) -> uint64_t;
+
+/// Does the client open `loopsmith-ir:` documents?
+[[nodiscard]] auto shows_views(const Json& capabilities) -> bool;
 
 /// None: the worker has no such method.
 [[nodiscard]] auto find_route(Method method) -> const Route*;

@@ -13,6 +13,7 @@ import { IrView } from './view';
 let client: LanguageClient | undefined;
 let status: vscode.StatusBarItem;
 let tuning: TuningPanel;
+let views: IrView;
 
 // Restarts that follow each other faster than this count as one failure that goes on.
 const restartWindowMs = 3 * 60 * 1000;
@@ -25,7 +26,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   tuning = new TuningPanel(() => client);
   context.subscriptions.push(
     status,
-    new IrView(() => client),
+    views = new IrView(() => client),
     new LoopView(() => client),
     tuning,
     registerTasks(),
@@ -113,6 +114,7 @@ async function start(): Promise<void> {
     clear: () => undefined,
   });
   tuning.listen(client);
+  client.onRequest('workspace/textDocumentContent/refresh', ({ uri }: { uri: string }) => { views.refresh(uri); return null; });
   try {
     await client.start();
   } catch (failure) {

@@ -62,7 +62,12 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
       ...stages.map((stage) => vscode.commands.registerCommand(stage.command, (place?: Place) => this.show(stage, place))),
       vscode.commands.registerCommand('loopsmith.compareSteps', () => this.compare()),
       vscode.window.onDidChangeTextEditorSelection((event) => {
-        if (event.textEditor.document.uri.scheme === scheme) { this.revealSource(event.textEditor); } else { this.follow(event.textEditor); }
+        if (event.textEditor.document.uri.scheme === scheme) {
+          if (event.textEditor === vscode.window.activeTextEditor) { this.revealSource(event.textEditor); }
+        } else {
+          event.textEditor.setDecorations(this.same, []);
+          this.follow(event.textEditor);
+        }
       }),
       vscode.workspace.onDidChangeTextDocument((event) => {
         const editor = vscode.window.visibleTextEditors.find((candidate) => candidate.document === event.document);
@@ -184,6 +189,9 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
       if (first && vscode.window.activeTextEditor !== editor) { editor.revealRange(first, vscode.TextEditorRevealType.InCenterIfOutsideViewport); }
     }
   }
+
+  /// The server says that a state, by its address, is another one now.
+  refresh(uri: string): void { this.changedEmitter.fire(vscode.Uri.parse(uri)); }
 
   /// The cursor is in a view: the line of the text that made the one it is on is shown.
   private revealSource(view: vscode.TextEditor): void {

@@ -147,6 +147,25 @@ local ok, err = xpcall(function()
   local states = vim.tbl_map(function(w) return table.concat(vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(w), 0, -1, false), '\n') end, vim.api.nvim_tabpage_list_wins(0))
   check('states compared', #states == 2 and states[1]:find('for i, j, k', 1, true) ~= nil and states[2]:find('for i_0, i_1', 1, true) ~= nil and vim.wo.diff, #states)
   vim.cmd('tabclose')
+  -- From a variable of the schedule to its loop in the program at that line, and from a loop to its instructions.
+  local function jump(method, line, column)
+    vim.api.nvim_win_set_cursor(0, { line, column })
+    local p = vim.lsp.util.make_position_params(0, 'utf-8')
+    local all = vim.lsp.buf_request_sync(0, method, p, 10000)
+    for _, one in pairs(all or {}) do
+      local place = one.result and (one.result.uri and one.result or one.result[1])
+      if place then
+        vim.lsp.util.show_document(place, 'utf-8', { focus = true })
+        return vim.api.nvim_buf_get_name(0), vim.api.nvim_get_current_line(), vim.api.nvim_win_get_cursor(0)[2]
+      end
+    end
+  end
+  local name, there, column = jump('textDocument/typeDefinition', split, 4)
+  check('type definition', (name or ''):find('#by_hand@3$') ~= nil and (there or ''):find('i_0', 1, true) == (column or 0) + 1, { name or 'none', there or '' })
+  vim.api.nvim_set_current_buf(source)
+  name, there = jump('textDocument/implementation', product, 20)
+  check('implementation', (name or ''):find(':asm$') ~= nil and there ~= '', { name or 'none', vim.trim(there or '') })
+  vim.api.nvim_set_current_buf(source)
 
   -- The loop view: a line is a loop; a choice on it is written into the schedule, and the view follows to what it left.
   vim.api.nvim_win_set_cursor(0, { split, 6 })

@@ -130,6 +130,38 @@ try {
   await vscode.focusEditor();
   done('the IR beside follows the cursor');
 
+  // What becomes of it: the assembly beside, the lines of the product marked there.
+  const product = lines.findIndex((line) => line.includes('Bx['));
+  await vscode.goto(product + 1, 20);
+  await vscode.command('Loopsmith: Show Assembly Beside');
+  await vscode.until('the assembly', async () => /matmul as written, as assembly/.test(await viewText()));
+  await vscode.until('the mark', () => vscode.page.evaluate(() => [...document.querySelectorAll('.editor-group-container')].slice(1)
+    .some((view) => view.querySelector('.view-overlays .cdr[class*="ced-"]') !== null)));
+  await vscode.screenshot(screenshot.replace(/\.png$/, '-asm.png'));
+  await vscode.page.locator('.editor-group-container').nth(1).locator('.monaco-editor').click();
+  await vscode.command('View: Close All Editors in Group');
+  await vscode.until('one group of editors', () => vscode.page.evaluate(() => document.querySelectorAll('.editor-group-container').length === 1));
+  await vscode.focusEditor();
+  done('the assembly beside, with the lines of the statement at the cursor');
+  // Two states of the schedule in the editor of differences.
+  await vscode.goto(split + 1, 8);
+  // The list of states takes the place of the list of commands: there is no moment between them to wait for.
+  await vscode.page.keyboard.press('F1');
+  await vscode.page.locator('.quick-input-widget .quick-input-box input').fill('>Loopsmith: Compare States of the Schedule');
+  await vscode.until('the command', () => vscode.page.evaluate(() => [...document.querySelectorAll('.quick-input-list .monaco-list-row')].some((row) => (row.textContent ?? '').includes('Compare States of the Schedule'))));
+  await vscode.page.keyboard.press('Enter');
+  await vscode.until('the states', () => vscode.page.evaluate(() => [...document.querySelectorAll('.quick-input-list .monaco-list-row')].some((row) => (row.textContent ?? '').includes('the one before'))));
+  await vscode.page.keyboard.press('Enter');
+  await vscode.until('the two states', () => vscode.page.evaluate(() => {
+    const sides = [...document.querySelectorAll('.diff-editor .monaco-editor, .monaco-diff-editor .monaco-editor')].map((side) => (side.textContent ?? '').replace(/\u00a0/g, ' '));
+    return sides.some((side) => side.includes('for i, j, k')) && sides.some((side) => side.includes('for i_0, i_1'));
+  }));
+  await vscode.screenshot(screenshot.replace(/\.png$/, '-states.png'));
+  await vscode.command('View: Close Editor');
+  await vscode.until('the states to be gone', () => vscode.page.evaluate(() => document.querySelector('.monaco-diff-editor, .diff-editor') === null));
+  await vscode.focusEditor();
+  done('two states side by side');
+
   // The loop view: a click on a loop, a choice, and it is written into the schedule, where the cursor goes.
   await vscode.goto(split + 1, 8);
   await vscode.command('Loopsmith: Focus on Loops View');

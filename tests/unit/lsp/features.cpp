@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/llvm/codegen.h"
+#include "lsp/features/counterparts.h"
 #include "lsp/features/hover.h"
 #include "lsp/features/loop_facts.h"
 #include "lsp/features/symbols.h"
@@ -261,6 +262,31 @@ TEST_CASE("a view's lines come from the statements that made them, at every stag
   CHECK(view_of(snapshot, "matmul:lowered")->text == view_at(snapshot, 5, Stage::Lowered)->text);
   CHECK_FALSE(view_of(snapshot, "matmul:nonsense"));
   CHECK_FALSE(view_of(snapshot, "matmul"));
+}
+
+TEST_CASE("a variable of a schedule is a loop of the program at that line; a loop is the instructions it became") {
+  auto document = workspace::analyse("file:///t.tir", matmul);
+  const workspace::Snapshot& snapshot = *document->snapshot();
+  auto word = [&](const std::string& before, const std::string& at) {
+    auto found = type_definition(snapshot, static_cast<uint32_t>(matmul.find(at, matmul.find(before))));
+    return found ? found->address.substr(found->address.find('#')) + " " + found->text.substr(found->spans[0].begin, found->spans[0].end - found->spans[0].begin) : std::string();
+  };
+  CHECK(word("k0, k1", "k1") == "#s@3 k_1");
+  CHECK(word("f = sch", "f") == "#s@4 i_j_fused");
+  CHECK(word("sch.get_block", "C\"") == "#s@1 C");
+  // The loop is no more after that line.
+  CHECK(word("sch.fuse", "i,").empty());
+  CHECK(word("def matmul", "A:").empty());
+  if (codegen::llvm_version().empty()) { return; }
+  for (const char* at : {"for i, j", "C[vi, vj] = C[", "k0, k1"}) {
+    INFO(at);
+    auto code = implementation(snapshot, static_cast<uint32_t>(matmul.find(at)));
+    REQUIRE(code);
+    std::string all;
+    for (Span span : code->spans) { all += code->text.substr(span.begin, span.end - span.begin) + "\n"; }
+    CHECK((all.find("mul") != std::string::npos || all.find("fma") != std::string::npos || all.find("fmadd") != std::string::npos));
+  }
+  CHECK_FALSE(implementation(snapshot, static_cast<uint32_t>(matmul.find("def s"))));
 }
 
 TEST_CASE("every method that the table gives to the worker has a route") {

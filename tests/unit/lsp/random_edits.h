@@ -121,7 +121,7 @@ inline auto random_change(Document& document, Random& random) -> Json {
 
 inline const std::vector<std::string> at_position = {"textDocument/hover", "textDocument/completion", "textDocument/signatureHelp", "textDocument/definition",
                                                      "textDocument/references", "textDocument/documentHighlight", "textDocument/prepareRename",
-                                                     "textDocument/prepareCallHierarchy", "loopsmith/ir", "loopsmith/loops"};
+                                                     "textDocument/prepareCallHierarchy", "textDocument/typeDefinition", "textDocument/implementation", "loopsmith/ir", "loopsmith/loops"};
 inline const std::vector<std::string> of_document = {"textDocument/documentSymbol", "textDocument/foldingRange", "textDocument/semanticTokens/full", "textDocument/codeLens",
                                                      "textDocument/formatting", "textDocument/diagnostic", "textDocument/documentLink"};
 inline const std::vector<std::string> of_range = {"textDocument/codeAction", "textDocument/inlayHint", "textDocument/semanticTokens/range", "textDocument/rangeFormatting",

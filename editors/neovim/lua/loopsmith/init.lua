@@ -220,6 +220,24 @@ function M.compare_steps(other)
   end, buffer)
 end
 
+-- A document of an address (`loopsmith-ir:/a.tir#tiled@3`), as definitions and implementations name it: read by whoever opens it, and
+-- again when the server says that it is another one now.
+local function read_content(buffer, address)
+  for _, client in ipairs(vim.lsp.get_clients({ name = 'loopsmith' })) do
+    -- At once: a jump lands in what is there when the buffer is shown.
+    local answer = client.request_sync('workspace/textDocumentContent', { uri = address }, 5000, 0)
+    if answer and answer.result then
+      vim.bo[buffer].modifiable = true
+      vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split(answer.result.text, '\n'))
+      vim.bo[buffer].modifiable, vim.bo[buffer].modified, vim.bo[buffer].buftype = false, false, 'nofile'
+      if address:find(':asm$') then vim.bo[buffer].syntax = 'asm'
+      elseif address:find(':llvm$') then vim.bo[buffer].syntax = 'llvm'
+      elseif not pcall(vim.treesitter.start, buffer, 'tirscript') then vim.bo[buffer].syntax = 'python' end
+      return
+    end
+  end
+end
+
 -- The code action whose title matches, at the cursor, without a menu.
 local function act(pattern)
   vim.lsp.buf.code_action({
@@ -269,6 +287,17 @@ function M.setup(user)
   end
   highlight(options)
   vim.lsp.handlers['loopsmith/tuning'] = function(_, news) require('loopsmith.tuning').note(news) end
+  vim.lsp.handlers['workspace/textDocumentContent/refresh'] = function(_, params)
+    local buffer = vim.uri_to_bufnr(params.uri)
+    if vim.api.nvim_buf_is_loaded(buffer) then vim.schedule(function() read_content(buffer, params.uri) end) end
+    return vim.NIL
+  end
+  vim.api.nvim_create_autocmd('BufReadCmd', {
+    group = vim.api.nvim_create_augroup('loopsmith_content', { clear = true }),
+    -- An address without `//` is a file's name to Neovim, so a folder may stand before it.
+    pattern = '*loopsmith-ir:/*#*',
+    callback = function(event) read_content(event.buf, event.match:match('loopsmith%-ir:.*$')) end,
+  })
   vim.lsp.commands['loopsmith.showIr'] = function() M.show_ir() end
   vim.api.nvim_create_user_command('LoopsmithIR', function(call) M.show_ir(call.args) end, {
     nargs = '?',
