@@ -423,7 +423,7 @@ class Changes : public Follower {
     NodeId block = 0;
     Element instance = {};
   };
-  std::map<std::pair<const BufferNode*, Element>, Write> last;
+  std::map<std::pair<const BufferNode*, Element>, Write> last;     // by element; all that was written
   bool is_known = true;
 
  protected:
@@ -502,6 +502,7 @@ auto counted_replacement(const FuncState& func, const Place& loop, const Block& 
   Changes changes;
   struct Run { int64_t at = 0; std::vector<std::pair<const BufferNode*, Follower::Element>> reads; };
   std::map<Follower::Element, Run> runs;
+  std::set<std::pair<const BufferNode*, Follower::Element>> unmade;   // read before it was written
   std::set<Follower::Element> begun;           // values of spatial iter vars whose init has run
   bool begins_late = false;
   Valuation values;
@@ -550,7 +551,10 @@ auto counted_replacement(const FuncState& func, const Place& loop, const Block& 
       if (!each_time || one.at == 0) { one = {changes.now, {}}; }
       bool good = true;
       for (const BufferRegion& read : block.reads) {
-        good = good && each_element(read, here, steps, [&](const Follower::Element& at) { one.reads.emplace_back(read.buffer.get(), at); });
+        good = good && each_element(read, here, steps, [&](const Follower::Element& at) {
+          one.reads.emplace_back(read.buffer.get(), at);
+          if (!changes.last.contains(one.reads.back())) { unmade.insert(one.reads.back()); }
+        });
       }
       here.resize(slot);
       return good;
@@ -560,6 +564,7 @@ auto counted_replacement(const FuncState& func, const Place& loop, const Block& 
   if (!known) { return {}; }
   Replaced out;
   out.begins_late = begins_late;
+  out.reads_unmade = std::any_of(unmade.begin(), unmade.end(), [&](const auto& element) { return changes.last.contains(element); });
   int64_t domain = 1, inside = 0;
   for (const IterVar& iter : block.iter_vars) {
     auto extent = as_int(iter.dom.extent);

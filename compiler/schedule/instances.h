@@ -47,6 +47,7 @@ struct Replaced {
   bool begins_late = false;                  // an update runs before the init of its reduction
   bool runs_all = true;                      // every instance in the domains of its iter vars
   bool reads_early = false;                  // when an instance has run for the last time (`each_time`: at all), something that it declares to read gets another value later
+  bool reads_unmade = false;                 // an instance runs before anything was written to an element that it declares to read, and that is written later
 };
 [[nodiscard]] auto counted_replacement(const FuncState& func, const Place& loop, const Block& block, const std::vector<std::pair<Var, Range>>& loops,
                                        const std::vector<Expr>& iter_values, const Expr& predicate, bool each_time) -> std::optional<Replaced>;

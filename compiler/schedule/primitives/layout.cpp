@@ -361,9 +361,16 @@ auto plan_padding(const Block& scope, const Layout& layout, Origin origin) -> Pa
     NestReplacer replacer(write, layout);
     Stmt body = replacer.mutate(write.nest.back()->body);
     if (!replacer.is_complete) { continue; }
+    // Each nest has loops of its own.
+    VarMap own;
     Domains loops;
-    for (size_t i = 0; i < layout.to->shape.size(); ++i) { loops.emplace_back(layout.inverse->initial[i], from_zero(layout.to->shape[i])); }
-    plan.replacements[write.nest.front()] = wrap_loops(std::move(body), loops, origin);
+    for (size_t i = 0; i < layout.to->shape.size(); ++i) {
+      const Var& axis = layout.inverse->initial[i];
+      Var var = make<VarNode>(axis->name, axis->dtype, axis->origin);
+      own[axis.get()] = var;
+      loops.emplace_back(std::move(var), from_zero(layout.to->shape[i]));
+    }
+    plan.replacements[write.nest.front()] = wrap_loops(substitute(body, own), loops, origin);
   }
   if (!plan.replacements.empty()) { return plan; }
   const Write& last = finder.writes.back();

@@ -436,6 +436,18 @@ auto reads_of_producer(const Place& block, const Place& producer) -> bool {
   return false;
 }
 
+// Does a box hold all of another one that lies within the buffer?
+auto is_within(const Box& made, const Box& needed, const BufferNode& buffer, arith::Analyzer& analyzer) -> bool {
+  for (size_t i = 0; i < made.size(); ++i) {
+    Expr last = buffer.shape[i] - one(buffer.shape[i].dtype());
+    bool is_made = needed[i].has_lower_bound() && needed[i].has_upper_bound() && made[i].has_lower_bound() && made[i].has_upper_bound() &&
+                   (analyzer.can_prove(less_equal(made[i].min(), needed[i].min())) || analyzer.can_prove(less_equal(made[i].min(), zero(last.dtype())))) &&
+                   (analyzer.can_prove(less_equal(needed[i].max(), made[i].max())) || analyzer.can_prove(less_equal(last, made[i].max())));
+    if (!is_made) { return false; }
+  }
+  return true;
+}
+
 // Does the block, with the loops it will have, read only what an iteration of `loop` writes?
 auto require_written(const Context& cx, const FuncState& func, const BlockArg& block, const LoopArg& loop, const std::vector<NodeId>& producers,
                      const Domains& loops, const std::vector<Expr>& iter_values, arith::Analyzer& analyzer) -> Status {
@@ -459,13 +471,7 @@ auto require_written(const Context& cx, const FuncState& func, const BlockArg& b
     std::vector<Range> ranges;
     for (const Range& range : read.region) { ranges.push_back(substitute(range, map)); }
     Box needed = arith::eval_set(Array<Range>(std::move(ranges)), domains);
-    for (size_t i = 0; i < made.size(); ++i) {
-      // What lies outside of the buffer is not read.
-      Expr last = read.buffer->shape[i] - one(read.buffer->shape[i].dtype());
-      bool is_made = needed[i].has_lower_bound() && needed[i].has_upper_bound() && made[i].has_lower_bound() && made[i].has_upper_bound() &&
-                     (analyzer.can_prove(less_equal(made[i].min(), needed[i].min())) || analyzer.can_prove(less_equal(made[i].min(), zero(last.dtype())))) &&
-                     (analyzer.can_prove(less_equal(needed[i].max(), made[i].max())) || analyzer.can_prove(less_equal(last, made[i].max())));
-      if (is_made) { continue; }
+    if (!is_within(made, needed, *read.buffer, analyzer)) {
       Diagnostic out = note_loop(cx.error(Code::ReadsTooEarly).arg("block", block->name().view()).arg("loop", loop->name().view())
                                      .arg("buffer", read.buffer->name.view()).arg("producer", producer->name().view()), *loop);
       out.node_ids.push_back(block->id);
@@ -476,6 +482,59 @@ auto require_written(const Context& cx, const FuncState& func, const BlockArg& b
     }
   }
   return ok();
+}
+
+// Of a block that moves to its consumers: is what it reads of producers that share loops with it there when its instances run? Moved further
+// in, it may run more of them in an iteration than it did before.
+auto require_made(const Context& cx, const FuncState& func, const BlockArg& block, const LoopArg& loop, const Domains& loops, const std::vector<Expr>& iter_values,
+                  const Expr& predicate, arith::Analyzer& analyzer) -> Status {
+  VarMap map;
+  for (size_t i = 0; i < iter_values.size(); ++i) { map.emplace(block.block().iter_vars[i].var.get(), iter_values[i]); }
+  const Place* late = nullptr;
+  const BufferNode* unmade = nullptr;
+  for (const BufferRegion& read : block.block().reads) {
+    std::vector<Box> boxes;
+    const Place* outermost = nullptr;        // of the loops that the block shares with one of the producers, the innermost; of those, the outermost
+    const Place* producer = nullptr;
+    for (NodeId id : producers_of(func, *block)) {
+      const Place& other = *func.find(id);
+      const Place* shared = loop.place;
+      while (shared && shared->is_loop() && !func.is_below(other, *shared)) { shared = func.parent(*shared); }
+      bool is_repeated = false;
+      for (const Place* at = shared; at && at->is_loop(); at = func.parent(*at)) { is_repeated = is_repeated || !is_one(at->loop->extent); }
+      if (!is_repeated) { continue; }
+      for (const BufferRegion& write : other.block()->writes) {
+        if (write.buffer != read.buffer) { continue; }
+        boxes.push_back(relaxed(func, other, *shared, write, false));
+        if (!outermost || shared->index < outermost->index) { outermost = shared; }
+        producer = &other;
+      }
+    }
+    if (boxes.empty()) { continue; }
+    arith::DomMap domains;
+    for (const auto& [var, range] : loops) { domains.emplace(var.get(), IntSet::from_range(range)); }
+    for (const Place* at = loop.place; at != outermost; at = func.parent(*at)) {
+      domains.emplace(at->loop->var.get(), IntSet::from_range(Range{at->loop->min, at->loop->extent}));
+    }
+    std::vector<Range> ranges;
+    for (const Range& range : read.region) { ranges.push_back(substitute(range, map)); }
+    Box needed = arith::eval_set(Array<Range>(std::move(ranges)), domains);
+    if (is_within(unite(boxes), needed, *read.buffer, analyzer)) { continue; }
+    late = producer;
+    unmade = read.buffer.get();
+  }
+  if (!late) { return ok(); }
+  // The iterations themselves say what is there, where they make all of it.
+  if (func.is_below(*late, *loop)) {
+    auto counted = counted_replacement(func, *loop, block.block(), loops, iter_values, predicate, true);
+    if (counted && !counted->reads_unmade) { return ok(); }
+  }
+  Diagnostic out = note_loop(cx.error(Code::ReadsTooEarly).arg("block", block->name().view()).arg("loop", loop->name().view())
+                                 .arg("buffer", unmade->name.view()).arg("producer", late->name().view()), *loop);
+  out.node_ids.push_back(block->id);
+  out.node_ids.push_back(late->id);
+  out.notes.push_back({late->block()->origin, fmt::format("`{}` is here", late->name().view()), late->id});
+  return out;
 }
 
 // Is what producers reduce over the loop (or one around it) complete when an instance of the block runs? An instance that all iterations
@@ -792,6 +851,7 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
       return note_block(note_loop(cx.error(is_complete(func, *block) ? Code::IterationsShare : Code::ReductionShared).arg("block", block->name().view()).arg("loop", at->name().view()), *at), *block);
     }
   }
+  if (!reverse) { LOOPSMITH_CHECK(require_made(cx, func, block, loop, loops, iter_values, predicate, analyzer)); }
   // What its loops leave out now would run: the new ones run all of the domains that is needed.
   std::vector<const VarNode*> own_iters;
   for (const IterVar& iter : moved.iter_vars) {
