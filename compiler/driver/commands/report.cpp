@@ -1,0 +1,168 @@
+// `loopsmith report FILE`: what is known of a file's programs on one page: loops under each schedule, estimates under the roofline, what
+// was tuned. Executes nothing.
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "cost/estimate.h"
+#include "driver/command.h"
+#include "driver/execution.h"
+#include "driver/program.h"
+#include "driver/report_page.h"
+#include "ir/equal.h"
+#include "ir/ops.h"
+#include "ir/printer.h"
+#include "schedule/loop_tree.h"
+#include "support/codes.h"
+#include "target/hardware.h"
+#include "target/peaks.h"
+#include "tune/database/database.h"
+#include "tune/session/session.h"
+
+namespace loopsmith::driver::commands {
+namespace {
+
+const Usage usage{
+    .command = "report",
+    .arguments = "FILE [-o PAGE.html] [--db F]",
+    .summary = "Writes a page on a file: loops under each schedule, estimates and measurements under the roofline, tuning curves.",
+    .details = "The page is one file of HTML without scripts. Nothing is executed: times are estimates, but for those of the tuning database.\n"
+               "`loopsmith target show` measures the roofs, once; without that they are what the processor's name promises.",
+    .options = {{.name = "--output", .value = "F", .help = "the page; FILE.html, - for standard output", .short_name = "-o"},
+                {.name = "--db", .value = "F", .help = "the tuning database; that of `tune`"},
+                target_option,
+                json_option},
+    .examples = {{"loopsmith report matmul.tir", "matmul.html"},
+                 {"loopsmith report matmul.tir --db tuning.db -o - > page.html", "with what was tuned there"}},
+    .least = 1,
+    .most = 1,
+};
+
+auto roof_of(const target::Target& target) -> ReportRoof {
+  target::Hardware hardware = target::hardware(target);
+  cost::CoreModel core = cost::core_of(target);
+  ReportRoof out;
+  out.machine = hardware.name.empty() ? target.str() : fmt::format("{}; {}", hardware.name, target.str());
+  out.threads = std::max(1, core.cores);
+  out.gflops_one = 2 * core.lanes * core.vector_fma * core.clock * 1e-9;
+  out.gflops_all = out.gflops_one * out.threads;
+  out.gbytes_one = core.memory_bytes * core.clock * 1e-9;
+  out.gbytes_all = out.gbytes_one * out.threads;
+  auto peaks = hardware.is_this_machine ? target::cached_peaks() : std::nullopt;
+  if (peaks && !peaks->copy.empty()) {
+    out.is_measured = true;
+    out.threads = peaks->threads;
+    out.gflops_one = peaks->fma_f32_one;
+    out.gflops_all = peaks->fma_f32_all;
+    out.gbytes_one = peaks->copy.back().one;
+    out.gbytes_all = peaks->copy.back().all;
+  }
+  return out;
+}
+
+auto version_of(const std::string& name, const schedule::Schedule& schedule, const cost::CoreModel& core) -> ReportVersion {
+  ReportVersion out{.name = name, .tree = {}};
+  const schedule::FuncState* func = schedule.state().func(schedule.func_working_on());
+  if (func == nullptr || !func->is_schedulable()) {
+    out.problem = "it has no loops and blocks that a schedule could change";
+    return out;
+  }
+  out.tree = schedule::draw_loop_tree(*func, {}, {.width = 140});
+  if (auto known = cost::estimate(*func, core)) { out.seconds = known->seconds; }
+  return out;
+}
+
+auto bytes_of(const PrimFunc& function) -> double {
+  double bytes = 0;
+  for (const auto& [param, buffer] : function->buffer_map) {
+    double size = (buffer->dtype.bits * buffer->dtype.lanes + 7) / 8;
+    for (const Expr& extent : buffer->shape) {
+      auto number = as_int(extent);
+      if (!number) { return 0; }
+      size *= static_cast<double>(*number);
+    }
+    bytes += size;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+auto report(std::vector<std::string> args) -> int {
+  auto read = read_arguments(usage, args);
+  if (const int* status = std::get_if<int>(&read)) { return *status; }
+  const auto& arguments = std::get<Arguments>(read);
+  const std::string& path = arguments.positional()[0];
+  Reporter reporter(arguments);
+  auto fail = [&](const Diagnostics& diagnostics) {
+    reporter.report(diagnostics, nullptr);
+    return reporter.status();
+  };
+  auto target = target::parse(arguments.get("--target", "llvm"));
+  if (!target) { return fail(target.diagnostics()); }
+  auto opened = SourceFile::read(path);
+  if (!opened) { return fail(opened.diagnostics()); }
+  SourceFile& file = **opened;
+
+  Report report{.file = std::filesystem::path(file.name()).filename().string(), .roof = roof_of(*target), .problems = {}, .programs = {}};
+  for (const Diagnostic& d : file.analyse()) {
+    if (d.severity == Severity::Error) { report.problems.push_back(render(d, file.locate(), {.file = report.file})); }
+  }
+  std::optional<tune::Database> database;
+  std::string database_path = arguments.get("--db", tune::Database::default_path());
+  std::vector<tune::Database::Workload> workloads;
+  if (arguments.has("--db") || std::filesystem::exists(database_path)) {
+    if (!std::filesystem::exists(database_path)) { return fail({error(Code::CannotRead).arg("file", database_path).arg("why", "there is no such file; `loopsmith tune` makes it")}); }
+    auto known = tune::Database::open(database_path);
+    if (!known) { return fail(known.diagnostics()); }
+    database.emplace(std::move(*known));
+    auto all = database->workloads();
+    if (!all) { return fail(all.diagnostics()); }
+    workloads = std::move(*all);
+  }
+  const cost::CoreModel core = cost::core_of(*target);
+  for (const NamedProgram& program : file.programs()) {
+    if (!program.module || program.has_errors || program.module->functions.empty()) { continue; }
+    schedule::Schedule plain(program.module, 1);
+    Name function = plain.func_working_on();
+    ReportProgram one{.name = program.name.str(), .text = print_script(program.module), .flops = 0, .bytes = 0, .versions = {}, .tuning = {}};
+    if (PrimFunc body = program.module->find(function)) {
+      one.flops = tune::count_flops(program.module, function);
+      one.bytes = bytes_of(body);
+    }
+    one.versions.push_back(version_of("as written", plain, core));
+    const schedule::FuncState* before = plain.state().func(function);
+    for (const std::string& name : file.schedule_names()) {
+      auto run = file.run_schedule(name);
+      if (!run || !run->program.same_as(program.module)) { continue; }
+      ReportVersion version{.name = name, .tree = {}};
+      if (run->result) { version = version_of(name, *run->result, core); }
+      if (Diagnostics made = run->all_diagnostics(); has_errors(made)) {
+        auto first = std::find_if(made.begin(), made.end(), [](const Diagnostic& d) { return d.severity == Severity::Error; });
+        version.problem = render(*first, file.locate(), {.file = report.file});
+        version.seconds.reset();
+      } else if (const schedule::FuncState* after = run->result ? run->result->state().func(run->result->func_working_on()) : nullptr; before != nullptr && after != nullptr) {
+        if (auto gain = cost::gain(*before, *after, core)) { version.gain = cost::gain_text(*gain); }
+      }
+      one.versions.push_back(std::move(version));
+    }
+    uint64_t hash = structural_hash(program.module);
+    for (const auto& w : workloads) {
+      if (w.task.workload != hash || w.records == 0) { continue; }
+      auto records = database->records(w.task);
+      if (!records) { return fail(records.diagnostics()); }
+      ReportTuning tuning{.target = w.task.target, .machine = w.task.machine, .trials = {}, .best_seconds = w.best_seconds, .is_here = w.task.machine == target::machine_identity()};
+      for (const tune::Record& r : *records) { tuning.trials.push_back(r.outcome == tune::Outcome::Measured ? r.median_seconds : 0); }
+      one.tuning.push_back(std::move(tuning));
+    }
+    report.programs.push_back(std::move(one));
+  }
+  if (report.programs.empty() && report.problems.empty()) { return fail({error(Code::NoProgram).arg("file", file.name())}); }
+  std::string output = arguments.get("--output", path == "-" ? "-" : std::filesystem::path(path).replace_extension(".html").string());
+  if (auto written = write_file(output, report_page(report)); !written) { return fail(written.diagnostics()); }
+  if (output != "-" && !arguments.json()) { fmt::print("{}: {} program{}\n", output, report.programs.size(), report.programs.size() == 1 ? "" : "s"); }
+  return exit_done;
+}
+
+}  // namespace loopsmith::driver::commands

@@ -1,0 +1,54 @@
+// A report as one page of HTML that needs nothing else: no scripts, no fonts, no network. What is in it is handed in; the page only lays
+// it out. It is well-formed XML as well, so that other programs read it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace loopsmith::driver {
+
+/// A program as written or under a schedule.
+struct ReportVersion {
+  std::string name;                      // of the schedule; "as written"
+  std::string tree;                      // loops and blocks, a line each
+  std::optional<double> seconds = {};    // by estimate
+  std::string gain = {};                 // "about 2.1x faster" than as written
+  std::string problem = {};              // why there is no more; empty: all is well
+};
+
+/// What was measured of a program for one target, in the order of the trials; 0: a trial without a time.
+struct ReportTuning {
+  std::string target, machine;
+  std::vector<double> trials;
+  double best_seconds = 0;               // 0: none was measured
+  bool is_here = false;                  // on this machine
+};
+
+struct ReportProgram {
+  std::string name;
+  std::string text;                      // the program, as script
+  double flops = 0;                      // of one call; 0: not known
+  double bytes = 0;                      // of its buffers, each once; 0: not known
+  std::vector<ReportVersion> versions;
+  std::vector<ReportTuning> tuning;
+};
+
+struct ReportRoof {
+  std::string machine;
+  bool is_measured = false;              // else what the processor's name promises
+  double gflops_one = 0, gflops_all = 0; // multiply-adds counted as two
+  double gbytes_one = 0, gbytes_all = 0; // through memory
+  int threads = 1;
+};
+
+struct Report {
+  std::string file;
+  ReportRoof roof;
+  std::vector<std::string> problems;     // of the file, as `check` says them
+  std::vector<ReportProgram> programs;
+};
+
+[[nodiscard]] auto report_page(const Report& report) -> std::string;
+
+}  // namespace loopsmith::driver
