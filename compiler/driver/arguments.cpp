@@ -114,6 +114,15 @@ auto read_arguments(const Usage& usage, const std::vector<std::string>& args) ->
     size_t equals = arg.substr(0, 2) == "--" ? arg.find('=') : std::string::npos;
     std::string name = arg.substr(0, equals);
     const Option* option = find_option(usage, name);
+    // `-j2` is `-j 2`.
+    std::optional<std::string> attached;
+    if (!option && arg[1] != '-' && arg.size() > 2) {
+      const Option* with_value = find_option(usage, arg.substr(0, 2));
+      if (with_value && !with_value->value.empty()) {
+        option = with_value;
+        attached = arg.substr(2);
+      }
+    }
     if (!option) {
       std::vector<std::string> known;
       for (const auto* list : {&usage.options, &common_options()}) {
@@ -131,6 +140,8 @@ auto read_arguments(const Usage& usage, const std::vector<std::string>& args) ->
       if (equals != std::string::npos) { return usage_error(command, fmt::format("`{}` takes no value", option->name)); }
     } else if (equals != std::string::npos) {
       value = arg.substr(equals + 1);
+    } else if (attached) {
+      value = *attached;
     } else if (i + 1 < args.size()) {
       value = args[++i];
     } else {

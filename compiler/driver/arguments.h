@@ -1,6 +1,6 @@
 // The arguments of a subcommand: declared once, read, checked and explained (`COMMAND --help`) from that.
 //
-// Options are `--name`, `--name VALUE` or `--name=VALUE`, and short ones where declared (`-o F`). `--` ends options.
+// Options are `--name`, `--name VALUE` or `--name=VALUE`, and short ones where declared (`-o F`, `-oF`). `--` ends options.
 // `-` is a positional argument. `--help` and, where the command has it, `--color WHEN` are known everywhere.
 #pragma once
 

@@ -16,6 +16,7 @@
 #include "driver/lowering.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
+#include "schedule/trace_json.h"
 #include "support/codes.h"
 #include "support/hash.h"
 #include "support/process.h"
@@ -166,17 +167,7 @@ auto write_whole(const std::string& path, std::string_view content) -> Status {
   fs::path parent = fs::path(path).parent_path();
   if (!parent.empty()) { fs::create_directories(parent, problem); }
   if (problem) { return error(Code::CannotWrite).arg("file", path).arg("why", problem.message()); }
-  std::string beside = fmt::format("{}.{}.tmp", path, ::getpid());
-  if (auto status = write_file(beside, content); !status) {
-    ::unlink(beside.c_str());
-    return status;
-  }
-  if (::rename(beside.c_str(), path.c_str()) != 0) {
-    Diagnostic why = cannot_write(path);
-    ::unlink(beside.c_str());
-    return why;
-  }
-  return ok();
+  return write_file(path, content);
 }
 
 auto publish(const std::vector<Artefact>& artefacts) -> Status {
@@ -233,10 +224,25 @@ auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildR
 
   Unit unit{.module = make_module({}), .kernels = {}, .built = {}};
   Diagnostics problems;
+  std::vector<std::string> notes;
   for (const NamedProgram& program : file.programs()) {
     if (!program.module || program.has_errors) { continue; }
     auto found = std::find_if(scheduled.begin(), scheduled.end(), [&](const Scheduled& s) { return s.before.same_as(program.module); });
-    Diagnostics more = add_program(unit, program, found != scheduled.end() ? found->after : program.module, found != scheduled.end() ? found->name : "");
+    IRModule after = found != scheduled.end() ? found->after : program.module;
+    std::string name = found != scheduled.end() ? found->name : "";
+    if (auto best = job.tuned ? job.tuned(program.module, *target) : std::nullopt) {
+      auto trace = schedule::trace_from_json(best->trace);
+      schedule::Schedule sch(program.module, 1);
+      if (trace && sch.replay(*trace)) {
+        after = sch.module();
+        name = best->name;
+      } else {
+        notes.push_back(fmt::format("`{}`: the best trace of the tuning database does not apply to it any more", program.name.view()));
+      }
+    } else if (job.tuned) {
+      notes.push_back(fmt::format("`{}` was not tuned for {}", program.name.view(), target->str()));
+    }
+    Diagnostics more = add_program(unit, program, after, name);
     problems.insert(problems.end(), more.begin(), more.end());
   }
   if (problems.empty() && unit.kernels.empty() && job.may_be_empty) {
@@ -249,6 +255,7 @@ auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildR
 
   BuildResult result;
   result.kernels = unit.built;
+  result.notes = std::move(notes);
   std::string library = fs::path(job.stem).filename().string();
 
   // The object, by its contents where it was made before.

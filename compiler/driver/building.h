@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,12 @@ struct BuiltKernel {
   std::string schedule;      // the schedule function applied; empty: as written
 };
 
+/// A schedule from elsewhere than the file.
+struct TunedSchedule {
+  std::string trace;         // TVM's JSON
+  std::string name;          // for the manifest: "tuned: trial 17, 1.2 ms"
+};
+
 struct BuildJob {
   std::string file;
   std::string target;        // as written
@@ -31,6 +39,8 @@ struct BuildJob {
   bool as_written = false;   // apply no schedules
   std::string staging;       // a folder on the file system of `stem`: what is made stands there, and whoever asked publishes it
   std::string cache = {};    // folder of objects by content; empty: none
+  /// Asked for each program; none where there is none, and then the file's own schedule is applied. Null: nobody is asked.
+  std::function<std::optional<TunedSchedule>(const IRModule& program, const target::Target& target)> tuned = {};
   bool packed = false;       // a second entry for TVM's runtime
   bool debug_info = false;   // lines of the file in the code
   bool may_be_empty = false; // a file without programs is no mistake
@@ -52,7 +62,7 @@ struct BuildResult {
 /// Changes whenever this program does: part of every key.
 [[nodiscard]] auto engine_id() -> std::string;
 
-/// Writes beside and renames, so that nobody ever sees half of it. Folders on the way are made.
+/// `write_file`, with the folders on the way.
 [[nodiscard]] auto write_whole(const std::string& path, std::string_view content) -> Status;
 
 }  // namespace loopsmith::driver

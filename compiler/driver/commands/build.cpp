@@ -10,6 +10,7 @@
 #include <set>
 #include <system_error>
 #include <thread>
+#include <tuple>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -21,10 +22,15 @@
 #include "codegen/llvm/codegen.h"
 #include "driver/building.h"
 #include "driver/command.h"
+#include "driver/execution.h"
 #include "driver/program.h"
+#include "ir/equal.h"
 #include "support/cancel.h"
+#include "support/codes.h"
 #include "support/hash.h"
 #include "support/process.h"
+#include "target/hardware.h"
+#include "tune/database/database.h"
 
 namespace loopsmith::driver::commands {
 namespace {
@@ -46,6 +52,8 @@ const Usage usage{
                 {.name = "--jobs", .value = "N", .help = "files at a time; one per processor", .short_name = "-j"},
                 {.name = "--with", .value = "NAME", .help = "apply this schedule function only"},
                 {.name = "--as-written", .help = "apply no schedule functions"},
+                {.name = "--tuned", .help = "the best schedule of the tuning database for each program that was tuned for the target"},
+                {.name = "--db", .value = "F", .help = "the tuning database; that of `tune`"},
                 {.name = "--packed", .help = "a second entry NAME_packed for each program, called as TVM's packed functions are"},
                 {.name = "--debug-info", .help = "lines of the file in the code: for debuggers, profilers and `addr2line`", .short_name = "-g"},
                 {.name = "--force", .help = "build all, whatever is there"},
@@ -53,6 +61,7 @@ const Usage usage{
                 {.name = "--cache", .value = "DIR", .help = "objects by content; the user's cache folder, `none` for none"},
                 json_option},
     .examples = {{"loopsmith build kernels -o lib -j 8", "everything below `kernels`, eight at a time"},
+                 {"loopsmith build kernels -o lib --tuned", "with what `loopsmith tune` found"},
                  {"loopsmith build matmul.tir --target \"llvm -mcpu=x86-64-v3\" --target \"llvm -mcpu=x86-64-v4\"", "one library for each target"}},
     .least = 1,
     .most = 10000,
@@ -201,15 +210,59 @@ class Interruption {
 
 auto dumped(const json& value) -> std::string { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
+/// The fastest that was verified, else the fastest: on this machine where it was tuned here, else anywhere.
+auto best_schedule(tune::Database& database, const IRModule& program, const target::Target& target) -> std::optional<TunedSchedule> {
+  uint64_t hash = structural_hash(program);
+  auto workloads = database.workloads();
+  if (!workloads) { return {}; }
+  const tune::Database::Workload* picked = nullptr;
+  for (const auto& w : *workloads) {
+    if (w.task.workload != hash || w.task.target != target.str() || w.best_seconds <= 0) { continue; }
+    auto rank = [](const auto& one) { return std::pair(one.task.machine != target::machine_identity(), one.best_seconds); };
+    if (!picked || rank(w) < rank(*picked)) { picked = &w; }
+  }
+  auto records = picked != nullptr ? database.records(picked->task) : Result<std::vector<tune::Record>>(std::vector<tune::Record>());
+  if (!records) { return {}; }
+  const tune::Record* best = nullptr;
+  for (const tune::Record& r : *records) {
+    auto rank = [](const tune::Record& one) { return std::tuple(one.verified.empty(), one.median_seconds, one.id); };
+    if (r.outcome == tune::Outcome::Measured && (best == nullptr || rank(r) < rank(*best))) { best = &r; }
+  }
+  if (best == nullptr) { return {}; }
+  return TunedSchedule{best->trace, fmt::format("tuned: trial {}, {}{}", best->trial, time_text(best->median_seconds), best->verified.empty() ? ", not verified" : "")};
+}
+
+/// Changes whenever something was added to a database.
+auto database_version(const std::string& path) -> std::string {
+  std::string out = path;
+  for (const char* part : {"", "-wal"}) {
+    std::error_code problem;
+    auto size = fs::file_size(path + part, problem);
+    auto time = problem ? fs::file_time_type() : fs::last_write_time(path + part, problem);
+    if (!problem) { out += fmt::format(" {} {}", size, time.time_since_epoch().count()); }
+  }
+  return out;
+}
+
 }  // namespace
 
 auto build_here(std::vector<std::string> args) -> int {
-  // FILE TARGET STEM WITH AS-WRITTEN CACHE MAY-BE-EMPTY PACKED DEBUG-INFO STAGING: from us, so not explained to anybody.
-  if (args.size() != 10) { return exit_usage; }
+  // FILE TARGET STEM WITH AS-WRITTEN CACHE MAY-BE-EMPTY PACKED DEBUG-INFO STAGING DATABASE: from us, so not explained to anybody.
+  if (args.size() != 11) { return exit_usage; }
   BuildJob job{.file = args[0], .target = args[1], .stem = args[2], .with = args[3], .as_written = args[4] == "1", .staging = args[9],
                .cache = args[5], .packed = args[7] == "1", .debug_info = args[8] == "1", .may_be_empty = args[6] == "1"};
   auto none = read_arguments(Usage{.command = "build", .arguments = "", .summary = ""}, {});
   Reporter reporter(std::get<Arguments>(none));
+  std::optional<tune::Database> database;
+  if (!args[10].empty()) {
+    auto opened = tune::Database::open(args[10]);
+    if (!opened) {
+      reporter.report(opened.diagnostics(), nullptr);
+      return reporter.status();
+    }
+    database.emplace(std::move(*opened));
+    job.tuned = [&](const IRModule& program, const target::Target& target) { return best_schedule(*database, program, target); };
+  }
   auto result = build_file(job, reporter);
   if (!result) { return reporter.status(); }
   json artefacts = json::array();
@@ -257,6 +310,15 @@ auto build(std::vector<std::string> args) -> int {
   bool as_written = arguments.has("--as-written");
   bool packed = arguments.has("--packed");
   bool debug_info = arguments.has("--debug-info");
+  std::string database = arguments.has("--tuned") ? arguments.get("--db", tune::Database::default_path()) : "";
+  if (arguments.has("--db") && !arguments.has("--tuned")) { return usage_error("build", "`--db` says where the schedules of `--tuned` are: give both"); }
+  if (arguments.has("--tuned") && (as_written || !with.empty())) { return usage_error("build", "`--tuned` excludes `--with` and `--as-written`"); }
+  if (std::error_code unknown; !database.empty() && !fs::exists(database, unknown)) {
+    Reporter reporter(arguments);
+    reporter.report({error(Code::CannotRead).arg("file", database).arg("why", "there is no such file; `loopsmith tune` makes it")}, nullptr);
+    return reporter.status();
+  }
+  std::string tuned = database.empty() ? "" : ", tuned " + database_version(database);
   if (!with.empty() && as_written) { return usage_error("build", "`--with` and `--as-written` exclude each other"); }
 
   // What there is to do.
@@ -271,7 +333,7 @@ auto build(std::vector<std::string> args) -> int {
         return usage_error("build", fmt::format("`{}` and another file would both make `{}.o`: build them into folders of their own", file.string(), stem.string()));
       }
       tasks.push_back({file.string(), target, stem.string(), 0,
-                       fmt::format("{}{}{}", as_written ? "as written" : with.empty() ? "" : "with " + with, packed ? ", packed" : "", debug_info ? ", lines" : ""), is_named});
+                       fmt::format("{}{}{}{}", as_written ? "as written" : with.empty() ? "" : "with " + with, packed ? ", packed" : "", debug_info ? ", lines" : "", tuned), is_named});
     }
     return exit_done;
   };
@@ -336,7 +398,9 @@ auto build(std::vector<std::string> args) -> int {
   }
 
   auto write_manifest = [&]() -> bool {
-    auto status = write_whole(manifest_path, manifest.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
+    std::string staged = staging->path() + "/manifest.json";
+    auto status = write_file(staged, manifest.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
+    if (status) { status = publish({{.path = manifest_path, .staged = staged, .kind = "manifest"}}); }
     Reporter reporter(arguments);
     if (!status) { reporter.report(status.diagnostics(), nullptr); }
     return status.ok();
@@ -373,7 +437,7 @@ auto build(std::vector<std::string> args) -> int {
   auto run_one = [&](const Task& task) {
     auto start = Clock::now();
     auto result = run_program({.argv = {current_program(), "worker", "--build", task.file, task.target, task.stem, with, as_written ? "1" : "0", cache,
-                                         task.is_named ? "0" : "1", packed ? "1" : "0", debug_info ? "1" : "0", staging->path()},
+                                         task.is_named ? "0" : "1", packed ? "1" : "0", debug_info ? "1" : "0", staging->path(), database},
                                .standard_input = Stream::Null,
                                .standard_error = Stream::Pipe},
                               "", in(std::chrono::minutes(10)), 64U << 20U, interruption.token());

@@ -1,9 +1,6 @@
 // `loopsmith fmt FILE...`: files in the standard layout, in place.
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
@@ -39,33 +36,6 @@ const Usage usage{
     .least = 1,
     .most = 100000,
 };
-
-/// Puts content in a file's place at once: whoever reads it meanwhile, or after a crash, sees all of the old or the new.
-auto replace_file(const std::string& path, std::string_view content) -> Status {
-  char* resolved = ::realpath(path.c_str(), nullptr);
-  std::string target = resolved != nullptr ? resolved : path;
-  std::free(resolved);
-  auto fail = [&] { return error(Code::CannotWrite).arg("file", path).arg("why", std::strerror(errno)); };
-  struct stat info {};
-  if (::stat(target.c_str(), &info) != 0 || ::access(target.c_str(), W_OK) != 0) { return fail(); }
-  std::string temporary = target + ".XXXXXX";
-  int file = ::mkstemp(temporary.data());
-  // A folder that takes no new files: the old way.
-  if (file < 0) { return write_file(target, content); }
-  bool fine = ::fchmod(file, info.st_mode & 07777) == 0;
-  for (size_t done = 0; fine && done < content.size();) {
-    ssize_t n = ::write(file, content.data() + done, content.size() - done);
-    if (n < 0 && errno == EINTR) { continue; }
-    fine = n > 0;
-    done += fine ? static_cast<size_t>(n) : 0;
-  }
-  fine = ::fsync(file) == 0 && fine;
-  fine = ::close(file) == 0 && fine;
-  if (fine && ::rename(temporary.c_str(), target.c_str()) == 0) { return ok(); }
-  Diagnostic failure = fail();
-  ::unlink(temporary.c_str());
-  return failure;
-}
 
 }  // namespace
 
@@ -111,7 +81,7 @@ auto format(std::vector<std::string> args) -> int {
       if (arguments.json()) { continue; }
       if (auto status = write_file("-", formatted); !status) { reporter.report(status.diagnostics(), nullptr); }
     } else if (changes) {
-      if (auto status = replace_file(path, formatted); !status) { reporter.report(status.diagnostics(), nullptr); }
+      if (auto status = write_file(path, formatted); !status) { reporter.report(status.diagnostics(), nullptr); }
       else if (!arguments.json()) { fmt::print(stderr, "{}: reformatted\n", name); }
     }
   }
