@@ -116,6 +116,7 @@ auto stand_of_program(const Snapshot& snapshot, Origin at) -> std::optional<Stan
 
 auto stand_at(const Snapshot& snapshot, uint32_t at) -> std::optional<Stand> {
   if (at > snapshot.text().size()) { return std::nullopt; }
+  at = on_statement(snapshot, at);
   Origin cursor = snapshot.syntax().origin_at(at);
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
   if (schedule == nullptr) { return stand_of_program(snapshot, cursor); }

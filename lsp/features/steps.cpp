@@ -13,6 +13,16 @@ auto schedule_at(const workspace::Snapshot& snapshot, uint32_t offset) -> const 
   return nullptr;
 }
 
+auto on_statement(const workspace::Snapshot& snapshot, uint32_t offset) -> uint32_t {
+  const std::string& text = snapshot.text();
+  const LineIndex& lines = snapshot.lines();
+  uint32_t line = lines.line_of(std::min(offset, static_cast<uint32_t>(text.size())));
+  std::string_view content = lines.line_text(text, line);
+  size_t first = content.find_first_not_of(" \t");
+  if (first == std::string_view::npos || content[first] == '#') { return offset; }
+  return std::max(offset, static_cast<uint32_t>(lines.line_start(text, line) + first));
+}
+
 auto step_at(const script::ScheduleRun& run, uint32_t at) -> size_t {
   size_t found = no_step;
   for (size_t i = 0; i < run.steps.size() && run.steps[i].where.begin <= at; ++i) { found = i; }

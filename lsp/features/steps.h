@@ -11,6 +11,9 @@ inline constexpr size_t no_step = SIZE_MAX;
 /// The schedule whose function holds an offset; null: none.
 [[nodiscard]] auto schedule_at(const workspace::Snapshot& snapshot, uint32_t offset) -> const script::FileSchedule*;
 
+/// A cursor in the indentation of a line is on the line's statement: its first letter. Else the offset as it is.
+[[nodiscard]] auto on_statement(const workspace::Snapshot& snapshot, uint32_t offset) -> uint32_t;
+
 /// The step whose statement a byte of the function's declaration is in, or the last one above it; `no_step`: above all.
 [[nodiscard]] auto step_at(const script::ScheduleRun& run, uint32_t at) -> size_t;
 

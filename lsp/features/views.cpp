@@ -130,7 +130,8 @@ auto view_address(std::string_view uri) -> std::string {
   return std::string(view_scheme) + std::string(uri.starts_with(file) ? uri.substr(file.size()) : uri);
 }
 
-auto view_at(const Snapshot& snapshot, uint32_t at, Stage stage) -> std::optional<View> {
+auto view_at(const Snapshot& snapshot, uint32_t cursor, Stage stage) -> std::optional<View> {
+  uint32_t at = on_statement(snapshot, cursor);
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
   if (schedule == nullptr) {
     if (stage == Stage::State) { return view_of_programs(snapshot); }

@@ -261,6 +261,10 @@ TEST_CASE("a view's lines come from the statements that made them, at every stag
   CHECK(view_at(snapshot, 5, Stage::Lowered)->title == "matmul as written, lowered");
   CHECK(view_of(snapshot, "matmul:lowered")->text == view_at(snapshot, 5, Stage::Lowered)->text);
   CHECK_FALSE(view_of(snapshot, "matmul:nonsense"));
+  // A cursor in front of a statement is on it; on a blank line or behind the one before, it is after that one.
+  auto line = static_cast<uint32_t>(matmul.find("    f = sch.fuse"));
+  CHECK(view_at(snapshot, line)->address == view_at(snapshot, line + 6)->address);
+  CHECK(view_at(snapshot, line - 1)->address != view_at(snapshot, line)->address);
   CHECK_FALSE(view_of(snapshot, "matmul"));
 }
 
