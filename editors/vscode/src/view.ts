@@ -47,7 +47,7 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
   });
   private readonly same = vscode.window.createTextEditorDecorationType({
     isWholeLine: true,
-    backgroundColor: new vscode.ThemeColor('editor.rangeHighlightBackground'),
+    backgroundColor: new vscode.ThemeColor('editor.wordHighlightStrongBackground'),
     overviewRulerColor: new vscode.ThemeColor('editorOverviewRuler.rangeHighlightForeground'),
     borderColor: new vscode.ThemeColor('editorCursor.foreground'),
     borderWidth: '0 0 0 2px',
