@@ -161,4 +161,24 @@ auto onednn_matmul([[maybe_unused]] const std::string& type, [[maybe_unused]] in
 #endif
 }
 
+auto onednn_softmax([[maybe_unused]] int64_t rows, [[maybe_unused]] int threads) -> std::function<void()> {
+#ifdef LOOPSMITH_ONEDNN
+  using dnnl::memory;
+  set_threads(threads);
+  auto work = std::make_shared<Work>();
+  memory::desc data({rows, 1024}, memory::data_type::f32, memory::format_tag::ab);
+#if DNNL_VERSION_MAJOR >= 3
+  dnnl::softmax_forward::primitive_desc chosen(work->engine, dnnl::prop_kind::forward_inference, dnnl::algorithm::softmax_accurate, data, data, 1);
+#else
+  dnnl::softmax_forward::primitive_desc chosen(dnnl::softmax_forward::desc(dnnl::prop_kind::forward_inference, data, 1), work->engine);
+#endif
+  work->primitive = dnnl::softmax_forward(chosen);
+  work->argument(DNNL_ARG_SRC, chosen.src_desc());
+  work->argument(DNNL_ARG_DST, chosen.dst_desc());
+  return run_on(std::move(work), threads);
+#else
+  return {};
+#endif
+}
+
 }  // namespace loopsmith::bench

@@ -24,4 +24,7 @@ void use_best_kernels_of_openblas(char** argv);
 /// C = A x B, int8 (unsigned by signed, int32 sums) or bfloat16 (float32 sums), square. Empty without oneDNN.
 [[nodiscard]] auto onednn_matmul(const std::string& type, int64_t size, int threads) -> std::function<void()>;
 
+/// Softmax over rows of 1024 values, float32. Empty without oneDNN.
+[[nodiscard]] auto onednn_softmax(int64_t rows, int threads) -> std::function<void()>;
+
 }  // namespace loopsmith::bench

@@ -127,14 +127,33 @@ struct Table {
     return ok();
   }
 
-  auto int8(int threads) -> Status {
-    std::string name = "int8 matmul 1024";
+  /// A product in a type that needs a unit of its own.
+  auto narrow_matmul(const std::string& type, const std::string& version, const char* unit, int threads) -> Status {
+    std::string name = type + " matmul 1024";
     if (!wanted(name)) { return ok(); }
-    LOOPSMITH_TRY(ours, kernel(std::string(kernels) + "int8.tir", "vnni", threads));
+    LOOPSMITH_TRY(ours, kernel(fmt::format("{}{}.tir", kernels, type), version, threads));
     std::vector<Racer> racers = {{"ours", [&] { ours->run(); }, {}}};
-    if (auto run = onednn_matmul("int8", 1024, threads)) { racers.push_back({"oneDNN", run, {}}); }
+    if (auto run = onednn_matmul(type, 1024, threads)) { racers.push_back({"oneDNN", run, {}}); }
     race(racers);
-    line(name, threads, racers, 2.0 * 1024 * 1024 * 1024, "GOP/s", 0);
+    line(name, threads, racers, 2.0 * 1024 * 1024 * 1024, unit, 0);
+    return ok();
+  }
+
+  void left_out(const std::string& name, const char* why) const {
+    if (wanted(name)) { fmt::print("{:<28} not measured: {}\n", name, why); }
+  }
+
+  /// From a scheduled program to code that can be called.
+  auto compiling(const std::string& path, const std::string& version) -> Status {
+    std::string name = "compile " + version;
+    if (!wanted(name)) { return ok(); }
+    LOOPSMITH_TRY(module, scheduled(path, version));
+    LOOPSMITH_TRY(flat, transform::lower(module));
+    target::Target target = target_with(1);
+    std::vector<Racer> racers = {{"lowering", [&] { (void)transform::lower(module); }, {}}, {"code", [&] { (void)JitModule::compile(flat, target, {}, module); }, {}}};
+    race(racers, 3);
+    fmt::print("{:<28} {:8.2f} ms to callable code: lowering {:.2f}, LLVM and linking {:.2f}\n", name, (racers[0].seconds() + racers[1].seconds()) * 1e3, racers[0].seconds() * 1e3, racers[1].seconds() * 1e3);
+    std::fflush(stdout);
     return ok();
   }
 
@@ -156,6 +175,9 @@ struct Table {
     LOOPSMITH_TRY(ours, kernel(fmt::format("{}{}.tir", kernels, kind), version, threads));
     Copy copy(bytes, threads);
     std::vector<Racer> racers = {{"ours", [&] { ours->run(); }, {}}, {"memcpy", [&] { copy.run(); }, {}}};
+    if (kind == "softmax") {
+      if (auto run = onednn_softmax(static_cast<int64_t>(bytes / 8192), threads)) { racers.push_back({"oneDNN", run, {}}); }
+    }
     race(racers);
     line(name, threads, racers, static_cast<double>(bytes), "GB/s", 0);
     return ok();
@@ -175,7 +197,14 @@ auto table(std::string_view word) -> Status {
   if (has.cores > 1) { threads.push_back(has.cores); }
   for (int count : threads) { LOOPSMITH_CHECK(out.matmul(has.avx512 ? "tile_4_by_64" : "tile_6_by_16", count)); }
   if (has.vnni && has.avx512) {
-    for (int count : threads) { LOOPSMITH_CHECK(out.int8(count)); }
+    for (int count : threads) { LOOPSMITH_CHECK(out.narrow_matmul("int8", "vnni", "GOP/s", count)); }
+  } else {
+    out.left_out("int8 matmul 1024", "this processor has no dot products of bytes in 512 bits (VNNI)");
+  }
+  if (has.amx_bf16) {
+    for (int count : threads) { LOOPSMITH_CHECK(out.narrow_matmul("bf16", "amx", "GFLOP/s", count)); }
+  } else {
+    out.left_out("bf16 matmul 1024", "this processor has no tiles of bfloat16 (AMX)");
   }
   for (auto [channels, size] : {std::pair{64, 56}, {128, 28}, {256, 14}, {512, 7}}) {
     for (int count : threads) { LOOPSMITH_CHECK(out.conv(channels, size, count)); }
@@ -186,6 +215,9 @@ auto table(std::string_view word) -> Status {
       LOOPSMITH_CHECK(out.streaming("softmax", footprint, bytes, fmt::format("softmax_{}_rows", footprint), count));
     }
   }
+  LOOPSMITH_CHECK(out.compiling(matmul_file, has.avx512 ? "tile_4_by_64" : "tile_6_by_16"));
+  LOOPSMITH_CHECK(out.compiling(std::string(kernels) + "conv2d.tir", "conv_56_tiled"));
+  LOOPSMITH_CHECK(out.compiling(std::string(kernels) + "softmax.tir", "softmax_8m_rows"));
   return ok();
 }
 
