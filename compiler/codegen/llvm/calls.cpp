@@ -24,6 +24,12 @@ constexpr std::string_view libm_unary[] = {"exp",  "exp2", "exp10", "expm1", "lo
                                            "asin", "acos", "atan",  "sinh",  "cosh", "tanh", "asinh", "acosh", "atanh", "erf",  "erfc", "cbrt", "tgamma", "lgamma"};
 constexpr std::string_view libm_binary[] = {"pow", "atan2", "fmod", "hypot", "nextafter"};
 
+/// What the threads of a GPU do together, or ask of a unit that they share.
+auto is_of_gpu(std::string_view op) -> bool {
+  constexpr std::string_view families[] = {"tvm_warp_", "ptx_", "mma_", "cuda_", "simdgroup_", "make_filled_simdgroup", "tvm_load_matrix", "tvm_store_matrix", "tvm_mma", "tvm_bmma", "tvm_fill_fragment"};
+  return std::any_of(std::begin(families), std::end(families), [&](std::string_view family) { return op.starts_with(family); });
+}
+
 auto contains(const auto& list, std::string_view op) -> bool {
   return std::find(std::begin(list), std::end(list), op) != std::end(list);
 }
@@ -77,6 +83,11 @@ auto ModuleBuilder::call(const Call& node) -> llvm::Value* {
     return false;
   };
 
+  if (!is_gpu() && is_of_gpu(op)) {
+    return op.starts_with("tvm_warp_shuffle")
+               ? wrong("the threads that exchange values here are not those of loops over `threadIdx` around it")
+               : wrong("threads of a GPU do that together, or ask it of a unit of theirs: a processor has no such unit. `loopsmith interpret` executes most of them");
+  }
   // Those that do not evaluate all their arguments, or not as values.
   if (op == "if_then_else") {
     return count_is(3) ? choose(node.args[0], node.args[1], node.args[2], t) : nullptr;
