@@ -14,6 +14,7 @@
 #include "transform/convert_blocks_to_opaque.h"
 #include "transform/flatten_buffer.h"
 #include "transform/hoist_conditions.h"
+#include "transform/inject_double_buffer.h"
 #include "transform/inject_software_pipeline.h"
 #include "transform/instrument_loops.h"
 #include "transform/loop_partition.h"
@@ -53,6 +54,7 @@ constexpr std::array llvm_stages{
     // Before indices become one sum, in which a dimension's range is hard to see.
     Stage{"simplify", simplify, "index arithmetic, conditions that always hold"},
     Stage{"flatten_buffer", flatten_buffer, "one index for every access"},
+    Stage{"inject_double_buffer", inject_double_buffer, "what an iteration consumes is produced an iteration earlier, where that is asked for"},
     Stage{"lower_cross_thread_reduction", lower_cross_thread_reduction, "what threads tell each other through memory and barriers"},
     // One index for each access: what a thread keeps becomes an array with a place for each.
     Stage{"lower_thread_binding", lower_thread_binding, "threads of a block as loops, split at barriers"},
