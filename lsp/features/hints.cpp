@@ -17,6 +17,7 @@ namespace loopsmith::lsp {
 namespace {
 
 constexpr size_t longest = 40;
+constexpr std::string_view arrow = "=> ";
 
 auto kind_word(const For& loop) -> std::string {
   switch (loop.for_kind) {
@@ -69,6 +70,34 @@ auto working_function(const schedule::Schedule* state, const IRModule& program, 
   return program ? program->find(func) : PrimFunc();
 }
 
+/// `factors=[None, 8]` of a statement that names all the loops it makes: the place of `None`, and what it is here.
+auto open_factor(const workspace::Snapshot& snapshot, Span statement, const script::Step& step, const schedule::Schedule& after) -> std::optional<Hint::Fill> {
+  std::string_view text = std::string_view(snapshot.text()).substr(statement.begin, statement.end - statement.begin);
+  constexpr std::string_view head = "factors=[";
+  size_t begin = text.find(head);
+  if (begin == std::string_view::npos || text.find(head, begin + 1) != std::string_view::npos) { return std::nullopt; }
+  begin += head.size();
+  size_t end = text.find(']', begin);
+  if (end == std::string_view::npos) { return std::nullopt; }
+  std::vector<std::string_view> items;
+  for (size_t at = begin; at <= end;) {
+    size_t comma = std::min(text.find(',', at), end);
+    std::string_view item = text.substr(at, comma - at);
+    size_t first = std::min(item.find_first_not_of(" \n\t"), item.size());
+    items.push_back(item.substr(first, item.find_last_not_of(" \n\t") + 1 - first));
+    at = comma + 1;
+  }
+  auto open = std::find(items.begin(), items.end(), "None");
+  if (open == items.end() || items.size() != step.named.size()) { return std::nullopt; }
+  const auto* loop = step.named[static_cast<size_t>(open - items.begin())].variable.as<schedule::LoopRV>();
+  auto place = loop != nullptr ? after.get(*loop) : Result<const schedule::Place*>(nullptr);
+  if (loop == nullptr || !place.ok() || *place == nullptr || !(*place)->is_loop()) { return std::nullopt; }
+  auto extent = as_int((*place)->loop->extent);
+  if (!extent) { return std::nullopt; }
+  auto from = statement.begin + static_cast<uint32_t>(open->data() - text.data());
+  return Hint::Fill{{from, from + 4}, std::to_string(*extent)};
+}
+
 }  // namespace
 
 auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vector<Hint> {
@@ -89,18 +118,22 @@ auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vecto
       PrimFunc function = working_function(&after, {}, {});
       std::string text;
       std::string tooltip;
+      std::vector<Hint::Link> links;
       size_t left_out = 0;
       for (const auto& named : step.named) {
         std::string part;
+        std::optional<Span> target;
         if (const auto* loop = named.variable.as<schedule::LoopRV>()) {
           auto place = after.get(*loop);
           if (!place.ok() || !(*place)->is_loop()) { continue; }
           const For& node = *(*place)->loop;
+          target = snapshot.resolve(node.origin);
           part = fmt::format("{}:{}", named.name.view(), print_script(node.extent));
           tooltip += fmt::format("`{}` is loop `{}`,{} extent {}\n", named.name.view(), node.var->name.view(), kind_word(node), print_script(node.extent));
         } else if (const auto* block = named.variable.as<schedule::BlockRV>()) {
           auto place = after.get(*block);
           if (!place.ok() || !(*place)->is_block()) { continue; }
+          target = snapshot.resolve((*place)->block()->origin);
           // A block that has its variable's name says nothing new.
           part = (*place)->block()->name == named.name ? std::string() : fmt::format("{}:{}", named.name.view(), (*place)->block()->name.view());
           tooltip += fmt::format("`{}` is block `{}`\n", named.name.view(), (*place)->block()->name.view());
@@ -116,6 +149,7 @@ auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vecto
           continue;
         }
         text += (text.empty() ? "" : " ") + part;
+        if (target) { links.push_back({arrow.size() + text.size() - part.size(), arrow.size() + text.size(), *target}); }
       }
       if (left_out > 0) { text += fmt::format(" +{}", left_out); }
       PrimFunc before = i > 0 ? working_function(run->steps[i - 1].after.get(), {}, {}) : working_function(nullptr, run->program, after.func_working_on());
@@ -144,7 +178,7 @@ auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vecto
       }
       if (text.empty()) { continue; }
       if (!tooltip.empty()) { tooltip.pop_back(); }
-      hints.push_back({span->end, "=> " + text, tooltip});
+      hints.push_back({span->end, std::string(arrow) + text, tooltip, std::move(links), open_factor(snapshot, *span, step, after)});
     }
   }
   std::sort(hints.begin(), hints.end(), [](const Hint& a, const Hint& b) { return a.offset < b.offset; });

@@ -405,6 +405,22 @@ auto inlay_hint(const RouteContext& context, const Json& params) -> RouteResult 
     Json json = {{"position", to_json(to_position(snapshot.text(), snapshot.lines(), hint.offset, context.encoding))},
                  {"label", hint.text},
                  {"paddingLeft", true}};
+    if (!hint.links.empty()) {
+      Json parts = Json::array();
+      size_t at = 0;
+      auto add = [&](size_t end) {
+        if (end > at) { parts.push_back({{"value", hint.text.substr(at, end - at)}}); }
+        at = end;
+      };
+      for (const Hint::Link& link : hint.links) {
+        add(link.begin);
+        add(link.end);
+        parts.back()["location"] = location_json(context, link.target);
+      }
+      add(hint.text.size());
+      json["label"] = std::move(parts);
+    }
+    if (hint.fill) { json["textEdits"] = Json::array({{{"range", range_of(context, hint.fill->span)}, {"newText", hint.fill->text}}}); }
     if (!hint.tooltip.empty()) { json["tooltip"] = {{"kind", "markdown"}, {"value", hint.tooltip}}; }
     hints.push_back(std::move(json));
   }

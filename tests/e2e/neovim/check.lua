@@ -85,7 +85,8 @@ local ok, err = xpcall(function()
   local split = line_of('sch%.split')
   wait('the hints', function()
     for _, hint in ipairs(vim.lsp.inlay_hint.get({ bufnr = 0 })) do
-      local label = type(hint.inlay_hint.label) == 'string' and hint.inlay_hint.label or ''
+      local label = hint.inlay_hint.label
+      if type(label) == 'table' then label = table.concat(vim.tbl_map(function(part) return part.value end, label)) end
       if hint.inlay_hint.position.line == split - 1 and label == '=> i0:16 i1:8' then return true end
     end
   end)

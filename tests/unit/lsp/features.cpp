@@ -3,6 +3,7 @@
 
 #include "codegen/llvm/codegen.h"
 #include "lsp/features/counterparts.h"
+#include "lsp/features/hints.h"
 #include "lsp/features/hover.h"
 #include "lsp/features/loop_facts.h"
 #include "lsp/features/symbols.h"
@@ -291,6 +292,24 @@ TEST_CASE("a variable of a schedule is a loop of the program at that line; a loo
     CHECK((all.find("mul") != std::string::npos || all.find("fma") != std::string::npos || all.find("fmadd") != std::string::npos));
   }
   CHECK_FALSE(implementation(snapshot, static_cast<uint32_t>(matmul.find("def s"))));
+}
+
+TEST_CASE("a hint's pieces lead to what they name, and the factor that is left open can be filled in") {
+  auto document = workspace::analyse("file:///t.tir", matmul);
+  std::vector<Hint> hints = inlay_hints(*document->snapshot(), {0, static_cast<uint32_t>(matmul.size())});
+  auto split = std::find_if(hints.begin(), hints.end(), [](const Hint& hint) { return hint.text.starts_with("=> k0:32 k1:8"); });
+  REQUIRE(split != hints.end());
+  REQUIRE(split->links.size() == 2);
+  CHECK(split->text.substr(split->links[1].begin, split->links[1].end - split->links[1].begin) == "k1:8");
+  CHECK(matmul.substr(split->links[1].target.begin, 3) == "for");
+  REQUIRE(split->fill);
+  CHECK(split->fill->text == "32");
+  std::string filled = matmul;
+  filled.replace(split->fill->span.begin, split->fill->span.end - split->fill->span.begin, split->fill->text);
+  CHECK(filled.find("factors=[32, 8]") != std::string::npos);
+  auto again = workspace::analyse("file:///t.tir", filled);
+  CHECK(view_of(*again->snapshot(), "s")->text == view_of(*document->snapshot(), "s")->text);
+  for (const Hint& hint : hints) { CHECK((hint.fill.has_value() == (&hint == &*split))); }
 }
 
 TEST_CASE("every method that the table gives to the worker has a route") {
