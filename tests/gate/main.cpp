@@ -1,4 +1,4 @@
-// loopsmith-gate [--seed N] [--programs N] [--schedules N] [--seconds S] [--counts] [--least A,R] [--compiled N] [--shrink S] [--verbose]
+// loopsmith-gate [--seed N] [--programs N] [--schedules N] [--seconds S] [--counts] [--least A,R] [--compiled N] [--wide N] [--shrink S] [--verbose]
 // loopsmith-gate-faults --faults [NAME ...] [--seconds S] [--seed N]        (the test build)
 //
 // The gate: random programs, random schedules of them, and what every stage of lowering makes of either, all run by the
@@ -35,7 +35,7 @@ namespace {
 constexpr int most_lines = 15;   // of a planted fault's script
 
 struct Counts {
-  int64_t programs = 0, schedules = 0, left_out = 0, failures = 0, compiled = 0;
+  int64_t programs = 0, schedules = 0, left_out = 0, failures = 0, compiled = 0, wide = 0;
   StepCounts steps;
 };
 
@@ -45,6 +45,7 @@ struct Settings {
   double shrink_seconds = 20;
   bool verbose = false;
   int64_t texts = 3;             // every so many cases
+  int64_t wide = 0;              // every so many programs with loops of int64
 };
 
 // Of this process, not of others on the machine.
@@ -69,6 +70,14 @@ auto try_program(uint64_t seed, const Settings& settings, Counts& counts) -> std
   IRModule program = parse_program(c.program, problem);
   if (!program) { return Found{c, {Failure::Kind::TextNotReadBack, "the generator's program is refused: " + problem, {}}, {}}; }
   ++counts.programs;
+  if (settings.wide > 0 && counts.programs % settings.wide == 0) {
+    std::string text = with_wide_loops(c.program);
+    if (IRModule wide = text == c.program ? IRModule() : parse_program(text, problem)) {
+      c.program = std::move(text);
+      program = std::move(wide);
+      ++counts.wide;
+    }
+  }
   CheckOptions options;
   bool ran = false;
   if (auto failure = check(c, options, &ran)) { return Found{c, *failure, options}; }
@@ -207,13 +216,14 @@ int main(int argc, char** argv) {
     else if (!std::strcmp(argv[i], "--seconds")) { seconds = std::atof(value()); }
     else if (!std::strcmp(argv[i], "--least")) { std::sscanf(value(), "%lld,%lld", &least_accepted, &least_refused); }
     else if (!std::strcmp(argv[i], "--compiled")) { settings.compiled = std::atoll(value()); }
+    else if (!std::strcmp(argv[i], "--wide")) { settings.wide = std::atoll(value()); }
     else if (!std::strcmp(argv[i], "--shrink")) { settings.shrink_seconds = std::atof(value()); }
     else if (!std::strcmp(argv[i], "--counts")) { table = true; }
     else if (!std::strcmp(argv[i], "--verbose")) { settings.verbose = true; }
     else if (!std::strcmp(argv[i], "--faults")) { faults = true; }
     else if (faults && argv[i][0] != '-') { names.emplace_back(argv[i]); }
     else {
-      fmt::print(stderr, "usage: loopsmith-gate [--seed N] [--programs N] [--schedules N] [--seconds S] [--counts] [--least A,R] [--compiled N] [--shrink S] [--verbose]\n"
+      fmt::print(stderr, "usage: loopsmith-gate [--seed N] [--programs N] [--schedules N] [--seconds S] [--counts] [--least A,R] [--compiled N] [--wide N] [--shrink S] [--verbose]\n"
                          "       loopsmith-gate-faults --faults [NAME ...] [--seconds S]\n");
       return 2;
     }
@@ -240,8 +250,8 @@ int main(int argc, char** argv) {
     accepted += n.accepted;
     refused += n.refused;
   }
-  fmt::print("gate: {} programs, {} schedules ({} steps accepted, {} refused), {} compiled, {} left out, {} failures, {:.1f} s\n", counts.programs,
-             counts.schedules, accepted, refused, counts.compiled, counts.left_out, counts.failures, now() - start);
+  fmt::print("gate: {} programs, {} schedules ({} steps accepted, {} refused), {} compiled, {} with loops of int64, {} left out, {} failures, {:.1f} s\n", counts.programs,
+             counts.schedules, accepted, refused, counts.compiled, counts.wide, counts.left_out, counts.failures, now() - start);
   bool is_enough = true;
   for (const schedule::Primitive* row : changing_rows()) {
     Count n = counts.steps[std::string(row->name)];

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <vector>
@@ -698,6 +699,21 @@ class Program {
 }  // namespace
 
 auto random_program(Random& random) -> Generated { return Program(random).make(); }
+
+auto with_wide_loops(const std::string& program) -> std::string {
+  static const std::regex heads(R"((range|T\.grid)\(([0-9, ]+)\))");
+  static const std::regex axes(R"((T\.axis\.(?:spatial|reduce))\(([0-9]+), )");
+  static const std::regex number("[0-9]+");
+  std::string out;
+  auto rest = program.cbegin();
+  for (std::sregex_iterator at(program.begin(), program.end(), heads), end; at != end; ++at) {
+    out.append(rest, (*at)[0].first);
+    out += (*at)[1].str() + "(" + std::regex_replace((*at)[2].str(), number, "T.int64($&)") + ")";
+    rest = (*at)[0].second;
+  }
+  out.append(rest, program.cend());
+  return std::regex_replace(out, axes, "$1(T.int64($2), ");
+}
 
 auto parse_program(const std::string& text, std::string& problem) -> IRModule {
   syntax::Document document(text);
