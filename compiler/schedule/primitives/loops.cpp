@@ -15,6 +15,7 @@
 #include "schedule/primitives.h"
 #include "schedule/reducers.h"
 #include "schedule/rewriting.h"
+#include "schedule/threads.h"
 #include "support/codes.h"
 #include "support/fault.h"
 
@@ -296,8 +297,47 @@ struct Reorder {
       }
       inner_vars.insert(loop.var.get());
     }
-    for (const Place* block : func.child_blocks(*bottom)) { LOOPSMITH_CHECK(check_reduction_order(cx, func, *block, plan)); }
+    for (const Place* block : func.child_blocks(*bottom)) {
+      LOOPSMITH_CHECK(check_reduction_order(cx, func, *block, plan));
+      LOOPSMITH_CHECK(check_shared_instances(cx, func, *block, plan));
+    }
     return plan;
+  }
+
+  // Iterations that run at the same time, moved out of loops that kept their instances apart, may all make the same element: in steps,
+  // where it is a reduction, begins with an init or reads what it writes.
+  static auto check_shared_instances(const Context& cx, const FuncState& func, const Place& place, const Plan& plan) -> Status {
+    const Block& block = *place.block();
+    const BlockRealize& realize = *place.realize;
+    auto is_written = [&](const BufferRegion& read) {
+      return std::any_of(block.writes.begin(), block.writes.end(), [&](const BufferRegion& write) { return write.buffer == read.buffer; });
+    };
+    std::vector<Expr> spatial;
+    bool in_steps = block.init || std::any_of(block.reads.begin(), block.reads.end(), is_written);
+    for (size_t i = 0; i < realize.iter_values.size(); ++i) {
+      bool is_spatial = block.iter_vars[i].kind == IterKind::Spatial;
+      in_steps |= !is_spatial;
+      if (is_spatial) { spatial.push_back(realize.iter_values[i]); }
+    }
+    if (!in_steps || spatial.empty()) { return ok(); }
+    auto before = [&](const For* loop) {
+      return std::find_if(plan.chain.begin(), plan.chain.end(), [&](const Place* at) { return at->loop == loop; }) - plan.chain.begin();
+    };
+    auto moves_out = [&](size_t i) {
+      return std::any_of(plan.order.begin() + static_cast<ptrdiff_t>(i) + 1, plan.order.end(),
+                         [&](const For* inner) { return before(inner) < before(plan.order[i]) && !is_one(inner->extent); });
+    };
+    std::vector<std::pair<Var, Range>> loops = loop_domains(func, place);
+    auto first = std::find_if(loops.begin(), loops.end(), [&](const auto& loop) { return loop.first == plan.chain.front()->loop->var; });
+    for (const For* loop : plan.order) { *first++ = {loop->var, Range{loop->min, loop->extent}}; }
+    for (size_t i = 0; i < plan.order.size(); ++i) {
+      const For& loop = *plan.order[i];
+      if (!runs_at_once(loop) || is_one(loop.extent) || !moves_out(i)) { continue; }
+      auto shared = counted_sharing(loops, loop.var, spatial, realize.predicate);
+      if (shared ? !*shared : tells_iterations_apart(spatial, loops, realize.predicate, loop.var.get())) { continue; }
+      return note_block(note_loop(cx.error(Code::ReductionShared).arg("loop", loop.var->name.view()).arg("block", place.name().view()), *func.find(loop.id)), place);
+    }
+    return ok();
   }
 
   // A reduction begins with its init where each element's first instance is the one that all of its reduction iter vars start
