@@ -39,6 +39,7 @@ struct Spot {
   std::shared_ptr<const schedule::Schedule> now = nullptr;  // the same, and of the plain program before the first step; null: not known
   IRModule program;                               // before the first step
   size_t step = no_step;
+  CancelToken cancel = {};
 };
 
 auto function_of(const Snapshot& snapshot, DeclId decl) -> const syntax::FunctionDef* {
@@ -284,6 +285,8 @@ void add_primitives(Items& items, const std::vector<LiveVariable>& live) {
   int order = 0;
   for (const schedule::Primitive* row : schedule::all_primitives()) {
     ++order;
+    // All of them take longer than the next key.
+    if (spot.cancel.is_cancelled()) { return; }
     if (!row->name.starts_with(spot.text.prefix)) { continue; }
     CompletionItem item{std::string(row->name), CompletionKind::Primitive, std::string(row->help),
                         "```python\n" + row->signature() + "\n```\n" + std::string(row->help), {}, false, order};
@@ -442,8 +445,9 @@ void add_snippets(Items& items) {
 
 }  // namespace
 
-auto completion(const Snapshot& snapshot, uint32_t at) -> Completion {
+auto completion(const Snapshot& snapshot, uint32_t at, const CancelToken& cancel) -> Completion {
   Spot spot = find_spot(snapshot, at);
+  spot.cancel = cancel;
   Completion result;
   result.replaced = {spot.text.prefix_begin, spot.at};
   if (spot.text.in_comment) { return result; }
@@ -480,6 +484,7 @@ auto completion(const Snapshot& snapshot, uint32_t at) -> Completion {
                     : variable.place->is_loop() ? param->kind == ValueKind::Loop || param->kind == ValueKind::BlockOrLoop
                                                 : param->kind == ValueKind::Block || param->kind == ValueKind::BlockOrLoop;
         if (!fits) { continue; }
+        if (cancel.is_cancelled()) { break; }
         CompletionItem item{variable.name, CompletionKind::Value, std::to_string(variable.number), {}, {}, false, 2};
         if (variable.place != nullptr) {
           item.kind = variable.place->is_loop() ? CompletionKind::Loop : CompletionKind::Block;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "support/cancel.h"
 #include "workspace/snapshot.h"
 
 namespace loopsmith::lsp {
@@ -29,8 +30,8 @@ struct Completion {
   std::vector<CompletionItem> items;
 };
 
-/// Sorted, best first; only what begins with what is typed.
-[[nodiscard]] auto completion(const workspace::Snapshot& snapshot, uint32_t at) -> Completion;
+/// Sorted, best first; only what begins with what is typed. Cancelled (the next key makes the answer useless) it is cut short.
+[[nodiscard]] auto completion(const workspace::Snapshot& snapshot, uint32_t at, const CancelToken& cancel = {}) -> Completion;
 
 /// What the first legal call of a primitive would do to the program at a place, in markdown: the call and a diff. Empty: nothing is known
 /// of it there. Made for one item at a time.

@@ -449,7 +449,8 @@ auto completion_kind(CompletionKind kind) -> int {
 auto completion_route(const RouteContext& context, const Json& params) -> RouteResult {
   auto at = offset_in(context, params);
   if (!at) { return bad_params("`position` is missing"); }
-  Completion found = completion(*context.snapshot, *at);
+  Completion found = completion(*context.snapshot, *at, context.cancel);
+  if (context.cancel.is_cancelled()) { return RouteError{ErrorCode::RequestCancelled, "cancelled"}; }
   const Json& supported = member(member(member(context.capabilities, "textDocument"), "completion"), "completionItem");
   bool snippets = bool_in(supported, "snippetSupport");
   bool notes = bool_in(supported, "labelDetailsSupport");
