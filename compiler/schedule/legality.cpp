@@ -38,14 +38,17 @@ struct Trial {
 
 }  // namespace
 
-auto legality_of(const Schedule& schedule, const Primitive& primitive, const NameOfPlace& name_of) -> Legality {
+auto legality_of(const Schedule& schedule, const Primitive& primitive, const NameOfPlace& name_of, const CancelToken& cancel) -> Legality {
   const FuncState* func = schedule.state().func(schedule.func_working_on());
   if (func == nullptr || !func->is_schedulable()) { return {}; }
   Trial trial{schedule, *func, primitive};
+  // Between two candidates as well: each is a check of its own.
+  auto go_on = [&](const Move&) { return !cancel.is_cancelled(); };
   for (bool is_named : {true, false}) {
     for (const Place& place : func->places()) {
       bool has_name = name_of && !name_of(place).empty();
-      if (place.parent >= 0 && has_name == is_named && !trial.at(place, {})) { return std::move(trial.found); }
+      if (cancel.is_cancelled()) { return std::move(trial.found); }
+      if (place.parent >= 0 && has_name == is_named && !trial.at(place, go_on)) { return std::move(trial.found); }
     }
   }
   return std::move(trial.found);

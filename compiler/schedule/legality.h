@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "schedule/moves.h"
+#include "support/cancel.h"
 
 namespace loopsmith::schedule {
 
@@ -18,8 +19,8 @@ struct Legality {
   std::string why_not = {};                  // where refused: of the first one tried
 };
 
-/// Is some call of the primitive legal? Loops and blocks that the script has names for are tried first.
-[[nodiscard]] auto legality_of(const Schedule& schedule, const Primitive& primitive, const NameOfPlace& name_of) -> Legality;
+/// Is some call of the primitive legal? Loops and blocks that the script has names for are tried first. Cancelled: what was found so far.
+[[nodiscard]] auto legality_of(const Schedule& schedule, const Primitive& primitive, const NameOfPlace& name_of, const CancelToken& cancel = {}) -> Legality;
 
 /// Is some call legal in which the parameters from the first on have these values? Values are by place, as in Move; at
 /// least one. A null value fits everything.

@@ -291,7 +291,7 @@ void add_primitives(Items& items, const std::vector<LiveVariable>& live) {
     CompletionItem item{std::string(row->name), CompletionKind::Primitive, std::string(row->help),
                         "```python\n" + row->signature() + "\n```\n" + std::string(row->help), {}, false, order};
     if (!row->is_pure && !row->is_sampling && spot.now != nullptr) {
-      schedule::Legality legality = schedule::legality_of(*spot.now, *row, names_for(live));
+      schedule::Legality legality = schedule::legality_of(*spot.now, *row, names_for(live), spot.cancel);
       if (legality.verdict == schedule::Legality::Verdict::Legal) {
         item.detail = schedule::text_of(*spot.now->state().func(spot.now->func_working_on()), *legality.move, names_for(live));
         item.primitive = item.label;
