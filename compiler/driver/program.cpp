@@ -339,6 +339,8 @@ auto pick(const Arguments& arguments, const PickRequest& request, Reporter& repo
       for (Diagnostic& d : why) { d.severity = Severity::Error; }
       return fail(why);
     }
+    // What the function prints goes beside the module, which standard output is for.
+    for (const script::Step& step : run->steps) { fmt::print(stderr, "{}", step.printed); }
     if (Diagnostics made = run->all_diagnostics(); has_errors(made)) { return fail(made); }
     if (!run->result) { return fail({error(Code::ScheduleIncomplete).arg("name", with)}); }
     for (const script::Step& step : run->steps) {

@@ -9,6 +9,7 @@
 #include "eval/wide_int.h"
 #include "frontend/lowerer.h"
 #include "ir/ops.h"
+#include "ir/printer.h"
 #include "ir/visitor.h"
 #include "support/codes.h"
 
@@ -917,9 +918,17 @@ auto MacroObject::call(Evaluator& e, const Arguments& a) const -> std::optional<
 auto ProgramObject::get_attribute(Evaluator&, Name attribute, Origin at) const -> std::optional<Value> {
   if (!module) { return {}; }
   if (PrimFunc f = module->find(attribute)) { return make_object<ProgramObject>(module_of(f, module->dialect), attribute, true, where); }
-  // with_attr, script and the like make programs of programs outside of what is evaluated here.
+  // with_attr and the like make programs of programs outside of what is evaluated here.
   static const Name with_attr("with_attr"), script("script"), show("show"), functions("functions");
-  if (attribute == with_attr || attribute == script || attribute == show || attribute == functions) { return Value::opaque(); }
+  if (attribute == with_attr || attribute == functions) { return Value::opaque(); }
+  auto method = [&](eval::Method::Run run) { return Value(Ref<eval::Object>(make_object<eval::Method>(Value(Ref<eval::Object>(this)), attribute, run).get())); };
+  if (attribute == script) { return method([](Evaluator&, const Value& self, const eval::Arguments&) { return Value::str(self.as<ProgramObject>()->text()); }); }
+  if (attribute == show) {
+    return method([](Evaluator& e, const Value& self, const eval::Arguments&) {
+      if (e.output) { e.output(self.as<ProgramObject>()->text() + "\n"); }
+      return Value();
+    });
+  }
   return {};
 }
 auto ProgramObject::get_item(Evaluator& e, const std::vector<Argument>& indices, bool, Origin) const -> std::optional<Value> {
@@ -927,6 +936,10 @@ auto ProgramObject::get_item(Evaluator& e, const std::vector<Argument>& indices,
   if (!key || !module) { return {}; }
   if (PrimFunc f = module->find(Name(*key))) { return make_object<ProgramObject>(module_of(f, module->dialect), Name(*key), true, where); }
   return e.report(error(Code::KeyNotFound, indices[0].where).arg("key", indices[0].value.repr()));
+}
+auto ProgramObject::text() const -> std::string {
+  bool is_one = is_function && module && module->functions.size() == 1;
+  return !module ? std::string() : is_one ? print_script(module->functions[0].second) : print_script(module);
 }
 auto ProgramObject::repr() const -> std::string { return "<program " + name.str() + ">"; }
 

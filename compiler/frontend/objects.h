@@ -257,6 +257,8 @@ class ProgramObject final : public eval::Object {
   ProgramObject(IRModule m, Name n, bool f, Origin o) : Object(&type_tag), module(std::move(m)), name(n), is_function(f), where(o) {}
   auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
   auto get_item(Evaluator&, const std::vector<Argument>&, bool is_tuple, Origin where) const -> std::optional<Value> override;
+  /// As script.
+  [[nodiscard]] auto text() const -> std::string;
   auto repr() const -> std::string override;
 };
 

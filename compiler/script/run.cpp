@@ -45,6 +45,11 @@ class Recorder final : public eval::Observer {
     schedule_->step = static_cast<uint32_t>(index) + 1;
     executed_ = schedule_->executed;
     diagnostics_ = evaluator.diagnostics.size();
+    // What loops print without end is of no use to anybody.
+    constexpr size_t most_printed = 1 << 20;
+    evaluator.output = [&step = run_.steps[index]](std::string_view text) {
+      if (step.printed.size() < most_printed) { step.printed += text; }
+    };
     start_ = std::chrono::steady_clock::now();
   }
 

@@ -41,6 +41,7 @@ struct Step {
   Diagnostics diagnostics;                     // of this statement
   double seconds = 0;
   uint64_t primitives = 0;                     // executed by it, this time or when it last ran
+  std::string printed;                         // by `print`, `show` and the like, this time or when it last ran
   /// Variables the statement gave names to ("i0", a loop; "c", a block), for hints and hovers.
   struct Named { Name name; schedule::Value variable; };
   std::vector<Named> named;
