@@ -269,6 +269,30 @@ TEST_CASE("a cancelled request is answered at once, and its worker told") {
   CHECK(stage.client.size() == before);
 }
 
+TEST_CASE("a trace is told while the editor wants one; views that changed are asked for again") {
+  Stage stage;
+  stage.initialize();
+  stage.open("a", "x");
+  auto answered = [&](uint64_t ticket) {
+    int id = stage.hover("a");
+    stage.from_worker(response(id, nullptr), {{header::ticket, ticket}});
+    return stage.answer_to(id).contains("result");
+  };
+  CHECK(answered(1));
+  CHECK(stage.last("$/logTrace").is_null());
+  stage.notify("$/setTrace", {{"value", "messages"}});
+  CHECK(answered(2));
+  CHECK(stage.last("$/logTrace")["params"]["message"].get<std::string>().starts_with("textDocument/hover answered in "));
+  stage.notify("$/setTrace", {{"value", "off"}});
+  size_t before = stage.client.size();
+  CHECK(answered(3));
+  CHECK(stage.client.size() == before + 1);
+  stage.from_worker(Json::array({"loopsmith-ir:/a#s@1"}), {{header::views, 1}});
+  Json refresh = stage.last("workspace/textDocumentContent/refresh");
+  CHECK(refresh["params"]["uri"] == "loopsmith-ir:/a#s@1");
+  CHECK(refresh.contains("id"));
+}
+
 TEST_CASE("diagnostics of an older version, or of a closed file, are not passed on") {
   Stage stage;
   stage.initialize();
