@@ -11,6 +11,7 @@ JitModule::JitModule(JitModule&& other) noexcept = default;
 auto JitModule::operator=(JitModule&& other) noexcept -> JitModule& = default;
 JitModule::~JitModule() = default;
 
+auto runs_here(const target::Target&) -> Status { return error(Code::NoLlvm); }
 auto JitModule::load(std::string_view, std::vector<codegen::Interface>, int) -> Result<JitModule> { return error(Code::NoLlvm); }
 auto JitModule::compile(const IRModule&, const target::Target&, const codegen::CodegenOptions&, const IRModule&) -> Result<JitModule> {
   return error(Code::NoLlvm);
