@@ -405,10 +405,14 @@ auto Compiler::call(const Call& n) -> Code {
   if (n.op == reinterpret && n.args.size() == 1) {
     Code a = number(n.args[0], n.origin);
     if (a.type.lanes != t.lanes) {
-      if (t.is_real() || t.bits * t.lanes != a.type.bits * a.type.lanes) { return unsupported(n.origin, "a reinterpretation as another number of lanes"); }
+      if (t.bits * t.lanes != a.type.bits * a.type.lanes) { return unsupported(n.origin, "a reinterpretation as a type of another size"); }
+      if (t.is_real()) {
+        auto* r = make_real<ReinterpretRealLanes>();
+        r->other = {a, t};
+        return {nullptr, r, t};
+      }
       auto* r = make_int<ReinterpretLanes>();
-      r->a = a;
-      r->to = t;
+      r->other = {a, t};
       return {r, nullptr, t};
     }
     if (t.is_real()) {
@@ -454,6 +458,13 @@ auto Compiler::call(const Call& n) -> Code {
   bool all_int = std::all_of(args.begin(), args.end(), [](const Code& c) { return c.i != nullptr; });
   if (!args.empty() && all_real && args.size() <= 4) {
     if (t.is_real()) {
+      if (RealInstruction instruction = find_real_instruction(name.view(), args.size())) {
+        auto* r = make_real<RealInstructionCall>();
+        r->instruction = instruction;
+        r->args = std::move(args);
+        r->type = t;
+        return {nullptr, r, t};
+      }
       if (RealFunction function = find_real_function(name, args.size())) {
         auto* r = make_real<RealCall>();
         r->function = function;

@@ -323,10 +323,10 @@ struct ReinterpretReal final : RealExpr {
 };
 
 // The same bits cut into other lanes: lane 0 holds the lowest.
-struct ReinterpretLanes final : IntExpr {
+struct OtherLanes {
   Code a;
   DataType to;
-  auto eval(Frame& f) const -> int64_t override {
+  [[nodiscard]] auto bits(Frame& f) const -> uint64_t {
     int lane = f.lane;
     DataType from = a.type.element();
     uint64_t out = 0;
@@ -340,29 +340,49 @@ struct ReinterpretLanes final : IntExpr {
       done += width;
     }
     f.lane = lane;
-    return wrap_to(to.element(), static_cast<int64_t>(out));
+    return out;
   }
 };
+struct ReinterpretLanes final : IntExpr {
+  OtherLanes other;
+  auto eval(Frame& f) const -> int64_t override { return wrap_to(other.to.element(), static_cast<int64_t>(other.bits(f))); }
+};
+struct ReinterpretRealLanes final : RealExpr {
+  OtherLanes other;
+  auto eval(Frame& f) const -> double override { return from_bits(other.to.element(), other.bits(f)); }
+};
 // An instruction of a processor, lane by lane.
+struct ArgumentLanes final : Lanes {
+  const std::vector<Code>& args;
+  Frame& f;
+  ArgumentLanes(const std::vector<Code>& a, Frame& frame) : args(a), f(frame) {}
+  auto at(size_t arg, int lane) const -> int64_t override {
+    f.lane = args[arg].type.lanes > 1 ? lane : 0;
+    return args[arg].i->eval(f);
+  }
+  auto real(size_t arg, int lane) const -> double override {
+    f.lane = args[arg].type.lanes > 1 ? lane : 0;
+    return args[arg].f->eval(f);
+  }
+};
+template <class Call>
+auto one_lane(Call call, const std::vector<Code>& args, DataType type, Frame& f) {
+  int lane = f.lane;
+  auto value = call(ArgumentLanes(args, f), type.lanes > 1 ? lane : 0, type.lanes);
+  f.lane = lane;
+  return value;
+}
 struct InstructionCall final : IntExpr {
   Instruction instruction = nullptr;
   std::vector<Code> args;
   DataType type;
-  auto eval(Frame& f) const -> int64_t override {
-    struct Values final : Lanes {
-      const std::vector<Code>& args;
-      Frame& f;
-      Values(const std::vector<Code>& a, Frame& frame) : args(a), f(frame) {}
-      auto at(size_t arg, int lane) const -> int64_t override {
-        f.lane = args[arg].type.lanes > 1 ? lane : 0;
-        return args[arg].i->eval(f);
-      }
-    };
-    int lane = f.lane;
-    int64_t value = instruction(Values(args, f), type.lanes > 1 ? lane : 0, type.lanes);
-    f.lane = lane;
-    return wrap_to(type.element(), value);
-  }
+  auto eval(Frame& f) const -> int64_t override { return wrap_to(type.element(), one_lane(instruction, args, type, f)); }
+};
+struct RealInstructionCall final : RealExpr {
+  RealInstruction instruction = nullptr;
+  std::vector<Code> args;
+  DataType type;
+  auto eval(Frame& f) const -> double override { return one_lane(instruction, args, type, f); }
 };
 
 }  // namespace loopsmith::interp

@@ -2,6 +2,7 @@
 #include "interp/instructions.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace loopsmith::interp {
 namespace {
@@ -30,6 +31,20 @@ auto dot(const Lanes& args, size_t a, size_t b, int lane) -> int64_t {
 }
 
 auto vpdpbusd(const Lanes& x, int l, int) -> int64_t { return x.at(0, l) + four_bytes(x.at(1, l), x.at(2, l), u8, s8); }
+auto vpdpbusds(const Lanes& x, int l, int lanes) -> int64_t { return saturate(vpdpbusd(x, l, lanes), 32); }
+auto vpdpwssd(const Lanes& x, int l, int) -> int64_t {
+  return x.at(0, l) + s16(x.at(1, l), 0) * s16(x.at(2, l), 0) + s16(x.at(1, l), 1) * s16(x.at(2, l), 1);
+}
+auto vpdpwssds(const Lanes& x, int l, int lanes) -> int64_t { return saturate(vpdpwssd(x, l, lanes), 32); }
+// The odd element first, each sum rounded to float32. What is subnormal when given is zero, and so is a sum that is below the normal
+// numbers when rounded as if exponents had no end.
+auto vdpbf16ps(const Lanes& x, int l, int) -> double {
+  auto without = [](double v, double least) { return std::fabs(v) < least ? std::copysign(0.0, v) : v; };
+  auto given = [&](size_t arg, int lane) { return without(x.real(arg, lane), 0x1p-126); };
+  double sum = given(0, l);
+  for (int k : {1, 0}) { sum = static_cast<float>(without(given(1, 2 * l + k) * given(2, 2 * l + k) + sum, 0x1p-126 - 0x1p-151)); }
+  return sum;
+}
 auto pmaddubs(const Lanes& x, int l, int) -> int64_t { return saturate(dot<2>(x, 0, 1, l), 16); }
 auto pmaddw(const Lanes& x, int l, int) -> int64_t { return dot<2>(x, 0, 1, l); }
 auto smull(const Lanes& x, int l, int) -> int64_t { return x.at(0, l) * x.at(1, l); }
@@ -60,8 +75,15 @@ auto vdmpyhvsat_acc(const Lanes& x, int l, int) -> int64_t {
 struct Row { std::string_view name; size_t arity; Instruction instruction; };
 constexpr Row rows[] = {
     {"llvm.x86.avx512.vpdpbusd.512", 3, vpdpbusd},
+    {"llvm.x86.avx512.vpdpbusd.256", 3, vpdpbusd},
+    {"llvm.x86.avx512.vpdpbusd.128", 3, vpdpbusd},
+    {"llvm.x86.avx512.vpdpbusds.512", 3, vpdpbusds},
+    {"llvm.x86.avx512.vpdpwssd.512", 3, vpdpwssd},
+    {"llvm.x86.avx512.vpdpwssds.512", 3, vpdpwssds},
     {"llvm.x86.avx512.pmaddubs.w.512", 2, pmaddubs},
     {"llvm.x86.avx512.pmaddw.d.512", 2, pmaddw},
+    {"llvm.x86.avx2.pmadd.ub.sw", 2, pmaddubs},
+    {"llvm.x86.avx2.pmadd.wd", 2, pmaddw},
     {"llvm.aarch64.neon.smull", 2, smull},
     {"llvm.aarch64.neon.saddlp", 1, saddlp},
     {"llvm.aarch64.neon.addp", 2, addp},
@@ -78,13 +100,24 @@ constexpr Row rows[] = {
     {"vectorhigh", 1, high_half},
 };
 
-}  // namespace
+struct RealRow { std::string_view name; size_t arity; RealInstruction instruction; };
+constexpr RealRow real_rows[] = {
+    {"llvm.x86.avx512bf16.dpbf16ps.512", 3, vdpbf16ps},
+    {"llvm.x86.avx512bf16.dpbf16ps.256", 3, vdpbf16ps},
+    {"llvm.x86.avx512bf16.dpbf16ps.128", 3, vdpbf16ps},
+};
 
-auto find_instruction(std::string_view name, size_t arity) -> Instruction {
-  for (const Row& row : rows) {
+template <class Rows>
+auto found_in(const Rows& all, std::string_view name, size_t arity) -> decltype(all[0].instruction) {
+  for (const auto& row : all) {
     if (row.name == name && row.arity == arity) { return row.instruction; }
   }
   return nullptr;
 }
+
+}  // namespace
+
+auto find_instruction(std::string_view name, size_t arity) -> Instruction { return found_in(rows, name, arity); }
+auto find_real_instruction(std::string_view name, size_t arity) -> RealInstruction { return found_in(real_rows, name, arity); }
 
 }  // namespace loopsmith::interp

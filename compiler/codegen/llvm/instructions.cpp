@@ -28,6 +28,9 @@ constexpr Row rows[] = {
     {"llvm.x86.avx512.vpdpbusd.128", Machine::X86, "+avx512vnni,+avx512vl"},
     {"llvm.x86.avx512.pmaddubs.w.512", Machine::X86, "+avx512bw"},
     {"llvm.x86.avx512.pmaddw.d.512", Machine::X86, "+avx512bw"},
+    {"llvm.x86.avx512bf16.dpbf16ps.512", Machine::X86, "+avx512bf16"},
+    {"llvm.x86.avx512bf16.dpbf16ps.256", Machine::X86, "+avx512bf16,+avx512vl"},
+    {"llvm.x86.avx512bf16.dpbf16ps.128", Machine::X86, "+avx512bf16,+avx512vl"},
     {"llvm.x86.avx2.pmadd.ub.sw", Machine::X86, "+avx2"},
     {"llvm.x86.avx2.pmadd.wd", Machine::X86, "+avx2"},
     {"llvm.x86.tilezero", Machine::X86, "+amx-tile"},
@@ -67,6 +70,8 @@ auto ModuleBuilder::machine_instruction(const Call& node) -> llvm::Value* {
   for (size_t i = 2; i < node.args.size(); ++i) {
     args.push_back(eval(node.args[i]));
     if (failure_) { return nullptr; }
+    // Elsewhere bfloat16 is its bits (short_reals.cpp).
+    if (node.args[i].dtype().is_bfloat16()) { args.back() = ir_.CreateBitCast(args.back(), args.back()->getType()->getWithNewType(ir_.getBFloatTy())); }
     types.push_back(args.back()->getType());
   }
   if (names_tiles(name)) {

@@ -17,6 +17,7 @@
 #include "ir/printer.h"
 #include "script/run.h"
 #include "support/process.h"
+#include "target/hardware.h"
 #include "tests/unit/codegen/build.h"
 #include "transform/pipelines.h"
 
@@ -263,6 +264,88 @@ def avx512(sch: tir.Schedule) -> None:
     CHECK(same->equal);
     if (codegen::emit(*flat, target::host(), codegen::EmitKind::Assembly).ok()) { check_same(p.module, p.scheduled[i].module); }
   }
+}
+
+TEST_CASE("instructions of x86 give what the interpreter says they give, whatever the bits of their operands") {
+  struct Instruction { const char* name; const char* result; std::vector<const char*> arguments; };
+  const std::vector<Instruction> instructions = {
+      {"llvm.x86.avx512.vpdpbusd.512", "int32x16", {"int32x16", "int32x16", "int32x16"}},
+      {"llvm.x86.avx512.vpdpbusd.256", "int32x8", {"int32x8", "int32x8", "int32x8"}},
+      {"llvm.x86.avx512.vpdpbusd.128", "int32x4", {"int32x4", "int32x4", "int32x4"}},
+      {"llvm.x86.avx512.vpdpbusds.512", "int32x16", {"int32x16", "int32x16", "int32x16"}},
+      {"llvm.x86.avx512.vpdpwssd.512", "int32x16", {"int32x16", "int32x16", "int32x16"}},
+      {"llvm.x86.avx512.vpdpwssds.512", "int32x16", {"int32x16", "int32x16", "int32x16"}},
+      {"llvm.x86.avx512.pmaddubs.w.512", "int16x32", {"uint8x64", "int8x64"}},
+      {"llvm.x86.avx512.pmaddw.d.512", "int32x16", {"int16x32", "int16x32"}},
+      {"llvm.x86.avx2.pmadd.ub.sw", "int16x16", {"uint8x32", "int8x32"}},
+      {"llvm.x86.avx2.pmadd.wd", "int32x8", {"int16x16", "int16x16"}},
+      {"llvm.x86.avx512bf16.dpbf16ps.512", "float32x16", {"float32x16", "bfloat16x32", "bfloat16x32"}},
+      {"llvm.x86.avx512bf16.dpbf16ps.256", "float32x8", {"float32x8", "bfloat16x16", "bfloat16x16"}},
+      {"llvm.x86.avx512bf16.dpbf16ps.128", "float32x4", {"float32x4", "bfloat16x8", "bfloat16x8"}},
+  };
+  constexpr int times = 512;
+  size_t run_here = 0;
+  for (const Instruction& instruction : instructions) {
+    INFO(instruction.name);
+    auto parts = [](std::string_view type) { return std::pair(std::string(type.substr(0, type.find('x'))), std::string(type.substr(type.find('x') + 1))); };
+    std::string params;
+    std::string operands;
+    for (size_t i = 0; i < instruction.arguments.size(); ++i) {
+      auto [element, lanes] = parts(instruction.arguments[i]);
+      params += fmt::format("A{}: T.Buffer(({}, {}), \"{}\"), ", i, times, lanes, element);
+      operands += fmt::format(", A{}[i, 0:{}]", i, lanes);
+    }
+    auto [element, lanes] = parts(instruction.result);
+    auto programs = programs_of(fmt::format(R"(
+@T.prim_func
+def main({0}R: T.Buffer(({1}, {2}), "{3}")):
+    for i in range({1}):
+        R[i, 0:{2}] = T.call_llvm_pure_intrin("{4}", "{5}", T.uint32({6}){7})
+)", params, times, lanes, element, instruction.result, instruction.name, instruction.arguments.size(), operands));
+    REQUIRE(programs.size() == 1);
+    const IRModule& program = programs[0].module;
+    const PrimFunc& func = program->functions[0].second;
+    auto flat = transform::lower(program);
+    REQUIRE(flat.ok());
+    // Random bits; of numbers with fractions, exponents that sums of products can reach, those of subnormal numbers among them.
+    auto inputs = interp::make_inputs(func, 5, interp::Contents::SmallIntegers);
+    REQUIRE(inputs.ok());
+    uint64_t state = 88172645463325252U;
+    auto random = [&] { state ^= state << 13U; state ^= state >> 7U; state ^= state << 17U; return static_cast<uint32_t>(state >> 16U); };
+    for (size_t i = 0; i + 1 < inputs->storage.size(); ++i) {
+      const auto& view = std::get<TensorView>(inputs->arguments[i]);
+      auto* bytes = static_cast<char*>(view.data);
+      auto fill = [&](auto zero, int mantissa) {
+        for (size_t at = 0; at + sizeof(zero) <= inputs->storage[i].size(); at += sizeof(zero)) {
+          uint32_t bits = random();
+          if (mantissa > 0) {
+            uint32_t exponent = random() % 4 == 0 ? random() % 3 : 50 + random() % 100;
+            bits = (bits & ((1U << static_cast<uint32_t>(mantissa)) - 1)) | (exponent << static_cast<uint32_t>(mantissa)) | (random() % 2 << static_cast<uint32_t>(mantissa + 8));
+          }
+          auto value = static_cast<decltype(zero)>(bits);
+          std::memcpy(bytes + at, &value, sizeof(value));
+        }
+      };
+      DataType type = func->buffer_of(func->params[i])->dtype;
+      if (type.is_bfloat16()) { fill(uint16_t{}, 7); } else if (type.is_real()) { fill(uint32_t{}, 23); } else { fill(uint8_t{}, 0); }
+    }
+    interp::Inputs ours = interp::copy_inputs(*inputs);
+    auto expected = interp::interpret(program, program->functions[0].first, inputs->arguments);
+    if (!expected.ok()) { FAIL(text_of(expected.diagnostics())); }
+    // Run where this machine has the unit.
+    if (!codegen::emit(*flat, target::host(), codegen::EmitKind::Assembly).ok()) { continue; }
+    ++run_here;
+    auto code = runtime::JitModule::compile(*flat, target::host(), {}, program);
+    if (!code.ok()) { FAIL(text_of(code.diagnostics())); }
+    std::vector<runtime::Value> values;
+    for (const auto& a : ours.arguments) { values.push_back(value_of(a)); }
+    auto status = runtime::call(code->functions().front(), values);
+    if (!status.ok()) { FAIL(text_of(status.diagnostics())); }
+    CHECK(std::memcmp(std::get<TensorView>(inputs->arguments.back()).data, std::get<TensorView>(ours.arguments.back()).data, inputs->storage.back().size()) == 0);
+  }
+  UNSCOPED_INFO(run_here << " of " << instructions.size() << " ran");
+  target::Hardware here = target::hardware(target::host());
+  CHECK(run_here >= (here.avx512 && here.vnni && here.avx512_bf16 ? instructions.size() : 0));
 }
 
 TEST_CASE("debug information: addresses of the code are lines of the script") {
