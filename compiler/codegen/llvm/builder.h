@@ -171,6 +171,9 @@ class ModuleBuilder {
   auto polynomial(llvm::Value* x, std::initializer_list<double> highest_first) -> llvm::Value*;
   auto real(llvm::Type* type, double value) -> llvm::Value*;
   auto muladd(llvm::Value* a, llvm::Value* b, llvm::Value* c) -> llvm::Value*;
+  auto in_pieces(const std::vector<llvm::Value*>& args, unsigned piece, const std::function<llvm::Value*(const std::vector<llvm::Value*>&)>& make) -> llvm::Value*;
+  auto avx512_piece(llvm::Type* type) -> unsigned;
+  auto exp_by_table(llvm::Value* x) -> llvm::Value*;
   auto exp_f32(llvm::Value* x) -> llvm::Value*;
   auto scale_by_power(llvm::Value* y, llvm::Value* n) -> llvm::Value*;
   auto log_f32(llvm::Value* x) -> llvm::Value*;

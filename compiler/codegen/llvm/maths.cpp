@@ -7,6 +7,8 @@
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 
+#include <cmath>
+
 #include "codegen/llvm/builder.h"
 
 namespace loopsmith::codegen {
@@ -27,9 +29,65 @@ auto ModuleBuilder::polynomial(llvm::Value* x, std::initializer_list<double> hig
   return out;
 }
 
+/// A function of whole vectors, done in pieces of so many lanes.
+auto ModuleBuilder::in_pieces(const std::vector<llvm::Value*>& args, unsigned piece, const std::function<llvm::Value*(const std::vector<llvm::Value*>&)>& make) -> llvm::Value* {
+  auto* type = llvm::cast<llvm::FixedVectorType>(args[0]->getType());
+  const unsigned lanes = type->getNumElements();
+  if (lanes == piece) { return make(args); }
+  llvm::Value* out = llvm::PoisonValue::get(type);
+  for (unsigned at = 0; at < lanes; at += piece) {
+    std::vector<llvm::Value*> parts;
+    for (llvm::Value* arg : args) {
+      auto* part = llvm::FixedVectorType::get(llvm::cast<llvm::FixedVectorType>(arg->getType())->getElementType(), piece);
+      parts.push_back(ir_.CreateExtractVector(part, arg, ir_.getInt64(at)));
+    }
+    out = ir_.CreateInsertVector(type, out, make(parts), ir_.getInt64(at));
+  }
+  return out;
+}
+
+/// Lanes of the registers of AVX-512 that a vector of float32 fills; 0: it does not, or the target has none, or it is long.
+auto ModuleBuilder::avx512_piece(llvm::Type* type) -> unsigned {
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+  if (vector == nullptr || !machine_.getTargetTriple().isX86() || !machine_.getMCSubtargetInfo()->checkFeatures("+avx512f,+avx512vl,+avx512dq")) { return 0; }
+  const unsigned lanes = vector->getNumElements();
+  const unsigned piece = lanes % 16 == 0 ? 16 : lanes % 8 == 0 ? 8 : 4;
+  return lanes % piece == 0 && lanes / piece <= 8 ? piece : 0;
+}
+
+/// With 512 bits at a time: exp(x) = 2^floor(n) T[16 (n - floor(n))] exp(r), n the nearest multiple of 1/16 to x / ln 2, |r| <= ln 2 / 32.
+/// The table is one register, the sum that rounds n has the number of the entry in its last four bits, and the instruction that scales
+/// takes the floor itself. It also gives 0 and infinity where n is too large, so long as the rest is positive and no NaN: what r loses
+/// there, and where x is infinite, is bounded away.
+auto ModuleBuilder::exp_by_table(llvm::Value* x) -> llvm::Value* {
+  llvm::Type* type = x->getType();
+  llvm::Value* shift = real(type, 786432.0);   // 3 2^18: no bits below 1/16
+  llvm::Value* shifted = muladd(x, real(type, 1.44269504088896341), shift);
+  llvm::Value* n = nullptr;
+  {
+    llvm::IRBuilder<>::FastMathFlagGuard guard(ir_);
+    ir_.clearFastMathFlags();
+    n = ir_.CreateFSub(shifted, shift);
+  }
+  llvm::Value* r = muladd(n, real(type, -0.693359375), x);
+  r = muladd(n, real(type, 2.12194440054690583e-4), r);
+  // The smaller of two magnitudes, with the sign of the first; a number, not the NaN, of the two.
+  r = ir_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_range_ps_512, {},
+                          {r, real(type, 0.03125), ir_.getInt32(2), llvm::PoisonValue::get(type), ir_.getInt16(0xffff), ir_.getInt32(4)});
+  std::vector<llvm::Constant*> entries;
+  for (int i = 0; i < 16; ++i) { entries.push_back(llvm::ConstantFP::get(ir_.getFloatTy(), static_cast<double>(static_cast<float>(std::exp2(i / 16.0))))); }
+  llvm::Value* entry = ir_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {},
+                                           {llvm::ConstantVector::get(entries), ir_.CreateBitCast(shifted, type->getWithNewType(ir_.getInt32Ty()))});
+  llvm::Value* small = ir_.CreateFMul(r, polynomial(r, {0.16666666667, 0.5000162, 1.0}));
+  return scale_by_power(muladd(entry, small, entry), n);
+}
+
 /// exp(x) = 2^n exp(r), n the nearest integer to x / ln 2, |r| <= ln 2 / 2, exp(r) = 1 + r (1 + r P(r)).
 auto ModuleBuilder::exp_f32(llvm::Value* x) -> llvm::Value* {
   llvm::Type* type = x->getType();
+  if (avx512_piece(type) == 16) {
+    return in_pieces({x}, 16, [&](const std::vector<llvm::Value*>& parts) { return exp_by_table(parts[0]); });
+  }
   llvm::Type* ints = type->getWithNewType(ir_.getInt32Ty());
   auto integer = [&](int v) { return llvm::ConstantInt::get(ints, static_cast<uint64_t>(v), true); };
   // Beyond these the result is 0 or infinite; comparisons that are false for NaN let it through.
@@ -60,28 +118,18 @@ auto ModuleBuilder::exp_f32(llvm::Value* x) -> llvm::Value* {
   return ir_.CreateFMul(ir_.CreateFMul(y, power(half)), power(rest));
 }
 
-/// y 2^n by the one instruction that AVX-512 has for it, for whole vectors; null elsewhere.
+/// y 2^floor(n) by the one instruction that AVX-512 has for it, for whole vectors; null elsewhere.
 auto ModuleBuilder::scale_by_power(llvm::Value* y, llvm::Value* n) -> llvm::Value* {
-  auto* type = llvm::dyn_cast<llvm::FixedVectorType>(y->getType());
-  if (type == nullptr || !machine_.getTargetTriple().isX86() || !machine_.getMCSubtargetInfo()->checkFeatures("+avx512f,+avx512vl")) { return nullptr; }
-  unsigned lanes = type->getNumElements();
-  unsigned piece = lanes % 16 == 0 ? 16 : lanes % 8 == 0 ? 8 : 4;
-  if (lanes % piece != 0 || lanes / piece > 8) { return nullptr; }
-  auto* part_type = llvm::FixedVectorType::get(ir_.getFloatTy(), piece);
-  llvm::Value* all_lanes = piece == 16 ? static_cast<llvm::Value*>(ir_.getInt16(0xffff)) : ir_.getInt8(0xff);
-  llvm::Value* out = lanes == piece ? nullptr : llvm::PoisonValue::get(type);
-  for (unsigned at = 0; at < lanes; at += piece) {
-    auto part = [&](llvm::Value* v) { return lanes == piece ? v : ir_.CreateExtractVector(part_type, v, ir_.getInt64(at)); };
-    std::vector<llvm::Value*> args = {part(y), part(n), llvm::PoisonValue::get(part_type), all_lanes};
-    llvm::Intrinsic::ID id = piece == 8 ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_256 : llvm::Intrinsic::x86_avx512_mask_scalef_ps_128;
-    if (piece == 16) {
-      id = llvm::Intrinsic::x86_avx512_mask_scalef_ps_512;
-      args.push_back(ir_.getInt32(4));  // rounds as the processor is set to
+  const unsigned piece = avx512_piece(y->getType());
+  if (piece == 0) { return nullptr; }
+  return in_pieces({y, n}, piece, [&](const std::vector<llvm::Value*>& parts) -> llvm::Value* {
+    llvm::Value* any = llvm::PoisonValue::get(parts[0]->getType());
+    if (piece == 16) {   // 4: rounds as the processor is set to
+      return ir_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {}, {parts[0], parts[1], any, ir_.getInt16(0xffff), ir_.getInt32(4)});
     }
-    llvm::Value* scaled = ir_.CreateIntrinsic(id, {}, args);
-    out = lanes == piece ? scaled : ir_.CreateInsertVector(type, out, scaled, ir_.getInt64(at));
-  }
-  return out;
+    llvm::Intrinsic::ID id = piece == 8 ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_256 : llvm::Intrinsic::x86_avx512_mask_scalef_ps_128;
+    return ir_.CreateIntrinsic(id, {}, {parts[0], parts[1], any, ir_.getInt8(0xff)});
+  });
 }
 
 /// log(x) = e ln 2 + log(1 + f), x = 2^e (1 + f), 1 + f in [sqrt(1/2), sqrt 2); log(1 + f) = f - f^2/2 + f^3 P(f).
