@@ -1,10 +1,10 @@
 // How fast compiled kernels are, beside what the machine can do and what others reach on it.
 //
-//     bench_cpu [WORD]              the table (table.h); only rows that contain WORD
-//     bench_cpu gemm MR NV KC MC    one register tile, with what it costs to compile and its assembly's spills
-//     bench_cpu compile [PASSES]    how long compiling takes
-//     bench_cpu file FILE [MFLOP]   every program of a file, plain and as its schedules make it, and the cost of
-//                                   lowering and compiling each; LOOPSMITH_SHOW=lowered or assembly prints it
+//     bench_cpu [WORD]                the table (table.h); only rows that contain WORD
+//     bench_cpu --gemm MR NV KC MC    one register tile, with what it costs to compile and its assembly's spills
+//     bench_cpu --compile [PASSES]    how long compiling such a tile takes
+//     bench_cpu --file FILE [MFLOP]   every program of a file, plain and as its schedules make it, and the cost of
+//                                     lowering and compiling each; LOOPSMITH_SHOW=lowered or assembly prints it
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -183,9 +183,13 @@ auto file(const char* path, double mflop) -> int {
 
 auto main(int argc, char** argv) -> int {
   bench::use_best_kernels_of_openblas(argv);
-  if (argc > 1 && std::strcmp(argv[1], "compile") == 0) { return compile_only(argc, argv); }
-  if (argc > 2 && std::strcmp(argv[1], "file") == 0) { return file(argv[2], argc > 3 ? std::atof(argv[3]) : 0); }
-  if (argc > 1 && std::strcmp(argv[1], "gemm") == 0) { return one(argc, argv); }
+  if (argc > 1 && std::strcmp(argv[1], "--compile") == 0) { return compile_only(argc, argv); }
+  if (argc > 2 && std::strcmp(argv[1], "--file") == 0) { return file(argv[2], argc > 3 ? std::atof(argv[3]) : 0); }
+  if (argc > 1 && std::strcmp(argv[1], "--gemm") == 0) { return one(argc, argv); }
+  if (argc > 1 && argv[1][0] == '-') {
+    fmt::print(stderr, "bench_cpu: there is no mode `{}`; there are --gemm, --compile and --file FILE\n", argv[1]);
+    return 2;
+  }
   auto done = bench::table(argc > 1 ? argv[1] : "");
   return done ? 0 : told(done.diagnostics());
 }

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/reals.h"
 #include "runtime/jit.h"
 #include "runtime/peaks.h"
 #include "runtime/threads.h"
@@ -91,6 +92,22 @@ struct Copy {
   }
 };
 
+/// Some rows of a product of bytes or bfloat16, small whole numbers all, beside what the layouts of their files mean.
+auto narrow_rows_agree(std::vector<runtime::Tensor>& tensors) -> bool {
+  constexpr size_t n = 1024;
+  const bool is_bytes = tensors[0].dtype().bits == 8;
+  auto a = [&](size_t at) -> int64_t { return is_bytes ? tensors[0].as<uint8_t>()[at] : static_cast<int64_t>(from_bits(DataType::bfloat16(), tensors[0].as<uint16_t>()[at])); };
+  auto b = [&](size_t at) -> int64_t { return is_bytes ? tensors[1].as<int8_t>()[at] : static_cast<int64_t>(from_bits(DataType::bfloat16(), tensors[1].as<uint16_t>()[at])); };
+  for (size_t i : {size_t{0}, size_t{517}, n - 1}) {
+    for (size_t j = 0; j < n; ++j) {
+      int64_t sum = 0;
+      for (size_t k = 0; k < n; ++k) { sum += a(i * n + k) * b(is_bytes ? ((j / 16 * 256 + k / 4) * 16 + j % 16) * 4 + k % 4 : (k / 2 * n + j) * 2 + k % 2); }
+      if (is_bytes ? tensors[2].as<int32_t>()[i * n + j] != sum : tensors[2].as<float>()[i * n + j] != static_cast<float>(sum)) { return false; }
+    }
+  }
+  return true;
+}
+
 struct Table {
   std::string word;
   runtime::Peaks peaks;
@@ -127,12 +144,15 @@ struct Table {
     return ok();
   }
 
-  /// A product in a type that needs a unit of its own.
-  auto narrow_matmul(const std::string& type, const std::string& version, const char* unit, int threads) -> Status {
+  /// A product in a type that needs a unit of its own, beside that of float32.
+  auto narrow_matmul(const std::string& type, const std::string& version, const char* unit, const std::string& f32_version, int threads) -> Status {
     std::string name = type + " matmul 1024";
     if (!wanted(name)) { return ok(); }
     LOOPSMITH_TRY(ours, kernel(fmt::format("{}{}.tir", kernels, type), version, threads));
-    std::vector<Racer> racers = {{"ours", [&] { ours->run(); }, {}}};
+    ours->run();
+    if (!narrow_rows_agree(ours->arguments.tensors)) { return error(Code::Internal).arg("what", name + " gives wrong results"); }
+    LOOPSMITH_TRY(wide, kernel(matmul_file, f32_version, threads));
+    std::vector<Racer> racers = {{"ours", [&] { ours->run(); }, {}}, {"f32", [&] { wide->run(); }, {}}};
     if (auto run = onednn_matmul(type, 1024, threads)) { racers.push_back({"oneDNN", run, {}}); }
     race(racers);
     line(name, threads, racers, 2.0 * 1024 * 1024 * 1024, unit, 0);
@@ -195,16 +215,17 @@ auto table(std::string_view word) -> Status {
   fmt::print("multiply-adds, f32: {:.1f} GFLOP/s on one thread, {:.1f} on {}\n\n", measured.fma_f32_one, measured.fma_f32_all, measured.threads);
   std::vector<int> threads = {1};
   if (has.cores > 1) { threads.push_back(has.cores); }
-  for (int count : threads) { LOOPSMITH_CHECK(out.matmul(has.avx512 ? "tile_4_by_64" : "tile_6_by_16", count)); }
+  const std::string f32_tile = has.avx512 ? "tile_4_by_64" : "tile_6_by_16";
+  for (int count : threads) { LOOPSMITH_CHECK(out.matmul(f32_tile, count)); }
   if (has.vnni && has.avx512) {
-    for (int count : threads) { LOOPSMITH_CHECK(out.narrow_matmul("int8", "vnni", "GOP/s", count)); }
+    for (int count : threads) { LOOPSMITH_CHECK(out.narrow_matmul("int8", "vnni", "GOP/s", f32_tile, count)); }
   } else {
     out.left_out("int8 matmul 1024", "this processor has no dot products of bytes in 512 bits (VNNI)");
   }
-  if (has.amx_bf16) {
-    for (int count : threads) { LOOPSMITH_CHECK(out.narrow_matmul("bf16", "amx", "GFLOP/s", count)); }
+  if (has.amx_bf16 || has.avx512_bf16) {
+    for (int count : threads) { LOOPSMITH_CHECK(out.narrow_matmul("bf16", has.amx_bf16 ? "amx" : "pairs", "GFLOP/s", f32_tile, count)); }
   } else {
-    out.left_out("bf16 matmul 1024", "this processor has no tiles of bfloat16 (AMX)");
+    out.left_out("bf16 matmul 1024", "this processor has no tiles and no dot products of bfloat16 (AMX, AVX512-BF16)");
   }
   for (auto [channels, size] : {std::pair{64, 56}, {128, 28}, {256, 14}, {512, 7}}) {
     for (int count : threads) { LOOPSMITH_CHECK(out.conv(channels, size, count)); }
@@ -215,7 +236,7 @@ auto table(std::string_view word) -> Status {
       LOOPSMITH_CHECK(out.streaming("softmax", footprint, bytes, fmt::format("softmax_{}_rows", footprint), count));
     }
   }
-  LOOPSMITH_CHECK(out.compiling(matmul_file, has.avx512 ? "tile_4_by_64" : "tile_6_by_16"));
+  LOOPSMITH_CHECK(out.compiling(matmul_file, f32_tile));
   LOOPSMITH_CHECK(out.compiling(std::string(kernels) + "conv2d.tir", "conv_56_tiled"));
   LOOPSMITH_CHECK(out.compiling(std::string(kernels) + "softmax.tir", "softmax_8m_rows"));
   return ok();
