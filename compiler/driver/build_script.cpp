@@ -294,6 +294,19 @@ auto options(Evaluator& e, const BoundArguments& bound, const std::vector<std::p
   return true;
 }
 
+/// The same of a path, which is relative to the folder of the script; `other`: a word that is no path.
+auto path_option(Evaluator& e, const BoundArguments& bound, size_t index, const char* option, std::string_view other, std::vector<std::string>& argv) -> bool {
+  const Argument& a = bound.values[index];
+  if (!bound.given[index] || a.value.is_none()) { return true; }
+  const std::string* text = a.value.string();
+  if (!text) {
+    wrong(e, a, "a path");
+    return false;
+  }
+  argv.insert(argv.end(), {option, *text == other ? *text : BuildScript::of(e).path(*text)});
+  return true;
+}
+
 // ---- the functions --------------------------------------------------------------------------------------------------
 
 auto run_load(Evaluator& e, const eval::Arguments& a) -> Value {
@@ -347,7 +360,8 @@ auto run_apply(Evaluator& e, const eval::Arguments& a) -> Value {
 
 auto run_build(Evaluator& e, const eval::Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"what"}, {"output", false}, {"target", false}, {"schedule", false}, {"name", false},
-                                                    {"jobs", false}, {"as_written", false}, {"force", false}, {"cache", false}};
+                                                    {"jobs", false}, {"as_written", false}, {"force", false}, {"cache", false},
+                                                    {"tuned", false}, {"db", false}, {"packed", false}, {"debug_info", false}};
   BoundArguments b;
   if (!bind_arguments(e, "build", a, parameters, b)) { return b.unknown; }
   BuildScript& script = BuildScript::of(e);
@@ -361,7 +375,17 @@ auto run_build(Evaluator& e, const eval::Arguments& a) -> Value {
   argv.insert(argv.end(), found->files.begin(), found->files.end());
   argv.insert(argv.end(), {"--json", "--output", output});
   if (script.request.dry_run) { argv.emplace_back("--dry-run"); }
-  if (!options(e, b, {{2, "--target"}, {3, "--with"}, {5, "--jobs"}, {6, "--as-written"}, {7, "--force"}, {8, "--cache"}}, argv)) { return Value::error(); }
+  if (!options(e, b, {{2, "--target"}, {3, "--with"}, {5, "--jobs"}, {6, "--as-written"}, {7, "--force"}, {11, "--packed"}, {12, "--debug-info"}}, argv) ||
+      !path_option(e, b, 8, "--cache", "none", argv)) {
+    return Value::error();
+  }
+  // A database that a dry run did not make: with what it would hold, all is built anew.
+  const std::string* database = b.values[10].value.string();
+  if (std::error_code unknown; script.request.dry_run && database && !fs::exists(script.path(*database), unknown)) {
+    argv.emplace_back("--force");
+  } else if (!options(e, b, {{9, "--tuned"}}, argv) || !path_option(e, b, 10, "--db", {}, argv)) {
+    return Value::error();
+  }
   auto ran = command(e, std::move(argv), a.call);
   if (!ran) { return Value::error(); }
   json artefacts = json::array();
@@ -427,7 +451,8 @@ auto run_tune(Evaluator& e, const eval::Arguments& a) -> Value {
   if (!found) { return Value::error(); }
   if (found->files.size() != 1) { return wrong(e, b.values[0], "a path, a file or one program"); }
   std::vector<std::string> argv = {"tune", found->files[0], "--json"};
-  if (!options(e, b, {{1, "--trials"}, {2, "--time"}, {3, "--target"}, {4, "--db"}, {5, "--function"}, {6, "--seed"}, {7, "--insert"}}, argv)) {
+  if (!options(e, b, {{1, "--trials"}, {2, "--time"}, {3, "--target"}, {5, "--function"}, {6, "--seed"}, {7, "--insert"}}, argv) ||
+      !path_option(e, b, 4, "--db", ":memory:", argv)) {
     return Value::error();
   }
   if (script.request.dry_run) {

@@ -51,7 +51,7 @@ auto emit(std::vector<std::string> args) -> int {
     fmt::print(stderr, "loopsmith emit: `--kind {}` is not implemented yet: llvm, asm, obj and c-header are\n", *kind);
     return exit_environment;
   } else {
-    std::string meant = closest(*kind, {"llvm", "asm", "obj", "cuda", "ptx", "cubin", "c-header"});
+    std::string meant = closest(*kind, {"llvm", "asm", "obj", "c-header"});
     return usage_error("emit", fmt::format("there is no kind `{}`{}", *kind, meant.empty() ? "" : fmt::format("; did you mean `{}`?", meant)));
   }
   codegen::CodegenOptions options;
