@@ -2,6 +2,7 @@
 #include "frontend/inside.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "frontend/objects.h"
 #include "frontend/well_formed.h"
@@ -105,11 +106,15 @@ class Reader {
         return perhaps_wrong(def.decorators, [&] { a_class(def, scope); });
       }
       case Kind::If: {
-        // Both: which of them is taken may depend on anything.
+        // Both: which of them is taken may depend on anything. Where it is known, the other is for other values.
         const auto& s = static_cast<const IfStmt&>(stmt);
         if (!any_program(stmt, owner, 0)) { return around_it(stmt, scope); }
-        block(s.otherwise, scope, owner, around);
-        return block(s.then, scope, owner, around);
+        std::optional<bool> taken = known_truth(*s.condition, scope);
+        bool is_then = taken.value_or(true);
+        const syntax::Block& other = is_then ? s.otherwise : s.then;
+        eval::ScopeRef elsewhere = taken ? with_unknown(scope) : scope;
+        block(other, elsewhere, owner, taken && around == scope ? elsewhere : around);
+        return block(is_then ? s.then : s.otherwise, scope, owner, around);
       }
       case Kind::For: {
         const auto& s = static_cast<const ForStmt&>(stmt);
@@ -193,6 +198,78 @@ class Reader {
     for (Name name : names) { scope->set(name, Value::opaque()); }
   }
 
+  // ---- what parameters are: the first values a test is run with, or what they are where nothing is given
+
+  auto known_parameter(const FunctionDef& def, const Param& p, const eval::ScopeRef& scope) -> Value {
+    if (p.kind != ParamKind::Plain) { return Value::opaque(); }
+    Value out = Value::opaque();
+    const syntax::Expr* given = p.default_value;
+    for (ExprPtr d : def.decorators) {
+      if (const syntax::Expr* first = first_of_test(*d, p.name.name)) { given = first; }
+    }
+    if (given) {
+      quietly([&] { out = evaluator_.eval(*given, scope); });
+    } else if (const Value* known = scope ? scope->find_here(p.name.name) : nullptr; known && known->as<FixtureObject>()) {
+      out = known->as<FixtureObject>()->first;
+    }
+    // No value, or one that stands for any other: `None` is what is made into something below.
+    return out.is_unknown() || out.is_none() ? Value::opaque() : out;
+  }
+  // `@pytest.mark.parametrize("extent, dtype", [(4, "float32"), ...])`: what stands for the name in the first row; null: nothing.
+  auto first_of_test(const syntax::Expr& decorator, Name name) -> const syntax::Expr* {
+    static const Name parametrize("parametrize");
+    const auto* call = decorator.as<CallExpr>();
+    if (!call || !(last_name(*call->callee) == parametrize) || call->args.size() < 2) { return nullptr; }
+    std::vector<Name> names;
+    if (const auto* text = call->args[0]->as<StringExpr>()) { names = split_names(text->value); }
+    else if (const auto* items = elements(*call->args[0])) {
+      for (ExprPtr item : *items) {
+        if (const auto* one = item->as<StringExpr>()) { names.emplace_back(one->value); }
+      }
+    }
+    auto at = std::find(names.begin(), names.end(), name);
+    const auto* rows = elements(*call->args[1]);
+    if (at == names.end() || !rows || rows->empty()) { return nullptr; }
+    const syntax::Expr* row = (*rows)[0];
+    if (names.size() == 1) { return last_name(*row) == Name("param") && row->as<CallExpr>() ? nullptr : row; }
+    const auto* columns = elements(*row);
+    auto column = static_cast<size_t>(at - names.begin());
+    return columns && columns->size() == names.size() ? (*columns)[column] : nullptr;
+  }
+  static auto elements(const syntax::Expr& e) -> const syntax::List<ExprPtr>* {
+    if (const auto* list = e.as<ListExpr>()) { return &list->elements; }
+    const auto* tuple = e.as<TupleExpr>();
+    return tuple ? &tuple->elements : nullptr;
+  }
+  static auto split_names(std::string_view text) -> std::vector<Name> {
+    std::vector<Name> out;
+    std::string word;
+    for (char c : text) {
+      if (c == ',') { out.emplace_back(std::exchange(word, {})); }
+      else if (c != ' ') { word += c; }
+    }
+    if (!word.empty()) { out.emplace_back(word); }
+    return out;
+  }
+
+  auto known_truth(const syntax::Expr& condition, const eval::ScopeRef& scope) -> std::optional<bool> {
+    std::optional<bool> out;
+    quietly([&] {
+      Argument value = evaluator_.eval_argument(condition, scope);
+      if (!value.value.is_unknown()) { out = evaluator_.truth(value); }
+    });
+    return out;
+  }
+  // The scope where something else holds: of what has a value in it, only functions are what they are.
+  auto with_unknown(const eval::ScopeRef& scope) -> eval::ScopeRef {
+    eval::ScopeRef out = evaluator_.new_scope(scope);
+    for (const auto& [name, value] : scope ? scope->slots() : std::vector<std::pair<Name, Value>>()) {
+      const eval::Object* object = value.object();
+      if (!object || !object->is_callable()) { out->set(name, Value::opaque()); }
+    }
+    return out;
+  }
+
   template <class F>
   void quietly(F&& f) {
     size_t said = evaluator_.diagnostics.size();
@@ -221,7 +298,7 @@ class Reader {
     around_it(def, scope);
     eval::ScopeRef inner = evaluator_.new_scope(around);
     for (const Param& p : def.params) {
-      if (!p.name.name.empty()) { inner->set(p.name.name, Value::opaque()); }
+      if (!p.name.name.empty()) { inner->set(p.name.name, known_parameter(def, p, scope)); }
     }
     path_.push_back(def.name.name);
     block(def.body, inner, nullptr, inner);

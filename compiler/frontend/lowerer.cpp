@@ -309,6 +309,11 @@ void Lowerer::exit_frame() {
       (void)name_buffer(f.buffer, default_buffer, f.origin);
       body = make<DeclBuffer>(f.buffer, std::move(body), f.origin);
       if (f.owns_memory) { body = make<Allocate>(f.buffer->data, f.buffer->dtype, f.buffer->shape, bool_imm(true), std::move(body), f.annotations, f.origin); }
+      if (f.a) {
+        // The address was computed: `B_data` is what `B` is at.
+        const_cast<VarNode&>(*f.buffer->data).name = Name(f.buffer->name.str() + "_data");
+        body = make<LetStmt>(f.buffer->data, f.a, std::move(body), f.origin);
+      }
       break;
     case FrameKind::Realize: {
       static const Name realize_scope("realize_scope");

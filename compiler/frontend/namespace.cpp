@@ -54,12 +54,20 @@ auto need_block(Evaluator& e, const Arguments& a, std::string_view what) -> Bloc
 auto not_bound(const BoundArguments& b) -> Value { return b.unknown.is_unknown() ? b.unknown : Value::error(); }
 auto is_given(const BoundArguments& b, size_t i) -> bool { return b.given[i] && !b.values[i].value.is_none(); }
 
+// The type of a call by its name, which is `ty` in TVM's main line; null: it is not named.
+auto named_type(const Arguments& a) -> const Argument* {
+  static const Name dtype_name("dtype"), ty_name("ty");
+  if (a.all.size() <= a.positional) { return nullptr; }
+  const Argument* given = a.keyword(dtype_name);
+  return given ? given : a.keyword(ty_name);
+}
+
 // Operators of the namespace say their type twice in older texts, `T.exp(x, dtype="float32")`: TVM drops it, and so is it here.
 auto without_dtype(const Arguments& a) -> Arguments {
-  static const Name dtype_name("dtype");
   Arguments out = a;
+  const Argument* type = named_type(out);
   for (size_t i = out.positional; i < out.all.size(); ++i) {
-    if (out.all[i].keyword == dtype_name) {
+    if (&out.all[i] == type) {
       out.all.erase(out.all.begin() + static_cast<std::ptrdiff_t>(i));
       break;
     }
@@ -174,8 +182,8 @@ auto with_symbols(Evaluator& e, const Argument& shape) -> Value {
   return symbol(shape.value);
 }
 
-// A nameless buffer; none: reported.
-auto declare(Evaluator& e, const BufferArguments& a, Origin where, const BufferRegion* source = nullptr) -> Buffer {
+// A nameless buffer; none: reported. `pointer`: where it may be at an address that is computed, which is put there.
+auto declare(Evaluator& e, const BufferArguments& a, Origin where, const BufferRegion* source = nullptr, Expr* pointer = nullptr) -> Buffer {
   BufferNode out;
   out.origin = where;
   bool good = true;
@@ -209,11 +217,13 @@ auto declare(Evaluator& e, const BufferArguments& a, Origin where, const BufferR
   if (!a.data.value.is_none()) {
     Expr data = to_expr(e, a.data);
     const auto* v = data ? data.as<VarNode>() : nullptr;
-    if (data && !v) {
+    bool is_computed = data && !v && pointer && data.dtype().is_handle();
+    if (data && !v && !is_computed) {
       e.report(error(Code::WrongType, a.data.where).arg("expected", "a pointer").arg("found", describe(a.data.value)));
     }
-    good &= v != nullptr;
+    good &= v != nullptr || is_computed;
     if (v) { out.data = Var(v); }
+    if (is_computed) { *pointer = std::move(data); }
   }
   if (!out.data) { out.data = make<VarNode>(Name(), DataType::handle(), where, PointerType{pointer_element(out.dtype), scope}); }
   if (!a.strides.value.is_none()) {
@@ -382,7 +392,8 @@ auto decl_buffer(Evaluator& e, const Arguments& a) -> Value {
   BuildFrame f;
   f.kind = FrameKind::DeclBuffer;
   f.origin = a.call;
-  f.buffer = declare(e, buffer_arguments(b, 0), a.call);
+  // `data=T.address_of(A[i, 0])`, in TVM's main line: the pointer is bound before the buffer is declared.
+  f.buffer = declare(e, buffer_arguments(b, 0), a.call, nullptr, &f.a);
   if (!f.buffer) { return Value::error(); }
   f.owns_memory = b.values[2].value.is_none();
   return make_object<FrameObject>(std::move(f), "T.decl_buffer");
@@ -1716,10 +1727,9 @@ class IntrinsicObject final : public eval::Object {
   auto is_callable() const -> bool override { return true; }
   auto repr() const -> std::string override { return full_name; }
   auto call(Evaluator& e, const Arguments& given) const -> std::optional<Value> override {
-    static const Name dtype_name("dtype");
     std::optional<DataType> type;
     Arguments a = given;
-    const Argument* keyword = a.all.size() > a.positional ? a.keyword(dtype_name) : nullptr;
+    const Argument* keyword = named_type(a);
     bool is_typed = row.rule == Rule::First || row.rule == Rule::Last;
     if (is_typed) {
       if (!keyword && a.positional == 0) {
@@ -1880,7 +1890,9 @@ class LetObject final : public eval::Object {
   auto call(Evaluator& e, const Arguments& a) const -> std::optional<Value> override { return let(e, a); }
   auto get_item(Evaluator&, const std::vector<Argument>& indices, bool, Origin) const -> std::optional<Value> override {
     if (indices.size() != 1) { return {}; }
-    return indices[0].value;
+    // In TVM's main line the type alone declares a variable that can be assigned to: this one cannot.
+    const auto* type = indices[0].value.as<DtypeObject>();
+    return type ? Value(make_object<DtypeObject>(type->dtype)) : indices[0].value;
   }
   auto repr() const -> std::string override { return "T.let"; }
 };
@@ -2026,6 +2038,19 @@ auto ir_member(Name name) -> std::optional<Value> {
   return elsewhere.count(name) != 0 ? std::optional<Value>(Value::opaque()) : std::nullopt;
 }
 
+// `tvm.testing.parameter("float32", "float16")`, and `parameters(("float32", 4), ("float16", 8))` for several at once.
+auto test_parameter(Evaluator& e, const Arguments& a) -> Value {
+  if (a.positional == 0 || a.all[0].value.is_unknown()) { return e.opaque(a.call); }
+  return make_object<FixtureObject>(a.all[0].value);
+}
+auto test_parameters(Evaluator& e, const Arguments& a) -> Value {
+  const auto* row = a.positional == 0 ? nullptr : a.all[0].value.items();
+  if (!row) { return e.opaque(a.call); }
+  std::vector<Value> out;
+  for (const Value& v : *row) { out.push_back(make_object<FixtureObject>(v)); }
+  return Value::tuple(std::move(out));
+}
+
 // What is not known of Python's `tvm` is not evaluated, and no mistake.
 auto unknown_member(Name) -> std::optional<Value> { return Value::opaque(); }
 auto python_member(Name name) -> std::optional<Value> {
@@ -2108,6 +2133,10 @@ struct Namespaces {
     add_to(all, "target", targets);
     add_to(all, "tir", tir);
     add_to(all, "tirx", tir);
+    Ref<eval::Namespace> testing = make_object<eval::Namespace>(Name("tvm.testing"), unknown_member);
+    add_to(testing, "parameter", make_builtin("parameter", test_parameter));
+    add_to(testing, "parameters", make_builtin("parameters", test_parameters));
+    add_to(all, "testing", testing);
     add_to(all, "IRModule", make_object<ModuleMaker>());
     add_to(all, "te", te);
     add_to(all, "script", script);

@@ -35,6 +35,7 @@ const eval::TypeTag IterVarObject::type_tag{"an axis"};
 const eval::TypeTag GlobalObject::type_tag{"a function of the module"};
 const eval::TypeTag MacroObject::type_tag{"a macro"};
 const eval::TypeTag ProgramObject::type_tag{"a program"};
+const eval::TypeTag FixtureObject::type_tag{"a parameter of tests"};
 
 namespace {
 

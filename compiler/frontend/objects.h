@@ -262,6 +262,15 @@ class ProgramObject final : public eval::Object {
   auto repr() const -> std::string override;
 };
 
+/// `dtype = tvm.testing.parameter("float32", "float16")`: a parameter of tests, which are read with the first of its values.
+class FixtureObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  const Value first;
+  explicit FixtureObject(Value v) : Object(&type_tag), first(std::move(v)) {}
+  auto repr() const -> std::string override { return "a parameter of tests"; }
+};
+
 /// The value for an expression; integer constants of type int32 stay integers of the script.
 [[nodiscard]] auto expr_value(Expr expr) -> Value;
 /// The expression a value stands for; none: reported, or unknown.

@@ -71,9 +71,19 @@ auto without_digits(std::string_view text) -> std::string {
   return out;
 }
 
-// A family of numbered words (`global0`, `vthread1`) is somebody's own, as is a scope with a tag (`global.pool`).
+// What TVM's main line calls `tirx.` and `s_tir.` was `tir.` before.
+auto in_older_words(std::string_view word) -> std::string {
+  for (std::string_view prefix : {"tirx.", "s_tir."}) {
+    if (word.starts_with(prefix)) { return "tir." + std::string(word.substr(prefix.size())); }
+  }
+  return std::string(word);
+}
+
+// A family of numbered words (`global0`, `vthread1`) is somebody's own, as is a word made of a known one (`kTarget`), and a
+// scope with a tag (`global.pool`).
 auto is_own(Vocabulary vocabulary, std::string_view word, Name near) -> bool {
   if (without_digits(word) == without_digits(near.view())) { return true; }
+  if (word.size() > near.view().size() && lower(word).ends_with(lower(near.view())) && std::tolower(static_cast<unsigned char>(word[0])) != std::tolower(static_cast<unsigned char>(near.view()[0]))) { return true; }
   if (vocabulary != Vocabulary::StorageScope) { return false; }
   std::string_view head = word.substr(0, word.find('.'));
   return head.size() < word.size() && (head == "global" || head == "shared" || head == "local" || head == "warp");
@@ -83,7 +93,8 @@ auto is_own(Vocabulary vocabulary, std::string_view word, Name near) -> bool {
 
 void check_word(Evaluator& evaluator, Vocabulary vocabulary, std::string_view word, Origin where) {
   const Words& known = words_of(vocabulary);
-  if (std::any_of(known.words.begin(), known.words.end(), [&](Name w) { return w.view() == word; })) { return; }
+  std::string older = in_older_words(word);
+  if (std::any_of(known.words.begin(), known.words.end(), [&](Name w) { return w.view() == word || w.view() == older; })) { return; }
   Name near;
   for (Name w : known.words) {
     if (lower(w.view()) == lower(word)) { near = w; }

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <utility>
 
+#include "ir/spelling.h"
+
 namespace loopsmith {
 namespace {
 
@@ -31,26 +33,29 @@ auto take_number(std::string_view& text) -> std::optional<int> {
   return value;
 }
 
-}  // namespace
-
-auto DataType::str() const -> std::string {
-  if (is_void()) { return "void"; }
+auto spelt(DataType t, const char* Named::*which) -> std::string {
+  if (t.is_void()) { return "void"; }
   std::string out;
-  switch (code) {
-    case TypeCode::Int: out = "int" + std::to_string(bits); break;
-    case TypeCode::UInt: out = bits == 1 ? "bool" : "uint" + std::to_string(bits); break;
-    case TypeCode::Float: out = "float" + std::to_string(bits); break;
+  switch (t.code) {
+    case TypeCode::Int: out = "int" + std::to_string(t.bits); break;
+    case TypeCode::UInt: out = t.bits == 1 ? "bool" : "uint" + std::to_string(t.bits); break;
+    case TypeCode::Float: out = "float" + std::to_string(t.bits); break;
     case TypeCode::BFloat: out = "bfloat16"; break;
     case TypeCode::Handle: out = "handle"; break;
     default:
       for (const Named& n : named) {
-        if (n.code == code) { out = n.name; }
+        if (n.code == t.code) { out = n.*which; }
       }
   }
-  if (scalable) { return out + "xvscalex" + std::to_string(lanes); }
-  if (lanes > 1) { out += "x" + std::to_string(lanes); }
+  if (t.scalable) { return out + "xvscalex" + std::to_string(t.lanes); }
+  if (t.lanes > 1) { out += "x" + std::to_string(t.lanes); }
   return out;
 }
+
+}  // namespace
+
+auto DataType::str() const -> std::string { return spelt(*this, &Named::name); }
+auto recent_spelling(DataType type) -> std::string { return spelt(type, &Named::recent); }
 
 auto DataType::parse(std::string_view text) -> std::optional<DataType> {
   DataType out;

@@ -14,6 +14,7 @@
 #include <unordered_set>
 
 #include "ir/ops.h"
+#include "ir/spelling.h"
 #include "ir/visitor.h"
 
 namespace loopsmith {
@@ -1117,7 +1118,7 @@ class Printer {
     if (t == DataType::float_(32)) { out_ += "float32"; }
     else if (t == DataType::int_(32)) { out_ += "int32"; }
     else if (t == DataType::int_(64)) { out_ += "int64"; }
-    else { out_ += t.str(); }
+    else { out_ += sblock_ ? recent_spelling(t) : t.str(); }
   }
   auto open(int level, int parent, bool tight) -> bool {
     bool paren = level < parent || (tight && level == parent);

@@ -83,6 +83,14 @@ TEST_CASE("the sblock dialect spells blocks its way") {
   CHECK(text.find("T.block") == std::string::npos);
 }
 
+TEST_CASE("the sblock dialect spells data types as TVM has since") {
+  PrintOptions recent;
+  recent.dialect = Dialect::SBlock;
+  Expr x = make<Cast>(*DataType::parse("float8_e4m3fnx4"), make<VarNode>(Name("x"), DataType::float_(32).with_lanes(4)));
+  CHECK(print_script(x, recent) == "T.Cast(\"float8_e4m3fnx4\", x)");
+  CHECK(print_script(x) == "T.Cast(\"e4m3_float8x4\", x)");
+}
+
 TEST_CASE("operators keep their tree") {
   Var x = var("x"), y = var("y");
   auto text = [](const Expr& e) { return print_script(e); };

@@ -1,0 +1,13 @@
+// How TVM spells the names of data types since 0.21, which is how the newer dialect prints them.
+#pragma once
+
+#include <string>
+
+#include "ir/dtype.h"
+
+namespace loopsmith {
+
+/// "float8_e4m3fn", which `DataType::str` calls "e4m3_float8"; others as they are.
+[[nodiscard]] auto recent_spelling(DataType type) -> std::string;
+
+}  // namespace loopsmith
