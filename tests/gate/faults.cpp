@@ -17,6 +17,7 @@ void plant(const std::string& name) { planted = name; }
 
 auto all_faults() -> std::vector<std::string> {
   return {
+      "blend_swapped",
       "block_layout_predicate_lost",
       "block_predicate_lost",
       "blockize_init_lost",

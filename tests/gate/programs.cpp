@@ -286,7 +286,7 @@ class Program {
   }
 
   void stage(bool last) {
-    switch (random_.below(36)) {
+    switch (random_.below(38)) {
       case 0: case 1: {   // elementwise
         Tensor in = input(1);
         Tensor out = result(in.shape, last);
@@ -672,6 +672,38 @@ class Program {
       }
       case 33: case 34: {   // what a tensor intrinsic computes
         tiles(last);
+        break;
+      }
+      case 35: {   // instances that run again, and a sum of what they make
+        Tensor in = input(2, 2);
+        int64_t r = in.shape[0], c = in.shape[1];
+        Tensor made = result({r, c}, false, dtype_), out = result({r}, last);
+        std::vector<std::string> loops = {fmt::format("for x0 in range({}):", r), fmt::format("for x1 in range({}):", c)};
+        loops.insert(loops.begin() + random_.pick<int64_t>({0, 1, 2, 2, 2}), "for x9 in range(2):");
+        int indent = 0;
+        for (const std::string& loop : loops) { line(indent++, loop); }
+        line(indent++, fmt::format("with T.block(\"B{}\"):", blocks_++));
+        line(indent, fmt::format("v0 = T.axis.spatial({}, x0)", r));
+        line(indent, fmt::format("v1 = T.axis.spatial({}, x1)", c));
+        store(indent, made, "v0, v1", fmt::format("{} * {}", load(in, "v0, v1"), constant()));
+        reduce(made, 1, out, 0);
+        made_.push_back(made);
+        made_.push_back(out);
+        break;
+      }
+      case 36: {   // two parts of each row, each by a block of its own over all of them
+        Tensor in = input(2, 2);
+        int64_t r = in.shape[0], c = in.shape[1], first = random_.between(1, c);
+        Tensor out = result({r, c}, last);
+        for (const std::string& part : {fmt::format("x1 < {}", first), fmt::format("{} <= x1", first)}) {
+          line(0, fmt::format("for x0, x1 in T.grid({}, {}):", r, c));
+          line(1, fmt::format("with T.block(\"B{}\"):", blocks_++));
+          line(2, fmt::format("v0 = T.axis.spatial({}, x0)", r));
+          line(2, fmt::format("v1 = T.axis.spatial({}, x1)", c));
+          line(2, fmt::format("T.where({})", part));
+          store(2, out, "v0, v1", fmt::format("{} * {}", load(in, "v0, v1"), constant()));
+        }
+        made_.push_back(out);
         break;
       }
       default: {   // mathematics
