@@ -176,12 +176,26 @@ struct Blockize {
       int64_t bound = around.const_int_bound(e).min;
       return bound == arith::ConstIntBound::neg_inf ? 0 : bound;
     };
+    // Where the predicate leaves the first iteration out, values begin where it lets them.
+    bool runs_first = at_start(block.realize->predicate) != 0;
+    std::optional<arith::Analyzer::Scope> within;
+    if (!runs_first) { within.emplace(around.enter(block.realize->predicate)); }
+    auto is_beyond = [&](const Expr& e, const Expr& extent) {
+      auto count = as_int(extent);
+      return count && around.const_int_bound(e).max - least(e) >= *count;
+    };
     for (size_t i = 0; i < part.division.bindings.size(); ++i) {
       arith::DividedIter& one = part.division.bindings[i];
       auto whole = at_start(block.realize->iter_values[i]), outer_start = at_start(one.outer), inner_start = at_start(one.inner), extent = as_int(one.inner_extent);
       bool is_known = whole && outer_start && inner_start && extent;
       // An inner part of one iteration is left out.
-      if (is_known && (*outer_start * *extent + *inner_start != *whole || (*extent == 1 && *inner_start != 0))) {
+      if (!runs_first) {
+        if (is_beyond(one.outer, one.outer_extent) || is_beyond(one.inner, one.inner_extent)) { return not_divisible(); }
+        if (int64_t first = least(one.inner); extent == 1 && first != 0) {
+          one.outer = analyzer.simplify(add(one.outer, constant_int(one.outer.dtype(), first)));
+          one.inner = zero(one.inner.dtype());
+        }
+      } else if (is_known && (*outer_start * *extent + *inner_start != *whole || (*extent == 1 && *inner_start != 0))) {
         if (!is_one(one.outer_extent) || *extent != 1) { return not_divisible(); }
         one.outer = constant_int(one.outer.dtype(), *whole);
         one.inner = zero(one.inner.dtype());

@@ -297,6 +297,11 @@ struct RFactor {
     }
     // Partial results that are all the same would count several times.
     if (!feeds(*block.realize, args.loop.loop().var.get(), IterKind::Reduction) && !is_one(args.loop.loop().extent)) { return wrong(*args.loop, "it feeds no reduction iter var"); }
+    for (const Place* loop : plan.loops) {
+      if (feeds(*block.realize, loop->loop->var.get(), IterKind::Reduction) && repeats_instances(*block.realize, *loop->loop)) {
+        return wrong(*loop, "it runs the reduction again from its beginning, and partial results of both would count").remedy("fuse the loop that runs it again with no other");
+      }
+    }
     // Each partial result must be set up by some instance: the first of those that accumulate in it.
     if (!is_one(block.realize->predicate) && !FAULT(rfactor_predicate_ignored)) {
       arith::Analyzer analyzer;
