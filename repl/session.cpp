@@ -427,7 +427,7 @@ auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
         return false;
       }
       if (has_errors(evaluator.diagnostics)) {
-        if (const script::ScheduleObject* failed = schedule_object(frame)) { script::explain_refusal(evaluator.diagnostics, *failed, *frame.scope); }
+        if (const script::ScheduleObject* failed = schedule_object(frame)) { script::explain_refusal(evaluator.diagnostics, *failed, *frame.scope, evaluator.cancel); }
         report_here(evaluator.diagnostics);
         for (const Diagnostic& d : evaluator.diagnostics) {
           std::optional<Span> call = document.resolve(d.where);

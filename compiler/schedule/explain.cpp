@@ -255,7 +255,8 @@ auto conflict_of(const FuncState& func, const Diagnostics& why) -> std::optional
 }
 
 // The same call with one other argument.
-void repair_by_argument(const Schedule& schedule, const FuncState& func, const Move& refused, const NameOfPlace& name_of, size_t& trials, std::vector<Repair>& out) {
+void repair_by_argument(const Schedule& schedule, const FuncState& func, const Move& refused, const NameOfPlace& name_of, const CancelToken& cancel, size_t& trials,
+                        std::vector<Repair>& out) {
   const Primitive& primitive = *refused.primitive;
   for (size_t i = 0; i < primitive.params.size() && out.size() < 2; ++i) {
     const Param& param = primitive.params[i];
@@ -289,6 +290,7 @@ void repair_by_argument(const Schedule& schedule, const FuncState& func, const M
       }
       Move move = refused;
       move.values[i] = std::move(other);
+      if (cancel.is_cancelled()) { return; }
       ++trials;
       Schedule fork = schedule;
       if (!apply_move(fork, move).ok() || fork.module().same_as(schedule.module())) { continue; }
@@ -302,13 +304,13 @@ void repair_by_argument(const Schedule& schedule, const FuncState& func, const M
 constexpr std::string_view clearing[] = {"reorder", "compute_inline", "reverse_compute_inline", "compute_at", "reverse_compute_at", "decompose_reduction", "split", "fuse", "rfactor", "blockize"};
 
 void repair_before(const Schedule& schedule, const FuncState& func, const Primitive& primitive, const std::vector<Value>& values, const std::vector<const Place*>& near,
-                   const NameOfPlace& name_of, size_t& trials, std::vector<Repair>& out) {
+                   const NameOfPlace& name_of, const CancelToken& cancel, size_t& trials, std::vector<Repair>& out) {
   for (std::string_view name : clearing) {
     const Primitive* clear = find_primitive(name);
     if (!clear) { continue; }
     for (const Place* place : near) {
       for (const JudgedMove& judged : moves_at(schedule.state(), func, *place, clear)) {
-        if (out.size() >= most_repairs || trials >= most_trials) { return; }
+        if (out.size() >= most_repairs || trials >= most_trials || cancel.is_cancelled()) { return; }
         if (!judged.is_legal()) { continue; }
         ++trials;
         Schedule fork = schedule;
@@ -365,8 +367,8 @@ void repair_gone(const Schedule& schedule, const Primitive& primitive, const std
 
 }  // namespace
 
-auto explain(const Schedule& schedule, const Primitive& primitive, const std::vector<Value>& values, const Diagnostics& why, const NameOfPlace& name_of)
-    -> Explanation {
+auto explain(const Schedule& schedule, const Primitive& primitive, const std::vector<Value>& values, const Diagnostics& why, const NameOfPlace& name_of,
+             const CancelToken& cancel) -> Explanation {
   Explanation out;
   if (why.empty()) { return out; }
   out.verdict = verdict_of(why.front().code);
@@ -379,7 +381,7 @@ auto explain(const Schedule& schedule, const Primitive& primitive, const std::ve
   if (out.conflict) { out.verdict = Verdict::Illegal; }
   if (why.front().code == Code::IterationsDepend && !out.conflict) { out.verdict = Verdict::NotProved; }
   size_t trials = 0;
-  repair_by_argument(schedule, *func, {&primitive, *by_place}, name_of, trials, out.repairs);
+  repair_by_argument(schedule, *func, {&primitive, *by_place}, name_of, cancel, trials, out.repairs);
   std::vector<const Place*> near = blamed(*func, why);
   Choice choice{schedule.state(), *func, func->root(), *by_place};
   if (&choice.subject() != &func->root()) { near.push_back(&choice.subject()); }
@@ -392,7 +394,7 @@ auto explain(const Schedule& schedule, const Primitive& primitive, const std::ve
   for (const Place* place : near) {
     if (place->parent >= 0 && std::find(once.begin(), once.end(), place) == once.end()) { once.push_back(place); }
   }
-  repair_before(schedule, *func, primitive, values, once, name_of, trials, out.repairs);
+  repair_before(schedule, *func, primitive, values, once, name_of, cancel, trials, out.repairs);
   return out;
 }
 

@@ -10,6 +10,7 @@
 
 #include "schedule/moves.h"
 #include "schedule/schedule.h"
+#include "support/cancel.h"
 #include "support/diagnostic.h"
 
 namespace loopsmith::schedule {
@@ -49,9 +50,9 @@ struct Explanation {
   std::optional<Conflict> conflict;
   std::vector<Repair> repairs;             // at most three, the nearest first
 };
-/// `values`: of the refused call, as matched to the row. `name_of`: what a script calls loops and blocks.
+/// `values`: of the refused call, as matched to the row. `name_of`: what a script calls loops and blocks. Cancelled: what was found so far.
 [[nodiscard]] auto explain(const Schedule& schedule, const Primitive& primitive, const std::vector<Value>& values, const Diagnostics& why,
-                           const NameOfPlace& name_of = {}) -> Explanation;
+                           const NameOfPlace& name_of = {}, const CancelToken& cancel = {}) -> Explanation;
 /// The diagnostics with what `explain` found: the pair as a note, repairs as remedies (before those there are), and a note
 /// where the step could only not be proved.
 [[nodiscard]] auto with_explanation(Diagnostics why, const Explanation& explanation) -> Diagnostics;

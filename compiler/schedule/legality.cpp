@@ -14,6 +14,7 @@ struct Trial {
   const Schedule& schedule;
   const FuncState& func;
   const Primitive& primitive;
+  const Stop& stop;
   size_t judged = 0;
   Legality found = {};
 
@@ -21,6 +22,7 @@ struct Trial {
   auto at(const Place& focus, const std::function<bool(const Move&)>& fits) -> bool {
     for (Move& move : candidate_moves(schedule.state(), func, focus, primitive)) {
       if (fits && !fits(move)) { continue; }
+      if (stop && stop()) { return false; }
       if (judged++ >= most_judged) {
         found = {};
         return false;
@@ -38,23 +40,20 @@ struct Trial {
 
 }  // namespace
 
-auto legality_of(const Schedule& schedule, const Primitive& primitive, const NameOfPlace& name_of, const CancelToken& cancel) -> Legality {
+auto legality_of(const Schedule& schedule, const Primitive& primitive, const NameOfPlace& name_of, const Stop& stop) -> Legality {
   const FuncState* func = schedule.state().func(schedule.func_working_on());
   if (func == nullptr || !func->is_schedulable()) { return {}; }
-  Trial trial{schedule, *func, primitive};
-  // Between two candidates as well: each is a check of its own.
-  auto go_on = [&](const Move&) { return !cancel.is_cancelled(); };
+  Trial trial{schedule, *func, primitive, stop};
   for (bool is_named : {true, false}) {
     for (const Place& place : func->places()) {
       bool has_name = name_of && !name_of(place).empty();
-      if (cancel.is_cancelled()) { return std::move(trial.found); }
-      if (place.parent >= 0 && has_name == is_named && !trial.at(place, go_on)) { return std::move(trial.found); }
+      if (place.parent >= 0 && has_name == is_named && !trial.at(place, {})) { return std::move(trial.found); }
     }
   }
   return std::move(trial.found);
 }
 
-auto legality_with(const Schedule& schedule, const Primitive& primitive, const std::vector<std::optional<Value>>& first)
+auto legality_with(const Schedule& schedule, const Primitive& primitive, const std::vector<std::optional<Value>>& first, const Stop& stop)
     -> Legality {
   const FuncState* func = schedule.state().func(schedule.func_working_on());
   if (func == nullptr || !func->is_schedulable() || first.empty()) { return {}; }
@@ -80,7 +79,7 @@ auto legality_with(const Schedule& schedule, const Primitive& primitive, const s
     Choice choice{schedule.state(), *func, func->root(), {}};
     focus = choice.place(*first.front());
   }
-  Trial trial{schedule, *func, primitive};
+  Trial trial{schedule, *func, primitive, stop};
   if (focus != nullptr) {
     (void)trial.at(*focus, fits);
     return std::move(trial.found);

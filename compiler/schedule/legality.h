@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "schedule/moves.h"
-#include "support/cancel.h"
 
 namespace loopsmith::schedule {
 
@@ -19,12 +18,15 @@ struct Legality {
   std::string why_not = {};                  // where refused: of the first one tried
 };
 
-/// Is some call of the primitive legal? Loops and blocks that the script has names for are tried first. Cancelled: what was found so far.
-[[nodiscard]] auto legality_of(const Schedule& schedule, const Primitive& primitive, const NameOfPlace& name_of, const CancelToken& cancel = {}) -> Legality;
+/// Asked between two candidates: true, and what was found so far has to do.
+using Stop = std::function<bool()>;
+
+/// Is some call of the primitive legal? Loops and blocks that the script has names for are tried first.
+[[nodiscard]] auto legality_of(const Schedule& schedule, const Primitive& primitive, const NameOfPlace& name_of, const Stop& stop = {}) -> Legality;
 
 /// Is some call legal in which the parameters from the first on have these values? Values are by place, as in Move; at
 /// least one. A null value fits everything.
 [[nodiscard]] auto legality_with(const Schedule& schedule, const Primitive& primitive,
-                                 const std::vector<std::optional<Value>>& first) -> Legality;
+                                 const std::vector<std::optional<Value>>& first, const Stop& stop = {}) -> Legality;
 
 }  // namespace loopsmith::schedule

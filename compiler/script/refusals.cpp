@@ -18,7 +18,7 @@ auto in_words_of(std::string text, const std::string& name) -> std::string {
 
 }  // namespace
 
-void explain_refusal(Diagnostics& diagnostics, const ScheduleObject& object, const eval::Scope& scope) {
+void explain_refusal(Diagnostics& diagnostics, const ScheduleObject& object, const eval::Scope& scope, const CancelToken& cancel) {
   auto refused = std::exchange(object.refused, std::nullopt);
   if (!refused) { return; }
   Diagnostics own;
@@ -50,7 +50,7 @@ void explain_refusal(Diagnostics& diagnostics, const ScheduleObject& object, con
   schedule::Explanation found = schedule::explain(object.schedule, *refused->primitive, matched->values, own, [&](const schedule::Place& place) {
     auto name = names.find(place.id);
     return name == names.end() ? std::string() : name->second;
-  });
+  }, cancel);
   for (schedule::Repair& repair : found.repairs) {
     repair.before = in_words_of(std::move(repair.before), schedule_name);
     repair.instead = in_words_of(std::move(repair.instead), schedule_name);

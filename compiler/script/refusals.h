@@ -4,13 +4,14 @@
 
 #include "eval/evaluator.h"
 #include "script/objects.h"
+#include "support/cancel.h"
 #include "support/diagnostic.h"
 
 namespace loopsmith::script {
 
 /// Adds to the diagnostics, from the first given on, of the schedule's last refused call. `scope`: where names of loops and
-/// blocks are looked up.
-void explain_refusal(Diagnostics& diagnostics, const ScheduleObject& schedule, const eval::Scope& scope);
+/// blocks are looked up. Trying repairs may take longer than the call: cancelled, there are fewer of them.
+void explain_refusal(Diagnostics& diagnostics, const ScheduleObject& schedule, const eval::Scope& scope, const CancelToken& cancel = {});
 
 /// The lines that repair a statement in which a call was refused: with the remedy's call before it, or instead of the call.
 /// Empty where the remedy is none of those that `explain_refusal` gives. `call` counts from the statement's first byte.

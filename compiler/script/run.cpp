@@ -62,12 +62,13 @@ class Recorder final : public eval::Observer {
     step.diagnostics.assign(evaluator.diagnostics.begin() + static_cast<std::ptrdiff_t>(diagnostics_), evaluator.diagnostics.end());
     step.state = flow == eval::Flow::Failed ? StepState::Failed : flow == eval::Flow::Unknown ? StepState::Unknown : StepState::Done;
     if (step.state == StepState::Done && has_errors(step.diagnostics)) { step.state = StepState::Failed; }
-    if (step.state == StepState::Failed) { explain_refusal(step.diagnostics, *schedule_, *frame.scope); }
+    if (step.state == StepState::Failed) { explain_refusal(step.diagnostics, *schedule_, *frame.scope, evaluator.cancel); }
     if (step.state != StepState::Done) { return false; }
     step.after = std::make_shared<const schedule::Schedule>(schedule_->schedule);
     run_.result = step.after;
     collect_names(stmt, frame, step);
-    return index + 1 < limit_;
+    // A statement of few evaluations may have been long.
+    return index + 1 < limit_ && !evaluator.cancel.is_cancelled();
   }
 
   void find_schedule(const eval::Frame& frame) {
@@ -235,7 +236,10 @@ auto run_schedule(const RunRequest& request, const ScheduleRun* before) -> Sched
   bool all_done = std::all_of(run.steps.begin(), run.steps.end(), [](const Step& s) { return s.state == StepState::Done; });
   // An early `return` leaves later statements not run; that is complete too.
   run.is_complete = all_done || (frame.flow == eval::Flow::Return && !has_errors(evaluator.diagnostics));
-  if (all_done) { run.frames.push_back(frame.snapshot()); }
+  // Behind the last statement that ran: where the next run goes on. One that failed changed the frame, and is run again from its own;
+  // behind a `return` nothing runs.
+  auto done = static_cast<size_t>(std::find_if(run.steps.begin(), run.steps.end(), [](const Step& s) { return s.state != StepState::Done; }) - run.steps.begin());
+  if (done == run.frames.size() && frame.flow != eval::Flow::Return) { run.frames.push_back(frame.snapshot()); }
   return run;
 }
 

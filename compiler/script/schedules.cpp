@@ -238,6 +238,7 @@ void Schedules::update(frontend::File& file) {
     if (auto known = before.find(s.name); known != before.end()) {
       const FileSchedule& b = known->second;
       s.run = b.run;
+      s.interrupted = b.interrupted;
       s.is_settled = b.is_settled && context_before == context_ && intrinsics_before == intrinsics_ && b.decl == s.decl && b.target == s.target && s.program && s.program.same_as(b.program);
       before.erase(known);
     }
@@ -248,7 +249,7 @@ void Schedules::update(frontend::File& file) {
 auto Schedules::run_one(frontend::File& file, FileSchedule& schedule, const CancelToken& cancel, std::optional<size_t> steps) -> void {
   auto place = places_.find(schedule.decl);
   // What ran for a program that is gone says nothing of this text.
-  if (!schedule.program) { schedule.run = nullptr; }
+  if (!schedule.program) { schedule.run = schedule.interrupted = nullptr; }
   if (!schedule.program || place == places_.end() || (schedule.is_settled && !steps)) { return; }
   const syntax::ItemPtr& item = file.item(place->second);
   RunRequest request;
@@ -261,10 +262,17 @@ auto Schedules::run_one(frontend::File& file, FileSchedule& schedule, const Canc
   request.intrinsics = intrinsics_;
   request.cancel = cancel;
   request.steps = steps;
-  auto run = std::make_shared<ScheduleRun>(run_schedule(request, schedule.run.get()));
+  const ScheduleRun* before = schedule.interrupted ? schedule.interrupted.get() : schedule.run.get();
+  auto run = std::make_shared<ScheduleRun>(run_schedule(request, before));
   executed_ += run->primitives;
+  if (cancel.is_cancelled()) {
+    // Half a run would take away what is shown of the statements behind it, only for the other half to bring it back.
+    schedule.interrupted = std::move(run);
+    return;
+  }
+  schedule.interrupted = nullptr;
   schedule.run = std::move(run);
-  schedule.is_settled = !steps && !cancel.is_cancelled();
+  schedule.is_settled = !steps;
 }
 
 auto Schedules::run_all(frontend::File& file, const CancelToken& cancel) -> bool {

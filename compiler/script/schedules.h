@@ -27,6 +27,7 @@ struct FileSchedule {
   std::string target;              // as written; empty: not said
   Diagnostics diagnostics;         // why it could not be run at all
   std::shared_ptr<const ScheduleRun> run;   // null: not run (yet)
+  std::shared_ptr<const ScheduleRun> interrupted;   // the beginning of the next `run`, cancelled; null: there is none
   bool is_settled = false;         // `run` is of this very text, program, target and helpers, to its end
 };
 
@@ -34,7 +35,7 @@ class Schedules {
  public:
   /// Finds the schedule functions of a file and their programs; runs nothing.
   void update(frontend::File& file);
-  /// Runs those that need it. False: cancelled; what ran is kept, calling again goes on.
+  /// Runs those that need it. False: cancelled; what ran is kept, calling again goes on. Until then a schedule's last run stands.
   auto run_all(frontend::File& file, const CancelToken& cancel) -> bool;
   /// Runs one, up to a number of statements where asked.
   auto run_one(frontend::File& file, FileSchedule& schedule, const CancelToken& cancel, std::optional<size_t> steps = {}) -> void;

@@ -31,15 +31,20 @@ struct Spot {
   const Snapshot& snapshot;
   uint32_t at = 0;
   CursorText text;
-  uint32_t base = 0;                              // of the declaration, in the text
+  const syntax::PlacedItem* item = nullptr;       // the declaration; null: none
+  uint32_t base = 0;                              // its first byte
   const syntax::FunctionDef* function = nullptr;  // around the cursor
   const script::FileSchedule* schedule = nullptr;
+  const script::ScheduleRun* run = nullptr;       // its newest, which may have been cut short
   std::string schedule_name;                      // "sch"
   const schedule::Schedule* state = nullptr;      // before the statement at the cursor; null: no step was taken
   std::shared_ptr<const schedule::Schedule> now = nullptr;  // the same, and of the plain program before the first step; null: not known
   IRModule program;                               // before the first step
   size_t step = no_step;
-  CancelToken cancel = {};
+  Patience patience = {};
+  mutable bool is_cut_short = false;              // something was not judged for lack of time
+
+  [[nodiscard]] auto is_late() const -> bool { return patience.cancel.is_cancelled() || (patience.until != never() && Clock::now() > patience.until); }
 };
 
 auto function_of(const Snapshot& snapshot, DeclId decl) -> const syntax::FunctionDef* {
@@ -51,8 +56,8 @@ auto function_of(const Snapshot& snapshot, DeclId decl) -> const syntax::Functio
   return nullptr;
 }
 
-auto find_spot(const Snapshot& snapshot, uint32_t at) -> Spot {
-  Spot spot{.snapshot = snapshot, .at = std::min(at, static_cast<uint32_t>(snapshot.text().size())), .text = {}, .schedule_name = {}, .program = {}};
+auto find_spot(const Snapshot& snapshot, uint32_t at, const Patience& patience = {}) -> Spot {
+  Spot spot{.snapshot = snapshot, .at = std::min(at, static_cast<uint32_t>(snapshot.text().size())), .text = {}, .schedule_name = {}, .program = {}, .patience = patience};
   // Blank space below a declaration belongs to it, where one is being written.
   const syntax::PlacedItem* placed = snapshot.syntax().item_at(spot.at);
   uint32_t line_start = snapshot.lines().line_start(snapshot.text(), snapshot.lines().line_of(spot.at));
@@ -71,6 +76,7 @@ auto find_spot(const Snapshot& snapshot, uint32_t at) -> Spot {
   uint32_t inside = std::min(spot.at, placed->end());
   Origin origin = snapshot.syntax().origin_at(inside);
   DeclId decl = snapshot.syntax().whole(origin.decl != 0 ? origin.decl : placed->item->decl);
+  spot.item = placed;
   spot.base = placed->offset;
   spot.text = cursor_text(std::string_view(snapshot.text()).substr(spot.base), spot.at - spot.base);
   spot.text.prefix_begin += spot.base;
@@ -81,7 +87,8 @@ auto find_spot(const Snapshot& snapshot, uint32_t at) -> Spot {
   if (spot.schedule != nullptr && spot.function != nullptr && !spot.function->params.empty()) {
     spot.schedule_name = spot.function->params.front().name.name.str();
     spot.program = spot.schedule->program;
-    if (const script::ScheduleRun* run = spot.schedule->run.get()) {
+    spot.run = spot.schedule->interrupted ? spot.schedule->interrupted.get() : spot.schedule->run.get();
+    if (const script::ScheduleRun* run = spot.run) {
       // Steps whose statement ends before the one at the cursor.
       uint32_t place = spot.at - snapshot.syntax().resolve({decl, 0, 0, 0}).value_or(Span{spot.base, spot.base}).begin;
       for (size_t i = 0; i < run->steps.size() && run->steps[i].where.end < place; ++i) {
@@ -91,9 +98,13 @@ auto find_spot(const Snapshot& snapshot, uint32_t at) -> Spot {
       }
     }
     if (spot.state != nullptr) {
-      spot.now = spot.schedule->run->steps[spot.step].after;
+      spot.now = spot.run->steps[spot.step].after;
     } else if (spot.program) {
-      spot.now = std::make_shared<const schedule::Schedule>(spot.program);
+      bool is_known = patience.judged != nullptr && patience.judged->program && patience.judged->program.same_as(spot.program);
+      spot.now = is_known ? patience.judged->state : std::make_shared<const schedule::Schedule>(spot.program);
+    }
+    if (patience.judged != nullptr && patience.judged->state != spot.now) {
+      *patience.judged = {spot.now, spot.state == nullptr ? spot.program : IRModule(), {}};
     }
   }
   return spot;
@@ -115,7 +126,7 @@ auto live_variables(const Spot& spot) -> std::vector<LiveVariable> {
     live.push_back(variable);
   };
   for (size_t i = 0; i <= spot.step; ++i) {
-    for (const auto& named : spot.schedule->run->steps[i].named) {
+    for (const auto& named : spot.run->steps[i].named) {
       LiveVariable variable{.name = named.name.str()};
       if (const auto* loop = named.variable.as<schedule::LoopRV>()) {
         auto place = spot.state->get(*loop);
@@ -206,6 +217,27 @@ auto written_value(const Spot& spot, const std::vector<LiveVariable>& live, std:
   return std::nullopt;
 }
 
+/// What was judged of this state before, or is now. Cut short, it is judged again with the next key.
+template <typename Judge>
+auto remembered(const Spot& spot, const std::string& question, const Judge& judge) -> schedule::Legality {
+  JudgedState* known = spot.patience.judged;
+  if (known != nullptr) {
+    if (auto found = known->found.find(question); found != known->found.end()) { return found->second; }
+  }
+  if (spot.is_late()) {
+    spot.is_cut_short = true;
+    return {};
+  }
+  bool is_stopped = false;
+  schedule::Legality legality = judge([&] { return is_stopped = is_stopped || spot.is_late(); });
+  if (is_stopped) {
+    spot.is_cut_short = true;
+    return {};
+  }
+  if (known != nullptr) { known->found.emplace(question, legality); }
+  return legality;
+}
+
 /// Could a loop or block be the argument at the cursor, with those before it?
 auto argument_legality(const Spot& spot, const std::vector<LiveVariable>& live, const schedule::Primitive& row, const schedule::Param& param,
                        const schedule::Place& place) -> schedule::Legality {
@@ -214,6 +246,10 @@ auto argument_legality(const Spot& spot, const std::vector<LiveVariable>& live, 
   auto at = static_cast<size_t>(&param - row.params.data());
   schedule::Value here = place.is_block() ? schedule::Choice::block(place) : schedule::Choice::loop(place);
   std::vector<std::optional<schedule::Value>> first;
+  auto judged = [&] {
+    std::string question = fmt::format("{}({},{}:{}", row.name, fmt::join(call.arguments, ","), param.name, place.index);
+    return remembered(spot, question, [&](const schedule::Stop& stop) { return schedule::legality_with(*spot.now, row, first, stop); });
+  };
   if (param.is_list) {
     // Loops one by one: those before and this one are judged as the whole list.
     if (at != 0 || !param.is_variadic || call.arguments.empty()) { return {}; }
@@ -225,7 +261,7 @@ auto argument_legality(const Spot& spot, const std::vector<LiveVariable>& live, 
     }
     list.push_back(here);
     first.emplace_back(schedule::Value(std::move(list)));
-    return schedule::legality_with(*spot.now, row, first);
+    return judged();
   }
   if (!call.keyword.empty() && at > call.arguments.size()) { return {}; }
   for (size_t i = 0; i < at; ++i) {
@@ -234,7 +270,7 @@ auto argument_legality(const Spot& spot, const std::vector<LiveVariable>& live, 
     first.push_back(std::move(value));
   }
   first.emplace_back(std::move(here));
-  return schedule::legality_with(*spot.now, row, first);
+  return judged();
 }
 
 auto extent_of_argument(const Spot& spot, const std::vector<LiveVariable>& live) -> std::optional<int64_t> {
@@ -285,13 +321,12 @@ void add_primitives(Items& items, const std::vector<LiveVariable>& live) {
   int order = 0;
   for (const schedule::Primitive* row : schedule::all_primitives()) {
     ++order;
-    // All of them take longer than the next key.
-    if (spot.cancel.is_cancelled()) { return; }
+    if (spot.patience.cancel.is_cancelled()) { return; }
     if (!row->name.starts_with(spot.text.prefix)) { continue; }
     CompletionItem item{std::string(row->name), CompletionKind::Primitive, std::string(row->help),
                         "```python\n" + row->signature() + "\n```\n" + std::string(row->help), {}, false, order};
     if (!row->is_pure && !row->is_sampling && spot.now != nullptr) {
-      schedule::Legality legality = schedule::legality_of(*spot.now, *row, names_for(live), spot.cancel);
+      schedule::Legality legality = remembered(spot, std::string(row->name), [&](const schedule::Stop& stop) { return schedule::legality_of(*spot.now, *row, names_for(live), stop); });
       if (legality.verdict == schedule::Legality::Verdict::Legal) {
         item.detail = schedule::text_of(*spot.now->state().func(spot.now->func_working_on()), *legality.move, names_for(live));
         item.primitive = item.label;
@@ -379,7 +414,7 @@ auto kind_text(const Entity& entity) -> std::string {
 auto was_named(const Spot& spot, Name name) -> bool {
   if (spot.state == nullptr) { return false; }
   for (size_t i = 0; i <= spot.step; ++i) {
-    for (const auto& named : spot.schedule->run->steps[i].named) {
+    for (const auto& named : spot.run->steps[i].named) {
       if (named.name == name) { return true; }
     }
   }
@@ -389,7 +424,7 @@ auto was_named(const Spot& spot, Name name) -> bool {
 /// Names bound above the cursor in the function around it, and those of the file.
 void add_names(Items& items, const std::vector<LiveVariable>& live) {
   const Spot& spot = items.spot;
-  NameTable names = names_of(spot.snapshot);
+  NameTable names = names_in_reach(spot.snapshot, spot.item);
   DeclId here = spot.function != nullptr ? spot.function->decl : 0;
   std::vector<Name> seen;
   // What was judged as an argument stands where it was put.
@@ -445,9 +480,8 @@ void add_snippets(Items& items) {
 
 }  // namespace
 
-auto completion(const Snapshot& snapshot, uint32_t at, const CancelToken& cancel) -> Completion {
-  Spot spot = find_spot(snapshot, at);
-  spot.cancel = cancel;
+auto completion(const Snapshot& snapshot, uint32_t at, const Patience& patience) -> Completion {
+  Spot spot = find_spot(snapshot, at, patience);
   Completion result;
   result.replaced = {spot.text.prefix_begin, spot.at};
   if (spot.text.in_comment) { return result; }
@@ -484,7 +518,7 @@ auto completion(const Snapshot& snapshot, uint32_t at, const CancelToken& cancel
                     : variable.place->is_loop() ? param->kind == ValueKind::Loop || param->kind == ValueKind::BlockOrLoop
                                                 : param->kind == ValueKind::Block || param->kind == ValueKind::BlockOrLoop;
         if (!fits) { continue; }
-        if (cancel.is_cancelled()) { break; }
+        if (patience.cancel.is_cancelled()) { break; }
         CompletionItem item{variable.name, CompletionKind::Value, std::to_string(variable.number), {}, {}, false, 2};
         if (variable.place != nullptr) {
           item.kind = variable.place->is_loop() ? CompletionKind::Loop : CompletionKind::Block;
@@ -528,6 +562,7 @@ auto completion(const Snapshot& snapshot, uint32_t at, const CancelToken& cancel
     bool is_there = std::any_of(result.items.begin(), result.items.end(), [&](const CompletionItem& other) { return other.label == item.label && other.is_snippet == item.is_snippet; });
     if (!is_there) { result.items.push_back(std::move(item)); }
   }
+  result.is_complete = !spot.is_cut_short;
   return result;
 }
 
@@ -608,8 +643,8 @@ auto parameter_note(const Spot& spot, const schedule::Primitive& row, const sche
 
 }  // namespace
 
-auto signature_help(const Snapshot& snapshot, uint32_t at) -> std::optional<Signature> {
-  Spot spot = find_spot(snapshot, at);
+auto signature_help(const Snapshot& snapshot, uint32_t at, const Patience& patience) -> std::optional<Signature> {
+  Spot spot = find_spot(snapshot, at, patience);
   if (spot.text.in_comment || !spot.text.call) { return std::nullopt; }
   const CallContext& call = *spot.text.call;
   Signature signature;

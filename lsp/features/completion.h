@@ -2,11 +2,15 @@
 // and the language's own namespaces. Works on texts that are not finished.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
+#include "schedule/legality.h"
 #include "support/cancel.h"
+#include "support/process.h"
 #include "workspace/snapshot.h"
 
 namespace loopsmith::lsp {
@@ -28,10 +32,25 @@ struct CompletionItem {
 struct Completion {
   Span replaced;              // what the items stand for: the part of a word before the cursor
   std::vector<CompletionItem> items;
+  bool is_complete = true;    // else: not all was judged in the time there was, asking again goes on
 };
 
-/// Sorted, best first; only what begins with what is typed. Cancelled (the next key makes the answer useless) it is cut short.
-[[nodiscard]] auto completion(const workspace::Snapshot& snapshot, uint32_t at, const CancelToken& cancel = {}) -> Completion;
+/// What was judged legal or not in one state of a schedule. The next key asks mostly the same of the same state.
+struct JudgedState {
+  std::shared_ptr<const schedule::Schedule> state;
+  IRModule program;           // that `state` is the plain schedule of; none: it is one of a run
+  std::unordered_map<std::string, schedule::Legality> found;
+};
+
+/// Judging every primitive of a large state takes longer than anybody waits for a list.
+struct Patience {
+  CancelToken cancel = {};            // the next key makes the answer useless
+  Deadline until = never();
+  JudgedState* judged = nullptr;      // null: nothing is remembered
+};
+
+/// Sorted, best first; only what begins with what is typed.
+[[nodiscard]] auto completion(const workspace::Snapshot& snapshot, uint32_t at, const Patience& patience = {}) -> Completion;
 
 /// What the first legal call of a primitive would do to the program at a place, in markdown: the call and a diff. Empty: nothing is known
 /// of it there. Made for one item at a time.
@@ -46,6 +65,6 @@ struct Signature {
 };
 
 /// Of the innermost call that is open at the cursor; none where it is of nothing known.
-[[nodiscard]] auto signature_help(const workspace::Snapshot& snapshot, uint32_t at) -> std::optional<Signature>;
+[[nodiscard]] auto signature_help(const workspace::Snapshot& snapshot, uint32_t at, const Patience& patience = {}) -> std::optional<Signature>;
 
 }  // namespace loopsmith::lsp

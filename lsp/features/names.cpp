@@ -84,11 +84,15 @@ class Finder {
  public:
   explicit Finder(const Snapshot& snapshot) : snapshot_(snapshot) {}
 
-  auto run() -> NameTable {
+  /// Looks into some declarations; of the others only the names are wanted.
+  template <typename Wants>
+  auto run(const Wants& wants) -> NameTable {
     scopes_.emplace_back();
     for (const syn::PlacedItem& placed : snapshot_.syntax().items()) { hoist(placed.item->statements, true); }
     for (const syn::PlacedItem& placed : snapshot_.syntax().items()) {
-      for (const syn::Stmt* statement : placed.item->statements) { visit(*statement); }
+      for (const syn::Stmt* statement : placed.item->statements) {
+        if (wants(placed) || !visit_name(*statement)) { visit(*statement); }
+      }
     }
     for (auto& [schedule, strings] : block_strings_) { bind_block_strings(strings); }
     auto& all = table_.occurrences;
@@ -343,6 +347,17 @@ class Finder {
     scopes_.pop_back();
     schedule_ = outer_schedule;
     program_ = outer_program;
+  }
+
+  /// The name of a function or class of the file, and nothing of what is in it.
+  auto visit_name(const syn::Stmt& statement) -> bool {
+    const auto* def = statement.as<syn::FunctionDef>();
+    const auto* type = statement.as<syn::ClassDef>();
+    if (def == nullptr && type == nullptr) { return false; }
+    const syn::Identifier& name = def != nullptr ? def->name : type->name;
+    uint32_t self = look_up(name.name);
+    if (self != no_entity) { occur(statement.decl, name.span, self, Role::Bind); }
+    return true;
   }
 
   void visit_class(const syn::ClassDef& type) {
@@ -613,7 +628,10 @@ auto NameTable::at(uint32_t offset) const -> const Occurrence* {
   return &*(after - 1);
 }
 
-auto names_of(const Snapshot& snapshot) -> NameTable { return Finder(snapshot).run(); }
+auto names_of(const Snapshot& snapshot) -> NameTable { return Finder(snapshot).run([](const syn::PlacedItem&) { return true; }); }
+auto names_in_reach(const Snapshot& snapshot, const syn::PlacedItem* item) -> NameTable {
+  return Finder(snapshot).run([item](const syn::PlacedItem& placed) { return &placed == item; });
+}
 
 auto definition(const Snapshot& snapshot, uint32_t offset) -> std::optional<Span> {
   NameTable names = names_of(snapshot);

@@ -68,6 +68,9 @@ struct NameTable {
 };
 
 [[nodiscard]] auto names_of(const workspace::Snapshot& snapshot) -> NameTable;
+/// Those that can be written in a declaration: what it binds itself, and of the others what the file has of them. As long as the declaration,
+/// not as the file. `item`: one of the snapshot's; null: none.
+[[nodiscard]] auto names_in_reach(const workspace::Snapshot& snapshot, const syntax::PlacedItem* item) -> NameTable;
 
 /// Where the name at an offset was bound: the nearest binding above in the same function, else the first. Itself, where
 /// it is a binding.

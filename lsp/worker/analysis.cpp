@@ -137,6 +137,7 @@ class Worker {
     bool shows_schedules = false;  // with what schedules found
     std::string checked;    // diagnostics of the last check, before schedules ran
     SentTokens sent_tokens;
+    JudgedState judged;
     std::map<std::string, int64_t> served;  // views by their addresses, and the version each is of
   };
   struct Request {
@@ -603,7 +604,7 @@ void Worker::answer(const Request& request) {
     Working working(*this, open, request.ticket);
     workspace::SnapshotPtr snapshot = open != nullptr ? open->document->snapshot() : nullptr;
     RouteContext context{.snapshot = snapshot.get(), .encoding = encoding_, .capabilities = capabilities_, .jobs = jobs_, .cancel = token,
-                         .sent_tokens = open != nullptr ? &open->sent_tokens : nullptr,
+                         .sent_tokens = open != nullptr ? &open->sent_tokens : nullptr, .judged = open != nullptr ? &open->judged : nullptr,
                          .find = [this](const std::string& uri) -> const workspace::Snapshot* {
                            for (const auto& candidate : documents_) {
                              if (candidate->document->snapshot()->name() == uri) { return candidate->document->snapshot().get(); }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "lsp/features/callers.h"
 #include "lsp/features/completion.h"
@@ -446,10 +447,17 @@ auto completion_kind(CompletionKind kind) -> int {
   return 1;
 }
 
+/// How long what is legal may be tried for one answer; the rest is told with the next key.
+auto patience_of(const RouteContext& context) -> Patience {
+  // Tests compare whole answers, on slow machines too.
+  static const bool is_endless = std::getenv("LOOPSMITH_TEST_PATIENCE") != nullptr;
+  return {context.cancel, is_endless ? never() : in(std::chrono::milliseconds(40)), context.judged};
+}
+
 auto completion_route(const RouteContext& context, const Json& params) -> RouteResult {
   auto at = offset_in(context, params);
   if (!at) { return bad_params("`position` is missing"); }
-  Completion found = completion(*context.snapshot, *at, context.cancel);
+  Completion found = completion(*context.snapshot, *at, patience_of(context));
   if (context.cancel.is_cancelled()) { return RouteError{ErrorCode::RequestCancelled, "cancelled"}; }
   const Json& supported = member(member(member(context.capabilities, "textDocument"), "completion"), "completionItem");
   bool snippets = bool_in(supported, "snippetSupport");
@@ -475,7 +483,7 @@ auto completion_route(const RouteContext& context, const Json& params) -> RouteR
     }
     items.push_back(std::move(json));
   }
-  return Json{{"isIncomplete", false}, {"items", std::move(items)}};
+  return Json{{"isIncomplete", !found.is_complete}, {"items", std::move(items)}};
 }
 
 /// The item as it came, and with what it would do. An item of an earlier text stays as it is.
@@ -494,7 +502,7 @@ auto completion_resolve(const RouteContext& context, const Json& params) -> Rout
 auto signature_route(const RouteContext& context, const Json& params) -> RouteResult {
   auto at = offset_in(context, params);
   if (!at) { return bad_params("`position` is missing"); }
-  auto signature = signature_help(*context.snapshot, *at);
+  auto signature = signature_help(*context.snapshot, *at, patience_of(context));
   if (!signature) { return Json(); }
   Json parameters = Json::array();
   for (size_t i = 0; i < signature->parameters.size(); ++i) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <variant>
 
+#include "lsp/features/completion.h"
 #include "lsp/features/hover.h"
 #include "lsp/protocol/json.h"
 #include "lsp/protocol/methods.h"
@@ -49,6 +50,7 @@ struct RouteContext {
   const std::map<uint64_t, JobFacts>& jobs;
   CancelToken cancel;
   SentTokens* sent_tokens = nullptr;  // of the snapshot's document
+  JudgedState* judged = nullptr;      // the same
   /// The document of a uri; null where it is not open.
   std::function<const workspace::Snapshot*(const std::string& uri)> find;
   /// All open documents, in the order they were opened.

@@ -76,7 +76,7 @@ auto from_record(const char* record, const char* transcript) -> int {
 }
 
 auto run(const std::string& program, const std::string& sources, const std::string& path) -> int {
-  Session session({program, "lsp"}, {{"LOOPSMITH_TEST_FAULT", "1"}});
+  Session session({program, "lsp"}, {{"LOOPSMITH_TEST_FAULT", "1"}, {"LOOPSMITH_TEST_PATIENCE", "1"}});
   std::istringstream lines(read_file(path));
   std::string expected;
   std::string actual;

@@ -177,3 +177,43 @@ TEST_CASE("the preview of a primitive is the call and what it changes") {
   // Of a text that no schedule is in, nothing.
   CHECK(preview(*document->snapshot(), 0, "split").empty());
 }
+
+TEST_CASE("what there was no time to judge is said not to be all, and is there when it is asked for again") {
+  std::string text = example("matmul.tir");
+  size_t at = text.find("    sch.parallel(i0)");
+  REQUIRE(at != std::string::npos);
+  workspace::Document document("matmul.tir", 1, text);
+  type_line(document, static_cast<uint32_t>(at), "    sch.\n");
+  auto ask = [&](Deadline until, JudgedState* judged) { return completion(*document.snapshot(), static_cast<uint32_t>(at + 8), {.until = until, .judged = judged}); };
+  auto said = [](const Completion& found) {
+    std::vector<std::string> all;
+    for (const CompletionItem& item : found.items) { all.push_back(item.label + " " + item.note + " " + item.detail); }
+    return all;
+  };
+  Deadline past = Clock::now() - std::chrono::seconds(1);
+  Completion fresh = ask(never(), nullptr);
+  CHECK(fresh.is_complete);
+  JudgedState judged;
+  Completion late = ask(past, &judged);
+  CHECK_FALSE(late.is_complete);
+  CHECK(judged.found.empty());
+  CHECK(late.items.size() == fresh.items.size());
+  CHECK(std::all_of(late.items.begin(), late.items.end(), [](const CompletionItem& item) { return item.note.empty(); }));
+  CHECK(said(ask(never(), &judged)) == said(fresh));
+  Completion known = ask(past, &judged);
+  CHECK(known.is_complete);
+  CHECK(said(known) == said(fresh));
+  // Of another state nothing is known.
+  workspace::Document other("matmul.tir", 1, text);
+  type_line(other, static_cast<uint32_t>(at), "    sch.unroll(i1)\n    sch.\n");
+  CHECK_FALSE(completion(*other.snapshot(), static_cast<uint32_t>(at + 27), {.until = past, .judged = &judged}).is_complete);
+}
+
+TEST_CASE("completion names what is in reach: of other declarations their names, of classes none of their own") {
+  auto document = workspace::analyse("t.py", "SIZE = 4\n\nclass Config:\n    width = 1\n\ndef other(inner):\n    local = inner\n    return local\n\ndef here(own):\n    mine = own\n    x = \n");
+  std::string text = document->snapshot()->text();
+  std::set<std::string> labels;
+  for (const CompletionItem& item : completion(*document->snapshot(), static_cast<uint32_t>(text.find("x = ") + 4)).items) { labels.insert(item.label); }
+  for (const char* there : {"SIZE", "Config", "other", "here", "own", "mine"}) { CHECK(labels.contains(there)); }
+  for (const char* away : {"width", "inner", "local"}) { CHECK_FALSE(labels.contains(away)); }
+}

@@ -59,7 +59,7 @@ void play(uint64_t seed) {
   const char* records = std::getenv("LOOPSMITH_RECORD");
   std::vector<std::string> argv = {LOOPSMITH_PROGRAM, "lsp"};
   if (records != nullptr) { argv.insert(argv.end(), {"--record", fmt::format("{}/{}.jsonl", records, seed)}); }
-  Session session(argv);
+  Session session(argv, {{"LOOPSMITH_TEST_PATIENCE", "1"}});
   session.initialize();
   std::vector<Document> documents;
   const std::pair<std::string, const char*> sources[] = {{file("examples/matmul.tir"), "file:///a.tir"}, {random.one_of(texts), "file:///b.tir"}, {file("examples/softmax.tir"), "file:///c.py"}};

@@ -25,7 +25,7 @@ const std::string server = LOOPSMITH_PROGRAM;
 auto start(std::vector<std::string> options = {}) -> Session {
   std::vector<std::string> argv = {server, "lsp"};
   argv.insert(argv.end(), options.begin(), options.end());
-  return Session(argv, {{"LOOPSMITH_TEST_FAULT", "1"}});
+  return Session(argv, {{"LOOPSMITH_TEST_FAULT", "1"}, {"LOOPSMITH_TEST_PATIENCE", "1"}});
 }
 
 /// The worker of a server: its only child.

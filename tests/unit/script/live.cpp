@@ -1,5 +1,7 @@
 // What an edit of a file runs again: of a schedule what follows the edit, and nothing for what stands elsewhere.
+#include <atomic>
 #include <string>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -82,4 +84,48 @@ TEST_CASE("an edit above a schedule, or of what it does not use, runs nothing", 
   session.replace("T.float32(2)", "T.float32(3)");
   CHECK(session.schedules.executed() == 60);
   CHECK(session.text().find("T.float32(3.0)") != std::string::npos);
+}
+
+TEST_CASE("a run that is cut short leaves the last one shown, and goes on where it stopped", "[live]") {
+  Session session(std::string(program) + schedule_text());
+  auto before = session.schedules.all()[0].run;
+  size_t at = session.document.text().find("\"key_2\", 1");
+  session.document.edit(Span{static_cast<uint32_t>(at), static_cast<uint32_t>(at + 10)}, "\"key_2\", 3");
+  session.file.update(session.document);
+  session.schedules.update(session.file);
+  // Cancelled as soon as the run has asked ten times; where it was through by then, once more with another value.
+  uint64_t executed = 0;
+  for (int value = 4; executed == 0; ++value) {
+    REQUIRE(value < 1000);
+    CancelSource source;
+    std::atomic<bool> is_over = false;
+    uint64_t polls = CancelToken::polls();
+    std::thread canceller([&] {
+      while (!is_over && CancelToken::polls() < polls + 10) {}
+      source.cancel();
+    });
+    bool finished = session.schedules.run_all(session.file, source.token());
+    is_over = true;
+    canceller.join();
+    if (!finished && session.schedules.executed() < 59) {
+      executed = session.schedules.executed();
+      break;
+    }
+    if (!finished) { session.run(); }
+    before = session.schedules.all()[0].run;
+    session.document.edit(Span{static_cast<uint32_t>(at), static_cast<uint32_t>(session.document.text().find(')', at))}, fmt::format("\"key_2\", {}", value));
+    session.file.update(session.document);
+    session.schedules.update(session.file);
+  }
+  CHECK(session.schedules.all()[0].run == before);
+  session.run();
+  CHECK(session.schedules.executed() == 59 - executed);
+  Session fresh(std::string(session.document.text()));
+  CHECK(session.text() == fresh.text());
+}
+
+TEST_CASE("what is written behind a return does not run", "[live]") {
+  Session session(std::string(program) + "@ls.schedule(scale)\ndef s(sch: tir.Schedule):\n    i, j = sch.get_loops(\"B\")\n    return\n");
+  session.replace("return\n", "return\n    sch.parallel(i)\n");
+  CHECK(session.text().find("T.parallel") == std::string::npos);
 }
