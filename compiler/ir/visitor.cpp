@@ -528,16 +528,42 @@ void post_order(const Stmt& stmt, const std::function<void(const Stmt&)>& on_stm
 namespace {
 
 // Buffers whose shape, strides or offset mention a replaced variable, or whose data variable is replaced by
-// another variable, are made anew, once.
+// another variable, are made anew, once. In statements, an integer of another width gets the variable's, but where it is all of an index
+// or of an iter var's value; expressions, of which proofs are made, take it as it is.
 class Substitute : public Mutator {
  public:
-  explicit Substitute(const VarMap& map) : map_(map) {}
+  explicit Substitute(const VarMap& map, bool keeps_types = false) : map_(map), keeps_types_(keeps_types) {}
   using Mutator::mutate;
   using Mutator::on;
 
   auto on(const VarNode& n) -> Expr override {
     auto found = map_.find(&n);
-    return found == map_.end() ? self(n) : found->second;
+    if (found == map_.end()) { return self(n); }
+    DataType from = found->second.dtype();
+    bool differs = keeps_types_ && !(from == n.dtype) && from.is_integral() && n.dtype.is_integral() && from.is_scalar() && n.dtype.is_scalar();
+    return differs ? cast(n.dtype, found->second) : found->second;
+  }
+  auto on(const BufferLoad& n) -> Expr override {
+    Buffer buffer = use(n.buffer);
+    Array<Expr> indices = as_they_are(n.indices);
+    Expr predicate = n.predicate ? mutate(n.predicate) : Expr();
+    if (buffer.same_as(n.buffer) && indices.same_as(n.indices) && predicate.same_as(n.predicate)) { return self(n); }
+    return make<BufferLoad>(std::move(buffer), std::move(indices), n.origin, std::move(predicate));
+  }
+  auto on(const BufferStore& n) -> Stmt override {
+    Buffer buffer = use(n.buffer);
+    Expr value = mutate(n.value);
+    Array<Expr> indices = as_they_are(n.indices);
+    Expr predicate = n.predicate ? mutate(n.predicate) : Expr();
+    if (buffer == n.buffer && value.same_as(n.value) && indices.same_as(n.indices) && predicate.same_as(n.predicate)) { return self(n); }
+    return make<BufferStore>(std::move(buffer), std::move(value), std::move(indices), n.origin, std::move(predicate));
+  }
+  auto on(const BlockRealize& n) -> Stmt override {
+    Array<Expr> values = as_they_are(n.iter_values);
+    Expr predicate = mutate(n.predicate);
+    Stmt block = mutate(Stmt(n.block));
+    if (values.same_as(n.iter_values) && predicate.same_as(n.predicate) && block.get() == n.block.get()) { return self(n); }
+    return make<BlockRealize>(std::move(values), std::move(predicate), block.ref<Block>(), n.origin);
   }
 
  protected:
@@ -569,7 +595,16 @@ class Substitute : public Mutator {
   using Mutator::declare;
 
  private:
+  auto as_they_are(const Array<Expr>& all) -> Array<Expr> {
+    auto one = [this](const Expr& e) {
+      const auto* var = e.as<VarNode>();
+      auto found = var ? map_.find(var) : map_.end();
+      return found == map_.end() ? mutate(e) : found->second;
+    };
+    return all.map_same(one, [](const Expr& a, const Expr& b) { return a.same_as(b); });
+  }
   const VarMap& map_;
+  const bool keeps_types_;
   std::unordered_map<const BufferNode*, Buffer> buffers_;
 };
 
@@ -625,7 +660,7 @@ class UsesVar : public Visitor {
 }  // namespace
 
 auto substitute(const Expr& expr, const VarMap& map) -> Expr { return map.empty() ? expr : Substitute(map).mutate(expr); }
-auto substitute(const Stmt& stmt, const VarMap& map) -> Stmt { return map.empty() ? stmt : Substitute(map).mutate(stmt); }
+auto substitute(const Stmt& stmt, const VarMap& map) -> Stmt { return map.empty() ? stmt : Substitute(map, true).mutate(stmt); }
 auto substitute(const Range& range, const VarMap& map) -> Range { return map.empty() ? range : Substitute(map).mutate(range); }
 auto substitute_buffers(const Stmt& stmt, const BufferMap& map) -> Stmt {
   return map.empty() ? stmt : SubstituteBuffers(map).mutate(stmt);

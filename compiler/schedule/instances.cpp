@@ -192,6 +192,31 @@ auto counted_repeats(const FuncState& func, const Place& block, const Place* abo
   return all ? std::optional<bool>(false) : std::nullopt;
 }
 
+auto counted_beginnings(const FuncState& func, const Place& block) -> std::optional<bool> {
+  const Place* scope = func.scope(block);
+  if (!scope || is_too_much(func, block)) { return {}; }
+  const auto& iters = block.block()->iter_vars;
+  int64_t steps = 0;
+  bool found = true;
+  Valuation values;
+  std::set<Follower::Element> begun;
+  bool all = Around(func, *scope, nullptr).run(values, steps, [&](Valuation& outer) {
+    begun.clear();
+    return Around(func, block, scope).run(outer, steps, [&](Valuation& inner) {
+      Follower::Element element;
+      bool is_first = true;
+      for (size_t i = 0; i < iters.size(); ++i) {
+        int64_t value = inner[inner.size() - iters.size() + i].second;
+        if (iters[i].kind == IterKind::Spatial) { element.push_back(value); } else { is_first = is_first && as_int(iters[i].dom.min) == value; }
+      }
+      if (is_first) { begun.insert(std::move(element)); } else { found = found && begun.contains(element); }
+      return found;
+    });
+  });
+  if (!found) { return false; }
+  return all ? std::optional<bool>(true) : std::nullopt;
+}
+
 auto counted_instances(const FuncState& func, const Place& block, const std::vector<const VarNode*>& of) -> std::optional<bool> {
   const Place* scope = func.scope(block);
   if (!scope || !runs_plainly(func, block, scope) || is_too_much(func, block)) { return {}; }

@@ -20,6 +20,10 @@ namespace loopsmith::schedule {
 /// Do the loops of its scope run the block with every combination of values of the given iter vars, whatever the loops further out?
 [[nodiscard]] auto counted_instances(const FuncState& func, const Place& block, const std::vector<const VarNode*>& of) -> std::optional<bool>;
 
+/// Each time that the loops of its scope run the block, do its reductions begin with their init: does no instance come before the one with
+/// the same spatial iter vars whose others are at their first values?
+[[nodiscard]] auto counted_beginnings(const FuncState& func, const Place& block) -> std::optional<bool>;
+
 /// Does an iteration of the loops from `above` outwards run an instance of the block more than once?
 [[nodiscard]] auto counted_repeats(const FuncState& func, const Place& block, const Place* above) -> std::optional<bool>;
 

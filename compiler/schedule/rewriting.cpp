@@ -36,8 +36,9 @@ class BindingSimplifier : public Mutator {
     std::vector<Expr> values = arith::iter_map_simplify(n.iter_values.to_vector(), domains_, n.predicate, arith::IterMapLevel::Surjective, analyzer_, fold_);
     bool same = true;
     for (size_t i = 0; i < values.size(); ++i) {
+      // A number has the iter var's type, as in text.
+      if (as_int(values[i])) { values[i] = cast(n.block->iter_vars[i].var->dtype, values[i]); }
       same &= values[i].same_as(n.iter_values[i]);
-      if (!values[i].origin().is_known()) { continue; }
     }
     if (same) { return self(n); }
     return make<BlockRealize>(Array<Expr>(std::move(values)), n.predicate, n.block, n.origin);

@@ -246,7 +246,8 @@ auto make_copy(const FuncState& func, const Stage& stage, const Buffer& from, co
     const Range& range = stage.region.region[i];
     DataType dtype = range.extent.dtype();
     Var loop = make<VarNode>(Name(fmt::format("ax{}", i)), dtype, origin);
-    Var var = make<VarNode>(Name(fmt::format("v{}", i)), dtype, origin);
+    // As its domain is: the buffer's extent, or what is copied of it.
+    Var var = make<VarNode>(Name(fmt::format("v{}", i)), stage.is_full ? cached->shape[i].dtype() : dtype, origin);
     loops.emplace_back(loop, from_zero(range.extent));
     analyzer.bind(loop, from_zero(range.extent));
     auto whole = as_int(cached->shape[i]);
@@ -357,17 +358,23 @@ class Redirect : public Mutator {
   }
 
  private:
+  // Counted from where the copy begins; in its own type where that is 0.
+  auto moved(const Expr& index, size_t dimension) -> Expr {
+    const Expr& min = stage_.region.region[dimension].min;
+    return analyzer_.simplify(is_zero(min) ? index : index - min);
+  }
   auto moved(const Array<Expr>& indices) -> Array<Expr> {
     if (stage_.is_full) { return indices; }
     std::vector<Expr> out;
-    for (size_t i = 0; i < indices.size(); ++i) { out.push_back(analyzer_.simplify(indices[i] - stage_.region.region[i].min)); }
+    for (size_t i = 0; i < indices.size(); ++i) { out.push_back(moved(indices[i], i)); }
     return Array<Expr>(std::move(out));
   }
   auto moved(const BufferRegion& region) -> BufferRegion {
     if (stage_.is_full) { return {to_, region.region, region.origin}; }
     std::vector<Range> out;
     for (size_t i = 0; i < region.region.size(); ++i) {
-      out.push_back({analyzer_.simplify(region.region[i].min - stage_.region.region[i].min), region.region[i].extent});
+      Expr min = moved(region.region[i].min, i);
+      out.push_back({min, cast(min.dtype(), region.region[i].extent)});
     }
     return {to_, Array<Range>(std::move(out)), region.origin};
   }
@@ -457,6 +464,28 @@ auto reads_back(const FuncState& func, const Place& block, const Buffer& buffer)
   return found;
 }
 
+auto reads_own_sums(const Block& block, const Buffer& buffer) -> bool {
+  if (!block.init || !block.match_buffers.empty() || !region_of(block.writes, buffer)) { return false; }
+  const Array<Expr>* indices = nullptr;
+  bool is_same = true;
+  auto access = [&](const Buffer& accessed, const Array<Expr>& at) {
+    if (!(accessed == buffer)) { return; }
+    if (!indices) { indices = &at; }
+    for (size_t i = 0; is_same && i < at.size(); ++i) { is_same = arith::deep_equal(at[i], (*indices)[i]); }
+  };
+  auto on_stmt = [&](const Stmt& s) {
+    if (const auto* store = s.as<BufferStore>()) { access(store->buffer, store->indices); }
+    is_same = is_same && !s.as<Block>();
+  };
+  auto on_expr = [&](const Expr& e) {
+    if (const auto* load = e.as<BufferLoad>()) { access(load->buffer, load->indices); }
+    is_same = is_same && e.get() != buffer->data.get();
+  };
+  post_order(block.init, on_stmt, on_expr);
+  post_order(block.body, on_stmt, on_expr);
+  return is_same;
+}
+
 auto uses_loops_outside(const FuncState& func, const Stage& stage) -> bool {
   for (const Place* at = stage.scope; at; at = func.parent(*at)) {
     if (!at->is_loop()) { continue; }
@@ -475,15 +504,19 @@ auto begins_reductions(const FuncState& func, const Place& block) -> bool {
     if (iter.kind == IterKind::Reduction) { reduced.push_back(iter.var.get()); }
   }
   if (!runs_all_instances(func, block, reduced)) { return false; }
-  // A loop over rows and their elements that begins in the middle of a row goes on with that one.
+  if (auto counted = counted_beginnings(func, block)) { return *counted; }
+  // A loop over rows and their elements that begins in the middle of a row, by itself or as a loop around the scope says, goes on with that one.
+  const Domains here = domains_around(func, block);
+  auto is_outside = [&](const VarNode& v) { return std::none_of(here.begin(), here.end(), [&](const auto& d) { return d.first.get() == &v; }); };
   for (const Place* at = func.parent(block); at && at->is_loop(); at = func.parent(*at)) {
-    if (is_zero(at->loop->min)) { continue; }
-    bool feeds_spatial = false, feeds_reduction = false;
+    bool feeds_spatial = false, feeds_reduction = false, begins_elsewhere = !is_zero(at->loop->min);
     for (size_t i = 0; i < block.realize->iter_values.size(); ++i) {
-      if (!uses_var(block.realize->iter_values[i], [&](const VarNode& v) { return &v == at->loop->var.get(); })) { continue; }
+      const Expr& value = block.realize->iter_values[i];
+      if (!uses_var(value, [&](const VarNode& v) { return &v == at->loop->var.get(); })) { continue; }
       (block.block()->iter_vars[i].kind == IterKind::Reduction ? feeds_reduction : feeds_spatial) = true;
+      begins_elsewhere = begins_elsewhere || uses_var(value, is_outside);
     }
-    if (feeds_spatial && feeds_reduction) { return false; }
+    if (feeds_spatial && feeds_reduction && begins_elsewhere) { return false; }
   }
   return true;
 }

@@ -50,6 +50,9 @@ struct CopyNest { Stmt stmt; NodeId block; };
 [[nodiscard]] auto reads_hidden(const FuncState& func, const Place& block, const Buffer& buffer) -> bool;
 /// Does a block load a buffer that it writes, other than to go on with a reduction which its init began?
 [[nodiscard]] auto reads_back(const FuncState& func, const Place& block, const Buffer& buffer) -> bool;
+/// Does a block read a buffer that it writes only to go on with a reduction which its init began, by the same indices everywhere? Older
+/// programs declare such reads.
+[[nodiscard]] auto reads_own_sums(const Block& block, const Buffer& buffer) -> bool;
 /// Does the region of a stage depend on loops around its scope, as those around a part of a partitioned loop?
 [[nodiscard]] auto uses_loops_outside(const FuncState& func, const Stage& stage) -> bool;
 /// Do the loops around a reduction with an init run all of it? A part that does not begin with the init goes on with what is there.

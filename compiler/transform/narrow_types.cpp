@@ -43,17 +43,19 @@ class Narrow : public Mutator {
     return make<For>(std::move(var), int_imm(*min), int_imm(*extent), n.for_kind, std::move(body), n.thread, n.annotations, n.origin, n.id);
   }
   auto on(const BufferLoad& n) -> Expr override {
+    Buffer buffer = use(n.buffer);
     Array<Expr> indices = all(n.indices);
     Expr predicate = n.predicate ? mutate(n.predicate) : Expr();
-    if (indices.same_as(n.indices) && predicate.same_as(n.predicate)) { return self(n); }
-    return make<BufferLoad>(n.buffer, std::move(indices), n.origin, std::move(predicate));
+    if (buffer == n.buffer && indices.same_as(n.indices) && predicate.same_as(n.predicate)) { return self(n); }
+    return make<BufferLoad>(std::move(buffer), std::move(indices), n.origin, std::move(predicate));
   }
   auto on(const BufferStore& n) -> Stmt override {
+    Buffer buffer = use(n.buffer);
     Array<Expr> indices = all(n.indices);
     Expr value = mutate(n.value);
     Expr predicate = n.predicate ? mutate(n.predicate) : Expr();
-    if (indices.same_as(n.indices) && value.same_as(n.value) && predicate.same_as(n.predicate)) { return self(n); }
-    return make<BufferStore>(n.buffer, std::move(value), std::move(indices), n.origin, std::move(predicate));
+    if (buffer == n.buffer && indices.same_as(n.indices) && value.same_as(n.value) && predicate.same_as(n.predicate)) { return self(n); }
+    return make<BufferStore>(std::move(buffer), std::move(value), std::move(indices), n.origin, std::move(predicate));
   }
 #define COMPARISON(Kind)                                                   \
   auto on(const Kind& n) -> Expr override {                                \
@@ -75,6 +77,22 @@ class Narrow : public Mutator {
       if (Expr value = in_32(n.value)) { return value; }
     }
     return Mutator::on(n);
+  }
+
+ protected:
+  // A buffer inside of a loop may have a shape that the loop's variable tells. Those are made anew, once.
+  auto use(const Buffer& buffer) -> Buffer override {
+    if (narrowed_.empty()) { return buffer; }
+    auto done = buffers_.find(buffer.get());
+    if (done != buffers_.end()) { return done->second; }
+    Array<Expr> shape = mutate(buffer->shape), strides = mutate(buffer->strides);
+    Expr offset = buffer->elem_offset ? mutate(buffer->elem_offset) : Expr();
+    if (shape.same_as(buffer->shape) && strides.same_as(buffer->strides) && offset.same_as(buffer->elem_offset)) { return buffer; }
+    BufferNode fields = *buffer;
+    fields.shape = std::move(shape);
+    fields.strides = std::move(strides);
+    fields.elem_offset = std::move(offset);
+    return buffers_.emplace(buffer.get(), make_buffer(std::move(fields))).first->second;
   }
 
  private:
@@ -125,6 +143,7 @@ class Narrow : public Mutator {
 
   Domains domains_;
   std::unordered_map<const VarNode*, Var> narrowed_;
+  std::unordered_map<const BufferNode*, Buffer> buffers_;
 };
 
 }  // namespace

@@ -39,6 +39,7 @@ auto holds_region(const FuncState& func, const Place& around, const BufferRegion
 // have written.
 auto reads_older(const FuncState& func, const Place& block, const Buffer& buffer) -> bool {
   if (!region_of(block.block()->reads, buffer) && !reads_back(func, block, buffer)) { return false; }
+  if (reads_own_sums(*block.block(), buffer)) { return false; }
   const auto inside = func.child_blocks(block);
   bool is_viewed = std::any_of(block.block()->match_buffers.begin(), block.block()->match_buffers.end(), [&](const MatchBufferRegion& m) { return m.source.buffer == buffer; });
   if (inside.empty() || is_viewed || block.block()->init || reads_hidden(func, block, buffer)) { return true; }

@@ -377,9 +377,12 @@ struct ReverseComputeInline {
     for (size_t i = 0; i < producer->realize->iter_values.size(); ++i) {
       const IterVar& iter = producer->block()->iter_vars[i];
       analyzer.bind(iter.var, iter.dom);
-      to_loops[iter.var.get()] = producer->realize->iter_values[i];
+      // In the predicate numbers are compared, of one type each.
+      to_loops[iter.var.get()] = cast(iter.var->dtype, producer->realize->iter_values[i]);
     }
-    Expr read_here = substitute(in_bound, plan.substitution);
+    VarMap typed;
+    for (const auto& [var, value] : plan.substitution) { typed.emplace(var, cast(var->dtype, value)); }
+    Expr read_here = substitute(in_bound, typed);
     // Where the block reads at one place only, the producer's other places are not read.
     for (size_t i = 0; i < indices.size(); ++i) {
       bool varies = uses_var(indices[i], [&](const VarNode& v) {

@@ -84,6 +84,7 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
         bool is_reading = all == &realize->block->reads;
         for (const BufferRegion& r : *all) {
           if (!(r.buffer == plan.buffer)) { continue; }
+          if (!is_read && is_reading && reads_own_sums(*place->block(), plan.buffer)) { continue; }
           auto& seen = is_reading ? reads : writes;
           if (seen.empty() || seen.back() != i) { seen.push_back(i); }
           if (is_reading == is_read) { regions.push_back(touched(func, *place, r, *loop, Name(storage))); }

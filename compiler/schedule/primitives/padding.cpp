@@ -228,7 +228,7 @@ struct PadEinsum {
     auto on(const For& n) -> Stmt override {
       Stmt body = mutate(n.body);
       Expr extent = plan_.extent_of(n.var.get());
-      return make<For>(n.var, n.min, extent ? extent : n.extent, n.for_kind, std::move(body), n.thread, n.annotations, n.origin, n.id);
+      return make<For>(n.var, n.min, extent ? cast(n.var->dtype, extent) : n.extent, n.for_kind, std::move(body), n.thread, n.annotations, n.origin, n.id);
     }
     auto on(const Block& n) -> Stmt override {
       Stmt s = Mutator::on(n);

@@ -764,7 +764,8 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
       iter_values.push_back(range.min + var);
       analyzer.bind(var, Range{zero(dtype), cast(dtype, range.extent)});
     } else {
-      iter_values.push_back(range.min);
+      // A number has the iter var's type, as in text.
+      iter_values.push_back(as_int(range.min) ? cast(iter.var->dtype, range.min) : range.min);
     }
     if (needed.bound.is_nothing() || FAULT(compute_at_bound_lost)) { continue; }
     if (needed.bound.has_lower_bound()) {

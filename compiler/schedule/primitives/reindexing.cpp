@@ -253,7 +253,8 @@ struct ReIndex {
       }
       top = at;
     }
-    bool also_read = region_of(block.reads, buffer) || reads_hidden(func, place, buffer) || reads_back(func, place, buffer);
+    bool is_declared_read = region_of(block.reads, buffer) && !(args.buffer.is_write && reads_own_sums(block, buffer));
+    bool also_read = is_declared_read || reads_hidden(func, place, buffer) || reads_back(func, place, buffer);
     bool also_written = region_of(block.writes, buffer) != nullptr;
     if (also_read && also_written) { return staging_error(cx, place, fmt::format("it both reads and writes `{}`, and a copy holds one of the two", buffer->name.view())); }
     bool runs_all = runs_all_instances(func, place, covered);
@@ -535,7 +536,8 @@ struct ReindexCacheWrite {
     LOOPSMITH_CHECK(require_stage_pipeline(cx, func, *scope));
     LOOPSMITH_TRY(writer, require_single_writer(cx, func, *scope, region.buffer));
     if (writer != args.block.place) { return cx.error(Code::Internal).arg("what", "the writer of a buffer is not in its scope"); }
-    if (region_of(place.block()->reads, region.buffer) || reads_back(func, place, region.buffer)) {
+    bool is_declared_read = region_of(place.block()->reads, region.buffer) && !reads_own_sums(*place.block(), region.buffer);
+    if (is_declared_read || reads_back(func, place, region.buffer)) {
       return staging_error(cx, place, fmt::format("it also reads `{}`, which the copy does not hold yet", region.buffer->name.view()));
     }
     if (!begins_reductions(func, place)) {
