@@ -15,6 +15,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <sstream>
@@ -424,6 +425,39 @@ void compiling(const Options& options) {
 #endif
 }
 
+// ---- builds --------------------------------------------------------------------------------------------------------
+
+/// A folder of kernels, no two alike: built by one job and by as many as there are cores, each into a folder and a cache of its own, and
+/// once more with nothing changed.
+void building(const Options& options, const std::string& folder) {
+  const int cores = target::host().cores;
+  const int count = options.quick ? 6 : 100;
+  const std::string on = fmt::format("{} kernels", count);
+  Row unchanged{"build of a folder where nothing changed", on, 200};
+  Row scales{fmt::format("build of a folder, -j {} against -j 1", cores), on, 0.9 * cores, "times", true};
+  const std::string kernels = folder + "/kernels";
+  std::filesystem::create_directory(kernels);
+  for (int i = 0; i < count; ++i) {
+    std::string text = bench::matmul_text;
+    for (size_t at = text.find("1024"); at != std::string::npos; at = text.find("1024", at)) { text.replace(at, 4, std::to_string(64 + i)); }
+    const std::string name = fmt::format("kernel_{}", i);
+    text.replace(text.find("main"), 4, name);
+    std::ofstream(fmt::format("{}/{}.tir", kernels, name)) << text;
+  }
+  auto build = [&](const std::string& output, int jobs) {
+    Clock::time_point begin = Clock::now();
+    auto result = run_program({.argv = {options.program, "build", kernels, "-o", folder + "/" + output, "--cache", folder + "/" + output + ".objects", "-j", std::to_string(jobs)},
+                               .standard_error = Stream::Null}, "", in(std::chrono::minutes(10)));
+    return result.ok() && result->status.succeeded() ? seconds(Clock::now() - begin) : -1;
+  };
+  const double one = build("one", 1);
+  const double all = build("all", cores);
+  if (one < 0 || all < 0) { return failed(unchanged, "the build failed"), failed(scales, "the build failed"); }
+  report_median(unchanged, sample(options.quick ? 3 : 15, 3, [&] { return build("all", cores); }), 1e3);
+  std::string note = fmt::format("{:.3g} and {:.3g} s", one, all);
+  cores > 1 ? report(scales, one / all, "one run of each", 0, note) : left_out(scales, "one core");
+}
+
 // ---- tuning --------------------------------------------------------------------------------------------------------
 
 struct Tuned {
@@ -532,13 +566,12 @@ auto all(const Options& options) -> int {
   reading(options);
   schedules(options);
   compiling(options);
+  building(options, folder);
   tuning(options, can_tune, folder);
   for (const char* what : {"cancel to quiet", "features of a candidate"}) { left_out({what, ""}, "not measured by this program yet"); }
   left_out({"f32 matmul 1024, one core", ""}, "bench_cpu measures it");
-  for (const char* name : {"matmul.tir", "tune.db", "tune.db-wal", "tune.db-shm", "cost.db", "cost.db-wal", "cost.db-shm"}) {
-    ::unlink((std::string(folder) + "/" + name).c_str());
-  }
-  ::rmdir(folder);
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
   return failures > 0 ? 1 : 0;
 }
 
