@@ -478,6 +478,8 @@ auto build(std::vector<std::string> args) -> int {
     } else {
       ++failed;
       std::string why = result ? result->error : render(result.diagnostics().front(), {}, {.file = task.file});
+      // What the other program could not say: of which file.
+      if (constexpr std::string_view ours = "loopsmith: "; why.starts_with(ours)) { why = fmt::format("{}: {}", task.file, why.substr(ours.size())); }
       if (!published) { why += render(published.diagnostics().front(), {}, {.file = task.file}); }
       if (result && result->timed_out) { why += "it took longer than ten minutes\n"; }
       else if (result && result->status.signal != 0) { why += fmt::format("{}: the compiler {}\n", task.file, result->status.describe()); }
