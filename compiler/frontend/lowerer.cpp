@@ -95,6 +95,14 @@ void Lowerer::add(IrStmt stmt) {
   if (!frames_.empty()) { frames_.back().stmts.push_back(std::move(stmt)); }
 }
 
+void Lowerer::add_evaluated(IrExpr value, Origin where) {
+  static const Name break_loop("break_loop"), continue_loop("continue_loop");
+  const auto* call = value.as<Call>();
+  bool is_flow = call && call->args.size() == 0 && (call->op == break_loop || call->op == continue_loop);
+  if (!is_flow || !(in_frame(FrameKind::Loop) || in_frame(FrameKind::While))) { return add(make<Evaluate>(std::move(value), where)); }
+  if (call->op == break_loop) { add(make<Break>(where)); } else { add(make<Continue>(where)); }
+}
+
 auto Lowerer::block() -> BlockSpec* {
   for (size_t i = frames_.size(); i-- > 0;) {
     if (frames_[i].kind == FrameKind::Block) { return frames_[i].block.get(); }
@@ -801,7 +809,7 @@ void Lowerer::on_expr(const ExprStmt& s, const eval::ScopeRef& scope) {
       // A variable that an axis or a declaration gave, unused.
       if (const auto* var = e->expr.as<VarNode>(); var && var->name.empty()) { return; }
     }
-    if (IrExpr e = to_expr(evaluator_, value); e && is_bearable(evaluator_, e, value.where)) { add(make<Evaluate>(std::move(e), s.origin())); }
+    if (IrExpr e = to_expr(evaluator_, value); e && is_bearable(evaluator_, e, value.where)) { add_evaluated(std::move(e), s.origin()); }
     return;
   }
   if (v.as<BufferObject>() || v.items()) { return; }

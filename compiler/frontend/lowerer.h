@@ -28,6 +28,8 @@ class Lowerer {
 
   // What the functions of T act on.
   void add(Stmt stmt);
+  /// An expression evaluated for its effect; `T.break_loop()` and `T.continue_loop()` in a loop are the statements.
+  void add_evaluated(Expr value, Origin where);
   void store(const Buffer& buffer, const std::vector<Argument>& indices, const Argument& value, Origin where);
   auto expand(const MacroObject& macro, const Arguments& arguments) -> Value;
   /// The innermost block; null: none.

@@ -896,7 +896,7 @@ auto evaluate(Evaluator& e, const Arguments& given) -> Value {
   Lowerer* lowerer = need_program(e, a, "T.evaluate");
   std::vector<Expr> args;
   if (!lowerer || !operands(e, "T.evaluate", a, 1, 1, args, "value")) { return Value::error(); }
-  lowerer->add(make<Evaluate>(args[0], a.call));
+  lowerer->add_evaluated(args[0], a.call);
   return {};
 }
 

@@ -431,6 +431,7 @@ auto Compiler::call(const Call& n) -> Code {
     return {nullptr, nullptr, t, p};
   }
   if (n.op == shuffle || n.op == shuffle_up || n.op == shuffle_down) { return shuffle_between_threads(n); }
+  if (n.op.view().starts_with("@")) { return value_of_function(n); }
   // A machine of the shortest scalable vectors: `lanes` of a type are all there are. Any value will do for one that is left open.
   if (n.op == vscale && n.args.empty()) { return {make_int<IntConst>(1), nullptr, t}; }
   if (n.op == undef && n.args.empty()) { return t.is_real() ? Code{nullptr, make_real<RealConst>(0), t} : Code{make_int<IntConst>(0), nullptr, t}; }
@@ -799,7 +800,10 @@ auto Compiler::evaluate(const Evaluate& n) -> const Statement* {
     out->origin = n.origin;
     return out;
   }
-  if (c && c->op.view().starts_with("@")) { return call_function(*c); }
+  if (c && c->op.view().starts_with("@")) {
+    const Statement* call = call_function(*c);
+    return call ? call : make_stmt<Nothing>();
+  }
   if (c && (c->op == call_extern || c->op == call_pure_extern) && !c->args.empty()) {
     const auto* symbol = c->args[0].as<StringImm>();
     // What transform/check_bounds.h adds where an index is out of bounds.
@@ -826,7 +830,9 @@ auto Compiler::evaluate(const Evaluate& n) -> const Statement* {
   auto* out = make_stmt<EvaluateStatement>();
   out->counter = piece.number();
   out->is_return = c && c->op == ret;
+  if (out->is_return && c->args.size() == 0) { return out; }
   out->value = expr(n.value);
+  if (out->is_return) { (out->value.f ? returns_.reals : returns_.ints) = true; }
   return out;
 }
 
@@ -870,16 +876,16 @@ auto Compiler::reduce_across_threads(const Call& n) -> const Statement* {
   return out;
 }
 
-auto Compiler::call_function(const Call& n) -> const Statement* {
+auto Compiler::call_function(const Call& n) -> const CallStatement* {
   Name name(n.op.view().substr(1));
   PrimFunc func = module_->find(name);
   if (!func || n.args.size() != func->params.size()) {
     unsupported(n.origin, func ? "a call of `" + name.str() + "` with another number of arguments" : "the function `" + name.str() + "`");
-    return make_stmt<Nothing>();
+    return nullptr;
   }
   if (std::find(calling_.begin(), calling_.end(), name) != calling_.end()) {
     unsupported(n.origin, "functions that call themselves");
-    return make_stmt<Nothing>();
+    return nullptr;
   }
   auto* out = make_stmt<CallStatement>();
   for (size_t i = 0; i < func->params.size(); ++i) {
@@ -907,10 +913,33 @@ auto Compiler::call_function(const Call& n) -> const Statement* {
   for (const Var& param : func->params) { for (BindBuffer& b : implicit_of(param.get())) { out->bind.push_back(std::move(b)); } }
   calling_.push_back(name);
   std::vector<BlockAround> outer = std::exchange(blocks_, {});
+  Returns around = std::exchange(returns_, {});
   out->body = statement(func->body);
+  std::swap(around, returns_);
+  out->returns_ints = around.ints;
+  out->returns_reals = around.reals;
   blocks_ = std::move(outer);
   calling_.pop_back();
   return out;
+}
+
+auto Compiler::value_of_function(const Call& n) -> Code {
+  const CallStatement* call = call_function(n);
+  if (!call) { return {make_int<IntConst>(0), nullptr, n.dtype}; }
+  bool is_real = n.dtype.is_real();
+  if (n.dtype.lanes != 1 || (is_real ? call->returns_ints || !call->returns_reals : call->returns_reals || !call->returns_ints)) {
+    return unsupported(n.origin, "the value of `" + n.op.str().substr(1) + "`, which is of another type than it says");
+  }
+  if (is_real) {
+    auto* out = make_real<CallValue<RealExpr>>();
+    out->call = call;
+    out->origin = n.origin;
+    return {nullptr, out, n.dtype};
+  }
+  auto* out = make_int<CallValue<IntExpr>>();
+  out->call = call;
+  out->origin = n.origin;
+  return {out, nullptr, n.dtype};
 }
 
 auto Compiler::statement(const Stmt& s) -> const Statement* {

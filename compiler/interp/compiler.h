@@ -13,6 +13,8 @@
 
 namespace loopsmith::interp {
 
+struct CallStatement;
+
 /// A piece of code that is evaluated as a whole: what each time costs, and the loop around (none: -1).
 struct Piece {
   int64_t flops = 0;
@@ -102,7 +104,9 @@ class Compiler {
   auto launch(Var var, Name tag, const Expr& extent, const Stmt& body, Origin origin) -> const Statement*;
   auto evaluate(const Evaluate& n) -> const Statement*;
   auto reduce_across_threads(const Call& n) -> const Statement*;
-  auto call_function(const Call& n) -> const Statement*;
+  auto call_function(const Call& n) -> const CallStatement*;
+  /// The same for a function that returns a value.
+  auto value_of_function(const Call& n) -> Code;
   void count(const Expr& e);
 
   // While it lives, what is compiled counts for a piece of its own.
@@ -139,6 +143,7 @@ class Compiler {
   std::unordered_map<const VarNode*, size_t> thread_dimensions_;       // which dimension a thread index is
   const Reduce* reducer_ = nullptr;                                    // of the cross-thread reduction around
   std::vector<Name> calling_;
+  struct Returns { bool ints = false, reals = false; } returns_;   // what the function being compiled returns
   std::unordered_map<const VarNode*, uint32_t> slots_;
   std::unordered_map<const BufferNode*, uint32_t> bindings_;
   std::unordered_map<const VarNode*, std::vector<Buffer>> implicit_;

@@ -71,6 +71,8 @@ struct Frame {
   int lane = 0;
   bool failed = false;
   Flow flow = Flow::Next;
+  Slot returned;                     // by the function that was left last
+  bool has_returned = false;         // was there a value?
   int64_t steps = 0;
   int64_t step_limit = INT64_MAX;
   int64_t next_check = 0;

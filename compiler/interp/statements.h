@@ -31,8 +31,13 @@ struct EvaluateStatement final : Statement {
     ++f.stats.statements;
     ++f.counts[counter];
     f.lane = 0;
-    if (value.i) { (void)value.i->eval(f); } else if (value.f) { (void)value.f->eval(f); }
-    if (is_return) { f.flow = Flow::Return; }
+    Slot v;
+    if (value.i) { v.i = value.i->eval(f); } else if (value.f) { v.f = value.f->eval(f); }
+    if (is_return) {
+      f.returned = v;
+      f.has_returned = true;
+      f.flow = Flow::Return;
+    }
   }
 };
 struct FlowStatement final : Statement {

@@ -108,10 +108,16 @@ auto WarpShuffle::run(Frame& f, const void* site) const -> Slot {
 
 void CallStatement::run(Frame& f) const {
   f.lane = 0;
-  for (const auto& [slot, pointer] : pointers) { f.pointers[slot] = pointer->eval(f); }
-  for (const auto& [slot, code] : values) {
-    if (code.i) { f.slots[slot].i = code.i->eval(f); } else { f.slots[slot].f = code.f->eval(f); }
+  // All arguments before any parameter: one may call the same function.
+  std::vector<Pointer> at;
+  std::vector<Slot> given(values.size());
+  for (const auto& [slot, pointer] : pointers) { at.push_back(pointer->eval(f)); }
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Code& code = values[i].second;
+    if (code.i) { given[i].i = code.i->eval(f); } else { given[i].f = code.f->eval(f); }
   }
+  for (size_t i = 0; i < pointers.size(); ++i) { f.pointers[pointers[i].first] = at[i]; }
+  for (size_t i = 0; i < values.size(); ++i) { f.slots[values[i].first] = given[i]; }
   for (const BindBuffer& b : bind) { b.run(f); }
   body->run(f);
   if (f.flow == Flow::Return) { f.flow = Flow::Next; }

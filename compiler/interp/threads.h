@@ -92,7 +92,22 @@ struct CallStatement final : Statement {
   std::vector<std::pair<uint32_t, Code>> values;
   std::vector<BindBuffer> bind;
   const Statement* body = nullptr;
+  bool returns_ints = false, returns_reals = false;
   void run(Frame& f) const override;
+};
+/// The value of a call of a function that returns one.
+template <class Base>
+struct CallValue final : Base {
+  const CallStatement* call = nullptr;
+  Origin origin;
+  auto eval(Frame& f) const -> decltype(std::declval<Base&>().eval(f)) override {
+    int lane = f.lane;
+    f.has_returned = false;
+    call->run(f);
+    f.lane = lane;
+    if (!f.failed && !f.has_returned) { f.fail(error(loopsmith::Code::InterpUnsupported, origin).arg("what", "the value of a function that comes to its end without one")); }
+    if constexpr (std::is_same_v<Base, IntExpr>) { return f.returned.i; } else { return f.returned.f; }
+  }
 };
 /// memcpy, memmove, memset.
 struct MemoryCall final : Statement {

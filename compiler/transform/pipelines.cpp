@@ -16,6 +16,7 @@
 #include "transform/hoist_conditions.h"
 #include "transform/inject_double_buffer.h"
 #include "transform/inject_software_pipeline.h"
+#include "transform/inline_calls.h"
 #include "transform/instrument_loops.h"
 #include "transform/loop_partition.h"
 #include "transform/lower_cross_thread_reduction.h"
@@ -38,6 +39,7 @@ namespace loopsmith::transform {
 namespace {
 
 constexpr std::array llvm_stages{
+    Stage{"inline_calls", inline_calls, "functions of the module in place of their calls"},
     Stage{"separate_init", separate_init, "inits of reductions in front of their loops, where nothing else is there"},
     Stage{"lower_init_block", lower_init_block, "the other inits as conditions in their blocks"},
     // Reads the kinds of iter vars, which the next stage forgets.

@@ -1,0 +1,29 @@
+// inline_calls: what a function of the module does, in place of its call.
+//
+//     A[i] = Module.half(A[i]) + 1                    ==>   A[i] = A[i] * 0.5 + 1
+//
+//     for i: Module.clear(T.address_of(A[i, 0]), 16)  ==>   for i:
+//                                                               data = T.address_of(A[i, 0])
+//                                                               for j in range(16): B[j] = 0     (B: at data)
+//
+// A call as a statement becomes the body of the function, a call in an expression the value that is returned: of `let`s,
+// conditions and `return`s. Left as they are: calls of functions that call themselves, that return in the middle of
+// loops, or whose parameters do not fit; and those beyond `inline_limit` in one function. Private functions of which no
+// call is left are dropped.
+//
+// Needs   nothing.
+// Gives   no calls between functions, but those above.
+// Keeps   values; origins; the order of effects, as what is evaluated twice has none.
+// Place   first: all others look at one function at a time.
+#pragma once
+
+#include "transform/context.h"
+
+namespace loopsmith::transform {
+
+/// Calls that become bodies in one function, at most.
+constexpr int inline_limit = 1000;
+
+[[nodiscard]] auto inline_calls(const IRModule& module, const LowerContext& context) -> Result<IRModule>;
+
+}  // namespace loopsmith::transform
