@@ -54,6 +54,31 @@ auto run_all(const syntax::Document& document, const syntax::Item& item, const I
   return out;
 }
 
+// Does it say that something is wrong with what the function does? An index that is out of bounds leaves a program to look at.
+auto spoils(const Diagnostic& d) -> bool { return d.severity == Severity::Error && d.code != Code::IndexOutOfBounds; }
+
+// The functions of a module with errors that have none themselves; none: there are no such.
+auto without_errors(const syntax::Document& document, const IRModule& module, const Diagnostics& diagnostics) -> IRModule {
+  auto is_in = [&](const Diagnostic& d, const PrimFunc& func) {
+    auto place = document.resolve(d.where);
+    auto body = document.resolve(func->origin);
+    return !place || !body || (place->begin >= body->begin && place->end <= body->end);
+  };
+  auto is_somewhere = [&](const Diagnostic& d) {
+    return std::any_of(module->functions.begin(), module->functions.end(), [&](const auto& entry) { return is_in(d, entry.second); });
+  };
+  std::vector<std::pair<Name, PrimFunc>> functions;
+  for (const auto& [name, func] : module->functions) {
+    // What is wrong outside of functions (a constant, an attribute of the module) may be meant for any of them.
+    bool is_spoilt = std::any_of(diagnostics.begin(), diagnostics.end(), [&](const Diagnostic& d) { return spoils(d) && (is_in(d, func) || !is_somewhere(d)); });
+    if (!is_spoilt) { functions.emplace_back(name, func); }
+  }
+  if (functions.empty()) { return {}; }
+  IRModuleNode out = *module;
+  out.functions = std::move(functions);
+  return make_module(std::move(out));
+}
+
 auto line_count(const std::string& text) -> int64_t { return std::count(text.begin(), text.end(), '\n') + 1; }
 
 }  // namespace
@@ -137,7 +162,7 @@ auto Analyses::update(const syntax::Document& document, frontend::File& file, bo
     IRModule module;
     bool is_instance = false;
     if (declaration.is_program) {
-      module = declaration.module;
+      module = declaration.module ? declaration.module : declaration.partial;
     } else if (const auto* made = declaration.value.as<frontend::ProgramObject>()) {
       // A program that a function of the file made; `name = other` only names one.
       module = made->module;
@@ -145,7 +170,8 @@ auto Analyses::update(const syntax::Document& document, frontend::File& file, bo
       if (file.find(made->name) != nullptr) { module = {}; }
     }
     if (!module && !declaration.is_program && declaration.inside.empty()) { continue; }
-    bool is_clean = module && !has_errors(declaration.diagnostics) && !declaration.item->has_error;
+    bool is_whole = module && !declaration.item->has_error && !declaration.is_opaque;
+    bool is_clean = is_whole && std::none_of(declaration.diagnostics.begin(), declaration.diagnostics.end(), spoils);
     std::vector<IRModule> inside;
     for (const frontend::InnerProgram& inner : declaration.inside) {
       if (inner.module && !inner.has_errors) { inside.push_back(inner.module); }
@@ -163,7 +189,18 @@ auto Analyses::update(const syntax::Document& document, frontend::File& file, bo
       }
       lines -= size;
       kept = {module, std::move(inside), declaration.item, is_clean, {}, 0};
-      if (is_clean) { kept.found = run_all(document, *declaration.item, module, is_instance, cancel); }
+      if (is_clean) {
+        kept.found = run_all(document, *declaration.item, module, is_instance, cancel);
+      } else if (is_whole && declaration.is_program) {
+        // A module whose other functions are wrong: names that only those use are not unused.
+        kept.found = run_all(document, *declaration.item, without_errors(document, module, declaration.diagnostics), true, cancel);
+      }
+      // One message for one mistake.
+      std::erase_if(kept.found, [&](const Diagnostic& d) {
+        return std::any_of(declaration.diagnostics.begin(), declaration.diagnostics.end(), [&](const Diagnostic& known) {
+          return known.code == Code::IndexOutOfBounds && known.where.decl == d.where.decl && known.where.begin <= d.where.end && d.where.begin <= known.where.end;
+        });
+      });
       // What shapes the Python around them is not known: they are judged like instances.
       for (const IRModule& inner : kept.inside) {
         Diagnostics found = run_all(document, *declaration.item, inner, true, cancel);

@@ -2,7 +2,8 @@
 // hints). Each is a file behind one row of a table (analyses.cpp) and works on one declaration: nothing found here
 // depends on other declarations but through the program that was lowered, so results are kept with it.
 //
-// Only programs without errors are looked at: one mistake gives one message. Nothing here executes a program.
+// Only functions without errors are looked at, but for indices that are out of bounds: one mistake gives one message. Nothing
+// here executes a program.
 // One thread, as the File.
 #pragma once
 
