@@ -37,13 +37,16 @@ auto cannot_write(const std::string& path) -> Diagnostic {
   return error(Code::CannotWrite).arg("file", path).arg("why", std::strerror(errno));
 }
 
-/// Adds the public functions of a scheduled program to the unit.
-auto add_program(Unit& unit, const NamedProgram& program, const IRModule& module, const std::string& schedule) -> Diagnostics {
+/// Its kernels are launched by a driver that reads the object's metadata: nothing in C calls them.
+auto is_gpu(const target::Target& target) -> bool { return target.kind == "rocm"; }
+
+/// Adds the public functions of a scheduled program to the unit; `has_entries`: others call them by entries in C.
+auto add_program(Unit& unit, const NamedProgram& program, const IRModule& module, const std::string& schedule, bool has_entries) -> Diagnostics {
   Diagnostics problems;
   for (const auto& [name, func] : module->functions) {
     bool is_private = find_attr(func->attrs, "global_symbol") == nullptr && !program.is_function;
     std::string kernel_name = program.is_function ? program.name.str() : codegen::symbol_of(name, func);
-    std::string symbol = is_private ? kernel_name : artefact::inner_symbol(kernel_name);
+    std::string symbol = is_private || !has_entries ? kernel_name : artefact::inner_symbol(kernel_name);
     if (!is_private && !artefact::is_c_name(kernel_name)) {
       problems.push_back(error(Code::NotACName, func->origin).arg("name", kernel_name).remedy("rename the function, or give it a `global_symbol`"));
       continue;
@@ -242,7 +245,7 @@ auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildR
     } else if (job.tuned) {
       notes.push_back(fmt::format("`{}` was not tuned for {}", program.name.view(), target->str()));
     }
-    Diagnostics more = add_program(unit, program, after, name);
+    Diagnostics more = add_program(unit, program, after, name, !is_gpu(*target));
     problems.insert(problems.end(), more.begin(), more.end());
   }
   if (problems.empty() && unit.kernels.empty() && job.may_be_empty) {
@@ -296,6 +299,11 @@ auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildR
   if (scratch.path.empty()) {
     reporter.report({cannot_write(job.staging)}, nullptr);
     return std::nullopt;
+  }
+  if (is_gpu(*target)) {
+    result.notes.push_back(fmt::format("for a GPU there is {}.o with its kernels alone: link it with `ld.lld -shared`, and whoever launches them reads its metadata", library));
+    if (!put(job.stem + ".o", "object", *object)) { return std::nullopt; }
+    return result;
   }
   if (compiler.empty()) {
     result.notes.push_back(fmt::format("no C compiler for `{}` was found: there are no libraries, and {}.o has the inner functions only; {}", target->str(), library,

@@ -36,6 +36,7 @@ constexpr Known known[] = {
     {"llvm -mtriple=aarch64-apple-darwin -mcpu=apple-m1", "Apple M1"},
     {"llvm -mtriple=riscv64-linux-gnu", "64-bit RISC-V with multiplication, doubles and compressed code (RV64GC)"},
     {"llvm -mtriple=wasm32-unknown-unknown", "WebAssembly, 32 bit"},
+    {"rocm -mcpu=gfx90a", "AMD MI200; code is emitted, and not run here"},
 };
 
 auto bytes_text(uint64_t bytes) -> std::string {
@@ -105,6 +106,10 @@ auto target(std::vector<std::string> args) -> int {
   auto row = [](std::string_view what, const std::string& value) { fmt::print("{:<10} {}\n", what, value); };
   row("target", parsed->str());
   if (!hardware.name.empty()) { row("processor", hardware.name + (hardware.is_this_machine ? ", this machine" : "")); }
+  if (parsed->kind == "rocm") {
+    row("machine", "a GPU: code is emitted for it, and nothing else is known of it");
+    return exit_done;
+  }
   row("cores", std::to_string(hardware.cores));
   row("caches", fmt::format("L1 {}, L2 {}, L3 {}", bytes_text(hardware.l1.bytes), bytes_text(hardware.l2.bytes), bytes_text(hardware.l3.bytes)));
   row("vectors", fmt::format("{} bits, {} registers", hardware.vector_bits, hardware.vector_registers));
