@@ -196,9 +196,9 @@ class Inject : public Mutator {
  private:
   auto fail(const For& loop, std::string why, const std::string& remedy = {}) -> Stmt {
     if (!failure) {
-      failure = error(Code::CannotEmit, loop.origin).arg("what", fmt::format("the pipeline of loop `{}`", loop.var->name.str())).arg("function", function_.view())
-                    .arg("target", "any target").arg("why", why);
-      if (!remedy.empty()) { failure = std::move(*failure).remedy(remedy); }
+      Diagnostic d = error(Code::CannotEmit, loop.origin).arg("what", fmt::format("the pipeline of loop `{}`", loop.var->name.str())).arg("function", function_.view())
+                         .arg("target", "any target").arg("why", why);
+      failure = remedy.empty() ? std::move(d) : std::move(d).remedy(remedy);
     }
     return {};
   }

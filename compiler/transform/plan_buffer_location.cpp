@@ -161,8 +161,15 @@ class FindLocations : public Visitor {
         if (!set.has_lower_bound() || !set.has_upper_bound()) { return {}; }
         return as_int(analyzer.simplify(sub(set.max(), set.min())));
       };
+      // Of a row whose last vector is cut off by a predicate no more is read than the row has.
+      auto size_within = [&](const arith::IntSet& set, size_t dimension) -> std::optional<int64_t> {
+        if (!set.has_lower_bound() || !set.has_upper_bound()) { return {}; }
+        auto low = as_int(analyzer.simplify(set.min())), high = as_int(analyzer.simplify(set.max()));
+        auto extent = dimension < r.shape.size() ? as_int(r.shape[dimension]) : std::nullopt;
+        return low && high && extent ? std::min(*high, *extent - 1) - std::max<int64_t>(*low, 0) : size(set);
+      };
       for (size_t i = 0; i < needed.size() && i < made.size(); ++i) {
-        auto all = size(needed[i]);
+        auto all = size_within(needed[i], i);
         auto some = size(made[i]);
         if (all && some && *all > *some) { return true; }
       }
