@@ -186,8 +186,8 @@ typedef struct {
   pthread_mutex_t lock;
   pthread_cond_t work, done;
   pthread_mutex_t caller;       /* one parallel loop at a time; others run alone */
-  int threads, started, left;
-  uint64_t round;
+  int threads, started;
+  int next, left;               /* the next part of the loop that nobody has taken, and how many are not done */
   loopsmith_share share;
   void* captured;
   int64_t begin, end;
@@ -197,24 +197,16 @@ typedef struct {
 static ls_pool ls_the_pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, 0, 0, 0, 0, NULL, NULL, 0, 0, 0, {0}};
 static LS_THREAD int ls_inside;
 
-static int32_t ls_run_share(ls_pool* pool, int index) {
-  int64_t size = pool->end - pool->begin;
-  int64_t from = pool->begin + size * index / pool->threads;
-  int64_t to = pool->begin + size * (index + 1) / pool->threads;
-  return from < to ? pool->share(pool->captured, from, to) : 0;
-}
-
-static void* ls_thread(void* argument) {
-  int index = (int)(intptr_t)argument;
-  ls_pool* pool = &ls_the_pool;
-  uint64_t seen = 0;
-  ls_inside = 1;
-  pthread_mutex_lock(&pool->lock);
-  for (;;) {
-    while (pool->round == seen) { pthread_cond_wait(&pool->work, &pool->lock); }
-    seen = pool->round;
+/* Does parts of the loop while there are any. Whoever comes first takes the next one: the caller of a short loop has done all of it
+   before a sleeping thread is awake. With the lock held, but not during the work. */
+static void ls_work(ls_pool* pool) {
+  while (pool->next < pool->threads) {
+    int64_t size = pool->end - pool->begin;
+    int64_t from = pool->begin + size * pool->next / pool->threads;
+    int64_t to = pool->begin + size * (pool->next + 1) / pool->threads;
+    ++pool->next;
     pthread_mutex_unlock(&pool->lock);
-    int32_t status = ls_run_share(pool, index);
+    int32_t status = from < to ? pool->share(pool->captured, from, to) : 0;
     pthread_mutex_lock(&pool->lock);
     if (status != 0) {
       pool->status = status;
@@ -222,19 +214,29 @@ static void* ls_thread(void* argument) {
     }
     if (--pool->left == 0) { pthread_cond_signal(&pool->done); }
   }
+}
+
+static void* ls_thread(void* argument) {
+  ls_pool* pool = (ls_pool*)argument;
+  ls_inside = 1;
+  pthread_mutex_lock(&pool->lock);
+  for (;;) {
+    while (pool->next >= pool->threads) { pthread_cond_wait(&pool->work, &pool->lock); }
+    ls_work(pool);
+  }
   return NULL;
 }
 
 static void ls_start_threads(ls_pool* pool) {
   const char* asked = getenv("LOOPSMITH_NUM_THREADS");
   long n = asked != NULL ? atol(asked) : sysconf(_SC_NPROCESSORS_ONLN);
-  pool->threads = n < 1 ? 1 : n > 256 ? 256 : (int)n;
+  int threads = n < 1 ? 1 : n > 256 ? 256 : (int)n;
+  pthread_mutex_lock(&pool->lock);
   pool->started = 1;
-  for (int i = 1; i < pool->threads; ++i) {
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, ls_thread, (void*)(intptr_t)i) != 0) { pool->threads = i; break; }
-    pthread_detach(thread);
-  }
+  pool->threads = 1;
+  pool->next = threads;         /* no work yet */
+  for (pthread_t thread; pool->threads < threads && pthread_create(&thread, NULL, ls_thread, pool) == 0; ++pool->threads) { pthread_detach(thread); }
+  pthread_mutex_unlock(&pool->lock);
 }
 
 LS_WEAK int32_t loopsmith_parallel(loopsmith_share share, void* captured, int64_t begin, int64_t end) {
@@ -251,17 +253,15 @@ LS_WEAK int32_t loopsmith_parallel(loopsmith_share share, void* captured, int64_
   pool->begin = begin;
   pool->end = end;
   pool->status = 0;
-  pool->left = pool->threads - 1;
-  ++pool->round;
+  pool->next = 0;
+  pool->left = pool->threads;
   pthread_cond_broadcast(&pool->work);
-  pthread_mutex_unlock(&pool->lock);
   ls_inside = 1;
-  int32_t status = ls_run_share(pool, 0);
+  ls_work(pool);
   ls_inside = 0;
-  pthread_mutex_lock(&pool->lock);
   while (pool->left != 0) { pthread_cond_wait(&pool->done, &pool->lock); }
-  if (pool->status != 0) {
-    status = pool->status;
+  int32_t status = pool->status;
+  if (status != 0) {
     for (size_t i = 0; i < sizeof ls_error_text; ++i) { ls_error_text[i] = pool->error[i]; }
   }
   pthread_mutex_unlock(&pool->lock);

@@ -1,8 +1,10 @@
 // The pool, the workspace cache, error texts: see threads.h.
 //
-// Who owns what: a Job lives in Pool and is written by the thread that holds `busy_` while no worker is inside
-// (`inside_` is 0); workers read it after seeing `epoch_` move. A Slot's `next` is shared, its `end` is part of
-// the job. Error texts are per thread; a worker's is copied into the job under `mutex_`.
+// Who owns what: a Job lives in Pool and is written by the thread that holds `busy_` while no worker is inside;
+// workers read it after seeing `epoch_` move and entering through `gate_`. The thread that holds `busy_` closes the
+// gate when no work is left, and waits for those inside only: a worker that sleeps, or that the system runs later,
+// keeps nobody waiting. A Slot's `next` is shared, its `end` is part of the job. Error texts are per thread; a
+// worker's is copied into the job under `mutex_`.
 #include "runtime/threads.h"
 
 #include <sched.h>
@@ -57,6 +59,8 @@ auto pin(int cpu) -> bool {
 constexpr int spins_before_sleep = 4000;
 constexpr int max_threads = 256;
 constexpr uint64_t max_parts = 1024;   // more than max_threads: the low digits of an epoch
+constexpr uint64_t gate_open = 1024;   // more than max_threads too
+constexpr uint64_t gate_places = 2 * gate_open;
 
 thread_local int allowed = 0;          // 0: not set
 thread_local bool inside_parallel = false;
@@ -92,11 +96,11 @@ class Pool {
       slots_[i].end = begin + extent * (i + 1) / threads;
       slots_[i].next.store(begin + extent * i / threads, std::memory_order_relaxed);
     }
-    inside_.store(threads - 1, std::memory_order_relaxed);
     // One word says that there is a job and for how many: a worker that is late for one it has no part in
     // cannot take the next one's number for it.
-    uint64_t epoch = epoch_.load(std::memory_order_relaxed);
-    epoch_.store(((epoch / max_parts) + 1) * max_parts + static_cast<uint64_t>(threads), std::memory_order_seq_cst);
+    const uint64_t job = epoch_.load(std::memory_order_relaxed) / max_parts + 1;
+    gate_.store(job * gate_places + gate_open, std::memory_order_release);
+    epoch_.store(job * max_parts + static_cast<uint64_t>(threads), std::memory_order_seq_cst);
     if (sleeping_.load(std::memory_order_seq_cst) > 0) {
       std::lock_guard lock(mutex_);
       wake_.notify_all();
@@ -105,7 +109,8 @@ class Pool {
     work(0);
     inside_parallel = false;
     int spins = 0;
-    while (inside_.load(std::memory_order_acquire) != 0) {
+    gate_.fetch_and(~gate_open, std::memory_order_acq_rel);
+    while (gate_.load(std::memory_order_acquire) % gate_open != 0) {
       if (++spins < spins_before_sleep) { pause(); } else { std::this_thread::yield(); }
     }
     int32_t failure = failure_.load(std::memory_order_relaxed);
@@ -115,6 +120,15 @@ class Pool {
   }
 
  private:
+  /// Is there still work of that job? Then the worker counts as inside until it leaves.
+  auto enter(uint64_t job) -> bool {
+    uint64_t gate = gate_.load(std::memory_order_acquire);
+    while (gate / gate_places == job && (gate & gate_open) != 0) {
+      if (gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acq_rel, std::memory_order_acquire)) { return true; }
+    }
+    return false;
+  }
+
   void work(int self) {
     for (int i = 0; i < parts_; ++i) {
       Slot& slot = slots_[(self + i) % parts_];
@@ -166,16 +180,16 @@ class Pool {
         now = epoch_.load(std::memory_order_acquire);
       }
       seen = now;
-      if (index < static_cast<int>(now % max_parts)) {
+      if (index < static_cast<int>(now % max_parts) && enter(now / max_parts)) {
         work(index);
-        inside_.fetch_sub(1, std::memory_order_acq_rel);
+        gate_.fetch_sub(1, std::memory_order_acq_rel);
       }
     }
   }
 
   std::atomic<bool> busy_{false};
   alignas(128) std::atomic<uint64_t> epoch_{0};
-  alignas(128) std::atomic<int> inside_{0};
+  alignas(128) std::atomic<uint64_t> gate_{0};   // the job's number, whether it can be entered, how many are inside
   std::atomic<int> sleeping_{0};
   std::atomic<int32_t> failure_{0};
   loopsmith_share share_ = nullptr;

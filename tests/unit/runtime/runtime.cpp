@@ -200,6 +200,24 @@ TEST_CASE("every iteration of a parallel loop runs once, whatever the extent and
   }
 }
 
+TEST_CASE("loops shorter than a thread takes to wake up: many more threads than processors, each iteration once") {
+  ThreadsScope scope(16);
+  static std::atomic<int64_t> sum{0};
+  sum = 0;
+  int64_t expected = 0;
+  for (int64_t repeat = 0; repeat < 20000; ++repeat) {
+    int64_t extent = 2 + repeat % 40;
+    int32_t code = loopsmith_parallel([](void*, int64_t begin, int64_t end) -> int32_t {
+      for (int64_t i = begin; i < end; ++i) { sum.fetch_add(i + 1, std::memory_order_relaxed); }
+      return 0;
+    }, nullptr, 0, extent);
+    REQUIRE(code == 0);
+    expected += extent * (extent + 1) / 2;
+    // Nobody is still at work when a loop has returned.
+    REQUIRE(sum.load() == expected);
+  }
+}
+
 TEST_CASE("parallel loops within parallel loops, from several threads at once, and failing ones") {
   static std::atomic<int64_t> sum{0};
   sum = 0;
