@@ -391,8 +391,8 @@ auto CanonicalSimplifier::divide(Split split, int64_t value, Mode mode) -> Split
       split.lower = lower;
       return split;
     }
-    // (x % c1) / c2 is 0 when c2 >= c1.
-    if (lower > 0 && split.upper <= lower) { return {.index = zero(split.dtype), .dtype = split.dtype}; }
+    // (x % c1) / c2 is 0 when c2 >= c1, so long as x % c1 is not negative, as it is for negative c1.
+    if (split.upper > 0 && split.upper <= lower) { return {.index = zero(split.dtype), .dtype = split.dtype}; }
     Expr bound = constant_of(split.dtype, split.upper);
     split.index = mode == Mode::Trunc ? truncmod(split.index, bound) : floormod(split.index, bound);
     split.upper = no_upper;

@@ -172,6 +172,17 @@ TEST_CASE("a split loop's index is found again") {
   CHECK(analyzer.prove(less(int_imm(2000), fused)) == arith::Proof::False);
 }
 
+TEST_CASE("a remainder by a negative number is not positive") {
+  Var x = var("x");
+  arith::Analyzer analyzer;
+  analyzer.bind(x, Range{int_imm(0), int_imm(6)});
+  // -1 at x = 1
+  CHECK(text_of(analyzer.simplify(make<FloorDiv>(make<FloorMod>(Expr(x), int_imm(-2)), int_imm(3)))) == "x % -2 // 3");
+  Expr same = make<Mul>(make<FloorMod>(make<Mul>(Expr(x), int_imm(-1)), int_imm(2)), int_imm(-1));
+  CHECK(text_of(analyzer.canonical_simplify(make<FloorDiv>(same, int_imm(3)))) == "x % -2 // 3");
+  CHECK(text_of(analyzer.canonical_simplify(make<FloorDiv>(make<FloorMod>(Expr(x), int_imm(2)), int_imm(3)))) == "0");
+}
+
 TEST_CASE("what is known in a scope is forgotten after it") {
   Var n = var("n"), i = var("i");
   arith::Analyzer analyzer;
