@@ -762,16 +762,24 @@ auto repeats_instances(const BlockRealize& realize, const For& loop) -> bool {
   if (is_one(loop.extent)) { return false; }
   // Of a remainder, what it is divided by: iterations so far apart may be the same.
   std::vector<int64_t> periods;
-  bool is_used = false;
+  bool is_used = false, is_divided = false;
   for (const Expr& value : realize.iter_values) {
     post_order(value, [&](const Expr& e) {
       is_used = is_used || e.get() == loop.var.get();
+      const auto* quotient = e.as<FloorDiv>();
+      is_divided = is_divided || (quotient && uses_var(quotient->a, [&](const VarNode& v) { return &v == loop.var.get(); }));
       const auto* mod = e.as<FloorMod>();
       auto period = mod ? as_int(mod->b) : std::nullopt;
       if (period && *period > 0 && uses_var(mod->a, [&](const VarNode& v) { return &v == loop.var.get(); })) { periods.push_back(*period); }
     });
   }
   if (!is_used) { return true; }
+  // Of a quotient, neighbours are: the first two, if the others say the same of both.
+  if (is_divided) {
+    arith::Analyzer analyzer;
+    VarMap first{{loop.var.get(), loop.min}}, second{{loop.var.get(), loop.min + one(loop.min.dtype())}};
+    if (std::all_of(realize.iter_values.begin(), realize.iter_values.end(), [&](const Expr& e) { return analyzer.can_prove_equal(substitute(e, first), substitute(e, second)); })) { return true; }
+  }
   auto extent = as_int(loop.extent);
   for (int64_t period : periods) {
     if (extent && period >= *extent) { continue; }
