@@ -268,6 +268,9 @@ void File::evaluate(size_t index) {
     if (d.code == Code::MisspeltWord) {
       if (const syntax::Item* home = part_of(*out.item, d.where.decl)) { place_word(d, home->text); }
     }
+    if (d.code == Code::NoTruthValue && d.remedies.empty()) {
+      d.remedies = {"what depends on values of the program is chosen while it runs: `T.if_then_else(condition, a, b)` for values, `T.all` and `T.any` for conditions, an `if` of its own for statements"};
+    }
     if (d.code != Code::UndefinedName || d.args.empty()) { continue; }
     const std::string& name = d.args[0].second;
     if (!namespace_t().as<eval::Namespace>()->find(Name(name))) { continue; }

@@ -98,6 +98,9 @@ void Lowerer::add(IrStmt stmt) {
 void Lowerer::add_evaluated(IrExpr value, Origin where) {
   static const Name break_loop("break_loop"), continue_loop("continue_loop");
   const auto* call = value.as<Call>();
+  for (const auto& [meant, store] : meant_) {
+    if (meant.same_as(value)) { return add(store); }
+  }
   bool is_flow = call && call->args.size() == 0 && (call->op == break_loop || call->op == continue_loop);
   if (!is_flow || !(in_frame(FrameKind::Loop) || in_frame(FrameKind::While))) { return add(make<Evaluate>(std::move(value), where)); }
   if (call->op == break_loop) { add(make<Break>(where)); } else { add(make<Continue>(where)); }

@@ -30,6 +30,8 @@ class Lowerer {
   void add(Stmt stmt);
   /// An expression evaluated for its effect; `T.break_loop()` and `T.continue_loop()` in a loop are the statements.
   void add_evaluated(Expr value, Origin where);
+  /// `T.call_intrin("void", "tirx.masked_store", B, value, index, mask)` is this store, where it is evaluated.
+  void means(const Expr& call, Stmt store) { meant_.emplace_back(call, std::move(store)); }
   void store(const Buffer& buffer, const std::vector<Argument>& indices, const Argument& value, Origin where);
   auto expand(const MacroObject& macro, const Arguments& arguments) -> Value;
   /// The innermost block; null: none.
@@ -134,6 +136,7 @@ class Lowerer {
   std::unordered_map<Name, std::optional<Value>> outside_;   // what names mean outside of the program, as far as parts asked
   uint32_t symbols_asked_ = 0;                   // how often `symbol` was called
   std::unordered_set<const BufferNode*> cells_;
+  std::vector<std::pair<Expr, Stmt>> meant_;     // calls that are statements, until they are evaluated
   std::unordered_map<Name, Var> ahead_;          // parameters that annotations before them use
   uint32_t expansions_ = 0;                      // of macros
   uint32_t remapped_ = 0;                        // how often a parameter got another buffer

@@ -1638,6 +1638,27 @@ auto combine_conditions(Evaluator& e, const Arguments& given) -> Value {
   return expr(out);
 }
 
+// What TVM's main line says by calls of `masked_load(buffer, indices ..., mask)` and `masked_store(buffer, value, indices ..., mask)`
+// are accesses with a predicate. None: the call is none of these.
+auto masked_access(Evaluator& e, std::string_view op, const std::vector<Argument>& args, Origin where) -> std::optional<Value> {
+  bool is_store = op == "masked_store";
+  const auto* buffer = (is_store || op == "masked_load") && !args.empty() ? args[0].value.as<BufferObject>() : nullptr;
+  size_t first = is_store ? 2 : 1;
+  if (!buffer || args.size() != first + buffer->buffer->shape.size() + 1) { return {}; }
+  std::vector<Argument> at(args.begin() + static_cast<std::ptrdiff_t>(first), args.end() - 1);
+  std::vector<Expr> indices;
+  bool good = to_indices(e, buffer->buffer, at, where, indices);
+  Expr mask = to_expr(e, args.back());
+  if (!good || !mask) { return Value::error(); }
+  if (!is_store) { return expr(make<BufferLoad>(buffer->buffer, std::move(indices), where, std::move(mask))); }
+  Lowerer* lowerer = Lowerer::of(e);
+  Expr value = to_expr_like(e, args[1], buffer->buffer->dtype);
+  if (!value || !lowerer) { return Value::error(); }
+  Expr call = make<Call>(DataType::void_(), Name("masked_store"), Array<Expr>{buffer->buffer->data, value}, where);
+  lowerer->means(call, make<BufferStore>(buffer->buffer, std::move(value), std::move(indices), where, std::move(mask)));
+  return expr(std::move(call));
+}
+
 auto call_intrin(Evaluator& e, const Arguments& a0) -> Value {
   Arguments a = a0;
   static const Name dtype_name("dtype");
@@ -1674,15 +1695,16 @@ auto call_intrin(Evaluator& e, const Arguments& a0) -> Value {
     a.all.pop_back();
     for (const Value& item : *items) { a.all.push_back({item, list.where, {}}); }
   }
+  std::string_view op = *name;
+  for (std::string_view prefix : {"tir.", "tirx."}) {
+    if (op.starts_with(prefix)) { op.remove_prefix(prefix.size()); }
+  }
+  if (auto masked = masked_access(e, op, {a.all.begin() + 2, a.all.end()}, a.call)) { return *masked; }
   for (size_t i = 2; i < a.all.size(); ++i) {
     const auto* buffer = a.all[i].value.as<BufferObject>();
     Expr x = buffer ? Expr(buffer->buffer->data) : to_expr(e, a.all[i]);
     if (!x) { return Value::error(); }
     args.push_back(std::move(x));
-  }
-  std::string_view op = *name;
-  for (std::string_view prefix : {"tir.", "tirx."}) {
-    if (op.starts_with(prefix)) { op.remove_prefix(prefix.size()); }
   }
   return expr(make<Call>(*t, Name(op), std::move(args), a.call));
 }
@@ -2202,6 +2224,13 @@ auto imported(const syntax::ImportFromStmt& from, const syntax::ImportName& name
   if (what == tirx) { what = tir; }
   if (what == tir && from_script) { what = upper_t; }
   if (what == ir && from_script) { what = upper_i; }
+  // `from tvm.script.tir import prim_func`: a member of the namespace.
+  if (from_script && !from.module.empty()) {
+    Name last = from.module.back().name;
+    const Value* space = last == tir ? &namespaces().t : last == tirx || last == s_tir ? &namespaces().tirx : last == ir ? &namespaces().i : nullptr;
+    const Value* member = space ? space->as<eval::Namespace>()->find(what) : nullptr;
+    if (member) { return member; }
+  }
   return predeclared(what);
 }
 

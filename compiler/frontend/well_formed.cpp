@@ -194,7 +194,9 @@ class Checker : public Visitor {
       learning_->uses.push_back(&var);
       return;
     }
-    out_.push_back(error(Code::FreeVariable, var.origin).arg("name", var.name.empty() ? "T." + var.dtype.str() + "()" : var.name.str()));
+    Diagnostic d = error(Code::FreeVariable, var.origin).arg("name", var.name.empty() ? "T." + var.dtype.str() + "()" : var.name.str());
+    if (at_.is_known()) { (void)std::move(d).note(at_, "it is used here"); }
+    out_.push_back(std::move(d).remedy("make it a parameter, an extent of a buffer that is matched, or a `let`; a part of a program says `check_well_formed=False`"));
   }
   void define(const Var& var) {
     if (learning_) { learning_->defines.push_back(var.get()); }
