@@ -35,6 +35,7 @@ const eval::TypeTag IterVarObject::type_tag{"an axis"};
 const eval::TypeTag GlobalObject::type_tag{"a function of the module"};
 const eval::TypeTag MacroObject::type_tag{"a macro"};
 const eval::TypeTag ProgramObject::type_tag{"a program"};
+const eval::TypeTag DomainObject::type_tag{"a range of integers"};
 const eval::TypeTag FixtureObject::type_tag{"a parameter of tests"};
 
 namespace {
@@ -826,6 +827,11 @@ auto BufferObject::set_item(Evaluator& evaluator, const std::vector<Argument>& i
 auto RegionObject::get_attribute(Evaluator& e, Name name, Origin where) const -> std::optional<Value> {
   static const Name buffer_name("buffer"), region_name("region");
   if (name == buffer_name) { return make_object<BufferObject>(region.buffer); }
+  if (name == region_name) {
+    std::vector<Value> out;
+    for (const Range& range : region.region) { out.push_back(make_object<DomainObject>(range)); }
+    return Value::list(std::move(out));
+  }
   Expr load = region_load(e, region, where);
   if (!load) { return Value::error(); }
   return make_object<ExprObject>(load)->get_attribute(e, name, where);
@@ -843,7 +849,7 @@ auto RegionObject::unary(Evaluator& e, UnaryOp op, Origin where) const -> std::o
   if (!load) { return Value::error(); }
   return unary_op(e, op, load, where);
 }
-auto RegionObject::repr() const -> std::string { return region.buffer->name.str() + "[...]"; }
+auto RegionObject::repr() const -> std::string { return print_script(region); }
 
 auto LoopSpec::value() const -> Expr { return step ? add(start, mul(var, step)) : Expr(var); }
 
@@ -889,9 +895,48 @@ auto IterVarObject::compare(Evaluator& e, CompareOp op, const Argument& self, co
 auto IterVarObject::unary(Evaluator& e, UnaryOp op, Origin where) const -> std::optional<Value> { return unary_op(e, op, iter.var, where); }
 
 auto IterVarObject::get_attribute(Evaluator&, Name name, Origin) const -> std::optional<Value> {
-  static const Name var_name("var"), dom_name("dom");
+  static const Name var_name("var"), dom_name("dom"), iter_type("iter_type"), thread_tag("thread_tag");
   if (name == var_name) { return make_object<ExprObject>(Expr(iter.var)); }
+  if (name == dom_name && iter.dom.extent) { return make_object<DomainObject>(iter.dom); }
+  // TVM's numbers.
+  if (name == iter_type) { return Value(iter.kind == IterKind::Spatial ? 0 : iter.kind == IterKind::Reduction ? 2 : 3); }
+  if (name == thread_tag) { return Value::str(iter.thread_tag.str()); }
   return {};
+}
+void IterVarObject::attribute_names(std::vector<Name>& out) const {
+  for (const char* n : {"var", "dom", "iter_type", "thread_tag"}) { out.push_back(Name(n)); }
+}
+
+auto DomainObject::get_attribute(Evaluator&, Name name, Origin) const -> std::optional<Value> {
+  static const Name min("min"), extent("extent");
+  if (name == min) { return expr_value(range.min); }
+  if (name == extent) { return expr_value(range.extent); }
+  return {};
+}
+void DomainObject::attribute_names(std::vector<Name>& out) const {
+  for (const char* n : {"min", "extent"}) { out.push_back(Name(n)); }
+}
+auto DomainObject::repr() const -> std::string { return "range(min=" + print_script(range.min) + ", extent=" + print_script(range.extent) + ")"; }
+
+auto from_attr(const Attr& attr) -> Value {
+  if (const auto* items = attr.list()) {
+    std::vector<Value> out;
+    for (const Attr& item : *items) { out.push_back(from_attr(item)); }
+    return Value::list(std::move(out));
+  }
+  if (const std::string* text = attr.string()) { return Value::str(*text); }
+  if (const auto* map = std::get_if<AttrMap>(&attr.value)) { return from_attrs(*map); }
+  Expr e = attr.expr();
+  if (!e) { return make_object<AttrObject>(attr); }
+  if (const auto* s = e.as<StringImm>()) { return Value::str(s->value); }
+  if (const auto* i = e.as<IntImm>()) { return e.dtype().is_bool() ? Value(i->value != 0) : Value(i->value); }
+  if (const auto* f = e.as<FloatImm>()) { return Value(f->value); }
+  return make_object<ExprObject>(e);
+}
+auto from_attrs(const AttrMap& attrs) -> Value {
+  auto out = make_object<eval::Dict>();
+  for (const auto& [key, attr] : attrs) { out->set(Value::str(key.str()), from_attr(attr)); }
+  return out;
 }
 
 auto GlobalObject::call(Evaluator& e, const Arguments& a) const -> std::optional<Value> {
@@ -922,6 +967,21 @@ auto ProgramObject::get_attribute(Evaluator&, Name attribute, Origin at) const -
   // with_attr and the like make programs of programs outside of what is evaluated here.
   static const Name with_attr("with_attr"), script("script"), show("show"), functions("functions");
   if (attribute == with_attr || attribute == functions) { return Value::opaque(); }
+  if (is_function && module->functions.size() == 1) {
+    const PrimFunc& func = module->functions[0].second;
+    static const Name params("params"), buffer_map("buffer_map"), attrs("attrs");
+    if (attribute == params) {
+      std::vector<Value> out;
+      for (const Var& param : func->params) { out.push_back(make_object<ExprObject>(Expr(param))); }
+      return Value::list(std::move(out));
+    }
+    if (attribute == buffer_map) {
+      auto out = make_object<eval::Dict>();
+      for (const auto& [param, buffer] : func->buffer_map) { out->set(make_object<ExprObject>(Expr(param)), make_object<BufferObject>(buffer)); }
+      return out;
+    }
+    if (attribute == attrs) { return from_attrs(func->attrs); }
+  }
   auto method = [&](eval::Method::Run run) { return Value(Ref<eval::Object>(make_object<eval::Method>(Value(Ref<eval::Object>(this)), attribute, run).get())); };
   if (attribute == script) { return method([](Evaluator&, const Value& self, const eval::Arguments&) { return Value::str(self.as<ProgramObject>()->text()); }); }
   if (attribute == show) {
@@ -931,6 +991,11 @@ auto ProgramObject::get_attribute(Evaluator&, Name attribute, Origin at) const -
     });
   }
   return {};
+}
+void ProgramObject::attribute_names(std::vector<Name>& out) const {
+  for (const char* n : {"script", "show"}) { out.push_back(Name(n)); }
+  if (!is_function) { return; }
+  for (const char* n : {"params", "buffer_map", "attrs"}) { out.push_back(Name(n)); }
 }
 auto ProgramObject::get_item(Evaluator& e, const std::vector<Argument>& indices, bool, Origin) const -> std::optional<Value> {
   const std::string* key = indices.size() == 1 ? indices[0].value.string() : nullptr;

@@ -35,6 +35,7 @@ class ExprObject final : public eval::Object {
   auto type_name() const -> std::string_view override;
   auto repr() const -> std::string override;
   auto equals(const Object& other) const -> bool override;
+  auto hash() const -> uint64_t override { return reinterpret_cast<uintptr_t>(expr.get()); }
 
  private:
   mutable std::string described_;
@@ -70,6 +71,17 @@ class RegionObject final : public eval::Object {
       -> std::optional<Value> override;
   auto unary(Evaluator&, syntax::UnaryOp op, Origin where) const -> std::optional<Value> override;
   auto truth() const -> std::optional<bool> override { return {}; }
+  auto repr() const -> std::string override;
+};
+
+/// Where indices or iter vars run: `region.region[0].extent`, `iter.dom.min`.
+class DomainObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  const Range range;
+  explicit DomainObject(Range r) : Object(&type_tag), range(std::move(r)) {}
+  auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
+  void attribute_names(std::vector<Name>& out) const override;
   auto repr() const -> std::string override;
 };
 
@@ -216,6 +228,8 @@ class IterVarObject final : public eval::Object {
   const IterVar iter;
   explicit IterVarObject(IterVar i) : Object(&type_tag), iter(std::move(i)) {}
   auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
+  void attribute_names(std::vector<Name>& out) const override;
+  auto repr() const -> std::string override { return iter.var->name.str(); }
   // In expressions it is its variable.
   auto binary(Evaluator&, syntax::BinaryOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const
       -> std::optional<Value> override;
@@ -256,6 +270,7 @@ class ProgramObject final : public eval::Object {
   const Origin where;         // of the declaration's name
   ProgramObject(IRModule m, Name n, bool f, Origin o) : Object(&type_tag), module(std::move(m)), name(n), is_function(f), where(o) {}
   auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
+  void attribute_names(std::vector<Name>& out) const override;
   auto get_item(Evaluator&, const std::vector<Argument>&, bool is_tuple, Origin where) const -> std::optional<Value> override;
   /// As script.
   [[nodiscard]] auto text() const -> std::string;
@@ -278,6 +293,9 @@ class FixtureObject final : public eval::Object {
 /// The same where a number takes another expression's type ("A[i] + 1").
 [[nodiscard]] auto to_expr_like(Evaluator& evaluator, const Argument& argument, DataType like) -> Expr;
 [[nodiscard]] auto to_dtype(Evaluator& evaluator, const Argument& argument) -> std::optional<DataType>;
+/// An attribute's value as one of scripts: numbers, strings and lists as such, all else as its text.
+[[nodiscard]] auto from_attr(const Attr& attr) -> Value;
+[[nodiscard]] auto from_attrs(const AttrMap& attrs) -> Value;
 [[nodiscard]] auto to_attr(Evaluator& evaluator, const Argument& argument) -> std::optional<Attr>;
 /// A dict of attributes.
 [[nodiscard]] auto to_attrs(Evaluator& evaluator, const Argument& argument) -> std::optional<AttrMap>;

@@ -1224,6 +1224,7 @@ auto unknown_member(Name) -> std::optional<Value> { return Value::opaque(); }
 auto te_namespace(const Value& tir) -> Value {
   Ref<eval::Namespace> te = make_object<eval::Namespace>(Name("te"), unknown_member);
   auto& members = const_cast<eval::Namespace&>(*te);
+  members.add(Name("AXIS_SEPARATOR"), make_object<AxisSeparatorObject>());
   // Functions of scalars are those of programs.
   const auto* t = tir.as<eval::Namespace>();
   for (const char* name : {"exp", "exp2", "exp10", "erf", "tanh", "sigmoid", "log", "log2", "log10", "log1p", "cos", "cosh", "sin", "sinh", "tan", "acos",

@@ -287,7 +287,21 @@ auto Schedule::apply_values(const Primitive& primitive, std::vector<Value> value
     -> Result<std::vector<Value>> {
   RandomEngine random = random_;
   Context cx{state_, primitive, func_, call, random, decision, *variables_, intrinsics_.get()};
+  // Sampled integers in index maps: the primitive sees numbers, the trace keeps variables.
+  std::vector<Value> kept;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto* map = values[i].as<IndexMap>();
+    if (!map) { continue; }
+    IndexMap known = with_sampled(*map, [&](uint32_t number, const VarNode& var) -> std::optional<Expr> {
+      auto value = get(ExprRV{number});
+      return value ? std::optional<Expr>(int_imm(*value, var.dtype)) : std::nullopt;
+    });
+    if (known.same_as(*map)) { continue; }
+    if (kept.empty()) { kept = values; }
+    values[i] = Value(std::move(known));
+  }
   LOOPSMITH_TRY(outcome, primitive.run(cx, values));
+  if (!kept.empty()) { values = std::move(kept); }
   // From here on nothing fails.
   bool changes = !outcome.func.empty();
   if (changes) {
@@ -336,6 +350,12 @@ auto renamed(const Value& value, const std::vector<uint32_t>& map) -> Result<Val
   if (const auto* b = value.as<BlockRV>()) { auto v = var(b->var); if (!v) { return undefined(); } return Value(BlockRV{*v}); }
   if (const auto* l = value.as<LoopRV>()) { auto v = var(l->var); if (!v) { return undefined(); } return Value(LoopRV{*v}); }
   if (const auto* e = value.as<ExprRV>()) { auto v = var(e->var); if (!v) { return undefined(); } return Value(ExprRV{*v}); }
+  if (const auto* index_map = value.as<IndexMap>()) {
+    return Value(with_sampled(*index_map, [&](uint32_t number, const VarNode& old) -> std::optional<Expr> {
+      auto v = var(number);
+      return v ? std::optional<Expr>(make<VarNode>(Name(Schedule::name_of(ExprRV{*v})), old.dtype, old.origin)) : std::nullopt;
+    }));
+  }
   if (const auto* list = value.as<Value::List>()) {
     Value::List out;
     out.reserve(list->size());
@@ -374,13 +394,6 @@ auto Schedule::replay(const Trace& trace, bool remove_postproc) -> Status {
       values.reserve(instruction->values.size());
       for (const Value& value : instruction->values) {
         LOOPSMITH_TRY(changed, renamed(value, map));
-        if (const auto* index_map = changed.as<IndexMap>()) {
-          changed = with_sampled(*index_map, [&](uint32_t number, const VarNode& var) -> std::optional<Expr> {
-            if (number >= map.size() || map[number] == UINT32_MAX) { return {}; }
-            auto sampled = get(ExprRV{map[number]});
-            return sampled ? std::optional<Expr>(int_imm(*sampled, var.dtype)) : std::nullopt;
-          });
-        }
         values.push_back(std::move(changed));
       }
       LOOPSMITH_CHECK(resolve_names(*instruction->primitive, values, instruction->origin));

@@ -1,7 +1,9 @@
 // Schedules as script values: see objects.h.
 #include "script/objects.h"
 
+#include "frontend/objects.h"
 #include "ir/printer.h"
+#include "ir/ops.h"
 #include "schedule/trace_json.h"
 #include "support/codes.h"
 #include "support/hash.h"
@@ -166,7 +168,17 @@ class PlaceObject final : public eval::Object {
   explicit PlaceObject(const schedule::Place& place) : Object(&type_tag), stmt_(place.stmt()) {}
   auto repr() const -> std::string override { return print_script(stmt_); }
   auto type_name() const -> std::string_view override { return stmt_.as<For>() ? "loop" : "block"; }
+  /// The very same statement, as TVM compares them.
+  auto equals(const eval::Object& other) const -> bool override {
+    const auto* that = other.as<PlaceObject>();
+    return that && node() == that->node();
+  }
+  auto hash() const -> uint64_t override { return reinterpret_cast<uintptr_t>(node()); }
   auto get_attribute(Evaluator&, Name name, Origin) const -> std::optional<eval::Value> override {
+    if (name == "same_as") {
+      return eval::Value(Ref<eval::Object>(eval::make_object<eval::Method>(eval::Value(Ref<eval::Object>(this)), name, is_same).get()));
+    }
+    if (name == "annotations") { return frontend::from_attrs(stmt_.as<For>() ? stmt_.as<For>()->annotations : stmt_.as<BlockRealize>()->block->annotations); }
     auto expr = [](const Expr& e) {
       const auto* imm = e.as<IntImm>();
       return imm ? eval::Value(imm->value) : eval::Value::str(print_script(e));
@@ -183,27 +195,38 @@ class PlaceObject final : public eval::Object {
     }
     const Block& block = *stmt_.as<BlockRealize>()->block;
     if (name == "name_hint") { return eval::Value::str(block.name.str()); }
-    if (name == "iter_vars") {
-      std::vector<eval::Value> names;
-      for (const IterVar& iter : block.iter_vars) { names.push_back(eval::Value::str(iter.var->name.str())); }
-      return eval::Value::list(std::move(names));
-    }
-    if (name == "reads" || name == "writes") {
-      std::vector<eval::Value> regions;
-      for (const BufferRegion& region : name == "reads" ? block.reads : block.writes) { regions.push_back(eval::Value::str(print_script(region))); }
-      return eval::Value::list(std::move(regions));
-    }
+    auto objects = [](auto one, const auto& all) {
+      std::vector<eval::Value> out;
+      for (const auto& item : all) { out.push_back(eval::Value(Ref<eval::Object>(one(item).get()))); }
+      return eval::Value::list(std::move(out));
+    };
+    auto buffer = [](const Buffer& b) { return eval::make_object<frontend::BufferObject>(b); };
+    auto region = [](const BufferRegion& r) { return eval::make_object<frontend::RegionObject>(r); };
+    if (name == "iter_vars") { return objects([](const IterVar& iter) { return eval::make_object<frontend::IterVarObject>(iter); }, block.iter_vars); }
+    if (name == "reads") { return objects(region, block.reads); }
+    if (name == "writes") { return objects(region, block.writes); }
+    if (name == "alloc_buffers") { return objects(buffer, block.alloc_buffers); }
     return {};
   }
   void attribute_names(std::vector<Name>& out) const override {
     if (stmt_.as<For>()) {
-      for (const char* name : {"loop_var", "min", "extent", "kind", "thread_binding", "stmt"}) { out.push_back(Name(name)); }
+      for (const char* name : {"loop_var", "min", "extent", "kind", "thread_binding", "annotations", "same_as", "stmt"}) { out.push_back(Name(name)); }
     } else {
-      for (const char* name : {"name_hint", "iter_vars", "reads", "writes", "stmt"}) { out.push_back(Name(name)); }
+      for (const char* name : {"name_hint", "iter_vars", "reads", "writes", "alloc_buffers", "annotations", "same_as", "stmt"}) { out.push_back(Name(name)); }
     }
   }
 
  private:
+  [[nodiscard]] auto node() const -> const StmtNode* {
+    const auto* realize = stmt_.as<BlockRealize>();
+    return realize ? static_cast<const StmtNode*>(realize->block.get()) : stmt_.get();
+  }
+  static auto is_same(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
+    eval::BoundArguments bound;
+    if (!eval::bind_arguments(evaluator, "same_as", arguments, {{"other"}}, bound)) { return bound.unknown; }
+    const eval::Object* other = bound.values[0].value.object();
+    return eval::Value(other && self.as<PlaceObject>()->equals(*other));
+  }
   const Stmt stmt_;
 };
 const eval::TypeTag PlaceObject::type_tag{"loop or block"};
@@ -225,6 +248,19 @@ auto schedule_get(Evaluator& evaluator, const eval::Value& self, const Arguments
   if (!place.ok()) { return report_all(evaluator, std::move(place).diagnostics(), arguments.call); }
   return eval::Value(Ref<eval::Object>(eval::make_object<PlaceObject>(**place).get()));
 }
+// Would it be accepted? Nothing is changed.
+auto schedule_can_decompose_padding(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
+  eval::BoundArguments bound;
+  if (!eval::bind_arguments(evaluator, "can_decompose_padding", arguments, {{"block"}, {"loop"}}, bound)) { return bound.unknown; }
+  std::vector<schedule::Value> values;
+  for (const Argument& argument : bound.values) {
+    auto value = convert(evaluator, argument, 0);
+    if (!value) { return eval::Value::error(); }
+    values.push_back(std::move(*value));
+  }
+  schedule::Schedule tried = self_of(self).schedule;
+  return eval::Value(tried.call("decompose_padding", std::move(values)).ok());
+}
 auto schedule_show(Evaluator& evaluator, const eval::Value& self, const Arguments&) -> eval::Value {
   if (evaluator.output) { evaluator.output(print_script(self_of(self).schedule.module()) + "\n"); }
   return {};
@@ -233,7 +269,7 @@ auto schedule_show(Evaluator& evaluator, const eval::Value& self, const Argument
 struct Utility { const char* name; eval::Method::Run run; };
 constexpr Utility utilities[] = {
     {"copy", schedule_copy}, {"seed", schedule_seed}, {"work_on", schedule_work_on}, {"get", schedule_get}, {"get_sref", schedule_get},
-    {"show", schedule_show}, {"fork_seed", schedule_fork_seed}, {"remove_rv", schedule_remove_rv},
+    {"can_decompose_padding", schedule_can_decompose_padding}, {"show", schedule_show}, {"fork_seed", schedule_fork_seed}, {"remove_rv", schedule_remove_rv},
 };
 
 // `sch.trace`: what was done so far, to be shown.
@@ -355,6 +391,20 @@ auto VariableObject::equals(const eval::Object& other) const -> bool {
   return that && variable == that->variable;
 }
 auto VariableObject::hash() const -> uint64_t { return hash_bytes(repr()); }
+// A sampled integer in an expression is a variable of its name, as traces write it.
+auto VariableObject::binary(Evaluator& evaluator, syntax::BinaryOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const
+    -> std::optional<eval::Value> {
+  if (!variable.as<schedule::ExprRV>()) { return {}; }
+  auto as_expression = [&](const Argument& argument) {
+    const auto* sampled = argument.value.as<VariableObject>();
+    if (!sampled || !sampled->variable.as<schedule::ExprRV>()) { return argument; }
+    Expr var = loopsmith::var(Name(sampled->repr()));
+    return Argument{eval::Value(Ref<eval::Object>(eval::make_object<frontend::ExprObject>(std::move(var)).get())), argument.where, argument.keyword};
+  };
+  if (other.value.as<VariableObject>() && !other.value.as<VariableObject>()->variable.as<schedule::ExprRV>()) { return {}; }
+  Argument left = as_expression(reflected ? other : self), right = as_expression(reflected ? self : other);
+  return evaluator.binary(op, left, right, where);
+}
 auto VariableObject::repr() const -> std::string { return schedule::Schedule::name_of(variable); }
 
 auto to_schedule(Evaluator& evaluator, const Argument& argument) -> std::optional<schedule::Value> { return convert(evaluator, argument, 0); }

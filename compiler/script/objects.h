@@ -20,6 +20,8 @@ class VariableObject final : public eval::Object {
   auto equals(const eval::Object& other) const -> bool override;
   auto hash() const -> uint64_t override;
   auto repr() const -> std::string override;
+  auto binary(eval::Evaluator& evaluator, syntax::BinaryOp op, const eval::Argument& self, const eval::Argument& other, bool reflected, Origin where) const
+      -> std::optional<eval::Value> override;
 };
 
 /// `sch`: it changes with every primitive, so a snapshot of a frame copies it (which is cheap).

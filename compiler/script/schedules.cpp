@@ -98,6 +98,7 @@ auto map_of_function(eval::Evaluator& evaluator, const Ref<eval::Function>& func
 
 auto expr_to_schedule(eval::Evaluator& evaluator, const eval::Argument& argument) -> std::optional<schedule::Value> {
   if (const auto* e = argument.value.as<frontend::ExprObject>()) { return schedule::Value(e->expr); }
+  if (const auto* b = argument.value.as<frontend::BufferObject>()) { return schedule::Value(b->buffer->name.str()); }
   if (const auto* a = argument.value.as<frontend::AttrObject>()) {
     if (const auto* map = std::get_if<IndexMap>(&a->attr.value)) { return schedule::Value(*map); }
   }

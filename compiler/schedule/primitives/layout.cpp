@@ -440,6 +440,12 @@ class LayoutRewriter : public IterContextMutator {
   arith::Analyzer plain_;                   // knows nothing, as the reference's
 };
 
+auto is_identity(const IndexMapNode& map) -> bool {
+  bool same = map.initial.size() == map.final.size();
+  for (size_t i = 0; same && i < map.final.size(); ++i) { same = map.final[i].get() == map.initial[i].get(); }
+  return same;
+}
+
 void know_shapes(const PrimFunc& func, arith::Analyzer& analyzer) {
   for (const auto& [param, buffer] : func->buffer_map) {
     for (const Expr& extent : buffer->shape) {
@@ -475,6 +481,8 @@ struct TransformLayout {
     if (!buffer->strides.empty()) { return about(Code::BufferStrides); }
     OtherUses uses(buffer);
     uses.visit(Stmt(Ref<Block>(definition.site->block())));
+    // Where every element stays, whoever uses it in whatever way finds it. Separators may come with such a map.
+    if (uses.found && is_identity(*args.index_map)) { return Plan{definition, {buffer, buffer, args.index_map, {}, bool_imm(false), {}}}; }
     if (uses.found) { return about(Code::BufferUse).arg("use", uses.found->what).arg("block", uses.found->block.view()); }
     IndexMap map = retyped(args.index_map, buffer->shape);
     if (args.pad_value) {
@@ -518,6 +526,7 @@ struct TransformLayout {
   }
 
   static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome {
+    if (plan.layout.from == plan.layout.to) { return {}; }
     const FuncState& func = *args.block.func;
     const Place& site = *plan.definition.site;
     Outcome out;
@@ -714,9 +723,10 @@ struct SetAxisSeparator {
 
   static auto apply(const Context&, const Args& args, const Plan& plan) -> Outcome {
     std::vector<int> separators(args.axis_separators.begin(), args.axis_separators.end());
+    // A view with other dimensions has as many separators, in front of all of its own.
     auto separated = [&](const Buffer& buffer) {
       BufferNode fields = *buffer;
-      fields.axis_separators = separators;
+      fields.axis_separators = buffer->shape.size() == plan.buffer->shape.size() ? separators : std::vector<int>(separators.size(), 0);
       return make_buffer(std::move(fields));
     };
     Buffer changed = separated(plan.buffer);

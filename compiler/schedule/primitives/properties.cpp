@@ -132,60 +132,78 @@ struct SetScope {
 ///
 ///     B = T.alloc_buffer((8,))     ==>       B = T.alloc_buffer((8,), "float16")
 ///
-/// Needs  a buffer that a block allocates; a data type.
+/// Needs  a buffer that a block allocates, with views of its own type only; a data type.
 struct UnsafeSetDType {
   struct Args { BlockArg block; int64_t buffer_index = 0; std::string dtype; };
-  struct Plan { Buffer buffer; const Place* site; DataType dtype; };
+  struct Plan { BufferMap changed; const Place* site; };
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
     LOOPSMITH_TRY(region, require_buffer(cx, *args.block, args.buffer_index, true));
     LOOPSMITH_TRY(site, require_allocated(cx, args.block, region.buffer));
     auto dtype = DataType::parse(args.dtype);
     if (!dtype || dtype->is_handle() || dtype->is_void()) { return cx.error(Code::NoSuchDType).arg("dtype", args.dtype); }
-    // Loads and stores are converted; who sees the memory through a view would read other bits.
-    Buffer view;
-    post_order(args.block.func->func()->body, [&](const Stmt& s) {
-      const auto* block = s.as<Block>();
-      if (!block) { return; }
-      for (const MatchBufferRegion& match : block->match_buffers) { if (match.source.buffer == region.buffer && !(match.buffer->dtype == *dtype)) { view = match.buffer; } }
-    }, [](const Expr&) {});
-    if (view) { return note_block(cx.error(Code::PaddingForm).arg("block", args.block->name().view())
-                                       .arg("why", fmt::format("`{}`, a view of `{}`, has another type than {}", view->name.view(), region.buffer->name.view(), args.dtype)), *args.block); }
-    return Plan{region.buffer, site, *dtype};
+    Plan plan{{{region.buffer.get(), with_type(region.buffer, *dtype)}}, site};
+    // Views of it, and views of those, get the type as well. Who sees the memory as another type would read other bits.
+    Buffer other;
+    for (bool has_grown = true; has_grown;) {
+      has_grown = false;
+      post_order(Stmt(Ref<Block>(site->block())), [&](const Stmt& s) {
+        const auto* block = s.as<Block>();
+        if (!block) { return; }
+        for (const MatchBufferRegion& match : block->match_buffers) {
+          if (!plan.changed.count(match.source.buffer.get()) || plan.changed.count(match.buffer.get())) { continue; }
+          if (!(match.buffer->dtype == region.buffer->dtype) && !(match.buffer->dtype == *dtype)) { other = match.buffer; }
+          plan.changed.emplace(match.buffer.get(), with_type(match.buffer, *dtype));
+          has_grown = true;
+        }
+      }, [](const Expr&) {});
+    }
+    if (other) { return note_block(cx.error(Code::PaddingForm).arg("block", args.block->name().view())
+                                       .arg("why", fmt::format("`{}`, a view of `{}`, has another type than {}", other->name.view(), region.buffer->name.view(), args.dtype)), *args.block); }
+    return plan;
+  }
+  static auto with_type(const Buffer& buffer, DataType dtype) -> Buffer {
+    BufferNode fields = *buffer;
+    fields.dtype = dtype;
+    PointerType pointer = buffer->data->pointer.value_or(PointerType{dtype, {}});
+    pointer.element = dtype;
+    fields.data = make<VarNode>(buffer->data->name, DataType::handle(), buffer->data->origin, pointer);
+    return make_buffer(std::move(fields));
   }
   class Convert : public Mutator {
    public:
-    Convert(const Buffer& from, const Buffer& to) : from_(from), to_(to) {}
+    explicit Convert(const BufferMap& map) : map_(map) {
+      for (const auto& [from, to] : map) { data_.emplace(from->data.get(), to->data); }
+    }
     using Mutator::on;
     auto on(const BufferLoad& n) -> Expr override {
       Expr e = Mutator::on(n);
-      if (!(n.buffer == from_)) { return e; }
       return e.dtype() == n.dtype ? e : Expr(make<Cast>(n.dtype, std::move(e), n.origin));
     }
     auto on(const BufferStore& n) -> Stmt override {
       Stmt s = Mutator::on(n);
-      if (!(n.buffer == from_)) { return s; }
       const auto& store = *s.as<BufferStore>();
-      return make<BufferStore>(to_, to_->dtype == from_->dtype ? store.value : Expr(make<Cast>(to_->dtype, store.value, store.value.origin())), store.indices, store.origin, store.predicate);
+      if (store.buffer->dtype == n.buffer->dtype) { return s; }
+      return make<BufferStore>(store.buffer, Expr(make<Cast>(store.buffer->dtype, store.value, store.value.origin())), store.indices, store.origin, store.predicate);
     }
 
    protected:
-    auto use(const Buffer& buffer) -> Buffer override { return buffer == from_ ? to_ : buffer; }
-    auto on(const VarNode& n) -> Expr override { return &n == from_->data.get() ? Expr(to_->data) : self(n); }
+    auto use(const Buffer& buffer) -> Buffer override {
+      auto found = map_.find(buffer.get());
+      return found == map_.end() ? buffer : found->second;
+    }
+    auto on(const VarNode& n) -> Expr override {
+      auto found = data_.find(&n);
+      return found == data_.end() ? self(n) : Expr(found->second);
+    }
 
    private:
-    const Buffer& from_;
-    const Buffer& to_;
+    const BufferMap& map_;
+    std::unordered_map<const VarNode*, Var> data_;
   };
   static auto apply(const Context&, const Args& args, const Plan& plan) -> Outcome {
-    BufferNode fields = *plan.buffer;
-    fields.dtype = plan.dtype;
-    PointerType pointer = plan.buffer->data->pointer.value_or(PointerType{plan.dtype, {}});
-    pointer.element = plan.dtype;
-    fields.data = make<VarNode>(plan.buffer->data->name, DataType::handle(), plan.buffer->data->origin, pointer);
-    Buffer changed = make_buffer(std::move(fields));
     Outcome out;
     out.func = args.block.func->name();
-    out.rewrite.changes.push_back({plan.site->id, Convert(plan.buffer, changed).mutate(Stmt(Ref<Block>(plan.site->block())))});
+    out.rewrite.changes.push_back({plan.site->id, Convert(plan.changed).mutate(Stmt(Ref<Block>(plan.site->block())))});
     return out;
   }
 };
