@@ -792,6 +792,15 @@ auto repeats_instances(const BlockRealize& realize, const For& loop) -> bool {
   return false;
 }
 
+auto require_one_sum(const Context& cx, const FuncState& func, const Place& producer, const Place* outside) -> Status {
+  if (!producer.block()->init) { return ok(); }
+  for (const Place* at = func.parent(producer); at && at->is_loop() && !(outside && (at == outside || func.is_below(*outside, *at))); at = func.parent(*at)) {
+    if (!runs_at_once(*at->loop) || !repeats_instances(*producer.realize, *at->loop)) { continue; }
+    return note_block(note_loop(cx.error(Code::ReductionShared).arg("block", producer.name().view()).arg("loop", at->name().view()), *at), producer);
+  }
+  return ok();
+}
+
 auto keeps_domains(const FuncState& func, const Place& block) -> bool {
   if (is_one(block.realize->predicate)) { return true; }
   if (auto counted = counted_predicate(func, block)) { return *counted; }

@@ -59,6 +59,9 @@ namespace loopsmith::schedule {
 /// Does the loop run the same block instances again: no iter value tells its iterations apart, or only some of them (fused with a loop
 /// that is used)?
 [[nodiscard]] auto repeats_instances(const BlockRealize& realize, const For& loop) -> bool;
+/// The sums of a block, as seen from a place outside of its loops: iterations that run at the same time must not each have made them for
+/// their own. `outside`: the loops around it are shared; null: no loop is.
+[[nodiscard]] auto require_one_sum(const Context& cx, const FuncState& func, const Place& producer, const Place* outside) -> Status;
 /// Does the predicate of a block only keep its iter vars in their domains? Else it says that some instances do not run.
 [[nodiscard]] auto keeps_domains(const FuncState& func, const Place& block) -> bool;
 

@@ -683,7 +683,8 @@ struct TransformBlockLayout {
     }
     for (size_t i = 0; i < block.iter_vars.size(); ++i) {
       to_new[block.iter_vars[i].var.get()] = plan.old_values[i];
-      loops_to_new[realize.iter_values[i].as<VarNode>()] = substitute(plan.old_values[i], iters_to_loops);
+      const auto* loop = realize.iter_values[i].as<VarNode>();
+      if (loop) { loops_to_new[loop] = cast(loop->dtype, substitute(plan.old_values[i], iters_to_loops)); }
     }
     auto fields = substitute(Stmt(Ref<Block>(&block)), to_new).as<Block>()->fields();
     fields.iter_vars = plan.iters;

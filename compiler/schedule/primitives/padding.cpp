@@ -170,6 +170,7 @@ struct PadEinsum {
     std::vector<const VarNode*> all;
     for (const IterVar& iter : block.iter_vars) { all.push_back(iter.var.get()); }
     if (!runs_all_instances(func, place, all)) { return refuse("it does not run in all instances of its iter vars"); }
+    LOOPSMITH_CHECK(require_one_sum(cx, func, place, nullptr));   // what is copied back is
     return plan;
   }
 

@@ -812,13 +812,7 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
   // Iterations that run at the same time must not share a reduction.
   std::vector<NodeId> made_from = producers_of(func, *block);
   // Nor may the block, from outside, read sums that each of them has made for its own.
-  for (NodeId id : made_from) {
-    const Place& producer = *func.find(id);
-    for (const Place* at = func.parent(producer); producer.block()->init && at && at->is_loop() && at != loop.place && !func.is_below(*loop, *at); at = func.parent(*at)) {
-      if (!runs_at_once(*at->loop) || !repeats_instances(*producer.realize, *at->loop)) { continue; }
-      return note_block(note_loop(cx.error(Code::ReductionShared).arg("block", producer.name().view()).arg("loop", at->name().view()), *at), producer);
-    }
-  }
+  for (NodeId id : made_from) { LOOPSMITH_CHECK(require_one_sum(cx, func, *func.find(id), loop.place)); }
   for (const Place* at = loop.place; at && at->is_loop(); at = func.parent(*at)) {
     if (reverse && repeats_in_threads(*block, at->stmt(), iter_values)) {
       return note_block(note_loop(cx.error(Code::ReductionShared).arg("block", block->name().view()).arg("loop", at->name().view()), *at), *block);
