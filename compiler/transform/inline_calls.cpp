@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "ir/equal.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "transform/fold.h"
@@ -85,6 +86,14 @@ auto value_of(const Stmt& s) -> Expr {
   return {};
 }
 
+// Are both for one machine? A call of what another runs is a launch, and stays one.
+auto same_target(const PrimFunc& a, const PrimFunc& b) -> bool {
+  static const Name target("target");
+  const Attr* of_a = find_attr(a->attrs, target);
+  const Attr* of_b = find_attr(b->attrs, target);
+  return !of_a || !of_b || structural_equal(*of_a, *of_b);
+}
+
 // May it be written several times?
 auto is_plain(const Expr& e) -> bool { return e.as<VarNode>() || e.as<IntImm>() || e.as<FloatImm>(); }
 
@@ -115,7 +124,8 @@ class Inliner : public Mutator {
     Name name = callee_of(call);
     PrimFunc func = module_->find(name);
     bool is_open = std::find(open_.begin(), open_.end(), name) != open_.end();
-    return func && args.size() == func->params.size() && !is_open && made_ < inline_limit ? func : PrimFunc();
+    bool fits = func && args.size() == func->params.size() && same_target(module_->find(open_.front()), func);
+    return fits && !is_open && made_ < inline_limit ? func : PrimFunc();
   }
 
   auto value_of_call(const Call& call) -> Expr {
