@@ -95,11 +95,11 @@ struct AccessSite {
   }
   void before_read(Frame& f, Memory& memory, int64_t at, int lane) const {
     if (!memory.written.empty() && !memory.written[static_cast<size_t>(at)]) { unwritten(f); }
-    if (memory.shadow.is_on()) { note_read(f, memory, at); }
+    if (memory.shadow.is_on() && f.watch) { note_read(f, memory, at); }
     if (!declared.empty() && !runs_over_rows) { check_declared(f, lane, false); }
   }
   void before_write(Frame& f, Memory& memory, int64_t at, uint64_t bits, int lane) const {
-    if (memory.shadow.is_on()) { note_write(f, memory, at, bits); }
+    if (memory.shadow.is_on() && f.watch) { note_write(f, memory, at, bits); }
     if (!declared.empty() && !runs_over_rows) { check_declared(f, lane, true); }
   }
 
@@ -165,6 +165,24 @@ struct LoadReal final : RealExpr {
 
 /// Writes one lane of an access.
 void put(Frame& f, const AccessSite& site, bool is_int, int lane, Slot value);
+
+/// Adds to an element and gives what it was, at once: others may do the same at the same time, and no race is seen in it.
+template <class Load, class Base>
+struct AtomicAdd final : Base {
+  Load place;
+  Code value;
+  DataType type;
+  auto eval(Frame& f) const -> decltype(std::declval<Base&>().eval(f)) override {
+    Slot sum;
+    if (value.i) { sum.i = value.i->eval(f); } else { sum.f = value.f->eval(f); }
+    Watch* watch = std::exchange(f.watch, nullptr);
+    auto before = place.eval(f);
+    if constexpr (std::is_same_v<Base, IntExpr>) { sum.i = wrap_to(type, sum.i + before); } else { sum.f = round_to(type, sum.f + before); }
+    if (!f.failed) { put(f, place.site, std::is_same_v<Base, IntExpr>, f.lane, sum); }
+    f.watch = watch;
+    return before;
+  }
+};
 
 struct Store final : Statement {
   AccessSite site;

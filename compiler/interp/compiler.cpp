@@ -432,6 +432,7 @@ auto Compiler::call(const Call& n) -> Code {
   }
   if (n.op == shuffle || n.op == shuffle_up || n.op == shuffle_down) { return shuffle_between_threads(n); }
   if (n.op.view().starts_with("@")) { return value_of_function(n); }
+  if (n.op == "atomic_add" && n.args.size() == 2) { return atomic_add(n); }
   // A machine of the shortest scalable vectors: `lanes` of a type are all there are. Any value will do for one that is left open.
   if (n.op == vscale && n.args.empty()) { return {make_int<IntConst>(1), nullptr, t}; }
   if (n.op == undef && n.args.empty()) { return t.is_real() ? Code{nullptr, make_real<RealConst>(0), t} : Code{make_int<IntConst>(0), nullptr, t}; }
@@ -483,7 +484,7 @@ auto Compiler::call(const Call& n) -> Code {
       }
     }
   }
-  if (all_int && args.size() <= 6 && !t.is_real()) {
+  if (all_int && args.size() <= 7 && !t.is_real()) {
     if (IntFunction function = find_int_function(name, args.size())) {
       auto* r = make_int<IntCall>();
       r->function = function;
@@ -921,6 +922,27 @@ auto Compiler::call_function(const Call& n) -> const CallStatement* {
   blocks_ = std::move(outer);
   calling_.pop_back();
   return out;
+}
+
+auto Compiler::atomic_add(const Call& n) -> Code {
+  const auto* address = n.args[0].as<Call>();
+  const auto* place = address && address->op == "address_of" && address->args.size() == 1 ? address->args[0].as<BufferLoad>() : nullptr;
+  if (!place || n.dtype.lanes != 1 || !(place->buffer->dtype == n.dtype)) { return unsupported(n.origin, "an addition to what is no element of a buffer"); }
+  Code value = number(n.args[1], n.origin);
+  AccessSite at = site(place->buffer, place->indices, {}, n.origin, true);
+  if (n.dtype.is_real() != (value.f != nullptr)) { return unsupported(n.origin, "operands of different kinds"); }
+  if (n.dtype.is_real()) {
+    auto* add = make_real<AtomicAdd<LoadReal, RealExpr>>();
+    add->place.site = std::move(at);
+    add->value = value;
+    add->type = n.dtype;
+    return {nullptr, add, n.dtype};
+  }
+  auto* add = make_int<AtomicAdd<LoadInt, IntExpr>>();
+  add->place.site = std::move(at);
+  add->value = value;
+  add->type = n.dtype;
+  return {add, nullptr, n.dtype};
 }
 
 auto Compiler::value_of_function(const Call& n) -> Code {

@@ -105,6 +105,7 @@ class Compiler {
   auto evaluate(const Evaluate& n) -> const Statement*;
   auto reduce_across_threads(const Call& n) -> const Statement*;
   auto call_function(const Call& n) -> const CallStatement*;
+  auto atomic_add(const Call& n) -> Code;
   /// The same for a function that returns a value.
   auto value_of_function(const Call& n) -> Code;
   void count(const Expr& e);

@@ -301,7 +301,7 @@ struct IntCall final : IntExpr {
   std::vector<const IntExpr*> args;
   DataType type;
   auto eval(Frame& f) const -> int64_t override {
-    int64_t values[6] = {};
+    int64_t values[7] = {};
     for (size_t i = 0; i < args.size(); ++i) { values[i] = args[i]->eval(f); }
     return wrap_to(type, function(values, type));
   }

@@ -58,6 +58,10 @@ auto dot4_acc(const Lanes& x, int l, int) -> int64_t { return x.at(0, l) + dot<4
 auto active_lane(const Lanes& x, int l, int) -> int64_t { return x.at(0, 0) + l < x.at(1, 0) ? 1 : 0; }
 auto low_half(const Lanes& x, int l, int) -> int64_t { return x.at(0, l); }
 auto high_half(const Lanes& x, int l, int lanes) -> int64_t { return x.at(0, l + lanes); }
+auto both_halves(const Lanes& x, int l, int lanes) -> int64_t { return l < lanes / 2 ? x.at(0, l) : x.at(1, l - lanes / 2); }
+auto low_half_real(const Lanes& x, int l, int) -> double { return x.real(0, l); }
+auto high_half_real(const Lanes& x, int l, int lanes) -> double { return x.real(0, l + lanes); }
+auto both_halves_real(const Lanes& x, int l, int lanes) -> double { return l < lanes / 2 ? x.real(0, l) : x.real(1, l - lanes / 2); }
 // The last argument says whether it saturates.
 auto sdot4(const Lanes& x, int l, int) -> int64_t {
   int64_t sum = x.at(2, l) + four_bytes(x.at(0, l), x.at(1, l), s8, s8);
@@ -98,6 +102,7 @@ constexpr Row rows[] = {
     {"get_active_lane_mask", 2, active_lane},
     {"vectorlow", 1, low_half},
     {"vectorhigh", 1, high_half},
+    {"vectorcombine", 2, both_halves},
 };
 
 struct RealRow { std::string_view name; size_t arity; RealInstruction instruction; };
@@ -105,6 +110,9 @@ constexpr RealRow real_rows[] = {
     {"llvm.x86.avx512bf16.dpbf16ps.512", 3, vdpbf16ps},
     {"llvm.x86.avx512bf16.dpbf16ps.256", 3, vdpbf16ps},
     {"llvm.x86.avx512bf16.dpbf16ps.128", 3, vdpbf16ps},
+    {"vectorlow", 1, low_half_real},
+    {"vectorhigh", 1, high_half_real},
+    {"vectorcombine", 2, both_halves_real},
 };
 
 template <class Rows>

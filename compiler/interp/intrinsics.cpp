@@ -68,6 +68,13 @@ constexpr IntRow ints[] = {
        int64_t shift = a[2] - a[3];
        return static_cast<int64_t>((product + (static_cast<__int128>(1) << (shift - 1))) >> shift);
      }},
+    // (x, y, left, right, q, is left wanted, is right wanted): the same with the shifts apart.
+    {"q_multiply_shift_per_axis", 7,
+     [](const int64_t* a, DataType) {
+       __int128 x = a[5] ? static_cast<__int128>(a[0]) << std::clamp<int64_t>(a[2], 0, 62) : a[0];
+       int64_t shift = a[4] + (a[6] ? a[3] : 0);
+       return static_cast<int64_t>((x * a[1] + (static_cast<__int128>(1) << (shift - 1))) >> shift);
+     }},
     {"max", 2, [](const int64_t* a, DataType) { return a[0] > a[1] ? a[0] : a[1]; }},
     {"min", 2, [](const int64_t* a, DataType) { return a[0] < a[1] ? a[0] : a[1]; }},
 };

@@ -118,6 +118,14 @@ auto ModuleBuilder::call(const Call& node) -> llvm::Value* {
     return ir_.getInt32(0);
   }
   if (op == "assume") { return ir_.getInt32(0); }
+  if (op == "atomic_add") {
+    if (!count_is(2)) { return nullptr; }
+    if (t.lanes != 1 || t.is_bool() || !(t.is_integral() || (t.is_float() && t.bits >= 32))) { return wrong(fmt::format("there is no code for it with the result `{}`", t.str())); }
+    llvm::Value* place = eval(node.args[0]);
+    llvm::Value* value = failure_ ? nullptr : eval(node.args[1]);
+    if (failure_) { return nullptr; }
+    return ir_.CreateAtomicRMW(t.is_float() ? llvm::AtomicRMWInst::FAdd : llvm::AtomicRMWInst::Add, place, value, llvm::MaybeAlign(), llvm::AtomicOrdering::Monotonic);
+  }
   if (op == "start_profile_intrinsic" || op == "end_profile_intrinsic") {
     if (!count_is(1)) { return nullptr; }
     llvm::Value* number = eval_index(node.args[0]);
@@ -183,6 +191,19 @@ auto ModuleBuilder::call(const Call& node) -> llvm::Value* {
     llvm::Value* shifted = op == "shift_left" ? ir_.CreateShl(args[0], amount) : ir_.CreateLShr(args[0], amount);
     return ir_.CreateSelect(ir_.CreateICmpUGT(args[1], last), llvm::Constant::getNullValue(args[0]->getType()), shifted);
   }
+  if (op == "q_multiply_shift_per_axis") {
+    // The same with the shifts apart: (x << left) y / 2^(q + right).
+    if (!count_is(7)) { return nullptr; }
+    if (!t.is_int() || t.bits > 32) { return wrong(fmt::format("there is no code for it with the result `{}`", t.str())); }
+    llvm::Type* wide = type_of(DataType::int_(64, t.lanes));
+    auto widened = [&](size_t i) { return ir_.CreateSExt(args[i], wide); };
+    auto wanted = [&](size_t i) { return ir_.CreateICmpNE(args[i], llvm::Constant::getNullValue(args[i]->getType())); };
+    llvm::Value* x = ir_.CreateSelect(wanted(5), ir_.CreateShl(widened(0), widened(2)), widened(0));
+    llvm::Value* shift = ir_.CreateSelect(wanted(6), ir_.CreateAdd(widened(4), widened(3)), widened(4));
+    llvm::Value* one = llvm::ConstantInt::get(wide, 1);
+    llvm::Value* half = ir_.CreateShl(one, ir_.CreateSub(shift, one));
+    return ir_.CreateTrunc(ir_.CreateAShr(ir_.CreateAdd(ir_.CreateMul(x, widened(1)), half), shift), type_of(t));
+  }
   if (op == "q_multiply_shift") {
     // x y / 2^(q - s), rounded half up, in twice the width: fixed-point multiplication.
     if (!count_is(4)) { return nullptr; }
@@ -209,6 +230,15 @@ auto ModuleBuilder::call(const Call& node) -> llvm::Value* {
     for (int i = 0; i < t.lanes; ++i) { lanes.push_back(i + (op == "vectorhigh" ? t.lanes : 0)); }
     llvm::Value* value = eval(node.args[0]);
     return failure_ ? nullptr : ir_.CreateShuffleVector(value, lanes);
+  }
+
+  if (op == "vectorcombine") {
+    if (!count_is(2)) { return nullptr; }
+    llvm::Value* low = eval(node.args[0]);
+    llvm::Value* high = failure_ ? nullptr : eval(node.args[1]);
+    std::vector<int> lanes;
+    for (int i = 0; i < t.lanes; ++i) { lanes.push_back(i); }
+    return failure_ ? nullptr : ir_.CreateShuffleVector(low, high, lanes);
   }
 
   // Integers.
