@@ -291,3 +291,20 @@ TEST_CASE("objects are the same bytes each time, for other machines too; unknown
   CHECK(status.diagnostics().front().message() == "there is no processor `znver44` of architecture x86-64");
   CHECK(status.diagnostics().front().remedies.front() == "did you mean `znver4`?");
 }
+
+TEST_CASE("a block of tens of thousands of instructions, which is not scheduled, computes what a loop does") {
+  constexpr int count = 1800;
+  Buffer a = buffer("A", f32, count);
+  Buffer b = buffer("B", f32, count);
+  auto step = [&](const Expr& i) { return put(b, i, intrinsic(f32, "exp", {at(a, i)}) + at(b, i - int_imm(1)) * float_imm(0.5)); };
+  std::vector<Stmt> steps;
+  for (int k = 1; k < count; ++k) { steps.push_back(step(int_imm(k))); }
+  Var i = var("i");
+  Tensor x = random(f32, {count}, 3);
+  Tensor one = zeros(f32, {count});
+  Tensor other = zeros(f32, {count});
+  run(function({a, b}, seq(steps)), {&x, &one});
+  run(function({a, b}, make<For>(i, int_imm(1), int_imm(count - 1), ForKind::Serial, step(i))), {&x, &other});
+  for (int k = 0; k < count; ++k) { REQUIRE(one.as<float>()[k] == Approx(other.as<float>()[k]).epsilon(1e-6)); }
+  CHECK(one.as<float>()[count - 1] > 0);
+}
