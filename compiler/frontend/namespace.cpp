@@ -2412,6 +2412,7 @@ auto lower_module(Evaluator& e, const syntax::ClassDef& def, const eval::ScopeRe
   IRModuleNode node;
   std::vector<std::pair<Name, PrimFunc>> lowered;
   bool complete = true;
+  std::vector<const syntax::FunctionDef*> foreign;
   for (const syntax::Stmt* stmt : def.body) {
     if (macros.count(stmt) != 0) { continue; }
     const auto* f = stmt->as<syntax::FunctionDef>();
@@ -2440,7 +2441,7 @@ auto lower_module(Evaluator& e, const syntax::ClassDef& def, const eval::ScopeRe
     }
     if (f || stmt->kind == syntax::Kind::ClassDef) {
       // Functions of other languages (R.function) are not looked at; what is beside them is a module all the same.
-      if (f) { e.report(error(Code::OtherLanguage, {f->decl, f->name.span.begin, f->name.span.end, 0}).arg("name", f->name.name.view())); }
+      if (f) { foreign.push_back(f); }
       else { out.is_opaque = true; }
       continue;
     }
@@ -2456,6 +2457,15 @@ auto lower_module(Evaluator& e, const syntax::ClassDef& def, const eval::ScopeRe
     }
     Value ignored;
     (void)e.exec(*stmt, inner, ignored);
+  }
+  if (!foreign.empty()) {
+    // Said once for all of them.
+    constexpr size_t most_notes = 8;
+    auto place = [](const syntax::FunctionDef& f) { return Origin{f.decl, f.name.span.begin, f.name.span.end, 0}; };
+    Diagnostic d = error(Code::OtherLanguage, place(*foreign[0])).arg("name", foreign[0]->name.name.view());
+    for (size_t i = 1; i < foreign.size() && i <= most_notes; ++i) { (void)std::move(d).note(place(*foreign[i]), "so is `" + foreign[i]->name.name.str() + "`"); }
+    if (foreign.size() > most_notes + 1) { (void)std::move(d).remedy("so are " + std::to_string(foreign.size() - most_notes - 1) + " more"); }
+    e.report(std::move(d));
   }
   node.functions = std::move(lowered);
   out.partial = make_module(std::move(node));
