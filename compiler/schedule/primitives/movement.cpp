@@ -173,9 +173,12 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
     return refuse(fmt::format("below it `{}` goes on with what is in `{}`, which the copy does not hold", writer->name().view(), name), writer);
   }
   for (const Place* writer : writers) { LOOPSMITH_CHECK(require_one_buffer(cx, func, *writer, *loop, plan.buffer)); }
+  // Threads that share the memory fill the tile together, where nothing but threads stands between them and the loop.
+  const Place* together = loop.place;
+  while (together && together->is_loop() && together->loop->thread && is_shared_across(Name(storage), together->loop->thread->thread_tag)) { together = func.parent(*together); }
   bool is_written = std::any_of(writers.begin(), writers.end(), [&](const Place* writer) {
     const BufferRegion* write = schedule::region_of(writer->block()->writes, plan.buffer);
-    return write && certainly_writes(func, *writer, *write, loop.place, tile, first);
+    return write && (certainly_writes(func, *writer, *write, loop.place, tile, first) || (together != loop.place && certainly_writes(func, *writer, *write, together, tile, first)));
   });
   if (!is_written) { return refuse(fmt::format("an iteration may write only a part of the tile of `{}` that would be copied back", name), writers.front()); }
   for (const Read& read : readers) {
@@ -298,8 +301,8 @@ struct ReadAt {
 ///                                                with T.block("B_shared"):   # auto_copy
 ///                                                    B[i, 0:64] = B_shared[i, 0:64]
 ///
-/// Needs  blocks below the loop write the buffer, each iteration all of the tile before any of it is read; a tile within the buffer,
-///        whose bounds depend on loops alone.
+/// Needs  blocks below the loop write the buffer, each iteration (or all threads that share the memory) all of the tile before any of it is
+///        read; a tile within the buffer, whose bounds depend on loops alone.
 /// Keeps  results bit for bit.
 struct WriteAt {
   struct Args { LoopArg loop; BlockArg block; int64_t write_buffer_index = 0; std::string storage_scope; };

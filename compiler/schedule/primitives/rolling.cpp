@@ -29,8 +29,8 @@ namespace {
 ///             B[i + k] = A[i + k]        ==>               if i < 1 or k >= 2: B[(i + k) % 3] = A[i + k]
 ///         C[i] = B[i] + B[i + 1] + B[i + 2]            C[i] = B[i % 3] + B[(i + 1) % 3] + B[(i + 2) % 3]
 ///
-/// Needs  a buffer that its scope allocates and one block without predicate writes, each dimension by an iter var of its own; a loop around it and all
-///        readers; windows that begin at a multiple of a loop variable and overlap; loops that run in order.
+/// Needs  a buffer that its scope allocates and one block writes, each dimension by an iter var of its own, with a predicate that only keeps those in
+///        their domains; a loop around it and all readers; windows that begin at a multiple of a loop variable and overlap; loops that run in order.
 /// Keeps  results bit for bit.
 struct RollingBuffer {
   struct Args { BlockArg block; int64_t write_buffer_index = 0; };
@@ -56,7 +56,7 @@ struct RollingBuffer {
     }
     LOOPSMITH_TRY(writer, require_single_writer(cx, func, *scope, buffer));
     if (writer != &place || region_of(block.reads, buffer)) { return refuse("the block reads what it writes"); }
-    if (!is_one(place.realize->predicate)) { return refuse("its predicate leaves out a part of what its loops would make"); }
+    if (!is_one(place.realize->predicate) && !keeps_domains(func, place)) { return refuse("its predicate leaves out a part of what its loops would make"); }
     // The innermost loop around the block and all who read what it writes.
     std::vector<NodeId> consumers = consumers_of(func, place);
     const Place* common = func.parent(place);
