@@ -13,6 +13,7 @@
 #include "lsp/features/names.h"
 #include "lsp/features/numbers.h"
 #include "lsp/features/steps.h"
+#include "lsp/features/words.h"
 #include "schedule/moves.h"
 #include "schedule/primitive.h"
 #include "schedule/state.h"
@@ -459,13 +460,16 @@ auto hover_block_name(const Snapshot& snapshot, uint32_t at, const Machine& mach
 
 auto hover(const Snapshot& snapshot, uint32_t at, const Machine& machine) -> std::optional<HoverInfo> {
   auto cursor = find_cursor(snapshot, at);
-  if (!cursor) { return std::nullopt; }
+  if (!cursor) { return hover_word(snapshot, at); }
   if (auto info = hover_primitive(snapshot, *cursor)) { return info; }
   if (auto info = hover_block_name(snapshot, at, machine)) { return info; }
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
-    if (schedule.decl == cursor->at.decl) { return hover_schedule(snapshot, *cursor, schedule, machine); }
+    if (schedule.decl != cursor->at.decl) { continue; }
+    auto info = hover_schedule(snapshot, *cursor, schedule, machine);
+    return info ? info : hover_word(snapshot, at);
   }
-  return hover_program(snapshot, *cursor, machine);
+  auto info = hover_program(snapshot, *cursor, machine);
+  return info ? info : hover_word(snapshot, at);
 }
 
 }  // namespace loopsmith::lsp

@@ -344,3 +344,18 @@ TEST_CASE("a quoted trace runs") {
   CHECK(run->is_complete);
   CHECK(run->steps.size() == 6);
 }
+
+TEST_CASE("hover on words: dtypes, intrinsics, the language's own, constants and helpers of the file") {
+  CHECK(hover_at(matmul, "T.float32(0)", "float32") == Lines{"dtype `float32`", "floating point, 32 bits", "an element of a buffer takes 4 B"});
+  CHECK(hover_at(matmul, "(128, 256), ", "float32") == Lines{"dtype `float32`", "floating point, 32 bits", "an element of a buffer takes 4 B"});
+  CHECK(hover_at(matmul, "T.axis.remap", "remap") == Lines{"`vi, vk = T.axis.remap(\"SR\", [i, k])`", "iter vars with the values of loops: S spatial, R reduction, one letter each"});
+  CHECK(hover_at(matmul, "with T.init", "init").front() == "`with T.init()`");
+  std::string text = "SIZE = 8\n\ndef halves(sch, loop):\n    return sch.split(loop, factors=[None, 2])\n\n" + matmul +
+                     "    halves(sch, k0)\n    x = SIZE\n\n@T.prim_func\ndef e(A: T.Buffer((4,), \"int8\")):\n    for i in range(4):\n        A[i] = T.cast(T.fma(T.exp(A[i]), 1, 2), \"int8\")  # T.exp\n";
+  CHECK(hover_at(text, "halves(sch, k0)", "halves") == Lines{"function `halves`", "in line 3: `def halves(sch, loop):`"});
+  CHECK(hover_at(text, "x = SIZE", "SIZE") == Lines{"constant `SIZE`", "in line 1: `SIZE = 8`"});
+  CHECK(hover_at(text, "T.exp(A", "exp") == Lines{"intrinsic `T.exp(x)`", "type: that of its first operand", "takes 1 operand"});
+  CHECK(hover_at(text, "T.fma", "fma") == Lines{"intrinsic `T.fma(x, y, z)`", "type: that of its first operand", "takes 3 operands"});
+  CHECK(hover_at(text, "(4,), ", "int8") == Lines{"dtype `int8`", "a signed integer, 8 bits", "from -128 to 127", "an element of a buffer takes 1 B"});
+  CHECK(hover_at(text, "# T.exp", "exp").empty());
+}

@@ -1,0 +1,151 @@
+// Looking a word up: see words.h.
+#include "lsp/features/words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "ir/dtype.h"
+#include "lsp/features/calls.h"
+#include "lsp/features/names.h"
+#include "lsp/features/numbers.h"
+
+namespace loopsmith::lsp {
+namespace {
+
+using workspace::Snapshot;
+
+auto is_name_byte(char c) -> bool { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+
+/// The word around a byte and, where it is an attribute, what stands before its dot.
+struct Word {
+  Span span;
+  std::string_view text;
+  std::string_view object;   // "T.axis"
+};
+
+auto word_at(std::string_view text, uint32_t at) -> Word {
+  uint32_t begin = at;
+  uint32_t end = at;
+  while (begin > 0 && is_name_byte(text[begin - 1])) { --begin; }
+  while (end < text.size() && is_name_byte(text[end])) { ++end; }
+  Word word{{begin, end}, text.substr(begin, end - begin), {}};
+  if (begin > 0 && text[begin - 1] == '.') {
+    uint32_t object = begin - 1;
+    while (object > 0 && (is_name_byte(text[object - 1]) || text[object - 1] == '.')) { --object; }
+    word.object = text.substr(object, begin - 1 - object);
+  }
+  return word;
+}
+
+auto describe_dtype(Span span, DataType type) -> HoverInfo {
+  HoverInfo info{span, fmt::format("dtype `{}`", type.str()), {}};
+  if (type.is_handle() || type.is_void()) {
+    info.facts.push_back({"kind", type.is_handle() ? "a pointer" : "no value"});
+    return info;
+  }
+  const char* kind = type.is_bool() ? "true or false" : type.is_int() ? "a signed integer" : type.is_uint() ? "an unsigned integer" : "floating point";
+  info.facts.push_back({"kind", fmt::format("{}, {} bit{}{}", kind, type.bits, type.bits == 1 ? "" : "s", type.is_vector() ? fmt::format(" in each of {} lanes", type.lanes) : "")});
+  if (type.is_integral() && type.bits > 1 && type.bits <= 32) {
+    int64_t span_of_values = int64_t{1} << type.bits;
+    int64_t least = type.is_int() ? -span_of_values / 2 : 0;
+    info.facts.push_back({"range", fmt::format("from {} to {}", grouped(least), grouped(least + span_of_values - 1))});
+  }
+  info.facts.push_back({"memory", fmt::format("an element of a buffer takes {}", bytes_text(int64_t{type.element_bytes()} * std::max<int64_t>(1, type.lanes)))});
+  return info;
+}
+
+struct Intrinsic {
+  std::string_view name;
+  std::string_view type;      // of the call
+  int fewest;
+  int most;
+};
+constexpr std::string_view First = "that of its first argument, which names it", Last = "that of its last argument, which names it", Same = "that of its first operand",
+                           Arg1 = "that of its second operand", Int32 = "`int32`", UInt32 = "`uint32`", Bool = "`bool`", Handle = "`handle`", Void = "none: it is called for its effect";
+constexpr Intrinsic intrinsics[] = {
+#define INTRINSIC(name, op, rule, low, high) {#name, rule, low, high},
+#include "frontend/intrinsics.def"
+#undef INTRINSIC
+};
+constexpr std::pair<std::string_view, std::string_view> parameters[] = {
+#define PARAMETERS(name, names) {#name, names},
+#include "frontend/intrinsic_parameters.def"
+#undef PARAMETERS
+};
+struct Meaning {
+  std::string_view name, form, text;
+};
+constexpr Meaning words[] = {
+#define WORD(name, form, text) {#name, form, text},
+#include "lsp/features/words.def"
+#undef WORD
+};
+
+auto describe_intrinsic(Span span, const Intrinsic& row) -> HoverInfo {
+  constexpr int any = 255;
+  std::string arguments = row.most == 1 ? "x" : "...";
+  for (const auto& [name, names] : parameters) {
+    if (name != row.name) { continue; }
+    arguments = names;
+    for (size_t blank = 0; (blank = arguments.find(' ', blank)) != std::string::npos; blank += 2) { arguments.replace(blank, 1, ", "); }
+  }
+  if (row.most == 0) { arguments.clear(); }
+  if (row.type == First) { arguments = arguments.empty() ? "dtype" : "dtype, " + arguments; }
+  if (row.type == Last) { arguments += arguments.empty() ? "dtype" : ", dtype"; }
+  HoverInfo info{span, fmt::format("intrinsic `T.{}({})`", row.name, arguments), {}};
+  info.facts.push_back({"type", fmt::format("type: {}", row.type)});
+  info.facts.push_back({"arguments", row.most == any       ? fmt::format("takes {} operand{} or more", row.fewest, row.fewest == 1 ? "" : "s")
+                                     : row.fewest == row.most ? fmt::format("takes {} operand{}", row.fewest, row.fewest == 1 ? "" : "s")
+                                                              : fmt::format("takes {} to {} operands", row.fewest, row.most)});
+  return info;
+}
+
+/// A name of the file: what is written where it is bound.
+auto describe_name(const Snapshot& snapshot, uint32_t at) -> std::optional<HoverInfo> {
+  NameTable names = names_of(snapshot);
+  const Occurrence* here = names.at(at);
+  if (here == nullptr) { return std::nullopt; }
+  const Entity& entity = names.entities[here->entity];
+  bool is_of_file = entity.function == 0 && entity.is_bound;
+  if (!is_of_file || (entity.kind != EntityKind::Constant && entity.kind != EntityKind::Function)) { return std::nullopt; }
+  auto bound = definition(snapshot, at);
+  if (!bound) { return std::nullopt; }
+  uint32_t line = snapshot.lines().line_of(bound->begin);
+  std::string written(snapshot.lines().line_text(snapshot.text(), line));
+  written.erase(0, std::min(written.find_first_not_of(" \t"), written.size()));
+  return HoverInfo{here->span, fmt::format("{} `{}`", entity.kind == EntityKind::Constant ? "constant" : "function", entity.name.view()),
+                   {{"bound", fmt::format("in line {}: `{}`", line + 1, written)}}};
+}
+
+}  // namespace
+
+auto hover_word(const Snapshot& snapshot, uint32_t at) -> std::optional<HoverInfo> {
+  std::string_view text = snapshot.text();
+  if (at > text.size()) { return std::nullopt; }
+  const syntax::PlacedItem* item = snapshot.syntax().item_at(at);
+  if (item == nullptr) { return std::nullopt; }
+  CursorText around = cursor_text(text.substr(item->offset), at - item->offset);
+  if (around.in_comment) { return std::nullopt; }
+  Word word = word_at(text, at);
+  if (word.text.empty()) { return std::nullopt; }
+  auto type = DataType::parse(word.text);
+  if (around.in_string) {
+    // A string that is a dtype and nothing else.
+    bool is_whole = word.span.begin > 0 && word.span.end < text.size() && (text[word.span.begin - 1] == '"' || text[word.span.begin - 1] == '\'') && text[word.span.end] == text[word.span.begin - 1];
+    return is_whole && type ? std::optional(describe_dtype(word.span, *type)) : std::nullopt;
+  }
+  if (word.object == "T" || word.object.starts_with("T.")) {
+    if (type && word.object == "T") { return describe_dtype(word.span, *type); }
+    std::string name = std::string(word.object.substr(1)) + "." + std::string(word.text);
+    name.erase(0, 1);
+    const auto* known = std::find_if(std::begin(words), std::end(words), [&](const Meaning& one) { return one.name == name; });
+    if (known != std::end(words)) { return HoverInfo{word.span, fmt::format("`{}`", known->form), {{"meaning", std::string(known->text)}}}; }
+    const auto* row = std::find_if(std::begin(intrinsics), std::end(intrinsics), [&](const Intrinsic& one) { return one.name == name; });
+    return row != std::end(intrinsics) ? std::optional(describe_intrinsic(word.span, *row)) : std::nullopt;
+  }
+  return word.object.empty() ? describe_name(snapshot, at) : std::nullopt;
+}
+
+}  // namespace loopsmith::lsp
