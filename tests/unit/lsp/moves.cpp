@@ -9,9 +9,11 @@
 #include <set>
 #include <sstream>
 
+#include "ir/printer.h"
 #include "lsp/features/completion.h"
 #include "lsp/features/names.h"
 #include "schedule/moves.h"
+#include "support/text_diff.h"
 #include "tests/support/effort.h"
 #include "tests/unit/catch.h"
 
@@ -176,6 +178,47 @@ TEST_CASE("the preview of a primitive is the call and what it changes") {
   CHECK(preview(*document->snapshot(), static_cast<uint32_t>(at + 8), "no_such").empty());
   // Of a text that no schedule is in, nothing.
   CHECK(preview(*document->snapshot(), 0, "split").empty());
+}
+
+TEST_CASE("what a preview shows is what the statement does once it is written") {
+  size_t shown = 0;
+  size_t changing = 0;
+  for (const char* name : {"matmul.tir", "softmax.tir", "conv2d_bias_relu.tir"}) {
+    const std::string text = example(name);
+    auto document = workspace::analyse(name, text);
+    for (const script::FileSchedule& schedule : document->snapshot()->schedules()) {
+      REQUIRE(schedule.run != nullptr);
+      for (const script::Step& step : schedule.run->steps) {
+        auto span = document->snapshot()->resolve(step.where);
+        REQUIRE(span);
+        workspace::Document typed(name, 1, text);
+        type_line(typed, span->end, "\n    sch.");
+        uint32_t at = span->end + 9;
+        JudgedState judged;
+        for (const CompletionItem& item : completion(*typed.snapshot(), at, {.judged = &judged}).items) {
+          if (item.primitive.empty() || shown++ % tests::stride(20) != 0) { continue; }
+          std::string told = preview(*typed.snapshot(), at, item.primitive);
+          INFO(name << ": " << told);
+          const std::string open = "\n\n```python\n";
+          size_t begin = told.find(open);
+          REQUIRE(begin != std::string::npos);
+          begin += open.size();
+          size_t end = told.find("\n```\n", begin);
+          REQUIRE(end != std::string::npos);
+          std::string statement = told.substr(begin, end - begin);
+          auto written = workspace::analyse(name, text.substr(0, span->end) + "\n    " + statement + text.substr(span->end));
+          const script::Step* made = step_beginning(*written->snapshot(), span->end + 5);
+          REQUIRE(made != nullptr);
+          REQUIRE(made->state == script::StepState::Done);
+          std::string diff = render_diff(print_script(step.after->module()), print_script(made->after->module()), {.context = 1, .color = false, .indent = {}});
+          CHECK(told.substr(end + 5) == (diff.empty() ? "changes nothing" : "```diff\n" + diff + "```"));
+          changing += diff.empty() ? 0 : 1;
+        }
+      }
+    }
+  }
+  CHECK(shown > 500);
+  CHECK(changing > 400 / tests::stride(20));
 }
 
 TEST_CASE("what there was no time to judge is said not to be all, and is there when it is asked for again") {
