@@ -280,7 +280,7 @@ auto Session::begin(const std::string& program, const std::string& schedule_name
 
 auto Session::is_complete(const std::string& input) const -> bool {
   std::string_view text = trim(input);
-  if (text.empty() || text.front() == ':' || text.front() == '?' || text.front() == ';') { return true; }
+  if (text.empty() || text.front() == ':' || text.front() == '?' || text.front() == ';' || text.front() == ']') { return true; }
   // A block goes on until an empty line; brackets until they are closed.
   int depth = 0;
   char quote = 0;
@@ -321,6 +321,7 @@ auto Session::execute(const std::string& input) -> bool {
   }
   if (text.starts_with("??")) { return past_command.run(*this, words_of(text.substr(2))); }
   if (text.front() == ';') { return shell_command.run(*this, {std::string(trim(text.substr(1)))}); }
+  if (text.front() == ']') { return search_command.run(*this, words_of(text.substr(1))); }
   if (text.front() == '?') {
     return help_command.run(*this, words_of(text.substr(1)));
   }

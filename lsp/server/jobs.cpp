@@ -10,8 +10,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// How long a job may take to wind up after it was told to stop.
+/// How long a job may take to wind up after it was told to stop; and one that has found something, which it still compares with the program:
+/// on a machine that is busy that takes a while, and killed it would have worked for nothing.
 constexpr auto stop_grace = 2s;
+constexpr auto result_grace = 10s;
 /// An editor's progress bar needs no more than this.
 constexpr auto report_gap = 200ms;
 constexpr auto lens_gap = 500ms;
@@ -135,7 +137,7 @@ auto Jobs::stop(JobId id) -> bool {
   Job& job = found->second;
   if (job.state == State::Running) {
     job.state = State::Stopping;
-    job.kill_at = in(stop_grace);
+    job.kill_at = in(job.best_seconds ? result_grace : stop_grace);
     job.message = "stopping, keeping the best so far";
     host_.signal_job(id, SIGINT);
     report(job, true);

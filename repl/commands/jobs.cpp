@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "repl/commands.h"
+#include "support/process.h"
 
 namespace loopsmith::repl {
 namespace {
@@ -77,11 +78,30 @@ auto take(Session& session, const std::vector<std::string>& arguments) -> bool {
   return session.adopt_trace(found->trace, "(tuned: " + seconds_text(found->seconds) + ")");
 }
 
+/// What is begun with `]`: a search beside, those there are, and what all searches have left.
+auto search(Session& session, const std::vector<std::string>& arguments) -> bool {
+  if (arguments.empty()) { return jobs(session, {}); }
+  const std::string& word = arguments[0];
+  std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+  if (word == "stop") { return stop(session, rest); }
+  if (word == "wait") { return wait(session, rest); }
+  if (word == "take") { return take(session, rest); }
+  if (word == "db") {
+    std::string line = "'" + current_program() + "' db";
+    for (const std::string& one : rest) { line += " '" + one + "'"; }
+    return shell_command.run(session, {line});
+  }
+  if (word[0] >= '0' && word[0] <= '9') { return tune_command.run(session, {word, "&"}); }
+  session.complain("`]` lists searches; `]64` or `]30s` begins one beside; `]stop`, `]wait`, `]take`; `]db list` and others of `loopsmith db`\n");
+  return false;
+}
+
 }  // namespace
 
 const Command jobs_command{"jobs", "", "searches in the background: how far they are, what came of them", jobs};
 const Command wait_command{"wait", "[N]", "waits for a search in the background; Ctrl-C waits no more, and it goes on", wait};
 const Command stop_command{"stop", "[N]", "a search in the background stops and keeps its best", stop};
+const Command search_command{"search", "[N | TIME | stop | wait | take | db ...]", "searches beside (also `]`): lists them, begins one, and what all have left: `]db list`", search};
 const Command take_command{"take", "[N]", "the best of a search in the background becomes the next step", take};
 
 }  // namespace loopsmith::repl

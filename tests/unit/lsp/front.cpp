@@ -504,3 +504,15 @@ TEST_CASE("a tuner that does not stop is killed; one that fails says why") {
   stage.front.on_job_end(1, ExitStatus{.signal = SIGKILL}, "warning\nno such function `f`\n");
   CHECK(stage.last("window/showMessage")["params"]["message"] == "tuning of f failed: no such function `f`");
 }
+
+TEST_CASE("a tuner that has found something is given time to finish") {
+  Stage stage;
+  stage.initialize();
+  stage.open("a", "x");
+  stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune"}, {"arguments", {{{"uri", "a"}, {"function", "f"}}}}});
+  stage.front.on_job_line(1, R"({"event":"progress","trial":3,"best_seconds":0.25})");
+  stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune.stop"}, {"arguments", {{{"job", 1}}}}});
+  std::this_thread::sleep_for(std::chrono::milliseconds(2050));
+  stage.front.on_tick();
+  CHECK(stage.signals == std::vector<std::pair<JobId, int>>{{1, SIGINT}});
+}
