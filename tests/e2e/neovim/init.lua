@@ -6,5 +6,6 @@ vim.cmd('filetype plugin on')
 require('loopsmith').setup({
   cmd = { vim.env.LOOPSMITH, 'lsp', '--stdio', '--record', vim.env.RECORD },
   parser = vim.env.PARSER,
+  filetypes = { 'tirscript', 'python' },
   tune = { seconds = 4, target = 'llvm' },
 })

@@ -35,11 +35,16 @@ try {
   const vsix = join(extension, 'loopsmith-0.1.0.vsix');
   assert.ok(existsSync(vsix));
   done('type-checked and packed the extension');
+  const probe = join(work, 'probe');
+  cpSync(join(here, 'probe'), probe, { recursive: true });
+  execFileSync(join(extension, 'node_modules/.bin/vsce'), ['package', '--no-dependencies', '--allow-missing-repository', '--skip-license'], { cwd: probe, stdio: ['ignore', 'ignore', 'inherit'] });
 
   const folder = join(work, 'folder');
   mkdirSync(folder);
   const source = readFileSync(join(here, '../kernel.tir'), 'utf8');
   writeFileSync(join(folder, 'kernel.tir'), source);
+  const session = join(here, '../session');
+  const answers = join(work, 'answers.json');
   // A path is of the machine that the server runs on: settings of the folder say it, since those of the user may be of another machine.
   mkdirSync(join(folder, '.vscode'));
   // The session is recorded: at the end all that the server said is checked against the protocol.
@@ -48,8 +53,9 @@ try {
   writeFileSync(recorded, `#!/bin/sh\n[ "$1" != lsp ] || exec '${loopsmith}' "$@" --record '${recording}'\nexec '${loopsmith}' "$@"\n`, { mode: 0o755 });
   writeFileSync(join(folder, '.vscode/settings.json'), JSON.stringify({ 'loopsmith.server.path': recorded }));
   vscode = await launch({
-    folder, vsix: [vsix], viewport: { width: 1500, height: 1000 },
-    settings: { 'loopsmith.tune.seconds': 4 },
+    folder, vsix: [vsix, join(probe, 'loopsmith-probe-0.1.0.vsix')], viewport: { width: 1500, height: 1000 },
+    settings: { 'loopsmith.tune.seconds': 4, 'editor.wordBasedSuggestions': 'off' },
+    env: { STEPS: join(session, 'session.json'), ANSWERS: answers, LOOPSMITH_TEST_CORE: '1', LOOPSMITH_TEST_PATIENCE: '1' },
   });
   await vscode.open('kernel.tir');
   done('VS Code is up, with the file open');
@@ -276,6 +282,14 @@ try {
   await vscode.page.keyboard.press('Control+S');
   await vscode.until('one undo', () => readFileSync(join(folder, 'kernel.tir'), 'utf8').split('@ls.schedule').length === 2);
   done('one undo removes it');
+
+  // The session that every editor is taken through, compared answer by answer.
+  for (const name of ['session.tir', 'session.py']) { cpSync(join(session, name), join(folder, name)); }
+  await vscode.command('Probe: Run the Session');
+  await vscode.until('the session', () => existsSync(answers), 480_000);
+  await vscode.screenshot(screenshot.replace(/\.png$/, '-session.png'));
+  done(execFileSync(process.execPath, [join(session, 'steps.mjs'), answers, 'VS Code'], { encoding: 'utf8' }).trim());
+
   done(execFileSync(process.execPath, [join(root, 'tests/e2e/protocol/run.mjs'), recording], { encoding: 'utf8' }).trim());
 } catch (failure) {
   console.error(failure);

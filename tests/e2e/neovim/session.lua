@@ -1,0 +1,369 @@
+-- The session that every editor is taken through (../session), in Neovim: asks what each step asks for and writes what came back as lines
+-- of text to $ANSWERS. Whether they are right is for ../session/steps.mjs to say.
+local steps = vim.json.decode(table.concat(vim.fn.readfile(vim.env.STEPS), '\n'))
+local answers = {}
+local client, buffer
+
+local function lines() return vim.api.nvim_buf_get_lines(buffer, 0, -1, false) end
+local function text() return table.concat(lines(), '\n') end
+
+-- { line, column } from 0, in bytes: the texts are ASCII.
+local function place(step, at)
+  local found
+  for i, line in ipairs(lines()) do
+    if line:find(at[1], 1, true) then
+      found = i
+      if not step.last then break end
+    end
+  end
+  if not found then error('no line has ' .. at[1]) end
+  local column = lines()[found]:find(at[2], 1, true)
+  if not column then error('that line has no ' .. at[2]) end
+  local line = found - 1 + (step.below or 0)
+  return { line = line, character = step.below and 0 or column - 1 + (at[3] or 0) }
+end
+local function params(step)
+  return { textDocument = { uri = vim.uri_from_bufnr(buffer) }, position = place(step, step.at) }
+end
+local function request(method, asked, at_least)
+  local answer = client.request_sync(method, asked, 60000, buffer)
+  if not answer then error(method .. ' was not answered') end
+  if answer.err then return nil, answer.err.message end
+  return answer.result ~= vim.NIL and answer.result or nil
+end
+local function settle()
+  request('loopsmith/waitForState', { uri = vim.uri_from_bufnr(buffer), version = vim.lsp.util.buf_versions[buffer] })
+  vim.wait(20)
+end
+local function base(uri) return (uri:gsub('^.*/', '')) end
+local function document_of(uri)
+  if uri == vim.uri_from_bufnr(buffer) then return lines() end
+  local other = vim.uri_to_bufnr(uri)
+  vim.fn.bufload(other)
+  return vim.api.nvim_buf_get_lines(other, 0, -1, false)
+end
+local function text_in(all, range)
+  local last = range['end'].line == range.start.line and range['end'].character or nil
+  return (all[range.start.line + 1] or ''):sub(range.start.character + 1, last)
+end
+local function locations(result)
+  local out = {}
+  for _, one in ipairs(vim.islist(result or {}) and (result or {}) or { result }) do
+    local uri, range = one.uri or one.targetUri, one.range or one.targetSelectionRange
+    out[#out + 1] = ('%s:%d: %s'):format(base(uri), range.start.line + 1, text_in(document_of(uri), range))
+  end
+  return out
+end
+-- What is another line now.
+local function difference(before, after)
+  local out = {}
+  local diff = vim.diff(before .. '\n', after .. '\n', { ctxlen = 0 })
+  for line in diff:gmatch('[^\n]+') do
+    if line:find('^[+-]') then out[#out + 1] = line end
+  end
+  return out
+end
+local function split(value)
+  local out = {}
+  for _, line in ipairs(vim.split(value or '', '\n')) do
+    if line ~= '' then out[#out + 1] = line end
+  end
+  return out
+end
+local function in_force(step)
+  vim.api.nvim_set_current_buf(buffer)
+  vim.cmd('let &undolevels = &undolevels')
+end
+local function apply_edits(edits)
+  in_force()
+  local before = text()
+  vim.lsp.util.apply_text_edits(edits or {}, buffer, client.offset_encoding)
+  local out = difference(before, text())
+  if text() ~= before then vim.cmd('undo') end
+  if text() ~= before then out[#out + 1] = 'one undo does not take it back' end
+  return out
+end
+-- An action or a rename is carried out as the editor does it, and one undo takes it back.
+local function carried_out(change)
+  in_force()
+  local before = text()
+  change()
+  if not vim.wait(20000, function() return text() ~= before end, 20) then return { 'nothing changed' } end
+  local out = difference(before, text())
+  vim.cmd('undo')
+  if text() ~= before then out[#out + 1] = 'one undo does not take it back' end
+  return out
+end
+local function range_of(step)
+  local from = place(step, step.at)
+  return { start = from, ['end'] = step.to and place(step, step.to) or from }
+end
+local function actions(step)
+  settle()
+  local range = range_of(step)
+  local about = {}
+  for _, d in ipairs(vim.diagnostic.get(buffer)) do
+    if d.lnum <= range['end'].line and d.end_lnum >= range.start.line and not (d.lnum == range['end'].line and d.col > range['end'].character)
+      and not (d.end_lnum == range.start.line and d.end_col < range.start.character) then
+      about[#about + 1] = d.user_data.lsp
+    end
+  end
+  return request('textDocument/codeAction', { textDocument = { uri = vim.uri_from_bufnr(buffer) }, range = range, context = { diagnostics = about } }) or {}
+end
+local function lens_titles()
+  local out = {}
+  for _, lens in ipairs(request('textDocument/codeLens', { textDocument = { uri = vim.uri_from_bufnr(buffer) } }) or {}) do
+    local title = lens.command.title:gsub('[%d.]+ [mu]?s%f[%W]', 'TIME'):gsub('[%d.]+x', 'Nx')
+    out[#out + 1] = { line = lens.range.start.line + 1, title = title, command = lens.command }
+  end
+  return out
+end
+local function wait_for_lens(pattern)
+  local found
+  vim.wait(60000, function()
+    for _, lens in ipairs(lens_titles()) do
+      if lens.title:find(pattern, 1, true) then found = lens return true end
+    end
+  end, 200)
+  return found
+end
+local severities = { 'error', 'warning', 'information', 'hint' }
+local function tokens(result)
+  local legend = client.server_capabilities.semanticTokensProvider.legend
+  local out, line, column = {}, 0, 0
+  for i = 1, #(result or { data = {} }).data, 5 do
+    local d = result.data
+    column = d[i] == 0 and column + d[i + 1] or d[i + 1]
+    line = line + d[i]
+    local modifiers = {}
+    for bit_at, name in ipairs(legend.tokenModifiers) do
+      if bit.band(d[i + 4], bit.lshift(1, bit_at - 1)) ~= 0 then modifiers[#modifiers + 1] = name end
+    end
+    out[#out + 1] = { line = line, text = ('%s %s'):format(lines()[line + 1]:sub(column + 1, column + d[i + 2]),
+      table.concat(vim.list_extend({ legend.tokenTypes[d[i + 3] + 1] }, modifiers), '.')) }
+  end
+  return out
+end
+local function of_line(all, line)
+  local out = {}
+  for _, one in ipairs(all) do if one.line == line then out[#out + 1] = one.text end end
+  return out
+end
+local function items_of(step)
+  local result = request('textDocument/completion', vim.tbl_extend('force', params(step), { context = { triggerKind = 1 } }))
+  local items = vim.islist(result) and result or result.items
+  table.sort(items, function(a, b) return a.sortText < b.sortText end)
+  return items
+end
+local function calls(step, method, key)
+  local item = request('textDocument/prepareCallHierarchy', params(step))
+  local out = {}
+  for _, call in ipairs(request(method, { item = item[1] }) or {}) do
+    out[#out + 1] = ('%s, %d place%s'):format(call[key].name, #call.fromRanges, #call.fromRanges == 1 and '' or 's')
+  end
+  return out
+end
+
+local verbs = {}
+function verbs.diagnostics()
+  settle()
+  local out = {}
+  local all = vim.diagnostic.get(buffer)
+  table.sort(all, function(a, b) return a.lnum ~= b.lnum and a.lnum < b.lnum or (a.lnum == b.lnum and a.message < b.message) end)
+  for _, d in ipairs(all) do
+    local said = d.user_data.lsp
+    out[#out + 1] = ('%d: %s: %s [%s]'):format(d.lnum + 1, severities[d.severity], d.message, d.code)
+    for _, related in ipairs(said.relatedInformation or {}) do
+      out[#out + 1] = ('  %d: %s'):format(related.location.range.start.line + 1, related.message)
+    end
+    if vim.tbl_contains(said.tags or {}, 1) then out[#out + 1] = '  unnecessary' end
+  end
+  return out
+end
+function verbs.hover(step)
+  local result = request('textDocument/hover', params(step))
+  return result and split(result.contents.value) or {}
+end
+function verbs.hints()
+  local all = { start = { line = 0, character = 0 }, ['end'] = { line = #lines(), character = 0 } }
+  local out = {}
+  for _, hint in ipairs(request('textDocument/inlayHint', { textDocument = { uri = vim.uri_from_bufnr(buffer) }, range = all }) or {}) do
+    local label = type(hint.label) == 'table' and table.concat(vim.tbl_map(function(part) return part.value end, hint.label)) or hint.label
+    out[#out + 1] = ('%d: %s'):format(hint.position.line + 1, label)
+  end
+  return out
+end
+function verbs.lenses()
+  return vim.tbl_map(function(lens) return ('%d: %s'):format(lens.line, lens.title) end, lens_titles())
+end
+function verbs.definition(step) return locations(request('textDocument/definition', params(step))) end
+function verbs.typeDefinition(step) return locations(request('textDocument/typeDefinition', params(step))) end
+function verbs.implementation(step)
+  -- Instructions differ from machine to machine: that there are some, in which document.
+  local found = locations(request('textDocument/implementation', params(step)))
+  return { ('%s, %s'):format((found[1] or 'none'):gsub(':%d+: .*', ''), #found > 0 and 'some instructions' or 'no instructions') }
+end
+function verbs.references(step)
+  return locations(request('textDocument/references', vim.tbl_extend('force', params(step), { context = { includeDeclaration = true } })))
+end
+function verbs.highlights(step)
+  local out = {}
+  for _, one in ipairs(request('textDocument/documentHighlight', params(step)) or {}) do
+    out[#out + 1] = ('%d: %s %s'):format(one.range.start.line + 1, one.kind == 3 and 'writes' or 'reads', text_in(lines(), one.range))
+  end
+  return out
+end
+function verbs.symbols()
+  local out = {}
+  local function add(symbols, depth)
+    for _, one in ipairs(symbols) do
+      out[#out + 1] = ('  '):rep(depth) .. one.name
+      add(one.children or {}, depth + 1)
+    end
+  end
+  add(request('textDocument/documentSymbol', { textDocument = { uri = vim.uri_from_bufnr(buffer) } }) or {}, 0)
+  return out
+end
+function verbs.workspaceSymbols(step)
+  return vim.tbl_map(function(one) return ('%s: %s'):format(base(one.location.uri), one.name) end, request('workspace/symbol', { query = step.query }) or {})
+end
+function verbs.folds()
+  local out = vim.tbl_map(function(one) return ('%d to %d%s'):format(one.startLine + 1, one.endLine + 1, one.kind and ', ' .. one.kind or '') end,
+    request('textDocument/foldingRange', { textDocument = { uri = vim.uri_from_bufnr(buffer) } }) or {})
+  table.sort(out)
+  return out
+end
+function verbs.selections(step)
+  local out = {}
+  local at = params(step)
+  local one = request('textDocument/selectionRange', { textDocument = at.textDocument, positions = { at.position } })[1]
+  while one do
+    out[#out + 1] = ('%d:%d to %d:%d'):format(one.range.start.line + 1, one.range.start.character + 1, one.range['end'].line + 1, one.range['end'].character + 1)
+    one = one.parent
+  end
+  return out
+end
+function verbs.tokens(step)
+  return of_line(tokens(request('textDocument/semanticTokens/full', { textDocument = { uri = vim.uri_from_bufnr(buffer) } })), place(step, step.at).line)
+end
+function verbs.tokensRange(step)
+  local line = place(step, step.at).line
+  local range = { start = { line = line, character = 0 }, ['end'] = { line = line + 1, character = 0 } }
+  return of_line(tokens(request('textDocument/semanticTokens/range', { textDocument = { uri = vim.uri_from_bufnr(buffer) }, range = range })), line)
+end
+function verbs.incoming(step) return calls(step, 'callHierarchy/incomingCalls', 'from') end
+function verbs.outgoing(step) return calls(step, 'callHierarchy/outgoingCalls', 'to') end
+function verbs.signature(step)
+  local result = request('textDocument/signatureHelp', params(step))
+  if not result then return {} end
+  local signature = result.signatures[1]
+  local active = signature.parameters[(result.activeParameter or 0) + 1]
+  local label = type(active.label) == 'table' and signature.label:sub(active.label[1] + 1, active.label[2]) or active.label
+  return { signature.label, ('%s: %s'):format(label, active.documentation and active.documentation.value or '') }
+end
+function verbs.actions(step)
+  return vim.tbl_map(function(one)
+    return ('%s%s%s'):format(one.title, one.isPreferred and ' (preferred)' or '', one.disabled and ' (not here: ' .. one.disabled.reason .. ')' or '')
+  end, actions(step))
+end
+function verbs.act(step)
+  for _, one in ipairs(actions(step)) do
+    if (step.title == '*' and one.isPreferred) or (one.title:find(step.title, 1, true) and not one.disabled) then
+      local out = carried_out(function()
+        if not one.edit and one.data then one = request('codeAction/resolve', one) end
+        if one.edit then vim.lsp.util.apply_workspace_edit(one.edit, client.offset_encoding) end
+        if one.command then client.request_sync('workspace/executeCommand', one.command, 60000, buffer) end
+      end)
+      table.insert(out, 1, one.title)
+      return out
+    end
+  end
+  return { 'not offered' }
+end
+function verbs.rename(step)
+  local edit, problem = request('textDocument/rename', vim.tbl_extend('force', params(step), { newName = step.name }))
+  if not edit then return { problem } end
+  return carried_out(function() vim.lsp.util.apply_workspace_edit(edit, client.offset_encoding) end)
+end
+function verbs.edit(step)
+  in_force()
+  local before = text()
+  local from, to = before:find(step.old, 1, true)
+  if not from then error('the text has no ' .. step.old) end
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split(before:sub(1, from - 1) .. step.text .. before:sub(to + 1), '\n'))
+  settle()
+  return {}
+end
+function verbs.completion(step)
+  settle()
+  local out = {}
+  for i, item in ipairs(items_of(step)) do
+    if i > step.count then break end
+    out[#out + 1] = ('%s%s%s'):format(item.label, item.detail and ': ' .. item.detail or '', item.insertTextFormat == 2 and ' snippet' or '')
+  end
+  return out
+end
+function verbs.preview(step)
+  settle()
+  local chosen = vim.tbl_filter(function(one) return one.label == step.label end, items_of(step))[1]
+  local item = request('completionItem/resolve', chosen)
+  return split(item.documentation.value)
+end
+function verbs.links()
+  local out = {}
+  for _, link in ipairs(request('textDocument/documentLink', { textDocument = { uri = vim.uri_from_bufnr(buffer) } }) or {}) do
+    out[#out + 1] = ('%d: %s -> %s'):format(link.range.start.line + 1, text_in(lines(), link.range), base(link.target))
+  end
+  return out
+end
+local style = { tabSize = 4, insertSpaces = true }
+function verbs.format() return apply_edits(request('textDocument/formatting', { textDocument = { uri = vim.uri_from_bufnr(buffer) }, options = style })) end
+function verbs.formatRange(step)
+  local line = place(step, step.at).line
+  local range = { start = { line = line, character = 0 }, ['end'] = { line = line, character = #lines()[line + 1] } }
+  return apply_edits(request('textDocument/rangeFormatting', { textDocument = { uri = vim.uri_from_bufnr(buffer) }, range = range, options = style }))
+end
+function verbs.formatOnType(step)
+  local asked = params(step)
+  asked.position.character = 0
+  asked.ch, asked.options = '\n', style
+  return apply_edits(request('textDocument/onTypeFormatting', asked))
+end
+function verbs.configure(step)
+  client.notify('workspace/didChangeConfiguration', { settings = { loopsmith = step.settings } })
+  return {}
+end
+function verbs.command(step)
+  client.request_sync('workspace/executeCommand', { command = step.command,
+    arguments = { { uri = vim.uri_from_bufnr(buffer), ['function'] = step['function'], schedule = step.schedule } } }, 60000, buffer)
+  local lens = wait_for_lens(step.lens)
+  return { lens and ('%d: %s'):format(lens.line, lens.title) or 'it did not end' }
+end
+function verbs.tune(step)
+  client.request_sync('workspace/executeCommand', { command = 'loopsmith.tune', arguments = { { uri = vim.uri_from_bufnr(buffer), ['function'] = step['function'] } } }, 60000, buffer)
+  local running = wait_for_lens(', best ')
+  if not running then return { 'no best was told' } end
+  client.request_sync('workspace/executeCommand', running.command, 60000, buffer)
+  local done = wait_for_lens('insert best schedule')
+  return { running.title:match('stop and keep the best') or running.title, done and done.title or 'it did not end' }
+end
+
+local ok, problem = xpcall(function()
+  for _, step in ipairs(steps) do
+    local file = step.file or 'session.tir'
+    if vim.fs.basename(vim.api.nvim_buf_get_name(0)) ~= file then vim.cmd.edit(file) end
+    buffer = vim.api.nvim_get_current_buf()
+    vim.wait(20000, function() return vim.lsp.get_clients({ bufnr = buffer, name = 'loopsmith' })[1] ~= nil end, 20)
+    client = vim.lsp.get_clients({ bufnr = buffer, name = 'loopsmith' })[1]
+    local is_ours = not step.editors or vim.tbl_contains(step.editors, 'Neovim')
+    local good, answer = true, {}
+    if is_ours then good, answer = xpcall(verbs[step.ask], debug.traceback, step) end
+    answer = good and answer or split(answer)
+    if step.only then answer = vim.tbl_filter(function(line) return line:find(step.only, 1, true) ~= nil end, answer) end
+    if step.brief then answer = vim.tbl_filter(function(line) return line:find('^[+-]') == nil end, answer) end
+    answers[#answers + 1] = { answer = #answer > 0 and answer or vim.empty_dict() }
+  end
+end, debug.traceback)
+if not ok then io.stderr:write(problem .. '\n') end
+vim.fn.writefile({ (vim.json.encode(answers):gsub('{}', '[]')) }, vim.env.ANSWERS)
+vim.cmd(ok and 'qall!' or 'cquit 1')

@@ -1,0 +1,258 @@
+// The session that every editor is taken through (../../session), in VS Code: asks by VS Code's own commands what each step asks for, and
+// writes what came back as lines of text to $ANSWERS. Whether they are right is for ../../session/steps.mjs to say.
+const vscode = require('vscode');
+const { readFileSync, writeFileSync } = require('node:fs');
+const { join } = require('node:path');
+
+const run = (command, ...args) => vscode.commands.executeCommand(command, ...args);
+const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+const patience = 60_000;
+
+let document;
+const text = () => document.getText();
+const folder = () => vscode.workspace.workspaceFolders[0].uri.fsPath;
+
+function place(step, at) {
+  const lines = text().split('\n');
+  const line = step.last ? lines.findLastIndex((one) => one.includes(at[0])) : lines.findIndex((one) => one.includes(at[0]));
+  if (line < 0) { throw new Error(`no line has ${at[0]}`); }
+  if (step.below) { return new vscode.Position(line + step.below, 0); }
+  const column = lines[line].indexOf(at[1]);
+  if (column < 0) { throw new Error(`that line has no ${at[1]}`); }
+  return new vscode.Position(line, column + (at[2] ?? 0));
+}
+const base = (uri) => decodeURIComponent(uri.toString()).replace(/^.*\//, '');
+const firstLine = (of, range) => of.getText(range).split('\n')[0];
+const split = (value) => value.split('\n').filter((line) => line !== '');
+
+async function locations(found) {
+  const out = [];
+  for (const one of found) {
+    const [uri, range] = [one.uri ?? one.targetUri, one.range ?? one.targetSelectionRange ?? one.targetRange];
+    out.push(`${base(uri)}:${range.start.line + 1}: ${firstLine(await vscode.workspace.openTextDocument(uri), range)}`);
+  }
+  return out;
+}
+
+// What is another line now: the lines of both texts without those of their longest common subsequence.
+function difference(before, after) {
+  const [a, b] = [before.split('\n'), after.split('\n')];
+  const common = Array.from({ length: a.length + 1 }, () => new Array(b.length + 1).fill(0));
+  for (let i = a.length - 1; i >= 0; --i) {
+    for (let j = b.length - 1; j >= 0; --j) { common[i][j] = a[i] === b[j] ? common[i + 1][j + 1] + 1 : Math.max(common[i + 1][j], common[i][j + 1]); }
+  }
+  const [out, added] = [[], []];
+  const flush = () => { out.push(...added.splice(0)); };
+  for (let i = 0, j = 0; i < a.length || j < b.length;) {
+    if (i < a.length && j < b.length && a[i] === b[j]) { flush(); ++i; ++j; }
+    else if (i < a.length && (j === b.length || common[i + 1][j] >= common[i][j + 1])) { out.push(`-${a[i++]}`); }
+    else { added.push(`+${b[j++]}`); }
+  }
+  flush();
+  return out;
+}
+
+/// Carried out as the editor does it; one undo takes it back.
+async function carriedOut(change) {
+  const before = text();
+  await vscode.window.showTextDocument(document);
+  await change();
+  for (const end = Date.now() + 20_000; text() === before;) {
+    if (Date.now() > end) { return ['nothing changed']; }
+    await sleep(50);
+  }
+  const out = difference(before, text());
+  await run('undo');
+  for (const end = Date.now() + 2000; text() !== before && Date.now() < end;) { await sleep(50); }
+  if (text() !== before) { out.push('one undo does not take it back'); }
+  return out;
+}
+async function applyEdits(edits) {
+  if (!edits?.length) { return []; }
+  const edit = new vscode.WorkspaceEdit();
+  edit.set(document.uri, edits);
+  return carriedOut(() => vscode.workspace.applyEdit(edit));
+}
+
+const actionsAt = (step) => {
+  const from = place(step, step.at);
+  return run('vscode.executeCodeActionProvider', document.uri, new vscode.Range(from, step.to ? place(step, step.to) : from), undefined, 100);
+};
+async function lensTitles() {
+  const lenses = await run('vscode.executeCodeLensProvider', document.uri, 100);
+  return lenses.filter((lens) => lens.command).map((lens) => ({
+    line: lens.range.start.line + 1, command: lens.command,
+    title: lens.command.title.replace(/[\d.]+ [mu]?s\b/g, 'TIME').replace(/[\d.]+x/g, 'Nx'),
+  }));
+}
+async function waitForLens(pattern) {
+  for (const end = Date.now() + patience; Date.now() < end; await sleep(200)) {
+    const found = (await lensTitles()).find((lens) => lens.title.includes(pattern));
+    if (found) { return found; }
+  }
+  return undefined;
+}
+async function tokens(command, legendCommand, line, ...args) {
+  const legend = await run(legendCommand, document.uri, ...args);
+  const { data } = await run(command, document.uri, ...args);
+  const out = [];
+  for (let i = 0, at = 0, column = 0; i < data.length; i += 5) {
+    column = data[i] === 0 ? column + data[i + 1] : data[i + 1];
+    at += data[i];
+    if (at !== line) { continue; }
+    const modifiers = legend.tokenModifiers.filter((_, bit) => data[i + 4] & (1 << bit));
+    out.push(`${document.lineAt(at).text.substring(column, column + data[i + 2])} ${[legend.tokenTypes[data[i + 3]], ...modifiers].join('.')}`);
+  }
+  return out;
+}
+async function itemsAt(step) {
+  const list = await run('vscode.executeCompletionItemProvider', document.uri, place(step, step.at), undefined, step.label ? 200 : 0);
+  // Others offer words and snippets of their own for some languages; ours say their order.
+  return list.items.filter((item) => /^\d{4}$/.test(item.sortText ?? '')).sort((a, b) => (a.sortText < b.sortText ? -1 : 1));
+}
+async function calls(step, command, key) {
+  const [item] = await run('vscode.prepareCallHierarchy', document.uri, place(step, step.at));
+  return (await run(command, item)).map((call) => `${call[key].name}, ${call.fromRanges.length} place${call.fromRanges.length === 1 ? '' : 's'}`);
+}
+const labelOf = (item) => (typeof item.label === 'string' ? item.label : item.label.label);
+const markdown = (content) => (typeof content === 'string' ? content : content?.value ?? '');
+const severities = ['error', 'warning', 'information', 'hint'];
+const style = { tabSize: 4, insertSpaces: true };
+
+const verbs = {
+  diagnostics: () => vscode.languages.getDiagnostics(document.uri).filter((d) => d.source === 'loopsmith')
+    .sort((a, b) => a.range.start.line - b.range.start.line || (a.message < b.message ? -1 : 1)).flatMap((d) => [
+      `${d.range.start.line + 1}: ${severities[d.severity]}: ${d.message} [${d.code?.value ?? d.code}]`,
+      ...(d.relatedInformation ?? []).map((one) => `  ${one.location.range.start.line + 1}: ${one.message}`),
+      ...(d.tags?.includes(vscode.DiagnosticTag.Unnecessary) ? ['  unnecessary'] : []),
+    ]),
+  codeLinks: () => vscode.languages.getDiagnostics(document.uri).map((d) => (d.code?.target ? base(d.code.target) : 'no link')),
+  hover: async (step) => (await run('vscode.executeHoverProvider', document.uri, place(step, step.at))).flatMap((one) => one.contents).flatMap((one) => split(markdown(one))),
+  hints: async () => (await run('vscode.executeInlayHintProvider', document.uri, new vscode.Range(0, 0, document.lineCount, 0)))
+    .map((hint) => `${hint.position.line + 1}: ${typeof hint.label === 'string' ? hint.label : hint.label.map((part) => part.value).join('')}`),
+  lenses: async () => (await lensTitles()).map((lens) => `${lens.line}: ${lens.title}`),
+  definition: async (step) => locations(await run('vscode.executeDefinitionProvider', document.uri, place(step, step.at))),
+  typeDefinition: async (step) => locations(await run('vscode.executeTypeDefinitionProvider', document.uri, place(step, step.at))),
+  implementation: async (step) => {
+    // Instructions differ from machine to machine: that there are some, in which document.
+    const found = await locations(await run('vscode.executeImplementationProvider', document.uri, place(step, step.at)));
+    return [`${(found[0] ?? 'none').replace(/:\d+: .*/, '')}, ${found.length > 0 ? 'some' : 'no'} instructions`];
+  },
+  references: async (step) => locations(await run('vscode.executeReferenceProvider', document.uri, place(step, step.at))),
+  highlights: async (step) => (await run('vscode.executeDocumentHighlights', document.uri, place(step, step.at)))
+    .map((one) => `${one.range.start.line + 1}: ${one.kind === vscode.DocumentHighlightKind.Write ? 'writes' : 'reads'} ${firstLine(document, one.range)}`),
+  symbols: async () => {
+    const flat = (symbols, depth) => symbols.flatMap((one) => ['  '.repeat(depth) + one.name, ...flat(one.children ?? [], depth + 1)]);
+    return flat(await run('vscode.executeDocumentSymbolProvider', document.uri), 0);
+  },
+  workspaceSymbols: async (step) => (await run('vscode.executeWorkspaceSymbolProvider', step.query)).map((one) => `${base(one.location.uri)}: ${one.name}`),
+  folds: async () => (await run('vscode.executeFoldingRangeProvider', document.uri))
+    .map((one) => `${one.start + 1} to ${one.end + 1}${one.kind ? `, ${vscode.FoldingRangeKind[one.kind].toLowerCase()}` : ''}`).sort(),
+  selections: async (step) => {
+    const out = [];
+    for (let [one] = await run('vscode.executeSelectionRangeProvider', document.uri, [place(step, step.at)]); one; one = one.parent) {
+      out.push(`${one.range.start.line + 1}:${one.range.start.character + 1} to ${one.range.end.line + 1}:${one.range.end.character + 1}`);
+    }
+    // VS Code puts words and lines between those of the server.
+    return out.filter((one) => step.answer.includes(one));
+  },
+  tokens: (step) => tokens('vscode.provideDocumentSemanticTokens', 'vscode.provideDocumentSemanticTokensLegend', place(step, step.at).line),
+  tokensRange: (step) => {
+    const { line } = place(step, step.at);
+    return tokens('vscode.provideDocumentRangeSemanticTokens', 'vscode.provideDocumentRangeSemanticTokensLegend', line, new vscode.Range(line, 0, line + 1, 0));
+  },
+  incoming: (step) => calls(step, 'vscode.provideIncomingCalls', 'from'),
+  outgoing: (step) => calls(step, 'vscode.provideOutgoingCalls', 'to'),
+  signature: async (step) => {
+    const help = await run('vscode.executeSignatureHelpProvider', document.uri, place(step, step.at));
+    if (!help?.signatures.length) { return []; }
+    const [signature] = help.signatures;
+    const active = signature.parameters[help.activeParameter ?? 0];
+    const label = typeof active.label === 'string' ? active.label : signature.label.substring(...active.label);
+    return [signature.label, `${label}: ${markdown(active.documentation)}`];
+  },
+  actions: async (step) => (await actionsAt(step)).map((one) => `${one.title}${one.isPreferred ? ' (preferred)' : ''}${one.disabled ? ` (not here: ${one.disabled.reason})` : ''}`),
+  act: async (step) => {
+    const action = (await actionsAt(step)).find((one) => (step.title === '*' ? one.isPreferred : one.title.includes(step.title) && !one.disabled));
+    if (!action) { return ['not offered']; }
+    return [action.title, ...await carriedOut(async () => {
+      if (action.edit) { await vscode.workspace.applyEdit(action.edit); }
+      if (action.command) { await run(action.command.command, ...action.command.arguments ?? []); }
+    })];
+  },
+  rename: async (step) => {
+    let edit;
+    try { edit = await run('vscode.executeDocumentRenameProvider', document.uri, place(step, step.at), step.name); } catch (problem) { return [problem.message]; }
+    return carriedOut(() => vscode.workspace.applyEdit(edit));
+  },
+  edit: async (step) => {
+    const from = text().indexOf(step.old);
+    if (from < 0) { throw new Error(`the text has no ${step.old}`); }
+    const edit = new vscode.WorkspaceEdit();
+    edit.replace(document.uri, new vscode.Range(document.positionAt(from), document.positionAt(from + step.old.length)), step.text);
+    await vscode.workspace.applyEdit(edit);
+    return [];
+  },
+  completion: async (step) => (await itemsAt(step)).slice(0, step.count).map((item) =>
+    `${labelOf(item)}${item.detail ? `: ${item.detail}` : ''}${item.insertText instanceof vscode.SnippetString ? ' snippet' : ''}`),
+  preview: async (step) => split(markdown((await itemsAt(step)).find((item) => labelOf(item) === step.label)?.documentation)),
+  links: async () => (await run('vscode.executeLinkProvider', document.uri, 100)).map((link) => `${link.range.start.line + 1}: ${firstLine(document, link.range)} -> ${base(link.target)}`),
+  format: async () => applyEdits(await run('vscode.executeFormatDocumentProvider', document.uri, style)),
+  formatRange: async (step) => {
+    const { line } = place(step, step.at);
+    return applyEdits(await run('vscode.executeFormatRangeProvider', document.uri, document.lineAt(line).range, style));
+  },
+  formatOnType: async (step) => applyEdits(await run('vscode.executeFormatOnTypeProvider', document.uri, new vscode.Position(place(step, step.at).line, 0), '\n', style)),
+  configure: async (step) => {
+    const path = join(folder(), '.vscode/settings.json');
+    const settings = JSON.parse(readFileSync(path, 'utf8'));
+    for (const [name, value] of Object.entries(step.settings)) { settings[`loopsmith.${name}`] = value; }
+    writeFileSync(path, JSON.stringify(settings));
+    for (const end = Date.now() + patience; Date.now() < end; await sleep(100)) {
+      const now = vscode.workspace.getConfiguration('loopsmith');
+      if (Object.entries(step.settings).every(([name, value]) => JSON.stringify(now.get(name)) === JSON.stringify(value))) { return []; }
+    }
+    return ['the settings were not read'];
+  },
+  command: async (step) => {
+    await run(step.command, { uri: document.uri.toString(), function: step.function, schedule: step.schedule });
+    const lens = await waitForLens(step.lens);
+    return [lens ? `${lens.line}: ${lens.title}` : 'it did not end'];
+  },
+  tune: async (step) => {
+    await run('loopsmith.tune', { uri: document.uri.toString(), function: step.function });
+    const running = await waitForLens(', best ');
+    if (!running) { return ['no best was told']; }
+    await run(running.command.command, ...running.command.arguments);
+    const done = await waitForLens('insert best schedule');
+    return [/stop and keep the best/.exec(running.title)?.[0] ?? running.title, done?.title ?? 'it did not end'];
+  },
+};
+// What is asked once: it changes something, or waits by itself.
+const once = new Set(['edit', 'act', 'rename', 'configure', 'command', 'tune', 'format', 'formatRange', 'formatOnType']);
+
+async function answerTo(step) {
+  const file = vscode.Uri.file(join(folder(), step.file ?? 'session.tir'));
+  document = await vscode.workspace.openTextDocument(file);
+  await vscode.window.showTextDocument(document);
+  const said = JSON.stringify(step.answer);
+  // Nobody tells an extension that diagnostics are complete: it is asked until the answer is the right one, for as long as a user would wait.
+  for (const end = Date.now() + (process.env.LOOPSMITH_UPDATE ? 3000 : 15_000);; await sleep(100)) {
+    let answer;
+    try { answer = await verbs[step.ask](step); } catch (problem) { answer = split(problem.stack); }
+    if (step.only) { answer = answer.filter((line) => line.includes(step.only)); }
+    if (step.brief) { answer = answer.filter((line) => !/^[+-]/.test(line)); }
+    if (once.has(step.ask) || JSON.stringify(answer) === said || Date.now() > end) { return answer; }
+  }
+}
+
+exports.activate = (context) => {
+  context.subscriptions.push(vscode.commands.registerCommand('loopsmithProbe.run', async () => {
+    const answers = [];
+    for (const step of JSON.parse(readFileSync(process.env.STEPS, 'utf8'))) {
+      const isOurs = !step.editors || step.editors.includes('VS Code');
+      answers.push({ answer: isOurs ? await answerTo(step) : [] });
+    }
+    writeFileSync(process.env.ANSWERS, JSON.stringify(answers));
+  }));
+};
