@@ -205,7 +205,10 @@ struct ComputeInline {
       if (!(n.buffer == buffer_)) { return load; }
       VarMap map;
       const auto& indices = load.as<BufferLoad>()->indices;
-      for (size_t i = 0; i < indices.size(); ++i) { map[plan_.indices[i].get()] = FAULT(inline_indices_swapped) ? indices[indices.size() - 1 - i] : indices[i]; }
+      for (size_t i = 0; i < indices.size(); ++i) {
+        const Expr& index = FAULT(inline_indices_swapped) ? indices[indices.size() - 1 - i] : indices[i];
+        map[plan_.indices[i].get()] = cast(plan_.indices[i]->dtype, index);
+      }
       return substitute(plan_.value, map);
     }
 
