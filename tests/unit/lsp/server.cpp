@@ -11,6 +11,7 @@
 #include <sstream>
 #include <thread>
 
+#include "target/peaks.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/lsp/session.h"
 
@@ -386,4 +387,40 @@ TEST_CASE("a schedule is replaced by the best one, in one edit, under its own na
   CHECK(std::none_of(actions.begin(), actions.end(), [](const Json& action) { return action["title"] == "Replace mine with the best schedule"; }));
   CHECK(session.goodbye() == 0);
   ::unlink(tuner.c_str());
+}
+
+TEST_CASE("peaks of the machine are told as soon as they were measured, whoever measured them") {
+  char folder[] = "/tmp/loopsmith-peaks-XXXXXX";
+  REQUIRE(::mkdtemp(folder) != nullptr);
+  const char* before = std::getenv("XDG_CACHE_HOME");
+  std::optional<std::string> kept = before != nullptr ? std::optional<std::string>(before) : std::nullopt;
+  ::setenv("XDG_CACHE_HOME", folder, 1);
+  Session session({server, "lsp"}, {{"XDG_CACHE_HOME", folder}});
+  session.initialize();
+  const std::string uri = "file:///a.tir";
+  session.open(uri, "@T.prim_func\ndef f(A: T.Buffer((64,), \"float32\")):\n    for i in range(64):\n        with T.block(\"A\"):\n            vi = T.axis.spatial(64, i)\n            A[vi] = A[vi] * T.float32(2)\n");
+  CHECK(session.wait_for(uri, 1)["result"]["state"] == "done");
+  auto said = [&] {
+    Json hover = session.call("textDocument/hover", {{"textDocument", {{"uri", uri}}}, {"position", {{"line", 2}, {"character", 8}}}});
+    return hover["result"]["contents"]["value"].get<std::string>();
+  };
+  auto until = [&](const std::string& wanted) {
+    for (Deadline end = in(30s); said().find(wanted) == std::string::npos;) {
+      if (Clock::now() > end) { return false; }
+      std::this_thread::sleep_for(100ms);
+    }
+    return true;
+  };
+  CHECK(said().find("loop `i`") != std::string::npos);
+  CHECK(said().find("roofline") == std::string::npos);
+  target::keep_peaks({.fma_f32_one = 100, .fma_f32_all = 200, .threads = 2, .copy = {{4096, 20, 20}}});
+  CHECK(until("one core reaches 100"));
+  // Measured again.
+  target::keep_peaks({.fma_f32_one = 150, .fma_f32_all = 300, .threads = 2, .copy = {{4096, 20, 20}}});
+  CHECK(until("one core reaches 150"));
+  CHECK(::unlink(target::peaks_file().c_str()) == 0);
+  CHECK(session.goodbye() == 0);
+  if (kept) { ::setenv("XDG_CACHE_HOME", kept->c_str(), 1); } else { ::unsetenv("XDG_CACHE_HOME"); }
+  ::rmdir((std::string(folder) + "/loopsmith").c_str());
+  ::rmdir(folder);
 }
