@@ -795,7 +795,10 @@ auto repeats_instances(const BlockRealize& realize, const For& loop) -> bool {
 auto require_one_sum(const Context& cx, const FuncState& func, const Place& producer, const Place* outside) -> Status {
   if (!producer.block()->init) { return ok(); }
   for (const Place* at = func.parent(producer); at && at->is_loop() && !(outside && (at == outside || func.is_below(*outside, *at))); at = func.parent(*at)) {
-    if (!runs_at_once(*at->loop) || !repeats_instances(*producer.realize, *at->loop)) { continue; }
+    if (!runs_at_once(*at->loop)) { continue; }
+    bool is_shared = repeats_instances(*producer.realize, *at->loop) ||
+                     counted_sharing(loop_domains(func, producer), at->loop->var, producer.realize->iter_values.to_vector(), producer.realize->predicate).value_or(false);
+    if (!is_shared) { continue; }
     return note_block(note_loop(cx.error(Code::ReductionShared).arg("block", producer.name().view()).arg("loop", at->name().view()), *at), producer);
   }
   return ok();

@@ -15,6 +15,7 @@
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
+#include "schedule/threads.h"
 #include "support/codes.h"
 #include "support/fault.h"
 
@@ -334,6 +335,11 @@ struct DecomposePadding {
       return note_loop(cx.error(Code::LoopNotAroundBlock).arg("loop", args.loop->name().view()).arg("block", block.name.view()), *args.loop).at_node(place.id);
     }
     if (plan.copy_at == SIZE_MAX) { return refuse("it is not alone in its innermost loop"); }
+    // What one has copied another would fill again.
+    for (const Place* at : plan.loops) {
+      if (!runs_at_once(*at->loop) || !repeats_instances(*place.realize, *at->loop)) { continue; }
+      return note_block(note_loop(cx.error(Code::IterationsShare).arg("loop", at->name().view()).arg("block", block.name.view()), *at), place);
+    }
     const auto* store = block.body.as<BufferStore>();
     const auto* call = store ? store->value.as<Call>() : nullptr;
     if (!call || !is_name(*call, "if_then_else") || store->predicate || block.writes.size() != 1) { return refuse("its body is not one store of a `T.if_then_else`"); }
