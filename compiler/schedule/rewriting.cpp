@@ -2,6 +2,7 @@
 #include "schedule/rewriting.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include <fmt/format.h>
 
@@ -33,7 +34,14 @@ class BindingSimplifier : public Mutator {
       fields.body = std::move(body);
       return make<BlockRealize>(n.iter_values, n.predicate, make<Block>(std::move(fields), n.block->origin, n.block->id), n.origin);
     }
+    bool is_done = is_simple(n);
+#ifndef LOOPSMITH_CHECKED
+    if (is_done) { return self(n); }
+#endif
     std::vector<Expr> values = arith::iter_map_simplify(n.iter_values.to_vector(), domains_, n.predicate, arith::IterMapLevel::Surjective, analyzer_, fold_);
+#ifdef LOOPSMITH_CHECKED
+    for (size_t i = 0; i < values.size(); ++i) { assert(!is_done || arith::deep_equal(values[i], n.iter_values[i])); }
+#endif
     bool same = true;
     for (size_t i = 0; i < values.size(); ++i) {
       // A number has the iter var's type, as in text.
@@ -48,9 +56,66 @@ class BindingSimplifier : public Mutator {
   auto on(const Evaluate& n) -> Stmt override { return self(n); }
 
  private:
+  // As splits that divide and fused loops leave them: loops from 0, or their digits `f // 4` and `f % 4`, each used once, alone or in a sum
+  // `i_0 * 8 + i_1` that counts without gaps. The normal form of such values is what they are.
+  auto is_simple(const BlockRealize& n) -> bool {
+    if (!is_one(n.predicate)) { return false; }
+    digits_.clear();
+    for (size_t i = 0; i < n.iter_values.size(); ++i) {
+      const Expr* value = &n.iter_values[i];
+      if (!((*value).dtype() == n.block->iter_vars[i].var->dtype)) { return false; }
+      // From the last part, which counts by 1, to the first. Digits of one loop in a sum would become one.
+      int64_t scale = 1;
+      size_t own = digits_.size();
+      for (bool is_last = false; !is_last;) {
+        const auto* sum = value->as<Add>();
+        const Expr& part = sum ? sum->b : *value;
+        is_last = sum == nullptr;
+        const auto* product = scale == 1 ? nullptr : part.as<Mul>();
+        if (scale != 1 && (!product || as_int(product->b) != scale)) { return false; }
+        int64_t extent = take_digit(product ? product->a : part);
+        if (extent == 0 || __builtin_mul_overflow(scale, extent, &scale)) { return false; }
+        for (size_t k = own; k + 1 < digits_.size(); ++k) { if (digits_[k].var == digits_.back().var) { return false; } }
+        if (sum) { value = &sum->a; }
+      }
+    }
+    // Of each loop all digits, side by side.
+    std::sort(digits_.begin(), digits_.end(), [](const Digit& a, const Digit& b) { return a.var != b.var ? std::less<>()(a.var, b.var) : a.lower < b.lower; });
+    for (size_t i = 0; i < digits_.size(); ++i) {
+      const Digit& d = digits_[i];
+      bool is_first = i == 0 || digits_[i - 1].var != d.var;
+      bool is_last = i + 1 == digits_.size() || digits_[i + 1].var != d.var;
+      if (is_first && d.lower != 1) { return false; }
+      if (is_last ? d.lower * d.extent != d.whole : d.lower * d.extent != digits_[i + 1].lower) { return false; }
+    }
+    return true;
+  }
+  struct Digit { const VarNode* var; int64_t lower, extent, whole; };
+  // The number of values of a loop's variable or of a digit of it; 0: it is none.
+  auto take_digit(const Expr& e) -> int64_t {
+    const auto* quotient = e.as<FloorDiv>();
+    const Expr& below = quotient ? quotient->a : e;
+    const auto* remainder = below.as<FloorMod>();
+    const auto* var = (remainder ? remainder->a : below).as<VarNode>();
+    for (auto it = domains_.rbegin(); var && it != domains_.rend(); ++it) {
+      if (it->first.get() != var) { continue; }
+      auto whole = as_int(it->second.extent);
+      int64_t lower = quotient ? as_int(quotient->b).value_or(0) : 1;
+      int64_t upper = remainder ? as_int(remainder->b).value_or(0) : whole.value_or(0);
+      if (!is_zero(it->second.min) || !whole || lower <= 0 || upper <= 0 || upper > *whole || *whole % upper != 0 || upper % lower != 0) { return 0; }
+      // Loops of one iteration are folded where that is asked for; a digit of one value is no digit.
+      int64_t extent = upper / lower;
+      if (extent == 1 && (fold_ || quotient || remainder)) { return 0; }
+      if (remainder && upper == *whole) { return 0; }
+      digits_.push_back({var, lower, extent, *whole});
+      return extent;
+    }
+    return 0;
+  }
   Domains domains_;
   bool fold_;
   arith::Analyzer analyzer_;
+  std::vector<Digit> digits_;
 };
 
 class PredicateAdder : public Mutator {

@@ -186,7 +186,7 @@ struct RollingBuffer {
     }
     BufferNode fields = *buffer;
     std::vector<Expr> shape = buffer->shape.to_vector();
-    shape[axis] = window[axis].extent;
+    shape[axis] = cast(shape[axis].dtype(), window[axis].extent);
     fields.shape = std::move(shape);
     plan.to = make_buffer(std::move(fields));
     return plan;
