@@ -48,13 +48,15 @@ auto difference_on_purpose(const Json& line) -> const std::string* {
   return found == reasons.end() ? nullptr : &found->second;
 }
 
+constexpr int64_t most_statements = 200000000;   // of a run: a limit that is the same on every machine
+
 // What is wrong with the reference's result: it computes something else than the program, or accesses what is outside of its buffers.
 // None: nothing is, or it could not be run.
 auto defect_of_reference(const IRModule& before, const std::string& after, const schedule::Trace& trace, int64_t seed) -> std::optional<std::string> {
   Parsed theirs = parse_program(after);
   if (!theirs.module) { return {}; }
   interp::GateOptions options;
-  options.max_seconds = 20;
+  options.max_steps = most_statements;
   auto compared = interp::compare_modules(before, with_layouts_before(before, theirs.module, trace, seed), "main", options);
   if (!compared.ok() || compared->equal) { return {}; }
   return compared->difference;
@@ -184,7 +186,7 @@ void check_schedule_errors(const Json& line, Tally& tally) {
   if (!refusal->diagnostics.empty()) { return tally.pass(); }
   // What the reference refuses may be accepted where the results are the same.
   interp::GateOptions options;
-  options.max_seconds = 20;
+  options.max_steps = most_statements;
   auto compared = interp::compare_modules(refusal->before, with_layouts_before(refusal->before, refusal->after, refusal->trace, 1), "main", options);
   if (compared.ok() && compared->equal) { return tally.pass(); }
   if (difference_on_purpose(line)) { return tally.leave_out("differs on purpose"); }
@@ -234,7 +236,7 @@ void check_meaning(const Json& line, Tally& tally) {
     after = theirs.module;
   }
   interp::GateOptions options;
-  options.max_seconds = 4;
+  options.max_steps = most_statements / 5;
   after = with_layouts_before(before.module, after, *trace, line.value("seed", int64_t{1}));
   auto compared = interp::compare_modules(before.module, after, "main", options);
   if (!compared.ok()) { return tally.leave_out(compared.diagnostics()[0].message().substr(0, 40)); }
