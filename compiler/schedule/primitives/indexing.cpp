@@ -123,6 +123,8 @@ struct CacheIndex {
     for (const auto& [size, i] : order) { sorted.push_back(found[i]); }
     found = std::move(sorted);
     if (found.empty()) { return refuse(fmt::format("no computation of its iter vars stands {} times in what it stores", std::max<int64_t>(args.cse_thresh, 1))); }
+    // Where it looks up what it reads, iterations no longer keep what they made of that for their own.
+    for (NodeId id : producers_of(func, place)) { LOOPSMITH_CHECK(require_one_sum(cx, func, *func.find(id), nullptr)); }
     Plan plan{scope, 0, {}};
     VarMap bindings = bindings_of(*place.realize);
     Domains around = domains_around(func, place);
