@@ -210,7 +210,7 @@ struct Layout {
 class NestReplacer : public Mutator {
  public:
   NestReplacer(const Write& write, const Layout& layout) : write_(write), layout_(layout), padding_(layout.padding) {
-    for (size_t i = 0; i < write.nest.size(); ++i) { values_[write.nest[i]->var.get()] = layout.inverse->final[i]; }
+    for (size_t i = 0; i < write.nest.size(); ++i) { values_[write.nest[i]->var.get()] = cast(write.nest[i]->var->dtype, layout.inverse->final[i]); }
     for (const Var& axis : layout.inverse->initial) { indices_.emplace_back(axis); }
     find_iters();
   }
@@ -285,7 +285,10 @@ class NestReplacer : public Mutator {
       iter_values_.emplace_back(axes[i]);
     }
     keep(first + indices.size(), old.size());
-    for (size_t i = 0; i < indices.size(); ++i) { values_[indices[i].as<VarNode>()] = substitute(layout_.inverse->final[i], to_iters); }
+    for (size_t i = 0; i < indices.size(); ++i) {
+      const auto* iter = indices[i].as<VarNode>();
+      values_[iter] = cast(iter->dtype, substitute(layout_.inverse->final[i], to_iters));
+    }
     padding_ = substitute(padding_, to_iters);
     indices_ = std::move(new_indices);
   }
