@@ -258,7 +258,8 @@ void add_signature_buffers(const Block& block, std::vector<Buffer>& out) {
 
 auto wrap_loops(Stmt body, const Domains& domains, Origin origin) -> Stmt {
   for (auto it = domains.rbegin(); it != domains.rend(); ++it) {
-    body = make<For>(it->first, it->second.min, it->second.extent, ForKind::Serial, std::move(body), std::optional<IterVar>(), AttrMap(), origin);
+    const auto& [var, range] = *it;
+    body = make<For>(var, cast(var->dtype, range.min), cast(var->dtype, range.extent), ForKind::Serial, std::move(body), std::optional<IterVar>(), AttrMap(), origin);
   }
   return body;
 }

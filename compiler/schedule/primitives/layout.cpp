@@ -280,7 +280,7 @@ class NestReplacer : public Mutator {
       new_indices.emplace_back(var);
       IterVar iter;
       iter.var = var;
-      iter.dom = from_zero(layout_.to->shape[i]);
+      iter.dom = from_zero(cast(var->dtype, layout_.to->shape[i]));
       iter_vars_.push_back(std::move(iter));
       iter_values_.emplace_back(axes[i]);
     }
@@ -313,7 +313,7 @@ auto fill_nest(const Layout& layout) -> FillNest {
     const Var& axis = layout.inverse->initial[i];
     IterVar iter;
     iter.var = make<VarNode>(Name("v_" + axis->name.str()), axis->dtype);
-    iter.dom = from_zero(layout.to->shape[i]);
+    iter.dom = from_zero(cast(iter.var->dtype, layout.to->shape[i]));
     out.to_iters[axis.get()] = iter.var;
     out.indices.emplace_back(iter.var);
     out.iters.push_back(std::move(iter));

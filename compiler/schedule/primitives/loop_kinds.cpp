@@ -47,12 +47,30 @@ auto shares_instances(const Place& place, const LoopArg& loop) -> bool {
   return false;
 }
 
+// Does the block go over its elements again in loops below, while what it reads is still being made there?
+auto rewrites(const FuncState& func, const Place& place, const LoopArg& loop) -> bool {
+  std::vector<NodeId> producers = producers_of(func, place);
+  for (const Place* at = func.parent(place); at && at->is_loop() && at != loop.place; at = func.parent(*at)) {
+    bool has_producer = std::any_of(producers.begin(), producers.end(), [&](NodeId id) { return func.is_below(*func.find(id), *at); });
+    if (has_producer && repeats_instances(*place.realize, *at->loop)) { return true; }
+  }
+  return false;
+}
+
+auto count_accesses(const Stmt& s, const Buffer& buffer) -> int {
+  int n = 0;
+  post_order(s, [&](const Stmt& x) { if (const auto* store = x.as<BufferStore>()) { n += store->buffer == buffer ? 1 : 0; } },
+             [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { n += load->buffer == buffer ? 1 : 0; } });
+  return n;
+}
+
 // A reduction that each iteration does all over again would mix with that of another one, where both are in one place: what it writes
-// must be used below the loop only (then each iteration gets a buffer of its own), or each iteration must write elements of its own.
+// must be used below the loop only (then each iteration gets a buffer of its own), or each iteration must write elements of its own. So it
+// is with what is written from sums that are not complete yet.
 auto check_not_repeated(const Context& cx, const LoopArg& loop, const Place& place) -> Status {
   const FuncState& func = *loop.func;
   const VarNode* var = loop.loop().var.get();
-  if (!place.block()->init || is_one(loop.loop().extent)) { return ok(); }
+  if (is_one(loop.loop().extent) || (!place.block()->init && !rewrites(func, place, loop))) { return ok(); }
   // Blocks without iter vars, as partitions are, let the loop through.
   const Place* scope = func.scope(place);
   while (scope && scope->index > loop->index && scope->block()->iter_vars.empty()) { scope = func.scope(*scope); }
@@ -79,7 +97,9 @@ auto check_not_repeated(const Context& cx, const LoopArg& loop, const Place& pla
       for (const BufferRegion& read : p.block()->reads) { is_seen = is_seen || (!is_below && read.buffer == write.buffer); }
       for (const BufferRegion& other : p.block()->writes) { is_seen = is_seen || (!is_below && other.buffer == write.buffer); }
     }
-    if (is_seen) { return note_block(note_loop(cx.error(Code::ReductionShared).arg("block", place.name().view()).arg("loop", loop->name().view()), *loop), place); }
+    // Statements between blocks belong to none.
+    is_seen = is_seen || count_accesses(func.func()->body, write.buffer) > count_accesses(loop->stmt(), write.buffer);
+    if (is_seen) { return note_block(note_loop(cx.error(place.block()->init ? Code::ReductionShared : Code::IterationsShare).arg("block", place.name().view()).arg("loop", loop->name().view()), *loop), place); }
   }
   return ok();
 }

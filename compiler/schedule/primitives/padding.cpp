@@ -434,14 +434,14 @@ struct DecomposePadding {
       iter.var = make<VarNode>(old.var->name, old.var->dtype, origin);
       iter.dom = from_zero(cast(old.var->dtype, plan.inside[i].extent));
       iter.kind = IterKind::Spatial;
-      map[old.var.get()] = Expr(iter.var) + plan.inside[i].min;
+      map[old.var.get()] = Expr(iter.var) + cast(old.var->dtype, plan.inside[i].min);
       const auto* loop = realize.iter_values[i].as<VarNode>();
       if (auto found = loop ? ranges.find(loop) : ranges.end(); found != ranges.end()) {
         // The loop itself runs over what is inside.
-        found->second = iter.dom;
+        found->second = from_zero(cast(loop->dtype, plan.inside[i].extent));
         values.push_back(realize.iter_values[i]);
-        map[loop] = realize.iter_values[i] + plan.inside[i].min;
-        analyzer.bind(realize.iter_values[i].ref<VarNode>(), iter.dom, true);
+        map[loop] = realize.iter_values[i] + cast(loop->dtype, plan.inside[i].min);
+        analyzer.bind(realize.iter_values[i].ref<VarNode>(), found->second, true);
       } else {
         values.push_back(analyzer.simplify(realize.iter_values[i] - plan.inside[i].min));
       }

@@ -183,7 +183,8 @@ struct UnsafeSetDType {
       Stmt s = Mutator::on(n);
       const auto& store = *s.as<BufferStore>();
       if (store.buffer->dtype == n.buffer->dtype) { return s; }
-      return make<BufferStore>(store.buffer, Expr(make<Cast>(store.buffer->dtype, store.value, store.value.origin())), store.indices, store.origin, store.predicate);
+      DataType stored = store.buffer->dtype.is_scalar() ? store.buffer->dtype.with_lanes(store.value.dtype().lanes) : store.buffer->dtype;
+      return make<BufferStore>(store.buffer, Expr(make<Cast>(stored, store.value, store.value.origin())), store.indices, store.origin, store.predicate);
     }
 
    protected:
