@@ -130,7 +130,8 @@ struct Blockize {
     // A block without iter vars of its own, as partitions have, hides no loop around it.
     for (const Place* at = func.parent(block); at; at = func.parent(*at)) {
       bool is_known = !at->is_loop() || domains_have(domains, at->loop->var);
-      bool is_used = !is_known && std::any_of(block.realize->iter_values.begin(), block.realize->iter_values.end(), [&](const Expr& e) { return uses_loop(e, *at); });
+      const auto& values = block.realize->iter_values;
+      bool is_used = !is_known && (uses_loop(block.realize->predicate, *at) || std::any_of(values.begin(), values.end(), [&](const Expr& e) { return uses_loop(e, *at); }));
       if (!is_used) { continue; }
       outer.push_back(at->loop->var);
       domains.insert(domains.begin(), {at->loop->var, Range{at->loop->min, at->loop->extent}});

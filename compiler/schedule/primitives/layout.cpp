@@ -240,7 +240,11 @@ class NestReplacer : public Mutator {
   auto on(const BlockRealize& n) -> Stmt override {
     if (!is_one(n.predicate)) { is_complete = false; }
     Stmt stmt = Mutator::on(n);
-    if (&n != write_.realize) { return stmt; }
+    if (&n != write_.realize) {
+      // A block around the store has iter vars of its own for the loops that go.
+      is_complete = is_complete && n.block->iter_vars.empty();
+      return stmt;
+    }
     if (iter_vars_.empty()) {
       // An opaque block sees the loops themselves.
       is_complete = is_complete && n.block->iter_vars.empty();

@@ -138,6 +138,14 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
     plan.tile.push_back({std::move(min), std::move(extent)});
   }
   if (is_read) {
+    // The block around reads no more of it than it says.
+    const BufferRegion* declared = scope->parent < 0 ? nullptr : schedule::region_of(scope->block()->reads, plan.buffer);
+    for (size_t d = 0; declared && d < plan.tile.size(); ++d) {
+      auto end = [](const Range& r) { return add(r.min, cast(r.min.dtype(), r.extent)); };
+      const Range& all = declared->region[d];
+      if (analyzer.can_prove(less_equal(all.min, plan.tile[d].min)) && analyzer.can_prove(less_equal(end(plan.tile[d]), end(all)))) { continue; }
+      return refuse(fmt::format("the tile of `{}` may go beyond what `{}` declares that it reads, in dimension {}", name, scope->name().view(), d), scope);
+    }
     // Of iterations that run at the same time, none may copy what another writes.
     for (const Place* at = loop.place; at && at->is_loop(); at = func.parent(*at)) {
       if (at->loop->for_kind != ForKind::Parallel && at->loop->for_kind != ForKind::Vectorized) { continue; }
