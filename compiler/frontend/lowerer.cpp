@@ -346,13 +346,39 @@ void Lowerer::exit_frame() {
 
 // ---- statements --------------------------------------------------------------------------------------------------
 
+namespace {
+
+// A loop or a `with` whose block is not indented, which has been reported.
+auto lacks_block(const syntax::Node& s) -> bool {
+  const auto* loop = s.as<ForStmt>();
+  const auto* with = s.as<WithStmt>();
+  return (loop && loop->body.empty()) || (with && with->body.empty());
+}
+
+}  // namespace
+
 void Lowerer::body(const syntax::Block& block, const eval::ScopeRef& scope) {
+  body(std::span<const StmtPtr>(block.begin(), block.end()), scope);
+}
+
+void Lowerer::body(std::span<const StmtPtr> block, const eval::ScopeRef& scope) {
   size_t depth = frames_.size();
-  for (StmtPtr stmt : block) {
-    if (!evaluator_.step(stmt->origin())) { break; }
-    statement(*stmt, scope);
+  for (size_t i = 0; i < block.size(); ++i) {
+    if (!evaluator_.step(block[i]->origin())) { break; }
+    // What is below one without a block was meant for it.
+    lost_body_ = lacks_block(*block[i]) ? block.subspan(i + 1) : std::span<const StmtPtr>();
+    if (!lost_body_.empty()) {
+      statement(*block[i], scope);
+      break;
+    }
+    statement(*block[i], scope);
   }
   exit_to(depth);
+}
+
+void Lowerer::body_of(const syntax::Block& block, const eval::ScopeRef& scope) {
+  auto lost = std::exchange(lost_body_, {});
+  if (block.empty()) { body(lost, scope); } else { body(block, scope); }
 }
 
 auto Lowerer::bind_var(const VarNode* var) -> bool {
@@ -882,7 +908,7 @@ void Lowerer::on_for(const ForStmt& s, const eval::ScopeRef& scope) {
     frames_.emplace_back().origin = s.origin();
     bind(*s.target, {iterable.value.is_opaque() ? Value::opaque() : Value::error(), s.target->origin(), {}}, Binding::Target, inner);
   }
-  body(s.body, inner);
+  body_of(s.body, inner);
   exit_to(depth);
   if (!s.otherwise.empty()) {
     evaluator_.opaque(s.origin());
@@ -972,7 +998,7 @@ void Lowerer::on_with(const WithStmt& s, const eval::ScopeRef& scope) {
     }
     if (item.target) { bind(*item.target, {std::move(bound), context.where, {}}, Binding::Target, inner); }
   }
-  body(s.body, inner);
+  body_of(s.body, inner);
   exit_to(depth);
 }
 
@@ -1175,7 +1201,16 @@ void Lowerer::declare_ahead(const FunctionDef& def, const eval::ScopeRef& scope)
 void Lowerer::signature(const FunctionDef& def, const eval::ScopeRef& scope) {
   for (const Param& p : def.type_params) { type_param(p, scope); }
   declare_ahead(def, scope);
-  for (const Param& p : def.params) {
+  for (size_t i = 0; i < def.params.size(); ++i) {
+    const Param& p = def.params[i];
+    const Param* same = nullptr;
+    for (size_t k = 0; k < i; ++k) { same = def.params[k].name.name == p.name.name ? &def.params[k] : same; }
+    if (same && !p.name.name.empty()) {
+      evaluator_.report(error(Code::RedefinedName, {def.decl, p.name.span.begin, p.name.span.end, 0}).arg("name", p.name.name.view())
+                            .note({def.decl, same->name.span.begin, same->name.span.end, 0}, "it is given its meaning here")
+                            .remedy("use another name: every parameter has its own"));
+      continue;
+    }
     if (p.kind != ParamKind::Plain) {
       evaluator_.opaque({def.decl, p.span.begin, p.span.end, 0});
       is_opaque_ = true;
@@ -1188,6 +1223,9 @@ void Lowerer::signature(const FunctionDef& def, const eval::ScopeRef& scope) {
       continue;
     }
     param(p, scope);
+    auto& known = assigned_[scope.get()];
+    known.first = scope;
+    known.second.emplace(p.name.name, Origin{def.decl, p.name.span.begin, p.name.span.end, 0});
   }
   if (def.returns) {
     Argument returns = evaluator_.eval_argument(*def.returns, scope);
@@ -1210,7 +1248,8 @@ auto Lowerer::run(const FunctionDef& def, FunctionOptions options) -> LoweredFun
   BuildFrame& f = frames_.emplace_back();
   f.kind = FrameKind::Function;
   f.origin = def.origin();
-  bool in_parts = parts_ != nullptr && !def.body.empty() && def.body.front()->decl != def.decl;
+  bool in_parts = parts_ != nullptr && !def.body.empty() && def.body.front()->decl != def.decl &&
+                  std::none_of(def.body.begin(), def.body.end(), [](StmtPtr stmt) { return lacks_block(*stmt); });
   if (!in_parts) {
     parts_ = nullptr;
     signature(def, scope);

@@ -2,6 +2,7 @@
 // is what the functions of `T` act on. One per program being lowered; nested programs have their own.
 #pragma once
 
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -66,6 +67,9 @@ class Lowerer {
   /// The loops that `with T.block([16]) as [vi]` leaves out, around the block.
   auto with_loops(BlockSpec& spec, Origin where) -> std::vector<LoopSpec>;
   void body(const syntax::Block& block, const eval::ScopeRef& scope);
+  void body(std::span<const syntax::StmtPtr> block, const eval::ScopeRef& scope);
+  /// Of a loop or a `with`, whose block may be missing.
+  void body_of(const syntax::Block& block, const eval::ScopeRef& scope);
   void signature(const syntax::FunctionDef& def, const eval::ScopeRef& scope);
   /// Lowers a part of a long program by `lower`, or takes what is kept of it (parts.h). `nodes`: what stands in it.
   template <class F>
@@ -143,6 +147,7 @@ class Lowerer {
   bool uses_sblock_ = false;
   bool attrs_changed_ = false;                   // by the part being lowered
   bool is_opaque_ = false;
+  std::span<const syntax::StmtPtr> lost_body_;      // what follows the statement at hand, where that lacks its block
   uint32_t depth_ = 0;
 };
 

@@ -1,5 +1,8 @@
 // The `T` and `I` namespaces: what a program can call. One function each, and a table at the end; intrinsics that only
 // make a call of an operator are rows of intrinsics.def.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -13,6 +16,7 @@
 #include "frontend/words.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
+#include "ir/visitor.h"
 #include "support/codes.h"
 
 namespace loopsmith::frontend {
@@ -353,6 +357,27 @@ auto alloc_cell(Evaluator& e, const Arguments& a, const char* scope) -> Value {
 auto local_scalar(Evaluator& e, const Arguments& a) -> Value { return alloc_cell(e, a, "local"); }
 auto shared_scalar(Evaluator& e, const Arguments& a) -> Value { return alloc_cell(e, a, "shared"); }
 
+// Has the view the shape of what it looks at? What is not known while the program is read may be. False: reported.
+auto fits_region(Evaluator& e, const BufferNode& view, const BufferRegion& region, const BoundArguments& b) -> bool {
+  auto listed = [](const std::vector<std::string>& items) { return fmt::format("({}{})", fmt::join(items, ", "), items.size() == 1 ? "," : ""); };
+  auto text = [](const Expr& extent) { return as_int(extent) ? std::to_string(*as_int(extent)) : std::string("?"); };
+  std::vector<std::string> extents, shape;
+  for (const Range& r : region.region) { extents.push_back(text(r.extent)); }
+  for (const Expr& extent : view.shape) { shape.push_back(text(extent)); }
+  size_t more = extents.size() > shape.size() ? extents.size() - shape.size() : 0;
+  bool fits = extents.size() >= shape.size();
+  for (size_t i = 0; fits && i < extents.size(); ++i) {
+    const std::string& other = i < more ? "1" : shape[i - more];
+    fits = extents[i] == other || extents[i] == "?" || other == "?";
+  }
+  if (!fits) {
+    e.report(error(Code::WrongType, is_given(b, 1) ? b.values[1].where : b.values[0].where).arg("expected", "the shape of the region, " + listed(extents)).arg("found", listed(shape))
+                 .note(b.values[0].where, "this is what it looks at"));
+    return false;
+  }
+  return true;
+}
+
 auto match_buffer(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = [] {
     std::vector<Parameter> out = buffer_parameters();
@@ -369,6 +394,10 @@ auto match_buffer(Evaluator& e, const Arguments& a) -> Value {
       if (!lowerer->is_param(var)) {
         return e.report(error(Code::WrongType, param.where).arg("expected", "a parameter of the function, or a region").arg("found", describe(param.value)));
       }
+      if (!var->dtype.is_handle()) {
+        return e.report(error(Code::WrongType, param.where).arg("expected", "a parameter of type `T.handle`").arg("found", "`" + var->name.str() + "` of type `" + var->dtype.str() + "`")
+                            .remedy("a number has no elements to see: declare it `" + var->name.str() + ": T.handle`"));
+      }
       Buffer buffer = declare(e, buffer_arguments(b, 1), a.call);
       if (!buffer) { return Value::error(); }
       lowerer->map_buffer(Var(var), buffer);
@@ -380,7 +409,7 @@ auto match_buffer(Evaluator& e, const Arguments& a) -> Value {
   BlockSpec* block = lowerer->block();
   if (!block) { return e.report(error(Code::OutsideBlock, a.callee).arg("what", "T.match_buffer of a region")); }
   Buffer buffer = declare(e, buffer_arguments(b, 1), a.call, &*region);
-  if (!buffer) { return Value::error(); }
+  if (!buffer || !fits_region(e, *buffer, *region, b)) { return Value::error(); }
   block->match_buffers.push_back({buffer, *region});
   return make_object<BufferObject>(buffer);
 }
@@ -1233,6 +1262,15 @@ auto folded_cast(Evaluator& e, const Arguments& a) -> Value {
   if (!t || !x) { return Value::error(); }
   return expr(cast(*t, x, a.call));
 }
+// A constant, or a multiple of `T.vscale()`.
+auto is_lane_count(const Expr& lanes) -> bool {
+  static const Name vscale("vscale");
+  if (auto n = as_int(lanes)) { return *n >= 2 && *n <= 65535; }
+  bool scales = false;
+  post_order(lanes, [&](const Expr& x) { scales |= x.as<Call>() && x.as<Call>()->op == vscale; });
+  return scales;
+}
+
 auto ramp(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"base"}, {"stride"}, {"lanes"}};
   BoundArguments b;
@@ -1243,7 +1281,7 @@ auto ramp(Evaluator& e, const Arguments& a) -> Value {
   Expr lanes = to_expr(e, b.values[2]);
   if (!stride || !lanes) { return Value::error(); }
   if (!match_operands(e, "T.Ramp", base, b.values[0].where, stride, b.values[1].where, a.call)) { return Value::error(); }
-  if (auto n = as_int(lanes); n && (*n < 2 || *n > 65535)) { return wrong(e, b.values[2], "a number of lanes"); }
+  if (!is_lane_count(lanes)) { return wrong(e, b.values[2], "a number of lanes"); }
   return expr(make<Ramp>(base, stride, lanes, a.call));
 }
 auto broadcast(Evaluator& e, const Arguments& a) -> Value {
@@ -1253,7 +1291,7 @@ auto broadcast(Evaluator& e, const Arguments& a) -> Value {
   Expr value = to_expr(e, b.values[0]);
   Expr lanes = to_expr(e, b.values[1]);
   if (!value || !lanes) { return Value::error(); }
-  if (auto n = as_int(lanes); n && (*n < 2 || *n > 65535)) { return wrong(e, b.values[1], "a number of lanes"); }
+  if (!is_lane_count(lanes)) { return wrong(e, b.values[1], "a number of lanes"); }
   return expr(make<Broadcast>(value, lanes, a.call));
 }
 auto shuffle(Evaluator& e, const Arguments& a) -> Value {
@@ -1785,11 +1823,13 @@ class IntrinsicObject final : public eval::Object {
       args.push_back(std::move(y));
     }
     if (!good) { return Value::error(); }
+    // With the type, which is written like another argument.
+    int64_t types = row.rule == Rule::First || row.rule == Rule::Last ? 1 : 0;
     if (args.size() < row.low) {
-      return e.report(error(Code::TooFewArguments, a.callee).arg("callee", full_name).arg("count", static_cast<int64_t>(row.low)).arg("given", static_cast<int64_t>(args.size())));
+      return e.report(error(Code::TooFewArguments, a.callee).arg("callee", full_name).arg("count", row.low + types).arg("given", static_cast<int64_t>(args.size()) + types));
     }
     if (row.high != 255 && args.size() > row.high) {
-      return e.report(error(Code::TooManyArguments, a.all[row.high].where).arg("callee", full_name).arg("count", static_cast<int64_t>(row.high)).arg("given", static_cast<int64_t>(args.size())));
+      return e.report(error(Code::TooManyArguments, a.all[row.high].where).arg("callee", full_name).arg("count", row.high + types).arg("given", static_cast<int64_t>(args.size()) + types));
     }
     DataType t;
     switch (row.rule) {
@@ -2263,7 +2303,16 @@ auto DtypeObject::call(Evaluator& e, const Arguments& a) const -> std::optional<
   }
   Expr x = given->value.as<eval::WideInt>() ? to_expr_like(e, *given, dtype) : to_expr(e, *given);
   if (!x) { return Value::error(); }
-  if (given->value.is_int()) { return expr(constant_int(dtype, given->value.int_value(), a.call)); }
+  if (given->value.is_int()) {
+    DataType t = dtype.element();
+    int64_t v = given->value.int_value();
+    if (t.is_integral() && !t.is_bool() && t.bits > 1 && t.bits < 64) {
+      int64_t low = t.is_uint() ? 0 : -(int64_t{1} << (t.bits - 1));
+      int64_t high = (int64_t{1} << (t.is_uint() ? t.bits : t.bits - 1)) - 1;
+      if (v < low || v > high) { return e.report(error(Code::BadValue, given->where).arg("what", fmt::format("{} does not fit `{}`, which holds {} to {}", v, t.str(), low, high))); }
+    }
+    return expr(constant_int(dtype, v, a.call));
+  }
   if (given->value.is_float() && dtype.is_real()) { return expr(constant(dtype, given->value.float_value(), a.call)); }
   if (x.dtype().is_handle() && !dtype.is_handle() && !dtype.is_integral()) { return wrong(e, *given, "a number"); }
   return expr(cast(dtype, x, a.call));

@@ -370,7 +370,9 @@ auto make_binary(Evaluator& evaluator, BinaryOp op, Expr a, Origin a_at, Expr b,
   DataType t = a.dtype();
   auto needs_integers = [&]() {
     if (t.is_integral()) { return true; }
-    evaluator.report(error(Code::BadOperands, where).arg("op", symbol(op)).arg("left", scalar_text(t)).arg("right", scalar_text(t)));
+    Diagnostic wrong = error(Code::BadOperands, where).arg("op", symbol(op)).arg("left", scalar_text(t)).arg("right", scalar_text(t));
+  if (op == BinaryOp::Pow) { (void)std::move(wrong).remedy("powers are written `T.pow(a, b)`"); }
+  evaluator.report(std::move(wrong));
     return false;
   };
   auto call = [&](const char* name) -> Expr {
@@ -405,7 +407,9 @@ auto make_binary(Evaluator& evaluator, BinaryOp op, Expr a, Origin a_at, Expr b,
     case BinaryOp::ShiftRight: return call("shift_right");
     case BinaryOp::Pow: case BinaryOp::MatMul: break;
   }
-  evaluator.report(error(Code::BadOperands, where).arg("op", symbol(op)).arg("left", scalar_text(t)).arg("right", scalar_text(t)));
+  Diagnostic wrong = error(Code::BadOperands, where).arg("op", symbol(op)).arg("left", scalar_text(t)).arg("right", scalar_text(t));
+  if (op == BinaryOp::Pow) { (void)std::move(wrong).remedy("powers are written `T.pow(a, b)`"); }
+  evaluator.report(std::move(wrong));
   return {};
 }
 
@@ -822,6 +826,17 @@ auto BufferObject::set_item(Evaluator& evaluator, const std::vector<Argument>& i
   }
   lowerer->store(buffer, spread(indices), value, where);
   return true;
+}
+
+// Slips that say what was meant: its elements.
+auto BufferObject::call(Evaluator& e, const Arguments& a) const -> std::optional<Value> {
+  return e.report(error(Code::NotCallable, a.callee).arg("what", std::string(type_name())).remedy("elements are named with brackets: `" + buffer->name.str() + "[...]`"));
+}
+auto BufferObject::binary(Evaluator& e, BinaryOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const -> std::optional<Value> {
+  const Argument& left = reflected ? other : self;
+  const Argument& right = reflected ? self : other;
+  return e.report(error(Code::BadOperands, where).arg("op", symbol(op)).arg("left", describe(left.value)).arg("right", describe(right.value))
+                      .remedy("its elements are numbers: `" + buffer->name.str() + "[...]`"));
 }
 
 auto RegionObject::get_attribute(Evaluator& e, Name name, Origin where) const -> std::optional<Value> {

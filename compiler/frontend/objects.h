@@ -50,6 +50,8 @@ class BufferObject final : public eval::Object {
   void attribute_names(std::vector<Name>& out) const override;
   auto get_item(Evaluator&, const std::vector<Argument>&, bool is_tuple, Origin where) const -> std::optional<Value> override;
   auto set_item(Evaluator&, const std::vector<Argument>&, bool is_tuple, const Argument& value, Origin where) const -> bool override;
+  auto call(Evaluator&, const Arguments&) const -> std::optional<Value> override;
+  auto binary(Evaluator&, syntax::BinaryOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const -> std::optional<Value> override;
   auto type_name() const -> std::string_view override;
   auto repr() const -> std::string override;
   auto equals(const Object& other) const -> bool override;

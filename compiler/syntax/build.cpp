@@ -285,7 +285,7 @@ class ItemBuilder {
 
   void report_missing_block(size_t line) {
     uint32_t end = lines_[line].span.end;
-    report(error(Code::MissingBlock, origin({end - 1, end})).arg("keyword", word(line)).remedy("write `pass` for an empty block"));
+    report(error(Code::MissingBlock, origin({end - 1, end})).arg("keyword", word(line)).remedy("indent the lines that belong to it; an empty block is `pass`"));
   }
 
   // Bytes that are not UTF-8 where no token is: in comments and strings.
@@ -573,13 +573,39 @@ class ItemBuilder {
 
     for (const Token& token : tokens) {
       if (token.kind == TokenKind::Bad) {
-        report(error(Code::BadCharacter, place(token)).arg("character", show(words(token))));
+        Diagnostic wrong = error(Code::BadCharacter, place(token)).arg("character", show(words(token)));
+        if (words(token) == "!") { (void)std::move(wrong).remedy("write `not`").fix(place(token), "not "); }
+        report(std::move(wrong));
         return;
       }
       if (words(token) == "&&" || words(token) == "||") {
         std::string_view python = words(token) == "&&" ? "and" : "or";
         report(error(Code::UnexpectedToken, place(token)).arg("found", show(words(token)))
                    .remedy(fmt::format("write `{}`", python)).fix(place(token), std::string(python)));
+        return;
+      }
+    }
+    if (tokens.size() >= 2 && words(tokens[0]) == "else" && words(tokens[1]) == "if") {
+      Origin both = origin({base + tokens[0].span.begin, base + tokens[1].span.end});
+      report(error(Code::UnexpectedToken, both).arg("found", "`else if`").remedy("write `elif`").fix(both, "elif"));
+      return;
+    }
+    // `i++`, and loops of C.
+    if (tokens.size() >= 3) {
+      const Token& last = tokens.back();
+      const Token& before = tokens[tokens.size() - 2];
+      bool is_twice = words(last) == words(before) && is_word(words(last), {"+", "-"}) && before.span.end == last.span.begin;
+      if (is_twice && tokens.front().kind == TokenKind::Name && !is_keyword(first)) {
+        Origin both = origin({base + before.span.begin, base + last.span.end});
+        std::string step = fmt::format(" {}= 1", words(last));
+        report(error(Code::UnexpectedToken, both).arg("found", show(all.substr(before.span.begin, 2))).remedy(fmt::format("write `{}`", step.substr(1))).fix(both, step));
+        return;
+      }
+    }
+    if (first == "for" && tokens.size() > 3 && words(tokens[1]) == "(") {
+      for (const Token& token : tokens) {
+        if (words(token) != ";") { continue; }
+        report(error(Code::UnexpectedToken, place(token)).arg("found", show(words(token))).remedy("a loop is written `for i in range(begin, end):`"));
         return;
       }
     }

@@ -81,6 +81,11 @@ TEST_CASE("what is missing is named") {
   CHECK(errors("f(a b)\n") == Errors{"1:5-6: unexpected `b` after `a` [unexpected-token]"});
   CHECK(errors("if a = 3: pass\n") == Errors{"1:6-7: `=` assigns, and `if` wants a condition [assign-in-condition]"});
   CHECK(errors("x = a && b\n") == Errors{"1:7-9: unexpected `&&` [unexpected-token]"});
+  CHECK(errors("if !a:\n    pass\n") == Errors{"1:4-5: `!` cannot stand here [bad-character]"});
+  CHECK(errors("a[i]++\n") == Errors{"1:5-7: unexpected `++` [unexpected-token]"});
+  CHECK(errors("x = a--\n") == Errors{"1:6-8: unexpected `--` [unexpected-token]"});
+  CHECK(errors("for (int i = 0; i < 3; i++) {\n") == Errors{"1:29-30: `{` is never closed [unclosed-bracket]"});
+  CHECK(errors("for (i = 0; i < 3; i = i + 1):\n    a\n") == Errors{"1:11-12: unexpected `;` [unexpected-token]"});
   CHECK(errors("x = a $ b\n") == Errors{"1:7-8: `$` cannot stand here [bad-character]"});
   CHECK(errors("from x\nimport y\n").size() == 1);
   CHECK(errors("x = for\n").size() == 1);
