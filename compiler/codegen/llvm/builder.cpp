@@ -104,6 +104,7 @@ void ModuleBuilder::set_attributes(llvm::Function& function) {
 }
 
 void ModuleBuilder::close_entry(llvm::BasicBlock* first) {
+  if (frame_.streams) { fence_streams(*frame_.function); }
   ir_.SetInsertPoint(frame_.entry);
   ir_.CreateBr(frame_.uses_tiles ? prepare_tiles(first) : first);
 }

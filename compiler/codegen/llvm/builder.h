@@ -69,6 +69,7 @@ class ModuleBuilder {
     std::vector<Loop> loops;
     uint64_t stack_bytes = 0;
     bool uses_tiles = false;
+    bool streams = false;                          // some stores go past the caches
   };
 
   // -- failing (builder.cpp)
@@ -106,7 +107,7 @@ class ModuleBuilder {
   void emit_attribute(const AttrStmt& node);
   void emit_streaming(const AttrStmt& node);
   void emit_prefetching(const AttrStmt& node);
-  void end_of_streams();
+  void fence_streams(llvm::Function& function);
   void emit_leave(size_t loop_index, bool again);
   void stop_with(llvm::Value* code);
   void release_workspaces(size_t keep);
@@ -125,7 +126,7 @@ class ModuleBuilder {
   auto load(const BufferLoad& node) -> llvm::Value*;
   void store(const BufferStore& node);
   void store_vector(llvm::Value* value, llvm::Value* pointer, llvm::Align align, const BufferStore& node);
-  void fetch_ahead(const Buffer& buffer, llvm::Value* index);
+  void fetch_ahead(const Buffer& buffer, llvm::Value* index, uint64_t bytes);
   auto from_memory(llvm::Value* value, DataType dtype) -> llvm::Value*;
   auto to_memory(llvm::Value* value, DataType dtype) -> llvm::Value*;
   auto address_of(const BufferLoad& node) -> llvm::Value*;

@@ -59,6 +59,8 @@ auto ModuleBuilder::avx512_piece(llvm::Type* type) -> unsigned {
 /// The table is one register, the sum that rounds n has the number of the entry in its last four bits, and the instruction that scales
 /// takes the floor itself. It also gives 0 and infinity where n is too large, so long as the rest is positive and no NaN: what r loses
 /// there, and where x is infinite, is bounded away.
+/// Longer vectors take each step with all their registers before the next: one chain of steps after the other would fill the
+/// processor's queues with instructions that wait.
 auto ModuleBuilder::exp_by_table(llvm::Value* x) -> llvm::Value* {
   llvm::Type* type = x->getType();
   llvm::Value* shift = real(type, 786432.0);   // 3 2^18: no bits below 1/16
@@ -72,22 +74,26 @@ auto ModuleBuilder::exp_by_table(llvm::Value* x) -> llvm::Value* {
   llvm::Value* r = muladd(n, real(type, -0.693359375), x);
   r = muladd(n, real(type, 2.12194440054690583e-4), r);
   // The smaller of two magnitudes, with the sign of the first; a number, not the NaN, of the two.
-  r = ir_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_range_ps_512, {},
-                          {r, real(type, 0.03125), ir_.getInt32(2), llvm::PoisonValue::get(type), ir_.getInt16(0xffff), ir_.getInt32(4)});
+  r = in_pieces({r}, 16, [&](const std::vector<llvm::Value*>& parts) {
+    llvm::Type* one = parts[0]->getType();
+    return ir_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_range_ps_512, {},
+                               {parts[0], real(one, 0.03125), ir_.getInt32(2), llvm::PoisonValue::get(one), ir_.getInt16(0xffff), ir_.getInt32(4)});
+  });
   std::vector<llvm::Constant*> entries;
   for (int i = 0; i < 16; ++i) { entries.push_back(llvm::ConstantFP::get(ir_.getFloatTy(), static_cast<double>(static_cast<float>(std::exp2(i / 16.0))))); }
-  llvm::Value* entry = ir_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {},
-                                           {llvm::ConstantVector::get(entries), ir_.CreateBitCast(shifted, type->getWithNewType(ir_.getInt32Ty()))});
-  llvm::Value* small = ir_.CreateFMul(r, polynomial(r, {0.16666666667, 0.5000162, 1.0}));
-  return scale_by_power(muladd(entry, small, entry), n);
+  llvm::Value* table = llvm::ConstantVector::get(entries);
+  llvm::Value* entry = in_pieces({shifted}, 16, [&](const std::vector<llvm::Value*>& parts) {
+    llvm::Value* number = ir_.CreateBitCast(parts[0], parts[0]->getType()->getWithNewType(ir_.getInt32Ty()));
+    return ir_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {}, {table, number});
+  });
+  llvm::Value* scaled = ir_.CreateFMul(entry, r);
+  return scale_by_power(muladd(scaled, polynomial(r, {0.16666666667, 0.5000162, 1.0}), entry), n);
 }
 
 /// exp(x) = 2^n exp(r), n the nearest integer to x / ln 2, |r| <= ln 2 / 2, exp(r) = 1 + r (1 + r P(r)).
 auto ModuleBuilder::exp_f32(llvm::Value* x) -> llvm::Value* {
   llvm::Type* type = x->getType();
-  if (avx512_piece(type) == 16) {
-    return in_pieces({x}, 16, [&](const std::vector<llvm::Value*>& parts) { return exp_by_table(parts[0]); });
-  }
+  if (avx512_piece(type) == 16) { return exp_by_table(x); }
   llvm::Type* ints = type->getWithNewType(ir_.getInt32Ty());
   auto integer = [&](int v) { return llvm::ConstantInt::get(ints, static_cast<uint64_t>(v), true); };
   // Beyond these the result is 0 or infinite; comparisons that are false for NaN let it through.

@@ -68,12 +68,15 @@ auto ModuleBuilder::address_of(const BufferLoad& node) -> llvm::Value* {
   return failure_ ? nullptr : pointer_to(node.buffer, at);
 }
 
-/// Asks for the line that a load will want later, where that was asked for.
-void ModuleBuilder::fetch_ahead(const Buffer& buffer, llvm::Value* index) {
+/// Asks for the lines that a load of so many bytes will want later, where that was asked for.
+void ModuleBuilder::fetch_ahead(const Buffer& buffer, llvm::Value* index, uint64_t bytes) {
   if (!fetched_.contains(buffer->data.get())) { return; }
   // Not known to be inside of the buffer, so no address that LLVM may conclude from.
   llvm::Value* element = ir_.CreateGEP(memory_type_of(buffer->dtype), frame_.vars[buffer->data.get()].value, ir_.CreateAdd(index, ir_.getInt64(static_cast<uint64_t>(fetched_ahead_))));
-  ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {element->getType()}, {element, ir_.getInt32(0), ir_.getInt32(3), ir_.getInt32(1)});
+  for (uint64_t at = 0; at == 0 || at < bytes; at += 64) {
+    llvm::Value* line = ir_.CreateConstGEP1_64(ir_.getInt8Ty(), element, at);
+    ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {line->getType()}, {line, ir_.getInt32(0), ir_.getInt32(3), ir_.getInt32(1)});
+  }
 }
 
 auto ModuleBuilder::load(const BufferLoad& node) -> llvm::Value* {
@@ -108,7 +111,7 @@ auto ModuleBuilder::load(const BufferLoad& node) -> llvm::Value* {
     llvm::Value* at = eval_index(ramp->first);
     llvm::Value* pointer = failure_ ? nullptr : pointer_to(node.buffer, at);
     if (failure_) { return nullptr; }
-    if (mask == nullptr) { fetch_ahead(node.buffer, at); }
+    if (mask == nullptr) { fetch_ahead(node.buffer, at, type->getPrimitiveSizeInBits().getFixedValue() / 8); }
     llvm::Value* value = mask != nullptr ? static_cast<llvm::Value*>(ir_.CreateMaskedLoad(type, pointer, align, mask, nothing))
                                          : ir_.CreateAlignedLoad(type, pointer, align);
     return from_memory(value, element.with_lanes(lanes));

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include "codegen/llvm/builder.h"
@@ -249,7 +250,7 @@ void ModuleBuilder::emit_parallel(const For& loop) {
   ir_.SetInsertPoint(first);
   if (is_nonnegative(loop.min)) { frame_.nonnegative.insert(loop.var.get()); }
   emit_counted(loop.var, body->getArg(body->arg_size() - 2), body->getArg(body->arg_size() - 1), false, loop.body);
-  if (!streamed_.empty()) { end_of_streams(); }
+  frame_.streams |= !streamed_.empty();
   ir_.CreateRet(ir_.getInt32(0));
   close_entry(first);
 
@@ -411,7 +412,7 @@ void ModuleBuilder::emit_streaming(const AttrStmt& node) {
   ir_.SetInsertPoint(streaming);
   streamed_ = std::move(memory);
   emit(node.body);
-  end_of_streams();
+  frame_.streams = true;
   streamed_.clear();
   ir_.CreateBr(after);
   ir_.SetInsertPoint(usual);
@@ -435,9 +436,21 @@ void ModuleBuilder::emit_prefetching(const AttrStmt& node) {
   fetched_.clear();
 }
 
-/// Such stores may be seen by other threads later than what follows them, on x86; there a fence waits for them.
-void ModuleBuilder::end_of_streams() {
-  if (machine_.getTargetTriple().isX86()) { ir_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {}); }
+/// Other threads may see such stores, on x86, later than what follows them. Fences wait for that wherever others may learn of it: in
+/// front of returns, of calls and of atomic instructions. Not behind each loop: the row after this one begins while its stores are under way.
+void ModuleBuilder::fence_streams(llvm::Function& function) {
+  if (!machine_.getTargetTriple().isX86()) { return; }
+  auto tells_others = [](const llvm::Instruction& i) {
+    if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&i)) { return !llvm::isa<llvm::IntrinsicInst>(i) && !call->doesNotAccessMemory(); }
+    return llvm::isa<llvm::ReturnInst>(i) || i.isAtomic();
+  };
+  for (llvm::BasicBlock& block : function) {
+    for (llvm::Instruction& i : block) {
+      if (!tells_others(i)) { continue; }
+      ir_.SetInsertPoint(&i);
+      ir_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+    }
+  }
 }
 
 /// Gives everything back and returns; leaves the builder without a place to insert.

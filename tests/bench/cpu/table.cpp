@@ -192,7 +192,7 @@ struct Table {
   auto streaming(const std::string& kind, const std::string& footprint, uint64_t bytes, const std::string& version, int threads) -> Status {
     std::string name = fmt::format("f32 {}, {}", kind, footprint);
     if (!wanted(name)) { return ok(); }
-    LOOPSMITH_TRY(ours, kernel(fmt::format("{}{}.tir", kernels, kind), version, threads));
+    LOOPSMITH_TRY(ours, kernel(fmt::format("{}{}.tir", kernels, kind == "exp" ? "softmax" : kind), version, threads));
     Copy copy(bytes, threads);
     std::vector<Racer> racers = {{"ours", [&] { ours->run(); }, {}}, {"memcpy", [&] { copy.run(); }, {}}};
     if (kind == "softmax") {
@@ -230,6 +230,7 @@ auto table(std::string_view word) -> Status {
   for (auto [channels, size] : {std::pair{64, 56}, {128, 28}, {256, 14}, {512, 7}}) {
     for (int count : threads) { LOOPSMITH_CHECK(out.conv(channels, size, count)); }
   }
+  LOOPSMITH_CHECK(out.streaming("exp", "32k", uint64_t(32) << 10U, "exp_32k_rows", 1));
   for (auto [footprint, bytes] : {std::pair{"256k", uint64_t(256) << 10U}, {"8m", uint64_t(8) << 20U}, {"64m", uint64_t(64) << 20U}}) {
     for (int count : threads) {
       LOOPSMITH_CHECK(out.streaming("elementwise", footprint, bytes, fmt::format("relu_{}_streamed", footprint), count));

@@ -37,7 +37,7 @@ TEST_CASE("mathematics of float32, vector and scalar") {
     auto value = std::bit_cast<float>(static_cast<uint32_t>(bits));
     arguments.push_back(value);
   }
-  while (arguments.size() % 16 != 0) { arguments.push_back(0.5F); }
+  while (arguments.size() % 64 != 0) { arguments.push_back(0.5F); }
   auto n = static_cast<int64_t>(arguments.size());
   Tensor x = zeros(f32, {n});
   std::copy(arguments.begin(), arguments.end(), x.as<float>().begin());
@@ -54,11 +54,11 @@ TEST_CASE("mathematics of float32, vector and scalar") {
       {"exp2", [](double v) { return std::exp2(v); }, 1},
   };
   for (const Case& c : cases) {
-    for (int lanes : {1, 16}) {
+    for (int lanes : {1, 8, 16, 64}) {
       Buffer a = buffer("A", f32, n);
       Buffer b = buffer("B", f32, n);
       Var i = var("i");
-      Expr index = lanes == 1 ? Expr(i) : ramp(i * int_imm(16), 16);
+      Expr index = lanes == 1 ? Expr(i) : ramp(i * int_imm(lanes), lanes);
       Tensor y = zeros(f32, {n});
       run(function({a, b}, loop(i, n / lanes, put(b, index, intrinsic(f32.with_lanes(lanes), c.name, {at(a, index)})))), {&x, &y});
       double worst = 0;

@@ -205,6 +205,78 @@ TEST_CASE("register tiles stay in registers: no access to the stack in the inner
   CHECK(inner_loop_of(resized(text, {{"tiled(sch, 6, 16, 8)", "tiled(sch, 16, 16, 8)"}}), "tile_6_by_16", avx2).on_stack > 0);
 }
 
+TEST_CASE("stores past the caches are waited for where others may learn of them, not behind each loop; every line of a long vector is fetched") {
+  auto programs = programs_of(R"(
+@T.prim_func
+def rows(x: T.Buffer((8, 1024), "float32"), y: T.Buffer((8, 1024), "float32"), z: T.Buffer((8, 1024), "float32")):
+    T.func_attr({"tir.noalias": T.bool(True)})
+    for i, j in T.grid(8, 1024):
+        with T.block("y"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            y[vi, vj] = x[vi, vj] * T.float32(2)
+    for i, j in T.grid(8, 1024):
+        with T.block("z"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            z[vi, vj] = y[7 - vi, vj] + T.float32(1)
+
+@ls.schedule(rows)
+def serial(sch: tir.Schedule) -> None:
+    i, j = sch.get_loops("y")
+    j0, j1 = sch.split(j, factors=[None, 64])
+    sch.vectorize(j1)
+    sch.annotate(j0, "pragma_nontemporal_store", 1)
+    sch.annotate(j0, "pragma_prefetch", 2048)
+    i, j = sch.get_loops("z")
+    sch.parallel(i)
+
+@ls.schedule(rows)
+def parallel(sch: tir.Schedule) -> None:
+    i, j = sch.get_loops("y")
+    sch.parallel(i)
+    j0, j1 = sch.split(j, factors=[None, 16])
+    sch.vectorize(j1)
+    sch.annotate(j0, "pragma_nontemporal_store", 1)
+)");
+  REQUIRE(programs.size() == 1);
+  REQUIRE(programs[0].scheduled.size() == 2);
+  auto target = target::parse("llvm -mtriple=x86_64-pc-linux-gnu -mcpu=skylake-avx512 -num-cores=2");
+  REQUIRE(target.ok());
+  for (const Version& v : programs[0].scheduled) {
+    INFO(v.name);
+    auto flat = transform::lower(v.module);
+    REQUIRE(flat.ok());
+    auto code = codegen::emit(*flat, *target, codegen::EmitKind::LlvmIR, {.opt_level = 0});
+    if (!code.ok()) { FAIL(text_of(code.diagnostics())); }
+    // Each function, as it was made: which of its lines store so, fence, call the pool or return.
+    std::vector<std::string> functions;
+    std::istringstream lines(*code);
+    size_t fetched = 0;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with("define")) { functions.emplace_back(); }
+      if (functions.empty()) { continue; }
+      auto has = [&](const char* word) { return line.find(word) != std::string::npos; };
+      if (has("!nontemporal") && functions.back().find('s') == std::string::npos) { functions.back() += 's'; }
+      if (has("call void @llvm.x86.sse.sfence(")) { functions.back() += 'f'; }
+      if (has("@loopsmith_parallel(")) { functions.back() += 'p'; }
+      if (has(" ret ")) { functions.back() += 'r'; }
+      if (has("call void @llvm.prefetch")) { ++fetched; }
+    }
+    auto streaming = std::find_if(functions.begin(), functions.end(), [](const std::string& f) { return f.find('s') != std::string::npos; });
+    REQUIRE(streaming != functions.end());
+    INFO(*streaming);
+    // A fence in front of each call and return, and no other.
+    for (size_t i = 0; i < streaming->size(); ++i) {
+      if ((*streaming)[i] == 'p' || (*streaming)[i] == 'r') { CHECK((i > 0 && (*streaming)[i - 1] == 'f')); }
+      if ((*streaming)[i] == 'f') { CHECK((i + 1 < streaming->size() && (*streaming)[i + 1] != 's' && (*streaming)[i + 1] != 'f')); }
+    }
+    CHECK((streaming->find('p') != std::string::npos) == (v.name == "serial"));
+    CHECK(streaming->find('r') != std::string::npos);
+    if (v.name == "serial") { CHECK(fetched == 8); }   // the four lines of 64 floats; twice, for memory that begins elsewhere too
+    auto same = interp::compare_modules(programs[0].module, *flat, programs[0].module->functions[0].first);
+    CHECK(same.ok());
+  }
+}
+
 TEST_CASE("a tensorized dot product of bytes is compiled to the unit's instruction, and gives what the interpreter gives") {
   intrinsics::install();
   auto programs = programs_of(R"(
