@@ -307,6 +307,21 @@ auto compute_affine_binding(const FuncState& func, const Place& block) -> bool {
   return is_affine_binding(*block.realize, loop_domains(func, block));
 }
 
+auto is_known_at(const FuncState& func, const Place* place, const VarNode& var) -> bool {
+  for (const Place* at = place; at; at = func.parent(*at)) {
+    if (at->is_loop()) {
+      if (at->loop->var.get() == &var) { return true; }
+      continue;
+    }
+    for (const IterVar& iter : at->block()->iter_vars) { if (iter.var.get() == &var) { return true; } }
+  }
+  for (const Var& param : func.func()->params) { if (param.get() == &var) { return true; } }
+  for (const auto& [param, buffer] : func.func()->buffer_map) {
+    for (const Expr& extent : buffer->shape) { if (uses_var(extent, [&](const VarNode& v) { return &v == &var; })) { return true; } }
+  }
+  return false;
+}
+
 auto bindings_of(const BlockRealize& realize) -> std::unordered_map<const VarNode*, Expr> {
   std::unordered_map<const VarNode*, Expr> out;
   for (size_t i = 0; i < realize.iter_values.size(); ++i) { out.emplace(realize.block->iter_vars[i].var.get(), realize.iter_values[i]); }

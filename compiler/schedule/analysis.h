@@ -86,6 +86,10 @@ namespace loopsmith::schedule {
 /// share only some of their values, as sums do that overlap (`i + j`); they may share all of them (`i // 2`).
 [[nodiscard]] auto tells_iterations_apart(const std::vector<Expr>& values, const std::vector<std::pair<Var, Range>>& domains, const Expr& predicate, const VarNode* of = nullptr) -> bool;
 
+/// Is a variable known at a place and below: an iter var of a block or a loop around (those of the place itself too), a parameter, or
+/// an unknown size that parameters bring along?
+[[nodiscard]] auto is_known_at(const FuncState& func, const Place* place, const VarNode& var) -> bool;
+
 /// Iter var to iter value.
 [[nodiscard]] auto bindings_of(const BlockRealize& realize) -> std::unordered_map<const VarNode*, Expr>;
 

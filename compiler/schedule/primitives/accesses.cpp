@@ -73,22 +73,6 @@ auto outside_instance(const Block& block, const Array<Expr>& indices, const std:
 /// Needs  a begin and an end for each dimension, in terms of the block's iter vars; they hold what the block is seen to access.
 /// Keeps  everything; what is decided by regions may be decided otherwise from then on.
 struct AnnotateBufferAccess {
-  // Iter vars of blocks around, loops, and what the function's parameters bring along.
-  static auto is_known_around(const FuncState& func, const Place& place, const VarNode& var) -> bool {
-    for (const Place* at = func.parent(place); at; at = func.parent(*at)) {
-      if (at->is_loop()) {
-        if (at->loop->var.get() == &var) { return true; }
-        continue;
-      }
-      for (const IterVar& iter : at->block()->iter_vars) { if (iter.var.get() == &var) { return true; } }
-    }
-    for (const Var& param : func.func()->params) { if (param.get() == &var) { return true; } }
-    for (const auto& [param, buffer] : func.func()->buffer_map) {
-      for (const Expr& extent : buffer->shape) { if (uses_var(extent, [&](const VarNode& v) { return &v == &var; })) { return true; } }
-    }
-    return false;
-  }
-
   struct Args { BlockArg block; int64_t buffer_index = 0; AccessArg buf_type; IndexMap gen_new_ranges; };
   struct Plan { BufferRegion region; };
 
@@ -110,7 +94,7 @@ struct AnnotateBufferAccess {
     std::vector<Range> ranges;
     for (size_t i = 0; i < ends.size(); i += 2) { ranges.push_back({ends[i], analyzer.simplify(ends[i + 1] - ends[i])}); }
     auto is_foreign = [&](const VarNode& v) {
-      return std::none_of(block.iter_vars.begin(), block.iter_vars.end(), [&](const IterVar& i) { return i.var.get() == &v; }) && !is_known_around(*args.block.func, *args.block, v);
+      return std::none_of(block.iter_vars.begin(), block.iter_vars.end(), [&](const IterVar& i) { return i.var.get() == &v; }) && !is_known_at(*args.block.func, args.block.func->parent(*args.block), v);
     };
     for (const Range& range : ranges) {
       if (uses_var(range.min, is_foreign) || uses_var(range.extent, is_foreign)) { return refuse("the ranges use a variable that has no meaning in the block"); }

@@ -149,7 +149,7 @@ struct ComputeInline {
     if (auto why = find_value(*block.block(), *store, plan)) { return body_error(cx, block, *why); }
     const VarNode* other = nullptr;
     auto is_other = [&](const VarNode& v) {
-      if (v.dtype.is_handle() || std::any_of(plan.indices.begin(), plan.indices.end(), [&](const Var& index) { return index.get() == &v; })) { return false; }
+      if (v.dtype.is_handle() || is_known_at(func, scope, v) || std::any_of(plan.indices.begin(), plan.indices.end(), [&](const Var& index) { return index.get() == &v; })) { return false; }
       other = &v;
       return true;
     };
@@ -361,14 +361,13 @@ struct ReverseComputeInline {
                       (range.has_upper_bound() && analyzer.can_prove(less(range.max(), iter.dom.min + iter.dom.extent - one(iter.dom.extent.dtype()))));
       if (is_short) { return body_error(cx, block, fmt::format("`{}` runs over more than its producer makes", iter.var->name.view())); }
     }
-    for (const Expr& index : store->indices) {
-      const VarNode* other = nullptr;
-      if (uses_var(index, [&](const VarNode& v) { return !plan.substitution.count(&v) && !v.dtype.is_handle() ? (other = &v, true) : false; })) {
-        return body_error(cx, block, fmt::format("`{}` is used in it but indexes nothing", other->name.view()));
-      }
-    }
     const VarNode* other = nullptr;
-    if (uses_var(store->value, [&](const VarNode& v) { return !plan.substitution.count(&v) && !v.dtype.is_handle() ? (other = &v, true) : false; })) {
+    auto is_other = [&](const VarNode& v) {
+      return !plan.substitution.count(&v) && !v.dtype.is_handle() && !is_known_at(func, scope, v) && (other = &v, true);
+    };
+    bool uses_other = uses_var(store->value, is_other);
+    for (const Expr& index : store->indices) { uses_other = uses_other || uses_var(index, is_other); }
+    if (uses_other) {
       return body_error(cx, block, fmt::format("`{}` is used in it but indexes nothing", other->name.view()));
     }
     // Of the producer's instances, those that the block reads.

@@ -314,7 +314,7 @@ struct DecomposePadding {
       const VarNode* outer = nullptr;
       auto is_outside = [&](const VarNode& v) {
         bool is_own = std::any_of(plan.loops.begin(), plan.loops.end(), [&](const Place* l) { return l->loop->var.get() == &v; });
-        return !is_own && !v.dtype.is_handle() && (outer = &v, true);
+        return !is_own && !v.dtype.is_handle() && !is_known_at(func, &func.root(), v) && (outer = &v, true);
       };
       if (uses_var(value, is_outside)) { return refuse(fmt::format("it uses `{}`, which is outside of the part that it is in", outer->name.view())); }
     }

@@ -320,7 +320,7 @@ struct RFactor {
       const VarNode* outer = nullptr;
       auto is_outside = [&](const VarNode& v) {
         bool is_own = std::any_of(plan.loops.begin(), plan.loops.end(), [&](const Place* l) { return l->loop->var.get() == &v; });
-        return !is_own && !v.dtype.is_handle() && std::none_of(func.func()->params.begin(), func.func()->params.end(), [&](const Var& p) { return p.get() == &v; }) && (outer = &v, true);
+        return !is_own && !v.dtype.is_handle() && !is_known_at(func, &func.root(), v) && (outer = &v, true);
       };
       if (uses_var(value, is_outside)) {
         return note_block(cx.error(Code::PaddingForm).arg("block", block.name().view()).arg("why", fmt::format("it uses `{}`, which is outside of the part that it is in", outer->name.view())), block);
