@@ -339,6 +339,19 @@ auto pick(const Arguments& arguments, const PickRequest& request, Reporter& repo
       for (Diagnostic& d : why) { d.severity = Severity::Error; }
       return fail(why);
     }
+    if (request.until_hole) {
+      auto found = std::find_if(run->steps.begin(), run->steps.end(), [](const script::Step& step) { return step.hole.has_value(); });
+      auto place = found != run->steps.end() ? file.locate()(found->where) : std::nullopt;
+      if (place) {
+        Selection::Hole hole{.statement = place->span, .function = run->text, .variable = "sch", .seconds = found->hole->seconds, .trials = found->hole->trials};
+        for (const auto& [name, value] : run->frames[found->index].scope->slots()) {
+          if (value.as<script::ScheduleObject>()) { hole.variable = name.str(); }
+        }
+        out.hole = std::move(hole);
+        run->result = found->after;
+        run->steps.erase(found + 1, run->steps.end());
+      }
+    }
     // What the function prints goes beside the module, which standard output is for.
     for (const script::Step& step : run->steps) { fmt::print(stderr, "{}", step.printed); }
     if (Diagnostics made = run->all_diagnostics(); has_errors(made)) { return fail(made); }

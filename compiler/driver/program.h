@@ -92,6 +92,15 @@ struct Selection {
   std::string schedule;        // name of the schedule function applied; empty: none
   std::optional<schedule::Trace> trace;
   target::Target target;
+  /// The first `sch.tune()` of the schedule, where the request was for it: `module` is the program there.
+  struct Hole {
+    Span statement;            // bytes of the file
+    std::string function;      // the text of the schedule function
+    std::string variable;      // what it calls its schedule
+    double seconds = 0;        // 0: not said
+    int64_t trials = 0;
+  };
+  std::optional<Hole> hole;
 };
 
 /// Options that pick: `--function F`, `--with NAME`, `--trace T.json`, `--until LINE`, `--target T`; of these a command
@@ -102,6 +111,7 @@ struct PickRequest {
   bool only_schedule = false;  // without --with, the only schedule function is meant
   bool ill_formed = false;     // take programs with errors too, where there is a module
   bool needs_target = false;   // resolve the target even where none is named
+  bool until_hole = false;     // with a schedule: up to its first `sch.tune()`, whatever comes behind it
 };
 [[nodiscard]] auto pick(const Arguments& arguments, const PickRequest& request, Reporter& reporter) -> std::variant<Selection, int>;
 

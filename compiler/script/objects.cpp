@@ -1,6 +1,8 @@
 // Schedules as script values: see objects.h.
 #include "script/objects.h"
 
+#include <cstdlib>
+
 #include "frontend/objects.h"
 #include "ir/printer.h"
 #include "ir/ops.h"
@@ -266,10 +268,45 @@ auto schedule_show(Evaluator& evaluator, const eval::Value& self, const Argument
   return {};
 }
 
+// "2min", "90s", 30: seconds. None: no length of time.
+auto seconds_of(const eval::Value& value) -> std::optional<double> {
+  std::string text = value.string() ? *value.string() : value.is_int() ? std::to_string(value.int_value()) : value.is_float() ? float_text(value.float_value()) : std::string();
+  char* end = nullptr;
+  double seconds = std::strtod(text.c_str(), &end);
+  std::string_view unit(end);
+  if (end == text.c_str() || !(seconds > 0) || seconds > 1e7) { return {}; }
+  if (unit.empty() || unit == "s" || unit == "sec") { return seconds; }
+  if (unit == "m" || unit == "min") { return seconds * 60; }
+  if (unit == "h") { return seconds * 3600; }
+  return {};
+}
+// A hole that a search is to fill: remembered, and nothing else.
+auto schedule_tune(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
+  eval::BoundArguments bound;
+  if (!eval::bind_arguments(evaluator, "tune", arguments, {{"budget", false}, {"trials", false}}, bound)) { return bound.unknown; }
+  Hole hole{.call = arguments.call};
+  auto wrong = [&](size_t i, const char* wanted) {
+    return evaluator.report(error(Code::ArgumentKind, bound.values[i].where).arg("what", eval::describe(bound.values[i].value)).arg("wanted", wanted));
+  };
+  if (bound.given[0] && !bound.values[0].value.is_none()) {
+    auto seconds = seconds_of(bound.values[0].value);
+    if (!seconds) { return wrong(0, "a time: seconds, or text such as \"90s\" or \"2min\""); }
+    hole.seconds = *seconds;
+  }
+  if (bound.given[1] && !bound.values[1].value.is_none()) {
+    auto trials = bound.values[1].value.to_int();
+    if (!trials || *trials < 1) { return wrong(1, "a number of trials from 1 on"); }
+    hole.trials = *trials;
+  }
+  self_of(self).hole = hole;
+  return {};
+}
+
 struct Utility { const char* name; eval::Method::Run run; };
 constexpr Utility utilities[] = {
     {"copy", schedule_copy}, {"seed", schedule_seed}, {"work_on", schedule_work_on}, {"get", schedule_get}, {"get_sref", schedule_get},
     {"can_decompose_padding", schedule_can_decompose_padding}, {"show", schedule_show}, {"fork_seed", schedule_fork_seed}, {"remove_rv", schedule_remove_rv},
+    {"tune", schedule_tune},
 };
 
 // `sch.trace`: what was done so far, to be shown.

@@ -24,6 +24,13 @@ class VariableObject final : public eval::Object {
       -> std::optional<eval::Value> override;
 };
 
+/// `sch.tune(budget="2min", trials=64)`: a place in a schedule that a search is to fill. It changes nothing.
+struct Hole {
+  Origin call;
+  double seconds = 0;    // 0: not said
+  int64_t trials = 0;    // 0: not said
+};
+
 /// `sch`: it changes with every primitive, so a snapshot of a frame copies it (which is cheap).
 class ScheduleObject final : public eval::Object {
  public:
@@ -36,6 +43,8 @@ class ScheduleObject final : public eval::Object {
   /// The last call that was refused, for whoever explains it (refusals.h).
   struct Refused { const schedule::Primitive* primitive = nullptr; schedule::Arguments arguments; Origin call; };
   mutable std::optional<Refused> refused;
+  /// The last hole that was passed.
+  mutable std::optional<Hole> hole;
   auto get_attribute(eval::Evaluator& evaluator, Name name, Origin where) const -> std::optional<eval::Value> override;
   void attribute_names(std::vector<Name>& out) const override;
   auto clone(eval::Cloner& cloner) const -> std::optional<eval::Value> override;

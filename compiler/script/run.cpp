@@ -44,6 +44,7 @@ class Recorder final : public eval::Observer {
     find_schedule(frame);
     schedule_->step = static_cast<uint32_t>(index) + 1;
     executed_ = schedule_->executed;
+    schedule_->hole.reset();
     diagnostics_ = evaluator.diagnostics.size();
     // What loops print without end is of no use to anybody.
     constexpr size_t most_printed = 1 << 20;
@@ -67,6 +68,11 @@ class Recorder final : public eval::Observer {
     step.after = std::make_shared<const schedule::Schedule>(schedule_->schedule);
     run_.result = step.after;
     collect_names(stmt, frame, step);
+    // In a helper or a loop it is no place that a search could fill.
+    const auto* expression = stmt.as<syntax::ExprStmt>();
+    step.hole = expression && schedule_->hole && schedule_->hole->call.begin == expression->value->origin().begin && schedule_->hole->call.decl == expression->value->decl
+                    ? schedule_->hole
+                    : std::nullopt;
     // A statement of few evaluations may have been long.
     return index + 1 < limit_ && !evaluator.cancel.is_cancelled();
   }

@@ -14,6 +14,7 @@
 
 #include "eval/evaluator.h"
 #include "schedule/schedule.h"
+#include "script/objects.h"
 #include "support/cancel.h"
 
 namespace loopsmith::script {
@@ -45,6 +46,7 @@ struct Step {
   /// Variables the statement gave names to ("i0", a loop; "c", a block), for hints and hovers.
   struct Named { Name name; schedule::Value variable; };
   std::vector<Named> named;
+  std::optional<Hole> hole;                    // the statement is `sch.tune(...)`
 };
 
 struct ScheduleRun {

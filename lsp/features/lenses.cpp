@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "lsp/features/tuning.h"
-
 namespace loopsmith::lsp {
 
 auto code_lenses(const workspace::Snapshot& snapshot) -> std::vector<Lens> {
@@ -31,6 +29,7 @@ auto code_lenses(const workspace::Snapshot& snapshot) -> std::vector<Lens> {
                                                      : fmt::format("{} of {} steps", done, total);
     lenses.push_back({*span, title, Lens::Action::None, schedule.name.str()});
     lenses.push_back({*span, "show IR", Lens::Action::View, schedule.name.str()});
+    if (auto hole = hole_of(snapshot, schedule)) { lenses.push_back({hole->span, "tune this", Lens::Action::Fill, schedule.name.str(), hole}); }
   }
   return lenses;
 }

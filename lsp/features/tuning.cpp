@@ -1,6 +1,12 @@
 // Finding programs and the place behind them: see tuning.h.
 #include "lsp/features/tuning.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/equal.h"
+
 namespace loopsmith::lsp {
 namespace {
 
@@ -41,6 +47,26 @@ auto tunables_in(const Snapshot& snapshot, Span span) -> std::vector<Tunable> {
     found.push_back({function.name.name.str(), *whole, *name});
   });
   return found;
+}
+
+auto hole_of(const Snapshot& snapshot, const script::FileSchedule& schedule) -> std::optional<Hole> {
+  if (schedule.run == nullptr || !schedule.is_settled) { return std::nullopt; }
+  const std::vector<script::Step>& steps = schedule.run->steps;
+  auto found = std::find_if(steps.begin(), steps.end(), [](const script::Step& step) { return step.hole.has_value(); });
+  auto span = found != steps.end() ? snapshot.resolve(found->where) : std::nullopt;
+  if (!span || found->after == nullptr) { return std::nullopt; }
+  return Hole{*span, schedule.program_name.str(), fmt::format("{:016x}", structural_hash(found->after->module())), found->hole->seconds, found->hole->trials};
+}
+
+auto filled(const Snapshot& snapshot, const Hole& hole, std::string_view statements) -> std::string {
+  const std::string& text = snapshot.text();
+  uint32_t start = snapshot.lines().line_start(text, snapshot.lines().line_of(hole.span.begin));
+  std::string line_break = (text.find("\r\n") != std::string::npos ? "\r\n" : "\n") + text.substr(start, hole.span.begin - start);
+  std::string out;
+  for (char c : statements) {
+    if (c == '\n') { out += line_break; } else { out += c; }
+  }
+  return out;
 }
 
 auto insertion_after(const Snapshot& snapshot, std::string_view function, std::string_view schedule_text) -> std::optional<Insertion> {

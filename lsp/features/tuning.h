@@ -19,6 +19,21 @@ struct Tunable {
 /// The prim_funcs that a span touches.
 [[nodiscard]] auto tunables_in(const workspace::Snapshot& snapshot, Span span) -> std::vector<Tunable>;
 
+/// The first `sch.tune(...)` of a schedule: a place that a search can fill.
+struct Hole {
+  Span span;                // of the statement
+  std::string program;      // that is scheduled; empty: not known
+  std::string state;        // of the program there: `loopsmith tune --json` names it the same
+  double seconds = 0;       // 0: not said
+  int64_t trials = 0;
+};
+
+/// None: the schedule has no hole, or its last run is of another text.
+[[nodiscard]] auto hole_of(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule) -> std::optional<Hole>;
+
+/// What is written in place of the hole: lines of a search behind its indentation, with the text's line breaks.
+[[nodiscard]] auto filled(const workspace::Snapshot& snapshot, const Hole& hole, std::string_view statements) -> std::string;
+
 struct Insertion {
   uint32_t offset = 0;
   std::string text;

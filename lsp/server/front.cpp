@@ -368,7 +368,7 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
                        .seconds = {},
                        .target = string_in(first, "target"),
                        .kind = *kind,
-                       .schedule = *kind == JobKind::Tune ? std::string() : string_in(first, "schedule")};
+                       .schedule = string_in(first, "schedule")};
     if (const Json& seconds = member(first, "seconds"); seconds.is_number()) { request.seconds = seconds.get<double>(); }
     // What the command leaves open, the options say: {"tune": {"seconds": 60, "trials": 256, "target": "llvm"}}.
     const Json& tune = member(configuration_, "tune");

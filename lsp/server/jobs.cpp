@@ -202,6 +202,9 @@ void Jobs::on_line(JobId id, std::string_view line) {
       job.message = fmt::format("trial {}", *trial);
     }
     if (job.best_seconds) { job.message += fmt::format(", best {}", duration_text(*job.best_seconds)); }
+    if (auto floor = number_in(*event, "floor_seconds"); floor && *floor > 0 && job.best_seconds) {
+      job.message += fmt::format(" ({:.0f}% of the roofline)", *floor / *job.best_seconds * 100);
+    }
     if (elapsed) { job.message += fmt::format(", {} so far", clock_text(*elapsed)); }
     if (elapsed && trial && trials && *trial >= trials_for_estimate && *trials > *trial) {
       double left = *elapsed / static_cast<double>(*trial) * static_cast<double>(*trials - *trial);
@@ -287,7 +290,7 @@ void Jobs::finish(Job& job) {
         if (job.rows.size() > 1) { message += fmt::format(", {:.2f} times as fast as written", number_in(job.rows.front(), "seconds").value_or(0) / seconds); }
         break;
       }
-      message = fmt::format("{} tuned", job.function);
+      message = fmt::format("{} tuned", job.schedule.empty() ? job.function : job.schedule);
       if (job.best_seconds) { message += fmt::format(": best {}", duration_text(*job.best_seconds)); }
       if (const Json& verified = member(job.result, "verified"); verified.is_string()) {
         message += fmt::format(" ({})", verified.get<std::string>());
@@ -303,7 +306,10 @@ void Jobs::finish(Job& job) {
   if (job.has_progress) {
     talk_.to_client(notification("$/progress", {{"token", token_of(job)}, {"value", {{"kind", "end"}, {"message", message}}}}));
   }
-  if (job.state == State::Done && job.kind == JobKind::Tune) { message += "; the code action \"Insert best schedule\" puts it into the file"; }
+  if (job.state == State::Done && job.kind == JobKind::Tune) {
+    message += job.schedule.empty() ? "; the code action \"Insert best schedule\" puts it into the file"
+                                    : fmt::format("; the code action \"Fill in the best steps\" puts them in the place of the search in {}", job.schedule);
+  }
   talk_.to_client(show_message(type, message));
   talk_.to_worker(for_worker(job));
 }
@@ -343,7 +349,12 @@ auto Jobs::for_worker(const Job& job) -> Json {
       params["plain_seconds"] = number_in(job.rows.front(), "seconds").value_or(0);
       params["seconds"] = number_in(job.rows.back(), "seconds").value_or(0);
     }
-  } else if (job.state == State::Done && job.ended) {
+  } else if (!job.schedule.empty()) {
+    params["schedule"] = job.schedule;
+  }
+  if (job.kind == JobKind::Tune && job.state == State::Done && job.ended) {
+    params["seconds"] = job.best_seconds.value_or(0);
+    params["hole"] = string_in(member(job.result, "hole"), "state");
     params["schedule_text"] = string_in(job.result, "schedule_text");
     params["insert"] = member(job.result, "insert");
   }

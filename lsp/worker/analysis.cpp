@@ -448,7 +448,8 @@ void Worker::note_job(const Json& params) {
   job.schedule = string_in(params, "schedule");
   if (const Json& seconds = member(params, "seconds"); seconds.is_number()) { job.seconds = seconds.get<double>(); }
   if (const Json& seconds = member(params, "plain_seconds"); seconds.is_number()) { job.plain_seconds = seconds.get<double>(); }
-  if (!job.tunes()) {
+  job.state = string_in(params, "hole");
+  if (!job.tunes() && !job.fills()) {
     // What it says is of the text that it was started with.
     for (const auto& open : documents_) {
       workspace::SnapshotPtr snapshot = open->document->snapshot();

@@ -524,6 +524,30 @@ auto duration_text(double seconds) -> std::string {
   return fmt::format("{:.2f} s", seconds);
 }
 
+/// What can be done about the hole of a schedule: begin a search, end it, or write what it found.
+struct Filling {
+  std::string title;
+  std::string_view command;
+  Json argument;
+};
+auto filling(const RouteContext& context, const std::string& schedule, const Hole& hole) -> Filling {
+  Json argument = {{"uri", context.snapshot->name()}, {"function", hole.program}, {"schedule", schedule}};
+  if (hole.seconds > 0) { argument["seconds"] = hole.seconds; }
+  if (hole.trials > 0) { argument["trials"] = hole.trials; }
+  Filling out{"tune this", tune_command, std::move(argument)};
+  // The newest search counts.
+  for (const auto& [id, job] : context.jobs) {
+    if (!job.fills() || job.uri != context.snapshot->name() || job.schedule != schedule) { continue; }
+    if (!job.is_done) { return {fmt::format("tuning{}; stop and keep the best", job.message.empty() || job.message == "starting" ? " …" : ": " + job.message), stop_tune_command, {{"job", id}}}; }
+    if (job.state == hole.state) {
+      out = {fmt::format("fill in the best steps: {}", duration_text(job.seconds)), insert_schedule_command, {{"job", id}}};
+    } else if (out.command == tune_command) {
+      out.title = "tune this again: the program here is another one now";
+    }
+  }
+  return out;
+}
+
 auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
   const Snapshot& snapshot = *context.snapshot;
   bool views = bool_in(member(context.capabilities, "experimental"), "loopsmithViews");
@@ -578,6 +602,11 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
       }
 
       if (views) { add(lens, lens.title, show_view_command, {{"uri", snapshot.name()}, {"position", range_of(context, lens.span)["start"]}}); }
+      continue;
+    }
+    if (lens.action == Lens::Action::Fill) {
+      auto [title, command, argument] = filling(context, lens.function, *lens.hole);
+      add(lens, title, command, argument);
       continue;
     }
     if (lens.action == Lens::Action::None) {
@@ -777,6 +806,15 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
                          {"command", {{"title", title}, {"command", insert_schedule_command}, {"arguments", {{{"job", id}, {"replace", schedule->name.view()}}}}}}});
     }
   }
+  for (const script::FileSchedule& schedule : snapshot.schedules()) {
+    auto hole = hole_of(snapshot, schedule);
+    if (!hole || hole->span.end < span.begin || hole->span.begin > span.end) { continue; }
+    Filling fill = filling(context, schedule.name.str(), *hole);
+    bool inserts = fill.command == insert_schedule_command;
+    std::string title = inserts ? "Fill in the best steps" : fill.command == stop_tune_command ? "Stop tuning and keep the best" : "Tune this place in the background";
+    actions.push_back({{"title", title}, {"kind", "refactor.rewrite"}, {"command", {{"title", title}, {"command", fill.command}, {"arguments", Json::array({fill.argument})}}}});
+    if (inserts) { actions.back()["isPreferred"] = true; }
+  }
   // Offered on the head of a function: it changes the whole file.
   if (auto callable = callable_at(snapshot, span.begin); callable && callable->name_span.begin <= span.begin && span.begin <= callable->name_span.end) {
     TextRewrite spelled = switch_block_spelling(snapshot);
@@ -828,10 +866,25 @@ auto execute_command(const RouteContext& context, const Json& params) -> RouteRe
   const Json& arguments = member(params, "arguments");
   auto id = arguments.is_array() && !arguments.empty() ? int_in(arguments.front(), "job") : std::nullopt;
   auto found = id ? context.jobs.find(static_cast<uint64_t>(*id)) : context.jobs.end();
-  if (found == context.jobs.end() || !found->second.is_done || !found->second.tunes()) { return bad_params("there is no such job, or it has no result yet"); }
+  if (found == context.jobs.end() || !found->second.is_done || !(found->second.tunes() || found->second.fills())) { return bad_params("there is no such job, or it has no result yet"); }
   const JobFacts& job = found->second;
   const Snapshot* snapshot = context.find(job.uri);
   if (snapshot == nullptr) { return RouteError{ErrorCode::RequestFailed, "the file that was tuned is not open any more"}; }
+  if (job.fills()) {
+    RouteContext there = context;
+    there.snapshot = snapshot;
+    for (const script::FileSchedule& schedule : snapshot->schedules()) {
+      if (schedule.name.view() != job.schedule) { continue; }
+      auto hole = hole_of(*snapshot, schedule);
+      if (!hole) {
+        return RouteError{ErrorCode::RequestFailed, schedule.is_settled ? fmt::format("`{}` has no `tune()` any more; the steps were not written", job.schedule)
+                                                                        : fmt::format("`{}` is being run after an edit; try again in a moment", job.schedule)};
+      }
+      if (hole->state != job.state) { return RouteError{ErrorCode::RequestFailed, "the program before the search is another one now, and the steps found are not for it; tune again"}; }
+      return Json{{"edit", edit_of(there, {{hole->span, filled(*snapshot, *hole, job.schedule_text)}})}};
+    }
+    return RouteError{ErrorCode::RequestFailed, fmt::format("`{}` is not in the file any more; the steps were not written", job.schedule)};
+  }
   std::optional<Insertion> insertion;
   std::string replaced = arguments.is_array() && !arguments.empty() ? string_in(arguments.front(), "replace") : std::string();
   if (!replaced.empty()) {

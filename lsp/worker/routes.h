@@ -27,8 +27,11 @@ struct JobFacts {
   bool verifies = false;      // compared, not searched
   bool executes = false;      // run, not searched
   bool is_equal = false;      // what was compared has the same results
-  std::string schedule;       // what was timed or compared; empty: the program as written
-  [[nodiscard]] auto tunes() const -> bool { return !measures && !verifies && !executes; }
+  std::string schedule;       // what was timed or compared; empty: the program as written. Of a search: whose hole it fills; empty: none
+  std::string state;          // of the program that steps for a hole were found for (`Hole::state`)
+  [[nodiscard]] auto tunes() const -> bool { return !measures && !verifies && !executes && schedule.empty(); }
+  /// Searches for what is to take the place of `sch.tune()` in the schedule.
+  [[nodiscard]] auto fills() const -> bool { return !measures && !verifies && !executes && !schedule.empty(); }
   double seconds = 0;         // of what was timed
   double plain_seconds = 0;
   uint64_t text_hash = 0;     // of the declarations it was about (`hash_of_declarations`)

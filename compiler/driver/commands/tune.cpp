@@ -6,13 +6,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <csignal>
 #include <cstdio>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
 #include "driver/command.h"
 #include "driver/program.h"
+#include "ir/equal.h"
 #include "ir/ops.h"
 #include "target/peaks.h"
 #include "support/process.h"
@@ -24,11 +27,13 @@ namespace {
 
 const Usage usage{
     .command = "tune",
-    .arguments = "FILE [--function F] [--target T] [--trials N] [--time S] [--db F] [--insert]",
+    .arguments = "FILE [--function F | --with NAME] [--target T] [--trials N] [--time S] [--db F] [--insert]",
     .summary = "Searches for a fast schedule of a program by building and measuring candidates.",
     .details = "Candidates run in programs of their own, with limits: one that crashes or never ends costs itself only. Ctrl-C stops\n"
-               "and keeps the best so far. Everything measured is kept; the same command goes on where it was.",
+               "and keeps the best so far. Everything measured is kept; the same command goes on where it was.\n"
+               "With a schedule function the search fills its `sch.tune(budget=\"2min\")`: it begins with what the statements before made.",
     .options = {function_option,
+                {.name = "--with", .value = "NAME", .help = "the schedule function whose `sch.tune()` is filled"},
                 target_option,
                 {.name = "--trials", .value = "N", .help = "candidates to measure"},
                 {.name = "--time", .value = "S", .help = "how long it may take: 30, 90s, 2min; 60 s where neither is said"},
@@ -40,7 +45,8 @@ const Usage usage{
                 {.name = "--no-verify", .help = "offers the best without comparing its results"},
                 json_option},
     .examples = {{"loopsmith tune matmul.tir --time 60 --insert", "a minute, then the best schedule stands in the file"},
-                 {"loopsmith tune matmul.tir --trials 128 --db tuning.db", "128 candidates"}},
+                 {"loopsmith tune matmul.tir --trials 128 --db tuning.db", "128 candidates"},
+                 {"loopsmith tune matmul.tir --with tiled --insert", "the steps found take the place of `sch.tune()` in `tiled`"}},
     .least = 1,
     .most = 1,
 };
@@ -146,6 +152,30 @@ auto free_name(const SourceFile& file, const std::string& program) -> std::strin
   return name;
 }
 
+// What a text calls things, strings left out: more than it binds, so nothing new can be mistaken for it.
+auto names_in(const std::string& text) -> std::set<std::string> {
+  std::set<std::string> names;
+  std::string name;
+  char quote = 0;
+  for (char c : text) {
+    if (quote == 0 && (std::isalnum(static_cast<unsigned char>(c)) || c == '_')) { name += c; continue; }
+    if (!name.empty()) { names.insert(std::exchange(name, {})); }
+    if (c == '"' || c == '\'') { quote = quote == 0 ? c : quote == c ? '\0' : quote; }
+    if (c == '\n') { quote = 0; }
+  }
+  return names;
+}
+
+// Lines that take the place of a statement, behind its indentation and with its line breaks.
+auto indented_as(const std::string& text, uint32_t at, const std::string& lines) -> std::string {
+  size_t start = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;
+  std::string indent = text.substr(start, at - start);
+  std::string eol = text.find("\r\n") != std::string::npos ? "\r\n" : "\n";
+  std::string out;
+  for (char c : lines) { c == '\n' ? out += eol + indent : out += c; }
+  return out;
+}
+
 }  // namespace
 
 auto tune(std::vector<std::string> args) -> int {
@@ -155,6 +185,7 @@ auto tune(std::vector<std::string> args) -> int {
   const std::string& path = arguments.positional()[0];
   tune::SessionOptions options;
   options.seconds = 60;
+  bool is_bounded = arguments.has("--trials") || arguments.has("--time");
   if (auto text = arguments.get("--trials")) {
     auto n = parse_number(*text, 1, 10'000'000);
     if (!n) { return usage_error("tune", "`--trials` takes a number from 1 on, and got `" + *text + "`"); }
@@ -186,9 +217,23 @@ auto tune(std::vector<std::string> args) -> int {
   options.worker = {current_program(), "worker", "--measure"};
 
   Reporter reporter(arguments);
-  auto picked = pick(arguments, {.path = path, .needs_target = true}, reporter);
+  auto picked = pick(arguments, {.path = path, .needs_target = true, .until_hole = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
   const auto& selection = std::get<Selection>(picked);
+
+  auto failed = [&](const std::string& why) {
+    if (arguments.json()) { fmt::print("{}\n", nlohmann::json({{"event", "error"}, {"message", why}}).dump()); }
+    else { fmt::print(stderr, "loopsmith tune: {}\n", why); }
+    return exit_input;
+  };
+  if (!selection.schedule.empty() && !selection.hole) {
+    return failed(fmt::format("`{}` has no `sch.tune()` that a search could fill: write one as a statement of its own where the search is to go on", selection.schedule));
+  }
+  if (selection.hole && !is_bounded && (selection.hole->seconds > 0 || selection.hole->trials > 0)) {
+    options.seconds = selection.hole->seconds;
+    options.trials = static_cast<int>(std::min<int64_t>(selection.hole->trials, 10'000'000));
+  }
+  const IRModule& searched = selection.hole ? selection.module : selection.before;
 
   struct sigaction action {};
   action.sa_handler = on_stop;
@@ -198,12 +243,7 @@ auto tune(std::vector<std::string> args) -> int {
   ProgressLine line(arguments.json(), floor_seconds(selection));
   options.on_progress = [&](const tune::Progress& p) { line.show(p); };
 
-  auto result = tune::tune(selection.before, selection.function, selection.target, selection.program.str(), options);
-  auto failed = [&](const std::string& why) {
-    if (arguments.json()) { fmt::print("{}\n", nlohmann::json({{"event", "error"}, {"message", why}}).dump()); }
-    else { fmt::print(stderr, "loopsmith tune: {}\n", why); }
-    return exit_input;
-  };
+  auto result = tune::tune(searched, selection.function, selection.target, selection.program.str(), options);
   if (!result.ok()) {
     if (arguments.json()) { return failed(result.diagnostics().front().message()); }
     reporter.report(result.diagnostics(), selection.file.get());
@@ -227,7 +267,11 @@ auto tune(std::vector<std::string> args) -> int {
                                       speedup > 0 ? fmt::format(", {:.1f} times as fast as unscheduled", speedup) : "", result->progress.trials,
                                       options.seed));
   form.comments.push_back(result->verified.empty() ? "Not verified." : "Verified by " + result->verified + ".");
-  auto text = tune::schedule_function_text(selection.before, result->trace, form);
+  if (selection.hole) {
+    form.schedule = selection.hole->variable;
+    form.taken = names_in(selection.hole->function);
+  }
+  auto text = selection.hole ? tune::schedule_statements_text(searched, result->trace, form) : tune::schedule_function_text(searched, result->trace, form);
   if (!text.ok()) { return failed(text.diagnostics().front().message()); }
 
   if (arguments.json()) {
@@ -244,6 +288,11 @@ auto tune(std::vector<std::string> args) -> int {
                            {"stopped", result->stopped},
                            {"verified", result->verified},
                            {"best_so_far", result->best_so_far}};
+    if (selection.hole) {
+      // Where it goes in the text that was read, and which program it is for.
+      done["name"] = selection.schedule;
+      done["hole"] = {{"offset", selection.hole->statement.begin}, {"end", selection.hole->statement.end}, {"state", fmt::format("{:016x}", structural_hash(searched))}};
+    }
     fmt::print("{}\n", done.dump());
     std::fflush(stdout);
   } else {
@@ -253,13 +302,25 @@ auto tune(std::vector<std::string> args) -> int {
                time_text(result->best_seconds), result->plain_seconds > 0 ? time_text(result->plain_seconds) : "not measured", failures.empty() ? "" : "; left out: " + failures);
     for (const std::string& note : result->notes) { fmt::print(stderr, "note: {}\n", note); }
     if (!result->verified.empty()) { fmt::print(stderr, "verified by {}\n", result->verified); }
-    if (!arguments.has("--insert")) { fmt::print("{}", *text); }
+    if (!arguments.has("--insert")) { fmt::print("{}{}", *text, selection.hole ? "\n" : ""); }
   }
   if (arguments.has("--insert")) {
     auto content = read_file(path);
     if (!content.ok()) {
       reporter.report(content.diagnostics(), selection.file.get());
       return reporter.status();
+    }
+    if (selection.hole) {
+      auto [begin, end] = selection.hole->statement;
+      std::string statement = content->size() >= end ? content->substr(begin, end - begin) : std::string();
+      if (!statement.starts_with(form.schedule) || statement.find("tune") == std::string::npos) { return failed(fmt::format("{} was changed meanwhile; nothing was written to it", path)); }
+      Status written = write_file(path, content->substr(0, begin) + indented_as(*content, begin, *text) + content->substr(end));
+      if (!written.ok()) {
+        reporter.report(written.diagnostics(), selection.file.get());
+        return reporter.status();
+      }
+      if (!arguments.json()) { fmt::print(stderr, "`{}.tune()` of `{}` filled in {}\n", form.schedule, selection.schedule, path); }
+      return exit_done;
     }
     while (!content->empty() && (content->back() == '\n' || content->back() == ' ')) { content->pop_back(); }
     Status written = write_file(path, *content + "\n\n\n" + *text);

@@ -48,7 +48,7 @@ auto value_text(const Value& value, const Names& names) -> std::string {
   return found == names.end() ? schedule::Schedule::name_of(value) : found->second;
 }
 
-auto line_text(const Instruction& instruction, const Names& names) -> std::string {
+auto line_text(const Instruction& instruction, const Names& names, const std::string& schedule) -> std::string {
   const Primitive& row = *instruction.primitive;
   std::string out;
   if (!instruction.outputs.empty()) {
@@ -57,7 +57,7 @@ auto line_text(const Instruction& instruction, const Names& names) -> std::strin
     if (is_list && instruction.outputs.size() == 1) { out += ","; }
     out += " = ";
   }
-  out += "sch." + std::string(row.name) + "(";
+  out += schedule + "." + std::string(row.name) + "(";
   bool first = true;
   bool positional = true;
   for (size_t i = 0; i < row.params.size() && i < instruction.values.size(); ++i) {
@@ -87,14 +87,13 @@ auto line_text(const Instruction& instruction, const Names& names) -> std::strin
   return out + ")";
 }
 
-}  // namespace
-
-auto schedule_function_text(const IRModule& module, const std::string& trace_json, const ScheduleText& text) -> Result<std::string> {
+// The statements, each on its line; empty where there is none.
+auto statements(const IRModule& module, const std::string& trace_json, const ScheduleText& text) -> Result<std::string> {
   LOOPSMITH_TRY(trace, schedule::trace_from_json(trace_json));
   // Look-ups that nothing uses are left out.
   trace = trace.simplified(/*remove_postproc=*/false);
   Names names;
-  std::set<std::string> taken;
+  std::set<std::string> taken = text.taken;
   std::vector<std::pair<Value, std::string>> loops;   // variables named so far
   std::string body;
   schedule::Trace prefix;
@@ -130,13 +129,39 @@ auto schedule_function_text(const IRModule& module, const std::string& trace_jso
       names[schedule::Schedule::name_of(instruction->outputs[i])] = name;
     }
     // Looking the same loops up twice in a row says nothing.
-    std::string line = "    " + line_text(*instruction, names) + "\n";
+    std::string line = line_text(*instruction, names, text.schedule) + "\n";
     if (!body.ends_with("\n" + line) && body != line) { body += line; }
   }
+  return body;
+}
+
+auto indented(const std::string& lines) -> std::string {
+  std::string out;
+  for (size_t at = 0; at < lines.size();) {
+    size_t end = lines.find('\n', at) + 1;
+    out += "    " + lines.substr(at, end - at);
+    at = end;
+  }
+  return out;
+}
+
+}  // namespace
+
+auto schedule_statements_text(const IRModule& module, const std::string& trace_json, const ScheduleText& text) -> Result<std::string> {
+  LOOPSMITH_TRY(body, statements(module, trace_json, text));
+  std::string out;
+  for (const std::string& comment : text.comments) { out += "# " + comment + "\n"; }
+  out += body.empty() ? "pass\n" : body;
+  out.pop_back();
+  return out;
+}
+
+auto schedule_function_text(const IRModule& module, const std::string& trace_json, const ScheduleText& text) -> Result<std::string> {
+  LOOPSMITH_TRY(body, statements(module, trace_json, text));
   std::string out = "@ls.schedule(" + text.program + (text.target.empty() ? "" : ", target=" + string_text(text.target)) + ")\n";
   out += "def " + text.name + "(sch: tir.Schedule) -> None:\n";
   for (const std::string& comment : text.comments) { out += "    # " + comment + "\n"; }
-  out += body.empty() ? "    pass\n" : body;
+  out += body.empty() ? "    pass\n" : indented(body);
   return out;
 }
 

@@ -11,9 +11,11 @@
 #include <sstream>
 #include <thread>
 
+#include "lsp/features/tuning.h"
 #include "target/peaks.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/lsp/session.h"
+#include "workspace/snapshot.h"
 
 using namespace loopsmith;
 using namespace loopsmith::lsp;
@@ -385,6 +387,98 @@ TEST_CASE("a schedule is replaced by the best one, in one edit, under its own na
   // Inserted is inserted: it is offered no more.
   actions = session.call("textDocument/codeAction", {{"textDocument", {{"uri", uri}}}, {"range", at}, {"context", {{"diagnostics", Json::array()}}}})["result"];
   CHECK(std::none_of(actions.begin(), actions.end(), [](const Json& action) { return action["title"] == "Replace mine with the best schedule"; }));
+  CHECK(session.goodbye() == 0);
+  ::unlink(tuner.c_str());
+}
+
+TEST_CASE("a hole in a schedule is tuned and filled in one edit; for another program than was searched the steps are refused") {
+  const std::string uri = "file:///a.tir";
+  const std::string program =
+      "@T.prim_func\ndef f(A: T.Buffer((16,), \"float32\"), B: T.Buffer((16,), \"float32\")):\n    for i in range(16):\n        with T.block(\"A\"):\n"
+      "            vi = T.axis.spatial(16, i)\n            B[vi] = A[vi] + T.float32(1)\n\n\n"
+      "@ls.schedule(f)\ndef mine(sch: tir.Schedule) -> None:\n";
+  const std::string text = program + "    (i,) = sch.get_loops(\"A\")\n    i0, i1 = sch.split(i, factors=[None, 8])\n    sch.tune(budget=\"2min\", trials=64)\n    sch.annotate(i0, \"outer\", 1)\n";
+  auto document = workspace::analyse(uri, text);
+  auto hole = hole_of(*document->snapshot(), document->snapshot()->schedules().at(0));
+  REQUIRE(hole);
+  CHECK(hole->program == "f");
+  std::string tuner = "/tmp/loopsmith-hole-" + std::to_string(::getpid());
+  {
+    std::ofstream script(tuner);
+    script << "#!/bin/sh\ncat > /dev/null\nprintf '%s\\n' '{\"event\":\"done\",\"best_seconds\":0.001,\"schedule_text\":\"# Tuned.\\nsch.vectorize(i1)\",\"hole\":{\"state\":\"" << hole->state
+           << "\"},\"verified\":\"3 inputs\"}'\n";
+  }
+  ::chmod(tuner.c_str(), 0755);
+  Session session = start({"--tuner", tuner});
+  session.initialize({{"workspace", {{"workspaceEdit", {{"documentChanges", true}}}}}});
+  session.open(uri, text);
+  (void)session.wait_for(uri, 1);
+  CHECK(session.diagnostics(uri).empty());
+  auto lens = [&](uint32_t line) {
+    Json answer = session.call("textDocument/codeLens", {{"textDocument", {{"uri", uri}}}});
+    for (const Json& one : answer["result"]) {
+      if (one["range"]["start"]["line"] == line) { return Json(one["command"]); }
+    }
+    return Json();
+  };
+  auto actions = [&](uint32_t line) {
+    Json at = {{"start", {{"line", line}, {"character", 6}}}, {"end", {{"line", line}, {"character", 6}}}};
+    std::vector<std::string> titles;
+    Json answer = session.call("textDocument/codeAction", {{"textDocument", {{"uri", uri}}}, {"range", at}, {"context", {{"diagnostics", Json::array()}}}});
+    for (const Json& one : answer["result"]) { titles.push_back(one["title"]); }
+    return titles;
+  };
+  auto offers = [&](uint32_t line, const std::string& title) {
+    auto titles = actions(line);
+    return std::find(titles.begin(), titles.end(), title) != titles.end();
+  };
+  auto edit = [&](int version, uint32_t line, uint32_t end, const std::string& lines) {
+    Json range = {{"start", {{"line", line}, {"character", 0}}}, {"end", {{"line", end}, {"character", 0}}}};
+    session.notify("textDocument/didChange", {{"textDocument", {{"uri", uri}, {"version", version}}}, {"contentChanges", {{{"range", range}, {"text", lines}}}}});
+    (void)session.wait_for(uri, version);
+  };
+  constexpr uint32_t at = 12;
+  Json command = lens(at);
+  CHECK(command["title"] == "tune this");
+  CHECK(command["arguments"][0]["seconds"] == 120);
+  CHECK(command["arguments"][0]["trials"] == 64);
+  CHECK(offers(at, "Tune this place in the background"));
+  CHECK(session.call("workspace/executeCommand", {{"command", command["command"]}, {"arguments", command["arguments"]}})["result"]["job"] == 1);
+  Json told = session.until([](const Json& message) { return message.value("method", "") == "window/showMessage"; });
+  CHECK(told["params"]["message"] == "mine tuned: best 1.00 ms (3 inputs); the code action \"Fill in the best steps\" puts them in the place of the search in mine");
+  CHECK(lens(at)["title"] == "fill in the best steps: 1.00 ms");
+  CHECK(offers(at, "Fill in the best steps"));
+  // It is no schedule of its own.
+  CHECK(!offers(1, "Insert best schedule"));
+
+  // Another split before it: what was found is for another program.
+  edit(2, 11, 12, "    i0, i1 = sch.split(i, factors=[None, 4])\n");
+  CHECK(lens(at)["title"] == "tune this again: the program here is another one now");
+  Json refused = session.call("workspace/executeCommand", {{"command", "loopsmith.insertSchedule"}, {"arguments", {{{"job", 1}}}}});
+  CHECK(refused["error"]["message"] == "the program before the search is another one now, and the steps found are not for it; tune again");
+  // As it was, with a line more above: it is for this one.
+  edit(3, 11, 12, "    # eight at a time\n    i0, i1 = sch.split(i, factors=[None, 8])\n");
+  command = lens(at + 1);
+  CHECK(command["title"] == "fill in the best steps: 1.00 ms");
+  int run = session.request("workspace/executeCommand", {{"command", command["command"]}, {"arguments", command["arguments"]}});
+  Json apply = session.until([](const Json& message) { return message.value("method", "") == "workspace/applyEdit"; });
+  Json change = apply["params"]["edit"]["documentChanges"][0];
+  CHECK(change["textDocument"]["version"] == 3);
+  REQUIRE(change["edits"].size() == 1);
+  Json filled = change["edits"][0];
+  CHECK(filled["range"]["start"] == Json({{"line", 13}, {"character", 4}}));
+  CHECK(filled["newText"] == "# Tuned.\n    sch.vectorize(i1)");
+  session.notify("textDocument/didChange", {{"textDocument", {{"uri", uri}, {"version", 4}}}, {"contentChanges", {{{"range", filled["range"]}, {"text", filled["newText"]}}}}});
+  session.send({{"id", apply["id"]}, {"result", {{"applied", true}}}});
+  CHECK(session.answer(run).contains("result"));
+  (void)session.wait_for(uri, 4);
+  CHECK(session.diagnostics(uri).empty());
+  CHECK(!offers(13, "Fill in the best steps"));
+  CHECK(!offers(13, "Tune this place in the background"));
+  // What is no length of time is said.
+  edit(5, 14, 15, "    sch.tune(budget=\"soon\")\n");
+  REQUIRE(session.diagnostics(uri).size() == 1);
+  CHECK(session.diagnostics(uri)[0]["code"] == "argument-kind");
   CHECK(session.goodbye() == 0);
   ::unlink(tuner.c_str());
 }
