@@ -225,6 +225,13 @@ auto all_readers_below(const FuncState& func, const Place& scope, const Place& a
   return true;
 }
 
+// Does what is copied from `low` on end within the buffer? Of the smaller of two extents it is enough that one does.
+auto ends_within(arith::Analyzer& analyzer, const Expr& low, const Expr& extent, const Expr& whole) -> bool {
+  if (analyzer.can_prove(less_equal(add(low, extent), whole), arith::Strength::SymbolicBound)) { return true; }
+  const auto* smaller = extent.as<Min>();
+  return smaller && (ends_within(analyzer, low, smaller->a, whole) || ends_within(analyzer, low, smaller->b, whole));
+}
+
 // The nest that copies: for ax0 ...: with T.block("A_shared"): A_shared[v0] = A[v0]
 auto make_copy(const FuncState& func, const Stage& stage, const Buffer& from, const Buffer& to, const std::string& storage, Origin origin) -> CopyNest {
   const Buffer& cached = stage.region.buffer;
@@ -255,8 +262,8 @@ auto make_copy(const FuncState& func, const Stage& stage, const Buffer& from, co
     if (Expr place = add(range.min, loop); !fits) {
       Expr above = less(place, cached->shape[i]);
       Expr below = less_equal(zero(dtype), place);
-      if (!analyzer.can_prove(below)) { predicate = logical_and(predicate, below); }
-      if (!analyzer.can_prove(above)) { predicate = logical_and(predicate, above); }
+      if (!analyzer.can_prove(below, arith::Strength::SymbolicBound)) { predicate = logical_and(predicate, below); }
+      if (!analyzer.can_prove(above) && !ends_within(analyzer, range.min, range.extent, cached->shape[i])) { predicate = logical_and(predicate, above); }
     }
     IterVar iter;
     iter.var = var;

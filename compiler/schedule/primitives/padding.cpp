@@ -366,7 +366,7 @@ struct DecomposePadding {
         continue;
       }
       if (sum->args.size() != 1 || !analyzer.can_prove_equal(sum->args[0].scale, one(sum->args[0].scale.dtype()))) { return refuse("its iter values have steps"); }
-      plan.inside.push_back({sum->base, sum->args[0].extent});
+      plan.inside.push_back({sum->base, analyzer.simplify(sum->args[0].extent)});
     }
     return plan;
   }
