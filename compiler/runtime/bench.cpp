@@ -255,6 +255,34 @@ auto bench(const JitFunction& function, std::span<const int64_t> sizes, const Be
   return out.front();
 }
 
+auto count_events(const JitFunction& function, std::span<const int64_t> sizes, const BenchOptions& options, uint64_t seed) -> Result<EventCounts> {
+  LOOPSMITH_TRY(sets, make_sets(function.interface, sizes, options, seed));
+  ThreadsScope threads(function.threads);
+  PinScope pinned(options.pin);
+  auto call = [&](int64_t i) -> Status { return invoke(function, sets.slots[static_cast<size_t>(i) % sets.slots.size()]); };
+  // The first calls start the pool's threads, which must be there to be counted.
+  const auto warm = static_cast<int64_t>(sets.slots.size() + 1);
+  for (int64_t i = 0; i < warm; ++i) { LOOPSMITH_CHECK(call(i)); }
+  Counters counters;
+  constexpr int64_t most_calls = 1000;
+  constexpr double enough_seconds = 0.05;
+  int64_t calls = 0;
+  double spent = 0;
+  auto flush = flusher(sets);
+  while (calls == 0 || (calls < most_calls && spent < enough_seconds)) {
+    if (options.cache == CacheState::Cold) { flush(); }
+    double start = now();
+    counters.start();
+    Status status = call(calls++);
+    counters.stop();
+    spent += now() - start;
+    LOOPSMITH_CHECK(status);
+  }
+  EventCounts out = counters.read();
+  for (Count& c : out.counts) { c.value /= static_cast<double>(calls); }
+  return out;
+}
+
 auto bench_callable(const std::function<void()>& run, const BenchOptions& options) -> Measurement {
   std::vector<Subject> subjects;
   subjects.push_back(Subject([&run](int64_t) -> Status { run(); return ok(); }, {}));

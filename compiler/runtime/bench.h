@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/counters.h"
 #include "runtime/jit.h"
 
 namespace loopsmith::runtime {
@@ -57,6 +58,10 @@ using ArgumentSets = std::span<const std::vector<codegen::Argument>>;
 /// Several functions of the same arguments, a block of each in turn, so that drifts of the machine meet all of them.
 [[nodiscard]] auto bench_interleaved(std::span<const JitFunction* const> functions, std::span<const int64_t> sizes,
                                      const BenchOptions& options = {}, uint64_t seed = 1) -> Result<std::vector<Measurement>>;
+
+/// What is counted in a call, the mean of some calls with caches as they are asked for. Not while anything is timed: counting costs time.
+[[nodiscard]] auto count_events(const JitFunction& function, std::span<const int64_t> sizes, const BenchOptions& options = {}, uint64_t seed = 1)
+    -> Result<EventCounts>;
 
 /// The same blocks and medians for any callable; for baselines in tests/bench.
 [[nodiscard]] auto bench_callable(const std::function<void()>& run, const BenchOptions& options = {}) -> Measurement;

@@ -37,6 +37,7 @@ const Usage usage{
                 check_bounds_option,
                 {.name = "--profile", .help = "the time of each loop as well, of a version that is measured apart"},
                 {.name = "--depth", .value = "N", .help = "how deep the loops are that `--profile` times; 3"},
+                {.name = "--counters", .help = "what the processor and the system count in a call: cycles, instructions, misses, page faults"},
                 {.name = "--history", .value = "F", .help = "adds the measurements to a file, a line of JSON for each"},
                 {.name = "--check", .help = "fails where a program is slower than the history's last five of it, in the median"},
                 {.name = "--slower", .value = "PERCENT", .help = "how much slower `--check` lets pass; 10"},
@@ -45,6 +46,7 @@ const Usage usage{
                 json_option},
     .examples = {{"loopsmith bench matmul.tir --with matmul_blocked", "plain against scheduled"},
                  {"loopsmith bench softmax.tir --with softmax_rows --profile", "which loop the time goes to"},
+                 {"loopsmith bench softmax.tir --with softmax_rows --counters", "cycles, instructions and misses, where the machine shows them"},
                  {"loopsmith bench matmul.tir --with a --history times.jsonl --check --junit times.xml", "in continuous integration"},
                  {"loopsmith bench matmul.tir --with a --with b --json", "a line of JSON for each"}},
     .least = 1,
@@ -77,6 +79,37 @@ auto roofline_seconds(double flops, const Traffic& traffic, const runtime::Peaks
   double rate = peaks.copy_rate(static_cast<uint64_t>(traffic.bytes), all);
   double memory = rate > 0 ? traffic.bytes / (rate * 1e9) : 0;
   return std::max(compute, memory);
+}
+
+// Whole where it is small, with three digits where it is large.
+auto count_text(double value) -> std::string {
+  if (value >= 1e9) { return fmt::format("{:.3g} G", value * 1e-9); }
+  if (value >= 1e6) { return fmt::format("{:.3g} M", value * 1e-6); }
+  if (value >= 1e4) { return fmt::format("{:.3g} k", value * 1e-3); }
+  return value >= 10 || value == 0 ? fmt::format("{:.0f}", value) : fmt::format("{:.2g}", value);
+}
+
+// Lines after those of the times: what was counted in a call of each.
+void show_counts(const std::vector<Row>& rows, const std::vector<runtime::EventCounts>& counted, size_t width, bool is_json) {
+  if (!is_json) { fmt::print("counted in a call, over all threads, apart from that:\n"); }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    nlohmann::json line = {{"event", "counters"}, {"name", rows[i].name}, {"counters", nlohmann::json::object()}};
+    std::string text;
+    double cycles = 0;
+    for (const runtime::Count& c : counted[i].counts) {
+      line["counters"][c.name] = c.value;
+      if (c.name == "cycles") { cycles = c.value; }
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count_text(c.value), c.name);
+      if (c.name == "instructions" && cycles > 0) { text += fmt::format(" ({:.1f} a cycle)", c.value / cycles); }
+    }
+    if (!counted[i].missing.empty()) { line["missing"] = counted[i].missing; }
+    if (is_json) {
+      fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    } else {
+      fmt::print("  {:<{}}  {}\n", rows[i].name, width, text);
+    }
+  }
+  if (!is_json && !counted[0].missing.empty()) { fmt::print("  no counters of the processor: {}\n", counted[0].missing); }
 }
 
 auto now_text() -> std::string {
@@ -222,6 +255,15 @@ auto bench_here(std::vector<std::string> args) -> int {
       fmt::print("{:<28} {:>11}  {:>5.1f}%  {:>9.0f} run{}  {}\n", name, time_text(t.seconds), whole > 0 ? 100 * t.seconds / whole : 0, t.runs, t.runs == 1 ? " " : "s", t.place);
     }
     if (times->empty() && !arguments.json()) { fmt::print("  none: it has no loop of several statements\n"); }
+  }
+  if (arguments.has("--counters")) {
+    std::vector<runtime::EventCounts> counted;
+    for (const runtime::JitFunction* function : functions) {
+      auto counts = runtime::count_events(*function, call->sizes, options);
+      if (!counts) { return fail(counts.diagnostics()); }
+      counted.push_back(std::move(*counts));
+    }
+    show_counts(rows, counted, width, arguments.json());
   }
   // What was there before is compared with; then this measurement is part of it.
   std::vector<CheckedCase> cases;

@@ -1,5 +1,10 @@
 // Tensors, .npy files, the thread pool, timing.
+#include <sys/mman.h>
 #include <unistd.h>
+
+#if defined(__linux__)
+#include <linux/perf_event.h>
+#endif
 
 #include <atomic>
 #include <cmath>
@@ -11,6 +16,7 @@
 #include <thread>
 
 #include "runtime/bench.h"
+#include "runtime/counters.h"
 #include "runtime/npy.h"
 #include "runtime/tensor.h"
 #include "runtime/threads.h"
@@ -295,4 +301,62 @@ TEST_CASE("the machine is asked what it has, and targets are read and printed") 
   CHECK(told("llvm -num-cores=many").find("not a number") != std::string::npos);
   CHECK(told("llvm -mattr=avx2").find("neither `+` nor `-`") != std::string::npos);
   CHECK(told("llvm -mpcu=x").find("`-mpcu` is not an option") != std::string::npos);
+}
+
+TEST_CASE("what is counted: by the system everywhere, by the processor where it shows its counters") {
+  constexpr size_t pages = 512;
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  auto touch = [&] {
+    void* memory = mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) { return false; }
+    std::memset(memory, 1, pages * page);
+    return munmap(memory, pages * page) == 0;
+  };
+  Counters counters;
+  counters.start();
+  CHECK(touch());
+  counters.stop();
+  EventCounts first = counters.read();
+  auto value = [](const EventCounts& counts, std::string_view name) {
+    auto found = std::find_if(counts.counts.begin(), counts.counts.end(), [&](const Count& c) { return c.name == name; });
+    return found != counts.counts.end() ? found->value : -1;
+  };
+  CHECK(value(first, "page faults") >= 1);
+  CHECK(value(first, "switches") >= 0);
+  // Those of the processor, or why not; never neither.
+  CHECK((value(first, "cycles") > 0) == first.missing.empty());
+  // Not counted between the end and the next beginning.
+  CHECK(touch());
+  CHECK(value(counters.read(), "page faults") == value(first, "page faults"));
+  counters.start();
+  CHECK(touch());
+  counters.stop();
+  CHECK(value(counters.read(), "page faults") > value(first, "page faults"));
+
+#if defined(__linux__)
+  // Events of the system's own, which virtual machines have too, in every thread.
+  const Event clock[] = {{"time", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK}};
+  std::atomic<bool> begin = false, done = false;
+  std::thread other([&] {
+    while (!begin) { std::this_thread::yield(); }
+    volatile double x = 0;
+    for (int i = 0; i < 20'000'000; ++i) { x = x + 1; }
+    done = true;
+  });
+  Counters both(clock);
+  both.start();
+  begin = true;
+  while (!done) { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
+  both.stop();
+  other.join();
+  EventCounts counted = both.read();
+  // Nanoseconds, of the thread that worked; a system that allows nothing says so.
+  if (counted.missing.empty()) { CHECK(value(counted, "time") > 5e6); } else { CHECK(counted.missing.find("system") != std::string::npos); }
+  const Event unknown[] = {{"nothing", 0xffff, 0}};
+  EventCounts none = Counters(unknown).read();
+  CHECK(value(none, "nothing") == -1);
+  CHECK_FALSE(none.missing.empty());
+#endif
+  CHECK(why_no_counters(EACCES).find("does not allow it") != std::string::npos);
+  CHECK(why_no_counters(ENOENT) == "this machine shows none to its programs, as most virtual machines do");
 }
