@@ -406,6 +406,89 @@ auto domains_for(const FuncState& func, const Place& block, const Place* above, 
   return out;
 }
 
+// What an index range goes over while loops with numbers for bounds run, where it is plain to see: the points from `fixed + low` on,
+// `reach` of them, without holes. `fixed` does not depend on those loops.
+struct Stretch {
+  std::vector<std::pair<Expr, int64_t>> fixed;   // terms with their coefficients
+  int64_t low = 0;
+  int64_t reach = 0;
+};
+
+// Numbers beyond do not occur in indices that are worth a short cut; sums and products of those within do not overflow.
+constexpr int64_t plain_limit = int64_t{1} << 30;
+
+// Each index must step through loops of its own. None: it takes a proof to say.
+auto stretches_of(const Array<Range>& region, const Domains& domains) -> std::optional<std::vector<Stretch>> {
+  struct Term { const Range* domain; int64_t coefficient; };
+  std::vector<const Range*> taken;
+  auto domain_of = [&](const VarNode* var) -> const Range* {
+    for (const auto& [v, range] : domains) { if (v.get() == var) { return &range; } }
+    return nullptr;
+  };
+  std::vector<Stretch> out;
+  for (const Range& range : region) {
+    auto extent = as_int(range.extent);
+    if (!extent || *extent < 1 || *extent > plain_limit) { return {}; }
+    Stretch stretch;
+    std::vector<Term> terms;
+    auto add_terms = [&](const auto& self, const Expr& e, int64_t factor) -> bool {
+      if (factor > plain_limit || factor < -plain_limit) { return false; }
+      if (auto number = as_int(e)) {
+        if (*number > plain_limit || *number < -plain_limit) { return false; }
+        stretch.low += *number * factor;
+        return stretch.low <= plain_limit * plain_limit / 4 && stretch.low >= -plain_limit * plain_limit / 4;
+      }
+      if (const auto* sum = e.as<Add>()) { return self(self, sum->a, factor) && self(self, sum->b, factor); }
+      if (const auto* product = e.as<Mul>()) {
+        auto number = as_int(product->b);
+        if (number && *number <= plain_limit && *number >= -plain_limit) { return self(self, product->a, factor * *number); }
+      }
+      if (const auto* var = e.as<VarNode>()) {
+        if (const Range* domain = domain_of(var)) {
+          if (std::find(taken.begin(), taken.end(), domain) != taken.end()) { return false; }
+          taken.push_back(domain);
+          terms.push_back({domain, factor});
+          return true;
+        }
+      } else if (uses_var(e, [&](const VarNode& v) { return domain_of(&v) != nullptr; })) {
+        return false;
+      }
+      stretch.fixed.emplace_back(e, factor);
+      return true;
+    };
+    if (!add_terms(add_terms, range.min, 1)) { return {}; }
+    std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.coefficient < b.coefficient; });
+    stretch.reach = *extent;
+    for (const Term& term : terms) {
+      auto count = as_int(term.domain->extent);
+      if (!count || *count < 1 || *count > plain_limit || !is_zero(term.domain->min)) { return {}; }
+      if (*count == 1) { continue; }
+      if (term.coefficient < 1 || term.coefficient > stretch.reach || stretch.reach > plain_limit) { return {}; }
+      stretch.reach += term.coefficient * (*count - 1);
+    }
+    out.push_back(std::move(stretch));
+  }
+  return out;
+}
+
+// Is what is consumed plainly a part of what one block produces? False: it takes a proof to say.
+auto covers_plainly(const Array<Range>& produced, const Domains& produced_domains, const Array<Range>& consumed, const Domains& consumed_domains) -> bool {
+  if (produced.size() != consumed.size()) { return false; }
+  auto made = stretches_of(produced, produced_domains);
+  if (!made) { return false; }
+  auto used = stretches_of(consumed, consumed_domains);
+  if (!used) { return false; }
+  for (size_t i = 0; i < made->size(); ++i) {
+    const Stretch& m = (*made)[i];
+    const Stretch& u = (*used)[i];
+    if (m.low > u.low || m.low + m.reach < u.low + u.reach || m.fixed.size() != u.fixed.size()) { return false; }
+    for (size_t k = 0; k < m.fixed.size(); ++k) {
+      if (m.fixed[k].second != u.fixed[k].second || !arith::deep_equal(m.fixed[k].first, u.fixed[k].first)) { return false; }
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 auto is_plain_child(const FuncState& func, const Place& place) -> bool {
@@ -593,6 +676,22 @@ auto compute_cover(const FuncState& func, const Place& scope) -> Cover {
         if (common == lca && std::find(here.begin(), here.end(), producer) == here.end()) { here.push_back(producer); }
       }
       if (!here.empty()) {
+        if (here.size() == 1 && is_one(here[0]->realize->predicate)) {
+          // Most often one block produces just what is read, index by index.
+          bool is_plain = true;
+          std::vector<BufferRegion> writes = bound_regions(*here[0], true);
+          for (const BufferRegion& read : reads) {
+            for (const BufferRegion& write : writes) {
+              is_plain = is_plain && (!(write.buffer == read.buffer) ||
+                                      covers_plainly(write.region, domains_for(func, *here[0], lca, write.buffer->scope()),
+                                                     read.region, domains_for(func, consumer, lca, read.buffer->scope())));
+            }
+          }
+          if (is_plain) {
+            if (lca == &scope) { break; }
+            continue;
+          }
+        }
         std::vector<std::pair<const BufferNode*, std::vector<std::vector<arith::IntSet>>>> produced;
         for (const BufferRegion& read : reads) { produced.emplace_back(read.buffer.get(), std::vector<std::vector<arith::IntSet>>()); }
         for (const Place* producer : here) {
