@@ -17,12 +17,13 @@ struct Writes : Visitor {
     data.insert(node.buffer->data.get());
     Visitor::on(node);
   }
-  // Memory whose address is taken may be written by whoever gets it.
+  // Memory whose address is taken may be written by whoever gets it: another function, too.
   void on(const Call& node) override {
-    if (node.op == "address_of" || node.op == "tvm_access_ptr") {
+    if (node.op == "address_of" || node.op == "tvm_access_ptr" || node.op == "tvm_stack_make_array" || node.op == "tvm_call_packed" ||
+        node.op == "tvm_call_cpacked" || node.op.view().starts_with("@")) {
       for (const Expr& arg : node.args) {
         if (const auto* load = arg.as<BufferLoad>()) { data.insert(load->buffer->data.get()); }
-        if (const auto* v = arg.as<VarNode>()) { data.insert(v); }
+        if (const auto* v = arg.as<VarNode>(); v && v->dtype.is_handle()) { data.insert(v); }
       }
     }
     Visitor::on(node);

@@ -61,6 +61,13 @@ class Detector : public Visitor {
     visit(node.body);
     dom_.erase(node.var.get());
   }
+  void on(const Reduce& node) override {
+    for (const IterVar& iter : node.axis) {
+      if (iter.dom.extent) { dom_.insert_or_assign(iter.var.get(), IntSet::from_min_extent(iter.dom.min, iter.dom.extent)); }
+    }
+    Visitor::on(node);
+    for (const IterVar& iter : node.axis) { dom_.erase(iter.var.get()); }
+  }
   void on(const LetStmt& node) override {
     visit(node.value);
     if (node.var->dtype.is_integral()) { dom_.insert_or_assign(node.var.get(), arith::eval_set(node.value, dom_)); }

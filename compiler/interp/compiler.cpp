@@ -11,6 +11,7 @@
 #include "ir/equal.h"
 #include "ir/ops.h"
 #include "ir/strides.h"
+#include "ir/calls.h"
 #include "ir/visitor.h"
 
 namespace loopsmith::interp {
@@ -362,13 +363,49 @@ auto Compiler::expr(const Expr& e) -> Code {
       return {nullptr, make_real<LetExpr<RealExpr>>(s, value.i, value.f, body.f), t};
     }
     case NodeKind::Call: return call(*e.as<Call>());
-    case NodeKind::Reduce: return unsupported(e.origin(), "a reduction of tensor expressions");
+    case NodeKind::Reduce: return reduction(*e.as<Reduce>());
 #define EXPR(Kind)
 #define STMT(Kind) case NodeKind::Kind:
 #include "ir/nodes.def"
       break;
   }
   return unsupported(e.origin(), "this expression");
+}
+
+auto Compiler::reduction(const Reduce& n) -> Code {
+  const CommReducerNode& combiner = *n.combiner;
+  if (n.dtype.lanes > 1) { return unsupported(n.origin, "a reduction of vectors"); }
+  Fold fold;
+  for (const IterVar& iter : n.axis) {
+    if (!iter.dom.extent) { return unsupported(n.origin, "a reduction over an axis without a domain"); }
+    fold.axes.push_back({slot(iter.var.get()), int_expr(iter.dom.min), int_expr(iter.dom.extent)});
+    define(iter.var.get());
+  }
+  for (size_t i = 0; i < n.source.size(); ++i) {
+    fold.lhs.push_back(slot(combiner.lhs[i].get()));
+    fold.rhs.push_back(slot(combiner.rhs[i].get()));
+    define(combiner.lhs[i].get());
+    define(combiner.rhs[i].get());
+  }
+  // The same combiner may join elsewhere, in a source of this one: its variables are those.
+  for (size_t i = 0; i < n.source.size(); ++i) {
+    bool nests = false;
+    post_order(n.source[i], [&](const Expr& x) { nests = nests || (x.as<Reduce>() && x.as<Reduce>()->combiner == n.combiner); });
+    if (nests) { return unsupported(n.origin, "a reduction within one by the same combiner"); }
+    fold.start.push_back(number(n.init.size() == 0 ? combiner.identity[i] : n.init[i], n.origin));
+    fold.source.push_back(number(n.source[i], n.origin));
+    fold.result.push_back(number(combiner.result[i], n.origin));
+  }
+  fold.condition = n.condition ? int_expr(n.condition) : make_int<IntConst>(1);
+  fold.wanted = static_cast<size_t>(n.value_index);
+  if (n.dtype.is_real()) {
+    auto* out = make_real<FoldReal>();
+    out->fold = std::move(fold);
+    return {nullptr, out, n.dtype};
+  }
+  auto* out = make_int<FoldInt>();
+  out->fold = std::move(fold);
+  return {out, nullptr, n.dtype};
 }
 
 auto Compiler::call(const Call& n) -> Code {
@@ -805,6 +842,16 @@ auto Compiler::evaluate(const Evaluate& n) -> const Statement* {
     const Statement* call = call_function(*c);
     return call ? call : make_stmt<Nothing>();
   }
+  if (auto packed = c ? packed_name(*c) : std::nullopt) {
+    auto known = find_packed(*module_, *c);
+    if (!known) {
+      unsupported(n.origin, "the packed function `" + packed->str() + "`: the module has none that takes these arguments");
+      return make_stmt<Nothing>();
+    }
+    Ref<Call> made = make<Call>(c->dtype, Name("@" + known->function.str()), known->args, c->origin);
+    const Statement* call = call_function(*made, known->sizes);
+    return call ? call : make_stmt<Nothing>();
+  }
   if (c && (c->op == call_extern || c->op == call_pure_extern) && !c->args.empty()) {
     const auto* symbol = c->args[0].as<StringImm>();
     // What transform/check_bounds.h adds where an index is out of bounds.
@@ -877,7 +924,7 @@ auto Compiler::reduce_across_threads(const Call& n) -> const Statement* {
   return out;
 }
 
-auto Compiler::call_function(const Call& n) -> const CallStatement* {
+auto Compiler::call_function(const Call& n, const std::vector<std::pair<Var, Expr>>& sizes) -> const CallStatement* {
   Name name(n.op.view().substr(1));
   PrimFunc func = module_->find(name);
   if (!func || n.args.size() != func->params.size()) {
@@ -902,6 +949,10 @@ auto Compiler::call_function(const Call& n) -> const CallStatement* {
     } else {
       out->values.emplace_back(slot(param.get()), expr(n.args[i]));
     }
+  }
+  for (const auto& [size, value] : sizes) {
+    define(size.get());
+    out->values.emplace_back(slot(size.get()), expr(value));
   }
   find_implicit(*func);
   for (const auto& [param, buffer] : func->buffer_map) {

@@ -104,7 +104,9 @@ class Compiler {
   auto launch(Var var, Name tag, const Expr& extent, const Stmt& body, Origin origin) -> const Statement*;
   auto evaluate(const Evaluate& n) -> const Statement*;
   auto reduce_across_threads(const Call& n) -> const Statement*;
-  auto call_function(const Call& n) -> const CallStatement*;
+  auto reduction(const Reduce& n) -> Code;
+  /// `sizes`: of the function's shapes, where the call says them.
+  auto call_function(const Call& n, const std::vector<std::pair<Var, Expr>>& sizes = {}) -> const CallStatement*;
   auto atomic_add(const Call& n) -> Code;
   /// The same for a function that returns a value.
   auto value_of_function(const Call& n) -> Code;

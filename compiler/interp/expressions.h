@@ -234,6 +234,62 @@ struct LetExpr final : Base {
     return body->eval(f);
   }
 };
+/// A reduction in an expression: values that a combiner joins, one for each point of its axes where the condition holds.
+struct Fold {
+  struct Axis { uint32_t slot; const IntExpr* min; const IntExpr* extent; };
+  std::vector<Axis> axes;
+  std::vector<uint32_t> lhs, rhs;            // the combiner's variables
+  std::vector<Code> start, source, result;
+  const IntExpr* condition = nullptr;
+  size_t wanted = 0;
+  [[nodiscard]] auto run(Frame& f) const -> Slot {
+    int lane = f.lane;
+    f.lane = 0;
+    std::vector<Slot> next(start.size());
+    for (size_t i = 0; i < start.size(); ++i) { next[i] = value(start[i], f); }
+    for (size_t i = 0; i < start.size(); ++i) { f.slots[lhs[i]] = next[i]; }
+    // One within another may have the same axis.
+    std::vector<Slot> outer;
+    for (const Axis& axis : axes) { outer.push_back(f.slots[axis.slot]); }
+    step(0, next, f);
+    for (size_t i = 0; i < axes.size(); ++i) { f.slots[axes[i].slot] = outer[i]; }
+    f.lane = lane;
+    return f.slots[lhs[wanted]];
+  }
+
+ private:
+  static auto value(const Code& c, Frame& f) -> Slot {
+    Slot s{};
+    if (c.i) { s.i = c.i->eval(f); } else { s.f = c.f->eval(f); }
+    return s;
+  }
+  void step(size_t axis, std::vector<Slot>& next, Frame& f) const {
+    if (axis < axes.size()) {
+      int64_t begin = axes[axis].min->eval(f);
+      int64_t end = begin + axes[axis].extent->eval(f);
+      for (int64_t i = begin; i < end && !f.failed; ++i) {
+        f.slots[axes[axis].slot].i = i;
+        step(axis + 1, next, f);
+      }
+      return;
+    }
+    if (++f.steps >= f.next_check) { f.check_limits(); }
+    if (f.failed || condition->eval(f) == 0) { return; }
+    for (size_t i = 0; i < source.size(); ++i) { next[i] = value(source[i], f); }
+    for (size_t i = 0; i < source.size(); ++i) { f.slots[rhs[i]] = next[i]; }
+    for (size_t i = 0; i < source.size(); ++i) { next[i] = value(result[i], f); }
+    for (size_t i = 0; i < source.size(); ++i) { f.slots[lhs[i]] = next[i]; }
+  }
+};
+struct FoldInt final : IntExpr {
+  Fold fold;
+  auto eval(Frame& f) const -> int64_t override { return fold.run(f).i; }
+};
+struct FoldReal final : RealExpr {
+  Fold fold;
+  auto eval(Frame& f) const -> double override { return fold.run(f).f; }
+};
+
 struct IntToInt final : IntExpr {
   const IntExpr* a;
   DataType to;

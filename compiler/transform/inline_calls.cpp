@@ -7,6 +7,7 @@
 
 #include "ir/equal.h"
 #include "ir/ops.h"
+#include "ir/calls.h"
 #include "ir/visitor.h"
 #include "transform/fold.h"
 
@@ -29,19 +30,58 @@ auto count_returns(const Stmt& s) -> int {
   return n;
 }
 
-// Without the `return` it ends in; none: it ends in something else.
-auto without_last_return(const Stmt& s) -> std::optional<Stmt> {
+auto joined(const Stmt& first, const Stmt& rest) -> Stmt {
+  if (!first) { return rest; }
+  return rest ? seq({first, rest}, first.origin()) : first;
+}
+
+auto always_returns(const Stmt& s) -> bool {
+  if (as_return(s)) { return true; }
+  if (const auto* all = s.as<SeqStmt>()) { return std::any_of(all->seq.begin(), all->seq.end(), always_returns); }
+  if (const auto* branch = s.as<IfThenElse>()) { return branch->else_case && always_returns(branch->then_case) && always_returns(branch->else_case); }
+  if (const auto* n = s.as<LetStmt>()) { return always_returns(n->body); }
+  if (const auto* n = s.as<DeclBuffer>()) { return always_returns(n->body); }
+  if (const auto* n = s.as<Allocate>()) { return always_returns(n->body); }
+  if (const auto* n = s.as<AttrStmt>()) { return always_returns(n->body); }
+  return false;
+}
+
+// A body without its `return`s, and what comes after it, without returns already, which is only reached where it does not
+// return: what follows `if c: return` is the other branch. None where a loop is left.
+auto without_return(const Stmt& s, const Stmt& rest = {}) -> std::optional<Stmt> {
+  if (count_returns(s) == 0) { return joined(s, rest); }
   if (as_return(s)) { return no_op(); }
   if (const auto* all = s.as<SeqStmt>()) {
-    auto last = without_last_return(all->seq[all->seq.size() - 1]);
-    if (!last) { return std::nullopt; }
-    std::vector<Stmt> kept(all->seq.begin(), all->seq.end());
-    kept.back() = std::move(*last);
+    std::vector<Stmt> kept;
+    for (size_t i = 0; i < all->seq.size(); ++i) {
+      if (count_returns(all->seq[i]) == 0) { kept.push_back(all->seq[i]); continue; }
+      Stmt after = rest;
+      if (i + 1 < all->seq.size()) {
+        auto following = without_return(seq(std::vector<Stmt>(all->seq.begin() + static_cast<std::ptrdiff_t>(i) + 1, all->seq.end()), all->origin), rest);
+        if (!following) { return std::nullopt; }
+        after = std::move(*following);
+      }
+      auto last = without_return(all->seq[i], after);
+      if (!last) { return std::nullopt; }
+      kept.push_back(std::move(*last));
+      break;
+    }
     return seq(std::move(kept), all->origin);
   }
+  if (const auto* branch = s.as<IfThenElse>()) {
+    // The rest is written once.
+    bool first_goes_on = !always_returns(branch->then_case);
+    bool second_goes_on = !branch->else_case || !always_returns(branch->else_case);
+    if (rest && first_goes_on && second_goes_on) { return std::nullopt; }
+    auto then_case = without_return(branch->then_case, first_goes_on ? rest : Stmt());
+    Stmt other = second_goes_on ? rest : Stmt();
+    auto else_case = branch->else_case ? without_return(branch->else_case, other) : std::optional<Stmt>(other);
+    if (!then_case || !else_case) { return std::nullopt; }
+    return Stmt(make<IfThenElse>(branch->condition, std::move(*then_case), std::move(*else_case), branch->origin));
+  }
   // What stands around the rest of a body.
-  auto around = [](const auto* n, auto&& make_again) -> std::optional<Stmt> {
-    auto body = without_last_return(n->body);
+  auto around = [&](const auto* n, auto&& make_again) -> std::optional<Stmt> {
+    auto body = without_return(n->body, rest);
     return body ? std::optional<Stmt>(make_again(*n, std::move(*body))) : std::nullopt;
   };
   if (const auto* n = s.as<LetStmt>()) { return around(n, [](const LetStmt& x, Stmt body) { return Stmt(make<LetStmt>(x.var, x.value, std::move(body), x.origin)); }); }
@@ -51,12 +91,6 @@ auto without_last_return(const Stmt& s) -> std::optional<Stmt> {
   }
   if (const auto* n = s.as<AttrStmt>()) { return around(n, [](const AttrStmt& x, Stmt body) { return Stmt(make<AttrStmt>(x.node, x.key, x.value, std::move(body), x.origin)); }); }
   return std::nullopt;
-}
-
-// A body that returns at its end or not at all, without that; none where it returns elsewhere.
-auto without_return(const Stmt& s) -> std::optional<Stmt> {
-  int returns = count_returns(s);
-  return returns == 0 ? std::optional<Stmt>(s) : returns == 1 ? without_last_return(s) : std::nullopt;
 }
 
 // The value that a body returns; none where it does more than find one.
@@ -103,8 +137,25 @@ class Inliner : public Mutator {
   using Mutator::mutate;
   using Mutator::on;
 
+  // Literals have the type of the parameter that they are for.
+  auto fitted(const PrimFunc& func, const Array<Expr>& args) -> Array<Expr> {
+    std::vector<Expr> out;
+    for (size_t i = 0; i < args.size(); ++i) {
+      DataType wanted = func->params[i]->dtype;
+      bool is_literal = (args[i].as<IntImm>() && wanted.is_integral()) || (args[i].as<FloatImm>() && wanted.is_real());
+      out.push_back(is_literal && !(args[i].dtype() == wanted) ? cast(wanted, args[i]) : args[i]);
+    }
+    return Array<Expr>(std::move(out));
+  }
+
   auto on(const Evaluate& n) -> Stmt override {
     const auto* call = n.value.as<Call>();
+    if (auto packed = call ? find_packed(*module_, *call) : std::nullopt) {
+      Expr plain = make<Call>(call->dtype, Name("@" + packed->function.str()), mutate(packed->args), call->origin);
+      for (auto& [size, value] : packed->sizes) { value = mutate(value); }
+      Stmt body = body_of(*plain.as<Call>(), plain.as<Call>()->args, packed->sizes);
+      return body ? body : Mutator::on(n);
+    }
     if (!call || !is_call_of_function(*call)) { return Mutator::on(n); }
     Array<Expr> args = mutate(call->args);
     Stmt body = body_of(*call, args);
@@ -131,17 +182,18 @@ class Inliner : public Mutator {
   auto value_of_call(const Call& call) -> Expr {
     PrimFunc func = callee(call, call.args);
     if (!func || !func->buffer_map.empty()) { return {}; }
+    Array<Expr> args = fitted(func, call.args);
     Expr value = value_of(func->body);
     if (!value || !(value.dtype() == call.dtype)) { return {}; }
     VarMap map;
     std::vector<std::pair<Var, Expr>> lets;
-    for (size_t i = 0; i < call.args.size(); ++i) {
+    for (size_t i = 0; i < args.size(); ++i) {
       const Var& param = func->params[i];
-      if (!(param->dtype == call.args[i].dtype())) { return {}; }
-      if (is_plain(call.args[i])) { map[param.get()] = call.args[i]; continue; }
+      if (!(param->dtype == args[i].dtype())) { return {}; }
+      if (is_plain(args[i])) { map[param.get()] = args[i]; continue; }
       Var own = make<VarNode>(param->name, param->dtype, param->origin, param->pointer);
       map[param.get()] = own;
-      lets.emplace_back(own, call.args[i]);
+      lets.emplace_back(own, args[i]);
     }
     ++made_;
     open_.push_back(callee_of(call));
@@ -151,11 +203,12 @@ class Inliner : public Mutator {
     return out;
   }
 
-  auto body_of(const Call& call, const Array<Expr>& args) -> Stmt {
+  auto body_of(const Call& call, const Array<Expr>& given_args, const std::vector<std::pair<Var, Expr>>& sizes = {}) -> Stmt {
     static const Name address_of("address_of");
-    PrimFunc func = callee(call, args);
+    PrimFunc func = callee(call, given_args);
     std::optional<Stmt> inner = func ? without_return(func->body) : std::nullopt;
     if (!inner) { return {}; }
+    Array<Expr> args = fitted(func, given_args);
     VarMap map;
     std::vector<std::pair<Var, Expr>> lets;
     std::set<const VarNode*> known;
@@ -176,6 +229,13 @@ class Inliner : public Mutator {
         lets.emplace_back(own, given);
       }
       if (buffer) { map[param.get()] = map[memory.get()]; }
+    }
+    for (const auto& [size, value] : sizes) {
+      known.insert(size.get());
+      if (is_plain(value)) { map[size.get()] = value; continue; }
+      Var own = make<VarNode>(size->name, size->dtype, size->origin);
+      map[size.get()] = own;
+      lets.emplace_back(own, value);
     }
     // Sizes that only the caller's buffer would tell are not known here.
     auto is_open = [&](const VarNode& v) { return !known.contains(&v); };
@@ -199,13 +259,10 @@ class Inliner : public Mutator {
   int made_ = 0;
 };
 
-auto called_in(const IRModule& module) -> std::set<Name> {
+auto all_called(const IRModule& module) -> std::set<Name> {
   std::set<Name> out;
   for (const auto& [name, func] : module->functions) {
-    post_order(func->body, [](const Stmt&) {}, [&](const Expr& e) {
-      const auto* call = e.as<Call>();
-      if (call && is_call_of_function(*call)) { out.insert(callee_of(*call)); }
-    });
+    for (Name called : called_in(*module, func)) { out.insert(called); }
   }
   return out;
 }
@@ -213,13 +270,13 @@ auto called_in(const IRModule& module) -> std::set<Name> {
 }  // namespace
 
 auto inline_calls(const IRModule& module, const LowerContext&) -> Result<IRModule> {
-  std::set<Name> called = called_in(module);
+  std::set<Name> called = all_called(module);
   if (called.empty()) { return module; }
   std::vector<std::pair<Name, PrimFunc>> functions;
   for (const auto& [name, func] : module->functions) { functions.emplace_back(name, with_body(func, Inliner(module, name).mutate(func->body))); }
   IRModuleNode out = *module;
   out.functions = functions;
-  std::set<Name> still = called_in(make_module(out));
+  std::set<Name> still = all_called(make_module(out));
   std::erase_if(functions, [&](const auto& entry) { return entry.second->is_private && called.contains(entry.first) && !still.contains(entry.first); });
   out.functions = std::move(functions);
   return make_module(std::move(out));

@@ -7,7 +7,7 @@
 //                                                               for j in range(16): B[j] = 0     (B: at data)
 //
 // A call as a statement becomes the body of the function, a call in an expression the value that is returned: of `let`s,
-// conditions and `return`s. Left as they are: calls of functions that call themselves, that return in the middle of
+// conditions and `return`s. A call of a packed function that the module has is one of it. Left as they are: calls of functions that call themselves, that return in the middle of
 // loops, that are for another target, or whose parameters do not fit; and those beyond `inline_limit` in one function. Private functions of which no
 // call is left are dropped.
 //

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <vector>
 
+#include "ir/calls.h"
 #include "ir/visitor.h"
 #include "support/codes.h"
 #include "transform/blend_masked_stores.h"
@@ -23,6 +24,7 @@
 #include "transform/lower_init_block.h"
 #include "transform/lower_match_buffer.h"
 #include "transform/lower_opaque_block.h"
+#include "transform/lower_reductions.h"
 #include "transform/lower_thread_binding.h"
 #include "transform/narrow_types.h"
 #include "transform/plan_buffer_location.h"
@@ -40,6 +42,7 @@ namespace {
 
 constexpr std::array llvm_stages{
     Stage{"inline_calls", inline_calls, "functions of the module in place of their calls"},
+    Stage{"lower_reductions", lower_reductions, "reductions in expressions as loops"},
     Stage{"separate_init", separate_init, "inits of reductions in front of their loops, where nothing else is there"},
     Stage{"lower_init_block", lower_init_block, "the other inits as conditions in their blocks"},
     // Reads the kinds of iter vars, which the next stage forgets.
@@ -165,7 +168,8 @@ auto is_lowered(const PrimFunc& func) -> bool {
       },
       [&](const Expr& e) {
         const auto* load = e.as<BufferLoad>();
-        found = found || (load && load->indices.size() != 1);
+        const auto* call = e.as<Call>();
+        found = found || e.as<Reduce>() || (call && packed_name(*call)) || (load && load->indices.size() != 1);
       });
   return !found;
 }

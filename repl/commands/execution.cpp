@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "interp/compare.h"
+#include "ir/calls.h"
 #include "ir/equal.h"
 #include "repl/commands.h"
 #include "runtime/bench.h"
@@ -23,14 +24,8 @@ namespace {
 /// Blocks that lie farther apart than this share of the time say that something else was computing.
 constexpr double noisy = 0.05;
 
-auto only(const IRModule& module, Name function) -> IRModule {
-  IRModuleNode fields = *module;
-  fields.functions = {{function, module->find(function)}};
-  return make_module(std::move(fields));
-}
-
 auto compile(const Session& session, const IRModule& module) -> Result<runtime::JitModule> {
-  IRModule alone = only(module, session.function());
+  IRModule alone = with_callees(module, session.function());
   LOOPSMITH_TRY(lowered, transform::lower(alone));
   return runtime::JitModule::compile(lowered, session.target(), {}, alone);
 }

@@ -16,9 +16,9 @@
 
 #include "corpus.h"
 #include "interp/compare.h"
+#include "ir/calls.h"
 #include "ir/equal.h"
 #include "ir/printer.h"
-#include "ir/visitor.h"
 #include "transform/pipelines.h"
 
 using namespace loopsmith;
@@ -61,14 +61,10 @@ auto round_trip(const std::string& what, const IRModule& module) -> bool {
 }
 
 auto is_called(const IRModule& module, Name function) -> bool {
-  bool found = false;
-  for (const auto& [name, func] : module->functions) {
-    post_order(func->body, [](const Stmt&) {}, [&](const Expr& e) {
-      const auto* call = e.as<Call>();
-      found = found || (call && call->op == Name("@" + function.str()));
-    });
-  }
-  return found;
+  return std::any_of(module->functions.begin(), module->functions.end(), [&](const auto& entry) {
+    std::vector<Name> called = called_in(*module, entry.second);
+    return std::find(called.begin(), called.end(), function) != called.end();
+  });
 }
 
 auto run(const std::string& what, const IRModule& module, bool is_lowered) -> bool {

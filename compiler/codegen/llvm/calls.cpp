@@ -88,6 +88,13 @@ auto ModuleBuilder::call(const Call& node) -> llvm::Value* {
                ? wrong("the threads that exchange values here are not those of loops over `threadIdx` around it")
                : wrong("threads of a GPU do that together, or ask it of a unit of theirs: a processor has no such unit. `loopsmith interpret` executes most of them");
   }
+  if (op == "tvm_call_packed" || op == "tvm_call_cpacked") {
+    const auto* name = node.args.empty() ? nullptr : node.args[0].as<StringImm>();
+    return wrong(fmt::format("the module has no function `{}` that takes these arguments, and packed functions from elsewhere are not linked", name != nullptr ? name->value : std::string()));
+  }
+  if (op.starts_with("@")) {
+    return wrong("a function of the module is compiled where it is called: this one calls itself, returns before its end, is for another target, or does not fit its arguments");
+  }
   // Those that do not evaluate all their arguments, or not as values.
   if (op == "if_then_else") {
     return count_is(3) ? choose(node.args[0], node.args[1], node.args[2], t) : nullptr;

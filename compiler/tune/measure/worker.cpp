@@ -18,6 +18,7 @@
 #include "frontend/file.h"
 #include "interp/compare.h"
 #include "intrinsics/registry.h"
+#include "ir/calls.h"
 #include "ir/equal.h"
 #include "runtime/bench.h"
 #include "runtime/jit.h"
@@ -98,11 +99,9 @@ auto Worker::build(uint64_t id, const std::string& text) -> BuildReply {
     if (Status on = sch.work_on(function_); !on.ok()) { return refuse(on.diagnostics()); }
   }
   if (Status replayed = sch.replay(*trace); !replayed.ok()) { return refuse(replayed.diagnostics()); }
-  // Only the function that is tuned: others would cost time and change nothing.
-  IRModuleNode alone = *sch.module();
-  alone.functions = {{function_, sch.module()->find(function_)}};
+  // Only the function that is tuned, and what it calls: others would cost time and change nothing.
   Built built;
-  built.scheduled = make_module(std::move(alone));
+  built.scheduled = with_callees(sch.module(), function_);
   auto lowered = transform::lower(built.scheduled);
   if (!lowered.ok()) { return refuse(lowered.diagnostics()); }
   reply.lowered_hash = structural_hash(*lowered);
@@ -195,9 +194,7 @@ auto Worker::check(uint64_t id) -> CheckReply {
   bool in_full = instances <= (has_samples(module_, function_) ? full_check_instances : patient_check_instances);
   std::shared_ptr<runtime::JitModule> plain;
   if (!in_full) {
-    IRModuleNode alone = *module_;
-    alone.functions = {{function_, func}};
-    IRModule unscheduled = make_module(std::move(alone));
+    IRModule unscheduled = with_callees(module_, function_);
     auto lowered = transform::lower(unscheduled);
     codegen::CodegenOptions options;
     options.opt_level = 0;
