@@ -616,6 +616,7 @@ auto certainly_writes(const FuncState& func, const Place& block, const BufferReg
   }
   if (is_fixed) { return true; }
   auto domains = domains_for(func, block, above, write.buffer->scope());
+  if (is_one(block.realize->predicate) && covers_plainly(here.region, domains, region.region, {})) { return true; }
   // A condition on what is fixed here decides about all of the instances at once.
   for (const Expr& condition : arith::split_conjunction(block.realize->predicate)) {
     bool is_about_instances = uses_var(condition, [&](const VarNode& v) {
