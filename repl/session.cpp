@@ -469,7 +469,8 @@ auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
   }
   IRModule after = object->schedule.module();
   // Looking at a value is no step.
-  bool only_looks = after.same_as(before) && object->schedule.func_working_on() == working_on && object->schedule.trace().size() == instructions;
+  bool has_hole = object->hole.has_value();
+  bool only_looks = !has_hole && after.same_as(before) && object->schedule.func_working_on() == working_on && object->schedule.trace().size() == instructions;
   for (const syntax::PlacedItem& placed : document.items()) {
     for (const syntax::Stmt* stmt : placed.item->statements) { only_looks = only_looks && stmt->as<syntax::ExprStmt>() != nullptr; }
   }
@@ -477,6 +478,7 @@ auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
   std::string named = quiet ? std::string() : describe_bound(document, frame, object->schedule);
   add_step(std::string(trim(input)), std::move(frame), !after.same_as(before));
   steps_.back().result = std::move(result_of_line);
+  if (has_hole && !quiet) { print("a place for a search: `:save` writes it, `loopsmith tune FILE --with NAME` fills it; `:tune` searches now\n"); }
   if (!quiet) {
     const AnswerMode* mode = find_answer_mode(settings_.mode);
     if (std::string answer = mode->text(*this, before, named); !answer.empty()) { show(answer); }

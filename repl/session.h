@@ -123,6 +123,12 @@ class Session {
   /// Says of background searches that ended what came of them; between lines.
   void tell_news();
   void set_target(target::Target target) { target_ = std::move(target); }
+  /// What is printed and complained goes elsewhere from now on, and at once.
+  void redirect(std::function<void(std::string_view)> out, std::function<void(std::string_view)> err) {
+    host_.out = std::move(out);
+    host_.err = std::move(err);
+    host_.page = nullptr;
+  }
   void print(std::string_view text) const { host_.out(text); }
   /// A long answer: a screen at a time, where there is a screen.
   void show(std::string_view text) const { settings_.pager && host_.page ? host_.page(text) : host_.out(text); }

@@ -9,6 +9,7 @@
 #include "interp/compare.h"
 #include "ir/calls.h"
 #include "ir/equal.h"
+#include "repl/apart.h"
 #include "repl/commands.h"
 #include "runtime/bench.h"
 #include "runtime/jit.h"
@@ -284,10 +285,13 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
 
 }  // namespace
 
-const Command run_command{"run", "", "runs the program on random inputs", run};
+const Command run_command{"run", "", "runs the program on random inputs",
+                          [](Session& session, const std::vector<std::string>& arguments) { return apart(session, "running", [&] { return run(session, arguments); }); }};
 const Command verify_command{"verify", "", "compares with the program as written, by the interpreter", verify};
-const Command bench_command{"bench", "[N|NAME]...", "times it as written, here, and at other steps", bench};
-const Command why_command{"why", "[N]...", "what a step buys: timed with and without it; without a number each one", why};
+const Command bench_command{"bench", "[N|NAME]...", "times it as written, here, and at other steps",
+                            [](Session& session, const std::vector<std::string>& arguments) { return apart(session, "timing", [&] { return bench(session, arguments); }); }};
+const Command why_command{"why", "[N]...", "what a step buys: timed with and without it; without a number each one",
+                          [](Session& session, const std::vector<std::string>& arguments) { return apart(session, "timing", [&] { return why(session, arguments); }); }};
 const Command tune_command{"tune", "[N | TIME] [&]", "searches for a schedule; the best becomes the next step; `&`: in the background", tune_here};
 
 }  // namespace loopsmith::repl
