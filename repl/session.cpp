@@ -28,6 +28,21 @@ auto trim(std::string_view text) -> std::string_view {
   return text;
 }
 
+/// A statement as it would be typed: its lines without the indentation of the first.
+auto undented(std::string_view text, Span span) -> std::string {
+  size_t start = span.begin == 0 ? 0 : text.rfind('\n', span.begin - 1) + 1;
+  size_t indent = span.begin - start;
+  std::string out;
+  for (size_t at = span.begin; at < span.end;) {
+    size_t end = std::min<size_t>(text.find('\n', at), span.end);
+    std::string_view line = text.substr(at, end - at);
+    out += (out.empty() ? "" : "\n") + std::string(line.ends_with('\r') ? line.substr(0, line.size() - 1) : line);
+    at = end + 1;
+    for (size_t i = 0; i < indent && at < span.end && (text[at] == ' ' || text[at] == '\t'); ++i) { ++at; }
+  }
+  return out;
+}
+
 auto words_of(std::string_view text) -> std::vector<std::string> {
   std::vector<std::string> out;
   std::istringstream in{std::string(text)};
@@ -262,19 +277,36 @@ auto Session::begin(const std::string& program, const std::string& schedule_name
   program_name_ = name;
   schedule_name_ = schedule_name;
   choices_.clear();
-  eval::Frame frame;
-  frame.scope = file_->evaluator().new_scope({});
-  auto object = eval::make_object<script::ScheduleObject>(named ? *named->run->result : schedule::Schedule(module, 1));
-  frame.scope->set(sch_name, eval::Value(Ref<eval::Object>(object.get())));
-  if (named) {
+  steps_.clear();
+  position_ = 0;
+  auto begin_with = [&](const schedule::Schedule& schedule) {
+    eval::Frame frame;
+    frame.scope = file_->evaluator().new_scope({});
+    auto object = eval::make_object<script::ScheduleObject>(schedule);
+    frame.scope->set(sch_name, eval::Value(Ref<eval::Object>(object.get())));
+    return frame;
+  };
+  // As if its statements had been typed, where it calls the schedule what a session calls it.
+  bool is_typed = named && !named->run->frames.empty() && schedule_object(named->run->frames.front()) != nullptr;
+  if (!named || is_typed) { add_step("", begin_with(schedule::Schedule(module, 1)), false); }
+  if (is_typed) {
+    const script::ScheduleRun& run = *named->run;
+    for (size_t i = 0; i < run.steps.size() && i + 1 < run.frames.size() && run.steps[i].state == script::StepState::Done; ++i) {
+      auto span = document_.resolve(run.steps[i].where);
+      std::string line = span ? undented(document_.text(), *span) : std::string();
+      // What the function says of itself is no step.
+      if (line.empty() || line.front() == '"' || line.front() == '\'') { continue; }
+      bool changes = !run.steps[i].after->module().same_as(this->module());
+      add_step(std::move(line), run.frames[i + 1].snapshot(), changes);
+    }
+  } else if (named) {
+    eval::Frame frame = begin_with(*named->run->result);
     // The variables the schedule function had at its end are at hand as well.
     for (const script::Step& step : named->run->steps) {
       for (const script::Step::Named& n : step.named) { frame.scope->set(n.name, script::from_schedule(n.variable)); }
     }
+    add_step("(schedule " + schedule_name + ")", std::move(frame), true);
   }
-  steps_.clear();
-  position_ = 0;
-  add_step(named ? "(schedule " + schedule_name + ")" : "", std::move(frame), named != nullptr);
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "schedule/explain.h"
+#include "support/codes.h"
 
 namespace loopsmith::script {
 namespace {
@@ -56,6 +57,19 @@ void explain_refusal(Diagnostics& diagnostics, const ScheduleObject& object, con
     repair.instead = in_words_of(std::move(repair.instead), schedule_name);
   }
   own = schedule::with_explanation(std::move(own), found);
+  // Of what is gone the trace's name is known ("l3"); who wrote the script calls it something else.
+  if (own.front().code == Code::VariableGone) {
+    for (auto& [argument, text] : own.front().args) {
+      if (argument != "variable") { continue; }
+      for (const auto& [name, value] : scope.slots()) {
+        const auto* variable = value.as<VariableObject>();
+        if (variable && schedule::Schedule::name_of(variable->variable) == text && !name.view().starts_with("_")) {
+          text = name.str();
+          break;
+        }
+      }
+    }
+  }
   if (!found.repairs.empty() && !found.repairs.front().instead.empty()) { own.front().fixes.push_back({refused->call, found.repairs.front().instead}); }
   diagnostics[at] = std::move(own.front());
 }

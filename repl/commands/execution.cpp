@@ -162,7 +162,7 @@ auto why(Session& session, const std::vector<std::string>& arguments) -> bool {
   for (size_t step : asked) {
     const Step& done = session.steps()[step];
     if (is_all && !done.changes_program) { continue; }
-    if (done.line.starts_with("(")) {
+    if (done.line.starts_with("(") && done.changes_program) {
       rows.push_back({step, {}, "is a whole schedule: `:bench` compares it with the program as written"});
       continue;
     }
