@@ -20,6 +20,7 @@
 #include "support/codes.h"
 #include "support/hash.h"
 #include "support/process.h"
+#include "transform/inline_calls.h"
 
 namespace loopsmith::driver {
 namespace {
@@ -41,11 +42,17 @@ auto cannot_write(const std::string& path) -> Diagnostic {
 auto is_gpu(const target::Target& target) -> bool { return target.kind == "rocm"; }
 
 /// Adds the public functions of a scheduled program to the unit; `has_entries`: others call them by entries in C.
-auto add_program(Unit& unit, const NamedProgram& program, const IRModule& module, const std::string& schedule, bool has_entries) -> Diagnostics {
+auto add_program(Unit& unit, const NamedProgram& program, const IRModule& scheduled, const std::string& schedule, bool has_entries) -> Diagnostics {
   Diagnostics problems;
+  // While functions have the names that calls know them by.
+  auto inlined = transform::inline_calls(scheduled, {});
+  if (!inlined) { return inlined.diagnostics(); }
+  const IRModule& module = *inlined;
   for (const auto& [name, func] : module->functions) {
-    bool is_private = find_attr(func->attrs, "global_symbol") == nullptr && !program.is_function;
+    bool is_private = func->is_private && !program.is_function;
     std::string kernel_name = program.is_function ? program.name.str() : codegen::symbol_of(name, func);
+    // C has a `main` of its own.
+    if (kernel_name == "main" && !program.is_function) { kernel_name = program.name.str(); }
     std::string symbol = is_private || !has_entries ? kernel_name : artefact::inner_symbol(kernel_name);
     if (!is_private && !artefact::is_c_name(kernel_name)) {
       problems.push_back(error(Code::NotACName, func->origin).arg("name", kernel_name).remedy("rename the function, or give it a `global_symbol`"));

@@ -1,13 +1,21 @@
 // Records as JSON: see records.h.
 #include "driver/records.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <tuple>
 
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
+#include "driver/program.h"
 #include "ir/ops.h"
+#include "schedule/schedule.h"
+#include "schedule/trace_json.h"
 #include "support/codes.h"
 #include "support/hash.h"
 #include "target/target.h"
@@ -53,6 +61,20 @@ auto target_of_tvm(const json& target) -> std::string {
   if (!features.empty()) { text += " -mattr=" + features; }
   auto read = target::parse(text);
   return read ? read->str() : "";
+}
+
+/// The arguments of a function as a record has them.
+auto tensors_of(const PrimFunc& function) -> json {
+  json out = json::array();
+  for (const Var& param : function->params) {
+    for (const auto& [var, buffer] : function->buffer_map) {
+      if (var.get() != param.get()) { continue; }
+      json shape = json::array();
+      for (const Expr& extent : buffer->shape) { shape.push_back(as_int(extent).value_or(-1)); }
+      out.push_back({"TENSOR", buffer->dtype.str(), shape});
+    }
+  }
+  return out;
 }
 
 }  // namespace
@@ -103,15 +125,7 @@ auto read_record(const json& line, const std::string& place) -> Result<ReadRecor
 }
 
 auto tvm_record(const tune::Database::Workload& workload, const tune::Record& record, const PrimFunc& function) -> json {
-  json arguments = json::array();
-  for (const Var& param : function->params) {
-    for (const auto& [var, buffer] : function->buffer_map) {
-      if (var.get() != param.get()) { continue; }
-      json shape = json::array();
-      for (const Expr& extent : buffer->shape) { shape.push_back(as_int(extent).value_or(-1)); }
-      arguments.push_back({"TENSOR", buffer->dtype.str(), shape});
-    }
-  }
+  json arguments = tensors_of(function);
   json trace = json::parse(record.trace, nullptr, false);
   return {0, {trace.is_discarded() ? json(json::array()) : trace, {record.median_seconds}, tvm_target(workload.task.target), arguments}};
 }
@@ -137,7 +151,58 @@ auto read_tvm_record(const json& line, const std::string& place) -> Result<TvmRe
   // What failed has a time of 1e10 there.
   out.seconds = count > 0 && sum / static_cast<double>(count) < 1e9 ? sum / static_cast<double>(count) : 0;
   out.target = target_of_tvm(record[2]);
+  for (const json& argument : record.size() > 3 && record[3].is_array() ? record[3] : json::array()) {
+    if (!argument.is_array() || argument.size() != 3 || !argument[1].is_string() || !argument[2].is_array()) { return unreadable(place, "its arguments are not `[\"TENSOR\", dtype, shape]`"); }
+    out.arguments.push_back(argument[1].get<std::string>() + argument[2].dump());
+  }
   return out;
+}
+
+auto tvm_records_at(const std::string& path) -> std::string {
+  std::error_code problem;
+  if (std::filesystem::is_directory(path, problem)) {
+    std::string inside = path + "/database_tuning_record.json";
+    return std::filesystem::exists(inside, problem) ? inside : "";
+  }
+  // A line of it is a list; no other kind of database begins so.
+  std::ifstream file(path);
+  char first = 0;
+  return file >> first && first == '[' ? path : "";
+}
+
+auto read_tvm_records(const std::string& path) -> Result<std::vector<TvmRecord>> {
+  LOOPSMITH_TRY(text, read_file(path));
+  std::vector<TvmRecord> out;
+  std::istringstream lines(text);
+  size_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string::npos) { continue; }
+    LOOPSMITH_TRY(record, read_tvm_record(json::parse(line, nullptr, false), fmt::format("{}:{}", path, number)));
+    out.push_back(std::move(record));
+  }
+  return out;
+}
+
+auto best_of_tvm(const std::vector<TvmRecord>& records, const IRModule& program, const target::Target& target) -> const TvmRecord* {
+  if (program->functions.size() != 1) { return nullptr; }
+  std::vector<std::string> arguments;
+  for (const json& argument : tensors_of(program->functions.front().second)) { arguments.push_back(argument[1].get<std::string>() + argument[2].dump()); }
+  std::vector<const TvmRecord*> fit;
+  for (const TvmRecord& r : records) {
+    if (r.seconds <= 0 || r.target.empty() || (!r.arguments.empty() && r.arguments != arguments)) { continue; }
+    auto meant = target::parse(r.target);
+    if (meant && meant->kind == target.kind) { fit.push_back(&r); }
+  }
+  std::sort(fit.begin(), fit.end(), [&](const TvmRecord* a, const TvmRecord* b) {
+    return std::tuple(a->target != target.str(), a->seconds, a) < std::tuple(b->target != target.str(), b->seconds, b);
+  });
+  for (const TvmRecord* r : fit) {
+    auto trace = schedule::trace_from_json(r->trace);
+    schedule::Schedule sch(program, 1);
+    if (trace && sch.replay(*trace)) { return r; }
+  }
+  return nullptr;
 }
 
 }  // namespace loopsmith::driver

@@ -2,10 +2,15 @@
 // (`[workload, [trace, [seconds], target, arguments]]`), which say nothing of the program: whoever reads them brings it.
 #pragma once
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include <nlohmann/json_fwd.hpp>
 
 #include "ir/ir.h"
 #include "support/diagnostic.h"
+#include "target/target.h"
 #include "tune/database/database.h"
 
 namespace loopsmith::driver {
@@ -30,7 +35,17 @@ struct TvmRecord {
   std::string trace;
   std::string target;        // canonical text; empty: one that is not known here
   double seconds = 0;        // the mean; 0: it was not measured
+  std::vector<std::string> arguments;   // as `float32[24, 40]`; empty: the record does not say
 };
 [[nodiscard]] auto read_tvm_record(const nlohmann::json& line, const std::string& place) -> Result<TvmRecord>;
+
+/// `database_tuning_record.json` of TVM's where a path is one or a folder with one; "": it is neither.
+[[nodiscard]] auto tvm_records_at(const std::string& path) -> std::string;
+
+/// Its records, by line.
+[[nodiscard]] auto read_tvm_records(const std::string& path) -> Result<std::vector<TvmRecord>>;
+
+/// The fastest whose arguments are the program's and whose trace applies to it: of those for this very target, else of its kind.
+[[nodiscard]] auto best_of_tvm(const std::vector<TvmRecord>& records, const IRModule& program, const target::Target& target) -> const TvmRecord*;
 
 }  // namespace loopsmith::driver

@@ -24,6 +24,7 @@
 #include "driver/command.h"
 #include "driver/execution.h"
 #include "driver/program.h"
+#include "driver/records.h"
 #include "ir/equal.h"
 #include "support/cancel.h"
 #include "support/codes.h"
@@ -53,7 +54,7 @@ const Usage usage{
                 {.name = "--with", .value = "NAME", .help = "apply this schedule function only"},
                 {.name = "--as-written", .help = "apply no schedule functions"},
                 {.name = "--tuned", .help = "the best schedule of the tuning database for each program that was tuned for the target"},
-                {.name = "--db", .value = "F", .help = "the tuning database; that of `tune`"},
+                {.name = "--db", .value = "F", .help = "the tuning database, or TVM's (database_tuning_record.json, or its folder); that of `tune`"},
                 {.name = "--packed", .help = "a second entry NAME_packed for each program, called as TVM's packed functions are"},
                 {.name = "--debug-info", .help = "lines of the file in the code: for debuggers, profilers and `addr2line`", .short_name = "-g"},
                 {.name = "--force", .help = "build all, whatever is there"},
@@ -232,6 +233,14 @@ auto best_schedule(tune::Database& database, const IRModule& program, const targ
   return TunedSchedule{best->trace, fmt::format("tuned: trial {}, {}{}", best->trial, time_text(best->median_seconds), best->verified.empty() ? ", not verified" : "")};
 }
 
+/// The same of TVM's records, which say nothing of the machine nor whether results were looked at.
+auto best_schedule(const std::vector<TvmRecord>& records, const IRModule& program, const target::Target& target) -> std::optional<TunedSchedule> {
+  const TvmRecord* best = best_of_tvm(records, program, target);
+  if (best == nullptr) { return {}; }
+  return TunedSchedule{best->trace, fmt::format("tuned by TVM: record {}, {}{}, not verified", best - records.data() + 1, time_text(best->seconds),
+                                                best->target == target.str() ? "" : fmt::format(" for {}", best->target))};
+}
+
 /// Changes whenever something was added to a database.
 auto database_version(const std::string& path) -> std::string {
   std::string out = path;
@@ -254,7 +263,16 @@ auto build_here(std::vector<std::string> args) -> int {
   auto none = read_arguments(Usage{.command = "build", .arguments = "", .summary = ""}, {});
   Reporter reporter(std::get<Arguments>(none));
   std::optional<tune::Database> database;
-  if (!args[10].empty()) {
+  std::vector<TvmRecord> of_tvm;
+  if (std::string records = args[10].empty() ? "" : tvm_records_at(args[10]); !records.empty()) {
+    auto taken = read_tvm_records(records);
+    if (!taken) {
+      reporter.report(taken.diagnostics(), nullptr);
+      return reporter.status();
+    }
+    of_tvm = std::move(*taken);
+    job.tuned = [&](const IRModule& program, const target::Target& target) { return best_schedule(of_tvm, program, target); };
+  } else if (!args[10].empty()) {
     auto opened = tune::Database::open(args[10]);
     if (!opened) {
       reporter.report(opened.diagnostics(), nullptr);
@@ -316,6 +334,13 @@ auto build(std::vector<std::string> args) -> int {
   if (std::error_code unknown; !database.empty() && !fs::exists(database, unknown)) {
     Reporter reporter(arguments);
     reporter.report({error(Code::CannotRead).arg("file", database).arg("why", "there is no such file; `loopsmith tune` makes it")}, nullptr);
+    return reporter.status();
+  }
+  // A folder is TVM's, with what it calls its database in it.
+  if (std::string records = database.empty() ? "" : tvm_records_at(database); !records.empty()) { database = records; }
+  if (std::error_code unknown; !database.empty() && fs::is_directory(database, unknown)) {
+    Reporter reporter(arguments);
+    reporter.report({error(Code::CannotRead).arg("file", database).arg("why", "it is a folder, without a `database_tuning_record.json` of TVM's")}, nullptr);
     return reporter.status();
   }
   std::string tuned = database.empty() ? "" : ", tuned " + database_version(database);
