@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/calls.h"
+#include "ir/ops.h"
 #include "ir/visitor.h"
 #include "support/codes.h"
 #include "transform/blend_masked_stores.h"
@@ -106,13 +107,16 @@ auto pipeline(std::string_view target_kind) -> std::span<const Stage> {
 
 namespace {
 
-// A block that no realize binds: what `no_realize=True` says is a part of a program, and no place to run.
+// A block that no realize binds: what `no_realize=True` says is a part of a program, and no place to run. One without iter vars
+// stands for its one instance.
 class FindLoose : public Visitor {
  public:
   using Visitor::on;
   const Block* found = nullptr;
+  bool any = false;
   void on(const BlockRealize& n) override { inside(*n.block); }
   void on(const Block& n) override {
+    any = true;
     if (!n.iter_vars.empty()) { found = &n; }
     inside(n);
   }
@@ -124,12 +128,24 @@ class FindLoose : public Visitor {
   }
 };
 
+class RealizeLoose : public Mutator {
+ public:
+  using Mutator::on;
+  auto on(const BlockRealize& n) -> Stmt override {
+    Stmt block = Mutator::on(*n.block);
+    return block.as<Block>() == n.block.get() ? self(n) : make<BlockRealize>(n.iter_values, n.predicate, block.ref<Block>(), n.origin);
+  }
+  auto on(const Block& n) -> Stmt override { return make<BlockRealize>(Array<Expr>(), bool_imm(true), Mutator::on(n).ref<Block>(), n.origin); }
+};
+
 }  // namespace
 
 auto lower(const IRModule& module, const LowerContext& context, const LowerRequest& request) -> Result<IRModule> {
+  bool any_loose = false;
   for (const auto& [name, func] : module->functions) {
     FindLoose loose;
     loose.visit(func->body);
+    any_loose = any_loose || loose.any;
     if (!loose.found) { continue; }
     return error(Code::CannotEmit, loose.found->origin).arg("what", "block `" + loose.found->name.str() + "`").arg("function", name.view()).arg("target", "any target")
         .arg("why", "it is a part of a program, `no_realize=True`: nothing binds its iter vars");
@@ -144,6 +160,10 @@ auto lower(const IRModule& module, const LowerContext& context, const LowerReque
     if (count == 0) { return error(Code::UnknownStage).arg("stage", request.until).remedy("stages are " + names(stages)); }
   }
   IRModule current = module;
+  if (any_loose) {
+    LOOPSMITH_TRY(realized, map_functions(module, [](const PrimFunc& func) -> Result<PrimFunc> { return with_body(func, RealizeLoose().mutate(func->body)); }));
+    current = std::move(realized);
+  }
   for (const Stage& stage : stages.first(count)) {
     if (context.cancel.is_cancelled()) { return error(Code::Cancelled); }
     auto start = std::chrono::steady_clock::now();
