@@ -113,6 +113,8 @@ auto Editor::diagnostics(const std::string& uri, int64_t version) -> std::option
   return {};
 }
 
+void Editor::cancel(int64_t request) { send(lsp::notification("$/cancelRequest", {{"id", request}})); }
+
 auto Editor::request(std::string_view method, Json params) -> int64_t {
   send({{"jsonrpc", "2.0"}, {"id", ++id_}, {"method", method}, {"params", std::move(params)}});
   return id_;

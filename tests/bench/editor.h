@@ -44,6 +44,8 @@ class Editor {
 
   /// Sends without waiting for the answer; its id.
   auto request(std::string_view method, lsp::Json params) -> int64_t;
+  /// Says that the answer is not wanted any more.
+  void cancel(int64_t request);
   /// The next message from the server, and when it arrived; none at the deadline.
   [[nodiscard]] auto next(Deadline deadline) -> std::optional<std::pair<lsp::Json, Clock::time_point>>;
   /// Processor time used so far by the server and its worker, in seconds; none where the system does not say.
