@@ -339,6 +339,43 @@ function verbs.command(step)
   local lens = wait_for_lens(step.lens)
   return { lens and ('%d: %s'):format(lens.line, lens.title) or 'it did not end' }
 end
+-- A search for a place in a schedule, begun and taken by the lens over it.
+function verbs.fill(step)
+  local begins = wait_for_lens('tune this')
+  if not begins then return { 'there is nothing to fill' } end
+  client.request_sync('workspace/executeCommand', begins.command, 60000, buffer)
+  local done = wait_for_lens('fill in the best steps')
+  if not done then return { begins.title, 'it did not end' } end
+  client.request_sync('workspace/executeCommand', done.command, 60000, buffer)
+  local is_filled = vim.wait(20000, function() return not text():find('sch.tune(', 1, true) end, 20)
+  return { begins.title, is_filled and done.title or 'nothing was written' }
+end
+-- The server's trace, as the editor hears it.
+function verbs.trace(step)
+  local heard = {}
+  vim.lsp.handlers['$/logTrace'] = function(_, said) heard[#heard + 1] = (said.message:gsub('[%d.]+ ms', 'TIME')) end
+  client.notify('$/setTrace', { value = 'messages' })
+  request('textDocument/hover', params(step))
+  vim.wait(20000, function() return vim.tbl_contains(heard, 'textDocument/hover answered in TIME') end, 20)
+  client.notify('$/setTrace', { value = 'off' })
+  local on = { heard[1] or 'nothing was heard' }
+  request('textDocument/hover', params(step))
+  heard = {}
+  request('textDocument/hover', params(step))
+  vim.wait(200)
+  return vim.list_extend(on, heard)
+end
+-- What another program writes while the editor is open: the machine's peaks.
+function verbs.measured(step)
+  local function stands() return table.concat(verbs.hover(step), '\n'):find('roofline: at most', 1, true) and 'under the roofline' or 'no roofline' end
+  -- What was timed before may have measured them already.
+  for _, file in ipairs(vim.fn.glob(vim.env.SERVER_CACHE .. '/loopsmith/peaks-*', true, true)) do vim.fn.delete(file) end
+  vim.wait(20000, function() return stands() == 'no roofline' end, 100)
+  local before = stands()
+  local done = vim.system({ vim.env.LOOPSMITH, 'target', 'show' }, { env = { XDG_CACHE_HOME = vim.env.SERVER_CACHE } }):wait()
+  vim.wait(20000, function() return stands() ~= before end, 100)
+  return { before, done.code == 0 and stands() or done.stderr }
+end
 function verbs.tune(step)
   client.request_sync('workspace/executeCommand', { command = 'loopsmith.tune', arguments = { { uri = vim.uri_from_bufnr(buffer), ['function'] = step['function'] } } }, 60000, buffer)
   local running = wait_for_lens(', best ')

@@ -1,7 +1,8 @@
 // The session that every editor is taken through (../../session), in VS Code: asks by VS Code's own commands what each step asks for, and
 // writes what came back as lines of text to $ANSWERS. Whether they are right is for ../../session/steps.mjs to say.
 const vscode = require('vscode');
-const { readFileSync, writeFileSync } = require('node:fs');
+const { execFileSync } = require('node:child_process');
+const { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 
 const run = (command, ...args) => vscode.commands.executeCommand(command, ...args);
@@ -219,6 +220,46 @@ const verbs = {
     const lens = await waitForLens(step.lens);
     return [lens ? `${lens.line}: ${lens.title}` : 'it did not end'];
   },
+  // A search for a place in a schedule, begun and taken by the lens over it.
+  fill: async () => {
+    const begins = await waitForLens('tune this');
+    if (!begins) { return ['there is nothing to fill']; }
+    await run(begins.command.command, ...begins.command.arguments);
+    const done = await waitForLens('fill in the best steps');
+    if (!done) { return [begins.title, 'it did not end']; }
+    await run(done.command.command, ...done.command.arguments);
+    for (const end = Date.now() + 20_000; text().includes('sch.tune(') && Date.now() < end;) { await sleep(50); }
+    return [begins.title, text().includes('sch.tune(') ? 'nothing was written' : done.title];
+  },
+  // The server's trace, which the setting turns on: it goes to the output channel, and stands in the recording of the session.
+  trace: async (step) => {
+    const heard = () => readFileSync(process.env.RECORD, 'utf8').split('\n').map((line) => /([\w/]+ answered in) [\d.]+ ms/.exec(line)?.[1]).filter((line) => line?.startsWith('textDocument/hover'));
+    const hover = () => run('vscode.executeHoverProvider', document.uri, place(step, step.at));
+    await verbs.configure({ settings: { 'trace.server': 'messages' } });
+    for (const end = Date.now() + patience; heard().length === 0 && Date.now() < end; await sleep(100)) { await hover(); }
+    const on = heard().length > 0 ? `${heard()[0]} TIME` : 'nothing was heard';
+    await verbs.configure({ settings: { 'trace.server': 'off' } });
+    for (const end = Date.now() + patience; Date.now() < end;) {
+      const before = heard().length;
+      await hover();
+      await sleep(200);
+      if (heard().length === before) { return [on]; }
+    }
+    return [on, 'it goes on'];
+  },
+  // What another program writes while the editor is open: the machine's peaks.
+  measured: async (step) => {
+    const stands = async () => ((await verbs.hover(step)).some((line) => line.includes('roofline: at most')) ? 'under the roofline' : 'no roofline');
+    // What was timed before may have measured them already; and settings that described another machine are read when they are read.
+    const cache = join(process.env.SERVER_CACHE, 'loopsmith');
+    for (const file of existsSync(cache) ? readdirSync(cache) : []) { if (file.startsWith('peaks-')) { rmSync(join(cache, file)); } }
+    let before = await stands();
+    for (const end = Date.now() + 20_000; before !== 'no roofline' && Date.now() < end; await sleep(100)) { before = await stands(); }
+    execFileSync(process.env.LOOPSMITH, ['target', 'show'], { env: { ...process.env, XDG_CACHE_HOME: process.env.SERVER_CACHE } });
+    let after = await stands();
+    for (const end = Date.now() + 20_000; after === before && Date.now() < end; await sleep(100)) { after = await stands(); }
+    return [before, after];
+  },
   tune: async (step) => {
     await run('loopsmith.tune', { uri: document.uri.toString(), function: step.function });
     const running = await waitForLens(', best ');
@@ -229,7 +270,7 @@ const verbs = {
   },
 };
 // What is asked once: it changes something, or waits by itself.
-const once = new Set(['edit', 'act', 'rename', 'configure', 'command', 'tune', 'format', 'formatRange', 'formatOnType']);
+const once = new Set(['edit', 'act', 'rename', 'configure', 'command', 'tune', 'fill', 'trace', 'measured', 'format', 'formatRange', 'formatOnType']);
 
 async function answerTo(step) {
   const file = vscode.Uri.file(join(folder(), step.file ?? 'session.tir'));
