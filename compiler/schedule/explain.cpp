@@ -254,10 +254,32 @@ auto conflict_of(const FuncState& func, const Diagnostics& why) -> std::optional
   return {};
 }
 
-// The same call with one other argument.
-void repair_by_argument(const Schedule& schedule, const FuncState& func, const Move& refused, const NameOfPlace& name_of, const CancelToken& cancel, size_t& trials,
-                        std::vector<Repair>& out) {
+// Numbers near one that does not fit: below it, as a count or a last index would be, then the usual ones.
+auto numbers_near(const Value& given, const Param& param) -> std::vector<Value> {
+  std::vector<Value> out;
+  if (const auto* number = given.as<int64_t>()) {
+    if (*number < 0) { out.emplace_back(-*number); }
+    for (int64_t k = *number - 1; k >= 0 && out.size() < 8; --k) { out.emplace_back(k); }
+  }
+  if (param.otherwise) { out.push_back(*param.otherwise); }
+  for (int64_t usual : {0, 1, 2, -1}) { out.emplace_back(usual); }
+  return out;
+}
+
+// The list without what it names again.
+auto once_each(const Value::List& list) -> Value::List {
+  Value::List out;
+  for (const Value& item : list) {
+    if (std::find(out.begin(), out.end(), item) == out.end()) { out.push_back(item); }
+  }
+  return out;
+}
+
+// The same call with one other argument; where that only leads to another refusal (`is_first`), with a second one.
+void repair_by_argument(const Schedule& schedule, const FuncState& func, const Move& refused, Code code, bool is_first, const NameOfPlace& name_of,
+                        const CancelToken& cancel, size_t& trials, std::vector<Repair>& out) {
   const Primitive& primitive = *refused.primitive;
+  std::vector<std::pair<Move, Code>> further;   // got past what was refused here
   for (size_t i = 0; i < primitive.params.size() && out.size() < 2; ++i) {
     const Param& param = primitive.params[i];
     if (param.role == Role::Decision) { continue; }
@@ -267,8 +289,9 @@ void repair_by_argument(const Schedule& schedule, const FuncState& func, const M
     std::span<const Value> chosen(refused.values.data(), i);
     Choice choice{schedule.state(), func, *focus, chosen};
     std::vector<Value> others;
-    if (param.candidates) {
-      others = param.candidates(choice);
+    if (param.candidates) { others = param.candidates(choice); }
+    if (!others.empty()) {
+      // What the row says is worth trying.
     } else if (param.kind == ValueKind::Loop && !param.is_list) {
       // Another loop of the same nest: those around and those inside, the nearest first.
       for (const Place* loop : func.loops(*focus)) { others.insert(others.begin(), Choice::loop(*loop)); }
@@ -277,7 +300,18 @@ void repair_by_argument(const Schedule& schedule, const FuncState& func, const M
       }
     } else if (param.kind == ValueKind::Bool && param.otherwise) {
       others = {Value(!(refused.values[i] == Value(true)))};
+    } else if (param.kind == ValueKind::Block && !param.is_list) {
+      // Of the root block, and of one that holds others where it must not: those inside.
+      const Place* given = choice.place(refused.values[i]);
+      if (given && (given->parent < 0 || code == Code::NotLeafBlock)) {
+        for (const Place* block : func.child_blocks(*given)) { others.push_back(Choice::block(*block)); }
+      }
+    } else if ((param.kind == ValueKind::Int || param.kind == ValueKind::OptionalInt) && !param.is_list) {
+      others = numbers_near(refused.values[i], param);
+    } else if (param.kind == ValueKind::Access || code == Code::AccessKind) {
+      others = {Value("read"), Value("write")};
     }
+    if (const auto* list = refused.values[i].as<Value::List>(); list && code == Code::LoopTwice) { others.insert(others.begin(), Value(once_each(*list))); }
     size_t found = 0;
     for (Value& other : others) {
       if (other == refused.values[i] || trials >= most_trials || found >= 1) { continue; }
@@ -293,15 +327,75 @@ void repair_by_argument(const Schedule& schedule, const FuncState& func, const M
       if (cancel.is_cancelled()) { return; }
       ++trials;
       Schedule fork = schedule;
-      if (!apply_move(fork, move).ok() || fork.module().same_as(schedule.module())) { continue; }
+      auto applied = apply_move(fork, move);
+      if (!applied.ok() && is_first && further.size() < 4 && applied.diagnostics().front().code != code) {
+        further.emplace_back(move, applied.diagnostics().front().code);
+      }
+      if (!applied.ok() || fork.module().same_as(schedule.module())) { continue; }
       ++found;
       out.push_back({"", text_of(func, move, name_of), move});
+    }
+  }
+  for (const auto& [move, next] : further) {
+    if (out.empty()) { repair_by_argument(schedule, func, move, next, false, name_of, cancel, trials, out); }
+  }
+}
+
+// Primitives that do for other states what the refused one does: the arguments that they share, in the other's order.
+struct Alternative { std::string_view refused, other; std::vector<size_t> arguments; };
+const std::vector<Alternative>& alternatives() {
+  static const std::vector<Alternative> all = {
+      {"compute_at", "reverse_compute_at", {0, 1, 2}},
+      {"reverse_compute_at", "compute_at", {0, 1, 2}},
+      {"compute_inline", "reverse_compute_inline", {0}},
+      {"reverse_compute_inline", "compute_inline", {0}},
+      {"set_scope", "cache_write", {0, 1, 2}},
+      {"read_at", "cache_read", {1, 2, 3}},
+      {"write_at", "cache_write", {1, 2, 3}},
+      {"reindex_cache_read", "cache_read", {0, 1, 2}},
+      {"reindex_cache_write", "cache_write", {0, 1, 2}},
+  };
+  return all;
+}
+
+// Another primitive with the same arguments. What cannot be inlined is placed under the innermost loop of those that it works with.
+void repair_by_other(const Schedule& schedule, const FuncState& func, const Move& refused, const NameOfPlace& name_of, const CancelToken& cancel, size_t& trials,
+                     std::vector<Repair>& out) {
+  auto attempt = [&](Move move) {
+    if (out.size() >= most_repairs || trials >= most_trials || cancel.is_cancelled()) { return true; }
+    ++trials;
+    Schedule fork = schedule;
+    if (!apply_move(fork, move).ok() || fork.module().same_as(schedule.module())) { return false; }
+    out.push_back({"", text_of(func, move, name_of), std::move(move)});
+    return true;
+  };
+  auto with_defaults = [](const Primitive& primitive, std::vector<Value> values) {
+    for (size_t i = values.size(); i < primitive.params.size(); ++i) { values.push_back(primitive.params[i].otherwise.value_or(Value())); }
+    return Move{&primitive, std::move(values)};
+  };
+  for (const Alternative& alternative : alternatives()) {
+    const Primitive* other = find_primitive(alternative.other);
+    if (alternative.refused != refused.primitive->name || !other) { continue; }
+    std::vector<Value> values;
+    for (size_t argument : alternative.arguments) { values.push_back(refused.values.at(argument)); }
+    attempt(with_defaults(*other, std::move(values)));
+  }
+  bool forwards = refused.primitive->name == "compute_inline";
+  if (!forwards && refused.primitive->name != "reverse_compute_inline") { return; }
+  Choice choice{schedule.state(), func, func.root(), refused.values};
+  const Place& block = choice.subject();
+  if (!block.is_block() || block.parent < 0) { return; }
+  for (NodeId id : forwards ? consumers_of(func, block) : producers_of(func, block)) {
+    std::vector<const Place*> loops = func.loops(*func.find(id));
+    for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+      const Primitive* place = find_primitive(forwards ? "compute_at" : "reverse_compute_at");
+      if (place && attempt(with_defaults(*place, {Choice::block(block), Choice::loop(**loop)}))) { return; }
     }
   }
 }
 
 // Primitives whose application often clears the way for another one, the gentlest first.
-constexpr std::string_view clearing[] = {"reorder", "compute_inline", "reverse_compute_inline", "compute_at", "reverse_compute_at", "decompose_reduction", "split", "fuse", "rfactor", "blockize"};
+constexpr std::string_view clearing[] = {"reorder", "compute_inline", "reverse_compute_inline", "compute_at", "reverse_compute_at", "decompose_reduction", "split", "fuse", "rfactor", "blockize", "cache_write"};
 
 void repair_before(const Schedule& schedule, const FuncState& func, const Primitive& primitive, const std::vector<Value>& values, const std::vector<const Place*>& near,
                    const NameOfPlace& name_of, const CancelToken& cancel, size_t& trials, std::vector<Repair>& out) {
@@ -381,7 +475,8 @@ auto explain(const Schedule& schedule, const Primitive& primitive, const std::ve
   if (out.conflict) { out.verdict = Verdict::Illegal; }
   if (why.front().code == Code::IterationsDepend && !out.conflict) { out.verdict = Verdict::NotProved; }
   size_t trials = 0;
-  repair_by_argument(schedule, *func, {&primitive, *by_place}, name_of, cancel, trials, out.repairs);
+  repair_by_argument(schedule, *func, {&primitive, *by_place}, why.front().code, true, name_of, cancel, trials, out.repairs);
+  repair_by_other(schedule, *func, {&primitive, *by_place}, name_of, cancel, trials, out.repairs);
   std::vector<const Place*> near = blamed(*func, why);
   Choice choice{schedule.state(), *func, func->root(), *by_place};
   if (&choice.subject() != &func->root()) { near.push_back(&choice.subject()); }

@@ -187,6 +187,37 @@ TEST_CASE("a dependence is shown by one pair of iterations", "[moves]") {
   CHECK(found.conflict->text == "`D` at i=1 reads `B[0]`, which `B` writes at i=0");
 }
 
+TEST_CASE("repairs change a second argument, or do it by another primitive", "[moves]") {
+  Schedule sch(parse(examples::matmul_relu), 1);
+  auto repairs_of = [&](std::string_view primitive, std::vector<Value> values) {
+    const Primitive& row = *find_primitive(primitive);
+    for (size_t i = values.size(); i < row.params.size(); ++i) { values.push_back(row.params[i].otherwise.value_or(Value())); }
+    auto refused = sch.apply_values(row, values);
+    REQUIRE_FALSE(refused.ok());
+    std::vector<std::string> out;
+    for (const Repair& repair : explain(sch, row, values, refused.diagnostics()).repairs) {
+      out.push_back(repair.before.empty() ? repair.instead : repair.before + " first");
+      Schedule fork = sch;
+      REQUIRE(apply_move(fork, repair.move).ok());
+      if (!repair.before.empty()) { REQUIRE(fork.apply_values(row, values).ok()); }
+    }
+    return out;
+  };
+  auto has = [](const std::vector<std::string>& all, std::string_view wanted) { return std::find(all.begin(), all.end(), wanted) != all.end(); };
+  Value root = *sch.call("get_block", {"root"}), c = *sch.call("get_block", {"C"}), d = *sch.call("get_block", {"D"});
+  auto loops = loops_of(*sch.call("get_loops", {c}));
+  // A reduction is not inlined; it runs under its consumer's loop.
+  CHECK(has(repairs_of("compute_inline", {c}), "sch.compute_at(\"C\", sch.get_loops(\"D\")[1])"));
+  // A parameter is in the memory of the caller; a copy of it may be elsewhere.
+  CHECK(has(repairs_of("set_scope", {d, 0, "shared"}), "sch.cache_write(\"D\", write_buffer_index=0, storage_scope=\"shared\")"));
+  CHECK(has(repairs_of("unsafe_set_dtype", {d, 0, "float16"}), "sch.cache_write(\"D\", write_buffer_index=0, storage_scope=\"global\") first"));
+  // The loop that is named twice, once.
+  CHECK(has(repairs_of("reorder", {Value(Value::List{loops[1], loops[0], loops[1]})}), "sch.reorder(sch.get_loops(\"C\")[1], sch.get_loops(\"C\")[0])"));
+  // Blocks instead of the one around them; both a buffer and an axis that are there.
+  CHECK_FALSE(repairs_of("cache_write", {root, 0, "shared"}).empty());
+  CHECK_FALSE(repairs_of("storage_align", {c, 3, 7, 32, 8}).empty());
+}
+
 TEST_CASE("a reduction's loop names both updates, and offers a loop that works", "[moves]") {
   Schedule sch(parse(examples::matmul), 1);
   auto block = sch.call("get_block", {"C"});
