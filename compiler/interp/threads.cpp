@@ -10,7 +10,7 @@ namespace loopsmith::interp {
 
 auto needs_threads(const Stmt& body) -> bool {
   static const std::unordered_set<Name> waiting = {Name("tvm_storage_sync"), Name("tvm_thread_allreduce"), Name("tvm_warp_shuffle"),
-                                                   Name("tvm_warp_shuffle_up"), Name("tvm_warp_shuffle_down"), Name("ptx_mma"), Name("ptx_ldmatrix"),
+                                                   Name("tvm_warp_shuffle_up"), Name("tvm_warp_shuffle_down"), Name("ptx_mma"), Name("ptx_mma_sp"), Name("ptx_ldmatrix"),
                                                    Name("mma_fill"), Name("mma_store"), Name("tvm_mma_sync"), Name("tvm_fill_fragment"), Name("tvm_load_matrix_sync"),
                                                    Name("tvm_store_matrix_sync"), Name("ptx_cp_async"), Name("ptx_commit_group"), Name("ptx_wait_group")};
   bool found = false;

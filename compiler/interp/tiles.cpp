@@ -84,6 +84,12 @@ auto right_spot(int k, int thread, int i) -> Spot {
   if (k == 16) { return {pair * 2 + (i & 1) + (i >= 2 ? 8 : 0), group}; }
   return {pair * 4 + (i & 3) + (i >= 4 ? 16 : 0), group};
 }
+// The same for mma.sp of halves: the elements of A that are there, k / 2 in a row, and those of B.
+auto sparse_left_spot(int k, int thread, int i) -> Spot {
+  if (k == 32) { return left_spot(16, thread, i); }
+  return {(thread >> 2) + (i >= 2 ? 8 : 0), (thread & 3) * 2 + (i & 1)};
+}
+auto sparse_right_spot(int thread, int i) -> Spot { return {(thread & 3) * 2 + (i & 1) + i / 2 * 8, thread >> 2}; }
 auto result_spot(int thread, int i) -> Spot { return {(thread >> 2) + (i >= 2 ? 8 : 0), (thread & 3) * 2 + (i & 1)}; }
 
 }  // namespace
@@ -202,16 +208,25 @@ void TileStatement::warp_operation(Frame& f) const {
     }
   } else {
     // operands: C, A, B.
-    int a_count = 16 * k / warp_size, b_count = k * 8 / warp_size;
+    int held = selector ? k / 2 : k;
+    int a_count = 16 * held / warp_size, b_count = k * 8 / warp_size;
     std::vector<Slot> a(static_cast<size_t>(16 * k)), b(static_cast<size_t>(k * 8));
+    // Where an element of the sparse matrix belongs: two bits for each, 16 of the word for row r, the others for row r + 8.
+    auto whole_column = [&](Spot s) {
+      int64_t chosen = selector->eval(f);
+      int holder = s.row % 8 * 4 + static_cast<int>(k == 16 ? chosen & 3 : (chosen & 1) * 2 + s.column / 8);
+      auto word = static_cast<uint64_t>(of_thread(holder, 3, operands[3].element).get(0).i);
+      return s.column / 2 * 4 + static_cast<int>((word >> (s.row / 8 * 16 + s.column % 8 * 2)) & 3);
+    };
     for (int t = 0; t < warp_size; ++t) {
       Elements left = of_thread(t, 1, operands[1].element), right = of_thread(t, 2, operands[2].element);
       for (int i = 0; i < a_count; ++i) {
-        Spot s = left_spot(k, t, i);
+        Spot s = selector ? sparse_left_spot(k, t, i) : left_spot(k, t, i);
+        if (selector) { s.column = whole_column(s); }
         a[static_cast<size_t>(s.row * k + s.column)] = left.get(i);
       }
       for (int i = 0; i < b_count; ++i) {
-        Spot s = right_spot(k, t, i);
+        Spot s = selector ? sparse_right_spot(t, i) : right_spot(k, t, i);
         b[static_cast<size_t>(s.row * 8 + s.column)] = right.get(i);
       }
     }
@@ -446,7 +461,7 @@ auto Compiler::tile_operation(const Call& n) -> const Statement* {
     for (size_t i = 0; i < 8; i += 2) { out->operands.push_back(operand(i, int_expr(n.args[i + 1]))); }
     return checked(out);
   }
-  if (op == "ptx_ldmatrix" || op == "ptx_mma" || op == "mma_fill" || op == "mma_store") {
+  if (op == "ptx_ldmatrix" || op == "ptx_mma" || op == "ptx_mma_sp" || op == "mma_fill" || op == "mma_store") {
     if (!in_kernel_) { return refuse("`" + std::string(op) + "` outside of a launch"); }
     if (op == "ptx_ldmatrix") {
       if (n.args.size() != 7 || number(1) != 4 || text(2) != ".b16") { return refuse("this form of `ptx_ldmatrix`"); }
@@ -466,6 +481,17 @@ auto Compiler::tile_operation(const Call& n) -> const Statement* {
       int bits = out->k == 16 ? 16 : 8;
       if (out->operands[1].element.bits != bits || out->operands[2].element.bits != bits) { return refuse("this form of `ptx_mma`"); }
       return checked(out);
+    }
+    // (shape, layouts, types, A and its offset, B, C, where A's elements belong and its offset, selector, saturates)
+    if (op == "ptx_mma_sp") {
+      if (n.args.size() < 15 || (text(0) != "m16n8k16" && text(0) != "m16n8k32") || text(1) != "row" || text(2) != "col") { return refuse("this form of `ptx_mma_sp`"); }
+      auto* out = make(Kind::MultiplyWarp, op);
+      out->k = text(0) == "m16n8k16" ? 16 : 32;
+      for (size_t at : {size_t{10}, size_t{6}, size_t{8}, size_t{12}}) { out->operands.push_back(operand(at, int_expr(n.args[at + 1]))); }
+      out->selector = int_expr(n.args[14]);
+      const std::vector<TileOperand>& all = out->operands;
+      bool is_known = all[1].element.is_real() && all[1].element.bits == 16 && all[2].element == all[1].element && all[3].element == DataType::uint(32);
+      return is_known ? checked(out) : refuse("this form of `ptx_mma_sp`");
     }
     auto* out = make(op == "mma_fill" ? Kind::FillWarp : Kind::StoreWarp, op);
     if (op == "mma_fill") {

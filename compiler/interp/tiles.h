@@ -3,8 +3,9 @@
 //
 //  - WMMA: a warp's threads do one operation together. How a fragment lies in registers is not documented, so no program depends on
 //    it; here fragment number i of a buffer is its elements from i times its size, rows one after the other (A is m x k, B k x n).
-//  - ldmatrix, mma: each thread names its own registers, which stand in memory of scope `warp`; which thread holds which element
+//  - ldmatrix, mma, mma.sp: each thread names its own registers, which stand in memory of scope `warp`; which thread holds which element
 //    is what PTX says. A transposed ldmatrix of bytes is no instruction; code generators load the bytes one by one, and so do we.
+//    A sparse left matrix has two elements of every four; two bits say which place each is for.
 //  - AMX: eight tiles per thread, configured as 16 rows of 64 bytes.
 //  - MFMA: 64 threads; which holds what is as in AMD's ISA documents.
 #pragma once
@@ -34,6 +35,7 @@ struct TileStatement final : Statement {
   Name name;                             // of the instruction, for messages
   bool in_kernel = false;
   int m = 0, n = 0, k = 0;               // of the product
+  const IntExpr* selector = nullptr;     // of a sparse left matrix: which threads hold where its elements belong; null: it is dense
   int rows = 0, columns = 0;             // of the fragment
   bool is_column_major = false;          // in memory
   bool is_transposed = false;            // ldmatrix
