@@ -715,8 +715,14 @@ auto gain(const FuncState& before, const FuncState& after, const CoreModel& core
 auto gain_text(double gain) -> std::string {
   // What differs by less is within the model's error.
   constexpr double noticed = 1.25;
-  if (gain >= noticed) { return fmt::format("about {:.2g}x faster", gain); }
-  if (gain <= 1 / noticed) { return fmt::format("about {:.2g}x slower", 1 / gain); }
+  // Two digits, and no exponent: 1.4, 37, 370.
+  auto times = [](double factor) {
+    if (factor < 100) { return fmt::format("{:.2g}", factor); }
+    double unit = std::pow(10, std::floor(std::log10(factor)) - 1);
+    return fmt::format("{:.0f}", std::round(factor / unit) * unit);
+  };
+  if (gain >= noticed) { return fmt::format("about {}x faster", times(gain)); }
+  if (gain <= 1 / noticed) { return fmt::format("about {}x slower", times(1 / gain)); }
   return {};
 }
 

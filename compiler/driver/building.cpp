@@ -221,6 +221,8 @@ auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildR
       if (!job.with.empty() && name != job.with) { continue; }
       auto run = file.run_schedule(name);
       if (!run) { return fail(run.diagnostics()); }
+      // What makes its schedule itself may be a test: it is taken where it is asked for.
+      if (run->makes_its_own && job.with.empty()) { continue; }
       if (!run->target.empty()) {
         auto meant = target::parse(run->target);
         if (meant && meant->kind != target->kind) { continue; }

@@ -317,7 +317,7 @@ auto pick(const Arguments& arguments, const PickRequest& request, Reporter& repo
       Diagnostic d = names.empty() ? error(Code::NoSuchSchedule).arg("name", "").arg("file", file.name())
                                    : error(Code::SeveralSchedules).arg("file", file.name()).arg("names", backticked(names)).remedy("say which one: `--with NAME`");
       if (names.empty()) {
-        fmt::print(stderr, "loopsmith: there is no schedule function in `{}`\n", file.name());
+        fmt::print(stderr, "loopsmith: there is no schedule function in `{}`: one is `def NAME(sch: tir.Schedule)`, or makes it, `sch = tir.Schedule(PROGRAM)`\n", file.name());
         return exit_input;
       }
       return fail({d});

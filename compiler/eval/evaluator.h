@@ -147,6 +147,8 @@ class Evaluator {
   /// They tell what it is by the tag, which is the address of a variable of theirs.
   void* host = nullptr;
   const void* host_tag = nullptr;
+  /// Told of calls that are left out because the callee or an argument is not known; none: nobody.
+  std::function<void(const Value& callee, const syntax::Expr& written, const Arguments& arguments)> not_called;
   /// Owner of the tree being evaluated; functions made keep it.
   std::shared_ptr<const void> tree;
   Diagnostics diagnostics;

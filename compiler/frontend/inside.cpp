@@ -78,6 +78,59 @@ auto any_program(const syntax::Block& block, const ClassDef* owner, int depth) -
   return false;
 }
 
+// What is evaluated to learn a value: within few steps, and nothing is said of it.
+template <class F>
+void quietly(eval::Evaluator& evaluator, F&& f) {
+  size_t said = evaluator.diagnostics.size();
+  Origin opaque_at = evaluator.opaque_at;
+  uint64_t limit = evaluator.limits.steps;
+  evaluator.reset_steps();
+  evaluator.limits.steps = steps_around;
+  f();
+  evaluator.limits.steps = limit;
+  evaluator.reset_steps();
+  evaluator.opaque_at = opaque_at;
+  evaluator.diagnostics.resize(said);
+}
+
+auto elements(const syntax::Expr& e) -> const syntax::List<ExprPtr>* {
+  if (const auto* list = e.as<ListExpr>()) { return &list->elements; }
+  const auto* tuple = e.as<TupleExpr>();
+  return tuple ? &tuple->elements : nullptr;
+}
+auto split_names(std::string_view text) -> std::vector<Name> {
+  std::vector<Name> out;
+  std::string word;
+  for (char c : text) {
+    if (c == ',') { out.emplace_back(std::exchange(word, {})); }
+    else if (c != ' ') { word += c; }
+  }
+  if (!word.empty()) { out.emplace_back(word); }
+  return out;
+}
+
+// `@pytest.mark.parametrize("extent, dtype", [(4, "float32"), ...])`: what stands for the name in the first row; null: nothing.
+auto first_of_test(const syntax::Expr& decorator, Name name) -> const syntax::Expr* {
+  static const Name parametrize("parametrize");
+  const auto* call = decorator.as<CallExpr>();
+  if (!call || !(last_name(*call->callee) == parametrize) || call->args.size() < 2) { return nullptr; }
+  std::vector<Name> names;
+  if (const auto* text = call->args[0]->as<StringExpr>()) { names = split_names(text->value); }
+  else if (const auto* items = elements(*call->args[0])) {
+    for (ExprPtr item : *items) {
+      if (const auto* one = item->as<StringExpr>()) { names.emplace_back(one->value); }
+    }
+  }
+  auto at = std::find(names.begin(), names.end(), name);
+  const auto* rows = elements(*call->args[1]);
+  if (at == names.end() || !rows || rows->empty()) { return nullptr; }
+  const syntax::Expr* row = (*rows)[0];
+  if (names.size() == 1) { return last_name(*row) == Name("param") && row->as<CallExpr>() ? nullptr : row; }
+  const auto* columns = elements(*row);
+  auto column = static_cast<size_t>(at - names.begin());
+  return columns && columns->size() == names.size() ? (*columns)[column] : nullptr;
+}
+
 class Reader {
  public:
   Reader(eval::Evaluator& evaluator, std::vector<InnerProgram>& out) : evaluator_(evaluator), out_(out) {}
@@ -198,60 +251,6 @@ class Reader {
     for (Name name : names) { scope->set(name, Value::opaque()); }
   }
 
-  // ---- what parameters are: the first values a test is run with, or what they are where nothing is given
-
-  auto known_parameter(const FunctionDef& def, const Param& p, const eval::ScopeRef& scope) -> Value {
-    if (p.kind != ParamKind::Plain) { return Value::opaque(); }
-    Value out = Value::opaque();
-    const syntax::Expr* given = p.default_value;
-    for (ExprPtr d : def.decorators) {
-      if (const syntax::Expr* first = first_of_test(*d, p.name.name)) { given = first; }
-    }
-    if (given) {
-      quietly([&] { out = evaluator_.eval(*given, scope); });
-    } else if (const Value* known = scope ? scope->find_here(p.name.name) : nullptr; known && known->as<FixtureObject>()) {
-      out = known->as<FixtureObject>()->first;
-    }
-    // No value, or one that stands for any other: `None` is what is made into something below.
-    return out.is_unknown() || out.is_none() ? Value::opaque() : out;
-  }
-  // `@pytest.mark.parametrize("extent, dtype", [(4, "float32"), ...])`: what stands for the name in the first row; null: nothing.
-  auto first_of_test(const syntax::Expr& decorator, Name name) -> const syntax::Expr* {
-    static const Name parametrize("parametrize");
-    const auto* call = decorator.as<CallExpr>();
-    if (!call || !(last_name(*call->callee) == parametrize) || call->args.size() < 2) { return nullptr; }
-    std::vector<Name> names;
-    if (const auto* text = call->args[0]->as<StringExpr>()) { names = split_names(text->value); }
-    else if (const auto* items = elements(*call->args[0])) {
-      for (ExprPtr item : *items) {
-        if (const auto* one = item->as<StringExpr>()) { names.emplace_back(one->value); }
-      }
-    }
-    auto at = std::find(names.begin(), names.end(), name);
-    const auto* rows = elements(*call->args[1]);
-    if (at == names.end() || !rows || rows->empty()) { return nullptr; }
-    const syntax::Expr* row = (*rows)[0];
-    if (names.size() == 1) { return last_name(*row) == Name("param") && row->as<CallExpr>() ? nullptr : row; }
-    const auto* columns = elements(*row);
-    auto column = static_cast<size_t>(at - names.begin());
-    return columns && columns->size() == names.size() ? (*columns)[column] : nullptr;
-  }
-  static auto elements(const syntax::Expr& e) -> const syntax::List<ExprPtr>* {
-    if (const auto* list = e.as<ListExpr>()) { return &list->elements; }
-    const auto* tuple = e.as<TupleExpr>();
-    return tuple ? &tuple->elements : nullptr;
-  }
-  static auto split_names(std::string_view text) -> std::vector<Name> {
-    std::vector<Name> out;
-    std::string word;
-    for (char c : text) {
-      if (c == ',') { out.emplace_back(std::exchange(word, {})); }
-      else if (c != ' ') { word += c; }
-    }
-    if (!word.empty()) { out.emplace_back(word); }
-    return out;
-  }
-
   auto known_truth(const syntax::Expr& condition, const eval::ScopeRef& scope) -> std::optional<bool> {
     std::optional<bool> out;
     quietly([&] {
@@ -271,18 +270,7 @@ class Reader {
   }
 
   template <class F>
-  void quietly(F&& f) {
-    size_t said = evaluator_.diagnostics.size();
-    Origin opaque_at = evaluator_.opaque_at;
-    uint64_t limit = evaluator_.limits.steps;
-    evaluator_.reset_steps();
-    evaluator_.limits.steps = steps_around;
-    f();
-    evaluator_.limits.steps = limit;
-    evaluator_.reset_steps();
-    evaluator_.opaque_at = opaque_at;
-    evaluator_.diagnostics.resize(said);
-  }
+  void quietly(F&& f) { frontend::quietly(evaluator_, std::forward<F>(f)); }
 
   auto path(Name name) const -> Name {
     std::string out;
@@ -298,7 +286,7 @@ class Reader {
     around_it(def, scope);
     eval::ScopeRef inner = evaluator_.new_scope(around);
     for (const Param& p : def.params) {
-      if (!p.name.name.empty()) { inner->set(p.name.name, known_parameter(def, p, scope)); }
+      if (!p.name.name.empty()) { inner->set(p.name.name, first_value(evaluator_, def, p, scope)); }
     }
     path_.push_back(def.name.name);
     block(def.body, inner, nullptr, inner);
@@ -436,6 +424,26 @@ void bound_names(const syntax::Stmt& stmt, std::vector<Name>& out, int depth) {
       break;
     default: break;
   }
+}
+
+auto first_value(eval::Evaluator& evaluator, const FunctionDef& def, const Param& p, const eval::ScopeRef& scope) -> Value {
+  if (p.kind != ParamKind::Plain) { return Value::opaque(); }
+  Value out = Value::opaque();
+  const syntax::Expr* given = p.default_value;
+  for (ExprPtr d : def.decorators) {
+    if (const syntax::Expr* first = first_of_test(*d, p.name.name)) { given = first; }
+  }
+  if (given) {
+    quietly(evaluator, [&] { out = evaluator.eval(*given, scope); });
+  } else {
+    const Value* known = scope ? scope->find_here(p.name.name) : nullptr;
+    std::optional<Value> global;
+    if (!known && evaluator.globals) { global = evaluator.globals->lookup(evaluator, p.name.name, def.origin()); }
+    const auto* fixture = known ? known->as<FixtureObject>() : global ? global->as<FixtureObject>() : nullptr;
+    if (fixture) { out = fixture->first; }
+  }
+  // No value, or one that stands for any other: `None` is what is made into something below.
+  return out.is_unknown() || out.is_none() ? Value::opaque() : out;
 }
 
 auto has_programs_inside(const syntax::Stmt& stmt) -> bool { return !is_program(stmt) && any_program(stmt, nullptr, 0); }

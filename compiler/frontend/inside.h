@@ -26,6 +26,10 @@ struct InnerProgram {
 /// around them. In `with pytest.raises(...)` they are wrong on purpose: nothing of them is reported.
 [[nodiscard]] auto programs_inside(eval::Evaluator& evaluator, const syntax::Stmt& stmt) -> std::vector<InnerProgram>;
 
+/// What a parameter of a Python function is first: as the first row of `pytest.mark.parametrize` has it, its default, or the first value of
+/// a `tvm.testing.parameter` of that name. Opaque: nothing says so, or it is None.
+[[nodiscard]] auto first_value(eval::Evaluator& evaluator, const syntax::FunctionDef& def, const syntax::Param& param, const eval::ScopeRef& scope) -> eval::Value;
+
 /// Names a statement may bind at the level it stands on, those in its blocks included.
 void bound_names(const syntax::Stmt& stmt, std::vector<Name>& out, int depth = 0);
 

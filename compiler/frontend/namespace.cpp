@@ -2100,8 +2100,12 @@ auto ir_member(Name name) -> std::optional<Value> {
   return elsewhere.count(name) != 0 ? std::optional<Value>(Value::opaque()) : std::nullopt;
 }
 
-// `tvm.testing.parameter("float32", "float16")`, and `parameters(("float32", 4), ("float16", 8))` for several at once.
+// `tvm.testing.parameter("float32", "float16")`, `parameter(by_dict={"one": 1})`, and `parameters(("float32", 4), ("float16", 8))` for several at once.
 auto test_parameter(Evaluator& e, const Arguments& a) -> Value {
+  static const Name by_dict("by_dict");
+  const Argument* named = a.keyword(by_dict);
+  const auto* dict = named ? named->value.as<eval::Dict>() : nullptr;
+  if (dict && !dict->entries().empty()) { return make_object<FixtureObject>(dict->entries().front().second); }
   if (a.positional == 0 || a.all[0].value.is_unknown()) { return e.opaque(a.call); }
   return make_object<FixtureObject>(a.all[0].value);
 }

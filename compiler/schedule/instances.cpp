@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "ir/evaluate.h"
 #include "ir/follow.h"
@@ -20,9 +21,12 @@ constexpr int64_t most_elements = 1 << 20;    // of a buffer or of domains toget
 // Runs loops and blocks around a place, from outside to inside: all values of loops (`first`: the first one only); blocks' predicates hold.
 class Around {
  public:
-  Around(const FuncState& func, const Place& from, const Place* stop, const VarMap& first = {}) : first_(first) {
+  Around(const FuncState& func, const Place& from, const Place* stop, VarMap first = {}) : first_(std::move(first)) {
     for (const Place* at = &from; at && at != stop; at = func.parent(*at)) { path_.insert(path_.begin(), at); }
   }
+  /// What stands beside the path, before and behind it, is handed out in the order it runs; set where somebody wants to know.
+  std::function<bool(const Stmt&, Valuation&)> beside;
+
   /// False: not all could be run. `f` gives false to stop.
   auto run(Valuation& values, int64_t& steps, const std::function<bool(Valuation&)>& f) const -> bool { return run(0, values, steps, f); }
 
@@ -39,7 +43,7 @@ class Around {
       int64_t end = first_.contains(at.loop->var.get()) ? std::min(*min + 1, *min + *extent) : *min + *extent;
       for (int64_t i = *min; i < end; ++i) {
         values[before].second = i;
-        if (!run(depth + 1, values, steps, f)) { return false; }
+        if (!run_body(at.loop->body, depth, values, steps, f)) { return false; }
       }
       values.resize(before);
       return true;
@@ -55,12 +59,25 @@ class Around {
       if (!value) { return false; }
       values.emplace_back(realize.block->iter_vars[i].var.get(), *value);
     }
-    bool goes_on = run(depth + 1, values, steps, f);
+    bool goes_on = run_body(realize.block->body, depth, values, steps, f);
     values.resize(before);
     return goes_on;
   }
+  auto run_body(const Stmt& body, size_t depth, Valuation& values, int64_t& steps, const std::function<bool(Valuation&)>& f) const -> bool {
+    if (!beside || depth + 1 == path_.size()) { return run(depth + 1, values, steps, f); }
+    Stmt on_path = path_[depth + 1]->stmt();
+    if (body.same_as(on_path)) { return run(depth + 1, values, steps, f); }
+    const auto* seq = body.as<SeqStmt>();
+    bool is_found = false;
+    for (size_t i = 0; seq && i < seq->seq.size(); ++i) {
+      bool is_path = seq->seq[i].same_as(on_path);
+      is_found |= is_path;
+      if (!(is_path ? run(depth + 1, values, steps, f) : beside(seq->seq[i], values))) { return false; }
+    }
+    return is_found;
+  }
   std::vector<const Place*> path_;
-  const VarMap& first_;
+  VarMap first_;
 };
 
 // Notes the elements of one buffer that statements certainly store to.
@@ -485,6 +502,25 @@ class Changes : public Follower {
   bool is_same_again_ = false;
 };
 
+// Does a block under a loop read what a block beside the loop, under one further out, writes?
+auto reads_from_beside(const FuncState& func, const Place& loop) -> bool {
+  const Place* outermost = &loop;
+  for (const Place* at = func.parent(loop); at && at->is_loop(); at = func.parent(*at)) { outermost = at; }
+  auto is_block = [&](int i) { return func.places()[static_cast<size_t>(i)].is_block(); };
+  std::set<const BufferNode*> read;
+  for (int i = loop.index + 1; i < loop.end; ++i) {
+    if (!is_block(i)) { continue; }
+    for (const BufferRegion& region : func.places()[static_cast<size_t>(i)].block()->reads) { read.insert(region.buffer.get()); }
+  }
+  for (int i = outermost->index + 1; i < outermost->end; ++i) {
+    if ((i >= loop.index && i < loop.end) || !is_block(i)) { continue; }
+    for (const BufferRegion& region : func.places()[static_cast<size_t>(i)].block()->writes) {
+      if (read.contains(region.buffer.get())) { return true; }
+    }
+  }
+  return false;
+}
+
 // Every element of a region; false: its bounds are not known.
 auto each_element(const BufferRegion& region, const Valuation& values, int64_t& steps, const std::function<void(const Follower::Element&)>& f) -> bool {
   std::vector<std::pair<int64_t, int64_t>> box;
@@ -532,7 +568,16 @@ auto counted_replacement(const FuncState& func, const Place& loop, const Block& 
   bool begins_late = false;
   Valuation values;
   int64_t steps = 0;
-  bool known = Around(func, loop, nullptr).run(values, steps, [&](Valuation& outer) {
+  Around around(func, loop, nullptr);
+  // What runs again under the loop may read what is made beside it, and is not the same again where that is not.
+  if (reads_from_beside(func, loop)) {
+    around.beside = [&](const Stmt& stmt, Valuation& outer) {
+      ++changes.now;
+      changes.values = outer;
+      return changes.follow(stmt) && changes.is_known;
+    };
+  }
+  bool known = around.run(values, steps, [&](Valuation& outer) {
     ++changes.now;
     changes.values = outer;
     if (!changes.follow(loop.loop->body) || !changes.is_known) { return false; }

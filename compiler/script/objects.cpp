@@ -418,6 +418,21 @@ const eval::TypeTag ScheduleObject::type_tag{"tir.Schedule"};
 
 void set_bridge(Bridge b) { bridge() = std::move(b); }
 
+void leave_out_call(const eval::Value& callee, const syntax::Expr& written, const Arguments& arguments) {
+  if (const auto* method = callee.as<PrimitiveMethod>()) { method->schedule->is_unknown = true; }
+  if (!callee.is_opaque()) { return; }
+  // What checks and prints changes nothing.
+  Name name;
+  if (const auto* attribute = written.as<syntax::AttributeExpr>()) { name = attribute->attr.name; }
+  if (const auto* plain = written.as<syntax::NameExpr>()) { name = plain->name; }
+  for (std::string_view harmless : {"assert", "_assert", "verify", "_verify", "check", "_check", "print"}) {
+    if (name.view().starts_with(harmless)) { return; }
+  }
+  for (const Argument& argument : arguments.all) {
+    if (const auto* schedule = argument.value.as<ScheduleObject>()) { schedule->is_unknown = true; }
+  }
+}
+
 auto VariableObject::type_name() const -> std::string_view {
   if (variable.as<schedule::BlockRV>()) { return "block"; }
   if (variable.as<schedule::LoopRV>()) { return "loop"; }

@@ -45,11 +45,17 @@ class ScheduleObject final : public eval::Object {
   mutable std::optional<Refused> refused;
   /// The last hole that was passed.
   mutable std::optional<Hole> hole;
+  /// A primitive would have been called with what is not known, or a function that is not known with the schedule: from then on
+  /// the schedule is not known either.
+  mutable bool is_unknown = false;
   auto get_attribute(eval::Evaluator& evaluator, Name name, Origin where) const -> std::optional<eval::Value> override;
   void attribute_names(std::vector<Name>& out) const override;
   auto clone(eval::Cloner& cloner) const -> std::optional<eval::Value> override;
   auto repr() const -> std::string override { return "<tir.Schedule>"; }
 };
+
+/// For Evaluator::not_called: which schedules are not known after a call that was left out.
+void leave_out_call(const eval::Value& callee, const syntax::Expr& written, const eval::Arguments& arguments);
 
 /// A value for a primitive; none: reported, or unknown.
 [[nodiscard]] auto to_schedule(eval::Evaluator& evaluator, const eval::Argument& argument) -> std::optional<schedule::Value>;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "frontend/inside.h"
 #include "script/objects.h"
 #include "script/refusals.h"
 
@@ -12,45 +13,32 @@ namespace {
 
 using syntax::Kind;
 
-// "Schedule", "tir.Schedule", "T.Schedule", "tvm.tir.Schedule".
-auto names_schedule(const syntax::Expr* annotation) -> bool {
-  if (!annotation) { return false; }
-  if (const auto* attribute = annotation->as<syntax::AttributeExpr>()) { return attribute->attr.name == "Schedule"; }
-  if (const auto* name = annotation->as<syntax::NameExpr>()) { return name->name == "Schedule"; }
-  if (const auto* text = annotation->as<syntax::StringExpr>()) { return text->value.ends_with("Schedule"); }
-  return false;
-}
-
-// `ls.schedule(...)` or `schedule(...)`.
-auto schedule_decorator(const syntax::FunctionDef& def) -> const syntax::CallExpr* {
-  for (const syntax::Expr* decorator : def.decorators) {
-    const auto* call = decorator->as<syntax::CallExpr>();
-    const auto* attribute = call ? call->callee->as<syntax::AttributeExpr>() : nullptr;
-    if (!attribute || !(attribute->attr.name == "schedule")) { continue; }
-    const auto* object = attribute->object->as<syntax::NameExpr>();
-    if (object && (object->name == "ls" || object->name == "loopsmith")) { return call; }
-  }
-  return nullptr;
-}
-
 // Records the steps of one run.
 class Recorder final : public eval::Observer {
  public:
-  Recorder(ScheduleRun& run, const ScheduleObject* schedule, size_t limit) : run_(run), schedule_(schedule), limit_(limit) {}
+  Recorder(ScheduleRun& run, const RunRequest& request) : run_(run), variable_(request.function.form.variable), is_python_(request.function.form.made) {}
+
+  /// Statements from here on are not run.
+  size_t limit = 0;
 
   void before(eval::Evaluator& evaluator, eval::Frame& frame, size_t index, const syntax::Stmt& stmt) override {
     run_.frames.resize(index);
     run_.frames.push_back(frame.snapshot());
     find_schedule(frame);
-    schedule_->step = static_cast<uint32_t>(index) + 1;
-    executed_ = schedule_->executed;
-    schedule_->hole.reset();
+    if (schedule_) {
+      schedule_->step = static_cast<uint32_t>(index) + 1;
+      schedule_->refused.reset();
+      schedule_->is_unknown = false;
+      schedule_->hole.reset();
+    }
+    executed_ = schedule_ ? schedule_->executed : 0;
     diagnostics_ = evaluator.diagnostics.size();
     // What loops print without end is of no use to anybody.
     constexpr size_t most_printed = 1 << 20;
     evaluator.output = [&step = run_.steps[index]](std::string_view text) {
       if (step.printed.size() < most_printed) { step.printed += text; }
     };
+    evaluator.not_called = leave_out_call;
     start_ = std::chrono::steady_clock::now();
   }
 
@@ -58,27 +46,36 @@ class Recorder final : public eval::Observer {
     Step& step = run_.steps[index];
     step.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     find_schedule(frame);
-    step.primitives = schedule_->executed - executed_;
+    step.primitives = schedule_ ? schedule_->executed - executed_ : 0;
     run_.primitives += step.primitives;
     step.diagnostics.assign(evaluator.diagnostics.begin() + static_cast<std::ptrdiff_t>(diagnostics_), evaluator.diagnostics.end());
     step.state = flow == eval::Flow::Failed ? StepState::Failed : flow == eval::Flow::Unknown ? StepState::Unknown : StepState::Done;
     if (step.state == StepState::Done && has_errors(step.diagnostics)) { step.state = StepState::Failed; }
-    if (step.state == StepState::Failed) { explain_refusal(step.diagnostics, *schedule_, *frame.scope, evaluator.cancel); }
+    if (schedule_ && schedule_->is_unknown && step.state == StepState::Done) { step.state = StepState::Unknown; }
+    // What Python around primitives may do is its own matter.
+    if (is_python_ && step.state == StepState::Failed && (!schedule_ || !schedule_->refused)) {
+      step.state = StepState::Unknown;
+      step.diagnostics.clear();
+    }
+    if (step.state == StepState::Failed && schedule_) { explain_refusal(step.diagnostics, *schedule_, *frame.scope, evaluator.cancel); }
     if (step.state != StepState::Done) { return false; }
-    step.after = std::make_shared<const schedule::Schedule>(schedule_->schedule);
+    step.after = schedule_ ? std::make_shared<const schedule::Schedule>(schedule_->schedule) : run_.result;
     run_.result = step.after;
     collect_names(stmt, frame, step);
     // In a helper or a loop it is no place that a search could fill.
     const auto* expression = stmt.as<syntax::ExprStmt>();
-    step.hole = expression && schedule_->hole && schedule_->hole->call.begin == expression->value->origin().begin && schedule_->hole->call.decl == expression->value->decl
+    step.hole = expression && schedule_ && schedule_->hole && schedule_->hole->call.begin == expression->value->origin().begin && schedule_->hole->call.decl == expression->value->decl
                     ? schedule_->hole
                     : std::nullopt;
     // A statement of few evaluations may have been long.
-    return index + 1 < limit_ && !evaluator.cancel.is_cancelled();
+    return index + 1 < limit && !evaluator.cancel.is_cancelled();
   }
 
   void find_schedule(const eval::Frame& frame) {
     // A snapshot copies the schedule, so the object to watch is the frame's own.
+    schedule_ = nullptr;
+    if (const eval::Value* value = frame.scope->find_here(variable_)) { schedule_ = value->as<ScheduleObject>(); }
+    if (schedule_) { return; }
     for (const auto& [name, value] : frame.scope->slots()) {
       if (const auto* object = value.as<ScheduleObject>()) { schedule_ = object; return; }
     }
@@ -105,12 +102,19 @@ class Recorder final : public eval::Observer {
   }
 
   ScheduleRun& run_;
-  const ScheduleObject* schedule_;
-  size_t limit_;
+  Name variable_;
+  bool is_python_;
+  const ScheduleObject* schedule_ = nullptr;   // null: not made yet
   uint64_t executed_ = 0;
   size_t diagnostics_ = 0;
   std::chrono::steady_clock::time_point start_;
 };
+
+auto make_schedule(const RunRequest& request) {
+  schedule::Schedule sch(request.program, request.seed);
+  sch.use_intrinsics(request.intrinsics);
+  return eval::make_object<ScheduleObject>(std::move(sch));
+}
 
 auto common_prefix(std::string_view a, std::string_view b) -> size_t {
   return static_cast<size_t>(std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(std::min(a.size(), b.size())), b.begin()).first - a.begin());
@@ -141,31 +145,41 @@ auto steps_to_keep(const RunRequest& request, const ScheduleRun& before) -> size
   return keep;
 }
 
-// A helper of schedule functions: `def tiled(sch: tir.Schedule, rows, columns)`.
-auto needs_more_arguments(const syntax::FunctionDef& def) -> bool {
-  for (size_t i = 1; i < def.params.size(); ++i) {
-    const syntax::Param& p = def.params[static_cast<uint32_t>(i)];
-    if (p.kind == syntax::ParamKind::Plain && !p.default_value) { return true; }
-  }
-  return false;
-}
-
 }  // namespace
 
 auto as_schedule_function(const syntax::FunctionDef& def, std::shared_ptr<const void> tree, std::string_view text)
     -> std::optional<ScheduleFunction> {
-  ScheduleFunction out{&def, std::move(tree), text, nullptr, nullptr};
-  const syntax::CallExpr* decorator = schedule_decorator(def);
-  bool annotated = !def.params.empty() && names_schedule(def.params[0].annotation) && !needs_more_arguments(def);
-  if (!decorator && !annotated) { return {}; }
-  if (decorator) {
-    if (!decorator->args.empty()) { out.program = decorator->args[0]; }
-    for (const syntax::Keyword& keyword : decorator->keywords) {
+  std::optional<syntax::ScheduleForm> form = syntax::schedule_form(def);
+  if (!form) { return {}; }
+  ScheduleFunction out{&def, *form, std::move(tree), text, nullptr, nullptr};
+  if (form->made) { out.program = syntax::scheduled_program(*form->made); }
+  if (form->decorator) {
+    if (!form->decorator->args.empty()) { out.program = form->decorator->args[0]; }
+    for (const syntax::Keyword& keyword : form->decorator->keywords) {
       if (keyword.name.name == "target") { out.target = keyword.value; }
       if (keyword.name.name == "program" && !out.program) { out.program = keyword.value; }
     }
   }
   return out;
+}
+
+auto start_call(eval::Evaluator& evaluator, const ScheduleFunction& function, const Ref<eval::Function>& callee, const eval::Value& schedule)
+    -> std::optional<eval::Frame> {
+  const syntax::FunctionDef& def = *function.def;
+  eval::Arguments arguments;
+  arguments.call = def.origin();
+  if (!function.form.made) {
+    arguments.all.push_back({schedule, def.origin(), {}});
+    arguments.positional = 1;
+    return evaluator.start(callee, arguments);
+  }
+  for (const syntax::Param& p : def.params) {
+    if (p.kind != syntax::ParamKind::Plain) { continue; }
+    eval::Value first = frontend::first_value(evaluator, def, p, {});
+    if (first.is_opaque() && p.default_value) { continue; }
+    arguments.all.push_back({std::move(first), def.origin(), p.name.name});
+  }
+  return evaluator.start(callee, arguments);
 }
 
 auto ScheduleRun::all_diagnostics() const -> Diagnostics {
@@ -183,6 +197,7 @@ auto run_schedule(const RunRequest& request, const ScheduleRun* before) -> Sched
   run.target = request.target;
   run.context = request.context;
   run.intrinsics = request.intrinsics;
+  run.makes_its_own = request.function.form.made != nullptr;
   run.text = std::string(request.function.text);
   run.steps.resize(def.body.size());
   for (size_t i = 0; i < run.steps.size(); ++i) {
@@ -215,14 +230,8 @@ auto run_schedule(const RunRequest& request, const ScheduleRun* before) -> Sched
     if (before->decl != run.decl) { run.earlier_decls.push_back(before->decl); }
     frame = before->frames[keep].snapshot();
   } else {
-    schedule::Schedule sch(request.program, request.seed);
-    sch.use_intrinsics(request.intrinsics);
-    auto object = eval::make_object<ScheduleObject>(std::move(sch));
-    eval::Arguments arguments;
-    arguments.all.push_back({eval::Value(Ref<eval::Object>(object.get())), def.origin(), {}});
-    arguments.positional = 1;
-    arguments.call = def.origin();
-    std::optional<eval::Frame> started = evaluator.start(function, arguments);
+    auto object = make_schedule(request);
+    std::optional<eval::Frame> started = start_call(evaluator, request.function, function, eval::Value(Ref<eval::Object>(object.get())));
     if (!started) {
       run.diagnostics = std::move(evaluator.diagnostics);
       return run;
@@ -236,9 +245,26 @@ auto run_schedule(const RunRequest& request, const ScheduleRun* before) -> Sched
     run.frames.push_back(std::move(frame));
     return run;
   }
-  Recorder recorder(run, nullptr, limit);
-  recorder.find_schedule(frame);
-  evaluator.resume_from(keep, frame, function, &recorder);
+  Recorder recorder(run, request);
+  auto run_to = [&](size_t from, size_t end) {
+    recorder.limit = end;
+    if (from < end) { evaluator.resume_from(from, frame, function, &recorder); }
+    return end == 0 || run.steps[end - 1].state == StepState::Done;
+  };
+  const syntax::ScheduleForm& form = request.function.form;
+  if (!form.made || form.made_at < keep) {
+    run_to(keep, limit);
+  } else if (run_to(keep, std::min(form.made_at, limit)) && form.made_at < limit && !evaluator.cancel.is_cancelled()) {
+    // `sch = tir.Schedule(...)` itself: its program is known.
+    run.frames.resize(form.made_at);
+    run.frames.push_back(frame.snapshot());
+    auto object = make_schedule(request);
+    frame.scope->set(form.variable, eval::Value(Ref<eval::Object>(object.get())));
+    Step& step = run.steps[form.made_at];
+    step.state = StepState::Done;
+    step.after = run.result = std::make_shared<const schedule::Schedule>(object->schedule);
+    run_to(form.made_at + 1, limit);
+  }
   bool all_done = std::all_of(run.steps.begin(), run.steps.end(), [](const Step& s) { return s.state == StepState::Done; });
   // An early `return` leaves later statements not run; that is complete too.
   run.is_complete = all_done || (frame.flow == eval::Flow::Return && !has_errors(evaluator.diagnostics));

@@ -2,8 +2,9 @@
 // that an edit touched.
 //
 // A schedule function is a `def` whose first parameter is a schedule (annotated `tir.Schedule` or `T.Schedule`, the others having
-// defaults; or decorated with `@ls.schedule(program, target=...)`). Each of its statements is a step. Before every step a snapshot of the
-// call is kept; schedules share what did not change, so snapshots are cheap.
+// defaults; or decorated with `@ls.schedule(program, target=...)`), or one that makes its schedule itself, `sch = tir.Schedule(program)`.
+// Each of its statements is a step. Before every step a snapshot of the call is kept; schedules share what did not change, so
+// snapshots are cheap. Of functions that make their own, only what primitives refuse is reported: the rest is any Python.
 #pragma once
 
 #include <memory>
@@ -16,12 +17,14 @@
 #include "schedule/schedule.h"
 #include "script/objects.h"
 #include "support/cancel.h"
+#include "syntax/schedule_form.h"
 
 namespace loopsmith::script {
 
 /// Where a file says what is scheduled, and how.
 struct ScheduleFunction {
   const syntax::FunctionDef* def = nullptr;
+  syntax::ScheduleForm form;
   std::shared_ptr<const void> tree;            // owner of def
   std::string_view text;                       // of the declaration; spans in def count from its first byte
   const syntax::Expr* program = nullptr;       // what it schedules; null: not said
@@ -30,6 +33,11 @@ struct ScheduleFunction {
 /// Empty where the function is no schedule function.
 [[nodiscard]] auto as_schedule_function(const syntax::FunctionDef& def, std::shared_ptr<const void> tree, std::string_view text)
     -> std::optional<ScheduleFunction>;
+
+/// A call of the function with nothing run: with a schedule as its first argument; or, where it makes its own, with what a test would run it
+/// with first for its parameters. None: reported.
+[[nodiscard]] auto start_call(eval::Evaluator& evaluator, const ScheduleFunction& function, const Ref<eval::Function>& callee, const eval::Value& schedule)
+    -> std::optional<eval::Frame>;
 
 enum class StepState : uint8_t { Done, Failed, NotRun, Unknown };   // Unknown: uses Python that is not checked
 
@@ -58,6 +66,7 @@ struct ScheduleRun {
   std::vector<Step> steps;
   std::shared_ptr<const schedule::Schedule> result;   // after the last step that worked; null: none
   Diagnostics diagnostics;                     // of the function as a whole (parameters, program); steps have theirs
+  bool makes_its_own = false;                  // `sch = tir.Schedule(program)` in its body
   bool is_complete = false;                    // every step ran
   size_t first_step = 0;                       // the first one executed now; those before were taken over
   uint64_t primitives = 0;                     // executed now

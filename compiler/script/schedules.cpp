@@ -121,18 +121,37 @@ auto function_of(const syntax::Item& item) -> const syntax::FunctionDef* {
   return item.statements.empty() ? nullptr : item.statements[0]->as<syntax::FunctionDef>();
 }
 
-// What a schedule may use besides its program: the text of everything else in the file that is no program and no schedule.
+// What a schedule may use besides its program: the text of everything else in the file that is no program, no schedule and no test.
 auto context_of(frontend::File& file) -> uint64_t {
   uint64_t hash = 1;
   for (size_t i = 0; i < file.size(); ++i) {
     const syntax::ItemPtr& item = file.item(i);
     if (item->statements.empty() || frontend::is_program(*item->statements[0])) { continue; }
     const syntax::FunctionDef* def = function_of(*item);
-    if (def && as_schedule_function(*def, item, item->text)) { continue; }
+    if (def && (def->name.name.view().starts_with("test_") || as_schedule_function(*def, item, item->text))) { continue; }
     hash = hash_combine(hash, item->hash);
   }
   return hash;
 }
+
+// The programs at the top of the file, with their names.
+auto programs_of(frontend::File& file) -> std::vector<std::pair<const frontend::Declaration*, Name>> {
+  std::vector<std::pair<const frontend::Declaration*, Name>> out;
+  for (size_t i = 0; i < file.size(); ++i) {
+    const frontend::Declaration& d = file.declaration(i);
+    if (d.is_program) { out.emplace_back(&d, d.item->name); }
+  }
+  return out;
+}
+
+class StopBefore final : public eval::Observer {
+ public:
+  explicit StopBefore(size_t end) : end_(end) {}
+  auto after(eval::Evaluator&, eval::Frame&, size_t index, const syntax::Stmt&, eval::Flow) -> bool override { return index + 1 < end_; }
+
+ private:
+  size_t end_;
+};
 
 void connect() {
   static const bool done = [] {
@@ -169,6 +188,80 @@ void Schedules::update_intrinsics(frontend::File& file) {
   if (!same) { intrinsics_ = std::make_shared<const std::vector<schedule::TensorIntrin>>(std::move(now)); }
 }
 
+// What the function says it schedules, or the file's only program.
+void Schedules::find_program(frontend::File& file, const ScheduleFunction& function, FileSchedule& out) {
+  eval::Evaluator& evaluator = file.evaluator();
+  if (function.program) {
+    size_t said = evaluator.diagnostics.size();
+    eval::Value value = evaluator.eval(*function.program, evaluator.new_scope({}));
+    if (const auto* program = value.as<frontend::ProgramObject>()) {
+      out.program = program->module;
+      out.program_name = program->name;
+      out.program_decl = program->where.decl;
+    } else if (!value.is_unknown()) {
+      out.diagnostics.push_back(error(Code::NotAProgram, function.program->origin()).arg("what", eval::describe(value)));
+    } else if (evaluator.diagnostics.size() == said && value.is_error()) {
+      out.diagnostics.push_back(error(Code::ProgramHasErrors, function.program->origin()));
+      out.diagnostics.back().severity = Severity::Information;
+    }
+    return;
+  }
+  auto programs = programs_of(file);
+  if (programs.size() == 1) {
+    out.program = programs[0].first->module;
+    out.program_name = programs[0].second;
+    return;
+  }
+  out.diagnostics.push_back(error(Code::ProgramNotSaid, out.where)
+                                .arg("schedule", out.name.view())
+                                .remedy("say which program it schedules: `@ls.schedule(PROGRAM)` above it"));
+  // Several programs and no decorator is how TVM's own traces look: worth a hint, no error.
+  out.diagnostics.back().severity = Severity::Hint;
+}
+
+// The program of `sch = tir.Schedule(PROGRAM)`: what the statements before make of it, or, where it is a parameter, the file's only
+// program. False: it is not known, and the function is left alone as any Python is.
+auto Schedules::find_made_program(frontend::File& file, const ScheduleFunction& function, const FileSchedule* before, bool is_same_context, FileSchedule& out) -> bool {
+  // Programs in the body are lowered again only where something changed.
+  bool has_programs = frontend::has_programs_inside(*function.def);
+  if (has_programs && before && is_same_context && before->item == out.item && before->program) {
+    out.program = before->program;
+    out.program_name = before->program_name;
+    out.program_decl = before->program_decl;
+    return true;
+  }
+  eval::Evaluator& evaluator = file.evaluator();
+  size_t said = evaluator.diagnostics.size();
+  eval::Value value;
+  evaluator.reset_steps();
+  eval::Value made = evaluator.make_function(*function.def, eval::ScopeRef());
+  if (const auto* callee = made.as<eval::Function>()) {
+    Ref<eval::Function> called(callee);
+    if (auto frame = start_call(evaluator, function, called, {})) {
+      StopBefore stop(function.form.made_at);
+      if (function.form.made_at > 0) { evaluator.resume_from(0, *frame, called, &stop); }
+      if (frame->flow == eval::Flow::Next) { value = evaluator.eval(*function.program, frame->scope); }
+    }
+  }
+  evaluator.diagnostics.resize(said);
+  evaluator.reset_steps();
+  const auto* program = value.as<frontend::ProgramObject>();
+  if (program) {
+    out.program = program->module;
+    out.program_name = program->name;
+    out.program_decl = program->where.decl;
+    if (has_programs && before && before->program && structural_equal(before->program, out.program)) { out.program = before->program; }
+    return true;
+  }
+  const auto* name = function.program->as<syntax::NameExpr>();
+  bool is_parameter = name && std::any_of(function.def->params.begin(), function.def->params.end(), [&](const syntax::Param& p) { return p.name.name == name->name; });
+  auto programs = programs_of(file);
+  if (!is_parameter || programs.size() != 1) { return false; }
+  out.program = programs[0].first->module;
+  out.program_name = programs[0].second;
+  return bool(out.program);
+}
+
 void Schedules::update(frontend::File& file) {
   connect();
   std::unordered_map<Name, FileSchedule> before;
@@ -180,13 +273,7 @@ void Schedules::update(frontend::File& file) {
 
   update_intrinsics(file);
 
-  // The programs of the file, for schedules that do not say what they are for.
-  std::vector<std::pair<const frontend::Declaration*, Name>> programs;
-  for (size_t i = 0; i < file.size(); ++i) {
-    const frontend::Declaration& d = file.declaration(i);
-    if (!d.is_program) { continue; }
-    programs.emplace_back(&d, d.item->name);
-  }
+  auto programs = programs_of(file);
 
   for (size_t i = 0; i < file.size(); ++i) {
     const syntax::ItemPtr& item = file.item(i);
@@ -198,31 +285,14 @@ void Schedules::update(frontend::File& file) {
     s.name = def->name.name;
     s.decl = def->decl;
     s.where = {def->decl, def->name.span.begin, def->name.span.end, 0};
+    s.item = item;
+    s.makes_its_own = function->form.made != nullptr;
     eval::Evaluator& evaluator = file.evaluator();
     size_t said = evaluator.diagnostics.size();
-    auto scope = evaluator.new_scope({});
-    if (function->program) {
-      eval::Value value = evaluator.eval(*function->program, scope);
-      if (const auto* program = value.as<frontend::ProgramObject>()) {
-        s.program = program->module;
-        s.program_name = program->name;
-        s.program_decl = program->where.decl;
-      } else if (!value.is_unknown()) {
-        s.diagnostics.push_back(error(Code::NotAProgram, function->program->origin()).arg("what", eval::describe(value)));
-      } else if (evaluator.diagnostics.size() == said && value.is_error()) {
-        s.diagnostics.push_back(error(Code::ProgramHasErrors, function->program->origin()));
-        s.diagnostics.back().severity = Severity::Information;
-      }
-    } else if (programs.size() == 1) {
-      s.program = programs[0].first->module;
-      s.program_name = programs[0].second;
-    } else {
-      s.diagnostics.push_back(error(Code::ProgramNotSaid, s.where)
-                                  .arg("schedule", s.name.view())
-                                  .remedy("say which program it schedules: `@ls.schedule(PROGRAM)` above it"));
-      // Several programs and no decorator is how TVM's own traces look: worth a hint, no error.
-      s.diagnostics.back().severity = Severity::Hint;
-    }
+    auto known = before.find(s.name);
+    const FileSchedule* last = known != before.end() ? &known->second : nullptr;
+    if (!function->form.made) { find_program(file, *function, s); }
+    else if (!find_made_program(file, *function, last, context_before == context_, s)) { continue; }
     for (auto& [d, name] : programs) {
       if (s.program && d->module.same_as(s.program)) {
         s.program_name = name;
@@ -230,13 +300,13 @@ void Schedules::update(frontend::File& file) {
       }
     }
     if (function->target) {
-      eval::Value value = evaluator.eval(*function->target, scope);
+      eval::Value value = evaluator.eval(*function->target, evaluator.new_scope({}));
       if (const std::string* text = value.string()) { s.target = *text; }
     }
     for (size_t d = said; d < evaluator.diagnostics.size(); ++d) { s.diagnostics.push_back(evaluator.diagnostics[d]); }
     evaluator.diagnostics.resize(said);
     places_.emplace(s.decl, i);
-    if (auto known = before.find(s.name); known != before.end()) {
+    if (known != before.end()) {
       const FileSchedule& b = known->second;
       s.run = b.run;
       s.interrupted = b.interrupted;

@@ -28,6 +28,8 @@ struct FileSchedule {
   Diagnostics diagnostics;         // why it could not be run at all
   std::shared_ptr<const ScheduleRun> run;   // null: not run (yet)
   std::shared_ptr<const ScheduleRun> interrupted;   // the beginning of the next `run`, cancelled; null: there is none
+  bool makes_its_own = false;      // `sch = tir.Schedule(program)` in its body
+  syntax::ItemPtr item;            // its declaration
   bool is_settled = false;         // `run` is of this very text, program, target and helpers, to its end
 };
 
@@ -52,6 +54,8 @@ class Schedules {
   [[nodiscard]] auto intrinsics() const -> const std::shared_ptr<const std::vector<schedule::TensorIntrin>>& { return intrinsics_; }
 
  private:
+  void find_program(frontend::File& file, const ScheduleFunction& function, FileSchedule& out);
+  auto find_made_program(frontend::File& file, const ScheduleFunction& function, const FileSchedule* before, bool is_same_context, FileSchedule& out) -> bool;
   void update_intrinsics(frontend::File& file);
   std::vector<FileSchedule> schedules_;
   Diagnostics diagnostics_;

@@ -18,6 +18,7 @@
 #include "schedule/primitive.h"
 #include "script/schedules.h"
 #include "support/text_diff.h"
+#include "syntax/schedule_form.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -84,8 +85,9 @@ auto find_spot(const Snapshot& snapshot, uint32_t at, const Patience& patience =
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
     if (schedule.decl == decl) { spot.schedule = &schedule; }
   }
-  if (spot.schedule != nullptr && spot.function != nullptr && !spot.function->params.empty()) {
-    spot.schedule_name = spot.function->params.front().name.name.str();
+  std::optional<syntax::ScheduleForm> form = spot.schedule != nullptr && spot.function != nullptr ? syntax::schedule_form(*spot.function) : std::nullopt;
+  if (form) {
+    spot.schedule_name = form->variable.str();
     spot.program = spot.schedule->program;
     spot.run = spot.schedule->interrupted ? spot.schedule->interrupted.get() : spot.schedule->run.get();
     if (const script::ScheduleRun* run = spot.run) {

@@ -10,6 +10,7 @@
 
 #include "schedule/primitive.h"
 #include "schedule/primitives.h"
+#include "syntax/schedule_form.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -35,11 +36,6 @@ auto has_decorator(const syn::List<syn::ExprPtr>& decorators, std::initializer_l
 
 /// A function whose body is TIR: names in it are bound by statement lists.
 auto is_program(const syn::FunctionDef& def) -> bool { return has_decorator(def.decorators, {"prim_func", "macro", "inline"}); }
-
-auto is_schedule(const syn::FunctionDef& def) -> bool {
-  if (has_decorator(def.decorators, {"schedule"})) { return true; }
-  return !def.params.empty() && last_name(def.params.front().annotation) == "Schedule";
-}
 
 auto string_keyword(const syn::CallExpr& call, std::string_view name) -> const syn::StringExpr* {
   for (const syn::Keyword& keyword : call.keywords) {
@@ -164,7 +160,7 @@ class Finder {
     EntityKind variable = is_file ? EntityKind::Constant : EntityKind::Variable;
     for (const syn::Stmt* statement : body) {
       if (const auto* def = statement->as<syn::FunctionDef>()) {
-        EntityKind kind = has_decorator(def->decorators, {"prim_func"}) ? EntityKind::Program : is_schedule(*def) ? EntityKind::Schedule : EntityKind::Function;
+        EntityKind kind = has_decorator(def->decorators, {"prim_func"}) ? EntityKind::Program : syn::schedule_form(*def) ? EntityKind::Schedule : EntityKind::Function;
         bind_once(def->name.name, kind);
       } else if (const auto* type = statement->as<syn::ClassDef>()) {
         bind_once(type->name.name, EntityKind::Class);
@@ -318,9 +314,9 @@ class Finder {
     scopes_.push_back(std::move(scope));
     std::string_view outer_schedule = schedule_;
     uint32_t outer_program = program_;
-    if (is_schedule(def)) {
-      schedule_ = def.params.empty() ? std::string_view() : def.params.front().name.name.view();
-      program_ = scheduled_program(def);
+    if (auto form = in_tir() ? std::nullopt : syn::schedule_form(def)) {
+      schedule_ = form->variable.view();
+      program_ = scheduled_program(*form);
     }
     if (in_tir()) {
       program_ = self;
@@ -523,13 +519,13 @@ class Finder {
     if (is_new) { found->second = new_entity(Name(name.value), EntityKind::Block, 0, true); }
     occur(name.decl, *inside, found->second, Role::Bind);
   }
-  auto scheduled_program(const syn::FunctionDef& def) -> uint32_t {
-    for (const syn::Expr* decorator : def.decorators) {
-      const auto* call = decorator->as<syn::CallExpr>();
-      if (call == nullptr || last_name(call->callee) != "schedule" || call->args.empty()) { continue; }
-      if (const auto* name = call->args.front()->as<syn::NameExpr>()) {
-        if (uint32_t entity = look_up(name->name); entity != no_entity) { return entity; }
-      }
+  auto scheduled_program(const syn::ScheduleForm& form) -> uint32_t {
+    const syn::Expr* said = form.made != nullptr ? syn::scheduled_program(*form.made) : form.decorator != nullptr && !form.decorator->args.empty() ? form.decorator->args.front() : nullptr;
+    const auto* name = said != nullptr ? said->as<syn::NameExpr>() : nullptr;
+    if (name != nullptr) {
+      uint32_t entity = look_up(name->name);
+      if (entity != no_entity || form.made == nullptr) { return entity; }
+    } else if (said != nullptr) {
       return no_entity;
     }
     // Without a decorator it is for the file's only program, as where it is run.

@@ -13,6 +13,7 @@
 #include "schedule/primitive.h"
 #include "script/refusals.h"
 #include "support/text_diff.h"
+#include "syntax/schedule_form.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -186,7 +187,8 @@ auto extract_steps(const Snapshot& snapshot, Span selection) -> TextRewrite {
   const script::FileSchedule* schedule = selection.begin < selection.end ? schedule_at(snapshot, selection.begin) : nullptr;
   if (schedule == nullptr) { return rewrite; }
   Body body = body_of(snapshot, schedule->decl);
-  if (body.def == nullptr || body.def->params.empty()) { return rewrite; }
+  std::optional<syntax::ScheduleForm> form = body.def != nullptr ? syntax::schedule_form(*body.def) : std::nullopt;
+  if (!form) { return rewrite; }
   Span steps{UINT32_MAX, 0};
   for (Span statement : body.statements) {
     if (statement.end <= selection.begin || statement.begin >= selection.end) { continue; }
@@ -199,7 +201,7 @@ auto extract_steps(const Snapshot& snapshot, Span selection) -> TextRewrite {
   auto add = [](std::vector<uint32_t>& list, uint32_t entity) {
     if (std::find(list.begin(), list.end(), entity) == list.end()) { list.push_back(entity); }
   };
-  std::string schedule_name = body.def->params.front().name.name.str();
+  std::string schedule_name = form->variable.str();
   auto is_local = [&](const Entity& entity) {
     return entity.function == schedule->decl && (entity.kind == EntityKind::Variable || entity.kind == EntityKind::Parameter) && entity.name.view() != schedule_name;
   };

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "syntax/schedule_form.h"
+
 namespace loopsmith::lsp {
 namespace {
 
@@ -41,11 +43,6 @@ auto last_name(const syntax::Expr& callee) -> std::string_view {
   return {};
 }
 
-auto is_schedule(const syntax::FunctionDef& function) -> bool {
-  if (function.params.empty() || function.params.front().annotation == nullptr) { return false; }
-  return last_name(*function.params.front().annotation) == "Schedule";
-}
-
 void add_symbols(const View& view, const syntax::Block& body, std::vector<Symbol>& out, int depth);
 
 void add_symbol(const View& view, const syntax::Stmt& statement, std::vector<Symbol>& out, int depth) {
@@ -53,7 +50,7 @@ void add_symbol(const View& view, const syntax::Stmt& statement, std::vector<Sym
   symbol.span = view.span(statement);
   symbol.name_span = symbol.span;
   if (const auto* function = statement.as<syntax::FunctionDef>()) {
-    symbol.kind = is_schedule(*function) ? SymbolKind::Schedule : SymbolKind::Function;
+    symbol.kind = syntax::schedule_form(*function) ? SymbolKind::Schedule : SymbolKind::Function;
     symbol.name = function->name.name.str();
     symbol.name_span = view.span(*function, function->name.span);
     add_symbols(view, function->body, symbol.children, depth + 1);

@@ -1,0 +1,77 @@
+// Schedules by their text: see schedule_form.h.
+#include "syntax/schedule_form.h"
+
+#include <algorithm>
+
+namespace loopsmith::syntax {
+namespace {
+
+auto names_schedule(const Expr* annotation) -> bool {
+  if (!annotation) { return false; }
+  if (const auto* attribute = annotation->as<AttributeExpr>()) { return attribute->attr.name == "Schedule"; }
+  if (const auto* name = annotation->as<NameExpr>()) { return name->name == "Schedule"; }
+  if (const auto* text = annotation->as<StringExpr>()) { return text->value.ends_with("Schedule"); }
+  return false;
+}
+
+// `ls.schedule(...)` or `loopsmith.schedule(...)`.
+auto schedule_decorator(const FunctionDef& def) -> const CallExpr* {
+  for (const Expr* decorator : def.decorators) {
+    const auto* call = decorator->as<CallExpr>();
+    const auto* attribute = call ? call->callee->as<AttributeExpr>() : nullptr;
+    if (!attribute || !(attribute->attr.name == "schedule")) { continue; }
+    const auto* object = attribute->object->as<NameExpr>();
+    if (object && (object->name == "ls" || object->name == "loopsmith")) { return call; }
+  }
+  return nullptr;
+}
+
+// A helper of schedules: `def tiled(sch: tir.Schedule, rows, columns)`.
+auto needs_more_arguments(const FunctionDef& def) -> bool {
+  return def.params.size() > 1 && std::any_of(def.params.begin() + 1, def.params.end(), [](const Param& p) { return p.kind == ParamKind::Plain && !p.default_value; });
+}
+
+// `Schedule(...)` of TVM's namespaces: `tir.Schedule`, `tvm.tir.Schedule`, `tvm.s_tir.Schedule`.
+auto makes_schedule(const Expr& e) -> const CallExpr* {
+  const auto* call = e.as<CallExpr>();
+  if (!call || !names_schedule(call->callee) || !scheduled_program(*call)) { return nullptr; }
+  const auto* attribute = call->callee->as<AttributeExpr>();
+  if (!attribute) { return call->callee->as<NameExpr>() ? call : nullptr; }
+  Name space;
+  if (const auto* inner = attribute->object->as<AttributeExpr>()) { space = inner->attr.name; }
+  if (const auto* name = attribute->object->as<NameExpr>()) { space = name->name; }
+  static const Name spaces[] = {"tir", "s_tir", "schedule"};
+  return std::find(std::begin(spaces), std::end(spaces), space) != std::end(spaces) ? call : nullptr;
+}
+
+}  // namespace
+
+auto scheduled_program(const CallExpr& made) -> const Expr* {
+  if (!made.args.empty()) { return made.args[0]; }
+  for (const Keyword& keyword : made.keywords) {
+    if (keyword.name.name == "mod") { return keyword.value; }
+  }
+  return nullptr;
+}
+
+auto schedule_form(const FunctionDef& def) -> std::optional<ScheduleForm> {
+  ScheduleForm out;
+  out.decorator = schedule_decorator(def);
+  if (out.decorator || (!def.params.empty() && names_schedule(def.params[0].annotation))) {
+    if (!out.decorator && needs_more_arguments(def)) { return {}; }
+    if (!def.params.empty()) { out.variable = def.params[0].name.name; }
+    return out;
+  }
+  for (size_t i = 0; i < def.body.size(); ++i) {
+    const auto* assign = def.body[static_cast<uint32_t>(i)]->as<AssignStmt>();
+    const auto* target = assign && assign->targets.size() == 1 ? assign->targets[0]->as<NameExpr>() : nullptr;
+    out.made = target ? makes_schedule(*assign->value) : nullptr;
+    if (!out.made) { continue; }
+    out.variable = target->name;
+    out.made_at = i;
+    return out;
+  }
+  return {};
+}
+
+}  // namespace loopsmith::syntax
