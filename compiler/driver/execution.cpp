@@ -73,13 +73,15 @@ auto bounds_checks(const Selection& selection, const Arguments& arguments) -> Lo
   return [](const Origin&) -> std::optional<Located> { return {}; };
 }
 
+auto named_module(const Selection& selection) -> IRModule {
+  if (!selection.is_bare) { return selection.module; }
+  PrimFuncNode named = *selection.module->find(selection.function);
+  named.attrs = with_attr(named.attrs, "global_symbol", symbol_of(selection));
+  return with_function(selection.module, selection.function, make_func(std::move(named)));
+}
+
 auto compile(const Selection& selection, const Locate& checked) -> Result<runtime::JitModule> {
-  IRModule module = selection.module;
-  if (selection.is_bare) {
-    PrimFuncNode named = *module->find(selection.function);
-    named.attrs = with_attr(named.attrs, "global_symbol", symbol_of(selection));
-    module = with_function(module, selection.function, make_func(std::move(named)));
-  }
+  IRModule module = named_module(selection);
   LOOPSMITH_TRY(lowered, transform::lower(module, lower_context(selection.target, checked), lower_request(selection.target)));
   codegen::CodegenOptions options;
   // Debuggers and profilers that look at this process (runtime/jit_tools.h) want to know lines.

@@ -39,6 +39,9 @@ inline const Option check_bounds_option{.name = "--check-bounds", .help = "tests
 /// Where accesses stand, for their tests, if `--check-bounds` is given; else none.
 [[nodiscard]] auto bounds_checks(const Selection& selection, const Arguments& arguments) -> Locate;
 
+/// The module of a selection, where a function of its own has the symbol that the file knows it by, not `main`.
+[[nodiscard]] auto named_module(const Selection& selection) -> IRModule;
+
 /// The schedule of a selection, lowered and compiled; `checked`: see `bounds_checks`.
 [[nodiscard]] auto compile(const Selection& selection, const Locate& checked = {}) -> Result<runtime::JitModule>;
 [[nodiscard]] auto symbol_of(const Selection& selection) -> std::string;

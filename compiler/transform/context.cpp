@@ -18,4 +18,10 @@ auto map_functions(const IRModule& module, const std::function<Result<PrimFunc>(
   return out;
 }
 
+auto called(Name name, const PrimFunc& func) -> std::string {
+  const Attr* attr = find_attr(func->attrs, "global_symbol");
+  const std::string* symbol = attr != nullptr ? attr->string() : nullptr;
+  return symbol != nullptr && !symbol->empty() ? *symbol : name.str();
+}
+
 }  // namespace loopsmith::transform

@@ -49,4 +49,7 @@ struct LowerContext {
 /// functions are collected.
 [[nodiscard]] auto map_functions(const IRModule& module, const std::function<Result<PrimFunc>(const PrimFunc&)>& f) -> Result<IRModule>;
 
+/// What messages call a function: its symbol, where it has one, else its name in the module.
+[[nodiscard]] auto called(Name name, const PrimFunc& func) -> std::string;
+
 }  // namespace loopsmith::transform

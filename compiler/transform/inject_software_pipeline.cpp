@@ -167,7 +167,7 @@ void take(const Stmt& body, std::vector<Buffer>& buffers, std::vector<Part>& par
 
 class Inject : public Mutator {
  public:
-  explicit Inject(Name function) : function_(function) {}
+  explicit Inject(std::string function) : function_(std::move(function)) {}
   using Mutator::on;
   std::optional<Diagnostic> failure;
 
@@ -196,7 +196,7 @@ class Inject : public Mutator {
  private:
   auto fail(const For& loop, std::string why, const std::string& remedy = {}) -> Stmt {
     if (!failure) {
-      Diagnostic d = error(Code::CannotEmit, loop.origin).arg("what", fmt::format("the pipeline of loop `{}`", loop.var->name.str())).arg("function", function_.view())
+      Diagnostic d = error(Code::CannotEmit, loop.origin).arg("what", fmt::format("the pipeline of loop `{}`", loop.var->name.str())).arg("function", function_)
                          .arg("target", "any target").arg("why", why);
       failure = remedy.empty() ? std::move(d) : std::move(d).remedy(remedy);
     }
@@ -379,7 +379,7 @@ class Inject : public Mutator {
     return std::max<int64_t>(count, twice_.contains(data) ? 2 : 1);
   }
 
-  Name function_;
+  std::string function_;
   std::set<const VarNode*> twice_;
 };
 
@@ -396,7 +396,7 @@ auto inject_software_pipeline(const IRModule& module, const LowerContext&) -> Re
   IRModule out = module;
   Diagnostics failures;
   for (const auto& [name, func] : module->functions) {
-    Inject inject(name);
+    Inject inject(called(name, func));
     Stmt body = inject.mutate(func->body);
     if (inject.failure) { failures.push_back(std::move(*inject.failure)); } else if (!body.same_as(func->body)) { out = with_function(out, name, with_body(func, body)); }
   }

@@ -147,7 +147,7 @@ auto lower(const IRModule& module, const LowerContext& context, const LowerReque
     loose.visit(func->body);
     any_loose = any_loose || loose.any;
     if (!loose.found) { continue; }
-    return error(Code::CannotEmit, loose.found->origin).arg("what", "block `" + loose.found->name.str() + "`").arg("function", name.view()).arg("target", "any target")
+    return error(Code::CannotEmit, loose.found->origin).arg("what", "block `" + loose.found->name.str() + "`").arg("function", called(name, func)).arg("target", "any target")
         .arg("why", "it is a part of a program, `no_realize=True`: nothing binds its iter vars");
   }
   std::span<const Stage> stages = pipeline(request.target_kind);

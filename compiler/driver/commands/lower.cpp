@@ -82,7 +82,10 @@ auto lower(std::vector<std::string> args) -> int {
   context.options.share_subexpressions = arguments.has("--cse");
   auto lowered = transform::lower(selection.module, context, request);
   if (!lowered) {
-    reporter.report(lowered.diagnostics(), selection.file.get());
+    // Messages are to name the function as the file does.
+    request.on_stage = {};
+    auto again = transform::lower(named_module(selection), context, request);
+    reporter.report(again ? lowered.diagnostics() : again.diagnostics(), selection.file.get());
     return reporter.status();
   }
   return arguments.has("--diff") ? static_cast<int>(exit_done) : print_module(*lowered, arguments);

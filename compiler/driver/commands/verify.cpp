@@ -87,7 +87,7 @@ auto compare_on(const Selection& selection, const Call& before, const Call& afte
 
 // Where the target's code cannot run: the program as written and the scheduled one, lowered, both by the interpreter.
 auto compare_lowered(const Selection& selection, double limit) -> Answer {
-  auto lowered = transform::lower(selection.module, lower_context(selection.target), lower_request(selection.target));
+  auto lowered = transform::lower(named_module(selection), lower_context(selection.target), lower_request(selection.target));
   if (!lowered) { return {.note = "it is not lowered: " + lowered.diagnostics()[0].message()}; }
   interp::GateOptions options;
   options.max_seconds = limit;
@@ -132,7 +132,11 @@ auto verify(std::vector<std::string> args) -> int {
   }
   tune::Candidate candidate{1, selection.trace ? schedule::trace_to_json(*selection.trace) : "[[], []]"};
   tune::BuildReply built = pool.build({candidate}).front();
-  if (built.outcome != tune::Outcome::Measured) { return tell(arguments, selection, {.note = "it does not build: " + built.note}); }
+  if (built.outcome != tune::Outcome::Measured) {
+    // The worker knows the function by its name in its module.
+    auto lowered = transform::lower(named_module(selection), lower_context(selection.target), lower_request(selection.target));
+    return tell(arguments, selection, {.note = "it does not build: " + (lowered ? built.note : lowered.diagnostics()[0].message())});
+  }
   tune::CheckReply reply = pool.check(candidate, *limit);
   return tell(arguments, selection, {reply.equal, reply.how, reply.note});
 }
