@@ -216,7 +216,9 @@ struct Bind {
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
     auto thread = thread_scope(Name(args.thread_axis));
     if (!thread) {
-      return cx.error(Code::ThreadAxis).arg("axis", args.thread_axis)
+      // What goes to no axis at all is said first.
+      LOOPSMITH_CHECK(check_independent(cx, args.loop, /*allows_reduction=*/false, /*is_lone=*/true));
+      return note_loop(cx.error(Code::ThreadAxis).arg("axis", args.thread_axis), *args.loop)
           .remedy("the axes are `blockIdx.x`, `.y`, `.z`, `threadIdx.x`, `.y`, `.z` and `vthread.x`, `.y`, `.z`");
     }
     LOOPSMITH_CHECK(check_independent(cx, args.loop, thread->rank == 1 && thread->dimension != -1, thread->rank == 0));
