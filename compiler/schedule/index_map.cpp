@@ -151,21 +151,27 @@ auto retyped(const IndexMap& map, const Array<Expr>& like) -> IndexMap {
 }
 
 auto with_sampled(const IndexMap& map, const std::function<std::optional<Expr>(uint32_t number, const VarNode& var)>& with) -> IndexMap {
+  return with_free_variables(map, [&](const VarNode& var) -> std::optional<Expr> {
+    std::string_view name = var.name.view();
+    uint32_t number = 0;
+    bool is_number = name.size() > 1 && name[0] == 'v' && std::from_chars(name.data() + 1, name.data() + name.size(), number).ptr == name.data() + name.size();
+    return is_number ? with(number, var) : std::nullopt;
+  });
+}
+
+auto with_free_variables(const IndexMap& map, const std::function<std::optional<Expr>(const VarNode& var)>& with) -> IndexMap {
   if (!map) { return map; }
   VarMap found;
   for (const Expr& e : map->final) {
     post_order(e, [&](const Expr& part) {
       const auto* var = part.as<VarNode>();
       if (!var || found.count(var)) { return; }
-      std::string_view name = var->name.view();
-      uint32_t number = 0;
-      bool is_number = name.size() > 1 && name[0] == 'v' && std::from_chars(name.data() + 1, name.data() + name.size(), number).ptr == name.data() + name.size();
       bool is_own = std::any_of(map->initial.begin(), map->initial.end(), [&](const Var& v) { return v.get() == var; });
-      if (!is_number || is_own) { return; }
-      if (auto expr = with(number, *var)) { found[var] = *expr; }
+      if (is_own) { return; }
+      if (auto expr = with(*var)) { found[var] = *expr; }
     });
   }
-  IndexMap inverse = with_sampled(map->inverse, with);
+  IndexMap inverse = with_free_variables(map->inverse, with);
   if (found.empty() && inverse.same_as(map->inverse)) { return map; }
   std::vector<Expr> final;
   for (const Expr& e : map->final) { final.push_back(substitute(e, found)); }
@@ -241,6 +247,30 @@ auto is_injective(const IndexMap& map, const IndexMap& inverse, const std::vecto
       if (++at[i] < extents[i]) { break; }
       at[i] = 0;
     }
+  }
+  return true;
+}
+
+auto is_injective_for_some_sizes(const IndexMap& map, const std::vector<Expr>& shape) -> bool {
+  std::vector<const VarNode*> sizes;
+  for (const Expr& extent : shape) {
+    post_order(extent, [&](const Expr& e) {
+      const auto* var = e.as<VarNode>();
+      if (var && std::find(sizes.begin(), sizes.end(), var) == sizes.end()) { sizes.push_back(var); }
+    });
+  }
+  arith::Analyzer analyzer;
+  for (int64_t least : {1, 2, 3}) {
+    // Sizes that differ from each other.
+    VarMap numbers;
+    for (size_t i = 0; i < sizes.size(); ++i) { numbers[sizes[i]] = int_imm(least + static_cast<int64_t>(i), sizes[i]->dtype); }
+    std::vector<Expr> extents, final;
+    for (const Expr& extent : shape) { extents.push_back(analyzer.simplify(substitute(extent, numbers))); }
+    for (const Expr& e : map->final) { final.push_back(substitute(e, numbers)); }
+    IndexMapNode fields;
+    fields.initial = map->initial;
+    fields.final = Array<Expr>(std::move(final));
+    if (auto found = is_injective(make_index_map(std::move(fields)), {}, extents); !found || !*found) { return false; }
   }
   return true;
 }

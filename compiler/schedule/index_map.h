@@ -20,6 +20,9 @@ namespace loopsmith::schedule {
 /// expressions with the free variables of such names replaced. None from `with`: it stays.
 [[nodiscard]] auto with_sampled(const IndexMap& map, const std::function<std::optional<Expr>(uint32_t number, const VarNode& var)>& with) -> IndexMap;
 
+/// The map with its free variables replaced, those of the inverse too. None from `with`: it stays.
+[[nodiscard]] auto with_free_variables(const IndexMap& map, const std::function<std::optional<Expr>(const VarNode& var)>& with) -> IndexMap;
+
 /// The map over variables of these expressions' types (a buffer's shape). There must be as many as it takes.
 [[nodiscard]] auto retyped(const IndexMap& map, const Array<Expr>& like) -> IndexMap;
 
@@ -39,6 +42,9 @@ struct InverseResult { std::optional<InverseMap> inverse; std::string why; };
 
 /// Do different indices certainly have different results, over [0, extent)? None: it could not be decided.
 [[nodiscard]] auto is_injective(const IndexMap& map, const IndexMap& inverse, const std::vector<Expr>& shape) -> std::optional<bool>;
+
+/// For shapes of unknown sizes, of maps that are bijective by their form: is it so for a few small sizes?
+[[nodiscard]] auto is_injective_for_some_sizes(const IndexMap& map, const std::vector<Expr>& shape) -> bool;
 
 /// An error where a map takes another number of indices than there are.
 [[nodiscard]] auto require_arity(const Context& cx, const IndexMap& map, size_t count) -> Status;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "ir/ops.h"
+#include "ir/visitor.h"
 #include "schedule/index_map.h"
 
 namespace loopsmith::schedule {
@@ -384,6 +385,26 @@ auto number_of(const Value& value) -> uint32_t {
 
 }  // namespace
 
+namespace {
+
+// JSON keeps names of variables only: what an index map says of a function's parameters and sizes is about those of the function at hand.
+auto with_variables_of(const PrimFunc& func, const IndexMap& map) -> IndexMap {
+  return with_free_variables(map, [&](const VarNode& var) -> std::optional<Expr> {
+    std::optional<Expr> found;
+    auto consider = [&](const Expr& e) {
+      const auto* own = e.as<VarNode>();
+      if (own && !found && own->name == var.name && own->dtype == var.dtype) { found = e; }
+    };
+    for (const Var& param : func->params) { consider(param); }
+    for (const auto& [param, buffer] : func->buffer_map) {
+      for (const Expr& extent : buffer->shape) { post_order(extent, consider); }
+    }
+    return found;
+  });
+}
+
+}  // namespace
+
 auto Schedule::replay(const Trace& trace, bool remove_postproc) -> Status {
   Schedule before = *this;
   std::vector<uint32_t> map;
@@ -394,6 +415,9 @@ auto Schedule::replay(const Trace& trace, bool remove_postproc) -> Status {
       values.reserve(instruction->values.size());
       for (const Value& value : instruction->values) {
         LOOPSMITH_TRY(changed, renamed(value, map));
+        const auto* index_map = changed.as<IndexMap>();
+        const FuncState* func = index_map ? state_.func(func_) : nullptr;
+        if (func) { changed = Value(with_variables_of(func->func(), *index_map)); }
         values.push_back(std::move(changed));
       }
       LOOPSMITH_CHECK(resolve_names(*instruction->primitive, values, instruction->origin));

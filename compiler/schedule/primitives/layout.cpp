@@ -646,7 +646,10 @@ struct TransformBlockLayout {
     }
     InverseResult inverse = inverse_of_bijection(map, extents, analyzer);
     if (!inverse.inverse) { return not_bijective(inverse.why); }
-    if (auto injective = is_injective(map, inverse.inverse->map, extents); !injective || !*injective) { return not_bijective("two instances would be one"); }
+    bool has_sizes = std::any_of(extents.begin(), extents.end(), [](const Expr& e) { return !as_int(e); });
+    auto injective = is_injective(map, inverse.inverse->map, extents);
+    if (!injective && has_sizes) { injective = is_injective_for_some_sizes(map, extents); }
+    if (!injective || !*injective) { return not_bijective("two instances would be one"); }
     plan.old_values = map_indices(inverse.inverse->map, new_vars, analyzer);
     // Another order of instances.
     arith::Analyzer bound;
