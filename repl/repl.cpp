@@ -256,6 +256,7 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
   interrupt.sa_handler = on_interrupt;
   ::sigaction(SIGINT, &interrupt, nullptr);
   Session session(std::move(host));
+  if (!options.mirror.empty()) { session.attach(options.file, options.mirror); }
   bool failed = false;
   bool from_input = options.file == "-" && !options.lines.empty();
   if (from_input) {

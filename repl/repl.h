@@ -12,6 +12,7 @@ namespace loopsmith::repl {
 
 struct ReplOptions {
   std::string file;               // to load at the start; empty: none
+  std::string mirror;             // where its text stands as an editor shows it; empty: in the file itself
   std::string init;               // lines executed before anything is typed; a file that need not exist; empty: none
   std::vector<std::string> lines; // executed instead of what is typed
   std::string history;            // where lines are kept; empty: nowhere

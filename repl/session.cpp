@@ -201,9 +201,9 @@ void Session::report(const Diagnostics& diagnostics) const {
 }
 
 auto Session::load(const std::string& path) -> bool {
-  std::ifstream in(path, std::ios::binary);
+  std::ifstream in(path == attached_.first ? attached_.second : path, std::ios::binary);
   if (!in) {
-    complain("cannot read `" + path + "`\n");
+    complain(path == attached_.first ? "the editor has closed `" + path + "`\n" : "cannot read `" + path + "`\n");
     return false;
   }
   std::stringstream text;

@@ -67,6 +67,10 @@ class Session {
   /// Reads a file; its first program becomes current. False: reported.
   auto load(const std::string& path) -> bool;
   auto load_text(const std::string& name, std::string text) -> bool;
+  /// The text of a file stands elsewhere from now on: as an editor shows it, saved or not.
+  void attach(const std::string& path, const std::string& mirror) { attached_ = {path, mirror}; }
+  /// Where the text of the file that is loaded is read.
+  [[nodiscard]] auto source() const -> const std::string& { return path_ == attached_.first ? attached_.second : path_; }
   /// Starts over with a program of the file ("" : the first) and, where named, a schedule function applied to it.
   auto begin(const std::string& program, const std::string& schedule = {}) -> bool;
 
@@ -162,6 +166,7 @@ class Session {
 
   Host host_;
   std::string path_;
+  std::pair<std::string, std::string> attached_;   // a file, and where its text is read; empty: none
   syntax::Document document_;
   std::unique_ptr<frontend::File> file_;
   script::Schedules schedules_;

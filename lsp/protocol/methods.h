@@ -62,6 +62,8 @@ inline constexpr std::string_view bench_command = "loopsmith.bench";
 inline constexpr std::string_view verify_command = "loopsmith.verify";
 inline constexpr std::string_view stop_tune_command = "loopsmith.tune.stop";
 inline constexpr std::string_view insert_schedule_command = "loopsmith.insertSchedule";
+/// Gives the command line of a REPL that sees the document as it is in the editor, saved or not ({uri} gives {command, mirror}).
+inline constexpr std::string_view attach_repl_command = "loopsmith.attachRepl";
 /// Not ours to execute: editors that say `experimental.loopsmithViews` show the view of a place ({uri, position}).
 inline constexpr std::string_view show_view_command = "loopsmith.showIr";
 

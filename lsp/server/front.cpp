@@ -263,6 +263,7 @@ void Front::open(const Json& params, const std::string& body) {
     // Opened again without a close: the worker takes it as another document.
     host_.to_worker(framed("", {{header::document, slot->number}, {header::close, 1}}));
   }
+  if (slot) { mirrors_.close(slot->number); }
   slot = std::make_unique<Document>();
   slot->number = next_document_++;
   slot->uri = uri;
@@ -324,6 +325,7 @@ void Front::close(const Json& params, const std::string& body) {
     }
   }
   send(notification("textDocument/publishDiagnostics", {{"uri", document->uri}, {"diagnostics", Json::array()}}));
+  mirrors_.close(number);
   documents_.erase(document->uri);
   closed_at_ = Clock::now();
 }
@@ -349,6 +351,32 @@ void Front::cancel_request(const Json& id) {
       return;
     }
   }
+}
+
+/// A path that a `file:` URI means; another URI is its own name.
+static auto path_of(std::string_view uri) -> std::string {
+  constexpr std::string_view scheme = "file://";
+  if (!uri.starts_with(scheme)) { return std::string(uri); }
+  uri.remove_prefix(scheme.size());
+  auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; };
+  std::string path;
+  for (size_t i = 0; i < uri.size(); ++i) {
+    bool is_escaped = uri[i] == '%' && i + 2 < uri.size() && digit(uri[i + 1]) >= 0 && digit(uri[i + 2]) >= 0;
+    path += is_escaped ? static_cast<char>(digit(uri[i + 1]) * 16 + digit(uri[i + 2])) : uri[i];
+    i += is_escaped ? 2 : 0;
+  }
+  return path;
+}
+
+/// A REPL beside the editor: it reads a mirror of the document, which follows the text from now on.
+void Front::attach_repl(const Json& id, const std::string& uri) {
+  Document* document = find_document(uri);
+  if (document == nullptr) { return fail(id, ErrorCode::InvalidParams, fmt::format("`{}` is not open", uri)); }
+  std::string path = path_of(uri);
+  std::string name = path.substr(path.find_last_of("/:") == std::string::npos ? 0 : path.find_last_of("/:") + 1);
+  auto mirror = mirrors_.open(document->number, name.empty() || name == "." || name == ".." ? "text" : name, document->version, document->text.text);
+  if (!mirror) { return fail(id, ErrorCode::RequestFailed, "the text cannot be written for the REPL to read"); }
+  reply(id, {{"command", {current_program(), "repl", "--attach", *mirror, path}}, {"mirror", *mirror}});
 }
 
 void Front::execute_command(const Json& id, const Json& params, std::string body) {
@@ -381,6 +409,7 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
     if (!job) { return fail(id, ErrorCode::RequestFailed, problem); }
     return reply(id, {{"job", *job}});
   }
+  if (command == attach_repl_command) { return attach_repl(id, uri_of(first)); }
   std::optional<int64_t> job = int_in(first, "job");
   if (command == stop_tune_command) {
     if (!job || !jobs_.stop(static_cast<JobId>(*job))) { return fail(id, ErrorCode::InvalidParams, "no such job is running"); }
@@ -602,6 +631,12 @@ void Front::on_tick() {
   if (!worker_up_ && now >= restart_at_) { bring_up_worker(); }
   watch_worker();
   jobs_.on_tick();
+  if (!mirrors_.is_empty()) {
+    for (const auto& [uri, document] : documents_) {
+      auto written = mirrors_.version(document->number);
+      if (written && *written != document->version) { mirrors_.write(document->number, document->version, document->text.text); }
+    }
+  }
   // Not while a thousand of them are being closed.
   if (closed_at_ && now - *closed_at_ > 100ms) {
     closed_at_.reset();

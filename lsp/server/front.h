@@ -21,6 +21,7 @@
 #include "lsp/protocol/methods.h"
 #include "lsp/protocol/sync.h"
 #include "lsp/server/jobs.h"
+#include "lsp/server/mirrors.h"
 #include "lsp/server/record.h"
 #include "support/process.h"
 
@@ -96,6 +97,7 @@ class Front {
   void lose(const std::string& uri);
   void cancel_request(const Json& id);
   void configure(const Json& settings);
+  void attach_repl(const Json& id, const std::string& uri);
   void execute_command(const Json& id, const Json& params, std::string body);
 
   // To the client.
@@ -141,6 +143,7 @@ class Front {
 
   std::unordered_map<std::string, std::unique_ptr<Document>> documents_;
   uint64_t next_document_ = 1;
+  Mirrors mirrors_;
   std::optional<Clock::time_point> closed_at_;  // a document, since memory was given back
 
   std::map<uint64_t, Pending> pending_;  // by ticket

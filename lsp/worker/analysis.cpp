@@ -481,6 +481,8 @@ auto Worker::peaks_written() -> int64_t {
 
 void Worker::note_machine(const Json& options) {
   machine_options_ = options;
+  // The file that is read now is the one that later ones are compared with, however short ago there was a look.
+  look_again_ = {};
   peaks_written_ = peaks_written();
   machine_ = {};
   const Json& caches = member(options, "caches");

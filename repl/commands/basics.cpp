@@ -255,13 +255,13 @@ auto watch(Session& session, const std::vector<std::string>& arguments) -> bool 
   if (!arguments.empty() && !session.begin("", arguments[0])) { return false; }
   CancelToken token = session.host().interrupted ? session.host().interrupted() : CancelToken();
   std::error_code problem;
-  auto seen = std::filesystem::last_write_time(session.path(), problem);
+  auto seen = std::filesystem::last_write_time(session.source(), problem);
   if (problem) { session.complain("`" + session.path() + "` is no file\n"); return false; }
   session.print("watching " + session.path() + "; Ctrl-C ends it\n");
   std::string before = session.module_text();
   while (!token.is_cancelled()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    auto now = std::filesystem::last_write_time(session.path(), problem);
+    auto now = std::filesystem::last_write_time(session.source(), problem);
     // An editor that writes by renaming leaves a moment without the file.
     if (problem || now == seen) { continue; }
     seen = now;

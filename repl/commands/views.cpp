@@ -52,6 +52,10 @@ auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
     return false;
   }
   std::string name = arguments.size() > 1 ? arguments[1] : "session";
+  if (arguments[0] == session.path() && session.source() != session.path()) {
+    session.complain("`" + session.path() + "` is open in the editor, which would not know: `:save` takes another file\n");
+    return false;
+  }
   // The program's own file gets the schedule at its end; another one gets both.
   std::string text;
   if (arguments[0] == session.path()) {

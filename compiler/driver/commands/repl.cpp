@@ -20,6 +20,7 @@ const Usage usage{
                "pipe, lines are read one by one and the first mistake ends it with status 1.",
     .options = {{.name = "--no-history", .help = "does not keep the lines typed"},
                 {.name = "--no-init", .help = "does not execute ~/.config/loopsmith/replrc"},
+                {.name = "--attach", .value = "MIRROR", .help = "FILE is open in an editor, and this is its text there: what editors start"},
                 {.name = "--command", .value = "LINE", .help = "executes this line instead of reading; may be repeated", .short_name = "-c", .repeatable = true},
                 {.name = "--check", .value = "TRANSCRIPT", .help = "does what was typed in a transcript; status 1 where something else comes of it"},
                 {.name = "--update", .value = "TRANSCRIPT", .help = "the same, and writes what came of it into the transcript"}},
@@ -70,6 +71,8 @@ auto repl(std::vector<std::string> args) -> int {
   }
   loopsmith::repl::ReplOptions options;
   if (!arguments.positional().empty()) { options.file = arguments.positional()[0]; }
+  options.mirror = arguments.get("--attach", "");
+  if (!options.mirror.empty() && options.file.empty()) { return usage_error("repl", "`--attach` needs the file whose text it is"); }
   options.lines = arguments.all("--command");
   options.interactive = options.lines.empty() && ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO);
   if (options.interactive && !arguments.has("--no-init")) { options.init = init_path(); }

@@ -30,6 +30,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     new LoopView(() => client),
     tuning,
     registerTasks(),
+    vscode.commands.registerCommand('loopsmith.openRepl', openRepl),
     vscode.commands.registerCommand('loopsmith.restart', restart),
     vscode.commands.registerCommand('loopsmith.showOutput', () => client?.outputChannel.show()),
     vscode.workspace.onDidChangeConfiguration((event) => {
@@ -37,6 +38,20 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     }),
   );
   await start();
+}
+
+/// A REPL in a terminal that sees the text of the active editor as it is here, saved or not.
+async function openRepl(): Promise<void> {
+  const uri = vscode.window.activeTextEditor?.document.uri;
+  if (!client || !uri) { return; }
+  try {
+    const { command } = await client.sendRequest<{ command: string[] }>('workspace/executeCommand', {
+      command: 'loopsmith.attachRepl', arguments: [{ uri: client.code2ProtocolConverter.asUri(uri) }],
+    });
+    vscode.window.createTerminal({ name: 'Loopsmith', shellPath: command[0], shellArgs: command.slice(1) }).show();
+  } catch (problem) {
+    void vscode.window.showErrorMessage(problem instanceof Error ? problem.message : String(problem));
+  }
 }
 
 export async function deactivate(): Promise<void> {

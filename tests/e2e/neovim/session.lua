@@ -339,6 +339,19 @@ function verbs.command(step)
   local lens = wait_for_lens(step.lens)
   return { lens and ('%d: %s'):format(lens.line, lens.title) or 'it did not end' }
 end
+-- A REPL that an editor starts sees what is not saved.
+function verbs.repl(step)
+  local answer, problem = request('workspace/executeCommand', { command = 'loopsmith.attachRepl', arguments = { { uri = vim.uri_from_bufnr(buffer) } } })
+  if not answer then return { problem } end
+  local argv = vim.list_extend(vim.deepcopy(answer.command), { '-c', step.line })
+  local done
+  -- The mirror follows a moment after the text.
+  vim.wait(10000, function()
+    done = vim.system(argv):wait()
+    return done.code ~= 0 or done.stdout:find(step.has, 1, true) ~= nil
+  end, 100)
+  return vim.tbl_filter(function(line) return line:find(step.has, 1, true) ~= nil end, split(done.stdout .. done.stderr))
+end
 -- A search for a place in a schedule, begun and taken by the lens over it.
 function verbs.fill(step)
   local begins = wait_for_lens('tune this')

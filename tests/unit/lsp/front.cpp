@@ -2,9 +2,13 @@
 // workers that die, content that kills, jobs.
 #include "lsp/server/front.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <csignal>
+#include <fstream>
 #include <random>
+#include <sstream>
 #include <thread>
 
 #include "tests/unit/catch.h"
@@ -455,6 +459,51 @@ TEST_CASE("tuning: a program of its own, progress, stop and keep the best, inser
   stage.send({{"jsonrpc", "2.0"}, {"id", apply["id"]}, {"result", {{"applied", true}}}});
   CHECK(stage.answer_to(insert).contains("result"));
   CHECK(stage.error_of(stage.ask("workspace/executeCommand", {{"command", "loopsmith.insertSchedule"}, {"arguments", {{{"job", 1}}}}})) == invalid_params);
+}
+
+TEST_CASE("a REPL is attached to a document: its mirror follows the text, is nobody else's, and goes with it") {
+  auto read = [](const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return file ? text.str() : std::string("(none)");
+  };
+  Stage stage;
+  stage.initialize();
+  stage.open("file:///no/such/a%20b.tir", "one");
+  int id = stage.ask("workspace/executeCommand", {{"command", "loopsmith.attachRepl"}, {"arguments", {{{"uri", "file:///no/such/a%20b.tir"}}}}});
+  Json answer = stage.answer_to(id)["result"];
+  auto mirror = answer["mirror"].get<std::string>();
+  CHECK(answer["command"][1] == "repl");
+  CHECK(answer["command"][2] == "--attach");
+  CHECK(answer["command"][3] == mirror);
+  CHECK(answer["command"][4] == "/no/such/a b.tir");
+  CHECK(mirror.ends_with("/a b.tir"));
+  CHECK(read(mirror) == "one");
+  struct stat facts {};
+  REQUIRE(::stat(mirror.substr(0, mirror.rfind('/')).c_str(), &facts) == 0);
+  CHECK((facts.st_mode & 0777U) == 0700);
+  stage.notify("textDocument/didChange", {{"textDocument", {{"uri", "file:///no/such/a%20b.tir"}, {"version", 2}}}, {"contentChanges", {{{"text", "two"}}}}});
+  stage.front.on_tick();
+  CHECK(read(mirror) == "two");
+  // Asked for again it is the same one.
+  id = stage.ask("workspace/executeCommand", {{"command", "loopsmith.attachRepl"}, {"arguments", {{{"uri", "file:///no/such/a%20b.tir"}}}}});
+  CHECK(stage.answer_to(id)["result"]["mirror"] == mirror);
+  stage.notify("textDocument/didClose", {{"textDocument", {{"uri", "file:///no/such/a%20b.tir"}}}});
+  CHECK(read(mirror) == "(none)");
+  CHECK(::stat(mirror.substr(0, mirror.rfind('/')).c_str(), &facts) != 0);
+  CHECK(stage.error_of(stage.ask("workspace/executeCommand", {{"command", "loopsmith.attachRepl"}, {"arguments", {{{"uri", "b"}}}}})) == invalid_params);
+  // An editor that goes leaves nothing behind, and names of files cannot lead elsewhere.
+  {
+    Stage other;
+    other.initialize();
+    other.open("x:../..", "three");
+    int asked = other.ask("workspace/executeCommand", {{"command", "loopsmith.attachRepl"}, {"arguments", {{{"uri", "x:../.."}}}}});
+    mirror = other.answer_to(asked)["result"]["mirror"];
+    CHECK(mirror.ends_with("/text"));
+    CHECK(read(mirror) == "three");
+  }
+  CHECK(read(mirror) == "(none)");
 }
 
 TEST_CASE("options say how long a search takes where the command does not; settings that are not ours take nothing back") {

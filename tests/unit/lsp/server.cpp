@@ -507,6 +507,14 @@ TEST_CASE("peaks of the machine are told as soon as they were measured, whoever 
   };
   CHECK(said().find("loop `i`") != std::string::npos);
   CHECK(said().find("roofline") == std::string::npos);
+  // Written and read by chance between two looks, they are known to be there, and known to be gone.
+  target::keep_peaks({.fma_f32_one = 125, .fma_f32_all = 200, .threads = 2, .copy = {{4096, 20, 20}}});
+  session.notify("workspace/didChangeConfiguration", {{"settings", {{"loopsmith", {{"peaks", nullptr}}}}}});
+  CHECK(until("one core reaches 125"));
+  CHECK(::unlink(target::peaks_file().c_str()) == 0);
+  bool is_gone = false;
+  for (Deadline end = in(30s); !is_gone && Clock::now() < end; std::this_thread::sleep_for(100ms)) { is_gone = said().find("roofline") == std::string::npos; }
+  CHECK(is_gone);
   target::keep_peaks({.fma_f32_one = 100, .fma_f32_all = 200, .threads = 2, .copy = {{4096, 20, 20}}});
   CHECK(until("one core reaches 100"));
   // Measured again.

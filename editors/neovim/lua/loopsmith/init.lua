@@ -246,6 +246,20 @@ local function act(pattern)
   })
 end
 
+--- A REPL in a terminal that sees the buffer as it is, saved or not.
+function M.repl()
+  local buffer = vim.api.nvim_get_current_buf()
+  local client = vim.lsp.get_clients({ bufnr = buffer, name = 'loopsmith' })[1]
+  if not client then return vim.notify('loopsmith: no server for this buffer', vim.log.levels.WARN) end
+  local params = { command = 'loopsmith.attachRepl', arguments = { { uri = vim.uri_from_bufnr(buffer) } } }
+  client.request('workspace/executeCommand', params, function(problem, answer)
+    if problem then return vim.notify('loopsmith: ' .. problem.message, vim.log.levels.ERROR) end
+    vim.cmd('botright new')
+    vim.fn.termopen(answer.command)
+    vim.cmd('startinsert')
+  end, buffer)
+end
+
 --- Tune the program under the cursor in the background.
 function M.tune() act('^Tune .* in the background$') end
 --- Insert the best schedule found for the program under the cursor.
@@ -310,6 +324,7 @@ function M.setup(user)
   })
   vim.api.nvim_create_user_command('LoopsmithLoops', function() require('loopsmith.loops').show() end, { desc = 'Show the loops at the cursor beside, and choose what to do to one' })
   vim.api.nvim_create_user_command('LoopsmithTuning', function() require('loopsmith.tuning').show() end, { desc = 'Show the search that runs, or the last one' })
+  vim.api.nvim_create_user_command('LoopsmithRepl', M.repl, { desc = 'A REPL beside that sees the buffer as it is, saved or not' })
   vim.api.nvim_create_user_command('LoopsmithTune', M.tune, { desc = 'Tune the program under the cursor in the background' })
   vim.api.nvim_create_user_command('LoopsmithInsertBest', M.insert_best, { desc = 'Insert the best schedule found' })
 end

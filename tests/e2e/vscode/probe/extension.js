@@ -220,6 +220,15 @@ const verbs = {
     const lens = await waitForLens(step.lens);
     return [lens ? `${lens.line}: ${lens.title}` : 'it did not end'];
   },
+  // A REPL that an editor starts sees what is not saved.
+  repl: async (step) => {
+    const { command } = await run('loopsmith.attachRepl', { uri: document.uri.toString() });
+    // The mirror follows a moment after the text.
+    for (const end = Date.now() + 10_000;; await sleep(100)) {
+      const said = split(execFileSync(command[0], [...command.slice(1), '-c', step.line], { encoding: 'utf8' })).filter((line) => line.includes(step.has));
+      if (said.length > 0 || Date.now() > end) { return said; }
+    }
+  },
   // A search for a place in a schedule, begun and taken by the lens over it.
   fill: async () => {
     const begins = await waitForLens('tune this');
@@ -270,7 +279,7 @@ const verbs = {
   },
 };
 // What is asked once: it changes something, or waits by itself.
-const once = new Set(['edit', 'act', 'rename', 'configure', 'command', 'tune', 'fill', 'trace', 'measured', 'format', 'formatRange', 'formatOnType']);
+const once = new Set(['edit', 'act', 'rename', 'configure', 'command', 'tune', 'fill', 'repl', 'trace', 'measured', 'format', 'formatRange', 'formatOnType']);
 
 async function answerTo(step) {
   const file = vscode.Uri.file(join(folder(), step.file ?? 'session.tir'));
