@@ -109,6 +109,7 @@ class ModuleBuilder {
   void emit_prefetching(const AttrStmt& node);
   void fence_streams(llvm::Function& function);
   void emit_leave(size_t loop_index, bool again);
+  void emit_error_text(const std::string& text);
   void stop_with(llvm::Value* code);
   void release_workspaces(size_t keep);
   void bind_loop_var(const Var& var, llvm::Value* wide, const Expr& min);

@@ -101,7 +101,6 @@ auto ModuleBuilder::machine_instruction(const Call& node) -> llvm::Value* {
 
 /// In front of a function that uses tiles: permission, then their shape; behind it, they are given back. Gives where to go on.
 auto ModuleBuilder::prepare_tiles(llvm::BasicBlock* first) -> llvm::BasicBlock* {
-  llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
   llvm::Type* i64 = ir_.getInt64Ty();
   llvm::Function* function = frame_.function;
   llvm::GlobalVariable* asked = module_.getGlobalVariable("tiles.granted", true);
@@ -133,10 +132,7 @@ auto ModuleBuilder::prepare_tiles(llvm::BasicBlock* first) -> llvm::BasicBlock* 
   llvm::Value* status = ir_.CreateCall(request, {ir_.getInt64(158), ir_.getInt64(0x1023), ir_.getInt64(18)});
   ir_.CreateCondBr(ir_.CreateICmpEQ(status, ir_.getInt64(0)), granted, refused);
   ir_.SetInsertPoint(refused);
-  if (options_.hosted) {
-    llvm::Value* message = constant_string("the system does not let this process use tiles (AMX)");
-    ir_.CreateCall(declare("loopsmith_set_error", ir_.getVoidTy(), {pointer}), {message});
-  }
+  emit_error_text("the system does not let this process use tiles (AMX), or the processor has none");
   ir_.CreateRet(ir_.getInt32(3));
   ir_.SetInsertPoint(granted);
   ir_.CreateStore(ir_.getInt8(1), asked);

@@ -371,13 +371,10 @@ void ModuleBuilder::emit_assert(const AssertStmt& node) {
   ir_.SetInsertPoint(failed);
   if (is_gpu()) {
     ir_.CreateIntrinsic(llvm::Intrinsic::trap, {}, {});
-  } else if (options_.hosted) {
+  } else {
     // An empty text: what happened was told before.
     const auto* text = node.message.as<StringImm>();
-    if (text == nullptr || !text->value.empty()) {
-      llvm::Value* message = constant_string(text != nullptr ? text->value : "an assertion failed");
-      ir_.CreateCall(declare("loopsmith_set_error", ir_.getVoidTy(), {llvm::PointerType::getUnqual(context_)}), {message});
-    }
+    if (text == nullptr || !text->value.empty()) { emit_error_text(text != nullptr ? text->value : "an assertion failed"); }
   }
   stop_with(ir_.getInt32(1));
   ir_.SetInsertPoint(after);
@@ -451,6 +448,25 @@ void ModuleBuilder::fence_streams(llvm::Function& function) {
       ir_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
     }
   }
+}
+
+/// Why the function is about to stop. Linked without the support of libraries, the weak symbol is null and nobody is told.
+void ModuleBuilder::emit_error_text(const std::string& text) {
+  llvm::FunctionCallee tell = declare("loopsmith_set_error", ir_.getVoidTy(), {llvm::PointerType::getUnqual(context_)});
+  llvm::Value* message = constant_string(text);
+  if (options_.hosted) {
+    ir_.CreateCall(tell, {message});
+    return;
+  }
+  auto* callee = llvm::cast<llvm::Function>(tell.getCallee());
+  callee->setLinkage(llvm::Function::ExternalWeakLinkage);
+  auto* can = llvm::BasicBlock::Create(context_, "tell", frame_.function);
+  auto* told = llvm::BasicBlock::Create(context_, "told", frame_.function);
+  ir_.CreateCondBr(ir_.CreateIsNotNull(callee), can, told);
+  ir_.SetInsertPoint(can);
+  ir_.CreateCall(tell, {message});
+  ir_.CreateBr(told);
+  ir_.SetInsertPoint(told);
 }
 
 /// Gives everything back and returns; leaves the builder without a place to insert.
@@ -540,10 +556,7 @@ void ModuleBuilder::emit_allocate(const Allocate& node) {
     auto* fine = llvm::BasicBlock::Create(context_, "memory", frame_.function);
     ir_.CreateCondBr(ir_.CreateIsNull(got), none, fine);
     ir_.SetInsertPoint(none);
-    if (options_.hosted) {
-      llvm::Value* message = constant_string(fmt::format("no memory for the buffer `{}`", node.data->name.str()));
-      ir_.CreateCall(declare("loopsmith_set_error", ir_.getVoidTy(), {pointer}), {message});
-    }
+    emit_error_text(fmt::format("no memory for the buffer `{}`", node.data->name.str()));
     stop_with(ir_.getInt32(2));
     ir_.SetInsertPoint(fine);
     memory = got;
