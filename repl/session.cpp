@@ -15,6 +15,7 @@
 #include "schedule/primitive.h"
 #include "schedule/trace_json.h"
 #include "script/refusals.h"
+#include "support/codes.h"
 #include "support/text_diff.h"
 
 namespace loopsmith::repl {
@@ -260,7 +261,10 @@ auto Session::begin(const std::string& program, const std::string& schedule_name
       break;
     }
   }
-  if (!module && named) { module = named->program; }
+  if (!module && named) {
+    module = named->program;
+    name = named->program_name;
+  }
   if (!module) {
     complain(program.empty() ? "the file has no program\n" : "there is no program `" + program + "`\n");
     return false;
@@ -270,6 +274,9 @@ auto Session::begin(const std::string& program, const std::string& schedule_name
     if (named->run) { report(named->run->all_diagnostics()); }
     if (!named->run || !named->run->is_complete || !named->run->result) {
       report(named->diagnostics);
+      for (const script::Step& step : named->run ? named->run->steps : std::vector<script::Step>()) {
+        if (step.state == script::StepState::Unknown) { report({error(Code::ScheduleIncomplete, step.where).arg("name", schedule_name)}); }
+      }
       return false;
     }
   }
@@ -287,11 +294,14 @@ auto Session::begin(const std::string& program, const std::string& schedule_name
     return frame;
   };
   // As if its statements had been typed, where it calls the schedule what a session calls it.
-  bool is_typed = named && !named->run->frames.empty() && schedule_object(named->run->frames.front()) != nullptr;
+  // Before a function of Python has made its schedule, there is none.
+  size_t first = 0;
+  while (named && first < named->run->frames.size() && schedule_object(named->run->frames[first]) == nullptr) { ++first; }
+  bool is_typed = named && first < named->run->frames.size();
   if (!named || is_typed) { add_step("", begin_with(schedule::Schedule(module, 1)), false); }
   if (is_typed) {
     const script::ScheduleRun& run = *named->run;
-    for (size_t i = 0; i < run.steps.size() && i + 1 < run.frames.size() && run.steps[i].state == script::StepState::Done; ++i) {
+    for (size_t i = first; i < run.steps.size() && i + 1 < run.frames.size() && run.steps[i].state == script::StepState::Done; ++i) {
       auto span = document_.resolve(run.steps[i].where);
       std::string line = span ? undented(document_.text(), *span) : std::string();
       // What the function says of itself is no step.

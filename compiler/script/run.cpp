@@ -110,8 +110,21 @@ class Recorder final : public eval::Observer {
   std::chrono::steady_clock::time_point start_;
 };
 
-auto make_schedule(const RunRequest& request) {
-  schedule::Schedule sch(request.program, request.seed);
+// The `seed` of `tir.Schedule(program, seed=42)`; none: it has no number there.
+auto seed_of(const syntax::CallExpr& made, eval::Evaluator& evaluator, const eval::ScopeRef& scope) -> std::optional<int64_t> {
+  const syntax::Expr* said = nullptr;
+  for (const syntax::Keyword& keyword : made.keywords) {
+    if (keyword.name.name == "seed") { said = keyword.value; }
+  }
+  if (!said) { return {}; }
+  size_t reported = evaluator.diagnostics.size();
+  eval::Value value = evaluator.eval(*said, scope);
+  evaluator.diagnostics.resize(reported);
+  return value.is_int() ? std::optional<int64_t>(value.int_value()) : std::nullopt;
+}
+
+auto make_schedule(const RunRequest& request, std::optional<int64_t> seed = {}) {
+  schedule::Schedule sch(request.program, seed.value_or(request.seed));
   sch.use_intrinsics(request.intrinsics);
   return eval::make_object<ScheduleObject>(std::move(sch));
 }
@@ -258,7 +271,7 @@ auto run_schedule(const RunRequest& request, const ScheduleRun* before) -> Sched
     // `sch = tir.Schedule(...)` itself: its program is known.
     run.frames.resize(form.made_at);
     run.frames.push_back(frame.snapshot());
-    auto object = make_schedule(request);
+    auto object = make_schedule(request, seed_of(*form.made, evaluator, frame.scope));
     frame.scope->set(form.variable, eval::Value(Ref<eval::Object>(object.get())));
     Step& step = run.steps[form.made_at];
     step.state = StepState::Done;
