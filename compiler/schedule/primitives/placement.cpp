@@ -348,7 +348,9 @@ auto relaxed(const FuncState& func, const Place& block, const Place& under, cons
       }
     }
   }
+  // Ends of regions are compared with each other: each iter var stays a number of its own type.
   VarMap map = bindings_of(*block.realize);
+  for (const IterVar& iter : block.block()->iter_vars) { map[iter.var.get()] = cast(iter.var->dtype, map[iter.var.get()]); }
   std::vector<Range> ranges;
   for (const Range& range : region.region) { ranges.push_back(substitute(range, map)); }
   return arith::eval_set(Array<Range>(std::move(ranges)), domains);
