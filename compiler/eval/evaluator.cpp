@@ -214,6 +214,22 @@ auto Evaluator::eval_items(const syntax::List<ExprPtr>& exprs, const ScopeRef& s
   return unknown;
 }
 
+namespace {
+
+// A call whose arguments are partly wrong is not made; names of arguments that it would not take are told all the same.
+void check_keywords(Evaluator& evaluator, const Value& callee, const Arguments& arguments) {
+  size_t known = evaluator.diagnostics.size();
+  if (callee.as<Function>()) {
+    (void)evaluator.start(Ref<Function>(callee.as<Function>()), arguments);
+  } else if (const auto* builtin = callee.as<Builtin>()) {
+    (void)builtin->call(evaluator, arguments);
+  }
+  Diagnostics& all = evaluator.diagnostics;
+  all.erase(std::remove_if(all.begin() + static_cast<std::ptrdiff_t>(known), all.end(), [](const Diagnostic& d) { return d.code != Code::UnexpectedArgument; }), all.end());
+}
+
+}  // namespace
+
 auto Evaluator::eval_call(const CallExpr& expr, const ScopeRef& scope) -> Value {
   Argument callee = eval_argument(*expr.callee, scope);
   Arguments arguments;
@@ -240,12 +256,13 @@ auto Evaluator::eval_call(const CallExpr& expr, const ScopeRef& scope) -> Value 
   arguments.positional = arguments.all.size();
   for (const Keyword& keyword : expr.keywords) {
     Value value = eval(*keyword.value, scope);
-    if (value.is_unknown()) { unknown = value; continue; }
+    if (value.is_unknown()) { unknown = value; }
     if (!keyword.name.name.empty()) {
       Origin name_at{expr.decl, keyword.name.span.begin, keyword.name.span.end, 0};
       arguments.all.push_back({std::move(value), keyword.value->origin(), keyword.name.name, name_at});
       continue;
     }
+    if (value.is_unknown()) { continue; }
     const auto* dict = value.as<eval::Dict>();
     if (!dict) {
       unknown = report(error(Code::WrongType, keyword.value->origin()).arg("expected", "a dict").arg("found", describe(value)));
@@ -255,6 +272,9 @@ auto Evaluator::eval_call(const CallExpr& expr, const ScopeRef& scope) -> Value 
       if (const std::string* text = k.string()) { arguments.all.push_back({v, keyword.value->origin(), Name(*text)}); }
     }
   }
+  // What a namespace offers (`T.alloc_buffer`) and functions of the file; not what acts by itself, as `print` does.
+  bool is_told = !callee.value.is_unknown() && unknown.is_error() && !expr.keywords.empty() && (expr.callee->as<AttributeExpr>() || callee.value.as<Function>());
+  if (is_told) { check_keywords(*this, callee.value, arguments); }
   if (callee.value.is_unknown() || unknown.is_unknown()) {
     if (not_called) { not_called(callee.value, *expr.callee, arguments); }
     return callee.value.is_unknown() ? callee.value : unknown;
