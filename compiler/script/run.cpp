@@ -13,10 +13,20 @@ namespace {
 
 using syntax::Kind;
 
+// `@pytest.mark.xfail(...)`: a test that is known to fail.
+auto expects_failure(const syntax::FunctionDef& def) -> bool {
+  return std::any_of(def.decorators.begin(), def.decorators.end(), [](const syntax::Expr* decorator) {
+    if (const auto* call = decorator->as<syntax::CallExpr>()) { decorator = call->callee; }
+    const auto* attribute = decorator->as<syntax::AttributeExpr>();
+    return attribute && attribute->attr.name == "xfail";
+  });
+}
+
 // Records the steps of one run.
 class Recorder final : public eval::Observer {
  public:
-  Recorder(ScheduleRun& run, const RunRequest& request) : run_(run), variable_(request.function.form.variable), is_python_(request.function.form.made) {}
+  Recorder(ScheduleRun& run, const RunRequest& request)
+      : run_(run), variable_(request.function.form.variable), is_python_(request.function.form.made), is_meant_to_fail_(expects_failure(*request.function.def)) {}
 
   /// Statements from here on are not run.
   size_t limit = 0;
@@ -53,7 +63,7 @@ class Recorder final : public eval::Observer {
     if (step.state == StepState::Done && has_errors(step.diagnostics)) { step.state = StepState::Failed; }
     if (schedule_ && schedule_->is_unknown && step.state == StepState::Done) { step.state = StepState::Unknown; }
     // What Python around primitives may do is its own matter.
-    if (is_python_ && step.state == StepState::Failed && (!schedule_ || !schedule_->refused)) {
+    if (is_python_ && step.state == StepState::Failed && (is_meant_to_fail_ || !schedule_ || !schedule_->refused)) {
       step.state = StepState::Unknown;
       step.diagnostics.clear();
     }
@@ -104,6 +114,7 @@ class Recorder final : public eval::Observer {
   ScheduleRun& run_;
   Name variable_;
   bool is_python_;
+  bool is_meant_to_fail_;
   const ScheduleObject* schedule_ = nullptr;   // null: not made yet
   uint64_t executed_ = 0;
   size_t diagnostics_ = 0;
