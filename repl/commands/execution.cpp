@@ -18,6 +18,7 @@
 #include "target/peaks.h"
 #include "transform/pipelines.h"
 #include "tune/session/session.h"
+#include "tune/session/text.h"
 
 namespace loopsmith::repl {
 namespace {
@@ -224,6 +225,53 @@ auto why(Session& session, const std::vector<std::string>& arguments) -> bool {
   return true;
 }
 
+/// The trials of a search in the order they were measured (dots), and the best so far (a line), on a scale of powers; empty where there is
+/// nothing to compare. 0 is a trial that was not measured to its end.
+auto curve(const std::vector<double>& trials, bool ascii) -> std::string {
+  constexpr size_t height = 7;
+  constexpr size_t widest = 60;
+  double least = 0;
+  double most = 0;
+  for (double seconds : trials) {
+    if (seconds <= 0) { continue; }
+    least = least == 0 ? seconds : std::min(least, seconds);
+    most = std::max(most, seconds);
+  }
+  // One that took a thousand times as long would press all others into one line.
+  most = std::min(most, least * 30);
+  if (least == 0) { return {}; }
+  // Of one trial there is a scale too.
+  if (most <= least) { most = least * 2; }
+  size_t width = std::min(trials.size(), widest);
+  auto row = [&](double seconds) {
+    double share = std::log(std::min(seconds, most) / least) / std::log(most / least);
+    return height - 1 - static_cast<size_t>(std::lround(share * (height - 1)));
+  };
+  std::vector<std::vector<char>> cells(height, std::vector<char>(width, ' '));
+  double best = 0;
+  for (size_t column = 0; column < width; ++column) {
+    for (size_t i = column * trials.size() / width; i < (column + 1) * trials.size() / width; ++i) {
+      if (trials[i] <= 0) { continue; }
+      cells[row(trials[i])][column] = '.';
+      best = best == 0 ? trials[i] : std::min(best, trials[i]);
+    }
+    if (best > 0) { cells[row(best)][column] = '-'; }
+  }
+  std::string out;
+  for (size_t i = 0; i < height; ++i) {
+    std::string label = i == 0 ? seconds_text(most) : i == height - 1 ? seconds_text(least) : std::string();
+    out += fmt::format("{:>12} {}", label, ascii ? "|" : "│");
+    size_t last = width;
+    while (last > 0 && cells[i][last - 1] == ' ') { --last; }
+    for (size_t column = 0; column < last; ++column) {
+      char cell = cells[i][column];
+      out += ascii || cell == ' ' ? std::string(1, cell) : cell == '.' ? "·" : "━";
+    }
+    out += "\n";
+  }
+  return out + fmt::format("{:>12} {} {} trials\n", "", ascii ? "+" : "└", trials.size());
+}
+
 // `:tune 64`, `:tune 30s`; with `&` behind it, in the background.
 auto tune_here(Session& session, const std::vector<std::string>& given) -> bool {
   if (!needs_program(session)) { return false; }
@@ -263,7 +311,16 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
   CancelToken token = session.host().interrupted ? session.host().interrupted() : CancelToken();
   options.stop = [token] { return token.is_cancelled(); };
   double shown = -1;
+  double best = 0;
+  std::vector<double> trials;
   options.on_progress = [&](const tune::Progress& p) {
+    trials = p.trial_seconds;
+    if (session.host().color && p.best_seconds > 0 && (best == 0 || p.best_seconds < best)) {
+      if (best == 0) { session.complain(fmt::format("\r\x1b[K  {:>6}  {:>11}  {:>8}  {:>9}\n", "trial", "best", "GFLOP/s", "as fast")); }
+      best = p.best_seconds;
+      session.complain(fmt::format("\r\x1b[K  {:>6}  {:>11}  {:>8}  {:>9}\n", p.trials, seconds_text(best), p.flops > 0 ? fmt::format("{:.1f}", p.flops / best * 1e-9) : "",
+                                   p.plain_seconds > 0 ? fmt::format("{:.1f}x", p.plain_seconds / best) : ""));
+    }
     if (p.elapsed_seconds - shown < 0.25 && p.phase == "measuring") { return; }
     shown = p.elapsed_seconds;
     char text[160];
@@ -272,14 +329,16 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
     if (session.host().color) { session.complain(text); }
   };
   auto result = tune::tune(session.original(), session.function(), session.target(), session.program_name().str(), options);
-  if (session.host().color) { session.complain("\n"); }
+  if (session.host().color) { session.complain("\r\x1b[K"); }
   if (!result.ok()) { session.report(result.diagnostics()); return false; }
   if (!result->found) {
     session.complain("no schedule was found in " + std::to_string(result->progress.trials) + " trials\n");
     return false;
   }
+  session.print(curve(trials, session.settings().ascii));
+  auto readable = tune::schedule_statements_text(session.original(), result->trace, {});
   session.print("best of " + std::to_string(result->progress.trials) + " trials: " + seconds_text(result->best_seconds) +
-                (result->plain_seconds > 0 ? ", as written " + seconds_text(result->plain_seconds) : "") + "; verified by " + result->verified + "\n" + result->trace_python);
+                (result->plain_seconds > 0 ? ", as written " + seconds_text(result->plain_seconds) : "") + "; verified by " + result->verified + "\n" + (readable.ok() ? *readable + "\n" : result->trace_python));
   return session.adopt_trace(result->trace, "(tuned: " + seconds_text(result->best_seconds) + ")");
 }
 
