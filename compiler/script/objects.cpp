@@ -188,7 +188,7 @@ class PlaceObject final : public eval::Object {
     if (name == "stmt") { return eval::Value(Ref<eval::Object>(this)); }
     if (const auto* loop = stmt_.as<For>()) {
       static constexpr const char* kinds[] = {"serial", "parallel", "vectorized", "unrolled", "thread_binding"};
-      if (name == "loop_var") { return eval::Value::str(loop->var->name.str()); }
+      if (name == "loop_var") { return frontend::expr_value(loop->var); }
       if (name == "min") { return expr(loop->min); }
       if (name == "extent") { return expr(loop->extent); }
       if (name == "kind") { return eval::Value::str(kinds[static_cast<size_t>(loop->for_kind)]); }
