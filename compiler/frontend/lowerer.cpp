@@ -112,6 +112,13 @@ auto Lowerer::block() -> BlockSpec* {
   }
   return nullptr;
 }
+auto Lowerer::is_in_unknown() const -> bool {
+  if (unknown_frames_.empty()) { return false; }
+  for (size_t i = unknown_frames_.back(); i < frames_.size(); ++i) {
+    if (frames_[i].kind == FrameKind::Block) { return false; }
+  }
+  return true;
+}
 auto Lowerer::block_here() -> BlockSpec* {
   for (size_t i = frames_.size(); i-- > 0;) {
     switch (frames_[i].kind) {
@@ -994,12 +1001,15 @@ void Lowerer::on_with(const WithStmt& s, const eval::ScopeRef& scope) {
       }
     } else {
       if (!context.value.is_unknown()) { evaluator_.report(error(Code::NotAFrame, context.where).arg("what", describe(context.value))); }
+      // It may have been meant for a block: what has a meaning in blocks only is not reported once more.
+      unknown_frames_.push_back(frames_.size());
       frames_.emplace_back().origin = s.origin();
     }
     if (item.target) { bind(*item.target, {std::move(bound), context.where, {}}, Binding::Target, inner); }
   }
   body_of(s.body, inner);
   exit_to(depth);
+  while (!unknown_frames_.empty() && unknown_frames_.back() >= depth) { unknown_frames_.pop_back(); }
 }
 
 namespace {

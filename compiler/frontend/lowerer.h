@@ -37,6 +37,8 @@ class Lowerer {
   auto expand(const MacroObject& macro, const Arguments& arguments) -> Value;
   /// The innermost block; null: none.
   auto block() -> BlockSpec*;
+  /// Inside of a `with` of something that is not known, and of no block in it.
+  [[nodiscard]] auto is_in_unknown() const -> bool;
   /// Is the block the innermost frame (axes, reads and the like stand directly in a block)?
   auto block_here() -> BlockSpec*;
   auto in_frame(FrameKind kind) const -> bool;
@@ -147,6 +149,7 @@ class Lowerer {
   bool uses_sblock_ = false;
   bool attrs_changed_ = false;                   // by the part being lowered
   bool is_opaque_ = false;
+  std::vector<size_t> unknown_frames_;              // places in frames_ of `with`s of what is not known
   std::span<const syntax::StmtPtr> lost_body_;      // what follows the statement at hand, where that lacks its block
   uint32_t depth_ = 0;
 };

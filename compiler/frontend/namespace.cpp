@@ -51,7 +51,7 @@ auto need_block(Evaluator& e, const Arguments& a, std::string_view what) -> Bloc
   Lowerer* lowerer = need_program(e, a, what);
   if (!lowerer) { return nullptr; }
   BlockSpec* block = lowerer->block_here();
-  if (!block) { e.report(error(Code::OutsideBlock, a.callee).arg("what", what)); }
+  if (!block && !lowerer->is_in_unknown()) { e.report(error(Code::OutsideBlock, a.callee).arg("what", what)); }
   return block;
 }
 // What a call gives whose arguments could not be bound: an argument that is not known makes it unknown.
@@ -407,6 +407,7 @@ auto match_buffer(Evaluator& e, const Arguments& a) -> Value {
   auto region = to_region(e, param);
   if (!region) { return Value::error(); }
   BlockSpec* block = lowerer->block();
+  if (!block && lowerer->is_in_unknown()) { return Value::error(); }
   if (!block) { return e.report(error(Code::OutsideBlock, a.callee).arg("what", "T.match_buffer of a region")); }
   Buffer buffer = declare(e, buffer_arguments(b, 1), a.call, &*region);
   if (!buffer || !fits_region(e, *buffer, *region, b)) { return Value::error(); }
