@@ -14,6 +14,7 @@
 #include "lsp/features/calls.h"
 #include "lsp/features/names.h"
 #include "lsp/features/steps.h"
+#include "lsp/features/words.h"
 #include "schedule/legality.h"
 #include "schedule/primitive.h"
 #include "script/schedules.h"
@@ -342,11 +343,7 @@ void add_primitives(Items& items, const std::vector<LiveVariable>& live) {
     }
     items.add(std::move(item));
   }
-  static constexpr std::pair<std::string_view, std::string_view> others[] = {
-      {"mod", "the module as it is now"}, {"state", "the block tree and its dependences"}, {"trace", "the instructions so far"},
-      {"copy", "a schedule of its own with the same state"}, {"show", "prints the module"}, {"get", "what a variable stands for"}, {"work_on", "another function of the module"},
-      {"tune", "a place that a search is to fill: tune(budget=\"2min\", trials=64); nothing is done by it"}};
-  for (auto [name, help] : others) { items.add({std::string(name), CompletionKind::Function, std::string(help), {}, {}, false, 300}); }
+  for (const ScheduleWord& word : schedule_words()) { items.add({std::string(word.name), CompletionKind::Function, std::string(word.help), {}, {}, false, 300}); }
 }
 
 /// Attributes of `T`, `T.axis`, `I`, `ls` ...

@@ -405,7 +405,15 @@ auto hover_primitive(const Snapshot& snapshot, const Cursor& cursor) -> std::opt
     const auto* attribute = node->as<syntax::AttributeExpr>();
     if (attribute == nullptr || cursor.at.begin < attribute->attr.span.begin || cursor.at.begin > attribute->attr.span.end) { continue; }
     const schedule::Primitive* row = schedule::find_primitive(attribute->attr.name.view());
-    if (row == nullptr) { continue; }
+    if (row == nullptr) {
+      const auto* object = attribute->object->as<syntax::NameExpr>();
+      for (const ScheduleWord& word : schedule_words()) {
+        if (object != nullptr && object->name == "sch" && attribute->attr.name.view() == word.name) {
+          return HoverInfo{span_of(snapshot, *attribute, attribute->attr.span), fmt::format("`{}`", word.usage), {{"help", std::string(word.help)}}};
+        }
+      }
+      continue;
+    }
     HoverInfo info{span_of(snapshot, *attribute, attribute->attr.span), fmt::format("`{}`", row->signature()), {}};
     info.facts.push_back({"help", std::string(row->help)});
     if (schedule->run == nullptr) { return info; }

@@ -121,6 +121,20 @@ auto describe_name(const Snapshot& snapshot, uint32_t at) -> std::optional<Hover
 
 }  // namespace
 
+auto schedule_words() -> std::span<const ScheduleWord> {
+  static constexpr ScheduleWord words[] = {
+      {"mod", "sch.mod", "the module as it is now"},
+      {"state", "sch.state", "the block tree and its dependences"},
+      {"trace", "sch.trace", "the instructions so far"},
+      {"copy", "sch.copy()", "a schedule of its own with the same state"},
+      {"show", "sch.show()", "prints the module"},
+      {"get", "sch.get(variable)", "what a variable stands for"},
+      {"work_on", "sch.work_on(func_name)", "another function of the module"},
+      {"tune", "sch.tune(budget=\"2min\", trials=64)", "a place that a search is to fill: tune(budget=\"2min\", trials=64); nothing is done by it"},
+  };
+  return words;
+}
+
 auto hover_word(const Snapshot& snapshot, uint32_t at) -> std::optional<HoverInfo> {
   std::string_view text = snapshot.text();
   if (at > text.size()) { return std::nullopt; }

@@ -269,7 +269,7 @@ void typing(const Options& options, bool can_tune, const std::string& folder) {
       Samples busy = sample(keys.size(), options.quick ? 1 : 15, [&] { return typist.key(); });
       job->kill();
       if (busy.empty() || !is_running) { failed(cost, "the tuner ended at once, or no diagnostics came"); continue; }
-      report(cost, median(busy) / median(keys), of("medians", busy));
+      report(cost, median(busy) / median(keys), of("medians", busy), 0, fmt::format("of p95 {:.2f}", percentile(busy, 0.95) / percentile(keys, 0.95)));
     }
     if (lines == 10000) {
       Samples worst = sample(options.quick ? 6 : 20, options.quick ? 1 : 10, [&] { return typist.bracket(); });

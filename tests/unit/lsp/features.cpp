@@ -55,6 +55,13 @@ using Lines = std::vector<std::string>;
 
 }  // namespace
 
+TEST_CASE("hover on what a schedule has beside its primitives") {
+  std::string text = matmul + "    sch.tune(trials=4)\n    other = sch.copy()\n    print(text.copy)\n";
+  CHECK(hover_at(text, "sch.tune", "tune") == Lines{"`sch.tune(budget=\"2min\", trials=64)`", "a place that a search is to fill: tune(budget=\"2min\", trials=64); nothing is done by it"});
+  CHECK(hover_at(text, "sch.copy", "copy").front() == "`sch.copy()`");
+  CHECK(hover_at(text, "text.copy", "copy").empty());
+}
+
 TEST_CASE("hover on a loop: extent, kind, flops, bytes, intensity, strides") {
   CHECK(hover_at(matmul, "for i", "k in") == Lines{"loop `k`: serial, extent 256", "entered 8,192 times, 2,097,152 iterations in all",
                                                   "one run: 512 flop on 2.0 KiB, 0.25 flop/byte",
