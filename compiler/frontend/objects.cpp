@@ -77,7 +77,12 @@ auto to_expr(Evaluator& evaluator, const Argument& a) -> Expr {
     evaluator.report(std::move(d).remedy("index it, `" + b->buffer->name.str() + "[...]`, or take its pointer, `" + b->buffer->name.str() + ".data`"));
     return {};
   }
-  evaluator.report(error(Code::WrongType, a.where).arg("expected", "an expression").arg("found", describe(v)));
+  Diagnostic wrong = error(Code::WrongType, a.where).arg("expected", "an expression").arg("found", describe(v));
+  if (const auto* several = v.as<eval::Tuple>(); several && several->items.size() > 1) {
+    (void)std::move(wrong).remedy("it is " + std::to_string(several->items.size()) + " values: name each, as in `for i, j in T.grid(4, 4)`, or take one of them");
+  }
+  if (v.as<DtypeObject>()) { (void)std::move(wrong).remedy("a value of it is written `" + v.as<DtypeObject>()->repr() + "(...)`"); }
+  evaluator.report(std::move(wrong));
   return {};
 }
 
