@@ -49,6 +49,21 @@ auto with_names(Diagnostic diagnostic, const std::string& wanted, const std::vec
 
 }  // namespace
 
+auto files_below(const std::filesystem::path& folder, std::error_code& problem) -> std::vector<std::filesystem::path> {
+  namespace fs = std::filesystem;
+  std::vector<fs::path> files;
+  fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, problem);
+  for (; !problem && at != fs::recursive_directory_iterator(); at.increment(problem)) {
+    if (at->path().filename().string().starts_with(".")) {
+      if (at->is_directory()) { at.disable_recursion_pending(); }
+      continue;
+    }
+    if (at->is_regular_file() && at->path().extension() == ".tir") { files.push_back(at->path()); }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 auto read_file(const std::string& path) -> Result<std::string> {
   auto fail = [&](const char* why) -> Diagnostic { return error(Code::CannotRead).arg("file", path == "-" ? "standard input" : path).arg("why", why); };
   std::FILE* file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");

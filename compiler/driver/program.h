@@ -2,9 +2,11 @@
 // picks from it (`--function`, `--with`, `--target`, `--trace`). Wires syntax, frontend and script together.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -129,5 +131,7 @@ inline const Option json_option{.name = "--json", .help = "diagnostics and resul
 /// Writes all of it; "-": standard output. Whoever reads the file meanwhile, or after a failure, sees all of the old or the new.
 [[nodiscard]] auto write_file(const std::string& path, std::string_view content) -> Status;
 [[nodiscard]] auto read_file(const std::string& path) -> Result<std::string>;
+/// All .tir files below a folder, sorted; hidden folders are left out.
+[[nodiscard]] auto files_below(const std::filesystem::path& folder, std::error_code& problem) -> std::vector<std::filesystem::path>;
 
 }  // namespace loopsmith::driver

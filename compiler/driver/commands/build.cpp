@@ -92,21 +92,6 @@ auto default_cache() -> std::string {
   return {};
 }
 
-/// All .tir files below a folder, sorted; hidden folders are left out.
-auto files_below(const fs::path& folder, std::error_code& problem) -> std::vector<fs::path> {
-  std::vector<fs::path> files;
-  fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, problem);
-  for (; !problem && at != fs::recursive_directory_iterator(); at.increment(problem)) {
-    if (at->path().filename().string().starts_with(".")) {
-      if (at->is_directory()) { at.disable_recursion_pending(); }
-      continue;
-    }
-    if (at->is_regular_file() && at->path().extension() == ".tir") { files.push_back(at->path()); }
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 // ---- the manifest ------------------------------------------------------------------------------------------------------
 
 constexpr int manifest_version = 1;

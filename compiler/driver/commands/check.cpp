@@ -1,4 +1,7 @@
 // `loopsmith check FILE...`: everything that an editor would show for the files, schedules included.
+#include <filesystem>
+#include <system_error>
+
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -6,23 +9,24 @@
 #include "driver/command.h"
 #include "driver/program.h"
 #include "driver/reports.h"
+#include "support/codes.h"
 
 namespace loopsmith::driver::commands {
 namespace {
 
 const Usage usage{
     .command = "check",
-    .arguments = "[--json|--sarif] [--warnings W] FILE...",
+    .arguments = "[--json|--sarif] [--warnings W] FILE|FOLDER...",
     .summary = "Finds what is wrong with files: syntax, names, types, bounds, races, and what their schedules may not do.",
-    .details = "Reads and schedules; executes nothing. `-` is standard input. Exit status 1 where there are errors;\n"
-               "warnings alone are fine. `loopsmith explain CODE` says what a code in brackets means; a comment\n"
+    .details = "Reads and schedules; executes nothing. Of a folder, all .tir files below it; `-` is standard input. Exit\n"
+               "status 1 where there are errors; warnings alone are fine. `loopsmith explain CODE` says what a code in brackets means; a comment\n"
                "`# ls: ignore[CODE]` on a line (or on the line above) silences a warning there,\n"
                "`# ls: ignore-file[CODE]` in the whole file.",
     .options = {json_option,
                 {.name = "--sarif", .help = "one SARIF 2.1.0 log on standard output, for code scanning"},
                 {.name = "--warnings", .value = "W", .help = "all (the default, with hints), default (without hints), none, or error: a warning fails"}},
     .examples = {{"loopsmith check matmul.tir", "mistakes, each with its line, its cause and a remedy"},
-                 {"loopsmith check --sarif *.tir > findings.sarif", "for code scanning"},
+                 {"loopsmith check --sarif kernels > findings.sarif", "for code scanning"},
                  {"loopsmith check --json *.tir", "a line of JSON for each, for other programs"}},
     .least = 1,
     .most = 100000,
@@ -50,7 +54,19 @@ auto check(std::vector<std::string> args) -> int {
   Reporter reporter(arguments);
   std::vector<nlohmann::json> found;
   if (arguments.has("--sarif")) { reporter.collect(found); }
-  for (const std::string& path : arguments.positional()) {
+  std::vector<std::string> paths;
+  for (const std::string& given : arguments.positional()) {
+    std::error_code problem;
+    if (!std::filesystem::is_directory(given, problem)) {
+      paths.push_back(given);
+      continue;
+    }
+    std::vector<std::filesystem::path> below = files_below(given, problem);
+    if (problem) { reporter.report({error(Code::CannotRead).arg("file", given).arg("why", problem.message())}, nullptr); }
+    else if (below.empty()) { reporter.report({error(Code::CannotRead).arg("file", given).arg("why", "there is no .tir file below it")}, nullptr); }
+    for (const auto& file : below) { paths.push_back(file.string()); }
+  }
+  for (const std::string& path : paths) {
     auto file = SourceFile::read(path);
     if (!file) {
       reporter.report(file.diagnostics(), nullptr);
