@@ -340,6 +340,7 @@ auto if_then_else(Expr condition, Expr t, Expr f, Origin origin) -> Expr {
 
 auto seq(std::vector<Stmt> stmts, Origin origin) -> Stmt {
   std::vector<Stmt> flat;
+  flat.reserve(stmts.size());
   for (Stmt& stmt : stmts) {
     if (!stmt || is_no_op(stmt)) { continue; }
     if (const auto* inner = stmt.as<SeqStmt>()) {

@@ -56,98 +56,173 @@ struct FuncState::Kept {
   std::vector<std::shared_ptr<const BindingEntry>> old_bindings;
 };
 
+// From ids to places, by open addressing. Shared by the states that follow from one another: a primitive moves most places together.
+struct FuncState::Table {
+  struct Slot { NodeId id = 0; int place = -1; };
+  std::vector<Slot> slots;
+  [[nodiscard]] auto find(NodeId id) const -> int {
+    for (size_t slot = (hash_id(id) >> 20) & (slots.size() - 1); slots[slot].place >= 0; slot = (slot + 1) & (slots.size() - 1)) {
+      if (slots[slot].id == id) { return slots[slot].place; }
+    }
+    return -1;
+  }
+};
+
+// A tree while it is made from the one before.
+struct FuncState::Growth {
+  const FuncState& before;
+  int cursor = 0;                            // where in `before` the next statement probably stands
+  // Siblings that follow each other there as well, not copied yet: those from `first` to `end` in `before`.
+  int first = 0, end = 0;
+  int parent = 0, scope = 0, old_scope = 0;
+  std::vector<Run> copied = {};              // in terms of `before`
+};
+
 FuncState::FuncState(Name name, PrimFunc func) : name_(name), func_(std::move(func)), kept_(std::make_shared<Kept>()) {
   if (!root_block(func_)) { return; }
   places_.reserve(32);
-  walk(func_->body, -1, -1);
+  walk(func_->body, -1, -1, nullptr);
   make_table();
 }
 
 FuncState::FuncState(Name name, PrimFunc func, const FuncState& before) : name_(name), func_(std::move(func)), kept_(std::make_shared<Kept>()) {
   if (!root_block(func_)) { return; }
   places_.reserve(before.places_.size() + 16);
-  before_ = &before;
-  walk(func_->body, -1, -1);
-  before_ = nullptr;
-  make_table();
+  Growth growth{.before = before};
+  walk(func_->body, -1, -1, &growth);
+  flush(&growth);
+  adopt_table(before, growth.copied);
 }
 
 void FuncState::make_table() {
+  table_ = nullptr;
+  runs_.clear();
+  others_.clear();
   if (places_.size() <= small_tree) { return; }
   size_t slots = 64;
   while (slots < places_.size() * 2) { slots *= 2; }
-  table_.assign(slots, 0);
+  auto table = std::make_shared<Table>();
+  table->slots.resize(slots);
   for (const Place& place : places_) {
     size_t slot = (hash_id(place.id) >> 20) & (slots - 1);
-    while (table_[slot] != 0) { slot = (slot + 1) & (slots - 1); }
-    table_[slot] = static_cast<uint32_t>(place.index) + 1;
+    while (table->slots[slot].place >= 0) { slot = (slot + 1) & (slots - 1); }
+    table->slots[slot] = {place.id, place.index};
   }
+  table_ = std::move(table);
+  runs_.push_back({0, static_cast<int>(places_.size()), 0});
 }
 
-auto FuncState::take_over(const void* node, NodeId id, int parent, int scope) -> bool {
-  if (!before_) { return false; }
+// What was copied from the tree before is found by its table, as long as little else came.
+void FuncState::adopt_table(const FuncState& before, const std::vector<Run>& copied) {
+  constexpr size_t most_runs = 32, most_others = 64;
+  if (!before.table_ || places_.size() <= small_tree) { return make_table(); }
+  std::vector<Run> runs;
+  int known = 0;                             // places before this one are in `runs` or `others`
+  auto add_others = [&](int end) { for (; known < end; ++known) { others_.push_back(known); } };
+  for (const Run& part : copied) {
+    std::vector<Run> here;
+    for (const Run& run : before.runs_) {
+      int from = std::max(part.first, run.begin), to = std::min(part.end, run.begin + run.end - run.first);
+      if (from < to) { here.push_back({run.first + from - run.begin, run.first + to - run.begin, part.begin + from - part.first}); }
+    }
+    std::sort(here.begin(), here.end(), [](const Run& a, const Run& b) { return a.begin < b.begin; });
+    for (const Run& run : here) {
+      add_others(run.begin);
+      known = run.begin + run.end - run.first;
+      runs.push_back(run);
+    }
+    if (runs.size() > most_runs || others_.size() > most_others) { return make_table(); }
+  }
+  add_others(static_cast<int>(places_.size()));
+  if (runs.size() > most_runs || others_.size() > most_others) { return make_table(); }
+  std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.first < b.first; });
+  runs_ = std::move(runs);
+  table_ = before.table_;
+}
+
+auto FuncState::take_over(const void* node, NodeId id, int parent, int scope, Growth* growth) -> bool {
+  if (!growth) { return false; }
+  const FuncState& before = growth->before;
   auto is_it = [&](const Place& place) { return place.loop == node || place.realize == node; };
-  const Place* old = static_cast<size_t>(cursor_) < before_->places_.size() ? &before_->places_[static_cast<size_t>(cursor_)] : nullptr;
+  const Place* old = static_cast<size_t>(growth->cursor) < before.places_.size() ? &before.places_[static_cast<size_t>(growth->cursor)] : nullptr;
   if (!old || !is_it(*old)) {
-    old = before_->find(id);
+    old = before.find(id);
     if (!old || !is_it(*old)) {
       // Made anew, or around what changes: what follows in the old tree is what is inside.
-      if (old) { cursor_ = old->index + 1; }
+      if (old) { growth->cursor = old->index + 1; }
+      flush(growth);
       return false;
     }
   }
-  int shift = static_cast<int>(places_.size()) - old->index;
-  int scope_shift = scope - old->scope;
-  int first = old->index, end = old->end, outside = old->scope;
-  places_.insert(places_.end(), before_->places_.begin() + first, before_->places_.begin() + end);
-  for (auto at = places_.begin() + first + shift; at != places_.end(); ++at) {
-    at->index += shift;
-    at->parent += shift;
-    at->scope += at->scope == outside ? scope_shift : shift;
-    at->end += shift;
+  bool goes_on = growth->first < growth->end && old->index == growth->end && parent == growth->parent && scope == growth->scope && old->scope == growth->old_scope;
+  if (!goes_on) {
+    flush(growth);
+    growth->first = old->index;
+    growth->parent = parent;
+    growth->scope = scope;
+    growth->old_scope = old->scope;
   }
-  places_[static_cast<size_t>(first + shift)].parent = parent;
-  cursor_ = end;
+  growth->end = growth->cursor = old->end;
   return true;
 }
 
-void FuncState::walk(const Stmt& stmt, int parent, int scope) {
+void FuncState::flush(Growth* growth) {
+  if (!growth || growth->first >= growth->end) { return; }
+  int first = std::exchange(growth->first, growth->end);
+  int begin = static_cast<int>(places_.size());
+  int shift = begin - first;
+  int scope_shift = growth->scope - growth->old_scope;
+  const std::vector<Place>& old = growth->before.places_;
+  places_.insert(places_.end(), old.begin() + first, old.begin() + growth->end);
+  growth->copied.push_back({first, growth->end, begin});
+  if (shift == 0 && scope_shift == 0 && growth->parent == old[static_cast<size_t>(first)].parent) { return; }
+  for (auto at = places_.begin() + begin; at != places_.end(); ++at) {
+    at->index += shift;
+    at->parent = at->parent < first ? growth->parent : at->parent + shift;
+    at->scope += at->scope == growth->old_scope ? scope_shift : shift;
+    at->end += shift;
+  }
+}
+
+void FuncState::walk(const Stmt& stmt, int parent, int scope, Growth* growth) {
   switch (stmt.kind()) {
     case NodeKind::For: {
       const For* loop = stmt.as<For>();
-      if (take_over(loop, loop->id, parent, scope)) { return; }
+      if (take_over(loop, loop->id, parent, scope, growth)) { return; }
       int index = static_cast<int>(places_.size());
       places_.push_back({.id = loop->id, .loop = loop, .index = index, .parent = parent, .scope = scope});
-      walk(loop->body, index, scope);
+      walk(loop->body, index, scope, growth);
+      flush(growth);
       places_[index].end = static_cast<int>(places_.size());
       return;
     }
     case NodeKind::BlockRealize: {
       const BlockRealize* realize = stmt.as<BlockRealize>();
-      if (take_over(realize, realize->block->id, parent, scope)) { return; }
+      if (take_over(realize, realize->block->id, parent, scope, growth)) { return; }
       int index = static_cast<int>(places_.size());
       places_.push_back({.id = realize->block->id, .realize = realize, .index = index, .parent = parent, .scope = scope});
-      walk(realize->block->body, index, index);
+      walk(realize->block->body, index, index, growth);
+      flush(growth);
       places_[index].end = static_cast<int>(places_.size());
       return;
     }
     case NodeKind::SeqStmt:
-      for (const Stmt& item : stmt.as<SeqStmt>()->seq) { walk(item, parent, scope); }
+      for (const Stmt& item : stmt.as<SeqStmt>()->seq) { walk(item, parent, scope, growth); }
       return;
     case NodeKind::IfThenElse: {
       const auto& branch = *stmt.as<IfThenElse>();
-      walk(branch.then_case, parent, scope);
-      if (branch.else_case) { walk(branch.else_case, parent, scope); }
+      walk(branch.then_case, parent, scope, growth);
+      if (branch.else_case) { walk(branch.else_case, parent, scope, growth); }
       return;
     }
-    case NodeKind::LetStmt: walk(stmt.as<LetStmt>()->body, parent, scope); return;
-    case NodeKind::AttrStmt: walk(stmt.as<AttrStmt>()->body, parent, scope); return;
-    case NodeKind::AssertStmt: walk(stmt.as<AssertStmt>()->body, parent, scope); return;
-    case NodeKind::BufferRealize: walk(stmt.as<BufferRealize>()->body, parent, scope); return;
-    case NodeKind::Allocate: walk(stmt.as<Allocate>()->body, parent, scope); return;
-    case NodeKind::AllocateConst: walk(stmt.as<AllocateConst>()->body, parent, scope); return;
-    case NodeKind::DeclBuffer: walk(stmt.as<DeclBuffer>()->body, parent, scope); return;
-    case NodeKind::While: walk(stmt.as<While>()->body, parent, scope); return;
+    case NodeKind::LetStmt: walk(stmt.as<LetStmt>()->body, parent, scope, growth); return;
+    case NodeKind::AttrStmt: walk(stmt.as<AttrStmt>()->body, parent, scope, growth); return;
+    case NodeKind::AssertStmt: walk(stmt.as<AssertStmt>()->body, parent, scope, growth); return;
+    case NodeKind::BufferRealize: walk(stmt.as<BufferRealize>()->body, parent, scope, growth); return;
+    case NodeKind::Allocate: walk(stmt.as<Allocate>()->body, parent, scope, growth); return;
+    case NodeKind::AllocateConst: walk(stmt.as<AllocateConst>()->body, parent, scope, growth); return;
+    case NodeKind::DeclBuffer: walk(stmt.as<DeclBuffer>()->body, parent, scope, growth); return;
+    case NodeKind::While: walk(stmt.as<While>()->body, parent, scope, growth); return;
     case NodeKind::Block:
     case NodeKind::BufferStore:
     case NodeKind::Evaluate:
@@ -161,16 +236,18 @@ void FuncState::walk(const Stmt& stmt, int parent, int scope) {
 }
 
 auto FuncState::find(NodeId id) const -> const Place* {
-  if (table_.empty()) {
+  if (!table_) {
     for (const Place& place : places_) {
       if (place.id == id) { return &place; }
     }
     return nullptr;
   }
-  size_t slots = table_.size();
-  for (size_t slot = (hash_id(id) >> 20) & (slots - 1); table_[slot] != 0; slot = (slot + 1) & (slots - 1)) {
-    const Place& place = places_[table_[slot] - 1];
-    if (place.id == id) { return &place; }
+  if (int there = table_->find(id); there >= 0) {
+    auto behind = std::upper_bound(runs_.begin(), runs_.end(), there, [](int place, const Run& run) { return place < run.first; });
+    if (behind != runs_.begin() && there < behind[-1].end) { return &places_[static_cast<size_t>(behind[-1].begin + there - behind[-1].first)]; }
+  }
+  for (int other : others_) {
+    if (places_[static_cast<size_t>(other)].id == id) { return &places_[static_cast<size_t>(other)]; }
   }
   return nullptr;
 }
@@ -358,6 +435,10 @@ auto FuncState::verify_cached() const -> std::optional<std::string> {
     return a.id == b.id && a.loop == b.loop && a.realize == b.realize && a.index == b.index && a.parent == b.parent && a.scope == b.scope && a.end == b.end;
   };
   if (!std::equal(places_.begin(), places_.end(), anew.places_.begin(), anew.places_.end(), is_same)) { return "the tree of loops and blocks differs from one made anew"; }
+  for (const Place& place : places_) {
+    const Place* found = find(place.id);
+    if (!found || found->id != place.id) { return "`" + place.name().str() + "` is not found by its id"; }
+  }
   for (const auto& entry : kept_->old_scopes) {
     if (const Place* place = find(entry->scope)) { (void)scope_info(*place); }
   }
@@ -506,12 +587,13 @@ struct PathCopy {
       }
       case NodeKind::SeqStmt: {
         const auto& n = *stmt.as<SeqStmt>();
-        std::vector<Stmt> items;
-        items.reserve(n.seq.size());
+        std::vector<Stmt> items(n.seq.begin(), n.seq.end());
         bool same = true;
-        for (const Stmt& item : n.seq) {
-          items.push_back(copy(item));
-          same &= items.back().same_as(item);
+        for (Stmt& item : items) {
+          Stmt now = copy(item);
+          if (now.same_as(item)) { continue; }
+          item = std::move(now);
+          same = false;
         }
         return same ? stmt : seq(std::move(items), n.origin);
       }

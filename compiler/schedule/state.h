@@ -141,16 +141,22 @@ class FuncState {
 
  private:
   struct Kept;
-  void walk(const Stmt& stmt, int parent, int scope);
+  struct Growth;
+  struct Table;
+  /// Places that stand as they stood when the table was made: from `begin` on, those of `first` to `end` there.
+  struct Run { int first = 0, end = 0, begin = 0; };
+  void walk(const Stmt& stmt, int parent, int scope, Growth* growth);
+  /// Of the loop or block at the front of a statement: takes over what is known of it and of what is below it. False: it is not known.
+  auto take_over(const void* node, NodeId id, int parent, int scope, Growth* growth) -> bool;
+  void flush(Growth* growth);
   void make_table();
-  /// Of the loop or block at the front of a statement: copies what is known of it and of what is below it. False: it is not known.
-  auto take_over(const void* node, NodeId id, int parent, int scope) -> bool;
-  const FuncState* before_ = nullptr;      // while the tree is made
-  int cursor_ = 0;                         // where in `before_` the next statement probably stands
+  void adopt_table(const FuncState& before, const std::vector<Run>& copied);
   Name name_;
   PrimFunc func_;
   std::vector<Place> places_;
-  std::vector<uint32_t> table_;            // open addressing from id to index + 1; empty for small trees
+  std::shared_ptr<const Table> table_;     // null for small trees
+  std::vector<Run> runs_;                  // by `first`
+  std::vector<int> others_;                // places that are in no run
   std::shared_ptr<Kept> kept_;
 };
 
