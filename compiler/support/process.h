@@ -49,7 +49,7 @@ struct ProcessOptions {
   Stream standard_input = Stream::Pipe;
   Stream standard_output = Stream::Pipe;
   Stream standard_error = Stream::Inherit;
-  /// 0 to 19: how far the child stands back for others when the processors are busy.
+  /// 0 to 19: how far the child stands back for others when the processors are busy. Above 0 it also runs only when others leave time (SCHED_IDLE).
   int niceness = 0;
 };
 
