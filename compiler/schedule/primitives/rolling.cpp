@@ -30,7 +30,8 @@ namespace {
 ///         C[i] = B[i] + B[i + 1] + B[i + 2]            C[i] = B[i % 3] + B[(i + 1) % 3] + B[(i + 2) % 3]
 ///
 /// Needs  a buffer that its scope allocates and one block writes, each dimension by an iter var of its own, with a predicate that only keeps those in
-///        their domains; a loop around it and all readers; windows that begin at a multiple of a loop variable and overlap; loops that run in order.
+///        their domains; a loop around it and all readers; windows that begin at a multiple of a loop variable and overlap,
+///        and along other dimensions do not grow; loops that run in order.
 /// Keeps  results bit for bit.
 struct RollingBuffer {
   struct Args { BlockArg block; int64_t write_buffer_index = 0; };
@@ -84,6 +85,7 @@ struct RollingBuffer {
     };
     std::vector<Range> window = relaxed(place, write, below);
     Plan plan{scope, buffer, {}, 0, 0, {}, {}};
+    std::vector<const Place*> loops = func.loops(place);
     Var rolled;
     int64_t stride = 0;
     for (Range bound : window) {
@@ -106,6 +108,8 @@ struct RollingBuffer {
         rolled = product->a.ref<VarNode>();
         stride = *factor;
       }
+      // With each instance of a block around, the buffer begins anew.
+      if (rolled && std::none_of(loops.begin(), loops.end(), [&](const Place* loop) { return loop->loop->var == rolled; })) { rolled = {}; }
       stride = (stride + divisor - 1) / divisor;
       int64_t overlap = 0;
       if (rolled) {
@@ -119,7 +123,7 @@ struct RollingBuffer {
     }
     // Along the outermost loop of those.
     size_t axis = plan.rolled.size();
-    for (const Place* loop : func.loops(place)) {
+    for (const Place* loop : loops) {
       auto found = std::find_if(plan.rolled.begin(), plan.rolled.end(), [&](const Var& v) { return v && v == loop->loop->var; });
       if (found == plan.rolled.end()) { continue; }
       axis = static_cast<size_t>(found - plan.rolled.begin());
@@ -136,12 +140,33 @@ struct RollingBuffer {
       std::vector<Range> ranges;
       VarMap map = bindings_of(*place.realize);
       for (const Range& range : write.region) { ranges.push_back(substitute(range, map)); }
-      std::vector<std::pair<Var, Range>> loops;
-      for (const Place* at = func.parent(place); at != common; at = func.parent(*at)) { loops.insert(loops.begin(), {at->loop->var, Range{at->loop->min, at->loop->extent}}); }
+      std::vector<std::pair<Var, Range>> inner;
+      for (const Place* at = func.parent(place); at != common; at = func.parent(*at)) { inner.insert(inner.begin(), {at->loop->var, Range{at->loop->min, at->loop->extent}}); }
       arith::Analyzer fresh;
-      bool is_whole = arith::estimate_region_strict_bound(Array<Range>(std::move(ranges)), loops, bool_imm(true), fresh).has_value();
+      bool is_whole = arith::estimate_region_strict_bound(Array<Range>(std::move(ranges)), inner, bool_imm(true), fresh).has_value();
       if (!is_whole && !certainly_writes(func, place, write, common, {buffer, Array<Range>(window), {}})) {
         return refuse(fmt::format("an iteration of `{}` does not fill its window", common->name().view()));
+      }
+    }
+    // What it finds must be all of what it needs there: the iteration before ran the same loops below it, and along the other dimensions
+    // their windows were no smaller.
+    arith::Analyzer analyzer;
+    for (const Place* at = common; at && at->is_loop(); at = func.parent(*at)) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
+    for (size_t i = 0; i < plan.rolled.size(); ++i) {
+      const Var& var = plan.rolled[i];
+      if (!var) { continue; }
+      VarMap before{{var.get(), sub(var, one(var->dtype))}};
+      arith::Analyzer::Scope later = analyzer.enter(greater_equal(var, one(var->dtype)));
+      auto was_no_smaller = [&](const Range& now) {
+        Range last{substitute(now.min, before), substitute(now.extent, before)};
+        return analyzer.can_prove(less_equal(last.min, now.min)) && analyzer.can_prove(less_equal(now.min + now.extent, last.min + last.extent));
+      };
+      for (size_t d = 0; d < window.size(); ++d) {
+        if (d != i && !was_no_smaller(window[d])) { return refuse(fmt::format("an iteration of `{}` needs more along dimension {} than the one before computed", var->name.view(), d)); }
+      }
+      for (const Place* at = common; at && at->is_loop() && at->loop->var != var; at = func.parent(*at)) {
+        if (always_runs(func, *at) && was_no_smaller({at->loop->min, at->loop->extent})) { continue; }
+        return note_loop(refuse(fmt::format("an iteration of `{}` runs more of `{}` than the one before", var->name.view(), at->name().view())), *at);
       }
     }
     // What the text of the rewritten program takes for granted.
@@ -159,8 +184,6 @@ struct RollingBuffer {
       }
       if (at != common && !func.is_below(*common, *at)) { return refuse(fmt::format("`{}` is inside of the window", at->name().view())); }
     }
-    arith::Analyzer analyzer;
-    for (const Place* at = common; at && at->is_loop(); at = func.parent(*at)) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
     for (const Place* child : func.child_blocks(*scope)) {
       const BufferRegion* read = region_of(child->block()->reads, buffer);
       if (read) {
