@@ -16,6 +16,7 @@
 #include "schedule/primitives.h"
 #include "schedule/reducers.h"
 #include "schedule/rewriting.h"
+#include "schedule/staging.h"
 #include "support/codes.h"
 #include "support/fault.h"
 
@@ -302,6 +303,9 @@ struct RFactor {
         return wrong(*loop, "it runs the reduction again from its beginning, and partial results of both would count").remedy("fuse the loop that runs it again with no other");
       }
     }
+    // Partial results leave the loops around them: iterations that run at the same time must not each have made them for their own.
+    LOOPSMITH_CHECK(require_one_sum(cx, func, block, nullptr));
+    for (const BufferRegion& write : block.block()->writes) { LOOPSMITH_CHECK(require_one_buffer(cx, func, block, scope, write.buffer)); }
     // Each partial result must be set up by some instance: the first of those that accumulate in it.
     if (!is_one(block.realize->predicate) && !FAULT(rfactor_predicate_ignored)) {
       arith::Analyzer analyzer;
