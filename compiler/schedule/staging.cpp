@@ -128,10 +128,11 @@ void find_stage(const FuncState& func, const Place& writer, const std::vector<No
   stage.position = is_right_behind ? statement_index(body, writer) + 1 : statement_index(body, *user);
 }
 
-auto stays_apart(const FuncState& func, const Place& at, const Place& loop, const BufferRegion& region) -> bool {
+static auto is_bounded(const arith::IntSet& set) -> bool { return !set.is_nothing() && set.has_lower_bound() && set.has_upper_bound(); }
+
+auto touched_in(const FuncState& func, const Place& at, const Place& loop, const BufferRegion& region) -> std::vector<arith::IntSet> {
   std::vector<arith::IntSet> sets;
   for (const Range& range : region.region) { sets.push_back(arith::IntSet::from_range(range)); }
-  auto is_bounded = [](const arith::IntSet& set) { return !set.is_nothing() && set.has_lower_bound() && set.has_upper_bound(); };
   auto relax = [&](const arith::DomMap& domains) {
     for (arith::IntSet& set : sets) {
       if (!is_bounded(set) || domains.empty()) { continue; }
@@ -154,6 +155,10 @@ auto stays_apart(const FuncState& func, const Place& at, const Place& loop, cons
     }
   }
   relax(domains);
+  return sets;
+}
+
+auto stays_apart(const FuncState& func, const Place& loop, const std::vector<arith::IntSet>& sets) -> bool {
   arith::Analyzer analyzer;
   for (const Place* here = &loop; here; here = func.parent(*here)) {
     if (here->is_loop()) { analyzer.bind(here->loop->var, Range{here->loop->min, here->loop->extent}); }
@@ -163,6 +168,9 @@ auto stays_apart(const FuncState& func, const Place& at, const Place& loop, cons
   return std::any_of(sets.begin(), sets.end(), [&](const arith::IntSet& set) {
     return is_bounded(set) && (analyzer.can_prove(less(set.max(), substitute(set.min(), next))) || analyzer.can_prove(less(substitute(set.max(), next), set.min())));
   });
+}
+auto stays_apart(const FuncState& func, const Place& at, const Place& loop, const BufferRegion& region) -> bool {
+  return stays_apart(func, loop, touched_in(func, at, loop, region));
 }
 
 auto require_own_copies(const Context& cx, const FuncState& func, const Place& writer, const BufferRegion& write, const Stage& stage) -> Status {

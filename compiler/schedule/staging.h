@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "arith/int_set.h"
 #include "ir/ir.h"
 #include "schedule/primitive.h"
 #include "schedule/state.h"
@@ -65,6 +66,10 @@ void find_stage(const FuncState& func, const Place& writer, const std::vector<No
 [[nodiscard]] auto require_one_buffer(const Context& cx, const FuncState& func, const Place& writer, const Place& at, const Buffer& buffer) -> Status;
 /// Of a copy in a loop whose iterations run at the same time: an iteration copies only what `writer` makes in it, or what is its own.
 [[nodiscard]] auto require_own_copies(const Context& cx, const FuncState& func, const Place& writer, const BufferRegion& write, const Stage& stage) -> Status;
+/// What an iteration of `loop`, around `at` or `at` itself, touches of a region, which is said in terms of what is around the body of `at`.
+[[nodiscard]] auto touched_in(const FuncState& func, const Place& at, const Place& loop, const BufferRegion& region) -> std::vector<arith::IntSet>;
+/// Do two iterations of `loop` never touch an element of what each of them touches (`touched_in`)?
+[[nodiscard]] auto stays_apart(const FuncState& func, const Place& loop, const std::vector<arith::IntSet>& touched) -> bool;
 /// Do iterations of `loop`, around `at` or `at` itself, each touch elements of their own of a region, which is said in terms of what is around the body of `at`?
 [[nodiscard]] auto stays_apart(const FuncState& func, const Place& at, const Place& loop, const BufferRegion& region) -> bool;
 /// for ax0 ...: with T.block("A_shared"): A_shared[v0] = A[v0]

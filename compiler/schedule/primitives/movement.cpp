@@ -146,11 +146,25 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
       if (analyzer.can_prove(less_equal(all.min, plan.tile[d].min)) && analyzer.can_prove(less_equal(end(plan.tile[d]), end(all)))) { continue; }
       return refuse(fmt::format("the tile of `{}` may go beyond what `{}` declares that it reads, in dimension {}", name, scope->name().view(), d), scope);
     }
-    // Of iterations that run at the same time, none may copy what another writes.
-    for (const Place* at = loop.place; at && at->is_loop(); at = func.parent(*at)) {
-      if (at->loop->for_kind != ForKind::Parallel && at->loop->for_kind != ForKind::Vectorized) { continue; }
-      for (const Place* other : func.child_blocks(*at)) {
-        if (region_of(other->block()->writes, plan.buffer)) { return refuse(fmt::format("`{}` writes `{}` in iterations that run at the same time", other->name().view(), name), other); }
+    // Of iterations that run at the same time, none may copy what another writes. The copy runs where its readers may not, and takes
+    // all of the tile: either the iteration has made that before, or nobody else touches it.
+    BufferRegion tile{plan.buffer, Array<Range>(plan.tile), {}};
+    for (const Place* at = loop.place; at; at = func.parent(*at)) {
+      if (!at->is_loop() || !runs_at_once(*at->loop)) { continue; }
+      std::vector<arith::IntSet> copied = touched_in(func, *loop, *at, tile);
+      for (int i = at->index + 1; i < at->end; ++i) {
+        const Place& other = func.places()[static_cast<size_t>(i)];
+        const BufferRegion* write = other.is_block() ? schedule::region_of(other.block()->writes, plan.buffer) : nullptr;
+        if (!write || func.is_below(*loop, other)) { continue; }
+        std::vector<arith::IntSet> both = touched_in(func, other, *at, *write);
+        std::vector<Range> all;
+        for (size_t d = 0; d < both.size(); ++d) {
+          both[d] = arith::union_of({both[d], copied[d]});
+          all.push_back(copied[d].cover_range(from_zero(plan.buffer->shape[d])));
+        }
+        bool is_made_here = other.index < loop->index && certainly_writes(func, other, *write, at, {plan.buffer, Array<Range>(std::move(all)), {}});
+        if (is_made_here || stays_apart(func, *at, both)) { continue; }
+        return refuse(fmt::format("`{}` writes `{}` in iterations of `{}`, which run at the same time", other.name().view(), name, at->name().view()), &other);
       }
     }
     return plan;
