@@ -31,6 +31,13 @@ auto number_in(const Json& json, const char* name) -> double {
   return found != json.end() && found->is_number() ? found->get<double>() : 0;
 }
 
+auto best_text(int trials, double seconds, double plain_seconds, const std::string& verified) -> std::string {
+  std::string text = fmt::format("best of {} trials: {}", trials, seconds_text(seconds));
+  if (plain_seconds > 0) { text += ", as written " + seconds_text(plain_seconds); }
+  if (!verified.empty()) { text += "; verified by " + verified; }
+  return text;
+}
+
 }  // namespace
 
 struct BackgroundJobs::Job {
@@ -38,6 +45,7 @@ struct BackgroundJobs::Job {
   std::string program_name;
   IRModule program;                  // the session's thread alone touches it
   bool is_told = false;              // that it ended
+  bool compares = false;             // no search: what one found
   std::thread reader;
   std::atomic<bool> wants_stop = false;
   std::atomic<bool> wants_end = false;
@@ -50,9 +58,10 @@ struct BackgroundJobs::Job {
 
   [[nodiscard]] auto view() const -> View {
     std::lock_guard lock(mutex);
-    return {number, program_name, state, told};
+    return {number, program_name, state, told, compares};
   }
   void read(Process process, std::string input);
+  void compare(tune::Comparison& comparison);
   void note(const std::string& line);
 };
 
@@ -68,9 +77,7 @@ void BackgroundJobs::Job::note(const std::string& line) {
   } else if (kind == "done") {
     trace = text_in(event, "trace");
     seconds = number_in(event, "best_seconds");
-    told = fmt::format("best of {:.0f} trials: {}", number_in(event, "trials"), seconds_text(seconds));
-    if (double plain = number_in(event, "plain_seconds"); plain > 0) { told += ", as written " + seconds_text(plain); }
-    if (std::string how = text_in(event, "verified"); !how.empty()) { told += "; verified by " + how; }
+    told = best_text(static_cast<int>(number_in(event, "trials")), seconds, number_in(event, "plain_seconds"), text_in(event, "verified"));
   } else if (std::string why = text_in(event, "message"); !why.empty()) {
     told = why;
   }
@@ -94,6 +101,25 @@ void BackgroundJobs::Job::read(Process process, std::string input) {
   if (trace.empty() && status.succeeded()) { told = "stopped before there was a result"; }
 }
 
+// The thread that compares.
+void BackgroundJobs::Job::compare(tune::Comparison& comparison) {
+  auto result = comparison.finish([this] { return wants_stop || wants_end; });
+  std::lock_guard lock(mutex);
+  state = State::Failed;
+  if (!result.ok()) {
+    told = result.diagnostics().front().message();
+  } else if (result->abandoned) {
+    told = "not compared with the program";
+  } else if (!result->found) {
+    told = "nothing that was found keeps the results of the program";
+  } else {
+    state = State::Done;
+    trace = result->trace;
+    seconds = result->best_seconds;
+    told = best_text(result->progress.trials, seconds, result->plain_seconds, result->verified);
+  }
+}
+
 BackgroundJobs::BackgroundJobs() = default;
 BackgroundJobs::~BackgroundJobs() {
   for (const auto& job : jobs_) { job->wants_end = true; }
@@ -115,6 +141,18 @@ auto BackgroundJobs::start(const IRModule& program, const std::string& name, con
   job->reader = std::thread([kept = job.get(), running = std::move(process).value(), text]() mutable { kept->read(std::move(running), std::move(text)); });
   jobs_.push_back(std::move(job));
   return {jobs_.size(), {}};
+}
+
+auto BackgroundJobs::compare(const IRModule& program, const std::string& name, std::unique_ptr<tune::Comparison> comparison) -> size_t {
+  auto job = std::make_unique<Job>();
+  job->number = jobs_.size() + 1;
+  job->program_name = name;
+  job->program = program;
+  job->compares = true;
+  job->told = "comparing its best, " + seconds_text(comparison->best_seconds()) + ", with the program";
+  job->reader = std::thread([kept = job.get(), found = std::move(comparison)]() { kept->compare(*found); });
+  jobs_.push_back(std::move(job));
+  return jobs_.size();
 }
 
 auto BackgroundJobs::all() const -> std::vector<View> {

@@ -10,8 +10,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// How long a job may take to wind up after it was told to stop; and one that has found something, which it still compares with the program:
-/// on a machine that is busy that takes a while, and killed it would have worked for nothing.
+/// How long a job may take to wind up after it was told to stop; and one that has found something, which on a machine that is busy takes a
+/// while to say that it compares it, and killed would have worked for nothing. The comparison has limits of its own.
 constexpr auto stop_grace = 2s;
 constexpr auto result_grace = 10s;
 /// An editor's progress bar needs no more than this.
@@ -30,6 +30,10 @@ auto duration_text(double seconds) -> std::string {
 auto clock_text(double seconds) -> std::string {
   auto whole = static_cast<int64_t>(std::ceil(seconds));
   return whole < 60 ? fmt::format("{} s", whole) : fmt::format("{}:{:02} min", whole / 60, whole % 60);
+}
+
+auto comparing_text(std::optional<double> best_seconds) -> std::string {
+  return fmt::format("comparing the best{} with the program", best_seconds ? fmt::format(", {},", duration_text(*best_seconds)) : std::string());
 }
 
 auto number_in(const Json& json, const char* name) -> std::optional<double> {
@@ -141,8 +145,29 @@ auto Jobs::stop(JobId id) -> bool {
     job.message = "stopping, keeping the best so far";
     host_.signal_job(id, SIGINT);
     report(job, true);
+    if (job.verifies) { compare(job); }
+  } else if (job.state == State::Comparing) {
+    job.state = State::Abandoned;
+    job.kill_at = in(stop_grace);
+    host_.signal_job(id, SIGINT);
   }
   return true;
+}
+
+/// The stop is answered: nothing is measured any more. What was found is offered when it turned out to be right.
+void Jobs::compare(Job& job) {
+  job.state = State::Comparing;
+  job.kill_at = never();
+  job.message = comparing_text(job.best_seconds);
+  std::string told = fmt::format("{} of {} is stopped; {}", words(job.kind).name, job.function, job.message);
+  job.has_progress ? end_progress(job, told) : talk_.to_client(show_message(3, told));
+  talk_.to_worker(for_worker(job));
+  tell_view(job, true);
+}
+
+void Jobs::end_progress(Job& job, const std::string& message) {
+  if (!std::exchange(job.has_progress, false)) { return; }
+  talk_.to_client(notification("$/progress", {{"token", token_of(job)}, {"value", {{"kind", "end"}, {"message", message}}}}));
 }
 
 auto Jobs::stop_by_token(const Json& token) -> bool {
@@ -188,13 +213,18 @@ void Jobs::on_line(JobId id, std::string_view line) {
   }
   if (kind == "progress") {
     note_news(job.news, *event);
+    if (auto best = number_in(*event, "best_seconds"); best && *best > 0) { job.best_seconds = best; }
+    bool verified_before = std::exchange(job.verifies, string_in(*event, "phase") == "verifying");
+    if (job.verifies && job.state == State::Stopping) { return compare(job); }
     tell_view(job, false);
     auto trial = int_in(*event, "trial");
     auto trials = int_in(*event, "trials");
     auto elapsed = number_in(*event, "elapsed");
-    auto best = number_in(*event, "best_seconds");
-    if (best && *best > 0) { job.best_seconds = best; }
     if (job.state != State::Running) { return; }
+    if (job.verifies) {
+      job.message = comparing_text(job.best_seconds);
+      return report(job, !verified_before);
+    }
     if (trial && trials && *trials > 0) {
       job.percentage = static_cast<int>(std::clamp<int64_t>(*trial * 100 / *trials, 0, 100));
       job.message = fmt::format("trial {}/{}", *trial, *trials);
@@ -228,7 +258,7 @@ void Jobs::on_end(JobId id, const ExitStatus& status, std::string_view errors) {
   bool is_measured = (job.kind == JobKind::Bench || job.kind == JobKind::Run) && !job.rows.empty() && status.succeeded();
   if (is_measured || job.is_equal || !string_in(job.result, "schedule_text").empty()) {
     job.state = State::Done;
-  } else {
+  } else if (job.state != State::Abandoned) {
     job.state = job.state == State::Stopping && job.failure.empty() && status.signal == 0 && status.code == 0 ? State::Stopping : State::Failed;
     if (job.failure.empty()) {
       std::string_view last = errors;
@@ -299,13 +329,14 @@ void Jobs::finish(Job& job) {
     case State::Stopping:
       message = fmt::format("{} of {} stopped before there was a result", words(job.kind).name, job.function);
       break;
+    case State::Abandoned:
+      message = fmt::format("the best of {} was not compared with the program and is not offered; what was measured is kept", job.function);
+      break;
     default:
       message = fmt::format("{} of {} failed: {}", words(job.kind).name, job.function, job.failure);
       type = 1;
   }
-  if (job.has_progress) {
-    talk_.to_client(notification("$/progress", {{"token", token_of(job)}, {"value", {{"kind", "end"}, {"message", message}}}}));
-  }
+  end_progress(job, message);
   if (job.state == State::Done && job.kind == JobKind::Tune) {
     message += job.schedule.empty() ? "; the code action \"Insert best schedule\" puts it into the file"
                                     : fmt::format("; the code action \"Fill in the best steps\" puts them in the place of the search in {}", job.schedule);
@@ -321,7 +352,18 @@ void Jobs::tell_view(Job& job, bool now) {
   Json params = job.news.is_object() ? std::move(job.news) : Json::object();
   job.news = Json();
   params.update({{"job", job.id}, {"uri", job.uri}, {"function", job.function}});
-  params["state"] = !job.ended ? (job.state == State::Stopping ? "stopping" : "running") : job.state == State::Done ? "done" : "failed";
+  auto name = [](State state) {
+    switch (state) {
+      case State::Running: return "running";
+      case State::Stopping: return "stopping";
+      case State::Comparing: return "comparing";
+      case State::Done: return "done";
+      case State::Abandoned:
+      case State::Failed: break;
+    }
+    return "failed";
+  };
+  params["state"] = job.ended && job.state != State::Done ? "failed" : name(job.state);
   if (job.ended && !job.failure.empty()) { params["message"] = job.failure; }
   if (job.ended && job.state == State::Done) {
     params["best_seconds"] = job.best_seconds.value_or(0);
@@ -332,7 +374,7 @@ void Jobs::tell_view(Job& job, bool now) {
 }
 
 auto Jobs::for_worker(const Job& job) -> Json {
-  const char* state = !job.ended ? "running" : job.state == State::Done ? "done" : "gone";
+  const char* state = !job.ended ? (job.state == State::Comparing || job.state == State::Abandoned ? "comparing" : "running") : job.state == State::Done ? "done" : "gone";
   Json params = {{"job", job.id}, {"uri", job.uri}, {"function", job.function}, {"version", job.version}, {"state", state}};
   if (!job.ended) { params["message"] = job.message; }
   if (job.kind == JobKind::Run) {

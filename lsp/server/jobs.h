@@ -68,7 +68,7 @@ class Jobs {
 
   /// The job's number, or why there is none.
   [[nodiscard]] auto start(JobRequest request) -> std::pair<std::optional<JobId>, std::string>;
-  /// Stop, and keep the best so far. False: no such job runs.
+  /// Stop, and keep the best so far, which is compared with the program before it is offered; asked once more, it is not. False: no such job runs.
   auto stop(JobId job) -> bool;
   auto stop_by_token(const Json& token) -> bool;
   void stop_all();
@@ -84,7 +84,8 @@ class Jobs {
   void inserted(JobId job);
 
  private:
-  enum class State : uint8_t { Running, Stopping, Done, Failed };
+  /// Comparing: a search that was stopped and measures no more, its best compared with the program. Abandoned: not even that.
+  enum class State : uint8_t { Running, Stopping, Comparing, Abandoned, Done, Failed };
   struct Job {
     JobId id = 0;
     std::string uri;
@@ -96,6 +97,7 @@ class Jobs {
     Deadline kill_at = never();
     Clock::time_point last_report{};
     std::optional<double> best_seconds;
+    bool verifies = false;      // a search: it compares its best with the program
     std::string message;
     int percentage = 0;
     std::string failure;
@@ -112,6 +114,8 @@ class Jobs {
   [[nodiscard]] static auto token_of(const Job& job) -> std::string;
   [[nodiscard]] static auto for_worker(const Job& job) -> Json;
   void report(Job& job, bool now);
+  void end_progress(Job& job, const std::string& message);
+  void compare(Job& job);
   void tell_view(Job& job, bool now);
   void finish(Job& job);
 

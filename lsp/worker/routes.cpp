@@ -524,6 +524,12 @@ auto duration_text(double seconds) -> std::string {
   return fmt::format("{:.2f} s", seconds);
 }
 
+/// Of a search that is not done: how far it is, and what a click does.
+auto progress_title(const JobFacts& job) -> std::string {
+  if (job.compares) { return job.message + "; give it up"; }
+  return fmt::format("tuning{}; stop and keep the best", job.message.empty() || job.message == "starting" ? " …" : ": " + job.message);
+}
+
 /// What can be done about the hole of a schedule: begin a search, end it, or write what it found.
 struct Filling {
   std::string title;
@@ -538,7 +544,7 @@ auto filling(const RouteContext& context, const std::string& schedule, const Hol
   // The newest search counts.
   for (const auto& [id, job] : context.jobs) {
     if (!job.fills() || job.uri != context.snapshot->name() || job.schedule != schedule) { continue; }
-    if (!job.is_done) { return {fmt::format("tuning{}; stop and keep the best", job.message.empty() || job.message == "starting" ? " …" : ": " + job.message), stop_tune_command, {{"job", id}}}; }
+    if (!job.is_done) { return {progress_title(job), stop_tune_command, {{"job", id}}}; }
     if (job.state == hole.state) {
       out = {fmt::format("fill in the best steps: {}", duration_text(job.seconds)), insert_schedule_command, {{"job", id}}};
     } else if (out.command == tune_command) {
@@ -620,7 +626,7 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
         add(lens, "insert best schedule", insert_schedule_command, {{"job", id}});
       } else {
         is_running = true;
-        add(lens, job.message.empty() || job.message == "starting" ? "tuning … stop and keep the best" : fmt::format("tuning: {}; stop and keep the best", job.message), stop_tune_command, {{"job", id}});
+        add(lens, progress_title(job), stop_tune_command, {{"job", id}});
       }
     }
     if (!is_running) { add(lens, lens.title, tune_command, {{"uri", snapshot.name()}, {"function", lens.function}}); }
@@ -828,7 +834,7 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
       if (!job.tunes() || job.uri != snapshot.name() || job.function != tunable.name) { continue; }
       if (!job.is_done) {
         is_running = true;
-        std::string stop = fmt::format("Stop tuning {} and keep the best", tunable.name);
+        std::string stop = job.compares ? fmt::format("Give up the comparison of the best of {} with the program", tunable.name) : fmt::format("Stop tuning {} and keep the best", tunable.name);
         actions.push_back({{"title", stop}, {"kind", "refactor.rewrite"},
                            {"command", {{"title", stop}, {"command", stop_tune_command}, {"arguments", {{{"job", id}}}}}}});
       } else {

@@ -310,6 +310,7 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
   options.worker = {current_program(), "worker", "--measure"};
   CancelToken token = session.host().interrupted ? session.host().interrupted() : CancelToken();
   options.stop = [token] { return token.is_cancelled(); };
+  options.compare_later = true;
   double shown = -1;
   double best = 0;
   std::vector<double> trials;
@@ -331,6 +332,15 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
   auto result = tune::tune(session.original(), session.function(), session.target(), session.program_name().str(), options);
   if (session.host().color) { session.complain("\r\x1b[K"); }
   if (!result.ok()) { session.report(result.diagnostics()); return false; }
+  if (result->comparison) {
+    // The prompt is back before its results are known to be right: it is not a step yet.
+    std::string best = seconds_text(result->comparison->best_seconds());
+    session.print(curve(trials, session.settings().ascii));
+    size_t number = session.jobs().compare(session.original(), session.program_name().str(), std::move(result->comparison));
+    session.print(fmt::format("stopped; best of {} trials: {}{}\n[{}] compares its results with the program; then `:take` makes it the next step\n", result->progress.trials, best,
+                              result->plain_seconds > 0 ? ", as written " + seconds_text(result->plain_seconds) : "", number));
+    return true;
+  }
   if (!result->found) {
     session.complain("no schedule was found in " + std::to_string(result->progress.trials) + " trials\n");
     return false;

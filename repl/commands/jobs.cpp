@@ -5,6 +5,7 @@
 
 #include "repl/commands.h"
 #include "support/process.h"
+#include "tune/session/text.h"
 
 namespace loopsmith::repl {
 namespace {
@@ -50,7 +51,8 @@ auto stop(Session& session, const std::vector<std::string>& arguments) -> bool {
     session.complain("it does not run\n");
     return false;
   }
-  session.print(fmt::format("[{}] stops, and keeps its best\n", *number));
+  session.print(session.jobs().all()[*number - 1].compares ? fmt::format("[{}] is given up; its best was not compared with the program\n", *number)
+                                                           : fmt::format("[{}] stops, and keeps its best\n", *number));
   return true;
 }
 
@@ -64,17 +66,23 @@ auto wait(Session& session, const std::vector<std::string>& arguments) -> bool {
 }
 
 auto take(Session& session, const std::vector<std::string>& arguments) -> bool {
-  auto number = pick(session, arguments, {State::Done});
+  std::vector<BackgroundJobs::View> all = session.jobs().all();
+  bool is_any_done = std::any_of(all.begin(), all.end(), [](const BackgroundJobs::View& job) { return job.state == State::Done; });
+  auto number = is_any_done ? pick(session, arguments, {State::Done}) : pick(session, arguments, {State::Running, State::Stopping});
   if (!number) { return false; }
   auto found = session.jobs().result(*number);
   if (!found) {
-    session.complain("it has no result\n");
+    const BackgroundJobs::View& job = all[*number - 1];
+    session.complain(job.state == State::Failed ? fmt::format("[{}] has no result: {}\n", job.number, job.told)
+                                                : fmt::format("[{}] has no result yet: {}; `:wait` waits for it\n", job.number, job.told));
     return false;
   }
   if (!session.has_program() || !found->program.same_as(session.original())) {
     session.complain("it was for another program, or the file as it was before\n");
     return false;
   }
+  auto readable = tune::schedule_statements_text(session.original(), found->trace, {});
+  if (readable.ok()) { session.print(*readable + "\n"); }
   return session.adopt_trace(found->trace, "(tuned: " + seconds_text(found->seconds) + ")");
 }
 

@@ -30,7 +30,7 @@ const Usage usage{
     .arguments = "FILE [--function F | --with NAME] [--target T] [--trials N] [--time S] [--db F] [--insert]",
     .summary = "Searches for a fast schedule of a program by building and measuring candidates.",
     .details = "Candidates run in programs of their own, with limits: one that crashes or never ends costs itself only. Ctrl-C stops\n"
-               "and keeps the best so far. Everything measured is kept; the same command goes on where it was.\n"
+               "and keeps the best so far, once it is compared with the program; a second Ctrl-C gives that up. Everything measured is kept; the same command goes on where it was.\n"
                "With a schedule function the search fills its `sch.tune(budget=\"2min\")`: it begins with what the statements before made.",
     .options = {function_option,
                 {.name = "--with", .value = "NAME", .help = "the schedule function whose `sch.tune()` is filled"},
@@ -51,8 +51,9 @@ const Usage usage{
     .most = 1,
 };
 
-std::atomic<bool> stop_asked{false};
-void on_stop(int) { stop_asked = true; }
+/// How often Ctrl-C was pressed: once ends the search, twice the comparison of its best too.
+std::atomic<int> stops_asked{0};
+void on_stop(int) { ++stops_asked; }
 
 auto time_text(double seconds) -> std::string {
   if (seconds <= 0) { return "-"; }
@@ -84,6 +85,7 @@ class ProgressLine {
       line["measured"] = std::vector<double>(p.trial_seconds.begin() + static_cast<ptrdiff_t>(told_), p.trial_seconds.end());
       told_ = p.trial_seconds.size();
       if (p.best_python != best_) { line["best_schedule"] = best_ = p.best_python; }
+      if (p.is_stopped) { line["stopped"] = true; }
       fmt::print("{}\n", line.dump());
       std::fflush(stdout);
       return;
@@ -92,8 +94,10 @@ class ProgressLine {
     if (p.trials_total > 0) { done = std::max(done, static_cast<double>(p.trials) / p.trials_total); }
     if (p.limit_seconds > 0) { done = std::max(done, p.elapsed_seconds / p.limit_seconds); }
     done = is_last ? 1 : std::min(done, 1.0);
+    bool compares_stopped = p.is_stopped && p.phase == "verifying";
     std::string rate = p.best_seconds > 0 && p.flops > 0 ? fmt::format(", {:.1f} GFLOP/s", p.flops / p.best_seconds * 1e-9) : std::string();
     std::string text = fmt::format("{:<10} {} trials, best {}{}, {:.0f} s", p.phase, p.trials, time_text(p.best_seconds), rate, p.elapsed_seconds);
+    if (compares_stopped) { text = fmt::format("stopped; comparing the best of {} trials, {}, with the program (Ctrl-C gives it up)", p.trials, time_text(p.best_seconds)); }
     if (!terminal_) {
       fmt::print(stderr, "tune: {}\n", text);
       return;
@@ -239,7 +243,8 @@ auto tune(std::vector<std::string> args) -> int {
   action.sa_handler = on_stop;
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
-  options.stop = [] { return stop_asked.load(); };
+  options.stop = [] { return stops_asked.load() > 0; };
+  options.abandon = [] { return stops_asked.load() > 1; };
   ProgressLine line(arguments.json(), floor_seconds(selection));
   options.on_progress = [&](const tune::Progress& p) { line.show(p); };
 
@@ -249,6 +254,7 @@ auto tune(std::vector<std::string> args) -> int {
     reporter.report(result.diagnostics(), selection.file.get());
     return reporter.status();
   }
+  if (result->abandoned) { return failed("the best was not compared with the program, so it is not offered; what was measured is kept"); }
   if (!result->found) {
     std::string why = fmt::format("no schedule was found in {} trials", result->progress.trials);
     for (const auto& [name, count] : result->progress.failures) { why += fmt::format("; {}: {}", name, count); }

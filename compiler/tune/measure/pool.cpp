@@ -183,9 +183,15 @@ auto WorkerPool::check(const Candidate& candidate, double limit) -> CheckReply {
   if (worker->process->write(check_line(candidate.id), in(seconds(10))) != IoStatus::Done) {
     return {candidate.id, false, "", lost(*worker, false)};
   }
-  ReadResult line = worker->process->read_line(in(seconds(limit)));
-  if (line.status == IoStatus::Done && parse_line(line.data, reply) && reply.id == candidate.id) { return reply; }
-  return {candidate.id, false, "", "while it was verified: " + lost(*worker, line.status == IoStatus::TimedOut)};
+  Deadline deadline = in(seconds(limit));
+  for (;;) {
+    ReadResult line = worker->process->read_line(std::min(deadline, in(patience)));
+    if (line.status == IoStatus::Done && parse_line(line.data, reply) && reply.id == candidate.id) { return reply; }
+    bool is_stopped = line.status == IoStatus::TimedOut && stopped();
+    if (line.status == IoStatus::TimedOut && !is_stopped && Clock::now() < deadline) { continue; }
+    std::string how = lost(*worker, line.status == IoStatus::TimedOut);
+    return {candidate.id, false, "", is_stopped ? "stopped" : "while it was verified: " + how};
+  }
 }
 
 void WorkerPool::drop(uint64_t id) {

@@ -50,10 +50,13 @@ class WorkerPool {
   /// was killed at its limit is TimedOut, `median_seconds` the limit: a call takes no less.
   [[nodiscard]] auto measure(const Candidate& candidate, double best_seconds, int repeat, double limit = 0) -> MeasureReply;
 
-  /// Verifies one that was built; may take long: `limit` seconds.
+  /// Verifies one that was built; may take long: `limit` seconds. What `stop` ends is answered as not equal, with the note "stopped".
   [[nodiscard]] auto check(const Candidate& candidate, double limit) -> CheckReply;
 
   void drop(uint64_t id);
+
+  /// Asks this from now on, in the place of the options' `stop`.
+  void stop_when(std::function<bool()> stop) { options_.stop = std::move(stop); }
 
   /// How many workers were lost so far, by crash or time limit.
   [[nodiscard]] auto restarts() const -> int { return restarts_; }

@@ -20,9 +20,28 @@
 #include "tune/space/sketch.h"
 
 namespace loopsmith::tune {
-namespace {
 
 using SteadyClock = std::chrono::steady_clock;
+
+/// A measured candidate as the comparison needs it.
+struct Finalist {
+  Candidate candidate;
+  std::string python;
+  double seconds = 0;
+  double spread = 0;
+  int64_t record = 0;
+};
+
+struct Comparison::Parts {
+  std::vector<Finalist> finalists;   // fastest first
+  SessionResult result;
+  std::unique_ptr<WorkerPool> pool;
+  Database database;
+  SessionOptions options;
+  SteadyClock::time_point start;
+};
+
+namespace {
 
 // Candidates of the final comparison, and blocks of each there.
 constexpr size_t finalists = 4;
@@ -78,7 +97,6 @@ class Session {
   Progress progress_;
   SessionResult result_;
   bool stopped_ = false;
-  bool is_settling_ = false;
   uint64_t next_id_ = 2;                                   // 1: the program as it is
   std::vector<Tried> measured_;                            // fastest first
   std::unordered_map<std::string, Record> recorded_;       // by trace
@@ -306,56 +324,88 @@ auto Session::run() -> Result<SessionResult> {
   PoolOptions pool_options;
   pool_options.program = options_.worker;
   pool_options.workers = options_.workers;
-  pool_options.stop = [this] { return !is_settling_ && stopping(); };
-  WorkerPool pool(pool_options, {text, function_.str(), target_.str(), options_.seed});
+  pool_options.stop = [this] { return stopping(); };
+  auto pool = std::make_unique<WorkerPool>(pool_options, WorkerTask{text, function_.str(), target_.str(), options_.seed});
   report("starting");
-  LOOPSMITH_CHECK(pool.start());
-  LOOPSMITH_CHECK(measure_plain(pool, database));
+  LOOPSMITH_CHECK(pool->start());
+  LOOPSMITH_CHECK(measure_plain(*pool, database));
   report("measuring");
 
   Search search(sketches_, options_.seed * 0x9e3779b97f4a7c15ULL + 1, options_.strategy);
   while (!out_of_budget() && !stopping()) {
-    LOOPSMITH_TRY(more, round(search, pool, database));
+    LOOPSMITH_TRY(more, round(search, *pool, database));
     if (!more) {
       result_.notes.push_back("the design space is exhausted");
       break;
     }
   }
-  result_.stopped = stopped_;
-  if (!stopped_) { confirm(pool); }
-  // From here on a worker is needed whatever was asked for: the best is verified before it is offered.
-  is_settling_ = true;
-
-  // The fastest whose results are right.
-  for (Tried& tried : measured_) {
-    if (options_.verify) {
-      report("verifying");
-      CheckReply reply = pool.check(tried.candidate, options_.verify_seconds);
-      if (!reply.equal) {
-        result_.notes.push_back("a candidate of " + std::to_string(tried.seconds) + " s was left out: " + reply.note);
-        LOOPSMITH_CHECK(database.mark_wrong(tried.record, reply.note));
-        ++progress_.failures[outcome_name(Outcome::Wrong)];
-        continue;
-      }
-      result_.verified = reply.how;
-      LOOPSMITH_CHECK(database.mark_verified(tried.record, reply.how));
-    }
-    result_.found = true;
-    result_.trace = tried.candidate.trace;
-    result_.trace_python = tried.python;
-    result_.best_seconds = tried.seconds;
-    result_.spread_seconds = tried.spread;
-    break;
-  }
+  result_.stopped = progress_.is_stopped = stopped_;
+  if (!stopped_) { confirm(*pool); }
+  if (options_.verify && !measured_.empty()) { report("verifying"); }
   result_.plain_seconds = progress_.plain_seconds;
-  result_.is_unscheduled_best = result_.found && progress_.plain_seconds > 0 && progress_.plain_seconds < result_.best_seconds;
-  (void)database.sync();
-  report("done");
   result_.progress = progress_;
-  return std::move(result_);
+  auto parts = std::make_unique<Comparison::Parts>(Comparison::Parts{
+      .finalists = {}, .result = std::move(result_), .pool = std::move(pool), .database = std::move(database), .options = options_, .start = start_});
+  for (Tried& tried : measured_) { parts->finalists.push_back({std::move(tried.candidate), std::move(tried.python), tried.seconds, tried.spread, tried.record}); }
+  // What was asked of the session is of no concern to who has the comparison.
+  parts->options.stop = {};
+  auto comparison = std::make_unique<Comparison>(std::move(parts));
+  if (stopped_ && options_.compare_later && !measured_.empty()) {
+    SessionResult left;
+    left.stopped = true;
+    left.plain_seconds = progress_.plain_seconds;
+    left.flops = progress_.flops;
+    left.progress = progress_;
+    left.comparison = std::move(comparison);
+    return left;
+  }
+  return comparison->finish();
 }
 
 }  // namespace
+
+Comparison::Comparison(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Comparison::~Comparison() = default;
+
+auto Comparison::best_seconds() const -> double { return parts_->finalists.empty() ? 0 : parts_->finalists.front().seconds; }
+
+auto Comparison::finish(std::function<bool()> abandon) -> Result<SessionResult> {
+  SessionResult& result = parts_->result;
+  const SessionOptions& options = parts_->options;
+  const auto& report = abandon ? decltype(options.on_progress){} : options.on_progress;
+  if (!abandon) { abandon = options.abandon; }
+  parts_->pool->stop_when(abandon);
+  for (Finalist& finalist : parts_->finalists) {
+    if (options.verify) {
+      CheckReply reply = parts_->pool->check(finalist.candidate, options.verify_seconds);
+      // It was not found wrong: nothing was found.
+      if (!reply.equal && abandon && abandon()) {
+        result.abandoned = true;
+        break;
+      }
+      if (!reply.equal) {
+        result.notes.push_back("a candidate of " + std::to_string(finalist.seconds) + " s was left out: " + reply.note);
+        LOOPSMITH_CHECK(parts_->database.mark_wrong(finalist.record, reply.note));
+        ++result.progress.failures[outcome_name(Outcome::Wrong)];
+        continue;
+      }
+      result.verified = reply.how;
+      LOOPSMITH_CHECK(parts_->database.mark_verified(finalist.record, reply.how));
+    }
+    result.found = true;
+    result.trace = std::move(finalist.candidate.trace);
+    result.trace_python = std::move(finalist.python);
+    result.best_seconds = finalist.seconds;
+    result.spread_seconds = finalist.spread;
+    break;
+  }
+  result.is_unscheduled_best = result.found && result.plain_seconds > 0 && result.plain_seconds < result.best_seconds;
+  (void)parts_->database.sync();
+  result.progress.phase = "done";
+  result.progress.elapsed_seconds = std::chrono::duration<double>(SteadyClock::now() - parts_->start).count();
+  if (report) { report(result.progress); }
+  return std::move(result);
+}
 
 auto count_flops(const IRModule& module, Name function) -> double {
   schedule::State state(module);

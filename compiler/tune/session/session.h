@@ -3,10 +3,14 @@
 //
 // Everything measured goes to the database at once. A session that stops for any reason (budget, cancel, crash) keeps its
 // best; started again with the same seed it makes the same proposals, finds their records, and goes on where it was.
+//
+// To stop takes a moment, to compare the best with the program may take minutes: who asked for a stop is told of it first
+// (`Progress::is_stopped`), and may leave the comparison to another thread.
 #pragma once
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -31,6 +35,7 @@ struct Progress {
   std::string phase;             // "measuring", "confirming", "verifying"
   std::vector<double> trial_seconds;     // of every trial, in order; 0: it was not measured to its end
   std::string best_python;       // the statements of the best so far, as a script
+  bool is_stopped = false;       // by `stop`: nothing is measured any more
 };
 
 struct SessionOptions {
@@ -46,7 +51,11 @@ struct SessionOptions {
   double verify_seconds = 120;   // limit
   std::function<void(const Progress&)> on_progress;
   std::function<bool()> stop;    // asked often; true: stop and keep the best
+  std::function<bool()> abandon; // asked often while the best is compared; true: it is not, and nothing is found
+  bool compare_later = false;    // a session that `stop` ended leaves the comparison to who asked: `SessionResult::comparison`
 };
+
+class Comparison;
 
 struct SessionResult {
   bool found = false;            // something measured, and verified where asked
@@ -62,6 +71,27 @@ struct SessionResult {
   Progress progress;
   std::vector<double> best_so_far;    // after each trial, seconds
   std::vector<std::string> notes;     // candidates that were wrong, records that were not used
+  bool abandoned = false;        // by `abandon`
+  std::unique_ptr<Comparison> comparison;   // what is still to be compared; none: all that is needed was
+};
+
+/// The fastest candidates of a search that was stopped, none of them compared with the program yet, and the workers that hold
+/// them. It has text and processes and no nodes, so that one thread, whichever, may finish it. Ends its workers.
+class Comparison {
+ public:
+  struct Parts;
+  explicit Comparison(std::unique_ptr<Parts> parts);
+  Comparison(const Comparison&) = delete;
+  auto operator=(const Comparison&) -> Comparison& = delete;
+  ~Comparison();
+
+  [[nodiscard]] auto best_seconds() const -> double;
+  /// The fastest whose results are right; what the database says of them is marked. Once. `on_progress` of the session's
+  /// options is not called any more where `abandon` is given.
+  [[nodiscard]] auto finish(std::function<bool()> abandon = {}) -> Result<SessionResult>;
+
+ private:
+  std::unique_ptr<Parts> parts_;
 };
 
 /// `module_text`: the script text of the module, for workers and the database. `label` names the task in the database.

@@ -9,7 +9,7 @@ interface News {
   job: number;
   uri: string;
   function: string;
-  state: 'running' | 'stopping' | 'done' | 'failed';
+  state: 'running' | 'stopping' | 'comparing' | 'done' | 'failed';
   phase?: string;
   trial?: number;
   trials?: number;
@@ -130,10 +130,11 @@ function draw(s) {
   $('name').textContent = s.function;
   const budget = s.trials ? '/' + s.trials : '';
   $('line').textContent = s.state === 'failed' ? 'failed: ' + (s.message ?? '') :
-    (s.state === 'done' ? 'done: ' : s.state === 'stopping' ? 'stopping: ' : (s.phase ?? 'starting') + ': ') + 'trial ' + (s.trial ?? 0) + budget +
+    (s.state === 'done' ? 'done: ' : s.state === 'stopping' ? 'stopping: ' : s.state === 'comparing' ? 'stopped; comparing the best with the program: ' : (s.phase ?? 'starting') + ': ') + 'trial ' + (s.trial ?? 0) + budget +
     (s.elapsed !== undefined ? ', ' + s.elapsed.toFixed(0) + ' s' + (s.limit ? ' of ' + s.limit.toFixed(0) + ' s' : '') : '') +
     (s.best_seconds ? ', best ' + duration(s.best_seconds) + rate : '');
-  $('stop').hidden = s.state !== 'running';
+  $('stop').hidden = s.state !== 'running' && s.state !== 'comparing';
+  $('stop').textContent = s.state === 'comparing' ? 'Give up the comparison' : 'Stop and keep the best';
   $('insert').hidden = s.state !== 'done';
   const rows = [];
   if (s.best_seconds) { rows.push(['best', duration(s.best_seconds) + rate]); }

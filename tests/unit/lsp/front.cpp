@@ -461,6 +461,60 @@ TEST_CASE("tuning: a program of its own, progress, stop and keep the best, inser
   CHECK(stage.error_of(stage.ask("workspace/executeCommand", {{"command", "loopsmith.insertSchedule"}, {"arguments", {{{"job", 1}}}}})) == invalid_params);
 }
 
+TEST_CASE("a search that is stopped says so at once, and is offered only when its best was compared") {
+  Stage stage;
+  stage.initialize({{"window", {{"workDoneProgress", true}}}, {"experimental", {{"loopsmithViews", true}}}});
+  stage.open("a", "x");
+  stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune"}, {"arguments", {{{"uri", "a"}, {"function", "f"}}}}});
+  Json create = stage.last("window/workDoneProgress/create");
+  stage.send({{"jsonrpc", "2.0"}, {"id", create["id"]}, {"result", nullptr}});
+  stage.front.on_job_line(1, R"({"event":"progress","trial":3,"best_seconds":0.25,"phase":"measuring"})");
+  stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune.stop"}, {"arguments", {{{"job", 1}}}}});
+  CHECK(stage.last("$/progress")["params"]["value"]["kind"] == "report");
+  CHECK(stage.last("loopsmith/tuning")["params"]["state"] == "running");
+  // The search ends; the comparison has only begun.
+  stage.front.on_job_line(1, R"({"event":"progress","trial":3,"best_seconds":0.25,"phase":"verifying","stopped":true})");
+  Json end = stage.last("$/progress")["params"]["value"];
+  CHECK(end["kind"] == "end");
+  CHECK(end["message"] == "tuning of f is stopped; comparing the best, 250.00 ms, with the program");
+  Json view = stage.last("loopsmith/tuning")["params"];
+  CHECK(view["state"] == "comparing");
+  CHECK(!view.contains("verified"));
+  CHECK(!view.contains("schedule_text"));
+  std::string why;
+  std::string told = stage.worker.back().body;
+  Json job = parse_json(told, why).value_or(Json())["params"];
+  CHECK(job["state"] == "comparing");
+  CHECK(!job.contains("schedule_text"));
+  // It takes as long as it takes.
+  std::this_thread::sleep_for(std::chrono::milliseconds(2050));
+  stage.front.on_tick();
+  CHECK(stage.signals == std::vector<std::pair<JobId, int>>{{1, SIGINT}});
+
+  SECTION("then it is offered") {
+    stage.front.on_job_line(1, R"({"event":"done","schedule_text":"def s(sch): ...","best_seconds":0.25,"verified":"3 inputs"})");
+    stage.front.on_job_end(1, ExitStatus{}, "");
+    CHECK(stage.last("loopsmith/tuning")["params"]["verified"] == "3 inputs");
+    CHECK(stage.last("window/showMessage")["params"]["message"] == "f tuned: best 250.00 ms (3 inputs); the code action \"Insert best schedule\" puts it into the file");
+  }
+  SECTION("stopped once more, it is not") {
+    stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune.stop"}, {"arguments", {{{"job", 1}}}}});
+    CHECK(stage.signals.size() == 2);
+    stage.front.on_job_line(1, R"({"event":"error","message":"the best was not compared"})");
+    stage.front.on_job_end(1, ExitStatus{.code = 1}, "");
+    CHECK(stage.last("loopsmith/tuning")["params"]["state"] == "failed");
+    CHECK(stage.last("window/showMessage")["params"]["message"] == "the best of f was not compared with the program and is not offered; what was measured is kept");
+    CHECK(stage.last("window/showMessage")["params"]["type"] == 3);
+  }
+  SECTION("what is wrong is not") {
+    stage.front.on_job_line(1, R"({"event":"error","message":"no schedule was found in 3 trials; wrong: 1"})");
+    stage.front.on_job_end(1, ExitStatus{.code = 1}, "");
+    CHECK(stage.last("window/showMessage")["params"]["message"] == "tuning of f failed: no schedule was found in 3 trials; wrong: 1");
+    std::string last = stage.worker.back().body;
+    CHECK(parse_json(last, why).value_or(Json())["params"]["state"] == "gone");
+  }
+}
+
 TEST_CASE("a REPL is attached to a document: its mirror follows the text, is nobody else's, and goes with it") {
   auto read = [](const std::string& path) {
     std::ifstream file(path, std::ios::binary);

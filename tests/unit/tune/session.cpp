@@ -1,0 +1,138 @@
+// A search that is stopped: the stop is answered while the best is still compared with the program, and nothing is found before it was.
+// The worker here measures whatever it is given, and compares when a file allows it.
+#include "tune/session/session.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "frontend/file.h"
+#include "syntax/document.h"
+#include "tests/unit/catch.h"
+
+using namespace loopsmith;
+using tune::Progress;
+using tune::SessionOptions;
+using tune::SessionResult;
+
+namespace {
+
+constexpr const char* script = R"PY(
+import json, os, sys, time
+folder = sys.argv[1]
+for line in sys.stdin:
+    m = json.loads(line)
+    op = m["op"]
+    if op == "task": out = {"reply": "task", "ok": True, "why": ""}
+    elif op == "build": out = {"reply": "build", "id": m["id"], "outcome": "measured", "note": "", "lowered": "%x" % m["id"], "object": "%x" % m["id"], "seconds": 0.001}
+    elif op == "measure": out = {"reply": "measure", "id": m["id"], "outcome": "measured", "note": "", "median": 1.0 / m["id"], "spread": 0.01, "blocks": 5}
+    elif op == "check":
+        open(folder + "/asked", "a").write("%d\n" % m["id"])
+        while not os.path.exists(folder + "/allowed"): time.sleep(0.01)
+        out = {"reply": "check", "id": m["id"], "equal": True, "how": "a look", "note": ""}
+    else: continue
+    print(json.dumps(out), flush=True)
+)PY";
+
+struct StoppedSearch {
+  StoppedSearch() {
+    char pattern[] = "/tmp/loopsmith-session-XXXXXX";
+    folder = ::mkdtemp(pattern);
+    std::ofstream(folder + "/worker.py") << script;
+    options.worker = {"python3", folder + "/worker.py", folder};
+    options.workers = 1;
+    options.seconds = 0;
+    options.trials = 1000000;
+    options.database = ":memory:";
+    options.on_progress = [this](const Progress& progress) {
+      if (progress.trials >= 3) { stopped = true; }
+      phases.push_back(progress.phase + (progress.is_stopped ? " stopped" : "") + (has("allowed") ? " allowed" : ""));
+    };
+    options.stop = [this] { return stopped.load(); };
+  }
+  ~StoppedSearch() { std::filesystem::remove_all(folder); }
+  [[nodiscard]] auto has(const char* name) const -> bool { return std::filesystem::exists(folder + "/" + name); }
+  void allow() const { std::ofstream(folder + "/allowed") << "yes"; }
+  void wait_until_asked() const {
+    while (!has("asked")) { std::this_thread::sleep_for(std::chrono::milliseconds(5)); }
+  }
+  auto run() -> Result<SessionResult> {
+    syntax::Document document(R"(
+@T.prim_func
+def main(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32")):
+    for i, j in T.grid(64, 64):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] + T.float32(1)
+)");
+    frontend::File file;
+    file.update(document);
+    IRModule module;
+    for (size_t i = 0; i < file.size() && !module; ++i) { module = file.declaration(i).module; }
+    REQUIRE(module);
+    auto target = target::parse("llvm");
+    REQUIRE(target.ok());
+    return tune::tune(module, Name("main"), *target, "main", options);
+  }
+  std::string folder;
+  SessionOptions options;
+  std::atomic<bool> stopped = false;
+  std::vector<std::string> phases;
+};
+
+}  // namespace
+
+TEST_CASE("a stop is answered before the best is compared") {
+  StoppedSearch search;
+  std::thread other([&] {
+    search.wait_until_asked();
+    search.allow();
+  });
+  auto result = search.run();
+  other.join();
+  REQUIRE(result.ok());
+  CHECK(result->found);
+  CHECK(result->stopped);
+  CHECK(result->verified == "a look");
+  REQUIRE(search.phases.size() >= 2);
+  CHECK(search.phases[search.phases.size() - 2] == "verifying stopped");
+  CHECK(search.phases.back() == "done stopped allowed");
+}
+
+TEST_CASE("a search leaves the comparison to who asks, and has found nothing until then") {
+  StoppedSearch search;
+  search.options.compare_later = true;
+  auto result = search.run();
+  REQUIRE(result.ok());
+  CHECK(!search.has("asked"));
+  CHECK(!result->found);
+  CHECK(result->trace.empty());
+  CHECK(result->progress.trials == 3);
+  REQUIRE(result->comparison);
+  CHECK(result->comparison->best_seconds() > 0);
+
+  SECTION("another thread compares") {
+    std::atomic<bool> is_found = false;
+    std::thread other([&, comparison = std::move(result->comparison)] {
+      auto compared = comparison->finish([] { return false; });
+      is_found = compared.ok() && compared->found && compared->verified == "a look" && !compared->trace.empty();
+    });
+    search.wait_until_asked();
+    CHECK(!is_found);
+    search.allow();
+    other.join();
+    CHECK(is_found);
+  }
+  SECTION("given up, it has found nothing, and nothing wrong") {
+    auto compared = result->comparison->finish([&] { return search.has("asked"); });
+    REQUIRE(compared.ok());
+    CHECK(compared->abandoned);
+    CHECK(!compared->found);
+    CHECK(compared->notes.empty());
+    CHECK(compared->progress.failures.empty());
+  }
+}
