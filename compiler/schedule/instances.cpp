@@ -352,7 +352,7 @@ class Touches : public Follower {
 
 }  // namespace
 
-static auto count_races(const FuncState& func, const Place& loop, const Place& bottom, bool reads_only) -> Races {
+static auto count_races(const FuncState& func, const Place& loop, const Place& bottom, bool reads_only, int64_t most = most_steps) -> Races {
   int64_t instances = 0;
   for (int i = loop.index + 1; i < loop.end; ++i) {
     const Place& place = func.places()[static_cast<size_t>(i)];
@@ -362,7 +362,7 @@ static auto count_races(const FuncState& func, const Place& loop, const Place& b
     for (const Place* at = func.parent(place); at; at = func.parent(*at)) { count *= at->is_loop() ? std::max<int64_t>(as_int(at->loop->extent).value_or(1), 1) : 1; }
     instances += count;
   }
-  if (instances > most_steps || !func.parent(loop)) { return {}; }
+  if (instances > most || !func.parent(loop)) { return {}; }
   // Buffers made below the loop, and those that only code below it uses.
   std::set<const BufferNode*> below, own;
   for (const Place& place : func.places()) {
@@ -406,7 +406,9 @@ static auto count_races(const FuncState& func, const Place& loop, const Place& b
   }
   return out;
 }
-auto counted_races(const FuncState& func, const Place& loop) -> Races { return count_races(func, loop, loop, false); }
+auto counted_races(const FuncState& func, const Place& loop, int64_t most) -> Races {
+  return count_races(func, loop, loop, false, most > 0 ? most : most_steps);
+}
 auto counted_crossings(const FuncState& func, const Place& top, const Place& bottom) -> Races { return count_races(func, top, bottom, true); }
 
 auto counted_sharing(const std::vector<std::pair<Var, Range>>& loops, const Var& of, const std::vector<Expr>& iter_values, const Expr& predicate) -> std::optional<bool> {

@@ -37,7 +37,8 @@ struct Races {
   Buffer buffer = {};
   std::vector<Buffer> own = {};              // touched by several iterations, and each has one
 };
-[[nodiscard]] auto counted_races(const FuncState& func, const Place& loop) -> Races;
+/// `most`: instances below the loop, all in all, that are looked at; 0: as many as anywhere here.
+[[nodiscard]] auto counted_races(const FuncState& func, const Place& loop, int64_t most = 0) -> Races;
 
 /// Of iterations of directly nested loops together, from `top` to `bottom`: a block of one reads what another block of another one wrote.
 [[nodiscard]] auto counted_crossings(const FuncState& func, const Place& top, const Place& bottom) -> Races;

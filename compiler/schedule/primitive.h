@@ -222,6 +222,12 @@ template <> struct KindOf<AccessArg> { static constexpr ValueKind kind = ValueKi
 template <> struct KindOf<std::optional<int64_t>> { static constexpr ValueKind kind = ValueKind::OptionalInt; static constexpr bool list = false; };
 template <class T> struct KindOf<std::vector<T>> { static constexpr ValueKind kind = KindOf<T>::kind; static constexpr bool list = true; };
 
+/// Loops around what an outcome changes, whose iterations run at the same time: none touches what another one writes that did not before, as
+/// far as their instances can be counted.
+[[nodiscard]] auto require_no_new_race(const Context& cx, const Outcome& outcome) -> Status;
+/// Has the function of the loops and blocks among the arguments loops whose iterations run at the same time?
+[[nodiscard]] auto may_race(const Context& cx, std::span<const Value> values) -> bool;
+
 // ---- building a row ------------------------------------------------------------------------------------
 
 template <class P>
@@ -280,6 +286,8 @@ class RowBuilder {
     return std::move(*this);
   }
   auto pure() && -> RowBuilder&& { row_.is_pure = true; return std::move(*this); }
+  /// It puts work where it was not before: what comes of it is looked at for races.
+  auto moves_work() && -> RowBuilder&& { moves_work_ = true; return std::move(*this); }
   auto block(std::string_view name) && -> RowBuilder&& { return std::move(*this).output(OutputKind::Block, name); }
   auto loop(std::string_view name) && -> RowBuilder&& { return std::move(*this).output(OutputKind::Loop, name); }
   auto expr(std::string_view name) && -> RowBuilder&& { return std::move(*this).output(OutputKind::Expr, name); }
@@ -292,17 +300,19 @@ class RowBuilder {
       for (size_t i = 0; i < setters.size(); ++i) { LOOPSMITH_CHECK(setters[i](cx, cx.primitive.params[i], values[i], args)); }
       return ok();
     };
-    row_.check = [convert_all](const Context& cx, std::span<const Value> values) -> Status {
-      Args args;
-      LOOPSMITH_CHECK(convert_all(cx, values, args));
-      LOOPSMITH_CHECK(P::check(cx, args));
-      return ok();
-    };
-    row_.run = [convert_all = std::move(convert_all)](const Context& cx, std::span<const Value> values) -> Result<Outcome> {
+    row_.check = [convert_all, moves_work = moves_work_](const Context& cx, std::span<const Value> values) -> Status {
       Args args;
       LOOPSMITH_CHECK(convert_all(cx, values, args));
       LOOPSMITH_TRY(plan, P::check(cx, args));
-      return P::apply(cx, args, plan);
+      return moves_work && may_race(cx, values) ? require_no_new_race(cx, P::apply(cx, args, plan)) : ok();
+    };
+    row_.run = [convert_all = std::move(convert_all), moves_work = moves_work_](const Context& cx, std::span<const Value> values) -> Result<Outcome> {
+      Args args;
+      LOOPSMITH_CHECK(convert_all(cx, values, args));
+      LOOPSMITH_TRY(plan, P::check(cx, args));
+      Outcome outcome = P::apply(cx, args, plan);
+      if (moves_work) { LOOPSMITH_CHECK(require_no_new_race(cx, outcome)); }
+      return outcome;
     };
     return std::move(row_);
   }
@@ -320,6 +330,7 @@ class RowBuilder {
     return std::move(*this);
   }
   Primitive row_;
+  bool moves_work_ = false;
   std::vector<std::function<Status(const Context&, const Param&, const Value&, Args&)>> setters_;
 };
 

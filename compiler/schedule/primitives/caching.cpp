@@ -240,13 +240,13 @@ struct CacheWrite {
                             .arg("why", fmt::format("it may write only a part of what would be copied to `{}`", buffer->name.view())), *writer);
     }
     for (const BlockArg& consumer : args.consumer_blocks) {
-      if (consumer.place != writer && !func.is_below(*consumer, *writer)) { LOOPSMITH_CHECK(require_in_cache(cx, func, *writer, write, *consumer, plan.stage)); }
+      if (consumer.place != writer && !func.is_below(*consumer, *writer)) { LOOPSMITH_CHECK(require_in_cache(cx, func, *writer, write, *consumer, plan.stage, is_own)); }
     }
     return plan;
   }
 
-  // Whoever shall read the cache comes after the writer, and reads what that wrote.
-  static auto require_in_cache(const Context& cx, const FuncState& func, const Place& writer, const BufferRegion& write, const Place& consumer, const Stage& stage) -> Status {
+  // Whoever shall read the cache comes after the writer, and reads what that wrote. In a buffer of the scope's own there was nothing else.
+  static auto require_in_cache(const Context& cx, const FuncState& func, const Place& writer, const BufferRegion& write, const Place& consumer, const Stage& stage, bool is_own) -> Status {
     auto refuse = [&](std::string_view why) {
       return note_block(cx.error(Code::PaddingForm).arg("block", writer.name().view()).arg("why", fmt::format("`{}`, which shall read the cache, {}", consumer.name().view(), why)), consumer);
     };
@@ -258,7 +258,7 @@ struct CacheWrite {
     BufferRegion all = full_region(write.buffer);
     BufferRegion wanted = is_hidden ? all : relaxed_region(func, consumer, *read, above);
     BufferRegion held = relaxed_region(func, writer, write, above);
-    if (!holds_region(func, *above, held, wanted)) { return refuse("may read more than it holds"); }
+    if (!holds_region(func, *above, held, wanted) || (!is_own && !certainly_writes(func, writer, write, above, wanted))) { return refuse("may read more than it holds"); }
     return ok();
   }
 
@@ -372,12 +372,14 @@ struct CacheInplace {
 }  // namespace
 
 const Primitive cache_inplace = primitive<CacheInplace>("cache_inplace", "CacheInplace", "lets a block that works in place work on a copy in another memory")
+    .moves_work()
     .input("block", &CacheInplace::Args::block)
     .attr("read_buffer_index", &CacheInplace::Args::read_buffer_index).indexes("read").from(candidates::read_indices)
     .attr("storage_scope", &CacheInplace::Args::storage_scope).from(candidates::storage_scopes)
     .blocks("caches")
     .example(examples::in_place, "sch.cache_inplace(\"A\", 0, \"local\")");
 const Primitive cache_read = primitive<CacheRead>("cache_read", "CacheRead", "reads a buffer through a copy in another memory")
+    .moves_work()
     .input("block", &CacheRead::Args::block)
     .attr("read_buffer_index", &CacheRead::Args::read_buffer_index).indexes("read").from(candidates::read_indices)
     .attr("storage_scope", &CacheRead::Args::storage_scope).from(candidates::storage_scopes)
@@ -385,6 +387,7 @@ const Primitive cache_read = primitive<CacheRead>("cache_read", "CacheRead", "re
     .block("cache")
     .example(examples::matmul, "sch.cache_read(\"C\", 0, \"local\")");
 const Primitive cache_write = primitive<CacheWrite>("cache_write", "CacheWrite", "writes a buffer through a copy in another memory")
+    .moves_work()
     .input("block", &CacheWrite::Args::block)
     .attr("write_buffer_index", &CacheWrite::Args::write_buffer_index).indexes("write").from(candidates::write_indices)
     .attr("storage_scope", &CacheWrite::Args::storage_scope).from(candidates::storage_scopes)

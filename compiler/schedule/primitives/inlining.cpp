@@ -475,9 +475,11 @@ auto plan_inline(const Context& cx, const BlockArg& block, bool reverse) -> Resu
 namespace primitives {
 
 const Primitive compute_inline = primitive<ComputeInline>("compute_inline", "ComputeInline", "computes what a block stores wherever it is read")
+    .moves_work()
     .input("block", &ComputeInline::Args::block)
     .example(examples::two_stages, "sch.compute_inline(\"B\")");
 const Primitive reverse_compute_inline = primitive<ReverseComputeInline>("reverse_compute_inline", "ReverseComputeInline", "merges a block into the block that produces what it reads")
+    .moves_work()
     .input("block", &ReverseComputeInline::Args::block)
     .example(examples::two_stages, "sch.reverse_compute_inline(\"C\")");
 

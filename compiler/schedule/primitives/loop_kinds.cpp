@@ -15,6 +15,7 @@
 #include "schedule/examples.h"
 #include "schedule/instances.h"
 #include "schedule/primitives.h"
+#include "schedule/races.h"
 #include "schedule/rewriting.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
@@ -155,11 +156,7 @@ auto check_independent(const Context& cx, const LoopArg& loop, bool allows_reduc
     }
   }
   if (!is_lone || FAULT(parallel_dependence_dropped) || FAULT(parallel_reduction)) { return ok(); }
-  if (Races race = counted_races(func, *loop); race.block) {
-    const Place& block = *race.block;
-    return note_loop(cx.error(Code::IterationsDepend).arg("loop", loop->name().view()).arg("producer", race.other->name().view()).arg("consumer", block.name().view()), *loop)
-        .at_node(block.id).note(block.stmt().origin(), fmt::format("`{}` touches an element of `{}` that another iteration touches as well", block.name().view(), race.buffer->name.view()), block.id);
-  }
+  if (Races races = counted_races(func, *loop); races.block) { return race_error(cx, *loop, races); }
   return ok();
 }
 

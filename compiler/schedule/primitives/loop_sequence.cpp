@@ -550,12 +550,14 @@ def main(A: T.Buffer((64,), "float32"), C: T.Buffer((64,), "float32")):
 }  // namespace
 
 const Primitive loop_partition = primitive<LoopPartition>("loop_partition", "LoopPartition", "makes a loop several, each over a part of its range")
+    .moves_work()
     .input("loop", &LoopPartition::Args::loop)
     .spliced("factors", &LoopPartition::Args::factors).from(partitions)
     .attr("preserve_unit_iters", &LoopPartition::Args::preserve_unit_iters, true)
     .loops("loops")
     .example(examples::scale, "i, = sch.get_loops(\"B\")\nsch.loop_partition(i, factors=[24, None])");
 const Primitive merge = primitive<Merge>("merge", "Merge", "makes loops side by side one loop")
+    .moves_work()
     .inputs("loops", &Merge::Args::loops).from(loops_alike)
     .loop("merged")
     .example(two_alike, "i, = sch.get_loops(\"B\")\nj, = sch.get_loops(\"C\")\nsch.merge(i, j)");

@@ -347,6 +347,7 @@ auto blocks_below(const Choice& c) -> std::vector<Value> {
 }  // namespace
 
 const Primitive read_at = primitive<ReadAt>("read_at", "ReadAt", "reads a buffer below a loop through a copy of the tile that an iteration needs")
+    .moves_work()
     .input("loop", &ReadAt::Args::loop)
     .input("block", &ReadAt::Args::block).from(blocks_below)
     .attr("read_buffer_index", &ReadAt::Args::read_buffer_index).indexes("read").from(candidates::read_indices)
@@ -354,6 +355,7 @@ const Primitive read_at = primitive<ReadAt>("read_at", "ReadAt", "reads a buffer
     .block("copy")
     .example(examples::matmul, "i, j, k = sch.get_loops(\"C\")\nsch.read_at(i, \"C\", 0, \"shared\")");
 const Primitive write_at = primitive<WriteAt>("write_at", "WriteAt", "writes a buffer below a loop through a copy, back at the end of an iteration")
+    .moves_work()
     .input("loop", &WriteAt::Args::loop)
     .input("block", &WriteAt::Args::block).from(blocks_below)
     .attr("write_buffer_index", &WriteAt::Args::write_buffer_index).indexes("write").from(candidates::write_indices)

@@ -476,6 +476,7 @@ const Primitive pad_einsum = primitive<PadEinsum>("pad_einsum", "PadEinsum", "pa
     .attr("padding", &PadEinsum::Args::padding).from(candidates::paddings)
     .example(examples::matmul, "sch.pad_einsum(\"C\", [24, 1, 24])");
 const Primitive decompose_padding = primitive<DecomposePadding>("decompose_padding", "DecomposePadding", "takes a block that pads apart into one that fills and one that copies")
+    .moves_work()
     .input("block", &DecomposePadding::Args::block)
     .input("loop", &DecomposePadding::Args::loop).from(candidates::loops_around)
     .block("fill")

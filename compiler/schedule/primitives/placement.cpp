@@ -851,6 +851,23 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
       bool is_apart = shared ? !*shared : tells_iterations_apart(iter_values, all, predicate, at->loop->var.get());
       if (!is_apart) { return note_block(note_loop(cx.error(Code::IterationsShare).arg("block", block->name().view()).arg("loop", at->name().view()), *at), *block); }
     }
+    // Iterations that write the same elements of what the function gives out, whatever instances they run.
+    if (reverse && is_spread) {
+      const auto& own = func.find(func.scope(*block)->id)->block()->alloc_buffers;
+      for (const BufferRegion& write : moved.writes) {
+        if (std::find(own.begin(), own.end(), write.buffer) != own.end()) { continue; }
+        auto follows = [&](const VarNode& v) {
+          for (size_t i = 0; i < iter_values.size(); ++i) {
+            if (moved.iter_vars[i].var.get() == &v) { return uses_var(iter_values[i], is_this); }
+          }
+          return false;
+        };
+        bool is_apart = std::any_of(write.region.begin(), write.region.end(), [&](const Range& r) { return uses_var(r.min, follows) || uses_var(r.extent, follows); });
+        if (!is_apart) {
+          return note_block(note_loop(cx.error(block.block().init ? Code::ReductionShared : Code::IterationsShare).arg("block", block->name().view()).arg("loop", at->name().view()), *at), *block);
+        }
+      }
+    }
     // Each iteration would do all of it, and read what the others write.
     if (!is_spread && (reverse || consumers.empty())) {
       return note_block(note_loop(cx.error(is_complete(func, *block) ? Code::IterationsShare : Code::ReductionShared).arg("block", block->name().view()).arg("loop", at->name().view()), *at), *block);
@@ -1036,12 +1053,14 @@ const Primitive sample_compute_location = primitive<SampleComputeLocation>("samp
     .loop("location").sampling()
     .example(examples::two_stages, "l = sch.sample_compute_location(\"B\", decision=0)");
 const Primitive compute_at = primitive<ComputeAt>("compute_at", "ComputeAt", "runs a block under a loop of its consumers")
+    .moves_work()
     .input("block", &ComputeAt::Args::block)
     .input("loop", &ComputeAt::Args::loop).from(candidates::loops_of_consumers)
     .attr("preserve_unit_loops", &ComputeAt::Args::preserve_unit_loops, false)
     .attr("index", &ComputeAt::Args::index, -1)
     .example(examples::two_stages, "i0, i1 = sch.get_loops(\"C\")\nsch.compute_at(\"B\", i0)");
 const Primitive reverse_compute_at = primitive<ReverseComputeAt>("reverse_compute_at", "ReverseComputeAt", "runs a block under a loop of its producers")
+    .moves_work()
     .input("block", &ReverseComputeAt::Args::block)
     .input("loop", &ReverseComputeAt::Args::loop).from(candidates::loops_of_producers)
     .attr("preserve_unit_loops", &ReverseComputeAt::Args::preserve_unit_loops, false)

@@ -263,6 +263,9 @@ struct ReIndex {
       LOOPSMITH_CHECK(require_one_buffer(cx, func, place, *scope, buffer));
       if (!runs_all || !(block.init || stores_always(block.body, buffer))) { return staging_error(cx, place, fmt::format("it may not write all that would be copied to `{}`", buffer->name.view())); }
       if (adds_to_what_is_there(func, place)) { return staging_error(cx, place, fmt::format("it adds to what is in `{}`, which the copy does not hold", buffer->name.view())); }
+      if (!begins_reductions(func, place)) {
+        return staging_error(cx, place, fmt::format("its loops run a part of the reduction, which goes on with what is in `{}`", buffer->name.view()));
+      }
       if (!is_one_to_one(block, plan.indices, covered)) { return staging_error(cx, place, fmt::format("two of its instances may write one element of `{}`", buffer->name.view())); }
     }
     // Indices that are loaded must be there when the copy is made, in front of the nest.
@@ -564,11 +567,13 @@ struct ReindexCacheWrite {
 }  // namespace
 
 const Primitive reindex = primitive<ReIndex>("reindex", "ReIndex", "puts a copy indexed by the block's iter vars before or behind a block")
+    .moves_work()
     .input("block", &ReIndex::Args::block)
     .attr("buffer", &ReIndex::Args::buffer).from(candidates::buffers)
     .block("copy")
     .example(examples::matmul, "sch.reindex(\"C\", (\"read\", 1))");
 const Primitive reindex_cache_read = primitive<ReindexCacheRead>("reindex_cache_read", "ReindexCacheRead", "reads a buffer through a copy laid out by an index map")
+    .moves_work()
     .input("block", &ReindexCacheRead::Args::block)
     .attr("read_buffer_index", &ReindexCacheRead::Args::read_buffer_index).indexes("read").from(candidates::read_indices)
     .attr("storage_scope", &ReindexCacheRead::Args::storage_scope).from(candidates::storage_scopes)
@@ -576,6 +581,7 @@ const Primitive reindex_cache_read = primitive<ReindexCacheRead>("reindex_cache_
     .block("cache")
     .example(examples::matmul, "sch.reindex_cache_read(\"C\", 1, \"shared\", lambda i, j, k: (j, k))");
 const Primitive reindex_cache_write = primitive<ReindexCacheWrite>("reindex_cache_write", "ReindexCacheWrite", "writes a buffer through a copy laid out by an index map")
+    .moves_work()
     .input("block", &ReindexCacheWrite::Args::block)
     .attr("write_buffer_index", &ReindexCacheWrite::Args::write_buffer_index).indexes("write").from(candidates::write_indices)
     .attr("storage_scope", &ReindexCacheWrite::Args::storage_scope).from(candidates::storage_scopes)

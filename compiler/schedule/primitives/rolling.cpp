@@ -292,6 +292,7 @@ struct RollingBuffer {
 }  // namespace
 
 const Primitive rolling_buffer = primitive<RollingBuffer>("rolling_buffer", "RollingBuffer", "keeps of a buffer only the window that an iteration needs")
+    .moves_work()
     .input("block", &RollingBuffer::Args::block)
     .attr("write_buffer_index", &RollingBuffer::Args::write_buffer_index).indexes("write").traced_as("buffer_index").from(candidates::write_indices)
     .example(examples::blur, "i, = sch.get_loops(\"C\")\nsch.compute_at(\"B\", i)\nsch.rolling_buffer(\"B\", 0)");

@@ -1,0 +1,73 @@
+// Races that a primitive would bring about: iterations that run at the same time, of which one touches what another one writes.
+#include "schedule/races.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "schedule/primitive.h"
+#include "schedule/rewriting.h"
+#include "schedule/threads.h"
+#include "support/codes.h"
+
+namespace loopsmith::schedule {
+namespace {
+
+// Instances, all in all, of the function that are followed after each step that moves work.
+constexpr int64_t most_instances = 2048;
+
+// The loops around what changes, and changed themselves, whose iterations run at the same time.
+auto loops_at_once(const FuncState& func, const Rewrite& rewrite) -> std::vector<NodeId> {
+  std::vector<NodeId> out;
+  auto add_around = [&](NodeId id) {
+    for (const Place* at = func.find(id); at; at = func.parent(*at)) {
+      if (at->is_loop() && runs_at_once(*at->loop) && std::find(out.begin(), out.end(), at->id) == out.end()) { out.push_back(at->id); }
+    }
+  };
+  for (const Rewrite::Change& change : rewrite.changes) { add_around(change.at); }
+  for (const Rewrite::Insert& insert : rewrite.inserts) { add_around(insert.at); }
+  for (const Rewrite::Before& before : rewrite.befores) { add_around(before.at); }
+  return out;
+}
+
+}  // namespace
+
+auto race_error(const Context& cx, const Place& loop, const Races& races) -> Diagnostic {
+  const Place& block = *races.block;
+  return note_loop(cx.error(Code::IterationsDepend).arg("loop", loop.name().view()).arg("producer", races.other->name().view()).arg("consumer", block.name().view()), loop)
+      .at_node(block.id)
+      .note(block.stmt().origin(), fmt::format("`{}` touches an element of `{}` that another iteration touches as well", block.name().view(), races.buffer->name.view()), block.id);
+}
+
+auto require_no_new_race(const Context& cx, const Outcome& outcome) -> Status {
+  const FuncState* before = outcome.func.empty() ? nullptr : cx.state.func(outcome.func);
+  if (!before) { return ok(); }
+  const std::vector<NodeId> loops = loops_at_once(*before, outcome.rewrite);
+  if (loops.empty()) { return ok(); }
+  const State next = cx.state.after(outcome.func, outcome.rewrite);
+  const FuncState& after = *next.func(outcome.func);
+  for (NodeId id : loops) {
+    const Place* loop = after.find(id);
+    if (!loop || !loop->is_loop()) { continue; }
+    const Races races = counted_races(after, *loop, most_instances);
+    // What was wrong before is not this step's fault.
+    if (!races.block || counted_races(*before, *before->find(id)).block) { continue; }
+    return race_error(cx, *loop, races);
+  }
+  return ok();
+}
+
+auto may_race(const Context& cx, std::span<const Value> values) -> bool {
+  for (const Value& value : values) {
+    const auto* block = value.as<BlockRV>();
+    const auto* loop = value.as<LoopRV>();
+    if (!block && !loop) { continue; }
+    const uint32_t var = block ? block->var : loop->var;
+    const FuncState* func = var < cx.variables.size() ? cx.state.func(cx.variables[var].func) : nullptr;
+    return func && std::any_of(func->places().begin(), func->places().end(), [](const Place& p) { return p.is_loop() && runs_at_once(*p.loop); });
+  }
+  return false;
+}
+
+}  // namespace loopsmith::schedule
