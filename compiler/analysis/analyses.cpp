@@ -2,6 +2,7 @@
 #include "analysis/analyses.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "analysis/ignore.h"
 #include "analysis/subject.h"
@@ -77,6 +78,29 @@ auto without_errors(const syntax::Document& document, const IRModule& module, co
   IRModuleNode out = *module;
   out.functions = std::move(functions);
   return make_module(std::move(out));
+}
+
+// Two programs of one name: the second was copied, and kept the name.
+auto named_again(frontend::File& file) -> Diagnostics {
+  Diagnostics out;
+  std::unordered_map<Name, Origin> known;
+  for (size_t i = 0; i < file.size(); ++i) {
+    const frontend::Declaration& declaration = file.declaration(i);
+    if (!declaration.is_program) { continue; }
+    for (syntax::StmtPtr s : declaration.item->statements) {
+      const auto* def = s->as<syntax::FunctionDef>();
+      const auto* of_module = s->as<syntax::ClassDef>();
+      if (!def && !of_module) { continue; }
+      const syntax::Identifier& name = def ? def->name : of_module->name;
+      Origin at{declaration.item->decl, name.span.begin, name.span.end, 0};
+      auto [first, is_new] = known.emplace(name.name, at);
+      if (is_new || name.name.empty()) { continue; }
+      Diagnostics one{error(Code::NamedAgain, at).arg("name", name.name.view()).note(first->second, "this is the other").remedy("give each a name of its own")};
+      Ignores(*declaration.item).apply(one);
+      out.insert(out.end(), std::make_move_iterator(one.begin()), std::make_move_iterator(one.end()));
+    }
+  }
+  return out;
 }
 
 auto line_count(const std::string& text) -> int64_t { return std::count(text.begin(), text.end(), '\n') + 1; }
@@ -222,6 +246,8 @@ auto Analyses::update(const syntax::Document& document, frontend::File& file, bo
   }
   std::erase_if(kept_, [&](const auto& entry) { return entry.second.generation != generation_; });
   if (is_tir) {
+    Diagnostics again = named_again(file);
+    all_.insert(all_.end(), std::make_move_iterator(again.begin()), std::make_move_iterator(again.end()));
     Diagnostics imports = unused_imports(document);
     for (Diagnostic& d : imports) {
       if (syntax::ItemPtr item = document.declaration(d.where.decl)) {

@@ -212,6 +212,16 @@ class Conditions {
     return false;
   }
 
+  // A value that nothing is done with is reported by itself.
+  static auto computes(const For& loop) -> bool {
+    bool found = false;
+    post_order(loop.body, [&](const Stmt& s) {
+      const auto* evaluated = s.as<Evaluate>();
+      found = found || (evaluated && !evaluated->value.as<IntImm>() && !evaluated->value.as<Call>());
+    }, [](const Expr&) {});
+    return found;
+  }
+
   void check(const LoopFact& fact) {
     auto extent = as_int(fact.loop->extent);
     if (extent && *extent <= 0 && !subject_.is_instance && !mentions_constant(subject_.header(*fact.loop))) {
@@ -219,7 +229,7 @@ class Conditions {
                           .remedy("mend its bounds: `range(stop)` or `range(start, stop)`, the stop left out"));
       return;
     }
-    if (!fact.has_effect && !fact.has_pointers && !facts_.has_jumps) {
+    if (!fact.has_effect && !fact.has_pointers && !facts_.has_jumps && !computes(*fact.loop)) {
       // Of a nest only the outermost is named.
       for (const LoopFact& other : facts_.loops) {
         if (&other != &fact && !other.has_effect && !other.has_pointers && other.space->size() < fact.space->size() && fact.space->find(other.loop->var.get())) { return; }

@@ -266,8 +266,32 @@ class Names {
         }
         return inner(w.body, targets);
       }
+      case Kind::ExprStmt: {
+        read(s);
+        return value_unused(*static_cast<const ExprStmt&>(s).value);
+      }
       default: return read(s);
     }
+  }
+
+  /// `B[i] == A[i]` for `B[i] = A[i]`, or half a statement. Calls may do something, and names and texts stand for themselves.
+  void value_unused(const Expr& value) {
+    const auto* compare = value.as<CompareExpr>();
+    bool is_value = compare || value.kind == Kind::Binary || value.kind == Kind::Unary || value.kind == Kind::Boolean || value.kind == Kind::Subscript;
+    auto offset = offsets_.find(value.decl);
+    if (!is_value || !is_removable(value) || offset == offsets_.end()) { return; }
+    Origin at = value.origin();
+    std::string text = item_.text.substr(offset->second + at.begin, at.end - at.begin);
+    if (text.find('\n') != std::string::npos) { text = text.substr(0, text.find('\n')) + " ..."; }
+    Diagnostic d = error(Code::ValueUnused, at).arg("what", text);
+    bool is_store = compare && compare->ops.size() == 1 && compare->ops[0] == CompareOp::Eq && compare->operands[0]->kind == Kind::Subscript;
+    if (is_store) {
+      Span equal = compare->op_spans[0];
+      (void)std::move(d).remedy("`==` compares; `=` stores").fix({at.decl, equal.begin, equal.end, 0}, "=");
+    } else {
+      (void)std::move(d).remedy("store it, `B[...] = " + text + "`, or remove it");
+    }
+    out_.push_back(std::move(d));
   }
 
   const Item& item_;

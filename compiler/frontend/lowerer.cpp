@@ -742,6 +742,15 @@ void Lowerer::check_new(const syntax::Expr& target, const eval::ScopeRef& scope)
                         .remedy("use another name: a program names each variable and buffer once"));
 }
 
+void Lowerer::has_named(const syntax::Expr& target, const eval::ScopeRef& scope) {
+  auto& known = assigned_[scope.get()];
+  known.first = scope;
+  walk(target, [&](const Node& n) {
+    if (const auto* name = n.as<NameExpr>()) { known.second.emplace(name->name, name->origin()); }
+    return true;
+  });
+}
+
 void Lowerer::on_ann_assign(const AnnAssignStmt& s, const eval::ScopeRef& scope) {
   Argument annotation = evaluator_.eval_argument(*s.annotation, scope);
   Argument value = s.value ? evaluator_.eval_argument(*s.value, scope) : Argument{};
@@ -910,6 +919,7 @@ void Lowerer::on_for(const ForStmt& s, const eval::ScopeRef& scope) {
       vars = Value::tuple(std::move(items));
     }
     bind(*s.target, {std::move(vars), s.target->origin(), {}}, Binding::Target, inner);
+    has_named(*s.target, inner);
   } else {
     // The body is still looked at; its loop variables are unknown.
     frames_.emplace_back().origin = s.origin();

@@ -1180,6 +1180,7 @@ auto raw_binary(Evaluator& e, const Arguments& given) -> Value {
   if (!operands(e, name, a, 2, 2, x, "a b")) { return Value::error(); }
   if (a.all[0].value.is_int() || a.all[0].value.is_float()) { x[0] = to_expr_like(e, a.all[0], x[1].dtype()); }
   else if (a.all[1].value.is_int() || a.all[1].value.is_float()) { x[1] = to_expr_like(e, a.all[1], x[0].dtype()); }
+  if (!x[0] || !x[1]) { return Value::error(); }
   if (!match_operands(e, "this", x[0], a.all[0].where, x[1], a.all[1].where, a.call)) { return Value::error(); }
   return expr(make<Node>(x[0], x[1], a.call));
 }
@@ -1190,8 +1191,6 @@ auto folded_binary(Evaluator& e, const Arguments& given) -> Value {
   std::vector<Expr> x;
   static const std::string name = name_of(folded_binary<fold>);
   if (!operands(e, name, a, 2, 2, x, "a b")) { return Value::error(); }
-  if (a.all[0].value.is_int() || a.all[0].value.is_float()) { x[0] = to_expr_like(e, a.all[0], x[1].dtype()); }
-  else if (a.all[1].value.is_int() || a.all[1].value.is_float()) { x[1] = to_expr_like(e, a.all[1], x[0].dtype()); }
   if (!match_operands(e, "this", x[0], a.all[0].where, x[1], a.all[1].where, a.call)) { return Value::error(); }
   Expr out = fold(x[0], x[1], a.call);
   return expr(std::move(out));
@@ -1207,8 +1206,6 @@ auto bit_operator(Evaluator& e, const Arguments& given) -> Value {
   std::vector<Expr> x;
   static const std::string name = name_of(bit_operator<op>);
   if (!operands(e, name, a, 2, 2, x, "x y")) { return Value::error(); }
-  if (a.all[1].value.is_int()) { x[1] = to_expr_like(e, a.all[1], x[0].dtype()); }
-  else if (a.all[0].value.is_int()) { x[0] = to_expr_like(e, a.all[0], x[1].dtype()); }
   return expr(make_binary(e, op, x[0], a.all[0].where, x[1], a.all[1].where, a.call));
 }
 auto bitwise_not(Evaluator& e, const Arguments& given) -> Value {
@@ -1315,8 +1312,10 @@ auto choose(Evaluator& e, const Arguments& given, bool is_select) -> Value {
   Expr t = to_expr(e, b.values[1]);
   Expr f = to_expr(e, b.values[2]);
   if (!c || !t || !f) { return Value::error(); }
-  if (b.values[1].value.is_int() || b.values[1].value.is_float()) { t = to_expr_like(e, b.values[1], f.dtype()); }
-  else if (b.values[2].value.is_int() || b.values[2].value.is_float()) { f = to_expr_like(e, b.values[2], t.dtype()); }
+  // The values of a `Select` have one type; those of `if_then_else` are matched.
+  auto is_literal = [&](size_t i) { return is_select && (b.values[i].value.is_int() || b.values[i].value.is_float()); };
+  if (is_literal(1)) { t = to_expr_like(e, b.values[1], f.dtype()); } else if (is_literal(2)) { f = to_expr_like(e, b.values[2], t.dtype()); }
+  if (!t || !f) { return Value::error(); }
   if (!c.dtype().is_integral()) { return wrong(e, b.values[0], "a condition"); }
   if (!match_operands(e, is_select ? "T.Select" : "T.if_then_else", t, b.values[1].where, f, b.values[2].where, a.call)) { return Value::error(); }
   if (is_select) { return expr(make<Select>(c, t, f, a.call)); }
@@ -2309,13 +2308,9 @@ auto DtypeObject::call(Evaluator& e, const Arguments& a) const -> std::optional<
   Expr x = given->value.as<eval::WideInt>() ? to_expr_like(e, *given, dtype) : to_expr(e, *given);
   if (!x) { return Value::error(); }
   if (given->value.is_int()) {
-    DataType t = dtype.element();
     int64_t v = given->value.int_value();
-    if (t.is_integral() && !t.is_bool() && t.bits > 1 && t.bits < 64) {
-      int64_t low = t.is_uint() ? 0 : -(int64_t{1} << (t.bits - 1));
-      int64_t high = (int64_t{1} << (t.is_uint() ? t.bits : t.bits - 1)) - 1;
-      if (v < low || v > high) { return e.report(error(Code::BadValue, given->where).arg("what", fmt::format("{} does not fit `{}`, which holds {} to {}", v, t.str(), low, high))); }
-    }
+    bool is_pattern = dtype.bits >= 64;   // of bits
+    if (!is_pattern && !fits(e, v, dtype, given->where)) { return Value::error(); }
     return expr(constant_int(dtype, v, a.call));
   }
   if (given->value.is_float() && dtype.is_real()) { return expr(constant(dtype, given->value.float_value(), a.call)); }

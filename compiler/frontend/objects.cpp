@@ -1,6 +1,8 @@
 // Expressions, buffers and types as values: operators, attributes, conversions. See objects.h.
 #include "frontend/objects.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -86,11 +88,27 @@ auto to_expr(Evaluator& evaluator, const Argument& a) -> Expr {
   return {};
 }
 
+auto fits(Evaluator& evaluator, int64_t value, DataType type, Origin where) -> bool {
+  DataType t = type.element();
+  if (!t.is_integral() || t.is_bool() || t.bits < 2) { return true; }
+  bool is_whole = t.bits >= 64;
+  int64_t low = t.is_uint() ? 0 : is_whole ? std::numeric_limits<int64_t>::min() : -(int64_t{1} << (t.bits - 1));
+  int64_t high = is_whole ? std::numeric_limits<int64_t>::max() : (int64_t{1} << (t.is_uint() ? t.bits : t.bits - 1)) - 1;
+  if (value >= low && value <= high) { return true; }
+  std::string most = is_whole ? "18446744073709551615" : std::to_string(high);
+  evaluator.report(error(Code::BadValue, where).arg("what", fmt::format("{} does not fit `{}`, which holds {} to {}", value, t.str(), low, most))
+                       .remedy(fmt::format("write a number that fits, or use another type; `T.Cast(\"{}\", {})` keeps the lowest {} bits", t.str(), value, t.bits)));
+  return false;
+}
+
 auto to_expr_like(Evaluator& evaluator, const Argument& a, DataType like) -> Expr {
   DataType element = like.element();
   if (a.value.is_int() || a.value.is_bool()) {
     if (element.is_bool() && a.value.is_int()) { return to_expr(evaluator, a); }
-    if (element.is_integral() && !a.value.is_bool()) { return int_imm(a.value.int_value(), element, a.where); }
+    if (element.is_integral() && !a.value.is_bool()) {
+      if (!fits(evaluator, a.value.int_value(), element, a.where)) { return {}; }
+      return int_imm(a.value.int_value(), element, a.where);
+    }
     if (element.is_real() && a.value.is_int()) { return float_imm(static_cast<double>(a.value.int_value()), element, a.where); }
   }
   if (const auto* w = a.value.as<eval::WideInt>()) {
@@ -429,7 +447,8 @@ auto binary_op(Evaluator& evaluator, BinaryOp op, const Argument& self, const Ar
   if (!is_operand(other.value) || op == BinaryOp::MatMul) { return {}; }
   Expr a = to_expr(evaluator, self);
   if (!a) { return Value::error(); }
-  Expr b = to_expr_like(evaluator, other, a.dtype());
+  // A literal has a type of its own, int32 or float32, and the two are matched; in comparisons it takes that of the other side.
+  Expr b = to_expr(evaluator, other);
   if (!b) { return Value::error(); }
   Argument self_at = self;
   if (reflected) {

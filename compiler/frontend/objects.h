@@ -292,7 +292,9 @@ class FixtureObject final : public eval::Object {
 [[nodiscard]] auto expr_value(Expr expr) -> Value;
 /// The expression a value stands for; none: reported, or unknown.
 [[nodiscard]] auto to_expr(Evaluator& evaluator, const Argument& argument) -> Expr;
-/// The same where a number takes another expression's type ("A[i] + 1").
+/// Can the type hold it? Reports where it cannot.
+[[nodiscard]] auto fits(Evaluator& evaluator, int64_t value, DataType type, Origin where) -> bool;
+/// As `to_expr`, where a number takes the type of what it is compared with or stored to ("A[i] < 1").
 [[nodiscard]] auto to_expr_like(Evaluator& evaluator, const Argument& argument, DataType like) -> Expr;
 [[nodiscard]] auto to_dtype(Evaluator& evaluator, const Argument& argument) -> std::optional<DataType>;
 /// An attribute's value as one of scripts: numbers, strings and lists as such, all else as its text.
