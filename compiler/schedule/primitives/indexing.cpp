@@ -63,7 +63,7 @@ void insert_sorted(std::vector<Counted>& table, const Expr& e, int64_t count) {
 ///                                                C[vi] = A[index_var_0[vi]]
 ///
 /// Needs  a block with a computation of iter vars, in what it stores, that stands there at least `cse_thresh` times; whose iter values
-///        are computed from loops with constant bounds, reach the ends of their domains, and are never negative.
+///        are computed from loops with constant bounds, and never negative.
 /// Keeps  results bit for bit.
 struct CacheIndex {
   struct Args { BlockArg block; std::string storage_scope; int64_t cse_thresh = 0; };
@@ -156,11 +156,6 @@ struct CacheIndex {
         // The copies are made for all values of the loops, whatever the predicate keeps from running.
         if (!set.has_lower_bound() || !bounds.can_prove(greater_equal(set.min(), zero(set.min().dtype())))) { return refuse(fmt::format("`{}` may be negative", iter->name.view())); }
         if (!set.has_upper_bound()) { return refuse(fmt::format("the values of `{}` have no bound", iter->name.view())); }
-        // Where a later step runs the instances that nothing runs here, they find no index.
-        const IterVar& domain = *std::find_if(block.iter_vars.begin(), block.iter_vars.end(), [&](const IterVar& i) { return i.var == iter; });
-        if (!bounds.can_prove(greater_equal(set.max() + one(set.max().dtype()), domain.dom.min + domain.dom.extent))) {
-          return refuse(fmt::format("it runs only a part of the domain of `{}`", iter->name.view()));
-        }
         cached.shape.push_back(set.max() + one(set.max().dtype()));
       }
       plan.all.push_back(std::move(cached));

@@ -396,6 +396,10 @@ struct ReverseComputeInline {
       if (!varies && !analyzer.can_prove_equal(made, place)) { read_here = logical_and(read_here, equal(made, place)); }
     }
     plan.predicate = substitute(analyzer.simplify(read_here), to_loops);
+    // What decides whether an instance runs is computed for all of them, those included whose loads leave the buffer.
+    const BufferNode* loaded = nullptr;
+    post_order(plan.predicate, [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { loaded = load->buffer.get(); } });
+    if (loaded) { return body_error(cx, block, fmt::format("which of its instances run would follow from what is in `{}`", loaded->name.view())); }
     if (FAULT(reverse_inline_predicate_lost)) { plan.predicate = bool_imm(true); }
     // The producer's own predicate goes on to hold. What it keeps from running nobody reads: reads are covered.
     bool is_implied = true;

@@ -619,6 +619,30 @@ auto repeats_in_threads(const Place& block, const Stmt& around, const std::vecto
     return storage_rank(write.buffer->scope()).value_or(0) <= thread->rank;
   });
 }
+
+// An iter var of which the loops around certainly do not run the whole domain, and of which more may run with new values under new loops;
+// null: none is known.
+auto iter_in_part(const FuncState& func, const Place& block, const std::vector<Expr>& new_values, const Domains& new_loops) -> const IterVar* {
+  arith::Analyzer analyzer;
+  auto sets = [](const Domains& loops) {
+    arith::DomMap out;
+    for (const auto& [var, domain] : loops) { out.emplace(var.get(), arith::IntSet::from_range(domain)); }
+    return out;
+  };
+  const arith::DomMap old_domains = sets(domains_around(func, block)), new_domains = sets(new_loops);
+  for (size_t i = 0; i < block.realize->iter_values.size(); ++i) {
+    const IterVar& iter = block.block()->iter_vars[i];
+    const arith::IntSet ran = arith::eval_set(block.realize->iter_values[i], old_domains);
+    bool begins_late = ran.has_lower_bound() && analyzer.can_prove(greater(ran.min(), iter.dom.min));
+    bool ends_early = ran.has_upper_bound() && analyzer.can_prove(less(ran.max() + one(ran.max().dtype()), iter.dom.min + iter.dom.extent));
+    if (!begins_late && !ends_early) { continue; }
+    const arith::IntSet runs = arith::eval_set(new_values[i], new_domains);
+    bool begins_there = !begins_late || (runs.has_lower_bound() && analyzer.can_prove(greater_equal(runs.min(), ran.min())));
+    bool ends_there = !ends_early || (runs.has_upper_bound() && analyzer.can_prove(less_equal(runs.max(), ran.max())));
+    if (!begins_there || !ends_there) { return &iter; }
+  }
+  return nullptr;
+}
 }  // namespace
 
 auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loop, bool reverse, bool preserve_unit_loops, int64_t index)
@@ -880,6 +904,13 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
     if (reverse || iter.kind == IterKind::Reduction) { own_iters.push_back(iter.var.get()); }
   }
   if (!own_iters.empty() && !FAULT(reverse_compute_at_predicate_lost) && !runs_all_instances(func, *block, own_iters)) { return note_block(cx.error(Code::PredicateLost).arg("block", block->name().view()), *block); }
+  // What nobody ran need not be within the buffers.
+  Domains new_loops = outer;
+  new_loops.insert(new_loops.end(), loops.begin(), loops.end());
+  if (const IterVar* part = reverse ? nullptr : iter_in_part(func, *block, iter_values, new_loops); part && !FAULT(reverse_compute_at_predicate_lost)) {
+    return note_block(cx.error(Code::PaddingForm).arg("block", block->name().view())
+                          .arg("why", fmt::format("its loops run only a part of the domain of `{}`, and there all of it might run", part->var->name.view())), *block);
+  }
   // A predicate that does more than keep iter vars in their domains would be lost.
   if (!FAULT(reverse_compute_at_predicate_lost) && !keeps_domains(func, *block)) { return note_block(cx.error(Code::PredicateLost).arg("block", block->name().view()), *block); }
 
