@@ -7,6 +7,7 @@
 
 #include "interp/copies.h"
 #include "interp/expressions.h"
+#include "interp/host.h"
 #include "interp/threads.h"
 #include "ir/equal.h"
 #include "ir/ops.h"
@@ -408,6 +409,22 @@ auto Compiler::reduction(const Reduce& n) -> Code {
   return {out, nullptr, n.dtype};
 }
 
+namespace {
+
+// Of those that have a meaning elsewhere only.
+auto why_unknown(std::string_view op) -> std::string {
+  static constexpr std::pair<std::string_view, const char*> rows[] = {
+      {"anylist_", "it is of the registers of Relax's virtual machine"}, {"lookup_param", "it is a constant that a library is linked with"},
+      {"texture2d_", "how a texture lies in memory is the device's"}, {"tvm_bmma_sync", "its matrices are of bits"},
+      {"nd_mem_alloc_with_scope", "how large such memory is, is the device's"}, {"masked_", "its pointer says nothing of a type"}};
+  for (auto [begin, why] : rows) {
+    if (op.starts_with(begin)) { return std::string(": ") + why; }
+  }
+  return {};
+}
+
+}  // namespace
+
 auto Compiler::call(const Call& n) -> Code {
   DataType t = n.dtype;
   static const Name if_then_else("if_then_else"), likely("likely"), reinterpret("reinterpret"), ret("ret"), large("large_uint_imm"),
@@ -470,6 +487,8 @@ auto Compiler::call(const Call& n) -> Code {
   if (n.op == shuffle || n.op == shuffle_up || n.op == shuffle_down) { return shuffle_between_threads(n); }
   if (n.op.view().starts_with("@")) { return value_of_function(n); }
   if (n.op == "atomic_add" && n.args.size() == 2) { return atomic_add(n); }
+  if (const PointerExpr* p = t.is_handle() ? host_pointer(n) : nullptr) { return {nullptr, nullptr, t, p}; }
+  if (auto host = host_value(n)) { return *host; }
   // A machine of the shortest scalable vectors: `lanes` of a type are all there are. Any value will do for one that is left open.
   if (n.op == vscale && n.args.empty()) { return {make_int<IntConst>(1), nullptr, t}; }
   if (n.op == undef && n.args.empty()) { return t.is_real() ? Code{nullptr, make_real<RealConst>(0), t} : Code{make_int<IntConst>(0), nullptr, t}; }
@@ -491,6 +510,11 @@ auto Compiler::call(const Call& n) -> Code {
     name = Name(symbol->value);
     first = 2;
     if (auto collective = matrix_product_of_wavefront(n)) { return *collective; }
+  }
+  // (number in GLSL.std.450, x, ...)
+  if (n.op == "call_spirv_pure_glsl450" && n.args.size() > 1) {
+    name = glsl_function(as_int(n.args[0]).value_or(0));
+    first = 1;
   }
   for (size_t i = first; i < n.args.size(); ++i) { args.push_back(expr(n.args[i])); }
   bool all_real = std::all_of(args.begin(), args.end(), [](const Code& c) { return c.f != nullptr; });
@@ -539,7 +563,7 @@ auto Compiler::call(const Call& n) -> Code {
       return {r, nullptr, t};
     }
   }
-  return unsupported(n.origin, "the intrinsic `" + name.str() + "`");
+  return unsupported(n.origin, "the intrinsic `" + name.str() + "`" + why_unknown(n.op.view()));
 }
 
 auto Compiler::bind_buffer(const Buffer& buffer) -> BindBuffer {
@@ -780,6 +804,7 @@ auto Compiler::pointer(const Expr& e) -> const PointerExpr* {
     }
     if (c->op == "handle_add_byte_offset" && c->args.size() == 2) { return make_pointer<PointerOffset>(pointer(c->args[0]), int_expr(c->args[1]), 1).p; }
     if (c->op == "reinterpret" && c->args.size() == 1 && c->args[0].dtype().is_handle()) { return pointer(c->args[0]); }
+    if (const PointerExpr* p = host_pointer(*c)) { return p; }
   }
   unsupported(e.origin(), "this pointer");
   return make_pointer<PointerVar>(0).p;
@@ -801,8 +826,7 @@ auto Compiler::shuffle_between_threads(const Call& n) -> Code {
 
 auto Compiler::evaluate(const Evaluate& n) -> const Statement* {
   static const Name ret("ret"), prefetch("prefetch"), assume("assume"), sync("tvm_storage_sync"), allreduce("tvm_thread_allreduce"),
-      call_extern("call_extern"), call_pure_extern("call_pure_extern"), profile_start("start_profile_intrinsic"), profile_end("end_profile_intrinsic"),
-      copy("ptx_cp_async"), commit("ptx_commit_group"), wait("ptx_wait_group");
+      call_extern("call_extern"), call_pure_extern("call_pure_extern"), profile_start("start_profile_intrinsic"), profile_end("end_profile_intrinsic");
   if (n.value.as<IntImm>()) { return make_stmt<Nothing>(); }
   const auto* c = n.value.as<Call>();
   // Hints that compute nothing.
@@ -820,36 +844,12 @@ auto Compiler::evaluate(const Evaluate& n) -> const Statement* {
   if (c) {
     if (const Statement* tile = tile_operation(*c)) { return tile; }
   }
-  // (shared memory, offset, global memory, offset, bytes[, predicate]), offsets in elements of the call's type.
-  if (c && c->op == copy && c->args.size() >= 5) {
-    auto* out = make_stmt<StartCopy>();
-    int64_t element = std::max(1, c->dtype.element_bytes() * c->dtype.lanes);
-    out->to = make_pointer<PointerOffset>(pointer(c->args[0]), int_expr(c->args[1]), element).p;
-    out->from = make_pointer<PointerOffset>(pointer(c->args[2]), int_expr(c->args[3]), element).p;
-    out->bytes = int_expr(c->args[4]);
-    if (c->args.size() > 5) { out->predicate = int_expr(c->args[5]); }
-    out->origin = n.origin;
-    return out;
-  }
-  if (c && c->op == commit) { return make_stmt<CommitCopies>(); }
-  if (c && c->op == wait && c->args.size() == 1) {
-    auto* out = make_stmt<WaitForCopies>();
-    out->open = int_expr(c->args[0]);
-    out->origin = n.origin;
-    return out;
+  if (c) {
+    if (const Statement* copies = copy_statement(*c)) { return copies; }
+    if (const Statement* host = host_statement(*c)) { return host; }
   }
   if (c && c->op.view().starts_with("@")) {
     const Statement* call = call_function(*c);
-    return call ? call : make_stmt<Nothing>();
-  }
-  if (auto packed = c ? packed_name(*c) : std::nullopt) {
-    auto known = find_packed(*module_, *c);
-    if (!known) {
-      unsupported(n.origin, "the packed function `" + packed->str() + "`: the module has none that takes these arguments");
-      return make_stmt<Nothing>();
-    }
-    Ref<Call> made = make<Call>(c->dtype, Name("@" + known->function.str()), known->args, c->origin);
-    const Statement* call = call_function(*made, known->sizes);
     return call ? call : make_stmt<Nothing>();
   }
   if (c && (c->op == call_extern || c->op == call_pure_extern) && !c->args.empty()) {

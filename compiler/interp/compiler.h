@@ -14,6 +14,7 @@
 namespace loopsmith::interp {
 
 struct CallStatement;
+struct StructField;
 
 /// A piece of code that is evaluated as a whole: what each time costs, and the loop around (none: -1).
 struct Piece {
@@ -74,10 +75,14 @@ class Compiler {
     return raw;
   }
   template <class T, class... Args>
-  auto make_pointer(Args&&... args) -> Code {
-    pointers_.push_back(std::make_unique<T>(std::forward<Args>(args)...));
-    return {nullptr, nullptr, DataType::handle(), pointers_.back().get()};
+  auto make_place(Args&&... args) -> T* {
+    auto made = std::make_unique<T>(std::forward<Args>(args)...);
+    T* raw = made.get();
+    pointers_.push_back(std::move(made));
+    return raw;
   }
+  template <class T, class... Args>
+  auto make_pointer(Args&&... args) -> Code { return {nullptr, nullptr, DataType::handle(), make_place<T>(std::forward<Args>(args)...)}; }
   template <class T, class... Args>
   auto make_stmt(Args&&... args) -> T* {
     auto made = std::make_unique<T>(std::forward<Args>(args)...);
@@ -108,6 +113,18 @@ class Compiler {
   /// `sizes`: of the function's shapes, where the call says them.
   auto call_function(const Call& n, const std::vector<std::pair<Var, Expr>>& sizes = {}) -> const CallStatement*;
   auto atomic_add(const Call& n) -> Code;
+  // What a host's code does around calls (host.h).
+  auto stack_memory(int64_t bytes, const IntExpr* count, Origin origin) -> const PointerExpr*;
+  auto struct_field(const Call& n) -> std::optional<StructField>;
+  /// Null: it is none of a host's pointers.
+  auto host_pointer(const Call& n) -> const PointerExpr*;
+  auto host_value(const Call& n) -> std::optional<Code>;
+  auto host_statement(const Call& n) -> const Statement*;
+  auto lowered_packed(const Call& n) -> const CallStatement*;
+  /// The call of a packed function of the module, by name or from the stack; null: it is none that is known.
+  auto packed_call(const Call& n) -> const CallStatement*;
+  /// Copies that are waited for and barriers in memory (copies.h); null: it is none of them.
+  auto copy_statement(const Call& n) -> const Statement*;
   /// The same for a function that returns a value.
   auto value_of_function(const Call& n) -> Code;
   void count(const Expr& e);

@@ -1,7 +1,13 @@
 // Copies under way: see copies.h.
 #include "interp/copies.h"
 
+#include <algorithm>
 #include <cstring>
+
+#include "interp/compiler.h"
+#include "interp/kernel.h"
+#include "interp/threads.h"
+#include "ir/ops.h"
 
 namespace loopsmith::interp {
 namespace {
@@ -12,7 +18,7 @@ void land(Frame& f, const Copy& copy, Origin origin) {
   const Pointer& outside = fits(copy.to) ? copy.from : copy.to;
   if (copy.bytes < 0 || !fits(copy.to) || (copy.from.memory && !fits(copy.from))) {
     if (!f.failed) {
-      f.fail(error(loopsmith::Code::InterpOutOfBounds, origin).arg("index", copy.bytes).arg("buffer", "ptx_cp_async")
+      f.fail(error(loopsmith::Code::InterpOutOfBounds, origin).arg("index", copy.bytes).arg("buffer", "a copy")
                  .arg("extent", outside.memory ? outside.memory->bytes - outside.byte : 0).arg("dimension", "bytes").arg("iteration", f.iteration()));
     }
     return;
@@ -24,6 +30,26 @@ void land(Frame& f, const Copy& copy, Origin origin) {
   if (!written.empty()) { std::fill_n(written.begin() + copy.to.byte, copy.bytes, uint8_t{1}); }
 }
 
+auto copies_of(Frame& f, const IntExpr* queue) -> Copies& { return queue ? f.queues[queue->eval(f)] : f.copies; }
+
+void commit(Copies& copies) {
+  copies.groups.push_back(std::move(copies.started));
+  copies.started.clear();
+}
+
+// A phase is over when everybody has arrived; then its copies have landed.
+void settle(Frame& f, Kernel::MachineBarrier& barrier, Origin origin) {
+  if (barrier.awaited == 0 || barrier.missing > 0) { return; }
+  for (const Copy& copy : barrier.copies) {
+    land(f, copy, origin);
+    barrier.bytes -= std::min(barrier.bytes, std::max<int64_t>(0, copy.bytes));
+  }
+  barrier.copies.clear();
+  if (barrier.bytes > 0) { return; }
+  barrier.missing = barrier.awaited;
+  ++barrier.phases;
+}
+
 }  // namespace
 
 void StartCopy::run(Frame& f) const {
@@ -33,22 +59,132 @@ void StartCopy::run(Frame& f) const {
   bool wanted = !predicate || predicate->eval(f) != 0;
   Copy copy{to->eval(f), wanted ? from->eval(f) : Pointer{}, bytes->eval(f)};
   if (wanted && !copy.from.memory) { copy.bytes = -1; }   // a pointer to nothing
-  f.copies.started.push_back(copy);
+  if (barrier) {
+    f.kernel->barriers[barrier->eval(f)].copies.push_back(copy);
+    return;
+  }
+  Copies& copies = copies_of(f, queue);
+  copies.started.push_back(copy);
+  if (queue && !copies.is_grouped) { commit(copies); }
 }
 
 void CommitCopies::run(Frame& f) const {
-  f.copies.groups.push_back(std::move(f.copies.started));
-  f.copies.started.clear();
+  f.lane = 0;
+  Copies& copies = copies_of(f, queue);
+  copies.is_grouped = begins;
+  if (!begins) { commit(copies); }
 }
 
 void WaitForCopies::run(Frame& f) const {
   f.lane = 0;
   auto stay = static_cast<size_t>(std::max<int64_t>(0, open->eval(f)));
-  auto& groups = f.copies.groups;
+  auto& groups = copies_of(f, queue).groups;
   while (groups.size() > stay && !f.failed) {
     for (const Copy& copy : groups.front()) { land(f, copy, origin); }
     groups.erase(groups.begin());
   }
+}
+
+void BarrierStep::run(Frame& f) const {
+  if (++f.steps >= f.next_check) { f.check_limits(); }
+  ++f.stats.statements;
+  f.lane = 0;
+  int64_t number = barrier->eval(f);
+  int64_t given = count ? count->eval(f) : 0;
+  if (f.failed) { return; }
+  Kernel::MachineBarrier& own = f.kernel->barriers[number];
+  switch (kind) {
+    case Kind::Begin:
+      // Each thread says so; the first one is heard.
+      if (own.awaited != given || own.phases > 0) { own = {std::max<int64_t>(given, 1), std::max<int64_t>(given, 1), 0, 0, std::move(own.copies)}; }
+      return;
+    case Kind::ArriveWithCopies:
+      // The copies that this thread has started complete the phase too.
+      if (!count) {
+        own.copies.insert(own.copies.end(), f.copies.started.begin(), f.copies.started.end());
+        f.copies.started.clear();
+        return;
+      }
+      own.bytes += given;
+      --own.missing;
+      return settle(f, own, origin);
+    case Kind::Arrive:
+      --own.missing;
+      return settle(f, own, origin);
+    case Kind::Wait: {
+      int64_t& seen = f.phases[number];
+      f.kernel->wait_until(f, [&] { return own.phases > seen; }, origin);
+      ++seen;
+      return;
+    }
+  }
+}
+
+// ---- compiled ----------------------------------------------------------------------------------------------------
+
+auto Compiler::copy_statement(const Call& n) -> const Statement* {
+  std::string_view op = n.op.view();
+  size_t count = n.args.size();
+  bool is_bulk = op == "ptx_cp_async_bulk" && count == 6;
+  // (shared memory, offset, global memory, offset, bytes[, predicate or barrier]), offsets in elements of the call's type.
+  if (is_bulk || (op == "ptx_cp_async" && count >= 5)) {
+    auto* out = make_stmt<StartCopy>();
+    int64_t element = std::max(1, n.dtype.element_bytes() * n.dtype.lanes);
+    out->to = make_place<PointerOffset>(pointer(n.args[0]), int_expr(n.args[1]), element);
+    out->from = make_place<PointerOffset>(pointer(n.args[2]), int_expr(n.args[3]), element);
+    out->bytes = int_expr(n.args[4]);
+    if (count > 5) { (is_bulk ? out->barrier : out->predicate) = int_expr(n.args[5]); }
+    out->origin = n.origin;
+    if (is_bulk && !in_kernel_) { unsupported(n.origin, "`ptx_cp_async_bulk` outside of a launch"); }
+    return out;
+  }
+  if (op == "ptx_commit_group") { return make_stmt<CommitCopies>(); }
+  if (op == "ptx_wait_group" && count == 1) {
+    auto* out = make_stmt<WaitForCopies>();
+    out->open = int_expr(n.args[0]);
+    out->origin = n.origin;
+    return out;
+  }
+  // (queue, target, source, bytes[, whether caches are passed by])
+  if (op == "dma_copy" && count >= 4) {
+    auto* out = make_stmt<StartCopy>();
+    out->queue = int_expr(n.args[0]);
+    out->to = pointer(n.args[1]);
+    out->from = pointer(n.args[2]);
+    out->bytes = int_expr(n.args[3]);
+    out->origin = n.origin;
+    return out;
+  }
+  if ((op == "dma_start_group" || op == "dma_end_group") && count == 1) {
+    auto* out = make_stmt<CommitCopies>();
+    out->queue = int_expr(n.args[0]);
+    out->begins = op == "dma_start_group";
+    return out;
+  }
+  if (op == "dma_wait" && count == 2) {
+    auto* out = make_stmt<WaitForCopies>();
+    out->queue = int_expr(n.args[0]);
+    out->open = int_expr(n.args[1]);
+    out->origin = n.origin;
+    return out;
+  }
+  // How many barriers there are follows from their numbers; the one between kernels is met where one begins.
+  if (op == "create_barriers" || op == "tvm_global_barrier_kinit") { return make_stmt<Nothing>(); }
+  auto step = [&](BarrierStep::Kind kind, bool has_count) -> const Statement* {
+    if (!in_kernel_) { unsupported(n.origin, "`" + n.op.str() + "` outside of a launch"); }
+    auto* out = make_stmt<BarrierStep>();
+    out->kind = kind;
+    out->barrier = int_expr(n.args[0]);
+    if (has_count) { out->count = int_expr(n.args[1]); }
+    out->origin = n.origin;
+    return out;
+  };
+  if (op == "ptx_init_barrier_thread_count" && count == 2) { return step(BarrierStep::Kind::Begin, true); }
+  if (op == "ptx_arrive_barrier" && count == 1) { return step(BarrierStep::Kind::Arrive, false); }
+  if (op == "ptx_arrive_barrier_expect_tx" && count == 2) { return step(BarrierStep::Kind::ArriveWithCopies, true); }
+  if (op == "ptx_cp_async_barrier" && count == 1) { return step(BarrierStep::Kind::ArriveWithCopies, false); }
+  if (op == "ptx_wait_barrier" && count == 1) { return step(BarrierStep::Kind::Wait, false); }
+  return nullptr;
 }
 
 }  // namespace loopsmith::interp

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_set>
@@ -41,6 +42,7 @@ struct Pointer {
 struct Copy { Pointer to, from; int64_t bytes = 0; };
 struct Copies {
   std::vector<Copy> started;                // since the last group
+  bool is_grouped = false;                  // a group was begun; else each copy is one
   std::vector<std::vector<Copy>> groups;    // the earliest first
 };
 
@@ -80,6 +82,9 @@ struct Frame {
   const Options* options = nullptr;
   std::vector<char> tiles;           // tile registers of a processor, 8 of 16 rows of 64 bytes; empty: never used
   Copies copies;
+  std::map<int64_t, Copies> queues;  // of engines that copy, by their number
+  std::map<int64_t, int64_t> phases; // of barriers in memory: how many this thread has waited for
+  std::vector<Pointer> stored;       // pointers that were written to memory: the first stands there as 1
   Kernel* kernel = nullptr;          // of whose threads this is one
   int thread = 0;
   Watch* watch = nullptr;            // null: races are not looked for

@@ -100,6 +100,17 @@ auto find_int_function(Name name, size_t arity) -> IntFunction {
   return nullptr;
 }
 
+auto glsl_function(int64_t number) -> Name {
+  static constexpr std::pair<int64_t, const char*> rows[] = {
+      {1, "round"}, {2, "nearbyint"}, {3, "trunc"}, {4, "fabs"}, {5, "abs"}, {8, "floor"}, {9, "ceil"}, {13, "sin"}, {14, "cos"}, {15, "tan"}, {16, "asin"},
+      {17, "acos"}, {18, "atan"}, {19, "sinh"}, {20, "cosh"}, {21, "tanh"}, {22, "asinh"}, {23, "acosh"}, {24, "atanh"}, {25, "atan2"}, {26, "pow"},
+      {27, "exp"}, {28, "log"}, {29, "exp2"}, {30, "log2"}, {31, "sqrt"}, {32, "rsqrt"}, {37, "min"}, {40, "max"}, {50, "fma"}};
+  for (auto [known, name] : rows) {
+    if (known == number) { return Name(name); }
+  }
+  return {};
+}
+
 auto c_function_name(const std::string& symbol) -> std::string {
   if (symbol.size() > 1 && symbol.back() == 'f' && find_real_function(Name(symbol.substr(0, symbol.size() - 1)), 1)) {
     return symbol.substr(0, symbol.size() - 1);

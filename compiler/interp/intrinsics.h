@@ -19,6 +19,8 @@ using IntFunction = int64_t (*)(const int64_t* args, DataType type);
 [[nodiscard]] auto find_int_function(Name name, size_t arity) -> IntFunction;
 
 /// "expf" and "exp" are exp.
+/// What a function of SPIR-V's set GLSL.std.450 is called here, by its number there; empty: it is not known.
+[[nodiscard]] auto glsl_function(int64_t number) -> Name;
 [[nodiscard]] auto c_function_name(const std::string& symbol) -> std::string;
 
 }  // namespace loopsmith::interp

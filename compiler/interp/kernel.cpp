@@ -37,6 +37,7 @@ struct Kernel::Fiber {
   const std::vector<int>* group = nullptr;
   Origin origin;
   bool is_barrier = false;
+  const std::function<bool()>* until = nullptr;   // it waits for this, not for others
   ~Fiber() { if (stack) { ::munmap(stack, stack_bytes); } }
 };
 
@@ -111,6 +112,23 @@ void Kernel::wait(Frame& f, const void* site, const std::vector<int>& group, Ori
   fiber.group = &group;
   fiber.origin = origin;
   fiber.is_barrier = is_barrier;
+  suspend(fiber);
+}
+
+void Kernel::wait_until(Frame& f, const std::function<bool()>& holds, Origin origin) {
+  if (f.failed || holds()) { return; }
+  Fiber& fiber = *current_;
+  fiber.state = Fiber::State::Waiting;
+  fiber.site = &holds;
+  fiber.group = &everybody;
+  fiber.origin = origin;
+  fiber.is_barrier = false;
+  fiber.until = &holds;
+  suspend(fiber);
+  fiber.until = nullptr;
+}
+
+void Kernel::suspend(Fiber& fiber) {
 #ifdef LOOPSMITH_FIBERS_ASAN
   void* fake_stack = nullptr;
   __sanitizer_start_switch_fiber(&fake_stack, scheduler_->bottom, scheduler_->size);
@@ -128,6 +146,11 @@ auto Kernel::release() -> bool {
   for (size_t t = 0; t < fibers_.size(); ++t) {
     Fiber& fiber = *fibers_[t];
     if (fiber.state != Fiber::State::Waiting || is_open[t]) { continue; }
+    if (fiber.until) {
+      is_open[t] = (*fiber.until)() ? 1 : 0;
+      any = any || is_open[t] != 0;
+      continue;
+    }
     bool all = true;
     for (size_t u = 0; u < fibers_.size() && all; ++u) {
       const Fiber& other = *fibers_[u];
@@ -137,7 +160,7 @@ auto Kernel::release() -> bool {
     }
     if (!all) { continue; }
     for (size_t u = 0; u < fibers_.size(); ++u) {
-      if (fibers_[u]->state == Fiber::State::Waiting && (*fiber.group)[u] == (*fiber.group)[t]) { is_open[u] = 1; }
+      if (fibers_[u]->state == Fiber::State::Waiting && !fibers_[u]->until && (*fiber.group)[u] == (*fiber.group)[t]) { is_open[u] = 1; }
     }
     any = true;
   }

@@ -3,6 +3,7 @@
 // Threads that wait for some that never come are an error of the program.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -29,6 +30,16 @@ class Kernel {
 
   /// Waits for all threads of which `group` says the same number as of this one. `site` tells waiting places apart.
   void wait(Frame& f, const void* site, const std::vector<int>& group, Origin origin, bool is_barrier);
+  /// Waits until it holds.
+  void wait_until(Frame& f, const std::function<bool()>& holds, Origin origin);
+  /// A barrier in memory that shared memory's copies complete: a phase ends when as many have arrived as are awaited, and the bytes.
+  struct MachineBarrier {
+    int64_t awaited = 0, missing = 0;        // threads
+    int64_t bytes = 0;                       // that copies still bring
+    int64_t phases = 0;                      // that are over
+    std::vector<Copy> copies;
+  };
+  std::map<int64_t, MachineBarrier> barriers;
   /// What each thread has put out for others to read.
   std::vector<std::vector<Slot>> posted;
   /// Every thread in one group.
@@ -40,6 +51,7 @@ class Kernel {
  private:
   struct Fiber;
   void resume(Fiber& fiber);
+  void suspend(Fiber& fiber);
   auto release() -> bool;
   static void enter(unsigned high, unsigned low);
 

@@ -12,7 +12,10 @@ auto needs_threads(const Stmt& body) -> bool {
   static const std::unordered_set<Name> waiting = {Name("tvm_storage_sync"), Name("tvm_thread_allreduce"), Name("tvm_warp_shuffle"),
                                                    Name("tvm_warp_shuffle_up"), Name("tvm_warp_shuffle_down"), Name("ptx_mma"), Name("ptx_mma_sp"), Name("ptx_ldmatrix"),
                                                    Name("mma_fill"), Name("mma_store"), Name("tvm_mma_sync"), Name("tvm_fill_fragment"), Name("tvm_load_matrix_sync"),
-                                                   Name("tvm_store_matrix_sync"), Name("ptx_cp_async"), Name("ptx_commit_group"), Name("ptx_wait_group")};
+                                                   Name("tvm_store_matrix_sync"), Name("ptx_cp_async"), Name("ptx_commit_group"), Name("ptx_wait_group"),
+                                                   Name("ptx_wait_barrier"), Name("ptx_arrive_barrier"), Name("ptx_arrive_barrier_expect_tx"), Name("ptx_cp_async_bulk"),
+                                                   Name("ptx_cp_async_barrier"), Name("simdgroup_load"), Name("simdgroup_store"), Name("simdgroup_multiply_accumulate"),
+                                                   Name("make_filled_simdgroup_matrix")};
   bool found = false;
   post_order(body, [](const Stmt&) {}, [&](const Expr& e) {
     const auto* call = e.as<Call>();

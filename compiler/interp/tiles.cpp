@@ -453,6 +453,31 @@ auto Compiler::tile_operation(const Call& n) -> const Statement* {
     out->is_column_major = text(7) == "col_major";
     return checked(out);
   }
+  // Metal's: (fragment, number, value, columns, rows), (fragment, number, memory, stride, columns, rows, is transposed), and the product
+  // of two of 8 x 8.
+  bool fills = op == "make_filled_simdgroup_matrix" && n.args.size() == 5;
+  bool loads = op == "simdgroup_load" && n.args.size() == 7;
+  if (fills || loads || (op == "simdgroup_store" && n.args.size() == 7)) {
+    auto* out = make(fills ? Kind::FillFragment : loads ? Kind::LoadFragment : Kind::StoreFragment, op);
+    out->columns = static_cast<int>(number(fills ? 3 : 4));
+    out->rows = static_cast<int>(number(fills ? 4 : 5));
+    if (out->rows < 1 || out->columns < 1 || out->rows > 64 || out->columns > 64) { return refuse("a fragment of this shape"); }
+    out->operands.push_back(operand(0, int_expr(n.args[1])));
+    if (fills) {
+      out->value = expr(n.args[2]);
+      return checked(out);
+    }
+    out->operands.push_back(operand(2, nullptr));
+    out->stride = int_expr(n.args[3]);
+    out->is_column_major = number(6) != 0;
+    return checked(out);
+  }
+  if (op == "simdgroup_multiply_accumulate" && n.args.size() == 8) {
+    auto* out = make(Kind::MultiplyFragments, op);
+    out->m = out->n = out->k = 8;
+    for (size_t i = 0; i < 8; i += 2) { out->operands.push_back(operand(i, int_expr(n.args[i + 1]))); }
+    return checked(out);
+  }
   if (op == "tvm_mma_sync") {
     if (n.args.size() != 8) { return nullptr; }
     auto* out = make(Kind::MultiplyFragments, op);

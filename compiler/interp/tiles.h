@@ -6,6 +6,7 @@
 //  - ldmatrix, mma, mma.sp: each thread names its own registers, which stand in memory of scope `warp`; which thread holds which element
 //    is what PTX says. A transposed ldmatrix of bytes is no instruction; code generators load the bytes one by one, and so do we.
 //    A sparse left matrix has two elements of every four; two bits say which place each is for.
+//  - simdgroup_matrix (Metal): as WMMA, of 8 x 8.
 //  - AMX: eight tiles per thread, configured as 16 rows of 64 bytes.
 //  - MFMA: 64 threads; which holds what is as in AMD's ISA documents.
 #pragma once

@@ -14,9 +14,7 @@ auto packed_name(const Call& call) -> std::optional<Name> {
   return name ? std::optional<Name>(Name(name->value)) : std::nullopt;
 }
 
-namespace {
-
-auto by_symbol(const IRModuleNode& module, Name symbol) -> std::optional<Name> {
+auto function_of_symbol(const IRModuleNode& module, Name symbol) -> std::optional<Name> {
   static const Name key("global_symbol");
   if (module.find(symbol)) { return symbol; }
   for (const auto& [name, func] : module.functions) {
@@ -25,6 +23,14 @@ auto by_symbol(const IRModuleNode& module, Name symbol) -> std::optional<Name> {
   }
   return {};
 }
+
+auto lowered_packed_name(const Call& call) -> std::optional<Name> {
+  static const Name packed("tvm_call_packed_lowered"), cpacked("tvm_call_cpacked_lowered");
+  const auto* name = (call.op == packed || call.op == cpacked) && call.args.size() > 0 ? call.args[0].as<StringImm>() : nullptr;
+  return name ? std::optional<Name>(Name(name->value)) : std::nullopt;
+}
+
+namespace {
 
 // (data, shape, strides or nothing, dimensions, a number of the elements' type, offset in elements)
 auto is_array(const Call& call) -> bool {
@@ -37,7 +43,7 @@ auto is_array(const Call& call) -> bool {
 auto find_packed(const IRModuleNode& module, const Call& call) -> std::optional<PackedCall> {
   static const Name cpacked("tvm_call_cpacked"), make_shape("tvm_stack_make_shape"), access_ptr("tvm_access_ptr"), type("type_annotation");
   auto symbol = packed_name(call);
-  auto name = symbol ? by_symbol(module, *symbol) : std::nullopt;
+  auto name = symbol ? function_of_symbol(module, *symbol) : std::nullopt;
   if (!name) { return {}; }
   PrimFunc func = module.find(*name);
   size_t count = call.args.size() - 1;
@@ -100,6 +106,8 @@ auto called_in(const IRModuleNode& module, const PrimFunc& func) -> std::vector<
     if (!call) { return; }
     if (call->op.view().starts_with("@")) { out.emplace_back(call->op.view().substr(1)); }
     if (auto packed = find_packed(module, *call)) { out.push_back(packed->function); }
+    auto lowered = lowered_packed_name(*call);
+    if (auto known = lowered ? function_of_symbol(module, *lowered) : std::nullopt) { out.push_back(*known); }
   });
   return out;
 }

@@ -21,6 +21,12 @@ struct PackedCall {
 /// Is it a call of a packed function by name? The name.
 [[nodiscard]] auto packed_name(const Call& call) -> std::optional<Name>;
 
+/// The function of the module that has this name, or says it as its `global_symbol`.
+[[nodiscard]] auto function_of_symbol(const IRModuleNode& module, Name symbol) -> std::optional<Name>;
+
+/// The name in a call whose arguments lie on the stack (`T.call_packed_lowered`).
+[[nodiscard]] auto lowered_packed_name(const Call& call) -> std::optional<Name>;
+
 /// As a call of a function of the module; none where that has no such function, or the arguments do not fit it.
 [[nodiscard]] auto find_packed(const IRModuleNode& module, const Call& call) -> std::optional<PackedCall>;
 

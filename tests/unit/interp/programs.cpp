@@ -241,6 +241,63 @@ TEST_CASE("a copy that is not waited for has not come: as late as allowed, in th
   CHECK(run(text(1), asking(&Options::report_unwritten)).warnings() == "`S` is read before anything was written there, at t=0, i=2");
 }
 
+TEST_CASE("copies of an engine come at the wait for their queue, those of a barrier when all have arrived") {
+  auto engine = [](const char* wait) {
+    return fmt::format(
+        "@T.prim_func\n"
+        "def main(A: T.Buffer((4,), \"float32\"), B: T.Buffer((4,), \"float32\")):\n"
+        "    S = T.alloc_buffer((4,), \"float32\")\n"
+        "    T.dma_copy(0, T.address_of(S[0]), T.address_of(A[0]), 8)\n"
+        "    T.dma_copy(0, T.address_of(S[2]), T.address_of(A[2]), 8)\n"
+        "    {}\n"
+        "    for i in range(4):\n"
+        "        B[i] = S[i]\n", wait);
+  };
+  CHECK(run(engine("T.dma_wait(0, 0)"), asking(&Options::report_unwritten)).tensors[1] == std::vector<float>{0, 1, 2, 3});
+  CHECK(run(engine("T.dma_wait(0, 1)"), asking(&Options::report_unwritten)).warnings() == "`S` is read before anything was written there, at i=2");
+  CHECK(run(engine("T.dma_wait(1, 0)"), asking(&Options::report_unwritten)).warnings() == "`S` is read before anything was written there, at i=0");
+  auto barrier = [](const char* arrival) {
+    return fmt::format(
+        "@T.prim_func\n"
+        "def main(A: T.Buffer((4,), \"float32\"), B: T.Buffer((4,), \"float32\")):\n"
+        "    for t in T.thread_binding(2, thread=\"threadIdx.x\"):\n"
+        "        with T.block(\"copied\"):\n"
+        "            v = T.axis.spatial(2, t)\n"
+        "            T.reads(A[0:4])\n"
+        "            T.writes(B[0:4])\n"
+        "            S = T.alloc_buffer((4,), \"float32\", scope=\"shared\")\n"
+        "            T.ptx_init_barrier_thread_count(0, 2)\n"
+        "            T.evaluate(T.ptx_cp_async_bulk(\"float32\", S.data, v * 2, A.data, v * 2, 8, 0))\n"
+        "            {}\n"
+        "            T.ptx_wait_barrier(0)\n"
+        "            for i in range(2):\n"
+        "                B[v * 2 + i] = S[3 - (v * 2 + i)]\n", arrival);
+  };
+  CHECK(run(barrier("T.ptx_arrive_barrier_expect_tx(0, 8)")).tensors[1] == std::vector<float>{3, 2, 1, 0});
+  // More bytes than come, and a thread that does not arrive.
+  CHECK(run(barrier("T.ptx_arrive_barrier_expect_tx(0, 16)")).error == "some threads never come here, where this one waits for them, at t=0");
+  CHECK(run(barrier("if v == 0:\n                T.ptx_arrive_barrier(0)")).error == "some threads never come here, where this one waits for them, at t=0");
+}
+
+TEST_CASE("fields of structures on the stack: what was stored is read, and nothing else") {
+  auto text = [](const char* line) {
+    return fmt::format(
+        "@T.prim_func\n"
+        "def main(A: T.Buffer((4,), \"float32\")):\n"
+        "    values: T.handle = T.tvm_stack_alloca(\"arg_value\", 2)\n"
+        "    T.tvm_struct_set(values, 0, 12, A.data)\n"
+        "    T.tvm_struct_set(values, 1, 12, T.float64(2.5))\n"
+        "    {}\n", line);
+  };
+  CHECK(run(text("A[1] = T.Cast(\"float32\", T.tvm_struct_get(values, 1, 12, \"float64\"))")).tensors[0] == std::vector<float>{0, 2.5F, 2, 3});
+  CHECK(run(text("if not T.isnullptr(T.tvm_struct_get(values, 0, 12, \"handle\")):\n        A[0] = T.float32(7)")).tensors[0][0] == 7);
+  CHECK(run(text("A[0] = T.Select(T.isnullptr(T.tvm_struct_get(values, 1, 12, \"handle\")), T.float32(1), T.float32(0))")).error ==
+        "the interpreter does not know a pointer where none was stored");
+  CHECK(run(text("T.tvm_struct_set(values, 2, 12, 1)")).error == "index 16 of `the structure` is outside of its extent 16 (dimension bytes), at the beginning");
+  CHECK(run(text("T.tvm_throw_last_error()")).error == "assertion failed: `tvm_throw_last_error`: what was called before has failed, at the beginning");
+  CHECK(run(text("T.evaluate(T.lookup_param(\"p0\"))")).error == "the interpreter does not know the intrinsic `lookup_param`: it is a constant that a library is linked with");
+}
+
 TEST_CASE("pointers, views of them, and functions of the module") {
   Ran ran = run(
       "@I.ir_module\n"
