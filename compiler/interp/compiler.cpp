@@ -931,11 +931,10 @@ auto Compiler::call_function(const Call& n, const std::vector<std::pair<Var, Exp
     unsupported(n.origin, func ? "a call of `" + name.str() + "` with another number of arguments" : "the function `" + name.str() + "`");
     return nullptr;
   }
-  if (std::find(calling_.begin(), calling_.end(), name) != calling_.end()) {
-    unsupported(n.origin, "functions that call themselves");
-    return nullptr;
-  }
+  // One that calls itself has its body once, and its variables anew for each call.
+  auto calling = std::find(calling_.begin(), calling_.end(), name);
   auto* out = make_stmt<CallStatement>();
+  out->origin = n.origin;
   for (size_t i = 0; i < func->params.size(); ++i) {
     const Var& param = func->params[i];
     define(param.get());
@@ -963,6 +962,13 @@ auto Compiler::call_function(const Call& n, const std::vector<std::pair<Var, Exp
     for (BindBuffer& b : implicit_of(buffer->data.get())) { out->bind.push_back(std::move(b)); }
   }
   for (const Var& param : func->params) { for (BindBuffer& b : implicit_of(param.get())) { out->bind.push_back(std::move(b)); } }
+  if (calling != calling_.end()) {
+    out->recurs = true;
+    out->returns_ints = func->ret_type.is_integral();
+    out->returns_reals = func->ret_type.is_real();
+    recursive_.emplace_back(out, name);
+    return out;
+  }
   calling_.push_back(name);
   std::vector<BlockAround> outer = std::exchange(blocks_, {});
   Returns around = std::exchange(returns_, {});
@@ -972,7 +978,14 @@ auto Compiler::call_function(const Call& n, const std::vector<std::pair<Var, Exp
   out->returns_reals = around.reals;
   blocks_ = std::move(outer);
   calling_.pop_back();
+  enclose(name, out->body);
   return out;
+}
+
+void Compiler::enclose(Name function, const Statement* body) {
+  for (auto& [call, name] : recursive_) {
+    if (name == function && !call->body) { call->body = body; }
+  }
 }
 
 auto Compiler::atomic_add(const Call& n) -> Code {

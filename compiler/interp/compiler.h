@@ -112,6 +112,8 @@ class Compiler {
   auto reduction(const Reduce& n) -> Code;
   /// `sizes`: of the function's shapes, where the call says them.
   auto call_function(const Call& n, const std::vector<std::pair<Var, Expr>>& sizes = {}) -> const CallStatement*;
+  /// Calls of a function in its own body run that.
+  void enclose(Name function, const Statement* body);
   auto atomic_add(const Call& n) -> Code;
   // What a host's code does around calls (host.h).
   auto stack_memory(int64_t bytes, const IntExpr* count, Origin origin) -> const PointerExpr*;
@@ -163,6 +165,7 @@ class Compiler {
   std::unordered_map<const VarNode*, size_t> thread_dimensions_;       // which dimension a thread index is
   const Reduce* reducer_ = nullptr;                                    // of the cross-thread reduction around
   std::vector<Name> calling_;
+  std::vector<std::pair<CallStatement*, Name>> recursive_;
   struct Returns { bool ints = false, reals = false; } returns_;   // what the function being compiled returns
   std::unordered_map<const VarNode*, uint32_t> slots_;
   std::unordered_map<const BufferNode*, uint32_t> bindings_;

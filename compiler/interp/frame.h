@@ -71,6 +71,7 @@ struct Frame {
   std::vector<int64_t> iterations;   // of each loop
   std::vector<int64_t> regions;      // declared regions of the blocks that run, by their place: begin and end of each dimension
   int lane = 0;
+  int depth = 0;                     // of calls of functions by themselves
   bool failed = false;
   Flow flow = Flow::Next;
   Slot returned;                     // by the function that was left last

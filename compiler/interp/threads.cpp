@@ -119,11 +119,34 @@ void CallStatement::run(Frame& f) const {
     const Code& code = values[i].second;
     if (code.i) { given[i].i = code.i->eval(f); } else { given[i].f = code.f->eval(f); }
   }
-  for (size_t i = 0; i < pointers.size(); ++i) { f.pointers[pointers[i].first] = at[i]; }
-  for (size_t i = 0; i < values.size(); ++i) { f.slots[values[i].first] = given[i]; }
-  for (const BindBuffer& b : bind) { b.run(f); }
-  body->run(f);
-  if (f.flow == Flow::Return) { f.flow = Flow::Next; }
+  if (f.failed) { return; }
+  auto run_body = [&] {
+    for (size_t i = 0; i < pointers.size(); ++i) { f.pointers[pointers[i].first] = at[i]; }
+    for (size_t i = 0; i < values.size(); ++i) { f.slots[values[i].first] = given[i]; }
+    for (const BindBuffer& b : bind) { b.run(f); }
+    size_t loops = f.loops.size();
+    body->run(f);
+    if (f.flow == Flow::Return) { f.flow = Flow::Next; }
+    if (!f.failed) { f.loops.resize(loops); }
+  };
+  if (!recurs) { return run_body(); }
+  // On a thread's own stack there is less room.
+  int most = f.kernel ? 30 : 200;
+  if (++f.depth > most) {
+    f.fail(error(loopsmith::Code::InterpLimit, origin).arg("what", std::to_string(most) + " calls of a function by itself").arg("iteration", f.iteration()));
+    return;
+  }
+  std::vector<Slot> slots = f.slots;
+  std::vector<Pointer> places = f.pointers;
+  std::vector<Binding> bindings = f.bindings;
+  std::vector<std::unique_ptr<Memory>> storages(f.storages.size());
+  storages.swap(f.storages);
+  run_body();
+  f.slots = std::move(slots);
+  f.pointers = std::move(places);
+  f.bindings = std::move(bindings);
+  f.storages = std::move(storages);
+  --f.depth;
 }
 
 void MemoryCall::run(Frame& f) const {

@@ -92,6 +92,8 @@ struct CallStatement final : Statement {
   std::vector<std::pair<uint32_t, Code>> values;
   std::vector<BindBuffer> bind;
   const Statement* body = nullptr;
+  Origin origin;
+  bool recurs = false;                      // it stands in the function that it calls
   bool returns_ints = false, returns_reals = false;
   void run(Frame& f) const override;
 };

@@ -93,6 +93,148 @@ auto without_return(const Stmt& s, const Stmt& rest = {}) -> std::optional<Stmt>
   return std::nullopt;
 }
 
+// `return`s of nothing, where nobody wants the value.
+auto without_values(const Stmt& s) -> Stmt {
+  static const Name ret("ret");
+  struct Drop : Mutator {
+    using Mutator::on;
+    auto on(const Evaluate& n) -> Stmt override {
+      const Call* call = as_return(self(n));
+      if (!call || call->args.empty()) { return self(n); }
+      return make<Evaluate>(Expr(make<Call>(DataType::void_(), ret, Array<Expr>{}, call->origin)), n.origin);
+    }
+  };
+  return Drop().mutate(s);
+}
+
+// `return` where a loop is left, too: it notes in a cell that the rest is over, and its value in another, and breaks off the loops
+// around it. None where a loop cannot be left: its iterations have no order, or are those of a block.
+class Leaver {
+ public:
+  explicit Leaver(DataType type, Origin origin) : done_(make_cell("returned", DataType::bool_(), origin)) {
+    if (!type.is_void() && !type.is_handle()) { value_ = make_cell("value", type, origin); }
+  }
+  auto run(const Stmt& body) -> std::optional<Stmt> {
+    auto out = leave(body, false);
+    if (!out) { return std::nullopt; }
+    return seq({put(done_, bool_imm(false)), std::move(*out)}, body.origin());
+  }
+  [[nodiscard]] auto value() const -> const Buffer& { return value_; }
+  /// The cells, around what uses them.
+  [[nodiscard]] auto around(Stmt body) const -> Stmt {
+    for (const Buffer& cell : {done_, value_}) {
+      if (!cell) { continue; }
+      body = make<DeclBuffer>(cell, std::move(body), cell->origin);
+      body = make<Allocate>(cell->data, cell->dtype, cell->shape, bool_imm(true), std::move(body), AttrMap(), cell->origin);
+    }
+    return body;
+  }
+
+ private:
+  static auto make_cell(const char* name, DataType type, Origin origin) -> Buffer {
+    BufferNode node;
+    node.name = Name(name);
+    node.origin = origin;
+    node.dtype = type;
+    node.shape = Array<Expr>{int_imm(1)};
+    node.data = make<VarNode>(Name(name), DataType::handle(), origin, PointerType{type, Name("global")});
+    node.data_alignment = 64;
+    node.offset_factor = 1;
+    return make_buffer(std::move(node));
+  }
+  static auto put(const Buffer& cell, Expr value) -> Stmt { return make<BufferStore>(cell, std::move(value), Array<Expr>{int_imm(0)}, cell->origin); }
+  [[nodiscard]] auto is_done() const -> Expr { return make<BufferLoad>(done_, Array<Expr>{int_imm(0)}, done_->origin); }
+
+  auto leave(const Stmt& s, bool in_loop) -> std::optional<Stmt> {
+    if (count_returns(s) == 0) { return s; }
+    if (const Call* ret = as_return(s)) {
+      std::vector<Stmt> out;
+      if (value_ && ret->args.size() == 1 && ret->args[0].dtype() == value_->dtype) { out.push_back(put(value_, ret->args[0])); }
+      else if (value_) { return std::nullopt; }
+      out.push_back(put(done_, bool_imm(true)));
+      if (in_loop) { out.push_back(make<Break>(s.origin())); }
+      return seq(std::move(out), s.origin());
+    }
+    if (const auto* all = s.as<SeqStmt>()) {
+      std::vector<Stmt> kept;
+      for (size_t i = 0; i < all->seq.size(); ++i) {
+        auto own = leave(all->seq[i], in_loop);
+        if (!own) { return std::nullopt; }
+        kept.push_back(std::move(*own));
+        // In a loop that one has been broken off. Below it the rest runs where nothing was returned.
+        if (in_loop || count_returns(all->seq[i]) == 0 || i + 1 == all->seq.size()) { continue; }
+        auto rest = leave(seq(std::vector<Stmt>(all->seq.begin() + static_cast<std::ptrdiff_t>(i) + 1, all->seq.end()), all->origin), in_loop);
+        if (!rest) { return std::nullopt; }
+        kept.push_back(make<IfThenElse>(logical_not(is_done()), std::move(*rest), Stmt(), all->origin));
+        break;
+      }
+      return seq(std::move(kept), s.origin());
+    }
+    if (const auto* n = s.as<IfThenElse>()) {
+      auto then_case = leave(n->then_case, in_loop);
+      auto else_case = n->else_case ? leave(n->else_case, in_loop) : std::optional<Stmt>(Stmt());
+      if (!then_case || !else_case) { return std::nullopt; }
+      return Stmt(make<IfThenElse>(n->condition, std::move(*then_case), std::move(*else_case), n->origin));
+    }
+    auto inner = [&](const Stmt& body) -> std::optional<Stmt> { return leave(body, in_loop); };
+    // A loop that may have been broken off, and then the one around it.
+    auto left = [&](Stmt loop) -> Stmt {
+      return in_loop ? seq({std::move(loop), Stmt(make<IfThenElse>(is_done(), Stmt(make<Break>(s.origin())), Stmt(), s.origin()))}, s.origin()) : loop;
+    };
+    if (const auto* n = s.as<For>(); n && n->for_kind == ForKind::Serial) {
+      auto body = leave(n->body, true);
+      return body ? std::optional<Stmt>(left(make<For>(n->var, n->min, n->extent, n->for_kind, std::move(*body), n->thread, n->annotations, n->origin))) : std::nullopt;
+    }
+    if (const auto* n = s.as<While>()) {
+      auto body = leave(n->body, true);
+      return body ? std::optional<Stmt>(left(make<While>(n->condition, std::move(*body), n->origin))) : std::nullopt;
+    }
+    if (const auto* n = s.as<LetStmt>()) {
+      auto body = inner(n->body);
+      return body ? std::optional<Stmt>(make<LetStmt>(n->var, n->value, std::move(*body), n->origin)) : std::nullopt;
+    }
+    if (const auto* n = s.as<DeclBuffer>()) {
+      auto body = inner(n->body);
+      return body ? std::optional<Stmt>(make<DeclBuffer>(n->buffer, std::move(*body), n->origin)) : std::nullopt;
+    }
+    if (const auto* n = s.as<Allocate>()) {
+      auto body = inner(n->body);
+      return body ? std::optional<Stmt>(make<Allocate>(n->data, n->dtype, n->extents, n->condition, std::move(*body), n->annotations, n->origin)) : std::nullopt;
+    }
+    return std::nullopt;
+  }
+  Buffer done_, value_;
+};
+
+// The last statement returns: no end is reached without a value.
+auto always_ends_in_return(const Stmt& s) -> bool {
+  const auto* all = s.as<SeqStmt>();
+  return always_returns(all && !all->seq.empty() ? all->seq[all->seq.size() - 1] : s);
+}
+
+// Stores to memory of its own at most, and calls nothing that may do more.
+auto only_reads(const PrimFunc& func) -> bool {
+  static const Name ret("ret");
+  std::set<const VarNode*> own;
+  bool good = true;
+  post_order(func->body, [&](const Stmt& s) {
+    if (const auto* n = s.as<Allocate>()) { own.insert(n->data.get()); }
+    if (const auto* n = s.as<BlockRealize>()) {
+      for (const Buffer& b : n->block->alloc_buffers) { own.insert(b->data.get()); }
+    }
+    const auto* evaluated = s.as<Evaluate>();
+    good = good && (!evaluated || as_return(s) || evaluated->value.as<IntImm>());
+  }, [&](const Expr& e) {
+    const auto* call = e.as<Call>();
+    good = good && !(call && (is_call_of_function(*call) || call->op.view().starts_with("call_") || call->op.view().starts_with("tvm_")));
+  });
+  post_order(func->body, [&](const Stmt& s) {
+    const auto* store = s.as<BufferStore>();
+    good = good && (!store || own.contains(store->buffer->data.get()));
+  }, [](const Expr&) {});
+  return good;
+}
+
 // The value that a body returns; none where it does more than find one.
 auto value_of(const Stmt& s) -> Expr {
   static const Name if_then_else("if_then_else");
@@ -170,7 +312,65 @@ class Inliner : public Mutator {
     return value ? value : changed;
   }
 
+  // A call whose value takes more than an expression to find: that is done before the statement.
+  auto on(const BufferStore& n) -> Stmt override {
+    Stmt changed = Mutator::on(n);
+    const auto& store = *changed.as<BufferStore>();
+    return lifted(store.value, std::move(changed), [&](Expr value) { return Stmt(make<BufferStore>(store.buffer, std::move(value), store.indices, store.origin, store.predicate)); });
+  }
+  auto on(const LetStmt& n) -> Stmt override {
+    Stmt changed = Mutator::on(n);
+    const auto& let = *changed.as<LetStmt>();
+    return lifted(let.value, std::move(changed), [&](Expr value) { return Stmt(make<LetStmt>(let.var, std::move(value), let.body, let.origin)); });
+  }
+  auto on(const IfThenElse& n) -> Stmt override {
+    Stmt changed = Mutator::on(n);
+    const auto& branch = *changed.as<IfThenElse>();
+    return lifted(branch.condition, std::move(changed), [&](Expr value) { return Stmt(make<IfThenElse>(std::move(value), branch.then_case, branch.else_case, branch.origin)); });
+  }
+
  private:
+  template <class Rebuild>
+  auto lifted(const Expr& value, Stmt statement, Rebuild&& rebuild) -> Stmt {
+    Lift lift(*this);
+    Expr changed = lift.mutate(value);
+    if (lift.before.empty()) { return statement; }
+    std::vector<Stmt> all = std::move(lift.before);
+    all.push_back(rebuild(std::move(changed)));
+    Stmt out = seq(std::move(all), statement.origin());
+    for (size_t i = lift.cells.size(); i-- > 0;) { out = lift.cells[i].around(std::move(out)); }
+    return out;
+  }
+  // Calls that are evaluated whatever else is. Functions that only read may be called earlier.
+  struct Lift : Mutator {
+    using Mutator::on;
+    Inliner& inliner;
+    std::vector<Stmt> before;
+    std::vector<Leaver> cells;
+    explicit Lift(Inliner& i) : inliner(i) {}
+    auto on(const Select& n) -> Expr override { return self(n); }
+    auto on(const And& n) -> Expr override { return self(n); }
+    auto on(const Or& n) -> Expr override { return self(n); }
+    auto on(const Let& n) -> Expr override { return self(n); }
+    auto on(const Reduce& n) -> Expr override { return self(n); }
+    auto on(const Call& n) -> Expr override {
+      static const Name if_then_else("if_then_else");
+      if (n.op == if_then_else) { return self(n); }
+      Expr changed = Mutator::on(n);
+      const Call& call = *changed.as<Call>();
+      if (!is_call_of_function(call)) { return changed; }
+      PrimFunc func = inliner.callee(call, call.args);
+      if (!func || !only_reads(func) || !(func->ret_type == call.dtype)) { return changed; }
+      Leaver leaver(call.dtype, call.origin);
+      std::optional<Stmt> inner = leaver.value() && always_ends_in_return(func->body) ? leaver.run(func->body) : std::nullopt;
+      Stmt body = inner ? inliner.placed(call, func, std::move(*inner), call.args, {}) : Stmt();
+      if (!body) { return changed; }
+      before.push_back(std::move(body));
+      cells.push_back(leaver);
+      return make<BufferLoad>(leaver.value(), Array<Expr>{int_imm(0)}, call.origin);
+    }
+  };
+
   auto callee(const Call& call, const Array<Expr>& args) -> PrimFunc {
     Name name = callee_of(call);
     PrimFunc func = module_->find(name);
@@ -204,10 +404,19 @@ class Inliner : public Mutator {
   }
 
   auto body_of(const Call& call, const Array<Expr>& given_args, const std::vector<std::pair<Var, Expr>>& sizes = {}) -> Stmt {
-    static const Name address_of("address_of");
     PrimFunc func = callee(call, given_args);
-    std::optional<Stmt> inner = func ? without_return(func->body) : std::nullopt;
-    if (!inner) { return {}; }
+    if (!func) { return {}; }
+    if (std::optional<Stmt> inner = without_return(func->body)) { return placed(call, func, std::move(*inner), given_args, sizes); }
+    // It returns in a loop.
+    Leaver leaver(DataType::void_(), call.origin);
+    std::optional<Stmt> inner = leaver.run(without_values(func->body));
+    Stmt body = inner ? placed(call, func, std::move(*inner), given_args, sizes) : Stmt();
+    return body ? leaver.around(std::move(body)) : Stmt();
+  }
+
+  // A body of the function with the call's arguments in place of its parameters.
+  auto placed(const Call& call, const PrimFunc& func, Stmt body, const Array<Expr>& given_args, const std::vector<std::pair<Var, Expr>>& sizes) -> Stmt {
+    static const Name address_of("address_of");
     Array<Expr> args = fitted(func, given_args);
     VarMap map;
     std::vector<std::pair<Var, Expr>> lets;
@@ -244,7 +453,6 @@ class Inliner : public Mutator {
       for (const Expr& e : view->strides) { if (uses_var(e, is_open)) { return {}; } }
       if (view->elem_offset && uses_var(view->elem_offset, is_open)) { return {}; }
     }
-    Stmt body = std::move(*inner);
     for (size_t i = views.size(); i-- > 0;) { body = make<DeclBuffer>(views[i], std::move(body), call.origin); }
     ++made_;
     open_.push_back(callee_of(call));

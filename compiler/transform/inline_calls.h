@@ -7,9 +7,10 @@
 //                                                               for j in range(16): B[j] = 0     (B: at data)
 //
 // A call as a statement becomes the body of the function, a call in an expression the value that is returned: of `let`s,
-// conditions and `return`s. A call of a packed function that the module has is one of it. Left as they are: calls of functions that call themselves, that return in the middle of
-// loops, that are for another target, or whose parameters do not fit; and those beyond `inline_limit` in one function. Private functions of which no
-// call is left are dropped.
+// conditions and `return`s; or, where it takes loops to find it and nothing else is written, a cell that is filled before the statement.
+// `return` in a loop notes that in a cell and breaks off. A call of a packed function that the module has is one of it. Left as they are:
+// calls of functions that call themselves, that return in loops whose iterations have no order, that are for another target, or whose
+// parameters do not fit; and those beyond `inline_limit` in one function. Private functions of which no call is left are dropped.
 //
 // Needs   nothing.
 // Gives   no calls between functions, but those above.

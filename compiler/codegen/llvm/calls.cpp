@@ -93,7 +93,7 @@ auto ModuleBuilder::call(const Call& node) -> llvm::Value* {
     return wrong(fmt::format("the module has no function `{}` that takes these arguments, and packed functions from elsewhere are not linked", name != nullptr ? name->value : std::string()));
   }
   if (op.starts_with("@")) {
-    return wrong("a function of the module is compiled where it is called: this one calls itself, returns before its end, is for another target, or does not fit its arguments");
+    return wrong("a function of the module is compiled where it is called, and this one cannot be: it calls itself, which `loopsmith interpret` executes, returns in a loop whose iterations have no order, is for another target, or does not fit its arguments");
   }
   // Those that do not evaluate all their arguments, or not as values.
   if (op == "if_then_else") {
