@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
@@ -18,7 +19,7 @@ namespace {
 using workspace::Snapshot;
 namespace syn = syntax;
 
-constexpr uint32_t no_entity = UINT32_MAX;
+constexpr uint32_t no_entity = nowhere;
 
 auto last_name(const syn::Expr* expr) -> std::string_view {
   if (expr == nullptr) { return {}; }
@@ -94,6 +95,8 @@ class Finder {
     auto& all = table_.occurrences;
     std::sort(all.begin(), all.end(), [](const Occurrence& a, const Occurrence& b) { return std::tie(a.span.begin, a.role) < std::tie(b.span.begin, b.role); });
     all.erase(std::unique(all.begin(), all.end(), [](const Occurrence& a, const Occurrence& b) { return a.span == b.span; }), all.end());
+    table_.of_file = std::move(scopes_.front().names);
+    table_.of_classes = std::move(members_);
     return std::move(table_);
   }
 
@@ -258,9 +261,10 @@ class Finder {
       visit(assertion->condition);
       if (assertion->message != nullptr) { visit(assertion->message); }
     } else if (const auto* import = statement.as<syn::ImportStmt>()) {
-      for (const syn::ImportName& name : import->names) { visit_import(statement.decl, name); }
+      for (const syn::ImportName& name : import->names) { visit_import(statement.decl, name, nullptr); }
     } else if (const auto* from = statement.as<syn::ImportFromStmt>()) {
-      for (const syn::ImportName& name : from->names) { visit_import(statement.decl, name); }
+      if (from->is_star) { table_.stars.push_back(module_of(*from)); }
+      for (const syn::ImportName& name : from->names) { visit_import(statement.decl, name, from); }
     } else if (const auto* del = statement.as<syn::DelStmt>()) {
       for (const syn::Expr* target : del->targets) { visit(target); }
     } else if (const auto* scope = statement.as<syn::ScopeStmt>()) {
@@ -271,12 +275,53 @@ class Finder {
     }
   }
 
-  void visit_import(DeclId decl, const syn::ImportName& name) {
+  static auto module_of(const syn::ImportFromStmt& from) -> Imported {
+    Imported module{from.level, {}};
+    for (const syn::Identifier& part : from.module) { module.path.push_back(part.name); }
+    return module;
+  }
+  void visit_import(DeclId decl, const syn::ImportName& name, const syn::ImportFromStmt* from) {
     Name bound = imported(name);
     if (bound.empty()) { return; }
     uint32_t entity = look_up(bound);
     if (entity == no_entity) { entity = bind(bound, EntityKind::Namespace); }
-    occur(decl, name.alias.name.empty() ? name.path.front().span : name.alias.span, entity, Role::Bind);
+    bool is_alias = !name.alias.name.empty();
+    Imported what = from != nullptr ? module_of(*from) : Imported{};
+    // `import a.b` binds `a`.
+    for (const syn::Identifier& part : name.path) {
+      what.path.push_back(part.name);
+      if (from == nullptr && !is_alias) { break; }
+    }
+    table_.imports.push_back(std::move(what));
+    auto index = static_cast<uint32_t>(table_.imports.size() - 1);
+    table_.entities[entity].imported = index;
+    table_.entities[entity].is_alias = is_alias;
+    if (is_alias && from != nullptr && !name.path.empty()) { is_member(decl, name.path.back().span, index); }
+    occur(decl, is_alias ? name.alias.span : name.path.front().span, entity, Role::Bind);
+  }
+  void is_member(DeclId decl, Span inside, uint32_t index) {
+    if (auto span = place(decl, inside)) { table_.members.push_back({*span, index}); }
+  }
+  /// What an expression takes out of an imported file, by its text: `kernels.matmul`.
+  auto imported_by(const syn::Expr* expr) -> const Imported* {
+    if (const auto* name = expr->as<syn::NameExpr>()) {
+      uint32_t entity = look_up(name->name);
+      uint32_t index = entity != no_entity ? table_.entities[entity].imported : nowhere;
+      return index != nowhere ? &table_.imports[index] : nullptr;
+    }
+    auto found = imported_members_.find(expr);
+    return found != imported_members_.end() ? &table_.imports[found->second] : nullptr;
+  }
+  void note_imported_member(const syn::Expr& whole, const syn::Expr* object, Name name, Span span) {
+    if (table_.imports.empty()) { return; }
+    const Imported* outer = imported_by(object);
+    static const Name not_ours[] = {"tvm", "numpy", "torch"};
+    if (outer == nullptr || outer->path.empty() || std::find(std::begin(not_ours), std::end(not_ours), outer->path.front()) != std::end(not_ours)) { return; }
+    Imported what = *outer;
+    what.path.push_back(name);
+    table_.imports.push_back(std::move(what));
+    imported_members_[&whole] = static_cast<uint32_t>(table_.imports.size() - 1);
+    is_member(whole.decl, span, imported_members_[&whole]);
   }
 
   void visit_with(const syn::WithStmt& with) {
@@ -478,11 +523,11 @@ class Finder {
     if (const auto* text = root->as<syn::StringExpr>(); text != nullptr && !schedule_.empty() && !told_.contains(text)) {
       block_strings_[text->decl].push_back({text, program_, false});
     }
-    if (const auto* attribute = root->as<syn::AttributeExpr>()) { visit_member(*attribute); }
-    if (const auto* subscript = root->as<syn::SubscriptExpr>()) { visit_member(*subscript); }
     for (const syn::Node* child : syn::children(*root)) {
       if (child->is_expr()) { visit(static_cast<const syn::Expr*>(child)); }
     }
+    if (const auto* attribute = root->as<syn::AttributeExpr>()) { visit_member(*attribute); }
+    if (const auto* subscript = root->as<syn::SubscriptExpr>()) { visit_member(*subscript); }
   }
 
   // ---- members of modules -----------------------------------------------------------------------------------------------
@@ -493,12 +538,18 @@ class Finder {
     if (entity == no_entity) { return name->name == "cls" ? class_ : no_entity; }
     return table_.entities[entity].kind == EntityKind::Class ? entity : no_entity;
   }
-  void visit_member(const syn::AttributeExpr& attribute) { read_member(class_of(attribute.object), attribute.attr.name, attribute.decl, attribute.attr.span); }
+  void visit_member(const syn::AttributeExpr& attribute) {
+    read_member(class_of(attribute.object), attribute.attr.name, attribute.decl, attribute.attr.span);
+    note_imported_member(attribute, attribute.object, attribute.attr.name, attribute.attr.span);
+  }
   void visit_member(const syn::SubscriptExpr& subscript) {
     if (subscript.indices.size() != 1) { return; }
     const auto* text = subscript.indices.front()->as<syn::StringExpr>();
     if (text == nullptr) { return; }
-    if (auto inside = contents(*text)) { read_member(class_of(subscript.object), Name(text->value), text->decl, *inside); }
+    auto inside = contents(*text);
+    if (!inside) { return; }
+    read_member(class_of(subscript.object), Name(text->value), text->decl, *inside);
+    note_imported_member(subscript, subscript.object, Name(text->value), *inside);
   }
   void read_member(uint32_t type, Name name, DeclId decl, Span span) {
     auto members = members_.find(type);
@@ -516,7 +567,10 @@ class Finder {
     auto inside = contents(name);
     if (!inside || program_ == no_entity || name.value.empty()) { return; }
     auto [found, is_new] = blocks_[program_].try_emplace(Name(name.value), 0);
-    if (is_new) { found->second = new_entity(Name(name.value), EntityKind::Block, 0, true); }
+    if (is_new) {
+      found->second = new_entity(Name(name.value), EntityKind::Block, 0, true);
+      table_.entities.back().program = program_;
+    }
     occur(name.decl, *inside, found->second, Role::Bind);
   }
   auto scheduled_program(const syn::ScheduleForm& form) -> uint32_t {
@@ -526,7 +580,7 @@ class Finder {
       uint32_t entity = look_up(name->name);
       if (entity != no_entity || form.made == nullptr) { return entity; }
     } else if (said != nullptr) {
-      return no_entity;
+      return outside_program(*said);
     }
     // Without a decorator it is for the file's only program, as where it is run.
     uint32_t only = no_entity;
@@ -538,13 +592,29 @@ class Finder {
     }
     return only;
   }
+  /// `kernels.matmul`: an entity without a place of its own.
+  auto outside_program(const syn::Expr& said) -> uint32_t {
+    // The statement that makes the schedule has not been read yet.
+    const auto* attribute = said.as<syn::AttributeExpr>();
+    const Imported* outer = attribute != nullptr && !table_.imports.empty() ? imported_by(attribute->object) : nullptr;
+    if (outer == nullptr) { return no_entity; }
+    Imported what = *outer;
+    what.path.push_back(attribute->attr.name);
+    table_.imports.push_back(std::move(what));
+    uint32_t entity = new_entity(attribute->attr.name, EntityKind::Namespace, 0, false);
+    table_.entities.back().imported = static_cast<uint32_t>(table_.imports.size() - 1);
+    return entity;
+  }
+  [[nodiscard]] auto is_imported(uint32_t entity) const -> bool { return entity != no_entity && table_.entities[entity].imported != nowhere; }
   /// Strings that name blocks among the arguments of a primitive.
   void note_blocks(const syn::CallExpr& call) {
     const auto* method = call.callee->as<syn::AttributeExpr>();
     if (schedule_.empty() || method == nullptr || last_name(method->object) != schedule_) { return; }
+    if (method->attr.name == "work_on" && call.args.size() == 1) { note_program(call.args.front()); }
     const schedule::Primitive* row = schedule::find_primitive(method->attr.name.view());
     if (row == nullptr) { return; }
     auto note = [&](const syn::Expr* value, const schedule::Param& param) {
+      if (param.name == "func_name") { note_program(value); }
       bool names_block = param.kind == schedule::ValueKind::Block || param.kind == schedule::ValueKind::BlockOrLoop || (row->name == "get_block" && param.name == "name");
       const auto* text = value->as<syn::StringExpr>();
       if (text == nullptr) { return; }
@@ -558,9 +628,21 @@ class Finder {
       }
     }
   }
+  /// A string that names one of the programs of the module that is scheduled.
+  void note_program(const syn::Expr* value) {
+    const auto* text = value->as<syn::StringExpr>();
+    auto inside = text != nullptr ? contents(*text) : std::nullopt;
+    if (!inside || program_ == no_entity) { return; }
+    told_.insert(text);
+    if (!is_imported(program_)) { return read_member(program_, Name(text->value), text->decl, *inside); }
+    Imported what = table_.imports[table_.entities[program_].imported];
+    what.path.emplace_back(text->value);
+    table_.imports.push_back(std::move(what));
+    is_member(text->decl, *inside, static_cast<uint32_t>(table_.imports.size() - 1));
+  }
   /// Once all programs are seen. Blocks that only the schedule makes are entities of the schedule.
   void bind_block_strings(const BlockStrings& strings) {
-    std::unordered_map<Name, uint32_t> made;
+    std::map<std::pair<Name, uint32_t>, uint32_t> made;
     for (const BlockString& string : strings) {
       auto inside = contents(*string.text);
       if (!inside) { continue; }
@@ -571,12 +653,16 @@ class Finder {
         if (program != string.program && (parent == parents_.end() || parent->second != string.program)) { continue; }
         if (auto found = blocks.find(name); found != blocks.end()) { entity = found->second; }
       }
+      if (entity == no_entity && is_imported(string.program)) {
+        if (auto span = place(string.text->decl, *inside)) { table_.possible_blocks.push_back({*span, string.program}); }
+      }
       if (entity == no_entity && !string.is_certain) { continue; }
       if (entity == no_entity) {
-        auto [found, is_new] = made.try_emplace(name, 0);
+        auto [found, is_new] = made.try_emplace({name, string.program}, 0);
         if (is_new) {
           found->second = new_entity(name, EntityKind::Block, 0, false);
           table_.entities.back().function = string.text->decl;
+          table_.entities.back().program = string.program;
         }
         entity = found->second;
       }
@@ -591,6 +677,7 @@ class Finder {
   std::unordered_map<uint32_t, std::unordered_map<Name, uint32_t>> members_;   // of classes
   std::unordered_map<uint32_t, std::unordered_map<Name, uint32_t>> blocks_;    // of programs
   std::unordered_map<uint32_t, uint32_t> parents_;                             // programs in classes
+  std::unordered_map<const syn::Expr*, uint32_t> imported_members_;            // what expressions take out of imported files
   std::unordered_map<DeclId, BlockStrings> block_strings_;
   std::unordered_set<const syn::StringExpr*> told_;                            // arguments of primitives
   std::string_view schedule_;        // what the schedule is called in the function that is read
@@ -613,7 +700,7 @@ auto is_keyword(std::string_view text) -> bool {
   return std::find(std::begin(keywords), std::end(keywords), text) != std::end(keywords);
 }
 
-auto can_rename(const Entity& entity) -> bool { return entity.is_bound && entity.kind != EntityKind::Namespace; }
+auto can_rename(const Entity& entity) -> bool { return entity.is_bound && (entity.kind != EntityKind::Namespace || entity.is_alias); }
 
 }  // namespace
 
@@ -666,28 +753,33 @@ auto rename(const Snapshot& snapshot, uint32_t offset, std::string_view name) ->
   const Entity& entity = names.entities[here->entity];
   if (!can_rename(entity)) { return {{}, fmt::format("`{}` is not bound in this file", entity.name.view())}; }
   bool is_block = entity.kind == EntityKind::Block;
-  if (is_block ? name.empty() || name.find_first_of("\"'\\\n") != std::string_view::npos : !is_identifier(name) || is_keyword(name)) {
-    return {{}, fmt::format("`{}` cannot be a name", name)};
-  }
-  Rename result;
-  std::vector<DeclId> functions;
-  for (const Occurrence& o : names.occurrences) {
-    if (o.entity != here->entity) { continue; }
-    result.places.push_back(o.span);
-    functions.push_back(snapshot.syntax().whole(snapshot.syntax().origin_at(o.span.begin).decl));
-  }
+  if (std::string problem = not_a_name(name, is_block); !problem.empty()) { return {{}, problem}; }
   if (Name(name) == entity.name) { return {}; }
+  Rename result;
+  for (const Occurrence& o : names.occurrences) {
+    if (o.entity == here->entity) { result.places.push_back(o.span); }
+  }
+  if (std::string problem = in_the_way(snapshot, names, result.places, name, is_block); !problem.empty()) { return {{}, problem}; }
+  return result;
+}
+
+auto not_a_name(std::string_view name, bool is_block) -> std::string {
+  bool is_wrong = is_block ? name.empty() || name.find_first_of("\"'\\\n") != std::string_view::npos : !is_identifier(name) || is_keyword(name);
+  return is_wrong ? fmt::format("`{}` cannot be a name", name) : std::string();
+}
+
+auto in_the_way(const Snapshot& snapshot, const NameTable& names, const std::vector<Span>& places, std::string_view name, bool is_block) -> std::string {
+  std::vector<DeclId> functions;
+  for (Span place : places) { functions.push_back(snapshot.syntax().whole(snapshot.syntax().origin_at(place.begin).decl)); }
   // Another thing of that name in reach of one of the places would be meant instead, or hidden.
   for (const Occurrence& o : names.occurrences) {
     const Entity& other = names.entities[o.entity];
     if (!(other.name == name) || (other.kind == EntityKind::Block) != is_block) { continue; }
     DeclId where = snapshot.syntax().whole(snapshot.syntax().origin_at(o.span.begin).decl);
     bool is_seen = std::find(functions.begin(), functions.end(), where) != functions.end() || (other.function == 0 && other.is_bound);
-    if (!is_seen) { continue; }
-    uint32_t line = snapshot.lines().line_of(o.span.begin) + 1;
-    return {{}, fmt::format("`{}` already has a meaning in line {}", name, line)};
+    if (is_seen) { return fmt::format("`{}` already has a meaning in line {}", name, snapshot.lines().line_of(o.span.begin) + 1); }
   }
-  return result;
+  return {};
 }
 
 }  // namespace loopsmith::lsp

@@ -3,12 +3,13 @@
 // Names are found in the syntax alone, so they are known in texts that have errors too. In functions of the script language
 // a name is looked up as in Python (one variable per function). In programs it belongs to the statement list that binds
 // it, as in TIR: the `vi` of two blocks are two iter vars. Blocks are named by strings, in programs and in the schedules
-// made for them.
+// made for them. Of what is imported the table keeps how it was written; `across.h` finds the files that are meant.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "support/name.h"
@@ -42,6 +43,16 @@ enum class Trait : uint16_t {
   LocalScope = 1 << 6,    // a buffer that is not in global memory
 };
 
+/// An index that is none.
+constexpr uint32_t nowhere = UINT32_MAX;
+
+/// What an import names, as it is written: `from .kernels import matmul` is level 1 and {kernels, matmul}, and so is `kernels.matmul` behind
+/// `from . import kernels`.
+struct Imported {
+  uint32_t level = 0;           // leading dots
+  std::vector<Name> path;       // of modules, then of what is in the last one; how many are modules only files tell
+};
+
 struct Entity {
   Name name;
   EntityKind kind{};
@@ -49,6 +60,9 @@ struct Entity {
   DeclId function = 0;          // the innermost declaration that binds it; 0: the file, or nobody
   /// Only what the text binds can be renamed; a name may also be predeclared, or not known at all.
   bool is_bound = false;
+  bool is_alias = false;        // `m` of `import matmul as m`: a name of this file alone
+  uint32_t imported = nowhere;  // in NameTable::imports
+  uint32_t program = nowhere;   // of a block: the entity whose block it is
   [[nodiscard]] auto has(Trait trait) const -> bool { return (traits & static_cast<uint16_t>(trait)) != 0; }
 };
 
@@ -61,8 +75,26 @@ struct Occurrence {
 };
 
 struct NameTable {
+  using Names = std::unordered_map<Name, uint32_t>;
+  /// A name in the text that no entity of the file stands for: `matmul` in `kernels.matmul` or in `import matmul as m`.
+  struct Member {
+    Span span;
+    uint32_t imported = nowhere;
+  };
+  /// A string in a schedule for a program of another file: a block's name, where that program has such a block.
+  struct PossibleBlock {
+    Span span;                  // of its contents
+    uint32_t program = nowhere;
+  };
+
   std::vector<Entity> entities;
   std::vector<Occurrence> occurrences;   // in the order of the text; they do not overlap
+  Names of_file;                         // what other files can import
+  std::unordered_map<uint32_t, Names> of_classes;
+  std::vector<Imported> imports;
+  std::vector<Member> members;
+  std::vector<PossibleBlock> possible_blocks;
+  std::vector<Imported> stars;           // the modules of `from kernels import *`
 
   [[nodiscard]] auto at(uint32_t offset) const -> const Occurrence*;
 };
@@ -85,6 +117,9 @@ struct Rename {
   std::string problem;
 };
 [[nodiscard]] auto rename(const workspace::Snapshot& snapshot, uint32_t offset, std::string_view name) -> Rename;
+/// Why places of an entity cannot have another name; empty: they can. `is_block`: it is the name of a block.
+[[nodiscard]] auto not_a_name(std::string_view name, bool is_block) -> std::string;
+[[nodiscard]] auto in_the_way(const workspace::Snapshot& snapshot, const NameTable& names, const std::vector<Span>& places, std::string_view name, bool is_block) -> std::string;
 /// The name at an offset, where it can be renamed.
 [[nodiscard]] auto renameable(const workspace::Snapshot& snapshot, uint32_t offset) -> std::optional<Span>;
 

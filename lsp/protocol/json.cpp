@@ -200,7 +200,7 @@ auto server_capabilities(Encoding encoding, bool pulls) -> Json {
       {"completionProvider", {{"triggerCharacters", {".", "\"", "'", "["}}, {"resolveProvider", true}, {"completionItem", {{"labelDetailsSupport", true}}}}},
       {"signatureHelpProvider", {{"triggerCharacters", {"(", ","}}}},
       {"codeLensProvider", {{"resolveProvider", false}}},
-      {"workspace", {{"textDocumentContent", {{"schemes", {"loopsmith-ir"}}}}}},
+      {"workspace", {{"textDocumentContent", {{"schemes", {"loopsmith-ir"}}}}, {"workspaceFolders", {{"supported", true}, {"changeNotifications", true}}}}},
       {"documentFormattingProvider", true},
       {"documentRangeFormattingProvider", true},
       {"documentOnTypeFormattingProvider", {{"firstTriggerCharacter", "\n"}}},

@@ -10,6 +10,7 @@
 #include <exception>
 #include <new>
 
+#include "lsp/protocol/uri.h"
 #include "support/hash.h"
 #include "support/memory.h"
 
@@ -59,7 +60,7 @@ void fail_if_told(const Json& params) {
 }
 
 /// The document that a request is about, by LSP's habits.
-auto uri_of(const Json& params) -> std::string {
+auto document_uri(const Json& params) -> std::string {
   std::string uri = string_in(member(params, "textDocument"), "uri");
   return uri.empty() ? string_in(params, "uri") : uri;
 }
@@ -126,7 +127,7 @@ void Front::on_message(std::string body) {
     std::string what = fmt::format("{} failed: {}", string_in(*message, "method"), fault.what());
     if (is_id(id) && message->contains("method")) { return fail(id, ErrorCode::InternalError, what); }
     log(Error, what);
-    if (string_in(*message, "method").starts_with("textDocument/did")) { lose(uri_of(member(*message, "params"))); }
+    if (string_in(*message, "method").starts_with("textDocument/did")) { lose(document_uri(member(*message, "params"))); }
   }
 }
 
@@ -176,7 +177,7 @@ void Front::on_request(const MethodRow& row, const Json& message, std::string bo
   }
   Pending pending{.id = id, .row = &row, .document = 0, .since = Clock::now(), .inserts = {}};
   if (row.scope != MethodScope::None) {
-    std::string uri = uri_of(params);
+    std::string uri = document_uri(params);
     if (uri.empty()) { return fail(id, ErrorCode::InvalidParams, "the request names no document"); }
     Document* document = find_document(uri);
     if (document == nullptr) { return fail(id, ErrorCode::InvalidParams, fmt::format("`{}` is not open", uri)); }
@@ -215,6 +216,13 @@ void Front::on_notification(const MethodRow& row, const Json& message, const std
       configure(member(params, "settings"));
       if (worker_up_) { host_.to_worker(framed(body)); }
       return;
+    case Method::DidChangeWorkspaceFolders: {
+      const Json& event = member(params, "event");
+      for (const Json& folder : member(event, "removed")) { std::erase(folders_, string_in(folder, "uri")); }
+      for (const Json& folder : member(event, "added")) { folders_.push_back(string_in(folder, "uri")); }
+      if (worker_up_) { host_.to_worker(framed(to_text(notification("loopsmith/folders", {{"folders", folders_}})))); }
+      return;
+    }
     default: return;
   }
 }
@@ -243,6 +251,9 @@ void Front::initialize(const Json& id, const Json& params) {
   state_ = State::Running;
   client_capabilities_ = member(params, "capabilities");
   configuration_ = member(params, "initializationOptions");
+  for (const Json& folder : member(params, "workspaceFolders")) { folders_.push_back(string_in(folder, "uri")); }
+  if (folders_.empty() && !string_in(params, "rootUri").empty()) { folders_.push_back(string_in(params, "rootUri")); }
+  if (folders_.empty() && !string_in(params, "rootPath").empty()) { folders_.push_back(uri_of(string_in(params, "rootPath"))); }
   client_process_ = int_in(params, "processId");
   if (client_process_ && *client_process_ <= 1) { client_process_.reset(); }
   std::string trace = string_in(params, "trace");
@@ -277,7 +288,7 @@ void Front::open(const Json& params, const std::string& body) {
 }
 
 void Front::change(const Json& params, const std::string& body) {
-  std::string uri = uri_of(params);
+  std::string uri = document_uri(params);
   Document* document = find_document(uri);
   if (document == nullptr) { return log(Error, fmt::format("a change of `{}`, which is not open, was left out", uri)); }
   document->version = int_in(member(params, "textDocument"), "version").value_or(document->version + 1);
@@ -312,7 +323,7 @@ void Front::change(const Json& params, const std::string& body) {
 }
 
 void Front::close(const Json& params, const std::string& body) {
-  Document* document = find_document(uri_of(params));
+  Document* document = find_document(document_uri(params));
   if (document == nullptr) { return; }
   uint64_t number = document->number;
   if (worker_up_ && !document->quarantined) { host_.to_worker(framed(body, {{header::document, number}, {header::close, 1}})); }
@@ -353,21 +364,6 @@ void Front::cancel_request(const Json& id) {
   }
 }
 
-/// A path that a `file:` URI means; another URI is its own name.
-static auto path_of(std::string_view uri) -> std::string {
-  constexpr std::string_view scheme = "file://";
-  if (!uri.starts_with(scheme)) { return std::string(uri); }
-  uri.remove_prefix(scheme.size());
-  auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; };
-  std::string path;
-  for (size_t i = 0; i < uri.size(); ++i) {
-    bool is_escaped = uri[i] == '%' && i + 2 < uri.size() && digit(uri[i + 1]) >= 0 && digit(uri[i + 2]) >= 0;
-    path += is_escaped ? static_cast<char>(digit(uri[i + 1]) * 16 + digit(uri[i + 2])) : uri[i];
-    i += is_escaped ? 2 : 0;
-  }
-  return path;
-}
-
 /// A REPL beside the editor: it reads a mirror of the document, which follows the text from now on.
 void Front::attach_repl(const Json& id, const std::string& uri) {
   Document* document = find_document(uri);
@@ -385,7 +381,7 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
   const Json& first = arguments.is_array() && !arguments.empty() ? arguments.front() : arguments;
   auto kind = job_kind(command);
   if (kind) {
-    std::string uri = uri_of(first);
+    std::string uri = document_uri(first);
     Document* document = find_document(uri);
     if (document == nullptr) { return fail(id, ErrorCode::InvalidParams, fmt::format("`{}` is not open", uri)); }
     JobRequest request{.uri = uri,
@@ -409,7 +405,7 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
     if (!job) { return fail(id, ErrorCode::RequestFailed, problem); }
     return reply(id, {{"job", *job}});
   }
-  if (command == attach_repl_command) { return attach_repl(id, uri_of(first)); }
+  if (command == attach_repl_command) { return attach_repl(id, document_uri(first)); }
   std::optional<int64_t> job = int_in(first, "job");
   if (command == stop_tune_command) {
     if (!job || !jobs_.stop(static_cast<JobId>(*job))) { return fail(id, ErrorCode::InvalidParams, "no such job is running"); }
@@ -464,7 +460,8 @@ void Front::tell_worker_all() {
   if (!worker_up_) { return; }
   host_.to_worker(framed(to_text(notification("loopsmith/start", {{"encoding", static_cast<int>(encoding_)},
                                                                   {"capabilities", client_capabilities_},
-                                                                  {"configuration", configuration_}}))));
+                                                                  {"configuration", configuration_},
+                                                                  {"folders", folders_}}))));
   // In the order they were opened, so that a restart does the same each time.
   std::vector<const Document*> documents;
   for (const auto& [uri, document] : documents_) {

@@ -136,6 +136,7 @@ class Front {
   Encoding encoding_ = Encoding::Utf16;
   Json client_capabilities_;
   Json initialize_params_;
+  std::vector<std::string> folders_;   // that the editor has opened, as URIs
   Json configuration_;
   std::optional<int64_t> client_process_;
   Clock::time_point client_checked_{};

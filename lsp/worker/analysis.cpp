@@ -25,6 +25,7 @@
 #include "ir/memory.h"
 #include "lsp/protocol/framing.h"
 #include "lsp/protocol/sync.h"
+#include "lsp/protocol/uri.h"
 #include "lsp/worker/routes.h"
 #include "support/memory.h"
 #include "support/process.h"
@@ -98,17 +99,7 @@ auto manual_uri() -> std::string {
     for (const char* place : {"/share/doc/loopsmith/diagnostics.md", "/docs/diagnostics.md"}) {
       std::string file = folder + place;
       if (::access(file.c_str(), R_OK) != 0) { continue; }
-      std::string uri = "file://";
-      for (char c : file) {
-        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '/' || c == '-' || c == '_' || c == '.' || c == '~';
-        if (plain) {
-          uri += c;
-        } else {
-          static constexpr char digits[] = "0123456789ABCDEF";
-          uri += {'%', digits[static_cast<unsigned char>(c) >> 4U], digits[static_cast<unsigned char>(c) & 15U]};
-        }
-      }
-      return uri;
+      return uri_of(file);
     }
   }
   return {};
@@ -155,6 +146,7 @@ class Worker {
   auto later_edits(uint64_t document) -> std::vector<Frame>;
   void note_job(const Json& params);
   void note_machine(const Json& options);
+  void note_folders(const Json& params);
   [[nodiscard]] auto peaks_written() -> int64_t;
   void check(OpenDocument& open);
   auto replay_one() -> bool;
@@ -203,6 +195,8 @@ class Worker {
   bool pulls_ = false;           // the client asks for diagnostics
   std::string manual_;           // where diagnostics are explained; empty: the editor does not ask, or it is not there
   std::string links_;            // the same, for links in texts
+  std::vector<std::string> folders_;
+  Deadline too_large_until_{};
   std::vector<std::unique_ptr<OpenDocument>> documents_;
   bool has_closed_ = false;      // one, since memory was given back
   std::map<uint64_t, JobFacts> jobs_;
@@ -350,9 +344,11 @@ void Worker::handle(Frame frame) {
       if (bool_in(publish, "codeDescriptionSupport") || bool_in(pull, "codeDescriptionSupport")) { manual_ = manual_uri(); }
       links_ = manual_uri();
       note_machine(member(params, "configuration"));
+      note_folders(params);
       pulls_ = pulls_diagnostics(capabilities_, member(params, "configuration"));
     }
     if (name == "loopsmith/job") { note_job(params); }
+    if (name == "loopsmith/folders") { note_folders(params); }
     if (name == "workspace/didChangeConfiguration") {
       const Json& settings = member(params, "settings");
       const Json& ours = member(settings, "loopsmith");
@@ -508,6 +504,16 @@ void Worker::note_machine(const Json& options) {
   }
 }
 
+void Worker::note_folders(const Json& params) {
+  folders_.clear();
+  too_large_until_ = {};
+  for (const Json& uri : member(params, "folders")) {
+    std::string path = uri.is_string() ? path_of(uri.get<std::string>()) : std::string();
+    while (path.size() > 1 && path.ends_with('/')) { path.pop_back(); }
+    if (path.starts_with('/')) { folders_.push_back(std::move(path)); }
+  }
+}
+
 void Worker::check(OpenDocument& open) {
   Working working(*this, &open);
   misbehave_if_asked(open.document->snapshot()->text());
@@ -627,6 +633,8 @@ void Worker::answer(const Request& request) {
       }
     };
     context.machine = machine_;
+    context.folders = folders_;
+    context.too_large_until = &too_large_until_;
     context.manual = manual_;
     context.links = links_;
     bool needs_document = find_method_row(request.route->method).scope != MethodScope::None;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "lsp/features/across.h"
 #include "lsp/features/callers.h"
 #include "lsp/features/completion.h"
 #include "lsp/features/counterparts.h"
@@ -23,6 +24,7 @@
 #include "lsp/features/tokens.h"
 #include "lsp/features/tuning.h"
 #include "lsp/features/views.h"
+#include "lsp/worker/files.h"
 #include "support/hash.h"
 
 namespace loopsmith::lsp {
@@ -267,11 +269,19 @@ auto span_in(const RouteContext& context, const Json& params) -> Span {
 
 auto location_json(const RouteContext& context, Span span) -> Json { return {{"uri", context.snapshot->name()}, {"range", range_of(context, span)}}; }
 
+/// The same for another file.
+auto in_file(const RouteContext& context, const Snapshot& file) -> RouteContext {
+  RouteContext there = context;
+  there.snapshot = &file;
+  return there;
+}
+
 auto definition_route(const RouteContext& context, const Json& params) -> RouteResult {
   auto at = offset_in(context, params);
   if (!at) { return bad_params("`position` is missing"); }
-  auto span = definition(*context.snapshot, *at);
-  return span ? location_json(context, *span) : Json();
+  WorkspaceFiles files(context.documents, context.folders, context.cancel, context.too_large_until);
+  auto place = definition(files, *context.snapshot, *at);
+  return place ? location_json(in_file(context, *place->file), place->span) : Json();
 }
 
 auto counterpart_locations(const RouteContext& context, const Counterpart& found) -> Json {
@@ -300,9 +310,11 @@ auto references_route(const RouteContext& context, const Json& params) -> RouteR
   if (!at) { return bad_params("`position` is missing"); }
   bool with_bindings = bool_in(member(params, "context"), "includeDeclaration");
   Json places = Json::array();
-  for (const Occurrence& o : references(*context.snapshot, *at)) {
-    if (with_bindings || o.role != Role::Bind) { places.push_back(location_json(context, o.span)); }
+  WorkspaceFiles files(context.documents, context.folders, context.cancel, context.too_large_until);
+  for (const PlaceIn& place : references(files, *context.snapshot, *at, context.cancel)) {
+    if (with_bindings || place.role != Role::Bind) { places.push_back(location_json(in_file(context, *place.file), place.span)); }
   }
+  if (context.cancel.is_cancelled()) { return RouteError{ErrorCode::RequestCancelled, "cancelled"}; }
   return places;
 }
 
@@ -320,7 +332,8 @@ auto document_highlight(const RouteContext& context, const Json& params) -> Rout
 auto prepare_rename(const RouteContext& context, const Json& params) -> RouteResult {
   auto at = offset_in(context, params);
   if (!at) { return bad_params("`position` is missing"); }
-  auto span = renameable(*context.snapshot, *at);
+  WorkspaceFiles files(context.documents, context.folders, context.cancel, context.too_large_until);
+  auto span = renameable(files, *context.snapshot, *at);
   if (!span) { return Json(); }
   return Json{{"range", range_of(context, *span)}, {"placeholder", context.snapshot->text().substr(span->begin, span->end - span->begin)}};
 }
@@ -329,14 +342,27 @@ auto rename_route(const RouteContext& context, const Json& params) -> RouteResul
   auto at = offset_in(context, params);
   if (!at) { return bad_params("`position` is missing"); }
   std::string name = string_in(params, "newName");
-  Rename result = rename(*context.snapshot, *at, name);
+  WorkspaceFiles files(context.documents, context.folders, context.cancel, context.too_large_until);
+  RenameIn result = rename(files, *context.snapshot, *at, name, context.cancel);
+  if (context.cancel.is_cancelled()) { return RouteError{ErrorCode::RequestCancelled, "cancelled"}; }
   if (!result.problem.empty()) { return RouteError{ErrorCode::RequestFailed, result.problem}; }
-  Json edits = Json::array();
-  for (Span place : result.places) { edits.push_back({{"range", range_of(context, place)}, {"newText", name}}); }
-  if (!bool_in(member(member(context.capabilities, "workspace"), "workspaceEdit"), "documentChanges")) {
-    return Json{{"changes", {{context.snapshot->name(), edits}}}};
+  // Files in the order of their places; one that is not open has no version.
+  std::vector<std::pair<const Snapshot*, Json>> edits;
+  if (result.places.empty()) { edits.emplace_back(context.snapshot, Json::array()); }
+  for (const PlaceIn& place : result.places) {
+    if (edits.empty() || edits.back().first != place.file) { edits.emplace_back(place.file, Json::array()); }
+    edits.back().second.push_back({{"range", range_of(in_file(context, *place.file), place.span)}, {"newText", name}});
   }
-  return Json{{"documentChanges", Json::array({{{"textDocument", {{"uri", context.snapshot->name()}, {"version", context.snapshot->version()}}}, {"edits", edits}}})}};
+  bool are_versioned = bool_in(member(member(context.capabilities, "workspace"), "workspaceEdit"), "documentChanges");
+  Json changes = are_versioned ? Json::array() : Json::object();
+  for (auto& [file, list] : edits) {
+    if (!are_versioned) {
+      changes[file->name()] = std::move(list);
+      continue;
+    }
+    changes.push_back({{"textDocument", {{"uri", file->name()}, {"version", files.is_open(*file) ? Json(file->version()) : Json()}}}, {"edits", std::move(list)}});
+  }
+  return Json{{are_versioned ? "documentChanges" : "changes", std::move(changes)}};
 }
 
 static_assert(static_cast<size_t>(TokenType::Count) == token_types.size());

@@ -11,6 +11,7 @@
 #include "lsp/protocol/json.h"
 #include "lsp/protocol/methods.h"
 #include "support/cancel.h"
+#include "support/process.h"
 #include "workspace/snapshot.h"
 
 namespace loopsmith::lsp {
@@ -62,6 +63,8 @@ struct RouteContext {
   std::string manual = {};  // where diagnostics are explained, for a client that shows it; empty: nowhere
   /// Told of every view that is handed out by its address, with the text it is of.
   std::function<void(const workspace::Snapshot&, const std::string& uri)> served = {};
+  std::vector<std::string> folders = {};   // that the editor has opened, as paths
+  Deadline* too_large_until = nullptr;     // see files.h
   Machine machine = {};               // what hovers compare with
   std::string links = {};   // the same, for links in texts
 };

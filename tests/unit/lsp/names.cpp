@@ -138,7 +138,7 @@ TEST_CASE("members of modules, and blocks by their names") {
       "X = M[\"main\"]\n";
   auto at = [&](const std::string& what, size_t more) { return std::string(text).insert(text.find(what) + more, "|"); };
   CHECK(places_of(at("T.block(\"B", 9)) == Lines{"6 bind", "12 read", "13 read", "14 read"});
-  CHECK(places_of(at("def main", 5)) == Lines{"4 bind", "17 read"});
+  CHECK(places_of(at("def main", 5)) == Lines{"4 bind", "12 read", "17 read"});
   CHECK(places_of(at("schedule(M", 9)) == Lines{"2 bind", "10 read", "17 read"});
 }
 

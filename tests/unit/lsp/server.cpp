@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -60,6 +62,44 @@ TEST_CASE("start to initialize, diagnostics, shutdown") {
   CHECK(session.wait_for("file:///a.tir", 2)["result"]["version"] == 2);
   CHECK(session.diagnostics("file:///a.tir").empty());
   CHECK(session.goodbye() == 0);
+}
+
+TEST_CASE("a rename reaches files of the workspace that are not open, and folders that are opened later; each edit is of a version or of the file") {
+  char pattern[] = "/tmp/loopsmith-folder-XXXXXX";
+  std::string folder = std::string(::mkdtemp(pattern)) + "/a b";
+  std::filesystem::create_directories(folder + "/lib");
+  std::filesystem::create_directories(folder + "/.git");
+  const std::string kernels = "@T.prim_func\ndef f(A: T.Buffer((8,), \"float32\")):\n    for i in range(8):\n        with T.block(\"B\"):\n            A[i] = T.float32(1)\n";
+  const std::string use = "from kernels import f\n\n@ls.schedule(f)\ndef s(sch: tir.Schedule):\n    sch.get_block(\"B\")\n";
+  std::ofstream(folder + "/kernels.tir") << kernels;
+  std::ofstream(folder + "/lib/use.tir") << use;
+  std::ofstream(folder + "/.git/use.tir") << use;
+  // As editors write it, which is not as we do.
+  std::string root = "file://" + folder.substr(0, folder.size() - 3) + "a%20b";
+  Session session = start();
+  (void)session.call("initialize", {{"processId", nullptr}, {"workspaceFolders", nullptr}, {"capabilities", {{"workspace", {{"workspaceEdit", {{"documentChanges", true}}}}}}}});
+  session.notify("initialized", Json::object());
+  session.open(root + "/kernels.tir", kernels, 4);
+  auto rename = [&] {
+    return session.call("textDocument/rename", {{"textDocument", {{"uri", root + "/kernels.tir"}}}, {"position", {{"line", 1}, {"character", 4}}}, {"newName", "g"}})["result"]["documentChanges"];
+  };
+  Json alone = rename();
+  REQUIRE(alone.size() == 1);
+  session.notify("workspace/didChangeWorkspaceFolders", {{"event", {{"added", {{{"uri", root}, {"name", "a b"}}}}, {"removed", Json::array()}}}});
+  Json all = rename();
+  REQUIRE(all.size() == 2);
+  CHECK(all[0]["textDocument"] == Json({{"uri", root + "/kernels.tir"}, {"version", 4}}));
+  CHECK(all[1]["textDocument"] == Json({{"uri", root + "/lib/use.tir"}, {"version", nullptr}}));
+  CHECK(all[1]["edits"].size() == 2);
+  // Open, it is what the editor has.
+  session.open(root + "/lib/use.tir", "from kernels import f\n", 9);
+  all = rename();
+  REQUIRE(all.size() == 2);
+  CHECK(all[1]["textDocument"]["version"] == 9);
+  CHECK(all[1]["edits"].size() == 1);
+  session.notify("workspace/didChangeWorkspaceFolders", {{"event", {{"added", Json::array()}, {"removed", {{{"uri", root}, {"name", "a b"}}}}}}});
+  CHECK(session.goodbye() == 0);
+  std::filesystem::remove_all(folder.substr(0, folder.size() - 4));
 }
 
 TEST_CASE("a worker killed from outside, idle: nothing is lost, no file is blamed") {

@@ -1,0 +1,54 @@
+// Names beyond one file: what an import stands for, and where other files use what a file binds. A program that several schedule files
+// import has one name, and so have its blocks.
+//
+// Imports are read as they are written and never executed: modules are `.py` and `.tir` files beside the one that imports, in the folders
+// above it up to the workspace's own, and below those. What cannot be found so stays a name of the file that imports it.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lsp/features/names.h"
+#include "support/cancel.h"
+#include "workspace/snapshot.h"
+
+namespace loopsmith::lsp {
+
+/// The files of the workspace, as the editor has them or as they are written. Paths are absolute. What it gives lives as long as it does.
+class Files {
+ public:
+  virtual ~Files() = default;
+  /// Null: there is no such file, or it is none that could be read.
+  virtual auto read(const std::string& path) -> const workspace::Snapshot* = 0;
+  virtual auto path_of(const workspace::Snapshot& snapshot) -> std::string = 0;
+  /// Those whose text is wanted, in the order of their paths; none: there are more files than can be looked at.
+  virtual auto where(const std::function<bool(std::string_view text)>& wants) -> std::optional<std::vector<const workspace::Snapshot*>> = 0;
+  /// The folders that the editor has opened.
+  [[nodiscard]] virtual auto roots() const -> const std::vector<std::string>& = 0;
+};
+
+struct PlaceIn {
+  const workspace::Snapshot* file = nullptr;
+  Span span;
+  Role role{};
+};
+
+/// Where what is named at an offset was bound, in this file or the one it is imported from.
+[[nodiscard]] auto definition(Files& files, const workspace::Snapshot& snapshot, uint32_t offset) -> std::optional<PlaceIn>;
+
+/// All places of what is named at an offset, those in this file first. In a workspace that is too large, those in this file and the one that
+/// binds it.
+[[nodiscard]] auto references(Files& files, const workspace::Snapshot& snapshot, uint32_t offset, const CancelToken& cancel) -> std::vector<PlaceIn>;
+
+struct RenameIn {
+  std::vector<PlaceIn> places;  // file after file
+  std::string problem;          // why it cannot be done, in words
+};
+[[nodiscard]] auto rename(Files& files, const workspace::Snapshot& snapshot, uint32_t offset, std::string_view name, const CancelToken& cancel) -> RenameIn;
+/// The name at an offset, where it can be renamed.
+[[nodiscard]] auto renameable(Files& files, const workspace::Snapshot& snapshot, uint32_t offset) -> std::optional<Span>;
+
+}  // namespace loopsmith::lsp

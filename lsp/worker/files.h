@@ -1,0 +1,37 @@
+// The files of the workspace for features that look beyond one (features/across.h): open documents as the editor has them, the others as
+// they are written. Made for one request; nothing is kept. Reads `.py` and `.tir` files below the folders that the editor has opened, or, where it
+// has opened none, beside the document; never hidden folders, those of tools, or what links lead to.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <unordered_map>
+
+#include "lsp/features/across.h"
+#include "support/process.h"
+
+namespace loopsmith::lsp {
+
+class WorkspaceFiles : public Files {
+ public:
+  /// `too_large_until`: kept between requests: until then it is known that there are more files than can be looked at.
+  WorkspaceFiles(std::vector<const workspace::Snapshot*> open, std::vector<std::string> roots, CancelToken cancel, Deadline* too_large_until);
+
+  auto read(const std::string& path) -> const workspace::Snapshot* override;
+  auto path_of(const workspace::Snapshot& snapshot) -> std::string override;
+  auto where(const std::function<bool(std::string_view text)>& wants) -> std::optional<std::vector<const workspace::Snapshot*>> override;
+  [[nodiscard]] auto roots() const -> const std::vector<std::string>& override { return roots_; }
+
+  /// Is it the editor's, with a version? Else it is what is on disk.
+  [[nodiscard]] auto is_open(const workspace::Snapshot& snapshot) const -> bool { return open_paths_.contains(&snapshot); }
+
+ private:
+  std::unordered_map<std::string, const workspace::Snapshot*> open_;
+  std::unordered_map<const workspace::Snapshot*, std::string> open_paths_;
+  std::unordered_map<std::string, std::unique_ptr<workspace::Snapshot>> read_;   // null: there is none
+  std::vector<std::string> roots_;
+  CancelToken cancel_;
+  Deadline* too_large_until_;
+};
+
+}  // namespace loopsmith::lsp

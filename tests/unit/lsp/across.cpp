@@ -1,0 +1,173 @@
+// Names beyond one file: a program and its blocks are renamed in every file that imports them, however it does, and in no other.
+#include "lsp/features/across.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "tests/unit/catch.h"
+
+using namespace loopsmith;
+using namespace loopsmith::lsp;
+
+namespace {
+
+/// A workspace below `/w` that is never written.
+class Texts : public Files {
+ public:
+  explicit Texts(std::map<std::string, std::string> texts) {
+    for (auto& [name, text] : texts) { files_["/w/" + name] = std::make_unique<workspace::Snapshot>("file:///w/" + name, 1, text); }
+  }
+  auto read(const std::string& path) -> const workspace::Snapshot* override {
+    auto found = files_.find(path);
+    return found == files_.end() ? nullptr : found->second.get();
+  }
+  auto path_of(const workspace::Snapshot& snapshot) -> std::string override { return snapshot.name().substr(7); }
+  auto where(const std::function<bool(std::string_view)>& wants) -> std::optional<std::vector<const workspace::Snapshot*>> override {
+    if (is_too_large) { return std::nullopt; }
+    std::vector<const workspace::Snapshot*> out;
+    for (const auto& [path, file] : files_) {
+      if (wants(file->text())) { out.push_back(file.get()); }
+    }
+    return out;
+  }
+  bool is_too_large = false;
+  [[nodiscard]] auto roots() const -> const std::vector<std::string>& override { return roots_; }
+
+  auto at(const std::string& name, const std::string& text, size_t inside = 0) -> std::pair<const workspace::Snapshot*, uint32_t> {
+    const workspace::Snapshot* file = read("/w/" + name);
+    REQUIRE(file != nullptr);
+    size_t found = file->text().find(text);
+    REQUIRE(found != std::string::npos);
+    return {file, static_cast<uint32_t>(found + inside)};
+  }
+
+ private:
+  std::map<std::string, std::unique_ptr<workspace::Snapshot>> files_;
+  std::vector<std::string> roots_ = {"/w"};
+};
+
+constexpr const char* kernels = R"PY(from tvm.script import ir as I, tir as T
+
+@T.prim_func
+def matmul(A: T.Buffer((64, 64), "float32"), C: T.Buffer((64, 64), "float32")):
+    for i, j in T.grid(64, 64):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = A[vi, vj]
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+        for i in range(64):
+            with T.block("C"):
+                vi = T.axis.spatial(64, i)
+                B[vi] = A[vi]
+)PY";
+
+auto texts() -> Texts {
+  return Texts({
+      {"kernels.py", kernels},
+      {"plain.py", "from kernels import matmul, Module\n\ndef tiled():\n    sch = tir.Schedule(matmul)\n    c = sch.get_block(\"C\")\n    return sch\n\n"
+                   "def whole():\n    sch = tir.Schedule(Module)\n    sch.get_block(\"C\", func_name=\"main\")\n    sch.work_on(\"main\")\n    return Module[\"main\"]\n"},
+      {"alias.py", "from kernels import matmul as mm\n\ndef tiled():\n    sch = tir.Schedule(mm)\n    for name in [\"C\", \"D\"]:\n        sch.get_block(name)\n"},
+      {"module.py", "import kernels\nimport kernels as k\n\ndef tiled():\n    sch = tir.Schedule(kernels.matmul)\n    sch.get_block(\"C\")\n    print(k.matmul)\n"},
+      {"deep/__init__.py", "from ..kernels import matmul\n"},
+      {"deep/use.tir", "from . import matmul\n\n@ls.schedule(matmul)\ndef deep(sch: tir.Schedule):\n    sch.get_block(\"C\")\n"},
+      {"star.py", "from deep import *\n\nx = matmul\n"},
+      {"other.py", "from elsewhere import matmul\n\ndef f():\n    sch = tir.Schedule(matmul)\n    sch.get_block(\"C\")\n"},
+      {"hidden.py", "def matmul():\n    return \"C\"\n"},
+      {"circle_a.py", "from circle_b import lost\n"},
+      {"circle_b.py", "from circle_a import lost\n"},
+  });
+}
+
+/// "FILE LINE:COLUMN" of every place, in order.
+auto lines_of(const std::vector<PlaceIn>& places) -> std::vector<std::string> {
+  std::vector<std::string> out;
+  for (const PlaceIn& place : places) {
+    uint32_t line = place.file->lines().line_of(place.span.begin);
+    out.push_back(place.file->name().substr(10) + " " + std::to_string(line + 1) + ":" + std::to_string(place.span.begin - place.file->lines().line_start(place.file->text(), line)));
+  }
+  return out;
+}
+auto renamed(Texts& files, std::pair<const workspace::Snapshot*, uint32_t> at, const std::string& name = "fresh") -> std::vector<std::string> {
+  RenameIn result = rename(files, *at.first, at.second, name, {});
+  return result.problem.empty() ? lines_of(result.places) : std::vector<std::string>{result.problem};
+}
+using Lines = std::vector<std::string>;
+
+const Lines program = {"kernels.py 4:4",   "alias.py 1:20", "deep/__init__.py 1:22", "deep/use.tir 1:14", "deep/use.tir 3:13", "module.py 5:31",
+                       "module.py 7:12", "plain.py 1:20", "plain.py 4:23", "star.py 3:4"};
+const Lines block = {"kernels.py 6:22", "alias.py 5:18", "deep/use.tir 5:19", "module.py 6:19", "plain.py 5:23"};
+
+}  // namespace
+
+TEST_CASE("a program is renamed wherever it is imported, from any of its places") {
+  Texts files = texts();
+  CHECK(renamed(files, files.at("kernels.py", "matmul")) == program);
+  CHECK(renamed(files, files.at("plain.py", "(matmul)", 1)) == program);
+  CHECK(renamed(files, files.at("alias.py", "matmul")) == program);
+  CHECK(renamed(files, files.at("module.py", "k.matmul", 2)) == program);
+  CHECK(renamed(files, files.at("deep/use.tir", "matmul")) == program);
+  CHECK(renamed(files, files.at("star.py", "= matmul", 2)) == program);
+}
+
+TEST_CASE("a block is renamed in the schedules of every file, those of its program only") {
+  Texts files = texts();
+  CHECK(renamed(files, files.at("kernels.py", "\"C\"", 1)) == block);
+  CHECK(renamed(files, files.at("alias.py", "\"C\"", 1)) == block);
+  CHECK(renamed(files, files.at("deep/use.tir", "\"C\"", 1)) == block);
+  // That of another program has the same name.
+  CHECK(renamed(files, files.at("plain.py", "\"C\", func_name", 1)) == Lines{"kernels.py 15:26", "plain.py 10:19"});
+}
+
+TEST_CASE("modules and what is in them") {
+  Texts files = texts();
+  CHECK(renamed(files, files.at("kernels.py", "Module")) == Lines{"kernels.py 11:6", "plain.py 1:28", "plain.py 9:23", "plain.py 12:11"});
+  CHECK(renamed(files, files.at("kernels.py", "main")) == Lines{"kernels.py 13:8", "plain.py 10:34", "plain.py 11:17", "plain.py 12:19"});
+}
+
+TEST_CASE("what an import renames is of that file; what cannot be found is not renamed") {
+  Texts files = texts();
+  CHECK(renamed(files, files.at("alias.py", "mm")) == Lines{"alias.py 1:30", "alias.py 4:23"});
+  CHECK(renamed(files, files.at("other.py", "matmul")) == Lines{"`matmul` is not bound in this file"});
+  CHECK(!renameable(files, *files.at("other.py", "matmul").first, files.at("other.py", "matmul").second));
+  CHECK(renamed(files, files.at("circle_a.py", "lost")) == Lines{"`lost` is not bound in this file"});
+  CHECK(renamed(files, files.at("hidden.py", "matmul")) == Lines{"hidden.py 1:4"});
+}
+
+TEST_CASE("a name that another file has already is refused, and the file is named") {
+  Texts files = texts();
+  CHECK(renamed(files, files.at("kernels.py", "matmul"), "tiled") == Lines{"`tiled` already has a meaning in line 3 of alias.py"});
+  CHECK(renamed(files, files.at("kernels.py", "matmul"), "Module") == Lines{"`Module` already has a meaning in line 11"});
+  CHECK(renamed(files, files.at("kernels.py", "matmul"), "for") == Lines{"`for` cannot be a name"});
+}
+
+TEST_CASE("where not all files can be looked at nothing is renamed by halves") {
+  Texts files = texts();
+  files.is_too_large = true;
+  CHECK(renamed(files, files.at("kernels.py", "matmul")) == Lines{"the workspace has more files than can be looked at, and any of them may use `matmul`: open the folder it is in"});
+  CHECK(renamed(files, files.at("kernels.py", "vi")).size() == 3);
+  auto [file, offset] = files.at("alias.py", "\"C\"", 1);
+  CHECK(lines_of(references(files, *file, offset, {})) == Lines{"alias.py 5:18", "kernels.py 6:22"});
+}
+
+TEST_CASE("definition and references lead to other files") {
+  Texts files = texts();
+  for (auto [name, text, inside] : {std::tuple{"plain.py", "(matmul)", 1}, {"alias.py", "(mm)", 1}, {"module.py", "k.matmul", 2}, {"deep/use.tir", "(matmul)", 1}, {"star.py", "= matmul", 2}}) {
+    auto [file, offset] = files.at(name, text, static_cast<size_t>(inside));
+    auto place = definition(files, *file, offset);
+    REQUIRE(place);
+    CHECK(lines_of({*place}) == Lines{"kernels.py 4:4"});
+  }
+  auto [file, offset] = files.at("alias.py", "\"C\"", 1);
+  auto place = definition(files, *file, offset);
+  REQUIRE(place);
+  CHECK(lines_of({*place}) == Lines{"kernels.py 6:22"});
+  // Those of the file that asks come first.
+  Lines first = lines_of(references(files, *file, offset, {}));
+  REQUIRE(first.size() == block.size());
+  CHECK(first.front() == "alias.py 5:18");
+}
