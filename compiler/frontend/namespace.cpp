@@ -1854,6 +1854,17 @@ class IntrinsicObject final : public eval::Object {
       case Rule::Void: t = DataType::void_(); break;
     }
     static const Name access_ptr("tvm_access_ptr"), type_annotation("type_annotation"), masked_load("masked_load"), storage_sync("tvm_storage_sync");
+    // A type's own bits are its values; others are as many.
+    static const Name reinterpret("reinterpret");
+    if (op == reinterpret && args.size() == 1) {
+      DataType from = args[0].dtype();
+      if (from == t && !t.is_handle()) { return expr(args[0]); }
+      bool is_number = !t.is_handle() && !from.is_handle() && !from.is_void() && !t.scalable && !from.scalable && t.bits >= 8 && from.bits >= 8;
+      if (is_number && t.bits * t.lanes != from.bits * from.lanes) {
+        return e.report(error(Code::BadValue, a.all[0].where).arg("what", fmt::format("`{}` has {} bits, and `{}` has {}: a reinterpretation keeps them all", from.str(), from.bits * from.lanes, t.str(), t.bits * t.lanes))
+                            .remedy(fmt::format("`T.Cast(\"{}\", ...)` converts the value", t.str())));
+      }
+    }
     if (op == storage_sync) {
       if (const auto* s = args[0].as<StringImm>()) { check_word(e, Vocabulary::StorageScope, s->value, a.all[0].where); }
     }

@@ -186,6 +186,9 @@ auto cast(DataType dtype, Expr value, Origin origin) -> Expr {
   if (const auto* broadcast = value.as<Broadcast>(); broadcast && dtype.lanes == from.lanes && !dtype.scalable && !from.scalable) {
     return make<Broadcast>(cast(dtype.element(), broadcast->value, origin), broadcast->lanes, origin);
   }
+  if (const auto* ramp = value.as<Ramp>(); ramp && dtype.is_integral() && !dtype.is_bool() && dtype.lanes == from.lanes && dtype.scalable == from.scalable) {
+    return make<Ramp>(cast(dtype.element(), ramp->base, origin), cast(dtype.element(), ramp->stride, origin), ramp->lanes, origin);
+  }
   return make<Cast>(dtype, std::move(value), origin);
 }
 
