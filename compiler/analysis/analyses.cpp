@@ -249,6 +249,8 @@ auto Analyses::update(const syntax::Document& document, frontend::File& file, bo
     Diagnostics again = named_again(file);
     all_.insert(all_.end(), std::make_move_iterator(again.begin()), std::make_move_iterator(again.end()));
     Diagnostics imports = unused_imports(document);
+    Diagnostics strays = stray_decorators(document);
+    imports.insert(imports.end(), std::make_move_iterator(strays.begin()), std::make_move_iterator(strays.end()));
     for (Diagnostic& d : imports) {
       if (syntax::ItemPtr item = document.declaration(d.where.decl)) {
         Diagnostics one{std::move(d)};

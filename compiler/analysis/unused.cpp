@@ -334,6 +334,24 @@ auto unused_names(const Item& item, const CancelToken& cancel) -> Diagnostics {
   return out;
 }
 
+auto stray_decorators(const Document& document) -> Diagnostics {
+  static constexpr std::string_view names[] = {"prim_func", "ir_module", "macro", "inline", "schedule"};
+  Diagnostics out;
+  const PlacedItem* before = nullptr;
+  for (const PlacedItem& placed : document.items()) {
+    if (placed.item->kind == ItemKind::Comments) { continue; }
+    const PlacedItem* above = std::exchange(before, &placed);
+    bool is_definition = placed.item->statements.size() == 1 && (placed.item->statements[0]->kind == Kind::FunctionDef || placed.item->statements[0]->kind == Kind::ClassDef);
+    const auto* line = is_definition && above && above->item->statements.size() == 1 ? above->item->statements[0]->as<ExprStmt>() : nullptr;
+    if (!line || std::find(std::begin(names), std::end(names), last_name(line->value)) == std::end(names)) { continue; }
+    Origin at = line->value->origin();
+    std::string text = above->item->text.substr(at.begin, at.end - at.begin);
+    Diagnostic d = error(Code::ValueUnused, at).arg("what", text);
+    out.push_back(std::move(d).remedy("a decorator begins with `@`: `@" + text + "`").fix({at.decl, at.begin, at.begin, 0}, "@"));
+  }
+  return out;
+}
+
 auto unused_imports(const Document& document) -> Diagnostics {
   Diagnostics out;
   const std::string& text = document.text();

@@ -14,4 +14,7 @@ namespace loopsmith::analysis {
 /// Of the whole text. For files of programs only: in a Python file others may import what is imported.
 [[nodiscard]] auto unused_imports(const syntax::Document& document) -> Diagnostics;
 
+/// `T.prim_func` above a function, whose `@` was forgotten.
+[[nodiscard]] auto stray_decorators(const syntax::Document& document) -> Diagnostics;
+
 }  // namespace loopsmith::analysis

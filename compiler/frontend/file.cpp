@@ -2,6 +2,7 @@
 #include "frontend/file.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "frontend/objects.h"
 #include "frontend/parts.h"
@@ -269,10 +270,36 @@ void File::evaluate(size_t index) {
       if (const syntax::Item* home = part_of(*out.item, d.where.decl)) { place_word(d, home->text); }
     }
     if (d.code == Code::NoTruthValue && d.remedies.empty()) {
+      const syntax::Item* home = part_of(*out.item, d.where.decl);
+      std::string_view text = home && d.where.end <= home->text.size() ? std::string_view(home->text).substr(d.where.begin, d.where.end - d.where.begin) : std::string_view();
+      if (text.starts_with("max(") || text.starts_with("min(")) {
+        d.remedies = {"`T." + std::string(text.substr(0, 3)) + "(a, b)` is that of the program's values"};
+        d.fixes = {{{d.where.decl, d.where.begin, d.where.begin, d.where.step}, "T."}};
+        continue;
+      }
       d.remedies = {"what depends on values of the program is chosen while it runs: `T.if_then_else(condition, a, b)` for values, `T.all` and `T.any` for conditions, an `if` of its own for statements"};
+    }
+    if (d.code == Code::WrongType && d.remedies.empty() && d.args.size() == 2 && d.args[0].second == "something with a length" && d.args[1].second.starts_with("buffer")) {
+      d.remedies = {"a buffer has extents: `.shape[0]` is that of its first dimension"};
     }
     if (d.code != Code::UndefinedName || d.args.empty()) { continue; }
     const std::string& name = d.args[0].second;
+    static const std::unordered_map<std::string_view, std::string_view> constants = {{"true", "True"}, {"false", "False"}, {"none", "None"}, {"null", "None"}, {"nullptr", "None"}};
+    if (auto meant = constants.find(name); meant != constants.end() && d.remedies.empty()) {
+      d.remedies = {"did you mean `" + std::string(meant->second) + "`?"};
+      d.fixes = {{d.where, std::string(meant->second)}};
+      continue;
+    }
+    // A size that nobody has named.
+    const syntax::Item* home = d.remedies.empty() ? part_of(*out.item, d.where.decl) : nullptr;
+    if (home && d.where.begin <= home->text.size()) {
+      std::string_view line = std::string_view(home->text).substr(0, d.where.begin);
+      line = line.substr(line.rfind('\n') == std::string_view::npos ? 0 : line.rfind('\n') + 1);
+      size_t call = line.rfind("uffer(");
+      std::string_view shape = call == std::string_view::npos ? std::string_view() : line.substr(call + 6);
+      bool is_shape = shape.find_first_of("([") != std::string_view::npos && shape.find_first_of(")]") == std::string_view::npos;
+      if (is_shape) { d.remedies = {"a size that is known when the program runs is a variable: `" + name + " = T.int32()` before it"}; }
+    }
     if (!namespace_t().as<eval::Namespace>()->find(Name(name))) { continue; }
     d.remedies = {"did you mean `T." + name + "`?"};
     d.fixes = {{d.where, "T." + name}};

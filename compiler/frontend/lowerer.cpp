@@ -713,7 +713,8 @@ void Lowerer::on_assign(const AssignStmt& s, const eval::ScopeRef& scope) {
       store(memory, {Argument{Value(0), target->origin(), {}}}, value, s.origin());
       continue;
     }
-    check_new(*target, scope);
+    // A value with a mistake is reported by itself.
+    if (!value.value.is_error()) { check_new(*target, scope); }
     bind(*target, value, Binding::Assign, scope);
   }
 }
@@ -724,7 +725,7 @@ auto is_of_program(const Value& v) -> bool { return v.as<ExprObject>() || v.as<B
 
 }  // namespace
 
-void Lowerer::check_new(const syntax::Expr& target, const eval::ScopeRef& scope) {
+void Lowerer::check_new(const syntax::Expr& target, const eval::ScopeRef& scope, bool changes) {
   const syntax::List<ExprPtr>* parts = nullptr;
   if (const auto* tuple = target.as<TupleExpr>()) { parts = &tuple->elements; }
   if (const auto* list = target.as<ListExpr>()) { parts = &list->elements; }
@@ -737,6 +738,12 @@ void Lowerer::check_new(const syntax::Expr& target, const eval::ScopeRef& scope)
   if (is_new) { return; }
   const Value* before = scope->find_here(name->name);
   if (rebinds_names_ || (before && !is_of_program(*before))) { return; }
+  if (changes) {
+    evaluator_.report(error(Code::RedefinedName, name->origin()).arg("name", name->name.view())
+                          .note(at->second, "it is given its meaning here")
+                          .remedy("what changes is memory: `" + name->name.str() + " = T.alloc_buffer((1,), \"float32\")`, and `" + name->name.str() + "[0] += ...`"));
+    return;
+  }
   evaluator_.report(error(Code::RedefinedName, name->origin()).arg("name", name->name.view())
                         .note(at->second, "it is given its meaning here")
                         .remedy("use another name: a program names each variable and buffer once"));
@@ -831,6 +838,7 @@ void Lowerer::on_aug_assign(const AugAssignStmt& s, const eval::ScopeRef& scope)
   Value value = evaluator_.binary(s.op, old, right, s.origin());
   if (value.is_unknown()) { return; }
   if (Buffer memory = cell(*s.target, scope)) { return store(memory, {Argument{Value(0), s.target->origin(), {}}}, {value, s.origin(), {}}, s.origin()); }
+  check_new(*s.target, scope, true);
   bind(*s.target, {std::move(value), s.origin(), {}}, Binding::Assign, scope);
 }
 
@@ -1068,6 +1076,11 @@ void Lowerer::on_return(const ReturnStmt& s, const eval::ScopeRef& scope) {
   Argument value = evaluator_.eval_argument(*s.value, scope);
   is_opaque_ |= value.value.is_opaque();
   if (value.value.is_unknown() || (is_opaque_ && value.value.as<BufferObject>())) { return; }
+  if (value.value.as<BufferObject>()) {
+    evaluator_.report(error(Code::WrongType, value.where).arg("expected", "an expression").arg("found", describe(value.value))
+                          .remedy("a program returns numbers at most: what it fills is a buffer among its parameters"));
+    return;
+  }
   IrExpr e = to_expr(evaluator_, value);
   if (e) {
     DataType t = e.dtype();

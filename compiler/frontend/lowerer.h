@@ -87,7 +87,8 @@ class Lowerer {
   void statement(const syntax::Stmt& stmt, const eval::ScopeRef& scope);
   void on_assign(const syntax::AssignStmt& s, const eval::ScopeRef& scope);
   /// Reports names that assignments of the same scope gave before.
-  void check_new(const syntax::Expr& target, const eval::ScopeRef& scope);
+  /// `changes`: by `+=` and its like.
+  void check_new(const syntax::Expr& target, const eval::ScopeRef& scope, bool changes = false);
   /// The names of a target that is bound, for those that are bound once more.
   void has_named(const syntax::Expr& target, const eval::ScopeRef& scope);
   /// The memory behind a name that stands for a variable of `make_cell`; null: it does not.

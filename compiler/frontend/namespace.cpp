@@ -1245,6 +1245,10 @@ auto raw_cast(Evaluator& e, const Arguments& a) -> Value {
   static const std::vector<Parameter> parameters = {{"dtype"}, {"value"}};
   BoundArguments b;
   if (!bind_arguments(e, "T.Cast", a, parameters, b)) { return not_bound(b); }
+  if (b.values[1].value.string() && !b.values[0].value.string() && DataType::parse(*b.values[1].value.string())) {
+    return e.report(error(Code::WrongType, b.values[0].where).arg("expected", "a data type").arg("found", describe(b.values[0].value))
+                        .remedy("the type comes first: `T.Cast(\"" + *b.values[1].value.string() + "\", ...)`; or `T.cast(..., \"" + *b.values[1].value.string() + "\")`"));
+  }
   auto t = to_dtype(e, b.values[0]);
   Expr x = to_expr(e, b.values[1]);
   if (!t || !x) { return Value::error(); }

@@ -83,6 +83,7 @@ auto to_expr(Evaluator& evaluator, const Argument& a) -> Expr {
   if (const auto* several = v.as<eval::Tuple>(); several && several->items.size() > 1) {
     (void)std::move(wrong).remedy("it is " + std::to_string(several->items.size()) + " values: name each, as in `for i, j in T.grid(4, 4)`, or take one of them");
   }
+  if (const auto* one = v.as<eval::Tuple>(); one && one->items.size() == 1) { (void)std::move(wrong).remedy("it has one value, which `[0]` takes"); }
   if (v.as<DtypeObject>()) { (void)std::move(wrong).remedy("a value of it is written `" + v.as<DtypeObject>()->repr() + "(...)`"); }
   evaluator.report(std::move(wrong));
   return {};

@@ -27,6 +27,23 @@ ParseMemory::~ParseMemory() = default;
 
 namespace {
 
+// The keyword that begins a statement and is this word but for a letter too many, too few, another one, or two that changed places.
+auto keyword_near(std::string_view word) -> std::string_view {
+  for (std::string_view keyword : {"for", "while", "with", "elif", "else", "def", "return", "assert", "import", "from", "class", "pass"}) {
+    std::string_view a = word.size() <= keyword.size() ? word : keyword;
+    std::string_view b = word.size() <= keyword.size() ? keyword : word;
+    if (b.size() - a.size() > 1 || a.size() < 2 || a == b) { continue; }
+    size_t same = 0;
+    while (same < a.size() && a[same] == b[same]) { ++same; }
+    std::string_view rest_a = a.substr(same), rest_b = b.substr(same);
+    bool is_near = a.size() < b.size() ? rest_a == rest_b.substr(1) : rest_a.substr(1) == rest_b.substr(1);
+    bool is_swapped = a.size() == b.size() && rest_a.size() > 1 && rest_a[0] == rest_b[1] && rest_a[1] == rest_b[0] && rest_a.substr(2) == rest_b.substr(2);
+    if (is_near || is_swapped) { return keyword; }
+  }
+  return {};
+}
+
+
 constexpr size_t kMaxRounds = 8;
 constexpr size_t kMaxDiagnostics = 50;
 // Shorter texts are parsed anew faster than compared.
@@ -655,7 +672,13 @@ class ItemBuilder {
       if (side_by_side) {
         if (wants_colon && !has_colon && t + 2 == tokens.size() && here.kind == TokenKind::Close) { break; }
         Diagnostic wrong = error(Code::UnexpectedToken, place(next)).arg("found", fmt::format("{} after {}", show(n), show(w)));
-        (void)std::move(wrong).remedy(w == "print" ? "`print` is a function: `print(...)`" : "an operator or `,` is missing between them");
+        std::string_view meant = t == 0 ? keyword_near(w) : std::string_view();
+        if (!meant.empty()) {
+          wrong = error(Code::UnexpectedToken, place(here)).arg("found", fmt::format("{} before {}", show(w), show(n)));
+          (void)std::move(wrong).remedy(fmt::format("did you mean `{}`?", meant)).fix(place(here), std::string(meant));
+        } else {
+          (void)std::move(wrong).remedy(w == "print" ? "`print` is a function: `print(...)`" : "an operator or `,` is missing between them");
+        }
         report(std::move(wrong));
         return;
       }
