@@ -121,17 +121,43 @@ auto function_of(const syntax::Item& item) -> const syntax::FunctionDef* {
   return item.statements.empty() ? nullptr : item.statements[0]->as<syntax::FunctionDef>();
 }
 
+// A test, or what is run as a schedule: nothing that another schedule uses.
+auto is_used_by_nobody(const syntax::ItemPtr& item) -> bool {
+  const syntax::FunctionDef* def = function_of(*item);
+  return def && (def->name.name.view().starts_with("test_") || as_schedule_function(*def, item, item->text));
+}
+
 // What a schedule may use besides its program: the text of everything else in the file that is no program, no schedule and no test.
 auto context_of(frontend::File& file) -> uint64_t {
   uint64_t hash = 1;
   for (size_t i = 0; i < file.size(); ++i) {
     const syntax::ItemPtr& item = file.item(i);
-    if (item->statements.empty() || frontend::is_program(*item->statements[0])) { continue; }
-    const syntax::FunctionDef* def = function_of(*item);
-    if (def && (def->name.name.view().starts_with("test_") || as_schedule_function(*def, item, item->text))) { continue; }
-    hash = hash_combine(hash, item->hash);
+    if (item->statements.empty() || frontend::is_program(*item->statements[0]) || is_used_by_nobody(item)) { continue; }
+    size_t at = 0;
+    for (const syntax::Item::Member& member : item->members) {
+      if (!is_used_by_nobody(member.item)) { continue; }
+      hash = hash_combine(hash, hash_bytes(std::string_view(item->text).substr(at, member.offset - at)));
+      at = member.offset + member.item->text.size();
+    }
+    hash = hash_combine(hash, at == 0 ? item->hash : hash_bytes(std::string_view(item->text).substr(at)));
   }
   return hash;
+}
+
+// Functions at the top of the file and in its classes, with their names: `TestTile.test_split`.
+auto functions_of(frontend::File& file) -> std::vector<std::pair<syntax::ItemPtr, Name>> {
+  std::vector<std::pair<syntax::ItemPtr, Name>> out;
+  for (size_t i = 0; i < file.size(); ++i) {
+    const syntax::ItemPtr& item = file.item(i);
+    if (const syntax::FunctionDef* def = function_of(*item)) { out.emplace_back(item, def->name.name); }
+    const auto* type = item->statements.empty() ? nullptr : item->statements[0]->as<syntax::ClassDef>();
+    if (!type || frontend::is_program(*type)) { continue; }
+    for (const syntax::Item::Member& member : item->members) {
+      const syntax::FunctionDef* def = function_of(*member.item);
+      if (def) { out.emplace_back(member.item, Name(type->name.name.str() + "." + def->name.name.str())); }
+    }
+  }
+  return out;
 }
 
 // The programs at the top of the file, with their names.
@@ -267,7 +293,6 @@ void Schedules::update(frontend::File& file) {
   std::unordered_map<Name, FileSchedule> before;
   for (FileSchedule& s : schedules_) { before.emplace(s.name, std::move(s)); }
   schedules_.clear();
-  places_.clear();
   uint64_t context_before = std::exchange(context_, context_of(file));
   auto intrinsics_before = intrinsics_;
 
@@ -275,14 +300,13 @@ void Schedules::update(frontend::File& file) {
 
   auto programs = programs_of(file);
 
-  for (size_t i = 0; i < file.size(); ++i) {
-    const syntax::ItemPtr& item = file.item(i);
+  for (const auto& [item, name] : functions_of(file)) {
     const syntax::FunctionDef* def = function_of(*item);
-    if (!def || frontend::is_program(*def)) { continue; }
+    if (frontend::is_program(*def)) { continue; }
     auto function = as_schedule_function(*def, item, item->text);
     if (!function) { continue; }
     FileSchedule s;
-    s.name = def->name.name;
+    s.name = name;
     s.decl = def->decl;
     s.where = {def->decl, def->name.span.begin, def->name.span.end, 0};
     s.item = item;
@@ -293,9 +317,9 @@ void Schedules::update(frontend::File& file) {
     const FileSchedule* last = known != before.end() ? &known->second : nullptr;
     if (!function->form.made) { find_program(file, *function, s); }
     else if (!find_made_program(file, *function, last, context_before == context_, s)) { continue; }
-    for (auto& [d, name] : programs) {
+    for (auto& [d, program] : programs) {
       if (s.program && d->module.same_as(s.program)) {
-        s.program_name = name;
+        s.program_name = program;
         s.program_decl = d->item->decl;
       }
     }
@@ -305,7 +329,6 @@ void Schedules::update(frontend::File& file) {
     }
     for (size_t d = said; d < evaluator.diagnostics.size(); ++d) { s.diagnostics.push_back(evaluator.diagnostics[d]); }
     evaluator.diagnostics.resize(said);
-    places_.emplace(s.decl, i);
     if (known != before.end()) {
       const FileSchedule& b = known->second;
       s.run = b.run;
@@ -318,11 +341,10 @@ void Schedules::update(frontend::File& file) {
 }
 
 auto Schedules::run_one(frontend::File& file, FileSchedule& schedule, const CancelToken& cancel, std::optional<size_t> steps) -> void {
-  auto place = places_.find(schedule.decl);
   // What ran for a program that is gone says nothing of this text.
   if (!schedule.program) { schedule.run = schedule.interrupted = nullptr; }
-  if (!schedule.program || place == places_.end() || (schedule.is_settled && !steps)) { return; }
-  const syntax::ItemPtr& item = file.item(place->second);
+  if (!schedule.program || !schedule.item || (schedule.is_settled && !steps)) { return; }
+  const syntax::ItemPtr& item = schedule.item;
   RunRequest request;
   request.function = *as_schedule_function(*function_of(*item), item, item->text);
   request.program = schedule.program;

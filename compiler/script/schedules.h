@@ -5,7 +5,6 @@
 
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "frontend/file.h"
@@ -18,7 +17,7 @@ namespace loopsmith::script {
 [[nodiscard]] auto predeclared(Name name) -> const eval::Value*;
 
 struct FileSchedule {
-  Name name;                       // of the function
+  Name name;                       // of the function; in a class, with the class's: `TestTile.test_split`
   DeclId decl = 0;
   Origin where;                    // its name in the text
   Name program_name;               // the declaration that holds the program; empty: not known
@@ -61,7 +60,6 @@ class Schedules {
   Diagnostics diagnostics_;
   std::shared_ptr<const std::vector<schedule::TensorIntrin>> intrinsics_;
   uint64_t context_ = 0;                           // hash of what schedules may use besides their programs
-  std::unordered_map<DeclId, size_t> places_;      // of schedule functions among the file's declarations
   uint64_t executed_ = 0;
 };
 

@@ -166,7 +166,8 @@ class Finder {
         EntityKind kind = has_decorator(def->decorators, {"prim_func"}) ? EntityKind::Program : syn::schedule_form(*def) ? EntityKind::Schedule : EntityKind::Function;
         bind_once(def->name.name, kind);
       } else if (const auto* type = statement->as<syn::ClassDef>()) {
-        bind_once(type->name.name, EntityKind::Class);
+        uint32_t entity = bind_once(type->name.name, EntityKind::Class);
+        if (has_decorator(type->decorators, {"ir_module"})) { modules_.insert(entity); }
       } else if (const auto* assign = statement->as<syn::AssignStmt>()) {
         for (const syn::Expr* target : assign->targets) { hoist_target(target, variable); }
       } else if (const auto* annotated = statement->as<syn::AnnAssignStmt>()) {
@@ -586,7 +587,7 @@ class Finder {
     uint32_t only = no_entity;
     for (uint32_t i = 0; i < table_.entities.size(); ++i) {
       const Entity& entity = table_.entities[i];
-      if (entity.function != 0 || (entity.kind != EntityKind::Program && entity.kind != EntityKind::Class)) { continue; }
+      if (entity.function != 0 || (entity.kind != EntityKind::Program && !modules_.contains(i))) { continue; }
       if (only != no_entity) { return no_entity; }
       only = i;
     }
@@ -676,6 +677,7 @@ class Finder {
   std::unordered_map<Name, uint32_t> free_;
   std::unordered_map<uint32_t, std::unordered_map<Name, uint32_t>> members_;   // of classes
   std::unordered_map<uint32_t, std::unordered_map<Name, uint32_t>> blocks_;    // of programs
+  std::unordered_set<uint32_t> modules_;                                       // classes whose functions are programs
   std::unordered_map<uint32_t, uint32_t> parents_;                             // programs in classes
   std::unordered_map<const syn::Expr*, uint32_t> imported_members_;            // what expressions take out of imported files
   std::unordered_map<DeclId, BlockStrings> block_strings_;

@@ -52,9 +52,7 @@ auto body_of(const Snapshot& snapshot, DeclId decl) -> Body {
   }
   if (body.def == nullptr) { return body; }
   for (const syntax::Stmt* statement : body.def->body) { body.statements.push_back(snapshot.syntax().resolve(statement->origin()).value_or(Span{})); }
-  for (const syntax::PlacedItem& placed : snapshot.syntax().items()) {
-    if (placed.item == body.item) { body.item_begin = placed.offset; }
-  }
+  body.item_begin = snapshot.syntax().resolve({decl, 0, 0, 0}).value_or(Span{}).begin;
   return body;
 }
 
@@ -188,7 +186,8 @@ auto extract_steps(const Snapshot& snapshot, Span selection) -> TextRewrite {
   if (schedule == nullptr) { return rewrite; }
   Body body = body_of(snapshot, schedule->decl);
   std::optional<syntax::ScheduleForm> form = body.def != nullptr ? syntax::schedule_form(*body.def) : std::nullopt;
-  if (!form) { return rewrite; }
+  // A helper beside a method would be another method.
+  if (!form || !indent_at(snapshot, body.item_begin).empty()) { return rewrite; }
   Span steps{UINT32_MAX, 0};
   for (Span statement : body.statements) {
     if (statement.end <= selection.begin || statement.begin >= selection.end) { continue; }

@@ -1034,7 +1034,7 @@ auto hash_of_declarations(const Snapshot& snapshot, const std::string& function,
     // Programs of a module, and what schedules call, are in declarations of other names: all but other programs and schedules count.
     std::string_view name = placed.item->name.view();
     bool is_other = false;
-    for (const script::FileSchedule& one : snapshot.schedules()) { is_other = is_other || (one.decl == placed.item->decl && name != schedule); }
+    for (const script::FileSchedule& one : snapshot.schedules()) { is_other = is_other || (one.decl == placed.item->decl && one.name.view() != schedule); }
     for (const workspace::Program& one : snapshot.programs()) { is_other = is_other || (is_top_level && one.decl == placed.item->decl && name != function); }
     if (!is_other) { hash = hash_combine(hash, placed.item->hash); }
   }

@@ -49,3 +49,19 @@ def test_inner():
     (i,) = sch.get_loops("A")
     sch.parallel(i)
     return sch.mod
+
+
+class TestScale:
+    factor = 4
+
+    def test_split(self):
+        sch = tir.Schedule(scale)
+        i, j = sch.get_loops("B")
+        j0, j1 = sch.split(j, factors=[None, 4])
+        sch.vectorize(j1)
+        sch.parallel("B")
+
+    def test_own(self):
+        sch = tir.Schedule(scale)
+        i, j = sch.get_loops("B")
+        sch.split(i, factors=[None, self.factor])
