@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <functional>
 #include <cstdlib>
+#include <numeric>
+#include <span>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -71,58 +73,14 @@ auto compute_hidden_reads(const Block& block) -> std::vector<Buffer> {
   return std::move(finder.found);
 }
 
-auto compute_scope(const FuncState& func, const Place& scope) -> Scope {
-  Scope out;
-  std::vector<std::pair<const BufferNode*, std::vector<NodeId>>> readers, hidden_readers;
-  auto of = [](auto& table, const BufferNode* buffer) -> std::vector<NodeId>& {
-    for (auto& [key, blocks] : table) {
-      if (key == buffer) { return blocks; }
-    }
-    return table.emplace_back(buffer, std::vector<NodeId>()).second;
-  };
-  for (const Place* place : func.child_blocks(scope)) {
-    const Block& block = *place->block();
-    out.blocks.push_back(place->id);
-    auto depend = [&](const std::vector<NodeId>& on, DependenceKind kind, const BufferNode* buffer, bool is_hidden = false) {
-      for (NodeId src : on) {
-        if (src != place->id) { out.dependences.push_back({src, place->id, kind, buffer, is_hidden}); }
-      }
-    };
-    const auto& hidden = func.hidden_reads(*place);
-    for (const BufferRegion& read : block.reads) { of(readers, read.buffer.get()).push_back(place->id); }
-    for (const Buffer& buffer : hidden) { of(hidden_readers, buffer.get()).push_back(place->id); }
-    for (const BufferRegion& write : block.writes) { of(out.buffer_writers, write.buffer.get()).push_back(place->id); }
-    auto find = [](const auto& table, const BufferNode* buffer) -> const std::vector<NodeId>* {
-      for (const auto& [key, blocks] : table) {
-        if (key == buffer) { return &blocks; }
-      }
-      return nullptr;
-    };
-    for (const BufferRegion& read : block.reads) {
-      if (const auto* writers = find(out.buffer_writers, read.buffer.get())) { depend(*writers, DependenceKind::Raw, read.buffer.get()); }
-    }
-    for (const Buffer& buffer : hidden) {
-      if (const auto* writers = find(out.buffer_writers, buffer.get())) { depend(*writers, DependenceKind::Raw, buffer.get(), true); }
-    }
-    for (const BufferRegion& write : block.writes) {
-      if (const auto* writers = find(out.buffer_writers, write.buffer.get())) { depend(*writers, DependenceKind::Waw, write.buffer.get()); }
-    }
-    for (const BufferRegion& write : block.writes) {
-      if (const auto* reads = find(readers, write.buffer.get())) { depend(*reads, DependenceKind::War, write.buffer.get()); }
-      if (const auto* reads = find(hidden_readers, write.buffer.get())) { depend(*reads, DependenceKind::War, write.buffer.get(), true); }
-    }
-  }
-  return out;
-}
-
 static auto neighbours(const FuncState& func, const Place& block, bool producers) -> std::vector<NodeId> {
   std::vector<NodeId> out;
   const Place* scope = func.scope(block);
   if (!scope) { return out; }
-  for (const Dependence& d : func.scope_info(*scope).dependences) {
-    NodeId here = producers ? d.dst : d.src;
+  const Scope& info = func.scope_info(*scope);
+  for (const Dependence& d : producers ? info.of_dst(block.id) : info.of_src(block.id)) {
     NodeId there = producers ? d.src : d.dst;
-    if (here != block.id || (d.kind != DependenceKind::Raw && d.kind != DependenceKind::Waw)) { continue; }
+    if ((d.kind != DependenceKind::Raw && d.kind != DependenceKind::Waw)) { continue; }
     if (std::find(out.begin(), out.end(), there) == out.end()) { out.push_back(there); }
   }
   return out;
@@ -635,18 +593,13 @@ auto certainly_writes(const FuncState& func, const Place& block, const BufferReg
   return covers(write.buffer->shape, {*bound}, wanted, analyzer);
 }
 
-auto compute_cover(const FuncState& func, const Place& scope) -> Cover {
-  Cover out;
-  const Scope& info = func.scope_info(scope);
-  arith::Analyzer analyzer;
-  for (const Place* at = func.parent(scope); at; at = func.parent(*at)) {
-    if (at->is_loop()) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
+// Does a block read only what its producers of the scope wrote before?
+static auto is_covered(const FuncState& func, const Place& scope, const Place& consumer, std::span<const Dependence> dependences) -> bool {
+  std::vector<const Place*> producers;
+  for (const Dependence& d : dependences) {
+    if (d.kind == DependenceKind::Raw) { producers.push_back(func.find(d.src)); }
   }
-  for (int i = scope.index + 1; i < scope.end;) {
-    const Place& place = func.places()[static_cast<size_t>(i)];
-    if (place.is_loop()) { analyzer.bind(place.loop->var, Range{place.loop->min, place.loop->extent}); }
-    i = place.is_block() ? place.end : i + 1;
-  }
+  if (producers.empty()) { return true; }
   auto bound_regions = [&](const Place& place, bool writes) {
     VarMap map = bindings_of(*place.realize);
     std::vector<BufferRegion> regions;
@@ -655,72 +608,97 @@ auto compute_cover(const FuncState& func, const Place& scope) -> Cover {
     }
     return regions;
   };
-  for (NodeId consumer_id : info.blocks) {
-    const Place& consumer = *func.find(consumer_id);
-    std::vector<const Place*> producers;
-    bool has_dependence = false;
-    for (const Dependence& d : info.dependences) {
-      if (d.dst != consumer_id) { continue; }
-      has_dependence = true;
-      if (d.kind == DependenceKind::War || d.kind == DependenceKind::Opaque) { out.stage_pipeline = false; }
-      if (d.kind == DependenceKind::Raw) { producers.push_back(func.find(d.src)); }
-    }
-    if (!has_dependence) { continue; }
-    std::vector<BufferRegion> reads = bound_regions(consumer, false);
-    bool is_covered = true;
-    // At each loop around the consumer: those producers whose lowest common loop it is.
-    for (const Place* lca = func.parent(consumer); lca && is_covered; lca = func.parent(*lca)) {
-      std::vector<const Place*> here;
-      for (const Place* producer : producers) {
-        const Place* common = func.parent(*producer);
-        while (common && !func.is_below(consumer, *common)) { common = func.parent(*common); }
-        if (common == lca && std::find(here.begin(), here.end(), producer) == here.end()) { here.push_back(producer); }
+  // Loops around any of them, where there is something to prove.
+  std::optional<arith::Analyzer> made;
+  auto analyzer = [&]() -> arith::Analyzer& {
+    if (made) { return *made; }
+    made.emplace();
+    std::vector<const Place*> bound;
+    auto bind = [&](const Place& place) {
+      for (const Place* at = func.parent(place); at; at = func.parent(*at)) {
+        if (!at->is_loop()) { continue; }
+        if (std::find(bound.begin(), bound.end(), at) != bound.end()) { break; }
+        bound.push_back(at);
+        made->bind(at->loop->var, Range{at->loop->min, at->loop->extent});
       }
-      if (!here.empty()) {
-        if (here.size() == 1 && is_one(here[0]->realize->predicate)) {
-          // Most often one block produces just what is read, index by index.
-          bool is_plain = true;
-          std::vector<BufferRegion> writes = bound_regions(*here[0], true);
-          for (const BufferRegion& read : reads) {
-            for (const BufferRegion& write : writes) {
-              is_plain = is_plain && (!(write.buffer == read.buffer) ||
-                                      covers_plainly(write.region, domains_for(func, *here[0], lca, write.buffer->scope()),
-                                                     read.region, domains_for(func, consumer, lca, read.buffer->scope())));
-            }
-          }
-          if (is_plain) {
-            if (lca == &scope) { break; }
-            continue;
-          }
-        }
-        std::vector<std::pair<const BufferNode*, std::vector<std::vector<arith::IntSet>>>> produced;
-        for (const BufferRegion& read : reads) { produced.emplace_back(read.buffer.get(), std::vector<std::vector<arith::IntSet>>()); }
-        for (const Place* producer : here) {
-          for (const BufferRegion& write : bound_regions(*producer, true)) {
-            auto wanted = std::find_if(produced.begin(), produced.end(), [&](const auto& p) { return p.first == write.buffer.get(); });
-            if (wanted == produced.end()) { continue; }
-            auto bound = arith::estimate_region_lower_bound(write.region, domains_for(func, *producer, lca, write.buffer->scope()),
-                                                            producer->realize->predicate, analyzer);
-            wanted->second.push_back(bound ? *bound : std::vector<arith::IntSet>(write.buffer->shape.size(), arith::IntSet::nothing()));
-          }
-        }
+    };
+    bind(consumer);
+    for (const Place* producer : producers) { bind(*producer); }
+    return *made;
+  };
+  std::vector<BufferRegion> reads = bound_regions(consumer, false);
+  // At each loop around the consumer: those producers whose lowest common loop it is.
+  for (const Place* lca = func.parent(consumer); lca; lca = func.parent(*lca)) {
+    std::vector<const Place*> here;
+    for (const Place* producer : producers) {
+      const Place* common = func.parent(*producer);
+      while (common && !func.is_below(consumer, *common)) { common = func.parent(*common); }
+      if (common == lca && std::find(here.begin(), here.end(), producer) == here.end()) { here.push_back(producer); }
+    }
+    if (!here.empty()) {
+      if (here.size() == 1 && is_one(here[0]->realize->predicate)) {
+        // Most often one block produces just what is read, index by index.
+        bool is_plain = true;
+        std::vector<BufferRegion> writes = bound_regions(*here[0], true);
         for (const BufferRegion& read : reads) {
-          auto made = std::find_if(produced.begin(), produced.end(), [&](const auto& p) { return p.first == read.buffer.get(); });
-          if (made->second.empty()) { continue; }
-          auto consumed = arith::estimate_region_upper_bound(read.region, domains_for(func, consumer, lca, read.buffer->scope()),
-                                                             consumer.realize->predicate, analyzer);
-          if (!covers(read.buffer->shape, made->second, consumed, analyzer)) {
-            is_covered = false;
-            break;
+          for (const BufferRegion& write : writes) {
+            is_plain = is_plain && (!(write.buffer == read.buffer) ||
+                                    covers_plainly(write.region, domains_for(func, *here[0], lca, write.buffer->scope()),
+                                                   read.region, domains_for(func, consumer, lca, read.buffer->scope())));
           }
         }
+        if (is_plain) {
+          if (lca == &scope) { break; }
+          continue;
+        }
       }
-      if (lca == &scope) { break; }
+      std::vector<std::pair<const BufferNode*, std::vector<std::vector<arith::IntSet>>>> produced;
+      for (const BufferRegion& read : reads) { produced.emplace_back(read.buffer.get(), std::vector<std::vector<arith::IntSet>>()); }
+      for (const Place* producer : here) {
+        for (const BufferRegion& write : bound_regions(*producer, true)) {
+          auto wanted = std::find_if(produced.begin(), produced.end(), [&](const auto& p) { return p.first == write.buffer.get(); });
+          if (wanted == produced.end()) { continue; }
+          auto bound = arith::estimate_region_lower_bound(write.region, domains_for(func, *producer, lca, write.buffer->scope()),
+                                                          producer->realize->predicate, analyzer());
+          wanted->second.push_back(bound ? *bound : std::vector<arith::IntSet>(write.buffer->shape.size(), arith::IntSet::nothing()));
+        }
+      }
+      for (const BufferRegion& read : reads) {
+        auto of_read = std::find_if(produced.begin(), produced.end(), [&](const auto& p) { return p.first == read.buffer.get(); });
+        if (of_read->second.empty()) { continue; }
+        auto consumed = arith::estimate_region_upper_bound(read.region, domains_for(func, consumer, lca, read.buffer->scope()),
+                                                           consumer.realize->predicate, analyzer());
+        if (!covers(read.buffer->shape, of_read->second, consumed, analyzer())) { return false; }
+      }
     }
-    if (!is_covered) { out.uncovered.push_back(consumer_id); }
-    out.stage_pipeline = out.stage_pipeline && is_covered;
+    if (lca == &scope) { break; }
   }
+  return true;
+}
+
+auto compute_cover(const FuncState& func, const Place& scope, const std::vector<int>& changed, const Cover& before) -> Cover {
+  Cover out;
+  const Scope& info = func.scope_info(scope);
+  for (const Dependence& d : info.dependences) {
+    if (d.kind == DependenceKind::War || d.kind == DependenceKind::Opaque) { out.stage_pipeline = false; }
+  }
+  auto next = changed.begin();
+  if (changed.empty() && before.uncovered.empty()) { return out; }
+  for (size_t i = 0; i < info.blocks.size(); ++i) {
+    NodeId id = info.blocks[i];
+    bool is_known = next == changed.end() || *next != static_cast<int>(i);
+    if (!is_known) { ++next; }
+    bool covered = is_known ? std::find(before.uncovered.begin(), before.uncovered.end(), id) == before.uncovered.end()
+                            : is_covered(func, scope, *func.find(id), info.of_block(i));
+    if (!covered) { out.uncovered.push_back(id); }
+  }
+  out.stage_pipeline = out.stage_pipeline && out.uncovered.empty();
   return out;
+}
+auto compute_cover(const FuncState& func, const Place& scope) -> Cover {
+  std::vector<int> all(func.scope_info(scope).blocks.size());
+  std::iota(all.begin(), all.end(), 0);
+  return compute_cover(func, scope, all, {});
 }
 
 // ---- block classes -------------------------------------------------------------------------------------
@@ -733,8 +711,7 @@ auto is_dominant(const FuncState& func, const Place& block) -> bool {
   if (!scope) { return true; }
   const Scope& info = func.scope_info(*scope);
   for (const BufferRegion& write : block.block()->writes) {
-    const auto* writers = info.writers(write.buffer.get());
-    if (writers && writers->size() != 1) { return false; }
+    if (info.writers(write.buffer.get()).size() > 1) { return false; }
   }
   return true;
 }

@@ -21,10 +21,11 @@
 namespace loopsmith::schedule {
 
 // What FuncState keeps answers of.
-[[nodiscard]] auto compute_scope(const FuncState& func, const Place& scope) -> Scope;
 [[nodiscard]] auto compute_hidden_reads(const Block& block) -> std::vector<Buffer>;
 [[nodiscard]] auto compute_affine_binding(const FuncState& func, const Place& block) -> bool;
 [[nodiscard]] auto compute_cover(const FuncState& func, const Place& scope) -> Cover;
+/// The same, where what was known before holds of all blocks but those of some numbers (in increasing order).
+[[nodiscard]] auto compute_cover(const FuncState& func, const Place& scope, const std::vector<int>& changed, const Cover& before) -> Cover;
 
 /// Which rule of the definition a block breaks, in words; none where it is one.
 [[nodiscard]] auto why_not_complete(const FuncState& func, const Place& block) -> std::optional<std::string>;

@@ -363,19 +363,6 @@ static auto count_races(const FuncState& func, const Place& loop, const Place& b
     instances += count;
   }
   if (instances > most || !func.parent(loop)) { return {}; }
-  // Buffers made below the loop, and those that only code below it uses.
-  std::set<const BufferNode*> below, own;
-  for (const Place& place : func.places()) {
-    if (!place.is_block()) { continue; }
-    for (const Buffer& buffer : place.block()->alloc_buffers) { (func.is_below(place, loop) ? below : own).insert(buffer.get()); }
-  }
-  for (const Place& place : func.places()) {
-    if (!place.is_block() || func.is_below(place, loop) || func.is_below(loop, place)) { continue; }
-    for (const auto* regions : {&place.block()->reads, &place.block()->writes}) {
-      for (const BufferRegion& region : *regions) { own.erase(region.buffer.get()); }
-    }
-    for (const Buffer& buffer : func.hidden_reads(place)) { own.erase(buffer.get()); }
-  }
   Touches races;
   races.reads_only = reads_only;
   Valuation values;
@@ -389,11 +376,27 @@ static auto count_races(const FuncState& func, const Place& loop, const Place& b
       return races.follow(bottom.loop->body);
     });
   });
+  // Buffers made below the loop, and those that only code below it uses.
+  auto is_made = [&](const Buffer& buffer, bool below) {
+    return std::any_of(func.places().begin(), func.places().end(), [&](const Place& place) {
+      return place.is_block() && func.is_below(place, loop) == below && std::find(place.block()->alloc_buffers.begin(), place.block()->alloc_buffers.end(), buffer) != place.block()->alloc_buffers.end();
+    });
+  };
+  auto is_own = [&](const Buffer& buffer) {
+    return is_made(buffer, false) && std::none_of(func.places().begin(), func.places().end(), [&](const Place& place) {
+      if (!place.is_block() || func.is_below(place, loop) || func.is_below(loop, place)) { return false; }
+      auto is_it = [&](const BufferRegion& region) { return region.buffer == buffer; };
+      const Block& block = *place.block();
+      const auto& hidden = func.hidden_reads(place);
+      return std::any_of(block.reads.begin(), block.reads.end(), is_it) || std::any_of(block.writes.begin(), block.writes.end(), is_it) ||
+             std::find(hidden.begin(), hidden.end(), buffer) != hidden.end();
+    });
+  };
   Races out{.is_known = all};
   for (const Touches::Met& met : races.met) {
     const BufferNode* buffer = met.buffer.get();
-    if (below.contains(buffer) || races.unknown.contains(buffer)) { continue; }
-    if (own.contains(buffer) && (!all || !races.not_filled.contains(buffer))) {
+    if (races.unknown.contains(buffer) || is_made(met.buffer, true)) { continue; }
+    if (is_own(met.buffer) && (!all || !races.not_filled.contains(buffer))) {
       out.own.push_back(met.buffer);
       continue;
     }

@@ -308,11 +308,11 @@ auto make_copy(const FuncState& func, const Stage& stage, const Buffer& from, co
 }
 
 auto require_single_writer(const Context& cx, const FuncState& func, const Place& scope, const Buffer& buffer) -> Result<const Place*> {
-  const auto* writers = func.scope_info(scope).writers(buffer.get());
-  if (!writers) { return static_cast<const Place*>(nullptr); }
-  if (writers->size() == 1) { return func.find(writers->front()); }
-  Diagnostic out = cx.error(Code::SeveralWriters).arg("buffer", buffer->name.view()).arg("count", static_cast<int64_t>(writers->size()));
-  for (NodeId id : *writers) {
+  auto writers = func.scope_info(scope).writers(buffer.get());
+  if (writers.empty()) { return static_cast<const Place*>(nullptr); }
+  if (writers.size() == 1) { return func.find(writers.front().block); }
+  Diagnostic out = cx.error(Code::SeveralWriters).arg("buffer", buffer->name.view()).arg("count", static_cast<int64_t>(writers.size()));
+  for (const auto& [_, id] : writers) {
     const Place* place = func.find(id);
     out.notes.push_back({place->block()->origin, fmt::format("`{}` writes it", place->name().view()), id});
     out.node_ids.push_back(id);

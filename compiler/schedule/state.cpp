@@ -9,6 +9,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/analysis.h"
+#include "schedule/scopes.h"
 
 namespace loopsmith::schedule {
 
@@ -26,16 +27,10 @@ constexpr size_t small_tree = 24;
 // What was computed, with the pointers it was computed from. `made_from` keeps those alive, so that equal pointers
 // mean equal nodes.
 struct FuncState::Kept {
-  struct ScopeEntry {
-    NodeId scope;
-    PrimFunc made_from;
-    std::vector<const void*> read_from;
-    Scope info;
-  };
   struct CoverEntry {
     NodeId scope;
-    PrimFunc made_from;
-    std::vector<const void*> read_from;
+    std::vector<const void*> around;       // what is known of the loops and blocks around the scope, and of its own iter vars
+    std::shared_ptr<const ScopeTree> tree;
     Cover cover;
   };
   struct BindingEntry {
@@ -47,13 +42,15 @@ struct FuncState::Kept {
   // By block node; shared by all states of a schedule. Each entry keeps its block alive.
   struct HiddenEntry { Ref<Block> block; std::vector<Buffer> buffers; };
   std::shared_ptr<std::unordered_map<const Block*, HiddenEntry>> hidden = std::make_shared<std::unordered_map<const Block*, HiddenEntry>>();
-  std::vector<std::shared_ptr<const ScopeEntry>> scopes;
+  std::vector<std::shared_ptr<const ScopeTree>> scopes;
   std::vector<std::shared_ptr<const CoverEntry>> covers;
   std::vector<std::shared_ptr<const BindingEntry>> bindings;
+  std::vector<std::shared_ptr<const ScopeMentions>> mentions;
   // Taken over from the state before, not compared yet.
-  std::vector<std::shared_ptr<const ScopeEntry>> old_scopes;
+  std::vector<std::shared_ptr<const ScopeTree>> old_scopes;
   std::vector<std::shared_ptr<const CoverEntry>> old_covers;
   std::vector<std::shared_ptr<const BindingEntry>> old_bindings;
+  std::vector<std::shared_ptr<const ScopeMentions>> old_mentions;
 };
 
 // From ids to places, by open addressing. Shared by the states that follow from one another: a primitive moves most places together.
@@ -277,20 +274,6 @@ auto FuncState::child_blocks(const Place& p) const -> std::vector<const Place*> 
 
 namespace {
 
-// What the dependences between the blocks of a scope are read from.
-auto scope_inputs(const FuncState& func, const Place& scope) -> std::vector<const void*> {
-  std::vector<const void*> out;
-  for (const Place* child : func.child_blocks(scope)) {
-    const Block& block = *child->block();
-    out.push_back(reinterpret_cast<const void*>(child->id));
-    out.push_back(block.reads.begin());
-    out.push_back(block.writes.begin());
-    // What it hides is read from its body.
-    for (const Buffer& buffer : func.hidden_reads(*child)) { out.push_back(buffer.get()); }
-  }
-  return out;
-}
-
 void add_loop(std::vector<const void*>& out, const For& loop) {
   out.push_back(loop.var.get());
   out.push_back(loop.min.get());
@@ -318,29 +301,13 @@ auto binding_inputs(const FuncState& func, const Place& block) -> std::vector<co
   return out;
 }
 
-auto cover_inputs(const FuncState& func, const Place& scope) -> std::vector<const void*> {
+// Regions may mention what is bound outside of the scope.
+auto around_scope(const FuncState& func, const Place& scope) -> std::vector<const void*> {
   std::vector<const void*> out;
-  // Regions may mention what is bound outside of the scope.
   for (const Place* at = func.parent(scope); at; at = func.parent(*at)) {
     if (at->is_loop()) { add_loop(out, *at->loop); } else { add_realize(out, *at->realize); }
   }
   add_realize(out, *scope.realize);
-  for (int i = scope.index + 1; i < scope.end;) {
-    const Place& place = func.places()[i];
-    out.push_back(reinterpret_cast<const void*>(place.id));
-    out.push_back(reinterpret_cast<const void*>(static_cast<intptr_t>(place.parent - scope.index)));
-    if (place.is_loop()) {
-      add_loop(out, *place.loop);
-      ++i;
-    } else {
-      add_realize(out, *place.realize);
-      out.push_back(place.block()->reads.begin());
-      out.push_back(place.block()->writes.begin());
-      // What it certainly writes is read from its stores, and from those of blocks inside.
-      out.push_back(place.block()->body.get());
-      i = place.end;
-    }
-  }
   return out;
 }
 
@@ -354,25 +321,48 @@ auto find_entry(const std::vector<std::shared_ptr<const Entry>>& entries, const 
 
 }  // namespace
 
-auto FuncState::hidden_reads(const Place& place) const -> const std::vector<Buffer>& {
-  const Block* block = place.block();
-  auto found = kept_->hidden->find(block);
-  if (found == kept_->hidden->end()) { found = kept_->hidden->emplace(block, Kept::HiddenEntry{Ref<Block>(block), compute_hidden_reads(*block)}).first; }
+auto FuncState::hidden_reads(const Block& block) const -> const std::vector<Buffer>& {
+  auto found = kept_->hidden->find(&block);
+  if (found == kept_->hidden->end()) { found = kept_->hidden->emplace(&block, Kept::HiddenEntry{Ref<Block>(&block), compute_hidden_reads(block)}).first; }
   return found->second.buffers;
 }
 
-auto FuncState::scope_info(const Place& scope_place) const -> const Scope& {
-  auto of_this = [&](const Kept::ScopeEntry& e) { return e.scope == scope_place.id; };
-  if (auto entry = find_entry(kept_->scopes, of_this)) { return entry->info; }
-  auto inputs = scope_inputs(*this, scope_place);
-  if (auto entry = find_entry(kept_->old_scopes, of_this); entry && entry->read_from == inputs) {
-    kept_->scopes.push_back(entry);
-    return entry->info;
+auto FuncState::scope_tree(const Place& scope_place) const -> const std::shared_ptr<const ScopeTree>& {
+  for (const auto& tree : kept_->scopes) {
+    if (tree->scope == scope_place.id) { return tree; }
   }
-  auto entry = std::make_shared<Kept::ScopeEntry>(
-      Kept::ScopeEntry{scope_place.id, func_, std::move(inputs), compute_scope(*this, scope_place)});
-  kept_->scopes.push_back(entry);
-  return entry->info;
+  auto before = find_entry(kept_->old_scopes, [&](const ScopeTree& tree) { return tree.scope == scope_place.id; });
+  kept_->scopes.push_back(std::make_shared<const ScopeTree>(before ? make_scope_tree(*this, scope_place, *before) : make_scope_tree(*this, scope_place)));
+  return kept_->scopes.back();
+}
+auto FuncState::scope_info(const Place& scope_place) const -> const Scope& { return *scope_tree(scope_place)->info; }
+
+auto FuncState::mentioning(const Place& scope_place, const Buffer& buffer) const -> std::vector<const Place*> {
+  auto of_this = [&](const ScopeMentions& m) { return m.tree->scope == scope_place.id; };
+  auto found = find_entry(kept_->mentions, of_this);
+  if (!found) {
+    auto before = find_entry(kept_->old_mentions, of_this);
+    found = std::make_shared<const ScopeMentions>(make_scope_mentions(*this, scope_place, scope_tree(scope_place), before.get()));
+    kept_->mentions.push_back(found);
+  }
+  std::vector<const Place*> out;
+  for (const void* what : {static_cast<const void*>(buffer.get()), static_cast<const void*>(buffer->data.get())}) {
+    auto at = std::lower_bound(found->mentions.begin(), found->mentions.end(), what, [](const ScopeMentions::Mention& m, const void* w) { return m.what < w; });
+    for (; at != found->mentions.end() && at->what == what; ++at) {
+      const Place* strand = find(at->strand);
+      if (std::find(out.begin(), out.end(), strand) == out.end()) { out.push_back(strand); }
+    }
+  }
+  std::sort(out.begin(), out.end(), [](const Place* a, const Place* b) { return a->index < b->index; });
+  return out;
+}
+auto FuncState::blocks_mentioning(const Place& scope_place, const Buffer& buffer) const -> std::vector<const Place*> {
+  std::vector<const Place*> out;
+  for (const Place* strand : mentioning(scope_place, buffer)) {
+    if (strand->is_block()) { out.push_back(strand); continue; }
+    for (const Place* block : child_blocks(*strand)) { out.push_back(block); }
+  }
+  return out;
 }
 
 auto FuncState::is_affine_binding(const Place& block) const -> bool {
@@ -396,13 +386,16 @@ static auto cover_of(const Cover& cover, NodeId block) -> bool {
 auto FuncState::cover(const Place& scope_place) const -> const Cover& {
   auto of_this = [&](const Kept::CoverEntry& e) { return e.scope == scope_place.id; };
   if (auto entry = find_entry(kept_->covers, of_this)) { return entry->cover; }
-  auto inputs = cover_inputs(*this, scope_place);
-  if (auto entry = find_entry(kept_->old_covers, of_this); entry && entry->read_from == inputs) {
-    kept_->covers.push_back(entry);
-    return entry->cover;
+  std::shared_ptr<const ScopeTree> tree = scope_tree(scope_place);
+  auto around = around_scope(*this, scope_place);
+  auto before = find_entry(kept_->old_covers, of_this);
+  Cover cover;
+  if (before && before->around == around) {
+    cover = compute_cover(*this, scope_place, changed_consumers(*before->tree, *tree), before->cover);
+  } else {
+    cover = compute_cover(*this, scope_place);
   }
-  auto entry = std::make_shared<Kept::CoverEntry>(
-      Kept::CoverEntry{scope_place.id, func_, std::move(inputs), compute_cover(*this, scope_place)});
+  auto entry = std::make_shared<Kept::CoverEntry>(Kept::CoverEntry{scope_place.id, std::move(around), std::move(tree), std::move(cover)});
   kept_->covers.push_back(entry);
   return entry->cover;
 }
@@ -416,17 +409,19 @@ auto FuncState::stage_pipeline(const Place& scope_place) const -> bool { return 
 
 void FuncState::adopt(const FuncState& before) {
   kept_->hidden = before.kept_->hidden;
-  auto take = [](auto& into, const auto& current, const auto& old) {
+  // Of each scope and block the newest answer.
+  auto take = [](auto& into, const auto& current, const auto& old, auto key) {
     into = current;
     for (const auto& entry : old) {
-      bool is_newer = false;
-      for (const auto& kept : current) { is_newer |= kept == entry; }
-      if (!is_newer && into.size() < 64) { into.push_back(entry); }
+      bool is_there = std::any_of(current.begin(), current.end(), [&](const auto& kept) { return (*kept).*key == (*entry).*key; });
+      if (!is_there && into.size() < 64) { into.push_back(entry); }
     }
   };
-  take(kept_->old_scopes, before.kept_->scopes, before.kept_->old_scopes);
-  take(kept_->old_covers, before.kept_->covers, before.kept_->old_covers);
-  take(kept_->old_bindings, before.kept_->bindings, before.kept_->old_bindings);
+  take(kept_->old_scopes, before.kept_->scopes, before.kept_->old_scopes, &ScopeTree::scope);
+  take(kept_->old_covers, before.kept_->covers, before.kept_->old_covers, &Kept::CoverEntry::scope);
+  // Few primitives ask, mostly of one scope.
+  kept_->old_mentions = before.kept_->mentions.empty() ? before.kept_->old_mentions : before.kept_->mentions;
+  take(kept_->old_bindings, before.kept_->bindings, before.kept_->old_bindings, &Kept::BindingEntry::block);
 }
 
 auto FuncState::verify_cached() const -> std::optional<std::string> {
@@ -451,9 +446,22 @@ auto FuncState::verify_cached() const -> std::optional<std::string> {
   for (const auto& entry : kept_->scopes) {
     const Place* place = find(entry->scope);
     if (!place) { return "a scope is kept that is gone"; }
-    Scope fresh = compute_scope(*this, *place);
-    if (fresh.blocks != entry->info.blocks || fresh.dependences != entry->info.dependences) {
+    if (!(*make_scope_tree(*this, *place).info == *entry->info)) {
       return "the dependences kept of block `" + place->name().str() + "` differ from a recomputation";
+    }
+  }
+  for (const auto& entry : kept_->old_mentions) {
+    if (const Place* place = find(entry->tree->scope); place && !place->block()->alloc_buffers.empty()) { (void)mentioning(*place, place->block()->alloc_buffers[0]); }
+  }
+  for (const auto& entry : kept_->mentions) {
+    const Place* place = find(entry->tree->scope);
+    if (!place) { return "what is kept of a scope's buffers is of one that is gone"; }
+    auto in_order = [](std::vector<ScopeMentions::Mention> all) {
+      std::sort(all.begin(), all.end());
+      return all;
+    };
+    if (in_order(entry->mentions) != in_order(make_scope_mentions(*this, *place, entry->tree, nullptr).mentions)) {
+      return "what is kept of the buffers that block `" + place->name().str() + "` mentions differs from a recomputation";
     }
   }
   for (const auto& entry : kept_->bindings) {
@@ -466,8 +474,7 @@ auto FuncState::verify_cached() const -> std::optional<std::string> {
   for (const auto& entry : kept_->covers) {
     const Place* place = find(entry->scope);
     if (!place) { return "a cover is kept of a scope that is gone"; }
-    Cover fresh = compute_cover(*this, *place);
-    if (fresh.stage_pipeline != entry->cover.stage_pipeline || fresh.uncovered != entry->cover.uncovered) {
+    if (!(compute_cover(*this, *place) == entry->cover)) {
       return "the region cover kept of block `" + place->name().str() + "` differs from a recomputation";
     }
   }
@@ -481,18 +488,21 @@ auto Scope::of_src(NodeId id) const -> std::vector<Dependence> {
   }
   return out;
 }
-auto Scope::of_dst(NodeId id) const -> std::vector<Dependence> {
-  std::vector<Dependence> out;
-  for (const Dependence& d : dependences) {
-    if (d.dst == id) { out.push_back(d); }
-  }
-  return out;
+auto Scope::of_block(size_t i) const -> std::span<const Dependence> {
+  auto first = static_cast<size_t>(firsts[i]), end = i + 1 < firsts.size() ? static_cast<size_t>(firsts[i + 1]) : dependences.size();
+  return std::span(dependences).subspan(first, end - first);
 }
-auto Scope::writers(const BufferNode* buffer) const -> const std::vector<NodeId>* {
-  for (const auto& [key, blocks] : buffer_writers) {
-    if (key == buffer) { return &blocks; }
-  }
-  return nullptr;
+auto Scope::of_dst(NodeId id) const -> std::vector<Dependence> {
+  auto found = std::find(blocks.begin(), blocks.end(), id);
+  if (found == blocks.end()) { return {}; }
+  auto all = of_block(static_cast<size_t>(found - blocks.begin()));
+  return {all.begin(), all.end()};
+}
+auto Scope::writers(const BufferNode* buffer) const -> std::span<const Write> {
+  auto first = std::lower_bound(writes.begin(), writes.end(), buffer, [](const Write& write, const BufferNode* b) { return write.buffer < b; });
+  auto end = first;
+  while (end != writes.end() && end->buffer == buffer) { ++end; }
+  return {first, end};
 }
 
 // ---- rewriting -----------------------------------------------------------------------------------------

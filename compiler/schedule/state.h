@@ -15,6 +15,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "ir/ir.h"
@@ -56,19 +57,30 @@ struct Dependence {
 
 /// The blocks that stand in a block, not counting blocks inside those, and how they depend on each other.
 struct Scope {
+  struct Write {
+    const BufferNode* buffer = nullptr;
+    NodeId block = 0;
+    friend auto operator==(const Write&, const Write&) -> bool = default;
+  };
   std::vector<NodeId> blocks;              // in the order of the text
   std::vector<Dependence> dependences;     // by dst in the order of the text, then by src
+  std::vector<int> firsts;                 // of each block, where what it depends on begins in `dependences`
+  std::vector<Write> writes;               // by buffer, then in the order of the text
+  /// What the block of a number depends on.
+  [[nodiscard]] auto of_block(size_t i) const -> std::span<const Dependence>;
   [[nodiscard]] auto of_src(NodeId id) const -> std::vector<Dependence>;
   [[nodiscard]] auto of_dst(NodeId id) const -> std::vector<Dependence>;
-  /// The blocks that write a buffer, in the order of the text.
-  [[nodiscard]] auto writers(const BufferNode* buffer) const -> const std::vector<NodeId>*;
-  std::vector<std::pair<const BufferNode*, std::vector<NodeId>>> buffer_writers;
+  /// Who writes a buffer, in the order of the text.
+  [[nodiscard]] auto writers(const BufferNode* buffer) const -> std::span<const Write>;
+  [[nodiscard]] auto is_written(const BufferNode* buffer) const -> bool { return !writers(buffer).empty(); }
+  friend auto operator==(const Scope&, const Scope&) -> bool = default;
 };
 
 /// Whether the blocks of a scope read only what its other blocks wrote before.
 struct Cover {
   bool stage_pipeline = true;              // RAW dependences only, each covered
   std::vector<NodeId> uncovered;           // blocks that read more than their producers wrote
+  friend auto operator==(const Cover&, const Cover&) -> bool = default;
 };
 
 /// What a primitive did to one function.
@@ -95,6 +107,8 @@ struct Rewrite {
   /// Functions to put into the module as well (or instead of those of the name).
   std::vector<std::pair<Name, PrimFunc>> functions;
 };
+
+struct ScopeTree;
 
 /// The tree of one function; shared, immutable but for the answers it keeps. Loops and blocks in the `init` of a
 /// block are not in the tree: no primitive reaches them.
@@ -125,7 +139,12 @@ class FuncState {
   [[nodiscard]] auto scope_info(const Place& scope_place) const -> const Scope&;
   /// Buffers that a block loads, in its body or its regions, though its `T.reads` do not say so: what cache_index and
   /// unsafe_hide_buffer_access leave behind. They order blocks as declared reads do, with the whole buffer for a region.
-  [[nodiscard]] auto hidden_reads(const Place& block) const -> const std::vector<Buffer>&;
+  [[nodiscard]] auto hidden_reads(const Place& block) const -> const std::vector<Buffer>& { return hidden_reads(*block.block()); }
+  [[nodiscard]] auto hidden_reads(const Block& block) const -> const std::vector<Buffer>&;
+  /// The loops and blocks right below a block whose statements mention a buffer, or the pointer to its elements, in any way; in the order of the text.
+  [[nodiscard]] auto mentioning(const Place& scope_place, const Buffer& buffer) const -> std::vector<const Place*>;
+  /// The blocks in those, as `child_blocks` has them.
+  [[nodiscard]] auto blocks_mentioning(const Place& scope_place, const Buffer& buffer) const -> std::vector<const Place*>;
   /// Are the block's iter values independent affine functions of the loops around it?
   [[nodiscard]] auto is_affine_binding(const Place& block) const -> bool;
   [[nodiscard]] auto cover(const Place& scope_place) const -> const Cover&;
@@ -141,6 +160,7 @@ class FuncState {
 
  private:
   struct Kept;
+  [[nodiscard]] auto scope_tree(const Place& scope_place) const -> const std::shared_ptr<const ScopeTree>&;
   struct Growth;
   struct Table;
   /// Places that stand as they stood when the table was made: from `begin` on, those of `first` to `end` there.

@@ -1,5 +1,6 @@
 // What schedules cost, against TVM 0.19's figures in the design's budgets: a new schedule with one split (354 us), a copy (19 us),
-// the replay of a matmul trace (37 instructions 2.04 ms; 56 instructions 3.46 ms). Processor time, best of several rounds.
+// the replay of a matmul trace (37 instructions 2.04 ms; 56 instructions 3.46 ms); and what a primitive costs beside functions and blocks
+// that it does not touch, alone and after others of its kind. Processor time, best of several rounds.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,18 +59,72 @@ auto crowd(int functions, int blocks) -> IRModule {
 }
 
 void crowd_rows() {
-  for (auto [functions, blocks] : {std::pair{1, 1}, std::pair{200, 1}, std::pair{1, 500}}) {
-    IRModule module = crowd(functions, blocks);
-    if (!module) { fmt::print("the crowded program does not parse\n"); std::exit(1); }
-    schedule::Schedule base(module, 1);
-    auto block = base.call("get_block", {"B0"});
-    auto loops = base.call("get_loops", {*block});
-    schedule::Value loop = schedule::loops_of(*loops)[0];
-    double us = best_us([&] {
-      schedule::Schedule sch = base;
-      if (!sch.call("split", {loop, schedule::Value::List{nullptr, 8}}).ok()) { std::exit(1); }
-    });
-    fmt::print("{:<44} {:>10.2f} us\n", fmt::format("one split, {} functions, {} blocks in this one", functions, blocks), us);
+  using Args = std::vector<schedule::Value>;
+  using List = schedule::Value::List;
+  struct Step { const char* name; Args (*args)(const schedule::Value& b0, const schedule::Value& b1, const schedule::Value& loop0, const schedule::Value& loop1, const schedule::Value& inner); };
+  const Step steps[] = {
+      {"split", [](const auto&, const auto&, const auto& loop0, const auto&, const auto&) { return Args{loop0, List{nullptr, 8}}; }},
+      {"parallel", [](const auto&, const auto&, const auto& loop0, const auto&, const auto&) { return Args{loop0}; }},
+      {"reorder", [](const auto&, const auto&, const auto&, const auto& loop1, const auto& inner) { return Args{inner, loop1}; }},
+      {"fuse", [](const auto&, const auto&, const auto&, const auto& loop1, const auto& inner) { return Args{loop1, inner}; }},
+      {"compute_at", [](const auto& b0, const auto&, const auto&, const auto& loop1, const auto&) { return Args{b0, loop1}; }},
+      {"reverse_compute_at", [](const auto&, const auto& b1, const auto& loop0, const auto&, const auto&) { return Args{b1, loop0}; }},
+      {"compute_inline", [](const auto& b0, const auto&, const auto&, const auto&, const auto&) { return Args{b0}; }},
+      {"cache_read", [](const auto&, const auto& b1, const auto&, const auto&, const auto&) { return Args{b1, 0, "local"}; }},
+      {"cache_write", [](const auto& b0, const auto&, const auto&, const auto&, const auto&) { return Args{b0, 0, "local"}; }},
+      {"annotate", [](const auto& b0, const auto&, const auto&, const auto&, const auto&) { return Args{b0, "key", 1}; }},
+  };
+  for (const Step& step : steps) {
+    double alone = 0;
+    for (auto [functions, blocks] : {std::pair{1, 3}, std::pair{200, 3}, std::pair{1, 500}}) {
+      IRModule module = crowd(functions, blocks);
+      if (!module) { fmt::print("the crowded program does not parse\n"); std::exit(1); }
+      schedule::Schedule base(module, 1);
+      auto b0 = base.call("get_block", {"B0"}), b1 = base.call("get_block", {"B1"});
+      schedule::Value loop0 = schedule::loops_of(*base.call("get_loops", {*b0}))[0], whole1 = schedule::loops_of(*base.call("get_loops", {*b1}))[0];
+      auto parts = schedule::loops_of(*base.call("split", {whole1, List{nullptr, 8}}));
+      auto run = [&] {
+        schedule::Schedule sch = base;
+        if (auto done = sch.call(step.name, step.args(*b0, *b1, loop0, parts[0], parts[1])); !done.ok()) { fmt::print("{}: {}\n", step.name, done.diagnostics()[0].message()); std::exit(1); }
+      };
+      double us = best_us(run);
+      if (alone == 0) { alone = us; }
+      fmt::print("{:<64} {:>10.2f} us   {:>5.1f} times\n", fmt::format("one {}, {} functions, {} blocks in this one", step.name, functions, blocks), us, us / alone);
+    }
+  }
+}
+
+// One step after another, each on blocks that no step before touched.
+void chain_rows() {
+  using List = schedule::Value::List;
+  const int steps = 40;
+  for (const char* name : {"split", "parallel", "compute_at", "compute_inline", "cache_read", "cache_write", "reverse_compute_at"}) {
+    double few = 0;
+    for (int blocks : {4 * steps, 500}) {
+      IRModule module = crowd(1, blocks);
+      double best = 1e9;
+      for (int round = 0; round < 3; ++round) {
+        schedule::Schedule sch(module, 1);
+        (void)sch.call("get_producers", {*sch.call("get_block", {"B1"})});
+        double start = cpu_us();
+        for (int i = 0; i < steps; ++i) {
+          std::string a = fmt::format("B{}", 3 * i), b = fmt::format("B{}", 3 * i + 1);
+          auto loop_of = [&](const std::string& block) { return schedule::loops_of(*sch.call("get_loops", {block.c_str()}))[0]; };
+          std::string_view what = name;
+          auto done = what == "split" ? sch.call("split", {loop_of(a), List{nullptr, 8}})
+                      : what == "parallel" ? sch.call("parallel", {loop_of(a)})
+                      : what == "compute_at" ? sch.call("compute_at", {a.c_str(), loop_of(b)})
+                      : what == "reverse_compute_at" ? sch.call("reverse_compute_at", {b.c_str(), loop_of(a)})
+                      : what == "compute_inline" ? sch.call("compute_inline", {a.c_str()})
+                      : what == "cache_read" ? sch.call("cache_read", {b.c_str(), 0, "local"})
+                                             : sch.call("cache_write", {a.c_str(), 0, "local"});
+          if (!done.ok()) { fmt::print("{}: {}\n", name, done.diagnostics()[0].message()); std::exit(1); }
+        }
+        best = std::min(best, (cpu_us() - start) / steps);
+      }
+      if (few == 0) { few = best; }
+      fmt::print("{:<64} {:>10.2f} us   {:>5.1f} times\n", fmt::format("{} after {}, {} blocks", name, name, blocks), best, best / few);
+    }
   }
 }
 
@@ -106,5 +161,6 @@ int main() {
         if (!sch.replay(*trace, true).ok()) { std::exit(1); }
       }), bench::tvm_replay);
   crowd_rows();
+  chain_rows();
   return 0;
 }

@@ -84,12 +84,13 @@ struct CacheRead {
     LOOPSMITH_TRY(read, require_buffer(cx, *args.block, args.read_buffer_index, false));
     const Buffer& buffer = read.buffer;
     LOOPSMITH_TRY(scope, require_scope(cx, args.block));
-    for (const Place* block : func.child_blocks(*scope)) {
+    std::vector<const Place*> mentioning = func.blocks_mentioning(*scope, buffer);
+    for (const Place* block : mentioning) {
       if (region_of(block->block()->reads, buffer) && !func.region_cover(*block)) {
         return note_block(cx.error(Code::NotCovered).arg("block", block->name().view()).arg("buffer", buffer->name.view()), *block);
       }
     }
-    for (const Place* block : func.child_blocks(*scope)) {
+    for (const Place* block : mentioning) {
       bool is_consumer = args.consumer_blocks.empty();
       for (const BlockArg& consumer : args.consumer_blocks) { is_consumer |= consumer.place == block; }
       if (is_consumer) { LOOPSMITH_CHECK(require_no_view(cx, *block, buffer, args.storage_scope)); }
@@ -103,7 +104,7 @@ struct CacheRead {
       plan.last_before = writer->index;
       const Place* before = nullptr;
       const Place* behind = nullptr;
-      for (const Place* block : func.child_blocks(*scope)) {
+      for (const Place* block : mentioning) {
         bool is_consumer = false;
         for (const BlockArg& consumer : args.consumer_blocks) { is_consumer |= consumer.place == block; }
         if (!is_consumer || !region_of(block->block()->reads, buffer)) { continue; }
@@ -168,7 +169,7 @@ struct CacheRead {
     CopyNest copy = make_copy(func, stage, plan.buffer, cache, args.storage_scope, origin);
     Outcome out;
     out.func = func.name();
-    for (const Place* block : func.child_blocks(*stage.scope)) {
+    for (const Place* block : func.blocks_mentioning(*stage.scope, plan.buffer)) {
       bool is_consumer = args.consumer_blocks.empty() && block->index > plan.last_before;
       for (const BlockArg& consumer : args.consumer_blocks) { is_consumer |= consumer.place == block; }
       if (!is_consumer) { continue; }

@@ -42,12 +42,14 @@ struct Uses {
 };
 class UseCounter : public Visitor {
  public:
-  explicit UseCounter(const Buffer& buffer) : buffer_(buffer) {}
+  /// Of statements right below the scope only those are entered that mention the buffer.
+  UseCounter(const Buffer& buffer, const std::vector<const Place*>& mentioning) : buffer_(buffer), mentioning_(mentioning) {}
   using Visitor::visit;
   Uses all, outside;
 
  protected:
   using Visitor::on;
+  void on(const For& n) override { if (enter(&n)) { Visitor::on(n); leave(&n); } }
   void on(const VarNode& n) override { all.is_opaque |= &n == buffer_->data.get(); }
   void on(const BufferLoad& n) override {
     if (n.buffer == buffer_) {
@@ -64,20 +66,32 @@ class UseCounter : public Visitor {
   }
   // Its predicate belongs to a block.
   void on(const BlockRealize& n) override {
+    if (!enter(&n)) { return; }
     for (const Expr& value : n.iter_values) { visit(value); }
     ++depth_;
     visit(n.predicate);
     --depth_;
     visit(n.block);
+    leave(&n);
   }
 
  private:
+  auto enter(const StmtNode* node) -> bool {
+    if (strand_) { return true; }
+    bool mentions = std::any_of(mentioning_.begin(), mentioning_.end(), [&](const Place* p) { return p->loop == node || p->realize == node; });
+    if (mentions) { strand_ = node; }
+    return mentions;
+  }
+  void leave(const StmtNode* node) { if (strand_ == node) { strand_ = nullptr; } }
   const Buffer& buffer_;
+  const std::vector<const Place*>& mentioning_;
+  const StmtNode* strand_ = nullptr;
   int depth_ = 0;
 };
 
-auto check_uses(const Context& cx, const Place& scope, const Buffer& buffer, const Place& block) -> Status {
-  UseCounter counter(buffer);
+auto check_uses(const Context& cx, const FuncState& func, const Place& scope, const Buffer& buffer, const Place& block) -> Status {
+  std::vector<const Place*> mentioning = func.mentioning(scope, buffer);
+  UseCounter counter(buffer, mentioning);
   counter.visit(scope.block()->body);
   if (!counter.all.is_opaque && counter.outside.loads == 0) { return ok(); }
   return note_block(cx.error(Code::OpaqueAccess).arg("buffer", buffer->name.view()), block);
@@ -155,7 +169,7 @@ struct ComputeInline {
     };
     if (uses_var(plan.value, is_other)) { return body_error(cx, block, fmt::format("`{}` is used in it but indexes nothing", other->name.view())); }
     if (store->predicate) { return body_error(cx, block, "its store has a mask"); }
-    LOOPSMITH_CHECK(check_uses(cx, *scope, store->buffer, block));
+    LOOPSMITH_CHECK(check_uses(cx, func, *scope, store->buffer, block));
     LOOPSMITH_TRY(removal, plan_removal(cx, func, block));
     plan.removal = std::move(removal);
     return plan;
@@ -227,7 +241,7 @@ struct ComputeInline {
     for (const BufferRegion& r : plan.scope->block()->writes) { known.push_back(r.buffer); }
     for (const Buffer& b : plan.scope->block()->alloc_buffers) { known.push_back(b); }
     // Blocks that do not say that they read it may load it all the same.
-    for (const Place* place : func.child_blocks(*plan.scope)) {
+    for (const Place* place : func.blocks_mentioning(*plan.scope, buffer)) {
       if (place == args.block.place) { continue; }
       std::vector<Buffer> buffers = known;
       add_signature_buffers(*place->block(), buffers);
@@ -277,7 +291,7 @@ struct ReverseComputeInline {
     Buffer buffer;
     int produced = 0;
     for (const BufferRegion& read : block.block()->reads) {
-      if (read.buffer == buffer || !info.writers(read.buffer.get())) { continue; }
+      if (read.buffer == buffer || !info.is_written(read.buffer.get())) { continue; }
       ++produced;
       buffer = read.buffer;
     }
@@ -408,7 +422,7 @@ struct ReverseComputeInline {
       is_implied = analyzer.can_prove(producer->realize->predicate);
     }
     if (!is_implied && !FAULT(reverse_inline_predicate_lost)) { plan.predicate = logical_and(producer->realize->predicate, plan.predicate); }
-    LOOPSMITH_CHECK(check_uses(cx, *scope, buffer, block));
+    LOOPSMITH_CHECK(check_uses(cx, func, *scope, buffer, block));
     LOOPSMITH_TRY(removal, plan_removal(cx, func, block));
     plan.removal = std::move(removal);
     return plan;

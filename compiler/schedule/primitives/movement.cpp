@@ -181,8 +181,7 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
   // Where nothing else touches the buffer, copy and buffer agree on every tile that was copied back. An iteration that writes nothing may
   // then copy a tile again: it is enough that all of it was written in the first iteration of the loops which do not choose the tile.
   VarMap first;
-  const auto* all_writers = func.scope_info(*scope).writers(plan.buffer.get());
-  if (readers.empty() && writers.size() == 1 && all_writers && all_writers->size() == 1) {
+  if (readers.empty() && writers.size() == 1 && func.scope_info(*scope).writers(plan.buffer.get()).size() == 1) {
     for (const Place* at = loop.place; at && at->is_loop(); at = func.parent(*at)) {
       auto is_its_var = [&](const VarNode& v) { return at->loop->var.get() == &v; };
       bool chooses_tile = std::any_of(plan.tile.begin(), plan.tile.end(), [&](const Range& r) { return uses_var(r.min, is_its_var) || uses_var(r.extent, is_its_var); });

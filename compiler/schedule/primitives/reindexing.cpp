@@ -113,7 +113,7 @@ auto looked_up_in(const FuncState& func, const Place& place, const std::vector<E
   for (const Expr& index : indices) {
     post_order(index, [&](const Expr& e) {
       const auto* load = e.as<BufferLoad>();
-      if (load && func.scope_info(*func.scope(place)).writers(load->buffer.get())) { found = load->buffer.get(); }
+      if (load && func.scope_info(*func.scope(place)).is_written(load->buffer.get())) { found = load->buffer.get(); }
     });
   }
   return found;
@@ -273,8 +273,9 @@ struct ReIndex {
       const BufferNode* late = nullptr;
       post_order(index, [&](const Expr& e) {
         const auto* load = e.as<BufferLoad>();
-        const auto* writers = load ? func.scope_info(*scope).writers(load->buffer.get()) : nullptr;
-        if (writers && std::any_of(writers->begin(), writers->end(), [&](NodeId id) { return func.find(id)->index > top->index; })) { late = load->buffer.get(); }
+        if (!load) { return; }
+        auto writers = func.scope_info(*scope).writers(load->buffer.get());
+        if (std::any_of(writers.begin(), writers.end(), [&](const Scope::Write& write) { return func.find(write.block)->index > top->index; })) { late = load->buffer.get(); }
       });
       if (late) { return staging_error(cx, place, fmt::format("its indices load `{}`, which is written in the same loops", late->name.view())); }
     }

@@ -49,6 +49,47 @@ auto matmul(int64_t m = 64, int64_t n = 48, int64_t k = 80) -> IRModule {
   return module_of(make_func(std::move(func)));
 }
 
+// T0 = A + 1, T1 = T0 + 1, ... and every seventh block reads what the seventh before it wrote as well.
+auto long_chain(int count) -> IRModule {
+  DataType f32 = DataType::float_(32);
+  std::vector<Buffer> buffers;
+  for (int b = 0; b <= count; ++b) { buffers.push_back(make_buffer(Name("T" + std::to_string(b)), f32, Array<Expr>{int_imm(16)})); }
+  auto region = [](const Buffer& x, const Var& at) { return BufferRegion{x, Array<Range>{point(at)}, {}}; };
+  std::vector<Stmt> nests;
+  Block::Fields root;
+  root.name = "root";
+  std::vector<Buffer> own;
+  for (int b = 0; b < count; ++b) {
+    Var i = var("i"), vi = var("vi");
+    auto load = [&](int from) { return Expr(make<BufferLoad>(buffers[static_cast<size_t>(from)], Array<Expr>{Expr(vi)})); };
+    const Buffer& to = buffers[static_cast<size_t>(b) + 1];
+    Block::Fields f;
+    f.name = Name("B" + std::to_string(b));
+    f.iter_vars = {IterVar{vi, from_zero(int_imm(16)), IterKind::Spatial, {}, {}}};
+    std::vector<BufferRegion> reads = {region(buffers[static_cast<size_t>(b)], vi)};
+    Expr value = load(b) + float_imm(1);
+    if (b % 7 == 6) {
+      reads.push_back(region(buffers[static_cast<size_t>(b) - 5], vi));
+      value = value + load(b - 5);
+    }
+    f.reads = std::move(reads);
+    f.writes = {region(to, vi)};
+    f.body = make<BufferStore>(to, value, Array<Expr>{Expr(vi)});
+    nests.push_back(make<For>(i, int_imm(0), int_imm(16), ForKind::Serial, make<BlockRealize>(Array<Expr>{Expr(i)}, bool_imm(true), make<Block>(std::move(f)))));
+    if (b + 1 < count) { own.push_back(to); }
+  }
+  root.alloc_buffers = std::move(own);
+  root.body = seq(std::move(nests), {});
+  PrimFuncNode func;
+  for (const Buffer& x : {buffers.front(), buffers.back()}) {
+    Var param = make<VarNode>(x->name, DataType::handle());
+    func.params = [&] { auto v = func.params.to_vector(); v.push_back(param); return v; }();
+    func.buffer_map = [&] { auto v = func.buffer_map.to_vector(); v.emplace_back(param, x); return v; }();
+  }
+  func.body = make<BlockRealize>(Array<Expr>(), bool_imm(true), make<Block>(std::move(root)));
+  return module_of(make_func(std::move(func)));
+}
+
 auto must(Result<Value> value) -> Value {
   if (!value.ok()) { FAIL(value.diagnostics()[0].message()); }
   return std::move(value).value();
@@ -222,6 +263,40 @@ TEST_CASE("what is kept of a state equals a recomputation, through rewrites of a
   must(sch.call("parallel", {i[0]}));
   check();
   CHECK(sch.state().func("main")->stage_pipeline(sch.state().func("main")->root()));
+}
+
+TEST_CASE("what is kept of a scope of many blocks equals a recomputation, wherever blocks go") {
+  Schedule sch(long_chain(60));
+  int accepted = 0, refused = 0;
+  auto step = [&](const char* name, std::vector<Value> args) {
+    Schedule before = sch;
+    bool done = sch.call(name, std::move(args)).ok();
+    ++(done ? accepted : refused);
+    for (const Schedule* each : {&sch, &before}) {
+      const FuncState* func = each->state().func("main");
+      (void)func->stage_pipeline(func->root());
+      auto difference = func->verify_cached();
+      INFO(name << (difference ? ": " + *difference : std::string()));
+      CHECK_FALSE(difference);
+    }
+  };
+  auto loop = [&](const std::string& block) -> Value {
+    auto loops = sch.call("get_loops", {block.c_str()});
+    return loops.ok() && !loops_of(*loops).empty() ? Value(loops_of(*loops)[0]) : Value(int64_t{0});
+  };
+  for (int i = 0; i < 60; i += 7) {
+    auto name = [&](int at) { return "B" + std::to_string(i + at); };
+    step("cache_read", {name(1).c_str(), 0, "local"});
+    step("compute_at", {name(0).c_str(), loop(name(1))});
+    step("compute_inline", {name(2).c_str()});
+    step("reverse_compute_at", {name(6).c_str(), loop(name(3))});   // reads what blocks between make: refused
+    step("split", {loop(name(4)), Value::List{nullptr, 4}});
+    step("cache_write", {name(4).c_str(), 0, "global"});
+    step("reverse_compute_inline", {name(5).c_str()});
+    step("parallel", {loop(name(3))});
+  }
+  CHECK(accepted > 30);
+  CHECK(refused > 5);
 }
 
 TEST_CASE("every row has what scripts, traces and help need") {
