@@ -7,6 +7,7 @@
 
 #include "ir/ops.h"
 #include "ir/printer.h"
+#include "ir/visitor.h"
 
 namespace loopsmith::gate {
 
@@ -208,6 +209,38 @@ auto honest(const Primitive& row, const Param& param, const Choice& choice, Rand
   return {};
 }
 
+// A block, and a loop in which another one reads windows of what it writes: moved there, it can be rolled.
+struct Windowed { const Place* producer; const Place* loop; };
+auto windows_of(const FuncState& func) -> std::vector<Windowed> {
+  std::vector<Windowed> out;
+  auto uses = [](const Expr& e, const VarNode* var) { return uses_var(e, [&](const VarNode& v) { return &v == var; }); };
+  for (const Place& reader : func.places()) {
+    const Place* scope = reader.is_block() ? func.scope(reader) : nullptr;
+    if (!scope) { continue; }
+    std::vector<const Place*> loops = func.loops(reader);
+    for (const BufferRegion& read : reader.block()->reads) {
+      const auto& own = scope->block()->alloc_buffers;
+      if (std::find(own.begin(), own.end(), read.buffer) == own.end()) { continue; }
+      for (const Range& range : read.region) {
+        bool is_window = range.min.as<Add>() || range.min.as<FloorDiv>() || !is_one(range.extent);
+        for (size_t i = 0; is_window && i < reader.block()->iter_vars.size(); ++i) {
+          const IterVar& iter = reader.block()->iter_vars[i];
+          if (iter.kind != IterKind::Spatial || !uses(range.min, iter.var.get())) { continue; }
+          for (const Place* loop : loops) {
+            if (!uses(reader.realize->iter_values[i], loop->loop->var.get())) { continue; }
+            for (const Place* producer : func.child_blocks(*scope)) {
+              const auto& writes = producer->block()->writes;
+              bool is_it = producer->index < loop->index && !writes.empty() && writes[0].buffer == read.buffer;
+              if (is_it) { out.push_back({producer, loop}); }
+            }
+          }
+        }
+      }
+    }
+  }
+  return out;
+}
+
 // Of all rows, those that change programs; rare ones more often.
 auto random_row(Random& random, const StepCounts& counts, bool asks_units) -> const Primitive& {
   static const std::vector<const Primitive*> rows = changing_rows();
@@ -265,7 +298,13 @@ auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts
   const Primitive* picked = &random_row(random, counts, asks_units);
   // There is nothing to roll before a block was moved to where windows of it are read.
   bool is_before_rolling = picked->name == "rolling_buffer" && random.chance(60);
-  if (is_before_rolling) { picked = schedule::find_primitive("compute_at"); }
+  std::vector<Windowed> windows;
+  if (is_before_rolling) {
+    picked = schedule::find_primitive("compute_at");
+    windows = windows_of(*func);
+  }
+  std::optional<Windowed> window;
+  if (!windows.empty() && random.chance(85)) { window = random.pick(windows); }
   const Primitive& row = *picked;
   const Place* chosen_place = &func->places()[static_cast<size_t>(random.between(1, static_cast<int64_t>(func->places().size()) - 1))];
   if (!near.empty() && random.chance(70)) {
@@ -282,6 +321,7 @@ auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts
     for (const Place& p : func->places()) { if (p.is_loop() && p.name().view().starts_with("x0")) { tiles.push_back(&p); } }
     if (!tiles.empty()) { chosen_place = random.pick(tiles); }
   }
+  if (window) { chosen_place = window->producer; }
   const Place& focus = *chosen_place;
   bool is_wrong = random.chance(3);   // a loop where a block belongs, a number where either does
   std::vector<Value> chosen;
@@ -294,6 +334,8 @@ auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts
       continue;
     }
     std::optional<Value> value = honest(row, param, choice, random);
+    if (window && param.name == "block") { value = Choice::block(*window->producer); }
+    if (window && param.name == "loop") { value = Choice::loop(*window->loop); }
     if (is_wrong && chosen.empty()) {
       const Place* root = &func->places()[1];
       if (param.kind == ValueKind::Loop) { value = focus.is_block() ? Choice::block(focus) : root->is_block() ? Choice::block(*root) : Value(int64_t{7}); }
