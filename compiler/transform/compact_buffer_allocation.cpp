@@ -68,6 +68,15 @@ class Collect : public Visitor {
     access(n.buffer.get(), n.indices);
     Visitor::on(n);
   }
+  void on(const Call& n) override {
+    static const Name address_of("address_of");
+    const auto* place = n.op == address_of && n.args.size() == 1 ? n.args[0].as<BufferLoad>() : nullptr;
+    if (!place) { return Visitor::on(n); }
+    // How far one goes from there is not known.
+    auto found = usage.find(place->buffer.get());
+    if (found != usage.end()) { found->second.fixed = true; } else { on(*place->buffer->data); }
+    for (const Expr& i : place->indices) { visit(i); }
+  }
   void on(const LetStmt& n) override {
     // A let's value is not looked into: indices that use it have no known range.
     visit(n.value);
