@@ -429,7 +429,9 @@ auto hover_primitive(const Snapshot& snapshot, const Cursor& cursor) -> std::opt
       std::string then = print_script(before);
       std::string now = print_script(step.after->module());
       DiffCount count = count_diff(diff_lines(then, now));
-      info.facts.push_back({"effect", fmt::format("here: {} line{} of the program became {}", count.removed, count.removed == 1 ? "" : "s", count.added)});
+      // Vectorised once more, a loop is another node and the same program.
+      info.facts.push_back({"effect", count.removed + count.added == 0 ? "here: it changed nothing"
+                                                                       : fmt::format("here: {} line{} of the program became {}", count.removed, count.removed == 1 ? "" : "s", count.added)});
     }
     return info;
   }

@@ -169,7 +169,7 @@ auto explain_schedule(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
       std::string then = print_script(before);
       std::string now = print_script(step.after->module());
       DiffCount count = count_diff(diff_lines(then, now));
-      what += fmt::format("; {} line{} of the program became {}", count.removed, count.removed == 1 ? "" : "s", count.added);
+      what += count.removed + count.added == 0 ? "; changes nothing here" : fmt::format("; {} line{} of the program became {}", count.removed, count.removed == 1 ? "" : "s", count.added);
     }
     uint32_t start = line_start_of(snapshot, body.statements[i].begin);
     std::string comment = indent_at(snapshot, body.statements[i].begin) + "# " + what;

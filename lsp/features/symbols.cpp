@@ -45,15 +45,59 @@ auto last_name(const syntax::Expr& callee) -> std::string_view {
 
 void add_symbols(const View& view, const syntax::Block& body, std::vector<Symbol>& out, int depth);
 
+/// The steps of a schedule, by their numbers; how each went, where the schedule has run.
+void add_steps(const View& view, const syntax::FunctionDef& function, std::vector<Symbol>& out) {
+  const script::ScheduleRun* run = nullptr;
+  for (const script::FileSchedule& schedule : view.snapshot.schedules()) {
+    if (schedule.decl == function.decl && schedule.is_settled) { run = schedule.run.get(); }
+  }
+  for (uint32_t i = 0; i < function.body.size(); ++i) {
+    Symbol step;
+    step.kind = SymbolKind::Step;
+    step.span = step.name_span = view.span(*function.body[i]);
+    step.name = std::to_string(i + 1) + "  " + one_line(view.text(*function.body[i]));
+    if (run != nullptr && i < run->steps.size()) {
+      switch (run->steps[i].state) {
+        case script::StepState::Done: step.detail = "ok"; break;
+        case script::StepState::Failed: step.detail = "failed"; break;
+        case script::StepState::NotRun: step.detail = "not run"; break;
+        case script::StepState::Unknown: step.detail = "not known"; break;
+      }
+    }
+    out.push_back(std::move(step));
+  }
+}
+
+/// `A: T.Buffer((16,), "float32")` of a program.
+void add_buffers(const View& view, const syntax::FunctionDef& function, std::vector<Symbol>& out) {
+  for (const syntax::Param& param : function.params) {
+    const auto* type = param.annotation != nullptr ? param.annotation->as<syntax::CallExpr>() : nullptr;
+    if (type == nullptr || last_name(*type->callee) != "Buffer" || param.name.name.empty()) { continue; }
+    Symbol buffer;
+    buffer.kind = SymbolKind::Buffer;
+    buffer.name = param.name.name.str();
+    buffer.detail = one_line(view.text(*type));
+    buffer.name_span = view.span(function, param.name.span);
+    buffer.span = {buffer.name_span.begin, std::max(view.span(*type).end, buffer.name_span.end)};
+    out.push_back(std::move(buffer));
+  }
+}
+
 void add_symbol(const View& view, const syntax::Stmt& statement, std::vector<Symbol>& out, int depth) {
   Symbol symbol;
   symbol.span = view.span(statement);
   symbol.name_span = symbol.span;
   if (const auto* function = statement.as<syntax::FunctionDef>()) {
-    symbol.kind = syntax::schedule_form(*function) ? SymbolKind::Schedule : SymbolKind::Function;
+    bool is_program = std::any_of(function->decorators.begin(), function->decorators.end(), [](const syntax::Expr* decorator) {
+      const auto* call = decorator->as<syntax::CallExpr>();
+      return last_name(call != nullptr ? *call->callee : *decorator) == "prim_func";
+    });
+    bool is_schedule = !is_program && syntax::schedule_form(*function);
+    symbol.kind = is_schedule ? SymbolKind::Schedule : SymbolKind::Function;
     symbol.name = function->name.name.str();
     symbol.name_span = view.span(*function, function->name.span);
-    add_symbols(view, function->body, symbol.children, depth + 1);
+    if (is_program) { add_buffers(view, *function, symbol.children); }
+    is_schedule ? add_steps(view, *function, symbol.children) : add_symbols(view, function->body, symbol.children, depth + 1);
   } else if (const auto* type = statement.as<syntax::ClassDef>()) {
     symbol.kind = SymbolKind::Class;
     symbol.name = type->name.name.str();

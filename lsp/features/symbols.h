@@ -8,7 +8,8 @@
 
 namespace loopsmith::lsp {
 
-enum class SymbolKind : uint8_t { Function, Class, Variable, Loop, Block, Schedule };
+/// Step: a statement of a schedule.
+enum class SymbolKind : uint8_t { Function, Class, Variable, Buffer, Loop, Block, Schedule, Step };
 
 struct Symbol {
   SymbolKind kind{};
@@ -19,7 +20,7 @@ struct Symbol {
   std::vector<Symbol> children;
 };
 
-/// Declarations with the loops and blocks in them, as they are nested.
+/// Declarations as they are nested: programs with their buffers, loops and blocks, schedules with their steps and what came of each.
 [[nodiscard]] auto document_symbols(const workspace::Snapshot& snapshot) -> std::vector<Symbol>;
 
 /// What can be folded: every statement with a body, of two lines or more.

@@ -74,6 +74,8 @@ auto symbol_kind(SymbolKind kind) -> int {
     case SymbolKind::Loop: return 25;
     case SymbolKind::Block: return 3;
     case SymbolKind::Schedule: return 6;
+    case SymbolKind::Buffer: return 18;
+    case SymbolKind::Step: return 24;
   }
   return 12;
 }
@@ -139,7 +141,7 @@ auto workspace_symbol(const RouteContext& context, const Json& params) -> RouteR
     there.snapshot = snapshot;
     auto add = [&](const std::vector<Symbol>& symbols, const std::string& container, auto&& self) -> void {
       for (const Symbol& symbol : symbols) {
-        bool is_named = symbol.kind != SymbolKind::Loop && symbol.kind != SymbolKind::Variable;
+        bool is_named = symbol.kind != SymbolKind::Loop && symbol.kind != SymbolKind::Variable && symbol.kind != SymbolKind::Buffer && symbol.kind != SymbolKind::Step;
         if (is_named && matches_query(symbol.name, query)) {
           Json json = {{"name", symbol.name}, {"kind", symbol_kind(symbol.kind)}, {"location", {{"uri", snapshot->name()}, {"range", range_of(there, symbol.name_span)}}}};
           if (!container.empty()) { json["containerName"] = container; }
@@ -997,7 +999,7 @@ constexpr Route routes[] = {
     {Method::IncomingCalls, Lane::Interactive, incoming_calls},
     {Method::OutgoingCalls, Lane::Interactive, outgoing_calls},
     {Method::DocumentLink, Lane::Interactive, document_link},
-    {Method::DocumentSymbol, Lane::Interactive, document_symbol},
+    {Method::DocumentSymbol, Lane::Settled, document_symbol},
     {Method::FoldingRange, Lane::Interactive, folding_range},
     {Method::SelectionRange, Lane::Interactive, selection_range},
     {Method::Formatting, Lane::Interactive, formatting_route},

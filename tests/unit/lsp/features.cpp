@@ -174,7 +174,8 @@ TEST_CASE("every range of the outline is inside its parent, and every selection 
   };
   auto symbols = document_symbols(*document->snapshot());
   REQUIRE(symbols.size() == 2);
-  CHECK(symbols[0].children.front().name == "i, j, k");
+  CHECK(symbols[0].children.front().name == "A");
+  CHECK(symbols[0].children.back().name == "i, j, k");
   CHECK(symbols[1].kind == SymbolKind::Schedule);
   for (const Symbol& symbol : symbols) { check(symbol, {0, static_cast<uint32_t>(matmul.size())}); }
   for (uint32_t offset = 0; offset <= matmul.size(); ++offset) {
@@ -184,6 +185,21 @@ TEST_CASE("every range of the outline is inside its parent, and every selection 
       before = span;
     }
   }
+}
+
+TEST_CASE("the outline of a schedule has its steps, and how each went") {
+  auto states = [](const std::string& body) {
+    auto document = workspace::analyse("file:///t.tir", std::string("@T.prim_func\ndef f(A: T.Buffer((16,), \"float32\")):\n    for i in range(16):\n        with T.block(\"A\"):\n"
+                                                                    "            A[i] = T.float32(1)\n\n@ls.schedule(f)\ndef s(sch: tir.Schedule):\n") + body);
+    std::vector<std::string> out;
+    std::vector<Symbol> symbols = document_symbols(*document->snapshot());
+    for (const Symbol& step : symbols.at(1).children) { out.push_back(step.name + ": " + step.detail); }
+    return out;
+  };
+  CHECK(states("    i, = sch.get_loops(\"A\")\n    sch.split(i, factors=[3, 5])\n    sch.parallel(i)\n") ==
+        std::vector<std::string>{"1  i, = sch.get_loops(\"A\"): ok", "2  sch.split(i, factors=[3, 5]): failed", "3  sch.parallel(i): not run"});
+  CHECK(states("    for x in [1]:\n        sch.parallel(\n            sch.get_loops(\"A\")[0])\n").size() == 1);
+  CHECK(states("    elsewhere(sch)\n    sch.parallel(\"A\")\n").size() == 2);
 }
 
 TEST_CASE("a found schedule goes behind its program, with the line ends of the file") {
