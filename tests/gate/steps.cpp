@@ -298,13 +298,11 @@ auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts
   const Primitive* picked = &random_row(random, counts, asks_units);
   // There is nothing to roll before a block was moved to where windows of it are read.
   bool is_before_rolling = picked->name == "rolling_buffer" && random.chance(60);
-  std::vector<Windowed> windows;
-  if (is_before_rolling) {
-    picked = schedule::find_primitive("compute_at");
-    windows = windows_of(*func);
-  }
   std::optional<Windowed> window;
-  if (!windows.empty() && random.chance(85)) { window = random.pick(windows); }
+  if (is_before_rolling || random.chance(5)) {
+    if (auto windows = windows_of(*func); !windows.empty()) { window = random.pick(windows); }
+  }
+  if (is_before_rolling || window) { picked = schedule::find_primitive("compute_at"); }
   const Primitive& row = *picked;
   const Place* chosen_place = &func->places()[static_cast<size_t>(random.between(1, static_cast<int64_t>(func->places().size()) - 1))];
   if (!near.empty() && random.chance(70)) {
