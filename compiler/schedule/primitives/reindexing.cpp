@@ -152,15 +152,23 @@ auto is_fixed_in_scope(const FuncState& func, const Place& place, const VarNode*
 }
 
 // Copies are made for every instance in the domains of iter vars. Those instances may not all run, and an access may be guarded:
-// then all must be within the buffer.
+// then all must be within the buffer, and so must be what its indices load.
 auto require_in_bounds(const Context& cx, const FuncState& func, const Place& place, const Buffer& buffer, const std::vector<Expr>& indices, bool is_certain) -> Status {
   if (is_certain) { return ok(); }
   arith::Analyzer analyzer = block_analyzer(func, place);
-  for (size_t i = 0; i < indices.size(); ++i) {
-    if (analyzer.can_prove(greater_equal(indices[i], zero(indices[i].dtype()))) && analyzer.can_prove(less(indices[i], buffer->shape[i]))) { continue; }
-    return staging_error(cx, place, fmt::format("a copy for each of its instances may go beyond `{}`", buffer->name.view()));
+  const BufferNode* beyond = nullptr;
+  auto check = [&](const Buffer& of, const auto& at) {
+    for (size_t i = 0; i < at.size() && !beyond; ++i) {
+      if (analyzer.can_prove(greater_equal(at[i], zero(at[i].dtype()))) && analyzer.can_prove(less(at[i], of->shape[i]))) { continue; }
+      beyond = of.get();
+    }
+  };
+  check(buffer, indices);
+  for (const Expr& index : indices) {
+    post_order(index, [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { check(load->buffer, load->indices); } });
   }
-  return ok();
+  if (!beyond) { return ok(); }
+  return staging_error(cx, place, fmt::format("a copy for each of its instances may go beyond `{}`", beyond->name.view()));
 }
 
 // Do different instances access different elements? Otherwise the last one counts, and a copy must keep their order.
