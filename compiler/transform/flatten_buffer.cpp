@@ -48,18 +48,34 @@ class Flatten : public Mutator {
     if (flat == n.buffer && body.same_as(n.body)) { return self(n); }
     return make<DeclBuffer>(std::move(flat), std::move(body), n.origin);
   }
+  auto on(const LetStmt& n) -> Stmt override {
+    if (!n.var->dtype.is_handle()) { return Mutator::on(n); }
+    Expr value = mutate(n.value);
+    Stmt body = with_views(n.var, mutate(n.body));
+    if (value.same_as(n.value) && body.same_as(n.body)) { return self(n); }
+    return make<LetStmt>(n.var, std::move(value), std::move(body), n.origin);
+  }
   auto on(const Allocate& n) -> Stmt override {
-    Stmt body = mutate(n.body);
+    Stmt body = with_views(n.data, mutate(n.body));
     if (n.extents.size() == 1 && body.same_as(n.body)) { return self(n); }
     return make<Allocate>(n.data, n.dtype, Array<Expr>{product(n.extents)}, n.condition, std::move(body), n.annotations, n.origin);
   }
   auto on(const AllocateConst& n) -> Stmt override {
-    Stmt body = mutate(n.body);
+    Stmt body = with_views(n.data, mutate(n.body));
     if (n.extents.size() == 1 && body.same_as(n.body)) { return self(n); }
     return make<AllocateConst>(n.data, n.dtype, Array<Expr>{product(n.extents)}, n.bytes, std::move(body), n.annotations, n.origin);
   }
 
  private:
+  // Views of memory that begins here are declared here.
+  auto with_views(const Var& data, Stmt body) -> Stmt {
+    for (size_t i = undeclared.size(); i-- > 0;) {
+      if (!(undeclared[i]->data == data)) { continue; }
+      body = make<DeclBuffer>(undeclared[i], std::move(body), undeclared[i]->origin);
+      undeclared.erase(undeclared.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    return body;
+  }
   auto declare_view(const Buffer& buffer) -> Buffer {
     auto [found, fresh] = views_.emplace(buffer.get(), Buffer());
     if (!fresh) { return found->second; }
