@@ -946,7 +946,9 @@ auto Compiler::call_function(const Call& n, const std::vector<std::pair<Var, Exp
       out->pointers.emplace_back(slot(param.get()), p);
       if (buffer) { out->pointers.emplace_back(slot(buffer->data.get()), p); }
     } else {
-      out->values.emplace_back(slot(param.get()), expr(n.args[i]));
+      // Numbers are passed in the type that the function says.
+      bool is_other = !(n.args[i].dtype() == param->dtype) && !n.args[i].dtype().is_handle() && n.args[i].dtype().is_scalar();
+      out->values.emplace_back(slot(param.get()), expr(is_other ? cast(param->dtype, n.args[i]) : n.args[i]));
     }
   }
   for (const auto& [size, value] : sizes) {

@@ -88,6 +88,7 @@ auto DataType::parse(std::string_view text) -> std::optional<DataType> {
     else if (starts("float")) { out = float_(32); }
     else { return {}; }
     if (!text.empty() && text[0] != 'x') {
+      if (text[0] == '0') { return {}; }
       auto bits = take_number(text);
       if (!bits || *bits < 1 || *bits > 128) { return {}; }
       // Widths that no format has.
