@@ -138,17 +138,21 @@ auto copy_inputs(const Inputs& inputs) -> Inputs {
   return out;
 }
 
-auto compare_tensors(const std::string& name, const TensorView& before, const TensorView& after, bool exact) -> Difference {
+auto magnitude_of(const TensorView& view) -> double {
+  double largest = 0;
+  if (!view.dtype.element().is_real()) { return largest; }
+  for (int64_t i = 0, n = view.count() * view.dtype.lanes; i < n; ++i) {
+    double v = std::fabs(element(view, i));
+    if (std::isfinite(v)) { largest = std::max(largest, v); }
+  }
+  return largest;
+}
+
+auto compare_tensors(const std::string& name, const TensorView& before, const TensorView& after, bool exact, double magnitude) -> Difference {
   Difference out;
   int64_t n = before.count() * before.dtype.lanes;
   DataType t = before.dtype.element();
-  double scale = 0;
-  if (t.is_real() && !exact) {
-    for (int64_t i = 0; i < n; ++i) {
-      double v = std::fabs(element(before, i));
-      if (std::isfinite(v)) { scale = std::max(scale, v); }
-    }
-  }
+  double scale = exact ? 0 : std::max(magnitude, magnitude_of(before));
   double bound = t.is_real() && !exact ? bound_of(t) * std::max(scale, 1e-30) : 0;
   for (int64_t i = 0; i < n; ++i) {
     double a = element(before, i);
@@ -237,10 +241,16 @@ auto Before::compare(const IRModule& after) const -> Result<GateResult> {
       out.difference = d.message();
       return out;
     }
+    // Where integers have shown what is computed, reals show rounding, and the error of a small difference is that of the numbers it is of.
+    double magnitude = 0;
+    for (const Argument& argument : round.results.arguments) {
+      const auto* view = std::get_if<TensorView>(&argument);
+      if (view && exact_ && round.contents == Contents::Reals) { magnitude = std::max(magnitude, magnitude_of(*view)); }
+    }
     for (size_t i = 0; i < names_.size(); ++i) {
       const auto* a = std::get_if<TensorView>(&round.results.arguments[i]);
       if (!a) { continue; }
-      Difference d = compare_tensors(names_[i].str(), *a, std::get<TensorView>(other.arguments[i]), exact_ && round.contents == Contents::SmallIntegers);
+      Difference d = compare_tensors(names_[i].str(), *a, std::get<TensorView>(other.arguments[i]), exact_ && round.contents == Contents::SmallIntegers, magnitude);
       if (d.found) {
         out.equal = false;
         out.difference = d.where;

@@ -28,8 +28,10 @@ struct Difference {
   int64_t elements = 0;                            // that differ
   double largest = 0;                              // absolute
 };
-/// `exact`: bit for bit (NaN equals NaN); else within the bound for the type and the magnitudes of the tensor.
-[[nodiscard]] auto compare_tensors(const std::string& name, const TensorView& before, const TensorView& after, bool exact) -> Difference;
+/// `exact`: bit for bit (NaN equals NaN); else within the bound for the type and the magnitudes of the tensor, or `magnitude` where that is larger.
+[[nodiscard]] auto compare_tensors(const std::string& name, const TensorView& before, const TensorView& after, bool exact, double magnitude = 0) -> Difference;
+/// The largest finite number in a tensor of reals, without its sign; else 0.
+[[nodiscard]] auto magnitude_of(const TensorView& view) -> double;
 
 struct GateOptions {
   uint64_t seed = 1;

@@ -620,6 +620,21 @@ auto repeats_in_threads(const Place& block, const Stmt& around, const std::vecto
   });
 }
 
+// Do the boxes of iter values that an iteration of a loop and the next one run, by the loops below, certainly meet?
+auto meets_next(const For& loop, const std::vector<Expr>& iter_values, const Domains& below) -> bool {
+  arith::Analyzer analyzer;
+  analyzer.bind(loop.var, Range{loop.min, loop.extent - one(loop.extent.dtype())});
+  arith::DomMap domains;
+  for (const auto& [var, domain] : below) { domains.emplace(var.get(), arith::IntSet::from_range(domain)); }
+  const VarMap next{{loop.var.get(), loop.var + one(loop.var->dtype)}};
+  return std::all_of(iter_values.begin(), iter_values.end(), [&](const Expr& value) {
+    const arith::IntSet set = arith::eval_set(value, domains);
+    if (!set.has_lower_bound() || !set.has_upper_bound()) { return false; }
+    const Expr low = substitute(set.min(), next), high = substitute(set.max(), next);
+    return analyzer.can_prove(less_equal(set.min(), high)) && analyzer.can_prove(less_equal(low, set.max()));
+  });
+}
+
 // An iter var of which the loops around certainly do not run the whole domain, and of which more may run with new values under new loops;
 // null: none is known.
 auto iter_in_part(const FuncState& func, const Place& block, const std::vector<Expr>& new_values, const Domains& new_loops) -> const IterVar* {
@@ -860,12 +875,10 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
     if (reverse && is_spread) {
       Domains all = outer;
       all.insert(all.end(), loops.begin(), loops.end());
+      auto shared = counted_sharing(all, at->loop->var, iter_values, predicate);
       bool is_guessed = std::any_of(producers.begin(), producers.end(), [&](NodeId id) { return !is_one(func.find(id)->realize->predicate); });
-      if (auto shared = counted_sharing(all, at->loop->var, iter_values, predicate)) {
-        is_spread = !*shared;
-      } else if (is_guessed) {
-        is_spread = tells_iterations_apart(iter_values, all, predicate, at->loop->var.get());
-      }
+      is_spread = shared ? !*shared
+                         : tells_iterations_apart(iter_values, all, predicate, at->loop->var.get()) || (!is_guessed && !meets_next(*at->loop, iter_values, loops));
     }
     // What other iterations make as well is computed from what this one has made.
     if (!reverse && is_spread && has_makers) {
