@@ -240,7 +240,40 @@ static auto overlaps(const arith::IterSumNode& sum, arith::Analyzer& analyzer) -
   return false;
 }
 
-auto tells_iterations_apart(const std::vector<Expr>& values, const std::vector<std::pair<Var, Range>>& domains, const Expr& predicate, const VarNode* of) -> bool {
+// Surjective maps may leave digits of iterators out: `i // 4`. Are all digits of whatever follows a variable used?
+static auto uses_all_digits(const std::vector<arith::IterSum>& indices, const VarNode* of, arith::Analyzer& analyzer) -> bool {
+  std::vector<const arith::IterMarkNode*> marks;              // that follow the variable
+  std::vector<Expr> used;                                     // of each: the product of the digits' extents
+  std::function<bool(const arith::IterMarkNode&)> follows;
+  std::function<bool(const arith::IterSumNode&)> visit = [&](const arith::IterSumNode& sum) {
+    bool any = false;
+    for (const arith::IterSplit& digit : sum.args) {
+      if (!follows(*digit.source)) { continue; }
+      any = true;
+      auto known = std::find(marks.begin(), marks.end(), digit.source.get());
+      if (known == marks.end()) {
+        marks.push_back(digit.source.get());
+        used.push_back(digit.extent);
+      } else {
+        Expr& product = used[static_cast<size_t>(known - marks.begin())];
+        product = mul(product, digit.extent);
+      }
+    }
+    return any;
+  };
+  follows = [&](const arith::IterMarkNode& mark) {
+    if (mark.sum) { return visit(*mark.sum); }
+    if (mark.split) { return follows(*mark.split->source); }
+    return uses_var(mark.source, [&](const VarNode& v) { return &v == of; });
+  };
+  for (const arith::IterSum& sum : indices) { visit(*sum); }
+  for (size_t i = 0; i < marks.size(); ++i) {
+    if (!analyzer.can_prove_equal(used[i], marks[i]->extent)) { return false; }
+  }
+  return !marks.empty();
+}
+
+auto tells_iterations_apart(const std::vector<Expr>& values, const std::vector<std::pair<Var, Range>>& domains, const Expr& predicate, const VarNode* of, bool by_all_digits) -> bool {
   std::vector<std::pair<Var, Range>> used;
   VarMap units;                                // loops that run once
   for (const auto& [var, range] : domains) {
@@ -255,7 +288,8 @@ auto tells_iterations_apart(const std::vector<Expr>& values, const std::vector<s
     arith::Analyzer analyzer;
     auto level = of ? arith::IterMapLevel::Surjective : arith::IterMapLevel::Bijective;
     auto found = arith::detect_iter_map(plain, used, condition, level, analyzer, /*simplify_trivial=*/false);
-    return !found.indices.empty() && std::none_of(found.indices.begin(), found.indices.end(), [&](const arith::IterSum& sum) { return overlaps(*sum, analyzer); });
+    if (found.indices.empty() || std::any_of(found.indices.begin(), found.indices.end(), [&](const arith::IterSum& sum) { return overlaps(*sum, analyzer); })) { return false; }
+    return !of || !by_all_digits || uses_all_digits(found.indices, of, analyzer);
   };
   return is_apart(bool_imm(true)) || (!is_one(predicate) && is_apart(substitute(predicate, units)));
 }

@@ -84,8 +84,9 @@ namespace loopsmith::schedule {
 [[nodiscard]] auto is_affine_binding(const BlockRealize& realize, const std::vector<std::pair<Var, Range>>& domains) -> bool;
 
 /// Do any two iterations of the loops give different values, as far as it can be proved? Of one loop (`of`): no two of its iterations
-/// share only some of their values, as sums do that overlap (`i + j`); they may share all of them (`i // 2`).
-[[nodiscard]] auto tells_iterations_apart(const std::vector<Expr>& values, const std::vector<std::pair<Var, Range>>& domains, const Expr& predicate, const VarNode* of = nullptr) -> bool;
+/// share only some of their values, as sums do that overlap (`i + j`); they may share all of them (`i // 2`), but not where `by_all_digits`.
+[[nodiscard]] auto tells_iterations_apart(const std::vector<Expr>& values, const std::vector<std::pair<Var, Range>>& domains, const Expr& predicate, const VarNode* of = nullptr,
+                                          bool by_all_digits = false) -> bool;
 
 /// Is a variable known at a place and below: an iter var of a block or a loop around (those of the place itself too), a parameter, or
 /// an unknown size that parameters bring along?

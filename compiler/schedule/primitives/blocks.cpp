@@ -1,6 +1,7 @@
 // Primitives that make blocks of loop nests and of neighbouring blocks: blockize. What is inside of the new block no longer sees the loops outside but
 // through its iter vars, so a nest can be taken as a whole by tensor units. Affine reasoning is in arith/iter_map.h.
 #include <algorithm>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -41,9 +42,26 @@ class SimplifyingSubstitution : public Mutator {
 #define STMT(Kind)
 #include "ir/nodes.def"
 
+ protected:
+  // What a block inside allocates may be sized by the variables.
+  auto use(const Buffer& buffer) -> Buffer override {
+    auto [done, is_new] = buffers_.try_emplace(buffer.get(), buffer);
+    if (!is_new) { return done->second; }
+    Array<Expr> shape = mutate(buffer->shape);
+    Array<Expr> strides = mutate(buffer->strides);
+    Expr offset = buffer->elem_offset ? mutate(buffer->elem_offset) : Expr();
+    if (shape.same_as(buffer->shape) && strides.same_as(buffer->strides) && offset.same_as(buffer->elem_offset)) { return buffer; }
+    BufferNode fields = *buffer;
+    fields.shape = std::move(shape);
+    fields.strides = std::move(strides);
+    fields.elem_offset = std::move(offset);
+    return buffers_[buffer.get()] = make_buffer(std::move(fields));
+  }
+
  private:
   const VarMap& map_;
   arith::Analyzer& analyzer_;
+  std::unordered_map<const BufferNode*, Buffer> buffers_;
 };
 
 // A binding that needs no affine form: it lies wholly outside or wholly inside.

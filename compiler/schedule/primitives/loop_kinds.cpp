@@ -42,8 +42,7 @@ auto sample(const Expr& e, const VarNode* var, int64_t number) -> std::optional<
   return {};
 }
 
-// Do two iterations of a loop that the block's iter vars follow run the same instances (`f // 2`)? Asked of the first few, which are next
-// to each other.
+// Do two iterations of a loop that the block's iter vars follow run the same instances (`f // 2`, `f % 3`)? Asked of the first few.
 auto shares_instances(const Place& place, const LoopArg& loop) -> bool {
   const VarNode* var = loop.loop().var.get();
   auto extent = as_int(loop.loop().extent);
@@ -57,21 +56,24 @@ auto shares_instances(const Place& place, const LoopArg& loop) -> bool {
   };
   if (std::any_of(place.realize->iter_values.begin(), place.realize->iter_values.end(), counts)) { return false; }
   arith::Analyzer analyzer;
-  for (int64_t i = 0; extent && i + 1 < std::min<int64_t>(*extent, 9); ++i) {
-    // Values that differ somewhere need no proof.
-    if (auto min = as_int(loop.loop().min)) {
-      bool differs = std::any_of(place.realize->iter_values.begin(), place.realize->iter_values.end(), [&](const Expr& value) {
-        auto here = sample(value, var, *min + i), next = sample(value, var, *min + i + 1);
-        return here && next && *here != *next;
+  const int64_t few = extent ? std::min<int64_t>(*extent, 9) : 0;
+  const auto& values = place.realize->iter_values;
+  auto min = as_int(loop.loop().min);
+  for (int64_t i = 0; i < few; ++i) {
+    for (int64_t j = i + 1; j < few; ++j) {
+      // Values that differ somewhere need no proof.
+      bool differs = min && std::any_of(values.begin(), values.end(), [&](const Expr& value) {
+        auto here = sample(value, var, *min + i), there = sample(value, var, *min + j);
+        return here && there && *here != *there;
       });
       if (differs) { continue; }
+      DataType dtype = loop.loop().var->dtype;
+      Expr here = loop.loop().min + constant_int(dtype, i), there = loop.loop().min + constant_int(dtype, j);
+      bool is_same = std::all_of(values.begin(), values.end(), [&](const Expr& value) {
+        return analyzer.can_prove_equal(substitute(value, {{var, here}}), substitute(value, {{var, there}}));
+      });
+      if (is_same) { return true; }
     }
-    DataType dtype = loop.loop().var->dtype;
-    Expr here = loop.loop().min + constant_int(dtype, i), next = loop.loop().min + constant_int(dtype, i + 1);
-    bool is_same = std::all_of(place.realize->iter_values.begin(), place.realize->iter_values.end(), [&](const Expr& value) {
-      return analyzer.can_prove_equal(substitute(value, {{var, here}}), substitute(value, {{var, next}}));
-    });
-    if (is_same) { return true; }
   }
   return false;
 }
@@ -133,6 +135,32 @@ auto check_not_repeated(const Context& cx, const LoopArg& loop, const Place& pla
   return ok();
 }
 
+// Spatial iter vars promise that instances are apart, not that the elements are which they write: `C[0] = A[vi]` keeps the last. What the
+// caller sees of that would be any of them.
+auto check_elements_apart(const Context& cx, const LoopArg& loop, const Place& place) -> Status {
+  const BlockRealize& realize = *place.realize;
+  // A block around others declares more than an instance touches; they are asked themselves.
+  if (is_one(loop.loop().extent) || place.end != place.index + 1) { return ok(); }
+  const VarNode* var = loop.loop().var.get();
+  std::vector<const VarNode*> following;                      // iter vars
+  for (size_t i = 0; i < realize.iter_values.size(); ++i) {
+    if (!uses_var(realize.iter_values[i], [&](const VarNode& v) { return &v == var; })) { continue; }
+    if (realize.block->iter_vars[i].kind != IterKind::Spatial) { return ok(); }
+    following.push_back(realize.block->iter_vars[i].var.get());
+  }
+  if (following.empty()) { return ok(); }
+  for (const BufferRegion& write : place.block()->writes) {
+    const auto& map = loop.func->func()->buffer_map;
+    bool is_given = std::any_of(map.begin(), map.end(), [&](const auto& entry) { return entry.second == write.buffer; });
+    auto follows = [&](const VarNode& v) { return &v == var || std::find(following.begin(), following.end(), &v) != following.end(); };
+    bool is_apart = std::any_of(write.region.begin(), write.region.end(), [&](const Range& r) { return uses_var(r.min, follows) || uses_var(r.extent, follows); });
+    bool is_element = std::all_of(write.region.begin(), write.region.end(), [](const Range& r) { return is_one(r.extent); });
+    if (!is_given || is_apart || !is_element) { continue; }
+    return race_error(cx, *loop, {.is_known = false, .block = &place, .other = &place, .buffer = write.buffer});
+  }
+  return ok();
+}
+
 // Each block below is a complete or reduction block, and the loop feeds spatial iter vars only (or, bound to the threads
 // of a block, reduction iter vars: a cross-thread reduction). `is_lone`: nothing that threads do together stands between iterations.
 auto check_independent(const Context& cx, const LoopArg& loop, bool allows_reduction, bool is_lone) -> Status {
@@ -145,6 +173,7 @@ auto check_independent(const Context& cx, const LoopArg& loop, bool allows_reduc
     if (!place.is_block()) { continue; }
     const BlockRealize& realize = *place.realize;
     LOOPSMITH_CHECK(check_not_repeated(cx, loop, place));
+    if (!FAULT(parallel_dependence_dropped)) { LOOPSMITH_CHECK(check_elements_apart(cx, loop, place)); }
     for (size_t k = 0; k < realize.iter_values.size(); ++k) {
       const IterVar& iter = realize.block->iter_vars[k];
       if (iter.kind == IterKind::Spatial || (iter.kind == IterKind::Reduction && (allows_reduction || FAULT(parallel_reduction)))) { continue; }

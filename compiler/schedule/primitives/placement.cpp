@@ -216,6 +216,15 @@ void variables_of(const arith::IterMarkNode& mark, std::unordered_set<const VarN
   if (mark.sum) { for (const arith::IterSplit& split : mark.sum->args) { variables_of(*split.source, out); } }
 }
 
+// Of all digits but the first.
+void lower_variables_of(const arith::IterMarkNode& mark, std::unordered_set<const VarNode*>& out) {
+  if (mark.split) { lower_variables_of(*mark.split->source, out); }
+  if (!mark.sum) { return; }
+  for (size_t i = 0; i < mark.sum->args.size(); ++i) {
+    if (i == 0) { lower_variables_of(*mark.sum->args[i].source, out); } else { variables_of(*mark.sum->args[i].source, out); }
+  }
+}
+
 // Indices that are parts of one iter var, `v // 4` and `v % 4`: a box of them is an interval of the iter var only where the upper parts
 // are single points and the lower ones whole.
 auto is_box_of_parts(const std::vector<arith::IterSumNode>& digits, const Box& box, const Box& whole, arith::Analyzer& analyzer) -> bool {
@@ -307,6 +316,21 @@ auto update_by_inverse(const BufferNode& buffer, const Array<IterVar>& iter_vars
       if (sum.args.size() < 2 || box[i].can_prove_single_point(analyzer) || is_box_of_digits(sum, box[i], analyzer)) { continue; }
       is_exact = false;
       for (size_t k = 1; k < sum.args.size(); ++k) { variables_of(*sum.args[k].source, open); }
+    }
+    // So it is with an iterator made of several, `(v0 * 2 + v1) // 5` and `% 5`, of which a part is wanted.
+    for (const arith::IterSumNode& sum : digits) {
+      for (const arith::IterSplit& part : sum.args) {
+        if (!part.source->sum) { continue; }
+        bool is_point = true, is_whole = true;
+        for (size_t i = 0; i < box.size(); ++i) {
+          if (std::none_of(digits[i].args.begin(), digits[i].args.end(), [&](const arith::IterSplit& other) { return other.source == part.source; })) { continue; }
+          is_point = is_point && box[i].can_prove_single_point(analyzer);
+          is_whole = is_whole && analyzer.can_prove_equal(box[i].min(), whole[i].min()) && analyzer.can_prove_equal(box[i].max(), whole[i].max());
+        }
+        if (is_point || is_whole) { continue; }
+        is_exact = false;
+        lower_variables_of(*part.source, open);
+      }
     }
     std::vector<Expr> low, high;
     for (const IntSet& set : box) {
@@ -620,19 +644,27 @@ auto repeats_in_threads(const Place& block, const Stmt& around, const std::vecto
   });
 }
 
-// Do the boxes of iter values that an iteration of a loop and the next one run, by the loops below, certainly meet?
+// Do the boxes of iter values that an iteration of a loop and the next one run, by the loops below, certainly meet: of all of its iterations, or of
+// the first two?
 auto meets_next(const For& loop, const std::vector<Expr>& iter_values, const Domains& below) -> bool {
-  arith::Analyzer analyzer;
-  analyzer.bind(loop.var, Range{loop.min, loop.extent - one(loop.extent.dtype())});
   arith::DomMap domains;
   for (const auto& [var, domain] : below) { domains.emplace(var.get(), arith::IntSet::from_range(domain)); }
-  const VarMap next{{loop.var.get(), loop.var + one(loop.var->dtype)}};
-  return std::all_of(iter_values.begin(), iter_values.end(), [&](const Expr& value) {
-    const arith::IntSet set = arith::eval_set(value, domains);
-    if (!set.has_lower_bound() || !set.has_upper_bound()) { return false; }
-    const Expr low = substitute(set.min(), next), high = substitute(set.max(), next);
-    return analyzer.can_prove(less_equal(set.min(), high)) && analyzer.can_prove(less_equal(low, set.max()));
-  });
+  std::vector<arith::IntSet> sets;
+  for (const Expr& value : iter_values) {
+    sets.push_back(arith::eval_set(value, domains));
+    if (!sets.back().has_lower_bound() || !sets.back().has_upper_bound()) { return false; }
+  }
+  const Expr step = one(loop.var->dtype);
+  auto meets = [&](arith::Analyzer& analyzer, const Expr& at) {
+    const VarMap here{{loop.var.get(), at}}, next{{loop.var.get(), at + step}};
+    return std::all_of(sets.begin(), sets.end(), [&](const arith::IntSet& set) {
+      return analyzer.can_prove(less_equal(substitute(set.min(), here), substitute(set.max(), next))) &&
+             analyzer.can_prove(less_equal(substitute(set.min(), next), substitute(set.max(), here)));
+    });
+  };
+  arith::Analyzer any, first;
+  any.bind(loop.var, Range{loop.min, loop.extent - one(loop.extent.dtype())});
+  return meets(any, loop.var) || meets(first, loop.min);
 }
 
 // An iter var of which the loops around certainly do not run the whole domain, and of which more may run with new values under new loops;
@@ -871,6 +903,27 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
       if (iter.kind == IterKind::Spatial || is_complete(func, *block)) { continue; }
       return note_block(note_loop(cx.error(Code::LoopCarried).arg("loop", at->name().view()).arg("block", block->name().view()).arg("iter", iter.var->name.view()), *at), *block);
     }
+    // What each of them has for its own must be made whenever it is read: no condition from outside keeps a producer alone from running.
+    if (reverse && is_spread) {
+      const auto own_conditions = arith::split_conjunction(predicate);
+      for (NodeId id : producers) {
+        const Place& producer = *func.find(id);
+        if (!func.is_below(producer, *at)) { continue; }
+        for (const Expr& condition : arith::split_conjunction(producer.realize->predicate)) {
+          bool is_from_outside = !uses_var(condition, [&](const VarNode& v) {
+            for (const Place* inner = func.parent(producer); inner && inner != at; inner = func.parent(*inner)) {
+              if (inner->is_loop() && inner->loop->var.get() == &v) { return true; }
+            }
+            return false;
+          });
+          bool is_shared = std::any_of(own_conditions.begin(), own_conditions.end(), [&](const Expr& own) { return arith::deep_equal(own, condition); });
+          if (!is_from_outside || is_shared || analyzer.can_prove(condition)) { continue; }
+          return note_loop(note_block(cx.error(Code::PaddingForm).arg("block", block->name().view())
+                                          .arg("why", fmt::format("it would also run where `{}`, which makes what it reads, does not, in iterations of `{}` that run at the same time",
+                                                                  producer.name().view(), at->name().view())), *block), *at);
+        }
+      }
+    }
     // Iterations that share instances would read what others make. What a producer's predicate leaves out is taken for made here.
     if (reverse && is_spread) {
       Domains all = outer;
@@ -878,7 +931,7 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
       auto shared = counted_sharing(all, at->loop->var, iter_values, predicate);
       bool is_guessed = std::any_of(producers.begin(), producers.end(), [&](NodeId id) { return !is_one(func.find(id)->realize->predicate); });
       is_spread = shared ? !*shared
-                         : tells_iterations_apart(iter_values, all, predicate, at->loop->var.get()) || (!is_guessed && !meets_next(*at->loop, iter_values, loops));
+                         : tells_iterations_apart(iter_values, all, predicate, at->loop->var.get(), true) || (!is_guessed && !meets_next(*at->loop, iter_values, loops));
     }
     // What other iterations make as well is computed from what this one has made.
     if (!reverse && is_spread && has_makers) {
