@@ -170,6 +170,20 @@ struct ComputeInline {
     if (uses_var(plan.value, is_other)) { return body_error(cx, block, fmt::format("`{}` is used in it but indexes nothing", other->name.view())); }
     if (store->predicate) { return body_error(cx, block, "its store has a mask"); }
     LOOPSMITH_CHECK(check_uses(cx, func, *scope, store->buffer, block));
+    // What takes the place of a hidden read is hidden as well: of a buffer of which the reader declares other reads, nobody would see it.
+    for (const Place* user : func.mentioning(*scope, store->buffer)) {
+      for (int i = user->index; i < user->end; ++i) {
+        const Place& place = func.places()[static_cast<size_t>(i)];
+        if (!place.is_block() || !reads_hidden(func, place, store->buffer)) { continue; }
+        bool declares_others = false;
+        post_order(plan.value, [&](const Expr& e) {
+          const auto* load = e.as<BufferLoad>();
+          declares_others = declares_others || (load && region_of(place.block()->reads, load->buffer));
+        });
+        if (!declares_others) { continue; }
+        return note_block(body_error(cx, block, fmt::format("`{}` reads `{}` without saying where", place.name().view(), store->buffer->name.view())), place);
+      }
+    }
     LOOPSMITH_TRY(removal, plan_removal(cx, func, block));
     plan.removal = std::move(removal);
     return plan;
