@@ -395,7 +395,8 @@ static auto count_races(const FuncState& func, const Place& loop, const Place& b
   Races out{.is_known = all};
   for (const Touches::Met& met : races.met) {
     const BufferNode* buffer = met.buffer.get();
-    if (races.unknown.contains(buffer) || is_made(met.buffer, true)) { continue; }
+    // Of a buffer that is read nobody knows where, lowering gives no iteration one of its own.
+    if (is_made(met.buffer, true) || (races.unknown.contains(buffer) && !is_own(met.buffer))) { continue; }
     if (is_own(met.buffer) && (!all || !races.not_filled.contains(buffer))) {
       out.own.push_back(met.buffer);
       continue;

@@ -45,6 +45,8 @@ class BindingSimplifier : public Mutator {
     bool same = true;
     for (size_t i = 0; i < values.size(); ++i) {
       // A number has the iter var's type, as in text.
+      // Of a loop that a predicate cuts off, how much is left may be a divisor, and nothing may be left.
+      if (divides_by_rest(values[i]) && !divides_by_rest(n.iter_values[i])) { values[i] = n.iter_values[i]; }
       if (as_int(values[i])) { values[i] = cast(n.block->iter_vars[i].var->dtype, values[i]); }
       same &= values[i].same_as(n.iter_values[i]);
     }
@@ -56,6 +58,17 @@ class BindingSimplifier : public Mutator {
   auto on(const Evaluate& n) -> Stmt override { return self(n); }
 
  private:
+  static auto divides_by_rest(const Expr& e) -> bool {
+    bool found = false;
+    post_order(e, [&](const Expr& x) {
+      const auto* quotient = x.as<FloorDiv>();
+      const auto* rest = x.as<FloorMod>();
+      const Expr* divisor = quotient ? &quotient->b : rest ? &rest->b : nullptr;
+      if (!divisor || as_int(*divisor)) { return; }
+      post_order(*divisor, [&](const Expr& part) { found = found || part.as<Min>() || part.as<Max>(); });
+    });
+    return found;
+  }
   // As splits that divide and fused loops leave them: loops from 0, or their digits `f // 4` and `f % 4`, each used once, alone or in a sum
   // `i_0 * 8 + i_1` that counts without gaps. The normal form of such values is what they are.
   auto is_simple(const BlockRealize& n) -> bool {

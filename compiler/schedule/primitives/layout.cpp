@@ -19,6 +19,7 @@
 #include "schedule/primitives.h"
 #include "schedule/reducers.h"
 #include "schedule/rewriting.h"
+#include "schedule/staging.h"
 #include "support/codes.h"
 #include "support/fault.h"
 
@@ -524,6 +525,12 @@ struct TransformLayout {
     }
     if (args.pad_value && args.assume_injective_transform) {
       return about(Code::PadValue).arg("why", "a map that is taken to be injective has no known place for a pad value");
+    }
+    // What fills the padding stands outside of all loops, and shares one buffer with those who write the rest.
+    if (!is_zero(plan.layout.padding)) {
+      for (const Place* writer : args.block.func->child_blocks(*definition.site)) {
+        if (region_of(writer->block()->writes, buffer)) { LOOPSMITH_CHECK(require_one_buffer(cx, *args.block.func, *writer, *definition.site, buffer)); }
+      }
     }
     auto new_shape = map_shape(map, shape, analyzer);
     if (!new_shape) { return cx.error(Code::MapNotBijective).arg("why", "its results do not start at 0").at_node(args.block->id); }
