@@ -112,6 +112,9 @@ auto make_inputs(const PrimFunc& func, uint64_t seed, Contents contents, int64_t
       out.arguments.emplace_back(known == sizes.end() ? size : as_int(known->second).value_or(size));
       continue;
     }
+    if (buffer->dtype.element_bytes() > static_cast<int>(sizeof(uint64_t))) {
+      return error(loopsmith::Code::InterpArgument, param->origin).arg("name", buffer->name.view()).arg("why", "its elements are wider than 64 bits");
+    }
     TensorView view;
     view.dtype = buffer->dtype;
     int64_t bytes = buffer->dtype.element_bytes() * buffer->dtype.lanes;
