@@ -87,6 +87,7 @@ void Front::start() { bring_up_worker(); }
 
 void Front::on_client_bytes(std::string_view bytes) {
   client_reader_.feed(bytes);
+  read_at_ = Clock::now();
   while (!quit_) {
     auto frame = client_reader_.next();
     if (!frame) { return; }
@@ -207,7 +208,12 @@ void Front::on_notification(const MethodRow& row, const Json& message, const std
       quit_ = true;
       return host_.quit(state_ == State::ShutDown ? 0 : 1);
     case Method::CancelRequest: return cancel_request(member(params, "id"));
-    case Method::SetTrace: traces_ = !string_in(params, "value").empty() && string_in(params, "value") != "off"; return;
+    case Method::SetTrace:
+      traces_ = !string_in(params, "value").empty() && string_in(params, "value") != "off";
+      if (!traces_) {
+        for (const auto& [uri, document] : documents_) { document->read.clear(); }
+      }
+      return;
     case Method::ProgressCancel: jobs_.stop_by_token(member(params, "token")); return;
     case Method::DidOpen: return open(params, body);
     case Method::DidChange: return change(params, body);
@@ -293,6 +299,7 @@ void Front::change(const Json& params, const std::string& body) {
   if (document == nullptr) { return log(Error, fmt::format("a change of `{}`, which is not open, was left out", uri)); }
   document->version = int_in(member(params, "textDocument"), "version").value_or(document->version + 1);
   ++edits_;
+  if (traces_) { document->read[document->version] = read_at_; }
   // The worker first: it works while we keep our own copy. Where some content is known to kill, a look comes before.
   bool worker_first = worker_up_ && !document->quarantined && crashes_.empty();
   auto tell_worker = [&] {
@@ -550,8 +557,21 @@ void Front::on_worker_frame(Frame frame) {
     Document* document = find_document(*number);
     auto version = frame.number(header::version);
     if (document == nullptr || (version && static_cast<int64_t>(*version) != document->version)) { return; }
+    send_text(frame.body);
+    if (version && traces_) { trace_diagnostics(*document, static_cast<int64_t>(*version)); }
+    return;
   }
   send_text(frame.body);
+}
+
+/// The server's own share of what an editor waits for: of every change that these diagnostics are the first for.
+void Front::trace_diagnostics(Document& document, int64_t version) {
+  while (!document.read.empty() && document.read.begin()->first <= version) {
+    auto [changed, read] = *document.read.begin();
+    document.read.erase(document.read.begin());
+    double milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - read).count();
+    send(notification("$/logTrace", {{"message", fmt::format("diagnostics of version {} written {:.2f} ms after the change was read", changed, milliseconds)}}));
+  }
 }
 
 /// The worker has found where the schedule of a job goes; the editor is asked to put it there.

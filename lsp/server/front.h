@@ -73,6 +73,7 @@ class Front {
     int64_t version = 0;
     SyncedText text;
     bool quarantined = false;
+    std::map<int64_t, Clock::time_point> read;  // versions without diagnostics so far, and when each came; kept for a trace only
   };
 
   /// A request on its way through the worker.
@@ -103,6 +104,7 @@ class Front {
   // To the client.
   void send(const Json& message);
   void send_text(std::string_view body);
+  void trace_diagnostics(Document& document, int64_t version);
   void reply(const Json& id, Json result) { send(response(id, std::move(result))); }
   void fail(const Json& id, ErrorCode code, std::string_view message) { send(error_response(id, code, message)); }
   void log(int type, std::string_view message);
@@ -133,6 +135,7 @@ class Front {
   State state_ = State::Fresh;
   bool quit_ = false;
   FrameReader client_reader_;
+  Clock::time_point read_at_{};   // what is handled now
   Encoding encoding_ = Encoding::Utf16;
   Json client_capabilities_;
   Json initialize_params_;

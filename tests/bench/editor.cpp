@@ -85,6 +85,17 @@ auto Editor::next(Deadline deadline) -> std::optional<std::pair<Json, Clock::tim
   }
 }
 
+void Editor::trace() { send(lsp::notification("$/setTrace", {{"value", "messages"}})); }
+
+auto Editor::own_time(const Json& message) -> std::optional<OwnTime> {
+  if (lsp::string_in(message, "method") != "$/logTrace") { return {}; }
+  std::istringstream said(lsp::string_in(lsp::member(message, "params"), "message"));
+  std::string word;
+  OwnTime out;
+  if (said >> word && word == "diagnostics" && said >> word >> word >> out.version >> word >> out.milliseconds) { return out; }
+  return {};
+}
+
 void Editor::open(const std::string& uri, const std::string& text) {
   send(lsp::notification("textDocument/didOpen", {{"textDocument", {{"uri", uri}, {"languageId", "tir"}, {"version", 1}, {"text", text}}}}));
 }

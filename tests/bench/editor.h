@@ -21,6 +21,14 @@ class Editor {
   [[nodiscard]] auto initialize_seconds() const -> double { return initialize_seconds_; }
   [[nodiscard]] auto started() const -> Clock::time_point { return started_; }
 
+  /// From now on the server says how long it took for each change, from reading it to having written its diagnostics: `own_time` reads that.
+  void trace();
+  struct OwnTime {
+    int64_t version = 0;
+    double milliseconds = 0;
+  };
+  [[nodiscard]] static auto own_time(const lsp::Json& message) -> std::optional<OwnTime>;
+
   void open(const std::string& uri, const std::string& text);
   /// The text between two columns of a line becomes another. Gives when it was sent.
   auto change(const std::string& uri, int64_t version, uint32_t line, uint32_t from, uint32_t to, std::string_view text) -> Clock::time_point;

@@ -287,8 +287,23 @@ TEST_CASE("a trace is told while the editor wants one; views that changed are as
   stage.notify("$/setTrace", {{"value", "messages"}});
   CHECK(answered(2));
   CHECK(stage.last("$/logTrace")["params"]["message"].get<std::string>().starts_with("textDocument/hover answered in "));
+  stage.replace("a", "y", 2);
+  stage.replace("a", "z", 3);
+  // Of the newest text only, and it stands for the changes before.
+  Json found = notification("textDocument/publishDiagnostics", {{"uri", "a"}, {"version", 3}, {"diagnostics", Json::array()}});
+  stage.from_worker(found, {{header::document, 1}, {header::version, 3}});
+  std::vector<std::string> told;
+  for (const Json& message : stage.client) {
+    std::string said = string_in(member(message, "params"), "message");
+    if (said.starts_with("diagnostics of ")) { told.push_back(said.substr(0, said.find(" written "))); }
+  }
+  CHECK(told == std::vector<std::string>{"diagnostics of version 2", "diagnostics of version 3"});
   stage.notify("$/setTrace", {{"value", "off"}});
+  stage.replace("a", "", 4);
   size_t before = stage.client.size();
+  stage.from_worker(notification("textDocument/publishDiagnostics", {{"uri", "a"}, {"version", 4}, {"diagnostics", Json::array()}}), {{header::document, 1}, {header::version, 4}});
+  CHECK(stage.client.size() == before + 1);
+  before = stage.client.size();
   CHECK(answered(3));
   CHECK(stage.client.size() == before + 1);
   stage.from_worker(Json::array({"loopsmith-ir:/a#s@1"}), {{header::views, 1}});
