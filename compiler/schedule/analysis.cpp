@@ -542,6 +542,42 @@ auto stores_under_conditions(const Stmt& stmt, const Buffer& buffer, bool is_con
   return found;
 }
 
+// How many elements of a buffer a statement stores at most, by the loops in it; none where something else may write them, or for ever.
+auto most_stored(const Stmt& stmt, const Buffer& buffer) -> std::optional<int64_t> {
+  if (const auto* n = stmt.as<BufferStore>()) { return n->buffer == buffer ? n->value.dtype().lanes : 0; }
+  if (const auto* n = stmt.as<Block>(); n && !n->match_buffers.empty()) { return {}; }
+  bool is_known = !stmt.as<While>();
+  int64_t sum = 0;
+  auto add_expr = [&](const Expr& e) {
+    post_order(e, [&](const Expr& part) {
+      const auto* var = part.as<VarNode>();
+      is_known = is_known && !(var && buffer->data.get() == var);
+    });
+  };
+  visit_children(stmt, add_expr, [&](const Stmt& s) {
+    auto inside = is_known ? most_stored(s, buffer) : std::nullopt;
+    is_known = inside && !__builtin_add_overflow(sum, *inside, &sum);
+  });
+  const auto* loop = stmt.as<For>();
+  if (!is_known || !loop || sum == 0) { return is_known ? std::optional<int64_t>(sum) : std::nullopt; }
+  auto extent = as_int(loop->extent);
+  if (!extent || __builtin_mul_overflow(sum, std::max<int64_t>(*extent, 0), &sum)) { return {}; }
+  return sum;
+}
+auto size_of(const BufferRegion& region) -> std::optional<int64_t> {
+  int64_t size = 1;
+  for (const Range& range : region.region) {
+    auto extent = as_int(range.extent);
+    if (!extent || __builtin_mul_overflow(size, *extent, &size)) { return {}; }
+  }
+  return size;
+}
+auto nothing_of(const BufferRegion& region) -> BufferRegion {
+  std::vector<Range> ranges;
+  for (const Range& range : region.region) { ranges.push_back({range.min, zero(range.extent.dtype())}); }
+  return {region.buffer, Array<Range>(std::move(ranges)), region.origin};
+}
+
 // What an instance of a block certainly writes of a buffer. A block may declare more than it writes (a part of a loop, all of the
 // part); where its body stores the element itself, that element counts.
 auto certain_write(const Block& block, const BufferRegion& declared) -> BufferRegion {
@@ -560,6 +596,10 @@ auto certain_write(const Block& block, const BufferRegion& declared) -> BufferRe
       if (auto found = of_store(s)) { return *found; }
     }
   }
+  // Too few stores leave gaps.
+  auto size = size_of(declared);
+  auto stored = size && block.match_buffers.empty() ? most_stored(block.body, declared.buffer) : std::nullopt;
+  if (stored && *stored < *size) { return nothing_of(declared); }
   // Of loops around a block inside, what all of them write.
   Domains loops;
   Stmt body = block.body;
@@ -571,16 +611,14 @@ auto certain_write(const Block& block, const BufferRegion& declared) -> BufferRe
   const BufferRegion* said = inner ? region_of(inner->block->writes, declared.buffer) : nullptr;
   if (!said) { return declared; }
   BufferRegion within = certain_write(*inner->block, *said);
-  if (within.same_as(*said)) { return declared; }
   VarMap bindings = bindings_of(*inner);
   std::vector<Range> ranges;
   for (const Range& range : within.region) { ranges.push_back(substitute(range, bindings)); }
   arith::Analyzer analyzer;
   auto bound = arith::estimate_region_lower_bound(Array<Range>(std::move(ranges)), loops, inner->predicate, analyzer);
-  if (!bound) { return declared; }
   std::vector<Range> found;
-  for (size_t i = 0; i < bound->size(); ++i) {
-    if (!(*bound)[i].has_lower_bound() || !(*bound)[i].has_upper_bound()) { return declared; }
+  for (size_t i = 0; i < declared.region.size(); ++i) {
+    if (!bound || !(*bound)[i].has_lower_bound() || !(*bound)[i].has_upper_bound()) { return nothing_of(declared); }
     found.push_back((*bound)[i].cover_range(declared.region[i]));
   }
   return {declared.buffer, Array<Range>(std::move(found)), declared.origin};

@@ -148,7 +148,7 @@ class Stores : public Follower {
 
 // Threads run a block together: what one of them does is not all.
 auto is_under_threads(const FuncState& func, const Place& block) -> bool {
-  for (const Place* at = func.parent(block); at; at = func.parent(*at)) { if (at->is_loop() && at->loop->thread) { return true; } }
+  for (const Place* at = func.parent(block); at; at = func.parent(*at)) { if (at->is_loop() && at->loop->thread && !is_one(at->loop->extent)) { return true; } }
   return false;
 }
 // By the loops around alone, so that nothing is begun that cannot be ended.

@@ -340,6 +340,25 @@ struct Reorder {
     return ok();
   }
 
+  // Do iterations of two loops together, but not of each of them, run instances of a block again?
+  static auto repeat_together(const FuncState& func, const Place& block, const VarNode& a, const VarNode& b) -> bool {
+    auto is_used = [&](const VarNode& v) {
+      return std::any_of(block.realize->iter_values.begin(), block.realize->iter_values.end(), [&](const Expr& e) { return uses_var(e, [&](const VarNode& u) { return &u == &v; }); });
+    };
+    bool wraps = false;
+    for (const Expr& value : block.realize->iter_values) {
+      post_order(value, [&](const Expr& e) {
+        const auto* mod = e.as<FloorMod>();
+        wraps = wraps || (mod && uses_var(mod->a, [&](const VarNode& v) { return &v == &a; }) && uses_var(mod->a, [&](const VarNode& v) { return &v == &b; }));
+      });
+    }
+    if (!wraps) { return false; }
+    std::vector<std::pair<Var, Range>> used;
+    for (const auto& loop : loop_domains(func, block)) { if (is_used(*loop.first)) { used.push_back(loop); } }
+    arith::Analyzer analyzer;
+    return arith::detect_iter_map(block.realize->iter_values.to_vector(), used, block.realize->predicate, arith::IterMapLevel::Bijective, analyzer, false).indices.empty();
+  }
+
   // A reduction begins with its init where each element's first instance is the one that all of its reduction iter vars start
   // in. Loops that drive reduction iter vars alone start together in any order. Others keep theirs: those that drive spatial and
   // reduction iter vars at once, and those that drive none, which run the reduction again, stay outside as they were.
@@ -382,16 +401,19 @@ struct Reorder {
         if (before(&outer) < before(&inner) || is_one(outer.extent) || is_one(inner.extent)) { continue; }
         const VarNode* a = outer.var.get();
         const VarNode* b = inner.var.get();
-        bool repeats = repeats_instances(realize, inner);
+        bool repeats = repeats_instances(realize, inner) && reduction.count(a);
+        // Together, two that count beyond a remainder run some of the reduction again, in an order of its own.
+        bool repeats_before = reduction.count(b) && (repeats_instances(realize, outer) || (reduction.count(a) && repeat_together(func, block, *a, *b)));
         if (reduction.count(a) && reduction.count(b) && !commutes) { commutes = updates_commute(*block.block()); }
         if (reduction.count(a) && reduction.count(b) && !*commutes) {
           return note_block(cx.error(Code::UpdateOrder).arg("loop", b->name.view()).arg("other", a->name.view()).arg("block", block.name().view()), block)
               .at_node(func.find(outer.id)->id)
               .remedy(fmt::format("keep `{}` outside of `{}`", b->name.view(), a->name.view()));
         }
-        if ((mixed.count(a) && mixed.count(b)) || (repeats && reduction.count(a))) {
+        if ((mixed.count(a) && mixed.count(b)) || repeats || repeats_before) {
           return note_block(cx.error(Code::ReductionOrder).arg("loop", b->name.view()).arg("other", a->name.view()).arg("block", block.name().view()), block)
               .remedy(repeats ? fmt::format("keep `{}` outside of `{}`: each of its iterations runs the reduction anew", b->name.view(), a->name.view())
+                      : repeats_before ? fmt::format("keep `{}` outside of `{}`: the reduction runs again in iterations of `{}`", b->name.view(), a->name.view(), a->name.view())
                               : fmt::format("keep `{}` outside of `{}`: both count spatial and reduction values", b->name.view(), a->name.view()));
         }
       }

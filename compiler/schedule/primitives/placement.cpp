@@ -602,6 +602,25 @@ auto extremum_of(const Block& block) -> std::optional<NodeKind> {
   return kind;
 }
 
+// Does all that a block goes on with begin in its init: does it read nothing else that it writes, whatever it declares?
+auto begins_all_anew(const Block& block) -> bool {
+  auto is_begun = [&](const Buffer& buffer) {
+    bool found = false;
+    auto on_stmt = [&](const Stmt& s) {
+      const auto* store = s.as<BufferStore>();
+      found = found || (store && store->buffer == buffer);
+    };
+    if (block.init) { post_order(block.init, on_stmt, [](const Expr&) {}); }
+    return found;
+  };
+  bool is_anew = true;
+  post_order(block.body, [](const Stmt&) {}, [&](const Expr& e) {
+    const auto* load = e.as<BufferLoad>();
+    is_anew = is_anew && (!load || !region_of(block.writes, load->buffer) || is_begun(load->buffer));
+  });
+  return is_anew;
+}
+
 // May instances of a reduction run more than once, and read what its producers have not finished? Where it keeps the largest
 // (smallest) of what it loads, and its producers do too: what is read early is no larger than what is read at last. After the
 // last init of an element all its instances run again, since loops that repeat them are no part of the iter values.
@@ -873,12 +892,15 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
     return note_block(cx.error(Code::PaddingForm).arg("block", block->name().view()).arg("why", "it would update its elements in another order, and that matters to what it computes"), *block);
   }
   // An instance of a reduction that runs twice counts twice, unless all of it starts anew.
-  if (!is_complete(func, *block) && !covers_reduction && !FAULT(compute_at_reduction_repeated)) {
+  if (!((is_complete(func, *block) || covers_reduction) && begins_all_anew(moved)) && !FAULT(compute_at_reduction_repeated)) {
     Domains all = outer;
     all.insert(all.end(), loops.begin(), loops.end());
     arith::Analyzer fresh;
     auto once = arith::detect_iter_map(iter_values, all, predicate, arith::IterMapLevel::Bijective, fresh, false);
     if (once.indices.empty() && !may_run_again(func, moved, reverse ? producers : std::vector<NodeId>(), iter_values, all, predicate)) {
+      if (!begins_all_anew(moved)) {
+        return note_block(note_loop(cx.error(Code::PaddingForm).arg("block", block->name().view()).arg("why", fmt::format("its instances would run again in iterations of `{}`, and they read what they have overwritten", loop->name().view())), *loop), *block);
+      }
       return note_block(note_loop(cx.error(Code::ReductionRepeated).arg("block", block->name().view()).arg("loop", loop->name().view()), *loop), *block);
     }
   }
