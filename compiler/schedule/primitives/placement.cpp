@@ -840,6 +840,9 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
       IntSet hull = arith::eval_set(range, around, analyzer);
       bool lost = (hull.has_lower_bound() && analyzer.can_prove(less(iter.dom.min, hull.min()))) ||
                   (hull.has_upper_bound() && analyzer.can_prove(less(hull.max(), add(iter.dom.min, sub(iter.dom.extent, one(iter.dom.extent.dtype()))))));
+      // Nor what the bounds of a producer's predicate leave out.
+      lost = lost || (!needed.bound.is_nothing() && ((needed.bound.has_lower_bound() && analyzer.can_prove(less(iter.dom.min, needed.bound.min()))) ||
+                                                     (needed.bound.has_upper_bound() && analyzer.can_prove(less(needed.bound.max(), add(iter.dom.min, sub(iter.dom.extent, one(iter.dom.extent.dtype()))))))));
       if (lost) {
         return note_block(cx.error(Code::RegionNotSolved).arg("block", block->name().view())
                               .arg("buffer", moved.writes.empty() ? iter.var->name.view() : moved.writes[0].buffer->name.view()).arg("loop", loop->name().view()), *block)
