@@ -23,6 +23,7 @@
 #include "script/schedules.h"
 #include "support/codes.h"
 #include "syntax/document.h"
+#include "syntax/schedule_form.h"
 
 namespace loopsmith::driver {
 namespace {
@@ -267,7 +268,7 @@ auto SourceFile::run_schedule(const std::string& wanted, std::optional<uint32_t>
   std::optional<size_t> steps;
   if (until) {
     syntax::ItemPtr item = c.document.declaration(schedule->decl);
-    const auto* def = item && !item->statements.empty() ? item->statements[0]->as<syntax::FunctionDef>() : nullptr;
+    auto def = syntax::function_of(item);
     size_t n = 0;
     while (def && n < def->body.size()) {
       auto span = c.document.resolve(def->body[static_cast<uint32_t>(n)]->origin());

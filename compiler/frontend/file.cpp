@@ -182,7 +182,7 @@ auto File::diagnostics() -> Diagnostics {
 auto File::value(Name name) -> std::optional<Value> { return lookup(evaluator_, name, {}); }
 
 auto File::lookup(eval::Evaluator&, Name name, Origin) -> std::optional<Value> {
-  size_t before = active_.empty() ? entries_.size() : active_.back();
+  size_t before = active_.empty() ? std::min(place_, entries_.size()) : active_.back();
   size_t at = binder(name, before);
   if (at < entries_.size()) {
     if (active_.empty()) { ensure_before(at); }
@@ -410,7 +410,7 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
   if (const auto* assign = stmt.as<AssignStmt>(); assign && !entry.is_heavy && assign->targets.size() == 1 && assign->value->kind == Kind::Call) {
     const auto* name = assign->targets[0]->as<NameExpr>();
     const Value* value = name ? scope->find_here(name->name) : nullptr;
-    if (const auto* program = value ? value->as<ProgramObject>() : nullptr; program && program->module) {
+    if (const auto* program = value && name->name == out.item->name ? value->as<ProgramObject>() : nullptr; program && program->module) {
       out.module = out.partial = program->module;
       out.is_program = true;
     }

@@ -62,6 +62,9 @@ class File : public eval::Environment {
   [[nodiscard]] auto diagnostics() -> Diagnostics;
   /// The value a name has at the end of the file.
   [[nodiscard]] auto value(Name name) -> std::optional<eval::Value>;
+  /// From now on names mean what declarations above this one give them, as where statements at the top are run; SIZE_MAX: what the whole
+  /// file does, as in functions.
+  void look_from(size_t index) { place_ = index; }
   /// Evaluates functions, schedules and scripts of this file.
   [[nodiscard]] auto evaluator() -> eval::Evaluator& { return evaluator_; }
   /// The tree a declaration's functions live in, for eval::Evaluator::tree.
@@ -97,6 +100,7 @@ class File : public eval::Environment {
   uint64_t names_hash_ = 1;                                // of all names that the file binds
   bool looks_ahead_ = false;   // in the body of a Python function, whose names are those of the whole file
   bool has_star_import_ = false;                           // names may come from anywhere
+  size_t place_ = SIZE_MAX;    // who asks from outside stands before this declaration
   size_t ensured_ = 0;                                     // constants and functions below this index are evaluated
   Work work_;
   std::unique_ptr<PartCache> parts_;                       // of long programs

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "frontend/objects.h"
@@ -12,6 +13,7 @@
 #include "script/objects.h"
 #include "support/codes.h"
 #include "support/hash.h"
+#include "syntax/schedule_form.h"
 
 namespace loopsmith::script {
 namespace {
@@ -117,22 +119,19 @@ auto module_value(const IRModule& module) -> eval::Value {
   return eval::Value(Ref<eval::Object>(eval::make_object<frontend::ProgramObject>(module, Name("main"), is_function, Origin{}).get()));
 }
 
-auto function_of(const syntax::Item& item) -> const syntax::FunctionDef* {
-  return item.statements.empty() ? nullptr : item.statements[0]->as<syntax::FunctionDef>();
-}
-
 // A test, or what is run as a schedule: nothing that another schedule uses.
 auto is_used_by_nobody(const syntax::ItemPtr& item) -> bool {
-  const syntax::FunctionDef* def = function_of(*item);
+  const syntax::FunctionDef* def = item->statements.empty() ? nullptr : item->statements[0]->as<syntax::FunctionDef>();
   return def && (def->name.name.view().starts_with("test_") || as_schedule_function(*def, item, item->text));
 }
 
 // What a schedule may use besides its program: the text of everything else in the file that is no program, no schedule and no test.
-auto context_of(frontend::File& file) -> uint64_t {
+// `left_out`: the declaration that is run itself.
+auto context_of(frontend::File& file, size_t left_out = SIZE_MAX) -> uint64_t {
   uint64_t hash = 1;
   for (size_t i = 0; i < file.size(); ++i) {
     const syntax::ItemPtr& item = file.item(i);
-    if (item->statements.empty() || frontend::is_program(*item->statements[0]) || is_used_by_nobody(item)) { continue; }
+    if (i == left_out || item->statements.empty() || frontend::is_program(*item->statements[0]) || is_used_by_nobody(item)) { continue; }
     size_t at = 0;
     for (const syntax::Item::Member& member : item->members) {
       if (!is_used_by_nobody(member.item)) { continue; }
@@ -144,17 +143,27 @@ auto context_of(frontend::File& file) -> uint64_t {
   return hash;
 }
 
-// Functions at the top of the file and in its classes, with their names: `TestTile.test_split`.
-auto functions_of(frontend::File& file) -> std::vector<std::pair<syntax::ItemPtr, Name>> {
-  std::vector<std::pair<syntax::ItemPtr, Name>> out;
+struct FunctionOfFile {
+  syntax::ItemPtr item;
+  Name name;
+  size_t place = SIZE_MAX;   // of statements at the top
+};
+
+// Functions at the top of the file and in its classes, with their names (`TestTile.test_split`), and schedules at the top (`sch`, `sch.2`).
+auto functions_of(frontend::File& file) -> std::vector<FunctionOfFile> {
+  std::vector<FunctionOfFile> out;
+  std::unordered_map<Name, size_t> scripts;
   for (size_t i = 0; i < file.size(); ++i) {
     const syntax::ItemPtr& item = file.item(i);
-    if (const syntax::FunctionDef* def = function_of(*item)) { out.emplace_back(item, def->name.name); }
+    if (auto def = syntax::function_of(item)) {
+      bool is_script = syntax::is_script(*item);
+      size_t number = is_script ? ++scripts[def->name.name] : 1;
+      out.push_back({item, number == 1 ? def->name.name : Name(def->name.name.str() + "." + std::to_string(number)), is_script ? i : SIZE_MAX});
+    }
     const auto* type = item->statements.empty() ? nullptr : item->statements[0]->as<syntax::ClassDef>();
     if (!type || frontend::is_program(*type)) { continue; }
     for (const syntax::Item::Member& member : item->members) {
-      const syntax::FunctionDef* def = function_of(*member.item);
-      if (def) { out.emplace_back(member.item, Name(type->name.name.str() + "." + def->name.name.str())); }
+      if (auto def = syntax::function_of(member.item)) { out.push_back({member.item, Name(type->name.name.str() + "." + def->name.name.str())}); }
     }
   }
   return out;
@@ -247,10 +256,10 @@ void Schedules::find_program(frontend::File& file, const ScheduleFunction& funct
 
 // The program of `sch = tir.Schedule(PROGRAM)`: what the statements before make of it, or, where it is a parameter, the file's only
 // program. False: it is not known, and the function is left alone as any Python is.
-auto Schedules::find_made_program(frontend::File& file, const ScheduleFunction& function, const FileSchedule* before, bool is_same_context, FileSchedule& out) -> bool {
+auto Schedules::find_made_program(frontend::File& file, const ScheduleFunction& function, const FileSchedule* before, FileSchedule& out) -> bool {
   // Programs in the body are lowered again only where something changed.
   bool has_programs = frontend::has_programs_inside(*function.def);
-  if (has_programs && before && is_same_context && before->item == out.item && before->program) {
+  if (has_programs && before && before->context == out.context && before->item == out.item && before->program) {
     out.program = before->program;
     out.program_name = before->program_name;
     out.program_decl = before->program_decl;
@@ -290,33 +299,48 @@ auto Schedules::find_made_program(frontend::File& file, const ScheduleFunction& 
 
 void Schedules::update(frontend::File& file) {
   connect();
-  std::unordered_map<Name, FileSchedule> before;
-  for (FileSchedule& s : schedules_) { before.emplace(s.name, std::move(s)); }
-  schedules_.clear();
-  uint64_t context_before = std::exchange(context_, context_of(file));
+  std::vector<FileSchedule> old = std::exchange(schedules_, {});
+  const uint64_t context = context_of(file);
   auto intrinsics_before = intrinsics_;
 
   update_intrinsics(file);
 
   auto programs = programs_of(file);
 
-  for (const auto& [item, name] : functions_of(file)) {
-    const syntax::FunctionDef* def = function_of(*item);
+  // What was run is that of the same declaration, however it is called now; else of the one of this name that is no more.
+  const std::vector<FunctionOfFile> functions = functions_of(file);
+  std::unordered_set<DeclId> present;
+  for (const FunctionOfFile& function : functions) { present.insert(function.item->decl); }
+  std::unordered_map<DeclId, const FileSchedule*> same;
+  std::unordered_map<Name, const FileSchedule*> gone;
+  for (const FileSchedule& s : old) {
+    if (present.contains(s.item->decl)) { same.emplace(s.item->decl, &s); } else { gone.emplace(s.name, &s); }
+  }
+  for (const auto& [item, name, place] : functions) {
+    auto def = syntax::function_of(item);
     if (frontend::is_program(*def)) { continue; }
-    auto function = as_schedule_function(*def, item, item->text);
+    auto function = as_schedule_function(*def, def, item->text);
     if (!function) { continue; }
     FileSchedule s;
     s.name = name;
+    s.place = place;
+    s.context = place == SIZE_MAX ? context : context_of(file, place);
     s.decl = def->decl;
     s.where = {def->decl, def->name.span.begin, def->name.span.end, 0};
     s.item = item;
     s.makes_its_own = function->form.made != nullptr;
     eval::Evaluator& evaluator = file.evaluator();
     size_t said = evaluator.diagnostics.size();
-    auto known = before.find(s.name);
-    const FileSchedule* last = known != before.end() ? &known->second : nullptr;
+    const FileSchedule* last = nullptr;
+    if (auto found = same.find(item->decl); found != same.end()) { last = found->second; }
+    else if (auto named = gone.find(name); named != gone.end()) { last = std::exchange(named->second, nullptr); }
     if (!function->form.made) { find_program(file, *function, s); }
-    else if (!find_made_program(file, *function, last, context_before == context_, s)) { continue; }
+    else {
+      file.look_from(place);
+      bool is_found = find_made_program(file, *function, last, s);
+      file.look_from(SIZE_MAX);
+      if (!is_found) { continue; }
+    }
     for (auto& [d, program] : programs) {
       if (s.program && d->module.same_as(s.program)) {
         s.program_name = program;
@@ -329,12 +353,11 @@ void Schedules::update(frontend::File& file) {
     }
     for (size_t d = said; d < evaluator.diagnostics.size(); ++d) { s.diagnostics.push_back(evaluator.diagnostics[d]); }
     evaluator.diagnostics.resize(said);
-    if (known != before.end()) {
-      const FileSchedule& b = known->second;
+    if (last != nullptr) {
+      const FileSchedule& b = *last;
       s.run = b.run;
       s.interrupted = b.interrupted;
-      s.is_settled = b.is_settled && context_before == context_ && intrinsics_before == intrinsics_ && b.decl == s.decl && b.target == s.target && s.program && s.program.same_as(b.program);
-      before.erase(known);
+      s.is_settled = b.is_settled && b.context == s.context && intrinsics_before == intrinsics_ && b.decl == s.decl && b.target == s.target && s.program && s.program.same_as(b.program);
     }
     schedules_.push_back(std::move(s));
   }
@@ -344,19 +367,21 @@ auto Schedules::run_one(frontend::File& file, FileSchedule& schedule, const Canc
   // What ran for a program that is gone says nothing of this text.
   if (!schedule.program) { schedule.run = schedule.interrupted = nullptr; }
   if (!schedule.program || !schedule.item || (schedule.is_settled && !steps)) { return; }
-  const syntax::ItemPtr& item = schedule.item;
+  auto def = syntax::function_of(schedule.item);
   RunRequest request;
-  request.function = *as_schedule_function(*function_of(*item), item, item->text);
+  request.function = *as_schedule_function(*def, def, schedule.item->text);
   request.program = schedule.program;
   request.target = schedule.target;
   request.globals = &file;
   request.heap = file.evaluator().heap();
-  request.context = context_;
+  request.context = schedule.context;
   request.intrinsics = intrinsics_;
   request.cancel = cancel;
   request.steps = steps;
   const ScheduleRun* before = schedule.interrupted ? schedule.interrupted.get() : schedule.run.get();
+  file.look_from(schedule.place);
   auto run = std::make_shared<ScheduleRun>(run_schedule(request, before));
+  file.look_from(SIZE_MAX);
   executed_ += run->primitives;
   if (cancel.is_cancelled()) {
     // Half a run would take away what is shown of the statements behind it, only for the other half to bring it back.

@@ -17,7 +17,7 @@ namespace loopsmith::script {
 [[nodiscard]] auto predeclared(Name name) -> const eval::Value*;
 
 struct FileSchedule {
-  Name name;                       // of the function; in a class, with the class's: `TestTile.test_split`
+  Name name;                       // of the function; in a class, with the class's: `TestTile.test_split`; at the top of the variable: `sch`, then `sch.2`
   DeclId decl = 0;
   Origin where;                    // its name in the text
   Name program_name;               // the declaration that holds the program; empty: not known
@@ -29,6 +29,8 @@ struct FileSchedule {
   std::shared_ptr<const ScheduleRun> interrupted;   // the beginning of the next `run`, cancelled; null: there is none
   bool makes_its_own = false;      // `sch = tir.Schedule(program)` in its body
   syntax::ItemPtr item;            // its declaration
+  size_t place = SIZE_MAX;         // of statements at the top: which declaration of the file they are
+  uint64_t context = 0;            // hash of what it may use besides its program
   bool is_settled = false;         // `run` is of this very text, program, target and helpers, to its end
 };
 
@@ -54,12 +56,11 @@ class Schedules {
 
  private:
   void find_program(frontend::File& file, const ScheduleFunction& function, FileSchedule& out);
-  auto find_made_program(frontend::File& file, const ScheduleFunction& function, const FileSchedule* before, bool is_same_context, FileSchedule& out) -> bool;
+  auto find_made_program(frontend::File& file, const ScheduleFunction& function, const FileSchedule* before, FileSchedule& out) -> bool;
   void update_intrinsics(frontend::File& file);
   std::vector<FileSchedule> schedules_;
   Diagnostics diagnostics_;
   std::shared_ptr<const std::vector<schedule::TensorIntrin>> intrinsics_;
-  uint64_t context_ = 0;                           // hash of what schedules may use besides their programs
   uint64_t executed_ = 0;
 };
 

@@ -462,7 +462,7 @@ struct Comment {
 /// long program.
 enum class ItemKind : uint8_t { Function, Class, Assign, Import, Expr, Compound, Comments, Opaque, Broken, Part };
 
-/// A declaration: one top-level statement (or several on one line, joined by ";"), a function of a top-level class, or
+/// A declaration: one top-level statement (or several: joined by ";", or a schedule's), a function of a top-level class, or
 /// some statements of a long program's body. Made once for a text, never changed, shared between the versions of a
 /// document in which the text is the same. A program in parts keeps its `decl` from version to version as long as its
 /// head is the same, in which alone its own places lie.

@@ -618,6 +618,67 @@ auto tokenize(std::string_view line) -> std::vector<Token> {
   return tokens;
 }
 
+namespace {
+
+/// The variable of `sch = tir.Schedule(...)`, of any of TVM's namespaces; empty: the line is another one.
+auto schedule_made(std::string_view code) -> std::string_view {
+  auto name_at = [&](size_t at) {
+    size_t end = at;
+    while (end < code.size() && is_name_char(code[end])) { ++end; }
+    return code.substr(at, end - at);
+  };
+  auto skip_blanks = [&](size_t at) { return std::min(code.find_first_not_of(" \t", at), code.size()); };
+  if (code.empty() || !is_name_start(code[0])) { return {}; }
+  std::string_view variable = name_at(0);
+  size_t at = skip_blanks(variable.size());
+  if (at >= code.size() || code[at] != '=') { return {}; }
+  at = skip_blanks(at + 1);
+  for (std::string_view space, word;; ++at) {
+    if (at >= code.size() || !is_name_start(code[at])) { return {}; }
+    space = std::exchange(word, name_at(at));
+    at += word.size();
+    if (at >= code.size()) { return {}; }
+    if (code[at] == '.') { continue; }
+    bool is_ours = space.empty() || space == "tir" || space == "s_tir" || space == "schedule";
+    return word == "Schedule" && is_ours && code[at] == '(' ? variable : std::string_view{};
+  }
+}
+
+auto has_word(std::string_view text, std::string_view word) -> bool {
+  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    size_t end = at + word.size();
+    if ((at == 0 || !is_name_char(text[at - 1])) && (end == text.size() || !is_name_char(text[end]))) { return true; }
+  }
+  return false;
+}
+
+/// Schedules at the top of the file become one declaration each.
+auto join_schedules(std::string_view text, std::vector<Chunk> chunks) -> std::vector<Chunk> {
+  auto code = [&](size_t k) { return chunks[k].is_comments ? std::string_view{} : text.substr(chunks[k].span.begin, chunks[k].span.end - chunks[k].span.begin); };
+  auto is_at_margin = [&](size_t k) { return chunks[k].span.begin == 0 || text[chunks[k].span.begin - 1] == '\n' || text[chunks[k].span.begin - 1] == '\r'; };
+  std::vector<Chunk> joined;
+  joined.reserve(chunks.size());
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    joined.push_back(chunks[i]);
+    std::string_view variable = is_at_margin(i) ? schedule_made(code(i)) : std::string_view{};
+    if (variable.empty()) { continue; }
+    size_t last = i;
+    for (size_t k = i + 1; k < chunks.size(); ++k) {
+      std::string_view next = code(k);
+      std::string_view word = first_word(next);
+      bool is_function = word == "def" || word == "async";
+      bool is_main = word == "if" && next.substr(0, next.find('\n')).find("__name__") != std::string_view::npos;
+      if (next.starts_with('@') || word == "class" || is_main || (is_function && next.find("Schedule") != std::string_view::npos) || !schedule_made(next).empty()) { break; }
+      if (!is_function && has_word(next, variable)) { last = k; }
+    }
+    joined.back().span.end = chunks[last].span.end;
+    i = last;
+  }
+  return joined;
+}
+
+}  // namespace
+
 auto split_declarations(std::string_view text, const Lines& scanned) -> std::vector<Chunk> {
   std::vector<Chunk> chunks;
   const auto& lines = scanned.lines;
@@ -672,7 +733,7 @@ auto split_declarations(std::string_view text, const Lines& scanned) -> std::vec
     awaits_definition = line.indent == 0 && !code.empty() && code[0] == '@';
   }
   place_comments(static_cast<uint32_t>(text.size()) + 1, false);
-  return chunks;
+  return join_schedules(text, std::move(chunks));
 }
 
 auto split_members(std::string_view text, const Lines& scanned) -> std::vector<Chunk> {

@@ -44,7 +44,37 @@ auto makes_schedule(const Expr& e) -> const CallExpr* {
   return std::find(std::begin(spaces), std::end(spaces), space) != std::end(spaces) ? call : nullptr;
 }
 
+// `sch = tir.Schedule(PROGRAM)`.
+auto makes_schedule(const Stmt& stmt) -> const NameExpr* {
+  const auto* assign = stmt.as<AssignStmt>();
+  const auto* target = assign && assign->targets.size() == 1 ? assign->targets[0]->as<NameExpr>() : nullptr;
+  return target && makes_schedule(*assign->value) ? target : nullptr;
+}
+
 }  // namespace
+
+auto is_script(const Item& item) -> bool { return item.kind == ItemKind::Assign && !item.statements.empty() && makes_schedule(*item.statements[0]); }
+
+auto function_of(const ItemPtr& item) -> std::shared_ptr<const FunctionDef> {
+  if (!item || item->statements.empty()) { return nullptr; }
+  if (const auto* def = item->statements[0]->as<FunctionDef>()) { return {item, def}; }
+  if (!is_script(*item)) { return nullptr; }
+  const NameExpr* variable = makes_schedule(*item->statements[0]);
+  struct Script {
+    ItemPtr item;
+    FunctionDef def;
+  };
+  auto script = std::make_shared<Script>();
+  script->item = item;
+  FunctionDef& def = script->def;
+  def.kind = Kind::FunctionDef;
+  def.decl = item->decl;
+  def.span = {0, static_cast<uint32_t>(item->text.size())};
+  def.name = {variable->name, variable->span};
+  def.body = item->statements;
+  def.text_hash = item->hash;
+  return {script, &script->def};
+}
 
 auto scheduled_program(const CallExpr& made) -> const Expr* {
   if (!made.args.empty()) { return made.args[0]; }

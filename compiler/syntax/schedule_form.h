@@ -1,8 +1,10 @@
 // Which functions are schedules, by their text: `def tiled(sch: tir.Schedule)`, `@ls.schedule(program) def tiled(sch)`, and
-// functions of Python that make a schedule themselves, `sch = tir.Schedule(program)`, as tests and libraries do.
+// functions of Python that make a schedule themselves, `sch = tir.Schedule(program)`, as tests and libraries do. At the top of a file such
+// statements are a declaration of their own (lines.h), which is looked at as a function without a head.
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 
 #include "syntax/ast.h"
@@ -18,6 +20,12 @@ struct ScheduleForm {
 
 /// Empty where the function is no schedule. Looks at the statements of the body itself, not at those in their blocks.
 [[nodiscard]] auto schedule_form(const FunctionDef& def) -> std::optional<ScheduleForm>;
+
+/// The function that a declaration is, or stands for: the statements of a schedule at the top, with its variable for a name. Null: it is
+/// neither. It keeps the declaration.
+[[nodiscard]] auto function_of(const ItemPtr& item) -> std::shared_ptr<const FunctionDef>;
+/// A schedule at the top of the file.
+[[nodiscard]] auto is_script(const Item& item) -> bool;
 
 /// The PROGRAM of `tir.Schedule(PROGRAM, ...)`; null: the call has none.
 [[nodiscard]] auto scheduled_program(const CallExpr& made) -> const Expr*;

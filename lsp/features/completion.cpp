@@ -35,7 +35,7 @@ struct Spot {
   CursorText text;
   const syntax::PlacedItem* item = nullptr;       // the declaration; null: none
   uint32_t base = 0;                              // its first byte
-  const syntax::FunctionDef* function = nullptr;  // around the cursor
+  std::shared_ptr<const syntax::FunctionDef> function = nullptr;  // around the cursor
   const script::FileSchedule* schedule = nullptr;
   const script::ScheduleRun* run = nullptr;       // its newest, which may have been cut short
   std::string schedule_name;                      // "sch"
@@ -48,15 +48,6 @@ struct Spot {
 
   [[nodiscard]] auto is_late() const -> bool { return patience.cancel.is_cancelled() || (patience.until != never() && Clock::now() > patience.until); }
 };
-
-auto function_of(const Snapshot& snapshot, DeclId decl) -> const syntax::FunctionDef* {
-  syntax::ItemPtr item = snapshot.syntax().declaration(decl);
-  if (!item) { return nullptr; }
-  for (const syntax::Stmt* statement : item->statements) {
-    if (const auto* def = statement->as<syntax::FunctionDef>()) { return def; }
-  }
-  return nullptr;
-}
 
 auto find_spot(const Snapshot& snapshot, uint32_t at, const Patience& patience = {}) -> Spot {
   Spot spot{.snapshot = snapshot, .at = std::min(at, static_cast<uint32_t>(snapshot.text().size())), .text = {}, .schedule_name = {}, .program = {}, .patience = patience};
@@ -82,7 +73,7 @@ auto find_spot(const Snapshot& snapshot, uint32_t at, const Patience& patience =
   spot.base = placed->offset;
   spot.text = cursor_text(std::string_view(snapshot.text()).substr(spot.base), spot.at - spot.base);
   spot.text.prefix_begin += spot.base;
-  spot.function = function_of(snapshot, decl);
+  spot.function = syntax::function_of(snapshot.syntax().declaration(decl));
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
     if (schedule.decl == decl) { spot.schedule = &schedule; }
   }

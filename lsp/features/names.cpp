@@ -87,9 +87,16 @@ class Finder {
     scopes_.emplace_back();
     for (const syn::PlacedItem& placed : snapshot_.syntax().items()) { hoist(placed.item->statements, true); }
     for (const syn::PlacedItem& placed : snapshot_.syntax().items()) {
+      if (syn::is_script(*placed.item)) {
+        auto form = syn::schedule_form(*syn::function_of(placed.item));
+        schedule_ = form->variable.view();
+        program_ = scheduled_program(*form);
+      }
       for (const syn::Stmt* statement : placed.item->statements) {
         if (wants(placed) || !visit_name(*statement)) { visit(*statement); }
       }
+      schedule_ = {};
+      program_ = no_entity;
     }
     for (auto& [schedule, strings] : block_strings_) { bind_block_strings(strings); }
     auto& all = table_.occurrences;

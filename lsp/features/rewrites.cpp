@@ -37,19 +37,14 @@ auto line_end_of(const Snapshot& snapshot, uint32_t at) -> uint32_t {
 }
 
 struct Body {
-  const syntax::FunctionDef* def = nullptr;
-  syntax::ItemPtr item;                     // keeps it
+  std::shared_ptr<const syntax::FunctionDef> def;
   uint32_t item_begin = 0;
   std::vector<Span> statements;             // in the text
 };
 
 auto body_of(const Snapshot& snapshot, DeclId decl) -> Body {
   Body body;
-  body.item = snapshot.syntax().declaration(decl);
-  if (!body.item) { return body; }
-  for (const syntax::Stmt* statement : body.item->statements) {
-    if (const auto* def = statement->as<syntax::FunctionDef>()) { body.def = def; }
-  }
+  body.def = syntax::function_of(snapshot.syntax().declaration(decl));
   if (body.def == nullptr) { return body; }
   for (const syntax::Stmt* statement : body.def->body) { body.statements.push_back(snapshot.syntax().resolve(statement->origin()).value_or(Span{})); }
   body.item_begin = snapshot.syntax().resolve({decl, 0, 0, 0}).value_or(Span{}).begin;
@@ -186,8 +181,8 @@ auto extract_steps(const Snapshot& snapshot, Span selection) -> TextRewrite {
   if (schedule == nullptr) { return rewrite; }
   Body body = body_of(snapshot, schedule->decl);
   std::optional<syntax::ScheduleForm> form = body.def != nullptr ? syntax::schedule_form(*body.def) : std::nullopt;
-  // A helper beside a method would be another method.
-  if (!form || !indent_at(snapshot, body.item_begin).empty()) { return rewrite; }
+  // A helper beside a method would be another method; names at the top are the file's.
+  if (!form || schedule->place != SIZE_MAX || !indent_at(snapshot, body.item_begin).empty()) { return rewrite; }
   Span steps{UINT32_MAX, 0};
   for (Span statement : body.statements) {
     if (statement.end <= selection.begin || statement.begin >= selection.end) { continue; }

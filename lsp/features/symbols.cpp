@@ -156,7 +156,13 @@ void for_each_statement(const Snapshot& snapshot, F&& f) {
 auto document_symbols(const Snapshot& snapshot) -> std::vector<Symbol> {
   View view{snapshot};
   std::vector<Symbol> symbols;
-  for (const syntax::PlacedItem& placed : snapshot.syntax().items()) { add_symbols(view, placed.item->statements, symbols, 0); }
+  for (const syntax::PlacedItem& placed : snapshot.syntax().items()) {
+    if (!syntax::is_script(*placed.item)) { add_symbols(view, placed.item->statements, symbols, 0); continue; }
+    auto script = syntax::function_of(placed.item);
+    Symbol symbol{.kind = SymbolKind::Schedule, .name = script->name.name.str(), .detail = "", .span = view.span(*script), .name_span = view.span(*script, script->name.span), .children = {}};
+    add_steps(view, *script, symbol.children);
+    symbols.push_back(std::move(symbol));
+  }
   return symbols;
 }
 

@@ -83,7 +83,7 @@ auto semantic_tokens(const workspace::Snapshot& snapshot, Span within) -> std::v
     Token token{o.span, type_of(entity), modifiers_of(entity)};
     if (o.role == Role::Bind) { token.modifiers |= bit(TokenModifier::Declaration); }
     if (o.role == Role::Write) { token.modifiers |= bit(TokenModifier::Modification); }
-    if (entity.kind == EntityKind::Variable) {
+    if (entity.kind == EntityKind::Variable || entity.kind == EntityKind::Constant) {
       Origin at = snapshot.syntax().origin_at(o.span.begin);
       for (const script::FileSchedule& schedule : snapshot.schedules()) {
         if (schedule.decl == at.decl && schedule.run != nullptr) { add_state(*schedule.run, at.begin, entity, o.role == Role::Bind, token); }

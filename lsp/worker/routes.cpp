@@ -834,7 +834,8 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
                          {"data", {{"uri", snapshot.name()}, {"version", snapshot.version()}, {"at", span.begin}, {"rewrite", "minimise"}}}});
     }
     for (const auto& [id, job] : context.jobs) {
-      if (!job.tunes() || job.uri != snapshot.name() || !job.is_done || schedule->program_name.view() != job.function) { continue; }
+      // A function cannot stand for statements at the top.
+      if (!job.tunes() || job.uri != snapshot.name() || !job.is_done || schedule->program_name.view() != job.function || schedule->place != SIZE_MAX) { continue; }
       std::string title = fmt::format("Replace {} with the best schedule", schedule->name.view());
       actions.push_back({{"title", title}, {"kind", "refactor.rewrite"},
                          {"command", {{"title", title}, {"command", insert_schedule_command}, {"arguments", {{{"job", id}, {"replace", schedule->name.view()}}}}}}});

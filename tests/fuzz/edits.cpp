@@ -50,6 +50,21 @@ auto programs_of(const workspace::Snapshot& snapshot, bool with_places) -> std::
   return out;
 }
 
+/// What every statement of every schedule did.
+auto schedules_of(const workspace::Snapshot& snapshot) -> std::string {
+  std::string out;
+  for (const script::FileSchedule& schedule : snapshot.schedules()) {
+    out += fmt::format("{} for {} {}\n", schedule.name.view(), schedule.program_name.view(), place(snapshot, schedule.where));
+    if (schedule.run == nullptr) { continue; }
+    for (const script::Step& step : schedule.run->steps) {
+      out += fmt::format("  {} {}", place(snapshot, step.where), static_cast<int>(step.state));
+      for (const auto& named : step.named) { out += fmt::format(" {}", named.name.view()); }
+      out += "\n" + (step.after != nullptr && step.state == script::StepState::Done ? print_script(step.after->module()) : std::string());
+    }
+  }
+  return out;
+}
+
 auto findings_of(const workspace::Snapshot& snapshot) -> std::string {
   std::string out;
   for (const workspace::Finding& finding : snapshot.findings()) {
@@ -119,6 +134,7 @@ auto random_edit(std::mt19937_64& random, const std::string& text) -> std::pair<
     case 7: {
       static const char* const statements[] = {"    E = T.alloc_buffer((16,), \"float32\")\n", "    x: T.int32 = 3\n", "    # a comment\n", "    T.evaluate(0)\n",
                                                "    assert n > 0, \"no\"\n", "    with T.block(\"E\"):\n        pass\n", "N = 8\n",
+                                               "sch.vectorize(i1)\n", "i0, i1 = sch.split(i, factors=[None, N])\n", "sch = tir.Schedule(scale)\n", "for x in (i0, i1): sch.annotate(x, \"a\", N)\n",
                                                "    # ls: ignore[unused-name]\n", "    T.func_attr({\"a\": 1})\n"};
       return {{line.begin, line.begin}, statements[below(std::size(statements))]};
     }
@@ -203,6 +219,45 @@ class Module:
         T.evaluate(T.call_extern("int32", "f", Q.data))
 )";
 
+// Schedules at the top of the file, and one in a function.
+const char* const scripts = R"(from tvm import tir
+N = 4
+
+@T.prim_func
+def scale(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32")):
+    for i, j in T.grid(64, 64):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+
+
+sch = tir.Schedule(scale)
+# The loops.
+b = sch.get_block("B")
+i, j = sch.get_loops(b)
+N = N * 2
+
+def tiled(s, loop):
+    return s.split(loop, factors=[None, N])
+
+i0, i1 = tiled(sch, i)
+sch.reorder(i0, j, i1)
+if N == 8:
+    sch.vectorize(i1)
+x = sch.fuse(i0, j)
+sch.parallel(x)
+
+other = tir.Schedule(scale)
+a, b = other.get_loops("B")
+other.split(b, factors=[None, N])
+M = 3
+
+
+def fast(sch: tir.Schedule):
+    i, j = sch.get_loops("B")
+    sch.split(j, factors=[None, N])
+)";
+
 }  // namespace
 
 namespace loopsmith::fuzz {
@@ -224,6 +279,7 @@ void check_input(std::string_view input) {
     auto wanted = fresh->snapshot();
     std::string what = fmt::format("after the edit {}-{} to `{}`", span.begin, span.end, words);
     compare(programs_of(*snapshot, true), programs_of(*wanted, true), what + ", the program is", snapshot->text());
+    compare(schedules_of(*snapshot), schedules_of(*wanted), what + ", the schedules are", snapshot->text());
     compare(findings_of(*snapshot), findings_of(*wanted), what + ", it says", snapshot->text());
     syntax::least_lines_in_parts() = SIZE_MAX;
     auto uncut = workspace::analyse("fuzz.tir", snapshot->text());
@@ -237,7 +293,7 @@ void check_input(std::string_view input) {
 }
 auto seeds() -> std::vector<std::string> {
   std::vector<std::string> out = program_seeds();
-  for (int i = 0; i < 4; ++i) { out.insert(out.end(), {long_program, flat_program}); }
+  for (int i = 0; i < 4; ++i) { out.insert(out.end(), {long_program, flat_program, scripts}); }
   return out;
 }
 auto pieces() -> std::vector<std::string> { return language_pieces(); }

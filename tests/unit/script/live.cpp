@@ -71,6 +71,47 @@ TEST_CASE("an edit on line 40 of 60 runs what follows it", "[live]") {
   CHECK(session.schedules.executed() == 1);
 }
 
+TEST_CASE("a schedule at the top of the file is run from the first statement that changed", "[live]") {
+  std::string text = "from tvm import tir\nN = 1\n\n\n" + std::string(program) + "sch = tir.Schedule(scale)\ni, j = sch.get_loops(\"B\")\n";
+  for (int line = 2; line <= 30; ++line) { text += fmt::format("sch.annotate(i, \"key_{}\", N)\n", line); }
+  Session session(text);
+  CHECK(session.schedules.all()[0].name.view() == "sch");
+  CHECK(session.schedules.executed() == 30);
+  session.replace("\"key_20\", N", "\"key_20\", 7");
+  CHECK(session.schedules.executed() == 11);
+  // More of it, behind its end; then a blank line and a comment above it.
+  session.replace("\"key_30\", N)\n", "\"key_30\", N)\n\n# Last.\nsch.parallel(i)\n");
+  // The statement that was the last may go on, as far as its text tells.
+  CHECK(session.schedules.executed() == 2);
+  session.replace("sch = tir", "# A schedule.\n\nsch = tir");
+  CHECK(session.schedules.executed() == 0);
+  // What it uses from above.
+  session.replace("N = 1", "N = 2");
+  CHECK(session.schedules.executed() == 31);
+  Session fresh(std::string(session.document.text()));
+  CHECK(session.text() == fresh.text());
+}
+
+TEST_CASE("a schedule beside one of the same name and text keeps its own places", "[live]") {
+  const std::string fast = "def fast(sch: tir.Schedule):\n    i, j = sch.get_loops(\"B\")\n    sch.parallel(i)\n\n\n";
+  syntax::Document document(std::string(program) + fast);
+  frontend::File file(script::predeclared);
+  script::Schedules schedules;
+  auto update = [&] {
+    file.update(document);
+    schedules.update(file);
+    REQUIRE(schedules.run_all(file, {}));
+  };
+  update();
+  document.edit(Span{static_cast<uint32_t>(program.size()), static_cast<uint32_t>(program.size())}, fast);
+  update();
+  REQUIRE(schedules.all().size() == 2);
+  for (const script::FileSchedule& schedule : schedules.all()) {
+    REQUIRE(schedule.run);
+    CHECK(schedule.run->steps[0].where.decl == schedule.decl);
+  }
+}
+
 TEST_CASE("an edit above a schedule, or of what it does not use, runs nothing", "[live]") {
   Session session(std::string(program) + schedule_text());
   session.replace("@T.prim_func", "# a comment\n\n@T.prim_func");

@@ -4,6 +4,7 @@
 
 #include "syntax/document.h"
 #include "syntax/lines.h"
+#include "syntax/schedule_form.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
@@ -119,6 +120,28 @@ TEST_CASE("equal texts are two declarations") {
   CHECK(document.items()[0].item->decl != document.items()[1].item->decl);
   CHECK(document.items()[1].item->decl != document.items()[2].item->decl);
   CHECK(document.items()[0].item->decl != document.items()[2].item->decl);
+}
+
+TEST_CASE("what was indented because it was the first is parsed again behind another") {
+  Document document("     if a:\n        b = 1\n");
+  document.edit(Span{5, 5}, "try:\n");
+  CHECK(describe(document) == describe(Document(document.text())));
+}
+
+TEST_CASE("a schedule at the top of a file is one declaration, as far as something speaks of it") {
+  const std::string text =
+      "sch = tvm.tir.Schedule(f)\n# Why.\nb = sch.get_block(\"B\")\n\ndef tile(s):\n    return s\n\nN = 4\ntile(sch)\nM = 8\n\n"
+      "other = Schedule(f)\nif N:\n    other.split()\n@d\nclass C:\n    x = 1\nother.fuse()\n";
+  Document document(text);
+  std::vector<std::string> items;
+  for (const PlacedItem& placed : document.items()) { items.push_back(placed.item->name.str() + " " + std::to_string(placed.item->statements.size())); }
+  CHECK(items == std::vector<std::string>{"sch 5", "M 1", "other 2", "C 1", " 1"});
+  CHECK(is_script(*document.items()[0].item));
+  CHECK_FALSE(is_script(*document.items()[1].item));
+  // A mistake in it is that of its line.
+  document.edit(Span{static_cast<uint32_t>(text.find("\"B\")")), static_cast<uint32_t>(text.find("\"B\")")) + 4}, "");
+  CHECK(describe(document) == describe(Document(document.text())));
+  CHECK(document.items()[0].item->statements.size() == 5);
 }
 
 TEST_CASE("edits give what a fresh parse gives") {
