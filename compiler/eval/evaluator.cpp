@@ -19,6 +19,15 @@ auto Evaluator::report(Diagnostic diagnostic) -> Value {
   diagnostics.push_back(std::move(diagnostic));
   return Value::error();
 }
+auto Evaluator::is_known_tuple(const Value& v) -> bool {
+  const auto* tuple = v.as<Tuple>();
+  if (!tuple || tuple->items.size() < 2) { return false; }
+  for (const Value& known : known_tuples_) {
+    if (known.as<Tuple>() == tuple) { return true; }
+  }
+  known_tuples_.push_back(v);
+  return false;
+}
 auto Evaluator::opaque(Origin where) -> Value {
   if (!opaque_at.is_known()) { opaque_at = where; }
   return Value::opaque();
@@ -389,6 +398,16 @@ auto int_power(int64_t base, int64_t exponent) -> std::optional<int64_t> {
   return result;
 }
 
+// One of them may be a tuple that was complained about already.
+auto bad_operands(Evaluator& e, std::string_view op, const Value& a, const Value& b, Origin where) -> Value {
+  if (e.is_known_tuple(a) || e.is_known_tuple(b)) { return Value::error(); }
+  Diagnostic wrong = error(Code::BadOperands, where).arg("op", op).arg("left", describe(a)).arg("right", describe(b));
+  std::string remedy = unpacking(a);
+  if (remedy.empty()) { remedy = unpacking(b); }
+  if (!remedy.empty()) { (void)std::move(wrong).remedy(std::move(remedy)); }
+  return e.report(std::move(wrong));
+}
+
 }  // namespace
 
 auto Evaluator::binary(BinaryOp op, const Argument& left, const Argument& right, Origin where) -> Value {
@@ -491,7 +510,7 @@ auto Evaluator::binary(BinaryOp op, const Argument& left, const Argument& right,
     for (const auto& [k, v] : b.as<eval::Dict>()->entries()) { out->set(k, v); }
     return out;
   }
-  return report(error(Code::BadOperands, where).arg("op", symbol(op)).arg("left", describe(a)).arg("right", describe(b)));
+  return bad_operands(*this, symbol(op), a, b, where);
 }
 
 auto Evaluator::eval_binary(const BinaryExpr& expr, const ScopeRef& scope) -> Value {
@@ -587,7 +606,7 @@ auto Evaluator::compare(CompareOp op, const Argument& left, const Argument& righ
     }
     return answer(x.size(), y.size());
   }
-  return report(error(Code::BadOperands, where).arg("op", symbol(op)).arg("left", describe(a)).arg("right", describe(b)));
+  return bad_operands(*this, symbol(op), a, b, where);
 }
 
 auto Evaluator::eval_compare(const CompareExpr& expr, const ScopeRef& scope) -> Value {
@@ -1240,6 +1259,12 @@ auto closest_name(Name wanted, const std::vector<Name>& names) -> Name {
     }
   }
   return best;
+}
+
+auto unpacking(const Value& value) -> std::string {
+  const auto* several = value.as<Tuple>();
+  if (!several || several->items.size() < 2) { return {}; }
+  return "it is " + std::to_string(several->items.size()) + " values: name each, as in `for i, j in ...`, or take one of them";
 }
 
 auto describe(const Value& value) -> std::string {

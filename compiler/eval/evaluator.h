@@ -158,6 +158,9 @@ class Evaluator {
   /// Adds a diagnostic; gives Value::error() for `return evaluator.report(...)`.
   auto report(Diagnostic diagnostic) -> Value;
   auto opaque(Origin where) -> Value;
+  /// A tuple of several values where one is wanted: whoever forgot to unpack it uses it again and again, so it is said once.
+  /// True: it was said before.
+  [[nodiscard]] auto is_known_tuple(const Value& v) -> bool;
   [[nodiscard]] auto heap() const -> const std::shared_ptr<Heap>& { return heap_; }
   [[nodiscard]] auto new_scope(ScopeRef parent) -> ScopeRef;
   [[nodiscard]] auto steps() const -> uint64_t { return steps_; }
@@ -233,6 +236,7 @@ class Evaluator {
   auto exec_class_def(const syntax::ClassDef& def, const ScopeRef& scope) -> Flow;
 
   std::shared_ptr<Heap> heap_;
+  std::vector<Value> known_tuples_;
   uint64_t steps_ = 0;
   uint64_t calls_ = 0;
   uint32_t depth_ = 0;
@@ -263,6 +267,9 @@ void builtin_names(std::vector<Name>& out);
 
 /// The nearest of some names, if it is near enough to be meant; empty: none is.
 [[nodiscard]] auto closest_name(Name wanted, const std::vector<Name>& names) -> Name;
+
+/// What to do about a tuple of several values where one is wanted; empty: it is none.
+[[nodiscard]] auto unpacking(const Value& value) -> std::string;
 
 /// "int", or "an expression of type int32": what a value is, for messages.
 [[nodiscard]] auto describe(const Value& value) -> std::string;

@@ -79,10 +79,9 @@ auto to_expr(Evaluator& evaluator, const Argument& a) -> Expr {
     evaluator.report(std::move(d).remedy("index it, `" + b->buffer->name.str() + "[...]`, or take its pointer, `" + b->buffer->name.str() + ".data`"));
     return {};
   }
+  if (evaluator.is_known_tuple(v)) { return {}; }
   Diagnostic wrong = error(Code::WrongType, a.where).arg("expected", "an expression").arg("found", describe(v));
-  if (const auto* several = v.as<eval::Tuple>(); several && several->items.size() > 1) {
-    (void)std::move(wrong).remedy("it is " + std::to_string(several->items.size()) + " values: name each, as in `for i, j in T.grid(4, 4)`, or take one of them");
-  }
+  if (std::string remedy = eval::unpacking(v); !remedy.empty()) { (void)std::move(wrong).remedy(std::move(remedy)); }
   if (const auto* one = v.as<eval::Tuple>(); one && one->items.size() == 1) { (void)std::move(wrong).remedy("it has one value, which `[0]` takes"); }
   if (v.as<DtypeObject>()) { (void)std::move(wrong).remedy("a value of it is written `" + v.as<DtypeObject>()->repr() + "(...)`"); }
   evaluator.report(std::move(wrong));
