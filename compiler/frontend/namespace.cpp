@@ -15,6 +15,7 @@
 #include "frontend/lowerer.h"
 #include "frontend/words.h"
 #include "ir/ops.h"
+#include "ir/plain.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
 #include "support/codes.h"
@@ -1857,7 +1858,7 @@ class IntrinsicObject final : public eval::Object {
       case Rule::Handle: t = DataType::handle(); break;
       case Rule::Void: t = DataType::void_(); break;
     }
-    static const Name access_ptr("tvm_access_ptr"), type_annotation("type_annotation"), masked_load("masked_load"), storage_sync("tvm_storage_sync");
+    static const Name access_ptr("tvm_access_ptr"), type_annotation("type_annotation"), storage_sync("tvm_storage_sync");
     // A type's own bits are its values; others are as many.
     static const Name reinterpret("reinterpret");
     if (op == reinterpret && args.size() == 1) {
@@ -1872,11 +1873,7 @@ class IntrinsicObject final : public eval::Object {
     if (op == storage_sync) {
       if (const auto* s = args[0].as<StringImm>()) { check_word(e, Vocabulary::StorageScope, s->value, a.all[0].where); }
     }
-    if (op == masked_load) {
-      // As many elements as there are indices.
-      const auto* data = args[0].as<VarNode>();
-      if (data && data->pointer) { t = data->pointer->element.with_lanes(args[1].dtype().lanes); }
-    }
+    if (DataType accessed = accessed_type(op, Array<Expr>(args)); !accessed.is_void()) { t = accessed; }
     if (op == access_ptr) {
       if (const auto* s = args[0].as<StringImm>()) {
         if (auto content = DataType::parse(s->value)) { args[0] = make<Call>(*content, type_annotation, Array<Expr>{}, a.call); }

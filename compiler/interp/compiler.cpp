@@ -414,9 +414,9 @@ namespace {
 // Of those that have a meaning elsewhere only.
 auto why_unknown(std::string_view op) -> std::string {
   static constexpr std::pair<std::string_view, const char*> rows[] = {
-      {"anylist_", "it is of the registers of Relax's virtual machine"}, {"lookup_param", "it is a constant that a library is linked with"},
-      {"texture2d_", "how a texture lies in memory is the device's"}, {"tvm_bmma_sync", "its matrices are of bits"},
-      {"nd_mem_alloc_with_scope", "how large such memory is, is the device's"}, {"masked_", "its pointer says nothing of a type"}};
+      {"anylist_", "the module has no function of that name that takes these arguments"}, {"lookup_param", "the module has no constant of that name: `NAME = T.allocate_const(...)`"},
+      {"texture2d_", "its first argument is no buffer of pixels of four numbers, whose dimensions say how wide it is"},
+      {"nd_mem_alloc_with_scope", "it is not bound to a name, or its shape is not a `T.tvm_stack_make_shape(...)`"}, {"masked_", "its pointer says nothing of a type, or another than the value's"}};
   for (auto [begin, why] : rows) {
     if (op.starts_with(begin)) { return std::string(": ") + why; }
   }

@@ -9,6 +9,7 @@
 
 #include "interp/compiler.h"
 #include "ir/ops.h"
+#include "ir/plain.h"
 #include "ir/reals.h"
 #include "ir/strides.h"
 #include "ir/visitor.h"
@@ -16,6 +17,21 @@
 namespace loopsmith::interp {
 namespace {
 
+
+auto in_plain_words(const IRModule& given) -> IRModule {
+  IRModule module = with_plain_calls(given);
+  std::vector<std::pair<Name, PrimFunc>> functions(module->functions.begin(), module->functions.end());
+  bool is_same = true;
+  for (auto& [name, func] : functions) {
+    PrimFunc plain = with_plain_accesses(func);
+    is_same = is_same && plain.same_as(func);
+    func = std::move(plain);
+  }
+  if (is_same) { return module; }
+  IRModuleNode out = *module;
+  out.functions = std::move(functions);
+  return make_module(std::move(out));
+}
 
 auto shape_text(const std::vector<int64_t>& shape) -> std::string {
   std::string out = "(";
@@ -51,7 +67,8 @@ auto count_loops(const Compiler& compiler, const Frame& frame, Counts& total) ->
 
 }  // namespace
 
-auto interpret(const IRModule& module, Name function, std::span<const Argument> arguments, const Options& options) -> Result<Stats> {
+auto interpret(const IRModule& given, Name function, std::span<const Argument> arguments, const Options& options) -> Result<Stats> {
+  IRModule module = in_plain_words(given);
   PrimFunc func = module->find(function);
   if (!func) { return error(loopsmith::Code::InterpArgument).arg("name", function.view()).arg("why", "there is no such function"); }
   if (arguments.size() != func->params.size()) {

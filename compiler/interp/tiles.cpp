@@ -99,7 +99,7 @@ void TileStatement::run(Frame& f) const {
   ++f.stats.statements;
   f.lane = 0;
   switch (kind) {
-    case Kind::FillFragment: case Kind::LoadFragment: case Kind::StoreFragment: case Kind::MultiplyFragments:
+    case Kind::FillFragment: case Kind::LoadFragment: case Kind::StoreFragment: case Kind::MultiplyFragments: case Kind::CompareFragments:
       // The threads of a warp do it once, together.
       if (in_kernel) { f.kernel->wait(f, this, f.kernel->warps(warp_size), origin, false); }
       if (!f.failed && (!in_kernel || f.thread % warp_size == 0)) { fragment_operation(f); }
@@ -117,13 +117,16 @@ void TileStatement::fragment_operation(Frame& f) const {
     p.byte += operands[i].offset->eval(f) * size * std::max(1, operands[i].element.element_bytes());
     return Elements(f, *this, operands[i].element, p);
   };
-  if (kind == Kind::MultiplyFragments) {
+  if (kind == Kind::MultiplyFragments || kind == Kind::CompareFragments) {
     Elements d = fragment(0, m * n), a = fragment(1, m * k), b = fragment(2, k * n), c = fragment(3, m * n);
     std::vector<Slot> out(static_cast<size_t>(m * n));
     for (int i = 0; i < m; ++i) {
       for (int j = 0; j < n; ++j) {
         Slot sum = c.get(i * n + j);
-        for (int l = 0; l < k; ++l) { sum = d.multiply_add(sum, operands[1].element, a.get(i * k + l), operands[2].element, b.get(l * n + j)); }
+        for (int l = 0; l < k; ++l) {
+          Slot x = a.get(i * k + l), y = b.get(l * n + j);
+          if (kind == Kind::CompareFragments) { sum.i += (x.i ^ y.i) & 1; } else { sum = d.multiply_add(sum, operands[1].element, x, operands[2].element, y); }
+        }
         out[static_cast<size_t>(i * n + j)] = sum;
       }
     }
@@ -426,7 +429,11 @@ auto Compiler::tile_operation(const Call& n) -> const Statement* {
   };
   auto operand = [&](size_t pointer_at, const IntExpr* offset) { return TileOperand{pointer(n.args[pointer_at]), offset, pointee(n.args[pointer_at])}; };
   auto is_whole = [&](const TileStatement& s) {
-    return std::all_of(s.operands.begin(), s.operands.end(), [](const TileOperand& o) { return !o.element.is_handle() && o.element.bits % 8 == 0; });
+    return std::all_of(s.operands.begin(), s.operands.end(), [&](const TileOperand& o) {
+      // A bit has a byte of its own, as in other buffers.
+      bool is_bit = o.element.bits == 1 && (s.kind == Kind::FillFragment || s.kind == Kind::LoadFragment || s.kind == Kind::StoreFragment);
+      return !o.element.is_handle() && (o.element.bits % 8 == 0 || is_bit);
+    });
   };
   auto checked = [&](TileStatement* s) -> const Statement* {
     if (!is_whole(*s)) { return refuse("`" + s->name.str() + "` of elements that are not whole bytes, or of no known type"); }
@@ -438,7 +445,7 @@ auto Compiler::tile_operation(const Call& n) -> const Statement* {
     if (n.args.size() != (is_fill ? 6 : 8)) { return nullptr; }
     auto* out = make(is_fill ? Kind::FillFragment : is_load ? Kind::LoadFragment : Kind::StoreFragment, op);
     int m = static_cast<int>(number(1)), columns = static_cast<int>(number(2)), k = static_cast<int>(number(3));
-    if (m < 1 || columns < 1 || k < 1 || m > 64 || columns > 64 || k > 64) { return refuse("a fragment of this shape"); }
+    if (m < 1 || columns < 1 || k < 1 || m > 64 || columns > 64 || k > 128) { return refuse("a fragment of this shape"); }
     const auto* data = n.args[0].as<VarNode>();
     std::string_view scope = data && data->pointer ? data->pointer->scope.view() : std::string_view();
     out->rows = scope == "wmma.matrix_b" ? k : m;
@@ -477,6 +484,17 @@ auto Compiler::tile_operation(const Call& n) -> const Statement* {
     out->m = out->n = out->k = 8;
     for (size_t i = 0; i < 8; i += 2) { out->operands.push_back(operand(i, int_expr(n.args[i + 1]))); }
     return checked(out);
+  }
+  // (D, number, A, number, B, number, C, number): 8 x 8 counts of where 128 bits of a row and of a column differ.
+  if (op == "tvm_bmma_sync") {
+    if (n.args.size() != 8) { return nullptr; }
+    auto* out = make(Kind::CompareFragments, op);
+    out->m = out->n = 8;
+    out->k = 128;
+    for (size_t i = 0; i < 8; i += 2) { out->operands.push_back(operand(i, int_expr(n.args[i + 1]))); }
+    const std::vector<TileOperand>& all = out->operands;
+    if (all[1].element.bits != 1 || all[2].element.bits != 1 || !all[0].element.is_int() || !(all[0].element == all[3].element)) { return refuse("`tvm_bmma_sync` of what is not bits, counted in integers"); }
+    return out;
   }
   if (op == "tvm_mma_sync") {
     if (n.args.size() != 8) { return nullptr; }

@@ -27,7 +27,7 @@ struct TileOperand {
 
 struct TileStatement final : Statement {
   enum class Kind : uint8_t {
-    FillFragment, LoadFragment, StoreFragment, MultiplyFragments,   // WMMA
+    FillFragment, LoadFragment, StoreFragment, MultiplyFragments, CompareFragments,   // WMMA
     LoadMatrix, MultiplyWarp, FillWarp, StoreWarp,                  // ldmatrix, mma
     LoadTile, StoreTile, MultiplyTiles, ZeroTile                    // AMX
   };

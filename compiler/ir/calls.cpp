@@ -99,6 +99,21 @@ auto find_packed(const IRModuleNode& module, const Call& call) -> std::optional<
   return out;
 }
 
+auto find_constant(const IRModuleNode& module, const Expr& name) -> std::optional<std::pair<Name, const AllocateConst*>> {
+  const auto* text = name.as<StringImm>();
+  std::optional<std::pair<Name, const AllocateConst*>> found;
+  if (!text) { return found; }
+  Name wanted(text->value);
+  for (const auto& entry : module.functions) {
+    Name symbol = entry.first;
+    post_order(entry.second->body, [&](const Stmt& s) {
+      const auto* c = s.as<AllocateConst>();
+      if (c && !found && c->data->name == wanted) { found = {symbol, c}; }
+    }, [](const Expr&) {});
+  }
+  return found;
+}
+
 auto called_in(const IRModuleNode& module, const PrimFunc& func) -> std::vector<Name> {
   std::vector<Name> out;
   post_order(func->body, [](const Stmt&) {}, [&](const Expr& e) {
@@ -106,6 +121,11 @@ auto called_in(const IRModuleNode& module, const PrimFunc& func) -> std::vector<
     if (!call) { return; }
     if (call->op.view().starts_with("@")) { out.emplace_back(call->op.view().substr(1)); }
     if (auto packed = find_packed(module, *call)) { out.push_back(packed->function); }
+    if (call->op == "lookup_param" && !call->args.empty()) {
+      if (auto held = find_constant(module, call->args[0])) { out.push_back(held->first); }
+    }
+    const auto* for_list = call->op.view().starts_with("anylist_setitem_call_") && call->args.size() > 2 ? call->args[2].as<StringImm>() : nullptr;
+    if (auto known = for_list ? function_of_symbol(module, Name(for_list->value)) : std::nullopt) { out.push_back(*known); }
     auto lowered = lowered_packed_name(*call);
     if (auto known = lowered ? function_of_symbol(module, *lowered) : std::nullopt) { out.push_back(*known); }
   });

@@ -30,7 +30,10 @@ struct PackedCall {
 /// As a call of a function of the module; none where that has no such function, or the arguments do not fit it.
 [[nodiscard]] auto find_packed(const IRModuleNode& module, const Call& call) -> std::optional<PackedCall>;
 
-/// The functions that are called in one, by any of the two.
+/// The constant of a module whose variable has a name, `T.lookup_param(name)`, and the function that holds it.
+[[nodiscard]] auto find_constant(const IRModuleNode& module, const Expr& name) -> std::optional<std::pair<Name, const AllocateConst*>>;
+
+/// The functions that are called in one, by any of these, or hold a constant that it asks for.
 [[nodiscard]] auto called_in(const IRModuleNode& module, const PrimFunc& func) -> std::vector<Name>;
 
 /// The module with only that function and what it calls, directly or not, which is private then.

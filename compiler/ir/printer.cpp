@@ -14,6 +14,7 @@
 #include <unordered_set>
 
 #include "ir/ops.h"
+#include "ir/plain.h"
 #include "ir/spelling.h"
 #include "ir/visitor.h"
 
@@ -910,11 +911,8 @@ class Printer {
                                                                    "acosh", "sin", "sinh", "asin", "asinh", "atan", "atanh", "sqrt", "rsqrt", "floor", "ceil", "trunc", "round",
                                                                    "nearbyint"};
     bool has_another = e.args.size() == 1 && !(e.dtype == e.args[0].dtype()) && keep_type.count(op) != 0;
-    // A masked load gives elements of what it points to.
-    if (op == "masked_load" && e.args.size() > 1) {
-      const auto* data = e.args[0].as<VarNode>();
-      has_another = data && data->pointer && !(e.dtype == data->pointer->element.with_lanes(e.args[1].dtype().lanes));
-    }
+    // A load through a pointer gives elements of what it points to.
+    if (DataType accessed = accessed_type(e.op, e.args); !accessed.is_void()) { has_another = !(e.dtype == accessed); }
     if (has_another) {
       out_ += "T.Call(";
       dtype_literal(e.dtype);

@@ -28,6 +28,8 @@
 #include "transform/lower_reductions.h"
 #include "transform/lower_thread_binding.h"
 #include "transform/narrow_types.h"
+#include "transform/plain_accesses.h"
+#include "transform/plain_calls.h"
 #include "transform/plan_buffer_location.h"
 #include "transform/plan_storage.h"
 #include "transform/remove_no_op.h"
@@ -42,6 +44,7 @@ namespace loopsmith::transform {
 namespace {
 
 constexpr std::array llvm_stages{
+    Stage{"plain_calls", plain_calls, "constants by name, lists of values"},
     Stage{"inline_calls", inline_calls, "functions of the module in place of their calls"},
     Stage{"lower_reductions", lower_reductions, "reductions in expressions as loops"},
     Stage{"separate_init", separate_init, "inits of reductions in front of their loops, where nothing else is there"},
@@ -55,6 +58,7 @@ constexpr std::array llvm_stages{
     // Buffers are as small as an iteration needs, and still belong to blocks.
     Stage{"inject_software_pipeline", inject_software_pipeline, "loops whose statements work on different iterations at a time"},
     Stage{"lower_opaque_block", lower_opaque_block, "blocks as plain statements"},
+    Stage{"plain_accesses", plain_accesses, "textures and masked accesses as those of buffers, lanes that a mask leaves out"},
     // While accesses have an index for every dimension.
     Stage{"check_bounds", check_bounds, "a test before every access, where that is asked for"},
     // Before indices become one sum, in which a dimension's range is hard to see.

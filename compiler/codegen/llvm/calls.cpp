@@ -30,6 +30,12 @@ auto is_of_gpu(std::string_view op) -> bool {
   return std::any_of(std::begin(families), std::end(families), [&](std::string_view family) { return op.starts_with(family); });
 }
 
+/// What a host's code does around calls, and memory that only a device's runtime gives; what of it is known was replaced before.
+auto is_of_runtime(std::string_view op) -> bool {
+  constexpr std::string_view families[] = {"tvm_stack_", "tvm_struct_", "tvm_throw_", "tvm_check_return", "anylist_", "lookup_param", "texture2d_", "nd_mem_alloc", "TVMBackend"};
+  return std::any_of(std::begin(families), std::end(families), [&](std::string_view family) { return op.starts_with(family); });
+}
+
 auto contains(const auto& list, std::string_view op) -> bool {
   return std::find(std::begin(list), std::end(list), op) != std::end(list);
 }
@@ -88,6 +94,7 @@ auto ModuleBuilder::call(const Call& node) -> llvm::Value* {
                ? wrong("the threads that exchange values here are not those of loops over `threadIdx` around it")
                : wrong("threads of a GPU do that together, or ask it of a unit of theirs: a processor has no such unit. `loopsmith interpret` executes most of them");
   }
+  if (is_of_runtime(op)) { return wrong("a runtime does that around a call, or gives that memory, and none is linked. `loopsmith interpret` executes it where the module says what it is"); }
   if (op == "tvm_call_packed" || op == "tvm_call_cpacked") {
     const auto* name = node.args.empty() ? nullptr : node.args[0].as<StringImm>();
     return wrong(fmt::format("the module has no function `{}` that takes these arguments, and packed functions from elsewhere are not linked", name != nullptr ? name->value : std::string()));

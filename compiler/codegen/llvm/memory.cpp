@@ -178,26 +178,25 @@ void ModuleBuilder::store(const BufferStore& node) {
   const DataType element = node.buffer->dtype;
   const llvm::Align align(static_cast<uint64_t>(llvm::PowerOf2Ceil(static_cast<uint64_t>(std::max(1, element.element_bytes())))));
   const int lanes = index.dtype().lanes;
-  llvm::Value* value = eval(node.value);
-  if (failure_) { return; }
-  if (element.lanes == 1 && node.value.dtype().lanes != lanes) {
-    if (node.value.dtype().lanes != 1) {
-      fail(fmt::format("a store to `{}`", node.buffer->name.str()), fmt::format("{} values go to {} places", node.value.dtype().lanes, lanes), node.origin);
-      return;
-    }
-    value = splat(value, lanes);
+  if (element.lanes == 1 && node.value.dtype().lanes != lanes && node.value.dtype().lanes != 1) {
+    fail(fmt::format("a store to `{}`", node.buffer->name.str()), fmt::format("{} values go to {} places", node.value.dtype().lanes, lanes), node.origin);
+    return;
   }
-  value = to_memory(value, element.lanes == 1 ? element.with_lanes(lanes) : element);
   llvm::Value* predicate = node.predicate ? eval(node.predicate) : nullptr;
   if (failure_) { return; }
+  // One place: nothing is computed where the predicate does not hold.
+  llvm::BasicBlock* after = nullptr;
+  if (lanes == 1 && predicate != nullptr) {
+    auto* yes = llvm::BasicBlock::Create(context_, "store", frame_.function);
+    after = llvm::BasicBlock::Create(context_, "stored", frame_.function);
+    ir_.CreateCondBr(predicate, yes, after);
+    ir_.SetInsertPoint(yes);
+  }
+  llvm::Value* value = eval(node.value);
+  if (failure_) { return; }
+  if (element.lanes == 1 && node.value.dtype().lanes != lanes) { value = splat(value, lanes); }
+  value = to_memory(value, element.lanes == 1 ? element.with_lanes(lanes) : element);
   if (lanes == 1) {
-    llvm::BasicBlock* after = nullptr;
-    if (predicate != nullptr) {
-      auto* yes = llvm::BasicBlock::Create(context_, "store", frame_.function);
-      after = llvm::BasicBlock::Create(context_, "stored", frame_.function);
-      ir_.CreateCondBr(predicate, yes, after);
-      ir_.SetInsertPoint(yes);
-    }
     llvm::Value* at = eval_index(index);
     llvm::Value* pointer = failure_ ? nullptr : pointer_to(node.buffer, at);
     if (failure_) { return; }

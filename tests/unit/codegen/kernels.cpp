@@ -43,6 +43,19 @@ TEST_CASE("vectors with a masked tail touch nothing beyond the end") {
   for (int k = 0; k < 48; ++k) { CHECK(y.as<float>()[k] == (k < n ? x.as<float>()[k] + 1 : before.as<float>()[k])); }
 }
 
+TEST_CASE("a scalar store under a predicate computes nothing where that does not hold") {
+  Buffer a = buffer("A", i32, 4);
+  Buffer b = buffer("B", i32, 4);
+  Var i = var("i");
+  Tensor x = zeros(i32, {4});
+  Tensor y = zeros(i32, {4});
+  x.as<int32_t>()[1] = 3;
+  Expr value = make<FloorDiv>(int_imm(12), at(a, i));
+  run(function({a, b}, loop(i, 4, make<BufferStore>(b, value, Array<Expr>{i}, Origin{}, not_equal(at(a, i), int_imm(0))))), {&x, &y});
+  CHECK(y.as<int32_t>()[0] == 0);
+  CHECK(y.as<int32_t>()[1] == 4);
+}
+
 TEST_CASE("a vector if_then_else reads only the lanes it chose") {
   const int n = 19;
   Buffer a = buffer("A", f32, n);

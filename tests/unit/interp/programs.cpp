@@ -295,7 +295,75 @@ TEST_CASE("fields of structures on the stack: what was stored is read, and nothi
         "the interpreter does not know a pointer where none was stored");
   CHECK(run(text("T.tvm_struct_set(values, 2, 12, 1)")).error == "index 16 of `the structure` is outside of its extent 16 (dimension bytes), at the beginning");
   CHECK(run(text("T.tvm_throw_last_error()")).error == "assertion failed: `tvm_throw_last_error`: what was called before has failed, at the beginning");
-  CHECK(run(text("T.evaluate(T.lookup_param(\"p0\"))")).error == "the interpreter does not know the intrinsic `lookup_param`: it is a constant that a library is linked with");
+  CHECK(run(text("T.evaluate(T.lookup_param(\"p0\"))")).error == "the interpreter does not know the intrinsic `lookup_param`: the module has no constant of that name: `NAME = T.allocate_const(...)`");
+}
+
+TEST_CASE("constants by name, lists of values, memory of devices: what they hold") {
+  CHECK(run("@I.ir_module\n"
+            "class Module:\n"
+            "    @T.prim_func\n"
+            "    def main(A: T.Buffer((4,), \"float32\")):\n"
+            "        p: T.handle(\"float32\") = T.lookup_param(\"weights\")\n"
+            "        W = T.decl_buffer((4,), \"float32\", data=p)\n"
+            "        for i in range(4):\n"
+            "            A[i] = W[3 - i]\n"
+            "    @T.prim_func\n"
+            "    def holder():\n"
+            "        weights = T.allocate_const([1.0, 2.0, 3.0, 4.0], \"float32\", [4])\n"
+            "        T.evaluate(0)\n").tensors[0] == std::vector<float>{4, 3, 2, 1});
+  auto list = [](const char* line) {
+    return fmt::format(
+        "@I.ir_module\n"
+        "class Module:\n"
+        "    @T.prim_func\n"
+        "    def main(A: T.Buffer((4,), \"float32\")):\n"
+        "        values: T.handle = T.tvm_stack_alloca(\"tvm_ffi_any\", 3)\n"
+        "        T.anylist_setitem_call_packed(values, 0, \"thrice\", 5)\n"
+        "        T.anylist_setitem_call_packed(values, 1, \"half\", T.anylist_getitem(values, 0))\n"
+        "        {}\n"
+        "    @T.prim_func\n"
+        "    def thrice(n: T.int64) -> T.int64:\n"
+        "        return n * T.int64(3)\n"
+        "    @T.prim_func\n"
+        "    def half(n: T.int64) -> T.float32:\n"
+        "        return T.Cast(\"float32\", n) * T.float32(0.5)\n", line);
+  };
+  CHECK(run(list("A[0] = T.Cast(\"float32\", T.tvm_struct_get(values, 0, 15, \"int64\"))")).tensors[0][0] == 15);
+  CHECK(run(list("A[0] = T.Cast(\"float32\", T.tvm_struct_get(values, 1, 15, \"float64\"))")).tensors[0][0] == 7.5F);
+  CHECK(run(list("T.anylist_resetitem(values, 0)\n        A[0] = T.Cast(\"float32\", T.tvm_struct_get(values, 0, 15, \"int64\"))")).tensors[0][0] == 0);
+  CHECK(run(list("T.anylist_setitem_call_packed(values, 3, \"thrice\", 5)")).error == "index 56 of `the structure` is outside of its extent 48 (dimension bytes), at the beginning");
+  CHECK(run(list("T.anylist_setitem_call_packed(values, 2, \"elsewhere\", 5)")).error ==
+        "the interpreter does not know the intrinsic `anylist_setitem_call_packed`: the module has no function of that name that takes these arguments");
+  // A pixel's four numbers lie together; x counts along a row.
+  auto image = [](const char* line) {
+    return fmt::format(
+        "@T.prim_func\n"
+        "def main(A: T.Buffer((4,), \"float32\")):\n"
+        "    image = T.alloc_buffer((2, 3, 4), \"float32\", scope=\"global.texture\")\n"
+        "    for y, x, c in T.grid(2, 3, 4):\n"
+        "        image[y, x, c] = T.Cast(\"float32\", y * 100 + x * 10 + c)\n"
+        "    {}\n", line);
+  };
+  CHECK(run(image("A[0:4] = T.texture2d_load(image.data, 2, 1)")).tensors[0] == std::vector<float>{120, 121, 122, 123});
+  CHECK(run(image("A[0] = T.texture2d_load(image.data, 1, 0, 3)")).tensors[0][0] == 13);
+  CHECK(run(image("T.texture2d_store(image.data, 2, 1, T.Broadcast(T.float32(7), 4))\n    A[0] = image[1, 2, 3]")).tensors[0][0] == 7);
+  CHECK(run(image("A[0:4] = T.texture2d_load(image.data, 0, 2)")).error == "index 24 of `image` is outside of its extent 24 (dimension 0), at the beginning");
+  CHECK(run("@T.prim_func\n"
+            "def main(A: T.Buffer((4,), \"float32\")):\n"
+            "    T.masked_store(A.data, T.masked_load(A.access_ptr(\"r\", offset=2), T.Ramp(0, 1, 4), T.LT(T.Ramp(0, 1, 4), T.Broadcast(2, 4))), T.Ramp(0, 1, 4), T.Broadcast(T.bool(True), 4))\n")
+            .tensors[0] == std::vector<float>{2, 3, 0, 0});
+  CHECK(run("@T.prim_func\n"
+            "def main(A: T.Buffer((4,), \"float32\")):\n"
+            "    X = T.alloc_buffer((8, 128), \"int1\", scope=\"wmma.matrix_a\")\n"
+            "    Y = T.alloc_buffer((128, 8), \"int1\", scope=\"wmma.matrix_b\")\n"
+            "    Z = T.alloc_buffer((8, 8), \"int32\", scope=\"wmma.accumulator\")\n"
+            "    T.tvm_fill_fragment(X.data, 8, 8, 128, 0, 1)\n"
+            "    T.tvm_fill_fragment(Y.data, 8, 8, 128, 0, 0)\n"
+            "    T.tvm_fill_fragment(Z.data, 8, 8, 128, 0, 1000)\n"
+            "    Y[5, 3] = T.Cast(\"int1\", 1)\n"
+            "    T.tvm_bmma_sync(Z.data, 0, X.data, 0, Y.data, 0, Z.data, 0)\n"
+            "    A[0] = T.Cast(\"float32\", Z[2, 2])\n"
+            "    A[1] = T.Cast(\"float32\", Z[2, 3])\n").tensors[0] == std::vector<float>{1128, 1127, 2, 3});
 }
 
 TEST_CASE("pointers, views of them, and functions of the module") {

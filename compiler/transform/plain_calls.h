@@ -1,0 +1,18 @@
+// plain_calls: constants by name and lists of values, in plain words (ir/plain.h).
+//
+//     p = T.lookup_param("w")      ==>   w = T.allocate_const([...], "float32", [16])     (around the body)
+//                                        p = w
+//
+// Needs   nothing.
+// Gives   no call that depends on what other functions of the module hold or return, but calls of functions.
+// Keeps   values; functions without such calls, as the same nodes.
+// Place   first: inline_calls drops functions, and their constants with them.
+#pragma once
+
+#include "transform/context.h"
+
+namespace loopsmith::transform {
+
+[[nodiscard]] auto plain_calls(const IRModule& module, const LowerContext& context) -> Result<IRModule>;
+
+}  // namespace loopsmith::transform
