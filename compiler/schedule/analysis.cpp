@@ -1119,17 +1119,22 @@ auto require_local_dependences(const Context& cx, const FuncState& func, const P
             is_local = a[i].has_lower_bound() && a[i].has_upper_bound() && b[i].has_lower_bound() && b[i].has_upper_bound() &&
                        analyzer.can_prove_equal(a[i].min(), b[i].min()) && analyzer.can_prove_equal(a[i].max(), b[i].max());
           }
-          // Boxes are bounds: what wraps around (a fused layout) need not fill one.
-          bool wraps = false;
-          VarMap bindings = bindings_of(*(d.kind == DependenceKind::Raw ? src : dst).realize);
-          for (const Range& range : write.region) {
-            post_order(substitute(range.min, bindings), [&](const Expr& e) { wraps = wraps || e.as<FloorMod>() || e.as<FloorDiv>(); });
+          if (!is_local) { continue; }
+          // What is overwritten after it was read, no other iteration may read.
+          if (d.kind == DependenceKind::War) {
+            is_local = own_elements_in_iteration(func, dst, src, loop, d.buffer);
+            continue;
           }
-          if (!is_local || !wraps) { continue; }
+          // Boxes are bounds: what wraps around (a fused layout) need not fill one. The same box in each iteration may be more than one writes.
+          bool is_rough = std::none_of(a.begin(), a.end(), [&](const arith::IntSet& set) { return uses_var(set.min(), [&](const VarNode& v) { return &v == loop.loop->var.get(); }); });
+          VarMap bindings = bindings_of(*src.realize);
+          for (const Range& range : write.region) {
+            post_order(substitute(range.min, bindings), [&](const Expr& e) { is_rough = is_rough || e.as<FloorMod>() || e.as<FloorDiv>(); });
+          }
+          if (!is_rough) { continue; }
           std::vector<Range> ranges;
           for (const arith::IntSet& set : a) { ranges.push_back({set.min(), analyzer.simplify(sub(add(set.max(), one(set.max().dtype())), set.min()))}); }
-          const Place& writer = d.kind == DependenceKind::Raw ? src : dst;
-          is_local = certainly_writes(func, writer, write, &loop, {read.buffer, Array<Range>(std::move(ranges)), {}});
+          is_local = certainly_writes(func, src, write, &loop, {read.buffer, Array<Range>(std::move(ranges)), {}});
         }
       }
     }

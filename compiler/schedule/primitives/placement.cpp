@@ -621,16 +621,27 @@ auto begins_all_anew(const Block& block) -> bool {
   return is_anew;
 }
 
+// Does a block go over its elements again in iterations of a loop, or of one around it, while what it reads is still being made there?
+auto is_still_made(const FuncState& func, const Place& block, const Place& loop) -> bool {
+  const std::vector<NodeId> makers = producers_of(func, block);
+  for (const Place* at = &loop; at && at->is_loop(); at = func.parent(*at)) {
+    bool has_maker = func.is_below(block, *at) && std::any_of(makers.begin(), makers.end(), [&](NodeId id) { return func.is_below(*func.find(id), *at); });
+    if (has_maker && repeats_instances(*block.realize, *at->loop)) { return true; }
+  }
+  return false;
+}
+
 // May instances of a reduction run more than once, and read what its producers have not finished? Where it keeps the largest
 // (smallest) of what it loads, and its producers do too: what is read early is no larger than what is read at last. After the
 // last init of an element all its instances run again, since loops that repeat them are no part of the iter values.
-auto may_run_again(const FuncState& func, const Block& block, const std::vector<NodeId>& producers, const std::vector<Expr>& iter_values, const Domains& domains,
+auto may_run_again(const FuncState& func, const Block& block, const Place& loop, const std::vector<NodeId>& producers, const std::vector<Expr>& iter_values, const Domains& domains,
                    const Expr& predicate) -> bool {
   auto kind = extremum_of(block);
   if (!kind) { return false; }
   for (NodeId id : producers) {
     const Place& producer = *func.find(id);
     if (!is_complete(func, producer) && extremum_of(*producer.block()) != kind) { return false; }
+    if (is_complete(func, producer) && is_still_made(func, producer, loop)) { return false; }
   }
   arith::Analyzer analyzer;
   return !arith::detect_iter_map(iter_values, domains, predicate, arith::IterMapLevel::NoCheck, analyzer, false).indices.empty();
@@ -900,7 +911,7 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
     all.insert(all.end(), loops.begin(), loops.end());
     arith::Analyzer fresh;
     auto once = arith::detect_iter_map(iter_values, all, predicate, arith::IterMapLevel::Bijective, fresh, false);
-    if (once.indices.empty() && !may_run_again(func, moved, reverse ? producers : std::vector<NodeId>(), iter_values, all, predicate)) {
+    if (once.indices.empty() && !may_run_again(func, moved, *loop.place, reverse ? producers : std::vector<NodeId>(), iter_values, all, predicate)) {
       if (!begins_all_anew(moved)) {
         return note_block(note_loop(cx.error(Code::PaddingForm).arg("block", block->name().view()).arg("why", fmt::format("its instances would run again in iterations of `{}`, and they read what they have overwritten", loop->name().view())), *loop), *block);
       }
