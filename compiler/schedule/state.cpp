@@ -73,7 +73,24 @@ struct FuncState::Growth {
   int first = 0, end = 0;
   int parent = 0, scope = 0, old_scope = 0;
   std::vector<Run> copied = {};              // in terms of `before`
+  // The body of the loop or block that was met last, and what its statements were; null where it was or is no list.
+  const StmtNode* body = nullptr;
+  const Array<Stmt>* old_items = nullptr;
+
+  void enter(const Stmt& now, NodeId id) {
+    const Place* old = before.find(id);
+    const SeqStmt* list = !old ? nullptr : (old->loop ? old->loop->body : old->block()->body).as<SeqStmt>();
+    body = now.get();
+    old_items = list ? &list->seq : nullptr;
+  }
 };
+
+namespace {
+
+auto is_place(const Stmt& s) -> bool { return s.kind() == NodeKind::For || s.kind() == NodeKind::BlockRealize; }
+auto id_of(const Stmt& s) -> NodeId { return s.as<For>() ? s.as<For>()->id : s.as<BlockRealize>()->block->id; }
+
+}  // namespace
 
 FuncState::FuncState(Name name, PrimFunc func) : name_(name), func_(std::move(func)), kept_(std::make_shared<Kept>()) {
   if (!root_block(func_)) { return; }
@@ -188,6 +205,7 @@ void FuncState::walk(const Stmt& stmt, int parent, int scope, Growth* growth) {
       if (take_over(loop, loop->id, parent, scope, growth)) { return; }
       int index = static_cast<int>(places_.size());
       places_.push_back({.id = loop->id, .loop = loop, .index = index, .parent = parent, .scope = scope});
+      if (growth) { growth->enter(loop->body, loop->id); }
       walk(loop->body, index, scope, growth);
       flush(growth);
       places_[index].end = static_cast<int>(places_.size());
@@ -198,14 +216,34 @@ void FuncState::walk(const Stmt& stmt, int parent, int scope, Growth* growth) {
       if (take_over(realize, realize->block->id, parent, scope, growth)) { return; }
       int index = static_cast<int>(places_.size());
       places_.push_back({.id = realize->block->id, .realize = realize, .index = index, .parent = parent, .scope = scope});
+      if (growth) { growth->enter(realize->block->body, realize->block->id); }
       walk(realize->block->body, index, index, growth);
       flush(growth);
       places_[index].end = static_cast<int>(places_.size());
       return;
     }
-    case NodeKind::SeqStmt:
-      for (const Stmt& item : stmt.as<SeqStmt>()->seq) { walk(item, parent, scope, growth); }
+    case NodeKind::SeqStmt: {
+      const Array<Stmt>& items = stmt.as<SeqStmt>()->seq;
+      const Array<Stmt>* old = growth && growth->body == stmt.get() ? growth->old_items : nullptr;
+      size_t there = 0;                      // in the old list
+      for (size_t i = 0; i < items.size(); ++i) {
+        walk(items[i], parent, scope, growth);
+        if (!old || i + 1 == items.size()) { continue; }
+        // Those that follow each other in the old list too are taken over with the last of them.
+        size_t found = there;
+        while (found < old->size() && !(*old)[found].same_as(items[i])) { ++found; }
+        if (found == old->size()) { continue; }
+        there = found;
+        size_t alike = 1;
+        while (i + alike < items.size() && there + alike < old->size() && (*old)[there + alike].same_as(items[i + alike])) { ++alike; }
+        const Place* last = alike > 2 && growth->first < growth->end && is_place(items[i]) && is_place(items[i + alike - 1]) ? growth->before.find(id_of(items[i + alike - 1])) : nullptr;
+        if (!last) { continue; }
+        growth->end = growth->cursor = last->end;
+        i += alike - 1;
+        there += alike - 1;
+      }
       return;
+    }
     case NodeKind::IfThenElse: {
       const auto& branch = *stmt.as<IfThenElse>();
       walk(branch.then_case, parent, scope, growth);
@@ -514,6 +552,9 @@ struct PathCopy {
   const FuncState& func;
   const Rewrite& rewrite;
   std::vector<NodeId> holds_change;         // of loops and blocks that change, or hold something that does
+  struct Marked { const void* stmt; int parent; };
+  std::vector<Marked> marked;               // their statements
+  int around = -1;                          // the place whose body is copied
 
   PathCopy(const FuncState& f, const Rewrite& r) : func(f), rewrite(r) {
     for (const auto& change : r.changes) { mark(change.at); }
@@ -523,7 +564,10 @@ struct PathCopy {
   }
 
   void mark(NodeId id) {
-    for (const Place* at = func.find(id); at && !is_marked(at->id); at = func.parent(*at)) { holds_change.push_back(at->id); }
+    for (const Place* at = func.find(id); at && !is_marked(at->id); at = func.parent(*at)) {
+      holds_change.push_back(at->id);
+      marked.push_back({at->stmt().get(), at->parent});
+    }
   }
   auto is_marked(NodeId id) const -> bool { return std::find(holds_change.begin(), holds_change.end(), id) != holds_change.end(); }
 
@@ -536,25 +580,72 @@ struct PathCopy {
 
   // The body of a loop or block, with what is put in.
   auto copy_body(NodeId id, const Stmt& body) -> Stmt {
-    for (const auto& insert : rewrite.inserts) {
-      if (insert.at == id) { return put_in(body, insert); }
-    }
-    return copy(body);
+    int outer = std::exchange(around, func.find(id)->index);
+    auto inserts = [&](const Rewrite::Insert& insert) { return insert.at == id; };
+    auto insert = std::find_if(rewrite.inserts.begin(), rewrite.inserts.end(), inserts);
+    Stmt out = insert == rewrite.inserts.end() ? copy(body) : put_in(body, *insert);
+    around = outer;
+    return out;
   }
+
+  struct Edit { size_t at; Stmt with; };
+  // Which statements of a list change, and into what. Statements that are no loop or block themselves are looked into only where
+  // something that changes was not met.
+  auto edits_of(const Array<Stmt>& items) -> std::vector<Edit> {
+    std::vector<Edit> edits;
+    std::vector<const void*> wanted;
+    for (const Marked& m : marked) {
+      if (m.parent == around) { wanted.push_back(m.stmt); }
+    }
+    size_t at = 0, left = wanted.size();
+    for (; at < items.size() && left > 0 && wanted.size() <= 4; ++at) {
+      for (const void* stmt : wanted) {
+        if (items[at].get() == stmt) { --left; edits.push_back({at, copy(items[at])}); }
+      }
+    }
+    if (left == 0) { return edits; }
+    edits.clear();
+    at = 0;
+    for (const Stmt& item : items) {
+      Stmt now = copy(item);
+      if (!now.same_as(item)) { edits.push_back({at, std::move(now)}); }
+      ++at;
+    }
+    return edits;
+  }
+  static auto edited(const Array<Stmt>& items, std::vector<Edit> edits, Origin origin) -> Stmt {
+    std::vector<Stmt> all;
+    all.reserve(items.size() + edits.size());
+    size_t next = 0;
+    auto keep = [&](size_t end) { all.insert(all.end(), items.begin() + next, items.begin() + end); };
+    for (Edit& edit : edits) {
+      keep(edit.at);
+      next = edit.at + 1;
+      if (const auto* many = edit.with.as<SeqStmt>()) {
+        all.insert(all.end(), many->seq.begin(), many->seq.end());
+      } else if (!is_no_op(edit.with)) {
+        all.push_back(std::move(edit.with));
+      }
+    }
+    keep(items.size());
+    return all.empty() ? no_op() : all.size() == 1 ? all.front() : Stmt(make<SeqStmt>(Array<Stmt>(std::move(all)), origin));
+  }
+
   auto put_in(const Stmt& body, const Rewrite::Insert& insert) -> Stmt {
     if (const auto* n = body.as<AllocateConst>()) {
       return make<AllocateConst>(n->data, n->dtype, n->extents, n->bytes, put_in(n->body, insert), n->annotations, n->origin);
     }
     if (const auto* n = body.as<DeclBuffer>()) { return make<DeclBuffer>(n->buffer, put_in(n->body, insert), n->origin); }
-    std::vector<Stmt> items;
-    if (const auto* n = body.as<SeqStmt>()) {
-      for (const Stmt& item : n->seq) { items.push_back(item); }
-    } else {
-      items.push_back(body);
-    }
-    for (Stmt& item : items) { item = copy(item); }
-    items.insert(items.begin() + std::min<ptrdiff_t>(insert.position, static_cast<ptrdiff_t>(items.size())), insert.stmt);
-    return seq(std::move(items), body.origin());
+    const auto* n = body.as<SeqStmt>();
+    Array<Stmt> items = n ? n->seq : Array<Stmt>{body};
+    std::vector<Edit> edits = edits_of(items);
+    // The new statement goes with the one that it stands before, or behind the last.
+    size_t position = std::min(static_cast<size_t>(insert.position), items.size());
+    size_t beside = std::min(position, items.size() - 1);
+    auto edit = std::find_if(edits.begin(), edits.end(), [&](const Edit& e) { return e.at >= beside; });
+    if (edit == edits.end() || edit->at != beside) { edit = edits.insert(edit, {beside, items[beside]}); }
+    edit->with = position < items.size() ? seq({insert.stmt, edit->with}, body.origin()) : seq({edit->with, insert.stmt}, body.origin());
+    return edited(items, std::move(edits), body.origin());
   }
   auto with_before(NodeId id, Stmt stmt) const -> Stmt {
     for (const auto& before : rewrite.befores) {
@@ -597,15 +688,8 @@ struct PathCopy {
       }
       case NodeKind::SeqStmt: {
         const auto& n = *stmt.as<SeqStmt>();
-        std::vector<Stmt> items(n.seq.begin(), n.seq.end());
-        bool same = true;
-        for (Stmt& item : items) {
-          Stmt now = copy(item);
-          if (now.same_as(item)) { continue; }
-          item = std::move(now);
-          same = false;
-        }
-        return same ? stmt : seq(std::move(items), n.origin);
+        std::vector<Edit> edits = edits_of(n.seq);
+        return edits.empty() ? stmt : edited(n.seq, std::move(edits), n.origin);
       }
       case NodeKind::IfThenElse: {
         const auto& n = *stmt.as<IfThenElse>();
@@ -686,21 +770,19 @@ class Renumber : public Mutator {
 
 auto renumber(const Stmt& stmt) -> Stmt { return Renumber().mutate(stmt); }
 
-State::State(IRModule module) : module_(std::move(module)), funcs_(module_->functions.size()) {}
+State::State(IRModule module) : module_(std::move(module)) {}
 
 auto State::func(Name name) const -> const FuncState* {
-  for (size_t i = 0; i < funcs_.size(); ++i) {
-    const auto& [key, func] = module_->functions[i];
-    if (!(key == name)) { continue; }
-    if (!funcs_[i]) { funcs_[i] = std::make_shared<const FuncState>(key, func); }
-    return funcs_[i].get();
+  for (const auto& func : funcs_) {
+    if (func->name() == name) { return func.get(); }
   }
-  return nullptr;
+  PrimFunc func = module_->find(name);
+  if (!func) { return nullptr; }
+  return funcs_.emplace_back(std::make_shared<const FuncState>(name, std::move(func))).get();
 }
 
 auto State::find(NodeId id) const -> Found {
   for (const auto& func : funcs_) {
-    if (!func) { continue; }
     if (const Place* place = func->find(id)) { return {func.get(), place}; }
   }
   return {};
@@ -714,17 +796,14 @@ auto State::after(Name name, const Rewrite& rewrite) const -> State {
   State out;
   out.module_ = with_function(module_, name, changed);
   for (const auto& [key, func] : rewrite.functions) { out.module_ = with_function(out.module_, key, func); }
-  out.funcs_ = funcs_;
-  out.funcs_.resize(out.module_->functions.size());
-  for (size_t i = 0; i < out.funcs_.size(); ++i) {
-    const auto& [key, func] = out.module_->functions[i];
-    if (out.funcs_[i] && out.funcs_[i]->func() == func) { continue; }
-    if (key == name) {
-      auto fresh = std::make_shared<FuncState>(key, func, before);
+  auto is_other = [&](Name key) { return std::any_of(rewrite.functions.begin(), rewrite.functions.end(), [&](const auto& f) { return f.first == key; }); };
+  for (const auto& func : funcs_) {
+    if (func->name() == name && !(out.module_->find(name) == func->func())) {
+      auto fresh = std::make_shared<FuncState>(name, out.module_->find(name), before);
       fresh->adopt(before);
-      out.funcs_[i] = std::move(fresh);
-    } else {
-      out.funcs_[i] = nullptr;
+      out.funcs_.push_back(std::move(fresh));
+    } else if (!is_other(func->name())) {
+      out.funcs_.push_back(func);
     }
   }
   return out;

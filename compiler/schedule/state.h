@@ -200,7 +200,7 @@ class State {
 
  private:
   IRModule module_;
-  mutable std::vector<std::shared_ptr<const FuncState>> funcs_;   // as in the module; made when asked for
+  mutable std::vector<std::shared_ptr<const FuncState>> funcs_;   // of those that were asked for
 };
 
 /// A copy in which every loop and block has an id of its own (for code that stands twice).

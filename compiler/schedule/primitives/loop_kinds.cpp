@@ -190,6 +190,9 @@ auto check_independent(const Context& cx, const LoopArg& loop, bool allows_reduc
 }
 
 auto with_kind(const Context& cx, const LoopArg& loop, ForKind kind, std::optional<IterVar> thread) -> Outcome {
+  // A loop that runs so already stays the loop that it is.
+  const For& old = loop.loop();
+  if (old.for_kind == kind && (thread ? old.thread && old.thread->thread_tag == thread->thread_tag : !old.thread)) { return {}; }
   Outcome out;
   out.func = loop.func->name();
   out.rewrite.changes.push_back(

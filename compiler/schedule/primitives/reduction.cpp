@@ -233,7 +233,7 @@ struct DecomposeReduction {
 ///
 /// Needs  a stage pipeline; a serial loop with one block below, a reduction with a known commutative combiner (sum, product,
 ///        min, max, pairs of sums, argmin, argmax); no spatial iter var that the loop feeds; no loop that feeds both kinds;
-///        a predicate that holds for the first instance of each partial result.
+///        a predicate that no instance of a partial result holds where its first one does not.
 /// Keeps  what is accumulated; in another order (of equal values, argmin and argmax may find another one).
 struct RFactor {
   struct Args { LoopArg loop; int64_t factor_axis = 0; };
@@ -245,6 +245,7 @@ struct RFactor {
     Reducer reducer;
     std::vector<Expr> lhs, rhs;
     size_t axis;
+    Expr predicate;                          // of the block that joins partial results
   };
 
   static auto feeds(const BlockRealize& realize, const VarNode* var, IterKind kind) -> bool {
@@ -276,7 +277,7 @@ struct RFactor {
     }
     if (args.loop.loop().for_kind != ForKind::Serial) { return note_loop(cx.error(Code::LoopNotSerial).arg("loop", args.loop->name().view()), *args.loop); }
     LOOPSMITH_CHECK(require_starts_at_zero(cx, args.loop));
-    Plan plan{&block, &scope, func.loops(block), {}, {}, {}, {}, 0};
+    Plan plan{&block, &scope, func.loops(block), {}, {}, {}, {}, 0, {}};
     auto wrong = [&](const Place& loop, std::string why) {
       return note_block(note_loop(cx.error(Code::RFactorLoop).arg("loop", loop.name().view()).arg("why", why), loop), block);
     };
@@ -306,7 +307,9 @@ struct RFactor {
     // Partial results leave the loops around them: iterations that run at the same time must not each have made them for their own.
     LOOPSMITH_CHECK(require_one_sum(cx, func, block, nullptr));
     for (const BufferRegion& write : block.block()->writes) { LOOPSMITH_CHECK(require_one_buffer(cx, func, block, scope, write.buffer)); }
-    // Each partial result must be set up by some instance: the first of those that accumulate in it.
+    // What is joined must have been set up, by the first of the instances that accumulate in it: where that is not known to run, so much
+    // of the predicate goes with the block that joins them.
+    plan.predicate = bool_imm(true);
     if (!is_one(block.realize->predicate) && !FAULT(rfactor_predicate_ignored)) {
       arith::Analyzer analyzer;
       VarMap first;
@@ -314,9 +317,27 @@ struct RFactor {
         analyzer.bind(loop->loop->var, Range{loop->loop->min, loop->loop->extent});
         if (loop != args.loop.place && feeds(*block.realize, loop->loop->var.get(), IterKind::Reduction)) { first[loop->loop->var.get()] = loop->loop->min; }
       }
-      if (!analyzer.can_prove(substitute(block.realize->predicate, first))) {
-        return note_block(cx.error(Code::PaddingForm).arg("block", block.name().view()).arg("why", "its predicate leaves partial results without a value"), block)
-            .remedy("split the loop so that the factors divide its extent");
+      for (const Expr& bound : arith::split_conjunction(block.realize->predicate)) {
+        Expr there = substitute(bound, first);
+        if (analyzer.can_prove(there)) { continue; }
+        const auto* less_than = bound.as<LT>();
+        const auto* at_first = there.as<LT>();
+        // Of an extent that was rounded up the last iteration tells more than the bounds do.
+        const For& loop = args.loop.loop();
+        const Expr of_one = one(loop.extent.dtype());
+        auto at = [&](const Expr& iteration) { return substitute(there, {{loop.var.get(), iteration}}); };
+        auto grows = [&](const Expr& from, const Expr& to) { return analyzer.can_prove(less_equal(from, to)); };
+        if (at_first) {
+          Expr next = at(Expr(loop.var) + of_one);
+          if (grows(at_first->a, next.as<LT>()->a) && grows(next.as<LT>()->b, at_first->b) && analyzer.can_prove(at(loop.extent - of_one))) { continue; }
+        }
+        // No later instance runs where the first one does not.
+        bool first_runs = there.same_as(bound) || (less_than && at_first && analyzer.can_prove(less_equal(at_first->a, less_than->a)) && analyzer.can_prove(less_equal(less_than->b, at_first->b)));
+        if (!first_runs) {
+          return note_block(cx.error(Code::PaddingForm).arg("block", block.name().view()).arg("why", "its predicate leaves partial results without a value"), block)
+              .remedy("split the loop so that the factors divide its extent");
+        }
+        plan.predicate = logical_and(plan.predicate, analyzer.simplify(there));
       }
     }
     // A part of a partition sees loops outside of its scope; the blocks made here would not.
@@ -521,7 +542,7 @@ struct RFactor {
     wb.reads = regions(wb_rhs);
     wb.writes = regions(wb_lhs);
     wb.annotations = block.annotations;
-    Stmt wb_realize = make<BlockRealize>(Array<Expr>(std::move(wb_values)), bool_imm(true), make<Block>(std::move(wb), origin, block.id), cx.made_from(realize.origin));
+    Stmt wb_realize = make<BlockRealize>(Array<Expr>(std::move(wb_values)), plan.predicate, make<Block>(std::move(wb), origin, block.id), cx.made_from(realize.origin));
 
     // Of the old loops those stay that the second block needs.
     std::function<Stmt(const Stmt&)> rebuild = [&](const Stmt& stmt) -> Stmt {
