@@ -269,6 +269,7 @@ void Front::initialize(const Json& id, const Json& params) {
   jobs_.set_view_support(bool_in(member(client_capabilities_, "experimental"), "loopsmithViews"));
   reply(id, {{"capabilities", server_capabilities(encoding_, pulls_diagnostics(client_capabilities_, configuration_))}, {"serverInfo", {{"name", "loopsmith"}, {"version", LOOPSMITH_VERSION}}}});
   tell_worker_all();
+  Mirrors::sweep();
 }
 
 void Front::open(const Json& params, const std::string& body) {

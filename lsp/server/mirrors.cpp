@@ -1,12 +1,17 @@
 // Mirrors of documents: see mirrors.h.
 #include "lsp/server/mirrors.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 
 namespace loopsmith::lsp {
 namespace {
@@ -21,7 +26,40 @@ auto write_aside(const std::string& path, std::string_view text) -> bool {
   return std::rename(aside.c_str(), path.c_str()) == 0;
 }
 
+auto base() -> std::string {
+  const char* run = std::getenv("XDG_RUNTIME_DIR");
+  return run != nullptr && *run == '/' ? run : "/tmp";
+}
+
+constexpr std::string_view prefix = "loopsmith-mirror-";
+
+/// The folder, open and locked; -1: it is another's, or no folder.
+auto locked(const std::string& folder) -> int {
+  int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (file < 0) { return -1; }
+  struct stat facts {};
+  if (::fstat(file, &facts) == 0 && facts.st_uid == ::getuid() && ::flock(file, LOCK_EX | LOCK_NB) == 0) { return file; }
+  ::close(file);
+  return -1;
+}
+
 }  // namespace
+
+void Mirrors::sweep() {
+  std::error_code none;
+  for (auto entry = std::filesystem::directory_iterator(base(), none); !none && entry != std::filesystem::directory_iterator(); entry.increment(none)) {
+    if (!entry->path().filename().native().starts_with(prefix)) { continue; }
+    int file = locked(entry->path());
+    if (file < 0) { continue; }
+    // There is nothing below but a mirror and one that was being written.
+    std::error_code ignored;
+    for (auto mirror = std::filesystem::directory_iterator(entry->path(), ignored); !ignored && mirror != std::filesystem::directory_iterator(); mirror.increment(ignored)) {
+      ::unlink(mirror->path().c_str());
+    }
+    ::rmdir(entry->path().c_str());
+    ::close(file);
+  }
+}
 
 Mirrors::~Mirrors() {
   while (!mirrors_.empty()) { close(mirrors_.begin()->first); }
@@ -32,12 +70,12 @@ auto Mirrors::open(uint64_t document, std::string_view name, int64_t version, st
     write(document, version, text);
     return known->second.path;
   }
-  const char* run = std::getenv("XDG_RUNTIME_DIR");
-  std::string folder = std::string(run != nullptr && *run == '/' ? run : "/tmp") + "/loopsmith-XXXXXX";
+  std::string folder = base() + "/" + std::string(prefix) + "XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) { return std::nullopt; }
-  Mirror mirror{folder, folder + "/" + std::string(name), version};
+  Mirror mirror{folder, folder + "/" + std::string(name), version, locked(folder)};
   if (!write_aside(mirror.path, text)) {
     ::rmdir(folder.c_str());
+    if (mirror.lock >= 0) { ::close(mirror.lock); }
     return std::nullopt;
   }
   return mirrors_.emplace(document, std::move(mirror)).first->second.path;
@@ -60,6 +98,7 @@ void Mirrors::close(uint64_t document) {
   ::unlink((found->second.path + ".new").c_str());
   ::unlink(found->second.path.c_str());
   ::rmdir(found->second.folder.c_str());
+  if (found->second.lock >= 0) { ::close(found->second.lock); }
   mirrors_.erase(found);
 }
 

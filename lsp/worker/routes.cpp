@@ -350,12 +350,22 @@ auto rename_route(const RouteContext& context, const Json& params) -> RouteResul
   if (!result.problem.empty()) { return RouteError{ErrorCode::RequestFailed, result.problem}; }
   // Files in the order of their places; one that is not open has no version.
   std::vector<std::pair<const Snapshot*, Json>> edits;
+  const Json& supported = member(member(context.capabilities, "workspace"), "workspaceEdit");
+  bool are_versioned = bool_in(supported, "documentChanges");
+  // Nobody sees the strings of other files when a block is renamed here.
+  bool can_ask = are_versioned && !member(supported, "changeAnnotationSupport").is_null();
+  constexpr const char* annotation = "strings elsewhere";
+  bool asks = false;
   if (result.places.empty()) { edits.emplace_back(context.snapshot, Json::array()); }
   for (const PlaceIn& place : result.places) {
     if (edits.empty() || edits.back().first != place.file) { edits.emplace_back(place.file, Json::array()); }
     edits.back().second.push_back({{"range", range_of(in_file(context, *place.file), place.span)}, {"newText", name}});
+    const std::string& text = place.file->text();
+    bool is_string = place.span.begin > 0 && (text[place.span.begin - 1] == '"' || text[place.span.begin - 1] == '\'');
+    if (!can_ask || !is_string || place.file == context.snapshot) { continue; }
+    edits.back().second.back()["annotationId"] = annotation;
+    asks = true;
   }
-  bool are_versioned = bool_in(member(member(context.capabilities, "workspace"), "workspaceEdit"), "documentChanges");
   Json changes = are_versioned ? Json::array() : Json::object();
   for (auto& [file, list] : edits) {
     if (!are_versioned) {
@@ -364,7 +374,13 @@ auto rename_route(const RouteContext& context, const Json& params) -> RouteResul
     }
     changes.push_back({{"textDocument", {{"uri", file->name()}, {"version", files.is_open(*file) ? Json(file->version()) : Json()}}}, {"edits", std::move(list)}});
   }
-  return Json{{are_versioned ? "documentChanges" : "changes", std::move(changes)}};
+  std::string old = result.places.empty() ? "" : result.places.front().file->text().substr(result.places.front().span.begin, result.places.front().span.end - result.places.front().span.begin);
+  Json whole = {{are_versioned ? "documentChanges" : "changes", std::move(changes)}};
+  if (asks) {
+    whole["changeAnnotations"] = {{annotation, {{"label", "Block names in strings of other files"}, {"needsConfirmation", true},
+                                                {"description", fmt::format("schedules that name the block `{}`", old)}}}};
+  }
+  return whole;
 }
 
 static_assert(static_cast<size_t>(TokenType::Count) == token_types.size());
@@ -703,10 +719,7 @@ auto loops_route(const RouteContext& context, const Json& params) -> RouteResult
 /// An edit that writes a move into the text; null where it is refused.
 auto edit_of_move(const RouteContext& context, const OfferedMove& move) -> Json {
   if (!move.why_not.empty()) { return Json(); }
-  const Snapshot& snapshot = *context.snapshot;
-  Position at = to_position(snapshot.text(), snapshot.lines(), move.offset, context.encoding);
-  Json edit = {{"range", to_json(TextRange{at, at})}, {"newText", move.insert}};
-  return {{"changes", {{snapshot.name(), Json::array({edit})}}}};
+  return edit_of(context, {{{move.offset, move.offset}, move.insert}});
 }
 
 /// `loopsmith/moves` {textDocument, position, place}: what can be done to a loop or block of `loopsmith/loops` there.

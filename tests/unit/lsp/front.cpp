@@ -575,6 +575,35 @@ TEST_CASE("a REPL is attached to a document: its mirror follows the text, is nob
   CHECK(read(mirror) == "(none)");
 }
 
+TEST_CASE("the next server takes away the mirrors of one that was killed, and leaves those of one that lives") {
+  char base[] = "/tmp/loopsmith-test-XXXXXX";
+  REQUIRE(::mkdtemp(base) != nullptr);
+  const char* before = std::getenv("XDG_RUNTIME_DIR");
+  std::string kept = before != nullptr ? before : "";
+  ::setenv("XDG_RUNTIME_DIR", base, 1);
+  std::string left = std::string(base) + "/loopsmith-mirror-abcdef";
+  REQUIRE(::mkdir(left.c_str(), 0700) == 0);
+  std::ofstream(left + "/kernel.tir") << "what was not saved";
+  std::string others = std::string(base) + "/notes";
+  REQUIRE(::mkdir(others.c_str(), 0700) == 0);
+  {
+    Stage living;
+    living.initialize();
+    struct stat facts {};
+    CHECK(::stat(left.c_str(), &facts) != 0);
+    CHECK(::stat(others.c_str(), &facts) == 0);
+    living.open("file:///no/such/b.tir", "one");
+    int id = living.ask("workspace/executeCommand", {{"command", "loopsmith.attachRepl"}, {"arguments", {{{"uri", "file:///no/such/b.tir"}}}}});
+    auto mirror = living.answer_to(id)["result"]["mirror"].get<std::string>();
+    Stage next;
+    next.initialize();
+    CHECK(::stat(mirror.c_str(), &facts) == 0);
+  }
+  CHECK(::rmdir(others.c_str()) == 0);
+  CHECK(::rmdir(base) == 0);
+  if (before != nullptr) { ::setenv("XDG_RUNTIME_DIR", kept.c_str(), 1); } else { ::unsetenv("XDG_RUNTIME_DIR"); }
+}
+
 TEST_CASE("options say how long a search takes where the command does not; settings that are not ours take nothing back") {
   Stage stage;
   stage.initialize();

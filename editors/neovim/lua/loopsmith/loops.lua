@@ -50,7 +50,8 @@ end
 -- Writes a move into the text, and goes to the end of the statement: the next choice is about what it left.
 local function apply(buffer, client, move)
   vim.lsp.util.apply_workspace_edit(move.edit, client.offset_encoding)
-  local edit = select(2, next(move.edit.changes))[1]
+  local edits = move.edit.documentChanges and move.edit.documentChanges[1].edits or select(2, next(move.edit.changes))
+  local edit = edits[1]
   local before = edit.newText:sub(1, (edit.newText:find(move.title, 1, true) or 1) - 1)
   local _, breaks = before:gsub('\n', '\n')
   local row = edit.range.start.line + breaks + 1
