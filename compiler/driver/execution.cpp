@@ -80,10 +80,11 @@ auto named_module(const Selection& selection) -> IRModule {
   return with_function(selection.module, selection.function, make_func(std::move(named)));
 }
 
-auto compile(const Selection& selection, const Locate& checked) -> Result<runtime::JitModule> {
+auto compile(const Selection& selection, const Locate& checked, bool fills_allocations) -> Result<runtime::JitModule> {
   IRModule module = named_module(selection);
   LOOPSMITH_TRY(lowered, transform::lower(module, lower_context(selection.target, checked), lower_request(selection.target)));
   codegen::CodegenOptions options;
+  options.fills_allocations = fills_allocations;
   // Debuggers and profilers that look at this process (runtime/jit_tools.h) want to know lines.
   if (const char* tools = std::getenv("LOOPSMITH_JIT"); tools != nullptr && selection.file) { options.locate = source_places(selection.file->locate()); }
   return runtime::JitModule::compile(lowered, selection.target, options, module);

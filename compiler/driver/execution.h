@@ -42,8 +42,8 @@ inline const Option check_bounds_option{.name = "--check-bounds", .help = "tests
 /// The module of a selection, where a function of its own has the symbol that the file knows it by, not `main`.
 [[nodiscard]] auto named_module(const Selection& selection) -> IRModule;
 
-/// The schedule of a selection, lowered and compiled; `checked`: see `bounds_checks`.
-[[nodiscard]] auto compile(const Selection& selection, const Locate& checked = {}) -> Result<runtime::JitModule>;
+/// The schedule of a selection, lowered and compiled; `checked`: see `bounds_checks`; `fills_allocations`: see codegen.h.
+[[nodiscard]] auto compile(const Selection& selection, const Locate& checked = {}, bool fills_allocations = false) -> Result<runtime::JitModule>;
 [[nodiscard]] auto symbol_of(const Selection& selection) -> std::string;
 
 /// "1.234 ms"

@@ -41,6 +41,8 @@ struct CodegenOptions {
   bool hosted = true;
   /// Functions are seen inside of the library that the object becomes part of, and not from outside.
   bool hidden = false;
+  /// Buffers of the program's own begin as bytes of ones (no number, -1), as in the interpreter: what nobody wrote shows in results.
+  bool fills_allocations = false;
   /// Where nodes stand: code then has line tables (DWARF), and assembly names lines. None: no debug information.
   std::function<std::optional<SourcePlace>(const Origin&)> locate = {};
   /// In place of the pass list of its level, in the syntax of `opt -passes=`; for experiments.

@@ -525,6 +525,7 @@ void ModuleBuilder::emit_allocate(const Allocate& node) {
   }
   const uint64_t bytes = count * element;
   llvm::Value* memory = nullptr;
+  llvm::Value* size = ir_.getInt64(bytes);
   size_t held = frame_.workspaces.size();
   bool on_stack = bytes <= max_stack_buffer;
   if (const Attr* storage = find_attr(node.annotations, "storage"); storage != nullptr && storage->string() != nullptr) {
@@ -534,7 +535,6 @@ void ModuleBuilder::emit_allocate(const Allocate& node) {
     frame_.stack_bytes += bytes;
     memory = alloca_in_entry(memory_type_of(node.dtype), std::max<uint64_t>(count, 1), 64, node.data->name.str());
   } else {
-    llvm::Value* size = ir_.getInt64(bytes);
     if (!constant) {
       size = ir_.getInt64(element);
       for (const Expr& extent : node.extents) { size = ir_.CreateNSWMul(size, eval_index(extent)); }
@@ -566,6 +566,7 @@ void ModuleBuilder::emit_allocate(const Allocate& node) {
   frame_.vars[node.data.get()] = Binding{memory, nullptr};
   frame_.disjoint.insert(node.data.get());
   frame_.own.insert(node.data.get());
+  if (options_.fills_allocations) { ir_.CreateMemSet(memory, ir_.getInt8(0xFF), size, llvm::MaybeAlign()); }
   emit(node.body);
   release_workspaces(held);
   frame_.workspaces.resize(held);

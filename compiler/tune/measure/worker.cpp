@@ -24,6 +24,7 @@
 #include "runtime/jit.h"
 #include "schedule/schedule.h"
 #include "schedule/trace_json.h"
+#include "support/codes.h"
 #include "support/hash.h"
 #include "syntax/document.h"
 #include "target/target.h"
@@ -219,13 +220,17 @@ auto Worker::check(uint64_t id) -> CheckReply {
       reply.note = first_message(ran.diagnostics());
       return reply;
     }
+    Diagnostics reads;
     bool exactly = exact && contents == interp::Contents::SmallIntegers;
     if (in_full) {
-      auto stats = interp::interpret(module_, function_, expected.arguments);
+      interp::Options options;
+      options.report_unwritten = contents == interp::Contents::SmallIntegers;
+      auto stats = interp::interpret(module_, function_, expected.arguments, options);
       if (!stats.ok()) {
         reply.note = "the interpreter refuses the program: " + first_message(stats.diagnostics());
         return reply;
       }
+      reads = std::move(stats->warnings);
       reply.how = "interpreter, all outputs, 2 inputs";
     } else {
       if (Status ran = run_compiled(*plain, expected); !ran.ok()) {
@@ -236,6 +241,25 @@ auto Worker::check(uint64_t id) -> CheckReply {
     }
     reply.note = differs(func, expected, got, exactly);
     if (!reply.note.empty()) { return reply; }
+    // Right by what happened to lie in memory? A program that itself reads what it never wrote has no one result.
+    if (contents == interp::Contents::SmallIntegers) {
+      bool is_defined = true;
+      if (in_full) {
+        for (const Diagnostic& d : reads) { is_defined = is_defined && d.code != loopsmith::Code::InterpUnwritten; }
+      }
+      codegen::CodegenOptions filled;
+      filled.fills_allocations = true;
+      auto lowered = transform::lower(found->second.scheduled);
+      auto code = is_defined && lowered.ok() ? runtime::JitModule::compile(*lowered, target_, filled, found->second.scheduled) : Result<runtime::JitModule>(Diagnostics{});
+      interp::Inputs again = interp::copy_inputs(*inputs);
+      if (code.ok() && run_compiled(*code, again).ok()) {
+        std::string other = differs(func, expected, again, exactly);
+        if (!other.empty()) {
+          reply.note = "it reads memory that it never wrote: with other bytes there, " + other;
+          return reply;
+        }
+      }
+    }
     if (!in_full && contents == interp::Contents::SmallIntegers) {
       // The build that served as reference is itself checked, on a few elements, where the program lets a part of it run.
       int checked = check_samples(module_, function_, *inputs, expected, sampled_elements, exactly, reply.note);
