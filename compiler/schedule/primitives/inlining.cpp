@@ -97,6 +97,31 @@ auto check_uses(const Context& cx, const FuncState& func, const Place& scope, co
   return note_block(cx.error(Code::OpaqueAccess).arg("buffer", buffer->name.view()), block);
 }
 
+// The pointers to elements of all buffers that are mentioned, each once.
+class Touching : public Visitor {
+ public:
+  std::vector<const VarNode*> data;
+  using Visitor::on;
+  void on(const VarNode& n) override { if (n.dtype.is_handle()) { add(&n); } }
+  void on(const BufferLoad& n) override {
+    add(n.buffer->data.get());
+    Visitor::on(n);
+  }
+  void on(const BufferStore& n) override {
+    add(n.buffer->data.get());
+    Visitor::on(n);
+  }
+  void on(const Block& n) override {
+    for (const BufferRegion& region : n.reads) { add(region.buffer->data.get()); }
+    for (const BufferRegion& region : n.writes) { add(region.buffer->data.get()); }
+    for (const MatchBufferRegion& match : n.match_buffers) { add(match.source.buffer->data.get()); }
+    Visitor::on(n);
+  }
+
+ private:
+  void add(const VarNode* v) { if (std::find(data.begin(), data.end(), v) == data.end()) { data.push_back(v); } }
+};
+
 // Rewrites accesses of one buffer in a block and the blocks in it, and finds their regions anew.
 class Inliner : public Mutator {
  public:
@@ -253,9 +278,15 @@ struct ComputeInline {
     add_signature_buffers(args.block.block(), known);
     for (const BufferRegion& r : plan.scope->block()->reads) { known.push_back(r.buffer); }
     for (const BufferRegion& r : plan.scope->block()->writes) { known.push_back(r.buffer); }
-    for (const Buffer& b : plan.scope->block()->alloc_buffers) { known.push_back(b); }
     // Blocks that do not say that they read it may load it all the same.
-    for (const Place* place : func.blocks_mentioning(*plan.scope, buffer)) {
+    std::vector<const Place*> mentioning = func.blocks_mentioning(*plan.scope, buffer);
+    // Of many buffers in the scope these blocks touch few.
+    Touching touching;
+    for (const Place* place : mentioning) { touching.visit(place->stmt()); }
+    for (const Buffer& b : plan.scope->block()->alloc_buffers) {
+      if (std::find(touching.data.begin(), touching.data.end(), b->data.get()) != touching.data.end()) { known.push_back(b); }
+    }
+    for (const Place* place : mentioning) {
       if (place == args.block.place) { continue; }
       std::vector<Buffer> buffers = known;
       add_signature_buffers(*place->block(), buffers);
