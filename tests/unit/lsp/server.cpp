@@ -64,6 +64,107 @@ TEST_CASE("start to initialize, diagnostics, shutdown") {
   CHECK(session.goodbye() == 0);
 }
 
+namespace {
+
+/// What a command writes to standard output.
+auto output_of(const std::string& command) -> std::string {
+  std::string out;
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  char bytes[4096];
+  for (size_t size = 0; (size = std::fread(bytes, 1, sizeof bytes, pipe)) > 0;) { out.append(bytes, size); }
+  (void)::pclose(pipe);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("the editor, the command line and the REPL say the same of a file, and show the same program after its schedules") {
+  std::vector<std::string> files;
+  for (const char* folder : {"/examples", "/tests/golden/lsp", "/tests/golden/analysis", "/tests/golden/frontend"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(LOOPSMITH_SOURCE_DIR + std::string(folder))) {
+      if (entry.path().extension() == ".tir" || (entry.path().extension() == ".py" && folder != std::string("/examples"))) { files.push_back(entry.path()); }
+    }
+  }
+  std::sort(files.begin(), files.end());
+  Session session = start();
+  session.initialize({{"workspace", {{"textDocumentContent", Json::object()}}}});
+  size_t told = 0;
+  size_t shown = 0;
+  for (const std::string& file : files) {
+    CAPTURE(file);
+    std::ifstream in(file, std::ios::binary);
+    std::ostringstream all;
+    all << in.rdbuf();
+    std::string text = all.str();
+    // Columns are counted in one way only where all is ASCII.
+    bool is_plain = std::all_of(text.begin(), text.end(), [](char c) { return static_cast<signed char>(c) >= 0; });
+    std::string uri = "file://" + file;
+    session.open(uri, text);
+    (void)session.wait_for(uri, 1);
+    std::vector<std::string> editor;
+    std::vector<std::string> command;
+    for (const Json& one : session.diagnostics(uri)) {
+      auto message = one["message"].get<std::string>();
+      // Hints are an editor's own.
+      if (one["severity"].get<int>() > 2) { continue; }
+      const Json& begin = one["range"]["start"];
+      editor.push_back(std::to_string(begin["line"].get<int>() + 1) + ":" + std::to_string(is_plain ? begin["character"].get<int>() + 1 : 0) + " " + one["code"].get<std::string>() + " " +
+                       message.substr(0, message.find("\nhelp: ")));
+    }
+    std::istringstream lines(output_of(LOOPSMITH_PROGRAM " check --json '" + file + "'"));
+    for (std::string line; std::getline(lines, line);) {
+      Json one = Json::parse(line, nullptr, false);
+      if (!one.is_object() || !one.contains("code") || (one["severity"] != "error" && one["severity"] != "warning")) { continue; }
+      command.push_back(std::to_string(one["line"].get<int>()) + ":" + std::to_string(is_plain ? one["column"].get<int>() : 0) + " " + one["code"].get<std::string>() + " " + one["message"].get<std::string>());
+    }
+    std::sort(editor.begin(), editor.end());
+    std::sort(command.begin(), command.end());
+    CHECK(editor == command);
+    told += editor.size();
+    auto document = workspace::analyse(uri, text);
+    for (const script::FileSchedule& schedule : document->snapshot()->schedules()) {
+      if (schedule.run == nullptr || !schedule.run->is_complete || schedule.program_name.empty()) { continue; }
+      std::string name = schedule.name.str();
+      CAPTURE(name);
+      std::string by_command = output_of(LOOPSMITH_PROGRAM " schedule '" + file + "' --with " + name + " 2>/dev/null");
+      std::string by_repl = output_of("printf ':load " + file + "\\n:with " + name + "\\n:print\\n' | " LOOPSMITH_PROGRAM " repl 2>/dev/null");
+      Json view = session.call("workspace/textDocumentContent", {{"uri", "loopsmith-ir:" + file + "#" + name}})["result"]["text"];
+      REQUIRE(view.is_string());
+      std::string by_editor = view.get<std::string>();
+      while (by_command.ends_with('\n')) { by_command.pop_back(); }
+      while (by_repl.ends_with('\n')) { by_repl.pop_back(); }
+      CHECK(by_editor == by_command);
+      CHECK(by_repl.ends_with(by_command));
+      ++shown;
+    }
+  }
+  CHECK(told > 20);
+  CHECK(shown > 5);
+  CHECK(session.goodbye() == 0);
+}
+
+TEST_CASE("logs and traces hold nothing of a text, of one that crashes neither") {
+  Session session = start();
+  session.initialize();
+  session.notify("$/setTrace", {{"value", "verbose"}});
+  session.open("file:///a.tir", "planted = 1\n");
+  session.replace("file:///a.tir", "planted = (1\n", 2);
+  (void)session.wait_for("file:///a.tir", 2);
+  session.open("file:///b.tir", "planted = 2  # FAULT:segfault\n");
+  (void)session.wait_for("file:///b.tir", 1);
+  (void)session.call("textDocument/hover", {{"textDocument", {{"uri", "file:///a.tir"}}}, {"position", {{"line", 0}, {"character", 2}}}});
+  size_t logged = 0;
+  for (const Json& message : session.received) {
+    std::string method = message.value("method", "");
+    if (method != "window/logMessage" && method != "$/logTrace") { continue; }
+    ++logged;
+    CHECK(message.dump().find("planted") == std::string::npos);
+  }
+  CHECK(logged > 1);
+  CHECK(session.goodbye() == 0);
+}
+
 TEST_CASE("a rename reaches files of the workspace that are not open, and folders that are opened later; each edit is of a version or of the file") {
   char pattern[] = "/tmp/loopsmith-folder-XXXXXX";
   std::string folder = std::string(::mkdtemp(pattern)) + "/a b";
