@@ -1,6 +1,7 @@
 // See build_script.h.
 #include "driver/build_script.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -351,7 +352,9 @@ auto run_apply(Evaluator& e, const eval::Arguments& a) -> Value {
   call.positional = a.positional - 1;
   size_t before = e.diagnostics.size();
   Value result = e.call(function, call);
-  if (result.is_unknown() || e.diagnostics.size() != before) {
+  // A hint about a step is no reason to go without the program.
+  bool has_failed = std::any_of(e.diagnostics.begin() + static_cast<std::ptrdiff_t>(before), e.diagnostics.end(), [](const Diagnostic& d) { return d.severity == Severity::Error; });
+  if (result.is_unknown() || has_failed) {
     if (result.is_opaque()) { return bad(e, a.all[1].where, "this function uses Python that is not run here"); }
     return Value::error();
   }
