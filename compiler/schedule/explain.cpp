@@ -331,7 +331,7 @@ void repair_by_argument(const Schedule& schedule, const FuncState& func, const M
       if (!applied.ok() && is_first && further.size() < 4 && applied.diagnostics().front().code != code) {
         further.emplace_back(move, applied.diagnostics().front().code);
       }
-      if (!applied.ok() || fork.module().same_as(schedule.module())) { continue; }
+      if (!applied.ok() || (!primitive.is_pure && fork.module().same_as(schedule.module()))) { continue; }
       ++found;
       out.push_back({"", text_of(func, move, name_of), move});
     }
@@ -467,7 +467,7 @@ auto explain(const Schedule& schedule, const Primitive& primitive, const std::ve
   if (why.empty()) { return out; }
   out.verdict = verdict_of(why.front().code);
   const FuncState* func = schedule.state().func(schedule.func_working_on());
-  if (!func || !func->is_schedulable() || primitive.is_pure) { return out; }
+  if (!func || !func->is_schedulable()) { return out; }
   if (why.front().code == Code::VariableGone) { repair_gone(schedule, primitive, values, name_of, out.repairs); }
   auto by_place = to_places(schedule, *func, primitive, values);
   if (!by_place) { return out; }
@@ -476,6 +476,8 @@ auto explain(const Schedule& schedule, const Primitive& primitive, const std::ve
   if (why.front().code == Code::IterationsDepend && !out.conflict) { out.verdict = Verdict::NotProved; }
   size_t trials = 0;
   repair_by_argument(schedule, *func, {&primitive, *by_place}, why.front().code, true, name_of, cancel, trials, out.repairs);
+  // What looks up or draws changes nothing that a step before could clear the way for.
+  if (primitive.is_pure) { return out; }
   repair_by_other(schedule, *func, {&primitive, *by_place}, name_of, cancel, trials, out.repairs);
   std::vector<const Place*> near = blamed(*func, why);
   Choice choice{schedule.state(), *func, func->root(), *by_place};
