@@ -642,6 +642,8 @@ auto may_run_again(const FuncState& func, const Block& block, const Place& loop,
     const Place& producer = *func.find(id);
     if (!is_complete(func, producer) && extremum_of(*producer.block()) != kind) { return false; }
     if (is_complete(func, producer) && is_still_made(func, producer, loop)) { return false; }
+    // What a predicate leaves out is not made at all yet.
+    if (!keeps_domains(func, producer)) { return false; }
   }
   arith::Analyzer analyzer;
   return !arith::detect_iter_map(iter_values, domains, predicate, arith::IterMapLevel::NoCheck, analyzer, false).indices.empty();
