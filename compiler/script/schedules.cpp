@@ -257,9 +257,10 @@ void Schedules::find_program(frontend::File& file, const ScheduleFunction& funct
 // The program of `sch = tir.Schedule(PROGRAM)`: what the statements before make of it, or, where it is a parameter, the file's only
 // program. False: it is not known, and the function is left alone as any Python is.
 auto Schedules::find_made_program(frontend::File& file, const ScheduleFunction& function, const FileSchedule* before, FileSchedule& out) -> bool {
-  // Programs in the body are lowered again only where something changed.
+  // Programs in the body are lowered again only where something changed; those outside are not part of what is compared here.
   bool has_programs = frontend::has_programs_inside(*function.def);
-  if (has_programs && before && before->context == out.context && before->item == out.item && before->program) {
+  bool is_inside = has_programs && before && before->program_decl == function.def->decl;
+  if (is_inside && before->context == out.context && before->item == out.item && before->program) {
     out.program = before->program;
     out.program_name = before->program_name;
     out.program_decl = before->program_decl;

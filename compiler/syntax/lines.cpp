@@ -93,7 +93,7 @@ class LineScanner {
   // False when a string in triple quotes runs to the end of the text and `strings_stop` was not set.
   auto run(bool strings_stop) -> bool {
     strings_stop_ = strings_stop;
-    return run_from(text_.starts_with("\xEF\xBB\xBF") ? 3 : 0, base_indent_, [](size_t, uint32_t) { return false; });
+    return run_from(0, base_indent_, [](size_t, uint32_t) { return false; });
   }
 
   // From the beginning of a line on, until `is_known` says so of the beginning of another.
@@ -106,6 +106,8 @@ class LineScanner {
       else if (c == '\n' || c == '\r' || c == '\f') { indent = 0; ++at; }
       else if (c == '\\' && at + 1 < text_.size() && (text_[at + 1] == '\n' || text_[at + 1] == '\r')) { at += 2; }
       else if (c == '#') { at = comment(at, indent, true); }
+      // A byte-order mark that begins a line, be it not the first: a piece of a text is read as it is within the whole.
+      else if (indent == 0 && text_.substr(at).starts_with("\xEF\xBB\xBF")) { at += 3; }
       else {
         if (is_known(at, indent)) { return true; }
         size_t comments = out_.comments.size();

@@ -170,3 +170,12 @@ TEST_CASE("what is written behind a return does not run", "[live]") {
   session.replace("return\n", "return\n    sch.parallel(i)\n");
   CHECK(session.text().find("T.parallel") == std::string::npos);
 }
+
+TEST_CASE("a schedule with a program in its own body follows the one outside that it schedules", "[live]") {
+  const std::string inner = "    @T.prim_func\n    def other(A: T.Buffer((4,), \"float32\")):\n        A[0] = T.float32(1)\n\n";
+  Session session("from tvm import tir\n\n\n" + std::string(program) + "def test_outside():\n" + inner + "    sch = tir.Schedule(scale)\n    i, j = sch.get_loops(\"B\")\n    sch.parallel(i)\n");
+  session.replace("T.float32(2)", "T.float32(3)");
+  CHECK(session.text().find("T.float32(3.0)") != std::string::npos);
+  Session fresh(std::string(session.document.text()));
+  CHECK(session.text() == fresh.text());
+}
