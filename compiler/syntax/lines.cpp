@@ -783,7 +783,7 @@ auto split_body(std::string_view text, const Lines& scanned) -> std::vector<Chun
   size_t i = 0;
   bool is_program = false;
   while (i < lines.size() && code(i).starts_with('@') && lines[i].indent == lines[0].indent && lines[i].fault == LineFault::None) {
-    is_program = is_program || code(i).find("prim_func") != std::string_view::npos;
+    is_program = is_program || code(i).find("prim_func") != std::string_view::npos || code(i).find("T.function") != std::string_view::npos;
     ++i;
   }
   if (!is_program || i + 1 >= lines.size() || lines.size() - i - 1 < least_lines_in_parts()) { return {}; }

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "frontend/lower.h"
 #include "schedule/primitive.h"
 #include "schedule/primitives.h"
 #include "syntax/schedule_form.h"
@@ -36,7 +37,7 @@ auto has_decorator(const syn::List<syn::ExprPtr>& decorators, std::initializer_l
 }
 
 /// A function whose body is TIR: names in it are bound by statement lists.
-auto is_program(const syn::FunctionDef& def) -> bool { return has_decorator(def.decorators, {"prim_func", "macro", "inline"}); }
+auto is_program(const syn::FunctionDef& def) -> bool { return frontend::is_program(def) || has_decorator(def.decorators, {"macro", "inline"}); }
 
 auto string_keyword(const syn::CallExpr& call, std::string_view name) -> const syn::StringExpr* {
   for (const syn::Keyword& keyword : call.keywords) {
@@ -170,7 +171,7 @@ class Finder {
     EntityKind variable = is_file ? EntityKind::Constant : EntityKind::Variable;
     for (const syn::Stmt* statement : body) {
       if (const auto* def = statement->as<syn::FunctionDef>()) {
-        EntityKind kind = has_decorator(def->decorators, {"prim_func"}) ? EntityKind::Program : syn::schedule_form(*def) ? EntityKind::Schedule : EntityKind::Function;
+        EntityKind kind = frontend::is_program(*def) ? EntityKind::Program : syn::schedule_form(*def) ? EntityKind::Schedule : EntityKind::Function;
         bind_once(def->name.name, kind);
       } else if (const auto* type = statement->as<syn::ClassDef>()) {
         uint32_t entity = bind_once(type->name.name, EntityKind::Class);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "frontend/lower.h"
 #include "syntax/schedule_form.h"
 
 namespace loopsmith::lsp {
@@ -88,10 +89,7 @@ void add_symbol(const View& view, const syntax::Stmt& statement, std::vector<Sym
   symbol.span = view.span(statement);
   symbol.name_span = symbol.span;
   if (const auto* function = statement.as<syntax::FunctionDef>()) {
-    bool is_program = std::any_of(function->decorators.begin(), function->decorators.end(), [](const syntax::Expr* decorator) {
-      const auto* call = decorator->as<syntax::CallExpr>();
-      return last_name(call != nullptr ? *call->callee : *decorator) == "prim_func";
-    });
+    bool is_program = frontend::is_program(*function);
     bool is_schedule = !is_program && syntax::schedule_form(*function);
     symbol.kind = is_schedule ? SymbolKind::Schedule : SymbolKind::Function;
     symbol.name = function->name.name.str();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "frontend/lower.h"
 #include "ir/equal.h"
 
 namespace loopsmith::lsp {
@@ -12,24 +13,13 @@ namespace {
 
 using workspace::Snapshot;
 
-auto is_prim_func(const syntax::FunctionDef& function) -> bool {
-  for (const syntax::Expr* decorator : function.decorators) {
-    const syntax::Expr* callee = decorator;
-    if (const auto* call = decorator->as<syntax::CallExpr>()) { callee = call->callee; }
-    const auto* attribute = callee->as<syntax::AttributeExpr>();
-    const auto* name = callee->as<syntax::NameExpr>();
-    if ((attribute != nullptr && attribute->attr.name == "prim_func") || (name != nullptr && name->name == "prim_func")) { return true; }
-  }
-  return false;
-}
-
 /// Calls `f(placed item, function)` for every prim_func of the text.
 template <class F>
 void for_each_prim_func(const Snapshot& snapshot, F&& f) {
   for (const syntax::PlacedItem& placed : snapshot.syntax().items()) {
     for (const syntax::Stmt* statement : placed.item->statements) {
       syntax::walk(*statement, [&](const syntax::Node& node) {
-        if (const auto* function = node.as<syntax::FunctionDef>(); function != nullptr && is_prim_func(*function)) { f(placed, *function); }
+        if (const auto* function = node.as<syntax::FunctionDef>(); function != nullptr && frontend::is_program(*function)) { f(placed, *function); }
         return node.kind == syntax::Kind::ClassDef || node.kind == syntax::Kind::FunctionDef;
       });
     }
