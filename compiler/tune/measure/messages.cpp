@@ -53,7 +53,11 @@ auto outcome_of(const json& object) -> Outcome {
 auto to_line(const WorkerTask& t) -> std::string {
   return line({{"op", "task"}, {"module", t.module}, {"function", t.function}, {"target", t.target}, {"seed", hex(t.seed)}});
 }
-auto build_line(uint64_t id, const std::string& trace) -> std::string { return line({{"op", "build"}, {"id", id}, {"trace", trace}}); }
+auto build_line(uint64_t id, const std::string& trace, const std::string& module) -> std::string {
+  json out = {{"op", "build"}, {"id", id}, {"trace", trace}};
+  if (!module.empty()) { out["module"] = module; }
+  return line(out);
+}
 auto measure_line(uint64_t id, double best_seconds, int repeat) -> std::string {
   return line({{"op", "measure"}, {"id", id}, {"best", best_seconds}, {"repeat", repeat}});
 }
@@ -104,6 +108,7 @@ auto parse_line(const std::string& text, Request& out) -> bool {
   } else if (op == "build") {
     out.op = Request::Op::Build;
     out.trace = text_of(o, "trace");
+    out.module = text_of(o, "module");
   } else if (op == "measure") {
     out.op = Request::Op::Measure;
     out.best_seconds = real_of(o, "best");

@@ -2,6 +2,7 @@
 //
 //     -> {"op":"task", "module":TEXT, "function":NAME, "target":TEXT, "seed":N}     <- {"ok":true} or {"ok":false,"why":...}
 //     -> {"op":"build", "id":N, "trace":JSON text}                                  <- BuildReply
+//        with "module": the scheduled program itself, and no trace is replayed
 //     -> {"op":"measure", "id":N, "best":seconds, "repeat":N}                       <- MeasureReply
 //     -> {"op":"drop", "id":N}                                                      (no answer)
 //     -> {"op":"check", "id":N, "mode":"auto"|"off"}                                <- CheckReply
@@ -53,7 +54,7 @@ struct CheckReply {
 };
 
 [[nodiscard]] auto to_line(const WorkerTask& task) -> std::string;
-[[nodiscard]] auto build_line(uint64_t id, const std::string& trace) -> std::string;
+[[nodiscard]] auto build_line(uint64_t id, const std::string& trace, const std::string& module) -> std::string;
 [[nodiscard]] auto measure_line(uint64_t id, double best_seconds, int repeat) -> std::string;
 [[nodiscard]] auto check_line(uint64_t id) -> std::string;
 [[nodiscard]] auto drop_line(uint64_t id) -> std::string;
@@ -77,6 +78,7 @@ struct Request {
   WorkerTask task;
   uint64_t id = 0;
   std::string trace;
+  std::string module;
   double best_seconds = 0;
   int repeat = 0;
 };

@@ -108,7 +108,7 @@ auto WorkerPool::build(const std::vector<Candidate>& candidates) -> std::vector<
         Status started = start(worker);
         if (!started.ok()) { fail(index, Outcome::Crashed, started.diagnostics().front().message()); continue; }
       }
-      if (worker.process->write(build_line(candidates[index].id, candidates[index].trace), in(seconds(10))) != IoStatus::Done) {
+      if (worker.process->write(build_line(candidates[index].id, candidates[index].trace, candidates[index].module), in(seconds(10))) != IoStatus::Done) {
         fail(index, Outcome::Crashed, lost(worker, false));
         continue;
       }

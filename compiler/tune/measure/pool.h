@@ -28,7 +28,8 @@ struct PoolOptions {
 
 struct Candidate {
   uint64_t id = 0;
-  std::string trace;   // TVM's JSON
+  std::string trace;         // TVM's JSON
+  std::string module = {};   // the scheduled program as script, in place of a trace; empty: the trace is replayed
 };
 
 class WorkerPool {

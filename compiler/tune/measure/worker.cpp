@@ -49,12 +49,13 @@ struct Built {
 class Worker {
  public:
   auto task(const WorkerTask& task) -> TaskReply;
-  auto build(uint64_t id, const std::string& trace) -> BuildReply;
+  auto build(uint64_t id, const std::string& trace, const std::string& module) -> BuildReply;
   auto measure(uint64_t id, double best_seconds, int repeat) -> MeasureReply;
   auto check(uint64_t id) -> CheckReply;
   void drop(uint64_t id) { built_.erase(id); }
 
  private:
+  [[nodiscard]] auto replayed(const std::string& trace) const -> Result<IRModule>;
   IRModule module_;
   Name function_;
   target::Target target_;
@@ -66,16 +67,25 @@ auto first_message(const Diagnostics& diagnostics) -> std::string {
   return diagnostics.empty() ? std::string("no reason given") : diagnostics.front().message();
 }
 
-auto Worker::task(const WorkerTask& task) -> TaskReply {
-  built_.clear();
-  syntax::Document document(task.module);
+// The module of a text that has the function.
+auto read_module(const std::string& text, Name function) -> Result<IRModule> {
+  syntax::Document document(text);
   frontend::File file;
   file.update(document);
+  IRModule module;
   for (size_t i = 0; i < file.size(); ++i) {
     const frontend::Declaration& d = file.declaration(i);
-    if (d.is_program && d.module && d.module->find(Name(task.function))) { module_ = d.module; }
+    if (d.is_program && d.module && d.module->find(function)) { module = d.module; }
   }
-  if (!module_) { return {false, "the program does not parse: " + first_message(file.diagnostics())}; }
+  if (!module) { return file.diagnostics(); }
+  return module;
+}
+
+auto Worker::task(const WorkerTask& task) -> TaskReply {
+  built_.clear();
+  auto module = read_module(task.module, Name(task.function));
+  if (!module.ok()) { return {false, "the program does not parse: " + first_message(module.diagnostics())}; }
+  module_ = *module;
   function_ = Name(task.function);
   auto target = target::parse(task.target);
   if (!target.ok()) { return {false, first_message(target.diagnostics())}; }
@@ -84,7 +94,15 @@ auto Worker::task(const WorkerTask& task) -> TaskReply {
   return {true, ""};
 }
 
-auto Worker::build(uint64_t id, const std::string& text) -> BuildReply {
+auto Worker::replayed(const std::string& text) const -> Result<IRModule> {
+  LOOPSMITH_TRY(trace, schedule::trace_from_json(text));
+  schedule::Schedule sch(module_, 1);
+  if (!(sch.func_working_on() == function_)) { LOOPSMITH_CHECK(sch.work_on(function_)); }
+  LOOPSMITH_CHECK(sch.replay(trace));
+  return sch.module();
+}
+
+auto Worker::build(uint64_t id, const std::string& text, const std::string& module) -> BuildReply {
   auto start = std::chrono::steady_clock::now();
   BuildReply reply;
   reply.id = id;
@@ -93,16 +111,11 @@ auto Worker::build(uint64_t id, const std::string& text) -> BuildReply {
     reply.note = first_message(why);
     return reply;
   };
-  auto trace = schedule::trace_from_json(text);
-  if (!trace.ok()) { return refuse(trace.diagnostics()); }
-  schedule::Schedule sch(module_, 1);
-  if (!(sch.func_working_on() == function_)) {
-    if (Status on = sch.work_on(function_); !on.ok()) { return refuse(on.diagnostics()); }
-  }
-  if (Status replayed = sch.replay(*trace); !replayed.ok()) { return refuse(replayed.diagnostics()); }
+  auto scheduled = module.empty() ? replayed(text) : read_module(module, function_);
+  if (!scheduled.ok()) { return refuse(scheduled.diagnostics()); }
   // Only the function that is tuned, and what it calls: others would cost time and change nothing.
   Built built;
-  built.scheduled = with_callees(sch.module(), function_);
+  built.scheduled = with_callees(*scheduled, function_);
   auto lowered = transform::lower(built.scheduled);
   if (!lowered.ok()) { return refuse(lowered.diagnostics()); }
   reply.lowered_hash = structural_hash(*lowered);
@@ -307,7 +320,7 @@ auto run_measuring_worker(std::vector<std::string>) -> int {
     bool alive = true;
     switch (request.op) {
       case Request::Op::Task: alive = answer(to_line(worker.task(request.task))); break;
-      case Request::Op::Build: alive = answer(to_line(worker.build(request.id, request.trace))); break;
+      case Request::Op::Build: alive = answer(to_line(worker.build(request.id, request.trace, request.module))); break;
       case Request::Op::Measure: alive = answer(to_line(worker.measure(request.id, request.best_seconds, request.repeat))); break;
       case Request::Op::Check: alive = answer(to_line(worker.check(request.id))); break;
       case Request::Op::Drop: worker.drop(request.id); break;
