@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <numeric>
 #include <span>
+#include <set>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -1058,6 +1059,26 @@ auto touched_in_iteration(const FuncState& func, const Place& block, const Place
   for (const Place* at = func.parent(block); at && at != &loop && at->is_loop(); at = func.parent(*at)) {
     domains.emplace(at->loop->var.get(), arith::IntSet::from_range(Range{at->loop->min, at->loop->extent}));
   }
+  // What a predicate keeps of an iter var, where the loops count further.
+  if (!is_one(block.realize->predicate) && keeps_domains(func, block)) {
+    arith::Analyzer analyzer;
+    for (const Place* at = &loop; at; at = func.parent(*at)) {
+      if (at->is_loop()) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
+    }
+    arith::DomMap iters;
+    bool is_cut = false;
+    for (size_t i = 0; i < block.realize->iter_values.size(); ++i) {
+      const IterVar& iter = block.block()->iter_vars[i];
+      arith::IntSet set = arith::eval_set(block.realize->iter_values[i], domains);
+      Expr last = add(iter.dom.min, sub(iter.dom.extent, one(iter.dom.extent.dtype())));
+      if (set.has_lower_bound() && set.has_upper_bound() && analyzer.can_prove(less(last, set.max()))) {
+        set = arith::IntSet::interval(set.min(), last);
+        is_cut = true;
+      }
+      iters.emplace(iter.var.get(), std::move(set));
+    }
+    if (is_cut) { return arith::eval_set(region.region, iters); }
+  }
   return arith::eval_set(substitute_region(region, bindings_of(*block.realize)).region, domains);
 }
 // Is what one block writes and another reads of a buffer in an iteration of the loop its own: does no other iteration touch it?
@@ -1084,6 +1105,25 @@ auto own_elements_in_iteration(const FuncState& func, const Place& src, const Pl
   }
   return true;
 }
+// Does a condition, a bound of iter vars, keep one within its domain that by itself chooses an index of the buffer? What it leaves out nobody
+// writes, in this iteration or in another.
+auto is_about_elements(const Place& writer, const BufferNode* buffer, const Expr& condition) -> bool {
+  auto variables = [](const Expr& e) {
+    std::set<const VarNode*> out;
+    post_order(e, [&](const Expr& part) { if (const auto* v = part.as<VarNode>()) { out.insert(v); } });
+    return out;
+  };
+  const auto asked = variables(condition);
+  const auto& iters = writer.block()->iter_vars;
+  for (size_t i = 0; i < iters.size(); ++i) {
+    if (variables(writer.realize->iter_values[i]) != asked) { continue; }
+    for (const BufferRegion& write : writer.block()->writes) {
+      if (write.buffer.get() != buffer) { continue; }
+      if (std::any_of(write.region.begin(), write.region.end(), [&](const Range& r) { return is_one(r.extent) && variables(r.min) == std::set<const VarNode*>{iters[i].var.get()}; })) { return true; }
+    }
+  }
+  return false;
+}
 }  // namespace
 
 auto require_local_dependences(const Context& cx, const FuncState& func, const Place& loop) -> Status {
@@ -1093,6 +1133,25 @@ auto require_local_dependences(const Context& cx, const FuncState& func, const P
     return at_block(cx.error(Code::IterationsDepend).arg("loop", loop.name().view())
                         .arg("producer", (d.kind == DependenceKind::Raw ? src : dst).name().view())
                         .arg("consumer", (d.kind == DependenceKind::Raw ? dst : src).name().view()), dst).at_node(loop.id);
+  };
+  // Has another block written all of what is read, in the same iteration (a constant, before the padding is left out)?
+  auto is_made_by_another = [&](const Dependence& d, const Place& reader) {
+    for (const Dependence& other : func.scope_info(*scope).of_dst(reader.id)) {
+      if (other.kind != DependenceKind::Raw || other.src == d.src || other.buffer != d.buffer) { continue; }
+      const Place& writer = *func.find(other.src);
+      if (!func.is_below(writer, loop)) { continue; }
+      for (const BufferRegion& read : reader.block()->reads) {
+        if (read.buffer.get() != d.buffer) { continue; }
+        std::vector<Range> ranges;
+        for (const arith::IntSet& set : touched_in_iteration(func, reader, loop, read)) {
+          if (!set.has_lower_bound() || !set.has_upper_bound()) { return false; }
+          ranges.push_back({set.min(), sub(add(set.max(), one(set.max().dtype())), set.min())});
+        }
+        const BufferRegion* write = region_of(writer.block()->writes, read.buffer);
+        if (write && certainly_writes(func, writer, *write, &loop, {read.buffer, Array<Range>(std::move(ranges)), {}})) { return true; }
+      }
+    }
+    return false;
   };
   for (const Dependence& d : func.scope_info(*scope).dependences) {
     const Place& src = *func.find(d.src);
@@ -1119,7 +1178,10 @@ auto require_local_dependences(const Context& cx, const FuncState& func, const P
             is_local = a[i].has_lower_bound() && a[i].has_upper_bound() && b[i].has_lower_bound() && b[i].has_upper_bound() &&
                        analyzer.can_prove_equal(a[i].min(), b[i].min()) && analyzer.can_prove_equal(a[i].max(), b[i].max());
           }
-          if (!is_local) { continue; }
+          if (!is_local) {
+            is_local = d.kind == DependenceKind::Raw && own_elements_in_iteration(func, src, dst, loop, d.buffer);
+            continue;
+          }
           // What is overwritten after it was read, no other iteration may read.
           if (d.kind == DependenceKind::War) {
             is_local = own_elements_in_iteration(func, dst, src, loop, d.buffer);
@@ -1150,15 +1212,19 @@ auto require_local_dependences(const Context& cx, const FuncState& func, const P
       VarMap first, last;
       for (const Place* at = func.parent(writer); at && at != &loop; at = func.parent(*at)) {
         if (!at->is_loop()) { continue; }
+        if (func.is_below(reader, *at)) {
+          analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent});
+          continue;
+        }
         first[at->loop->var.get()] = at->loop->min;
         last[at->loop->var.get()] = add(at->loop->min, sub(at->loop->extent, one(at->loop->extent.dtype())));
       }
       for (const Expr& condition : arith::split_conjunction(writer.realize->predicate)) {
         bool is_same = std::any_of(shared.begin(), shared.end(), [&](const Expr& e) { return arith::deep_equal(e, condition); });
-        is_local = is_local && (is_same || analyzer.can_prove(substitute(condition, first)) || analyzer.can_prove(substitute(condition, last)));
+        is_local = is_local && (is_same || is_about_elements(writer, d.buffer, condition) || analyzer.can_prove(substitute(condition, first)) || analyzer.can_prove(substitute(condition, last)));
       }
     }
-    if (is_local) { continue; }
+    if (is_local || (d.kind == DependenceKind::Raw && !d.is_hidden && (own_elements_in_iteration(func, src, dst, loop, d.buffer) || is_made_by_another(d, dst)))) { continue; }
     return depends(d, src, dst);
   }
   return ok();
