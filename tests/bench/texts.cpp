@@ -157,7 +157,7 @@ def by_hand(sch: tir.Schedule) -> None:
     rows = sch.fuse(n, h0)
     sch.parallel(rows)
     init = sch.decompose_reduction(conv, k0)
-    sch.vectorize(sch.get_loops(init)[-1])
+    sch.annotate(init, "part", 1)
     sch.annotate(rows, "tile", 1)
 )";
 }
