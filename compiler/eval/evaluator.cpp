@@ -160,6 +160,13 @@ auto Evaluator::eval(const Expr& expr, const ScopeRef& scope) -> Value {
       const auto& e = static_cast<const ConditionalExpr&>(expr);
       Argument condition = eval_argument(*e.condition, scope);
       if (condition.value.is_unknown()) { return condition.value; }
+      if (const Object* o = condition.value.object(); o && !o->truth()) {
+        // Both are values of the program, and it chooses.
+        Argument then = eval_argument(*e.then, scope);
+        Argument otherwise = eval_argument(*e.otherwise, scope);
+        for (const Argument* a : {&then, &otherwise}) { if (a->value.is_unknown()) { return a->value; } }
+        if (auto chosen = o->choose(*this, condition, then, otherwise, expr.origin())) { return std::move(*chosen); }
+      }
       auto holds = truth(condition);
       if (!holds) { return Value::error(); }
       return eval(*holds ? *e.then : *e.otherwise, scope);

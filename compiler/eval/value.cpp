@@ -130,6 +130,7 @@ auto Object::binary(Evaluator&, syntax::BinaryOp, const Argument&, const Argumen
 auto Object::compare(Evaluator&, syntax::CompareOp, const Argument&, const Argument&, bool, Origin) const -> std::optional<Value> { return {}; }
 auto Object::unary(Evaluator&, syntax::UnaryOp, Origin) const -> std::optional<Value> { return {}; }
 auto Object::logical(Evaluator&, bool, const Argument&, const Argument&, Origin) const -> std::optional<Value> { return {}; }
+auto Object::choose(Evaluator&, const Argument&, const Argument&, const Argument&, Origin) const -> std::optional<Value> { return {}; }
 auto Object::repr() const -> std::string { return "<" + std::string(type_name()) + ">"; }
 auto Object::decorate(Evaluator&, const syntax::Stmt&, const Ref<Scope>&, Origin) const -> std::optional<Value> { return {}; }
 auto Object::clone(Cloner&) const -> std::optional<Value> { return {}; }

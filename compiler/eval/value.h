@@ -182,6 +182,9 @@ class Object {
   /// `a and b`, `a or b` where a or b is such an object and neither decides: an expression of the program.
   [[nodiscard]] virtual auto logical(Evaluator& evaluator, bool is_and, const Argument& left, const Argument& right, Origin where) const
       -> std::optional<Value>;
+  /// `then if self else otherwise` where this does not decide: an expression of the program.
+  [[nodiscard]] virtual auto choose(Evaluator& evaluator, const Argument& self, const Argument& then, const Argument& otherwise, Origin where) const
+      -> std::optional<Value>;
   /// None: has no truth value (an expression of the program, say).
   [[nodiscard]] virtual auto truth() const -> std::optional<bool> { return true; }
   [[nodiscard]] virtual auto equals(const Object& other) const -> bool { return this == &other; }

@@ -517,6 +517,15 @@ auto ExprObject::compare(Evaluator& e, CompareOp op, const Argument& self, const
   return compare_op(e, op, self, other, reflected, where);
 }
 auto ExprObject::unary(Evaluator& e, UnaryOp op, Origin where) const -> std::optional<Value> { return unary_op(e, op, expr, where); }
+auto ExprObject::choose(Evaluator& e, const Argument& self, const Argument& then, const Argument& otherwise, Origin where) const -> std::optional<Value> {
+  Expr condition = to_expr(e, self);
+  if (!condition || !condition.dtype().is_bool() || !condition.dtype().is_scalar()) { return {}; }
+  Expr a = to_expr(e, then);
+  Expr b = to_expr(e, otherwise);
+  if (!a || !b || !match_operands(e, "if", a, then.where, b, otherwise.where, where)) { return Value::error(); }
+  return Value(make_object<ExprObject>(if_then_else(condition, a, b, where)));
+}
+
 auto ExprObject::logical(Evaluator& e, bool is_and, const Argument& left, const Argument& right, Origin where) const -> std::optional<Value> {
   Expr a = to_expr(e, left);
   Expr b = to_expr(e, right);

@@ -30,6 +30,7 @@ class ExprObject final : public eval::Object {
       -> std::optional<Value> override;
   auto unary(Evaluator&, syntax::UnaryOp op, Origin where) const -> std::optional<Value> override;
   auto logical(Evaluator&, bool is_and, const Argument& left, const Argument& right, Origin where) const -> std::optional<Value> override;
+  auto choose(Evaluator&, const Argument& self, const Argument& then, const Argument& otherwise, Origin where) const -> std::optional<Value> override;
   auto get_item(Evaluator&, const std::vector<Argument>&, bool is_tuple, Origin where) const -> std::optional<Value> override;
   auto truth() const -> std::optional<bool> override { return {}; }
   auto type_name() const -> std::string_view override;
