@@ -337,7 +337,7 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
       if (lowered.partial) { out.partial = module_of(lowered.partial, dialect); }
       if (lowered.func) {
         out.module = out.partial;
-        if (options->check_well_formed) { check(lowered.func); }
+        if (options->check_well_formed) { check(lowered.func, options->rebinds_names); }
       }
       Origin at{def.decl, def.name.span.begin, def.name.span.end, 0};
       bind(def.name.name, out.module ? Value(eval::make_object<ProgramObject>(out.module, def.name.name, true, at))
@@ -424,8 +424,8 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
   }
 }
 
-void File::check(const PrimFunc& func) {
-  Diagnostics found = well_formed(func, parts_.get());
+void File::check(const PrimFunc& func, bool is_newer) {
+  Diagnostics found = well_formed(func, parts_.get(), is_newer);
   evaluator_.diagnostics.insert(evaluator_.diagnostics.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
 }
 

@@ -87,7 +87,7 @@ class File : public eval::Environment {
   void ensure_before(size_t index);
   void evaluate(size_t index);
   void evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::ScopeRef& scope);
-  void check(const PrimFunc& func);
+  void check(const PrimFunc& func, bool is_newer = false);
   [[nodiscard]] auto binder(Name name, size_t before) const -> size_t;
 
   Predeclared more_;

@@ -317,7 +317,7 @@ class Reader {
     if (lowered.partial) { out.partial = module_of(lowered.partial, dialect); }
     if (lowered.func) {
       out.module = out.partial;
-      if (options.check_well_formed) { check(lowered.func); }
+      if (options.check_well_formed) { check(lowered.func, options.rebinds_names); }
     }
     scope->set(def.name.name, out.module ? Value(eval::make_object<ProgramObject>(out.module, def.name.name, true, where)) : Value::opaque());
     add(std::move(out), said, lowered.is_opaque);
@@ -355,8 +355,8 @@ class Reader {
     scope->set(def.name.name, Value::opaque());
   }
 
-  void check(const PrimFunc& func) {
-    Diagnostics found = well_formed(func);
+  void check(const PrimFunc& func, bool is_newer = false) {
+    Diagnostics found = well_formed(func, nullptr, is_newer);
     evaluator_.diagnostics.insert(evaluator_.diagnostics.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
   }
   void add(InnerProgram program, size_t said, bool is_opaque) {

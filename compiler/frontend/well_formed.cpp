@@ -264,7 +264,7 @@ class Checker : public Visitor {
 
 }  // namespace
 
-auto well_formed(const PrimFunc& func, PartCache* parts) -> Diagnostics {
+auto well_formed(const PrimFunc& func, PartCache* parts, bool is_newer) -> Diagnostics {
   Diagnostics out;
   if (!func) { return out; }
   if (parts) {
@@ -276,6 +276,7 @@ auto well_formed(const PrimFunc& func, PartCache* parts) -> Diagnostics {
     out.clear();
   }
   Checker(out).run(func);
+  if (is_newer) { std::erase_if(out, [](const Diagnostic& d) { return d.code == Code::ThreadTwice; }); }
   return out;
 }
 

@@ -14,7 +14,8 @@ namespace loopsmith::frontend {
 class PartCache;
 
 /// Empty where the function is well-formed. Each variable is reported once.
-/// `parts`: what is kept of the statements of long programs, or null; the result is the same.
-[[nodiscard]] auto well_formed(const PrimFunc& func, PartCache* parts = nullptr) -> Diagnostics;
+/// `parts`: what is kept of the statements of long programs, or null; the result is the same. `is_newer`: as TVM's main line asks, which lets
+/// a thread index have several variables.
+[[nodiscard]] auto well_formed(const PrimFunc& func, PartCache* parts = nullptr, bool is_newer = false) -> Diagnostics;
 
 }  // namespace loopsmith::frontend
