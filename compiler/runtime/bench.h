@@ -3,6 +3,7 @@
 // A block is some calls, at least half a millisecond of them; its value is the quickest (calls that are too quick
 // for the clock are timed several at once). The time of a function is the median of its blocks' values, without
 // blocks that others disturbed (beyond the median by more than three times the median deviation).
+// What the process was stopped in is timed again.
 // What can never end is not ended here: measure foreign code in a process of its own.
 #pragma once
 

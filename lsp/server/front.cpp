@@ -75,7 +75,7 @@ Front::Front(Host& host, FrontOptions options, Recorder* recorder)
                             ask_client(method, std::move(params), std::move(then));
                           },
                           .to_worker = [this](const Json& message) {
-                            if (worker_up_) { host_.to_worker(framed(to_text(message))); }
+                            if (worker_up_) { pass(framed(to_text(message))); }
                             // Lenses tell of jobs.
                             const Json& lenses = member(member(client_capabilities_, "workspace"), "codeLens");
                             if (bool_in(lenses, "refreshSupport")) { ask_client("workspace/codeLens/refresh", Json(), [](const Json&) {}); }
@@ -86,11 +86,12 @@ void Front::start() { bring_up_worker(); }
 // ---- from the client -----------------------------------------------------------------------------------------------
 
 void Front::on_client_bytes(std::string_view bytes) {
+  serves_client_ = true;
   client_reader_.feed(bytes);
   read_at_ = Clock::now();
   while (!quit_) {
     auto frame = client_reader_.next();
-    if (!frame) { return; }
+    if (!frame) { break; }
     if (frame->problem.empty()) {
       on_message(std::move(frame->body));
     } else {
@@ -98,6 +99,7 @@ void Front::on_client_bytes(std::string_view bytes) {
       fail(nullptr, ErrorCode::ParseError, frame->problem);
     }
   }
+  serves_client_ = false;
 }
 
 void Front::on_client_end() {
@@ -220,13 +222,13 @@ void Front::on_notification(const MethodRow& row, const Json& message, const std
     case Method::DidClose: return close(params, body);
     case Method::DidChangeConfiguration:
       configure(member(params, "settings"));
-      if (worker_up_) { host_.to_worker(framed(body)); }
+      if (worker_up_) { pass(framed(body)); }
       return;
     case Method::DidChangeWorkspaceFolders: {
       const Json& event = member(params, "event");
       for (const Json& folder : member(event, "removed")) { std::erase(folders_, string_in(folder, "uri")); }
       for (const Json& folder : member(event, "added")) { folders_.push_back(string_in(folder, "uri")); }
-      if (worker_up_) { host_.to_worker(framed(to_text(notification("loopsmith/folders", {{"folders", folders_}})))); }
+      if (worker_up_) { pass(framed(to_text(notification("loopsmith/folders", {{"folders", folders_}})))); }
       return;
     }
     default: return;
@@ -279,7 +281,7 @@ void Front::open(const Json& params, const std::string& body) {
   std::unique_ptr<Document>& slot = documents_[uri];
   if (slot && worker_up_ && !slot->quarantined) {
     // Opened again without a close: the worker takes it as another document.
-    host_.to_worker(framed("", {{header::document, slot->number}, {header::close, 1}}));
+    pass(framed("", {{header::document, slot->number}, {header::close, 1}}));
   }
   if (slot) { mirrors_.close(slot->number); }
   slot = std::make_unique<Document>();
@@ -290,7 +292,7 @@ void Front::open(const Json& params, const std::string& body) {
   slot->text = SyncedText(string_in(item, "text"));
   if (is_poisonous(*slot)) { return quarantine(*slot); }
   if (worker_up_) {
-    host_.to_worker(framed(body, {{header::document, slot->number}, {header::version, static_cast<uint64_t>(slot->version)}}));
+    pass(framed(body, {{header::document, slot->number}, {header::version, static_cast<uint64_t>(slot->version)}}));
   }
 }
 
@@ -304,7 +306,7 @@ void Front::change(const Json& params, const std::string& body) {
   // The worker first: it works while we keep our own copy. Where some content is known to kill, a look comes before.
   bool worker_first = worker_up_ && !document->quarantined && crashes_.empty();
   auto tell_worker = [&] {
-    host_.to_worker(framed(body, {{header::document, document->number}, {header::version, static_cast<uint64_t>(document->version)}}));
+    pass(framed(body, {{header::document, document->number}, {header::version, static_cast<uint64_t>(document->version)}}));
   };
   if (worker_first) { tell_worker(); }
   if (!document->text.apply_changes(member(params, "contentChanges"), encoding_)) {
@@ -320,7 +322,7 @@ void Front::change(const Json& params, const std::string& body) {
   }
   if (worker_first) { return; }
   if (is_poisonous(*document)) {
-    if (worker_up_ && !document->quarantined) { host_.to_worker(framed("", {{header::document, document->number}, {header::close, 1}})); }
+    if (worker_up_ && !document->quarantined) { pass(framed("", {{header::document, document->number}, {header::close, 1}})); }
     return quarantine(*document);
   }
   if (std::exchange(document->quarantined, false)) {
@@ -334,7 +336,7 @@ void Front::close(const Json& params, const std::string& body) {
   Document* document = find_document(document_uri(params));
   if (document == nullptr) { return; }
   uint64_t number = document->number;
-  if (worker_up_ && !document->quarantined) { host_.to_worker(framed(body, {{header::document, number}, {header::close, 1}})); }
+  if (worker_up_ && !document->quarantined) { pass(framed(body, {{header::document, number}, {header::close, 1}})); }
   for (auto pending = pending_.begin(); pending != pending_.end();) {
     if (pending->second.document == number) {
       fail(pending->second.id, ErrorCode::ContentModified, "the document was closed");
@@ -364,7 +366,7 @@ void Front::lose(const std::string& uri) {
 void Front::cancel_request(const Json& id) {
   for (auto pending = pending_.begin(); pending != pending_.end(); ++pending) {
     if (pending->second.id == id) {
-      if (worker_up_) { host_.to_worker(framed("", {{header::cancel, pending->first}})); }
+      if (worker_up_) { pass(framed("", {{header::cancel, pending->first}})); }
       fail(id, ErrorCode::RequestCancelled, "cancelled");
       pending_.erase(pending);
       return;
@@ -453,6 +455,7 @@ void Front::ask_client(std::string_view method, Json params, std::function<void(
 
 void Front::bring_up_worker() {
   worker_reader_ = FrameReader();
+  passed_ = 0;
   working_.reset();
   worker_up_ = host_.start_worker();
   if (!worker_up_) {
@@ -466,7 +469,7 @@ void Front::bring_up_worker() {
 
 void Front::tell_worker_all() {
   if (!worker_up_) { return; }
-  host_.to_worker(framed(to_text(notification("loopsmith/start", {{"encoding", static_cast<int>(encoding_)},
+  pass(framed(to_text(notification("loopsmith/start", {{"encoding", static_cast<int>(encoding_)},
                                                                   {"capabilities", client_capabilities_},
                                                                   {"configuration", configuration_},
                                                                   {"folders", folders_}}))));
@@ -477,11 +480,11 @@ void Front::tell_worker_all() {
   }
   std::sort(documents.begin(), documents.end(), [](const Document* a, const Document* b) { return a->number < b->number; });
   for (const Document* document : documents) { tell_worker_open(*document); }
-  for (const Json& job : jobs_.all_for_worker()) { host_.to_worker(framed(to_text(job))); }
+  for (const Json& job : jobs_.all_for_worker()) { pass(framed(to_text(job))); }
   for (auto& [ticket, body] : std::exchange(held_, {})) {
     auto found = pending_.find(ticket);
     if (found != pending_.end()) {
-      host_.to_worker(framed(body, {{header::ticket, ticket}, {header::document, found->second.document}}));
+      pass(framed(body, {{header::ticket, ticket}, {header::document, found->second.document}}));
     }
   }
 }
@@ -490,7 +493,7 @@ void Front::tell_worker_open(const Document& document) {
   if (!worker_up_) { return; }
   Json params = {{"textDocument",
                   {{"uri", document.uri}, {"languageId", document.language}, {"version", document.version}, {"text", document.text.text}}}};
-  host_.to_worker(framed(to_text(notification("textDocument/didOpen", std::move(params))),
+  pass(framed(to_text(notification("textDocument/didOpen", std::move(params))),
                          {{header::document, document.number}, {header::version, static_cast<uint64_t>(document.version)}}));
 }
 
@@ -499,10 +502,16 @@ void Front::forward(Pending pending, std::string body) {
   uint64_t document = pending.document;
   pending_.emplace(ticket, std::move(pending));
   if (worker_up_) {
-    host_.to_worker(framed(body, {{header::ticket, ticket}, {header::document, document}}));
+    pass(framed(body, {{header::ticket, ticket}, {header::document, document}}));
   } else {
     held_.emplace_back(ticket, std::move(body));
   }
+}
+
+void Front::pass(std::string frame) {
+  if (serves_client_) { host_.hold_jobs(); }
+  ++passed_;
+  host_.to_worker(std::move(frame));
 }
 
 void Front::on_worker_bytes(std::string_view bytes) {
@@ -531,6 +540,10 @@ void Front::on_worker_frame(Frame frame) {
       working_->since = Clock::now();
       working_->cpu = host_.worker_cpu();
     }
+    return;
+  }
+  if (auto taken = frame.number(header::rest)) {
+    if (*taken == passed_) { host_.let_jobs_go(); }
     return;
   }
   if (frame.number(header::views)) {

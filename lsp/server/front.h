@@ -36,6 +36,9 @@ class Host : public JobHost {
   virtual auto start_worker() -> bool = 0;
   /// Its end is then told as any other end is.
   virtual void kill_worker() = 0;
+  /// Jobs stand still from now on, so that what the client waits for has the processors; until `let_jobs_go`, or for a tenth of a second.
+  virtual void hold_jobs() = 0;
+  virtual void let_jobs_go() = 0;
   /// Processor time that the worker has used.
   virtual auto worker_cpu() -> std::chrono::duration<double> = 0;
   virtual void quit(int status) = 0;
@@ -115,6 +118,7 @@ class Front {
   void tell_worker_all();
   void tell_worker_open(const Document& document);
   void forward(Pending pending, std::string body);
+  void pass(std::string frame);
   void on_worker_frame(Frame frame);
   void insert_schedule(const Pending& pending, const std::string& body);
   void answer_all_pending(ErrorCode code, std::string_view message);
@@ -157,6 +161,8 @@ class Front {
 
   FrameReader worker_reader_;
   bool worker_up_ = false;
+  uint64_t passed_ = 0;         // frames that this worker was given, signs of life not counted
+  bool serves_client_ = false;  // what is passed now comes from the client
   std::deque<std::pair<uint64_t, std::string>> held_;  // requests for a worker that is not up
   std::deque<Clock::time_point> restarts_;
   Clock::time_point restart_at_{};

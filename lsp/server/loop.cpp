@@ -15,12 +15,19 @@
 #include <utility>
 #include <vector>
 
+#include "support/background.h"
+
 namespace loopsmith::lsp {
 namespace {
 
 /// Of searches and measurements in the background. With 5 the slowest keys took twice as long while a search ran, with 15 as long as without one
 /// (`bench-typing`).
 constexpr int job_niceness = 15;
+
+/// Niceness alone leaves the system free to let a job end its slice before a key is answered: jobs are stopped while one is. They go on when
+/// the editor has had this long to take its answer in, at the latest after `longest_hold`, and then run as long before they are stopped again. In milliseconds.
+constexpr uint64_t pause_behind_answer = 2;
+constexpr uint64_t longest_hold = 100;
 
 /// A pipe or socket that is read as bytes come and written in order. Lives on the heap: libuv closes it later.
 class Channel {
@@ -182,6 +189,9 @@ class Server final : public Host {
     tick_.data = this;
     uv_timer_start(&tick_, [](uv_timer_t* timer) { static_cast<Server*>(timer->data)->front_.on_tick(); }, 100, 100);
 
+    uv_timer_init(&loop_, &hold_);
+    hold_.data = this;
+
     front_.start();
     from_client_->read([this](std::string_view bytes) { front_.on_client_bytes(bytes); }, [this] { front_.on_client_end(); });
     uv_run(&loop_, UV_RUN_DEFAULT);
@@ -233,7 +243,8 @@ class Server final : public Host {
 
   auto start_job(JobId id, const std::vector<std::string>& arguments, const std::string& input)
       -> std::optional<std::string> override {
-    ProcessOptions options{.argv = {options_.job_program}, .standard_error = Stream::Pipe, .niceness = job_niceness};
+    // What the job starts stays in its group, so that all of it stands still together.
+    ProcessOptions options{.argv = {options_.job_program}, .environment = {{background_variable, "1"}}, .standard_error = Stream::Pipe, .niceness = job_niceness};
     options.argv.insert(options.argv.end(), arguments.begin(), arguments.end());
     auto process = Process::start(options);
     if (!process.ok()) { return process.diagnostics().front().message(); }
@@ -273,6 +284,24 @@ class Server final : public Host {
     if (found != jobs_.end()) { found->second->process.send_signal(signal); }
   }
 
+  void hold_jobs() override {
+    if (jobs_.empty()) { return; }
+    Clock::time_point now = Clock::now();
+    if (held_since_) {
+      // Held on for another key, but not without end.
+      start_hold_timer(longest_hold - std::min<uint64_t>(longest_hold, milliseconds(now - *held_since_)));
+      return;
+    }
+    if (now < no_hold_before_) { return; }
+    held_since_ = now;
+    signal_groups(SIGSTOP);
+    start_hold_timer(longest_hold);
+  }
+
+  void let_jobs_go() override {
+    if (held_since_) { start_hold_timer(pause_behind_answer); }
+  }
+
   void quit(int status) override {
     status_ = status;
     uv_stop(&loop_);
@@ -289,7 +318,30 @@ class Server final : public Host {
     bool output_closed = false;
   };
 
+  static auto milliseconds(Clock::duration time) -> uint64_t {
+    return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
+  }
+
+  void start_hold_timer(uint64_t after) {
+    uv_timer_start(&hold_, [](uv_timer_t* timer) { static_cast<Server*>(timer->data)->end_hold(); }, after, 0);
+  }
+
+  void end_hold() {
+    if (!held_since_) { return; }
+    Clock::time_point now = Clock::now();
+    if (milliseconds(now - *held_since_) >= longest_hold) { no_hold_before_ = now + std::chrono::milliseconds(longest_hold); }
+    held_since_.reset();
+    signal_groups(SIGCONT);
+  }
+
+  void signal_groups(int signal) {
+    for (auto& [id, job] : jobs_) {
+      if (!job->process.poll_exit()) { ::kill(-job->process.pid(), signal); }
+    }
+  }
+
   void close_all() {
+    end_hold();
     for (auto& [id, job] : jobs_) {
       job->output->close();
       job->error->close();
@@ -300,6 +352,7 @@ class Server final : public Host {
     if (to_client_ != from_client_) { to_client_->close(); }
     uv_close(reinterpret_cast<uv_handle_t*>(&child_ended_), nullptr);
     uv_close(reinterpret_cast<uv_handle_t*>(&tick_), nullptr);
+    uv_close(reinterpret_cast<uv_handle_t*>(&hold_), nullptr);
     jobs_.clear();
     worker_.reset();
     for (int turn = 0; turn < 10 && uv_loop_close(&loop_) == UV_EBUSY; ++turn) { uv_run(&loop_, UV_RUN_NOWAIT); }
@@ -339,6 +392,7 @@ class Server final : public Host {
   uv_loop_t loop_{};
   uv_signal_t child_ended_{};
   uv_timer_t tick_{};
+  uv_timer_t hold_{};
   Channel* from_client_ = nullptr;
   Channel* to_client_ = nullptr;
   std::optional<Process> worker_;
@@ -346,6 +400,8 @@ class Server final : public Host {
   Channel* worker_output_ = nullptr;
   bool worker_output_closed_ = false;
   std::map<JobId, std::unique_ptr<Job>> jobs_;
+  std::optional<Clock::time_point> held_since_;  // jobs stand still
+  Clock::time_point no_hold_before_{};
   int status_ = 0;
 };
 

@@ -178,6 +178,7 @@ class Worker {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Frame> arrived_;
+  uint64_t taken_ = 0;         // frames, signs of life not counted
   bool ended_ = false;
   CancelSource current_;       // stops what the analysis thread does now
   bool current_yields_ = false;  // anything new stops it (replaying schedules), not only what makes it stale
@@ -186,6 +187,7 @@ class Worker {
   std::unordered_map<uint64_t, bool> cancelled_;  // tickets given up before they were begun
 
   // The analysis thread's own.
+  uint64_t rested_at_ = 0;     // frames taken when the front was last told that there is nothing to do
   Encoding encoding_ = Encoding::Utf16;
   Json capabilities_;
   Machine machine_;              // what hovers compare with: the options `caches` and `peaks`, or this machine
@@ -224,6 +226,7 @@ void Worker::take(Frame frame) {
     return write(framed("", {{header::ping, CancelToken::polls()}}));
   }
   std::lock_guard lock(mutex_);
+  ++taken_;
   if (auto ticket = frame.number(header::cancel)) {
     if (*ticket == current_ticket_) {
       current_.cancel();
@@ -260,6 +263,11 @@ void Worker::analyse() {
         if (std::exchange(has_closed_, false)) {
           give_nodes_back();
           give_memory_back();
+        }
+        if (uint64_t taken = taken_; std::exchange(rested_at_, taken) != taken) {
+          lock.unlock();
+          write(framed("", {{header::rest, taken}}));
+          continue;
         }
         changed_.wait(lock, [this] { return !arrived_.empty() || ended_; });
       }

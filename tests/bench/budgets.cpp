@@ -226,7 +226,7 @@ class Typist {
 void typing(const Options& options, bool can_tune, const std::string& folder) {
   for (auto [lines, budget] : {std::pair{200, 5.0}, {1000, 10.0}, {10000, 20.0}}) {
     Row row{"didChange written to diagnostics read, typing", fmt::format("{} lines", lines), budget};
-    auto editor = Editor::start(options.program);
+    auto editor = Editor::start(options.program, folder);
     if (!editor) { failed(row, "the server did not answer"); continue; }
     std::string uri = "file:///typing.tir";
     std::string text = bench::file_of_lines(lines);
@@ -261,14 +261,11 @@ void typing(const Options& options, bool can_tune, const std::string& folder) {
       }
       Row cost{"cost of a running tuning job to typing", "1000 lines", 1.2, "times"};
       if (!can_tune) { not_built(cost); continue; }
-      auto job = Process::start({.argv = {options.program, "tune", folder + "/matmul.tir", "--time", "60", "--json", "--no-verify", "--db", folder + "/cost.db"},
-                                 .standard_output = Stream::Null, .standard_error = Stream::Null});
-      if (!job.ok()) { failed(cost, "the tuner did not start"); continue; }
+      auto job = editor->tune("file:///matmul.tir", bench::matmul_text, "main");
+      if (!job) { failed(cost, "the tuner did not start"); continue; }
       std::this_thread::sleep_for(std::chrono::milliseconds(1000));
-      bool is_running = !job->poll_exit();
       Samples busy = sample(keys.size(), options.quick ? 1 : 15, [&] { return typist.key(); });
-      job->kill();
-      if (busy.empty() || !is_running) { failed(cost, "the tuner ended at once, or no diagnostics came"); continue; }
+      if (!editor->stop_tuning(*job) || busy.empty()) { failed(cost, "the tuner ended at once, or no diagnostics came"); continue; }
       report(cost, median(busy) / median(keys), of("medians", busy), 0, fmt::format("of p95 {:.2f}", percentile(busy, 0.95) / percentile(keys, 0.95)));
     }
     if (lines == 10000) {

@@ -45,8 +45,9 @@ auto resident(int pid) -> std::optional<uint64_t> {
 
 }  // namespace
 
-auto Editor::start(const std::string& program) -> std::optional<Editor> {
+auto Editor::start(const std::string& program, const std::string& data) -> std::optional<Editor> {
   ProcessOptions options;
+  if (!data.empty()) { options.environment = {{"XDG_DATA_HOME", data}}; }
   options.argv = {program, "lsp"};
   options.standard_error = Stream::Null;
   Clock::time_point start = Clock::now();
@@ -126,6 +127,17 @@ auto Editor::diagnostics(const std::string& uri, int64_t version) -> std::option
 
 void Editor::cancel(int64_t request) { send(lsp::notification("$/cancelRequest", {{"id", request}})); }
 
+auto Editor::tune(const std::string& uri, std::string_view text, std::string_view function) -> std::optional<int64_t> {
+  open(uri, std::string(text));
+  auto answer = ask("workspace/executeCommand", {{"command", "loopsmith.tune"}, {"arguments", {{{"uri", uri}, {"function", function}, {"seconds", 3600}, {"trials", 1000000}}}}});
+  return answer ? lsp::int_in(answer->result, "job") : std::nullopt;
+}
+
+auto Editor::stop_tuning(int64_t job) -> bool {
+  auto answer = ask("workspace/executeCommand", {{"command", "loopsmith.tune.stop"}, {"arguments", {{{"job", job}}}}});
+  return answer && !answer->is_error;
+}
+
 auto Editor::request(std::string_view method, Json params) -> int64_t {
   send({{"jsonrpc", "2.0"}, {"id", ++id_}, {"method", method}, {"params", std::move(params)}});
   return id_;
@@ -137,13 +149,16 @@ auto Editor::cpu_seconds() const -> std::optional<double> {
     std::ifstream file(fmt::format("/proc/{}/stat", pid));
     std::string line;
     if (!std::getline(file, line)) { return {}; }
-    // Behind the name, which may hold anything, in brackets: state, parent, ...; user and system time are the 12th and 13th.
+    // Behind the name, which may hold anything, in brackets: state, parent, ...; user and system time are the 12th and 13th, niceness the 17th.
     std::istringstream fields(line.substr(line.rfind(')') + 1));
     std::string field;
     double ticks = 0;
-    for (int i = 1; i <= 13 && fields >> field; ++i) {
-      if (i >= 12) { ticks += std::stod(field); }
+    bool is_job = false;
+    for (int i = 1; i <= 17 && fields >> field; ++i) {
+      if (i == 12 || i == 13) { ticks += std::stod(field); }
+      is_job = i == 17 && field != "0";
     }
+    if (is_job) { continue; }
     all += ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
   }
   return all;
@@ -158,7 +173,7 @@ auto Editor::ask(std::string_view method, Json params) -> std::optional<Answer> 
     const Json& json = message->first;
     if (json.contains("method") || lsp::int_in(json, "id") != id) { continue; }
     return Answer{seconds(message->second - sent), lsp::int_in(lsp::member(json, "error"), "code") == int(lsp::ErrorCode::MethodNotFound),
-                  lsp::member(json, "result")};
+                  json.contains("error"), lsp::member(json, "result")};
   }
   return {};
 }

@@ -16,7 +16,8 @@ namespace loopsmith::bench {
 class Editor {
  public:
   /// Starts the server and waits until `initialize` is answered; `initialize_seconds` says how long both took.
-  [[nodiscard]] static auto start(const std::string& program) -> std::optional<Editor>;
+  /// What it keeps of searches goes into the folder `data`; empty: where a person's goes.
+  [[nodiscard]] static auto start(const std::string& program, const std::string& data = {}) -> std::optional<Editor>;
 
   [[nodiscard]] auto initialize_seconds() const -> double { return initialize_seconds_; }
   [[nodiscard]] auto started() const -> Clock::time_point { return started_; }
@@ -44,11 +45,17 @@ class Editor {
   struct Answer {
     double seconds = 0;
     bool is_unknown = false;  // the server has no such method
+    bool is_error = false;
     lsp::Json result;         // null where it is an error
   };
   [[nodiscard]] auto ask(std::string_view method, lsp::Json params) -> std::optional<Answer>;
   /// All is known of the document: its schedules have run.
   [[nodiscard]] auto settle(const std::string& uri, int64_t version) -> std::optional<Clock::time_point>;
+
+  /// A search for the function, as an editor starts one, in a text that is opened for it; the job's number.
+  [[nodiscard]] auto tune(const std::string& uri, std::string_view text, std::string_view function) -> std::optional<int64_t>;
+  /// Ends it; false where it had ended.
+  [[nodiscard]] auto stop_tuning(int64_t job) -> bool;
 
   /// Sends without waiting for the answer; its id.
   auto request(std::string_view method, lsp::Json params) -> int64_t;
@@ -56,7 +63,7 @@ class Editor {
   void cancel(int64_t request);
   /// The next message from the server, and when it arrived; none at the deadline.
   [[nodiscard]] auto next(Deadline deadline) -> std::optional<std::pair<lsp::Json, Clock::time_point>>;
-  /// Processor time used so far by the server and its worker, in seconds; none where the system does not say.
+  /// Processor time used so far by the server and its worker, jobs not counted, in seconds; none where the system does not say.
   [[nodiscard]] auto cpu_seconds() const -> std::optional<double>;
   /// Bytes resident, of the server and all it started; none where the system does not say.
   [[nodiscard]] auto memory() const -> std::optional<uint64_t>;

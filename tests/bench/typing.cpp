@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
@@ -131,7 +132,6 @@ auto all(const Options& options) -> int {
   if (keys.size() < 100) { fmt::print(stderr, "tests/bench/typing.jsonl is missing\n"); return 1; }
   char folder[] = "/tmp/bench-typing-XXXXXX";
   if (::mkdtemp(folder) == nullptr) { return 1; }
-  { std::ofstream(std::string(folder) + "/matmul.tir") << bench::matmul_text; }
   double load[1] = {0};
   (void)::getloadavg(load, 1);
   fmt::print("{} keys recorded; load {:.1f} before{}\n", keys.size(), load[0], load[0] > 1.5 ? ": the machine is busy, so times are too long" : "");
@@ -144,24 +144,21 @@ auto all(const Options& options) -> int {
       std::vector<Key> these(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(std::min(keys.size(), options.keys)));
       for (bool tunes : {false, true}) {
         if (tunes && !options.with_tuning) { continue; }
-        auto editor = Editor::start(options.program);
+        auto editor = Editor::start(options.program, folder);
         const std::string uri = "file:///typing.tir";
         if (!editor) { fmt::print("{:>6} the server did not answer\n", lines); ++failures; continue; }
         editor->open(uri, "\n\n" + bench::file_of_lines(lines));
         editor->trace();
         if (!editor->settle(uri, 1)) { fmt::print("{:>6} the file was not analysed\n", lines); ++failures; continue; }
-        std::optional<Process> job;
+        std::optional<int64_t> job;
         if (tunes) {
-          auto started = Process::start({.argv = {options.program, "tune", std::string(folder) + "/matmul.tir", "--time", "3600", "--json", "--no-verify", "--db", std::string(folder) + "/typing.db"},
-                                         .standard_output = Stream::Null, .standard_error = Stream::Null, .niceness = 15});
-          if (!started.ok()) { fmt::print("{:>6} the tuner did not start\n", lines); ++failures; continue; }
-          job.emplace(std::move(started).value());
+          job = editor->tune("file:///matmul.tir", bench::matmul_text, "main");
+          if (!job) { fmt::print("{:>6} the tuner did not start\n", lines); ++failures; continue; }
           std::this_thread::sleep_for(std::chrono::seconds(1));
         }
         int64_t version = 1;
         auto typed = type(*editor, uri, these, gap, version);
-        bool ran = !job || !job->poll_exit();
-        if (job) { job->kill(); }
+        bool ran = !job || editor->stop_tuning(*job);
         if (!typed || !ran) { fmt::print("{:>6} {:>7} {}\n", lines, gap, ran ? "something was not answered" : "the tuner ended"); ++failures; continue; }
         auto budget = budgets.find(lines);
         fmt::print("{:>6} {:>7} {:>8} {:>6} | {:>8.2f} {:>8.2f} {:>8.2f} {:>8.2f} {:>7} | {:>8.2f} {:>8.2f} {:>8.2f} | {:>8.2f} {:>8.2f} {:>8.2f} {:>6} | {:>8.3f}\n", lines, gap, tunes ? "yes" : "no", typed->keys,
@@ -180,8 +177,8 @@ auto all(const Options& options) -> int {
       }
     }
   }
-  for (const char* name : {"matmul.tir", "typing.db", "typing.db-wal", "typing.db-shm"}) { ::unlink((std::string(folder) + "/" + name).c_str()); }
-  ::rmdir(folder);
+  std::error_code none;
+  std::filesystem::remove_all(folder, none);
   return failures > 0 ? 1 : 0;
 }
 

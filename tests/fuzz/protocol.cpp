@@ -27,6 +27,8 @@ struct Stage final : lsp::Host {
   void to_worker(std::string) override {}
   auto start_worker() -> bool override { return true; }
   void kill_worker() override {}
+  void hold_jobs() override {}
+  void let_jobs_go() override {}
   auto worker_cpu() -> std::chrono::duration<double> override { return {}; }
   void quit(int) override { ended = true; }
   auto start_job(JobId, const std::vector<std::string>&, const std::string&) -> std::optional<std::string> override { return "no jobs here"; }

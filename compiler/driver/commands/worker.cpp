@@ -1,7 +1,12 @@
 // `loopsmith worker --KIND`: a program of its own that another command of ours has started, and talks to over
 // pipes. Not for people. A kind is one row here.
+#include <unistd.h>
+
+#include <cstdlib>
+
 #include "driver/command.h"
 #include "lsp/worker/analysis.h"
+#include "support/background.h"
 #include "tune/measure/worker.h"
 
 namespace loopsmith::driver::commands {
@@ -24,6 +29,7 @@ constexpr Kind kinds[] = {
 }  // namespace
 
 auto worker(std::vector<std::string> args) -> int {
+  if (std::getenv(background_variable) != nullptr) { ::setpgid(0, ::getpgid(::getppid())); }
   for (const Kind& kind : kinds) {
     if (!args.empty() && args.front() == kind.name) {
       args.erase(args.begin());

@@ -27,6 +27,7 @@ struct Stage final : Host {
   int workers = 0;
   bool can_start = true;
   bool killed = false;
+  bool jobs_held = false;
   double cpu = 0;
   std::optional<int> exit_status;
   FrameReader client_reader;
@@ -51,6 +52,8 @@ struct Stage final : Host {
     return can_start;
   }
   void kill_worker() override { killed = true; }
+  void hold_jobs() override { jobs_held = true; }
+  void let_jobs_go() override { jobs_held = false; }
   auto worker_cpu() -> std::chrono::duration<double> override { return std::chrono::duration<double>(cpu); }
   void quit(int status) override { exit_status = status; }
   auto start_job(JobId, const std::vector<std::string>& arguments, const std::string& input) -> std::optional<std::string> override {
@@ -256,6 +259,32 @@ TEST_CASE("an edit makes requests about the older text stale; one about another 
   CHECK(stage.client.size() == before);
   stage.from_worker(response(other, "good"), {{header::ticket, 2}});
   CHECK(stage.answer_to(other)["result"] == "good");
+}
+
+TEST_CASE("jobs stand still from a key on until the worker has nothing to do, and for the editor only") {
+  Stage stage;
+  stage.initialize();
+  stage.open("a", "old");
+  auto rest = [&](size_t frames) { stage.from_worker("", {{header::rest, frames}}); };
+  size_t opened = stage.worker.size();
+  CHECK(stage.jobs_held);
+  rest(opened);
+  CHECK_FALSE(stage.jobs_held);
+  stage.replace("a", "new", 2);
+  CHECK(stage.jobs_held);
+  // It was at rest before the key came.
+  rest(opened);
+  CHECK(stage.jobs_held);
+  rest(stage.worker.size());
+  CHECK_FALSE(stage.jobs_held);
+  (void)stage.hover("a");
+  CHECK(stage.jobs_held);
+  rest(stage.worker.size());
+  // What a job tells the worker holds no job.
+  stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune"}, {"arguments", {{{"uri", "a"}, {"function", "f"}}}}});
+  rest(stage.worker.size());
+  stage.front.on_job_end(1, {.code = 1}, "no");
+  CHECK_FALSE(stage.jobs_held);
 }
 
 TEST_CASE("a cancelled request is answered at once, and its worker told") {

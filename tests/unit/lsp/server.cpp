@@ -369,6 +369,41 @@ TEST_CASE("a background job with a tuner that is played: progress, stop, result,
   ::unlink(tuner.c_str());
 }
 
+TEST_CASE("a job and what it has started stand still while a key is answered, and go on") {
+  std::string tuner = "/tmp/loopsmith-stopped-" + std::to_string(::getpid());
+  {
+    // A program in the job's group tells that it was made to go on; the job would never end by itself.
+    std::ofstream script(tuner);
+    script << "#!/bin/bash\ncat > /dev/null\n"
+              "( trap 'kill -INT $$; exit' CONT; while :; do sleep 0.05; done ) &\n"
+              "trap 'echo \"{\\\"event\\\":\\\"done\\\",\\\"best_seconds\\\":0.001,\\\"schedule_text\\\":\\\"\\\"}\"; exit 0' INT\n"
+              "echo '{\"event\":\"progress\",\"trial\":1,\"trials\":1000,\"elapsed\":1}'\n"
+              "while :; do sleep 0.05; done\n";
+  }
+  ::chmod(tuner.c_str(), 0755);
+  Session session = start({"--tuner", tuner});
+  session.initialize({{"window", {{"workDoneProgress", true}}}});
+  const std::string uri = "file:///a.tir";
+  session.open(uri, "@T.prim_func\ndef f(a: T.handle):\n    pass\n\nx = 1\n");
+  int run = session.request("workspace/executeCommand", {{"command", "loopsmith.tune"}, {"arguments", {{{"uri", uri}, {"function", "f"}}}}});
+  Json create = session.until([](const Json& message) { return message.value("method", "") == "window/workDoneProgress/create"; });
+  CHECK(session.answer(run)["result"]["job"] == 1);
+  session.send({{"id", create["id"]}, {"result", nullptr}});
+  auto progress = [&](const char* kind, Deadline deadline) {
+    return session.until([&](const Json& message) { return message.value("method", "") == "$/progress" && message["params"]["value"]["kind"] == kind; }, deadline);
+  };
+  CHECK_FALSE(progress("report", in(Session::patience)).is_null());
+  bool ended = false;
+  for (int version = 2; version < 600 && !ended; ++version) {
+    session.notify("textDocument/didChange", {{"textDocument", {{"uri", uri}, {"version", version}}},
+                                              {"contentChanges", {{{"range", {{"start", {{"line", 4}, {"character", 4}}}, {"end", {{"line", 4}, {"character", 5}}}}}, {"text", "2"}}}}});
+    ended = !progress("end", in(std::chrono::milliseconds(50))).is_null();
+  }
+  CHECK(ended);
+  CHECK(session.goodbye() == 0);
+  ::unlink(tuner.c_str());
+}
+
 TEST_CASE("a measurement with a program that is played: lenses show it, and when the text is another one by now") {
   std::string bench = "/tmp/loopsmith-bench-" + std::to_string(::getpid());
   {

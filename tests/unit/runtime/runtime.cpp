@@ -1,5 +1,6 @@
 // Tensors, .npy files, the thread pool, timing.
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #if defined(__linux__)
@@ -7,6 +8,7 @@
 #endif
 
 #include <atomic>
+#include <csignal>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -271,6 +273,30 @@ TEST_CASE("timing counts the calls, gives up early, and keeps within its time") 
   calls = 0;
   m = bench_callable(sleep, {.blocks = 1000, .time_limit = 0.02, .pin = false});
   CHECK(calls < 20);
+}
+
+TEST_CASE("what the process was stopped in is timed again") {
+  int calls = 0;
+  auto stops = [&] {
+    // Once among the warm-up, once in a block.
+    if (++calls != 2 && calls != 4) { return; }
+    pid_t child = ::fork();
+    if (child == 0) {
+      // Behind the stop, whenever that comes.
+      for (int i = 0; i < 1000; ++i) {
+        ::usleep(10000);
+        ::kill(::getppid(), SIGCONT);
+      }
+      ::_exit(0);
+    }
+    ::raise(SIGSTOP);
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+  };
+  Measurement m = bench_callable(stops, {.blocks = 3, .block_seconds = 1e-9, .give_up_above = 5e-3, .pin = false});
+  CHECK_FALSE(m.gave_up);
+  CHECK(m.seconds < 5e-3);
+  CHECK(calls > 4);
 }
 
 TEST_CASE("the machine is asked what it has, and targets are read and printed") {
