@@ -258,21 +258,25 @@ struct BlockNest {
   bool has_init = false;
   bool is_float = false;
   bool is_opaque = false;
+  size_t guard_level = 0;        // the innermost level that a guard looks at
+  double share = 1;              // of the iterations, that guards let through
   double divisions = 0;          // cycles of index arithmetic in an iteration
 };
 
 constexpr double line = 64;
-constexpr double usable = 0.75;      // of a cache
-// Chosen by measured times of random states (`bench-cost --times`, seeds 1 and 3); looked at again with other seeds.
-constexpr double exposed = 0.4;      // of the smaller terms
-constexpr double scattered = 4;      // what a line from the next cache costs that no prefetcher saw coming
+constexpr double usable = 1;         // of a cache
+// Chosen by measured times of random states on Zen 5 (`bench-cost --times`, seeds 1 to 7), looked at again with others.
+constexpr double exposed = 0.6;      // of the smaller terms
+constexpr double scattered_near = 3.75;   // what a line from the second cache costs that no prefetcher saw coming
+constexpr double scattered = 6;      // the same from the third
 constexpr double scattered_far = 2;  // the same from memory, whose rate is low anyway
-constexpr double owned = 3;          // the same for lines that are written: they are fetched first, and go back
-constexpr double gather = 4;         // instructions of a lane that is loaded by itself
-constexpr double update = 15;        // of a lane that is added to where it is, without being next to the others
-constexpr double guard = 4;          // cycles of a test whether the iteration is one
+constexpr double owned = 1.6;        // the same for lines that are written: they are fetched first, and go back
+constexpr double gather = 3;         // instructions of a lane that is loaded by itself
+constexpr double update = 10.5;      // of a lane that is added to where it is, without being next to the others
+constexpr double guard = 1;          // cycles of a test whether the iteration is one
+constexpr double guarded = 1.1;      // what a test anywhere costs the code around it
 constexpr double longest_vector = 64;   // lanes (transform/context.h)
-constexpr double in_memory = 14;     // cycles of a sum that waits for itself through memory
+constexpr double in_memory = 10;     // cycles of a sum that waits for itself through memory
 
 struct Cache { double bytes; double sets; double scattered; };
 
@@ -443,7 +447,15 @@ auto tile_of(const BlockNest& nest, const CoreModel& core) -> Tile {
   tile.sums_around = tile.around < count && sums(tile.around);
   // A test in the loop keeps the sum out of a register: whether this step is the first one, or whether it adds at all.
   bool starts_inside = nest.has_init && sum_loops > 1 && innermost < count && sums(innermost);
-  tile.is_through_memory = sums_outside && (starts_inside || nest.has_guard);
+  bool adds_or_not = nest.is_tested || (nest.has_guard && nest.guard_level > 0 && nest.guard_level >= tile.around);
+  // So does a fused loop that now sums and now goes on to the next element.
+  bool sums_here = false;
+  bool goes_on_here = false;
+  for (size_t l = 0; l < count && innermost < count; ++l) {
+    if (is_idle(l) || nest.levels[l].loop != nest.levels[innermost].loop) { continue; }
+    (sums(l) ? sums_here : goes_on_here) = true;
+  }
+  tile.is_through_memory = sums_outside && (starts_inside || adds_or_not || (sums_here && goes_on_here));
   return tile;
 }
 
@@ -461,7 +473,7 @@ auto moves_of(const BlockNest& nest, const Tile& tile) -> Moves {
     bool is_wide = tile.vector_level < count && stream.moves(tile.vector_level);
     bool is_apart = is_wide && !contiguous(stream, tile.vector_level);
     // What is summed stays in registers while only the reduction runs; small buffers of one run always.
-    bool stays = stream.is_write && tile.sums_around && !nest.has_guard && !is_apart;
+    bool stays = stream.is_write && tile.sums_around && !nest.is_tested && !is_apart;
     if (stays || (stream.is_internal && footprint(nest, stream, stream.kept_from).bytes <= 2 * line)) { continue; }
     bool is_updated = stream.is_write && tile.is_reduction;
     if (is_apart && is_updated) {
@@ -503,24 +515,26 @@ auto seconds(const BlockNest& nest, const CoreModel& core) -> double {
 
   // Steps of loops, tests, divisions in indices.
   double stepping = runs * (1 + (nest.is_tested ? guard : 0) + nest.divisions);
+  if (nest.is_tested) { stepping /= nest.share; }
   if (nest.has_branch) { stepping += iterations * tile.vectors / tile.vector; }
   if (nest.has_init && tile.is_reduction && !tile.sums_around) { stepping += runs; }
 
   // Eight ways; the third level's sets are chosen by a hash.
-  double into_l1 = traffic(nest, {core.l1, core.l1 / line / 8, scattered}) / core.l2_bytes;
+  double into_l1 = traffic(nest, {core.l1, core.l1 / line / 8, scattered_near}) / core.l2_bytes;
   double into_l2 = traffic(nest, {core.l2, core.l2 / line / 8, scattered}) / core.l3_bytes;
   double from_memory = traffic(nest, {core.l3, 1, scattered_far}) / core.memory_bytes;
   double terms[] = {arithmetic + 0.5 * stepping, loading, into_l1, into_l2, from_memory};
   double largest = *std::max_element(std::begin(terms), std::end(terms));
   double total = 0;
   for (double term : terms) { total += term; }
-  double cycles = largest + exposed * (total - largest);
+  double cycles = nest.share * (largest + exposed * (total - largest));
+  if (nest.has_guard) { cycles *= guarded; }
 
   double rounds = std::ceil(parallel / core.cores);
   double time = std::max(cycles * (rounds / parallel), from_memory * 0.6) / core.clock;
   if (parallel > 1) {
     // The first fork wakes the threads up; those that follow find them awake.
-    time += core.fork_seconds + (entries - 1) * core.fork_seconds / 6 + entries * parallel * 2e-8;
+    time += core.fork_seconds + (entries - 1) * core.fork_seconds / 6;
   }
   return time;
 }
@@ -566,14 +580,21 @@ void look_at_guard(const Expr& predicate, const Frame& frame, BlockNest& nest) {
   nest.has_guard = true;
   if (!is_bounded || !index.is_sum) { nest.is_tested = true; return; }
   size_t changed_by = 0;
+  double reach = index.constant + 1;
   for (auto [level, step] : index.steps) {
     const Level& one = frame.levels()[level];
     if (one.extent <= 1 || step == 0) { continue; }
+    reach += std::max(0.0, step) * (one.extent - 1);
     changed_by = std::max(changed_by, level);
-    if (one.kind == ForKind::Vectorized || one.kind == ForKind::Unrolled) { nest.is_tested = true; }
+    if (one.kind == ForKind::Vectorized) { nest.is_tested = true; }
   }
+  if (auto bound = static_cast<double>(*as_int(less->b)); bound > 0 && bound < reach) { nest.share *= bound / reach; }
+  nest.guard_level = std::max(nest.guard_level, changed_by);
   bool is_innermost = true;
-  for (size_t l = changed_by + 1; l < frame.levels().size(); ++l) { is_innermost = is_innermost && frame.levels()[l].extent <= 1; }
+  for (size_t l = changed_by + 1; l < frame.levels().size(); ++l) {
+    const Level& inside = frame.levels()[l];
+    is_innermost = is_innermost && (inside.extent <= 1 || inside.kind == ForKind::Vectorized);
+  }
   nest.is_tested = nest.is_tested || is_innermost;
 }
 
