@@ -930,20 +930,26 @@ auto Evaluator::exec(const Stmt& stmt, const ScopeRef& scope, Value& result) -> 
       // `with pytest.raises(...)`: what fails in it is meant to. Others are not known, but run what stands in them.
       static const Name raises("raises");
       bool is_failure_meant = false;
+      const size_t around = contexts.size();
+      std::vector<Value> here;
       for (const WithItem& item : static_cast<const WithStmt&>(stmt).items) {
         const auto* call = item.context->as<CallExpr>();
         const auto* callee = call ? call->callee->as<AttributeExpr>() : nullptr;
         is_failure_meant |= callee && callee->attr.name == raises;
         Argument context = eval_argument(*item.context, scope);
         if (context.value.is_error()) { return Flow::Failed; }
-        if (!context.value.is_opaque()) {
+        bool is_context = context.value.object() && context.value.object()->is_context();
+        if (!context.value.is_opaque() && !is_context) {
           opaque(item.context->origin());
           return Flow::Unknown;
         }
-        if (item.target && !assign(*item.target, {Value::opaque(), item.target->origin(), {}}, scope)) { return Flow::Failed; }
+        if (item.target && !assign(*item.target, {is_context ? context.value : Value::opaque(), item.target->origin(), {}}, scope)) { return Flow::Failed; }
+        if (is_context) { here.push_back(std::move(context.value)); }
       }
       size_t said = diagnostics.size();
+      contexts.insert(contexts.end(), here.begin(), here.end());
       Flow flow = exec_block(static_cast<const WithStmt&>(stmt).body, scope, result);
+      contexts.resize(around);
       if (flow != Flow::Failed || !is_failure_meant) { return flow; }
       diagnostics.resize(said);
       return Flow::Next;

@@ -149,6 +149,8 @@ class Evaluator {
   const void* host_tag = nullptr;
   /// Told of calls that are left out because the callee or an argument is not known; none: nobody.
   std::function<void(const Value& callee, const syntax::Expr& written, const Arguments& arguments)> not_called;
+  /// What the `with` statements around have: the innermost last.
+  std::vector<Value> contexts;
   /// Owner of the tree being evaluated; functions made keep it.
   std::shared_ptr<const void> tree;
   Diagnostics diagnostics;

@@ -163,6 +163,8 @@ class Object {
   /// For "did you mean" and completion.
   virtual void attribute_names(std::vector<Name>& out) const {}
   [[nodiscard]] virtual auto is_callable() const -> bool { return false; }
+  /// May it stand in `with`? What runs there finds it in `Evaluator::contexts`.
+  [[nodiscard]] virtual auto is_context() const -> bool { return false; }
   [[nodiscard]] virtual auto call(Evaluator& evaluator, const Arguments& arguments) const -> std::optional<Value>;
   /// `self[indices]`; `indices` is what stands between the brackets, a tuple being spread.
   [[nodiscard]] virtual auto get_item(Evaluator& evaluator, const std::vector<Argument>& indices, bool is_tuple, Origin where) const

@@ -31,6 +31,7 @@ const eval::TypeTag FrameObject::type_tag{"a statement with a body"};
 const eval::TypeTag MetaObject::type_tag{"a meta variable"};
 const eval::TypeTag StmtObject::type_tag{"a statement"};
 const eval::TypeTag AttrObject::type_tag{"an attribute's value"};
+auto AttrObject::is_context() const -> bool { return target_attr(attr) != nullptr; }
 const eval::TypeTag ReducerObject::type_tag{"a reducer"};
 const eval::TypeTag AxisSeparatorObject::type_tag{"an axis separator"};
 const eval::TypeTag IterVarObject::type_tag{"an axis"};

@@ -208,6 +208,8 @@ class AttrObject final : public eval::Object {
   static const eval::TypeTag type_tag;
   const Attr attr;
   explicit AttrObject(Attr a) : Object(&type_tag), attr(std::move(a)) {}
+  /// `with T.target("llvm"):`
+  auto is_context() const -> bool override;
 };
 
 /// `IndexMap.AXIS_SEPARATOR`: stands between the results of an index map's function.

@@ -150,13 +150,57 @@ auto retyped(const IndexMap& map, const Array<Expr>& like) -> IndexMap {
   return make_index_map({.initial = std::move(initial), .final = std::move(final), .inverse = std::move(inverse)});
 }
 
-auto with_sampled(const IndexMap& map, const std::function<std::optional<Expr>(uint32_t number, const VarNode& var)>& with) -> IndexMap {
-  return with_free_variables(map, [&](const VarNode& var) -> std::optional<Expr> {
+namespace {
+
+using WithSampled = std::function<std::optional<Expr>(uint32_t number, const VarNode& var)>;
+using WithVariable = std::function<std::optional<Expr>(const VarNode& var)>;
+
+auto by_number(const WithSampled& with) -> WithVariable {
+  return [&with](const VarNode& var) -> std::optional<Expr> {
     std::string_view name = var.name.view();
     uint32_t number = 0;
     bool is_number = name.size() > 1 && name[0] == 'v' && std::from_chars(name.data() + 1, name.data() + name.size(), number).ptr == name.data() + name.size();
     return is_number ? with(number, var) : std::nullopt;
+  };
+}
+
+auto with_free_variables(const Expr& expr, const WithVariable& with) -> Expr {
+  VarMap found;
+  post_order(expr, [&](const Expr& part) {
+    const auto* var = part.as<VarNode>();
+    if (!var || found.count(var)) { return; }
+    if (auto replaced = with(*var)) { found[var] = *replaced; }
   });
+  return found.empty() ? expr : substitute(expr, found);
+}
+
+}  // namespace
+
+auto with_sampled(const IndexMap& map, const WithSampled& with) -> IndexMap { return with_free_variables(map, by_number(with)); }
+auto with_sampled(const Expr& expr, const WithSampled& with) -> Expr { return with_free_variables(expr, by_number(with)); }
+auto with_sampled(const Value& value, const WithSampled& with) -> Value { return with_free_variables(value, by_number(with)); }
+
+auto holds_expressions(const Value& value) -> bool {
+  if (const auto* list = value.as<Value::List>()) { return std::any_of(list->begin(), list->end(), holds_expressions); }
+  if (const auto* dict = value.as<Value::Dict>()) {
+    return std::any_of(dict->begin(), dict->end(), [](const auto& item) { return holds_expressions(item.second); });
+  }
+  if (const auto* expr = value.as<Expr>()) { return !expr->as<IntImm>() && !expr->as<FloatImm>(); }
+  return value.as<IndexMap>() != nullptr;
+}
+
+auto with_free_variables(const Value& value, const WithVariable& with) -> Value {
+  if (!holds_expressions(value)) { return value; }
+  if (const auto* map = value.as<IndexMap>()) { return Value(with_free_variables(*map, with)); }
+  if (const auto* expr = value.as<Expr>()) { return Value(with_free_variables(*expr, with)); }
+  Value out = value;
+  if (auto* list = std::get_if<Value::List>(&out.data)) {
+    for (Value& item : *list) { item = with_free_variables(item, with); }
+  }
+  if (auto* dict = std::get_if<Value::Dict>(&out.data)) {
+    for (auto& [key, item] : *dict) { item = with_free_variables(item, with); }
+  }
+  return out;
 }
 
 auto with_free_variables(const IndexMap& map, const std::function<std::optional<Expr>(const VarNode& var)>& with) -> IndexMap {

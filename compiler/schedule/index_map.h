@@ -20,8 +20,17 @@ namespace loopsmith::schedule {
 /// expressions with the free variables of such names replaced. None from `with`: it stays.
 [[nodiscard]] auto with_sampled(const IndexMap& map, const std::function<std::optional<Expr>(uint32_t number, const VarNode& var)>& with) -> IndexMap;
 
+/// The same of an expression; of everything in a value that is an index map or an expression.
+[[nodiscard]] auto with_sampled(const Expr& expr, const std::function<std::optional<Expr>(uint32_t number, const VarNode& var)>& with) -> Expr;
+[[nodiscard]] auto with_sampled(const Value& value, const std::function<std::optional<Expr>(uint32_t number, const VarNode& var)>& with) -> Value;
+/// Is there an index map or an expression (other than a constant) in it?
+[[nodiscard]] auto holds_expressions(const Value& value) -> bool;
+
 /// The map with its free variables replaced, those of the inverse too. None from `with`: it stays.
 [[nodiscard]] auto with_free_variables(const IndexMap& map, const std::function<std::optional<Expr>(const VarNode& var)>& with) -> IndexMap;
+
+/// The same of everything in a value that is an index map or an expression.
+[[nodiscard]] auto with_free_variables(const Value& value, const std::function<std::optional<Expr>(const VarNode& var)>& with) -> Value;
 
 /// The map over variables of these expressions' types (a buffer's shape). There must be as many as it takes.
 [[nodiscard]] auto retyped(const IndexMap& map, const Array<Expr>& like) -> IndexMap;

@@ -53,6 +53,7 @@ struct Context {
   struct Binding { enum class Kind : uint8_t { Block, Loop, Int } kind = Kind::Int; uint64_t value = 0; Name func; };
   const std::vector<Binding>& variables;
   const std::vector<TensorIntrin>* own_intrinsics = nullptr;   // of the schedule's file; null: none
+  int64_t most_vscale = 0;                                     // `T.vscale()` is 1, 2, 4 up to this; 0: not known
 
   /// By name, those of the schedule's file first; null where there is none.
   [[nodiscard]] auto find_intrinsic(Name name) const -> const TensorIntrin*;

@@ -287,17 +287,15 @@ auto Schedule::apply(const Primitive& primitive, Arguments arguments, Origin cal
 auto Schedule::apply_values(const Primitive& primitive, std::vector<Value> values, Value decision, Origin call)
     -> Result<std::vector<Value>> {
   RandomEngine random = random_;
-  Context cx{state_, primitive, func_, call, random, decision, *variables_, intrinsics_.get()};
-  // Sampled integers in index maps: the primitive sees numbers, the trace keeps variables.
+  Context cx{state_, primitive, func_, call, random, decision, *variables_, intrinsics_.get(), most_vscale_};
+  // Sampled integers in index maps and expressions: the primitive sees numbers, the trace keeps variables.
   std::vector<Value> kept;
   for (size_t i = 0; i < values.size(); ++i) {
-    const auto* map = values[i].as<IndexMap>();
-    if (!map) { continue; }
-    IndexMap known = with_sampled(*map, [&](uint32_t number, const VarNode& var) -> std::optional<Expr> {
+    if (!holds_expressions(values[i])) { continue; }
+    Value known = with_sampled(values[i], [&](uint32_t number, const VarNode& var) -> std::optional<Expr> {
       auto value = get(ExprRV{number});
       return value ? std::optional<Expr>(int_imm(*value, var.dtype)) : std::nullopt;
     });
-    if (known.same_as(*map)) { continue; }
     if (kept.empty()) { kept = values; }
     values[i] = Value(std::move(known));
   }
@@ -351,11 +349,11 @@ auto renamed(const Value& value, const std::vector<uint32_t>& map) -> Result<Val
   if (const auto* b = value.as<BlockRV>()) { auto v = var(b->var); if (!v) { return undefined(); } return Value(BlockRV{*v}); }
   if (const auto* l = value.as<LoopRV>()) { auto v = var(l->var); if (!v) { return undefined(); } return Value(LoopRV{*v}); }
   if (const auto* e = value.as<ExprRV>()) { auto v = var(e->var); if (!v) { return undefined(); } return Value(ExprRV{*v}); }
-  if (const auto* index_map = value.as<IndexMap>()) {
-    return Value(with_sampled(*index_map, [&](uint32_t number, const VarNode& old) -> std::optional<Expr> {
+  if (value.as<IndexMap>() || value.as<Expr>()) {
+    return with_sampled(value, [&](uint32_t number, const VarNode& old) -> std::optional<Expr> {
       auto v = var(number);
       return v ? std::optional<Expr>(make<VarNode>(Name(Schedule::name_of(ExprRV{*v})), old.dtype, old.origin)) : std::nullopt;
-    }));
+    });
   }
   if (const auto* list = value.as<Value::List>()) {
     Value::List out;
@@ -387,9 +385,10 @@ auto number_of(const Value& value) -> uint32_t {
 
 namespace {
 
-// JSON keeps names of variables only: what an index map says of a function's parameters and sizes is about those of the function at hand.
-auto with_variables_of(const PrimFunc& func, const IndexMap& map) -> IndexMap {
-  return with_free_variables(map, [&](const VarNode& var) -> std::optional<Expr> {
+// JSON keeps names of variables only: what an index map or an expression says of a function's parameters and sizes is about those of the
+// function at hand.
+auto with_variables_of(const PrimFunc& func, const Value& value) -> Value {
+  return with_free_variables(value, [&](const VarNode& var) -> std::optional<Expr> {
     std::optional<Expr> found;
     auto consider = [&](const Expr& e) {
       const auto* own = e.as<VarNode>();
@@ -407,6 +406,9 @@ auto with_variables_of(const PrimFunc& func, const IndexMap& map) -> IndexMap {
 
 auto Schedule::replay(const Trace& trace, bool remove_postproc) -> Status {
   Schedule before = *this;
+  // A trace does not say for which machine it was made; what it splits by `T.vscale()` was split for one with scalable vectors.
+  constexpr int64_t any_vscale = 16;
+  const int64_t vscale = std::exchange(most_vscale_, most_vscale_ == 0 ? any_vscale : most_vscale_);
   std::vector<uint32_t> map;
   auto run = [&]() -> Status {
     for (const Instruction* instruction : trace.instructions()) {
@@ -415,9 +417,8 @@ auto Schedule::replay(const Trace& trace, bool remove_postproc) -> Status {
       values.reserve(instruction->values.size());
       for (const Value& value : instruction->values) {
         LOOPSMITH_TRY(changed, renamed(value, map));
-        const auto* index_map = changed.as<IndexMap>();
-        const FuncState* func = index_map ? state_.func(func_) : nullptr;
-        if (func) { changed = Value(with_variables_of(func->func(), *index_map)); }
+        const FuncState* func = holds_expressions(changed) ? state_.func(func_) : nullptr;
+        if (func) { changed = with_variables_of(func->func(), changed); }
         values.push_back(std::move(changed));
       }
       LOOPSMITH_CHECK(resolve_names(*instruction->primitive, values, instruction->origin));
@@ -436,6 +437,7 @@ auto Schedule::replay(const Trace& trace, bool remove_postproc) -> Status {
     return ok();
   };
   Status status = run();
+  most_vscale_ = vscale;
   if (!status) { *this = std::move(before); }
   return status;
 }

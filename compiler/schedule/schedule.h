@@ -40,6 +40,10 @@ class Schedule {
   void use_intrinsics(std::shared_ptr<const std::vector<TensorIntrin>> intrinsics) { intrinsics_ = std::move(intrinsics); }
   [[nodiscard]] auto intrinsics() const -> const std::shared_ptr<const std::vector<TensorIntrin>>& { return intrinsics_; }
 
+  /// What `T.vscale()` may be on the machine that the schedule is for: 1, 2, 4 up to this; 0: it has no scalable vectors, or is not said.
+  void use_vscale(int64_t most) { most_vscale_ = most; }
+  [[nodiscard]] auto most_vscale() const -> int64_t { return most_vscale_; }
+
   /// A copy; its random engine goes on from a seed drawn here, as TVM's `copy` does.
   [[nodiscard]] auto fork() -> Schedule;
   void seed(int64_t seed) { random_.seed(seed); }
@@ -82,6 +86,7 @@ class Schedule {
   std::shared_ptr<Variables> variables_;       // copied when written to while shared
   Trace trace_;
   std::shared_ptr<const std::vector<TensorIntrin>> intrinsics_;
+  int64_t most_vscale_ = 0;
 };
 
 /// Unpacks what `apply` gave.

@@ -58,8 +58,8 @@ void for_each_variable(const Value& value, const F& f) {
   if (const auto* dict = value.as<Value::Dict>()) {
     for (const auto& [key, item] : *dict) { for_each_variable(item, f); }
   }
-  if (const auto* map = value.as<IndexMap>()) {
-    (void)with_sampled(*map, [&](uint32_t number, const VarNode&) -> std::optional<Expr> { f(number); return {}; });
+  if (value.as<IndexMap>() || value.as<Expr>()) {
+    (void)with_sampled(value, [&](uint32_t number, const VarNode&) -> std::optional<Expr> { f(number); return {}; });
   }
 }
 
@@ -108,6 +108,14 @@ struct Namer {
     names[*var] = letter + std::to_string(names.size());
   }
 
+  /// Sampled integers in expressions are called as the trace calls them.
+  [[nodiscard]] auto as_named() const -> std::function<std::optional<Expr>(uint32_t number, const VarNode& var)> {
+    return [this](uint32_t number, const VarNode& var) -> std::optional<Expr> {
+      auto found = names.find(number);
+      return found == names.end() ? std::nullopt : std::optional<Expr>(make<VarNode>(Name(found->second), var.dtype, var.origin));
+    };
+  }
+
   auto text(const Value& value, const Param& param) -> std::string {
     if (variable_of(value)) { return name(value); }
     if (const bool* b = value.as<bool>()) { return *b ? "True" : "False"; }
@@ -118,13 +126,10 @@ struct Namer {
     if (const double* d = value.as<double>()) { return float_text(*d); }
     if (const auto* s = value.as<std::string>()) { return "\"" + *s + "\""; }
     if (const auto* given = value.as<IndexMap>()) {
-      IndexMap map = with_sampled(*given, [&](uint32_t number, const VarNode& var) -> std::optional<Expr> {
-        auto found = names.find(number);
-        return found == names.end() ? std::nullopt : std::optional<Expr>(make<VarNode>(Name(found->second), var.dtype, var.origin));
-      });
+      IndexMap map = with_sampled(*given, as_named());
       return param.map_of == MapOf::Ranges ? ranges_text(*map) : map_text(*map);
     }
-    if (const auto* expr = value.as<Expr>()) { return print_script(*expr); }
+    if (const auto* expr = value.as<Expr>()) { return print_script(with_sampled(*expr, as_named())); }
     if (const auto* list = value.as<Value::List>()) {
       bool is_pair = param.kind == ValueKind::Buffer;
       std::string out = is_pair ? "(" : "[";

@@ -40,9 +40,10 @@ struct Reader {
     return text[0] == 'b' ? Value(BlockRV{var}) : text[0] == 'l' ? Value(LoopRV{var}) : Value(ExprRV{var});
   }
 
-  // Sampled integers in an index map are called as the trace calls them.
-  auto with_own_numbers(const IndexMap& map) const -> IndexMap {
-    return with_sampled(map, [&](uint32_t, const VarNode& var) -> std::optional<Expr> {
+  // Sampled integers in an index map or an expression are called as the trace calls them.
+  template <class T>
+  auto with_own_numbers(const T& of) const -> T {
+    return with_sampled(of, [&](uint32_t, const VarNode& var) -> std::optional<Expr> {
       auto found = variables.find(var.name.str());
       if (found == variables.end()) { return {}; }
       return Expr(make<VarNode>(Name("v" + std::to_string(found->second)), var.dtype, var.origin));
@@ -72,6 +73,7 @@ struct Reader {
         if (text.size() >= 2 && text.front() == '"' && text.back() == '"') { return Value(text.substr(1, text.size() - 2)); }
         if (!text.empty() && text[0] == '{') {
           if (auto map = index_map_from_json(text)) { return Value(with_own_numbers(*map)); }
+          if (auto expr = expr_from_json(text)) { return Value(with_own_numbers(*expr)); }
         }
       } else if (kind == ValueKind::Any && !text.empty() && text[0] == '{') {
         if (auto map = index_map_from_json(text)) { return Value(with_own_numbers(*map)); }
@@ -200,6 +202,13 @@ struct Writer {
     if (const auto* e = value.as<ExprRV>()) { return &e->var; }
     return nullptr;
   }
+  [[nodiscard]] auto as_named() const -> std::function<std::optional<Expr>(uint32_t number, const VarNode& var)> {
+    return [this](uint32_t number, const VarNode& var) -> std::optional<Expr> {
+      auto found = names.find(number);
+      if (found == names.end()) { return {}; }
+      return Expr(make<VarNode>(Name(found->second), var.dtype, var.origin));
+    };
+  }
   auto json(const Value& value, bool is_input) -> Json {
     if (const uint32_t* var = number(value)) {
       auto found = names.find(*var);
@@ -210,15 +219,13 @@ struct Writer {
     if (const double* d = value.as<double>()) { return *d; }
     if (const auto* s = value.as<std::string>()) { return is_input ? "\"" + *s + "\"" : *s; }
     if (const auto* map = value.as<IndexMap>()) {
-      return index_map_to_json(with_sampled(*map, [&](uint32_t number, const VarNode& var) -> std::optional<Expr> {
-        auto found = names.find(number);
-        if (found == names.end()) { return {}; }
-        return Expr(make<VarNode>(Name(found->second), var.dtype, var.origin));
-      }));
+      return index_map_to_json(with_sampled(*map, as_named()));
     }
     if (const auto* expr = value.as<Expr>()) {
       if (const auto* imm = expr->as<IntImm>()) { return imm->value; }
       if (const auto* imm = expr->as<FloatImm>()) { return imm->value; }
+      // TVM's own traces have no form for expressions; this is how it writes one that stands by itself.
+      if (is_input) { return expr_to_json(with_sampled(*expr, as_named())); }
       return nullptr;
     }
     if (const auto* list = value.as<Value::List>()) {
@@ -435,25 +442,38 @@ struct GraphReader {
 
 }  // namespace
 
-auto index_map_from_json(std::string_view text) -> Result<IndexMap> {
+namespace {
+
+// What `read(reader, root)` makes of the text's graph.
+template <class Read>
+auto from_graph(std::string_view text, const std::string& what, const Read& read) -> Result<decltype(read(std::declval<GraphReader&>(), size_t{}))> {
   Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded() || !json.is_object() || !json.contains("nodes") || !json["nodes"].is_array() || !json.contains("root") ||
       !json["root"].is_number_unsigned()) {
-    return bad("an index map is a graph of nodes");
+    return bad(what + " is a graph of nodes");
   }
   const Json& nodes = json["nodes"];
   size_t root = json["root"].get<size_t>();
   for (const Json& node : nodes) {
     if (!node.is_object() || (node.contains("type_key") && !node["type_key"].is_string()) ||
         (node.contains("repr_str") && !node["repr_str"].is_string())) {
-      return bad("an index map is a graph of nodes");
+      return bad(what + " is a graph of nodes");
     }
   }
-  if (root >= nodes.size()) { return bad("the root of an index map is not among its nodes"); }
+  if (root >= nodes.size()) { return bad("the root of " + what + " is not among its nodes"); }
   GraphReader reader{nodes, std::vector<Expr>(nodes.size()), std::vector<bool>(nodes.size(), false)};
-  IndexMap map = reader.map(root, 0);
-  if (!map) { return bad("the index map cannot be understood"); }
-  return map;
+  auto out = read(reader, root);
+  if (!out) { return bad(what + " cannot be understood"); }
+  return out;
+}
+
+}  // namespace
+
+auto index_map_from_json(std::string_view text) -> Result<IndexMap> {
+  return from_graph(text, "an index map", [](GraphReader& reader, size_t root) { return reader.map(root, 0); });
+}
+auto expr_from_json(std::string_view text) -> Result<Expr> {
+  return from_graph(text, "an expression", [](GraphReader& reader, size_t root) { return reader.expr(root, 0); });
 }
 
 namespace {
@@ -510,6 +530,14 @@ struct GraphWriter {
         node.attrs = {{"dtype", dtype}, {"span", "0"}, {"value", value}};
         break;
       }
+      case NodeKind::Call: {
+        const auto* call = e.as<Call>();
+        std::string args = std::to_string(array(call->args));
+        size_t op = add({"Op", {}, "tir." + call->op.str(), {}});
+        node.type_key = "tir.Call";
+        node.attrs = {{"args", args}, {"dtype", dtype}, {"op", std::to_string(op)}, {"span", "0"}};
+        break;
+      }
 #define EXPR(Kind)
 #define BINARY(Kind) case NodeKind::Kind: binary("tir." #Kind, e.as<Kind>()->a, e.as<Kind>()->b); break;
 #include "ir/nodes.def"
@@ -541,9 +569,9 @@ struct GraphWriter {
 
 }  // namespace
 
-auto index_map_to_json(const IndexMap& map) -> std::string {
-  GraphWriter writer;
-  size_t root = writer.map(map);
+namespace {
+
+auto graph_text(const GraphWriter& writer, size_t root) -> std::string {
   std::string out = "{\n  \"root\": " + std::to_string(root) + ", \n  \"nodes\": [\n";
   for (size_t i = 0; i < writer.nodes.size(); ++i) {
     const auto& node = writer.nodes[i];
@@ -569,6 +597,19 @@ auto index_map_to_json(const IndexMap& map) -> std::string {
   }
   out += "  ], \n  \"b64ndarrays\": [], \n  \"attrs\": {\"tvm_version\": \"0.19.0\"}\n}";
   return out;
+}
+
+}  // namespace
+
+auto index_map_to_json(const IndexMap& map) -> std::string {
+  GraphWriter writer;
+  size_t root = writer.map(map);
+  return graph_text(writer, root);
+}
+auto expr_to_json(const Expr& expr) -> std::string {
+  GraphWriter writer;
+  size_t root = writer.expr(expr);
+  return graph_text(writer, root);
 }
 
 }  // namespace loopsmith::schedule

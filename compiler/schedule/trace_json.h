@@ -17,5 +17,8 @@ namespace loopsmith::schedule {
 /// Index maps as TVM serialises them: a graph of nodes in JSON, in a string.
 [[nodiscard]] auto index_map_from_json(std::string_view text) -> Result<IndexMap>;
 [[nodiscard]] auto index_map_to_json(const IndexMap& map) -> std::string;
+/// Expressions among the inputs (a factor that counts with `T.vscale()`), the same way.
+[[nodiscard]] auto expr_from_json(std::string_view text) -> Result<Expr>;
+[[nodiscard]] auto expr_to_json(const Expr& expr) -> std::string;
 
 }  // namespace loopsmith::schedule

@@ -9,6 +9,7 @@
 #include "schedule/trace_json.h"
 #include "support/codes.h"
 #include "support/hash.h"
+#include "target/target.h"
 
 namespace loopsmith::script {
 namespace {
@@ -70,6 +71,33 @@ auto convert(Evaluator& evaluator, const Argument& argument, int depth) -> std::
   return {};
 }
 
+// The target of the innermost `with` that has one; null: none.
+auto target_around(const Evaluator& evaluator) -> const Attr* {
+  for (size_t i = evaluator.contexts.size(); i-- > 0;) {
+    const auto* context = evaluator.contexts[i].as<frontend::AttrObject>();
+    if (const Attr* target = context ? target_attr(context->attr) : nullptr) { return target; }
+  }
+  return nullptr;
+}
+// A text, a dictionary of options, or either with a host behind it.
+auto most_vscale_of(const Attr& attr) -> int64_t {
+  if (const auto* list = attr.list()) { return list->empty() ? 0 : most_vscale_of((*list)[0]); }
+  if (const auto* text = std::get_if<std::string>(&attr.value)) { return most_vscale(*text); }
+  const auto* options = std::get_if<AttrMap>(&attr.value);
+  if (!options) { return 0; }
+  std::string text = "llvm";
+  for (const auto& [key, value] : *options) {
+    std::string joined;
+    if (const auto* one = std::get_if<std::string>(&value.value)) { joined = *one; }
+    for (const Attr& item : value.list() ? *value.list() : Array<Attr>()) {
+      if (const auto* part = std::get_if<std::string>(&item.value)) { joined += (joined.empty() ? "" : ",") + *part; }
+    }
+    if (key == "kind") { text = joined + text.substr(text.find_first_of(' ') == std::string::npos ? text.size() : text.find_first_of(' ')); }
+    if (key == "mtriple" || key == "mattr" || key == "mcpu") { text += " -" + key.str() + "=" + joined; }
+  }
+  return most_vscale(text);
+}
+
 // `sch.split`, bound to its schedule.
 class PrimitiveMethod final : public eval::Object {
  public:
@@ -96,6 +124,7 @@ class PrimitiveMethod final : public eval::Object {
     call.step = schedule->step;
     ++schedule->executed;
     IRModule before = schedule->schedule.module();
+    if (const Attr* target = target_around(evaluator)) { schedule->schedule.use_vscale(most_vscale_of(*target)); }
     Result<schedule::Value> result = schedule->schedule.apply(*primitive, converted, call);
     if (!result.ok()) {
       schedule->refused = ScheduleObject::Refused{primitive, std::move(converted), call};
@@ -417,6 +446,12 @@ const eval::TypeTag VariableObject::type_tag{"variable of a schedule"};
 const eval::TypeTag ScheduleObject::type_tag{"tir.Schedule"};
 
 void set_bridge(Bridge b) { bridge() = std::move(b); }
+
+auto most_vscale(const std::string& target) -> int64_t {
+  if (target.empty()) { return 0; }
+  auto parsed = target::parse(target);
+  return parsed.ok() ? parsed->most_vscale() : 0;
+}
 
 void leave_out_call(const eval::Value& callee, const syntax::Expr& written, const Arguments& arguments) {
   if (const auto* method = callee.as<PrimitiveMethod>()) { method->schedule->is_unknown = true; }

@@ -54,6 +54,9 @@ class ScheduleObject final : public eval::Object {
   auto repr() const -> std::string override { return "<tir.Schedule>"; }
 };
 
+/// What `T.vscale()` may be at most for a target as written; 0: it has no scalable vectors, or cannot be read.
+[[nodiscard]] auto most_vscale(const std::string& target) -> int64_t;
+
 /// For Evaluator::not_called: which schedules are not known after a call that was left out.
 void leave_out_call(const eval::Value& callee, const syntax::Expr& written, const eval::Arguments& arguments);
 

@@ -137,6 +137,7 @@ auto seed_of(const syntax::CallExpr& made, eval::Evaluator& evaluator, const eva
 auto make_schedule(const RunRequest& request, std::optional<int64_t> seed = {}) {
   schedule::Schedule sch(request.program, seed.value_or(request.seed));
   sch.use_intrinsics(request.intrinsics);
+  sch.use_vscale(most_vscale(request.target));
   return eval::make_object<ScheduleObject>(std::move(sch));
 }
 

@@ -83,6 +83,18 @@ auto Target::architecture() const -> Architecture {
   return Architecture::Other;
 }
 
+auto Target::most_vscale() const -> int64_t {
+  bool is_arm = architecture() == Architecture::AArch64;
+  if (kind != "llvm" || (!is_arm && architecture() != Architecture::RiscV64)) { return 0; }
+  bool has = false;
+  for (const std::string& feature : features) {
+    if (feature == (is_arm ? "+sve" : "+v") || (is_arm && feature == "+sve2")) { has = true; }
+    if (feature == (is_arm ? "-sve" : "-v")) { has = false; }
+  }
+  // Vectors of up to 2048 bits in steps of 128; of up to 65536 in steps of 64.
+  return !has ? 0 : is_arm ? 16 : 1024;
+}
+
 auto Target::is_host_architecture() const -> bool {
   return kind == "llvm" && (triple.empty() || architecture() == Target{.triple = host_triple()}.architecture()) &&
          triple.find("windows") == std::string::npos && triple.find("apple") == std::string::npos;

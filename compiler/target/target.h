@@ -29,6 +29,8 @@ struct Target {
   /// What `parse` reads: `llvm -mcpu=znver4 -num-cores=2 -mtriple=x86_64-pc-linux-gnu`.
   [[nodiscard]] auto str() const -> std::string;
   [[nodiscard]] auto architecture() const -> Architecture;
+  /// The most that `vscale` may be, a power of two: scalable vectors are that many times as long as the shortest. 0: it has none.
+  [[nodiscard]] auto most_vscale() const -> int64_t;
   /// Would its code run here, as far as names tell?
   [[nodiscard]] auto is_host_architecture() const -> bool;
   friend auto operator==(const Target&, const Target&) -> bool = default;

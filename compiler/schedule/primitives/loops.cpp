@@ -7,6 +7,7 @@
 
 #include "arith/analyzer.h"
 #include "ir/ops.h"
+#include "ir/printer.h"
 #include "ir/visitor.h"
 #include "schedule/analysis.h"
 #include "schedule/candidates.h"
@@ -24,6 +25,28 @@ namespace {
 
 auto loop_var(Name name, DataType dtype, Origin origin) -> Var { return make<VarNode>(name, dtype, origin); }
 
+// Calls of `T.vscale()` become the number.
+class WithVscale final : public Mutator {
+ public:
+  explicit WithVscale(int64_t value) : value_(value) {}
+  using Mutator::on;
+  auto on(const Call& n) -> Expr override {
+    return n.op == vscale_name() ? int_imm(value_, n.dtype) : Mutator::on(n);
+  }
+  static auto vscale_name() -> Name {
+    static const Name name("vscale");
+    return name;
+  }
+
+ private:
+  int64_t value_;
+};
+auto counts_vectors(const Expr& e) -> bool {
+  bool found = false;
+  post_order(e, [&](const Expr& part) { found |= part.as<Call>() && part.as<Call>()->op == WithVscale::vscale_name(); });
+  return found;
+}
+
 /// Makes a loop a nest of loops.
 ///
 ///     for i in range(30):                    for i_0, i_1 in T.grid(4, 8):
@@ -32,12 +55,13 @@ auto loop_var(Name name, DataType dtype, Origin origin) -> Var { return make<Var
 ///
 /// Needs  the loop starts at 0, is not bound to a thread or annotated; factors are positive, at most one is left
 ///        out, their product is at least the extent. With `disable_predication` it is the extent; where that is not a
-///        number, the caller promises it.
+///        number, the caller promises it. Factors may be expressions of sampled integers and of `T.vscale()`, whose values
+///        a target with scalable vectors tells.
 /// Keeps  the order of block instances, so results are equal bit for bit.
 struct Split {
   struct Args {
     LoopArg loop;
-    std::vector<std::optional<int64_t>> factors;
+    std::vector<Value> factors;               // None: inferred; a number; an expression
     bool preserve_unit_iters = true;
     bool disable_predication = false;
   };
@@ -50,30 +74,39 @@ struct Split {
     if (args.factors.empty()) { return note_loop(cx.error(Code::SplitFactorCount).arg("loop", args.loop->name().view()), *args.loop); }
     DataType dtype = loop.var->dtype;
     std::optional<size_t> inferred;
+    bool is_constant = true;
     int64_t product = 1;
+    Expr symbolic = one(dtype);
+    Plan plan;
     for (size_t i = 0; i < args.factors.size(); ++i) {
-      if (!args.factors[i]) {
+      if (args.factors[i].is_none()) {
         if (inferred) { return note_loop(cx.error(Code::SplitInferTwice).arg("loop", args.loop->name().view()), *args.loop); }
         inferred = i;
+        plan.factors.emplace_back();
         continue;
       }
-      if (*args.factors[i] <= 0) {
-        return note_loop(cx.error(Code::SplitFactorSign).arg("loop", args.loop->name().view()).arg("factor", *args.factors[i]), *args.loop);
+      LOOPSMITH_TRY(factor, factor_of(cx, args, args.factors[i]));
+      if (std::optional<int64_t> number = as_int(factor)) {
+        if (*number <= 0 || __builtin_mul_overflow(product, *number, &product)) {
+          return note_loop(cx.error(Code::SplitFactorSign).arg("loop", args.loop->name().view()).arg("factor", *number), *args.loop);
+        }
+      } else {
+        is_constant = false;
       }
-      if (__builtin_mul_overflow(product, *args.factors[i], &product)) {
-        return note_loop(cx.error(Code::SplitFactorSign).arg("loop", args.loop->name().view()).arg("factor", *args.factors[i]), *args.loop);
-      }
+      symbolic = symbolic * factor;
+      plan.factors.push_back(std::move(factor));
     }
     auto extent = as_int(loop.extent);
     arith::Analyzer analyzer;
-    Plan plan;
-    for (const auto& factor : args.factors) { plan.factors.push_back(factor ? int_imm(*factor, dtype) : Expr()); }
     if (inferred) {
-      if (extent) {
+      if (extent && is_constant) {
         plan.factors[*inferred] = int_imm((*extent + product - 1) / product, dtype);
       } else {
-        plan.factors[*inferred] = analyzer.simplify(floordiv(loop.extent + int_imm(product - 1, dtype), int_imm(product, dtype)));
+        Expr divisor = is_constant ? int_imm(product, dtype) : symbolic;
+        plan.factors[*inferred] = analyzer.simplify(floordiv(loop.extent + (is_constant ? int_imm(product - 1, dtype) : symbolic - one(dtype)), divisor));
       }
+    } else if (!is_constant) {
+      if (!is_enough(cx, symbolic, loop.extent)) { return unknown_product(cx, args, analyzer.simplify(symbolic)); }
     } else if (extent ? product < *extent : !analyzer.can_prove(greater_equal(int_imm(product, dtype), loop.extent))) {
       return note_loop(cx.error(Code::SplitProduct).arg("loop", args.loop->name().view()).arg("product", product)
                            .arg("extent", extent ? std::to_string(*extent) : "its extent"), *args.loop)
@@ -81,7 +114,7 @@ struct Split {
     }
     // Is the last value counted below the extent?
     plan.needs_predicate = !args.disable_predication;
-    if (extent) {
+    if (extent && is_constant) {
       int64_t total = 1;
       for (const Expr& factor : plan.factors) { total *= *as_int(factor); }
       if (total > *extent && args.disable_predication) {
@@ -91,6 +124,62 @@ struct Split {
       plan.needs_predicate = total > *extent;
     }
     return plan;
+  }
+
+  // A number or an expression over what is known around the loop, of the loop's type.
+  static auto factor_of(const Context& cx, const Args& args, const Value& value) -> Result<Expr> {
+    const For& loop = args.loop.loop();
+    DataType dtype = loop.var->dtype;
+    const auto* given = value.as<Expr>();
+    if (!given || given->as<IntImm>()) {
+      int64_t number = 0;
+      LOOPSMITH_CHECK(convert(cx, cx.primitive.params[1], value, number));
+      return int_imm(number, dtype);
+    }
+    if (!given->dtype().is_int() && !given->dtype().is_uint()) {
+      return cx.error(Code::ParameterKind).arg("parameter", "factors").arg("expected", "an integer").arg("found", given->dtype().str());
+    }
+    std::unordered_set<const VarNode*> known;
+    const PrimFunc& func = args.loop.func->func();
+    auto add = [&](const Expr& e) { if (const auto* var = e.as<VarNode>()) { known.insert(var); } };
+    for (const Var& param : func->params) { known.insert(param.get()); }
+    for (const auto& [param, buffer] : func->buffer_map) {
+      for (const Expr& size : buffer->shape) { post_order(size, add); }
+    }
+    for (const Place* at = args.loop.func->parent(*args.loop); at; at = args.loop.func->parent(*at)) {
+      if (at->is_loop()) { known.insert(at->loop->var.get()); }
+    }
+    const VarNode* unknown = nullptr;
+    if (uses_var(*given, [&](const VarNode& v) { return known.count(&v) ? false : (unknown = &v, true); })) {
+      return note_loop(cx.error(Code::SplitFactorVariable).arg("loop", args.loop->name().view()).arg("factor", print_script(*given))
+                           .arg("variable", unknown->name.view()), *args.loop);
+    }
+    // As TVM hands a factor to what splits.
+    arith::Analyzer analyzer;
+    return cast(dtype, analyzer.simplify(*given));
+  }
+
+  // For one that counts vectors of unknown length: with every length that the machine may have.
+  static auto is_enough(const Context& cx, const Expr& product, const Expr& extent) -> bool {
+    arith::Analyzer analyzer;
+    Expr condition = greater_equal(product, extent);
+    if (analyzer.can_prove(condition)) { return true; }
+    if (cx.most_vscale == 0 || !counts_vectors(condition)) { return false; }
+    for (int64_t vscale = 1; vscale <= cx.most_vscale; vscale *= 2) {
+      if (!analyzer.can_prove(WithVscale(vscale).mutate(condition))) { return false; }
+    }
+    return true;
+  }
+
+  static auto unknown_product(const Context& cx, const Args& args, const Expr& product) -> Diagnostic {
+    const For& loop = args.loop.loop();
+    Diagnostic out = note_loop(cx.error(Code::SplitProductUnknown).arg("loop", args.loop->name().view()).arg("product", print_script(product))
+                                   .arg("extent", print_script(loop.extent)), *args.loop);
+    if (cx.most_vscale == 0 && counts_vectors(product)) {
+      out.remedies.emplace_back("say a target with scalable vectors, as in `target=\"llvm -mtriple=aarch64-linux-gnu -mattr=+sve\"`");
+    }
+    out.remedies.emplace_back("leave the outermost factor out: it is then inferred");
+    return out;
   }
 
   static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome {
@@ -490,7 +579,7 @@ struct AddUnitLoop {
 
 const Primitive split = primitive<Split>("split", "Split", "makes a loop a nest of loops")
     .input("loop", &Split::Args::loop)
-    .spliced("factors", &Split::Args::factors).from(candidates::factors)
+    .spliced("factors", &Split::Args::factors).of(ValueKind::OptionalInt).from(candidates::factors)
     .attr("preserve_unit_iters", &Split::Args::preserve_unit_iters, true)
     .attr("disable_predication", &Split::Args::disable_predication, false)
     .loops("loops")
