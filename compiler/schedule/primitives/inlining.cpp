@@ -209,9 +209,60 @@ struct ComputeInline {
         return note_block(body_error(cx, block, fmt::format("`{}` reads `{}` without saying where", place.name().view(), store->buffer->name.view())), place);
       }
     }
+    if (auto found = read_beyond(func, block, *scope, plan)) {
+      return note_block(body_error(cx, block, fmt::format("`{}` reads elements of `{}` that it does not write, and what they would be made of is outside of `{}`", found->reader->name().view(),
+                                                          store->buffer->name.view(), found->buffer->name.view())), *found->reader);
+    }
     LOOPSMITH_TRY(removal, plan_removal(cx, func, block));
     plan.removal = std::move(removal);
     return plan;
+  }
+
+  struct Beyond { const Place* reader; Buffer buffer; };
+
+  /// Elements that a buffer has and the block does not write may be read where nobody looks at them. In the reader their value would be
+  /// computed, from elements that there may not be.
+  static auto read_beyond(const FuncState& func, const Place& block, const Place& scope, const Plan& plan) -> std::optional<Beyond> {
+    arith::Analyzer any;       // of the buffer's elements
+    std::vector<std::pair<size_t, int64_t>> written;   // dimensions that have more elements, and how many are written
+    for (size_t i = 0; i < plan.indices.size(); ++i) {
+      auto size = as_int(plan.store->buffer->shape[i]);
+      std::optional<int64_t> count;
+      for (const IterVar& iter : block.block()->iter_vars) {
+        if (iter.var.get() == plan.indices[i].get() && is_zero(iter.dom.min)) { count = as_int(iter.dom.extent); }
+      }
+      if (!size || !count) { return {}; }
+      any.bind(plan.indices[i], Range{zero(plan.indices[i]->dtype), plan.store->buffer->shape[i]});
+      if (*count < *size) { written.emplace_back(i, *count); }
+    }
+    if (written.empty()) { return {}; }
+    Buffer left;
+    post_order(plan.value, [&](const Expr& e) {
+      const auto* load = e.as<BufferLoad>();
+      if (!load || left) { return; }
+      for (size_t d = 0; d < load->indices.size(); ++d) {
+        auto size = as_int(load->buffer->shape[d]);
+        auto bound = any.const_int_bound(load->indices[d]);
+        if (size && (bound.min < 0 || bound.max >= *size)) { left = load->buffer; }
+      }
+    });
+    if (!left) { return {}; }
+    for (const Place* user : func.mentioning(scope, plan.store->buffer)) {
+      for (int i = user->index; i < user->end; ++i) {
+        const Place& place = func.places()[static_cast<size_t>(i)];
+        if (!place.is_block() || &place == &block) { continue; }
+        arith::Analyzer there;
+        for (const IterVar& iter : place.block()->iter_vars) { there.bind(iter.var, iter.dom); }
+        bool reads = false;
+        post_order(place.block()->body, [](const Stmt&) {}, [&](const Expr& e) {
+          const auto* load = e.as<BufferLoad>();
+          if (!load || !(load->buffer == plan.store->buffer)) { return; }
+          for (auto [d, count] : written) { reads = reads || there.const_int_bound(load->indices[d]).max >= count; }
+        });
+        if (reads) { return Beyond{&place, left}; }
+      }
+    }
+    return {};
   }
 
   // The value of an element in terms of its indices. Some why not, otherwise.

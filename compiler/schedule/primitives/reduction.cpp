@@ -1,6 +1,7 @@
 // Primitives on reductions: decompose_reduction, rfactor. They change when the accumulator is set up and in which order partial
 // results are joined, never which products are summed. Source: TensorIR (ASPLOS'23).
 #include <algorithm>
+#include <span>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -22,6 +23,20 @@
 
 namespace loopsmith::schedule::primitives {
 namespace {
+
+/// Where a reduction is set up once for all that these innermost loops of its scope run, an instance that runs twice would count twice. Unless
+/// it is known that none does: true.
+auto may_run_twice(const FuncState& func, const Place& block, std::span<const Place* const> loops) -> bool {
+  const BlockRealize& realize = *block.realize;
+  if (std::all_of(realize.iter_values.begin(), realize.iter_values.end(), [](const Expr& e) { return e.as<VarNode>() || as_int(e); })) { return false; }
+  // The largest of a value and itself is the value.
+  const auto* store = block.block()->body.as<BufferStore>();
+  if (store && (store->value.kind() == NodeKind::Max || store->value.kind() == NodeKind::Min)) { return false; }
+  if (auto counted = counted_repeats(func, block, func.parent(*loops.front()))) { return *counted; }
+  Domains within;
+  for (const Place* loop : loops) { within.emplace_back(loop->loop->var, Range{loop->loop->min, loop->loop->extent}); }
+  return !tells_iterations_apart(realize.iter_values.to_vector(), within, realize.predicate);
+}
 
 /// Takes the `T.init()` of a reduction out into a block of its own in front of a loop.
 ///
@@ -101,16 +116,7 @@ struct DecomposeReduction {
       }
     }
     // The init runs once for all that the loops run: no instance of the reduction may run twice.
-    Domains within;
-    for (auto it = at; it != loops.end(); ++it) { within.emplace_back((*it)->loop->var, Range{(*it)->loop->min, (*it)->loop->extent}); }
-    bool is_plain = std::all_of(realize.iter_values.begin(), realize.iter_values.end(), [](const Expr& e) { return e.as<VarNode>() || as_int(e); });
-    // The largest of a value and itself is the value.
-    bool is_idempotent = store && (store->value.kind() == NodeKind::Max || store->value.kind() == NodeKind::Min);
-    auto may_repeat = [&] {
-      if (auto counted = counted_repeats(func, *args.block, func.parent(**at))) { return *counted; }
-      return !tells_iterations_apart(realize.iter_values.to_vector(), within, realize.predicate);
-    };
-    if (!is_plain && !is_idempotent && may_repeat()) {
+    if (may_run_twice(func, *args.block, {at, loops.end()})) {
       // The innermost loop that is not alone in what it feeds.
       const Place* inner = loops.back();
       for (auto it = at; it != loops.end(); ++it) {
@@ -303,6 +309,10 @@ struct RFactor {
       if (feeds(*block.realize, loop->loop->var.get(), IterKind::Reduction) && repeats_instances(*block.realize, *loop->loop)) {
         return wrong(*loop, "it runs the reduction again from its beginning, and partial results of both would count").remedy("fuse the loop that runs it again with no other");
       }
+    }
+    auto first_sum = std::find_if(plan.loops.begin(), plan.loops.end(), [&](const Place* loop) { return feeds(*block.realize, loop->loop->var.get(), IterKind::Reduction); });
+    if (first_sum != plan.loops.end() && may_run_twice(func, block, {first_sum, plan.loops.end()})) {
+      return wrong(*args.loop, "its iterations may run the reduction again, and partial results of both would count").remedy("fuse the loop that runs it again with no other");
     }
     // Partial results leave the loops around them: iterations that run at the same time must not each have made them for their own.
     LOOPSMITH_CHECK(require_one_sum(cx, func, block, nullptr));
