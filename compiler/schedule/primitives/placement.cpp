@@ -765,11 +765,16 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
   const Place* outermost = loop.place;
   while (func.parent(*outermost)->is_loop() && !func.is_below(*block, *func.parent(*outermost))) { outermost = func.parent(*outermost); }
   for (const Dependence& d : func.scope_info(*scope).of_dst(block->id)) {
-    if (!d.is_hidden || d.kind != DependenceKind::Raw || func.find(d.src)->end <= outermost->index) { continue; }
+    if (d.kind != DependenceKind::Raw) { continue; }
+    // A block that nobody reads may move up, but not beyond what it reads.
+    const Place& producer = *func.find(d.src);
+    bool is_late = d.is_hidden ? producer.end > outermost->index : producer.index >= loop->end;
+    if (!is_late) { continue; }
     Diagnostic out = note_loop(cx.error(Code::ReadsTooEarly).arg("block", block->name().view()).arg("loop", loop->name().view())
                                    .arg("buffer", d.buffer->name.view()).arg("producer", func.find(d.src)->name().view()), *loop);
     out.node_ids.push_back(block->id);
     out.node_ids.push_back(d.src);
+    if (!d.is_hidden) { return out; }
     return std::move(out).remedy(fmt::format("block `{}` loads `{}` without declaring so in `T.reads`", block->name().view(), d.buffer->name.view()));
   }
 
