@@ -15,9 +15,11 @@
 #include "schedule/examples.h"
 #include "schedule/hidden.h"
 #include "schedule/index_map.h"
+#include "schedule/instances.h"
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
+#include "schedule/threads.h"
 #include "support/codes.h"
 
 namespace loopsmith::schedule::primitives {
@@ -190,6 +192,26 @@ auto is_one_to_one(const Block& block, const std::vector<Expr>& indices, const V
   return is_injective(index_map, inverse.inverse ? inverse.inverse->map : IndexMap(), extents).value_or(false);
 }
 
+// The copy reads for all instances of the block, also for those that a scope below iterations which run at the same time does not run: there
+// another iteration may be writing what it reads. Where instances are few, they are looked at when the step is done.
+auto require_unwritten_at_once(const Context& cx, const FuncState& func, const Place& place, const Place& scope, const Buffer& buffer) -> Status {
+  for (const Place* loop = func.parent(scope); loop; loop = func.parent(*loop)) {
+    if (loop->is_block()) {
+      const auto& made = loop->block()->alloc_buffers;
+      if (std::find(made.begin(), made.end(), buffer) != made.end()) { return ok(); }
+      continue;
+    }
+    if (!runs_at_once(*loop->loop) || counted_races(func, *loop).is_known) { continue; }
+    for (int i = loop->index + 1; i < loop->end; ++i) {
+      const Place& writer = func.places()[static_cast<size_t>(i)];
+      if (!writer.is_block() || !region_of(writer.block()->writes, buffer)) { continue; }
+      return note_block(note_loop(cx.error(Code::IterationsDepend).arg("loop", loop->name().view()).arg("producer", writer.name().view())
+                                      .arg("consumer", place.name().view()), *loop), place);
+    }
+  }
+  return ok();
+}
+
 /// Puts a block between another one and a buffer that it accesses, so that the block itself uses a buffer indexed by its iter vars.
 ///
 ///     C[vi] += A[vi // 4, vi % 4]  ==>       A_reindex[v0] = A[v0 // 4, v0 % 4]
@@ -267,6 +289,7 @@ struct ReIndex {
     if (also_read && also_written) { return staging_error(cx, place, fmt::format("it both reads and writes `{}`, and a copy holds one of the two", buffer->name.view())); }
     bool runs_all = runs_all_instances(func, place, covered);
     LOOPSMITH_CHECK(require_in_bounds(cx, func, place, buffer, plan.indices, runs_all && !finder.is_conditional));
+    if (!args.buffer.is_write && !runs_all) { LOOPSMITH_CHECK(require_unwritten_at_once(cx, func, place, *scope, buffer)); }
     if (args.buffer.is_write) {
       LOOPSMITH_CHECK(require_one_buffer(cx, func, place, *scope, buffer));
       if (!runs_all || !(block.init || stores_always(block.body, buffer))) { return staging_error(cx, place, fmt::format("it may not write all that would be copied to `{}`", buffer->name.view())); }
