@@ -53,6 +53,10 @@ auto tell(const Arguments& arguments, const Selection& selection, const Answer& 
     fmt::print("{}\n", nlohmann::json({{"equal", answer.is_equal}, {"compared", answer.is_equal || !answer.how.empty()}, {"how", answer.how}, {"difference", answer.note}}).dump());
   } else if (answer.is_equal) {
     fmt::print("the same results, by {}\n", answer.how);
+    // Nobody is to take the program for its schedules.
+    if (name.empty() && !selection.trace && !selection.file->schedule_names().empty()) {
+      fmt::print(stderr, "note: of the program as written; `--with {}` compares it under a schedule\n", selection.file->schedule_names().front());
+    }
   } else if (answer.how.empty()) {
     // It did not come to a comparison: too late, no code, nothing the interpreter can run.
     fmt::print(stderr, "loopsmith verify: it is not known whether {} the results: {}\n", name.empty() ? "compiled code keeps" : "`" + name + "` keeps", answer.note);
