@@ -70,6 +70,7 @@ class Subject {
     int calls = std::max(options.warm_up, 1);
     if (options.cache == CacheState::Rotate) { calls = std::max(calls, std::min(sets, 8)); }
     for (int i = 0; i < calls - 1; ++i) { LOOPSMITH_CHECK(call_(next_++)); }
+    for (double start = now(); now() - start < options.warm_up_seconds;) { LOOPSMITH_CHECK(call_(next_++)); }
     // The last of them tells how many calls a sample needs, and whether it is worth going on.
     if (before_each_) { before_each_(); }
     LOOPSMITH_CHECK(call_(next_++));
@@ -143,6 +144,7 @@ class Subject {
     out.deviation = out.seconds > 0 ? deviation(kept, out.seconds) / out.seconds : 0;
     out.blocks = static_cast<int>(kept.size());
     out.calls = next_;
+    out.values = std::move(values_);
     return out;
   }
 
@@ -181,9 +183,11 @@ auto measure(std::vector<Subject>& subjects, const BenchOptions& options, int se
   watch_stops();
   for (Subject& s : subjects) { LOOPSMITH_CHECK(s.warm_up(options, sets)); }
   bool more = true;
-  while (more) {
+  // There and back: who comes first finds another machine than who comes after.
+  for (bool forward = true; more; forward = !forward) {
     more = false;
-    for (Subject& s : subjects) {
+    for (size_t i = 0; i < subjects.size(); ++i) {
+      Subject& s = subjects[forward ? i : subjects.size() - 1 - i];
       if (!s.wants_more(options)) { continue; }
       LOOPSMITH_CHECK(s.block(options));
       more = true;
@@ -272,7 +276,67 @@ auto bench_interleaved(std::span<const JitFunction* const> functions, std::span<
   for (const JitFunction* f : functions) {
     subjects.push_back(subject_of(*f, sets.slots, options.cache == CacheState::Cold ? flusher(sets) : std::function<void()>()));
   }
-  return measure(subjects, options, static_cast<int>(sets.slots.size()));
+  LOOPSMITH_TRY(out, measure(subjects, options, static_cast<int>(sets.slots.size())));
+  for (size_t i = 0; i < out.size(); ++i) { out[i].threads = functions[i]->threads; }
+  return out;
+}
+
+auto compare(const Measurement& first, const Measurement& second) -> Speeds {
+  Speeds out;
+  size_t count = std::min(first.values.size(), second.values.size());
+  std::vector<double> ratios;
+  for (size_t i = 0; i < count; ++i) {
+    if (first.values[i] > 0 && second.values[i] > 0) { ratios.push_back(std::log(second.values[i] / first.values[i])); }
+  }
+  if (ratios.empty()) { return out; }
+  std::vector<double> sorted = ratios;
+  std::sort(sorted.begin(), sorted.end());
+  size_t middle = sorted.size() / 2;
+  out.ratio = std::exp(sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2);
+  // What is asked: is the difference larger than what the place of code and data in memory makes?
+  const double jitter = std::max(first.threads, second.threads) > 1 ? thread_jitter / std::min(first.seconds, second.seconds) : 0;
+  const double margin = std::log1p(least_difference + jitter);
+  for (double& ratio : ratios) { ratio += out.ratio > 1 ? -margin : margin; }
+  // Signed ranks by distance from 0; ties have the mean of their ranks, counted in halves.
+  std::erase(ratios, 0.0);
+  constexpr size_t fewest = 7;
+  constexpr size_t most = 200;
+  if (ratios.size() < fewest) { return out; }
+  if (ratios.size() > most) { ratios.resize(most); }
+  std::sort(ratios.begin(), ratios.end(), [](double a, double b) { return std::abs(a) < std::abs(b); });
+  std::vector<size_t> ranks(ratios.size());
+  for (size_t i = 0; i < ratios.size();) {
+    size_t end = i;
+    while (end < ratios.size() && std::abs(ratios[end]) == std::abs(ratios[i])) { ++end; }
+    for (size_t k = i; k < end; ++k) { ranks[k] = i + end + 1; }
+    i = end;
+  }
+  size_t sum = 0;
+  size_t positive = 0;
+  for (size_t i = 0; i < ratios.size(); ++i) {
+    sum += ranks[i];
+    positive += ratios[i] > 0 ? ranks[i] : 0;
+  }
+  // How many of all choices of signs give each sum.
+  std::vector<double> ways(sum + 1, 0);
+  ways[0] = 1;
+  size_t reached = 0;
+  for (size_t rank : ranks) {
+    for (size_t at = reached + 1; at-- > 0;) {
+      if (ways[at] == 0) { continue; }
+      ways[at + rank] += ways[at] / 2;
+      ways[at] /= 2;
+    }
+    reached += rank;
+  }
+  size_t least = std::min(positive, sum - positive);
+  double tail = 0;
+  for (size_t at = 0; at <= least; ++at) { tail += ways[at]; }
+  out.chance = std::min(1.0, 2 * tail);
+  bool is_beyond = out.ratio > 1 ? positive * 2 > sum : positive * 2 < sum;
+  if (out.chance > most_chance || !is_beyond) { return out; }
+  out.verdict = out.ratio > 1 ? Speeds::Verdict::Slower : Speeds::Verdict::Faster;
+  return out;
 }
 
 auto bench(const JitFunction& function, std::span<const int64_t> sizes, const BenchOptions& options, uint64_t seed) -> Result<Measurement> {

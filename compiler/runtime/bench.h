@@ -26,6 +26,7 @@ enum class CacheState : uint8_t {
 struct BenchOptions {
   CacheState cache = CacheState::Hot;
   int warm_up = 1;                   // calls before any timing, each argument set once where they rotate
+  double warm_up_seconds = 0;        // at least: what predicts branches learns for thousands of calls
   int blocks = 5;
   double block_seconds = 0.5e-3;     // at least; one call is enough where it takes longer
   double time_limit = 5;             // seconds for all blocks; at least one block is taken
@@ -42,6 +43,8 @@ struct Measurement {
   int blocks = 0;                    // that counted
   int64_t calls = 0;
   bool gave_up = false;
+  int threads = 1;                   // that the function uses
+  std::vector<double> values = {};   // of all blocks, in the order they were taken
   [[nodiscard]] auto gflops(double flop) const -> double { return flop / seconds * 1e-9; }
   [[nodiscard]] auto gbytes(double bytes) const -> double { return bytes / seconds * 1e-9; }
 };
@@ -59,6 +62,21 @@ using ArgumentSets = std::span<const std::vector<codegen::Argument>>;
 /// Several functions of the same arguments, a block of each in turn, so that drifts of the machine meet all of them.
 [[nodiscard]] auto bench_interleaved(std::span<const JitFunction* const> functions, std::span<const int64_t> sizes,
                                      const BenchOptions& options = {}, uint64_t seed = 1) -> Result<std::vector<Measurement>>;
+
+/// Is the second as fast as the first? Of two measurements that were taken in turns.
+struct Speeds {
+  enum class Verdict : uint8_t { Same, Faster, Slower };   // Same: no difference can be told
+  Verdict verdict = Verdict::Same;
+  double ratio = 1;                  // of the second's time to the first's, the median over pairs of blocks
+  double chance = 1;                 // how likely two functions whose times differ by `least_difference` look as far apart
+};
+/// By Wilcoxon's signed-rank test over pairs of blocks (exact), of whether they differ by more than `least_difference`: so much comes of where
+/// code and data happen to lie in memory, and of threads that meet `thread_jitter`. A difference is told where chance alone shows one to two of a hundred at most. Fewer than seven
+/// pairs tell nothing.
+[[nodiscard]] auto compare(const Measurement& first, const Measurement& second) -> Speeds;
+constexpr double least_difference = 0.04;
+constexpr double thread_jitter = 0.5e-6;   // seconds a call
+constexpr double most_chance = 0.02;
 
 /// What is counted in a call, the mean of some calls with caches as they are asked for. Not while anything is timed: counting costs time.
 [[nodiscard]] auto count_events(const JitFunction& function, std::span<const int64_t> sizes, const BenchOptions& options = {}, uint64_t seed = 1)

@@ -306,13 +306,74 @@ struct Items {
   }
 };
 
-/// Primitives in the order of the reference page: those of which some call is legal now, then those of which that is not known, then the
-/// rest, each with the reason.
+/// Of the legal calls of a primitive, the first one and for each variable of the script the first one about it, the one that should make the
+/// program fastest, and how many times as fast (1: the estimate sees no difference). None: there is no time for it now.
+class Gains {
+ public:
+  Gains(const Spot& spot, const std::vector<LiveVariable>& live) : spot_(spot), live_(live), core_(cost::core_of(target::host())) {
+    // Of the time there is, what is legal goes first.
+    if (spot.patience.until != never()) { until_ = in(std::chrono::milliseconds(15)); }
+  }
+  auto best(const schedule::Primitive& row, const schedule::Move& first) -> std::optional<std::pair<schedule::Move, double>> {
+    JudgedState* known = spot_.patience.judged;
+    if (known != nullptr) {
+      if (auto found = known->best.find(std::string(row.name)); found != known->best.end()) { return found->second; }
+    }
+    if (is_late()) { return std::nullopt; }
+    if (!now_) { now_ = seconds_of(*spot_.now); }
+    std::pair<schedule::Move, double> best{first, gain_of(first)};
+    const schedule::State& state = spot_.now->state();
+    const schedule::FuncState* func = state.func(spot_.now->func_working_on());
+    for (const LiveVariable& variable : live_) {
+      if (*now_ <= 0 || func == nullptr || variable.place == nullptr) { continue; }
+      if (is_late()) { return std::nullopt; }
+      const schedule::Place* focus = func->find(variable.place->id);
+      if (focus == nullptr) { continue; }
+      for (const schedule::Move& move : schedule::candidate_moves(state, *func, *focus, row)) {
+        if (!schedule::judge(state, *func, move).ok()) { continue; }
+        if (double gain = gain_of(move); gain > best.second) { best = {move, gain}; }
+        break;
+      }
+    }
+    if (known != nullptr) { known->best.emplace(std::string(row.name), best); }
+    return best;
+  }
+
+ private:
+  [[nodiscard]] auto is_late() const -> bool { return spot_.is_late() || (until_ != never() && Clock::now() > until_); }
+  [[nodiscard]] auto seconds_of(const schedule::Schedule& schedule) const -> double {
+    const schedule::FuncState* func = schedule.state().func(schedule.func_working_on());
+    auto found = func != nullptr ? cost::estimate(*func, core_) : std::nullopt;
+    return found ? found->seconds : 0;
+  }
+  auto gain_of(const schedule::Move& move) -> double {
+    if (*now_ <= 0) { return 1; }
+    auto tried = schedule::try_move(*spot_.now, move, names_for(live_), [](std::string_view) { return false; });
+    double after = tried.ok() ? seconds_of(tried->after) : 0;
+    return after > 0 && !cost::gain_text(*now_ / after).empty() ? *now_ / after : 1;
+  }
+
+  const Spot& spot_;
+  const std::vector<LiveVariable>& live_;
+  cost::CoreModel core_;
+  Deadline until_ = never();
+  std::optional<double> now_;
+};
+
+/// Primitives of which some call is legal now: those that should pay first, by how much; the others in the order of the reference page, those
+/// that should make the program slower last. Then those of which that is not known, then the rest, each with the reason. Before anything has
+/// a name, looking things up comes first.
 void add_primitives(Items& items, const std::vector<LiveVariable>& live) {
   constexpr int unknown_rank = 200;
   constexpr int refused_rank = 400;
+  constexpr int most_gain_rank = -1000;
+  constexpr int slower_rank = 100;
   const Spot& spot = items.spot;
   int order = 0;
+  Gains gains(spot, live);
+  // What is legal is judged of all before any gain is: that is what nobody can do without.
+  struct Legal { size_t item; const schedule::Primitive* row; schedule::Move move; };
+  std::vector<Legal> legal;
   for (const schedule::Primitive* row : schedule::all_primitives()) {
     ++order;
     if (spot.patience.cancel.is_cancelled()) { return; }
@@ -324,6 +385,7 @@ void add_primitives(Items& items, const std::vector<LiveVariable>& live) {
       if (legality.verdict == schedule::Legality::Verdict::Legal) {
         item.detail = schedule::text_of(*spot.now->state().func(spot.now->func_working_on()), *legality.move, names_for(live));
         item.primitive = item.label;
+        legal.push_back({items.list.size(), row, *legality.move});
       } else if (legality.verdict == schedule::Legality::Verdict::Refused) {
         item.detail = legality.why_not;
         item.note = "not here";
@@ -334,6 +396,23 @@ void add_primitives(Items& items, const std::vector<LiveVariable>& live) {
     }
     items.add(std::move(item));
   }
+  std::vector<std::pair<double, size_t>> faster;
+  for (const Legal& one : legal) {
+    if (one.item >= items.list.size()) { continue; }
+    auto best = gains.best(*one.row, one.move);
+    if (!best) {
+      spot.is_cut_short = true;
+      break;
+    }
+    auto [move, gain] = *best;
+    if (gain == 1) { continue; }
+    CompletionItem& item = items.list[one.item];
+    item.detail = schedule::text_of(*spot.now->state().func(spot.now->func_working_on()), move, names_for(live));
+    item.note = cost::gain_text(gain);
+    if (gain < 1) { item.rank += slower_rank; } else { faster.emplace_back(gain, one.item); }
+  }
+  std::sort(faster.begin(), faster.end(), [](const auto& a, const auto& b) { return std::pair(-a.first, a.second) < std::pair(-b.first, b.second); });
+  for (size_t i = 0; i < faster.size() && !live.empty(); ++i) { items.list[faster[i].second].rank = most_gain_rank + static_cast<int>(i); }
   for (const ScheduleWord& word : schedule_words()) { items.add({std::string(word.name), CompletionKind::Function, std::string(word.help), {}, {}, false, 300}); }
 }
 
@@ -578,7 +657,8 @@ auto preview(const Snapshot& snapshot, uint32_t at, std::string_view primitive) 
   schedule::Legality legality = schedule::legality_of(*spot.now, *row, names_for(live));
   if (legality.verdict != schedule::Legality::Verdict::Legal) { return {}; }
   auto is_taken = [&](std::string_view name) { return std::any_of(live.begin(), live.end(), [&](const LiveVariable& one) { return one.name == name; }); };
-  auto tried = schedule::try_move(*spot.now, *legality.move, names_for(live), is_taken);
+  auto best = Gains(spot, live).best(*row, *legality.move);
+  auto tried = schedule::try_move(*spot.now, best ? best->first : *legality.move, names_for(live), is_taken);
   if (!tried.ok()) { return {}; }
   std::string text = fmt::format("```python\n{}\n```\n{}", row->signature(), row->help);
   if (double gain = gain_of(*spot.now, tried->after); gain != 1) { text += "\n\n" + cost::gain_text(gain) + ", by estimate"; }

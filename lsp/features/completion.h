@@ -40,6 +40,8 @@ struct JudgedState {
   std::shared_ptr<const schedule::Schedule> state;
   IRModule program;           // that `state` is the plain schedule of; none: it is one of a run
   std::unordered_map<std::string, schedule::Legality> found;
+  /// Of each primitive the call that should pay most, and how many times as fast the program is with it by the estimate (1: the same).
+  std::unordered_map<std::string, std::pair<schedule::Move, double>> best = {};
 };
 
 /// Judging every primitive of a large state takes longer than anybody waits for a list.

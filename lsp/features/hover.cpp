@@ -9,11 +9,13 @@
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
+#include "lsp/features/hints.h"
 #include "lsp/features/loop_facts.h"
 #include "lsp/features/names.h"
 #include "lsp/features/numbers.h"
 #include "lsp/features/steps.h"
 #include "lsp/features/words.h"
+#include "schedule/analysis.h"
 #include "schedule/moves.h"
 #include "schedule/primitive.h"
 #include "schedule/state.h"
@@ -107,14 +109,27 @@ void add_cost(const LoopFacts& facts, bool is_loop, const Machine& machine, std:
   }
 }
 
+/// A function alone, with its blocks and loops found.
+struct Alone {
+  explicit Alone(const PrimFunc& function) : state(module_of(function)), func(state.func(Name("main"))) {
+    if (func != nullptr && !func->is_schedulable()) { func = nullptr; }
+  }
+  static auto module_of(const PrimFunc& function) -> IRModule {
+    IRModuleNode fields;
+    fields.functions = {{Name("main"), function}};
+    return make_module(std::move(fields));
+  }
+  schedule::State state;
+  const schedule::FuncState* func;   // null: not at schedule level
+};
+
 /// Whether a serial loop could be parallel or vectorized, by the checks of the primitives; and if not, why not.
 void add_kinds(const PrimFunc& function, const For& loop, std::vector<Fact>& out) {
   if (loop.for_kind != ForKind::Serial) { return; }
-  IRModuleNode fields;
-  fields.functions = {{Name("main"), function}};
-  schedule::State state(make_module(std::move(fields)));
-  const schedule::FuncState* func = state.func(Name("main"));
-  const schedule::Place* place = func != nullptr && func->is_schedulable() ? func->find(loop.id) : nullptr;
+  Alone alone(function);
+  const schedule::State& state = alone.state;
+  const schedule::FuncState* func = alone.func;
+  const schedule::Place* place = func != nullptr ? func->find(loop.id) : nullptr;
   if (place == nullptr) { return; }
   std::string can;
   std::vector<Fact> cannot;
@@ -147,6 +162,29 @@ auto describe_loop(const PrimFunc& function, const For& loop, Span span, const M
   return info;
 }
 
+/// "a reduction"; who writes what it reads and reads what it writes.
+void add_neighbours(const PrimFunc& function, const Block& block, std::vector<Fact>& out) {
+  Alone alone(function);
+  const schedule::Place* place = alone.func != nullptr ? alone.func->find(block.id) : nullptr;
+  if (place == nullptr || !place->is_block() || place->parent < 0) { return; }
+  bool is_complete = schedule::is_complete(*alone.func, *place);
+  if (is_complete || schedule::is_reduction(*alone.func, *place)) {
+    out.push_back({"class", is_complete ? "complete: it alone writes what it writes, each element once" : "a reduction"});
+  } else {
+    auto why = schedule::why_not_complete(*alone.func, *place);
+    out.push_back({"class", "neither complete nor a reduction" + (why ? ": " + *why : std::string())});
+  }
+  auto names = [&](const char* label, const char* words, const std::vector<NodeId>& ids) {
+    std::string text;
+    for (NodeId id : ids) {
+      if (const schedule::Place* other = alone.func->find(id); other != nullptr) { text += fmt::format("{}`{}`", text.empty() ? "" : ", ", other->name().view()); }
+    }
+    if (!text.empty()) { out.push_back({label, std::string(words) + text}); }
+  };
+  names("producers", "reads what is written by ", schedule::producers_of(*alone.func, *place));
+  names("consumers", "what it writes is read by ", schedule::consumers_of(*alone.func, *place));
+}
+
 auto describe_block(const PrimFunc& function, const Block& block, Span span, const Machine& machine) -> HoverInfo {
   HoverInfo info{span, fmt::format("block `{}`", block.name.view()), {}};
   std::string iters;
@@ -162,6 +200,7 @@ auto describe_block(const PrimFunc& function, const Block& block, Span span, con
   };
   regions("reads", block.reads);
   regions("writes", block.writes);
+  add_neighbours(function, block, info.facts);
   if (auto facts = loop_facts(function, block.id)) {
     facts->touches.clear();
     add_cost(*facts, false, machine, info.facts);
@@ -181,7 +220,64 @@ auto describe_buffer(const Buffer& buffer, Span span) -> HoverInfo {
   std::string where = fmt::format("in {} memory", buffer->scope().empty() ? "global" : buffer->scope().view());
   if (elements) { where += ", " + bytes_text(*elements * buffer->dtype.element_bytes()); }
   info.facts.push_back({"place", where});
+  std::string strides;
+  std::optional<int64_t> below = 1;
+  for (size_t i = buffer->shape.size(); buffer->strides.empty() && i > 0 && below; --i) {
+    strides = std::to_string(*below) + (strides.empty() ? "" : ", " + strides);
+    auto number = as_int(buffer->shape[i - 1]);
+    below = number ? std::optional(*below * *number) : std::nullopt;
+  }
+  for (const Expr& stride : buffer->strides) { strides += (strides.empty() ? "" : ", ") + print_script(stride); }
+  if (below && !strides.empty() && buffer->shape.size() > 1) { info.facts.push_back({"strides", "strides " + strides + (buffer->strides.empty() ? " (compact)" : "")}); }
   return info;
+}
+
+/// "by block `C`, contiguous along `j`": who reads and writes a buffer, and how from one iteration of the innermost loop to the next.
+void add_accesses(const PrimFunc& function, const Buffer& buffer, std::vector<Fact>& out) {
+  std::vector<const For*> loops;
+  std::vector<std::string> readers;
+  std::vector<std::string> writers;
+  auto visit = [&](const Stmt& stmt, auto&& self) -> void {
+    if (stmt->kind == NodeKind::For) {
+      const auto& loop = static_cast<const For&>(*stmt);
+      loops.push_back(&loop);
+      self(loop.body, self);
+      loops.pop_back();
+      return;
+    }
+    if (stmt->kind == NodeKind::SeqStmt) {
+      for (const Stmt& one : static_cast<const SeqStmt&>(*stmt).seq) { self(one, self); }
+      return;
+    }
+    if (stmt->kind != NodeKind::BlockRealize) { return; }
+    const Block& block = *static_cast<const BlockRealize&>(*stmt).block;
+    auto touches = [&](const Array<BufferRegion>& list) {
+      return std::any_of(list.begin(), list.end(), [&](const BufferRegion& region) { return region.buffer.same_as(buffer); });
+    };
+    bool is_root = block.iter_vars.empty() && loops.empty();
+    if (!is_root && (touches(block.reads) || touches(block.writes))) {
+      std::string how;
+      auto facts = loops.empty() ? std::nullopt : loop_facts(function, loops.back()->id);
+      for (const Touch& touch : facts ? facts->touches : std::vector<Touch>()) {
+        if (!touch.buffer.same_as(buffer)) { continue; }
+        how = !touch.stride ? ", gathered" : *touch.stride == 0 ? ", the same element" : *touch.stride == 1 ? ", contiguous" : fmt::format(", stride {}", grouped(*touch.stride));
+        how += fmt::format(" along `{}`", loops.back()->var->name.view());
+      }
+      std::string text = fmt::format("`{}`{}", block.name.view(), how);
+      if (touches(block.reads)) { readers.push_back(text); }
+      if (touches(block.writes)) { writers.push_back(text); }
+    }
+    self(block.body, self);
+  };
+  visit(function->body, visit);
+  auto add = [&](const char* label, const char* words, std::vector<std::string>& list) {
+    constexpr size_t most = 6;
+    size_t left = list.size() > most ? list.size() - most : 0;
+    list.resize(list.size() - left);
+    if (!list.empty()) { out.push_back({label, fmt::format("{} by {}{}", words, fmt::join(list, "; "), left > 0 ? fmt::format(" and {} more", left) : "")}); }
+  };
+  add("writers", "written", writers);
+  add("readers", "read", readers);
 }
 
 // ---- what is under the cursor --------------------------------------------------------------------------------------
@@ -334,7 +430,10 @@ auto hover_program(const Snapshot& snapshot, const Cursor& cursor, const Machine
       }
     }
     if (!info && !cursor.name.empty()) {
-      if (Buffer buffer = find_buffer(function, cursor.name)) { info = describe_buffer(buffer, cursor.name_span); }
+      if (Buffer buffer = find_buffer(function, cursor.name)) {
+        info = describe_buffer(buffer, cursor.name_span);
+        add_accesses(function, buffer, info->facts);
+      }
     }
     return info.has_value();
   });
@@ -394,6 +493,67 @@ auto hover_schedule(const Snapshot& snapshot, const Cursor& cursor, const script
   return info;
 }
 
+/// How many lists of `n` factors have a product, the last of them at most `most` (-1: whatever it is).
+auto factorizations(int64_t product, int64_t n, int64_t most) -> int64_t {
+  if (n <= 1) { return n == 1 && (most < 0 || product <= most) ? 1 : 0; }
+  int64_t count = 0;
+  for (int64_t last = 1; last * last <= product; ++last) {
+    if (product % last != 0) { continue; }
+    for (int64_t one : {last, product / last}) {
+      if (most < 0 || one <= most) { count += factorizations(product / one, n - 1, -1); }
+      if (last * last == product) { break; }
+    }
+  }
+  return count;
+}
+
+/// What a draw came to at a step, and of how many; empty: nothing is known.
+auto drawn_text(const script::ScheduleRun& run, size_t index, const schedule::Primitive& row) -> std::string {
+  const schedule::Schedule& after = *run.steps[index].after;
+  size_t was = index > 0 && run.steps[index - 1].after != nullptr ? run.steps[index - 1].after->trace().size() : 0;
+  std::vector<const schedule::Instruction*> all = after.trace().instructions();
+  const schedule::Instruction* drawn = nullptr;
+  for (size_t i = was; i < all.size(); ++i) {
+    if (all[i]->primitive == &row) { drawn = all[i]; }
+  }
+  if (drawn == nullptr || drawn->decision.is_none()) { return {}; }
+  auto numbers = [](const schedule::Value& value) {
+    std::vector<int64_t> out;
+    if (const auto* list = value.as<schedule::Value::List>()) {
+      for (const schedule::Value& one : *list) {
+        if (const int64_t* number = one.integer()) { out.push_back(*number); }
+      }
+    }
+    return out;
+  };
+  if (row.name == "sample_categorical" && drawn->values.size() >= 2) {
+    std::vector<int64_t> candidates = numbers(drawn->values[0]);
+    const auto* probs = drawn->values[1].as<schedule::Value::List>();
+    const int64_t* at = drawn->decision.integer();
+    if (at == nullptr || *at < 0 || static_cast<size_t>(*at) >= candidates.size() || probs == nullptr || probs->size() != candidates.size()) { return {}; }
+    const auto* share = (*probs)[static_cast<size_t>(*at)].as<double>();
+    return fmt::format("here: {}, one of {} values{}", candidates[static_cast<size_t>(*at)], candidates.size(), share != nullptr ? fmt::format(", drawn with {:.3g}%", *share * 100) : "");
+  }
+  std::vector<int64_t> factors = numbers(drawn->decision);
+  if (row.name == "sample_perfect_tile" && !factors.empty()) {
+    int64_t extent = 1;
+    for (int64_t factor : factors) { extent *= factor; }
+    const int64_t* most = drawn->values.size() >= 3 ? drawn->values[2].integer() : nullptr;
+    constexpr int64_t most_extent = int64_t{1} << 24;
+    std::string out = fmt::format("here: [{}]", fmt::join(factors, ", "));
+    if (extent > 0 && extent <= most_extent && factors.size() <= 6) {
+      int64_t ways = factorizations(extent, static_cast<int64_t>(factors.size()), most != nullptr ? *most : 16);
+      if (ways > 0) { out += fmt::format(", one of {} ways to make {}", grouped(ways), grouped(extent)); }
+    }
+    return out;
+  }
+  if (!factors.empty()) { return fmt::format("here: [{}]", fmt::join(factors, ", ")); }
+  if (const int64_t* number = drawn->decision.integer()) {
+    return *number == -1 ? "here: where it is, at the root" : *number == -2 ? "here: inlined" : fmt::format("here: loop {} of those that it could be under", *number);
+  }
+  return {};
+}
+
 /// `split` of `sch.split(...)`: what it is, and what this call did.
 auto hover_primitive(const Snapshot& snapshot, const Cursor& cursor) -> std::optional<HoverInfo> {
   const script::FileSchedule* schedule = nullptr;
@@ -422,6 +582,10 @@ auto hover_primitive(const Snapshot& snapshot, const Cursor& cursor) -> std::opt
     const script::Step& step = schedule->run->steps[index];
     if (step.state == script::StepState::Failed) { info.facts.push_back({"effect", "here it failed: " + (step.diagnostics.empty() ? std::string("see its error") : step.diagnostics.front().message())}); }
     if (step.state != script::StepState::Done || step.after == nullptr) { return info; }
+    if (row->is_sampling) {
+      if (std::string drawn = drawn_text(*schedule->run, index, *row); !drawn.empty()) { info.facts.push_back({"effect", drawn}); }
+      return info;
+    }
     IRModule before = index == 0 ? schedule->run->program : schedule->run->steps[index - 1].after->module();
     if (before.same_as(step.after->module())) {
       info.facts.push_back({"effect", row->is_pure ? "here: it only looks, and changes nothing" : "here: it changed nothing"});
@@ -432,6 +596,17 @@ auto hover_primitive(const Snapshot& snapshot, const Cursor& cursor) -> std::opt
       // Vectorised once more, a loop is another node and the same program.
       info.facts.push_back({"effect", count.removed + count.added == 0 ? "here: it changed nothing"
                                                                        : fmt::format("here: {} line{} of the program became {}", count.removed, count.removed == 1 ? "" : "s", count.added)});
+    }
+    // The loops made, memory, guards and the estimate, as the hint behind the statement has them.
+    Span statement = snapshot.resolve(step.where).value_or(Span{});
+    for (const Hint& hint : inlay_hints(snapshot, statement)) {
+      if (hint.offset != statement.end) { continue; }
+      std::string_view told = hint.tooltip;
+      while (!told.empty()) {
+        size_t end = std::min(told.find('\n'), told.size());
+        info.facts.push_back({"effect", std::string(told.substr(0, end))});
+        told.remove_prefix(std::min(end + 1, told.size()));
+      }
     }
     return info;
   }

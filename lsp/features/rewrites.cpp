@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "ir/equal.h"
 #include "ir/printer.h"
@@ -181,11 +182,14 @@ auto extract_steps(const Snapshot& snapshot, Span selection) -> TextRewrite {
   if (schedule == nullptr) { return rewrite; }
   Body body = body_of(snapshot, schedule->decl);
   std::optional<syntax::ScheduleForm> form = body.def != nullptr ? syntax::schedule_form(*body.def) : std::nullopt;
-  // A helper beside a method would be another method; names at the top are the file's.
-  if (!form || schedule->place != SIZE_MAX || !indent_at(snapshot, body.item_begin).empty()) { return rewrite; }
+  // A helper beside a method would be another method.
+  if (!form || !indent_at(snapshot, body.item_begin).empty()) { return rewrite; }
+  const bool is_top = schedule->place != SIZE_MAX;
   Span steps{UINT32_MAX, 0};
-  for (Span statement : body.statements) {
+  for (size_t i = 0; i < body.statements.size(); ++i) {
+    Span statement = body.statements[i];
     if (statement.end <= selection.begin || statement.begin >= selection.end) { continue; }
+    if (form->made != nullptr && i <= form->made_at) { return rewrite; }
     steps = {std::min(steps.begin, statement.begin), std::max(steps.end, statement.end)};
   }
   if (steps.end == 0) { return rewrite; }
@@ -196,8 +200,12 @@ auto extract_steps(const Snapshot& snapshot, Span selection) -> TextRewrite {
     if (std::find(list.begin(), list.end(), entity) == list.end()) { list.push_back(entity); }
   };
   std::string schedule_name = form->variable.str();
+  // At the top, names bound by these statements are the file's; all others of the file are there for every function.
+  Span whole = snapshot.syntax().resolve({schedule->decl, body.def->span.begin, body.def->span.end, 0}).value_or(Span{});
   auto is_local = [&](const Entity& entity) {
-    return entity.function == schedule->decl && (entity.kind == EntityKind::Variable || entity.kind == EntityKind::Parameter) && entity.name.view() != schedule_name;
+    bool is_here = entity.function == (is_top ? DeclId{} : schedule->decl);
+    return is_here && (is_top ? entity.kind == EntityKind::Variable || entity.kind == EntityKind::Constant : entity.kind == EntityKind::Variable || entity.kind == EntityKind::Parameter) &&
+           entity.name.view() != schedule_name;
   };
   std::vector<uint32_t> bound;   // in the steps
   for (const Occurrence& o : names.occurrences) {
@@ -206,7 +214,7 @@ auto extract_steps(const Snapshot& snapshot, Span selection) -> TextRewrite {
     bool is_inside = o.span.begin >= steps.begin && o.span.end <= steps.end;
     if (is_inside && o.role == Role::Bind) { add(bound, o.entity); }
     bool was_bound = std::any_of(names.occurrences.begin(), names.occurrences.end(), [&](const Occurrence& other) {
-      return other.entity == o.entity && other.role == Role::Bind && other.span.end <= steps.begin;
+      return other.entity == o.entity && other.role == Role::Bind && other.span.end <= steps.begin && (!is_top || other.span.begin >= whole.begin);
     });
     if (is_inside && o.role != Role::Bind && was_bound) { add(inputs, o.entity); }
     if (o.span.begin >= steps.end && o.role != Role::Bind && std::find(bound.begin(), bound.end(), o.entity) != bound.end()) { add(outputs, o.entity); }
@@ -221,12 +229,162 @@ auto extract_steps(const Snapshot& snapshot, Span selection) -> TextRewrite {
   std::string results;
   for (uint32_t entity : inputs) { parameters += ", " + names.entities[entity].name.str(); }
   for (uint32_t entity : outputs) { results += (results.empty() ? "" : ", ") + names.entities[entity].name.str(); }
-  std::string indent = indent_at(snapshot, steps.begin);
-  std::string function = fmt::format("def {}({}):{}{}{}{}", name, parameters, eol, indent, snapshot.text().substr(steps.begin, steps.end - steps.begin), eol);
+  std::string indent = is_top ? "    " : indent_at(snapshot, steps.begin);
+  std::string lines = snapshot.text().substr(steps.begin, steps.end - steps.begin);
+  if (is_top) {
+    // What a text of several lines says would be another text behind an indentation.
+    if (lines.find("\"\"\"") != std::string::npos || lines.find("'''") != std::string::npos) { return rewrite; }
+    for (size_t at = lines.find('\n'); at != std::string::npos; at = lines.find('\n', at + 1)) {
+      if (at + 1 < lines.size() && lines[at + 1] != '\n' && lines[at + 1] != '\r') { lines.insert(at + 1, indent); }
+    }
+  }
+  std::string function = fmt::format("def {}({}):{}{}{}{}", name, parameters, eol, indent, lines, eol);
   if (!results.empty()) { function += fmt::format("{}return {}{}", indent, results, eol); }
   rewrite.title = "Extract the selected steps into a function";
   rewrite.edits = {{{body.item_begin, body.item_begin}, function + eol + eol},
                    {steps, fmt::format("{}{}{}({})", results, results.empty() ? "" : " = ", name, parameters)}};
+  return rewrite;
+}
+
+namespace {
+
+/// The lines below the head of a schedule function, without their indentation, with what it calls its schedule renamed.
+auto statements_of(std::string_view function_text, const std::string& variable) -> std::vector<std::string> {
+  std::vector<std::string> lines;
+  bool is_below = false;
+  std::string was;
+  while (!function_text.empty()) {
+    size_t end = std::min(function_text.find('\n'), function_text.size());
+    std::string_view line = function_text.substr(0, end);
+    function_text.remove_prefix(std::min(end + 1, function_text.size()));
+    if (!is_below) {
+      is_below = line.starts_with("def ");
+      size_t open = line.find('(');
+      if (is_below && open != std::string_view::npos) { was = line.substr(open + 1, line.find_first_of(":,)", open) - open - 1); }
+      continue;
+    }
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    std::string out;
+    char quote = 0;
+    for (size_t i = 0; i < line.size(); ++i) {
+      char c = line[i];
+      bool begins = quote == 0 && line.substr(i).starts_with(was + ".") && (i == 0 || (std::isalnum(static_cast<unsigned char>(line[i - 1])) == 0 && line[i - 1] != '_' && line[i - 1] != '.'));
+      if (begins) {
+        out += variable;
+        i += was.size() - 1;
+        continue;
+      }
+      if (c == '"' || c == '\'') { quote = quote == 0 ? c : quote == c ? '\0' : quote; }
+      out += c;
+    }
+    lines.push_back(std::move(out));
+  }
+  while (!lines.empty() && lines.back().empty()) { lines.pop_back(); }
+  return lines;
+}
+
+/// Does a statement do something to the schedule, or take something from it?
+auto is_step(const syntax::Stmt& statement, const script::Step* step, const IRModule& before, Name variable) -> bool {
+  if (step != nullptr && (!step->named.empty() || (step->after != nullptr && before && !before.same_as(step->after->module())))) { return true; }
+  bool found = false;
+  syntax::walk(statement, [&](const syntax::Node& node) {
+    const auto* attribute = node.as<syntax::AttributeExpr>();
+    const auto* object = attribute != nullptr ? attribute->object->as<syntax::NameExpr>() : nullptr;
+    found = found || (object != nullptr && object->name == variable && schedule::find_primitive(attribute->attr.name.view()) != nullptr);
+    return !found;
+  });
+  return found;
+}
+
+}  // namespace
+
+auto replace_schedule(const Snapshot& snapshot, const script::FileSchedule& schedule, std::string_view function_text) -> TextRewrite {
+  TextRewrite rewrite{fmt::format("Replace {} with the best schedule", schedule.name.view()), {}, {}};
+  Body body = body_of(snapshot, schedule.decl);
+  std::optional<syntax::ScheduleForm> form = body.def != nullptr ? syntax::schedule_form(*body.def) : std::nullopt;
+  std::string eol = line_break_of(snapshot);
+  if (!form) {
+    rewrite.why_not = fmt::format("`{}` is no schedule any more", schedule.name.view());
+    return rewrite;
+  }
+  if (form->made == nullptr) {
+    // The other one under the name that is there.
+    std::string text;
+    for (char c : function_text) { c == '\n' ? text += eol : text += c; }
+    size_t begin = text.find("def ");
+    size_t end = begin == std::string::npos ? begin : text.find('(', begin);
+    const syntax::PlacedItem* placed = snapshot.syntax().item_at(body.item_begin);
+    if (end == std::string::npos || placed == nullptr || !indent_at(snapshot, body.item_begin).empty()) {
+      rewrite.why_not = "only functions at the top of a file are replaced";
+      return rewrite;
+    }
+    text = text.substr(0, begin + 4) + body.def->name.name.str() + text.substr(end);
+    while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) { text.pop_back(); }
+    uint32_t last = placed->end();
+    while (last > placed->offset && (snapshot.text()[last - 1] == '\n' || snapshot.text()[last - 1] == '\r')) { --last; }
+    rewrite.edits = {{{placed->offset, last}, std::move(text)}};
+    return rewrite;
+  }
+  std::vector<std::string> lines = statements_of(function_text, form->variable.str());
+  const std::vector<script::Step>* run = schedule.run != nullptr && schedule.is_settled ? &schedule.run->steps : nullptr;
+  std::vector<bool> is_replaced(body.statements.size(), false);
+  for (size_t i = form->made_at + 1; i < body.statements.size(); ++i) {
+    const script::Step* step = run != nullptr && i < run->size() ? &(*run)[i] : nullptr;
+    IRModule before = step != nullptr && (*run)[i - 1].after != nullptr ? (*run)[i - 1].after->module() : IRModule();
+    is_replaced[i] = is_step(*body.def->body[static_cast<uint32_t>(i)], step, before, form->variable);
+  }
+  auto is_in_replaced = [&](Span span) {
+    for (size_t i = 0; i < body.statements.size(); ++i) {
+      if (is_replaced[i] && span.begin >= body.statements[i].begin && span.end <= body.statements[i].end) { return true; }
+    }
+    return false;
+  };
+  // Statements that stay must not use what goes, nor what is bound anew.
+  NameTable names = names_of(snapshot);
+  std::vector<uint32_t> gone;
+  for (const Occurrence& o : names.occurrences) {
+    if (o.role == Role::Bind && is_in_replaced(o.span)) { gone.push_back(o.entity); }
+  }
+  uint32_t made_end = body.statements[form->made_at].end;
+  for (const Occurrence& o : names.occurrences) {
+    const Entity& entity = names.entities[o.entity];
+    if (o.role == Role::Bind || o.span.begin < made_end || is_in_replaced(o.span)) { continue; }
+    bool is_gone = std::find(gone.begin(), gone.end(), o.entity) != gone.end();
+    bool is_bound_anew = std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
+      size_t equals = line.find(" = ");
+      if (equals == std::string::npos || line.starts_with("#")) { return false; }
+      std::string targets = ", " + line.substr(0, equals) + ",";
+      return targets.find(", " + entity.name.str() + ",") != std::string::npos;
+    });
+    if (is_gone || (is_bound_anew && entity.function == (schedule.place != SIZE_MAX ? DeclId{} : schedule.decl))) {
+      rewrite.why_not = fmt::format("`{}` is used in line {}, which is no step of the schedule", entity.name.view(), snapshot.lines().line_of(o.span.begin) + 1);
+      return rewrite;
+    }
+  }
+  std::string indent = indent_at(snapshot, body.statements[form->made_at].begin);
+  std::string text;
+  for (const std::string& line : lines) { text += (text.empty() ? "" : eol + indent) + line; }
+  // Runs of steps, with the comments and blank lines between them.
+  bool is_written = false;
+  for (size_t i = 0; i < body.statements.size(); ++i) {
+    if (!is_replaced[i]) { continue; }
+    size_t last = i;
+    while (last + 1 < body.statements.size() && is_replaced[last + 1]) { ++last; }
+    Span region = whole_lines(snapshot, {body.statements[i].begin, body.statements[last].end});
+    bool shares = (i > 0 && body.statements[i - 1].end > region.begin) || (last + 1 < body.statements.size() && body.statements[last + 1].begin < region.end);
+    if (shares) {
+      rewrite.edits.clear();
+      rewrite.why_not = fmt::format("line {} holds several statements", snapshot.lines().line_of(body.statements[i].begin) + 1);
+      return rewrite;
+    }
+    rewrite.edits.push_back({region, is_written ? std::string() : indent + text + eol});
+    is_written = true;
+    i = last;
+  }
+  if (!is_written) {
+    uint32_t end = line_end_of(snapshot, made_end);
+    rewrite.edits.push_back({{end, end}, eol + indent + text});
+  }
   return rewrite;
 }
 

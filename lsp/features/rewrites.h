@@ -35,9 +35,13 @@ struct TextRewrite {
 /// nothing new to say.
 [[nodiscard]] auto explain_schedule(const workspace::Snapshot& snapshot, uint32_t at) -> TextRewrite;
 
-/// The statements of a schedule that a selection touches, as a function of their own that is called instead. No edits: the selection is
-/// in no schedule, or empty.
+/// The statements of a schedule that a selection touches, as a function of their own that is called instead; of one at the top of the file as
+/// well. No edits: the selection is in no schedule, or empty, or holds the statement that makes the schedule.
 [[nodiscard]] auto extract_steps(const workspace::Snapshot& snapshot, Span selection) -> TextRewrite;
+
+/// Another schedule function for the same program in place of a schedule: of a function with its name, of statements behind
+/// `sch = tir.Schedule(...)` as statements in place of its steps. Statements that do something else stay. No edits: why not.
+[[nodiscard]] auto replace_schedule(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule, std::string_view function_text) -> TextRewrite;
 
 /// The schedule at an offset without the steps whose absence changes nothing: of a schedule that runs to its end the program it makes, of
 /// one that stops the error it stops with. Runs the schedule once per step. No edits: each is needed.

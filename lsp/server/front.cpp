@@ -422,7 +422,9 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
     return reply(id, nullptr);
   }
   if (command == insert_schedule_command) {
-    if (!job || !jobs_.knows(static_cast<JobId>(*job))) { return fail(id, ErrorCode::InvalidParams, "there is no such job"); }
+    // What earlier days found is of no job: 0.
+    if (bool_in(first, "recorded")) { job = 0; }
+    if (!job || (*job != 0 && !jobs_.knows(static_cast<JobId>(*job)))) { return fail(id, ErrorCode::InvalidParams, "there is no such job"); }
     Pending pending{.id = id, .row = find_method("workspace/executeCommand"), .document = 0, .since = Clock::now(), .inserts = static_cast<JobId>(*job)};
     return forward(std::move(pending), std::move(body));
   }

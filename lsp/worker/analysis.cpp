@@ -202,6 +202,8 @@ class Worker {
   std::vector<std::unique_ptr<OpenDocument>> documents_;
   bool has_closed_ = false;      // one, since memory was given back
   std::map<uint64_t, JobFacts> jobs_;
+  Records records_;
+  std::optional<target::Peaks> peaks_;   // what `machine_` says of all cores
   std::deque<Request> settled_;  // wait until all is known of their document
 };
 
@@ -490,6 +492,7 @@ void Worker::note_machine(const Json& options) {
   look_again_ = {};
   peaks_written_ = peaks_written();
   machine_ = {};
+  peaks_ = {};
   const Json& caches = member(options, "caches");
   const Json& peaks = member(options, "peaks");
   auto number = [](const Json& json) { return json.is_number() ? json.get<double>() : 0; };
@@ -500,13 +503,15 @@ void Worker::note_machine(const Json& options) {
     }
     machine_.flops = number(member(peaks, "gflops")) * 1e9;
     if (double rate = number(member(peaks, "gbytes")) * 1e9; rate > 0) { machine_.rates.push_back({0, rate}); }
+    if (peaks.is_object()) { peaks_ = target::Peaks{.fma_f32_one = machine_.flops * 1e-9, .fma_f32_all = machine_.flops * 1e-9, .threads = 1, .copy = {{0, number(member(peaks, "gbytes")), number(member(peaks, "gbytes"))}}}; }
     return;
   }
   target::Hardware hardware = target::hardware(target::host());
   for (const target::Cache& cache : {hardware.l1, hardware.l2, hardware.l3}) {
     if (cache.bytes > 0) { machine_.caches.push_back(cache.bytes); }
   }
-  if (auto known = target::cached_peaks()) {
+  peaks_ = target::cached_peaks();
+  if (const auto& known = peaks_) {
     machine_.flops = known->fma_f32_one * 1e9;
     for (const target::CopyRate& rate : known->copy) { machine_.rates.push_back({rate.footprint, rate.one * 1e9}); }
   }
@@ -641,6 +646,8 @@ void Worker::answer(const Request& request) {
       }
     };
     context.machine = machine_;
+    context.records = &records_;
+    context.peaks = peaks_;
     context.folders = folders_;
     context.too_large_until = &too_large_until_;
     context.manual = manual_;

@@ -18,6 +18,7 @@
 #include "lsp/features/loop_view.h"
 #include "lsp/features/moves.h"
 #include "lsp/features/names.h"
+#include "lsp/features/numbers.h"
 #include "lsp/features/rewrites.h"
 #include "lsp/features/steps.h"
 #include "lsp/features/symbols.h"
@@ -25,6 +26,7 @@
 #include "lsp/features/tuning.h"
 #include "lsp/features/views.h"
 #include "lsp/worker/files.h"
+#include "lsp/worker/records.h"
 #include "support/hash.h"
 
 namespace loopsmith::lsp {
@@ -562,12 +564,6 @@ auto signature_route(const RouteContext& context, const Json& params) -> RouteRe
   return answer;
 }
 
-auto duration_text(double seconds) -> std::string {
-  if (seconds < 1e-3) { return fmt::format("{:.1f} us", seconds * 1e6); }
-  if (seconds < 1) { return fmt::format("{:.2f} ms", seconds * 1e3); }
-  return fmt::format("{:.2f} s", seconds);
-}
-
 /// Of a search that is not done: how far it is, and what a click does.
 auto progress_title(const JobFacts& job) -> std::string {
   if (job.compares) { return job.message + "; give it up"; }
@@ -596,6 +592,14 @@ auto filling(const RouteContext& context, const std::string& schedule, const Hol
     }
   }
   return out;
+}
+
+/// What searches of earlier days found for a program.
+auto recorded_best(const RouteContext& context, const std::string& function) -> std::optional<BestSoFar> {
+  return context.records != nullptr ? best_so_far(*context.snapshot, function, *context.records, context.peaks) : std::nullopt;
+}
+auto recorded_argument(const RouteContext& context, const std::string& function) -> Json {
+  return {{"uri", context.snapshot->name()}, {"function", function}, {"recorded", true}};
 }
 
 auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
@@ -664,8 +668,10 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
       continue;
     }
     bool is_running = false;
+    bool has_found = false;
     for (const auto& [id, job] : context.jobs) {
       if (!job.tunes() || job.uri != snapshot.name() || job.function != lens.function) { continue; }
+      has_found = has_found || job.is_done;
       if (job.is_done) {
         add(lens, "insert best schedule", insert_schedule_command, {{"job", id}});
       } else {
@@ -674,6 +680,13 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
       }
     }
     if (!is_running) { add(lens, lens.title, tune_command, {{"uri", snapshot.name()}, {"function", lens.function}}); }
+    if (auto best = is_running || has_found ? std::nullopt : recorded_best(context, lens.function)) {
+      std::string title = "best " + duration_text(best->recorded.best.median_seconds);
+      if (best->share > 0) { title += fmt::format(", {:.0f}% of the roofline", best->share * 100); }
+      // What was not compared with the program is told of and not offered.
+      bool is_offered = !best->recorded.best.verified.empty();
+      add(lens, title + (is_offered ? ": insert it" : ""), is_offered ? insert_schedule_command : "", is_offered ? recorded_argument(context, lens.function) : Json());
+    }
     add_run(lens, lens.function, "");
     add_timed(lens, lens.function, "");
   }
@@ -782,6 +795,13 @@ auto wants_kind(const Json& only, std::string_view kind) -> bool {
   });
 }
 
+/// Does a schedule schedule what a search by that name is about?
+auto is_for(const Snapshot& snapshot, const script::FileSchedule& schedule, const std::string& function) -> bool {
+  if (schedule.program_name.view() == function) { return true; }
+  const workspace::Program* program = program_with(snapshot, function);
+  return program != nullptr && program->decl == schedule.program_decl;
+}
+
 auto code_action(const RouteContext& context, const Json& params) -> RouteResult {
   const Snapshot& snapshot = *context.snapshot;
   auto range = range_from(member(params, "range"));
@@ -846,12 +866,28 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
       actions.push_back({{"title", fmt::format("Minimise {}", schedule->name.view())}, {"kind", "refactor.rewrite"},
                          {"data", {{"uri", snapshot.name()}, {"version", snapshot.version()}, {"at", span.begin}, {"rewrite", "minimise"}}}});
     }
+    // Whether a text of steps fits is seen from a function without any.
+    bool is_replaceable = !replace_schedule(snapshot, *schedule, "def f(sch):\n    sch.trace\n").edits.empty();
+    std::string title = fmt::format("Replace {} with the best schedule", schedule->name.view());
+    auto offer = [&](Json argument) {
+      argument["replace"] = schedule->name.view();
+      actions.push_back({{"title", title}, {"kind", "refactor.rewrite"}, {"command", {{"title", title}, {"command", insert_schedule_command}, {"arguments", Json::array({std::move(argument)})}}}});
+    };
+    bool has_found = false;
     for (const auto& [id, job] : context.jobs) {
-      // A function cannot stand for statements at the top.
-      if (!job.tunes() || job.uri != snapshot.name() || !job.is_done || schedule->program_name.view() != job.function || schedule->place != SIZE_MAX) { continue; }
-      std::string title = fmt::format("Replace {} with the best schedule", schedule->name.view());
-      actions.push_back({{"title", title}, {"kind", "refactor.rewrite"},
-                         {"command", {{"title", title}, {"command", insert_schedule_command}, {"arguments", {{{"job", id}, {"replace", schedule->name.view()}}}}}}});
+      if (!is_replaceable || !job.tunes() || job.uri != snapshot.name() || !job.is_done || !is_for(snapshot, *schedule, job.function)) { continue; }
+      has_found = true;
+      offer({{"job", id}});
+    }
+    std::string function;
+    for (const workspace::Program& program : snapshot.programs()) {
+      if (program.decl != schedule->program_decl || !program.module || program.is_inside || program.module->functions.size() != 1) { continue; }
+      function = is_function(snapshot, program) ? program.name.str() : program.module->functions.front().first.str();
+    }
+    auto best = function.empty() ? std::nullopt : recorded_best(context, function);
+    if (is_replaceable && !has_found && best && !best->recorded.best.verified.empty()) {
+      title += fmt::format(" ({}, recorded)", duration_text(best->recorded.best.median_seconds));
+      offer(recorded_argument(context, function));
     }
   }
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
@@ -872,8 +908,10 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
     std::string title = fmt::format("Tune {} in the background", tunable.name);
     Json argument = {{"uri", snapshot.name()}, {"function", tunable.name}};
     bool is_running = false;
+    bool has_found = false;
     for (const auto& [id, job] : context.jobs) {
       if (!job.tunes() || job.uri != snapshot.name() || job.function != tunable.name) { continue; }
+      has_found = has_found || job.is_done;
       if (!job.is_done) {
         is_running = true;
         std::string stop = job.compares ? fmt::format("Give up the comparison of the best of {} with the program", tunable.name) : fmt::format("Stop tuning {} and keep the best", tunable.name);
@@ -887,6 +925,11 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
     if (!is_running) {
       actions.push_back({{"title", title}, {"kind", "refactor.rewrite"},
                          {"command", {{"title", title}, {"command", tune_command}, {"arguments", Json::array({argument})}}}});
+    }
+    if (auto best = is_running || has_found ? std::nullopt : recorded_best(context, tunable.name); best && !best->recorded.best.verified.empty()) {
+      std::string insert = fmt::format("Insert best schedule ({}, recorded)", duration_text(best->recorded.best.median_seconds));
+      actions.push_back({{"title", insert}, {"kind", "refactor.rewrite"},
+                         {"command", {{"title", insert}, {"command", insert_schedule_command}, {"arguments", Json::array({recorded_argument(context, tunable.name)})}}}});
     }
   }
   return actions;
@@ -909,10 +952,60 @@ auto code_action_resolve(const RouteContext& context, const Json& params) -> Rou
   return action;
 }
 
+/// A schedule function that is written into a file: what a search found, now or on an earlier day.
+struct Found {
+  std::string uri;
+  std::string function;   // that was searched
+  std::string text;
+  std::optional<Insertion> insert = {};   // its place, where the text is the one that was searched
+};
+
+auto write_schedule(const RouteContext& context, const Snapshot& snapshot, const Found& found, const std::string& replaced) -> RouteResult {
+  RouteContext there = context;
+  there.snapshot = &snapshot;
+  if (!replaced.empty()) {
+    for (const script::FileSchedule& schedule : snapshot.schedules()) {
+      if (schedule.name.view() != replaced) { continue; }
+      TextRewrite rewrite = replace_schedule(snapshot, schedule, found.text);
+      if (rewrite.edits.empty()) { return RouteError{ErrorCode::RequestFailed, fmt::format("`{}` is not replaced: {}", replaced, rewrite.why_not)}; }
+      return Json{{"edit", edit_of(there, rewrite.edits)}};
+    }
+    return RouteError{ErrorCode::RequestFailed, fmt::format("`{}` is not in the file any more", replaced)};
+  }
+  std::optional<Insertion> insertion = found.insert ? found.insert : insertion_after(snapshot, found.function, found.text);
+  if (!insertion) {
+    return RouteError{ErrorCode::RequestFailed, fmt::format("`{}` is not in the file any more; the schedule was not inserted", found.function)};
+  }
+  Position at = to_position(snapshot.text(), snapshot.lines(), insertion->offset, context.encoding);
+  Json edit = {{"range", to_json(TextRange{at, at})}, {"newText", insertion->text}};
+  const Json& supported = member(member(context.capabilities, "workspace"), "workspaceEdit");
+  if (!bool_in(supported, "documentChanges")) { return Json{{"edit", {{"changes", {{found.uri, Json::array({edit})}}}}}}; }
+  Json whole;
+  if (!member(supported, "changeAnnotationSupport").is_null()) {
+    edit["annotationId"] = "schedule";
+    whole["changeAnnotations"] = {{"schedule", {{"label", "Insert best schedule"}, {"description", fmt::format("found by tuning {}", found.function)}}}};
+  }
+  whole["documentChanges"] = Json::array({{{"textDocument", {{"uri", found.uri}, {"version", snapshot.version()}}}, {"edits", Json::array({edit})}}});
+  return Json{{"edit", whole}};
+}
+
 /// Only `loopsmith.insertSchedule` arrives here; the front asks the editor to apply the edit.
 auto execute_command(const RouteContext& context, const Json& params) -> RouteResult {
   const Json& arguments = member(params, "arguments");
-  auto id = arguments.is_array() && !arguments.empty() ? int_in(arguments.front(), "job") : std::nullopt;
+  const Json& first = arguments.is_array() && !arguments.empty() ? arguments.front() : member(Json(), "");
+  std::string replaced = string_in(first, "replace");
+  if (bool_in(first, "recorded")) {
+    const Snapshot* snapshot = context.find(string_in(first, "uri"));
+    if (snapshot == nullptr) { return RouteError{ErrorCode::RequestFailed, "the file is not open any more"}; }
+    RouteContext there = context;
+    there.snapshot = snapshot;
+    auto best = recorded_best(there, string_in(first, "function"));
+    if (!best || best->recorded.best.verified.empty()) { return RouteError{ErrorCode::RequestFailed, "nothing that was compared is recorded for this program: tune it"}; }
+    auto text = schedule_text_of(*snapshot, *best);
+    if (!text) { return RouteError{ErrorCode::RequestFailed, "the steps recorded do not work on this program any more: tune it again"}; }
+    return write_schedule(context, *snapshot, {snapshot->name(), string_in(first, "function"), std::move(*text)}, replaced);
+  }
+  auto id = int_in(first, "job");
   auto found = id ? context.jobs.find(static_cast<uint64_t>(*id)) : context.jobs.end();
   if (found == context.jobs.end() || !found->second.is_done || !(found->second.tunes() || found->second.fills())) { return bad_params("there is no such job, or it has no result yet"); }
   const JobFacts& job = found->second;
@@ -933,45 +1026,11 @@ auto execute_command(const RouteContext& context, const Json& params) -> RouteRe
     }
     return RouteError{ErrorCode::RequestFailed, fmt::format("`{}` is not in the file any more; the steps were not written", job.schedule)};
   }
-  std::optional<Insertion> insertion;
-  std::string replaced = arguments.is_array() && !arguments.empty() ? string_in(arguments.front(), "replace") : std::string();
-  if (!replaced.empty()) {
-    RouteContext there = context;
-    there.snapshot = snapshot;
-    for (const syntax::PlacedItem& placed : snapshot->syntax().items()) {
-      if (placed.item->name.view() != replaced) { continue; }
-      // The best one under the name that is there.
-      std::string text = job.schedule_text;
-      size_t begin = text.find("def ");
-      size_t end = begin == std::string::npos ? begin : text.find('(', begin);
-      if (end == std::string::npos) { break; }
-      text = text.substr(0, begin + 4) + replaced + text.substr(end);
-      while (!text.empty() && text.back() == '\n') { text.pop_back(); }
-      uint32_t last = placed.end();
-      while (last > placed.offset && (snapshot->text()[last - 1] == '\n' || snapshot->text()[last - 1] == '\r')) { --last; }
-      return Json{{"edit", edit_of(there, {{{placed.offset, last}, std::move(text)}})}};
-    }
-    return RouteError{ErrorCode::RequestFailed, fmt::format("`{}` is not in the file any more", replaced)};
-  }
+  Found schedule{job.uri, job.function, job.schedule_text};
   if (job.insert && job.version == snapshot->version() && job.insert->first <= snapshot->text().size()) {
-    insertion = Insertion{job.insert->first, job.insert->second};
-  } else {
-    insertion = insertion_after(*snapshot, job.function, job.schedule_text);
+    schedule.insert = Insertion{job.insert->first, job.insert->second};
   }
-  if (!insertion) {
-    return RouteError{ErrorCode::RequestFailed, fmt::format("`{}` is not in the file any more; the schedule was not inserted", job.function)};
-  }
-  Position at = to_position(snapshot->text(), snapshot->lines(), insertion->offset, context.encoding);
-  Json edit = {{"range", to_json(TextRange{at, at})}, {"newText", insertion->text}};
-  const Json& supported = member(member(context.capabilities, "workspace"), "workspaceEdit");
-  if (!bool_in(supported, "documentChanges")) { return Json{{"edit", {{"changes", {{job.uri, Json::array({edit})}}}}}}; }
-  Json whole;
-  if (!member(supported, "changeAnnotationSupport").is_null()) {
-    edit["annotationId"] = "schedule";
-    whole["changeAnnotations"] = {{"schedule", {{"label", "Insert best schedule"}, {"description", fmt::format("found by tuning {}", job.function)}}}};
-  }
-  whole["documentChanges"] = Json::array({{{"textDocument", {{"uri", job.uri}, {"version", snapshot->version()}}}, {"edits", Json::array({edit})}}});
-  return Json{{"edit", whole}};
+  return write_schedule(context, *snapshot, schedule, replaced);
 }
 
 auto text_edits(const RouteContext& context, const std::vector<format::Edit>& edits) -> Json {

@@ -10,6 +10,7 @@
 #include "lsp/features/hover.h"
 #include "lsp/protocol/json.h"
 #include "lsp/protocol/methods.h"
+#include "lsp/worker/records.h"
 #include "support/cancel.h"
 #include "support/process.h"
 #include "workspace/snapshot.h"
@@ -66,6 +67,8 @@ struct RouteContext {
   std::vector<std::string> folders = {};   // that the editor has opened, as paths
   Deadline* too_large_until = nullptr;     // see files.h
   Machine machine = {};               // what hovers compare with
+  Records* records = nullptr;         // what was measured on earlier days; null: nothing is known of it
+  std::optional<target::Peaks> peaks = {};   // of all cores; none: not measured
   std::string links = {};   // the same, for links in texts
 };
 

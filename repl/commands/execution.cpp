@@ -121,6 +121,7 @@ auto bench(Session& session, const std::vector<std::string>& arguments) -> bool 
   std::vector<int64_t> sizes(functions[0]->interface.shape_variables.size(), 64);
   runtime::BenchOptions options;
   options.blocks = 15;
+  options.warm_up_seconds = 30e-3;
   options.time_limit = 2.0 * static_cast<double>(rows.size());
   auto measured = runtime::bench_interleaved(functions, sizes, options);
   if (!measured.ok()) { session.report(measured.diagnostics()); return false; }
@@ -133,7 +134,8 @@ auto bench(Session& session, const std::vector<std::string>& arguments) -> bool 
     std::string share;
     if (peaks && peaks->fma_f32_all > 0 && flops > 0) { share = fmt::format("  {:3.0f}% of peak", 100 * m.gflops(flops) / peaks->fma_f32_all); }
     session.print(fmt::format("{:<{}} {:>12}  +-{:4.1f}%  {:8.2f} GFLOP/s  {:7.2f}x{}  n={}{}\n", rows[i].name, width, seconds_text(m.seconds), m.deviation * 100, m.gflops(flops),
-                              (*measured)[0].seconds / m.seconds, share, m.blocks, m.deviation > noisy ? "  noisy" : ""));
+                              (*measured)[0].seconds / m.seconds, share, m.blocks, (m.deviation > noisy ? std::string("  noisy") : std::string()) +
+                              (i > 0 && runtime::compare((*measured)[0], m).verdict == runtime::Speeds::Verdict::Same ? "  no difference" : "")));
     session.measured(rows[i].step, m.seconds);
   }
   return true;
@@ -203,6 +205,7 @@ auto why(Session& session, const std::vector<std::string>& arguments) -> bool {
     std::vector<int64_t> sizes(functions[0]->interface.shape_variables.size(), 64);
     runtime::BenchOptions options;
     options.blocks = 15;
+    options.warm_up_seconds = 30e-3;
     options.time_limit = 2.0 * static_cast<double>(functions.size());
     auto timed = runtime::bench_interleaved(functions, sizes, options);
     if (!timed.ok()) { session.report(timed.diagnostics()); return false; }
@@ -215,8 +218,8 @@ auto why(Session& session, const std::vector<std::string>& arguments) -> bool {
     if (row.module) {
       const runtime::Measurement& m = measured[next++];
       double share = m.seconds / measured[0].seconds - 1;
-      double spread = std::max(noisy / 2, m.deviation + measured[0].deviation);
-      said = std::abs(share) <= spread ? fmt::format("makes no difference beyond noise ({} without it)", seconds_text(m.seconds))
+      bool is_same = runtime::compare(measured[0], m).verdict == runtime::Speeds::Verdict::Same;
+      said = is_same ? fmt::format("makes no difference beyond noise ({} without it)", seconds_text(m.seconds))
              : share > 0               ? fmt::format("buys {:.0f}%: {} without it", 100 * (1 - measured[0].seconds / m.seconds), seconds_text(m.seconds))
                                        : fmt::format("costs {:.0f}%: {} without it", 100 * (measured[0].seconds / m.seconds - 1), seconds_text(m.seconds));
     }

@@ -1,6 +1,7 @@
 // `loopsmith bench FILE`: how fast a program is as written and under each schedule named, block by block in turn, so
 // that drifts of the machine meet all of them. In a process of its own.
 #include <algorithm>
+#include <array>
 #include <ctime>
 #include <filesystem>
 
@@ -33,7 +34,7 @@ const Usage usage{
                 arg_option,
                 inputs_option,
                 {.name = "--cache", .value = "STATE", .help = "hot (the default), rotate (other data each call) or cold"},
-                {.name = "--blocks", .value = "N", .help = "blocks of calls for each; 7"},
+                {.name = "--blocks", .value = "N", .help = "blocks of calls for each; 15"},
                 check_bounds_option,
                 {.name = "--profile", .help = "the time of each loop as well, of a version that is measured apart"},
                 {.name = "--depth", .value = "N", .help = "how deep the loops are that `--profile` times; 3"},
@@ -43,6 +44,7 @@ const Usage usage{
                 {.name = "--slower", .value = "PERCENT", .help = "how much slower `--check` lets pass; 10"},
                 {.name = "--junit", .value = "F", .help = "writes what was checked as JUnit's XML"},
                 {.name = "--no-plain", .help = "leave out the program as written"},
+                {.name = "--against-itself", .value = "N", .help = "compares the program N times with itself, compiled anew, and says how often no difference was seen"},
                 json_option},
     .examples = {{"loopsmith bench matmul.tir --with matmul_blocked", "plain against scheduled"},
                  {"loopsmith bench softmax.tir --with softmax_rows --profile", "which loop the time goes to"},
@@ -112,6 +114,42 @@ void show_counts(const std::vector<Row>& rows, const std::vector<runtime::EventC
   if (!is_json && !counted[0].missing.empty()) { fmt::print("  no counters of the processor: {}\n", counted[0].missing); }
 }
 
+auto verdict_name(runtime::Speeds::Verdict verdict) -> const char* {
+  switch (verdict) {
+    case runtime::Speeds::Verdict::Same: return "none";
+    case runtime::Speeds::Verdict::Faster: return "faster";
+    case runtime::Speeds::Verdict::Slower: return "slower";
+  }
+  return "";
+}
+
+// The test of the comparison itself: two compilations of one program, again and again; each "faster" or "slower" is a false alarm. Fails where
+// more than one of twenty is.
+auto compare_with_itself(const Selection& selection, const Locate& checks, const std::vector<int64_t>& sizes, const runtime::BenchOptions& options, int64_t times, bool is_json) -> Result<int> {
+  std::array<int64_t, 3> counts{};
+  for (int64_t i = 0; i < times; ++i) {
+    std::vector<runtime::JitModule> code;
+    std::vector<const runtime::JitFunction*> functions;
+    for (int copy = 0; copy < 2; ++copy) {
+      LOOPSMITH_TRY(compiled, compile(selection, checks));
+      code.push_back(std::move(compiled));
+    }
+    for (runtime::JitModule& module : code) {
+      LOOPSMITH_TRY(function, module.find(symbol_of(selection)));
+      functions.push_back(function);
+    }
+    LOOPSMITH_TRY(measured, runtime::bench_interleaved(functions, sizes, options));
+    ++counts[static_cast<size_t>(runtime::compare(measured[0], measured[1]).verdict)];
+  }
+  double same = static_cast<double>(counts[0]) / static_cast<double>(times);
+  if (is_json) {
+    fmt::print("{}\n", nlohmann::json({{"event", "against_itself"}, {"program", selection.program.str()}, {"comparisons", times}, {"same", counts[0]}, {"faster", counts[1]}, {"slower", counts[2]}}).dump());
+  } else {
+    fmt::print("{} compared {} times with itself: no difference {} times ({:.1f}%), faster {}, slower {}\n", selection.program.view(), times, counts[0], 100 * same, counts[1], counts[2]);
+  }
+  return same >= 0.95 ? exit_done : exit_input;
+}
+
 auto now_text() -> std::string {
   char out[32] = {};
   std::time_t now = std::time(nullptr);
@@ -134,7 +172,8 @@ auto bench_here(std::vector<std::string> args) -> int {
   if (const int* status = std::get_if<int>(&read)) { return *status; }
   const auto& arguments = std::get<Arguments>(read);
   runtime::BenchOptions options;
-  options.blocks = 7;
+  options.blocks = 15;
+  options.warm_up_seconds = 30e-3;
   std::string cache = arguments.get("--cache", "hot");
   if (cache == "rotate") { options.cache = runtime::CacheState::Rotate; }
   else if (cache == "cold") { options.cache = runtime::CacheState::Cold; }
@@ -155,6 +194,13 @@ auto bench_here(std::vector<std::string> args) -> int {
     auto number = parse_number(*text, 0, 10000);
     if (!number) { return usage_error("bench", fmt::format("`--slower` is a percentage from 0 to 10000, not `{}`", *text)); }
     slower = static_cast<double>(*number);
+  }
+  int64_t against_itself = 0;
+  if (auto text = arguments.get("--against-itself")) {
+    auto number = parse_number(*text, 1, 100000);
+    if (!number) { return usage_error("bench", fmt::format("`--against-itself` is a number from 1 to 100000, not `{}`", *text)); }
+    if (arguments.all("--with").size() > 1) { return usage_error("bench", "`--against-itself` compares one program: give one `--with`, or none"); }
+    against_itself = *number;
   }
   std::string history = arguments.get("--history", "");
   if (arguments.has("--check") && history.empty()) { return usage_error("bench", "`--check` compares with a history: say which, `--history F`"); }
@@ -192,6 +238,11 @@ auto bench_here(std::vector<std::string> args) -> int {
   };
   auto call = make_call(rows[0].selection, arguments);
   if (!call) { return fail(call.diagnostics()); }
+  if (against_itself > 0) {
+    auto told = compare_with_itself(rows.back().selection, bounds_checks(rows.back().selection, arguments), call->sizes, options, against_itself, arguments.json());
+    if (!told) { return fail(told.diagnostics()); }
+    return *told;
+  }
   std::vector<const runtime::JitFunction*> functions;
   for (Row& row : rows) {
     auto code = compile(row.selection, bounds_checks(rows.back().selection, arguments));
@@ -223,6 +274,8 @@ auto bench_here(std::vector<std::string> args) -> int {
                              {"gbytes", m.gbytes(traffic.bytes)}, {"threads", functions[i]->threads},  {"target", rows[i].selection.target.str()}};
     if (least > 0) { line["roofline"] = least / m.seconds; }
     if (least > 0 && !is_whole) { line["roofline_of"] = "memory"; }
+    runtime::Speeds against = i > 0 ? runtime::compare((*measured)[0], m) : runtime::Speeds{};
+    if (i > 0) { line["difference"] = verdict_name(against.verdict); }
     line["cache"] = cache;
     line["arguments"] = arguments.all("--arg");
     for (const std::string& file : arguments.all("--inputs")) { line["arguments"].push_back("--inputs " + file); }
@@ -236,7 +289,7 @@ auto bench_here(std::vector<std::string> args) -> int {
     if (flops > 0) { fmt::print("  {:8.2f} GFLOP/s", m.gflops(flops)); }
     fmt::print("  {:8.2f} GB/s", m.gbytes(traffic.bytes));
     if (least > 0) { fmt::print("  {:5.1f}% of {}", 100 * least / m.seconds, is_whole ? "the roofline" : "what memory lets through"); }
-    if (i > 0) { fmt::print("  {:.1f}x", (*measured)[0].seconds / m.seconds); }
+    if (i > 0) { fmt::print("  {:.1f}x{}", (*measured)[0].seconds / m.seconds, against.verdict == runtime::Speeds::Verdict::Same ? "  no difference" : ""); }
     fmt::print("\n");
   }
   for (size_t i = 0; arguments.has("--profile") && i < rows.size(); ++i) {

@@ -121,26 +121,10 @@ class ProgressLine {
   std::string phase_;
 };
 
-// Seconds that a call takes at least on this machine: its arithmetic, or its buffers once through memory, whichever is more. 0: not
-// known, since peaks were not measured, a shape is symbolic or the arithmetic is not in float32. Asked of the disk only.
+// See `tune::least_seconds`; asked of the disk only.
 auto floor_seconds(const Selection& selection) -> double {
   auto peaks = target::cached_peaks();
-  PrimFunc function = selection.before->find(selection.function);
-  if (!peaks || !function) { return 0; }
-  double bytes = 0;
-  for (const auto& [param, buffer] : function->buffer_map) {
-    double size = (buffer->dtype.bits * buffer->dtype.lanes + 7) / 8;
-    for (const Expr& extent : buffer->shape) {
-      auto number = as_int(extent);
-      if (!number || !(buffer->dtype == DataType::float_(32))) { return 0; }
-      size *= static_cast<double>(*number);
-    }
-    bytes += size;
-  }
-  double rate = peaks->copy_rate(static_cast<uint64_t>(bytes), true) * 1e9;
-  double peak = peaks->fma_f32_all * 1e9;
-  if (rate <= 0 || peak <= 0) { return 0; }
-  return std::max(tune::count_flops(selection.before, selection.function) / peak, bytes / rate);
+  return peaks ? tune::least_seconds(selection.before, selection.function, *peaks) : 0;
 }
 
 // A name for the new function that the file does not have yet.

@@ -6,6 +6,8 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 
+#include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 
@@ -306,6 +308,63 @@ auto Database::forget(const Unwanted& unwanted) -> Result<Forgotten> {
   }));
   LOOPSMITH_CHECK(impl_->run("VACUUM"));
   LOOPSMITH_CHECK(impl_->run("PRAGMA wal_checkpoint(TRUNCATE)"));
+  return out;
+}
+
+namespace {
+
+/// Of a regular file: what changes whenever it is written. None: it is no regular file.
+auto stamp_of(const std::string& path) -> std::optional<std::array<int64_t, 4>> {
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size == 0) { return std::nullopt; }
+  return std::array<int64_t, 4>{static_cast<int64_t>(facts.st_ino), static_cast<int64_t>(facts.st_size), facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec};
+}
+
+/// `immutable`: SQLite takes no lock and makes neither a log nor its index beside the file.
+auto immutable_uri(const std::string& path) -> std::string {
+  std::string uri = "file:";
+  for (char c : path) {
+    if (c == '%' || c == '?' || c == '#') {
+      char escaped[4];
+      std::snprintf(escaped, sizeof escaped, "%%%02x", static_cast<unsigned>(c));
+      uri += escaped;
+    } else {
+      uri += c;
+    }
+  }
+  return uri + "?immutable=1";
+}
+
+}  // namespace
+
+auto recorded_on_disk(const std::string& path, uint64_t workload, const std::string& machine) -> std::optional<Recorded> {
+  auto before = stamp_of(path);
+  if (!before) { return std::nullopt; }
+  sqlite3* db = nullptr;
+  int opened = sqlite3_open_v2(immutable_uri(path).c_str(), &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr);
+  std::unique_ptr<sqlite3, int (*)(sqlite3*)> owner(db, sqlite3_close);
+  if (opened != SQLITE_OK) { return std::nullopt; }
+  {
+    Statement version(db, "PRAGMA user_version");
+    if (!version.step() || version.integer(0) != schema_version) { return std::nullopt; }
+  }
+  Recorded out;
+  {
+    Statement row(db, (std::string("SELECT ") + record_columns + ", workload.target FROM record JOIN workload ON record.workload = workload.id "
+                       "WHERE workload.hash = ?1 AND workload.machine = ?2 AND outcome = ?3 AND median_seconds > 0 "
+                       "ORDER BY verified = '', median_seconds, record.id LIMIT 1").c_str());
+    row.bind(1, hex(workload)).bind(2, machine).bind(3, static_cast<int64_t>(Outcome::Measured));
+    if (!row.step()) { return std::nullopt; }
+    out.best = read_record(row);
+    out.target = row.text(12);
+  }
+  {
+    Statement row(db, "SELECT COUNT(*) FROM record JOIN workload ON record.workload = workload.id WHERE workload.hash = ?1 AND workload.machine = ?2");
+    row.bind(1, hex(workload)).bind(2, machine);
+    if (row.step()) { out.records = row.integer(0); }
+  }
+  // Without a lock, pages of two moments may have been read.
+  if (stamp_of(path) != before) { return std::nullopt; }
   return out;
 }
 

@@ -107,4 +107,15 @@ class Database {
   std::unique_ptr<Impl> impl_;
 };
 
+/// What a file of records says of a program, read as it lies on the disk: nothing is written or locked, no file is made. Records that a
+/// program which is writing now has not moved out of its log are not seen yet.
+struct Recorded {
+  Record best;              // the fastest measured one whose results were compared; without one the fastest
+  std::string target;       // it was measured for
+  int64_t records = 0;      // of the program on this machine, for all targets
+};
+/// Of the workload with this hash on a machine, for whatever target. None: no such record; or there is no such file, it is none of ours or
+/// of a newer version, or it changed while it was read.
+[[nodiscard]] auto recorded_on_disk(const std::string& path, uint64_t workload, const std::string& machine) -> std::optional<Recorded>;
+
 }  // namespace loopsmith::tune

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "ir/equal.h"
+#include "ir/ops.h"
 #include "ir/printer.h"
 #include "schedule/schedule.h"
 #include "schedule/trace_json.h"
@@ -414,6 +415,25 @@ auto count_flops(const IRModule& module, Name function) -> double {
   double flops = 0;
   for (const BlockFact& block : analyze(*func)) { flops += block.flops * block.instances; }
   return flops;
+}
+
+auto least_seconds(const IRModule& module, Name function, const target::Peaks& peaks) -> double {
+  PrimFunc func = module->find(function);
+  if (!func) { return 0; }
+  double bytes = 0;
+  for (const auto& [param, buffer] : func->buffer_map) {
+    double size = (buffer->dtype.bits * buffer->dtype.lanes + 7) / 8;
+    for (const Expr& extent : buffer->shape) {
+      auto number = as_int(extent);
+      if (!number || !(buffer->dtype == DataType::float_(32))) { return 0; }
+      size *= static_cast<double>(*number);
+    }
+    bytes += size;
+  }
+  double rate = peaks.copy_rate(static_cast<uint64_t>(bytes), true) * 1e9;
+  double peak = peaks.fma_f32_all * 1e9;
+  if (rate <= 0 || peak <= 0) { return 0; }
+  return std::max(count_flops(module, function) / peak, bytes / rate);
 }
 
 auto tune(const IRModule& module, Name function, const target::Target& target, const std::string& label,

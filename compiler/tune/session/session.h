@@ -16,6 +16,7 @@
 
 #include "ir/ir.h"
 #include "support/diagnostic.h"
+#include "target/peaks.h"
 #include "target/target.h"
 #include "tune/database/database.h"
 #include "tune/search/search.h"
@@ -100,5 +101,9 @@ class Comparison {
 
 /// Arithmetic operations of one call: the leaf blocks' operations on values, index arithmetic left out.
 [[nodiscard]] auto count_flops(const IRModule& module, Name function) -> double;
+
+/// Seconds that a call takes at least on a machine: its arithmetic, or its buffers once through memory, whichever is more. 0: not known,
+/// since a shape is symbolic or the arithmetic is not in float32.
+[[nodiscard]] auto least_seconds(const IRModule& module, Name function, const target::Peaks& peaks) -> double;
 
 }  // namespace loopsmith::tune

@@ -2,6 +2,7 @@
 //
 // A transcript is text, one message a line:
 //   # why this case exists                       comment
+//   # records: PATH                              what is in the tuning database: a file of `loopsmith db export`, of the machine "@machine"
 //   --> {"id":1,"method":"initialize",...}       sent ("jsonrpc" is added; "@file:PATH" strings are files of the source tree)
 //   --> raw TEXT                                 sent as it is, with \r \n \\ escapes: for frames that are wrong
 //   <-- {...}                                    expected, in this order, members sorted
@@ -18,6 +19,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "target/hardware.h"
 #include "tests/unit/lsp/session.h"
 
 namespace {
@@ -75,9 +77,24 @@ auto from_record(const char* record, const char* transcript) -> int {
   return out.good() ? 0 : 1;
 }
 
+/// Puts lines of records into the database of a folder.
+void fill_database(const std::string& program, const std::string& folder, std::string records) {
+  constexpr std::string_view machine = "@machine";
+  for (size_t at = records.find(machine); at != std::string::npos; at = records.find(machine, at)) { records.replace(at, machine.size(), target::machine_identity()); }
+  std::ofstream(folder + "/records.jsonl") << records;
+  (void)run_program({.argv = {program, "db", "import", folder + "/records.jsonl"}, .environment = {{"XDG_DATA_HOME", folder}}}, "", in(Session::patience));
+}
+
 auto run(const std::string& program, const std::string& sources, const std::string& path) -> int {
-  Session session({program, "lsp"}, {{"LOOPSMITH_TEST_FAULT", "1"}, {"LOOPSMITH_TEST_PATIENCE", "1"}});
-  std::istringstream lines(read_file(path));
+  std::string transcript = read_file(path);
+  constexpr std::string_view records = "# records: ";
+  DataFolder data;
+  if (size_t at = transcript.find(records); at != std::string::npos) {
+    at += records.size();
+    fill_database(program, data.path, read_file(sources + "/" + transcript.substr(at, transcript.find('\n', at) - at)));
+  }
+  Session session({program, "lsp"}, {{"LOOPSMITH_TEST_FAULT", "1"}, {"LOOPSMITH_TEST_PATIENCE", "1"}, {"XDG_DATA_HOME", data.path}});
+  std::istringstream lines(transcript);
   std::string expected;
   std::string actual;
   bool ended = false;

@@ -113,18 +113,18 @@ TEST_CASE("loops stand under the roofline of one core, where it is known") {
 
 TEST_CASE("hover on a block, an iter var, a buffer, a program") {
   CHECK(hover_at(matmul, "with T.block", "T.block") == Lines{"block `C`", "`vi` spatial 128, `vj` spatial 64, `vk` reduction 256",
-                                                           "reads `A[vi, vk]`, `B[vk, vj]`", "writes `C[vi, vj]`", "2,097,152 instances",
+                                                           "reads `A[vi, vk]`, `B[vk, vj]`", "writes `C[vi, vj]`", "a reduction", "2,097,152 instances",
                                                            "one instance: 2 flop on 12 B, 0.167 flop/byte"});
   CHECK(hover_at(matmul, "A[vi, ", "vk]").front() == "iter var `vk` of block `C`: reduction");
-  CHECK(hover_at(matmul, "* B[", "B[") == Lines{"buffer `B`: float32 (256, 64)", "in global memory, 64 KiB"});
+  CHECK(hover_at(matmul, "* B[", "B[") == Lines{"buffer `B`: float32 (256, 64)", "in global memory, 64 KiB", "strides 64, 1 (compact)", "read by `C`, stride 64 along `k`"});
   CHECK(hover_at(matmul, "def matmul", "matmul") == Lines{"program `matmul`", "4.194 Mflop on 224 KiB, 18.3 flop/byte",
                                                         "`C` read and written, 32 KiB", "`A` read, 128 KiB", "`B` read, 64 KiB"});
 }
 
 TEST_CASE("hover on a primitive: what it is and what it did here; on a block's name in a schedule") {
   CHECK(hover_at(matmul, "k0, k1", "split") == Lines{"`split(loop, factors, preserve_unit_iters=True, disable_predication=False) -> loops`",
-                                                     "makes a loop a nest of loops", "here: 2 lines of the program became 3"});
-  CHECK(hover_at(matmul, "i, j, k = sch", "get_loops").back() == "here: it only looks, and changes nothing");
+                                                     "makes a loop a nest of loops", "here: 2 lines of the program became 3", "`k0` is loop `k_0`, extent 32", "`k1` is loop `k_1`, extent 8"});
+  CHECK(hover_at(matmul, "i, j, k = sch", "get_loops")[2] == "here: it only looks, and changes nothing");
   CHECK(hover_at(matmul, "get_block", "C\"").front() == "block `C`");
 }
 

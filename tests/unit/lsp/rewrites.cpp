@@ -78,6 +78,62 @@ TEST_CASE("steps that are extracted, whichever, make the same program") {
   }
 }
 
+TEST_CASE("steps at the top of a file that are extracted, whichever, make the same program") {
+  std::string text = file("tests/golden/lsp/top_level.py");
+  auto result_in_python = [](const std::string& source) -> IRModule {
+    auto document = workspace::analyse("file:///a.py", source);
+    const auto& schedules = document->snapshot()->schedules();
+    if (schedules.empty() || schedules.back().run == nullptr || !schedules.back().run->is_complete || errors_of(*document->snapshot()) > 0) { return {}; }
+    return schedules.back().run->result->module();
+  };
+  IRModule before = result_in_python(text);
+  REQUIRE(before);
+  auto document = workspace::analyse("file:///a.py", text);
+  workspace::SnapshotPtr snapshot = document->snapshot();
+  const script::ScheduleRun& run = *snapshot->schedules().back().run;
+  auto span = [&](size_t step) { return *snapshot->resolve(run.steps[step].where); };
+  // The first statement makes the schedule, the last two use what came of it.
+  for (size_t first = 1; first + 1 < run.steps.size(); ++first) {
+    for (size_t last = first; last + 1 < run.steps.size(); ++last) {
+      TextRewrite rewrite = extract_steps(*snapshot, {span(first).begin, span(last).end});
+      REQUIRE(rewrite.edits.size() == 2);
+      std::string after = applied(text, rewrite.edits);
+      INFO(after);
+      IRModule now = result_in_python(after);
+      REQUIRE(now);
+      CHECK(structural_equal(before, now));
+    }
+  }
+  CHECK(extract_steps(*snapshot, {span(0).begin, span(2).end}).edits.empty());
+}
+
+TEST_CASE("another schedule takes the place of a function, or of statements behind `tir.Schedule(...)`") {
+  std::string best = "@ls.schedule(Module, target=\"llvm\")\ndef Module_tuned(sch: tir.Schedule) -> None:\n    # Tuned.\n    b = sch.get_block(\"B\")\n    x, y = sch.get_loops(b)\n    sch.unroll(y)\n";
+  std::string text = file("tests/golden/lsp/top_level.py");
+  auto document = workspace::analyse("file:///a.py", text);
+  TextRewrite rewrite = replace_schedule(*document->snapshot(), document->snapshot()->schedules().back(), best);
+  std::string after = applied(text, rewrite.edits);
+  CHECK(after.substr(after.find("sch = tvm")) ==
+        "sch = tvm.tir.Schedule(Module)\n# The block and its loops.\n# Tuned.\nb = sch.get_block(\"B\")\nx, y = sch.get_loops(b)\nsch.unroll(y)\n"
+        "print(sch.mod.script())\nmod = tvm.build(sch.mod, target=\"llvm\")\n");
+  // In a test of Python the test stays, with the name that its schedule has there.
+  std::string test = "import tvm\nfrom tvm.script import tir as T\n\n\n@T.prim_func\ndef f(A: T.Buffer((16,), \"float32\")):\n    for i in range(16):\n        with T.block(\"B\"):\n"
+                     "            vi = T.axis.spatial(16, i)\n            A[vi] = T.float32(1)\n\n\ndef test_f():\n    s = tvm.tir.Schedule(f)\n    i, = s.get_loops(\"B\")\n    s.parallel(i)\n";
+  auto python = workspace::analyse("file:///b.py", test);
+  std::string other = "@ls.schedule(f)\ndef f_tuned(sch: tir.Schedule) -> None:\n    x, = sch.get_loops(\"B\")\n    sch.unroll(x)\n";
+  after = applied(test, replace_schedule(*python->snapshot(), python->snapshot()->schedules().back(), other).edits);
+  CHECK(after.ends_with("def test_f():\n    s = tvm.tir.Schedule(f)\n    x, = s.get_loops(\"B\")\n    s.unroll(x)\n"));
+  // What stays must not need what goes.
+  auto needs = workspace::analyse("file:///c.py", test + "    print(i)\n");
+  TextRewrite refused = replace_schedule(*needs->snapshot(), needs->snapshot()->schedules().back(), other);
+  CHECK(refused.edits.empty());
+  CHECK(refused.why_not.find("`i` is used in line 17") != std::string::npos);
+  std::string plain = file("examples/matmul.tir");
+  auto function = workspace::analyse("file:///a.tir", plain);
+  after = applied(plain, replace_schedule(*function->snapshot(), function->snapshot()->schedules().back(), other).edits);
+  CHECK(after.ends_with("def matmul_blocked(sch: tir.Schedule) -> None:\n    x, = sch.get_loops(\"B\")\n    sch.unroll(x)\n"));
+}
+
 TEST_CASE("blocks spelled the other way, and back") {
   for (const char* path : {"examples/matmul.tir", "examples/softmax.tir", "tests/golden/lsp/helpers.tir"}) {
     std::string text = file(path);

@@ -1,6 +1,10 @@
 // An editor that a test plays against the real `loopsmith lsp`: messages out, messages in, with deadlines.
 #pragma once
 
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -12,12 +16,30 @@
 
 namespace loopsmith::lsp {
 
+/// A folder for a server's data, gone with it: what the person at this machine has tuned is no part of a test.
+struct DataFolder {
+  DataFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "loopsmith-data-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) != nullptr) { path = pattern; }
+  }
+  ~DataFolder() {
+    std::error_code ignored;
+    if (!path.empty()) { std::filesystem::remove_all(path, ignored); }
+  }
+  DataFolder(const DataFolder&) = delete;
+  auto operator=(const DataFolder&) -> DataFolder& = delete;
+  std::string path;
+};
+
 class Session {
  public:
   /// Time that any single answer may take; far beyond what is ever needed, so that a slow machine fails no test.
   static constexpr auto patience = std::chrono::seconds(30);
 
   Session(std::vector<std::string> argv, std::vector<std::pair<std::string, std::string>> environment = {}) {
+    static const DataFolder data;
+    bool has_data = std::any_of(environment.begin(), environment.end(), [](const auto& one) { return one.first == "XDG_DATA_HOME"; });
+    if (!has_data) { environment.emplace_back("XDG_DATA_HOME", data.path); }
     auto process = Process::start({.argv = std::move(argv), .environment = std::move(environment)});
     if (process.ok()) { process_.emplace(std::move(process).value()); }
   }

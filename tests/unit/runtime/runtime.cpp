@@ -10,6 +10,8 @@
 #include <atomic>
 #include <csignal>
 #include <cmath>
+#include <random>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -50,6 +52,40 @@ struct Counts {
 };
 
 }  // namespace
+
+TEST_CASE("a difference is told where blocks in turns show one, and nowhere else") {
+  auto timed = [](std::vector<double> values, int threads = 1) {
+    Measurement m;
+    m.seconds = values[values.size() / 2];
+    m.threads = threads;
+    m.values = std::move(values);
+    return m;
+  };
+  std::mt19937 random(7);
+  std::normal_distribution<double> noise(1, 0.02);
+  auto noisy = [&](double seconds, size_t blocks) {
+    std::vector<double> values;
+    for (size_t i = 0; i < blocks; ++i) { values.push_back(seconds * noise(random)); }
+    return timed(std::move(values));
+  };
+  int same = 0, found = 0;
+  for (int i = 0; i < 1000; ++i) {
+    same += compare(noisy(1e-3, 15), noisy(1e-3, 15)).verdict == Speeds::Verdict::Same ? 1 : 0;
+    found += compare(noisy(1e-3, 15), noisy(1.1e-3, 15)).verdict == Speeds::Verdict::Slower ? 1 : 0;
+  }
+  CHECK(same >= 990);
+  CHECK(found >= 950);
+  CHECK(compare(noisy(1e-3, 15), noisy(0.5e-3, 15)).verdict == Speeds::Verdict::Faster);
+  CHECK(std::abs(compare(noisy(1e-3, 15), noisy(0.5e-3, 15)).ratio - 0.5) < 0.05);
+  // Too few blocks, one block that others disturbed, and threads that meet.
+  CHECK(compare(noisy(1, 6), noisy(2, 6)).verdict == Speeds::Verdict::Same);
+  std::vector<double> once(15, 1.0);
+  once[3] = 40;
+  CHECK(compare(timed(std::vector<double>(15, 1.0)), timed(once)).verdict == Speeds::Verdict::Same);
+  CHECK(compare(timed(std::vector<double>(15, 3e-6), 2), timed(std::vector<double>(15, 3.4e-6), 2)).verdict == Speeds::Verdict::Same);
+  CHECK(compare(timed(std::vector<double>(15, 3e-6)), timed(std::vector<double>(15, 3.4e-6))).verdict == Speeds::Verdict::Slower);
+  CHECK(compare(Measurement{}, Measurement{}).verdict == Speeds::Verdict::Same);
+}
 
 TEST_CASE("tensors are aligned, seeded, and come back from .npy files as they were") {
   Folder folder;

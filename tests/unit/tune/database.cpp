@@ -1,9 +1,11 @@
 // The tuning database: what is added is found again, by this process and the next; bad files are refused.
 #include "tune/database/database.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 
 #include "support/codes.h"
@@ -148,4 +150,46 @@ TEST_CASE("what is added at once is there as a whole, or not at all") {
   CHECK(db->workloads()->empty());
   CHECK(db->at_once([&] { return db->add_workload(task, "m", "t"); }).ok());
   CHECK(db->workloads()->size() == 1);
+}
+
+TEST_CASE("what is recorded is read without leaving a trace, and what cannot be read is silence") {
+  TempFile file;
+  CHECK_FALSE(recorded_on_disk(file.path, task.workload, task.machine));
+  {
+    auto db = Database::open(file.path);
+    REQUIRE(db.ok());
+    REQUIRE(db->add_workload(task, "matmul", "text").ok());
+    REQUIRE(db->add(task, record(1, Outcome::Measured, 0.5)).ok());
+    auto wrong = db->add(task, record(2, Outcome::Measured, 0.125));
+    REQUIRE(wrong.ok());
+    REQUIRE(db->mark_wrong(*wrong, "other results").ok());
+    REQUIRE(db->add(task, record(3, Outcome::Measured, 0.25)).ok());
+  }
+  auto files = [&] { return std::distance(std::filesystem::directory_iterator(std::filesystem::path(file.path).parent_path()), std::filesystem::directory_iterator()); };
+  auto before = files();
+  auto found = recorded_on_disk(file.path, task.workload, task.machine);
+  REQUIRE(found);
+  CHECK(found->best.median_seconds == 0.25);
+  CHECK(found->target == task.target);
+  CHECK(found->records == 3);
+  CHECK_FALSE(recorded_on_disk(file.path, task.workload + 1, task.machine));
+  CHECK_FALSE(recorded_on_disk(file.path, task.workload, "another box"));
+  {
+    // One whose results were compared comes before a faster one that nobody compared.
+    auto db = Database::open(file.path);
+    REQUIRE(db.ok());
+    auto slow = db->records(task);
+    REQUIRE(slow.ok());
+    REQUIRE(db->mark_verified(slow->front().id, "interpreter").ok());
+  }
+  found = recorded_on_disk(file.path, task.workload, task.machine);
+  REQUIRE(found);
+  CHECK(found->best.median_seconds == 0.5);
+  CHECK(files() == before);
+  std::ofstream(file.path) << "a file of somebody else";
+  CHECK_FALSE(recorded_on_disk(file.path, task.workload, task.machine));
+  CHECK(files() == before);
+  std::string pipe = file.folder + "/pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_FALSE(recorded_on_disk(pipe, task.workload, task.machine));
 }

@@ -1,0 +1,80 @@
+// Reading the tuning database for the editor: see records.h.
+#include "lsp/worker/records.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "ir/equal.h"
+#include "lsp/features/names.h"
+#include "lsp/features/numbers.h"
+#include "target/hardware.h"
+#include "tune/session/session.h"
+#include "tune/session/text.h"
+
+namespace loopsmith::lsp {
+
+Records::Records() : path_(tune::Database::default_path()) {}
+
+auto Records::best(uint64_t workload) -> std::optional<tune::Recorded> {
+  struct stat facts {};
+  int64_t written = ::stat(path_.c_str(), &facts) == 0 ? facts.st_mtim.tv_sec * 1000000000 + facts.st_mtim.tv_nsec : 0;
+  if (written == 0) { return std::nullopt; }
+  if (written != written_) { known_.clear(); }
+  written_ = written;
+  auto known = known_.find(workload);
+  if (known == known_.end()) { known = known_.emplace(workload, tune::recorded_on_disk(path_, workload, target::machine_identity())).first; }
+  return known->second;
+}
+
+auto program_with(const workspace::Snapshot& snapshot, std::string_view function) -> const workspace::Program* {
+  const workspace::Program* found = nullptr;
+  for (const workspace::Program& program : snapshot.programs()) {
+    if (!program.module || program.is_inside) { continue; }
+    bool holds = is_function(snapshot, program) ? program.name.view() == function : static_cast<bool>(program.module->find(Name(function)));
+    if (!holds) { continue; }
+    if (found != nullptr) { return nullptr; }
+    found = &program;
+  }
+  return found;
+}
+
+auto is_function(const workspace::Snapshot& snapshot, const workspace::Program& program) -> bool {
+  syntax::ItemPtr item = snapshot.syntax().declaration(program.decl);
+  return item && item->kind == syntax::ItemKind::Function;
+}
+
+auto best_so_far(const workspace::Snapshot& snapshot, std::string_view function, Records& records, const std::optional<target::Peaks>& peaks)
+    -> std::optional<BestSoFar> {
+  BestSoFar out;
+  out.program = program_with(snapshot, function);
+  if (out.program == nullptr || out.program->module->functions.empty()) { return std::nullopt; }
+  auto recorded = records.best(structural_hash(out.program->module));
+  if (!recorded) { return std::nullopt; }
+  out.recorded = std::move(*recorded);
+  out.function = is_function(snapshot, *out.program) ? out.program->module->functions.front().first : Name(function);
+  double least = peaks ? tune::least_seconds(out.program->module, out.function, *peaks) : 0;
+  out.share = least / out.recorded.best.median_seconds;
+  return out;
+}
+
+auto schedule_text_of(const workspace::Snapshot& snapshot, const BestSoFar& best) -> std::optional<std::string> {
+  NameTable names = names_of(snapshot);
+  auto is_taken = [&](const std::string& wanted) {
+    return std::any_of(names.entities.begin(), names.entities.end(), [&](const Entity& entity) { return entity.name.view() == wanted; });
+  };
+  tune::ScheduleText form;
+  form.program = best.program->name.str();
+  form.name = form.program + "_tuned";
+  for (int number = 2; is_taken(form.name); ++number) { form.name = fmt::format("{}_tuned_{}", form.program, number); }
+  form.target = "llvm";
+  const tune::Record& record = best.recorded.best;
+  form.comments.push_back(fmt::format("Tuned: {}, the best of {} trials recorded.", duration_text(record.median_seconds), best.recorded.records));
+  form.comments.push_back("Verified by " + record.verified + ".");
+  auto text = tune::schedule_function_text(best.program->module, record.trace, form);
+  if (!text.ok()) { return std::nullopt; }
+  return std::move(*text);
+}
+
+}  // namespace loopsmith::lsp

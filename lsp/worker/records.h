@@ -1,0 +1,50 @@
+// What searches of earlier days found: the best so far of a program, from the database that `loopsmith tune` writes. Reading it writes
+// nothing and takes no lock; a database that is missing, of somebody else, or being written is silence.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "lsp/features/tuning.h"
+#include "target/peaks.h"
+#include "tune/database/database.h"
+#include "workspace/snapshot.h"
+
+namespace loopsmith::lsp {
+
+/// What is asked again and again of a file that seldom changes. One thread's.
+class Records {
+ public:
+  /// Of the file that `tune` writes.
+  Records();
+  explicit Records(std::string path) : path_(std::move(path)) {}
+  /// None: nothing was measured of it on this machine.
+  auto best(uint64_t workload) -> std::optional<tune::Recorded>;
+
+ private:
+  std::string path_;
+  int64_t written_ = 0;       // what the answers kept are of: when the file was written
+  std::map<uint64_t, std::optional<tune::Recorded>> known_;
+};
+
+struct BestSoFar {
+  tune::Recorded recorded;
+  double share = 0;          // of the roofline; 0: not known
+  const workspace::Program* program = nullptr;
+  Name function;             // in its module
+};
+/// Is a program a function of its own, not a class of several?
+[[nodiscard]] auto is_function(const workspace::Snapshot& snapshot, const workspace::Program& program) -> bool;
+/// The program that is, or holds, the function of a name; null: there is none, or there are several.
+[[nodiscard]] auto program_with(const workspace::Snapshot& snapshot, std::string_view function) -> const workspace::Program*;
+
+/// Of the program that holds a function by that name. None: nothing is recorded, or several programs hold one.
+[[nodiscard]] auto best_so_far(const workspace::Snapshot& snapshot, std::string_view function, Records& records, const std::optional<target::Peaks>& peaks)
+    -> std::optional<BestSoFar>;
+
+/// The schedule function of a record, by a name that the file does not have; none: its trace is not for the program any more.
+[[nodiscard]] auto schedule_text_of(const workspace::Snapshot& snapshot, const BestSoFar& best) -> std::optional<std::string>;
+
+}  // namespace loopsmith::lsp
