@@ -311,6 +311,11 @@ void repair_by_argument(const Schedule& schedule, const FuncState& func, const M
     } else if (param.kind == ValueKind::Access || code == Code::AccessKind) {
       others = {Value("read"), Value("write")};
     }
+    // As many probabilities as candidates, each as likely.
+    if (code == Code::CandidateCount && param.name == "probs") {
+      const auto* candidates = i > 0 ? refused.values[i - 1].as<Value::List>() : nullptr;
+      if (candidates && !candidates->empty()) { others.insert(others.begin(), Value(Value::List(candidates->size(), Value(1.0 / static_cast<double>(candidates->size()))))); }
+    }
     if (const auto* list = refused.values[i].as<Value::List>(); list && code == Code::LoopTwice) { others.insert(others.begin(), Value(once_each(*list))); }
     size_t found = 0;
     for (Value& other : others) {
@@ -347,6 +352,8 @@ const std::vector<Alternative>& alternatives() {
   static const std::vector<Alternative> all = {
       {"compute_at", "reverse_compute_at", {0, 1, 2}},
       {"reverse_compute_at", "compute_at", {0, 1, 2}},
+      {"compute_at", "compute_inline", {0}},
+      {"reverse_compute_at", "reverse_compute_inline", {0}},
       {"compute_inline", "reverse_compute_inline", {0}},
       {"reverse_compute_inline", "compute_inline", {0}},
       {"set_scope", "cache_write", {0, 1, 2}},
@@ -385,6 +392,11 @@ void repair_by_other(const Schedule& schedule, const FuncState& func, const Move
   Choice choice{schedule.state(), func, func.root(), refused.values};
   const Place& block = choice.subject();
   if (!block.is_block() || block.parent < 0) { return; }
+  // The block at the other end of the buffer may go where this one may not.
+  for (NodeId id : forwards ? consumers_of(func, block) : producers_of(func, block)) {
+    const Primitive* other = find_primitive(forwards ? "reverse_compute_inline" : "compute_inline");
+    if (other && attempt(with_defaults(*other, {Choice::block(*func.find(id))}))) { break; }
+  }
   for (NodeId id : forwards ? consumers_of(func, block) : producers_of(func, block)) {
     std::vector<const Place*> loops = func.loops(*func.find(id));
     for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {

@@ -171,17 +171,16 @@ struct Blockize {
     auto division = arith::subspace_divide(block.realize->iter_values.to_vector(), domains, inner, block.realize->predicate,
                                            arith::IterMapLevel::Surjective, analyzer, !preserve_unit_iters);
     if (!division) { division = divide_plainly(*block.realize, outer, inner); }
-    if (!division) {
-      Diagnostic out = cx.error(Code::NotDivisible).arg("loop", blame.name().view()).arg("block", block.name().view());
-      return note_block(blame.is_loop() ? note_loop(std::move(out), blame) : std::move(out), block);
-    }
+    // Of several blocks: the outermost of the loops that go into the new one.
+    const Place& at_fault = blame.is_loop() || part.loops.empty() ? blame : *part.loops.back();
+    auto not_divisible = [&]() {
+      Diagnostic out = cx.error(Code::NotDivisible).arg("loop", at_fault.name().view()).arg("block", block.name().view());
+      return note_block(at_fault.is_loop() ? note_loop(std::move(out), at_fault) : std::move(out), block);
+    };
+    if (!division) { return not_divisible(); }
     part.division = std::move(*division);
     arith::Analyzer around;
     for (const auto& [v, range] : domains) { around.bind(v, range); }
-    auto not_divisible = [&]() {
-      Diagnostic out = cx.error(Code::NotDivisible).arg("loop", blame.name().view()).arg("block", block.name().view());
-      return note_block(blame.is_loop() ? note_loop(std::move(out), blame) : std::move(out), block);
-    };
     // Loops that begin elsewhere than at 0: what the division lost of that is added to the outer part where there is one iteration, and
     // the two parts must give the iter value at the first iteration.
     VarMap start;

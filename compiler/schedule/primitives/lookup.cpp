@@ -46,7 +46,7 @@ struct GetBlock {
       for (const Place& place : func->places()) {
         if (place.is_block() && place.block()->name == name) { out.notes.push_back({place.block()->origin, "one of them", place.id}); }
       }
-      return out;
+      return std::move(out).remedy("take it by its place: `get_child_blocks` of the loop or block around it, `get_consumers` of what it reads");
     }
     std::vector<std::string> names;
     for (const Place& place : func->places()) {
