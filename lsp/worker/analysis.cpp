@@ -263,6 +263,7 @@ void Worker::analyse() {
       };
       if (arrived_.empty() && !ended_ && !needs_work()) {
         if (std::exchange(has_closed_, false)) {
+          records_.forget();
           give_nodes_back();
           give_memory_back();
         }

@@ -17,6 +17,14 @@ namespace loopsmith::lsp {
 
 Records::Records() : path_(tune::Database::default_path()) {}
 
+auto Records::best(const IRModule& program) -> std::optional<tune::Recorded> {
+  struct stat facts {};
+  if (::stat(path_.c_str(), &facts) != 0) { return std::nullopt; }
+  auto hash = hashes_.find(program.get());
+  if (hash == hashes_.end()) { hash = hashes_.emplace(program.get(), std::pair(program, structural_hash(program))).first; }
+  return best(hash->second.second);
+}
+
 auto Records::best(uint64_t workload) -> std::optional<tune::Recorded> {
   struct stat facts {};
   int64_t written = ::stat(path_.c_str(), &facts) == 0 ? facts.st_mtim.tv_sec * 1000000000 + facts.st_mtim.tv_nsec : 0;
@@ -30,10 +38,12 @@ auto Records::best(uint64_t workload) -> std::optional<tune::Recorded> {
 
 auto program_with(const workspace::Snapshot& snapshot, std::string_view function) -> const workspace::Program* {
   const workspace::Program* found = nullptr;
+  const Name name(function);
   for (const workspace::Program& program : snapshot.programs()) {
     if (!program.module || program.is_inside) { continue; }
-    bool holds = is_function(snapshot, program) ? program.name.view() == function : static_cast<bool>(program.module->find(Name(function)));
-    if (!holds) { continue; }
+    const bool is_named = program.name == name;
+    const bool has_one = static_cast<bool>(program.module->find(name));
+    if ((!is_named && !has_one) || !(is_function(snapshot, program) ? is_named : has_one)) { continue; }
     if (found != nullptr) { return nullptr; }
     found = &program;
   }
@@ -50,7 +60,9 @@ auto best_so_far(const workspace::Snapshot& snapshot, std::string_view function,
   BestSoFar out;
   out.program = program_with(snapshot, function);
   if (out.program == nullptr || out.program->module->functions.empty()) { return std::nullopt; }
-  auto recorded = records.best(structural_hash(out.program->module));
+  // Each key makes a program anew.
+  records.forget(2 * snapshot.programs().size() + 64);
+  auto recorded = records.best(out.program->module);
   if (!recorded) { return std::nullopt; }
   out.recorded = std::move(*recorded);
   out.function = is_function(snapshot, *out.program) ? out.program->module->functions.front().first : Name(function);

@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
+#include <utility>
 
 #include "lsp/features/tuning.h"
 #include "target/peaks.h"
@@ -22,11 +24,18 @@ class Records {
   explicit Records(std::string path) : path_(std::move(path)) {}
   /// None: nothing was measured of it on this machine.
   auto best(uint64_t workload) -> std::optional<tune::Recorded>;
+  auto best(const IRModule& program) -> std::optional<tune::Recorded>;
+  /// Lets go of the programs that were asked about; where they are more than so many.
+  void forget(size_t most = 0) {
+    if (hashes_.size() > most) { hashes_.clear(); }
+  }
 
  private:
   std::string path_;
   int64_t written_ = 0;       // what the answers kept are of: when the file was written
   std::map<uint64_t, std::optional<tune::Recorded>> known_;
+  // A program is hashed once: most of a file stays while somebody types in it. Kept, so that no other takes its place in memory.
+  std::unordered_map<const void*, std::pair<IRModule, uint64_t>> hashes_;
 };
 
 struct BestSoFar {
