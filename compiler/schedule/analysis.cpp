@@ -755,8 +755,15 @@ auto compute_cover(const FuncState& func, const Place& scope, const std::vector<
   for (const Dependence& d : info.dependences) {
     if (d.kind == DependenceKind::War || d.kind == DependenceKind::Opaque) { out.stage_pipeline = false; }
   }
+  if (before.uncovered.empty()) {
+    for (int i : changed) {
+      NodeId id = info.blocks[static_cast<size_t>(i)];
+      if (!is_covered(func, scope, *func.find(id), info.of_block(static_cast<size_t>(i)))) { out.uncovered.push_back(id); }
+    }
+    out.stage_pipeline = out.stage_pipeline && out.uncovered.empty();
+    return out;
+  }
   auto next = changed.begin();
-  if (changed.empty() && before.uncovered.empty()) { return out; }
   for (size_t i = 0; i < info.blocks.size(); ++i) {
     NodeId id = info.blocks[i];
     bool is_known = next == changed.end() || *next != static_cast<int>(i);

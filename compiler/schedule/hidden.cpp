@@ -101,7 +101,7 @@ auto any_of(const FuncState& func, const Place& block) -> const BufferNode* {
 auto require_siblings_apart(const Context& cx, const FuncState& func, const Place& at, const Accesses& here, bool any) -> Status {
   const Place* scope = func.scope(at);
   if (!scope) { return ok(); }
-  for (const Place* block : func.child_blocks(*scope)) {
+  for (const Place* block : func.silent_blocks(*scope)) {
     if (block->id == at.id || func.is_below(at, *block) || !hides_accesses(func, *block)) { continue; }
     Accesses other = hidden_in(func, *block);
     const BufferNode* buffer = shared(here.writes, other.reads);

@@ -199,6 +199,32 @@ auto domains_around(const FuncState& func, const Place& place) -> Domains {
 
 auto replace_stmt(const Stmt& root, const std::function<Stmt(const Stmt&)>& f) -> Stmt { return StmtReplacer(f).mutate(root); }
 
+auto statements_with(const FuncState& func, const Place& site, const Buffer& buffer) -> std::vector<Stmt> {
+  const Block& block = *site.block();
+  auto has_region = [&](const BufferRegion& region) { return region.buffer->data == buffer->data; };
+  bool is_mentioned = block.init || !block.match_buffers.empty() || !block.annotations.empty() || !block.iter_vars.empty() ||
+                      std::any_of(block.reads.begin(), block.reads.end(), has_region) || std::any_of(block.writes.begin(), block.writes.end(), has_region);
+  if (is_mentioned || !func.has_plain_body(site)) { return {Stmt(Ref<Block>(&block))}; }
+  std::vector<Stmt> out;
+  for (const Place* place : func.mentioning(site, buffer)) { out.push_back(place->stmt()); }
+  return out;
+}
+
+auto with_buffer_changed(const FuncState& func, const Place& site, const Buffer& from, const Buffer& to, const std::function<Stmt(const Stmt&)>& change) -> Rewrite {
+  Rewrite out;
+  for (const Stmt& stmt : statements_with(func, site, from)) {
+    Stmt changed = change(stmt);
+    if (stmt.as<Block>()) {
+      out.changes.push_back({site.id, std::move(changed)});
+      return out;
+    }
+    if (!changed.same_as(stmt)) { out.changes.push_back({stmt.as<For>() ? stmt.as<For>()->id : stmt.as<BlockRealize>()->block->id, std::move(changed)}); }
+  }
+  const auto& allocated = site.block()->alloc_buffers;
+  if (std::find(allocated.begin(), allocated.end(), from) != allocated.end()) { out.allocs.push_back({site.id, to, from}); }
+  return out;
+}
+
 auto note_loop(Diagnostic diagnostic, const Place& loop) -> Diagnostic {
   return std::move(diagnostic).at_node(loop.id).note(loop.loop->origin, fmt::format("the loop `{}` is here", loop.name().view()), loop.id);
 }

@@ -30,6 +30,13 @@ struct ForParts { std::optional<Stmt> body; std::optional<ForKind> kind; std::op
 /// The statement with For `from` (by identity) replaced; used where several statements of one body change.
 [[nodiscard]] auto replace_stmt(const Stmt& root, const std::function<Stmt(const Stmt&)>& f) -> Stmt;
 
+/// What is to be looked through for uses of a buffer in the block that allocates it (of a parameter: in the root block): the loops and blocks
+/// right below it that mention its memory or, where something besides those may mention it, the block as a whole.
+[[nodiscard]] auto statements_with(const FuncState& func, const Place& site, const Buffer& buffer) -> std::vector<Stmt>;
+/// The block with another buffer for one that it allocates (or that is a parameter), and with those statements as `change` makes them.
+/// Called on the block as a whole it gives it the other buffer as well.
+[[nodiscard]] auto with_buffer_changed(const FuncState& func, const Place& site, const Buffer& from, const Buffer& to, const std::function<Stmt(const Stmt&)>& change) -> Rewrite;
+
 /// Annotations, thread binding: what keeps a loop from being reshaped.
 [[nodiscard]] auto require_plain_loop(const Context& cx, const LoopArg& loop) -> Status;
 [[nodiscard]] auto require_starts_at_zero(const Context& cx, const LoopArg& loop) -> Status;

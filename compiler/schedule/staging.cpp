@@ -225,7 +225,7 @@ auto relaxed_region(const FuncState& func, const Place& block, const BufferRegio
 
 // Are all readers of a buffer in its scope below the place?
 auto all_readers_below(const FuncState& func, const Place& scope, const Place& at, const Buffer& buffer) -> bool {
-  for (const Place* block : func.child_blocks(scope)) {
+  for (const Place* block : func.blocks_mentioning(scope, buffer)) {
     const auto& hidden = func.hidden_reads(*block);
     bool reads = region_of(block->block()->reads, buffer) || std::find(hidden.begin(), hidden.end(), buffer) != hidden.end();
     if (reads && !func.is_below(*block, at)) { return false; }

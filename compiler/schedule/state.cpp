@@ -384,14 +384,25 @@ auto FuncState::mentioning(const Place& scope_place, const Buffer& buffer) const
     kept_->mentions.push_back(found);
   }
   std::vector<const Place*> out;
-  for (const void* what : {static_cast<const void*>(buffer.get()), static_cast<const void*>(buffer->data.get())}) {
-    auto at = std::lower_bound(found->mentions.begin(), found->mentions.end(), what, [](const ScopeMentions::Mention& m, const void* w) { return m.what < w; });
-    for (; at != found->mentions.end() && at->what == what; ++at) {
-      const Place* strand = find(at->strand);
-      if (std::find(out.begin(), out.end(), strand) == out.end()) { out.push_back(strand); }
-    }
+  const std::vector<const VarNode*>& data = found->data;
+  for (auto at = std::find(data.begin(), data.end(), buffer->data.get()); at != data.end(); at = std::find(at + 1, data.end(), buffer->data.get())) {
+    // The last strand that begins no later; of empty ones the last holds it.
+    auto behind = std::upper_bound(found->firsts.begin(), found->firsts.end(), static_cast<int>(at - data.begin()));
+    out.push_back(find(found->tree->strands[static_cast<size_t>(behind - found->firsts.begin() - 1)].id));
   }
-  std::sort(out.begin(), out.end(), [](const Place* a, const Place* b) { return a->index < b->index; });
+  return out;
+}
+auto FuncState::has_plain_body(const Place& scope_place) const -> bool {
+  const auto& strands = scope_tree(scope_place)->strands;
+  const Stmt& body = scope_place.block()->body;
+  const auto* list = body.as<SeqStmt>();
+  if (!list) { return strands.size() == 1 && strands[0].node == body.get(); }
+  return std::equal(strands.begin(), strands.end(), list->seq.begin(), list->seq.end(), [](const ScopeTree::Strand& strand, const Stmt& stmt) { return strand.node == stmt.get(); });
+}
+auto FuncState::silent_blocks(const Place& scope_place) const -> std::vector<const Place*> {
+  const ScopeTree& tree = *scope_tree(scope_place);
+  std::vector<const Place*> out;
+  for (int i : tree.silent) { out.push_back(find(tree.blocks[static_cast<size_t>(i)]->id)); }
   return out;
 }
 auto FuncState::blocks_mentioning(const Place& scope_place, const Buffer& buffer) const -> std::vector<const Place*> {
@@ -484,7 +495,11 @@ auto FuncState::verify_cached() const -> std::optional<std::string> {
   for (const auto& entry : kept_->scopes) {
     const Place* place = find(entry->scope);
     if (!place) { return "a scope is kept that is gone"; }
-    if (!(*make_scope_tree(*this, *place).info == *entry->info)) {
+    ScopeTree tree = make_scope_tree(*this, *place);
+    auto is_same_touch = [](const ScopeTree::Touch& a, const ScopeTree::Touch& b) { return a.buffer == b.buffer && a.use == b.use; };
+    bool touches_same = tree.blocks == entry->blocks && tree.touch_firsts == entry->touch_firsts && tree.silent == entry->silent &&
+                        std::equal(tree.touches.begin(), tree.touches.end(), entry->touches.begin(), entry->touches.end(), is_same_touch);
+    if (!touches_same || !(*tree.info == *entry->info)) {
       return "the dependences kept of block `" + place->name().str() + "` differ from a recomputation";
     }
   }
@@ -494,11 +509,8 @@ auto FuncState::verify_cached() const -> std::optional<std::string> {
   for (const auto& entry : kept_->mentions) {
     const Place* place = find(entry->tree->scope);
     if (!place) { return "what is kept of a scope's buffers is of one that is gone"; }
-    auto in_order = [](std::vector<ScopeMentions::Mention> all) {
-      std::sort(all.begin(), all.end());
-      return all;
-    };
-    if (in_order(entry->mentions) != in_order(make_scope_mentions(*this, *place, entry->tree, nullptr).mentions)) {
+    ScopeMentions anew_mentions = make_scope_mentions(*this, *place, entry->tree, nullptr);
+    if (entry->data != anew_mentions.data || entry->firsts != anew_mentions.firsts) {
       return "what is kept of the buffers that block `" + place->name().str() + "` mentions differs from a recomputation";
     }
   }
@@ -657,10 +669,11 @@ struct PathCopy {
     for (const auto& alloc : rewrite.allocs) {
       if (alloc.at != id) { continue; }
       std::vector<Buffer> buffers;
+      buffers.reserve(fields.alloc_buffers.size() + 1);
       for (const Buffer& buffer : fields.alloc_buffers) {
-        if (!alloc.remove || !(buffer == alloc.remove)) { buffers.push_back(buffer); }
+        if (!alloc.remove || !(buffer == alloc.remove)) { buffers.push_back(buffer); } else if (alloc.add) { buffers.push_back(alloc.add); }
       }
-      if (alloc.add) { buffers.push_back(alloc.add); }
+      if (alloc.add && !alloc.remove) { buffers.push_back(alloc.add); }
       fields.alloc_buffers = std::move(buffers);
     }
   }

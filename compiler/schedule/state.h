@@ -96,7 +96,7 @@ struct Rewrite {
   /// A statement put right in front of the loop `at`.
   struct Before { NodeId at = 0; Stmt stmt; };
   std::vector<Before> befores;
-  /// Buffers that the block `at` allocates from now on, or no longer.
+  /// Buffers that the block `at` allocates from now on, or no longer; where both are given, one in the place of the other.
   struct Alloc { NodeId at = 0; Buffer add; Buffer remove; };
   std::vector<Alloc> allocs;
   /// Where the variables bound to a loop or block that is gone shall point from now on.
@@ -141,10 +141,15 @@ class FuncState {
   /// unsafe_hide_buffer_access leave behind. They order blocks as declared reads do, with the whole buffer for a region.
   [[nodiscard]] auto hidden_reads(const Place& block) const -> const std::vector<Buffer>& { return hidden_reads(*block.block()); }
   [[nodiscard]] auto hidden_reads(const Block& block) const -> const std::vector<Buffer>&;
-  /// The loops and blocks right below a block whose statements mention a buffer, or the pointer to its elements, in any way; in the order of the text.
+  /// The loops and blocks right below a block whose statements mention the memory of a buffer, by a buffer on it or by the pointer to its
+  /// elements, in any way; in the order of the text.
   [[nodiscard]] auto mentioning(const Place& scope_place, const Buffer& buffer) const -> std::vector<const Place*>;
   /// The blocks in those, as `child_blocks` has them.
   [[nodiscard]] auto blocks_mentioning(const Place& scope_place, const Buffer& buffer) const -> std::vector<const Place*>;
+  /// Are the statements of a block's body its loops and blocks, and nothing else?
+  [[nodiscard]] auto has_plain_body(const Place& scope_place) const -> bool;
+  /// Of the blocks right below (as `child_blocks`), those that declare neither reads nor writes.
+  [[nodiscard]] auto silent_blocks(const Place& scope_place) const -> std::vector<const Place*>;
   /// Are the block's iter values independent affine functions of the loops around it?
   [[nodiscard]] auto is_affine_binding(const Place& block) const -> bool;
   [[nodiscard]] auto cover(const Place& scope_place) const -> const Cover&;

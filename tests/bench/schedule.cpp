@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <chrono>
 #include <ctime>
 
 #include "frontend/file.h"
@@ -12,6 +13,7 @@
 #include "schedule/schedule.h"
 #include "schedule/trace_json.h"
 #include "syntax/document.h"
+#include "tests/bench/crowd.h"
 #include "tests/bench/matmul.h"
 
 using namespace loopsmith;
@@ -94,6 +96,35 @@ void crowd_rows() {
   }
 }
 
+// Every primitive on its example: alone, beside 500 blocks, in a module of 200 functions. Each call is made on a state that is new, as
+// after a step elsewhere in the function.
+void primitive_rows() {
+  fmt::print("\n{:<28} {:>10} {:>22} {:>22}\n", "one step, us", "alone", "beside 500 blocks", "of 200 functions");
+  for (const schedule::Primitive* primitive : schedule::all_primitives()) {
+    if (primitive->example_program.empty()) { continue; }
+    double alone = 0;
+    std::string line = fmt::format("{:<28}", primitive->name);
+    for (auto [blocks, functions] : {std::pair{3, 0}, std::pair{500, 0}, std::pair{3, 200}}) {
+      auto step = bench::step_among(*primitive, blocks, functions);
+      if (!step.ok()) { fmt::print("{}\n", step.diagnostics()[0].message()); std::exit(1); }
+      std::vector<double> all;
+      for (int i = 0; i < 61; ++i) {
+        schedule::Schedule fresh = step->fresh();
+        auto start = std::chrono::steady_clock::now();
+        {
+          schedule::Schedule sch = fresh;
+          if (!step->run(sch)) { fmt::print("{} is refused\n", primitive->name); std::exit(1); }
+        }
+        all.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
+      }
+      std::nth_element(all.begin(), all.begin() + 30, all.end());
+      double us = all[30];
+      if (alone == 0) { alone = us; line += fmt::format(" {:>10.2f}", us); } else { line += fmt::format(" {:>10.2f} {:>5.1f} times", us, us / alone); }
+    }
+    fmt::print("{}\n", line);
+  }
+}
+
 // One step after another, each on blocks that no step before touched.
 void chain_rows() {
   using List = schedule::Value::List;
@@ -162,5 +193,6 @@ int main() {
       }), bench::tvm_replay);
   crowd_rows();
   chain_rows();
+  primitive_rows();
   return 0;
 }

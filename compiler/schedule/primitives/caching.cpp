@@ -307,7 +307,7 @@ struct CacheInplace {
     const Buffer& buffer = read.buffer;
     auto refuse = [&](std::string why) { return note_block(cx.error(Code::PaddingForm).arg("block", place.name().view()).arg("why", why), place); };
     LOOPSMITH_TRY(scope, require_scope(cx, args.block));
-    for (const Place* block : func.child_blocks(*scope)) {
+    for (const Place* block : func.blocks_mentioning(*scope, buffer)) {
       if (region_of(block->block()->reads, buffer) && !func.region_cover(*block)) {
         return note_block(cx.error(Code::NotCovered).arg("block", block->name().view()).arg("buffer", buffer->name.view()), *block);
       }

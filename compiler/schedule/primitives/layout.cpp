@@ -69,7 +69,7 @@ auto with_shape(const Buffer& buffer, std::vector<Expr> shape) -> Buffer {
 struct OtherUse { std::string_view what; Name block; };
 class OtherUses : public Visitor {
  public:
-  explicit OtherUses(const Buffer& buffer) : buffer_(buffer) {}
+  OtherUses(const Buffer& buffer, Name block) : buffer_(buffer), block_(block) {}
   using Visitor::visit;
   std::optional<OtherUse> found;
 
@@ -345,11 +345,11 @@ struct PaddingPlan {
   Stmt epilogue;
 };
 
-auto plan_padding(const Block& scope, const Layout& layout, Origin origin) -> PaddingPlan {
+auto plan_padding(const std::vector<Stmt>& statements, const Layout& layout, Origin origin) -> PaddingPlan {
   PaddingPlan plan;
   if (!layout.pad_value || is_zero(layout.padding)) { return plan; }
   WriteFinder finder(layout.from);
-  finder.visit(Stmt(Ref<Block>(&scope)));
+  for (const Stmt& stmt : statements) { finder.visit(stmt); }
   arith::Analyzer analyzer;
   FillNest nest = fill_nest(layout);
   Expr pad = map_indices(layout.pad_value, nest.indices, analyzer)[0];
@@ -487,8 +487,8 @@ struct TransformLayout {
     LOOPSMITH_CHECK(require_arity(cx, args.index_map, buffer->shape.size()));
     LOOPSMITH_TRY(definition, require_definition(cx, args.block, buffer));
     if (!buffer->strides.empty()) { return about(Code::BufferStrides); }
-    OtherUses uses(buffer);
-    uses.visit(Stmt(Ref<Block>(definition.site->block())));
+    OtherUses uses(buffer, definition.site->name());
+    for (const Stmt& stmt : statements_with(*args.block.func, *definition.site, buffer)) { uses.visit(stmt); }
     // Where every element stays, whoever uses it in whatever way finds it. Separators may come with such a map.
     if (uses.found && is_identity(*args.index_map)) { return Plan{definition, {buffer, buffer, args.index_map, {}, bool_imm(false), {}}}; }
     if (uses.found) { return about(Code::BufferUse).arg("use", uses.found->what).arg("block", uses.found->block.view()); }
@@ -528,7 +528,7 @@ struct TransformLayout {
     }
     // What fills the padding stands outside of all loops, and shares one buffer with those who write the rest.
     if (!is_zero(plan.layout.padding)) {
-      for (const Place* writer : args.block.func->child_blocks(*definition.site)) {
+      for (const Place* writer : args.block.func->blocks_mentioning(*definition.site, buffer)) {
         if (region_of(writer->block()->writes, buffer)) { LOOPSMITH_CHECK(require_one_buffer(cx, *args.block.func, *writer, *definition.site, buffer)); }
       }
     }
@@ -545,14 +545,18 @@ struct TransformLayout {
     const Place& site = *plan.definition.site;
     Outcome out;
     out.func = func.name();
-    PaddingPlan padding = plan_padding(*site.block(), plan.layout, cx.made_from(args.block.block().origin));
-    Stmt changed = LayoutRewriter(plan.layout, padding).mutate(Stmt(Ref<Block>(site.block())));
-    if (padding.prologue) {
+    PaddingPlan padding = plan_padding(statements_with(func, site, plan.layout.from), plan.layout, cx.made_from(args.block.block().origin));
+    LayoutRewriter rewriter(plan.layout, padding);
+    bool is_whole = false;
+    out.rewrite = with_buffer_changed(func, site, plan.layout.from, plan.layout.to, [&](const Stmt& stmt) {
+      Stmt changed = rewriter.mutate(stmt);
+      if (!stmt.as<Block>() || !padding.prologue) { return changed; }
+      is_whole = true;
       auto fields = changed.as<Block>()->fields();
       fields.body = seq({padding.prologue, fields.body}, fields.body.origin());
-      changed = make<Block>(std::move(fields), changed.origin(), site.id);
-    }
-    out.rewrite.changes.push_back({site.id, std::move(changed)});
+      return Stmt(make<Block>(std::move(fields), changed.origin(), site.id));
+    });
+    if (padding.prologue && !is_whole) { out.rewrite.inserts.push_back({site.id, 0, padding.prologue}); }
     if (plan.definition.is_parameter) { out.rewrite.signature = with_parameter(func.func(), plan.layout.from, plan.layout.to); }
     return out;
   }
@@ -750,23 +754,28 @@ struct SetAxisSeparator {
     Buffer changed = separated(plan.buffer);
     BufferMap map{{plan.buffer.get(), changed}};
     // Views of it are of the same memory.
-    Stmt block(Ref<Block>(plan.definition.site->block()));
+    const FuncState& func = *args.block.func;
+    std::vector<Stmt> statements = statements_with(func, *plan.definition.site, plan.buffer);
+    auto add_views = [&](const Stmt& stmt) {
+      const auto* inner = stmt.as<Block>();
+      if (!inner) { return false; }
+      bool has_grown = false;
+      for (const MatchBufferRegion& match : inner->match_buffers) {
+        if (!map.count(match.source.buffer.get()) || map.count(match.buffer.get())) { continue; }
+        map.emplace(match.buffer.get(), separated(match.buffer));
+        has_grown = true;
+      }
+      return has_grown;
+    };
     for (bool has_grown = true; has_grown;) {
       has_grown = false;
-      post_order(block, [&](const Stmt& stmt) {
-        const auto* inner = stmt.as<Block>();
-        if (!inner) { return; }
-        for (const MatchBufferRegion& match : inner->match_buffers) {
-          if (!map.count(match.source.buffer.get()) || map.count(match.buffer.get())) { continue; }
-          map.emplace(match.buffer.get(), separated(match.buffer));
-          has_grown = true;
-        }
-      }, [](const Expr&) {});
+      for (const Stmt& statement : statements) {
+        post_order(statement, [&](const Stmt& s) { has_grown = add_views(s) || has_grown; }, [](const Expr&) {});
+      }
     }
-    const FuncState& func = *args.block.func;
     Outcome out;
     out.func = func.name();
-    out.rewrite.changes.push_back({plan.definition.site->id, substitute_buffers(block, map)});
+    out.rewrite = with_buffer_changed(func, *plan.definition.site, plan.buffer, changed, [&](const Stmt& stmt) { return substitute_buffers(stmt, map); });
     if (plan.definition.is_parameter) { out.rewrite.signature = with_parameter(func.func(), plan.buffer, changed); }
     return out;
   }

@@ -131,8 +131,13 @@ struct GetOutputBlocks {
   static auto check(const Context&, const Args&) -> Result<Plan> { return Plan{}; }
   static auto apply(const Context&, const Args& args, const Plan&) -> Outcome {
     Outcome out;
+    std::vector<const BufferNode*> own;
+    for (const Buffer& buffer : args.scope_block.block().alloc_buffers) { own.push_back(buffer.get()); }
+    std::sort(own.begin(), own.end());
+    auto is_own = [&](const BufferRegion& write) { return std::binary_search(own.begin(), own.end(), write.buffer.get()); };
     for (const Place* block : args.scope_block.func->child_blocks(*args.scope_block)) {
-      if (is_output_block(*block, *args.scope_block)) { out.outputs.push_back(Output::block(block->id)); }
+      const auto& writes = block->block()->writes;
+      if (!std::all_of(writes.begin(), writes.end(), is_own)) { out.outputs.push_back(Output::block(block->id)); }
     }
     return out;
   }

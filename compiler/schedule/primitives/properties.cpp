@@ -97,8 +97,8 @@ struct StorageAlign {
 auto with_buffer(const FuncState& func, const Place& site, const Buffer& from, const Buffer& to) -> Outcome {
   Outcome out;
   out.func = func.name();
-  Stmt changed = substitute_buffers(Stmt(Ref<Block>(site.block())), BufferMap{{from.get(), to}});
-  out.rewrite.changes.push_back({site.id, std::move(changed)});
+  BufferMap map{{from.get(), to}};
+  out.rewrite = with_buffer_changed(func, site, from, to, [&](const Stmt& stmt) { return substitute_buffers(stmt, map); });
   return out;
 }
 
@@ -135,27 +135,33 @@ struct SetScope {
 /// Needs  a buffer that a block allocates, with views of its own type only; a data type.
 struct UnsafeSetDType {
   struct Args { BlockArg block; int64_t buffer_index = 0; std::string dtype; };
-  struct Plan { BufferMap changed; const Place* site; };
+  struct Plan { Buffer buffer; BufferMap changed; const Place* site; };
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
     LOOPSMITH_TRY(region, require_buffer(cx, *args.block, args.buffer_index, true));
     LOOPSMITH_TRY(site, require_allocated(cx, args.block, region.buffer));
     auto dtype = DataType::parse(args.dtype);
     if (!dtype || dtype->is_handle() || dtype->is_void()) { return cx.error(Code::NoSuchDType).arg("dtype", args.dtype); }
-    Plan plan{{{region.buffer.get(), with_type(region.buffer, *dtype)}}, site};
+    Plan plan{region.buffer, {{region.buffer.get(), with_type(region.buffer, *dtype)}}, site};
     // Views of it, and views of those, get the type as well. Who sees the memory as another type would read other bits.
     Buffer other;
+    std::vector<Stmt> statements = statements_with(*args.block.func, *site, region.buffer);
+    auto add_views = [&](const Stmt& s) {
+      const auto* block = s.as<Block>();
+      if (!block) { return false; }
+      bool has_grown = false;
+      for (const MatchBufferRegion& match : block->match_buffers) {
+        if (!plan.changed.count(match.source.buffer.get()) || plan.changed.count(match.buffer.get())) { continue; }
+        if (!(match.buffer->dtype == region.buffer->dtype) && !(match.buffer->dtype == *dtype)) { other = match.buffer; }
+        plan.changed.emplace(match.buffer.get(), with_type(match.buffer, *dtype));
+        has_grown = true;
+      }
+      return has_grown;
+    };
     for (bool has_grown = true; has_grown;) {
       has_grown = false;
-      post_order(Stmt(Ref<Block>(site->block())), [&](const Stmt& s) {
-        const auto* block = s.as<Block>();
-        if (!block) { return; }
-        for (const MatchBufferRegion& match : block->match_buffers) {
-          if (!plan.changed.count(match.source.buffer.get()) || plan.changed.count(match.buffer.get())) { continue; }
-          if (!(match.buffer->dtype == region.buffer->dtype) && !(match.buffer->dtype == *dtype)) { other = match.buffer; }
-          plan.changed.emplace(match.buffer.get(), with_type(match.buffer, *dtype));
-          has_grown = true;
-        }
-      }, [](const Expr&) {});
+      for (const Stmt& statement : statements) {
+        post_order(statement, [&](const Stmt& s) { has_grown = add_views(s) || has_grown; }, [](const Expr&) {});
+      }
     }
     if (other) { return note_block(cx.error(Code::PaddingForm).arg("block", args.block->name().view())
                                        .arg("why", fmt::format("`{}`, a view of `{}`, has another type than {}", other->name.view(), region.buffer->name.view(), args.dtype)), *args.block); }
@@ -204,7 +210,8 @@ struct UnsafeSetDType {
   static auto apply(const Context&, const Args& args, const Plan& plan) -> Outcome {
     Outcome out;
     out.func = args.block.func->name();
-    out.rewrite.changes.push_back({plan.site->id, Convert(plan.changed).mutate(Stmt(Ref<Block>(plan.site->block())))});
+    Convert convert(plan.changed);
+    out.rewrite = with_buffer_changed(*args.block.func, *plan.site, plan.buffer, plan.changed.at(plan.buffer.get()), [&](const Stmt& stmt) { return convert.mutate(stmt); });
     return out;
   }
 };
