@@ -12,13 +12,19 @@ namespace {
 
 struct Writes : Visitor {
   std::unordered_set<const VarNode*> data;
+  bool may_fork = false;
   using Visitor::on;
+  void on(const For& node) override {
+    may_fork = may_fork || node.for_kind == ForKind::Parallel;
+    Visitor::on(node);
+  }
   void on(const BufferStore& node) override {
     data.insert(node.buffer->data.get());
     Visitor::on(node);
   }
   // Memory whose address is taken may be written by whoever gets it: another function, too.
   void on(const Call& node) override {
+    may_fork = may_fork || node.op.view().starts_with("@");
     if (node.op == "address_of" || node.op == "tvm_access_ptr" || node.op == "tvm_stack_make_array" || node.op == "tvm_call_packed" ||
         node.op == "tvm_call_cpacked" || node.op.view().starts_with("@")) {
       for (const Expr& arg : node.args) {
@@ -57,6 +63,7 @@ auto interface_of(const PrimFunc& func, const std::string& name) -> Interface {
   out.name = name;
   Writes writes;
   writes.visit(func->body);
+  out.may_fork = writes.may_fork;
   std::vector<Var> shapes = shape_variables(func);
   auto slot = [&](const VarNode* v) -> int {
     for (size_t i = 0; i < func->params.size(); ++i) {

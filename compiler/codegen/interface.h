@@ -45,6 +45,7 @@ struct Interface {
   std::string name;
   std::vector<Parameter> parameters;
   std::vector<std::string> shape_variables;   // their slots follow the parameters'
+  bool may_fork = false;                      // has parallel loops, or calls another function of its module
   [[nodiscard]] auto slots() const -> size_t { return parameters.size() + shape_variables.size(); }
 };
 

@@ -277,7 +277,7 @@ auto bench_interleaved(std::span<const JitFunction* const> functions, std::span<
     subjects.push_back(subject_of(*f, sets.slots, options.cache == CacheState::Cold ? flusher(sets) : std::function<void()>()));
   }
   LOOPSMITH_TRY(out, measure(subjects, options, static_cast<int>(sets.slots.size())));
-  for (size_t i = 0; i < out.size(); ++i) { out[i].threads = functions[i]->threads; }
+  for (size_t i = 0; i < out.size(); ++i) { out[i].threads = functions[i]->interface.may_fork ? functions[i]->threads : 1; }
   return out;
 }
 

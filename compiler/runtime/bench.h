@@ -43,7 +43,7 @@ struct Measurement {
   int blocks = 0;                    // that counted
   int64_t calls = 0;
   bool gave_up = false;
-  int threads = 1;                   // that the function uses
+  int threads = 1;                   // that its parallel loops use; 1 where there are none
   std::vector<double> values = {};   // of all blocks, in the order they were taken
   [[nodiscard]] auto gflops(double flop) const -> double { return flop / seconds * 1e-9; }
   [[nodiscard]] auto gbytes(double bytes) const -> double { return bytes / seconds * 1e-9; }

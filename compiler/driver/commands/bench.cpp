@@ -262,7 +262,9 @@ auto bench_here(std::vector<std::string> args) -> int {
   size_t width = 0;
   for (const Row& row : rows) { width = std::max(width, row.name.size()); }
   if (!arguments.json()) {
-    fmt::print("{}: {} thread{}, {}\n", rows[0].selection.program.view(), functions[0]->threads, functions[0]->threads == 1 ? "" : "s",
+    int threads = 1;
+    for (const runtime::Measurement& m : *measured) { threads = std::max(threads, m.threads); }
+    fmt::print("{}: {} thread{}, {}\n", rows[0].selection.program.view(), threads, threads == 1 ? "" : "s",
                rows[0].selection.target.str());
   }
   std::vector<nlohmann::json> lines;
@@ -271,7 +273,7 @@ auto bench_here(std::vector<std::string> args) -> int {
     double least = peaks.ok() ? roofline_seconds(flops, traffic, *peaks, functions[i]->threads) : 0;
     nlohmann::json line = {{"name", rows[i].name},     {"program", rows[i].selection.program.str()}, {"seconds", m.seconds}, {"deviation", m.deviation},
                              {"minimum", m.minimum},     {"blocks", m.blocks},                         {"calls", m.calls},     {"gflops", m.gflops(flops)},
-                             {"gbytes", m.gbytes(traffic.bytes)}, {"threads", functions[i]->threads},  {"target", rows[i].selection.target.str()}};
+                             {"gbytes", m.gbytes(traffic.bytes)}, {"threads", m.threads},  {"target", rows[i].selection.target.str()}};
     if (least > 0) { line["roofline"] = least / m.seconds; }
     if (least > 0 && !is_whole) { line["roofline_of"] = "memory"; }
     runtime::Speeds against = i > 0 ? runtime::compare((*measured)[0], m) : runtime::Speeds{};
