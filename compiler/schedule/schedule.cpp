@@ -24,7 +24,12 @@ Schedule::Schedule(IRModule module, int64_t seed)
 }
 
 auto Schedule::work_on(Name func) -> Status {
-  if (!state_.module()->find(func)) { return error(Code::NoFunctionToSchedule).arg("function", func.view()); }
+  if (!state_.module()->find(func)) {
+    Diagnostic out = error(Code::NoFunctionToSchedule).arg("function", func.view());
+    std::string names;
+    for (const auto& [name, function] : state_.module()->functions) { names += (names.empty() ? "`" : ", `") + name.str() + "`"; }
+    return names.empty() ? out : std::move(out).remedy("it has " + names);
+  }
   func_ = func;
   return ok();
 }

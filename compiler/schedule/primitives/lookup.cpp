@@ -2,6 +2,8 @@
 // get_output_blocks. They bind variables and change nothing.
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "schedule/analysis.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
@@ -28,8 +30,11 @@ struct GetBlock {
     Name func_name = args.func_name ? Name(*args.func_name) : cx.func_working_on;
     const FuncState* func = func_name.empty() ? nullptr : cx.state.func(func_name);
     if (!func) {
-      Diagnostic out = cx.error(Code::NoFunctionToSchedule).arg("function", func_name.view());
-      if (func_name.empty()) { out.remedies.emplace_back("name the function: `sch.work_on(\"name\")`"); }
+      // Where none is named, that is `main`.
+      Diagnostic out = cx.error(Code::NoFunctionToSchedule).arg("function", func_name.empty() ? "main" : func_name.view());
+      const auto& functions = cx.state.module()->functions;
+      constexpr size_t most = 3;
+      for (size_t i = 0; i < std::min(most, functions.size()); ++i) { out.remedies.push_back(fmt::format("`sch.work_on(\"{}\")` before it takes blocks of that one", functions[i].first.view())); }
       return out;
     }
     const Place* found = nullptr;
