@@ -26,12 +26,13 @@ auto expects_failure(const syntax::FunctionDef& def) -> bool {
 class Recorder final : public eval::Observer {
  public:
   Recorder(ScheduleRun& run, const RunRequest& request)
-      : run_(run), variable_(request.function.form.variable), is_python_(request.function.form.made), is_meant_to_fail_(expects_failure(*request.function.def)) {}
+      : run_(run), variable_(request.function.form.variable), is_python_(request.function.form.made), is_meant_to_fail_(expects_failure(*request.function.def)), watch_(request.watch) {}
 
   /// Statements from here on are not run.
   size_t limit = 0;
 
   void before(eval::Evaluator& evaluator, eval::Frame& frame, size_t index, const syntax::Stmt& stmt) override {
+    if (watch_) { watch_(run_, index); }
     run_.frames.resize(index);
     run_.frames.push_back(frame.snapshot());
     find_schedule(frame);
@@ -115,6 +116,7 @@ class Recorder final : public eval::Observer {
   Name variable_;
   bool is_python_;
   bool is_meant_to_fail_;
+  const StepWatch& watch_;
   const ScheduleObject* schedule_ = nullptr;   // null: not made yet
   uint64_t executed_ = 0;
   size_t diagnostics_ = 0;

@@ -7,6 +7,7 @@
 // snapshots are cheap. Of functions that make their own, only what primitives refuse is reported: the rest is any Python.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -79,6 +80,9 @@ struct ScheduleRun {
   std::shared_ptr<const std::vector<schedule::TensorIntrin>> intrinsics;
 };
 
+/// Told before each step that is run: the run so far, and which step begins.
+using StepWatch = std::function<void(const ScheduleRun& run, size_t step)>;
+
 struct RunRequest {
   ScheduleFunction function;
   IRModule program;
@@ -93,6 +97,7 @@ struct RunRequest {
   /// Stop after this many steps (REPL, `--until`); none: all.
   std::optional<size_t> steps;
   int64_t seed = 1;
+  StepWatch watch = {};                        // null: nobody
 };
 
 /// `before`: the last run of this function, or null. Steps before the first changed byte are taken over from it.

@@ -364,7 +364,7 @@ void Schedules::update(frontend::File& file) {
   }
 }
 
-auto Schedules::run_one(frontend::File& file, FileSchedule& schedule, const CancelToken& cancel, std::optional<size_t> steps) -> void {
+auto Schedules::run_one(frontend::File& file, FileSchedule& schedule, const CancelToken& cancel, std::optional<size_t> steps, const StepWatch& watch) -> void {
   // What ran for a program that is gone says nothing of this text.
   if (!schedule.program) { schedule.run = schedule.interrupted = nullptr; }
   if (!schedule.program || !schedule.item || (schedule.is_settled && !steps)) { return; }
@@ -379,6 +379,7 @@ auto Schedules::run_one(frontend::File& file, FileSchedule& schedule, const Canc
   request.intrinsics = intrinsics_;
   request.cancel = cancel;
   request.steps = steps;
+  request.watch = watch;
   const ScheduleRun* before = schedule.interrupted ? schedule.interrupted.get() : schedule.run.get();
   file.look_from(schedule.place);
   auto run = std::make_shared<ScheduleRun>(run_schedule(request, before));
@@ -394,11 +395,11 @@ auto Schedules::run_one(frontend::File& file, FileSchedule& schedule, const Canc
   schedule.is_settled = !steps;
 }
 
-auto Schedules::run_all(frontend::File& file, const CancelToken& cancel) -> bool {
+auto Schedules::run_all(frontend::File& file, const CancelToken& cancel, const StepWatch& watch) -> bool {
   executed_ = 0;
   for (FileSchedule& schedule : schedules_) {
     if (cancel.is_cancelled()) { return false; }
-    run_one(file, schedule, cancel);
+    run_one(file, schedule, cancel, {}, watch);
     if (cancel.is_cancelled()) { return false; }
   }
   return true;

@@ -39,9 +39,9 @@ class Schedules {
   /// Finds the schedule functions of a file and their programs; runs nothing.
   void update(frontend::File& file);
   /// Runs those that need it. False: cancelled; what ran is kept, calling again goes on. Until then a schedule's last run stands.
-  auto run_all(frontend::File& file, const CancelToken& cancel) -> bool;
+  auto run_all(frontend::File& file, const CancelToken& cancel, const StepWatch& watch = {}) -> bool;
   /// Runs one, up to a number of statements where asked.
-  auto run_one(frontend::File& file, FileSchedule& schedule, const CancelToken& cancel, std::optional<size_t> steps = {}) -> void;
+  auto run_one(frontend::File& file, FileSchedule& schedule, const CancelToken& cancel, std::optional<size_t> steps = {}, const StepWatch& watch = {}) -> void;
 
   [[nodiscard]] auto all() -> std::vector<FileSchedule>& { return schedules_; }
   [[nodiscard]] auto all() const -> const std::vector<FileSchedule>& { return schedules_; }

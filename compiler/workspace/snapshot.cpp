@@ -126,14 +126,14 @@ void Document::check() {
   snapshot.checked_ = true;
 }
 
-auto Document::replay(const CancelToken& cancel) -> bool {
+auto Document::replay(const CancelToken& cancel, const script::StepWatch& watch) -> bool {
   if (!current_->checked_) { check(); }
   if (!is_analysed_) {
     is_analysed_ = analyses_.update(current_->syntax_, *file_, is_tir(current_->name_), INT64_MAX, cancel);
     next().analysed_ = analyses_.diagnostics();
     if (!is_analysed_) { return false; }
   }
-  bool finished = schedules_.run_all(*file_, cancel);
+  bool finished = schedules_.run_all(*file_, cancel, watch);
   Snapshot& snapshot = next();
   if (!finished) { return false; }
   snapshot.schedules_ = schedules_.all();

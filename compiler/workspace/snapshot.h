@@ -105,7 +105,7 @@ class Document {
   void check();
   /// The analyses that `check` left, then schedule functions, from the first statement that changed. False: it was cancelled; what was done is kept, and
   /// calling again goes on.
-  auto replay(const CancelToken& cancel) -> bool;
+  auto replay(const CancelToken& cancel, const script::StepWatch& watch = {}) -> bool;
 
   [[nodiscard]] auto snapshot() const -> SnapshotPtr { return current_; }
   /// For edits that change the version and nothing else.

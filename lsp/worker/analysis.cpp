@@ -38,6 +38,10 @@ namespace {
 /// Deep input is bounded everywhere; this is room for what is allowed, in checked builds too.
 constexpr size_t analysis_stack = 256 << 20;
 
+/// A replay that takes longer than this is told of, and how often.
+constexpr auto progress_after = std::chrono::milliseconds(150);
+constexpr auto progress_gap = std::chrono::milliseconds(100);
+
 auto faults_allowed() -> bool {
   static const bool allowed = std::getenv("LOOPSMITH_TEST_FAULT") != nullptr;
   return allowed;
@@ -129,6 +133,8 @@ class Worker {
     std::string checked;    // diagnostics of the last check, before schedules ran
     SentTokens sent_tokens;
     JudgedState judged;
+    std::string marks = "[]";   // of schedules, as they were told last
+    Clock::time_point waits_since{};        // since when its schedules are to be run
     std::map<std::string, int64_t> served;  // views by their addresses, and the version each is of
   };
   struct Request {
@@ -152,6 +158,7 @@ class Worker {
   auto replay_one() -> bool;
   void publish(OpenDocument& open);
   void tell_views(OpenDocument& open);
+  void tell_progress(OpenDocument& open, const std::vector<ReplayMark>& marks);
   void answer(const Request& request);
   void answer_settled();
   [[nodiscard]] auto find(uint64_t number) -> OpenDocument*;
@@ -389,6 +396,7 @@ void Worker::open(const Frame& frame, const Json& params) {
   misbehave_if_asked(text);
   open->document = std::make_unique<workspace::Document>(string_in(item, "uri"), version, std::move(text));
   write(framed("", {{header::working, 0}}));
+  open->waits_since = Clock::now();
   documents_.push_back(std::move(open));
 }
 
@@ -421,6 +429,7 @@ void Worker::change(OpenDocument& open, const Frame& frame, const Json& params) 
   }
   open.document->set_version(static_cast<int64_t>(version));
   open.needs_check = true;
+  if (!open.needs_replay) { open.waits_since = Clock::now(); }
   open.needs_replay = true;
   // An edit that is alone is analysed at once; the front's books are settled by what follows.
   bool is_last = false;
@@ -556,15 +565,46 @@ auto Worker::replay_one() -> bool {
   }
   {
     Working working(*this, &open);
-    if (open.document->replay(token)) {
+    // What takes long is told of: where it is, a few times a second.
+    script::StepWatch watch;
+    std::vector<DeclId> finished;
+    const script::ScheduleRun* running = nullptr;
+    DeclId last = 0;
+    Clock::time_point told = open.waits_since + progress_after - progress_gap;
+    // Tests compare whole transcripts, on slow machines too.
+    static const bool is_patient = std::getenv("LOOPSMITH_TEST_PATIENCE") != nullptr;
+    if (shows_progress(capabilities_) && !is_patient) {
+      watch = [&](const script::ScheduleRun& run, size_t step) {
+        if (running != &run && last != 0) { finished.push_back(last); }
+        running = &run;
+        last = run.decl;
+        if (Clock::now() - told < progress_gap) { return; }
+        told = Clock::now();
+        tell_progress(open, replay_marks(*open.document->snapshot(), &run, step, finished));
+      };
+    }
+    if (open.document->replay(token, watch)) {
       open.needs_replay = false;
       publish(open);
       tell_views(open);
+      tell_progress(open, replay_marks(*open.document->snapshot()));
     }
   }
   std::lock_guard lock(mutex_);
   current_yields_ = false;
   return true;
+}
+
+/// Beside which lines the editor shows how far schedules are run, where that is news.
+void Worker::tell_progress(OpenDocument& open, const std::vector<ReplayMark>& marks) {
+  if (!shows_progress(capabilities_)) { return; }
+  workspace::SnapshotPtr snapshot = open.document->snapshot();
+  Json message = progress_message(*snapshot, encoding_, marks);
+  std::string now = to_text(message["params"]["marks"]);
+  if (now == open.marks) { return; }
+  open.marks = std::move(now);
+  // Without a version of the frame: it says which text it is about itself.
+  write(framed(to_text(message), {{header::document, open.number}}));
 }
 
 /// Views of earlier versions that the editor may still show.

@@ -1125,6 +1125,17 @@ auto find_route(Method method) -> const Route* {
   return found == std::end(routes) ? nullptr : found;
 }
 
+auto shows_progress(const Json& capabilities) -> bool { return bool_in(member(capabilities, "experimental"), "loopsmithReplayProgress"); }
+
+auto progress_message(const Snapshot& snapshot, Encoding encoding, const std::vector<ReplayMark>& marks) -> Json {
+  constexpr const char* states[] = {"stale", "running", "failed"};
+  Json list = Json::array();
+  for (const ReplayMark& mark : marks) {
+    list.push_back({{"range", to_json(to_range(snapshot.text(), snapshot.lines(), mark.span, encoding))}, {"state", states[static_cast<size_t>(mark.state)]}});
+  }
+  return notification("loopsmith/replayProgress", {{"uri", snapshot.name()}, {"version", snapshot.version()}, {"marks", std::move(list)}});
+}
+
 auto diagnostics_message(const Snapshot& snapshot, Encoding encoding, const std::string& manual) -> Json {
   return notification("textDocument/publishDiagnostics",
                       {{"uri", snapshot.name()}, {"version", snapshot.version()}, {"diagnostics", diagnostics_of(snapshot, encoding, manual)}});

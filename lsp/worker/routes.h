@@ -8,6 +8,7 @@
 
 #include "lsp/features/completion.h"
 #include "lsp/features/hover.h"
+#include "lsp/features/progress.h"
 #include "lsp/protocol/json.h"
 #include "lsp/protocol/methods.h"
 #include "lsp/worker/records.h"
@@ -96,6 +97,11 @@ struct Route {
 
 /// None: the worker has no such method.
 [[nodiscard]] auto find_route(Method method) -> const Route*;
+
+/// Does the client show how far schedules are run (`experimental.loopsmithReplayProgress`)?
+[[nodiscard]] auto shows_progress(const Json& capabilities) -> bool;
+/// `loopsmith/replayProgress` {uri, version, marks: [{range, state}]}; state is "stale", "running" or "failed".
+[[nodiscard]] auto progress_message(const workspace::Snapshot& snapshot, Encoding encoding, const std::vector<ReplayMark>& marks) -> Json;
 
 /// `textDocument/publishDiagnostics` for a snapshot.
 /// `manual`: a URI that explains each code under its name, or empty.

@@ -6,6 +6,7 @@ import {
   CloseAction, ErrorAction, LanguageClient, LanguageClientOptions, RevealOutputChannelOn, ServerOptions, State,
 } from 'vscode-languageclient/node';
 import { LoopView } from './loops';
+import { ReplayMarks } from './replay';
 import { registerTasks } from './tasks';
 import { TuningPanel } from './tuning';
 import { IrView } from './view';
@@ -14,12 +15,16 @@ let client: LanguageClient | undefined;
 let status: vscode.StatusBarItem;
 let tuning: TuningPanel;
 let views: IrView;
+let replay: ReplayMarks;
 
 // Restarts that follow each other faster than this count as one failure that goes on.
 const restartWindowMs = 3 * 60 * 1000;
 const maxRestarts = 5;
 
-export async function activate(context: vscode.ExtensionContext): Promise<void> {
+/// What other extensions, and tests, may ask of this one.
+export interface Api { replayMarks(uri: vscode.Uri): string[] }
+
+export async function activate(context: vscode.ExtensionContext): Promise<Api> {
   status = vscode.window.createStatusBarItem('loopsmith.status', vscode.StatusBarAlignment.Right, 50);
   status.name = 'Loopsmith';
   status.command = 'loopsmith.showOutput';
@@ -29,6 +34,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     views = new IrView(() => client),
     new LoopView(() => client),
     tuning,
+    replay = new ReplayMarks(),
     registerTasks(),
     vscode.commands.registerCommand('loopsmith.openRepl', openRepl),
     vscode.commands.registerCommand('loopsmith.restart', restart),
@@ -38,6 +44,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     }),
   );
   await start();
+  return { replayMarks: (uri) => replay.of(uri) };
 }
 
 /// A REPL in a terminal that sees the text of the active editor as it is here, saved or not.
@@ -123,12 +130,13 @@ async function start(): Promise<void> {
   client = new LanguageClient('loopsmith', 'Loopsmith', server, clientOptions);
   client.onDidChangeState(({ newState }) => show(newState));
   client.registerFeature({
-    fillClientCapabilities: (capabilities) => { capabilities.experimental = { ...capabilities.experimental, loopsmithViews: true }; },
+    fillClientCapabilities: (capabilities) => { capabilities.experimental = { ...capabilities.experimental, loopsmithViews: true, loopsmithReplayProgress: true }; },
     initialize: () => undefined,
     getState: () => ({ kind: 'static' }),
     clear: () => undefined,
   });
   tuning.listen(client);
+  replay.listen(client);
   client.onRequest('workspace/textDocumentContent/refresh', ({ uri }: { uri: string }) => { views.refresh(uri); return null; });
   try {
     await client.start();

@@ -193,6 +193,12 @@ function verbs.hints()
   end
   return out
 end
+function verbs.replayMarks()
+  settle()
+  -- The news of a change come a moment after it.
+  vim.wait(10000, function() return #require('loopsmith.replay').marks(buffer) > 0 end, 20)
+  return require('loopsmith.replay').marks(buffer)
+end
 function verbs.lenses()
   return vim.tbl_map(function(lens) return ('%d: %s'):format(lens.line, lens.title) end, lens_titles())
 end

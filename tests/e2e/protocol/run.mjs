@@ -70,6 +70,7 @@ const sent = {
   '$/progress': '{ token: string | number; value: P.WorkDoneProgressBegin | P.WorkDoneProgressReport | P.WorkDoneProgressEnd }',
   '$/logTrace': '{ message: string; verbose?: string }',
   'loopsmith/tuning': 'P.LSPAny',
+  'loopsmith/replayProgress': '{ uri: string; version: number; marks: { range: P.Range; state: "stale" | "running" | "failed" }[] }',
 };
 
 const lines = ["import * as P from 'vscode-languageserver-protocol';", '// 3.18 has what the types of 3.17 lack.',

@@ -18,7 +18,7 @@ local function capabilities()
   local caps = vim.lsp.protocol.make_client_capabilities()
   caps.general = caps.general or {}
   caps.general.positionEncodings = { 'utf-8', 'utf-16', 'utf-32' }
-  caps.experimental = { loopsmithViews = true }
+  caps.experimental = { loopsmithViews = true, loopsmithReplayProgress = true }
   return caps
 end
 
@@ -300,6 +300,7 @@ function M.setup(user)
     })
   end
   highlight(options)
+  require('loopsmith.replay').setup()
   vim.lsp.handlers['loopsmith/tuning'] = function(_, news) require('loopsmith.tuning').note(news) end
   vim.lsp.handlers['workspace/textDocumentContent/refresh'] = function(_, params)
     local buffer = vim.uri_to_bufnr(params.uri)

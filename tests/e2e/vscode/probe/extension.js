@@ -131,6 +131,12 @@ const verbs = {
   hover: async (step) => (await run('vscode.executeHoverProvider', document.uri, place(step, step.at))).flatMap((one) => one.contents).flatMap((one) => split(markdown(one))),
   hints: async () => (await run('vscode.executeInlayHintProvider', document.uri, new vscode.Range(0, 0, document.lineCount, 0)))
     .map((hint) => `${hint.position.line + 1}: ${typeof hint.label === 'string' ? hint.label : hint.label.map((part) => part.value).join('')}`),
+  replayMarks: async () => {
+    const { exports } = vscode.extensions.all.find((one) => one.isActive && one.exports?.replayMarks);
+    // The news of a change come a moment after it.
+    for (const end = Date.now() + 10_000; exports.replayMarks(document.uri).length === 0 && Date.now() < end;) { await sleep(50); }
+    return exports.replayMarks(document.uri);
+  },
   lenses: async () => (await lensTitles()).map((lens) => `${lens.line}: ${lens.title}`),
   definition: async (step) => locations(await run('vscode.executeDefinitionProvider', document.uri, place(step, step.at))),
   typeDefinition: async (step) => locations(await run('vscode.executeTypeDefinitionProvider', document.uri, place(step, step.at))),
