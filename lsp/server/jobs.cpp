@@ -10,9 +10,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// How long a job may take to wind up after it was told to stop; and one that has found something, which on a machine that is busy takes a
+/// How long a job, which runs only while others leave it a processor, may take to wind up after it was told to stop; and one that has found something, which on a machine that is busy takes a
 /// while to say that it compares it, and killed would have worked for nothing. The comparison has limits of its own.
-constexpr auto stop_grace = 2s;
+constexpr auto stop_grace = 5s;
 constexpr auto result_grace = 10s;
 /// An editor's progress bar needs no more than this.
 constexpr auto report_gap = 200ms;

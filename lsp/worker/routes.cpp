@@ -23,6 +23,7 @@
 #include "lsp/features/steps.h"
 #include "lsp/features/symbols.h"
 #include "lsp/features/tokens.h"
+#include "lsp/features/touched.h"
 #include "lsp/features/tuning.h"
 #include "lsp/features/views.h"
 #include "lsp/worker/files.h"
@@ -318,6 +319,16 @@ auto references_route(const RouteContext& context, const Json& params) -> RouteR
   for (const PlaceIn& place : references(files, *context.snapshot, *at, context.cancel)) {
     if (with_bindings || place.role != Role::Bind) { places.push_back(location_json(in_file(context, *place.file), place.span)); }
   }
+  // Of a loop or block: also the calls that work on it, by whatever name.
+  NameTable names = names_of(*context.snapshot);
+  const Occurrence* here = names.at(*at);
+  EntityKind kind = here != nullptr ? names.entities[here->entity].kind : EntityKind::Namespace;
+  for (const Occurrence& bound : names.occurrences) {
+    bool is_meant = here != nullptr && bound.entity == here->entity && bound.role == Role::Bind && (kind == EntityKind::Loop || kind == EntityKind::Block);
+    if (!is_meant) { continue; }
+    for (Span call : calls_touching(*context.snapshot, bound.span)) { places.push_back(location_json(context, call)); }
+    break;
+  }
   if (context.cancel.is_cancelled()) { return RouteError{ErrorCode::RequestCancelled, "cancelled"}; }
   return places;
 }
@@ -329,6 +340,10 @@ auto document_highlight(const RouteContext& context, const Json& params) -> Rout
   // LSP's DocumentHighlightKind: 2 is Read, 3 is Write.
   for (const Occurrence& o : references(*context.snapshot, *at)) {
     places.push_back({{"range", range_of(context, o.span)}, {"kind", o.role == Role::Read ? 2 : 3}});
+  }
+  // On what is no name of the text, as `split` of `sch.split(i)`: what the statement works on.
+  if (places.empty()) {
+    for (Span span : touched_at(*context.snapshot, *at)) { places.push_back({{"range", range_of(context, span)}, {"kind", 3}}); }
   }
   return places;
 }

@@ -531,7 +531,7 @@ TEST_CASE("a search that is stopped says so at once, and is offered only when it
   CHECK(job["state"] == "comparing");
   CHECK(!job.contains("schedule_text"));
   // It takes as long as it takes.
-  std::this_thread::sleep_for(std::chrono::milliseconds(2050));
+  std::this_thread::sleep_for(std::chrono::milliseconds(5050));
   stage.front.on_tick();
   CHECK(stage.signals == std::vector<std::pair<JobId, int>>{{1, SIGINT}});
 
@@ -674,7 +674,7 @@ TEST_CASE("a tuner that does not stop is killed; one that fails says why") {
   stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune.stop"}, {"arguments", {{{"job", 1}}}}});
   stage.front.on_tick();
   CHECK(stage.signals.size() == 1);
-  std::this_thread::sleep_for(std::chrono::milliseconds(2050));
+  std::this_thread::sleep_for(std::chrono::milliseconds(5050));
   stage.front.on_tick();
   CHECK(stage.signals.back() == std::pair<JobId, int>{1, SIGKILL});
   stage.front.on_job_end(1, ExitStatus{.signal = SIGKILL}, "warning\nno such function `f`\n");
@@ -688,7 +688,7 @@ TEST_CASE("a tuner that has found something is given time to finish") {
   stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune"}, {"arguments", {{{"uri", "a"}, {"function", "f"}}}}});
   stage.front.on_job_line(1, R"({"event":"progress","trial":3,"best_seconds":0.25})");
   stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune.stop"}, {"arguments", {{{"job", 1}}}}});
-  std::this_thread::sleep_for(std::chrono::milliseconds(2050));
+  std::this_thread::sleep_for(std::chrono::milliseconds(5050));
   stage.front.on_tick();
   CHECK(stage.signals == std::vector<std::pair<JobId, int>>{{1, SIGINT}});
 }
