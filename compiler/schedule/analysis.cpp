@@ -658,6 +658,19 @@ auto certainly_writes(const FuncState& func, const Place& block, const BufferReg
     bool is_rough = false;
     post_order(condition, [&](const Expr& e) { is_rough = is_rough || e.as<FloorMod>() || e.as<FloorDiv>(); });
     if (is_about_instances && is_rough && !is_bound_of_domain(*block.realize, condition) && !analyzer.can_prove(condition)) { return false; }
+    // The estimate takes it that some instance runs.
+    if (analyzer.can_prove(logical_not(condition))) { return false; }
+    // Where the condition is not about what is written, one must be seen to: the first or the last.
+    auto is_in_condition = [&](const VarNode& v) { return uses_var(condition, [&](const VarNode& used) { return &used == &v; }); };
+    bool tells_elements = std::any_of(here.region.begin(), here.region.end(), [&](const Range& range) { return uses_var(range.min, is_in_condition); });
+    if (!is_about_instances || tells_elements) { continue; }
+    VarMap first = once;
+    VarMap last = once;
+    for (const auto& [var, range] : domains) {
+      first[var.get()] = range.min;
+      last[var.get()] = analyzer.simplify(range.min + range.extent - one(range.extent.dtype()));
+    }
+    if (!analyzer.can_prove(substitute(condition, first)) && !analyzer.can_prove(substitute(condition, last))) { return false; }
   }
   auto bound = arith::estimate_region_lower_bound(here.region, domains, block.realize->predicate, analyzer);
   if (!bound) { return false; }

@@ -417,6 +417,12 @@ struct Blockize {
         auto sets = arith::eval_set(region.region, inner_domains);
         std::vector<Range> ranges;
         for (size_t i = 0; i < sets.size(); ++i) { ranges.push_back(sets[i].cover_range(from_zero(region.buffer->shape[i]))); }
+        // Domains of iter vars may be a loop's that goes inside (a triangle): outside of it all that it may be.
+        for (const Place* loop : plan.loops) {
+          if (std::none_of(ranges.begin(), ranges.end(), [&](const Range& range) { return uses_loop(range.min, *loop) || uses_loop(range.extent, *loop); })) { continue; }
+          auto wider = arith::eval_set(Array<Range>(ranges), {{loop->loop->var.get(), arith::IntSet::from_range(Range{loop->loop->min, loop->loop->extent})}});
+          for (size_t i = 0; i < wider.size(); ++i) { ranges[i] = wider[i].cover_range(from_zero(region.buffer->shape[i])); }
+        }
         auto found = is_alone ? out.end() : std::find_if(out.begin(), out.end(), [&](const BufferRegion& r) { return r.buffer == region.buffer; });
         if (found == out.end()) {
           out.push_back({region.buffer, Array<Range>(std::move(ranges)), region.origin});

@@ -132,6 +132,7 @@ struct CacheRead {
         }
       }
       find_stage(func, *writer, users, plan.stage);
+      LOOPSMITH_CHECK(require_one_buffer(cx, func, *writer, *plan.stage.at, buffer));
       const BufferRegion& write = *region_of(writer->block()->writes, buffer);
       plan.stage.region = relaxed_region(func, *writer, write, plan.stage.at);
       LOOPSMITH_CHECK(require_own_copies(cx, func, *writer, write, plan.stage));
