@@ -329,8 +329,16 @@ auto references_route(const RouteContext& context, const Json& params) -> RouteR
     for (Span call : calls_touching(*context.snapshot, bound.span)) { places.push_back(location_json(context, call)); }
     break;
   }
+  // Those of this file first, in the order of its text.
+  std::vector<Json> ordered;
+  for (const Json& place : places) { if (place["uri"] == context.snapshot->name()) { ordered.push_back(place); } }
+  std::sort(ordered.begin(), ordered.end(), [](const Json& a, const Json& b) {
+    const Json &x = a["range"]["start"], &y = b["range"]["start"];
+    return x["line"] != y["line"] ? x["line"] < y["line"] : x["character"] < y["character"];
+  });
+  for (const Json& place : places) { if (place["uri"] != context.snapshot->name()) { ordered.push_back(place); } }
   if (context.cancel.is_cancelled()) { return RouteError{ErrorCode::RequestCancelled, "cancelled"}; }
-  return places;
+  return Json(std::move(ordered));
 }
 
 auto document_highlight(const RouteContext& context, const Json& params) -> RouteResult {

@@ -180,7 +180,10 @@ const verbs = {
   },
   actions: async (step) => (await actionsAt(step)).map((one) => `${one.title}${one.isPreferred ? ' (preferred)' : ''}${one.disabled ? ` (not here: ${one.disabled.reason})` : ''}`),
   act: async (step) => {
-    const action = (await actionsAt(step)).find((one) => (step.title === '*' ? one.isPreferred : one.title.includes(step.title) && !one.disabled));
+    // Schedules may still be running.
+    const meant = (one) => (step.title === '*' ? one.isPreferred : one.title.includes(step.title) && !one.disabled);
+    let action;
+    for (const end = Date.now() + patience; !action && Date.now() < end; action ??= await sleep(200)) { action = (await actionsAt(step)).find(meant); }
     if (!action) { return ['not offered']; }
     return [action.title, ...await carriedOut(async () => {
       if (action.edit) { await vscode.workspace.applyEdit(action.edit); }
