@@ -159,6 +159,14 @@ auto require_free_to_move(const Context& cx, const FuncState& func, const Place&
   return require_siblings_apart(cx, func, block, here, false);
 }
 
+auto require_no_hidden_writer(const Context& cx, const Place& block, const Buffer& buffer) -> Status {
+  auto found = cx.state.find(block.id);
+  if (!found) { return ok(); }
+  Accesses here;
+  here.reads.push_back(buffer.get());
+  return require_siblings_apart(cx, *found.func, block, here, false);
+}
+
 auto require_buffer_not_hidden(const Context& cx, const Place& block, const Buffer& buffer, bool is_write) -> Status {
   auto found = is_one_of(redirecting, cx.primitive.name) ? cx.state.find(block.id) : State::Found{};
   if (!found) { return ok(); }

@@ -19,5 +19,7 @@ namespace loopsmith::schedule {
 /// For primitives that redirect accesses of one buffer: no sibling of the block hides that it writes the buffer, or reads it
 /// where the block writes it.
 [[nodiscard]] auto require_buffer_not_hidden(const Context& cx, const Place& block, const Buffer& buffer, bool is_write) -> Status;
+/// For a copy that loads indices earlier than the block does: no sibling of the block hides that it writes the buffer they are in.
+[[nodiscard]] auto require_no_hidden_writer(const Context& cx, const Place& block, const Buffer& buffer) -> Status;
 
 }  // namespace loopsmith::schedule

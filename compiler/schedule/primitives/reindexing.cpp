@@ -302,13 +302,16 @@ struct ReIndex {
     // Indices that are loaded must be there when the copy is made, in front of the nest.
     for (const Expr& index : plan.indices) {
       const BufferNode* late = nullptr;
+      std::vector<Buffer> loaded;
       post_order(index, [&](const Expr& e) {
         const auto* load = e.as<BufferLoad>();
         if (!load) { return; }
+        loaded.push_back(load->buffer);
         auto writers = func.scope_info(*scope).writers(load->buffer.get());
         if (std::any_of(writers.begin(), writers.end(), [&](const Scope::Write& write) { return func.find(write.block)->index > top->index; })) { late = load->buffer.get(); }
       });
       if (late) { return staging_error(cx, place, fmt::format("its indices load `{}`, which is written in the same loops", late->name.view())); }
+      for (const Buffer& one : loaded) { LOOPSMITH_CHECK(require_no_hidden_writer(cx, place, one)); }
     }
     plan.position = std::max(0, statement_position(*scope, *top)) + (args.buffer.is_write ? 1 : 0);
     BufferNode fields = *buffer;
@@ -419,6 +422,11 @@ auto plan_reindex_cache(const Context& cx, const BlockArg& arg, const BufferRegi
   for (const Range& range : region.region) { plan.old_indices.push_back(range.min); }
   // The copy would look up indices before they are there.
   if (const BufferNode* looked_up = looked_up_in(func, place, plan.old_indices)) { return staging_error(cx, place, fmt::format("its access is computed from `{}`, which another block of the scope writes", looked_up->name.view())); }
+  std::vector<Buffer> loaded;
+  for (const Expr& index : plan.old_indices) {
+    post_order(index, [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { loaded.push_back(load->buffer); } });
+  }
+  for (const Buffer& one : loaded) { LOOPSMITH_CHECK(require_no_hidden_writer(cx, place, one)); }
   LOOPSMITH_CHECK(require_arity(cx, index_map, block.iter_vars.size()));
   std::vector<Expr> vars, extents;
   for (const IterVar& iter : block.iter_vars) {
