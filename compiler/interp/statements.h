@@ -65,7 +65,10 @@ struct Loop final : Statement {
     for (int64_t i = begin; i < end; ++i) {
       f.slots[slot].i = i;
       if (watched) { f.position = f.watch->enter(around, this, name, instance, i); }
+      int64_t steps = f.steps;
       body->run(f);
+      // An iteration that did nothing, such as one that a predicate keeps back, takes its time all the same.
+      if (f.steps == steps && ++f.steps >= f.next_check) { f.check_limits(); }
       if (f.failed) { return; }
       if (f.flow != Flow::Next) {
         if (f.flow == Flow::Return) { break; }

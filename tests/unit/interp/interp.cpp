@@ -132,6 +132,18 @@ TEST_CASE("an endless loop stops at its limit, and on request") {
   CHECK(interpret(module, "main", {}, cancelled).diagnostics().front().code == loopsmith::Code::Cancelled);
 }
 
+TEST_CASE("a loop whose iterations do nothing stops at its limit, too") {
+  Var i = var("i", DataType::int_(64));
+  PrimFuncNode func;
+  func.body = make<For>(i, int_imm(0, DataType::int_(64)), int_imm(int64_t{1} << 40, DataType::int_(64)), ForKind::Serial,
+                        Stmt(make<IfThenElse>(less(i, int_imm(0, DataType::int_(64))), Stmt(make<Evaluate>(Expr(int_imm(0)))))));
+  Options options;
+  options.max_steps = 10000;
+  auto stopped = interpret(module_of(make_func(func)), "main", {}, options);
+  REQUIRE_FALSE(stopped.ok());
+  CHECK(stopped.diagnostics().front().code == loopsmith::Code::InterpLimit);
+}
+
 TEST_CASE("integers wrap at their width and divide as said") {
   DataType i8 = DataType::int_(8), u8 = DataType::uint(8), i32 = DataType::int_(32);
   CHECK(evaluate(i8, i8, [](Expr x) { return add(x, int_imm(100, DataType::int_(8))); }, 100) == -56);
