@@ -11,6 +11,7 @@
 #include "frontend/lower.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
+#include "ir/script_diff.h"
 #include "lsp/features/calls.h"
 #include "lsp/features/names.h"
 #include "lsp/features/steps.h"
@@ -18,7 +19,6 @@
 #include "schedule/legality.h"
 #include "schedule/primitive.h"
 #include "script/schedules.h"
-#include "support/text_diff.h"
 #include "syntax/schedule_form.h"
 
 namespace loopsmith::lsp {
@@ -663,7 +663,7 @@ auto preview(const Snapshot& snapshot, uint32_t at, std::string_view primitive) 
   std::string text = fmt::format("```python\n{}\n```\n{}", row->signature(), row->help);
   if (double gain = gain_of(*spot.now, tried->after); gain != 1) { text += "\n\n" + cost::gain_text(gain) + ", by estimate"; }
   text += fmt::format("\n\n```python\n{}\n```\n", tried->statement);
-  std::string diff = render_diff(print_script(spot.now->module()), print_script(tried->after.module()), {.context = 1, .color = false, .indent = {}});
+  std::string diff = diff_scripts(print_script(spot.now->module()), print_script(tried->after.module()), {.context = 1});
   text += diff.empty() ? std::string("changes nothing") : "```diff\n" + diff + "```";
   return text;
 }

@@ -7,6 +7,7 @@
 #include "driver/command.h"
 #include "driver/program.h"
 #include "ir/printer.h"
+#include "ir/script_diff.h"
 #include "support/text_diff.h"
 
 namespace loopsmith::driver::commands {
@@ -38,7 +39,7 @@ auto diff(std::vector<std::string> args) -> int {
   auto read = read_arguments(usage, args);
   if (const int* status = std::get_if<int>(&read)) { return *status; }
   const auto& arguments = std::get<Arguments>(read);
-  DiffOptions options{.color = arguments.color(STDOUT_FILENO)};
+  ScriptDiffOptions options{.color = arguments.color(STDOUT_FILENO)};
   if (auto context = arguments.get("--context")) {
     auto number = parse_number(*context, 0, 100000);
     if (!number) { return usage_error("diff", "`--context` is a number of lines"); }
@@ -101,11 +102,11 @@ auto diff(std::vector<std::string> args) -> int {
     if (arguments.json()) {
       auto count = count_diff(diff_lines(before, after));
       fmt::print("{}\n", nlohmann::json({{"line", line}, {"statement", title}, {"added", count.added}, {"removed", count.removed},
-                                         {"diff", render_diff(before, after, {.context = options.context})}})
+                                         {"diff", diff_scripts(before, after, {.context = options.context})}})
                              .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
       return;
     }
-    std::string changes = render_diff(before, after, options);
+    std::string changes = diff_scripts(before, after, options);
     if (!title.empty()) { fmt::print("{}{}{}\n", options.color ? "\033[1m" : "", title, options.color ? "\033[0m" : ""); }
     fmt::print("{}", changes.empty() ? (title.empty() ? "nothing changed\n" : "") : changes);
   };

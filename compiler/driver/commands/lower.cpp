@@ -9,7 +9,7 @@
 #include "driver/lowering.h"
 #include "driver/program.h"
 #include "ir/printer.h"
-#include "support/text_diff.h"
+#include "ir/script_diff.h"
 
 namespace loopsmith::driver::commands {
 namespace {
@@ -74,7 +74,7 @@ auto lower(std::vector<std::string> args) -> int {
       fmt::print("{}== {}{}  {:.3f} ms{}\n", color ? "\x1b[1m" : "", report.stage->name, color ? "\x1b[0m" : "", report.seconds * 1e3,
                  report.is_unchanged() ? "  (unchanged)" : "");
       if (!report.is_unchanged()) {
-        fmt::print("{}", render_diff(print_script(report.before, options), print_script(report.after, options), {.context = 2, .color = color}));
+        fmt::print("{}", diff_scripts(print_script(report.before, options), print_script(report.after, options), {.context = 2, .color = color}));
       }
     };
   }

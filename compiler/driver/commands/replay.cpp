@@ -10,9 +10,9 @@
 #include "driver/program.h"
 #include "ir/equal.h"
 #include "ir/printer.h"
+#include "ir/script_diff.h"
 #include "schedule/schedule.h"
 #include "schedule/trace_json.h"
-#include "support/text_diff.h"
 
 namespace loopsmith::driver::commands {
 namespace {
@@ -66,7 +66,7 @@ auto replay(std::vector<std::string> args) -> int {
       fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     } else {
       fmt::print("{} gives another program, at {}: {} and {}\n{}", what, d.path, d.left, d.right,
-                 render_diff(print_script(before), print_script(after), {.context = 2, .color = arguments.color(STDOUT_FILENO)}));
+                 diff_scripts(print_script(before), print_script(after), {.context = 2, .color = arguments.color(STDOUT_FILENO)}));
     }
     return exit_input;
   };

@@ -10,10 +10,10 @@
 #include <sstream>
 
 #include "ir/printer.h"
+#include "ir/script_diff.h"
 #include "lsp/features/completion.h"
 #include "lsp/features/names.h"
 #include "schedule/moves.h"
-#include "support/text_diff.h"
 #include "tests/support/effort.h"
 #include "tests/unit/catch.h"
 
@@ -210,7 +210,7 @@ TEST_CASE("what a preview shows is what the statement does once it is written") 
           const script::Step* made = step_beginning(*written->snapshot(), span->end + 5);
           REQUIRE(made != nullptr);
           REQUIRE(made->state == script::StepState::Done);
-          std::string diff = render_diff(print_script(step.after->module()), print_script(made->after->module()), {.context = 1, .color = false, .indent = {}});
+          std::string diff = diff_scripts(print_script(step.after->module()), print_script(made->after->module()), {.context = 1});
           CHECK(told.substr(end + 5) == (diff.empty() ? "changes nothing" : "```diff\n" + diff + "```"));
           changing += diff.empty() ? 0 : 1;
         }
