@@ -8,15 +8,15 @@
 
 #include "ir/ops.h"
 #include "ir/printer.h"
+#include "ir/script_diff.h"
 #include "schedule/loop_tree.h"
-#include "support/text_diff.h"
 
 namespace loopsmith::repl {
 namespace {
 
 auto diff_of(const Session& session, const IRModule& before, bool color) -> std::string {
   if (session.module().same_as(before)) { return {}; }
-  std::string diff = render_diff(print_script(before), print_script(session.module()), {.context = session.settings().context, .color = color, .indent = {}});
+  std::string diff = diff_scripts(print_script(before), print_script(session.module()), {.context = session.settings().context, .color = color, .width = session.host().width});
   return diff.empty() ? "(the text is the same)\n" : diff;
 }
 
@@ -27,7 +27,7 @@ auto as_diff(const Session& session, const IRModule& before, const std::string& 
 }
 
 auto as_ir(const Session& session, const IRModule& before, const std::string& named) -> std::string {
-  return with_names(session.module().same_as(before) ? std::string() : session.module_text() + "\n", named);
+  return with_names(session.module().same_as(before) ? std::string() : session.module_folded(before) + "\n", named);
 }
 
 auto as_tree(const Session& session, const IRModule& before, const std::string& named) -> std::string {
@@ -45,9 +45,10 @@ auto as_json(const Session& session, const IRModule& before, const std::string& 
   const Step& step = session.steps()[session.position()];
   nlohmann::json json = {{"step", session.position()}, {"parent", step.parent}, {"line", step.line}, {"changed", !session.module().same_as(before)}, {"named", nlohmann::json::object()},
                          {"diff", diff_of(session, before, false)}};
-  // "i0:64 n=3"
+  // "i0:64 n=3 loops:[n:1, h:28]"
   for (size_t at = 0; at < named.size();) {
-    size_t end = std::min(named.find(' ', at), named.size());
+    size_t end = at;
+    for (int depth = 0; end < named.size() && (depth > 0 || named[end] != ' '); ++end) { depth += named[end] == '[' || named[end] == '(' ? 1 : named[end] == ']' || named[end] == ')' ? -1 : 0; }
     std::string part = named.substr(at, end - at);
     size_t mark = part.find_first_of(":=");
     if (mark != std::string::npos) { json["named"][part.substr(0, mark)] = part.substr(mark + 1); }

@@ -21,6 +21,7 @@
 #include <sstream>
 
 #include "repl/commands.h"
+#include "repl/text.h"
 #include "support/text_diff.h"
 
 namespace loopsmith::repl {
@@ -98,35 +99,66 @@ auto completions(const char*, int begin, int) -> char** {
   return out;
 }
 
-/// A screen at a time: space for the next, Enter for a line, q for no more.
-void page(std::string_view text) {
+/// Lines and columns of the terminal; none: there is no terminal.
+auto terminal_size() -> std::optional<winsize> {
   winsize size{};
-  size_t height = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 4 ? size.ws_row : 24;
-  size_t lines = static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row < 3 || size.ws_col < 10) { return std::nullopt; }
+  return size;
+}
+
+// What was typed at the pager and is none of its keys: the next line begins with it.
+std::string typed_ahead;
+
+/// A screen at a time: space for the next, Enter for a line, `q` or Ctrl-C for no more; anything else is typed at the prompt.
+void page(std::string_view text) {
+  winsize size = terminal_size().value_or(winsize{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0});
+  auto rows_of = [&](std::string_view line) { return std::max<size_t>(1, (columns_of(line) + size.ws_col - 1) / size.ws_col); };
+  auto next_line = [&]() { return text.substr(0, std::min(text.find('\n'), text.size() - 1) + 1); };
   auto out = [](std::string_view part) { std::fwrite(part.data(), 1, part.size(), stdout); };
+  size_t rows = 0;
+  size_t lines = 0;
+  for (std::string_view left = text; !left.empty(); ++lines) {
+    size_t end = std::min(left.find('\n'), left.size() - 1) + 1;
+    rows += rows_of(left.substr(0, end));
+    left.remove_prefix(end);
+  }
   termios before{};
-  if (lines + 1 < height || ::tcgetattr(STDIN_FILENO, &before) != 0) {
+  if (rows + 1 < size.ws_row || ::tcgetattr(STDIN_FILENO, &before) != 0) {
     out(text);
     std::fflush(stdout);
     return;
   }
   termios raw = before;
-  raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+  // Ctrl-C is a key here: nothing runs.
+  raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | ISIG);
   ::tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
-  size_t room = height - 1;
+  size_t screen = size.ws_row - 1U;
+  size_t room = screen;
   while (!text.empty()) {
-    size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
-    out(text.substr(0, end));
-    text.remove_prefix(end);
-    --lines;
-    if (--room > 0 || text.empty()) { continue; }
-    std::fprintf(stdout, "-- %zu more lines: space, Enter, q --", lines);
+    std::string_view line = next_line();
+    size_t needed = rows_of(line);
+    if (needed <= room || room == screen) {
+      out(line);
+      text.remove_prefix(line.size());
+      --lines;
+      room -= std::min(needed, room);
+      if (room > 0 || text.empty()) { continue; }
+    }
+    std::fprintf(stdout, "-- %zu more line%s: space, Enter, q --", lines, lines == 1 ? "" : "s");
     std::fflush(stdout);
     char key = 'q';
-    while (::read(STDIN_FILENO, &key, 1) < 0 && errno == EINTR && !(running && running->token().is_cancelled())) {}
+    while (::read(STDIN_FILENO, &key, 1) < 0 && errno == EINTR) {}
     out("\r\x1b[K");
-    if (key == 'q' || key == 3 || key == 27) { break; }
-    room = key == '\n' || key == '\r' ? 1 : height - 1;
+    if (key == ' ' || key == 'f' || key == '\x06') {
+      room = screen;
+    } else if (key == '\n' || key == '\r' || key == 'j') {
+      room = rows_of(next_line());
+    } else {
+      // A key that is written: the beginning of the next line.
+      bool is_typed = key > ' ' && key < 127 && key != 'q' && key != 'Q';
+      if (is_typed) { typed_ahead.assign(1, key); }
+      break;
+    }
   }
   ::tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
   std::fflush(stdout);
@@ -181,9 +213,9 @@ auto put_indentation() -> int {
   rl_event_hook = nullptr;
   return 0;
 }
-void indent_next(size_t blanks) {
-  if (blanks == 0) { return; }
-  indentation.assign(blanks, ' ');
+void begin_line_with(std::string text) {
+  if (text.empty()) { return; }
+  indentation = std::move(text);
   rl_event_hook = put_indentation;
 }
 
@@ -241,6 +273,7 @@ auto indentation_after(std::string_view input) -> size_t {
 auto run_repl(Host host, const ReplOptions& options) -> int {
   host.interrupted = fresh_token;
   if (options.interactive) {
+    if (auto size = terminal_size()) { host.height = size->ws_row; }
     host.page = page;
     // The library's history begins with that of earlier sessions.
     host.history = [] {
@@ -304,7 +337,7 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
     static char breaks[] = " \t\n\"'`@$><=;|&{(,[.:?";
     rl_completer_word_break_characters = breaks;
     if (session.has_program()) {
-      session.print("`sch` schedules `" + session.program_name().str() + "` of " + session.path() + ". `:help` says what can be typed.\n");
+      session.print(wrapped("`sch` schedules `" + session.program_name().str() + "` of " + session.path() + ". `:help` says what can be typed.", session.host().width));
     } else {
       session.print("`:load FILE` reads a program. `:help` says what can be typed.\n");
     }
@@ -314,11 +347,15 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
     std::string input;
     std::string line;
     session.tell_news();
+    if (options.interactive) {
+      if (auto size = terminal_size()) { session.resize(size->ws_col, size->ws_row); }
+      begin_line_with(std::exchange(typed_ahead, {}));
+    }
     bool more = options.interactive ? read_terminal_line(prompt, line) : static_cast<bool>(std::getline(std::cin, line));
     if (!more) { break; }
     input = line;
     while (!session.is_complete(input)) {
-      if (options.interactive) { indent_next(indentation_after(input)); }
+      if (options.interactive) { begin_line_with(std::string(indentation_after(input), ' ')); }
       more = options.interactive ? read_terminal_line(continuation, line) : static_cast<bool>(std::getline(std::cin, line));
       if (is_dropped) { input.clear(); }
       if (!more || is_dropped) { break; }

@@ -9,12 +9,15 @@
 
 #include "frontend/objects.h"
 #include "ir/printer.h"
+#include "ir/script_diff.h"
 #include "repl/answers.h"
 #include "repl/commands.h"
+#include "repl/values.h"
 #include "schedule/legality.h"
 #include "schedule/primitive.h"
 #include "schedule/trace_json.h"
 #include "script/refusals.h"
+#include "script/scope_names.h"
 #include "support/codes.h"
 #include "support/text_diff.h"
 
@@ -59,40 +62,6 @@ auto without_prompt(std::string_view line) -> std::string_view {
   return line;
 }
 
-// "i0:64 i1:8": what the statements gave names to, as the editor shows it behind a statement.
-auto describe_bound(const syntax::Document& document, const eval::Frame& frame, const schedule::Schedule& schedule) -> std::string {
-  std::string out;
-  auto add = [&](const syntax::Expr& target, auto&& self) -> void {
-    const syntax::List<syntax::ExprPtr>* elements = nullptr;
-    if (const auto* tuple = target.as<syntax::TupleExpr>()) { elements = &tuple->elements; }
-    if (const auto* list = target.as<syntax::ListExpr>()) { elements = &list->elements; }
-    if (elements) {
-      for (const syntax::Expr* element : *elements) { self(*element, self); }
-    }
-    const auto* name = target.as<syntax::NameExpr>();
-    const eval::Value* value = name ? frame.scope->find_here(name->name) : nullptr;
-    const auto* variable = value ? value->as<script::VariableObject>() : nullptr;
-    if (!variable) { return; }
-    std::string part;
-    if (const auto* loop = variable->variable.as<schedule::LoopRV>()) {
-      if (auto place = schedule.get(*loop); place.ok() && (*place)->is_loop()) { part = fmt::format("{}:{}", name->name.view(), print_script((*place)->loop->extent)); }
-    } else if (const auto* block = variable->variable.as<schedule::BlockRV>()) {
-      if (auto place = schedule.get(*block); place.ok() && (*place)->name() != name->name) { part = fmt::format("{}:{}", name->name.view(), (*place)->name().view()); }
-    } else if (const auto* number = variable->variable.as<schedule::ExprRV>()) {
-      if (auto found = schedule.get(*number); found.ok()) { part = fmt::format("{}={}", name->name.view(), *found); }
-    }
-    if (!part.empty()) { out += (out.empty() ? "" : " ") + part; }
-  };
-  for (const syntax::PlacedItem& placed : document.items()) {
-    for (const syntax::Stmt* stmt : placed.item->statements) {
-      if (const auto* assign = stmt->as<syntax::AssignStmt>()) {
-        for (const syntax::Expr* target : assign->targets) { add(*target, add); }
-      }
-    }
-  }
-  return out;
-}
-
 // Does a line mention a name on its own?
 auto mentions(std::string_view line, std::string_view name) -> bool {
   auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
@@ -105,13 +74,6 @@ auto mentions(std::string_view line, std::string_view name) -> bool {
 
 const Name last_name("_");
 const Name last_error_name("_err");
-
-/// Is it a loop, block or number of the schedule, or a list of such?
-auto is_handle(const eval::Value& value) -> bool {
-  if (value.as<script::VariableObject>() != nullptr) { return true; }
-  const std::vector<eval::Value>* items = value.items();
-  return items != nullptr && !items->empty() && std::all_of(items->begin(), items->end(), [](const eval::Value& item) { return item.as<script::VariableObject>() != nullptr; });
-}
 
 /// What the last statement of an input gave: the names that it bound as an expression, or `_` for a call alone. Empty: nothing.
 auto result_names(const syntax::Stmt& stmt) -> std::string {
@@ -379,27 +341,25 @@ auto Session::execute(const std::string& input) -> bool {
     words.erase(words.begin());
     return command->run(*this, words);
   }
+  if (text == "_err") {
+    // All that was said; as a value in a line it is the message.
+    print(last_failure_.empty() ? "nothing was refused yet\n" : last_failure_);
+    return true;
+  }
   return run_script(cleaned);
 }
 
 auto Session::name_of(const schedule::Place& place) const -> std::string {
-  for (const auto& [name, value] : steps_[position_].frame.scope->slots()) {
-    const auto* variable = value.as<script::VariableObject>();
-    if (!variable) { continue; }
-    const schedule::Place* found = nullptr;
-    if (const auto* b = variable->variable.as<schedule::BlockRV>()) { if (auto place = schedule().get(*b); place.ok()) { found = *place; } }
-    if (const auto* l = variable->variable.as<schedule::LoopRV>()) { if (auto place = schedule().get(*l); place.ok()) { found = *place; } }
-    if (found && found->id == place.id) { return name.str(); }
-  }
-  return {};
+  std::map<NodeId, std::string> names = script::scope_names(schedule(), *steps_[position_].frame.scope);
+  auto found = names.find(place.id);
+  // What a line alone gave is told as `_`, and is another thing after the next line.
+  return found == names.end() || found->second.starts_with("_") ? std::string() : found->second;
 }
 
 auto Session::place_of(const std::string& name) const -> const schedule::Place* {
   const schedule::FuncState* func = schedule().state().func(function());
   if (!func) { return nullptr; }
-  for (const schedule::Place& place : func->places()) {
-    if (name_of(place) == name) { return &place; }
-  }
+  if (const schedule::Place* place = variable_at(position_, name)) { return place; }
   for (const schedule::Place& place : func->places()) {
     if (place.name() == std::string_view(name)) { return &place; }
   }
@@ -432,7 +392,13 @@ auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
       if (auto span = document_.resolve(origin)) { return std::pair(static_cast<const SourceText*>(&file_text), *span); }
       return std::nullopt;
     };
-    for (const Diagnostic& d : diagnostics) { host_.err(host_.render(d, locate, source.name())); }
+    if (has_errors(diagnostics)) { last_failure_.clear(); }
+    for (const Diagnostic& d : diagnostics) {
+      std::string rendered = host_.render(d, locate, source.name());
+      if (d.severity == Severity::Error && last_failure_.empty()) { last_error_ = d.message(); }
+      if (has_errors(diagnostics)) { last_failure_ += rendered; }
+      host_.err(rendered);
+    }
   };
   if (has_errors(broken)) {
     report_here(std::move(broken));
@@ -445,7 +411,7 @@ auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
   IRModule before = object->schedule.module();
   Name working_on = object->schedule.func_working_on();
   size_t instructions = object->schedule.trace().size();
-  if (!last_error_.empty()) { frame.scope->set(last_error_name, eval::Value::str(last_error_)); }
+  frame.scope->set(last_error_name, last_error_.empty() ? eval::Value() : eval::Value::str(last_error_));
   std::string result_of_line;
   eval::Evaluator evaluator(file_->evaluator().heap());
   evaluator.globals = file_.get();
@@ -459,7 +425,7 @@ auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
       // An expression typed alone shows its value.
       if (const auto* alone = stmt->as<syntax::ExprStmt>()) {
         eval::Value value = evaluator.eval(*alone->value, frame.scope);
-        if (!value.is_unknown() && !value.is_none() && !quiet) { print(value.repr() + "\n"); }
+        if (!value.is_unknown() && !value.is_none() && !quiet) { print(describe_value(schedule_object(frame) != nullptr ? schedule_object(frame)->schedule : object->schedule, value) + "\n"); }
         if (value.is_opaque()) { complain("this uses Python that the script language does not have; nothing was done\n"); return false; }
         if (is_handle(value)) {
           frame.scope->set(last_name, value);
@@ -480,7 +446,6 @@ auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
             if (!lines.empty()) { choices_.push_back(std::move(lines)); }
           }
         }
-        last_error_ = evaluator.diagnostics.front().message();
         if (is_trial) { choices_.clear(); }
         for (size_t i = 0; i < choices_.size(); ++i) { complain(fmt::format("  {}) {}\n", i + 1, script::one_line(choices_[i]))); }
         if (!choices_.empty() && host_.can_choose) { complain(choices_.size() == 1 ? "type 1 to do that instead\n" : "type a number to do that instead\n"); }
@@ -517,7 +482,7 @@ auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
     for (const syntax::Stmt* stmt : placed.item->statements) { only_looks = only_looks && stmt->as<syntax::ExprStmt>() != nullptr; }
   }
   if (only_looks) { return true; }
-  std::string named = quiet ? std::string() : describe_bound(document, frame, object->schedule);
+  std::string named = quiet ? std::string() : describe_bound(document, *frame.scope, object->schedule, settings_.mode == "json" ? 100000 : host_.width);
   add_step(std::string(trim(input)), std::move(frame), !after.same_as(before));
   steps_.back().result = std::move(result_of_line);
   if (has_hole && !quiet) { print("a place for a search: `:save` writes it, `loopsmith tune FILE --with NAME` fills it; `:tune` searches now\n"); }
@@ -566,19 +531,19 @@ auto Session::without(size_t left_out) -> Without {
 }
 
 auto Session::variable_at(size_t step, const std::string& name) const -> const schedule::Place* {
-  const eval::Value* value = steps_[step].frame.scope->find_here(Name(name));
-  const auto* variable = value != nullptr ? value->as<script::VariableObject>() : nullptr;
   const script::ScheduleObject* object = schedule_object(steps_[step].frame);
-  if (variable == nullptr || object == nullptr) { return nullptr; }
-  if (const auto* block = variable->variable.as<schedule::BlockRV>()) {
-    auto place = object->schedule.get(*block);
-    return place.ok() ? *place : nullptr;
+  // `loops[2]` as well as `i`.
+  size_t bracket = std::min(name.find('['), name.size());
+  const eval::Value* value = steps_[step].frame.scope->find_here(Name(name.substr(0, bracket)));
+  if (bracket < name.size() && value != nullptr) {
+    const std::vector<eval::Value>* items = value->items();
+    int64_t index = std::atoll(name.c_str() + bracket + 1);
+    int64_t count = items != nullptr ? static_cast<int64_t>(items->size()) : 0;
+    if (index < 0) { index += count; }
+    value = index >= 0 && index < count ? &(*items)[static_cast<size_t>(index)] : nullptr;
   }
-  if (const auto* loop = variable->variable.as<schedule::LoopRV>()) {
-    auto place = object->schedule.get(*loop);
-    return place.ok() ? *place : nullptr;
-  }
-  return nullptr;
+  const auto* variable = value != nullptr ? value->as<script::VariableObject>() : nullptr;
+  return variable != nullptr && object != nullptr ? script::place_of(object->schedule, *variable) : nullptr;
 }
 
 void Session::add_step(std::string line, eval::Frame frame, bool changes_program) {
@@ -681,6 +646,13 @@ auto Session::adopt_trace(const std::string& json, const std::string& line) -> b
 }
 
 auto Session::module_text() const -> std::string { return print_script(module()); }
+
+auto Session::module_folded(const IRModule& before) const -> std::string {
+  std::string text = module_text();
+  size_t lines = static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+  if (height() == 0 || lines < height() || !before || module().same_as(before)) { return text; }
+  return fold_unchanged(print_script(before), text, {.color = host_.color, .width = host_.width});
+}
 
 auto Session::as_function(const std::string& name) const -> std::string {
   std::string out = "@ls.schedule(" + program_name_.str() + ")\ndef " + name + "(sch: tir.Schedule) -> None:\n";

@@ -31,6 +31,7 @@ struct Host {
   std::function<void(std::string_view)> err;        // what went wrong
   bool color = false;
   size_t width = 80;
+  size_t height = 0;                                // of the screen, in lines; 0: there is none
   /// Renders a diagnostic; what has no place is said to be of the file named.
   std::function<std::string(const Diagnostic&, const Locator&, const std::string& file)> render;
   CancelToken (*interrupted)() = nullptr;            // a token that Ctrl-C cancels, fresh for every line
@@ -57,6 +58,7 @@ struct Settings {
   size_t context = 2;              // unchanged lines around a change
   bool pager = true;               // on a terminal
   bool ascii = false;              // trees drawn with plain characters
+  std::optional<size_t> height;    // lines of a screen; none: as the host says
   std::string mode = "diff";       // of answers (answers.h)
 };
 
@@ -133,6 +135,11 @@ class Session {
     host_.err = std::move(err);
     host_.page = nullptr;
   }
+  /// The terminal is of another size.
+  void resize(size_t width, size_t height) {
+    host_.width = width;
+    host_.height = height;
+  }
   void print(std::string_view text) const { host_.out(text); }
   /// A long answer: a screen at a time, where there is a screen.
   void show(std::string_view text) const { settings_.pager && host_.page ? host_.page(text) : host_.out(text); }
@@ -142,6 +149,10 @@ class Session {
   [[nodiscard]] auto as_function(const std::string& name) const -> std::string;
   /// The current module as text, with colours where the host has them.
   [[nodiscard]] auto module_text() const -> std::string;
+  /// The same; nests that the step before left as they were are a line each where all of it is more than a screen.
+  [[nodiscard]] auto module_folded(const IRModule& before) const -> std::string;
+  /// Lines of the screen; 0: there is none, and nothing is too long.
+  [[nodiscard]] auto height() const -> size_t { return settings_.height.value_or(host_.height); }
 
   /// Lines that were offered last (repairs of what failed, moves of `:hint`): typing the number executes one.
   [[nodiscard]] auto choices() const -> const std::vector<std::string>& { return choices_; }
@@ -180,7 +191,8 @@ class Session {
   std::string schedule_name_;          // that the session began with; may be empty
   std::vector<std::string> choices_;
   std::vector<std::string> inputs_;    // executed, in order
-  std::string last_error_;             // what `_err` is
+  std::string last_error_;             // what `_err` is: the message of the last line that failed
+  std::string last_failure_;           // all that was said of it
   std::unique_ptr<BackgroundJobs> jobs_ = std::make_unique<BackgroundJobs>();
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "schedule/explain.h"
+#include "script/scope_names.h"
 #include "support/codes.h"
 
 namespace loopsmith::script {
@@ -35,18 +36,10 @@ void explain_refusal(Diagnostics& diagnostics, const ScheduleObject& object, con
   if (own.empty()) { return; }
   auto matched = schedule::match_arguments(*refused->primitive, refused->arguments, refused->call);
   if (!matched.ok()) { return; }
-  std::map<uint64_t, std::string> names;
+  std::map<NodeId, std::string> names = scope_names(object.schedule, scope);
   std::string schedule_name = "sch";
   for (const auto& [name, value] : scope.slots()) {
     if (value.as<ScheduleObject>() == &object) { schedule_name = name.str(); }
-    const auto* variable = value.as<VariableObject>();
-    if (!variable) { continue; }
-    auto place = [&]() -> const schedule::Place* {
-      if (const auto* b = variable->variable.as<schedule::BlockRV>()) { auto found = object.schedule.get(*b); return found.ok() ? *found : nullptr; }
-      if (const auto* l = variable->variable.as<schedule::LoopRV>()) { auto found = object.schedule.get(*l); return found.ok() ? *found : nullptr; }
-      return nullptr;
-    }();
-    if (place) { names[place->id] = name.str(); }
   }
   schedule::Explanation found = schedule::explain(object.schedule, *refused->primitive, matched->values, own, [&](const schedule::Place& place) {
     auto name = names.find(place.id);
@@ -61,13 +54,20 @@ void explain_refusal(Diagnostics& diagnostics, const ScheduleObject& object, con
   if (own.front().code == Code::VariableGone) {
     for (auto& [argument, text] : own.front().args) {
       if (argument != "variable") { continue; }
-      for (const auto& [name, value] : scope.slots()) {
+      auto is_it = [&](const eval::Value& value) {
         const auto* variable = value.as<VariableObject>();
-        if (variable && schedule::Schedule::name_of(variable->variable) == text && !name.view().starts_with("_")) {
-          text = name.str();
-          break;
+        return variable != nullptr && schedule::Schedule::name_of(variable->variable) == text;
+      };
+      std::string name_of_it;
+      for (const auto& [name, value] : scope.slots()) {
+        if (name.view().starts_with("_")) { continue; }
+        if (is_it(value)) { name_of_it = name.str(); break; }
+        const std::vector<eval::Value>* items = value.items();
+        for (size_t i = 0; items != nullptr && i < items->size() && name_of_it.empty(); ++i) {
+          if (is_it((*items)[i])) { name_of_it = name.str() + "[" + std::to_string(i) + "]"; }
         }
       }
+      if (!name_of_it.empty()) { text = std::move(name_of_it); }
     }
   }
   if (!found.repairs.empty() && !found.repairs.front().instead.empty()) { own.front().fixes.push_back({refused->call, found.repairs.front().instead}); }

@@ -8,11 +8,12 @@
 #include <sstream>
 #include <thread>
 
+#include "ir/script_diff.h"
 #include "repl/commands.h"
+#include "repl/text.h"
 #include "schedule/primitive.h"
 #include "script/reference.h"
 #include "script/refusals.h"
-#include "support/text_diff.h"
 
 namespace loopsmith::repl {
 namespace {
@@ -26,11 +27,6 @@ auto number(const std::vector<std::string>& arguments, size_t otherwise, size_t&
     out = out * 10 + static_cast<size_t>(c - '0');
   }
   return true;
-}
-
-auto pad(std::string text, size_t width) -> std::string {
-  if (text.size() < width) { text.resize(width, ' '); }
-  return text;
 }
 
 auto help(Session& session, const std::vector<std::string>& arguments) -> bool {
@@ -50,10 +46,12 @@ auto help(Session& session, const std::vector<std::string>& arguments) -> bool {
     return false;
   }
   std::string text =
-      "Lines are script: `i, j, k = sch.get_loops(\"C\")`, `sch.split(i, factors=[None, 8])`. What a step changed is\n"
-      "shown; end the line with `;` to keep it quiet. `?split` explains a primitive.\n\n";
+      wrapped("Lines are script: `i, j, k = sch.get_loops(\"C\")`, `sch.split(i, factors=[None, 8])`. What a step changed is "
+              "shown; end the line with `;` to keep it quiet. `?split` explains a primitive and says what it would do here, `??i` what "
+              "made a loop what it is, `;ls` is for the shell, `]64` searches beside. `_` is what the last line gave, `_err` what was "
+              "refused last.", session.host().width) + "\n";
   for (const Command& c : all_commands()) {
-    text += "  :" + pad(std::string(c.name) + " " + std::string(c.arguments), 26) + " " + std::string(c.summary) + "\n";
+    text += list_row("  :" + std::string(c.name) + (c.arguments.empty() ? "" : " ") + std::string(c.arguments), c.summary, 26, session.host().width);
   }
   text += "\nprimitives: ";
   size_t column = 12;
@@ -228,10 +226,12 @@ auto branch(Session& session, const std::vector<std::string>& arguments) -> bool
 auto set(Session& session, const std::vector<std::string>& arguments) -> bool {
   Settings& settings = session.settings();
   struct Row { const char* name; bool* flag; size_t* number; const char* what; };
+  size_t height = session.height();
   const Row rows[] = {{"diff", &settings.diff, nullptr, "what a step changed is shown"},
                       {"context", nullptr, &settings.context, "unchanged lines around a change"},
                       {"pager", &settings.pager, nullptr, "long answers a screen at a time, on a terminal"},
-                      {"ascii", &settings.ascii, nullptr, "trees drawn with plain characters"}};
+                      {"ascii", &settings.ascii, nullptr, "trees drawn with plain characters"},
+                      {"height", nullptr, &height, "lines of the screen: programs over it are folded; 0: none is"}};
   if (arguments.empty()) {
     for (const Row& row : rows) { session.print(fmt::format("  {:<8} {:<4} {}\n", row.name, row.flag ? (*row.flag ? "on" : "off") : std::to_string(*row.number), row.what)); }
     return true;
@@ -240,7 +240,11 @@ auto set(Session& session, const std::vector<std::string>& arguments) -> bool {
     if (arguments.size() != 2 || arguments[0] != row.name) { continue; }
     size_t value = 0;
     if (row.flag && (arguments[1] == "on" || arguments[1] == "off")) { *row.flag = arguments[1] == "on"; return true; }
-    if (row.number && number({arguments[1]}, 0, value) && value <= 1000) { *row.number = value; return true; }
+    if (row.number && number({arguments[1]}, 0, value) && value <= 1000) {
+      *row.number = value;
+      if (row.number == &height) { settings.height = height; }
+      return true;
+    }
     session.complain(fmt::format("`{}` is {}\n", row.name, row.flag ? "`on` or `off`" : "a number up to 1000"));
     return false;
   }
@@ -267,7 +271,7 @@ auto watch(Session& session, const std::vector<std::string>& arguments) -> bool 
     seen = now;
     if (!session.reload()) { continue; }
     std::string after = session.module_text();
-    std::string diff = render_diff(before, after, {.context = session.settings().context, .color = session.host().color, .indent = {}});
+    std::string diff = diff_scripts(before, after, {.context = session.settings().context, .color = session.host().color, .width = session.host().width});
     session.print(diff.empty() ? "read again: the program is the same\n" : diff);
     before = std::move(after);
   }

@@ -8,16 +8,34 @@
 
 #include "codegen/llvm/codegen.h"
 #include "ir/printer.h"
+#include "ir/script_diff.h"
 #include "repl/commands.h"
-#include "support/text_diff.h"
 #include "transform/pipelines.h"
 
 namespace loopsmith::repl {
 namespace {
 
-auto print(Session& session, const std::vector<std::string>&) -> bool {
+// What is more than a screen is folded where the last step that changed something left it alone; `:print all` has every line, `:print i`
+// what is in a loop or block.
+auto print(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
-  session.show(session.module_text() + "\n");
+  if (arguments.size() > 1) {
+    session.complain(":print takes `all`, or a loop or block\n");
+    return false;
+  }
+  if (!arguments.empty() && arguments[0] != "all") {
+    const schedule::Place* place = session.place_of(arguments[0]);
+    if (place == nullptr) {
+      session.complain("`" + arguments[0] + "` is no loop or block of the program\n");
+      return false;
+    }
+    session.show((place->is_loop() ? print_script(Stmt(place->loop)) : print_script(Stmt(place->realize))) + "\n");
+    return true;
+  }
+  size_t step = session.position();
+  while (step != 0 && !session.steps()[step].changes_program) { step = session.steps()[step].parent; }
+  IRModule before = step == 0 ? IRModule() : session.module_at(session.steps()[step].parent);
+  session.show((arguments.empty() ? session.module_folded(before) : session.module_text()) + "\n");
   return true;
 }
 
@@ -34,7 +52,7 @@ auto diff(Session& session, const std::vector<std::string>& arguments) -> bool {
     }
     (i == 0 ? from : to) = *step;
   }
-  std::string text = render_diff(print_script(session.module_at(from)), print_script(session.module_at(to)), {.context = 3, .color = session.host().color, .indent = {}});
+  std::string text = diff_scripts(print_script(session.module_at(from)), print_script(session.module_at(to)), {.context = 3, .color = session.host().color, .width = session.host().width});
   session.show(text.empty() ? fmt::format("nothing changed from step {} to {}\n", from, to) : text);
   return true;
 }
@@ -116,7 +134,7 @@ auto emit(Session& session, codegen::EmitKind kind) -> bool {
 
 }  // namespace
 
-const Command print_command{"print", "", "the program as it is now (also :ir)", print};
+const Command print_command{"print", "[all | LOOP|BLOCK]", "the program as it is now, over a screen without what the last step left alone (also :ir)", print};
 const Command diff_command{"diff", "[FROM [TO]]", "what changed: by the last step, or between steps", diff};
 const Command trace_command{"trace", "", "the trace so far, as Python", trace};
 const Command save_command{"save", "FILE [NAME]", "writes the steps as a schedule function", save};

@@ -1,0 +1,22 @@
+// What a value of the script is, in words for a prompt: a loop by its name, extent and kind, a block by its name, a number that was
+// drawn, lists of such. Other values as Python's repr() has them.
+#pragma once
+
+#include <string>
+
+#include "eval/evaluator.h"
+#include "schedule/schedule.h"
+#include "syntax/document.h"
+
+namespace loopsmith::repl {
+
+/// "i_0:64 parallel", "block C", "[n:1, h:28]", "8", "l3 (gone)". A list is cut where it is longer than `most` characters.
+[[nodiscard]] auto describe_value(const schedule::Schedule& schedule, const eval::Value& value, size_t most = 2000) -> std::string;
+
+/// "i0:64 i1:8 b:C n=4 loops:[n:1, h:28]": what the statements gave names to, as the editor shows it behind a statement.
+[[nodiscard]] auto describe_bound(const syntax::Document& document, const eval::Scope& scope, const schedule::Schedule& schedule, size_t most) -> std::string;
+
+/// Is it a loop, block or number of the schedule, or a list of such?
+[[nodiscard]] auto is_handle(const eval::Value& value) -> bool;
+
+}  // namespace loopsmith::repl
