@@ -123,7 +123,7 @@ auto Follower::step(const Block& block) -> bool {
     // It runs with the instances in which the reduction begins.
     std::optional<int64_t> begins = 1;
     for (const IterVar& iter : block.iter_vars) {
-      if (iter.kind == IterKind::Spatial || !begins || *begins == 0) { continue; }
+      if (iter.kind != IterKind::Reduction || !begins || *begins == 0) { continue; }
       auto at = evaluate_integer(iter.var, values);
       auto min = evaluate_integer(iter.dom.min, values);
       begins = at && min ? std::optional<int64_t>(*at == *min) : std::nullopt;

@@ -224,7 +224,7 @@ auto counted_beginnings(const FuncState& func, const Place& block) -> std::optio
       bool is_first = true;
       for (size_t i = 0; i < iters.size(); ++i) {
         int64_t value = inner[inner.size() - iters.size() + i].second;
-        if (iters[i].kind == IterKind::Spatial) { element.push_back(value); } else { is_first = is_first && as_int(iters[i].dom.min) == value; }
+        if (iters[i].kind != IterKind::Reduction) { element.push_back(value); } else { is_first = is_first && as_int(iters[i].dom.min) == value; }
       }
       if (is_first) { begun.insert(std::move(element)); } else { found = found && begun.contains(element); }
       return found;
@@ -618,7 +618,7 @@ auto counted_replacement(const FuncState& func, const Place& loop, const Block& 
         Follower::Element element;
         bool is_first = true;
         for (size_t i = 0; i < instance.size(); ++i) {
-          if (block.iter_vars[i].kind == IterKind::Spatial) { element.push_back(instance[i]); continue; }
+          if (block.iter_vars[i].kind != IterKind::Reduction) { element.push_back(instance[i]); continue; }
           is_first = is_first && as_int(block.iter_vars[i].dom.min) == instance[i];
         }
         if (is_first) { begun.insert(std::move(element)); } else if (!begun.contains(element)) { begins_late = true; }

@@ -714,6 +714,12 @@ auto iter_in_part(const FuncState& func, const Place& block, const std::vector<E
     const arith::IntSet ran = arith::eval_set(block.realize->iter_values[i], old_domains);
     bool begins_late = ran.has_lower_bound() && analyzer.can_prove(greater(ran.min(), iter.dom.min));
     bool ends_early = ran.has_upper_bound() && analyzer.can_prove(less(ran.max() + one(ran.max().dtype()), iter.dom.min + iter.dom.extent));
+    // Every second value, say.
+    const arith::ModularSet stride = analyzer.modular_set(block.realize->iter_values[i]);
+    if (stride.coeff > 1) {
+      const arith::ModularSet there = analyzer.modular_set(new_values[i]);
+      if (there.coeff % stride.coeff != 0 || (there.base - stride.base) % stride.coeff != 0) { return &iter; }
+    }
     if (!begins_late && !ends_early) { continue; }
     const arith::IntSet runs = arith::eval_set(new_values[i], new_domains);
     bool begins_there = !begins_late || (runs.has_lower_bound() && analyzer.can_prove(greater_equal(runs.min(), ran.min())));
