@@ -2,6 +2,7 @@
 #include "schedule/moves.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include <fmt/format.h>
 
@@ -185,6 +186,28 @@ auto moves_at(const State& state, const FuncState& func, const Place& focus, con
     }
   }
   return out;
+}
+
+auto in_words_of(std::string calls, std::string_view schedule) -> std::string {
+  if (schedule == "sch") { return calls; }
+  std::string out;
+  char quote = 0;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    char c = calls[i];
+    bool is_within = i > 0 && (c == '.' || calls[i - 1] == '.' || calls[i - 1] == '_' || std::isalnum(static_cast<unsigned char>(calls[i - 1])) != 0);
+    if (quote == 0 && !is_within && calls.compare(i, 4, "sch.") == 0) {
+      out += schedule;
+      i += 2;
+      continue;
+    }
+    if (c == '"' || c == '\'') { quote = quote == 0 ? c : quote == c ? '\0' : quote; }
+    out += c;
+  }
+  return out;
+}
+
+auto place_text(const FuncState& func, const Place& place, const NameOfPlace& name_of) -> std::string {
+  return place.is_block() ? block_text(func, place, name_of, true) : loop_text(func, place, name_of);
 }
 
 auto text_of(const FuncState& func, const Move& move, const NameOfPlace& name_of) -> std::string {

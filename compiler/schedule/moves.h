@@ -45,6 +45,12 @@ using NameOfPlace = std::function<std::string(const Place&)>;
 /// `sch.split(i, factors=[None, 8])`; loops without a name as `sch.get_loops("C")[1]`.
 [[nodiscard]] auto text_of(const FuncState& func, const Move& move, const NameOfPlace& name_of = {}) -> std::string;
 
+/// A loop or block as an argument in the script: its name, or a look-up.
+[[nodiscard]] auto place_text(const FuncState& func, const Place& place, const NameOfPlace& name_of = {}) -> std::string;
+
+/// Calls as they are written here, for a script whose schedule has another name than `sch`.
+[[nodiscard]] auto in_words_of(std::string calls, std::string_view schedule) -> std::string;
+
 /// A move that was made on a copy.
 struct Tried {
   std::string statement;                   // `i_0, i_1 = sch.split(i, factors=[None, 8])`

@@ -5,20 +5,11 @@
 #include <utility>
 
 #include "schedule/explain.h"
+#include "schedule/moves.h"
 #include "script/scope_names.h"
 #include "support/codes.h"
 
 namespace loopsmith::script {
-namespace {
-
-// The calls name the schedule `sch`; a script may call it something else.
-auto in_words_of(std::string text, const std::string& name) -> std::string {
-  if (name == "sch") { return text; }
-  for (size_t at = 0; (at = text.find("sch.", at)) != std::string::npos; at += name.size()) { text.replace(at, 3, name); }
-  return text;
-}
-
-}  // namespace
 
 void explain_refusal(Diagnostics& diagnostics, const ScheduleObject& object, const eval::Scope& scope, const CancelToken& cancel) {
   auto refused = std::exchange(object.refused, std::nullopt);
@@ -46,8 +37,8 @@ void explain_refusal(Diagnostics& diagnostics, const ScheduleObject& object, con
     return name == names.end() ? std::string() : name->second;
   }, cancel);
   for (schedule::Repair& repair : found.repairs) {
-    repair.before = in_words_of(std::move(repair.before), schedule_name);
-    repair.instead = in_words_of(std::move(repair.instead), schedule_name);
+    repair.before = schedule::in_words_of(std::move(repair.before), schedule_name);
+    repair.instead = schedule::in_words_of(std::move(repair.instead), schedule_name);
   }
   own = schedule::with_explanation(std::move(own), found);
   // Of what is gone the trace's name is known ("l3"); who wrote the script calls it something else.

@@ -16,7 +16,7 @@ constexpr int64_t lines_per_key = 250;
 auto is_tir(const std::string& name) -> bool { return !name.ends_with(".py"); }
 
 auto is_unnecessary(Code code) -> bool {
-  return code == Code::UnusedName || code == Code::UnusedImport || code == Code::UselessIgnore || code == Code::LoopWithoutEffect;
+  return code == Code::UnusedName || code == Code::UnusedImport || code == Code::UselessIgnore || code == Code::LoopWithoutEffect || code == Code::StepChangesNothing;
 }
 
 auto to_finding(const Diagnostic& diagnostic, const Snapshot& snapshot) -> Finding {

@@ -383,7 +383,7 @@ void add_primitives(Items& items, const std::vector<LiveVariable>& live) {
     if (!row->is_pure && !row->is_sampling && spot.now != nullptr) {
       schedule::Legality legality = remembered(spot, std::string(row->name), [&](const schedule::Stop& stop) { return schedule::legality_of(*spot.now, *row, names_for(live), stop); });
       if (legality.verdict == schedule::Legality::Verdict::Legal) {
-        item.detail = schedule::text_of(*spot.now->state().func(spot.now->func_working_on()), *legality.move, names_for(live));
+        item.detail = schedule::in_words_of(schedule::text_of(*spot.now->state().func(spot.now->func_working_on()), *legality.move, names_for(live)), spot.schedule_name);
         item.primitive = item.label;
         legal.push_back({items.list.size(), row, *legality.move});
       } else if (legality.verdict == schedule::Legality::Verdict::Refused) {
@@ -407,7 +407,7 @@ void add_primitives(Items& items, const std::vector<LiveVariable>& live) {
     auto [move, gain] = *best;
     if (gain == 1) { continue; }
     CompletionItem& item = items.list[one.item];
-    item.detail = schedule::text_of(*spot.now->state().func(spot.now->func_working_on()), move, names_for(live));
+    item.detail = schedule::in_words_of(schedule::text_of(*spot.now->state().func(spot.now->func_working_on()), move, names_for(live)), spot.schedule_name);
     item.note = cost::gain_text(gain);
     if (gain < 1) { item.rank += slower_rank; } else { faster.emplace_back(gain, one.item); }
   }
@@ -662,7 +662,7 @@ auto preview(const Snapshot& snapshot, uint32_t at, std::string_view primitive) 
   if (!tried.ok()) { return {}; }
   std::string text = fmt::format("```python\n{}\n```\n{}", row->signature(), row->help);
   if (double gain = gain_of(*spot.now, tried->after); gain != 1) { text += "\n\n" + cost::gain_text(gain) + ", by estimate"; }
-  text += fmt::format("\n\n```python\n{}\n```\n", tried->statement);
+  text += fmt::format("\n\n```python\n{}\n```\n", schedule::in_words_of(tried->statement, spot.schedule_name));
   std::string diff = diff_scripts(print_script(spot.now->module()), print_script(tried->after.module()), {.context = 1});
   text += diff.empty() ? std::string("changes nothing") : "```diff\n" + diff + "```";
   return text;

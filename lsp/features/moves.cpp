@@ -9,6 +9,7 @@
 #include "lsp/features/names.h"
 #include "lsp/features/stand.h"
 #include "lsp/features/steps.h"
+#include "lsp/features/tiling.h"
 #include "schedule/moves.h"
 
 namespace loopsmith::lsp {
@@ -16,27 +17,42 @@ namespace {
 
 using workspace::Snapshot;
 
-// What is said even where it is not possible: what people look for first.
+/// What `Refusals::Usual` tells.
 constexpr std::string_view always_told[] = {"parallel", "vectorize", "unroll"};
 constexpr size_t most_offered = 14;
 
-auto offer(const Stand& stand, const schedule::FuncState& func, const schedule::Place& focus) -> std::vector<OfferedMove> {
+struct Asked {
+  Refusals refusals = Refusals::Usual;
+  Deadline until = never();
+};
+
+auto offer(const Stand& stand, const schedule::FuncState& func, const schedule::Place& focus, const Asked& asked) -> std::vector<OfferedMove> {
   auto name_of = [&](const schedule::Place& place) { return stand.name_of(place); };
   auto is_taken = [&](std::string_view name) { return stand.is_taken(name); };
   const cost::CoreModel core = cost::core_of(target::host());
   std::vector<OfferedMove> legal;
   std::vector<OfferedMove> others;
+  auto put = [&](OfferedMove move) {
+    auto place = std::upper_bound(legal.begin(), legal.end(), move.gain, [](double g, const OfferedMove& other) { return g > other.gain; });
+    legal.insert(place, std::move(move));
+  };
   for (const schedule::Primitive* row : schedule::all_primitives()) {
-    if (row->is_pure || row->is_sampling || legal.size() >= most_offered) { continue; }
-    bool is_told = std::find(std::begin(always_told), std::end(always_told), row->name) != std::end(always_told);
+    if (row->is_pure || row->is_sampling || Clock::now() >= asked.until) { continue; }
+    bool is_full = legal.size() >= most_offered;
+    bool is_told = asked.refusals == Refusals::All || std::find(std::begin(always_told), std::end(always_told), row->name) != std::end(always_told);
+    if (is_full && !is_told) { continue; }
     std::optional<OfferedMove> refused;
     bool is_found = false;
     for (const schedule::Move& move : schedule::candidate_moves(stand.schedule.state(), func, focus, *row)) {
       Status status = schedule::judge(stand.schedule.state(), func, move);
-      std::string text = schedule::text_of(func, move, name_of);
+      std::string text = stand.in_words(schedule::text_of(func, move, name_of));
       if (!status.ok()) {
         if (!refused && is_told) { refused = OfferedMove{text, status.diagnostics().front().message(), 1, stand.offset, {}}; }
         continue;
+      }
+      if (is_full) {
+        is_found = true;
+        break;
       }
       // Judged legal and then refused would be a fault of ours; it is not offered.
       auto tried = schedule::try_move(stand.schedule, move, name_of, is_taken);
@@ -44,19 +60,22 @@ auto offer(const Stand& stand, const schedule::FuncState& func, const schedule::
       const schedule::FuncState* after = tried->after.state().func(func.name());
       double gain = after != nullptr ? cost::gain(func, *after, core).value_or(1) : 1;
       if (cost::gain_text(gain).empty()) { gain = 1; }
-      auto place = std::upper_bound(legal.begin(), legal.end(), gain, [](double g, const OfferedMove& other) { return g > other.gain; });
-      legal.insert(place, {tried->statement, {}, gain, stand.offset, stand.before + tried->statement + stand.after});
+      std::string statement = stand.in_words(tried->statement);
+      put({statement, {}, gain, stand.offset, stand.before + statement + stand.after});
       is_found = true;
       break;
     }
     if (!is_found && refused) { others.push_back(std::move(*refused)); }
   }
-  legal.insert(legal.end(), others.begin(), others.end());
+  if (auto tiling = tiling_offered(stand, func, focus, asked.until)) {
+    if (tiling->why_not.empty()) { put(std::move(*tiling)); } else if (asked.refusals == Refusals::All) { others.push_back(std::move(*tiling)); }
+  }
+  legal.insert(legal.end(), std::make_move_iterator(others.begin()), std::make_move_iterator(others.end()));
   return legal;
 }
 
 /// In a schedule: the variable under the cursor.
-auto offered_in_schedule(const Snapshot& snapshot, const script::FileSchedule& schedule, uint32_t at) -> std::vector<OfferedMove> {
+auto offered_in_schedule(const Snapshot& snapshot, const script::FileSchedule& schedule, uint32_t at, const Asked& asked) -> std::vector<OfferedMove> {
   if (schedule.run == nullptr || !schedule.is_settled) { return {}; }
   const script::ScheduleRun& run = *schedule.run;
   NameTable names = names_of(snapshot);
@@ -68,7 +87,7 @@ auto offered_in_schedule(const Snapshot& snapshot, const script::FileSchedule& s
   for (const auto& [name, id] : stand->names) {
     if (name != names.entities[here->entity].name.view()) { continue; }
     auto found = stand->schedule.state().find(id);
-    if (found) { return offer(*stand, *found.func, *found.place); }
+    if (found) { return offer(*stand, *found.func, *found.place, asked); }
   }
   return {};
 }
@@ -76,7 +95,7 @@ auto offered_in_schedule(const Snapshot& snapshot, const script::FileSchedule& s
 auto matches(const Origin& a, const Origin& b) -> bool { return a.decl == b.decl && a.begin == b.begin && a.end == b.end; }
 
 /// In a program: the loop or block whose head the cursor is in.
-auto offered_in_program(const Snapshot& snapshot, uint32_t at) -> std::vector<OfferedMove> {
+auto offered_in_program(const Snapshot& snapshot, uint32_t at, const Asked& asked) -> std::vector<OfferedMove> {
   Origin cursor = snapshot.syntax().origin_at(at);
   syntax::ItemPtr item = snapshot.syntax().declaration(cursor.decl);
   if (!item) { return {}; }
@@ -106,27 +125,28 @@ auto offered_in_program(const Snapshot& snapshot, uint32_t at) -> std::vector<Of
     bool is_it = place.is_block() || place.name() == name;
     if (is_it || (is_part && (focus == nullptr || !(focus->name() == name)))) { focus = &place; }
   }
-  return focus != nullptr ? offer(*stand, *func, *focus) : std::vector<OfferedMove>();
+  return focus != nullptr ? offer(*stand, *func, *focus, asked) : std::vector<OfferedMove>();
 }
 
 }  // namespace
 
 auto title_of(const OfferedMove& move) -> std::string {
   std::string told = cost::gain_text(move.gain);
-  return told.empty() ? move.text : move.text + "  (" + told + ")";
+  const std::string& what = move.title.empty() ? move.text : move.title;
+  return told.empty() ? what : what + "  (" + told + ")";
 }
 
-auto moves_offered(const Snapshot& snapshot, uint32_t at) -> std::vector<OfferedMove> {
+auto moves_offered(const Snapshot& snapshot, uint32_t at, Refusals refusals, Deadline until) -> std::vector<OfferedMove> {
   if (at >= snapshot.text().size()) { return {}; }
-  if (const script::FileSchedule* schedule = schedule_at(snapshot, at)) { return offered_in_schedule(snapshot, *schedule, at); }
-  return offered_in_program(snapshot, at);
+  if (const script::FileSchedule* schedule = schedule_at(snapshot, at)) { return offered_in_schedule(snapshot, *schedule, at, {refusals, until}); }
+  return offered_in_program(snapshot, at, {refusals, until});
 }
 
 auto moves_offered_on(const Snapshot& snapshot, uint32_t at, size_t place) -> std::vector<OfferedMove> {
   auto stand = stand_at(snapshot, at);
   const schedule::FuncState* func = stand ? stand->func() : nullptr;
   if (func == nullptr || place >= func->places().size()) { return {}; }
-  return offer(*stand, *func, func->places()[place]);
+  return offer(*stand, *func, func->places()[place], {});
 }
 
 }  // namespace loopsmith::lsp

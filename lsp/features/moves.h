@@ -4,25 +4,30 @@
 #include <string>
 #include <vector>
 
+#include "support/process.h"
 #include "workspace/snapshot.h"
 
 namespace loopsmith::lsp {
 
 struct OfferedMove {
-  std::string text;          // the statement: "sch.vectorize(j1)"
+  std::string text;          // the statement, or several: "sch.vectorize(j1)"
   std::string why_not;       // empty: it is legal there
   double gain = 1;           // how many times as fast the program should be afterwards (cost/estimate.h)
   uint32_t offset = 0;       // where the edit goes; inserted
   std::string insert;
+  std::string title = {};    // of several statements: "Tile `i` and `j` by 8 x 32"; empty: that of one is the statement
 };
 
-/// The statement, with what it should gain.
+/// What is told beside what can be done: `Usual` what people look for first and cannot have there, `All` every primitive about such a place.
+enum class Refusals : uint8_t { Usual, All };
+
+/// What it does, with what it should gain.
 [[nodiscard]] auto title_of(const OfferedMove& move) -> std::string;
 
 /// On a variable of a schedule: after its statement, for what the variable stands for there. On a loop or block of a program: at the
-/// end of the last schedule function for that program, or in a new one. At most one legal call per primitive, those that should pay most first; then what people
-/// would look for and cannot have, with the reason.
-[[nodiscard]] auto moves_offered(const workspace::Snapshot& snapshot, uint32_t at) -> std::vector<OfferedMove>;
+/// end of the last schedule function for that program, or in a new one. At most one legal call per primitive, those that should pay most first; then refusals,
+/// with the reason. What is not judged by `until` is left out.
+[[nodiscard]] auto moves_offered(const workspace::Snapshot& snapshot, uint32_t at, Refusals refusals = Refusals::Usual, Deadline until = never()) -> std::vector<OfferedMove>;
 
 /// On a loop or block of the loop view at `at` (loop_view.h), by its place.
 [[nodiscard]] auto moves_offered_on(const workspace::Snapshot& snapshot, uint32_t at, size_t place) -> std::vector<OfferedMove>;

@@ -9,6 +9,7 @@
 #include "ir/equal.h"
 #include "ir/printer.h"
 #include "lsp/features/hints.h"
+#include "lsp/features/lines.h"
 #include "lsp/features/names.h"
 #include "lsp/features/steps.h"
 #include "schedule/primitive.h"
@@ -21,45 +22,6 @@ namespace {
 
 using workspace::Finding;
 using workspace::Snapshot;
-
-auto line_start_of(const Snapshot& snapshot, uint32_t at) -> uint32_t { return snapshot.lines().line_start(snapshot.text(), snapshot.lines().line_of(at)); }
-
-auto indent_at(const Snapshot& snapshot, uint32_t at) -> std::string {
-  std::string_view line = snapshot.lines().line_text(snapshot.text(), snapshot.lines().line_of(at));
-  return std::string(line.substr(0, std::min(line.find_first_not_of(" \t"), line.size())));
-}
-
-auto line_break_of(const Snapshot& snapshot) -> std::string { return snapshot.text().find("\r\n") != std::string::npos ? "\r\n" : "\n"; }
-
-/// The end of a line, before its break.
-auto line_end_of(const Snapshot& snapshot, uint32_t at) -> uint32_t {
-  auto line = snapshot.lines().line_of(at);
-  return snapshot.lines().line_start(snapshot.text(), line) + static_cast<uint32_t>(snapshot.lines().line_text(snapshot.text(), line).size());
-}
-
-struct Body {
-  std::shared_ptr<const syntax::FunctionDef> def;
-  uint32_t item_begin = 0;
-  std::vector<Span> statements;             // in the text
-};
-
-auto body_of(const Snapshot& snapshot, DeclId decl) -> Body {
-  Body body;
-  body.def = syntax::function_of(snapshot.syntax().declaration(decl));
-  if (body.def == nullptr) { return body; }
-  for (const syntax::Stmt* statement : body.def->body) { body.statements.push_back(snapshot.syntax().resolve(statement->origin()).value_or(Span{})); }
-  body.item_begin = snapshot.syntax().resolve({decl, 0, 0, 0}).value_or(Span{}).begin;
-  return body;
-}
-
-/// A statement with its line, indentation and line break included, and comments that stand behind it.
-auto whole_lines(const Snapshot& snapshot, Span statement) -> Span {
-  uint32_t end = line_end_of(snapshot, statement.end);
-  const std::string& text = snapshot.text();
-  if (end < text.size() && text[end] == '\r') { ++end; }
-  if (end < text.size() && text[end] == '\n') { ++end; }
-  return {line_start_of(snapshot, statement.begin), end};
-}
 
 /// Runs of a schedule before a search for fewer steps ends.
 constexpr int most_tried = 400;

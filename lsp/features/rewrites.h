@@ -6,21 +6,11 @@
 #include <string_view>
 #include <vector>
 
+#include "lsp/features/lines.h"
 #include "support/cancel.h"
 #include "workspace/snapshot.h"
 
 namespace loopsmith::lsp {
-
-struct TextEdit {
-  Span span;
-  std::string text;
-};
-
-struct TextRewrite {
-  std::string title;
-  std::vector<TextEdit> edits;   // they do not overlap
-  std::string why_not;           // not empty: it cannot be done, and is told for that reason
-};
 
 /// The edits of all remedies that are calls: instead of the refused one, or as a line before it. Each was tried when it was found.
 [[nodiscard]] auto repairs_of(const workspace::Snapshot& snapshot, const workspace::Finding& finding) -> std::vector<TextRewrite>;

@@ -8,6 +8,7 @@
 #include "lsp/features/names.h"
 #include "lsp/features/steps.h"
 #include "lsp/features/tuning.h"
+#include "syntax/schedule_form.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -43,6 +44,12 @@ auto names_bound_by(const Snapshot& snapshot, DeclId function) -> std::vector<Na
   return names;
 }
 
+auto variable_of(const script::FileSchedule& schedule) -> std::string {
+  auto def = syntax::function_of(schedule.item);
+  auto form = def != nullptr ? syntax::schedule_form(*def) : std::nullopt;
+  return form ? form->variable.str() : "sch";
+}
+
 auto count_of(const script::FileSchedule& schedule, size_t done) -> std::string {
   return fmt::format("{} after {} of {} statements", schedule.name.view(), done, schedule.run->steps.size());
 }
@@ -53,7 +60,7 @@ auto stand_above(const Snapshot& snapshot, const script::FileSchedule& schedule)
   if (run.steps.empty() || !run.program) { return std::nullopt; }
   auto span = snapshot.resolve(run.steps.front().where);
   if (!span) { return std::nullopt; }
-  return Stand{schedule::Schedule(run.program), {}, span->begin, names_bound_by(snapshot, run.decl), "", "\n" + indent_of(snapshot, span->begin), count_of(schedule, 0)};
+  return Stand{schedule::Schedule(run.program), {}, span->begin, names_bound_by(snapshot, run.decl), "", "\n" + indent_of(snapshot, span->begin), count_of(schedule, 0), variable_of(schedule)};
 }
 
 }  // namespace
@@ -77,7 +84,7 @@ auto stand_after(const Snapshot& snapshot, const script::FileSchedule& schedule,
   const std::string& text = snapshot.text();
   size_t next = text.find_first_not_of(" \t", end);
   if (next != std::string::npos && text[next] == '#') { end = static_cast<uint32_t>(std::min(text.find_first_of("\r\n", next), text.size())); }
-  Stand stand{*run.steps[index].after, {}, end, names_bound_by(snapshot, run.decl), "\n" + indent_of(snapshot, span->begin), "", count_of(schedule, index + 1)};
+  Stand stand{*run.steps[index].after, {}, end, names_bound_by(snapshot, run.decl), "\n" + indent_of(snapshot, span->begin), "", count_of(schedule, index + 1), variable_of(schedule)};
   collect_names(run, index + 1, stand.schedule, stand);
   return stand;
 }

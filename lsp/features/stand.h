@@ -19,9 +19,12 @@ struct Stand {
   std::string before;                                  // what the statement is inserted between
   std::string after;
   std::string title;                                   // "tiled after 3 of 12 statements"
+  std::string variable = "sch";                        // what the script calls its schedule
 
   /// What the script calls a loop or block; empty: nothing.
   [[nodiscard]] auto name_of(const schedule::Place& place) const -> std::string;
+  /// Calls as `schedule/moves.h` writes them, in the script's words.
+  [[nodiscard]] auto in_words(std::string calls) const -> std::string { return schedule::in_words_of(std::move(calls), variable); }
   [[nodiscard]] auto is_taken(std::string_view name) const -> bool;
   /// The function that statements are about; null: none.
   [[nodiscard]] auto func() const -> const schedule::FuncState* { return schedule.state().func(schedule.func_working_on()); }

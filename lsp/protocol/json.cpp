@@ -190,7 +190,7 @@ auto server_capabilities(Encoding encoding, bool pulls) -> Json {
       {"positionEncoding", encoding_name(encoding)},
       {"textDocumentSync", {{"openClose", true}, {"change", 2}, {"save", {{"includeText", false}}}}},
       {"hoverProvider", true},
-      {"codeActionProvider", {{"codeActionKinds", {"quickfix", "refactor.extract", "refactor.rewrite"}}, {"resolveProvider", true}}},
+      {"codeActionProvider", {{"codeActionKinds", {"quickfix", "refactor.extract", "refactor.inline", "refactor.rewrite"}}, {"resolveProvider", true}}},
       {"workspaceSymbolProvider", true},
       {"callHierarchyProvider", true},
       {"documentLinkProvider", {{"resolveProvider", false}}},

@@ -10,9 +10,12 @@
 #include "lsp/features/callers.h"
 #include "lsp/features/completion.h"
 #include "lsp/features/counterparts.h"
+#include "lsp/features/decisions.h"
 #include "lsp/features/formatting.h"
 #include "lsp/features/hints.h"
 #include "lsp/features/hover.h"
+#include "lsp/features/idle_steps.h"
+#include "lsp/features/inlining.h"
 #include "lsp/features/lenses.h"
 #include "lsp/features/links.h"
 #include "lsp/features/loop_view.h"
@@ -97,13 +100,22 @@ auto symbol_json(const RouteContext& context, const Symbol& symbol) -> Json {
   return json;
 }
 
-/// As versioned edits where the client takes them: they land on this very text, or not at all.
-auto edit_of(const RouteContext& context, const std::vector<TextEdit>& edits) -> Json {
+/// As versioned edits where the client takes them: they land on this very text, or not at all. `label`: what they are for, told to those who show it.
+auto edit_of(const RouteContext& context, const std::vector<TextEdit>& edits, const std::string& label) -> Json {
+  constexpr const char* annotation = "loopsmith";
+  const Json& supported = member(member(context.capabilities, "workspace"), "workspaceEdit");
+  bool are_versioned = bool_in(supported, "documentChanges");
+  bool are_annotated = are_versioned && !member(supported, "changeAnnotationSupport").is_null();
   Json list = Json::array();
-  for (const TextEdit& edit : edits) { list.push_back({{"range", range_of(context, edit.span)}, {"newText", edit.text}}); }
+  for (const TextEdit& edit : edits) {
+    list.push_back({{"range", range_of(context, edit.span)}, {"newText", edit.text}});
+    if (are_annotated) { list.back()["annotationId"] = annotation; }
+  }
   const std::string& uri = context.snapshot->name();
-  if (!bool_in(member(member(context.capabilities, "workspace"), "workspaceEdit"), "documentChanges")) { return {{"changes", {{uri, std::move(list)}}}}; }
-  return {{"documentChanges", Json::array({{{"textDocument", {{"uri", uri}, {"version", context.snapshot->version()}}}, {"edits", std::move(list)}}})}};
+  if (!are_versioned) { return {{"changes", {{uri, std::move(list)}}}}; }
+  Json whole = {{"documentChanges", Json::array({{{"textDocument", {{"uri", uri}, {"version", context.snapshot->version()}}}, {"edits", std::move(list)}}})}};
+  if (are_annotated) { whole["changeAnnotations"] = {{annotation, {{"label", label}}}}; }
+  return whole;
 }
 
 /// What is known of a document, or that it is what was told before.
@@ -755,7 +767,7 @@ auto loops_route(const RouteContext& context, const Json& params) -> RouteResult
 /// An edit that writes a move into the text; null where it is refused.
 auto edit_of_move(const RouteContext& context, const OfferedMove& move) -> Json {
   if (!move.why_not.empty()) { return Json(); }
-  return edit_of(context, {{{move.offset, move.offset}, move.insert}});
+  return edit_of(context, {{{move.offset, move.offset}, move.insert}}, title_of(move));
 }
 
 /// `loopsmith/moves` {textDocument, position, place}: what can be done to a loop or block of `loopsmith/loops` there.
@@ -825,6 +837,26 @@ auto is_for(const Snapshot& snapshot, const script::FileSchedule& schedule, cons
   return program != nullptr && program->decl == schedule.program_decl;
 }
 
+/// Rewrites that are tried before they are made. `offer` says what could be done, by the text and the last run alone.
+struct LazyRewrite {
+  std::string_view name;
+  const char* kind;
+  auto (*offer)(const Snapshot& snapshot, uint32_t at) -> TextRewrite;
+  bool tries_much = false;   // its edits are found by running schedules again and again
+};
+auto minimisable(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
+  const script::FileSchedule* schedule = schedule_at(snapshot, at);
+  return {schedule != nullptr && schedule->run != nullptr ? fmt::format("Minimise {}", schedule->name.view()) : std::string(), {}, {}};
+}
+constexpr std::string_view minimise_rewrite = "minimise";
+constexpr LazyRewrite lazy_rewrites[] = {
+    {"inline", "refactor.inline", inline_helper},
+    {"drop idle steps", "refactor.rewrite", drop_idle_steps},
+    {"constants", "refactor.rewrite", decisions_as_constants},
+    {"decisions", "refactor.rewrite", decisions_as_arguments},
+    {minimise_rewrite, "refactor.rewrite", minimisable, true},
+};
+
 auto code_action(const RouteContext& context, const Json& params) -> RouteResult {
   const Snapshot& snapshot = *context.snapshot;
   auto range = range_from(member(params, "range"));
@@ -851,25 +883,53 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
     };
     if (wants_kind(only, "quickfix")) {
       std::vector<TextRewrite> repairs = repairs_of(snapshot, finding);
-      for (size_t i = 0; i < repairs.size(); ++i) { add(repairs[i].title, "quickfix", edit_of(context, repairs[i].edits), i == 0); }
+      for (size_t i = 0; i < repairs.size(); ++i) { add(repairs[i].title, "quickfix", edit_of(context, repairs[i].edits, repairs[i].title), i == 0); }
       if (!finding.fixes.empty() && repairs.empty()) {
         std::vector<TextEdit> edits;
         for (const auto& fix : finding.fixes) { edits.push_back({fix.span, fix.replacement}); }
-        add(finding.remedies.empty() ? "Fix: " + finding.message : finding.remedies.front(), "quickfix", edit_of(context, edits), false);
+        std::string title = finding.remedies.empty() ? "Fix: " + finding.message : finding.remedies.front();
+        add(title, "quickfix", edit_of(context, edits, title), false);
       }
     }
     if (wants_kind(only, "refactor.rewrite") && !about.empty()) {
       TextRewrite test = as_expectation(snapshot, finding);
-      add(test.title, "refactor.rewrite", edit_of(context, test.edits), false);
+      add(test.title, "refactor.rewrite", edit_of(context, test.edits, test.title), false);
     }
   }
   if (wants_kind(only, "refactor.extract")) {
     TextRewrite extracted = extract_steps(snapshot, span);
-    if (!extracted.edits.empty()) { actions.push_back({{"title", extracted.title}, {"kind", "refactor.extract"}, {"edit", edit_of(context, extracted.edits)}}); }
+    if (!extracted.edits.empty()) { actions.push_back({{"title", extracted.title}, {"kind", "refactor.extract"}, {"edit", edit_of(context, extracted.edits, extracted.title)}}); }
   }
-  if (!wants_kind(only, "refactor.rewrite")) { return actions; }
-  bool can_disable = bool_in(member(member(context.capabilities, "textDocument"), "codeAction"), "disabledSupport");
-  for (const OfferedMove& move : moves_offered(snapshot, span.begin)) {
+  const Json& supported = member(member(context.capabilities, "textDocument"), "codeAction");
+  bool can_disable = bool_in(supported, "disabledSupport");
+  const Json& resolved = member(member(supported, "resolveSupport"), "properties");
+  bool can_resolve = resolved.is_array() && std::find(resolved.begin(), resolved.end(), "edit") != resolved.end();
+  auto lazily = [&](const std::string& title, const char* kind, std::string_view name) {
+    actions.push_back({{"title", title}, {"kind", kind}, {"data", {{"uri", snapshot.name()}, {"version", snapshot.version()}, {"at", span.begin}, {"rewrite", name}}}});
+  };
+  auto add_rewrites = [&] {
+    for (const LazyRewrite& row : lazy_rewrites) {
+      if (!wants_kind(only, row.kind) || (row.tries_much && !can_resolve)) { continue; }
+      TextRewrite rewrite = row.offer(snapshot, span.begin);
+      if (rewrite.title.empty() || (rewrite.edits.empty() && rewrite.why_not.empty() && !row.tries_much)) { continue; }
+      // Trying means to run schedules: only once it is chosen, where the client asks again.
+      if (rewrite.why_not.empty() && can_resolve) {
+        lazily(rewrite.title, row.kind, row.name);
+        continue;
+      }
+      if (rewrite.why_not.empty()) { rewrite.why_not = what_breaks(snapshot, rewrite.edits, context.cancel); }
+      if (rewrite.why_not.empty()) {
+        actions.push_back({{"title", rewrite.title}, {"kind", row.kind}, {"edit", edit_of(context, rewrite.edits, rewrite.title)}});
+      } else if (can_disable) {
+        actions.push_back({{"title", rewrite.title}, {"kind", row.kind}, {"disabled", {{"reason", rewrite.why_not}}}});
+      }
+    }
+  };
+  if (!wants_kind(only, "refactor.rewrite")) {
+    add_rewrites();
+    return actions;
+  }
+  for (const OfferedMove& move : moves_offered(snapshot, span.begin, can_disable ? Refusals::All : Refusals::Usual, patience_of(context).until)) {
     Json action = {{"title", title_of(move)}, {"kind", "refactor.rewrite"}};
     if (move.why_not.empty()) {
       action["edit"] = edit_of_move(context, move);
@@ -880,15 +940,10 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
     }
     actions.push_back(std::move(action));
   }
+  add_rewrites();
   if (const script::FileSchedule* schedule = schedule_at(snapshot, span.begin); schedule != nullptr && schedule->run != nullptr) {
     TextRewrite explained = explain_schedule(snapshot, span.begin);
-    if (!explained.edits.empty()) { actions.push_back({{"title", explained.title}, {"kind", "refactor.rewrite"}, {"edit", edit_of(context, explained.edits)}}); }
-    // Found by running the schedule again and again, so only once it is chosen.
-    const Json& resolved = member(member(member(member(context.capabilities, "textDocument"), "codeAction"), "resolveSupport"), "properties");
-    if (resolved.is_array() && std::find(resolved.begin(), resolved.end(), "edit") != resolved.end()) {
-      actions.push_back({{"title", fmt::format("Minimise {}", schedule->name.view())}, {"kind", "refactor.rewrite"},
-                         {"data", {{"uri", snapshot.name()}, {"version", snapshot.version()}, {"at", span.begin}, {"rewrite", "minimise"}}}});
-    }
+    if (!explained.edits.empty()) { actions.push_back({{"title", explained.title}, {"kind", "refactor.rewrite"}, {"edit", edit_of(context, explained.edits, explained.title)}}); }
     // Whether a text of steps fits is seen from a function without any.
     bool is_replaceable = !replace_schedule(snapshot, *schedule, "def f(sch):\n    sch.trace\n").edits.empty();
     std::string title = fmt::format("Replace {} with the best schedule", schedule->name.view());
@@ -925,7 +980,7 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
   // Offered on the head of a function: it changes the whole file.
   if (auto callable = callable_at(snapshot, span.begin); callable && callable->name_span.begin <= span.begin && span.begin <= callable->name_span.end) {
     TextRewrite spelled = switch_block_spelling(snapshot);
-    if (!spelled.edits.empty()) { actions.push_back({{"title", spelled.title + " in this file"}, {"kind", "refactor.rewrite"}, {"edit", edit_of(context, spelled.edits)}}); }
+    if (!spelled.edits.empty()) { actions.push_back({{"title", spelled.title + " in this file"}, {"kind", "refactor.rewrite"}, {"edit", edit_of(context, spelled.edits, spelled.title)}}); }
   }
   for (const Tunable& tunable : tunables_in(snapshot, span)) {
     std::string title = fmt::format("Tune {} in the background", tunable.name);
@@ -969,9 +1024,16 @@ auto code_action_resolve(const RouteContext& context, const Json& params) -> Rou
   if (snapshot->version() != int_in(data, "version")) { return RouteError{ErrorCode::ContentModified, "the text changed"}; }
   RouteContext there = context;
   there.snapshot = snapshot;
-  TextRewrite found = minimise_schedule(*snapshot, static_cast<uint32_t>(*at), context.cancel);
+  std::string name = string_in(data, "rewrite");
+  const auto* row = std::find_if(std::begin(lazy_rewrites), std::end(lazy_rewrites), [&](const LazyRewrite& one) { return one.name == name; });
+  if (row == std::end(lazy_rewrites)) { return action; }
+  auto offset = static_cast<uint32_t>(*at);
+  TextRewrite found = name == minimise_rewrite ? minimise_schedule(*snapshot, offset, context.cancel) : row->offer(*snapshot, offset);
+  // A search for fewer steps has tried what it gives.
+  std::string why = name == minimise_rewrite ? std::string() : !found.why_not.empty() ? found.why_not : what_breaks(*snapshot, found.edits, context.cancel);
   if (context.cancel.is_cancelled()) { return RouteError{ErrorCode::RequestCancelled, "cancelled"}; }
-  action["edit"] = edit_of(there, found.edits);
+  if (!why.empty()) { return RouteError{ErrorCode::RequestFailed, fmt::format("{}: {}", string_in(params, "title"), why)}; }
+  action["edit"] = edit_of(there, found.edits, string_in(params, "title"));
   return action;
 }
 
@@ -991,7 +1053,7 @@ auto write_schedule(const RouteContext& context, const Snapshot& snapshot, const
       if (schedule.name.view() != replaced) { continue; }
       TextRewrite rewrite = replace_schedule(snapshot, schedule, found.text);
       if (rewrite.edits.empty()) { return RouteError{ErrorCode::RequestFailed, fmt::format("`{}` is not replaced: {}", replaced, rewrite.why_not)}; }
-      return Json{{"edit", edit_of(there, rewrite.edits)}};
+      return Json{{"edit", edit_of(there, rewrite.edits, rewrite.title)}};
     }
     return RouteError{ErrorCode::RequestFailed, fmt::format("`{}` is not in the file any more", replaced)};
   }
@@ -1045,7 +1107,7 @@ auto execute_command(const RouteContext& context, const Json& params) -> RouteRe
                                                                         : fmt::format("`{}` is being run after an edit; try again in a moment", job.schedule)};
       }
       if (hole->state != job.state) { return RouteError{ErrorCode::RequestFailed, "the program before the search is another one now, and the steps found are not for it; tune again"}; }
-      return Json{{"edit", edit_of(there, {{hole->span, filled(*snapshot, *hole, job.schedule_text)}})}};
+      return Json{{"edit", edit_of(there, {{hole->span, filled(*snapshot, *hole, job.schedule_text)}}, "Fill in the best steps")}};
     }
     return RouteError{ErrorCode::RequestFailed, fmt::format("`{}` is not in the file any more; the steps were not written", job.schedule)};
   }

@@ -64,6 +64,7 @@ TEST_CASE("moves that are offered are accepted once they are written") {
   size_t written = 0;
   size_t named = 0;
   size_t offered = 0;
+  size_t further_statements = 0;
   for (const char* name : {"matmul.tir", "softmax.tir", "conv2d_bias_relu.tir"}) {
     std::string text = example(name);
     REQUIRE_FALSE(text.empty());
@@ -85,6 +86,14 @@ TEST_CASE("moves that are offered are accepted once they are written") {
         INFO((step->diagnostics.empty() ? std::string() : step->diagnostics.front().message()));
         REQUIRE(step->state == script::StepState::Done);
         ++written;
+        // Of several statements all.
+        for (size_t line = move.text.find('\n'); line != std::string::npos; line = move.text.find('\n', line + 1)) {
+          size_t next = after.find_first_not_of(" \n", at + line);
+          const script::Step* further = step_beginning(*edited->snapshot(), static_cast<uint32_t>(next));
+          REQUIRE(further != nullptr);
+          REQUIRE(further->state == script::StepState::Done);
+          ++further_statements;
+        }
         if (move.text.find(" = ") != std::string::npos) {
           ++named;
           REQUIRE_FALSE(step->named.empty());
@@ -94,6 +103,55 @@ TEST_CASE("moves that are offered are accepted once they are written") {
   }
   CHECK(written > 150 / tests::stride(15));
   CHECK(named > 50 / tests::stride(15));
+  CHECK(further_statements > 10 / tests::stride(15));
+}
+
+TEST_CASE("moves that are greyed are refused once they are written, for the reason told") {
+  size_t greyed = 0;
+  std::set<std::string> primitives;
+  for (const char* name : {"matmul.tir", "softmax.tir", "conv2d_bias_relu.tir"}) {
+    std::string text = example(name);
+    auto document = workspace::analyse(name, text);
+    workspace::SnapshotPtr snapshot = document->snapshot();
+    std::set<std::string> seen;
+    for (const Occurrence& occurrence : names_of(*snapshot).occurrences) {
+      for (const OfferedMove& move : moves_offered(*snapshot, occurrence.span.begin, Refusals::All)) {
+        CHECK(move.why_not.find('\n') == std::string::npos);
+        if (move.why_not.empty() || move.text.empty() || !seen.insert(fmt::format("{} {}", move.offset, move.text)).second || greyed++ % tests::stride(15) != 0) { continue; }
+        // After a statement of the schedule: behind it. At the program's schedule: at its end.
+        std::string after = text.substr(0, move.offset) + "\n    " + move.text + text.substr(move.offset);
+        auto edited = workspace::analyse(name, after);
+        const script::Step* step = step_beginning(*edited->snapshot(), move.offset + 5);
+        INFO(name << ": " << move.text);
+        REQUIRE(step != nullptr);
+        REQUIRE(step->state == script::StepState::Failed);
+        REQUIRE_FALSE(step->diagnostics.empty());
+        CHECK(step->diagnostics.front().message() == move.why_not);
+        primitives.insert(move.text.substr(0, move.text.find('(')));
+      }
+    }
+  }
+  CHECK(greyed > 300);
+  CHECK(primitives.size() > 15 / tests::stride(4));
+}
+
+TEST_CASE("moves are written in the words of the script: its name for the schedule") {
+  std::string text = "import tvm\nfrom tvm.script import tir as T\n\n\n@T.prim_func\ndef f(A: T.Buffer((16, 16), \"float32\")):\n    for i, j in T.grid(16, 16):\n        with T.block(\"B\"):\n"
+                     "            vi, vj = T.axis.remap(\"SS\", [i, j])\n            A[vi, vj] = T.float32(1)\n\n\ndef test_f():\n    s = tvm.tir.Schedule(f)\n    b = s.get_block(\"B\")\n    i = s.get_loops(b)[0]\n";
+  auto document = workspace::analyse("a.py", text);
+  std::vector<OfferedMove> offered = moves_offered(*document->snapshot(), static_cast<uint32_t>(text.find("i = s.")));
+  REQUIRE(offered.size() > 8);
+  size_t worked = 0;
+  for (const OfferedMove& move : offered) {
+    if (!move.why_not.empty()) { continue; }
+    CHECK(move.insert.find("sch.") == std::string::npos);
+    auto edited = workspace::analyse("a.py", text.substr(0, move.offset) + move.insert + text.substr(move.offset));
+    const script::FileSchedule& schedule = edited->snapshot()->schedules().front();
+    INFO(move.insert);
+    CHECK(schedule.run->is_complete);
+    worked += schedule.run->primitives > 2 ? 1 : 0;
+  }
+  CHECK(worked > 8);
 }
 
 TEST_CASE("completion ranks primitives by what is legal in the state at the cursor") {

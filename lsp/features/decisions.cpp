@@ -1,0 +1,180 @@
+// Which call drew what, from the trace of the schedule's run: see decisions.h.
+#include "lsp/features/decisions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lsp/features/stand.h"
+#include "lsp/features/steps.h"
+#include "schedule/moves.h"
+#include "schedule/primitive.h"
+#include "syntax/schedule_form.h"
+
+namespace loopsmith::lsp {
+namespace {
+
+using workspace::Snapshot;
+
+/// A sampling call of the text.
+struct Call {
+  const syntax::CallExpr* node = nullptr;
+  const syntax::Expr* given = nullptr;         // its `decision`; null, or None: it has none
+  Span span;
+  size_t statement = 0;                        // of the body
+  bool is_unpacked = false;                    // `a, b = sch.sample_perfect_tile(...)`
+  std::vector<const schedule::Instruction*> drawn;
+  [[nodiscard]] auto is_decided() const -> bool {
+    const auto* constant = given != nullptr ? given->as<syntax::ConstantExpr>() : nullptr;
+    return given != nullptr && (constant == nullptr || constant->value != syntax::ConstantValue::None);
+  }
+};
+
+struct Drawing {
+  const script::FileSchedule* schedule = nullptr;
+  Body body;
+  std::vector<Call> calls;                     // in the order of the text; only those that were reached
+  std::string why_not;
+};
+
+auto sampling_row(const syntax::CallExpr& call) -> const schedule::Primitive* {
+  const auto* attribute = call.callee->as<syntax::AttributeExpr>();
+  const schedule::Primitive* row = attribute != nullptr ? schedule::find_primitive(attribute->attr.name.view()) : nullptr;
+  return row != nullptr && row->is_sampling ? row : nullptr;
+}
+
+auto find_drawing(const Snapshot& snapshot, uint32_t at) -> Drawing {
+  Drawing out;
+  const script::FileSchedule* schedule = schedule_at(snapshot, at);
+  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled || !schedule->run->is_complete || schedule->run->result == nullptr) { return out; }
+  out.schedule = schedule;
+  out.body = body_of(snapshot, schedule->decl);
+  if (out.body.def == nullptr) { return out; }
+  for (size_t i = 0; i < out.body.statements.size(); ++i) {
+    const syntax::Stmt& statement = *out.body.def->body[static_cast<uint32_t>(i)];
+    const auto* assign = statement.as<syntax::AssignStmt>();
+    syntax::walk(statement, [&](const syntax::Node& node) {
+      const auto* call = node.as<syntax::CallExpr>();
+      const schedule::Primitive* row = call != nullptr ? sampling_row(*call) : nullptr;
+      auto span = row != nullptr ? snapshot.resolve(call->origin()) : std::nullopt;
+      if (!span) { return true; }
+      Call found{call, nullptr, *span, i, false, {}};
+      for (const syntax::Keyword& keyword : call->keywords) {
+        if (keyword.name.name == "decision") { found.given = keyword.value; }
+      }
+      if (call->args.size() >= row->params.size()) { found.given = call->args.back(); }
+      found.is_unpacked = assign != nullptr && assign->value == call && assign->targets.size() == 1 && (assign->targets[0]->as<syntax::TupleExpr>() != nullptr || assign->targets[0]->as<syntax::ListExpr>() != nullptr);
+      out.calls.push_back(std::move(found));
+      return true;
+    });
+  }
+  for (const schedule::Instruction* one : schedule->run->result->trace().instructions()) {
+    if (!one->primitive->is_sampling) { continue; }
+    auto span = snapshot.resolve(one->origin);
+    auto call = std::find_if(out.calls.begin(), out.calls.end(), [&](const Call& c) { return span && c.span == *span; });
+    if (call != out.calls.end()) {
+      call->drawn.push_back(one);
+    } else if (bool is_decided = span && snapshot.text().substr(span->begin, span->end - span->begin).find("decision=") != std::string::npos; !is_decided && out.why_not.empty()) {
+      // One draw less, and the next ones would be others.
+      out.why_not = span ? fmt::format("line {} draws as well, outside of `{}`: inline that call first", snapshot.lines().line_of(span->begin) + 1, schedule->name.view())
+                         : "a trace that is replayed draws as well";
+    }
+  }
+  std::erase_if(out.calls, [](const Call& call) { return call.drawn.empty(); });
+  return out;
+}
+
+/// Why the calls have no one value each to be written; empty: they have.
+auto why_not_one(const Snapshot& snapshot, const Drawing& drawing) -> std::string {
+  if (drawing.calls.empty() || !drawing.why_not.empty()) { return drawing.calls.empty() ? std::string() : drawing.why_not; }
+  for (const Call& call : drawing.calls) {
+    bool differs = std::any_of(call.drawn.begin(), call.drawn.end(), [&](const schedule::Instruction* one) { return !(one->decision == call.drawn.front()->decision); });
+    if (differs) { return fmt::format("the call in line {} draws {} times, not always the same", snapshot.lines().line_of(call.span.begin) + 1, call.drawn.size()); }
+  }
+  return {};
+}
+
+auto numbers_of(const schedule::Value& value) -> std::vector<int64_t> {
+  std::vector<int64_t> out;
+  if (const auto* list = value.as<schedule::Value::List>()) {
+    for (const schedule::Value& one : *list) {
+      if (const int64_t* number = one.integer()) { out.push_back(*number); }
+    }
+  } else if (const int64_t* number = value.integer()) {
+    out.push_back(*number);
+  }
+  return out;
+}
+
+auto decision_text(const schedule::Value& decision) -> std::string {
+  std::string numbers = fmt::format("{}", fmt::join(numbers_of(decision), ", "));
+  return decision.as<schedule::Value::List>() != nullptr ? "[" + numbers + "]" : numbers;
+}
+
+/// `decision=[4, 8]` put into a call.
+auto decide(const Snapshot& snapshot, const Call& call) -> TextEdit {
+  std::string text = decision_text(call.drawn.front()->decision);
+  auto resolved = [&](const syntax::Expr& e) { return snapshot.resolve(e.origin()).value_or(call.span); };
+  if (call.given != nullptr) { return {resolved(*call.given), text}; }
+  // Behind the last argument: a comma that follows it stays the last.
+  uint32_t end = 0;
+  for (const syntax::Expr* argument : call.node->args) { end = std::max(end, resolved(*argument).end); }
+  for (const syntax::Keyword& keyword : call.node->keywords) { end = std::max(end, resolved(*keyword.value).end); }
+  return {{end, end}, ", decision=" + text};
+}
+
+/// What the loop drawn by a call is called in its place: a name that stands there already, else a look-up. Empty: it drew none.
+auto loop_text_of(const Snapshot& snapshot, const Drawing& drawing, const Call& call) -> std::string {
+  const script::ScheduleRun& run = *drawing.schedule->run;
+  const int64_t* index = call.drawn.front()->decision.integer();
+  const auto* loop = call.drawn.front()->outputs.empty() ? nullptr : call.drawn.front()->outputs.front().as<schedule::LoopRV>();
+  if (index == nullptr || *index < 0 || loop == nullptr || call.statement >= run.steps.size() || run.steps[call.statement].after == nullptr) { return {}; }
+  auto drawn = run.steps[call.statement].after->get(*loop);
+  // The statement may use the loop at once, and give names to others: it is the state in front of it that counts.
+  auto stand = call.statement > 0 ? stand_after(snapshot, *drawing.schedule, call.statement - 1) : std::nullopt;
+  const schedule::Schedule before = stand ? stand->schedule : schedule::Schedule(run.program);
+  auto found = drawn.ok() ? before.state().find((*drawn)->id) : schedule::State::Found{};
+  if (!found) { return {}; }
+  std::string text = schedule::place_text(*found.func, *found.place, [&](const schedule::Place& one) { return stand ? stand->name_of(one) : std::string(); });
+  return schedule::in_words_of(std::move(text), syntax::schedule_form(*drawing.body.def).value_or(syntax::ScheduleForm{}).variable.view());
+}
+
+auto constant_text(const Snapshot& snapshot, const Drawing& drawing, const Call& call) -> std::string {
+  const schedule::Instruction& drawn = *call.drawn.front();
+  if (drawn.primitive->name == "sample_compute_location") { return loop_text_of(snapshot, drawing, call); }
+  std::vector<int64_t> numbers = numbers_of(drawn.decision);
+  if (drawn.primitive->name == "sample_categorical") {
+    std::vector<int64_t> candidates = drawn.values.empty() ? std::vector<int64_t>() : numbers_of(drawn.values.front());
+    return numbers.size() == 1 && numbers[0] >= 0 && static_cast<size_t>(numbers[0]) < candidates.size() ? std::to_string(candidates[static_cast<size_t>(numbers[0])]) : std::string();
+  }
+  std::string text = fmt::format("{}", fmt::join(numbers, ", "));
+  return call.is_unpacked && numbers.size() > 1 ? text : "[" + text + "]";
+}
+
+}  // namespace
+
+auto decisions_as_constants(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
+  Drawing drawing = find_drawing(snapshot, at);
+  TextRewrite rewrite{"Make decisions constants", {}, why_not_one(snapshot, drawing)};
+  if (!rewrite.why_not.empty()) { return rewrite; }
+  for (const Call& call : drawing.calls) {
+    std::string text = constant_text(snapshot, drawing, call);
+    if (!text.empty()) {
+      rewrite.edits.push_back({call.span, std::move(text)});
+    } else if (!call.is_decided()) {
+      rewrite.edits.push_back(decide(snapshot, call));
+    }
+  }
+  return rewrite;
+}
+
+auto decisions_as_arguments(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
+  Drawing drawing = find_drawing(snapshot, at);
+  std::erase_if(drawing.calls, [](const Call& call) { return call.is_decided(); });
+  TextRewrite rewrite{"Write what was drawn as `decision=`", {}, why_not_one(snapshot, drawing)};
+  if (!rewrite.why_not.empty()) { return rewrite; }
+  for (const Call& call : drawing.calls) { rewrite.edits.push_back(decide(snapshot, call)); }
+  return rewrite;
+}
+
+}  // namespace loopsmith::lsp
