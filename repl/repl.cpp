@@ -21,6 +21,7 @@
 #include <sstream>
 
 #include "repl/commands.h"
+#include "repl/history.h"
 #include "repl/text.h"
 #include "support/text_diff.h"
 
@@ -233,10 +234,12 @@ auto read_terminal_line(const char* text, std::string& line) -> bool {
   return true;
 }
 
-void make_folders(const std::string& path) {
-  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
-    ::mkdir(path.substr(0, slash).c_str(), 0777);
-  }
+/// Takes an entry out of what the arrow keys go through.
+void forget_line(size_t index) {
+  HIST_ENTRY* entry = ::remove_history(static_cast<int>(index));
+  if (entry == nullptr) { return; }
+  std::free(const_cast<char*>(entry->line));
+  std::free(entry);
 }
 
 }  // namespace
@@ -272,17 +275,11 @@ auto indentation_after(std::string_view input) -> size_t {
 
 auto run_repl(Host host, const ReplOptions& options) -> int {
   host.interrupted = fresh_token;
+  History history(options.interactive ? options.history : std::string(), kept_lines);
   if (options.interactive) {
     if (auto size = terminal_size()) { host.height = size->ws_row; }
     host.page = page;
-    // The library's history begins with that of earlier sessions.
-    host.history = [] {
-      std::vector<std::string> lines;
-      for (int i = 0; i < ::history_length; ++i) {
-        if (const HIST_ENTRY* entry = ::history_get(::history_base + i)) { lines.emplace_back(entry->line); }
-      }
-      return lines;
-    };
+    host.history = [&history] { return history.entries(); };
   }
   host.can_choose = options.lines.empty();
   struct sigaction interrupt {};
@@ -318,16 +315,28 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
   }
   if (options.interactive) {
     completing = &session;
+    // This forgets all lines there are.
+    ::rl_initialize();
     ::using_history();
     ::stifle_history(kept_lines);
-    if (!options.history.empty()) {
-      make_folders(options.history);
-      ::read_history(options.history.c_str());
+    // What was kept before there was a line of JSON for each.
+    std::string old = options.history.substr(0, options.history.rfind('.'));
+    if (!old.empty() && history.entries().empty() && ::read_history(old.c_str()) == 0) {
+      for (int i = 0; i < ::history_length; ++i) {
+        if (const HIST_ENTRY* entry = ::history_get(::history_base + i)) { (void)history.add({entry->line, {}}); }
+      }
+      ::clear_history();
     }
-    ::rl_initialize();
+    for (const Typed& entry : history.entries()) { ::add_history(entry.line.c_str()); }
     // While a line is edited the terminal sends no signals; while something runs it does. The library begins anew with each line.
     rl_pre_input_hook = [] {
       static char no_signals[] = "setty -d -isig";
+      // Arrow up with something typed: earlier lines that have it in them.
+      static char up[] = "bind ^[[A ed-search-prev-history";
+      static char down[] = "bind ^[[B ed-search-next-history";
+      static char up_too[] = "bind ^[OA ed-search-prev-history";
+      static char down_too[] = "bind ^[OB ed-search-next-history";
+      for (char* line : {up, down, up_too, down_too}) { (void)::rl_parse_and_bind(line); }
       return ::rl_parse_and_bind(no_signals);
     };
     (void)::rl_add_defun("drop-line", drop_line, 'c' & 037);
@@ -342,7 +351,6 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
       session.print("`:load FILE` reads a program. `:help` says what can be typed.\n");
     }
   }
-  std::string last;
   while (!session.wants_quit()) {
     std::string input;
     std::string line;
@@ -364,12 +372,17 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
       input += "\n" + line;
       if (line.empty()) { break; }
     }
-    if (options.interactive && input != last && input.find_first_not_of(" \t\n") != std::string::npos) {
-      // One entry per input, also where it had several lines.
+    bool is_kept = options.interactive && input.find_first_not_of(" \t\n") != std::string::npos;
+    // One entry per input, also where it had several lines; what is typed again moves to the end.
+    if (is_kept) {
+      while (input.ends_with("\n")) { input.pop_back(); }
+      size_t before = history.entries().size();
+      size_t same = history.add({input, {}});
+      if (same < before) { forget_line(same); }
       ::add_history(input.c_str());
-      last = input;
     }
     bool ok = session.execute(input);
+    if (std::string did = is_kept ? session.last_effect() : std::string(); !did.empty()) { (void)history.add({input, did}); }
     running = nullptr;
     failed = failed || !ok;
     std::fflush(stdout);
@@ -378,7 +391,6 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
   }
   if (options.interactive) {
     session.print("\n");
-    if (!options.history.empty()) { ::write_history(options.history.c_str()); }
   }
   return failed && !options.interactive ? 1 : 0;
 }

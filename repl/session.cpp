@@ -12,6 +12,7 @@
 #include "ir/script_diff.h"
 #include "repl/answers.h"
 #include "repl/commands.h"
+#include "repl/effects.h"
 #include "repl/values.h"
 #include "schedule/legality.h"
 #include "schedule/primitive.h"
@@ -242,6 +243,7 @@ auto Session::begin(const std::string& program, const std::string& schedule_name
       return false;
     }
   }
+  ++begun_;
   original_ = module;
   program_name_ = name;
   schedule_name_ = schedule_name;
@@ -311,7 +313,34 @@ void Session::tell_news() {
   }
 }
 
+auto Session::effect_of(size_t step) const -> std::string {
+  const script::ScheduleObject* after = schedule_object(steps_[step].frame);
+  const script::ScheduleObject* before = schedule_object(steps_[steps_[step].parent].frame);
+  if (step == 0 || after == nullptr || before == nullptr) { return {}; }
+  return describe_effect(before->schedule, after->schedule);
+}
+
 auto Session::execute(const std::string& input) -> bool {
+  if (depth_ > 0) { return execute_one(input); }
+  ++depth_;
+  uint64_t begun = begun_;
+  size_t count = steps_.size();
+  size_t typed = inputs_.size();
+  bool done = execute_one(input);
+  --depth_;
+  // What one input did: of a schedule that it began with, of a transcript that was pasted, all that was done.
+  if (inputs_.size() > typed) {
+    std::string did;
+    for (size_t step = begun == begun_ ? count : 1; step < steps_.size(); ++step) {
+      std::string one = effect_of(step);
+      if (!one.empty() && did.size() < 4000) { did += (did.empty() ? "" : "; ") + one; }
+    }
+    inputs_.back().did = std::move(did);
+  }
+  return done;
+}
+
+auto Session::execute_one(const std::string& input) -> bool {
   // A whole transcript, pasted: what was typed in it, one after the other.
   if (std::vector<Exchange> pasted = read_transcript(input); pasted.size() > 1 || (pasted.size() == 1 && !pasted.front().output.empty())) { return run_lines(input); }
   std::string cleaned;
@@ -319,7 +348,7 @@ auto Session::execute(const std::string& input) -> bool {
   for (std::string line; std::getline(lines, line);) { cleaned += std::string(without_prompt(line)) + "\n"; }
   std::string_view text = trim(cleaned);
   if (text.empty() || text.front() == '#') { return true; }
-  inputs_.emplace_back(text);
+  if (depth_ == 1) { inputs_.push_back({std::string(text), {}}); }
   if (!choices_.empty() && text.size() < 4 && text.find_first_not_of("0123456789") == std::string_view::npos) {
     return choose(static_cast<size_t>(std::stoul(std::string(text))));
   }
@@ -493,7 +522,7 @@ auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
   return true;
 }
 
-auto Session::history() const -> std::vector<std::string> { return host_.history ? host_.history() : inputs_; }
+auto Session::history() const -> std::vector<Typed> { return host_.history ? host_.history() : inputs_; }
 
 auto Session::without(size_t left_out) -> Without {
   std::vector<size_t> path = path_to(position_);
@@ -585,6 +614,7 @@ void Session::label(const std::string& name) {
   steps_[position_].label = name;
 }
 
+auto Session::schedule_at(size_t step) const -> const schedule::Schedule& { return schedule_object(steps_[step].frame)->schedule; }
 auto Session::module_at(size_t step) const -> const IRModule& { return schedule_object(steps_[step].frame)->schedule.module(); }
 
 auto Session::reload() -> bool {

@@ -25,6 +25,12 @@ namespace loopsmith::repl {
 /// Where an origin lies; none: nowhere that can be shown.
 using Locator = std::function<std::optional<std::pair<const SourceText*, Span>>(const Origin&)>;
 
+/// What was typed, and what it did to the program (effects.h); empty: nothing, or nobody knows.
+struct Typed {
+  std::string line;
+  std::string did;
+};
+
 /// What the session lets its host do: higher rooms (tuning, the command line) hand these in.
 struct Host {
   std::function<void(std::string_view)> out;        // what belongs to the answer
@@ -36,7 +42,7 @@ struct Host {
   std::function<std::string(const Diagnostic&, const Locator&, const std::string& file)> render;
   CancelToken (*interrupted)() = nullptr;            // a token that Ctrl-C cancels, fresh for every line
   bool can_choose = true;                            // somebody can type the number of what is offered
-  std::function<std::vector<std::string>()> history; // what was typed in this session and earlier ones; none: only this one is known
+  std::function<std::vector<Typed>()> history;       // what was typed in this session and earlier ones; none: only this one is known
   std::function<void(std::string_view)> page;        // long answers; none: they are written as they are
 };
 
@@ -107,12 +113,17 @@ class Session {
   void label(const std::string& name);
   void measured(size_t step, double seconds) { steps_[step].seconds = seconds; }
   [[nodiscard]] auto module_at(size_t step) const -> const IRModule&;
+  [[nodiscard]] auto schedule_at(size_t step) const -> const schedule::Schedule&;
   /// Begins again with the file as it is now, the same program and schedule. False: reported; what was there stays.
   auto reload() -> bool;
   [[nodiscard]] auto settings() -> Settings& { return settings_; }
   [[nodiscard]] auto settings() const -> const Settings& { return settings_; }
   /// What was typed that worked, in this session and, on a terminal, earlier ones; the newest last.
-  [[nodiscard]] auto history() const -> std::vector<std::string>;
+  [[nodiscard]] auto history() const -> std::vector<Typed>;
+  /// What the input that was executed last did to the program.
+  [[nodiscard]] auto last_effect() const -> std::string { return inputs_.empty() ? std::string() : inputs_.back().did; }
+  /// What a step did; empty: it looked.
+  [[nodiscard]] auto effect_of(size_t step) const -> std::string;
   /// The steps from the beginning to here done again without one of them. None: a step could not be; which, and why.
   struct Without {
     IRModule module;
@@ -171,6 +182,7 @@ class Session {
   [[nodiscard]] auto complete(const std::string& input, size_t cursor, size_t& start) const -> std::vector<std::string>;
 
  private:
+  auto execute_one(const std::string& input) -> bool;
   auto run_script(const std::string& input, bool is_trial = false) -> bool;
   void add_step(std::string line, eval::Frame frame, bool changes_program);
   auto schedule_object(const eval::Frame& frame) const -> const script::ScheduleObject*;
@@ -190,7 +202,9 @@ class Session {
   Settings settings_;
   std::string schedule_name_;          // that the session began with; may be empty
   std::vector<std::string> choices_;
-  std::vector<std::string> inputs_;    // executed, in order
+  std::vector<Typed> inputs_;          // executed, in order
+  uint64_t begun_ = 0;                 // how often a program was begun with
+  int depth_ = 0;                      // of inputs that execute inputs
   std::string last_error_;             // what `_err` is: the message of the last line that failed
   std::string last_failure_;           // all that was said of it
   std::unique_ptr<BackgroundJobs> jobs_ = std::make_unique<BackgroundJobs>();

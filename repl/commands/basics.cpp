@@ -8,9 +8,12 @@
 #include <sstream>
 #include <thread>
 
+#include "cost/estimate.h"
 #include "ir/script_diff.h"
 #include "repl/commands.h"
+#include "repl/effects.h"
 #include "repl/text.h"
+#include "schedule/moves.h"
 #include "schedule/primitive.h"
 #include "script/reference.h"
 #include "script/refusals.h"
@@ -29,6 +32,67 @@ auto number(const std::vector<std::string>& arguments, size_t otherwise, size_t&
   return true;
 }
 
+// What a primitive would do in this state: at each loop and block the first legal call, numbered, with what it would change; at how many it
+// is refused, and why at the first. With the name of a loop or block, there alone.
+auto what_here(Session& session, const schedule::Primitive& primitive, const std::string& place_name) -> bool {
+  const schedule::FuncState* func = session.has_program() ? session.schedule().state().func(session.function()) : nullptr;
+  if (func == nullptr || !func->is_schedulable() || primitive.is_pure) { return true; }
+  const schedule::Place* only = place_name.empty() ? nullptr : session.place_of(place_name);
+  if (only == nullptr && !place_name.empty()) {
+    session.complain("`" + place_name + "` is no loop or block of the program\n");
+    return false;
+  }
+  auto name_of = [&](const schedule::Place& place) { return session.name_of(place); };
+  const eval::Scope& scope = *session.steps()[session.position()].frame.scope;
+  auto is_taken = [&](std::string_view name) { return scope.find_here(Name(name)) != nullptr; };
+  const cost::CoreModel core = cost::core_of(session.target());
+  constexpr size_t most_shown = 6;
+  std::string out;
+  std::vector<std::string> choices;
+  size_t legal = 0;
+  size_t refused = 0;
+  std::string why;
+  for (const schedule::Place& place : func->places()) {
+    if (place.parent < 0 || (only != nullptr && only != &place)) { continue; }
+    std::vector<schedule::JudgedMove> moves = schedule::moves_at(session.schedule().state(), *func, place, &primitive);
+    bool any = false;
+    for (const schedule::JudgedMove& judged : moves) {
+      if (!judged.is_legal()) { continue; }
+      ++legal;
+      if (any && only == nullptr) { continue; }
+      any = true;
+      if (choices.size() == most_shown) { continue; }
+      auto tried = schedule::try_move(session.schedule(), judged.move, name_of, is_taken);
+      if (!tried.ok() || tried->after.module().same_as(session.module())) { continue; }
+      choices.push_back(tried->statement);
+      const schedule::FuncState* after = tried->after.state().func(session.function());
+      std::string told = after != nullptr ? cost::gain_text(cost::gain(*func, *after, core).value_or(1)) : std::string();
+      std::string did = describe_effect(session.schedule(), tried->after);
+      size_t colon = did.find(": ");
+      std::string said = colon == std::string::npos ? "changes nothing" : did.substr(colon + 2);
+      if (!told.empty()) { said += "; " + told + " by estimate"; }
+      out += fmt::format("  {:>3}) {}\n", choices.size(), tried->statement) + list_row("", said, 9, session.host().width);
+    }
+    if (!any && !moves.empty()) {
+      if (refused++ == 0) { why = moves.front().why.front().message(); }
+    }
+  }
+  std::string where = place_name.empty() ? "here" : "at " + place_name;
+  if (legal == 0 && refused == 0) {
+    session.print("  " + where + "  nothing to try it on\n");
+    return true;
+  }
+  std::string head = legal == 0 ? "  " + where + "  refused" : fmt::format("  {}  {} call{} legal{}", where, legal, legal == 1 ? " is" : "s are", legal > choices.size() ? ", such as" : "");
+  out = head + "\n" + out;
+  if (refused > 0) {
+    std::string at = only != nullptr || legal == 0 ? std::string() : fmt::format("refused at {} other place{}, first: ", refused, refused == 1 ? "" : "s");
+    out += "  not  " + wrapped(at + why, session.host().width > 40 ? session.host().width - 7 : 33, 7);
+  }
+  session.show(out);
+  session.offer(std::move(choices));
+  return true;
+}
+
 auto help(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!arguments.empty()) {
     std::string name = arguments[0];
@@ -36,7 +100,7 @@ auto help(Session& session, const std::vector<std::string>& arguments) -> bool {
     if (name.starts_with(":")) { name = name.substr(1); }
     if (const schedule::Primitive* p = schedule::find_primitive(name)) {
       session.show(script::reference_help(*p));
-      return true;
+      return what_here(session, *p, arguments.size() > 1 ? arguments[1] : std::string());
     }
     if (const Command* c = find_command(name)) {
       session.print(":" + std::string(c->name) + " " + std::string(c->arguments) + "\n  " + std::string(c->summary) + "\n");
@@ -301,7 +365,7 @@ auto quit(Session& session, const std::vector<std::string>&) -> bool {
 
 }  // namespace
 
-const Command help_command{"help", "[NAME]", "this list, or what a primitive or command does", help};
+const Command help_command{"help", "[NAME [LOOP|BLOCK]]", "this list, or what a primitive or command does, and what a primitive would do here", help};
 const Command load_command{"load", "FILE", "reads a file and begins with its first program; does what a transcript did", load};
 const Command programs_command{"programs", "[NAME]", "programs and schedules of the file; begins with another one", programs};
 const Command with_command{"with", "SCHEDULE", "begins with a schedule of the file applied", with};

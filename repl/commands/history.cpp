@@ -8,6 +8,7 @@
 
 #include "repl/answers.h"
 #include "repl/commands.h"
+#include "repl/text.h"
 #include "schedule/loop_tree.h"
 #include "script/refusals.h"
 
@@ -16,6 +17,8 @@ namespace {
 
 /// Of what was typed, the newest that are shown where nothing is searched for.
 constexpr size_t shown_at_once = 20;
+/// And where something is.
+constexpr size_t most_found = 200;
 
 auto joined(const std::vector<std::string>& words) -> std::string {
   std::string out;
@@ -23,49 +26,74 @@ auto joined(const std::vector<std::string>& words) -> std::string {
   return out;
 }
 
+auto is_blank(std::string_view text) -> bool { return text.find_first_not_of("0123456789 ") == std::string_view::npos; }
+
+// Searched by what was typed and by what it did to the program; every word has to be in one of them.
 auto history(Session& session, const std::vector<std::string>& arguments) -> bool {
-  std::string wanted = joined(arguments);
-  std::vector<std::string> found;
-  std::vector<std::string> all = session.history();
+  std::vector<Typed> found;
+  std::vector<Typed> all = session.history();
   for (size_t i = all.size(); i-- > 0;) {
-    const std::string& line = all[i];
-    if (line.starts_with(":hist") || (!wanted.empty() && line.find(wanted) == std::string::npos)) { continue; }
-    if (std::find(found.begin(), found.end(), line) != found.end()) { continue; }
-    found.push_back(line);
-    if (wanted.empty() && found.size() == shown_at_once) { break; }
+    const Typed& typed = all[i];
+    if (typed.line.starts_with(":hist") || is_blank(typed.line)) { continue; }
+    bool fits = std::all_of(arguments.begin(), arguments.end(), [&](const std::string& word) { return typed.line.find(word) != std::string::npos || typed.did.find(word) != std::string::npos; });
+    if (!fits || std::any_of(found.begin(), found.end(), [&](const Typed& one) { return script::one_line(one.line) == script::one_line(typed.line); })) { continue; }
+    found.push_back(typed);
+    if (found.size() == (arguments.empty() ? shown_at_once : most_found)) { break; }
   }
   if (found.empty()) {
-    session.print(wanted.empty() ? "nothing was typed yet\n" : fmt::format("nothing that was typed has `{}` in it\n", wanted));
+    session.print(arguments.empty() ? "nothing was typed yet\n" : fmt::format("nothing that was typed says `{}` or did it\n", joined(arguments)));
     return true;
   }
   std::string out;
-  for (size_t i = found.size(); i-- > 0;) { out += fmt::format("  {:>3}) {}\n", i + 1, script::one_line(found[i])); }
+  std::vector<std::string> choices;
+  for (size_t i = found.size(); i-- > 0;) {
+    out += fmt::format("  {:>3}) {}\n", i + 1, script::one_line(found[i].line));
+    // From the first word that is searched for on, where what is before it takes the room.
+    std::string did = found[i].did;
+    size_t room = session.host().width > 30 ? session.host().width - 10 : 20;
+    if (!arguments.empty() && did.size() > room) {
+      size_t at = did.find(arguments[0]);
+      size_t begin = at == std::string::npos || at + arguments[0].size() < room ? 0 : did.rfind("; ", at);
+      if (begin != 0 && begin != std::string::npos) { did = "... " + did.substr(begin + 2); }
+    }
+    if (did.size() > room) { did = did.substr(0, room - 3) + "..."; }
+    if (!did.empty() && !arguments.empty()) { out += "         " + did + "\n"; }
+  }
+  for (Typed& one : found) { choices.push_back(std::move(one.line)); }
   if (session.host().can_choose) { out += "type a number to do it again\n"; }
   session.show(out);
-  session.offer(std::move(found));
+  session.offer(std::move(choices));
   return true;
 }
 
-// Where a loop or block came from, and what each step since made of it.
+// Where a loop or block came from, and what each step since made of it: by the script's name for it, as long as that stood for something,
+// else by the program's.
 auto past(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
   if (arguments.size() != 1) {
-    session.complain(":past takes the name of a loop or block of the script\n");
+    session.complain(":past takes the name of a loop or block\n");
     return false;
   }
   const std::string& name = arguments[0];
+  std::vector<size_t> path = session.path_to(session.position());
+  bool is_of_script = std::any_of(path.begin(), path.end(), [&](size_t step) { return session.variable_at(step, name) != nullptr; });
+  const schedule::Place* here = is_of_script ? nullptr : session.place_of(name);
+  NodeId id = here != nullptr ? here->id : 0;
   std::string last;
   std::string out;
-  for (size_t step : session.path_to(session.position())) {
-    const schedule::Place* place = session.variable_at(step, name);
+  for (size_t step : path) {
+    const schedule::FuncState* func = session.schedule_at(step).state().func(session.schedule_at(step).func_working_on());
+    const schedule::Place* place = is_of_script ? session.variable_at(step, name) : id != 0 && func != nullptr ? func->find(id) : nullptr;
     std::string now = place != nullptr ? schedule::describe(*place) : last.empty() ? std::string() : "is no more";
     if (now == last) { continue; }
     const Step& done = session.steps()[step];
     out += fmt::format("  {:<4}{}\n         {} {}\n", step, done.line.empty() ? "(the beginning)" : script::one_line(done.line), name, now == "is no more" ? now : "is " + now);
+    std::string did = session.effect_of(step);
+    if (!did.empty()) { out += "         " + wrapped("by " + did, session.host().width > 40 ? session.host().width - 9 : 31, 12); }
     last = now;
   }
   if (out.empty()) {
-    session.complain("`" + name + "` is no loop or block of the script\n");
+    session.complain("`" + name + "` is no loop or block here\n");
     return false;
   }
   session.show(out);
@@ -110,7 +138,7 @@ auto shell(Session& session, const std::vector<std::string>& arguments) -> bool 
 
 }  // namespace
 
-const Command history_command{"hist", "[TEXT]", "what was typed, here and earlier, that has TEXT in it, numbered", history};
+const Command history_command{"hist", "[TEXT]", "what was typed, here and earlier, that has TEXT in it or did it (`:hist compute_at`), numbered", history};
 const Command past_command{"past", "NAME", "which steps made a loop or block what it is (also `??NAME`)", past};
 const Command mode_command{"mode", "[diff|ir|tree|table|json|md]", "how what came of a step is shown", mode};
 const Command time_command{"time", "LINE", "does a line and says how long that took", time};

@@ -35,8 +35,8 @@ const Usage usage{
 auto history_path() -> std::string {
   const char* state = std::getenv("XDG_STATE_HOME");
   const char* home = std::getenv("HOME");
-  if (state && *state) { return std::string(state) + "/loopsmith/history"; }
-  return home && *home ? std::string(home) + "/.local/state/loopsmith/history" : std::string();
+  if (state && *state) { return std::string(state) + "/loopsmith/history.jsonl"; }
+  return home && *home ? std::string(home) + "/.local/state/loopsmith/history.jsonl" : std::string();
 }
 
 auto init_path() -> std::string {

@@ -221,7 +221,8 @@ struct Parallel {
 ///
 ///     for i in range(8):           ==>       for i in T.vectorized(8):
 ///
-/// Needs  as parallel.
+/// Needs  blocks below that are complete or reductions, and that read of each other what the same iteration wrote; the loop
+///        feeds spatial iter vars only.
 /// Keeps  results bit for bit.
 struct Vectorize {
   struct Args { LoopArg loop; };
@@ -237,7 +238,9 @@ struct Vectorize {
 ///
 ///     for i in range(8):           ==>       for i in T.thread_binding(8, thread="threadIdx.x"):
 ///
-/// Needs  as parallel; on `threadIdx` the loop may feed reduction iter vars too (cross-thread reduction).
+/// Needs  blocks below that are complete or reductions, and that read of each other what the same iteration wrote; the loop
+///        feeds spatial iter vars only; on `threadIdx` it may feed reduction iter vars too (cross-thread
+///        reduction).
 /// Keeps  results, a cross-thread reduction being accumulated in another order.
 struct Bind {
   struct Args { LoopArg loop; std::string thread_axis; };

@@ -1,0 +1,95 @@
+// The file of what was typed: see history.h.
+#include "repl/history.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+namespace loopsmith::repl {
+namespace {
+
+using Json = nlohmann::json;
+
+auto as_line(const Typed& entry) -> std::string {
+  Json json = {{"line", entry.line}};
+  if (!entry.did.empty()) { json["did"] = entry.did; }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void make_folders(const std::string& path) {
+  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) { ::mkdir(path.substr(0, slash).c_str(), 0777); }
+}
+
+/// In one write, while nobody rewrites the file.
+void append(const std::string& path, const std::string& text) {
+  for (int tries = 0; tries < 10; ++tries) {
+    int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (file < 0) { return; }
+    (void)::flock(file, LOCK_EX);
+    // Written anew between opening and locking: it is another file by now.
+    struct stat here {};
+    struct stat there {};
+    bool is_it = ::fstat(file, &here) == 0 && ::stat(path.c_str(), &there) == 0 && here.st_ino == there.st_ino;
+    if (is_it) { (void)!::write(file, text.data(), text.size()); }
+    ::close(file);
+    if (is_it) { return; }
+  }
+}
+
+}  // namespace
+
+History::History(std::string path, size_t most) : path_(std::move(path)), most_(most) {
+  if (path_.empty()) { return; }
+  make_folders(path_);
+  std::ifstream in(path_, std::ios::binary);
+  std::vector<Typed> all;
+  for (std::string line; std::getline(in, line);) {
+    // A line that was cut off says nothing.
+    Json json = Json::parse(line, nullptr, false);
+    if (!json.is_object()) { continue; }
+    auto text = [&](const char* name) {
+      auto found = json.find(name);
+      return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+    };
+    if (std::string typed = text("line"); !typed.empty()) { all.push_back({typed, text("did")}); }
+  }
+  std::unordered_map<std::string, size_t> last;
+  for (size_t i = 0; i < all.size(); ++i) { last[all[i].line] = i; }
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (last[all[i].line] == i) { entries_.push_back(std::move(all[i])); }
+  }
+  if (entries_.size() > most_) { entries_.erase(entries_.begin(), entries_.end() - static_cast<std::ptrdiff_t>(most_)); }
+  if (all.size() > 2 * entries_.size() + 100 || all.size() > 2 * most_) { rewrite(); }
+}
+
+auto History::add(const Typed& entry) -> size_t {
+  auto same = std::find_if(entries_.begin(), entries_.end(), [&](const Typed& one) { return one.line == entry.line; });
+  auto index = static_cast<size_t>(same - entries_.begin());
+  if (same != entries_.end()) { entries_.erase(same); }
+  entries_.push_back(entry);
+  if (!path_.empty()) { append(path_, as_line(entry)); }
+  return index;
+}
+
+void History::rewrite() const {
+  int lock = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  if (lock < 0) { return; }
+  // Another session is at it, or adds a line just now: next time.
+  if (::flock(lock, LOCK_EX | LOCK_NB) == 0) {
+    std::string temporary = path_ + ".new";
+    std::ofstream out(temporary, std::ios::binary);
+    for (const Typed& entry : entries_) { out << as_line(entry); }
+    out.close();
+    if (!out || std::rename(temporary.c_str(), path_.c_str()) != 0) { (void)std::remove(temporary.c_str()); }
+  }
+  ::close(lock);
+}
+
+}  // namespace loopsmith::repl
