@@ -237,9 +237,7 @@ auto Session::begin(const std::string& program, const std::string& schedule_name
     if (named->run) { report(named->run->all_diagnostics()); }
     if (!named->run || !named->run->is_complete || !named->run->result) {
       report(named->diagnostics);
-      for (const script::Step& step : named->run ? named->run->steps : std::vector<script::Step>()) {
-        if (step.state == script::StepState::Unknown) { report({error(Code::ScheduleIncomplete, step.where).arg("name", schedule_name)}); }
-      }
+      if (auto why = named->run ? named->run->why_incomplete() : std::nullopt) { report({*std::move(why)}); }
       return false;
     }
   }

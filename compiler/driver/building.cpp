@@ -228,6 +228,7 @@ auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildR
         if (meant && meant->kind != target->kind) { continue; }
       }
       if (Diagnostics made = run->all_diagnostics(); has_errors(made)) { return fail(made); }
+      if (auto why = run->why_incomplete()) { return fail({*std::move(why)}); }
       if (!run->result || !run->is_complete) { return fail({error(Code::ScheduleIncomplete).arg("name", name)}); }
       std::erase_if(scheduled, [&](const Scheduled& other) { return other.before.same_as(run->program); });
       scheduled.push_back({run->program, run->result->module(), name});

@@ -372,9 +372,7 @@ auto pick(const Arguments& arguments, const PickRequest& request, Reporter& repo
     for (const script::Step& step : run->steps) { fmt::print(stderr, "{}", step.printed); }
     if (Diagnostics made = run->all_diagnostics(); has_errors(made)) { return fail(made); }
     if (!run->result) { return fail({error(Code::ScheduleIncomplete).arg("name", with)}); }
-    for (const script::Step& step : run->steps) {
-      if (step.state == script::StepState::Unknown) { return fail({error(Code::ScheduleIncomplete, step.where).arg("name", with)}); }
-    }
+    if (auto why = run->why_incomplete()) { return fail({*std::move(why)}); }
     out.before = run->program;
     out.module = run->result->module();
     out.trace = run->result->trace();

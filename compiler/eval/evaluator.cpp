@@ -321,6 +321,8 @@ auto Evaluator::attribute(const Argument& object, Name name, Origin where) -> Va
     o->attribute_names(names);
   }
   if (object.value.is_unknown()) { return object.value; }
+  // Constants of programs, such as extents, are plain integers here.
+  if (static const Name value("value"); name == value && object.value.is_int()) { return object.value; }
   Diagnostic d = error(Code::NoAttribute, where).arg("what", describe(object.value)).arg("name", name.view());
   if (Name near = closest_name(name, names); !near.empty()) {
     (void)std::move(d).remedy("did you mean `" + near.str() + "`?").fix(where, near.str());
@@ -971,8 +973,11 @@ auto Evaluator::exec(const Stmt& stmt, const ScopeRef& scope, Value& result) -> 
     case Kind::ImportFrom: {
       for (const ImportName& name : static_cast<const ImportFromStmt&>(stmt).names) {
         Name bound = name.alias.name.empty() ? name.path.front().name : name.alias.name;
-        if (globals && globals->lookup(*this, bound, stmt.origin())) { continue; }
-        scope->set(bound, Value::opaque());
+        // What is predeclared keeps its meaning, under another name as well.
+        bool is_renamed = !name.alias.name.empty() && !name.path.empty();
+        auto known = globals ? globals->lookup(*this, is_renamed ? name.path.back().name : bound, stmt.origin()) : std::nullopt;
+        if (known && !is_renamed) { continue; }
+        scope->set(bound, known ? std::move(*known) : Value::opaque());
       }
       return Flow::Next;
     }

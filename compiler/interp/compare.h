@@ -1,5 +1,6 @@
 // The gate: two versions of a function on the same inputs. Small integers first, where sums and products of reals are exact
-// and reassociated reductions must agree to the last bit; then reals, with a bound by type.
+// and reassociated reductions must agree to the last bit; then reals, with a bound by type. Long sums in float16 and shorter types round
+// by more than any such bound: where those differ, both versions run once more with float32 in their place, and that decides.
 #pragma once
 
 #include <string>
@@ -30,6 +31,8 @@ struct Difference {
 };
 /// `exact`: bit for bit (NaN equals NaN); else within the bound for the type and the magnitudes of the tensor, or `magnitude` where that is larger.
 [[nodiscard]] auto compare_tensors(const std::string& name, const TensorView& before, const TensorView& after, bool exact, double magnitude = 0) -> Difference;
+/// Of the largest number of a tensor of a short type: what is further apart was not rounded, its type is too short.
+constexpr double most_rounding = 0.25;
 /// The largest finite number in a tensor of reals, without its sign; else 0.
 [[nodiscard]] auto magnitude_of(const TensorView& view) -> double;
 
@@ -42,7 +45,7 @@ struct GateOptions {
 };
 struct GateResult {
   bool equal = true;
-  std::string how;                                 // "2 inputs, exact on integers"
+  std::string how;                                 // "2 inputs, exact on integers"; said too where short types round, and float32 decided
   std::string difference;                          // the first one
 };
 /// Errors where a run fails that should not (the version before), as a difference where only the one after fails.
@@ -59,6 +62,8 @@ class Before {
 
  private:
   struct Round { Contents contents; Inputs inputs, results; };
+  [[nodiscard]] auto is_rounding(const IRModule& after, double apart, double magnitude) const -> bool;
+  IRModule module_;
   Name function_;
   GateOptions options_;
   bool exact_ = false;

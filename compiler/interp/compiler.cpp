@@ -758,11 +758,9 @@ auto Compiler::launch(Var var, Name tag, const Expr& extent, const Stmt& body, O
   }
   auto* out = make_stmt<KernelStatement>();
   out->origin = origin;
-  dimensions_.clear();
+  std::vector<std::pair<Name, Expr>> found;
   auto add = [&](Name t, const Expr& e) {
-    if (std::any_of(dimensions_.begin(), dimensions_.end(), [&](Name d) { return d == t; })) { return; }
-    dimensions_.push_back(t);
-    out->dimensions.emplace_back(t, int_expr(e));
+    if (std::none_of(found.begin(), found.end(), [&](const auto& d) { return d.first == t; })) { found.emplace_back(t, e); }
   };
   add(tag, extent);
   post_order(
@@ -775,12 +773,19 @@ auto Compiler::launch(Var var, Name tag, const Expr& extent, const Stmt& body, O
         }
       },
       [](const Expr&) {});
+  // Threads are counted along `threadIdx.x` first, whichever loop is the outer one: that makes warps of them.
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first.view() < b.first.view(); });
+  dimensions_.clear();
+  for (const auto& [t, e] : found) {
+    dimensions_.push_back(t);
+    out->dimensions.emplace_back(t, int_expr(e));
+  }
   in_kernel_ = true;
-  thread_dimensions_[var.get()] = 0;
   auto* index = make_stmt<ThreadIndex>();
   index->name = var->name;
   index->slot = slot(var.get());
-  index->dimension = 0;
+  index->dimension = static_cast<size_t>(std::find(dimensions_.begin(), dimensions_.end(), tag) - dimensions_.begin());
+  thread_dimensions_[var.get()] = index->dimension;
   index->body = statement(body);
   in_kernel_ = false;
   out->body = index;

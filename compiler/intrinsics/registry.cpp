@@ -156,6 +156,22 @@ auto registered_in(frontend::File& file, Diagnostics& diagnostics) -> std::vecto
   return out;
 }
 
+// The declarations of names.tir with their values; read when the first of them is asked for.
+auto named(Name name) -> const eval::Value* {
+  // Most names are none of these, and are not worth reading it.
+  std::string_view text = name.view();
+  if (text.find("_INTRIN") == std::string_view::npos && !text.ends_with("_intrin_group") && !text.ends_with("_layout")) { return nullptr; }
+  static const auto* values = [] {
+    static frontend::File file;
+    file.update(syntax::Document(std::string(names_script())));
+    auto* out = new std::unordered_map<Name, eval::Value>;
+    for (size_t i = 0; i < file.size(); ++i) { out->emplace(file.item(i)->name, file.declaration(i).value); }
+    return out;
+  }();
+  auto found = values->find(name);
+  return found != values->end() ? &found->second : nullptr;
+}
+
 auto predeclared(Name name) -> const eval::Value* {
   static const Name class_name("TensorIntrin");
   // The statement is read, not run: what it would do elsewhere (in a function) is nothing.
@@ -166,7 +182,7 @@ auto predeclared(Name name) -> const eval::Value* {
         eval::make_object<eval::Builtin>(Name("register"), nothing).get())));
     return new eval::Value(Ref<eval::Object>(space.get()));
   }();
-  return name == class_name ? value : nullptr;
+  return name == class_name ? value : named(name);
 }
 
 }  // namespace loopsmith::intrinsics

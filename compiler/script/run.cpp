@@ -7,6 +7,7 @@
 #include "frontend/inside.h"
 #include "script/objects.h"
 #include "script/refusals.h"
+#include "support/codes.h"
 
 namespace loopsmith::script {
 namespace {
@@ -50,6 +51,7 @@ class Recorder final : public eval::Observer {
       if (step.printed.size() < most_printed) { step.printed += text; }
     };
     evaluator.not_called = leave_out_call;
+    evaluator.opaque_at = {};
     start_ = std::chrono::steady_clock::now();
   }
 
@@ -66,8 +68,10 @@ class Recorder final : public eval::Observer {
     // What Python around primitives may do is its own matter.
     if (is_python_ && step.state == StepState::Failed && (is_meant_to_fail_ || !schedule_ || !schedule_->refused)) {
       step.state = StepState::Unknown;
+      if (!step.diagnostics.empty()) { step.unknown_because = std::move(step.diagnostics.front()); }
       step.diagnostics.clear();
     }
+    if (step.state == StepState::Unknown) { step.unknown_at = evaluator.opaque_at; }
     if (step.state == StepState::Failed && schedule_) { explain_refusal(step.diagnostics, *schedule_, *frame.scope, evaluator.cancel); }
     if (step.state != StepState::Done) { return false; }
     step.after = schedule_ ? std::make_shared<const schedule::Schedule>(schedule_->schedule) : run_.result;
@@ -207,6 +211,21 @@ auto start_call(eval::Evaluator& evaluator, const ScheduleFunction& function, co
     arguments.all.push_back({std::move(first), def.origin(), p.name.name});
   }
   return evaluator.start(callee, arguments);
+}
+
+auto ScheduleRun::why_incomplete() const -> std::optional<Diagnostic> {
+  auto step = std::find_if(steps.begin(), steps.end(), [](const Step& s) { return s.state == StepState::Unknown; });
+  if (step == steps.end()) { return {}; }
+  if (step->unknown_because) {
+    const Diagnostic& because = *step->unknown_because;
+    Diagnostic said = error(Code::ScheduleIncomplete, step->where).arg("name", name.view());
+    return std::move(said).note(because.where.is_known() ? because.where : step->where, because.message());
+  }
+  Origin at = step->unknown_at.is_known() ? step->unknown_at : step->where;
+  Diagnostic said = error(Code::ScheduleIncomplete, at).arg("name", name.view());
+  bool is_elsewhere = at.decl != step->where.decl || at.begin < step->where.begin || at.end > step->where.end;
+  if (is_elsewhere) { return std::move(said).note(step->where, "in what this step calls"); }
+  return said;
 }
 
 auto ScheduleRun::all_diagnostics() const -> Diagnostics {

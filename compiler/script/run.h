@@ -49,6 +49,10 @@ struct Step {
   StepState state = StepState::NotRun;
   std::shared_ptr<const schedule::Schedule> after;   // null where it did not run
   Diagnostics diagnostics;                     // of this statement
+  /// Where it is Unknown: the Python that is not evaluated, in the statement or in what it calls; and what was found wrong there, if
+  /// that is why.
+  Origin unknown_at;
+  std::optional<Diagnostic> unknown_because;
   double seconds = 0;
   uint64_t primitives = 0;                     // executed by it, this time or when it last ran
   std::string printed;                         // by `print`, `show` and the like, this time or when it last ran
@@ -73,6 +77,8 @@ struct ScheduleRun {
   uint64_t primitives = 0;                     // executed now
 
   [[nodiscard]] auto all_diagnostics() const -> Diagnostics;
+  /// Says which Python was not evaluated, and where. Empty: every step that ran is known.
+  [[nodiscard]] auto why_incomplete() const -> std::optional<Diagnostic>;
   // For the next run.
   std::vector<eval::Frame> frames;             // before each step that ran, and after the last
   std::string text;

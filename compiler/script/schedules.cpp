@@ -121,7 +121,7 @@ auto module_value(const IRModule& module) -> eval::Value {
 
 // A test, or what is run as a schedule: nothing that another schedule uses.
 auto is_used_by_nobody(const syntax::ItemPtr& item) -> bool {
-  const syntax::FunctionDef* def = item->statements.empty() ? nullptr : item->statements[0]->as<syntax::FunctionDef>();
+  auto def = item->statements.empty() || !item->statements[0]->as<syntax::FunctionDef>() ? nullptr : syntax::function_of(item);
   return def && (def->name.name.view().starts_with("test_") || as_schedule_function(*def, item, item->text));
 }
 

@@ -2,6 +2,7 @@
 #include "syntax/schedule_form.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace loopsmith::syntax {
 namespace {
@@ -51,13 +52,49 @@ auto makes_schedule(const Stmt& stmt) -> const NameExpr* {
   return target && makes_schedule(*assign->value) ? target : nullptr;
 }
 
+// `with Target("..."):` and the like, which do not catch what their statements raise.
+auto is_transparent(const WithStmt& with) -> bool {
+  return std::none_of(with.items.begin(), with.items.end(), [](const WithItem& item) {
+    const auto* call = item.context->as<CallExpr>();
+    const auto* attribute = call ? call->callee->as<AttributeExpr>() : nullptr;
+    const auto* name = call ? call->callee->as<NameExpr>() : nullptr;
+    Name called = attribute ? attribute->attr.name : name ? name->name : Name();
+    return item.target || called == "raises" || called == "warns" || called == "suppress";
+  });
+}
+
+// The `with` around `sch = tir.Schedule(PROGRAM)`; null: there is none.
+auto with_around_schedule(const Stmt& stmt) -> const WithStmt* {
+  const auto* with = stmt.as<WithStmt>();
+  if (!with || !is_transparent(*with)) { return nullptr; }
+  bool makes = std::any_of(with->body.begin(), with->body.end(), [](const Stmt* inner) { return makes_schedule(*inner) || with_around_schedule(*inner); });
+  return makes ? with : nullptr;
+}
+
+void put_flat(const Block& body, std::vector<StmtPtr>& out) {
+  for (StmtPtr stmt : body) {
+    if (const WithStmt* with = with_around_schedule(*stmt)) { put_flat(with->body, out); } else { out.push_back(stmt); }
+  }
+}
+
 }  // namespace
 
 auto is_script(const Item& item) -> bool { return item.kind == ItemKind::Assign && !item.statements.empty() && makes_schedule(*item.statements[0]); }
 
 auto function_of(const ItemPtr& item) -> std::shared_ptr<const FunctionDef> {
   if (!item || item->statements.empty()) { return nullptr; }
-  if (const auto* def = item->statements[0]->as<FunctionDef>()) { return {item, def}; }
+  if (const auto* def = item->statements[0]->as<FunctionDef>()) {
+    if (std::none_of(def->body.begin(), def->body.end(), [](const Stmt* stmt) { return with_around_schedule(*stmt); })) { return {item, def}; }
+    struct Flat {
+      ItemPtr item;
+      FunctionDef def;
+      std::vector<StmtPtr> body;
+    };
+    auto flat = std::make_shared<Flat>(Flat{item, *def, {}});
+    put_flat(def->body, flat->body);
+    flat->def.body = Block(flat->body.data(), static_cast<uint32_t>(flat->body.size()));
+    return {flat, &flat->def};
+  }
   if (!is_script(*item)) { return nullptr; }
   const NameExpr* variable = makes_schedule(*item->statements[0]);
   struct Script {

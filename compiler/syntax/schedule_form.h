@@ -22,7 +22,8 @@ struct ScheduleForm {
 [[nodiscard]] auto schedule_form(const FunctionDef& def) -> std::optional<ScheduleForm>;
 
 /// The function that a declaration is, or stands for: the statements of a schedule at the top, with its variable for a name. Null: it is
-/// neither. It keeps the declaration.
+/// neither. It keeps the declaration. Statements of a `with` around `sch = tir.Schedule(PROGRAM)` are statements of the function: their context
+/// (a target, options of a build) changes nothing here.
 [[nodiscard]] auto function_of(const ItemPtr& item) -> std::shared_ptr<const FunctionDef>;
 /// A schedule at the top of the file.
 [[nodiscard]] auto is_script(const Item& item) -> bool;

@@ -101,6 +101,15 @@ auto compare_lowered(const Selection& selection, double limit) -> Answer {
   return {.is_equal = result->equal, .how = std::move(how), .note = result->difference};
 }
 
+// Where no code can be made for here (of a GPU's units, say): the program as written and the scheduled one, as the schedule left it.
+auto compare_scheduled(const Selection& selection, const std::string& why, double limit) -> Answer {
+  interp::GateOptions options;
+  options.max_seconds = limit;
+  auto result = interp::compare_modules(selection.before, selection.module, selection.function, options);
+  if (!result) { return {.note = "it does not build: " + why}; }
+  return {.is_equal = result->equal, .how = "interpreter alone, as no code can be made here, before lowering, " + result->how, .note = result->difference};
+}
+
 // None: the default. No limit: the command line is wrong, which was said.
 auto limit_of(const Arguments& arguments) -> std::optional<double> {
   auto text = arguments.get("--time");
@@ -140,7 +149,10 @@ auto verify(std::vector<std::string> args) -> int {
   if (built.outcome != tune::Outcome::Measured) {
     // The worker knows the function by its name in its module.
     auto lowered = transform::lower(named_module(selection), lower_context(selection.target), lower_request(selection.target));
-    return tell(arguments, selection, {.note = "it does not build: " + (lowered ? built.note : lowered.diagnostics()[0].message())});
+    std::string why = lowered ? built.note : lowered.diagnostics()[0].message();
+    // A program as written is the same as itself: that would say nothing.
+    if (built.outcome != tune::Outcome::Rejected || selection.module.same_as(selection.before)) { return tell(arguments, selection, {.note = "it does not build: " + why}); }
+    return tell(arguments, selection, compare_scheduled(selection, why, *limit));
   }
   tune::CheckReply reply = pool.check(candidate, *limit);
   return tell(arguments, selection, {reply.equal, reply.how, reply.note});

@@ -534,3 +534,32 @@ TEST_CASE("a write that a declared region does not cover is reported at its iter
     CHECK(run(text, asking(&Options::check_regions)).warnings() == fmt::format("block `B` writes `B[{}, {}]`, which its regions do not cover, at i={}, j={}", i + 1, j, i, j));
   }
 }
+
+namespace {
+
+// A sum of 2,048 products in one go, or in 32 parts (`index`: which element a part begins with).
+auto sum_of_products(const std::string& type, bool in_parts, const std::string& index = "p * 64 + k") -> IRModule {
+  std::string head = "@T.prim_func\ndef main(A: T.Buffer((4, 2048), \"" + type + "\"), B: T.Buffer((2048,), \"" + type + "\"), C: T.Buffer((4,), \"" + type + "\")):\n";
+  if (!in_parts) {
+    return parse(head + "    for i in range(4):\n        C[i] = T." + type + "(0)\n        for k in range(2048):\n            C[i] = C[i] + A[i, k] * B[k]\n");
+  }
+  return parse(head + "    P = T.alloc_buffer((32,), \"" + type + "\")\n    for i in range(4):\n        for p in range(32):\n            P[p] = T." + type +
+               "(0)\n            for k in range(64):\n                P[p] = P[p] + A[i, " + index + "] * B[" + index + "]\n" +
+               "        C[i] = T." + type + "(0)\n        for p in range(32):\n            C[i] = C[i] + P[p]\n");
+}
+
+}  // namespace
+
+TEST_CASE("sums of short types that round apart are the same where wider types say so") {
+  for (const char* type : {"float16", "bfloat16"}) {
+    INFO(type);
+    auto same = compare_modules(sum_of_products(type, false), sum_of_products(type, true), "main");
+    REQUIRE(same.ok());
+    CHECK(same->difference == "");
+    CHECK(same->how.find("in float32") != std::string::npos);
+    // One product of 2,048 left out, another taken twice: less than rounding makes, and found.
+    auto wrong = compare_modules(sum_of_products(type, false), sum_of_products(type, true, "T.min(p * 64 + k, 2046)"), "main");
+    REQUIRE(wrong.ok());
+    CHECK_FALSE(wrong->equal);
+  }
+}
