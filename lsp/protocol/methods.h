@@ -61,7 +61,14 @@ inline constexpr std::string_view bench_command = "loopsmith.bench";
 /// Compares the results of a program under a schedule with those of the program as written ({uri, function, schedule}).
 inline constexpr std::string_view verify_command = "loopsmith.verify";
 inline constexpr std::string_view stop_tune_command = "loopsmith.tune.stop";
+/// A search stands still, and goes on ({job}, or {uri}: the one in that document).
+inline constexpr std::string_view pause_tune_command = "loopsmith.tune.pause";
+inline constexpr std::string_view resume_tune_command = "loopsmith.tune.resume";
 inline constexpr std::string_view insert_schedule_command = "loopsmith.insertSchedule";
+/// Runs a schedule to the statement at a place and shows the program as it is there ({uri, position, stage?}); answers as `loopsmith/ir` does.
+inline constexpr std::string_view replay_to_command = "loopsmith.replay.to";
+/// Says which records are used for a program and why others are not ({uri, function or position} gives {title, text}).
+inline constexpr std::string_view explain_records_command = "loopsmith.db.explain";
 /// Gives the command line of a REPL that sees the document as it is in the editor, saved or not ({uri} gives {command, mirror}).
 inline constexpr std::string_view attach_repl_command = "loopsmith.attachRepl";
 /// Not ours to execute: editors that say `experimental.loopsmithViews` show the view of a place ({uri, position}).

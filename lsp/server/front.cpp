@@ -374,6 +374,32 @@ void Front::cancel_request(const Json& id) {
   }
 }
 
+/// The view of a place, once its schedule has run: what `loopsmith/ir` answers, and a document that is opened.
+void Front::replay_to(const Json& id, const Json& place) {
+  std::string uri = document_uri(place);
+  Document* document = find_document(uri);
+  if (document == nullptr || document->quarantined) { return fail(id, ErrorCode::InvalidParams, fmt::format("`{}` is not open", uri)); }
+  if (!position_from(member(place, "position"))) { return fail(id, ErrorCode::InvalidParams, "`position` is missing"); }
+  Json params = {{"textDocument", {{"uri", uri}}}, {"position", member(place, "position")}};
+  if (place.contains("stage")) { params["stage"] = place["stage"]; }
+  const MethodRow* row = find_method("loopsmith/ir");
+  Pending pending{.id = id, .row = row, .document = document->number, .since = Clock::now(), .inserts = {}, .shows = true};
+  forward(std::move(pending), to_text({{"jsonrpc", "2.0"}, {"id", id}, {"method", row->name}, {"params", std::move(params)}}));
+}
+
+void Front::show_view(const Pending& pending, const std::string& body) {
+  std::string text = body;
+  std::string why;
+  auto answer = parse_json(text, why);
+  const Json& view = answer ? member(*answer, "result") : member(Json(), "");
+  if (answer && !answer->contains("error") && !view.is_object()) { return fail(pending.id, ErrorCode::RequestFailed, "there is no program or schedule at the cursor that could be shown"); }
+  send_text(body);
+  // Editors with views of ours open it themselves.
+  bool has_views = bool_in(member(client_capabilities_, "experimental"), "loopsmithViews");
+  if (!view.is_object() || has_views || !bool_in(member(member(client_capabilities_, "window"), "showDocument"), "support")) { return; }
+  ask_client("window/showDocument", {{"uri", string_in(view, "uri")}, {"takeFocus", false}}, [](const Json&) {});
+}
+
 /// A REPL beside the editor: it reads a mirror of the document, which follows the text from now on.
 void Front::attach_repl(const Json& id, const std::string& uri) {
   Document* document = find_document(uri);
@@ -415,8 +441,25 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
     if (!job) { return fail(id, ErrorCode::RequestFailed, problem); }
     return reply(id, {{"job", *job}});
   }
+  if (command == replay_to_command) { return replay_to(id, first); }
+  if (command == explain_records_command) {
+    if (find_document(document_uri(first)) == nullptr) { return fail(id, ErrorCode::InvalidParams, fmt::format("`{}` is not open", document_uri(first))); }
+    return forward({.id = id, .row = find_method("workspace/executeCommand"), .document = 0, .since = Clock::now(), .inserts = {}}, std::move(body));
+  }
   if (command == attach_repl_command) { return attach_repl(id, document_uri(first)); }
   std::optional<int64_t> job = int_in(first, "job");
+  // By its document, for those who choose from a list of commands.
+  bool is_about_search = command == stop_tune_command || command == pause_tune_command || command == resume_tune_command;
+  if (is_about_search && !job) {
+    auto searching = jobs_.searching(document_uri(first));
+    if (!searching) { return fail(id, ErrorCode::RequestFailed, "nothing is being tuned here"); }
+    job = static_cast<int64_t>(*searching);
+  }
+  if (command == pause_tune_command || command == resume_tune_command) {
+    bool is_done = command == pause_tune_command ? jobs_.pause(static_cast<JobId>(*job)) : jobs_.resume(static_cast<JobId>(*job));
+    if (!is_done) { return fail(id, ErrorCode::RequestFailed, command == pause_tune_command ? "no such search runs that could be paused" : "no such search is paused"); }
+    return reply(id, nullptr);
+  }
   if (command == stop_tune_command) {
     if (!job || !jobs_.stop(static_cast<JobId>(*job))) { return fail(id, ErrorCode::InvalidParams, "no such job is running"); }
     return reply(id, nullptr);
@@ -561,6 +604,7 @@ void Front::on_worker_frame(Frame frame) {
     Pending pending = std::move(found->second);
     pending_.erase(found);
     if (pending.inserts) { return insert_schedule(pending, frame.body); }
+    if (pending.shows) { return show_view(pending, frame.body); }
     send_text(frame.body);
     if (traces_) {
       double milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - pending.since).count();

@@ -86,6 +86,7 @@ class Front {
     uint64_t document = 0;  // 0: none
     Clock::time_point since;
     std::optional<JobId> inserts;  // the job whose schedule this request is to insert
+    bool shows = false;            // the view that is answered is shown to the user
   };
 
   // From the client.
@@ -101,6 +102,8 @@ class Front {
   void lose(const std::string& uri);
   void cancel_request(const Json& id);
   void configure(const Json& settings);
+  void replay_to(const Json& id, const Json& place);
+  void show_view(const Pending& pending, const std::string& body);
   void attach_repl(const Json& id, const std::string& uri);
   void execute_command(const Json& id, const Json& params, std::string body);
 

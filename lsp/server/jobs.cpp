@@ -139,7 +139,7 @@ auto Jobs::stop(JobId id) -> bool {
   auto found = jobs_.find(id);
   if (found == jobs_.end() || found->second.ended) { return false; }
   Job& job = found->second;
-  if (job.state == State::Running) {
+  if (job.state == State::Running || job.state == State::Paused) {
     job.state = State::Stopping;
     job.kill_at = in(job.best_seconds ? result_grace : stop_grace);
     job.message = "stopping, keeping the best so far";
@@ -152,6 +152,40 @@ auto Jobs::stop(JobId id) -> bool {
     host_.signal_job(id, SIGINT);
   }
   return true;
+}
+
+auto Jobs::pause(JobId id) -> bool {
+  auto found = jobs_.find(id);
+  if (found == jobs_.end() || found->second.ended || found->second.kind != JobKind::Tune) { return false; }
+  Job& job = found->second;
+  if (job.state == State::Paused) { return true; }
+  if (job.state != State::Running || job.verifies) { return false; }
+  job.state = State::Paused;
+  if (job.hears) { host_.signal_job(id, SIGUSR1); }
+  job.last_told = {};
+  report(job, true);
+  tell_view(job, true);
+  return true;
+}
+
+auto Jobs::resume(JobId id) -> bool {
+  auto found = jobs_.find(id);
+  if (found == jobs_.end() || found->second.ended || found->second.state != State::Paused) { return false; }
+  Job& job = found->second;
+  job.state = State::Running;
+  if (job.hears) { host_.signal_job(id, SIGUSR2); }
+  job.last_told = {};
+  report(job, true);
+  tell_view(job, true);
+  return true;
+}
+
+auto Jobs::searching(const std::string& uri) const -> std::optional<JobId> {
+  for (auto one = jobs_.rbegin(); one != jobs_.rend(); ++one) {
+    const Job& job = one->second;
+    if (job.kind == JobKind::Tune && !job.ended && (uri.empty() || job.uri == uri)) { return job.id; }
+  }
+  return std::nullopt;
 }
 
 /// The stop is answered: nothing is measured any more. What was found is offered when it turned out to be right.
@@ -212,6 +246,8 @@ void Jobs::on_line(JobId id, std::string_view line) {
     return;
   }
   if (kind == "progress") {
+    // Asked for before it could hear.
+    if (!std::exchange(job.hears, true) && job.state == State::Paused) { host_.signal_job(id, SIGUSR1); }
     note_news(job.news, *event);
     if (auto best = number_in(*event, "best_seconds"); best && *best > 0) { job.best_seconds = best; }
     bool verified_before = std::exchange(job.verifies, string_in(*event, "phase") == "verifying");
@@ -220,8 +256,10 @@ void Jobs::on_line(JobId id, std::string_view line) {
     auto trial = int_in(*event, "trial");
     auto trials = int_in(*event, "trials");
     auto elapsed = number_in(*event, "elapsed");
-    if (job.state != State::Running) { return; }
+    if (job.state != State::Running && job.state != State::Paused) { return; }
     if (job.verifies) {
+      // It was at its end when it was to pause.
+      job.state = State::Running;
       job.message = comparing_text(job.best_seconds);
       return report(job, !verified_before);
     }
@@ -236,7 +274,7 @@ void Jobs::on_line(JobId id, std::string_view line) {
       job.message += fmt::format(" ({:.0f}% of the roofline)", *floor / *job.best_seconds * 100);
     }
     if (elapsed) { job.message += fmt::format(", {} so far", clock_text(*elapsed)); }
-    if (elapsed && trial && trials && *trial >= trials_for_estimate && *trials > *trial) {
+    if (job.state == State::Running && elapsed && trial && trials && *trial >= trials_for_estimate && *trials > *trial) {
       double left = *elapsed / static_cast<double>(*trial) * static_cast<double>(*trials - *trial);
       job.message += fmt::format(", {} to {} left", clock_text(left * 0.7), clock_text(left * 1.3));
     }
@@ -290,8 +328,8 @@ void Jobs::report(Job& job, bool now) {
   talk_.to_client(notification("$/progress", {{"token", token_of(job)},
                                               {"value",
                                                {{"kind", "report"},
-                                                {"cancellable", job.state == State::Running},
-                                                {"message", job.message},
+                                                {"cancellable", job.state == State::Running || job.state == State::Paused},
+                                                {"message", job.state == State::Paused ? "paused: " + job.message : job.message},
                                                 {"percentage", job.percentage}}}}));
 }
 
@@ -355,6 +393,7 @@ void Jobs::tell_view(Job& job, bool now) {
   auto name = [](State state) {
     switch (state) {
       case State::Running: return "running";
+      case State::Paused: return "paused";
       case State::Stopping: return "stopping";
       case State::Comparing: return "comparing";
       case State::Done: return "done";
@@ -374,7 +413,7 @@ void Jobs::tell_view(Job& job, bool now) {
 }
 
 auto Jobs::for_worker(const Job& job) -> Json {
-  const char* state = !job.ended ? (job.state == State::Comparing || job.state == State::Abandoned ? "comparing" : "running") : job.state == State::Done ? "done" : "gone";
+  const char* state = !job.ended && job.state == State::Paused ? "paused" : !job.ended ? (job.state == State::Comparing || job.state == State::Abandoned ? "comparing" : "running") : job.state == State::Done ? "done" : "gone";
   Json params = {{"job", job.id}, {"uri", job.uri}, {"function", job.function}, {"version", job.version}, {"state", state}};
   if (!job.ended) { params["message"] = job.message; }
   if (job.kind == JobKind::Run) {

@@ -9,7 +9,7 @@
 // A measurement is a job as well: `loopsmith bench - --json`, a line per row ({"name":"plain","seconds":0.0012,"gflops":3.1,...}).
 // So is a comparison of results: `loopsmith verify - --json`, one line ({"compared":true,"equal":true,"how":"interpreter, all outputs",
 // And a run: `loopsmith run - --json`, a line per result ({"name":"C","dtype":"float32","shape":[16],"min":0,"max":1,"mean":0.5}).
-// `insert` is a place in the text that was given, in bytes. SIGINT means: stop, and report the best so far as done.
+// `insert` is a place in the text that was given, in bytes. SIGINT means: stop, and report the best so far as done; SIGUSR1: pause; SIGUSR2: go on.
 #pragma once
 
 #include <cstdint>
@@ -70,6 +70,11 @@ class Jobs {
   [[nodiscard]] auto start(JobRequest request) -> std::pair<std::optional<JobId>, std::string>;
   /// Stop, and keep the best so far, which is compared with the program before it is offered; asked once more, it is not. False: no such job runs.
   auto stop(JobId job) -> bool;
+  /// A search that stands still until it is resumed, or stopped: what was measured is kept, no time of its budget passes. False: no such search runs.
+  auto pause(JobId job) -> bool;
+  auto resume(JobId job) -> bool;
+  /// The search that goes on (or is paused) in a document, the last one begun; for no document, the last one of all. None: there is none.
+  [[nodiscard]] auto searching(const std::string& uri) const -> std::optional<JobId>;
   auto stop_by_token(const Json& token) -> bool;
   void stop_all();
 
@@ -85,7 +90,7 @@ class Jobs {
 
  private:
   /// Comparing: a search that was stopped and measures no more, its best compared with the program. Abandoned: not even that.
-  enum class State : uint8_t { Running, Stopping, Comparing, Abandoned, Done, Failed };
+  enum class State : uint8_t { Running, Paused, Stopping, Comparing, Abandoned, Done, Failed };
   struct Job {
     JobId id = 0;
     std::string uri;
@@ -93,6 +98,7 @@ class Jobs {
     int64_t version = 0;
     State state = State::Running;
     bool has_progress = false;  // the editor shows a progress bar for it
+    bool hears = false;         // it has begun: before that, signals would end it
     bool ended = false;         // the program is gone
     Deadline kill_at = never();
     Clock::time_point last_report{};

@@ -456,6 +456,7 @@ void Worker::note_job(const Json& params) {
   job.function = string_in(params, "function");
   job.version = int_in(params, "version").value_or(0);
   job.is_done = state == "done" || state == "timed" || state == "verified";
+  job.is_paused = state == "paused";
   job.compares = state == "comparing";
   job.measures = state == "timing" || state == "timed";
   job.verifies = state == "verifying" || state == "verified";

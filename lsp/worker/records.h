@@ -25,6 +25,8 @@ class Records {
   /// None: nothing was measured of it on this machine.
   auto best(uint64_t workload) -> std::optional<tune::Recorded>;
   auto best(const IRModule& program) -> std::optional<tune::Recorded>;
+  /// Where it is.
+  [[nodiscard]] auto path() const -> const std::string& { return path_; }
   /// Lets go of the programs that were asked about; where they are more than so many.
   void forget(size_t most = 0) {
     if (hashes_.size() > most) { hashes_.clear(); }
@@ -52,6 +54,9 @@ struct BestSoFar {
 /// Of the program that holds a function by that name. None: nothing is recorded, or several programs hold one.
 [[nodiscard]] auto best_so_far(const workspace::Snapshot& snapshot, std::string_view function, Records& records, const std::optional<target::Peaks>& peaks)
     -> std::optional<BestSoFar>;
+
+/// Which records are used for a program and why others are not, in lines of Markdown. Empty: there is no such program.
+[[nodiscard]] auto records_explained(const workspace::Snapshot& snapshot, std::string_view function, const Records& records) -> std::string;
 
 /// The schedule function of a record, by a name that the file does not have; none: its trace is not for the program any more.
 [[nodiscard]] auto schedule_text_of(const workspace::Snapshot& snapshot, const BestSoFar& best) -> std::optional<std::string>;

@@ -11,6 +11,7 @@
 #include "lsp/features/completion.h"
 #include "lsp/features/counterparts.h"
 #include "lsp/features/decisions.h"
+#include "lsp/features/decomposed.h"
 #include "lsp/features/formatting.h"
 #include "lsp/features/hints.h"
 #include "lsp/features/hover.h"
@@ -602,6 +603,7 @@ auto signature_route(const RouteContext& context, const Json& params) -> RouteRe
 /// Of a search that is not done: how far it is, and what a click does.
 auto progress_title(const JobFacts& job) -> std::string {
   if (job.compares) { return job.message + "; give it up"; }
+  if (job.is_paused) { return fmt::format("tuning paused: {}; stop and keep the best", job.message); }
   return fmt::format("tuning{}; stop and keep the best", job.message.empty() || job.message == "starting" ? " …" : ": " + job.message);
 }
 
@@ -660,6 +662,9 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
     }
     add(lens, "bench", bench_command, std::move(argument));
   };
+  auto add_pause = [&](const Lens& lens, const JobFacts& job) {
+    if (!job.compares) { add(lens, job.is_paused ? "resume" : "pause", job.is_paused ? resume_tune_command : pause_tune_command, {{"job", job.job}}); }
+  };
   // Whether a schedule keeps the results, as of the text that was compared.
   auto add_verified = [&](const Lens& lens, const std::string& function, const std::string& schedule) {
     Json argument = {{"uri", snapshot.name()}, {"function", function}, {"schedule", schedule}};
@@ -696,6 +701,9 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
     if (lens.action == Lens::Action::Fill) {
       auto [title, command, argument] = filling(context, lens.function, *lens.hole);
       add(lens, title, command, argument);
+      for (const auto& [id, job] : context.jobs) {
+        if (!job.is_done && job.fills() && job.uri == snapshot.name() && job.schedule == lens.function) { add_pause(lens, job); }
+      }
       continue;
     }
     if (lens.action == Lens::Action::None) {
@@ -712,6 +720,7 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
       } else {
         is_running = true;
         add(lens, progress_title(job), stop_tune_command, {{"job", id}});
+        add_pause(lens, job);
       }
     }
     if (!is_running) { add(lens, lens.title, tune_command, {{"uri", snapshot.name()}, {"function", lens.function}}); }
@@ -883,6 +892,7 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
     };
     if (wants_kind(only, "quickfix")) {
       std::vector<TextRewrite> repairs = repairs_of(snapshot, finding);
+      for (TextRewrite& repair : repairs_of_decomposed(snapshot, finding, context.cancel)) { repairs.push_back(std::move(repair)); }
       for (size_t i = 0; i < repairs.size(); ++i) { add(repairs[i].title, "quickfix", edit_of(context, repairs[i].edits, repairs[i].title), i == 0); }
       if (!finding.fixes.empty() && repairs.empty()) {
         std::vector<TextEdit> edits;
@@ -995,6 +1005,11 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
         std::string stop = job.compares ? fmt::format("Give up the comparison of the best of {} with the program", tunable.name) : fmt::format("Stop tuning {} and keep the best", tunable.name);
         actions.push_back({{"title", stop}, {"kind", "refactor.rewrite"},
                            {"command", {{"title", stop}, {"command", stop_tune_command}, {"arguments", {{{"job", id}}}}}}});
+        std::string pause = fmt::format("{} tuning {}", job.is_paused ? "Resume" : "Pause", tunable.name);
+        if (!job.compares) {
+          actions.push_back({{"title", pause}, {"kind", "refactor.rewrite"},
+                             {"command", {{"title", pause}, {"command", job.is_paused ? resume_tune_command : pause_tune_command}, {"arguments", {{{"job", id}}}}}}});
+        }
       } else {
         actions.push_back({{"title", "Insert best schedule"}, {"kind", "refactor.rewrite"}, {"isPreferred", true},
                            {"command", {{"title", "Insert best schedule"}, {"command", insert_schedule_command}, {"arguments", {{{"job", id}}}}}}});
@@ -1074,10 +1089,34 @@ auto write_schedule(const RouteContext& context, const Snapshot& snapshot, const
   return Json{{"edit", whole}};
 }
 
-/// Only `loopsmith.insertSchedule` arrives here; the front asks the editor to apply the edit.
+/// The program that a command is about: by its name, or by the place of the cursor in it or in a schedule for it; empty: none.
+auto program_meant(const RouteContext& context, const Json& argument) -> std::string {
+  std::string name = string_in(argument, "function");
+  auto at = offset_in(context, argument);
+  if (!name.empty() || !at) { return name; }
+  const Snapshot& snapshot = *context.snapshot;
+  if (const script::FileSchedule* schedule = schedule_at(snapshot, *at)) { return schedule->program_name.str(); }
+  std::vector<Tunable> here = tunables_in(snapshot, {*at, *at});
+  return here.empty() ? std::string() : here.front().name;
+}
+
+/// `loopsmith.db.explain` {uri, function or position}: {title, text}, the text in Markdown.
+auto answer_explain_records(const RouteContext& context, const Json& argument) -> RouteResult {
+  const Snapshot* snapshot = context.find(string_in(argument, "uri"));
+  if (snapshot == nullptr || context.records == nullptr) { return RouteError{ErrorCode::RequestFailed, "the file is not open any more"}; }
+  RouteContext there = context;
+  there.snapshot = snapshot;
+  std::string function = program_meant(there, argument);
+  std::string text = function.empty() ? std::string() : records_explained(*snapshot, function, *context.records);
+  if (text.empty()) { return RouteError{ErrorCode::RequestFailed, function.empty() ? "there is no program at the cursor" : fmt::format("there is no program `{}` without errors, or there are several", function)}; }
+  return Json{{"title", fmt::format("Records of {}", function)}, {"text", text}};
+}
+
+/// Only commands that need to know the texts arrive here; of those with an edit the front asks the editor to apply it.
 auto execute_command(const RouteContext& context, const Json& params) -> RouteResult {
   const Json& arguments = member(params, "arguments");
   const Json& first = arguments.is_array() && !arguments.empty() ? arguments.front() : member(Json(), "");
+  if (string_in(params, "command") == explain_records_command) { return answer_explain_records(context, first); }
   std::string replaced = string_in(first, "replace");
   if (bool_in(first, "recorded")) {
     const Snapshot* snapshot = context.find(string_in(first, "uri"));

@@ -26,6 +26,7 @@ struct JobFacts {
   int64_t version = 0;  // of the text it was started with
   bool is_done = false;
   std::string message;        // how far it is, while it runs
+  bool is_paused = false;
   bool compares = false;      // a search that was stopped: its best is compared with the program
   bool measures = false;      // timed, not searched
   bool verifies = false;      // compared, not searched

@@ -55,6 +55,10 @@ const Usage usage{
 std::atomic<int> stops_asked{0};
 void on_stop(int) { ++stops_asked; }
 
+/// SIGUSR1 pauses the search, SIGUSR2 lets it go on.
+std::atomic<bool> is_paused{false};
+void on_pause(int signal) { is_paused = signal == SIGUSR1; }
+
 auto time_text(double seconds) -> std::string {
   if (seconds <= 0) { return "-"; }
   if (seconds < 1e-3) { return fmt::format("{:.1f} us", seconds * 1e6); }
@@ -227,6 +231,10 @@ auto tune(std::vector<std::string> args) -> int {
   action.sa_handler = on_stop;
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
+  action.sa_handler = on_pause;
+  ::sigaction(SIGUSR1, &action, nullptr);
+  ::sigaction(SIGUSR2, &action, nullptr);
+  options.paused = [] { return is_paused.load(); };
   options.stop = [] { return stops_asked.load() > 0; };
   options.abandon = [] { return stops_asked.load() > 1; };
   ProgressLine line(arguments.json(), floor_seconds(selection));

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <unordered_map>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -72,8 +73,19 @@ class Session {
     return (options_.trials > 0 && progress_.trials >= options_.trials) || (options_.seconds > 0 && elapsed() >= options_.seconds);
   }
   [[nodiscard]] auto stopping() -> bool {
+    wait_while_paused();
     if (!stopped_ && options_.stop && options_.stop()) { stopped_ = true; }
     return stopped_;
+  }
+  /// The clock of the budget stands still.
+  void wait_while_paused() {
+    if (stopped_ || !options_.paused || !options_.paused()) { return; }
+    const SteadyClock::time_point since = SteadyClock::now();
+    const std::string phase = progress_.phase;
+    report("paused");
+    while (options_.paused() && !(options_.stop && options_.stop())) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+    start_ += SteadyClock::now() - since;
+    report(phase.c_str());
   }
   void report(const char* phase) {
     progress_.phase = phase;

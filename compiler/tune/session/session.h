@@ -33,7 +33,7 @@ struct Progress {
   double flops = 0;              // of one call
   int from_database = 0;
   std::map<std::string, int> failures;   // by how they ended
-  std::string phase;             // "measuring", "confirming", "verifying"
+  std::string phase;             // "measuring", "paused", "confirming", "verifying"
   std::vector<double> trial_seconds;     // of every trial, in order; 0: it was not measured to its end
   std::string best_python;       // the statements of the best so far, as a script
   bool is_stopped = false;       // by `stop`: nothing is measured any more
@@ -52,6 +52,7 @@ struct SessionOptions {
   double verify_seconds = 120;   // limit
   std::function<void(const Progress&)> on_progress;
   std::function<bool()> stop;    // asked often; true: stop and keep the best
+  std::function<bool()> paused;  // asked often; true: what is under way ends, nothing else is begun until it is false or `stop` is true. No time of the budget passes
   std::function<bool()> abandon; // asked often while the best is compared; true: it is not, and nothing is found
   bool compare_later = false;    // a session that `stop` ended leaves the comparison to who asked: `SessionResult::comparison`
 };

@@ -1,10 +1,12 @@
 // The VS Code extension: it starts `loopsmith lsp` and leaves the rest to the server. What is here: finding the
 // program and saying what to do where it is missing, settings, a status bar item, the IR beside a schedule (view.ts), the loop view
-// (loops.ts), the tuning panel (tuning.ts), tasks (tasks.ts).
+// (loops.ts), the tuning panel (tuning.ts), tasks (tasks.ts),
+// commands that the server carries out (commands.ts).
 import * as vscode from 'vscode';
 import {
   CloseAction, ErrorAction, LanguageClient, LanguageClientOptions, RevealOutputChannelOn, ServerOptions, State,
 } from 'vscode-languageclient/node';
+import { registerCommands } from './commands';
 import { LoopView } from './loops';
 import { ReplayMarks } from './replay';
 import { registerTasks } from './tasks';
@@ -36,6 +38,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<Api> {
     tuning,
     replay = new ReplayMarks(),
     registerTasks(),
+    registerCommands(() => client),
     vscode.commands.registerCommand('loopsmith.openRepl', openRepl),
     vscode.commands.registerCommand('loopsmith.restart', restart),
     vscode.commands.registerCommand('loopsmith.showOutput', () => client?.outputChannel.show()),

@@ -9,7 +9,7 @@ interface News {
   job: number;
   uri: string;
   function: string;
-  state: 'running' | 'stopping' | 'comparing' | 'done' | 'failed';
+  state: 'running' | 'paused' | 'stopping' | 'comparing' | 'done' | 'failed';
   phase?: string;
   trial?: number;
   trials?: number;
@@ -64,12 +64,13 @@ export class TuningPanel implements vscode.Disposable {
     if (this.panel) { this.panel.reveal(); return; }
     this.panel = vscode.window.createWebviewPanel('loopsmith.tuning', 'Tuning', { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true }, { enableScripts: true, localResourceRoots: [] });
     this.panel.webview.html = page();
-    this.panel.webview.onDidReceiveMessage(async (message: { ready?: boolean; shown?: number; stop?: number; insert?: number }) => {
+    this.panel.webview.onDidReceiveMessage(async (message: { ready?: boolean; shown?: number; stop?: number; pause?: number; resume?: number; insert?: number }) => {
       if (message.ready) { this.send(); }
       if (message.shown !== undefined) { this.shown = message.shown; this.send(); }
-      const command = message.stop !== undefined ? 'loopsmith.tune.stop' : message.insert !== undefined ? 'loopsmith.insertSchedule' : undefined;
+      const command = message.stop !== undefined ? 'loopsmith.tune.stop' : message.pause !== undefined ? 'loopsmith.tune.pause' :
+        message.resume !== undefined ? 'loopsmith.tune.resume' : message.insert !== undefined ? 'loopsmith.insertSchedule' : undefined;
       if (command) {
-        await this.client()?.sendRequest('workspace/executeCommand', { command, arguments: [{ job: message.stop ?? message.insert }] })
+        await this.client()?.sendRequest('workspace/executeCommand', { command, arguments: [{ job: message.stop ?? message.pause ?? message.resume ?? message.insert }] })
           .catch((failure: Error) => vscode.window.showErrorMessage(failure.message));
       }
     });
@@ -104,7 +105,7 @@ function page(): string {
 <div id="tabs"></div>
 <h1 id="name">No search has run yet</h1>
 <div id="line" role="status" aria-live="polite">"Tune NAME in the background" on a program starts one.</div>
-<button id="stop" hidden>Stop and keep the best</button><button id="insert" hidden>Insert best schedule</button>
+<button id="stop" hidden>Stop and keep the best</button><button id="pause" hidden>Pause</button><button id="insert" hidden>Insert best schedule</button>
 <svg id="curve" role="img" aria-label="Seconds of every trial, and the best so far" hidden></svg>
 <table id="table"></table>
 <pre id="best" hidden></pre>
@@ -113,28 +114,33 @@ const vscode = acquireVsCodeApi();
 const $ = (id) => document.getElementById(id);
 const duration = (s) => s < 1e-3 ? (s * 1e6).toFixed(1) + ' us' : s < 1 ? (s * 1e3).toFixed(2) + ' ms' : s.toFixed(2) + ' s';
 let current;
+let paused = false;
 addEventListener('message', ({ data }) => {
   const search = data.searches.find((one) => one.job === data.shown) ?? data.searches.at(-1);
   $('tabs').replaceChildren(...(data.searches.length < 2 ? [] : data.searches.map((one) => {
     const tab = document.createElement('button');
-    tab.textContent = one.function + (one.state === 'running' ? ' …' : '');
+    tab.textContent = one.function + (one.state === 'running' ? ' …' : one.state === 'paused' ? ' ‖' : '');
     tab.onclick = () => vscode.postMessage({ shown: one.job });
     return tab;
   })));
   if (search) { current = search.job; draw(search); }
 });
 $('stop').onclick = () => vscode.postMessage({ stop: current });
+$('pause').onclick = () => vscode.postMessage(paused ? { resume: current } : { pause: current });
 $('insert').onclick = () => vscode.postMessage({ insert: current });
 function draw(s) {
   const rate = s.best_seconds && s.flops ? ', ' + (s.flops / s.best_seconds * 1e-9).toFixed(1) + ' GFLOP/s' : '';
   $('name').textContent = s.function;
   const budget = s.trials ? '/' + s.trials : '';
   $('line').textContent = s.state === 'failed' ? 'failed: ' + (s.message ?? '') :
-    (s.state === 'done' ? 'done: ' : s.state === 'stopping' ? 'stopping: ' : s.state === 'comparing' ? 'stopped; comparing the best with the program: ' : (s.phase ?? 'starting') + ': ') + 'trial ' + (s.trial ?? 0) + budget +
+    (s.state === 'done' ? 'done: ' : s.state === 'stopping' ? 'stopping: ' : s.state === 'paused' ? 'paused: ' : s.state === 'comparing' ? 'stopped; comparing the best with the program: ' : (s.phase ?? 'starting') + ': ') + 'trial ' + (s.trial ?? 0) + budget +
     (s.elapsed !== undefined ? ', ' + s.elapsed.toFixed(0) + ' s' + (s.limit ? ' of ' + s.limit.toFixed(0) + ' s' : '') : '') +
     (s.best_seconds ? ', best ' + duration(s.best_seconds) + rate : '');
-  $('stop').hidden = s.state !== 'running' && s.state !== 'comparing';
+  $('stop').hidden = s.state !== 'running' && s.state !== 'paused' && s.state !== 'comparing';
   $('stop').textContent = s.state === 'comparing' ? 'Give up the comparison' : 'Stop and keep the best';
+  paused = s.state === 'paused';
+  $('pause').hidden = s.state !== 'running' && !paused;
+  $('pause').textContent = paused ? 'Resume' : 'Pause';
   $('insert').hidden = s.state !== 'done';
   const rows = [];
   if (s.best_seconds) { rows.push(['best', duration(s.best_seconds) + rate]); }

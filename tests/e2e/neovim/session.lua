@@ -399,9 +399,48 @@ function verbs.tune(step)
   client.request_sync('workspace/executeCommand', { command = 'loopsmith.tune', arguments = { { uri = vim.uri_from_bufnr(buffer), ['function'] = step['function'] } } }, 60000, buffer)
   local running = wait_for_lens(', best ')
   if not running then return { 'no best was told' } end
-  client.request_sync('workspace/executeCommand', running.command, 60000, buffer)
+  -- Paused by a command, as resumed: no trial is made meanwhile.
+  vim.api.nvim_set_current_buf(buffer)
+  vim.cmd('LoopsmithPause')
+  local function title()
+    for _, lens in ipairs(lens_titles()) do if lens.title:find('^tuning') then return lens.title end end
+    return 'no search'
+  end
+  if not wait_for_lens('tuning paused') then return { 'it was not paused' } end
+  vim.wait(1500)
+  local before = title()
+  vim.wait(1000)
+  local stood = title() == before and 'paused, it stands still' or ('paused, it went on: %s, %s'):format(before, title())
+  vim.cmd('LoopsmithResume')
+  local again = wait_for_lens('tuning: ')
+  if not again then return { stood, 'it did not go on' } end
+  client.request_sync('workspace/executeCommand', again.command, 60000, buffer)
   local done = wait_for_lens('insert best schedule')
-  return { running.title:match('stop and keep the best') or running.title, done and done.title or 'it did not end' }
+  return { stood, running.title:match('stop and keep the best') or running.title, done and done.title or 'it did not end' }
+end
+-- A command for the place of the cursor, which shows a document beside: its lines with some text.
+local user_commands = { ['loopsmith.replayTo'] = 'LoopsmithReplay', ['loopsmith.explainRecords'] = 'LoopsmithRecords', ['loopsmith.reportBundle'] = 'LoopsmithReport' }
+function verbs.palette(step)
+  local at = place(step, step.at)
+  vim.api.nvim_set_current_buf(buffer)
+  vim.api.nvim_win_set_cursor(0, { at.line + 1, at.character })
+  vim.cmd(user_commands[step.command])
+  local window, out
+  vim.wait(20000, function()
+    for _, one in ipairs(vim.api.nvim_list_wins()) do
+      local other = vim.api.nvim_win_get_buf(one)
+      if other ~= buffer then
+        out = {}
+        for _, line in ipairs(vim.api.nvim_buf_get_lines(other, 0, -1, false)) do
+          if line:find(step.has, 1, true) then out[#out + 1] = (vim.trim(line):gsub('^.* (in the tuning database)', '%1')) end
+        end
+        if #out > 0 then window = one return true end
+      end
+    end
+  end, 50)
+  if not window then return { 'nothing was shown' } end
+  vim.api.nvim_win_close(window, true)
+  return out
 end
 
 local ok, problem = xpcall(function()

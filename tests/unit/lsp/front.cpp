@@ -505,6 +505,40 @@ TEST_CASE("tuning: a program of its own, progress, stop and keep the best, inser
   CHECK(stage.error_of(stage.ask("workspace/executeCommand", {{"command", "loopsmith.insertSchedule"}, {"arguments", {{{"job", 1}}}}})) == invalid_params);
 }
 
+TEST_CASE("a search is paused and goes on; stopped while it stands still, it keeps its best") {
+  Stage stage;
+  stage.initialize({{"window", {{"workDoneProgress", true}}}, {"experimental", {{"loopsmithViews", true}}}});
+  stage.open("a", "x");
+  auto command = [&](const char* name, Json argument) { return stage.ask("workspace/executeCommand", {{"command", name}, {"arguments", Json::array({std::move(argument)})}}); };
+  CHECK(stage.answer_to(command("loopsmith.tune.pause", {{"uri", "a"}}))["error"]["message"] == "nothing is being tuned here");
+  command("loopsmith.tune", {{"uri", "a"}, {"function", "f"}});
+  Json create = stage.last("window/workDoneProgress/create");
+  stage.send({{"jsonrpc", "2.0"}, {"id", create["id"]}, {"result", nullptr}});
+  // Before it has said anything, a signal would end it.
+  CHECK(stage.answer_to(command("loopsmith.tune.pause", {{"uri", "a"}})).contains("result"));
+  CHECK(stage.signals.empty());
+  CHECK(stage.last("$/progress")["params"]["value"]["message"] == "paused: starting");
+  stage.front.on_job_line(1, R"({"event":"progress","trial":3,"best_seconds":0.25,"elapsed":2,"phase":"paused"})");
+  CHECK(stage.signals == std::vector<std::pair<JobId, int>>{{1, SIGUSR1}});
+  CHECK(stage.last("loopsmith/tuning")["params"]["state"] == "paused");
+  std::string told = stage.worker.back().body;
+  std::string why;
+  CHECK(parse_json(told, why).value_or(Json())["params"]["state"] == "paused");
+  CHECK(stage.answer_to(command("loopsmith.tune.pause", {{"job", 1}})).contains("result"));
+  CHECK(stage.signals.size() == 1);
+  command("loopsmith.tune.resume", {{"job", 1}});
+  CHECK(stage.signals.back() == std::pair<JobId, int>{1, SIGUSR2});
+  CHECK(stage.answer_to(command("loopsmith.tune.resume", {{"job", 1}}))["error"]["message"] == "no such search is paused");
+  command("loopsmith.tune.pause", Json::object());
+  CHECK(stage.signals.back() == std::pair<JobId, int>{1, SIGUSR1});
+  command("loopsmith.tune.stop", {{"uri", "a"}});
+  CHECK(stage.signals.back() == std::pair<JobId, int>{1, SIGINT});
+  CHECK(stage.answer_to(command("loopsmith.tune.resume", {{"job", 1}})).contains("error"));
+  stage.front.on_job_line(1, R"({"event":"done","schedule_text":"def s(sch): ...","best_seconds":0.25,"verified":"3 inputs"})");
+  stage.front.on_job_end(1, ExitStatus{}, "");
+  CHECK(stage.last("loopsmith/tuning")["params"]["state"] == "done");
+}
+
 TEST_CASE("a search that is stopped says so at once, and is offered only when its best was compared") {
   Stage stage;
   stage.initialize({{"window", {{"workDoneProgress", true}}}, {"experimental", {{"loopsmithViews", true}}}});

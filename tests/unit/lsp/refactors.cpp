@@ -9,6 +9,7 @@
 #include "ir/equal.h"
 #include "ir/ops.h"
 #include "lsp/features/decisions.h"
+#include "lsp/features/decomposed.h"
 #include "lsp/features/idle_steps.h"
 #include "lsp/features/inlining.h"
 #include "lsp/features/rewrites.h"
@@ -244,6 +245,37 @@ TEST_CASE("draws as text: numbers, lists, loops, and what cannot be written") {
   std::string helper = scale + "def draw(sch, i):\n    return sch.sample_perfect_tile(i, n=2)\n\n\n@ls.schedule(scale)\ndef s(sch: tir.Schedule) -> None:\n    i, j = sch.get_loops(\"B\")\n    sch.split(i, factors=draw(sch, i))\n    t = sch.sample_perfect_tile(j, n=2)\n";
   auto there = snapshot_of(helper);
   CHECK(decisions_as_constants(*there, place_of(helper, "    t = ")).why_not == "line 10 draws as well, outside of `s`: inline that call first");
+}
+
+TEST_CASE("a step on a half of a reduction: each repair that is offered works, and does what was meant") {
+  const std::string matmul = "@T.prim_func\ndef mm(A: T.Buffer((32, 24), \"float32\"), C: T.Buffer((32, 16), \"float32\")):\n    D = T.alloc_buffer((32, 16), \"float32\")\n    for i, j, k in T.grid(32, 16, 24):\n"
+                             "        with T.block(\"D\"):\n            vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])\n            with T.init():\n                D[vi, vj] = T.float32(0)\n            D[vi, vj] = D[vi, vj] + A[vi, vk]\n"
+                             "    for i, j in T.grid(32, 16):\n        with T.block(\"C\"):\n            vi, vj = T.axis.remap(\"SS\", [i, j])\n            C[vi, vj] = D[vi, vj] * T.float32(2)\n\n\n"
+                             "@ls.schedule(mm)\ndef s(sch: tir.Schedule) -> None:\n    d = sch.get_block(\"D\")\n    i, j, k = sch.get_loops(d)\n    x, y = sch.get_loops(\"C\")\n";
+  auto repaired = [&](const std::string& steps) {
+    std::string text = matmul + steps + "    sch.annotate(sch.get_block(\"C\"), \"end\", 1)\n";
+    auto there = snapshot_of(text);
+    std::vector<std::string> bodies;
+    for (const workspace::Finding& finding : there->findings()) {
+      for (const TextRewrite& repair : repairs_of_decomposed(*there, finding, {})) {
+        std::string after = with_edits(text, repair.edits);
+        INFO(repair.title << "\n" << after);
+        CHECK(result_of(after));
+        std::string body = last_body(after);
+        size_t begin = body.find("get_loops(\"C\")\n") + 15;
+        bodies.push_back(body.substr(begin, body.rfind("    sch.annotate") - begin));
+      }
+    }
+    return bodies;
+  };
+  using Bodies = std::vector<std::string>;
+  CHECK(repaired("    init = sch.decompose_reduction(d, i)\n    sch.compute_at(init, j)\n") == Bodies{"    init = sch.decompose_reduction(d, k)\n"});
+  CHECK(repaired("    init = sch.decompose_reduction(d, k)\n    sch.compute_at(init, y)\n") ==
+        Bodies{"    sch.compute_at(d, y)\n    init = sch.decompose_reduction(d, sch.get_loops(d)[-1])\n"});
+  CHECK(repaired("    init = sch.decompose_reduction(d, i)\n    sch.compute_at(d, x)  # here\n").size() >= 1);
+  // Refused for something else, or not helped by any order.
+  CHECK(repaired("    sch.compute_at(d, k)\n").empty());
+  CHECK(repaired("    init = sch.decompose_reduction(d, k)\n    sch.compute_at(init, k)\n").empty());
 }
 
 TEST_CASE("all steps that change nothing go at once, and what only they used") {

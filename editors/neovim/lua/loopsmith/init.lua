@@ -260,6 +260,46 @@ function M.repl()
   end, buffer)
 end
 
+-- A command that the server carries out for the place of the cursor; `then_` gets its answer.
+local function command(name, then_)
+  local buffer = vim.api.nvim_get_current_buf()
+  local client = client_of(buffer)
+  if not client then return vim.notify('loopsmith: the language server does not serve this buffer', vim.log.levels.WARN) end
+  local place = vim.lsp.util.make_position_params(0, client.offset_encoding)
+  client.request('workspace/executeCommand', { command = name, arguments = { { uri = place.textDocument.uri, position = place.position } } }, function(problem, answer)
+    if problem then return vim.notify('loopsmith: ' .. problem.message, vim.log.levels.ERROR) end
+    if then_ then then_(answer) end
+  end, buffer)
+end
+
+local function split_beside(action)
+  local here = vim.api.nvim_get_current_win()
+  vim.cmd('rightbelow vsplit')
+  action()
+  vim.api.nvim_set_current_win(here)
+end
+
+--- The search of this buffer stands still, goes on, or ends with the best so far.
+function M.pause() command('loopsmith.tune.pause') end
+function M.resume() command('loopsmith.tune.resume') end
+function M.stop() command('loopsmith.tune.stop') end
+--- Runs the schedule to the statement at the cursor and shows the program as it is there.
+function M.replay_to()
+  command('loopsmith.replay.to', function(view) split_beside(function() vim.cmd('edit ' .. vim.fn.fnameescape(view.uri)) end) end)
+end
+--- Which records are used for the program at the cursor, and why others are not.
+function M.explain_records()
+  command('loopsmith.db.explain', function(answer)
+    split_beside(function()
+      vim.cmd.enew()
+      local buffer = vim.api.nvim_get_current_buf()
+      vim.bo[buffer].buftype, vim.bo[buffer].bufhidden, vim.bo[buffer].filetype = 'nofile', 'wipe', 'markdown'
+      vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split('# ' .. answer.title .. '\n\n' .. vim.trim(answer.text), '\n'))
+      vim.bo[buffer].modifiable = false
+    end)
+  end)
+end
+
 --- Tune the program under the cursor in the background.
 function M.tune() act('^Tune .* in the background$') end
 --- Insert the best schedule found for the program under the cursor.
@@ -326,6 +366,11 @@ function M.setup(user)
   vim.api.nvim_create_user_command('LoopsmithLoops', function() require('loopsmith.loops').show() end, { desc = 'Show the loops at the cursor beside, and choose what to do to one' })
   vim.api.nvim_create_user_command('LoopsmithTuning', function() require('loopsmith.tuning').show() end, { desc = 'Show the search that runs, or the last one' })
   vim.api.nvim_create_user_command('LoopsmithRepl', M.repl, { desc = 'A REPL beside that sees the buffer as it is, saved or not' })
+  vim.api.nvim_create_user_command('LoopsmithPause', M.pause, { desc = 'Pause the search of this buffer' })
+  vim.api.nvim_create_user_command('LoopsmithResume', M.resume, { desc = 'Let a paused search go on' })
+  vim.api.nvim_create_user_command('LoopsmithStop', M.stop, { desc = 'Stop the search of this buffer and keep the best' })
+  vim.api.nvim_create_user_command('LoopsmithReplay', M.replay_to, { desc = 'Run the schedule to the statement at the cursor and show the program there' })
+  vim.api.nvim_create_user_command('LoopsmithRecords', M.explain_records, { desc = 'Which records are used for the program at the cursor, and why others are not' })
   vim.api.nvim_create_user_command('LoopsmithTune', M.tune, { desc = 'Tune the program under the cursor in the background' })
   vim.api.nvim_create_user_command('LoopsmithInsertBest', M.insert_best, { desc = 'Insert the best schedule found' })
 end

@@ -282,13 +282,40 @@ const verbs = {
     await run('loopsmith.tune', { uri: document.uri.toString(), function: step.function });
     const running = await waitForLens(', best ');
     if (!running) { return ['no best was told']; }
-    await run(running.command.command, ...running.command.arguments);
+    // Paused by the palette, as resumed: no trial is made meanwhile.
+    await run('loopsmith.pauseTuning');
+    const title = async () => (await lensTitles()).find((lens) => lens.title.startsWith('tuning'))?.title ?? 'no search';
+    if (!await waitForLens('tuning paused')) { return ['it was not paused']; }
+    await sleep(1500);
+    const before = await title();
+    await sleep(1000);
+    const stood = await title() === before ? 'paused, it stands still' : `paused, it went on: ${before}, ${await title()}`;
+    await run('loopsmith.resumeTuning');
+    const again = await waitForLens('tuning: ');
+    if (!again) { return [stood, 'it did not go on']; }
+    await run(again.command.command, ...again.command.arguments);
     const done = await waitForLens('insert best schedule');
-    return [/stop and keep the best/.exec(running.title)?.[0] ?? running.title, done?.title ?? 'it did not end'];
+    return [stood, /stop and keep the best/.exec(running.title)?.[0] ?? running.title, done?.title ?? 'it did not end'];
+  },
+  // A command of the palette for the place of the cursor, which shows a document beside: its lines with some text.
+  palette: async (step) => {
+    const editor = await vscode.window.showTextDocument(document, vscode.ViewColumn.One);
+    const at = place(step, step.at);
+    editor.selection = new vscode.Selection(at, at);
+    await run(step.command);
+    let shown;
+    for (const end = Date.now() + 20_000; !shown && Date.now() < end; await sleep(100)) {
+      shown = vscode.window.visibleTextEditors.find((one) => one.document !== document && one.document.getText().includes(step.has));
+    }
+    if (!shown) { return ['nothing was shown']; }
+    const lines = split(shown.document.getText()).filter((line) => line.includes(step.has)).map((line) => line.trim().replace(/^.* (in the tuning database)/, '$1'));
+    await vscode.window.showTextDocument(shown.document, shown.viewColumn);
+    await run('workbench.action.revertAndCloseActiveEditor');
+    return lines;
   },
 };
 // What is asked once: it changes something, or waits by itself.
-const once = new Set(['edit', 'act', 'rename', 'configure', 'command', 'tune', 'fill', 'repl', 'trace', 'measured', 'format', 'formatRange', 'formatOnType']);
+const once = new Set(['edit', 'act', 'rename', 'configure', 'command', 'palette', 'tune', 'fill', 'repl', 'trace', 'measured', 'format', 'formatRange', 'formatOnType']);
 
 async function answerTo(step) {
   const file = vscode.Uri.file(join(folder(), step.file ?? 'session.tir'));
