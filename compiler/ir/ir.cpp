@@ -129,6 +129,31 @@ void give_nodes_back() {
 }
 #endif
 
+#ifdef LOOPSMITH_PLAIN_MALLOC
+auto node_memory() -> NodeMemory { return {}; }
+#else
+auto node_memory() -> NodeMemory {
+  const FreeLists& mine = lists;
+  NodeMemory out;
+  size_t cut = mine.begin == nullptr ? 0 : chunk_bytes - mine.left;
+  size_t rest = mine.left;
+  if (mine.spent != nullptr) {
+    for (const SpentChunk& chunk : *mine.spent) {
+      cut += chunk.cut;
+      rest += chunk_bytes - chunk.cut;
+    }
+  }
+  size_t waiting = 0;
+  for (size_t index = 0; index < classes; ++index) {
+    for (const FreeNode* node = mine.heads[index]; node != nullptr; node = node->next) { waiting += index * class_bytes; }
+  }
+  // What another thread cut may wait here.
+  out.used = cut > waiting ? cut - waiting : 0;
+  out.free = waiting + rest;
+  return out;
+}
+#endif
+
 template <class T>
 static void destroy_as(const void* node) {
   auto* typed = const_cast<T*>(static_cast<const T*>(node));

@@ -1,10 +1,26 @@
 // Memory of nodes, beyond what ref.h says of it: freed nodes wait in lists of their thread for the next ones of their size.
 #pragma once
 
+#include <cstddef>
+#include <unordered_set>
+
+#include "ir/ir.h"
+
 namespace loopsmith {
 
 /// Gives the C library back what is wholly free of this thread's memory for nodes. Takes a walk over all free nodes: for a program that
 /// closed something large, not for every day.
 void give_nodes_back();
+
+/// Of this thread's memory for nodes, in bytes; arrays and nodes of half a kilobyte and more are the C library's. Takes a walk over all free nodes.
+/// Zero where nodes have no memory of their own (under sanitizers).
+struct NodeMemory {
+  size_t used = 0;
+  size_t free = 0;   // waits for the next nodes
+};
+[[nodiscard]] auto node_memory() -> NodeMemory;
+
+/// Bytes of the statements and expressions of a program that are not in `counted` yet, without their arrays; adds them to it.
+[[nodiscard]] auto count_nodes(const IRModule& module, std::unordered_set<const void*>& counted) -> size_t;
 
 }  // namespace loopsmith

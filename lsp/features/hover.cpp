@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cost/loop_facts.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
 #include "lsp/features/hints.h"
-#include "lsp/features/loop_facts.h"
 #include "lsp/features/names.h"
 #include "lsp/features/numbers.h"
 #include "lsp/features/steps.h"
@@ -44,7 +44,7 @@ auto extent_text(const Expr& extent) -> std::string {
   return number ? grouped(*number) : "`" + print_script(extent) + "`";
 }
 
-auto touch_text(const Touch& touch, bool is_loop) -> std::string {
+auto touch_text(const cost::Touch& touch, bool is_loop) -> std::string {
   std::string text = fmt::format("`{}` ", touch.buffer->name.view());
   text += touch.is_read && touch.is_written ? "read and written" : touch.is_written ? "written" : "read";
   if (is_loop) {
@@ -73,10 +73,10 @@ auto cache_text(int64_t bytes, const Machine& machine) -> std::string {
 
 /// "at most 12.4 GFLOP/s, bound by memory; one core reaches 158": where a run stands under the roofline of one core, each byte moved
 /// once. Empty: not known, or not in float32.
-auto roofline_text(const LoopFacts& facts, const Machine& machine) -> std::string {
+auto roofline_text(const cost::LoopFacts& facts, const Machine& machine) -> std::string {
   auto intensity = facts.intensity();
   if (!intensity || !facts.flops || *facts.flops <= 0 || machine.flops <= 0 || machine.rates.empty()) { return {}; }
-  for (const Touch& touch : facts.touches) {
+  for (const cost::Touch& touch : facts.touches) {
     if (!(touch.buffer->dtype.element() == DataType::float_(32))) { return {}; }
   }
   double rate = machine.rates.back().bytes;
@@ -89,7 +89,7 @@ auto roofline_text(const LoopFacts& facts, const Machine& machine) -> std::strin
                      is_memory ? "memory" : "arithmetic", machine.flops * 1e-9);
 }
 
-void add_cost(const LoopFacts& facts, bool is_loop, const Machine& machine, std::vector<Fact>& out) {
+void add_cost(const cost::LoopFacts& facts, bool is_loop, const Machine& machine, std::vector<Fact>& out) {
   if (facts.runs && facts.iterations && *facts.runs > 1) {
     out.push_back({"runs", is_loop ? fmt::format("entered {} times, {} iterations in all", grouped(*facts.runs), grouped(*facts.iterations))
                                    : fmt::format("{} instances", grouped(*facts.runs))});
@@ -101,7 +101,7 @@ void add_cost(const LoopFacts& facts, bool is_loop, const Machine& machine, std:
   if (!cost.empty()) { out.push_back({"cost", (is_loop ? "one run: " : facts.runs && *facts.runs > 1 ? "one instance: " : "") + cost}); }
   if (facts.bytes && *facts.bytes > 0 && !machine.caches.empty()) { out.push_back({"cache", (is_loop ? "what one run touches " : "what is touched ") + cache_text(*facts.bytes, machine)}); }
   if (std::string roofline = is_loop ? roofline_text(facts, machine) : std::string(); !roofline.empty()) { out.push_back({"roofline", "roofline: " + roofline}); }
-  for (const Touch& touch : facts.touches) { out.push_back({"memory", touch_text(touch, is_loop)}); }
+  for (const cost::Touch& touch : facts.touches) { out.push_back({"memory", touch_text(touch, is_loop)}); }
   if (!facts.feeds.empty()) {
     std::string feeds = "feeds ";
     for (size_t i = 0; i < facts.feeds.size(); ++i) { feeds += (i == 0 ? "" : ", ") + facts.feeds[i]; }
@@ -157,7 +157,7 @@ void add_kinds(const PrimFunc& function, const For& loop, std::vector<Fact>& out
 
 auto describe_loop(const PrimFunc& function, const For& loop, Span span, const Machine& machine) -> HoverInfo {
   HoverInfo info{span, fmt::format("loop `{}`: {}, extent {}", loop.var->name.view(), kind_text(loop), extent_text(loop.extent)), {}};
-  if (auto facts = loop_facts(function, loop.id)) { add_cost(*facts, true, machine, info.facts); }
+  if (auto facts = cost::loop_facts(function, loop.id)) { add_cost(*facts, true, machine, info.facts); }
   add_kinds(function, loop, info.facts);
   return info;
 }
@@ -201,7 +201,7 @@ auto describe_block(const PrimFunc& function, const Block& block, Span span, con
   regions("reads", block.reads);
   regions("writes", block.writes);
   add_neighbours(function, block, info.facts);
-  if (auto facts = loop_facts(function, block.id)) {
+  if (auto facts = cost::loop_facts(function, block.id)) {
     facts->touches.clear();
     add_cost(*facts, false, machine, info.facts);
   }
@@ -257,8 +257,8 @@ void add_accesses(const PrimFunc& function, const Buffer& buffer, std::vector<Fa
     bool is_root = block.iter_vars.empty() && loops.empty();
     if (!is_root && (touches(block.reads) || touches(block.writes))) {
       std::string how;
-      auto facts = loops.empty() ? std::nullopt : loop_facts(function, loops.back()->id);
-      for (const Touch& touch : facts ? facts->touches : std::vector<Touch>()) {
+      auto facts = loops.empty() ? std::nullopt : cost::loop_facts(function, loops.back()->id);
+      for (const cost::Touch& touch : facts ? facts->touches : std::vector<cost::Touch>()) {
         if (!touch.buffer.same_as(buffer)) { continue; }
         how = !touch.stride ? ", gathered" : *touch.stride == 0 ? ", the same element" : *touch.stride == 1 ? ", contiguous" : fmt::format(", stride {}", grouped(*touch.stride));
         how += fmt::format(" along `{}`", loops.back()->var->name.view());
@@ -425,7 +425,7 @@ auto hover_program(const Snapshot& snapshot, const Cursor& cursor, const Machine
         bool on_name = at >= def->name.span.begin && at <= def->name.span.end;
         if (on_name && function->origin.decl == cursor.at.decl) {
           info = HoverInfo{cursor.name_span, fmt::format("program `{}`", cursor.name.view()), {}};
-          if (auto facts = loop_facts(function, 0)) { add_cost(*facts, false, machine, info->facts); }
+          if (auto facts = cost::loop_facts(function, 0)) { add_cost(*facts, false, machine, info->facts); }
         }
       }
     }

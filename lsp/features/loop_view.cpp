@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "lsp/features/loop_facts.h"
+#include "cost/loop_facts.h"
 #include "lsp/features/numbers.h"
 #include "lsp/features/stand.h"
 #include "schedule/loop_tree.h"
@@ -24,7 +24,7 @@ auto kind_of(const schedule::Place& place) -> std::string {
 }
 
 auto facts_of(const PrimFunc& function, const schedule::Place& place) -> std::string {
-  auto facts = loop_facts(function, place.id);
+  auto facts = cost::loop_facts(function, place.id);
   if (!facts) { return {}; }
   std::string out;
   auto add = [&](const std::string& one) { out += (out.empty() ? "" : ", ") + one; };

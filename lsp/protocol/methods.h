@@ -56,6 +56,8 @@ inline constexpr std::array<std::string_view, 11> token_modifiers = {"declaratio
 inline constexpr std::string_view tune_command = "loopsmith.tune";
 /// Executes a program on random inputs, under a schedule where one is named ({uri, function, schedule}); says what came out.
 inline constexpr std::string_view run_command = "loopsmith.run";
+/// The same by the reference interpreter, every access checked, within a limit of steps: what came out, and whether it kept in bounds.
+inline constexpr std::string_view interpret_command = "loopsmith.interpret";
 /// Times a program as written and, where `schedule` is given, under it ({uri, function, schedule}).
 inline constexpr std::string_view bench_command = "loopsmith.bench";
 /// Compares the results of a program under a schedule with those of the program as written ({uri, function, schedule}).

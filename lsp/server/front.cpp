@@ -49,6 +49,7 @@ auto job_kind(std::string_view command) -> std::optional<JobKind> {
   if (command == bench_command) { return JobKind::Bench; }
   if (command == verify_command) { return JobKind::Verify; }
   if (command == run_command) { return JobKind::Run; }
+  if (command == interpret_command) { return JobKind::Interpret; }
   return std::nullopt;
 }
 

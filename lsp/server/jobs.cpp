@@ -20,6 +20,9 @@ constexpr auto lens_gap = 500ms;
 constexpr auto view_gap = 100ms;
 /// A search is estimated only once this many trials have told how long one takes.
 constexpr int64_t trials_for_estimate = 8;
+/// Statements, and seconds, after which an interpretation is given up.
+constexpr int64_t interpreted_steps = 200'000'000;
+constexpr double interpreted_seconds = 30;
 
 auto duration_text(double seconds) -> std::string {
   if (seconds < 1e-3) { return fmt::format("{:.1f} us", seconds * 1e6); }
@@ -78,11 +81,13 @@ auto words(JobKind kind) -> const Words& {
   static constexpr Words bench{"bench", "Timing", "timing", "timed", "measurement"};
   static constexpr Words verify{"verify", "Verifying", "verification", "verified", "comparison"};
   static constexpr Words run{"run", "Running", "run", "run", "program"};
+  static constexpr Words interpret{"interpret", "Interpreting", "interpretation", "interpreted", "interpreter"};
   switch (kind) {
     case JobKind::Tune: return tune;
     case JobKind::Bench: return bench;
     case JobKind::Verify: return verify;
     case JobKind::Run: return run;
+    case JobKind::Interpret: return interpret;
   }
   return tune;
 }
@@ -110,6 +115,8 @@ auto Jobs::start(JobRequest request) -> std::pair<std::optional<JobId>, std::str
   if (!request.schedule.empty()) { arguments.insert(arguments.end(), {"--with", request.schedule}); }
   if (!request.function.empty()) { arguments.insert(arguments.end(), {"--function", request.function}); }
   if (!request.target.empty()) { arguments.insert(arguments.end(), {"--target", request.target}); }
+  // It is for a look, a thousand times slower than code: what is larger says so.
+  if (request.kind == JobKind::Interpret) { arguments.insert(arguments.end(), {"--steps", std::to_string(interpreted_steps), "--time", fmt::format("{}", interpreted_seconds)}); }
   if (request.trials) { arguments.insert(arguments.end(), {"--trials", std::to_string(*request.trials)}); }
   if (request.seconds) { arguments.insert(arguments.end(), {"--time", fmt::format("{}", *request.seconds)}); }
   if (auto failure = host_.start_job(job.id, arguments, request.text)) { return {std::nullopt, *failure}; }
@@ -235,8 +242,9 @@ void Jobs::on_line(JobId id, std::string_view line) {
     if (string_in(*event, "severity") == "error" && job.failure.empty()) { job.failure = string_in(*event, "message"); }
     return;
   }
-  if (job.kind == JobKind::Run) {
+  if (job.kind == JobKind::Run || job.kind == JobKind::Interpret) {
     if (event->contains("dtype")) { job.rows.push_back(*event); }
+    if (string_in(*event, "severity") == "warning") { job.warnings.push_back(string_in(*event, "message")); }
     if (string_in(*event, "severity") == "error" && job.failure.empty()) { job.failure = string_in(*event, "message"); }
     return;
   }
@@ -293,7 +301,7 @@ void Jobs::on_end(JobId id, const ExitStatus& status, std::string_view errors) {
   Job& job = found->second;
   job.ended = true;
   job.kill_at = never();
-  bool is_measured = (job.kind == JobKind::Bench || job.kind == JobKind::Run) && !job.rows.empty() && status.succeeded();
+  bool is_measured = (job.kind == JobKind::Bench || job.kind == JobKind::Run || job.kind == JobKind::Interpret) && !job.rows.empty() && status.succeeded();
   if (is_measured || job.is_equal || !string_in(job.result, "schedule_text").empty()) {
     job.state = State::Done;
   } else if (job.state != State::Abandoned) {
@@ -343,6 +351,16 @@ void Jobs::finish(Job& job) {
         message = *job.is_equal ? fmt::format("{} keeps the results of {} ({})", job.schedule, job.function, job.message)
                                 : fmt::format("{} does not keep the results of {}: {}", job.schedule, job.function, job.failure);
         type = *job.is_equal ? 3 : 1;
+        break;
+      }
+      if (job.kind == JobKind::Interpret) {
+        message = fmt::format("{} interpreted on random inputs:", job.schedule.empty() ? job.function : job.schedule);
+        for (const Json& row : job.rows) { message += (&row == &job.rows.front() ? " " : "; ") + result_text(row); }
+        message += "; every access in bounds";
+        if (!job.warnings.empty()) {
+          message += fmt::format("; {} warning{}: {}", job.warnings.size(), job.warnings.size() == 1 ? "" : "s", job.warnings.front());
+          type = 2;
+        }
         break;
       }
       if (job.kind == JobKind::Run) {
@@ -416,7 +434,7 @@ auto Jobs::for_worker(const Job& job) -> Json {
   const char* state = !job.ended && job.state == State::Paused ? "paused" : !job.ended ? (job.state == State::Comparing || job.state == State::Abandoned ? "comparing" : "running") : job.state == State::Done ? "done" : "gone";
   Json params = {{"job", job.id}, {"uri", job.uri}, {"function", job.function}, {"version", job.version}, {"state", state}};
   if (!job.ended) { params["message"] = job.message; }
-  if (job.kind == JobKind::Run) {
+  if (job.kind == JobKind::Run || job.kind == JobKind::Interpret) {
     params["schedule"] = job.schedule;
     params["state"] = !job.ended ? "executing" : "gone";
   } else if (job.kind == JobKind::Verify) {

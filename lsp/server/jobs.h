@@ -9,6 +9,7 @@
 // A measurement is a job as well: `loopsmith bench - --json`, a line per row ({"name":"plain","seconds":0.0012,"gflops":3.1,...}).
 // So is a comparison of results: `loopsmith verify - --json`, one line ({"compared":true,"equal":true,"how":"interpreter, all outputs",
 // And a run: `loopsmith run - --json`, a line per result ({"name":"C","dtype":"float32","shape":[16],"min":0,"max":1,"mean":0.5}).
+// With every access checked: `loopsmith interpret - --json`, the same lines, and warnings and the error among them.
 // `insert` is a place in the text that was given, in bytes. SIGINT means: stop, and report the best so far as done; SIGUSR1: pause; SIGUSR2: go on.
 #pragma once
 
@@ -27,7 +28,7 @@ namespace loopsmith::lsp {
 
 using JobId = uint64_t;
 
-enum class JobKind : uint8_t { Tune, Bench, Verify, Run };
+enum class JobKind : uint8_t { Tune, Bench, Verify, Run, Interpret };
 
 struct JobRequest {
   std::string uri;
@@ -112,6 +113,7 @@ class Jobs {
     std::string schedule;
     std::optional<bool> is_equal;   // of a comparison
     std::vector<Json> rows;         // of a measurement, or the results of a run
+    std::vector<std::string> warnings;   // of an interpretation
     Clock::time_point last_told{};  // when the worker heard of progress
     Json news;                      // of a search, what the editor's view of it has not been sent
     Clock::time_point last_news{};

@@ -3,9 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
+#include <unordered_set>
 
+#include "ir/memory.h"
 #include "lsp/features/across.h"
 #include "lsp/features/callers.h"
 #include "lsp/features/completion.h"
@@ -20,6 +24,7 @@
 #include "lsp/features/lenses.h"
 #include "lsp/features/links.h"
 #include "lsp/features/loop_view.h"
+#include "lsp/features/memory.h"
 #include "lsp/features/moves.h"
 #include "lsp/features/names.h"
 #include "lsp/features/numbers.h"
@@ -33,6 +38,7 @@
 #include "lsp/worker/files.h"
 #include "lsp/worker/records.h"
 #include "support/hash.h"
+#include "support/memory.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -149,10 +155,61 @@ auto workspace_diagnostic(const RouteContext& context, const Json& params) -> Ro
   return Json{{"items", std::move(items)}};
 }
 
+/// "tuning 37 trials, best 141 us", "tuned: 138 us", "timed: 12 us"; empty: it is over, and left nothing.
+auto job_text(const JobFacts& job) -> std::string {
+  std::string what = !job.schedule.empty() ? job.schedule : job.function;
+  if (job.tunes() || job.fills()) { return job.is_done ? fmt::format("tuned {}: {}", what, duration_text(job.seconds)) : fmt::format("tuning {}: {}", what, job.message); }
+  if (job.measures) { return job.is_done ? fmt::format("timed {}: {}", what, duration_text(job.seconds)) : fmt::format("timing {}", what); }
+  if (job.verifies) { return job.is_done ? fmt::format("verified {}: {}", what, job.is_equal ? "same results" : "other results") : fmt::format("verifying {}", what); }
+  return job.is_done ? std::string() : fmt::format("running {}", what);
+}
+
+/// "llvm znver4" of a target with all its options.
+auto target_text(const std::string& target) -> std::string {
+  std::string text = target.substr(0, target.find(' '));
+  size_t cpu = target.find("-mcpu=");
+  if (cpu != std::string::npos) { text += " " + target.substr(cpu + 6, target.find(' ', cpu) - cpu - 6); }
+  return text;
+}
+
+/// Jobs and what is recorded of earlier searches, at the function they are of.
+void add_work_symbols(const RouteContext& context, const std::string& query, Json& found) {
+  constexpr int event = 24;
+  constexpr int number = 16;
+  for (const Snapshot* snapshot : context.documents) {
+    RouteContext there = context;
+    there.snapshot = snapshot;
+    std::vector<Symbol> symbols = document_symbols(*snapshot);
+    for (const Symbol& symbol : symbols) {
+      Json location = {{"uri", snapshot->name()}, {"range", range_of(there, symbol.name_span)}};
+      auto add = [&](const std::string& name, int kind) {
+        // What it is called, not the numbers behind.
+        if (!name.empty() && matches_query(name.substr(0, name.find(':')), query)) { found.push_back({{"name", name}, {"kind", kind}, {"containerName", symbol.name}, {"location", location}}); }
+      };
+      for (const auto& [id, job] : context.jobs) {
+        if (job.uri == snapshot->name() && (job.schedule.empty() ? job.function : job.schedule) == symbol.name) { add(job_text(job), event); }
+      }
+      if (context.records == nullptr || (symbol.kind != SymbolKind::Function && symbol.kind != SymbolKind::Class)) { continue; }
+      if (auto best = best_so_far(*snapshot, symbol.name, *context.records, context.peaks)) {
+        add(fmt::format("best {}: {} ({}, {} recorded)", symbol.name, duration_text(best->recorded.best.median_seconds), target_text(best->recorded.target), best->recorded.records), number);
+      }
+    }
+  }
+}
+
+// All open documents and, where something is asked for, the other files of the workspace that have those letters and something of ours.
 auto workspace_symbol(const RouteContext& context, const Json& params) -> RouteResult {
   std::string query = string_in(params, "query");
   Json found = Json::array();
-  for (const Snapshot* snapshot : context.documents) {
+  WorkspaceFiles files(context.documents, context.folders, context.cancel, context.too_large_until);
+  std::vector<const Snapshot*> texts = context.documents;
+  if (!query.empty() && !context.folders.empty()) {
+    auto is_ours = [&](std::string_view text) { return text.find("prim_func") != std::string_view::npos || text.find("ir_module") != std::string_view::npos || text.find("schedule") != std::string_view::npos; };
+    for (const Snapshot* other : files.where([&](std::string_view text) { return is_ours(text) && matches_query(text, query); }).value_or(std::vector<const Snapshot*>())) {
+      if (std::find(texts.begin(), texts.end(), other) == texts.end()) { texts.push_back(other); }
+    }
+  }
+  for (const Snapshot* snapshot : texts) {
     RouteContext there = context;
     there.snapshot = snapshot;
     auto add = [&](const std::vector<Symbol>& symbols, const std::string& container, auto&& self) -> void {
@@ -169,6 +226,7 @@ auto workspace_symbol(const RouteContext& context, const Json& params) -> RouteR
     add(document_symbols(*snapshot), "", add);
     if (context.cancel.is_cancelled()) { return RouteError{ErrorCode::RequestCancelled, "cancelled"}; }
   }
+  add_work_symbols(context, query, found);
   return found;
 }
 
@@ -1025,6 +1083,17 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
                          {"command", {{"title", insert}, {"command", insert_schedule_command}, {"arguments", Json::array({recorded_argument(context, tunable.name)})}}}});
     }
   }
+  // By the interpreter, under the schedule where the cursor is in one.
+  auto add_interpreted = [&](const std::string& function, const std::string& schedule) {
+    std::string title = fmt::format("Interpret {} on random inputs, every access checked", schedule.empty() ? function : schedule);
+    Json argument = {{"uri", snapshot.name()}, {"function", function}};
+    if (!schedule.empty()) { argument["schedule"] = schedule; }
+    actions.push_back({{"title", title}, {"kind", "refactor.rewrite"}, {"command", {{"title", title}, {"command", interpret_command}, {"arguments", Json::array({std::move(argument)})}}}});
+  };
+  for (const Tunable& tunable : tunables_in(snapshot, span)) { add_interpreted(tunable.name, ""); }
+  if (const script::FileSchedule* schedule = schedule_at(snapshot, span.begin); schedule != nullptr && schedule->run != nullptr && schedule->run->is_complete && !schedule->program_name.empty()) {
+    add_interpreted(schedule->program_name.str(), schedule->name.str());
+  }
   return actions;
 }
 
@@ -1179,6 +1248,44 @@ auto on_type_formatting_route(const RouteContext& context, const Json& params) -
   return text_edits(context, on_type_formatting(snapshot, to_offset(snapshot.text(), snapshot.lines(), *at, context.encoding)));
 }
 
+auto memory_json(const MemoryNode& node) -> Json {
+  Json json = {{"name", node.name}, {"bytes", node.bytes}};
+  for (const MemoryNode& child : node.children) { json["children"].push_back(memory_json(child)); }
+  return json;
+}
+
+/// `loopsmith/memoryUsage`: a tree of {name, bytes, children?} with `text`, the same in lines. What processes have is the system's number; what
+/// is in them is counted, and the rest is called that.
+auto memory_route(const RouteContext& context, const Json&) -> RouteResult {
+  std::unordered_set<const void*> counted;
+  MemoryNode files{"open files", 0, {}};
+  for (const Snapshot* snapshot : context.documents) {
+    if (context.cancel.is_cancelled()) { return RouteError{ErrorCode::RequestCancelled, "cancelled"}; }
+    files.children.push_back(memory_of(*snapshot, counted));
+    files.bytes += files.children.back().bytes;
+  }
+  // The set that counts is no part of what is counted.
+  counted = {};
+  NodeMemory nodes = node_memory();
+  HeapMemory heap = heap_memory();
+  MemoryNode worker{"analysis", resident_memory().value_or(0), {}};
+  uint64_t known = 0;
+  auto add = [&](MemoryNode node) {
+    known += node.bytes;
+    worker.children.push_back(std::move(node));
+  };
+  add(std::move(files));
+  // What is counted is no more than what the process has: of freed memory some is the system's again.
+  worker.bytes = std::max(worker.bytes, known);
+  add({"freed, waiting for what comes next", std::min<uint64_t>(nodes.free + heap.free, worker.bytes - known), {}});
+  add({"the rest: the program's code, and what is kept beside files", worker.bytes - known, {}});
+  MemoryNode front{"texts and messages", resident_memory(static_cast<int>(::getppid())).value_or(0), {}};
+  MemoryNode all{"loopsmith lsp", worker.bytes + front.bytes, {std::move(worker), std::move(front)}};
+  Json json = memory_json(all);
+  json["text"] = memory_text(all);
+  return json;
+}
+
 /// Answered when its lane comes: all is known of the version then.
 auto wait_for_state(const RouteContext& context, const Json&) -> RouteResult {
   return Json{{"uri", context.snapshot->name()}, {"version", context.snapshot->version()}, {"state", "done"}};
@@ -1192,6 +1299,7 @@ constexpr Route routes[] = {
     {Method::Diagnostic, Lane::Settled, diagnostic_route},
     {Method::WorkspaceDiagnostic, Lane::Settled, workspace_diagnostic},
     {Method::WorkspaceSymbol, Lane::Interactive, workspace_symbol},
+    {Method::MemoryUsage, Lane::Interactive, memory_route},
     {Method::PrepareCallHierarchy, Lane::Interactive, prepare_call_hierarchy},
     {Method::IncomingCalls, Lane::Interactive, incoming_calls},
     {Method::OutgoingCalls, Lane::Interactive, outgoing_calls},

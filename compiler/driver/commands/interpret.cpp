@@ -1,6 +1,8 @@
 // `loopsmith interpret FILE`: executes a program by the reference interpreter, with every access checked.
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include <nlohmann/json.hpp>
 
 #include "driver/command.h"
@@ -26,6 +28,7 @@ const Usage usage{
                 random_option,
                 {.name = "--out", .value = "DIR", .help = "writes each result to DIR/NAME.npy"},
                 {.name = "--time", .value = "S", .help = "stop after this long: 30, 90s, 2min"},
+                {.name = "--steps", .value = "N", .help = "stop after so many statements"},
                 json_option},
     .examples = {{"loopsmith interpret softmax.tir", "on random data; a line about each result"}},
     .least = 1,
@@ -61,6 +64,11 @@ auto interpret(std::vector<std::string> args) -> int {
     auto seconds = parse_seconds(*text);
     if (!seconds) { return usage_error("interpret", fmt::format("`--time` is a time such as 30, 90s or 2min, not `{}`", *text)); }
     options.max_seconds = *seconds;
+  }
+  if (auto text = arguments.get("--steps")) {
+    char* end = nullptr;
+    options.max_steps = std::strtoll(text->c_str(), &end, 10);
+    if (options.max_steps <= 0 || *end != '\0') { return usage_error("interpret", fmt::format("`--steps` is a number of statements, not `{}`", *text)); }
   }
   Reporter reporter(arguments);
   auto picked = pick(arguments, {.path = arguments.positional()[0]}, reporter);

@@ -40,6 +40,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<Api> {
     registerTasks(),
     registerCommands(() => client),
     vscode.commands.registerCommand('loopsmith.openRepl', openRepl),
+    vscode.commands.registerCommand('loopsmith.showMemory', showMemory),
     vscode.commands.registerCommand('loopsmith.restart', restart),
     vscode.commands.registerCommand('loopsmith.showOutput', () => client?.outputChannel.show()),
     vscode.workspace.onDidChangeConfiguration((event) => {
@@ -62,6 +63,13 @@ async function openRepl(): Promise<void> {
   } catch (problem) {
     void vscode.window.showErrorMessage(problem instanceof Error ? problem.message : String(problem));
   }
+}
+
+/// What the server takes of memory, file by file, as a text of its own.
+async function showMemory(): Promise<void> {
+  if (!client) { return; }
+  const { text } = await client.sendRequest<{ text: string }>('loopsmith/memoryUsage', {});
+  await vscode.window.showTextDocument(await vscode.workspace.openTextDocument({ content: text }), { preview: true });
 }
 
 export async function deactivate(): Promise<void> {

@@ -358,6 +358,16 @@ function verbs.repl(step)
   end, 100)
   return vim.tbl_filter(function(line) return line:find(step.has, 1, true) ~= nil end, split(done.stdout .. done.stderr))
 end
+-- The window that the command opens has a line for each open file.
+function verbs.memory(step)
+  local before = vim.api.nvim_get_current_win()
+  vim.cmd('LoopsmithMemory')
+  vim.wait(10000, function() return vim.api.nvim_get_current_win() ~= before and vim.api.nvim_buf_line_count(0) > 1 end, 20)
+  local lines = vim.api.nvim_buf_get_lines(0, 0, -1, false)
+  if vim.api.nvim_get_current_win() ~= before then vim.cmd('close') end
+  vim.api.nvim_set_current_win(before)
+  return vim.tbl_map(function(line) return (line:gsub('^ *[%d.]+ %a+ +', ''):gsub('%S*/', '')) end, vim.tbl_filter(function(line) return line:find(step.has, 1, true) ~= nil end, lines))
+end
 -- A search for a place in a schedule, begun and taken by the lens over it.
 function verbs.fill(step)
   local begins = wait_for_lens('tune this')

@@ -56,6 +56,7 @@ const results = {
   'workspace/textDocumentContent': '{ text: string }',
   'loopsmith/waitForState': '{ uri: string; version: number; state: "done" | "crashed" }',
   'loopsmith/ir': 'P.LSPAny',
+  'loopsmith/memoryUsage': '{ name: string; bytes: number; children?: P.LSPAny[]; text: string }',
   'loopsmith/loops': '{ title: string; function: string; nodes: { place: number; depth: number; kind: "block" | "serial" | "parallel" | "vectorized" | "unrolled" | "bound"; text: string; name: string; facts: string; range?: P.Range }[] } | null',
   'loopsmith/moves': '{ title: string; edit?: P.WorkspaceEdit; reason?: string }[]',
 };

@@ -2,10 +2,10 @@
 #include <algorithm>
 
 #include "codegen/llvm/codegen.h"
+#include "cost/loop_facts.h"
 #include "lsp/features/counterparts.h"
 #include "lsp/features/hints.h"
 #include "lsp/features/hover.h"
-#include "lsp/features/loop_facts.h"
 #include "lsp/features/symbols.h"
 #include "lsp/features/tuning.h"
 #include "lsp/features/views.h"

@@ -192,6 +192,12 @@ TEST_CASE("a rename reaches files of the workspace that are not open, and folder
   CHECK(all[0]["textDocument"] == Json({{"uri", root + "/kernels.tir"}, {"version", 4}}));
   CHECK(all[1]["textDocument"] == Json({{"uri", root + "/lib/use.tir"}, {"version", nullptr}}));
   CHECK(all[1]["edits"].size() == 2);
+  // Symbols of files that are not open are found by their letters.
+  auto symbols = [&](const char* query) { return session.call("workspace/symbol", {{"query", query}})["result"]; };
+  Json found = symbols("s");
+  REQUIRE(found.size() == 1);
+  CHECK(found[0]["name"] == "s");
+  CHECK(found[0]["location"]["uri"] == root + "/lib/use.tir");
   // Open, it is what the editor has.
   session.open(root + "/lib/use.tir", "from kernels import f\n", 9);
   all = rename();
@@ -330,7 +336,7 @@ TEST_CASE("a background job with a tuner that is played: progress, stop, result,
   session.open(uri, "@T.prim_func\ndef f(a: T.handle):\n    pass\n\nx = 1\n");
   Json at = {{"start", {{"line", 1}, {"character", 5}}}, {"end", {{"line", 1}, {"character", 5}}}};
   Json actions = session.call("textDocument/codeAction", {{"textDocument", {{"uri", uri}}}, {"range", at}, {"context", {{"diagnostics", Json::array()}}}});
-  REQUIRE(actions["result"].size() == 1);
+  REQUIRE(actions["result"].size() == 2);
   CHECK(actions["result"][0]["title"] == "Tune f in the background");
   int run = session.request("workspace/executeCommand", {{"command", actions["result"][0]["command"]["command"]},
                                                          {"arguments", actions["result"][0]["command"]["arguments"]}});
@@ -342,18 +348,28 @@ TEST_CASE("a background job with a tuner that is played: progress, stop, result,
   };
   CHECK(progress("begin")["params"]["value"]["cancellable"] == true);
   CHECK_FALSE(progress("report").is_null());
+  auto work = [&](const char* query) { return session.call("workspace/symbol", {{"query", query}})["result"]; };
+  // It is a symbol of the workspace, at its program. The worker is told twice a second how far it is.
+  Json running = work("tuning f");
+  REQUIRE(running.size() == 1);
+  CHECK(running[0]["name"].get<std::string>().starts_with("tuning f: "));
+  CHECK(running[0]["containerName"] == "f");
+  CHECK(running[0]["location"]["range"]["start"] == Json({{"line", 1}, {"character", 4}}));
   // The job goes on when the worker dies.
   ::kill(worker_of(session), SIGKILL);
   CHECK_FALSE(progress("report").is_null());
   session.notify("window/workDoneProgress/cancel", {{"token", create["params"]["token"]}});
   CHECK(progress("end")["params"]["value"]["message"] == "f tuned: best 1.00 ms (3 inputs)");
+  Json tuned = work("tuned");
+  REQUIRE(tuned.size() == 1);
+  CHECK(tuned[0]["name"] == "tuned f: 1.00 ms");
 
   // Edited meanwhile: the place is found anew.
   session.notify("textDocument/didChange", {{"textDocument", {{"uri", uri}, {"version", 2}}},
                                             {"contentChanges", {{{"range", {{"start", {{"line", 0}, {"character", 0}}}, {"end", {{"line", 0}, {"character", 0}}}}}, {"text", "# above\n"}}}}});
   at["start"]["line"] = at["end"]["line"] = 2;
   actions = session.call("textDocument/codeAction", {{"textDocument", {{"uri", uri}}}, {"range", at}, {"context", {{"diagnostics", Json::array()}}}});
-  REQUIRE(actions["result"].size() == 2);
+  REQUIRE(actions["result"].size() == 3);
   CHECK(actions["result"][0]["title"] == "Insert best schedule");
   int insert = session.request("workspace/executeCommand", {{"command", "loopsmith.insertSchedule"}, {"arguments", {{{"job", 1}}}}});
   Json apply = session.until([](const Json& message) { return message.value("method", "") == "workspace/applyEdit"; });
@@ -517,6 +533,84 @@ TEST_CASE("a program is run by a lens, with a program that is played: what came 
   CHECK(lenses[1]["command"]["title"] == "run");
   CHECK(session.goodbye() == 0);
   ::unlink(runner.c_str());
+}
+
+TEST_CASE("a program is interpreted on random inputs: what came out and that it kept in bounds, or the access that did not") {
+  Session session = start();
+  session.initialize();
+  const std::string uri = "file:///a.tir";
+  session.open(uri, "@T.prim_func\ndef f(A: T.Buffer((16,), \"float32\"), B: T.Buffer((16,), \"float32\")):\n    for i in range(16):\n        with T.block(\"B\"):\n"
+                    "            vi = T.axis.spatial(16, i)\n            B[vi] = A[vi] * T.float32(0) + T.float32(2)\n\n\n"
+                    "@T.prim_func\ndef g(I: T.Buffer((4,), \"int32\"), B: T.Buffer((16,), \"float32\")):\n    for i in range(4):\n        with T.block(\"B\"):\n"
+                    "            vi = T.axis.spatial(4, i)\n            B[I[vi] % 16 + 100] = T.float32(2)\n");
+  (void)session.wait_for(uri, 1);
+  // The action over the program is the command.
+  Json at = {{"start", {{"line", 1}, {"character", 5}}}, {"end", {{"line", 1}, {"character", 5}}}};
+  Json actions = session.call("textDocument/codeAction", {{"textDocument", {{"uri", uri}}}, {"range", at}, {"context", {{"diagnostics", Json::array()}}}})["result"];
+  Json action;
+  for (const Json& one : actions) {
+    if (one["title"] == "Interpret f on random inputs, every access checked") { action = one; }
+  }
+  REQUIRE_FALSE(action.is_null());
+  auto verdict = [&](const Json& arguments) {
+    CHECK(session.call("workspace/executeCommand", {{"command", action["command"]["command"]}, {"arguments", arguments}})["result"].contains("job"));
+    return session.until([](const Json& message) { return message.value("method", "") == "window/showMessage"; })["params"];
+  };
+  Json good = verdict(action["command"]["arguments"]);
+  CHECK(good["type"] == 3);
+  CHECK(good["message"] == "f interpreted on random inputs: B float32 (16), 2 to 2, mean 2; every access in bounds");
+  Json bad = verdict({{{"uri", uri}, {"function", "g"}}});
+  CHECK(bad["type"] == 1);
+  CHECK(bad["message"].get<std::string>().starts_with("interpretation of g failed: "));
+  CHECK(bad["message"].get<std::string>().find("outside") != std::string::npos);
+  CHECK(session.goodbye() == 0);
+}
+
+TEST_CASE("memory is told file by file: what is counted is no more than what the processes have, and goes with the file") {
+  Session session = start();
+  session.initialize();
+  std::string text = "@T.prim_func\ndef f(A: T.Buffer((64, 64), \"float32\"), B: T.Buffer((64, 64), \"float32\")):\n    for i, j in T.grid(64, 64):\n        with T.block(\"B\"):\n"
+                     "            vi, vj = T.axis.remap(\"SS\", [i, j])\n            B[vi, vj] = A[vi, vj] + T.float32(1)\n\n\n@ls.schedule(f)\ndef s(sch):\n    i, j = sch.get_loops(\"B\")\n";
+  std::string small = text;
+  for (int step = 0; step < 30; ++step) { text += "    j, j1 = sch.split(j, factors=[None, 1])\n"; }
+  session.open("file:///small.tir", small);
+  session.open("file:///large.tir", text);
+  (void)session.wait_for("file:///small.tir", 1);
+  (void)session.wait_for("file:///large.tir", 1);
+  auto usage = [&] { return session.call("loopsmith/memoryUsage", Json::object())["result"]; };
+  // Every number is at least the sum of those below it.
+  std::function<void(const Json&)> check = [&](const Json& node) {
+    uint64_t sum = 0;
+    for (const Json& child : node.value("children", Json::array())) {
+      sum += child["bytes"].get<uint64_t>();
+      check(child);
+    }
+    INFO(node["name"]);
+    CHECK(node["bytes"].get<uint64_t>() >= sum);
+  };
+  std::function<Json(const Json&, const std::string&)> find = [&](const Json& node, const std::string& name) -> Json {
+    if (node["name"] == name) { return node; }
+    for (const Json& child : node.value("children", Json::array())) {
+      if (Json found = find(child, name); !found.is_null()) { return found; }
+    }
+    return nullptr;
+  };
+  Json all = usage();
+  check(all);
+  Json small_file = find(all, "file:///small.tir");
+  Json large_file = find(all, "file:///large.tir");
+  REQUIRE_FALSE(small_file.is_null());
+  REQUIRE_FALSE(large_file.is_null());
+  CHECK(find(large_file, "text")["bytes"].get<uint64_t>() >= text.size());
+  CHECK_FALSE(find(large_file, "31 states of schedules").is_null());
+  // States share what a step left as it was: more steps take more, and not thirty programs.
+  auto bytes = [](const Json& node) { return node["bytes"].get<uint64_t>(); };
+  CHECK(bytes(find(large_file, "31 states of schedules")) > bytes(find(small_file, "1 state of schedules")));
+  CHECK(bytes(find(large_file, "31 states of schedules")) < 100 * bytes(find(small_file, "1 program")));
+  CHECK(all["text"].get<std::string>().find("file:///large.tir") != std::string::npos);
+  session.notify("textDocument/didClose", {{"textDocument", {{"uri", "file:///large.tir"}}}});
+  CHECK(find(usage(), "file:///large.tir").is_null());
+  CHECK(session.goodbye() == 0);
 }
 
 TEST_CASE("a schedule is replaced by the best one, in one edit, under its own name") {

@@ -300,6 +300,20 @@ function M.explain_records()
   end)
 end
 
+--- What the server takes of memory, file by file, in a buffer beside.
+function M.memory()
+  local client = vim.lsp.get_clients({ name = 'loopsmith' })[1]
+  if not client then return vim.notify('loopsmith: no server runs', vim.log.levels.WARN) end
+  client.request('loopsmith/memoryUsage', vim.empty_dict(), function(problem, answer)
+    if problem then return vim.notify('loopsmith: ' .. problem.message, vim.log.levels.ERROR) end
+    vim.cmd('botright new')
+    local buffer = vim.api.nvim_get_current_buf()
+    vim.bo[buffer].buftype, vim.bo[buffer].bufhidden, vim.bo[buffer].swapfile = 'nofile', 'wipe', false
+    vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split(answer.text, '\n', { trimempty = true }))
+    vim.bo[buffer].modifiable = false
+  end)
+end
+
 --- Tune the program under the cursor in the background.
 function M.tune() act('^Tune .* in the background$') end
 --- Insert the best schedule found for the program under the cursor.
@@ -371,6 +385,7 @@ function M.setup(user)
   vim.api.nvim_create_user_command('LoopsmithStop', M.stop, { desc = 'Stop the search of this buffer and keep the best' })
   vim.api.nvim_create_user_command('LoopsmithReplay', M.replay_to, { desc = 'Run the schedule to the statement at the cursor and show the program there' })
   vim.api.nvim_create_user_command('LoopsmithRecords', M.explain_records, { desc = 'Which records are used for the program at the cursor, and why others are not' })
+  vim.api.nvim_create_user_command('LoopsmithMemory', M.memory, { desc = 'What the server takes of memory, file by file' })
   vim.api.nvim_create_user_command('LoopsmithTune', M.tune, { desc = 'Tune the program under the cursor in the background' })
   vim.api.nvim_create_user_command('LoopsmithInsertBest', M.insert_best, { desc = 'Insert the best schedule found' })
 end

@@ -238,6 +238,13 @@ const verbs = {
       if (said.length > 0 || Date.now() > end) { return said; }
     }
   },
+  // The text that the command opens has a line for each open file.
+  memory: async (step) => {
+    await vscode.commands.executeCommand('loopsmith.showMemory');
+    const lines = split(vscode.window.activeTextEditor.document.getText());
+    await vscode.commands.executeCommand('workbench.action.revertAndCloseActiveEditor');
+    return lines.filter((line) => line.includes(step.has)).map((line) => line.replace(/^ *[\d.]+ \w+ +/, '').replace(/\S*\//, ''));
+  },
   // A search for a place in a schedule, begun and taken by the lens over it.
   fill: async () => {
     const begins = await waitForLens('tune this');

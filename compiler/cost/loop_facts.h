@@ -1,5 +1,5 @@
 // What a loop or block costs, read off the IR: how often it runs, what arithmetic it does, what memory it touches.
-// Numbers, not words; hover.cpp has the words. Counts are of what the program says (before any optimisation), with the
+// Numbers, not words; those who show them have the words. Counts are of what the program says (before any optimisation), with the
 // loops around at their first iteration; what depends on symbolic extents is none.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #include "ir/ir.h"
 
-namespace loopsmith::lsp {
+namespace loopsmith::cost {
 
 /// What is touched of a buffer.
 struct Touch {
@@ -38,4 +38,4 @@ struct LoopFacts {
 /// Of a loop, a block, or (0) the whole function. None: the node is not in the function.
 [[nodiscard]] auto loop_facts(const PrimFunc& function, NodeId loop_or_block) -> std::optional<LoopFacts>;
 
-}  // namespace loopsmith::lsp
+}  // namespace loopsmith::cost

@@ -1,5 +1,5 @@
 // Counting runs, arithmetic and memory of a loop: see loop_facts.h.
-#include "lsp/features/loop_facts.h"
+#include "cost/loop_facts.h"
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 
-namespace loopsmith::lsp {
+namespace loopsmith::cost {
 namespace {
 
 auto times(std::optional<int64_t> a, std::optional<int64_t> b) -> std::optional<int64_t> {
@@ -259,4 +259,4 @@ auto loop_facts(const PrimFunc& function, NodeId loop_or_block) -> std::optional
   return facts;
 }
 
-}  // namespace loopsmith::lsp
+}  // namespace loopsmith::cost
