@@ -9,7 +9,7 @@
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/script_diff.h"
-#include "schedule/loop_tree.h"
+#include "repl/pictures.h"
 
 namespace loopsmith::repl {
 namespace {
@@ -33,8 +33,7 @@ auto as_ir(const Session& session, const IRModule& before, const std::string& na
 auto as_tree(const Session& session, const IRModule& before, const std::string& named) -> std::string {
   const schedule::FuncState* func = session.schedule().state().func(session.function());
   if (session.module().same_as(before) || func == nullptr || !func->is_schedulable()) { return with_names({}, named); }
-  schedule::LoopTreeOptions options{.width = session.host().width, .color = session.host().color, .ascii = session.settings().ascii};
-  return with_names(schedule::draw_loop_tree(*func, [&](const schedule::Place& place) { return session.name_of(place); }, options), named);
+  return with_names(loops_picture(session), named);
 }
 
 auto as_table(const Session& session, const IRModule& before, const std::string& named) -> std::string {

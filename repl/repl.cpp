@@ -288,6 +288,7 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
   Session session(std::move(host));
   if (!options.mirror.empty()) { session.attach(options.file, options.mirror); }
   bool failed = false;
+  session.begun_with(options.file);
   bool from_input = options.file == "-" && !options.lines.empty();
   if (from_input) {
     std::ostringstream all;
@@ -402,9 +403,8 @@ auto run_transcript(Host host, const std::string& path, bool update) -> int {
     complain("cannot read `" + path + "`\n");
     return 1;
   }
-  std::string preamble;
-  std::vector<Exchange> expected = read_transcript(*text, &preamble);
-  if (expected.empty()) {
+  std::vector<Passage> passages = read_passages(*text, path.ends_with(".md"));
+  if (passages.front().typed.empty()) {
     complain("`" + path + "` is no transcript: no line begins with `sch> `\n");
     return 1;
   }
@@ -413,25 +413,29 @@ auto run_transcript(Host host, const std::string& path, bool update) -> int {
   host.color = false;
   host.width = 80;
   Session session(std::move(host));
-  std::string written = preamble;
+  std::string written;
   int status = 0;
-  for (const Exchange& one : expected) {
-    said.clear();
-    (void)session.execute(one.input);
-    bool is_equal = fits(lines_of(one.output), 0, lines_of(said), 0);
-    // What was written with `...` and still fits stays as it was written.
-    const std::string& shown = is_equal ? one.output : said;
-    std::string input = one.input;
-    for (size_t at = 0; (at = input.find('\n', at)) != std::string::npos; at += 6) { input.insert(at + 1, "...> "); }
-    written += "sch> " + input + "\n" + shown + (shown.empty() || shown.ends_with("\n") ? "" : "\n");
-    if (is_equal || update) { continue; }
-    complain(fmt::format("{}:{}: `{}` says something else\n", path, one.line, one.input));
-    std::string was;
-    std::string is;
-    for (const std::string& line : lines_of(one.output)) { was += line + "\n"; }
-    for (const std::string& line : lines_of(said)) { is += line + "\n"; }
-    complain(render_diff(was, is, {.context = 2, .color = false, .indent = "    "}));
-    status = 1;
+  for (const Passage& passage : passages) {
+    written += passage.before;
+    if (passage.width > 0) { session.resize(passage.width, passage.height); }
+    for (const Exchange& one : passage.typed) {
+      said.clear();
+      (void)session.execute(one.input);
+      bool is_equal = fits(lines_of(one.output), 0, lines_of(said), 0);
+      // What was written with `...` and still fits stays as it was written.
+      const std::string& shown = is_equal ? one.output : said;
+      std::string input = one.input;
+      for (size_t at = 0; (at = input.find('\n', at)) != std::string::npos; at += 6) { input.insert(at + 1, "...> "); }
+      written += "sch> " + input + "\n" + shown + (shown.empty() || shown.ends_with("\n") ? "" : "\n");
+      if (is_equal || update) { continue; }
+      complain(fmt::format("{}:{}: `{}` says something else\n", path, one.line, one.input));
+      std::string was;
+      std::string is;
+      for (const std::string& line : lines_of(one.output)) { was += line + "\n"; }
+      for (const std::string& line : lines_of(said)) { is += line + "\n"; }
+      complain(render_diff(was, is, {.context = 2, .color = false, .indent = "    "}));
+      status = 1;
+    }
   }
   if (!update || written == *text) { return status; }
   std::ofstream(path, std::ios::binary) << written;

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
@@ -69,6 +71,33 @@ auto mentions(std::string_view line, std::string_view name) -> bool {
   for (size_t at = line.find(name); at != std::string_view::npos; at = line.find(name, at + 1)) {
     size_t end = at + name.size();
     if ((at == 0 || !is_letter(line[at - 1])) && (end >= line.size() || !is_letter(line[end]))) { return true; }
+  }
+  return false;
+}
+
+/// Of what came of one input, so many bytes are kept for a document.
+constexpr size_t most_kept = 64 << 10;
+
+/// Without colours and what was overwritten on the terminal.
+auto as_text(std::string_view said) -> std::string {
+  std::string out;
+  for (size_t i = 0; i < said.size(); ++i) {
+    if (said[i] == '\x1b') {
+      while (i + 1 < said.size() && (said[i] < '@' || said[i] > '~' || said[i] == '[')) { ++i; }
+    } else if (said[i] == '\r') {
+      out.resize(out.rfind('\n') == std::string::npos ? 0 : out.rfind('\n') + 1);
+    } else {
+      out += said[i];
+    }
+  }
+  return out;
+}
+
+/// Does what came of an input differ from run to run?
+auto differs_each_time(const std::string& input) -> bool {
+  if (input.starts_with(";") || input.starts_with("]")) { return true; }
+  for (const char* command : {"bench", "why", "run", "verify", "tune", "time", "jobs", "wait", "fg", "stop", "take", "search", "shell", "hist", "history", "roofline", "footprint", "target", "asm", "llvm", "watch", "hint"}) {
+    if (input == std::string(":") + command || input.starts_with(std::string(":") + command + " ")) { return true; }
   }
   return false;
 }
@@ -146,7 +175,76 @@ auto read_transcript(std::string_view text, std::string* preamble) -> std::vecto
   return out;
 }
 
-Session::Session(Host host) : host_(std::move(host)), target_(target::host()) {}
+auto read_passages(std::string_view text, bool is_markdown) -> std::vector<Passage> {
+  std::vector<Passage> out(1);
+  if (!is_markdown) {
+    out[0].typed = read_transcript(text, &out[0].before);
+    return out;
+  }
+  size_t number = 0;
+  std::string fence;              // that closes the block; empty: outside
+  std::string block;
+  size_t block_line = 0;
+  size_t width = 0;
+  size_t height = 0;
+  while (!text.empty()) {
+    size_t end = std::min(text.find('\n'), text.size());
+    std::string line(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    ++number;
+    size_t ticks = std::min(line.find_first_not_of('`'), line.size());
+    if (fence.empty()) {
+      out.back().before += line + "\n";
+      if (ticks >= 3) {
+        fence = line.substr(0, ticks);
+        auto said = [&](const char* name) -> size_t {
+          size_t at = line.find(name);
+          return at == std::string::npos ? 0 : std::min<size_t>(std::strtoul(line.c_str() + at + std::strlen(name), nullptr, 10), 10000);
+        };
+        width = said("width=");
+        height = said("height=");
+        block_line = number;
+      }
+      continue;
+    }
+    bool closes = ticks >= fence.size() && ticks == line.size();
+    if (!closes) {
+      block += line + "\n";
+      continue;
+    }
+    std::string preamble;
+    std::vector<Exchange> typed = read_transcript(block, &preamble);
+    if (typed.empty()) {
+      out.back().before += block;
+    } else {
+      for (Exchange& one : typed) { one.line += block_line; }
+      out.back().before += preamble;
+      out.back().typed = std::move(typed);
+      out.back().width = width;
+      out.back().height = height;
+      out.emplace_back();
+    }
+    out.back().before += line + "\n";
+    block.clear();
+    fence.clear();
+  }
+  out.back().before += block;
+  return out;
+}
+
+Session::Session(Host host) : host_(std::move(host)), target_(target::host()) {
+  // What is said is kept beside what was typed.
+  auto keep = [this](std::function<void(std::string_view)> out) -> std::function<void(std::string_view)> {
+    if (!out) { return nullptr; }
+    return [this, out = std::move(out)](std::string_view text) {
+      if (depth_ > 0 && !said_.empty() && said_.back().size() < most_kept) { said_.back() += text; }
+      out(text);
+    };
+  };
+  host_.out = keep(std::move(host_.out));
+  host_.err = keep(std::move(host_.err));
+  host_.page = keep(std::move(host_.page));
+}
 
 auto Session::schedule_object(const eval::Frame& frame) const -> const script::ScheduleObject* {
   const eval::Value* value = frame.scope->find_here(sch_name);
@@ -319,7 +417,14 @@ auto Session::effect_of(size_t step) const -> std::string {
 }
 
 auto Session::execute(const std::string& input) -> bool {
-  if (depth_ > 0) { return execute_one(input); }
+  // A whole transcript, pasted: what was typed in it, one after the other.
+  if (std::vector<Exchange> pasted = read_transcript(input); pasted.size() > 1 || (pasted.size() == 1 && !pasted.front().output.empty())) { return run_lines(input); }
+  if (depth_ > 0) {
+    ++depth_;
+    bool done = execute_one(input);
+    --depth_;
+    return done;
+  }
   ++depth_;
   uint64_t begun = begun_;
   size_t count = steps_.size();
@@ -339,14 +444,15 @@ auto Session::execute(const std::string& input) -> bool {
 }
 
 auto Session::execute_one(const std::string& input) -> bool {
-  // A whole transcript, pasted: what was typed in it, one after the other.
-  if (std::vector<Exchange> pasted = read_transcript(input); pasted.size() > 1 || (pasted.size() == 1 && !pasted.front().output.empty())) { return run_lines(input); }
   std::string cleaned;
   std::istringstream lines(input);
   for (std::string line; std::getline(lines, line);) { cleaned += std::string(without_prompt(line)) + "\n"; }
   std::string_view text = trim(cleaned);
   if (text.empty() || text.front() == '#') { return true; }
-  if (depth_ == 1) { inputs_.push_back({std::string(text), {}}); }
+  if (depth_ == 1) {
+    inputs_.push_back({std::string(text), {}});
+    said_.emplace_back();
+  }
   if (!choices_.empty() && text.size() < 4 && text.find_first_not_of("0123456789") == std::string_view::npos) {
     return choose(static_cast<size_t>(std::stoul(std::string(text))));
   }
@@ -682,6 +788,28 @@ auto Session::module_folded(const IRModule& before) const -> std::string {
   return fold_unchanged(print_script(before), text, {.color = host_.color, .width = host_.width});
 }
 
+auto Session::as_document() const -> std::string {
+  std::string out = "# A session with `" + program_name_.str() + "`\n\n";
+  std::string program(trim(document_.text()));
+  std::string fence = "````";
+  out += "`" + path_ + "`:\n\n" + fence + "python\n" + program + "\n" + fence + "\n\n";
+  out += "What was typed, and what came of it (`loopsmith repl --check` does it again and compares):\n\n" + fence + fmt::format("sched width={} height={}\n", host_.width, height());
+  auto say = [&](const std::string& input, const std::string& said) {
+    std::string typed = input;
+    for (size_t at = 0; (at = typed.find('\n', at)) != std::string::npos; at += 6) { typed.insert(at + 1, "...> "); }
+    // A block ends with an empty line.
+    if (input.find('\n') != std::string::npos) { typed += "\n...> "; }
+    out += "sch> " + typed + "\n" + said + (said.empty() || said.ends_with("\n") ? "" : "\n");
+  };
+  if (!begun_with_.empty()) { say(":load " + begun_with_, "...\n"); }
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const std::string& line = inputs_[i].line;
+    if (line.starts_with(":save") || line == ":quit" || line == ":q" || line == ":exit") { continue; }
+    say(line, differs_each_time(line) ? std::string("...\n") : as_text(said_[i]));
+  }
+  return out + fence + "\n";
+}
+
 auto Session::as_function(const std::string& name) const -> std::string {
   std::string out = "@ls.schedule(" + program_name_.str() + ")\ndef " + name + "(sch: tir.Schedule) -> None:\n";
   bool any = false;
@@ -770,7 +898,7 @@ auto Session::complete(const std::string& input, size_t cursor, size_t& start) c
     return out;
   }
   if (before.starts_with(":set ")) {
-    for (std::string_view name : {"ascii", "context", "diff", "pager"}) { offer(name); }
+    for (std::string_view name : {"ascii", "context", "diff", "height", "pager", "plain"}) { offer(name); }
     return out;
   }
   if (before.starts_with(":help ") || trim(before) == "?") {

@@ -64,6 +64,7 @@ struct Settings {
   size_t context = 2;              // unchanged lines around a change
   bool pager = true;               // on a terminal
   bool ascii = false;              // trees drawn with plain characters
+  bool plain = false;              // sentences instead of pictures, for those who listen
   std::optional<size_t> height;    // lines of a screen; none: as the host says
   std::string mode = "diff";       // of answers (answers.h)
 };
@@ -121,6 +122,8 @@ class Session {
   /// What was typed that worked, in this session and, on a terminal, earlier ones; the newest last.
   [[nodiscard]] auto history() const -> std::vector<Typed>;
   /// What the input that was executed last did to the program.
+  /// The file that was named when the session was started.
+  void begun_with(const std::string& path) { begun_with_ = path; }
   [[nodiscard]] auto last_effect() const -> std::string { return inputs_.empty() ? std::string() : inputs_.back().did; }
   /// What a step did; empty: it looked.
   [[nodiscard]] auto effect_of(size_t step) const -> std::string;
@@ -156,6 +159,9 @@ class Session {
   void show(std::string_view text) const { settings_.pager && host_.page ? host_.page(text) : host_.out(text); }
   void complain(std::string_view text) const { host_.err(text); }
   void report(const Diagnostics& diagnostics) const;
+  /// The session so far as a document in Markdown: what was typed and what came of it, as a transcript that `--check` runs. What differs
+  /// from run to run (times, searches, the shell) is left open.
+  [[nodiscard]] auto as_document() const -> std::string;
   /// The steps so far as a schedule function that can be typed into a file.
   [[nodiscard]] auto as_function(const std::string& name) const -> std::string;
   /// The current module as text, with colours where the host has them.
@@ -203,6 +209,8 @@ class Session {
   std::string schedule_name_;          // that the session began with; may be empty
   std::vector<std::string> choices_;
   std::vector<Typed> inputs_;          // executed, in order
+  std::vector<std::string> said_;      // what came of each, without colours
+  std::string begun_with_;             // the file that the session was started with; empty: none
   uint64_t begun_ = 0;                 // how often a program was begun with
   int depth_ = 0;                      // of inputs that execute inputs
   std::string last_error_;             // what `_err` is: the message of the last line that failed
@@ -216,6 +224,16 @@ struct Exchange {
   std::string output;              // lines, each ended
   size_t line = 0;                 // of the prompt, from 1
 };
+/// A text with transcripts in it. Of Markdown the fenced blocks that have a prompt, else all of it.
+struct Passage {
+  std::string before;              // what is no transcript, up to the first prompt
+  std::vector<Exchange> typed;
+  size_t width = 0;                // of the screen it was on, as "width=100 height=40" behind the fence says; 0: not said
+  size_t height = 0;
+};
+/// The last one may have nothing typed: what follows the last transcript.
+[[nodiscard]] auto read_passages(std::string_view text, bool is_markdown) -> std::vector<Passage>;
+
 /// A transcript is text with prompts (`sch> `, `...> ` where an input goes on); lines without are answers. Text before the first
 /// prompt is `preamble`. Text without a prompt is no transcript: empty.
 [[nodiscard]] auto read_transcript(std::string_view text, std::string* preamble = nullptr) -> std::vector<Exchange>;

@@ -295,6 +295,7 @@ auto set(Session& session, const std::vector<std::string>& arguments) -> bool {
                       {"context", nullptr, &settings.context, "unchanged lines around a change"},
                       {"pager", &settings.pager, nullptr, "long answers a screen at a time, on a terminal"},
                       {"ascii", &settings.ascii, nullptr, "trees drawn with plain characters"},
+                      {"plain", &settings.plain, nullptr, "sentences instead of pictures, for those who listen"},
                       {"height", nullptr, &height, "lines of the screen: programs over it are folded; 0: none is"}};
   if (arguments.empty()) {
     for (const Row& row : rows) { session.print(fmt::format("  {:<8} {:<4} {}\n", row.name, row.flag ? (*row.flag ? "on" : "off") : std::to_string(*row.number), row.what)); }

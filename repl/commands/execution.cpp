@@ -11,6 +11,7 @@
 #include "ir/equal.h"
 #include "repl/apart.h"
 #include "repl/commands.h"
+#include "repl/pictures.h"
 #include "runtime/bench.h"
 #include "runtime/jit.h"
 #include "script/refusals.h"
@@ -228,53 +229,6 @@ auto why(Session& session, const std::vector<std::string>& arguments) -> bool {
   return true;
 }
 
-/// The trials of a search in the order they were measured (dots), and the best so far (a line), on a scale of powers; empty where there is
-/// nothing to compare. 0 is a trial that was not measured to its end.
-auto curve(const std::vector<double>& trials, bool ascii) -> std::string {
-  constexpr size_t height = 7;
-  constexpr size_t widest = 60;
-  double least = 0;
-  double most = 0;
-  for (double seconds : trials) {
-    if (seconds <= 0) { continue; }
-    least = least == 0 ? seconds : std::min(least, seconds);
-    most = std::max(most, seconds);
-  }
-  // One that took a thousand times as long would press all others into one line.
-  most = std::min(most, least * 30);
-  if (least == 0) { return {}; }
-  // Of one trial there is a scale too.
-  if (most <= least) { most = least * 2; }
-  size_t width = std::min(trials.size(), widest);
-  auto row = [&](double seconds) {
-    double share = std::log(std::min(seconds, most) / least) / std::log(most / least);
-    return height - 1 - static_cast<size_t>(std::lround(share * (height - 1)));
-  };
-  std::vector<std::vector<char>> cells(height, std::vector<char>(width, ' '));
-  double best = 0;
-  for (size_t column = 0; column < width; ++column) {
-    for (size_t i = column * trials.size() / width; i < (column + 1) * trials.size() / width; ++i) {
-      if (trials[i] <= 0) { continue; }
-      cells[row(trials[i])][column] = '.';
-      best = best == 0 ? trials[i] : std::min(best, trials[i]);
-    }
-    if (best > 0) { cells[row(best)][column] = '-'; }
-  }
-  std::string out;
-  for (size_t i = 0; i < height; ++i) {
-    std::string label = i == 0 ? seconds_text(most) : i == height - 1 ? seconds_text(least) : std::string();
-    out += fmt::format("{:>12} {}", label, ascii ? "|" : "│");
-    size_t last = width;
-    while (last > 0 && cells[i][last - 1] == ' ') { --last; }
-    for (size_t column = 0; column < last; ++column) {
-      char cell = cells[i][column];
-      out += ascii || cell == ' ' ? std::string(1, cell) : cell == '.' ? "·" : "━";
-    }
-    out += "\n";
-  }
-  return out + fmt::format("{:>12} {} {} trials\n", "", ascii ? "+" : "└", trials.size());
-}
-
 // `:tune 64`, `:tune 30s`; with `&` behind it, in the background.
 auto tune_here(Session& session, const std::vector<std::string>& given) -> bool {
   if (!needs_program(session)) { return false; }
@@ -338,7 +292,7 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
   if (result->comparison) {
     // The prompt is back before its results are known to be right: it is not a step yet.
     std::string best = seconds_text(result->comparison->best_seconds());
-    session.print(curve(trials, session.settings().ascii));
+    session.print(curve_picture(trials, session.settings()));
     size_t number = session.jobs().compare(session.original(), session.program_name().str(), std::move(result->comparison));
     session.print(fmt::format("stopped; best of {} trials: {}{}\n[{}] compares its results with the program; then `:take` makes it the next step\n", result->progress.trials, best,
                               result->plain_seconds > 0 ? ", as written " + seconds_text(result->plain_seconds) : "", number));
@@ -348,7 +302,7 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
     session.complain("no schedule was found in " + std::to_string(result->progress.trials) + " trials\n");
     return false;
   }
-  session.print(curve(trials, session.settings().ascii));
+  session.print(curve_picture(trials, session.settings()));
   auto readable = tune::schedule_statements_text(session.original(), result->trace, {});
   session.print("best of " + std::to_string(result->progress.trials) + " trials: " + seconds_text(result->best_seconds) +
                 (result->plain_seconds > 0 ? ", as written " + seconds_text(result->plain_seconds) : "") + "; verified by " + result->verified + "\n" + (readable.ok() ? *readable + "\n" : result->trace_python));

@@ -8,7 +8,7 @@
 
 #include "cost/estimate.h"
 #include "repl/commands.h"
-#include "schedule/loop_tree.h"
+#include "repl/pictures.h"
 #include "schedule/moves.h"
 
 namespace loopsmith::repl {
@@ -114,24 +114,26 @@ auto repair(Session& session, const std::vector<std::string>& arguments) -> bool
   return session.choose(number);
 }
 
-// Drawn with what the script calls things, where that differs.
-auto loops(Session& session, const std::vector<std::string>&) -> bool {
-  if (!needs_program(session)) { return false; }
-  const schedule::FuncState* func = session.schedule().state().func(session.function());
-  if (!func || !func->is_schedulable()) {
+auto show_picture(Session& session, const std::string& picture) -> bool {
+  if (picture.empty()) {
     session.complain("there is nothing to schedule here\n");
     return false;
   }
-  schedule::LoopTreeOptions options{.width = session.host().width, .color = session.host().color, .ascii = session.settings().ascii};
-  session.show(schedule::draw_loop_tree(*func, [&](const schedule::Place& place) { return session.name_of(place); }, options));
+  session.show(picture);
   return true;
 }
+
+auto loops(Session& session, const std::vector<std::string>&) -> bool { return needs_program(session) && show_picture(session, loops_picture(session)); }
+auto footprint(Session& session, const std::vector<std::string>&) -> bool { return needs_program(session) && show_picture(session, footprint_picture(session)); }
+auto roofline(Session& session, const std::vector<std::string>&) -> bool { return needs_program(session) && show_picture(session, roofline_picture(session)); }
 
 }  // namespace
 
 const Command hint_command{"hint", "[PRIMITIVE] [LOOP|BLOCK]...", "what may be done next, numbered, and why the rest may not", hint};
 const Command why_not_command{"why-not", "CALL", "would a call be refused, and why; nothing is done", why_not};
 const Command repair_command{"repair", "[N]", "what was offered last, by its number (the number alone will do)", repair};
+const Command footprint_command{"footprint", "", "what one run of each loop touches, beside the sizes of the caches", footprint};
+const Command roofline_command{"roofline", "", "what was timed, under what the machine reaches", roofline};
 const Command loops_command{"loops", "", "the loops and blocks, drawn: extents, kinds, bindings", loops};
 
 }  // namespace loopsmith::repl

@@ -63,6 +63,21 @@ auto trace(Session& session, const std::vector<std::string>&) -> bool {
   return true;
 }
 
+/// Whole or not at all.
+auto write_file(Session& session, const std::string& path, const std::string& text, const std::string& said) -> bool {
+  std::string temporary = path + ".new";
+  std::ofstream out(temporary, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    session.complain("cannot write `" + path + "`\n");
+    std::remove(temporary.c_str());
+    return false;
+  }
+  session.print(said + "\n");
+  return true;
+}
+
 auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
   if (arguments.empty() || arguments.size() > 2) {
@@ -74,6 +89,8 @@ auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
     session.complain("`" + session.path() + "` is open in the editor, which would not know: `:save` takes another file\n");
     return false;
   }
+  // A document: all that was typed and came of it.
+  if (arguments[0].ends_with(".md")) { return write_file(session, arguments[0], session.as_document(), "the session was written to " + arguments[0] + "; `loopsmith repl --check " + arguments[0] + "` does it again"); }
   // The program's own file gets the schedule at its end; another one gets both.
   std::string text;
   if (arguments[0] == session.path()) {
@@ -91,17 +108,7 @@ auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
   }
   while (!text.empty() && text.back() == '\n') { text.pop_back(); }
   text += "\n\n\n" + session.as_function(name);
-  std::string temporary = arguments[0] + ".new";
-  std::ofstream out(temporary, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out || std::rename(temporary.c_str(), arguments[0].c_str()) != 0) {
-    session.complain("cannot write `" + arguments[0] + "`\n");
-    std::remove(temporary.c_str());
-    return false;
-  }
-  session.print("schedule `" + name + "` written to " + arguments[0] + "\n");
-  return true;
+  return write_file(session, arguments[0], text, "schedule `" + name + "` written to " + arguments[0]);
 }
 
 auto lower(Session& session, const std::vector<std::string>& arguments) -> bool {
@@ -137,7 +144,7 @@ auto emit(Session& session, codegen::EmitKind kind) -> bool {
 const Command print_command{"print", "[all | LOOP|BLOCK]", "the program as it is now, over a screen without what the last step left alone (also :ir)", print};
 const Command diff_command{"diff", "[FROM [TO]]", "what changed: by the last step, or between steps", diff};
 const Command trace_command{"trace", "", "the trace so far, as Python", trace};
-const Command save_command{"save", "FILE [NAME]", "writes the steps as a schedule function", save};
+const Command save_command{"save", "FILE [NAME]", "writes the steps as a schedule function; to a file NAME.md the session as a document that can be checked", save};
 const Command lower_command{"lower", "[STAGE]", "the program after lowering, or after one stage of it", lower};
 const Command llvm_command{"llvm", "", "LLVM IR", [](Session& s, const std::vector<std::string>&) { return emit(s, codegen::EmitKind::LlvmIR); }};
 const Command asm_command{"asm", "", "assembly", [](Session& s, const std::vector<std::string>&) { return emit(s, codegen::EmitKind::Assembly); }};

@@ -1,0 +1,293 @@
+// Pictures on a terminal: see pictures.h.
+#include "repl/pictures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "cost/estimate.h"
+#include "cost/loop_facts.h"
+#include "ir/printer.h"
+#include "repl/commands.h"
+#include "repl/text.h"
+#include "schedule/loop_tree.h"
+#include "target/peaks.h"
+#include "tune/session/session.h"
+
+namespace loopsmith::repl {
+namespace {
+
+auto bytes_text(double bytes) -> std::string {
+  for (const char* unit : {"B", "KiB", "MiB", "GiB"}) {
+    if (bytes < 1024) { return bytes == std::floor(bytes) || bytes >= 100 ? fmt::format("{:.0f} {}", bytes, unit) : fmt::format("{:.1f} {}", bytes, unit); }
+    bytes /= 1024;
+  }
+  return fmt::format("{:.1f} TiB", bytes);
+}
+
+auto kind_word(const For& loop) -> std::string {
+  switch (loop.for_kind) {
+    case ForKind::Serial: return "";
+    case ForKind::Parallel: return ", parallel";
+    case ForKind::Vectorized: return ", vectorized";
+    case ForKind::Unrolled: return ", unrolled";
+    case ForKind::ThreadBinding: return loop.thread ? ", bound to " + loop.thread->thread_tag.str() : ", bound";
+  }
+  return "";
+}
+
+/// The places of the function that is scheduled; null: it cannot be.
+auto func_of(const Session& session) -> const schedule::FuncState* {
+  const schedule::FuncState* func = session.schedule().state().func(session.function());
+  return func != nullptr && func->is_schedulable() ? func : nullptr;
+}
+
+struct Level { std::string name; double bytes = 0; };
+auto levels_of(const cost::CoreModel& core) -> std::vector<Level> { return {{"L1", core.l1}, {"L2", core.l2}, {"L3", core.l3}}; }
+
+auto fits(double bytes, const std::vector<Level>& levels) -> std::string {
+  for (const Level& level : levels) {
+    if (level.bytes > 0 && bytes <= level.bytes) { return level.name; }
+  }
+  return "memory";
+}
+
+}  // namespace
+
+auto loops_picture(const Session& session) -> std::string {
+  const schedule::FuncState* func = func_of(session);
+  if (func == nullptr) { return {}; }
+  if (!session.settings().plain) {
+    schedule::LoopTreeOptions options{.width = session.host().width, .color = session.host().color, .ascii = session.settings().ascii};
+    return schedule::draw_loop_tree(*func, [&](const schedule::Place& place) { return session.name_of(place); }, options);
+  }
+  // A sentence each, numbered by where it is: 1.2 is the second thing in the first.
+  std::string out;
+  auto say = [&](auto&& self, const schedule::Place& place, const std::string& number) -> void {
+    std::string name = session.name_of(place);
+    std::string called = name.empty() || name == place.name().view() ? std::string() : ", called " + name;
+    size_t inside = 0;
+    for (int at = place.index + 1; at < place.end; at = func->places()[static_cast<size_t>(at)].end) { ++inside; }
+    if (place.is_loop()) {
+      out += fmt::format("{} loop {}: {} iteration{}{}{}.\n", number, place.name().view(), print_script(place.loop->extent), print_script(place.loop->extent) == "1" ? "" : "s", kind_word(*place.loop), called);
+    } else if (!number.empty()) {
+      auto names = [](const Array<BufferRegion>& regions) {
+        std::vector<std::string> all;
+        for (const BufferRegion& region : regions) {
+          if (std::find(all.begin(), all.end(), region.buffer->name.str()) == all.end()) { all.push_back(region.buffer->name.str()); }
+        }
+        std::string text;
+        for (const std::string& one : all) { text += (text.empty() ? "" : ", ") + one; }
+        return text.empty() ? std::string("nothing") : text;
+      };
+      out += fmt::format("{} block {}: writes {}, reads {}{}.\n", number, place.name().view(), names(place.block()->writes), names(place.block()->reads), called);
+    } else {
+      out += fmt::format("{} has {} nest{}.\n", session.program_name().view(), inside, inside == 1 ? "" : "s");
+    }
+    size_t count = 0;
+    for (int at = place.index + 1; at < place.end; at = func->places()[static_cast<size_t>(at)].end) {
+      self(self, func->places()[static_cast<size_t>(at)], (number.empty() ? "" : number + ".") + std::to_string(++count));
+    }
+  };
+  say(say, func->root(), "");
+  return out;
+}
+
+auto footprint_picture(const Session& session) -> std::string {
+  const schedule::FuncState* func = func_of(session);
+  if (func == nullptr) { return {}; }
+  std::vector<Level> levels = levels_of(cost::core_of(session.target()));
+  struct Row { std::string name; std::optional<double> bytes; };
+  std::vector<Row> rows;
+  auto add = [&](const std::string& name, NodeId id) {
+    auto facts = cost::loop_facts(func->func(), id);
+    rows.push_back({name, facts && facts->bytes ? std::optional(static_cast<double>(*facts->bytes)) : std::nullopt});
+  };
+  add("all of it", 0);
+  std::vector<size_t> depth(func->places().size(), 0);
+  for (const schedule::Place& place : func->places()) {
+    if (place.parent >= 0) { depth[static_cast<size_t>(place.index)] = depth[static_cast<size_t>(place.parent)] + (func->places()[static_cast<size_t>(place.parent)].is_loop() ? 1U : 0U); }
+    if (!place.is_loop()) { continue; }
+    std::string called = session.name_of(place);
+    std::string name = place.name().str() + " " + print_script(place.loop->extent) + (called.empty() || called == place.name().view() ? "" : " [" + called + "]");
+    add(session.settings().plain ? place.name().str() : std::string(2 * depth[static_cast<size_t>(place.index)], ' ') + name, place.id);
+  }
+  std::string out;
+  if (session.settings().plain) {
+    for (const Row& row : rows) {
+      std::string what = &row == &rows.front() ? std::string("The program") : "One run of loop " + row.name;
+      if (!row.bytes) { out += what + " touches what is not known before it runs.\n"; continue; }
+      std::string level = fits(*row.bytes, levels);
+      out += fmt::format("{} touches {}, which {}.\n", what, bytes_text(*row.bytes), level == "memory" ? "fits no cache" : "fits " + level);
+    }
+    return out;
+  }
+  const bool ascii = session.settings().ascii;
+  size_t name_width = 12;
+  for (const Row& row : rows) { name_width = std::max(name_width, columns_of(row.name)); }
+  size_t total = std::max<size_t>(session.host().width, 60);
+  name_width = std::min(name_width, total / 2 - 12);
+  size_t width = std::min<size_t>(total - name_width - 22, 60);
+  double most = levels.back().bytes * 4;
+  for (const Row& row : rows) { most = std::max(most, row.bytes.value_or(0)); }
+  double least = 64;
+  auto column = [&](double bytes) { return bytes <= least ? size_t{1} : std::min(width, static_cast<size_t>(std::lround(std::log(bytes / least) / std::log(most / least) * static_cast<double>(width)))); };
+  // The caches stand over their marks.
+  std::string heads(width + 12, ' ');
+  std::string sizes;
+  for (const Level& level : levels) {
+    heads.replace(column(level.bytes), level.name.size(), level.name);
+    sizes += fmt::format("{}{} {}", sizes.empty() ? "" : ", ", level.name, bytes_text(level.bytes));
+  }
+  while (heads.ends_with(' ')) { heads.pop_back(); }
+  out += wrapped("What one run touches, each element once; " + sizes + ":", total) + std::string(name_width + 12, ' ') + heads + "\n";
+  for (const Row& row : rows) {
+    std::string name = row.name;
+    if (columns_of(name) > name_width) { name = name.substr(0, name_width - 3) + "..."; }
+    name += std::string(name_width - columns_of(name), ' ');
+    if (!row.bytes) { out += name + "  not known\n"; continue; }
+    std::string bar;
+    size_t filled = column(*row.bytes);
+    for (size_t at = 0; at < width; ++at) {
+      bool is_mark = std::any_of(levels.begin(), levels.end(), [&](const Level& level) { return column(level.bytes) == at; });
+      bar += at < filled ? (ascii ? "#" : "█") : is_mark ? (ascii ? "|" : "│") : ascii ? "." : "·";
+    }
+    out += fmt::format("{}{:>10}  {}  {}\n", name, bytes_text(*row.bytes), bar, fits(*row.bytes, levels));
+  }
+  return out;
+}
+
+auto roofline_picture(const Session& session) -> std::string {
+  const schedule::FuncState* func = func_of(session);
+  double flops = tune::count_flops(session.original(), session.function());
+  auto facts = func != nullptr ? cost::loop_facts(session.original()->find(session.function()), 0) : std::nullopt;
+  if (!facts || !facts->bytes || *facts->bytes == 0 || flops <= 0) { return "how many flops and bytes there are is not known before it runs\n"; }
+  double intensity = flops / static_cast<double>(*facts->bytes);
+  const cost::CoreModel core = cost::core_of(session.target());
+  bool is_measured = false;
+  double peak = core.clock * core.lanes * core.vector_fma * 2 * core.cores;
+  double rate = core.clock * core.memory_bytes * core.cores;
+  if (auto peaks = std::getenv("LOOPSMITH_TEST_CORE") == nullptr ? target::cached_peaks() : std::nullopt; peaks && peaks->fma_f32_all > 0) {
+    peak = peaks->fma_f32_all * 1e9;
+    rate = peaks->copy_rate(static_cast<uint64_t>(*facts->bytes), true) * 1e9;
+    is_measured = true;
+  }
+  double roof = std::min(peak, rate * intensity);
+  struct Point { char mark; std::string name; double seconds; bool is_timed; };
+  std::vector<Point> points;
+  auto add = [&](size_t step, const std::string& name) {
+    double seconds = session.steps()[step].seconds;
+    bool is_timed = seconds > 0;
+    if (!is_timed) {
+      const schedule::FuncState* there = session.schedule_at(step).state().func(session.schedule_at(step).func_working_on());
+      auto estimated = there != nullptr ? cost::estimate(*there, core) : std::nullopt;
+      if (!estimated) { return; }
+      seconds = estimated->seconds;
+    }
+    if (points.size() < 26) { points.push_back({static_cast<char>('a' + points.size()), name, seconds, is_timed}); }
+  };
+  add(0, "as written");
+  for (size_t step = 1; step < session.steps().size(); ++step) {
+    if (session.steps()[step].seconds > 0 && step != session.position()) { add(step, fmt::format("step {}", step)); }
+  }
+  if (session.position() != 0) { add(session.position(), fmt::format("step {}, here", session.position())); }
+  std::string legend;
+  for (const Point& point : points) {
+    double reached = flops / point.seconds;
+    legend += session.settings().plain ? fmt::format("{}: {} {}, {:.1f} GFLOP/s, {:.1f} percent of the roof.\n", point.name, point.is_timed ? "measured" : "estimated", seconds_text(point.seconds), reached * 1e-9, reached / roof * 100)
+                                       : fmt::format("  {}  {:<16} {:>11}{}  {:>9.2f} GFLOP/s  {:>5.1f}% of the roof\n", point.mark, point.name, seconds_text(point.seconds), point.is_timed ? "    " : " est", reached * 1e-9, reached / roof * 100);
+  }
+  std::string what = fmt::format("{:.3g} flop per byte; {} bound{}", intensity, peak <= rate * intensity ? "compute" : "memory", is_measured ? "" : "; peaks by the model, `loopsmith target show` measures them");
+  if (session.settings().plain) { return fmt::format("{}. The roof is {:.1f} GFLOP/s.\n", what, roof * 1e-9) + legend; }
+  const bool ascii = session.settings().ascii;
+  constexpr size_t height = 12;
+  const size_t width = std::min<size_t>(std::max<size_t>(session.host().width, 60) - 16, 60);
+  double ridge = peak / rate;
+  double left = std::min(intensity, ridge) / 8;
+  double right = std::max(intensity, ridge) * 8;
+  double top = peak * 2;
+  double bottom = std::min(rate * left, roof);
+  for (const Point& point : points) { bottom = std::min(bottom, flops / point.seconds / 1.5); }
+  auto x_of = [&](double value) { return static_cast<size_t>(std::lround(std::log(value / left) / std::log(right / left) * static_cast<double>(width - 1))); };
+  auto y_of = [&](double value) { return height - 1 - std::min(height - 1, static_cast<size_t>(std::lround(std::max(0.0, std::log(value / bottom) / std::log(top / bottom)) * (height - 1)))); };
+  std::vector<std::vector<std::string>> cells(height, std::vector<std::string>(width, " "));
+  for (size_t x = 0; x < width; ++x) {
+    double at = left * std::pow(right / left, static_cast<double>(x) / static_cast<double>(width - 1));
+    bool is_flat = at >= ridge;
+    if (!is_flat && rate * at < bottom) { continue; }
+    cells[y_of(std::min(peak, rate * at))][x] = is_flat ? (ascii ? "-" : "─") : (ascii ? "/" : "╱");
+  }
+  for (size_t y = y_of(roof) + 1; y < height; ++y) { cells[y][x_of(intensity)] = ascii ? ":" : "┊"; }
+  for (const Point& point : points) { cells[y_of(flops / point.seconds)][x_of(intensity)] = std::string(1, point.mark); }
+  // Points that fall together stand side by side.
+  std::string out;
+  for (size_t y = 0; y < height; ++y) {
+    std::string marks;
+    for (const Point& point : points) { if (y_of(flops / point.seconds) == y) { marks += point.mark; } }
+    for (size_t i = 0; i < marks.size() && x_of(intensity) + i < width; ++i) { cells[y][x_of(intensity) + i] = std::string(1, marks[i]); }
+    std::string label = y == y_of(peak) ? fmt::format("{:.4g}", peak * 1e-9) : y == height - 1 ? fmt::format("{:.2g}", bottom * 1e-9) : std::string();
+    std::string line;
+    for (const std::string& cell : cells[y]) { line += cell; }
+    while (line.ends_with(' ')) { line.pop_back(); }
+    out += fmt::format("{:>9} {}{}\n", label, ascii ? "|" : "│", line);
+  }
+  out += fmt::format("  GFLOP/s {}{}\n", ascii ? "+" : "└", [&] { std::string axis; for (size_t i = 0; i < width; ++i) { axis += ascii ? "-" : "─"; } return axis; }());
+  out += fmt::format("{:>10} {:<{}}{}\n", "flop/byte", fmt::format("{:.3g}", left), width - 6, fmt::format("{:.3g}", right));
+  return out + wrapped(what, session.host().width) + legend;
+}
+
+auto curve_picture(const std::vector<double>& trials, const Settings& settings) -> std::string {
+  constexpr size_t height = 7;
+  constexpr size_t widest = 60;
+  double least = 0;
+  double most = 0;
+  for (double seconds : trials) {
+    if (seconds <= 0) { continue; }
+    least = least == 0 ? seconds : std::min(least, seconds);
+    most = std::max(most, seconds);
+  }
+  // One that took a thousand times as long would press all others into one line.
+  most = std::min(most, least * 30);
+  if (least == 0) { return {}; }
+  if (settings.plain) {
+    size_t at = static_cast<size_t>(std::find(trials.begin(), trials.end(), least) - trials.begin());
+    double first = *std::find_if(trials.begin(), trials.end(), [](double seconds) { return seconds > 0; });
+    size_t lost = static_cast<size_t>(std::count_if(trials.begin(), trials.end(), [](double seconds) { return seconds <= 0; }));
+    return fmt::format("{} trials: the first took {}, the best, number {}, {}; {} were not measured to their end.\n", trials.size(), seconds_text(first), at + 1, seconds_text(least), lost);
+  }
+  const bool ascii = settings.ascii;
+  // Of one trial there is a scale too.
+  if (most <= least) { most = least * 2; }
+  size_t width = std::min(trials.size(), widest);
+  auto row = [&](double seconds) {
+    double share = std::log(std::min(seconds, most) / least) / std::log(most / least);
+    return height - 1 - static_cast<size_t>(std::lround(share * (height - 1)));
+  };
+  std::vector<std::vector<char>> cells(height, std::vector<char>(width, ' '));
+  double best = 0;
+  for (size_t column = 0; column < width; ++column) {
+    for (size_t i = column * trials.size() / width; i < (column + 1) * trials.size() / width; ++i) {
+      if (trials[i] <= 0) { continue; }
+      cells[row(trials[i])][column] = '.';
+      best = best == 0 ? trials[i] : std::min(best, trials[i]);
+    }
+    if (best > 0) { cells[row(best)][column] = '-'; }
+  }
+  std::string out;
+  for (size_t i = 0; i < height; ++i) {
+    std::string label = i == 0 ? seconds_text(most) : i == height - 1 ? seconds_text(least) : std::string();
+    out += fmt::format("{:>12} {}", label, ascii ? "|" : "│");
+    size_t last = width;
+    while (last > 0 && cells[i][last - 1] == ' ') { --last; }
+    for (size_t column = 0; column < last; ++column) {
+      char cell = cells[i][column];
+      out += ascii || cell == ' ' ? std::string(1, cell) : cell == '.' ? "·" : "━";
+    }
+    out += "\n";
+  }
+  return out + fmt::format("{:>12} {} {} trials\n", "", ascii ? "+" : "└", trials.size());
+}
+
+}  // namespace loopsmith::repl
