@@ -66,6 +66,7 @@ const sent = {
   'window/showMessage': 'P.ShowMessageParams',
   'window/workDoneProgress/create': 'P.WorkDoneProgressCreateParams',
   'workspace/applyEdit': 'P.ApplyWorkspaceEditParams',
+  'window/showDocument': 'P.ShowDocumentParams',
   'workspace/codeLens/refresh': 'null',
   'workspace/textDocumentContent/refresh': '{ uri: string }',
   '$/progress': '{ token: string | number; value: P.WorkDoneProgressBegin | P.WorkDoneProgressReport | P.WorkDoneProgressEnd }',
