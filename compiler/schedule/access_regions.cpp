@@ -134,8 +134,18 @@ class Finder : public Visitor {
   arith::DomMap domains_;
 };
 
-auto regions_of(const Touched& touched, const std::vector<Buffer>& except) -> std::vector<BufferRegion> {
+// `own`: what the block allocates, which nothing outside of it knows: where an index is looked up in one, any element may be meant.
+auto regions_of(const Touched& touched, const std::vector<Buffer>& except, const Array<Buffer>& own) -> std::vector<BufferRegion> {
   arith::Analyzer analyzer;
+  auto looks_up_own = [&](const Expr& e) {
+    bool found = false;
+    if (own.empty()) { return found; }
+    post_order(e, [&](const Expr& part) {
+      const auto* load = part.as<BufferLoad>();
+      found = found || (load && std::find(own.begin(), own.end(), load->buffer) != own.end());
+    });
+    return found;
+  };
   std::vector<BufferRegion> out;
   for (size_t i = 0; i < touched.buffers.size(); ++i) {
     const Buffer& buffer = touched.buffers[i];
@@ -143,6 +153,10 @@ auto regions_of(const Touched& touched, const std::vector<Buffer>& except) -> st
     std::vector<Range> region;
     for (size_t k = 0; k < touched.regions[i].size() && k < buffer->shape.size(); ++k) {
       const arith::IntSet& set = touched.regions[i][k];
+      if ((set.has_lower_bound() && looks_up_own(set.min())) || (set.has_upper_bound() && looks_up_own(set.max()))) {
+        region.push_back(from_zero(buffer->shape[k]));
+        continue;
+      }
       if (set.can_prove_single_point(analyzer)) {
         region.push_back(point(set.min()));
       } else {
@@ -162,8 +176,8 @@ auto find_access_regions(const Block& block, const std::vector<Buffer>& known) -
   // What a reduction accumulates in is not read from outside: its init writes it first.
   std::vector<Buffer> not_read = finder.opaque.buffers;
   if (block.init) { not_read.insert(not_read.end(), finder.writes.buffers.begin(), finder.writes.buffers.end()); }
-  AccessRegions out{regions_of(finder.reads, not_read), regions_of(finder.writes, finder.opaque.buffers)};
-  for (BufferRegion& region : regions_of(finder.opaque, {})) {
+  AccessRegions out{regions_of(finder.reads, not_read, block.alloc_buffers), regions_of(finder.writes, finder.opaque.buffers, block.alloc_buffers)};
+  for (BufferRegion& region : regions_of(finder.opaque, {}, block.alloc_buffers)) {
     out.reads.push_back(region);
     out.writes.push_back(std::move(region));
   }
