@@ -647,6 +647,11 @@ auto certainly_writes(const FuncState& func, const Place& block, const BufferReg
   }
   if (is_fixed) { return true; }
   auto domains = domains_for(func, block, above, write.buffer->scope());
+  // Virtual threads are one thread's work in turns: each has what is allocated below it for its own, whatever the memory.
+  for (const Place* at = above; at; at = func.parent(*at)) {
+    if (!at->is_loop() || !at->loop->thread || !at->loop->thread->thread_tag.view().starts_with("vthread")) { continue; }
+    std::erase_if(domains, [&](const auto& domain) { return domain.first == at->loop->var; });
+  }
   if (is_one(block.realize->predicate) && covers_plainly(here.region, domains, region.region, {})) { return true; }
   // A condition on what is fixed here decides about all of the instances at once.
   for (const Expr& condition : arith::split_conjunction(block.realize->predicate)) {

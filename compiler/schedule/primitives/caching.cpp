@@ -141,9 +141,29 @@ struct CacheRead {
       plan.stage.position = 0;
       const BufferRegion* declared = region_of(scope->block()->reads, buffer);
       plan.stage.region = declared ? *declared : full_region(buffer);
+      if (!declared) { LOOPSMITH_CHECK(require_unwritten_beside(cx, func, *scope, buffer, args.block)); }
     }
     plan.stage.is_full = plan.stage.at->is_loop() || uses_loops_outside(func, plan.stage) || !all_readers_below(func, *scope, *plan.stage.at, buffer);
     return plan;
+  }
+
+  // A scope that does not say what it reads is given a copy of all of the buffer. Iterations that run at the same time as it write none of that.
+  static auto require_unwritten_beside(const Context& cx, const FuncState& func, const Place& scope, const Buffer& buffer, const BlockArg& block) -> Status {
+    for (const Place* at = func.parent(scope); at; at = func.parent(*at)) {
+      if (at->is_block()) {
+        const auto& made = at->block()->alloc_buffers;
+        if (std::find(made.begin(), made.end(), buffer) != made.end()) { return ok(); }
+        continue;
+      }
+      if (!runs_at_once(*at->loop)) { continue; }
+      for (int i = at->index + 1; i < at->end; ++i) {
+        const Place& writer = func.places()[static_cast<size_t>(i)];
+        if (!writer.is_block() || !region_of(writer.block()->writes, buffer)) { continue; }
+        return note_block(note_loop(cx.error(Code::IterationsDepend).arg("loop", at->name().view()).arg("producer", writer.name().view())
+                                        .arg("consumer", block->name().view()), *at), writer);
+      }
+    }
+    return ok();
   }
 
   // Of a copy that is made at the start of the scope: no iteration of the writer runs before one of the consumer, and the consumer reads

@@ -223,6 +223,8 @@ struct ComputeInline {
   /// Elements that a buffer has and the block does not write may be read where nobody looks at them. In the reader their value would be
   /// computed, from elements that there may not be.
   static auto read_beyond(const FuncState& func, const Place& block, const Place& scope, const Plan& plan) -> std::optional<Beyond> {
+    // What its loops leave out is not written either.
+    const bool may_skip = !keeps_domains(func, block);
     arith::Analyzer any;       // of the buffer's elements
     std::vector<std::pair<size_t, int64_t>> written;   // dimensions that have more elements, and how many are written
     for (size_t i = 0; i < plan.indices.size(); ++i) {
@@ -231,11 +233,11 @@ struct ComputeInline {
       for (const IterVar& iter : block.block()->iter_vars) {
         if (iter.var.get() == plan.indices[i].get() && is_zero(iter.dom.min)) { count = as_int(iter.dom.extent); }
       }
-      if (!size || !count) { return {}; }
+      if (!size || (!count && !may_skip)) { return {}; }
       any.bind(plan.indices[i], Range{zero(plan.indices[i]->dtype), plan.store->buffer->shape[i]});
-      if (*count < *size) { written.emplace_back(i, *count); }
+      if (count && *count < *size) { written.emplace_back(i, *count); }
     }
-    if (written.empty()) { return {}; }
+    if (written.empty() && !may_skip) { return {}; }
     Buffer left;
     post_order(plan.value, [&](const Expr& e) {
       const auto* load = e.as<BufferLoad>();
@@ -257,6 +259,7 @@ struct ComputeInline {
         post_order(place.block()->body, [](const Stmt&) {}, [&](const Expr& e) {
           const auto* load = e.as<BufferLoad>();
           if (!load || !(load->buffer == plan.store->buffer)) { return; }
+          reads = reads || may_skip;
           for (auto [d, count] : written) { reads = reads || there.const_int_bound(load->indices[d]).max >= count; }
         });
         if (reads) { return Beyond{&place, left}; }

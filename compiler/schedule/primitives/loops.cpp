@@ -487,16 +487,22 @@ struct Reorder {
       for (size_t k = i + 1; k < plan.order.size(); ++k) {
         const For& outer = *plan.order[i];
         const For& inner = *plan.order[k];
-        if (before(&outer) < before(&inner) || is_one(outer.extent) || is_one(inner.extent)) { continue; }
         const VarNode* a = outer.var.get();
         const VarNode* b = inner.var.get();
         bool repeats = repeats_instances(realize, inner) && reduction.count(a);
+        // Where iterations run at the same time, what they sum up is each one's own while they are outside of the sum, however short that is.
+        bool is_short = is_one(outer.extent) && !(repeats && runs_at_once(inner));
+        if (before(&outer) < before(&inner) || is_short || is_one(inner.extent)) { continue; }
         // Together, two that count beyond a remainder run some of the reduction again, in an order of its own.
         bool repeats_before = reduction.count(b) && (repeats_instances(realize, outer) || (reduction.count(a) && repeat_together(func, block, *a, *b)));
         if (reduction.count(a) && reduction.count(b) && !commutes) { commutes = updates_commute(*block.block()); }
         if (reduction.count(a) && reduction.count(b) && !*commutes) {
           return note_block(cx.error(Code::UpdateOrder).arg("loop", b->name.view()).arg("other", a->name.view()).arg("block", block.name().view()), block)
               .at_node(func.find(outer.id)->id)
+              .remedy(fmt::format("keep `{}` outside of `{}`", b->name.view(), a->name.view()));
+        }
+        if (repeats && is_one(outer.extent)) {
+          return note_block(note_loop(cx.error(Code::ReductionShared).arg("loop", b->name.view()).arg("block", block.name().view()), *func.find(inner.id)), block)
               .remedy(fmt::format("keep `{}` outside of `{}`", b->name.view(), a->name.view()));
         }
         if ((mixed.count(a) && mixed.count(b)) || repeats || repeats_before) {
