@@ -52,7 +52,7 @@ void put(int out, char kind, std::string_view text) {
 #endif
   // Ctrl-C goes to the whole group; who it is for decides.
   ::signal(SIGINT, SIG_IGN);
-  session.redirect([out](std::string_view text) { put(out, 'o', text); }, [out](std::string_view text) { put(out, 'e', text); });
+  session.redirect([out](std::string_view text) { put(out, 'o', text); }, [out](std::string_view text) { put(out, 'e', text); }, [out](std::string_view text) { put(out, 'p', text); });
   std::vector<double> before;
   for (const Step& step : session.steps()) { before.push_back(step.seconds); }
   bool done = work();
@@ -75,6 +75,7 @@ void take(Session& session, std::string& come) {
     std::string_view text(come.data() + at + sizeof head, head.size);
     if (head.kind == 'o') { session.print(text); }
     if (head.kind == 'e') { session.complain(text); }
+    if (head.kind == 'p') { session.show(text); }
     if (Time time{}; head.kind == 'm' && text.size() == sizeof time) {
       std::memcpy(&time, text.data(), sizeof time);
       session.measured(time.step, time.seconds);

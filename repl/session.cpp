@@ -331,7 +331,7 @@ auto Session::begin(const std::string& program, const std::string& schedule_name
     return false;
   }
   if (named) {
-    schedules_.run_one(*file_, *named, {});
+    schedules_.run_one(*file_, *named, interrupt());
     if (named->run) { report(named->run->all_diagnostics()); }
     if (!named->run || !named->run->is_complete || !named->run->result) {
       report(named->diagnostics);

@@ -144,11 +144,13 @@ class Session {
   void tell_news();
   void set_target(target::Target target) { target_ = std::move(target); }
   /// What is printed and complained goes elsewhere from now on, and at once.
-  void redirect(std::function<void(std::string_view)> out, std::function<void(std::string_view)> err) {
+  void redirect(std::function<void(std::string_view)> out, std::function<void(std::string_view)> err, std::function<void(std::string_view)> page) {
     host_.out = std::move(out);
     host_.err = std::move(err);
-    host_.page = nullptr;
+    host_.page = std::move(page);
   }
+  /// Ctrl-C, from now on.
+  [[nodiscard]] auto interrupt() const -> CancelToken { return host_.interrupted != nullptr ? host_.interrupted() : CancelToken(); }
   /// The terminal is of another size.
   void resize(size_t width, size_t height) {
     host_.width = width;

@@ -52,7 +52,12 @@ auto what_here(Session& session, const schedule::Primitive& primitive, const std
   size_t legal = 0;
   size_t refused = 0;
   std::string why;
+  CancelToken token = session.interrupt();
   for (const schedule::Place& place : func->places()) {
+    if (token.is_cancelled()) {
+      session.complain("stopped\n");
+      return false;
+    }
     if (place.parent < 0 || (only != nullptr && only != &place)) { continue; }
     std::vector<schedule::JudgedMove> moves = schedule::moves_at(session.schedule().state(), *func, place, &primitive);
     bool any = false;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 
 #include "repl/answers.h"
@@ -133,6 +134,7 @@ auto shell(Session& session, const std::vector<std::string>& arguments) -> bool 
     return false;
   }
   int status = std::system(line.c_str());
+  if (status != -1 && WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) { session.complain("\n"); }
   return status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 

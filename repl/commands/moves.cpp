@@ -55,7 +55,9 @@ auto hint(Session& session, const std::vector<std::string>& arguments) -> bool {
   std::vector<std::string> choices;
   std::map<std::string_view, std::string> refused;   // by primitive: the first reason
   std::set<std::string_view> allowed;                // somewhere
+  CancelToken token = session.interrupt();
   for (const schedule::Place* place : about) {
+    if (token.is_cancelled()) { break; }
     std::string head = fmt::format("{} {}\n", place->is_loop() ? "loop" : "block", place->name().view());
     std::map<std::string_view, size_t> shown;
     std::map<std::string_view, std::string> refused_here;
@@ -68,6 +70,7 @@ auto hint(Session& session, const std::vector<std::string>& arguments) -> bool {
       }
       allowed.insert(primitive);
       if (shown[primitive]++ > 0 && is_brief) { continue; }
+      if (token.is_cancelled()) { break; }
       auto tried = schedule::try_move(session.schedule(), judged.move, name_of, is_taken);
       if (!tried.ok()) { continue; }
       choices.push_back(tried->statement);
@@ -80,6 +83,10 @@ auto hint(Session& session, const std::vector<std::string>& arguments) -> bool {
     for (const auto& [primitive, why] : refused_here) {
       if (!shown.contains(primitive)) { out += std::exchange(head, {}) + fmt::format("  not {}: {}\n", primitive, why); }
     }
+  }
+  if (token.is_cancelled()) {
+    session.complain("stopped\n");
+    return false;
   }
   for (const auto& [primitive, why] : refused) {
     if (!allowed.contains(primitive)) { out += fmt::format("  not {}: {}\n", primitive, why); }

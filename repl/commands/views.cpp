@@ -9,6 +9,7 @@
 #include "codegen/llvm/codegen.h"
 #include "ir/printer.h"
 #include "ir/script_diff.h"
+#include "repl/apart.h"
 #include "repl/commands.h"
 #include "transform/pipelines.h"
 
@@ -145,8 +146,10 @@ const Command print_command{"print", "[all | LOOP|BLOCK]", "the program as it is
 const Command diff_command{"diff", "[FROM [TO]]", "what changed: by the last step, or between steps", diff};
 const Command trace_command{"trace", "", "the trace so far, as Python", trace};
 const Command save_command{"save", "FILE [NAME]", "writes the steps as a schedule function; to a file NAME.md the session as a document that can be checked", save};
-const Command lower_command{"lower", "[STAGE]", "the program after lowering, or after one stage of it", lower};
-const Command llvm_command{"llvm", "", "LLVM IR", [](Session& s, const std::vector<std::string>&) { return emit(s, codegen::EmitKind::LlvmIR); }};
-const Command asm_command{"asm", "", "assembly", [](Session& s, const std::vector<std::string>&) { return emit(s, codegen::EmitKind::Assembly); }};
+// In a copy, so that Ctrl-C ends it at once whatever a pass is at.
+const Command lower_command{"lower", "[STAGE]", "the program after lowering, or after one stage of it",
+                            [](Session& s, const std::vector<std::string>& arguments) { return apart(s, "lowering", [&] { return lower(s, arguments); }); }};
+const Command llvm_command{"llvm", "", "LLVM IR", [](Session& s, const std::vector<std::string>&) { return apart(s, "compiling", [&] { return emit(s, codegen::EmitKind::LlvmIR); }); }};
+const Command asm_command{"asm", "", "assembly", [](Session& s, const std::vector<std::string>&) { return apart(s, "compiling", [&] { return emit(s, codegen::EmitKind::Assembly); }); }};
 
 }  // namespace loopsmith::repl
