@@ -359,6 +359,12 @@ struct CacheInplace {
         return refuse(fmt::format("it may write more of `{}` than it reads, and the copy holds what it reads", buffer->name.view()));
       }
     }
+    // A block around that begins with its init reads nothing from outside: a copy of more than that writes would hold what nobody wrote.
+    for (const Place* around = scope; around && !is_point; around = func.scope(*around)) {
+      const Block& outer = *around->block();
+      if (!outer.init || !region_of(outer.writes, buffer) || region_of(outer.reads, buffer)) { continue; }
+      return note_block(refuse(fmt::format("the copy may hold elements of `{}` that the init of `{}` does not write", buffer->name.view(), around->name().view())), *around);
+    }
     // Copies do not know the predicate: where the block does not run, they copy an element of another iteration.
     bool is_own = is_point && is_one(place.realize->predicate);
     for (const Place* at = func.parent(place); at && !is_own; at = func.parent(*at)) {

@@ -153,6 +153,12 @@ struct PadEinsum {
       plan.extents.emplace_back(iter.var.get(), padded);
       if (const auto* loop = place.realize->iter_values[i].as<VarNode>()) { plan.extents.emplace_back(loop, padded); }
     }
+    for (const Place* at = func.parent(place); at != scope; at = func.parent(*at)) {
+      auto grows_along = [&](const VarNode& v) { return bool(plan.extent_of(&v)); };
+      if (uses_var(at->loop->extent, grows_along) || uses_var(at->loop->min, grows_along)) {
+        return note_loop(refuse(fmt::format("the bounds of `{}` depend on a loop that would grow", at->name().view())), *at);
+      }
+    }
     for (const auto* regions : {&block.reads, &block.writes}) {
       for (const BufferRegion& region : *regions) {
         if (!plan.is_padded(region)) { continue; }
