@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cost/estimate.h"
 #include "cost/loop_facts.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
@@ -20,6 +21,7 @@
 #include "schedule/primitive.h"
 #include "schedule/state.h"
 #include "support/text_diff.h"
+#include "target/target.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -554,6 +556,14 @@ auto drawn_text(const script::ScheduleRun& run, size_t index, const schedule::Pr
   return {};
 }
 
+/// The call whose callee an attribute is.
+auto call_around(const Cursor& cursor, const syntax::AttributeExpr& callee) -> Origin {
+  for (const syntax::Node* node : cursor.nodes) {
+    if (const auto* call = node->as<syntax::CallExpr>(); call != nullptr && call->callee == &callee) { return call->origin(); }
+  }
+  return callee.origin();
+}
+
 /// `split` of `sch.split(...)`: what it is, and what this call did.
 auto hover_primitive(const Snapshot& snapshot, const Cursor& cursor) -> std::optional<HoverInfo> {
   const script::FileSchedule* schedule = nullptr;
@@ -584,6 +594,13 @@ auto hover_primitive(const Snapshot& snapshot, const Cursor& cursor) -> std::opt
     if (step.state != script::StepState::Done || step.after == nullptr) { return info; }
     if (row->is_sampling) {
       if (std::string drawn = drawn_text(*schedule->run, index, *row); !drawn.empty()) { info.facts.push_back({"effect", drawn}); }
+      const schedule::Trace& trace = step.after->trace();
+      for (const schedule::Instruction* one : trace.instructions()) {
+        if (one->primitive != row || !(snapshot.resolve(one->origin) == snapshot.resolve(call_around(cursor, *attribute)))) { continue; }
+        info.draw = schedule::draw_of(trace, *one);
+        info.drawn_for = schedule->run->program;
+        break;
+      }
       return info;
     }
     IRModule before = index == 0 ? schedule->run->program : schedule->run->steps[index - 1].after->module();
@@ -611,6 +628,43 @@ auto hover_primitive(const Snapshot& snapshot, const Cursor& cursor) -> std::opt
     return info;
   }
   return std::nullopt;
+}
+
+/// The name of a schedule function: its steps, and what they came to.
+auto hover_schedule_name(const Snapshot& snapshot, const Cursor& cursor, const script::FileSchedule& schedule) -> std::optional<HoverInfo> {
+  const syntax::FunctionDef* def = cursor.nodes.empty() ? nullptr : cursor.nodes.front()->as<syntax::FunctionDef>();
+  if (def == nullptr || cursor.at.begin < def->name.span.begin || cursor.at.begin > def->name.span.end) { return std::nullopt; }
+  HoverInfo info{cursor.name_span, fmt::format("schedule `{}`", schedule.name.view()), {}};
+  if (!schedule.program_name.empty()) { info.title += fmt::format(" for `{}`", schedule.program_name.view()); }
+  if (!schedule.target.empty()) { info.title += fmt::format(", target `{}`", schedule.target); }
+  if (schedule.run == nullptr || !schedule.is_settled) {
+    info.facts.push_back({"steps", schedule.diagnostics.empty() ? "not run yet" : "not run: " + schedule.diagnostics.front().message()});
+    return info;
+  }
+  const script::ScheduleRun& run = *schedule.run;
+  auto done = static_cast<size_t>(std::count_if(run.steps.begin(), run.steps.end(), [](const script::Step& step) { return step.state == script::StepState::Done; }));
+  uint64_t primitives = 0;
+  for (const script::Step& step : run.steps) { primitives += step.primitives; }
+  std::string steps = done == run.steps.size() ? fmt::format("{} step{}, all done", done, done == 1 ? "" : "s") : fmt::format("{} of {} steps done", done, run.steps.size());
+  info.facts.push_back({"steps", fmt::format("{}, {} primitive{} called", steps, grouped(static_cast<int64_t>(primitives)), primitives == 1 ? "" : "s")});
+  for (const script::Step& step : run.steps) {
+    if (step.state != script::StepState::Failed || step.diagnostics.empty()) { continue; }
+    auto span = snapshot.resolve(step.where);
+    info.facts.push_back({"failed", fmt::format("stopped in line {}: {}", span ? snapshot.lines().line_of(span->begin) + 1 : 0, step.diagnostics.front().message())});
+    break;
+  }
+  if (run.result != nullptr && run.program) {
+    DiffCount count = count_diff(diff_lines(print_script(run.program), print_script(run.result->module())));
+    info.facts.push_back({"effect", count.removed + count.added == 0 ? "the program is as it was" : fmt::format("{} line{} of the program became {}", count.removed, count.removed == 1 ? "" : "s", count.added)});
+    schedule::Schedule plain(run.program, 1);
+    const schedule::FuncState* before = plain.state().func(run.result->func_working_on());
+    const schedule::FuncState* after = run.result->state().func(run.result->func_working_on());
+    auto gain = before != nullptr && after != nullptr ? cost::gain(*before, *after, cost::core_of(target::host())) : std::nullopt;
+    if (std::string told = gain ? cost::gain_text(*gain) : std::string(); !told.empty()) { info.facts.push_back({"estimate", told + ", by an estimate: nothing was run"}); }
+  }
+  info.schedule = schedule.name.str();
+  info.program = schedule.program_name.str();
+  return info;
 }
 
 /// The name of a block where it stands as a string: the block as it is there.
@@ -650,6 +704,7 @@ auto hover(const Snapshot& snapshot, uint32_t at, const Machine& machine) -> std
   if (auto info = hover_block_name(snapshot, at, machine)) { return info; }
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
     if (schedule.decl != cursor->at.decl) { continue; }
+    if (auto name = hover_schedule_name(snapshot, *cursor, schedule)) { return name; }
     auto info = hover_schedule(snapshot, *cursor, schedule, machine);
     return info ? info : hover_word(snapshot, at);
   }

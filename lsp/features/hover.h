@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "schedule/draws.h"
 #include "workspace/snapshot.h"
 
 namespace loopsmith::lsp {
@@ -19,6 +20,10 @@ struct HoverInfo {
   Span span;
   std::string title;  // "loop `k`: serial, extent 512"
   std::vector<Fact> facts;
+  std::string schedule = {};                      // whose name it is, for those who know what was timed and compared
+  std::string program = {};                       // that it schedules
+  std::optional<schedule::Draw> draw = {};        // of a sampling call, for those who know what was recorded
+  IRModule drawn_for = {};                        // the program it draws for
 };
 
 /// What loops are compared with. Nothing is said of what is not known.

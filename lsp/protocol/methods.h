@@ -71,6 +71,8 @@ inline constexpr std::string_view insert_schedule_command = "loopsmith.insertSch
 inline constexpr std::string_view replay_to_command = "loopsmith.replay.to";
 /// Says which records are used for a program and why others are not ({uri, function or position} gives {title, text}).
 inline constexpr std::string_view explain_records_command = "loopsmith.db.explain";
+/// Writes what a report of a fault needs, without names and texts of the file ({uri, position} gives {path, codes, ...}).
+inline constexpr std::string_view report_bundle_command = "loopsmith.report.bundle";
 /// Gives the command line of a REPL that sees the document as it is in the editor, saved or not ({uri} gives {command, mirror}).
 inline constexpr std::string_view attach_repl_command = "loopsmith.attachRepl";
 /// Not ours to execute: editors that say `experimental.loopsmithViews` show the view of a place ({uri, position}).

@@ -2,6 +2,7 @@
 #include "lsp/server/front.h"
 
 #include <fmt/format.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -149,6 +150,7 @@ void Front::handle(Json& message, std::string body) {
   auto name = method.get<std::string>();
   const MethodRow* row = find_method(name);
 
+  if (row != nullptr) { history_.asked(row->name); }
   if (is_request) {
     if (row != nullptr && row->kind == MethodKind::Notification) {
       return fail(id, ErrorCode::InvalidRequest, fmt::format("`{}` is a notification: it has no id", name));
@@ -259,6 +261,7 @@ void Front::initialize(const Json& id, const Json& params) {
   if (state_ != State::Fresh) { return fail(id, ErrorCode::InvalidRequest, "`initialize` was sent before"); }
   state_ = State::Running;
   client_capabilities_ = member(params, "capabilities");
+  client_info_ = member(params, "clientInfo");
   configuration_ = member(params, "initializationOptions");
   for (const Json& folder : member(params, "workspaceFolders")) { folders_.push_back(string_in(folder, "uri")); }
   if (folders_.empty() && !string_in(params, "rootUri").empty()) { folders_.push_back(string_in(params, "rootUri")); }
@@ -401,6 +404,29 @@ void Front::show_view(const Pending& pending, const std::string& body) {
   ask_client("window/showDocument", {{"uri", string_in(view, "uri")}, {"takeFocus", false}}, [](const Json&) {});
 }
 
+/// What the worker made of the file, with what is known of this session, in a folder.
+void Front::report(const Pending& pending, const std::string& body) {
+  std::string text = body;
+  std::string why;
+  auto answer = parse_json(text, why);
+  const Json& shown = answer ? member(*answer, "result") : member(Json(), "");
+  if (!shown.is_object()) { return send_text(body); }
+  utsname system{};
+  (void)::uname(&system);
+  bool is_python = pending.file.ends_with(".py");
+  Json facts = {{"loopsmith", LOOPSMITH_VERSION},
+                {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)},
+                {"machine", member(shown, "machine")},
+                {"client", client_info_},
+                {"positions", encoding_name(encoding_)},
+                {"documents", documents_.size()},
+                {"crashes", {{"texts", crashes_.size()}, {"requests", request_crashes_.size()}, {"last", last_crash_}}},
+                {"case", {{"codes", member(shown, "codes")}, {"left_out", member(shown, "left_out")}, {"language", is_python ? "python" : "tirscript"}}}};
+  auto path = write_report(facts, shown, is_python ? "case.py" : "case.tir", history_);
+  if (!path) { return fail(pending.id, ErrorCode::RequestFailed, "the report cannot be written below XDG_STATE_HOME"); }
+  reply(pending.id, {{"path", *path}, {"codes", member(shown, "codes")}, {"left_out", member(shown, "left_out")}});
+}
+
 /// A REPL beside the editor: it reads a mirror of the document, which follows the text from now on.
 void Front::attach_repl(const Json& id, const std::string& uri) {
   Document* document = find_document(uri);
@@ -443,9 +469,10 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
     return reply(id, {{"job", *job}});
   }
   if (command == replay_to_command) { return replay_to(id, first); }
-  if (command == explain_records_command) {
+  if (command == explain_records_command || command == report_bundle_command) {
     if (find_document(document_uri(first)) == nullptr) { return fail(id, ErrorCode::InvalidParams, fmt::format("`{}` is not open", document_uri(first))); }
-    return forward({.id = id, .row = find_method("workspace/executeCommand"), .document = 0, .since = Clock::now(), .inserts = {}}, std::move(body));
+    return forward({.id = id, .row = find_method("workspace/executeCommand"), .document = 0, .since = Clock::now(), .inserts = {},
+                    .reports = command == report_bundle_command, .file = document_uri(first)}, std::move(body));
   }
   if (command == attach_repl_command) { return attach_repl(id, document_uri(first)); }
   std::optional<int64_t> job = int_in(first, "job");
@@ -604,8 +631,11 @@ void Front::on_worker_frame(Frame frame) {
     if (found == pending_.end()) { return; }
     Pending pending = std::move(found->second);
     pending_.erase(found);
+    // Members are sorted: an error comes first.
+    history_.answered(pending.row->name, std::chrono::duration<double, std::milli>(Clock::now() - pending.since).count(), frame.body.starts_with("{\"error\""));
     if (pending.inserts) { return insert_schedule(pending, frame.body); }
     if (pending.shows) { return show_view(pending, frame.body); }
+    if (pending.reports) { return report(pending, frame.body); }
     send_text(frame.body);
     if (traces_) {
       double milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - pending.since).count();

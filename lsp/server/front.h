@@ -23,6 +23,7 @@
 #include "lsp/server/jobs.h"
 #include "lsp/server/mirrors.h"
 #include "lsp/server/record.h"
+#include "lsp/server/report.h"
 #include "support/process.h"
 
 namespace loopsmith::lsp {
@@ -87,6 +88,8 @@ class Front {
     Clock::time_point since;
     std::optional<JobId> inserts;  // the job whose schedule this request is to insert
     bool shows = false;            // the view that is answered is shown to the user
+    bool reports = false;          // what is answered is written down for a report
+    std::string file = {};         // that it is about
   };
 
   // From the client.
@@ -102,6 +105,7 @@ class Front {
   void lose(const std::string& uri);
   void cancel_request(const Json& id);
   void configure(const Json& settings);
+  void report(const Pending& pending, const std::string& body);
   void replay_to(const Json& id, const Json& place);
   void show_view(const Pending& pending, const std::string& body);
   void attach_repl(const Json& id, const std::string& uri);
@@ -183,6 +187,8 @@ class Front {
   uint64_t edits_ = 0;                         // of all documents
   std::string last_crash_;
 
+  Json client_info_;
+  History history_;
   Jobs jobs_;
 };
 

@@ -9,6 +9,7 @@
 #include "ir/equal.h"
 #include "lsp/features/names.h"
 #include "lsp/features/numbers.h"
+#include "schedule/trace_json.h"
 #include "target/hardware.h"
 #include "tune/session/explain.h"
 #include "tune/session/session.h"
@@ -18,20 +19,47 @@ namespace loopsmith::lsp {
 
 Records::Records() : path_(tune::Database::default_path()) {}
 
-auto Records::best(const IRModule& program) -> std::optional<tune::Recorded> {
-  struct stat facts {};
-  if (::stat(path_.c_str(), &facts) != 0) { return std::nullopt; }
+auto Records::hash_of(const IRModule& program) -> uint64_t {
   auto hash = hashes_.find(program.get());
   if (hash == hashes_.end()) { hash = hashes_.emplace(program.get(), std::pair(program, structural_hash(program))).first; }
-  return best(hash->second.second);
+  return hash->second.second;
 }
 
-auto Records::best(uint64_t workload) -> std::optional<tune::Recorded> {
+/// Forgets what was known of a file that is another one by now. False: there is none.
+auto Records::is_there() -> bool {
   struct stat facts {};
   int64_t written = ::stat(path_.c_str(), &facts) == 0 ? facts.st_mtim.tv_sec * 1000000000 + facts.st_mtim.tv_nsec : 0;
-  if (written == 0) { return std::nullopt; }
-  if (written != written_) { known_.clear(); }
+  if (written != written_) {
+    known_.clear();
+    drawn_.clear();
+  }
   written_ = written;
+  return written != 0;
+}
+
+auto Records::drawn(const IRModule& program, const schedule::Draw& draw) -> const DrawnValues& {
+  // Enough to see which values are good; a hover does not wait for ten thousand.
+  constexpr int64_t most_read = 400;
+  static const DrawnValues nothing;
+  if (!is_there()) { return nothing; }
+  auto [known, is_new] = drawn_.try_emplace({hash_of(program), draw.kind, draw.subject, draw.parts});
+  if (!is_new) { return known->second; }
+  for (const tune::Record& record : tune::measured_on_disk(path_, hash_of(program), target::machine_identity(), most_read)) {
+    auto trace = schedule::trace_from_json(record.trace);
+    if (!trace.ok()) { continue; }
+    ++known->second.trials;
+    std::vector<int64_t> value = schedule::value_of(*trace, draw);
+    if (value.empty()) { continue; }
+    Drawn& one = known->second.values[std::move(value)];
+    one.best_seconds = one.trials++ == 0 ? record.median_seconds : std::min(one.best_seconds, record.median_seconds);
+  }
+  return known->second;
+}
+
+auto Records::best(const IRModule& program) -> std::optional<tune::Recorded> { return is_there() ? best(hash_of(program)) : std::nullopt; }
+
+auto Records::best(uint64_t workload) -> std::optional<tune::Recorded> {
+  if (!is_there()) { return std::nullopt; }
   auto known = known_.find(workload);
   if (known == known_.end()) { known = known_.emplace(workload, tune::recorded_on_disk(path_, workload, target::machine_identity())).first; }
   return known->second;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "lsp/features/tuning.h"
+#include "schedule/draws.h"
 #include "target/peaks.h"
 #include "tune/database/database.h"
 #include "workspace/snapshot.h"
@@ -25,6 +26,10 @@ class Records {
   /// None: nothing was measured of it on this machine.
   auto best(uint64_t workload) -> std::optional<tune::Recorded>;
   auto best(const IRModule& program) -> std::optional<tune::Recorded>;
+  /// How often each value of a draw occurs among the trials of a program on this machine, and its best time: by value.
+  struct Drawn { int64_t trials = 0; double best_seconds = 0; };
+  struct DrawnValues { std::map<std::vector<int64_t>, Drawn> values; int64_t trials = 0; };
+  auto drawn(const IRModule& program, const schedule::Draw& draw) -> const DrawnValues&;
   /// Where it is.
   [[nodiscard]] auto path() const -> const std::string& { return path_; }
   /// Lets go of the programs that were asked about; where they are more than so many.
@@ -36,6 +41,9 @@ class Records {
   std::string path_;
   int64_t written_ = 0;       // what the answers kept are of: when the file was written
   std::map<uint64_t, std::optional<tune::Recorded>> known_;
+  std::map<std::tuple<uint64_t, std::string, std::string, size_t>, DrawnValues> drawn_;
+  auto hash_of(const IRModule& program) -> uint64_t;
+  auto is_there() -> bool;
   // A program is hashed once: most of a file stays while somebody types in it. Kept, so that no other takes its place in memory.
   std::unordered_map<const void*, std::pair<IRModule, uint64_t>> hashes_;
 };

@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <unordered_set>
 
 #include "ir/memory.h"
 #include "lsp/features/across.h"
+#include "lsp/features/bundle.h"
 #include "lsp/features/callers.h"
 #include "lsp/features/completion.h"
 #include "lsp/features/counterparts.h"
@@ -39,6 +41,7 @@
 #include "lsp/worker/records.h"
 #include "support/hash.h"
 #include "support/memory.h"
+#include "target/hardware.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -317,12 +320,53 @@ auto hover_text(const HoverInfo& info, bool markdown) -> std::string {
   return text;
 }
 
+/// What is recorded of a draw: each value's best time as a bar, and the best values with how often they were tried.
+void add_drawn(const RouteContext& context, HoverInfo& info) {
+  if (!info.draw || context.records == nullptr) { return; }
+  const Records::DrawnValues& drawn = context.records->drawn(info.drawn_for, *info.draw);
+  if (drawn.values.empty()) { return; }
+  constexpr const char* bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  constexpr size_t most_bars = 40;
+  constexpr size_t most_told = 4;
+  using One = std::pair<std::vector<int64_t>, Records::Drawn>;
+  std::vector<One> all(drawn.values.begin(), drawn.values.end());
+  auto text = [](const std::vector<int64_t>& value) { return value.size() == 1 ? fmt::format("{}", value[0]) : fmt::format("[{}]", fmt::join(value, ", ")); };
+  auto inner = [](const One& one) { return std::pair(one.first.back(), one.first); };
+  std::sort(all.begin(), all.end(), [&](const One& a, const One& b) { return inner(a) < inner(b); });
+  auto [least, most] = std::minmax_element(all.begin(), all.end(), [](const One& a, const One& b) { return a.second.best_seconds < b.second.best_seconds; });
+  double low = std::log(least->second.best_seconds), high = std::log(most->second.best_seconds);
+  std::string line;
+  int64_t trials = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    trials += all[i].second.trials;
+    if (i < most_bars) { line += bars[high > low ? static_cast<size_t>(std::lround((std::log(all[i].second.best_seconds) - low) / (high - low) * 7)) : 0]; }
+  }
+  info.facts.push_back({"recorded", fmt::format("in {} of {} trials recorded on this machine; best time by value, `{}` to `{}`: {}", trials, drawn.trials, text(all.front().first), text(all[std::min(all.size(), most_bars) - 1].first), line)});
+  std::sort(all.begin(), all.end(), [](const One& a, const One& b) { return std::pair(a.second.best_seconds, a.first) < std::pair(b.second.best_seconds, b.first); });
+  for (size_t i = 0; i < all.size() && i < most_told; ++i) {
+    info.facts.push_back({"recorded", fmt::format("`{}`: {} trial{}, best {}", text(all[i].first), all[i].second.trials, all[i].second.trials == 1 ? "" : "s", duration_text(all[i].second.best_seconds))});
+  }
+}
+
+/// What was timed of a schedule, and compared.
+void add_timed(const RouteContext& context, HoverInfo& info) {
+  if (info.schedule.empty()) { return; }
+  for (const auto& [id, job] : context.jobs) {
+    if (!job.is_done || job.uri != context.snapshot->name() || job.schedule != info.schedule || job.function != info.program) { continue; }
+    std::string stale = job.text_hash != hash_of_declarations(*context.snapshot, job.function, job.schedule) ? ", before it was changed" : "";
+    if (job.measures) { info.facts.push_back({"time", fmt::format("timed: {}{}{}", duration_text(job.seconds), job.seconds > 0 ? fmt::format(", {:.2f} times as fast as written", job.plain_seconds / job.seconds) : "", stale)}); }
+    if (job.verifies) { info.facts.push_back({"verified", fmt::format("{}{}", job.is_equal ? fmt::format("verified: the results of `{}`", job.function) : "results differ", stale)}); }
+  }
+}
+
 auto hover_route(const RouteContext& context, const Json& params) -> RouteResult {
   auto at = position_from(member(params, "position"));
   if (!at) { return bad_params("`position` is missing"); }
   const Snapshot& snapshot = *context.snapshot;
   auto info = hover(snapshot, to_offset(snapshot.text(), snapshot.lines(), *at, context.encoding), context.machine);
   if (!info) { return Json(); }
+  add_drawn(context, *info);
+  add_timed(context, *info);
   const Json& formats = member(member(member(context.capabilities, "textDocument"), "hover"), "contentFormat");
   bool markdown = !formats.is_array() || std::find(formats.begin(), formats.end(), "markdown") != formats.end();
   return Json{{"contents", {{"kind", markdown ? "markdown" : "plaintext"}, {"value", hover_text(*info, markdown)}}},
@@ -1181,11 +1225,23 @@ auto answer_explain_records(const RouteContext& context, const Json& argument) -
   return Json{{"title", fmt::format("Records of {}", function)}, {"text", text}};
 }
 
+/// `loopsmith.report.bundle` {uri, position}: what the front writes down of the file, {text, left_out, codes, declarations, of_declarations, machine}.
+auto answer_report(const RouteContext& context, const Json& argument) -> RouteResult {
+  const Snapshot* snapshot = context.find(string_in(argument, "uri"));
+  if (snapshot == nullptr) { return RouteError{ErrorCode::RequestFailed, "the file is not open any more"}; }
+  RouteContext there = context;
+  there.snapshot = snapshot;
+  ReportedCase shown = reported_case(*snapshot, offset_in(there, argument).value_or(0), context.cancel);
+  if (context.cancel.is_cancelled()) { return RouteError{ErrorCode::RequestCancelled, "cancelled"}; }
+  return Json{{"text", shown.text}, {"left_out", shown.left_out}, {"codes", shown.codes}, {"declarations", shown.declarations}, {"of_declarations", shown.of_declarations}, {"machine", target::machine_identity()}};
+}
+
 /// Only commands that need to know the texts arrive here; of those with an edit the front asks the editor to apply it.
 auto execute_command(const RouteContext& context, const Json& params) -> RouteResult {
   const Json& arguments = member(params, "arguments");
   const Json& first = arguments.is_array() && !arguments.empty() ? arguments.front() : member(Json(), "");
   if (string_in(params, "command") == explain_records_command) { return answer_explain_records(context, first); }
+  if (string_in(params, "command") == report_bundle_command) { return answer_report(context, first); }
   std::string replaced = string_in(first, "replace");
   if (bool_in(first, "recorded")) {
     const Snapshot* snapshot = context.find(string_in(first, "uri"));

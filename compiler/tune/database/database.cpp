@@ -337,6 +337,28 @@ auto immutable_uri(const std::string& path) -> std::string {
 
 }  // namespace
 
+auto measured_on_disk(const std::string& path, uint64_t workload, const std::string& machine, int64_t most) -> std::vector<Record> {
+  auto before = stamp_of(path);
+  if (!before) { return {}; }
+  sqlite3* db = nullptr;
+  int opened = sqlite3_open_v2(immutable_uri(path).c_str(), &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr);
+  std::unique_ptr<sqlite3, int (*)(sqlite3*)> owner(db, sqlite3_close);
+  if (opened != SQLITE_OK) { return {}; }
+  {
+    Statement version(db, "PRAGMA user_version");
+    if (!version.step() || version.integer(0) != schema_version) { return {}; }
+  }
+  std::vector<Record> out;
+  {
+    Statement row(db, (std::string("SELECT ") + record_columns + " FROM record JOIN workload ON record.workload = workload.id "
+                       "WHERE workload.hash = ?1 AND workload.machine = ?2 AND outcome = ?3 AND median_seconds > 0 ORDER BY record.id DESC LIMIT ?4").c_str());
+    row.bind(1, hex(workload)).bind(2, machine).bind(3, static_cast<int64_t>(Outcome::Measured)).bind(4, most);
+    while (row.step()) { out.push_back(read_record(row)); }
+  }
+  if (stamp_of(path) != before) { return {}; }
+  return out;
+}
+
 auto recorded_on_disk(const std::string& path, uint64_t workload, const std::string& machine) -> std::optional<Recorded> {
   auto before = stamp_of(path);
   if (!before) { return std::nullopt; }

@@ -117,5 +117,7 @@ struct Recorded {
 /// Of the workload with this hash on a machine, for whatever target. None: no such record; or there is no such file, it is none of ours or
 /// of a newer version, or it changed while it was read.
 [[nodiscard]] auto recorded_on_disk(const std::string& path, uint64_t workload, const std::string& machine) -> std::optional<Recorded>;
+/// The last measured records of the workload on a machine, for all targets, so many at most; read the same way.
+[[nodiscard]] auto measured_on_disk(const std::string& path, uint64_t workload, const std::string& machine, int64_t most) -> std::vector<Record>;
 
 }  // namespace loopsmith::tune

@@ -165,6 +165,61 @@ TEST_CASE("logs and traces hold nothing of a text, of one that crashes neither")
   CHECK(session.goodbye() == 0);
 }
 
+TEST_CASE("a report of a fault shows it with fewer declarations and steps, and holds no name, comment or text of the file") {
+  const std::string program = "@T.prim_func\ndef planted_mm(planted_A: T.Buffer((32, 24), \"float32\"), planted_C: T.Buffer((32,), \"float32\")):\n    # planted: of the customer\n"
+                              "    T.func_attr({\"planted_key\": \"planted value\"})\n    for planted_i, k in T.grid(32, 24):\n        with T.block(\"planted_block\"):\n            vi, planted_k = T.axis.remap(\"SR\", [planted_i, k])\n"
+                              "            with T.init():\n                planted_C[vi] = T.float32(0)\n            planted_C[vi] = planted_C[vi] + planted_A[vi, planted_k]\n\n\n";
+  const std::string rest = "PLANTED_SIZE = 4\n\n\ndef planted_helper(s, loop, planted_factor=4):\n    return s.split(loop, factors=[None, planted_factor])\n\n\n"
+                           "@ls.schedule(planted_mm)\ndef planted_schedule(sch: tir.Schedule) -> None:\n    b = sch.get_block(\"planted_block\")\n    i, planted_loop = sch.get_loops(b)\n    planted_helper(sch, i, planted_factor=PLANTED_SIZE)\n"
+                           "    sch.annotate(b, \"planted_note\", f\"planted {PLANTED_SIZE}\")\n    sch.parallel(planted_loop)\n";
+  const std::string python = "\"\"\"planted module\"\"\"\nfrom planted_company import planted_thing\nfrom tvm.script import tir as T\n\nclass PlantedConfig:\n    planted_field: int = 3\n\n\n";
+  DataFolder state;
+  Session session({server, "lsp"}, {{"XDG_STATE_HOME", state.path}});
+  session.initialize({{"textDocument", Json::object()}});
+  auto contents = [](const std::string& path) {
+    std::ifstream file(path);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  };
+  for (const auto& [uri, text, file] : {std::tuple{"file:///planted/a.tir", program + rest, "case.tir"}, std::tuple{"file:///planted/b.py", python + program + rest, "case.py"}}) {
+    session.open(uri, text);
+    (void)session.wait_for(uri, 1);
+    Json answer = session.call("workspace/executeCommand", {{"command", "loopsmith.report.bundle"}, {"arguments", {{{"uri", uri}, {"position", {{"line", 0}, {"character", 0}}}}}}});
+    INFO(answer.dump());
+    std::string path = answer["result"]["path"];
+    CHECK(path.starts_with(state.path + "/loopsmith/reports/"));
+    CHECK(answer["result"]["codes"] == Json::array({"error[loop-carried]"}));
+    size_t files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(path)) {
+      std::string held = contents(entry.path());
+      INFO(entry.path() << "\n" << held);
+      for (const char* secret : {"planted", "Planted", "PLANTED", "customer"}) { CHECK(held.find(secret) == std::string::npos); }
+      ++files;
+    }
+    CHECK(files == 4);
+    CHECK(contents(path + "/session.jsonl").find("\"answered\":\"loopsmith/waitForState\"") != std::string::npos);
+    // It shows the fault to whoever gets it, with what it takes and no more.
+    std::string shown = contents(path + "/" + file);
+    CHECK(output_of(server + " check --json " + path + "/" + file).find("\"code\":\"loop-carried\"") != std::string::npos);
+    CHECK(shown.find("split") == std::string::npos);
+    CHECK(shown.find("annotate") == std::string::npos);
+    struct stat facts {};
+    CHECK((::stat(path.c_str(), &facts) == 0 && (facts.st_mode & 0077) == 0));
+  }
+  // A name that stands where it cannot be told apart from the language: nothing is shown then.
+  const std::string odd = "class planted:\n    width = 3\n\n\n" + program.substr(0, program.find("    T.func_attr")) + "    for i in range(planted.width + 40):\n        planted_C[i] = planted_A[i, 0]\n";
+  session.open("file:///c.tir", odd);
+  (void)session.wait_for("file:///c.tir", 1);
+  Json answer = session.call("workspace/executeCommand", {{"command", "loopsmith.report.bundle"}, {"arguments", {{{"uri", "file:///c.tir"}, {"position", {{"line", 0}, {"character", 0}}}}}}});
+  std::string path = answer["result"]["path"];
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    CHECK(contents(entry.path()).find("planted") == std::string::npos);
+    CHECK(contents(entry.path()).find("width") == std::string::npos);
+  }
+  CHECK(session.goodbye() == 0);
+}
+
 TEST_CASE("a rename reaches files of the workspace that are not open, and folders that are opened later; each edit is of a version or of the file") {
   char pattern[] = "/tmp/loopsmith-folder-XXXXXX";
   std::string folder = std::string(::mkdtemp(pattern)) + "/a b";

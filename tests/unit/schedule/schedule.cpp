@@ -2,11 +2,15 @@
 // for what they should, what is kept of a state equals a recomputation, seeds give TVM's draws.
 #include "schedule/schedule.h"
 
+#include <algorithm>
+#include <cmath>
+#include <map>
 #include <set>
 
 #include "ir/equal.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
+#include "schedule/draws.h"
 #include "schedule/trace_json.h"
 #include "support/codes.h"
 #include "tests/unit/catch.h"
@@ -325,4 +329,44 @@ TEST_CASE("a block of a module of many functions is found in the one worked on")
   must(sch.call("vectorize", {l[1]}));
   CHECK_FALSE(sch.module()->find("other").same_as(module->find("other")));
   CHECK_FALSE(sch.work_on("nobody").ok());
+}
+
+TEST_CASE("a draw is found again in other traces: drawn, decided, or written as the factors of a split") {
+  auto with_split = [](int64_t outer, int64_t inner, int loop, bool draws) {
+    Schedule sch(matmul(), 7);
+    Value block = *sch.call("get_block", {Value("C")});
+    if (loop < 0) { (void)sch.call("cache_write", {block, Value(int64_t{0}), Value("local")}); }
+    std::vector<LoopRV> loops = loops_of(*sch.call("get_loops", {block}));
+    Value of(loops[static_cast<size_t>(std::abs(loop))]);
+    Value factors = draws ? *sch.apply("sample_perfect_tile", {{of, Value(int64_t{2}), Value(int64_t{64})}, {{"decision", Value(Value::List{outer, inner})}}}) : Value(Value::List{outer, inner});
+    REQUIRE(sch.call("split", {of, factors}).ok());
+    return sch.trace();
+  };
+  Trace here = with_split(8, 8, 0, true);
+  const Instruction* drawn = nullptr;
+  for (const Instruction* one : here.instructions()) { if (one->primitive->is_sampling) { drawn = one; } }
+  REQUIRE(drawn != nullptr);
+  auto draw = draw_of(here, *drawn);
+  REQUIRE(draw);
+  CHECK(draw->kind == "SamplePerfectTile");
+  CHECK(draw->parts == 2);
+  using Numbers = std::vector<int64_t>;
+  CHECK(value_of(here, *draw) == Numbers{8, 8});
+  CHECK(value_of(with_split(4, 16, 0, true), *draw) == Numbers{4, 16});
+  CHECK(value_of(with_split(2, 32, 0, false), *draw) == Numbers{2, 32});
+  // Of another loop nothing, and through JSON the same.
+  CHECK(value_of(with_split(6, 8, 1, false), *draw).empty());
+  auto read = trace_from_json(trace_to_json(with_split(2, 32, 0, false)));
+  REQUIRE(read.ok());
+  CHECK(value_of(*read, *draw) == Numbers{2, 32});
+  // A planted optimum is found among a hundred trials: time grows with the distance from it.
+  std::map<Numbers, double> best;
+  for (int64_t trial = 0; trial < 100; ++trial) {
+    int64_t inner = int64_t{1} << (trial % 7);
+    auto value = value_of(with_split(64 / inner, inner, 0, trial % 2 == 0), *draw);
+    double seconds = 1e-3 * (1 + std::abs(std::log2(static_cast<double>(inner)) - 4)) * (1 + 0.01 * static_cast<double>(trial % 5));
+    best[value] = best.contains(value) ? std::min(best[value], seconds) : seconds;
+  }
+  CHECK(best.size() == 7);
+  CHECK(std::min_element(best.begin(), best.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first == Numbers{4, 16});
 }

@@ -314,6 +314,14 @@ function M.memory()
   end)
 end
 
+--- Writes what a report of a fault at the cursor needs, without names and texts of the file, and shows what is in it.
+function M.report()
+  command('loopsmith.report.bundle', function(answer)
+    vim.notify('loopsmith: a report is in ' .. answer.path)
+    split_beside(function() vim.cmd('edit ' .. vim.fn.fnameescape(answer.path .. '/README.md')) end)
+  end)
+end
+
 --- Tune the program under the cursor in the background.
 function M.tune() act('^Tune .* in the background$') end
 --- Insert the best schedule found for the program under the cursor.
@@ -386,6 +394,7 @@ function M.setup(user)
   vim.api.nvim_create_user_command('LoopsmithReplay', M.replay_to, { desc = 'Run the schedule to the statement at the cursor and show the program there' })
   vim.api.nvim_create_user_command('LoopsmithRecords', M.explain_records, { desc = 'Which records are used for the program at the cursor, and why others are not' })
   vim.api.nvim_create_user_command('LoopsmithMemory', M.memory, { desc = 'What the server takes of memory, file by file' })
+  vim.api.nvim_create_user_command('LoopsmithReport', M.report, { desc = 'Write a report of the fault at the cursor, without names and texts of the file' })
   vim.api.nvim_create_user_command('LoopsmithTune', M.tune, { desc = 'Tune the program under the cursor in the background' })
   vim.api.nvim_create_user_command('LoopsmithInsertBest', M.insert_best, { desc = 'Insert the best schedule found' })
 end
