@@ -13,6 +13,7 @@
 #include "ir/printer.h"
 #include "ir/script_diff.h"
 #include "repl/answers.h"
+#include "repl/arguments.h"
 #include "repl/commands.h"
 #include "repl/effects.h"
 #include "repl/values.h"
@@ -856,6 +857,8 @@ auto Session::complete(const std::string& input, size_t cursor, size_t& start) c
   std::vector<std::string> out;
   start = std::min(cursor, input.size());
   while (start > 0 && (std::isalnum(static_cast<unsigned char>(input[start - 1])) || input[start - 1] == '_')) { --start; }
+  // ":why-not" is one word, as "sch.split" is not.
+  if (size_t colon = input.rfind(':', start); colon != std::string::npos && input.find_first_not_of(' ') == colon && input.find(' ', colon) >= cursor) { start = colon + 1; }
   std::string word = input.substr(start, cursor - start);
   auto offer = [&](std::string_view candidate) {
     if (candidate.starts_with(word)) { out.emplace_back(candidate); }
@@ -911,6 +914,7 @@ auto Session::complete(const std::string& input, size_t cursor, size_t& start) c
     return out;
   }
   if (has_program()) {
+    if (auto arguments = complete_argument(*this, before, word)) { return *std::move(arguments); }
     for (const auto& [name, value] : steps_[position_].frame.scope->slots()) { offer(name.view()); }
   }
   for (std::string_view name : {"sch", "for", "if", "range", "len", "print"}) { offer(name); }

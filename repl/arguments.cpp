@@ -1,0 +1,169 @@
+// Arguments of calls at the prompt: see arguments.h.
+#include "repl/arguments.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "ir/ops.h"
+#include "schedule/legality.h"
+#include "schedule/primitive.h"
+#include "script/scope_names.h"
+
+namespace loopsmith::repl {
+namespace {
+
+/// A key waits no longer than this.
+constexpr auto patience = std::chrono::milliseconds(150);
+constexpr int64_t largest_factor = 4096;
+
+/// The innermost call of a primitive that is not closed.
+struct Call {
+  const schedule::Primitive* row = nullptr;
+  std::vector<std::string> arguments;    // that are complete, in order
+  std::string keyword;                   // of the one at the end; may be empty
+  bool in_list = false;                  // of the one at the end
+};
+
+auto trimmed(std::string_view text) -> std::string {
+  size_t begin = std::min(text.find_first_not_of(' '), text.size());
+  return std::string(text.substr(begin, text.find_last_not_of(' ') + 1 - begin));
+}
+
+auto open_call(std::string_view text) -> Call {
+  struct Open { char bracket; size_t at; };
+  std::vector<Open> open;
+  char quote = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (quote != 0) {
+      if (c == quote) { quote = 0; }
+      continue;
+    }
+    if (c == '"' || c == '\'') { quote = c; }
+    if (c == '(' || c == '[' || c == '{') { open.push_back({c, i}); }
+    if ((c == ')' || c == ']' || c == '}') && !open.empty()) { open.pop_back(); }
+  }
+  Call call;
+  if (quote != 0) { return call; }
+  while (!open.empty() && open.back().bracket == '[') {
+    call.in_list = true;
+    open.pop_back();
+  }
+  if (open.empty() || open.back().bracket != '(') { return call; }
+  size_t begin = open.back().at;
+  size_t name = begin;
+  while (name > 0 && (std::isalnum(static_cast<unsigned char>(text[name - 1])) != 0 || text[name - 1] == '_')) { --name; }
+  if (name < 4 || text.substr(name - 4, 4) != "sch.") { return call; }
+  call.row = schedule::find_primitive(std::string(text.substr(name, begin - name)));
+  // Its arguments, at its own depth.
+  int depth = 0;
+  size_t from = begin + 1;
+  for (size_t i = begin + 1; i <= text.size(); ++i) {
+    char c = i < text.size() ? text[i] : '\0';
+    if (c == '(' || c == '[' || c == '{') { ++depth; }
+    if (c == ')' || c == ']' || c == '}') { --depth; }
+    if (c == ',' && depth == 0) {
+      call.arguments.push_back(trimmed(text.substr(from, i - from)));
+      from = i + 1;
+    }
+  }
+  std::string last = trimmed(text.substr(from));
+  size_t equals = last.find('=');
+  if (equals != std::string::npos) { call.keyword = trimmed(std::string_view(last).substr(0, equals)); }
+  return call;
+}
+
+auto value_of(const schedule::Place& place) -> schedule::Value { return place.is_block() ? schedule::Choice::block(place) : schedule::Choice::loop(place); }
+
+/// What an argument that is written means, by place; none: anything else.
+auto value_of(const Session& session, std::string text) -> std::optional<schedule::Value> {
+  if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front()) { text = text.substr(1, text.size() - 2); }
+  if (const schedule::Place* place = session.place_of(text)) { return value_of(*place); }
+  if (!text.empty() && text.size() < 10 && text.find_first_not_of("0123456789") == std::string::npos) { return schedule::Value(int64_t{std::stol(text)}); }
+  return std::nullopt;
+}
+
+}  // namespace
+
+auto complete_argument(const Session& session, std::string_view before, std::string_view word) -> std::optional<std::vector<std::string>> {
+  Call call = open_call(before);
+  if (call.row == nullptr || call.row->is_pure) { return std::nullopt; }
+  const schedule::Schedule& now = session.schedule();
+  const schedule::FuncState* func = now.state().func(session.function());
+  if (func == nullptr || !func->is_schedulable()) { return std::nullopt; }
+  const schedule::Param* param = nullptr;
+  size_t index = call.arguments.size();
+  for (size_t i = 0; i < call.row->params.size(); ++i) {
+    const schedule::Param& one = call.row->params[i];
+    bool is_it = call.keyword.empty() ? i == index || (one.is_variadic && i < index) : call.keyword == one.name;
+    if (is_it) {
+      param = &one;
+      index = i;
+      break;
+    }
+  }
+  if (param == nullptr) { return std::nullopt; }
+  std::vector<std::string> out;
+  auto offer = [&](const std::string& text) {
+    if (text.starts_with(word)) { out.push_back(text); }
+  };
+  if (call.in_list) {
+    // Factors of the loop before.
+    auto first = call.arguments.empty() ? nullptr : session.place_of(call.arguments.front());
+    auto extent = first != nullptr && first->is_loop() && param->name == "factors" ? as_int(first->loop->extent) : std::nullopt;
+    if (!extent) { return std::nullopt; }
+    offer("None");
+    for (int64_t d = 2; d <= std::min(*extent, largest_factor); ++d) {
+      if (*extent % d == 0) { offer(std::to_string(d)); }
+    }
+    return out;
+  }
+  bool takes_loop = param->kind == schedule::ValueKind::Loop || param->kind == schedule::ValueKind::BlockOrLoop;
+  bool takes_block = param->kind == schedule::ValueKind::Block || param->kind == schedule::ValueKind::BlockOrLoop;
+  if (takes_loop || takes_block) {
+    std::vector<std::optional<schedule::Value>> first;
+    bool is_known = true;
+    schedule::Value::List list;
+    for (size_t i = 0; i < call.arguments.size(); ++i) {
+      auto value = value_of(session, call.arguments[i]);
+      is_known = is_known && value;
+      if (!value) { break; }
+      if (param->is_variadic && i >= index) { list.push_back(std::move(*value)); } else { first.push_back(std::move(value)); }
+    }
+    auto until = std::chrono::steady_clock::now() + patience;
+    auto is_late = [&] { return std::chrono::steady_clock::now() > until; };
+    for (const schedule::Place& place : func->places()) {
+      if (place.parent < 0 || (place.is_loop() ? !takes_loop : !takes_block)) { continue; }
+      std::string name = session.name_of(place);
+      if (name.empty() && place.is_block()) { name = "\"" + place.name().str() + "\""; }
+      if (name.empty() || !name.starts_with(word)) { continue; }
+      bool is_used = std::find(call.arguments.begin(), call.arguments.end(), name) != call.arguments.end();
+      if (is_used) { continue; }
+      auto with_here = first;
+      if (param->is_list) {
+        // One more of several; the last may be the last.
+        auto all = list;
+        all.push_back(value_of(place));
+        with_here.emplace_back(schedule::Value(std::move(all)));
+      } else {
+        with_here.emplace_back(value_of(place));
+      }
+      // Of the first of several loops nothing is said before there are more.
+      bool is_judged = is_known && !is_late() && !(param->is_list && list.empty());
+      schedule::Legality legality = is_judged ? schedule::legality_with(now, *call.row, with_here, is_late) : schedule::Legality{};
+      if (legality.verdict != schedule::Legality::Verdict::Refused) { offer(name); }
+    }
+  }
+  // Parameters that are left, by their names.
+  if (call.keyword.empty() && !param->is_variadic) {
+    for (size_t i = index; i < call.row->params.size(); ++i) {
+      if (!word.empty() || i > index || !(takes_loop || takes_block)) { offer(std::string(call.row->params[i].name) + "="); }
+    }
+  }
+  if (out.empty() && !takes_loop && !takes_block) { return std::nullopt; }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+}  // namespace loopsmith::repl
