@@ -10,6 +10,8 @@
 #include "ir/printer.h"
 #include "ir/script_diff.h"
 #include "repl/pictures.h"
+#include "script/refusals.h"
+#include "support/codes.h"
 
 namespace loopsmith::repl {
 namespace {
@@ -113,6 +115,18 @@ auto loop_table(const Session& session) -> std::string {
     out += line + "\n";
   }
   return out;
+}
+
+auto refusal_json(const std::string& line, const Diagnostics& diagnostics, const std::vector<std::string>& instead) -> std::string {
+  nlohmann::json json = {{"line", line}, {"refused", nlohmann::json::array()}, {"instead", nlohmann::json::array()}};
+  for (const std::string& one : instead) { json["instead"].push_back(script::one_line(one)); }
+  for (const Diagnostic& d : diagnostics) {
+    if (d.severity != Severity::Error) { continue; }
+    nlohmann::json one = {{"code", code_id(d.code)}, {"message", d.message()}, {"help", nlohmann::json::array()}};
+    for (const std::string& remedy : d.remedies) { one["help"].push_back(remedy); }
+    json["refused"].push_back(std::move(one));
+  }
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 auto answer_modes() -> const std::vector<AnswerMode>& {

@@ -20,6 +20,9 @@ struct AnswerMode {
 /// Null: there is no such mode.
 [[nodiscard]] auto find_answer_mode(std::string_view name) -> const AnswerMode*;
 
+/// What is said of a line that was refused, where answers are lines of JSON: {"line", "refused": [{"code", "message", "help"}], "instead"}.
+[[nodiscard]] auto refusal_json(const std::string& line, const Diagnostics& diagnostics, const std::vector<std::string>& instead) -> std::string;
+
 /// The loops of the program as rows: what the script calls each, the loop, its extent, kind, and how often it runs.
 [[nodiscard]] auto loop_table(const Session& session) -> std::string;
 

@@ -520,6 +520,7 @@ auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
   SourceText source("<input>", text);
   SourceText file_text(path_, document_.text());
   Diagnostics broken = document.diagnostics();
+  const bool as_json = settings_.mode == "json";
   auto report_here = [&](Diagnostics diagnostics) {
     Locator locate = [&](const Origin& origin) -> std::optional<std::pair<const SourceText*, Span>> {
       if (auto span = document.resolve(origin)) { return std::pair(static_cast<const SourceText*>(&source), *span); }
@@ -531,10 +532,11 @@ auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
       std::string rendered = host_.render(d, locate, source.name());
       if (d.severity == Severity::Error && last_failure_.empty()) { last_error_ = d.message(); }
       if (has_errors(diagnostics)) { last_failure_ += rendered; }
-      host_.err(rendered);
+      if (!as_json || d.severity != Severity::Error) { host_.err(rendered); }
     }
   };
   if (has_errors(broken)) {
+    if (as_json) { print(refusal_json(std::string(trim(input)), broken, {})); }
     report_here(std::move(broken));
     return false;
   }
@@ -581,6 +583,10 @@ auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
           }
         }
         if (is_trial) { choices_.clear(); }
+        if (as_json) {
+          print(refusal_json(std::string(trim(input)), evaluator.diagnostics, choices_));
+          return is_trial;
+        }
         for (size_t i = 0; i < choices_.size(); ++i) { complain(fmt::format("  {}) {}\n", i + 1, script::one_line(choices_[i]))); }
         if (!choices_.empty() && host_.can_choose) { complain(choices_.size() == 1 ? "type 1 to do that instead\n" : "type a number to do that instead\n"); }
         return is_trial;
