@@ -12,6 +12,7 @@
 #include <new>
 
 #include "lsp/protocol/uri.h"
+#include "lsp/server/forms.h"
 #include "support/hash.h"
 #include "support/memory.h"
 
@@ -179,6 +180,7 @@ void Front::on_request(const MethodRow& row, const Json& message, std::string bo
       jobs_.stop_all();
       return reply(id, nullptr);
     case Method::ExecuteCommand: return execute_command(id, params, std::move(body));
+    case Method::CommandResolve: return reply(id, resolved_command(params, member(configuration_, "tune")));
     default: break;
   }
   Pending pending{.id = id, .row = &row, .document = 0, .since = Clock::now(), .inserts = {}};
@@ -273,7 +275,9 @@ void Front::initialize(const Json& id, const Json& params) {
   encoding_ = choose_encoding(client_capabilities_);
   jobs_.set_progress_support(bool_in(member(client_capabilities_, "window"), "workDoneProgress"));
   jobs_.set_view_support(bool_in(member(client_capabilities_, "experimental"), "loopsmithViews"));
-  reply(id, {{"capabilities", server_capabilities(encoding_, pulls_diagnostics(client_capabilities_, configuration_))}, {"serverInfo", {{"name", "loopsmith"}, {"version", LOOPSMITH_VERSION}}}});
+  Json capabilities = server_capabilities(encoding_, pulls_diagnostics(client_capabilities_, configuration_));
+  if (asks_forms(client_capabilities_)) { capabilities["experimental"] = {{"interactiveResolveProvider", {{"kinds", {"command"}}}}}; }
+  reply(id, {{"capabilities", std::move(capabilities)}, {"serverInfo", {{"name", "loopsmith"}, {"version", LOOPSMITH_VERSION}}}});
   tell_worker_all();
   Mirrors::sweep();
 }
@@ -441,7 +445,7 @@ void Front::attach_repl(const Json& id, const std::string& uri) {
 void Front::execute_command(const Json& id, const Json& params, std::string body) {
   std::string command = string_in(params, "command");
   const Json& arguments = member(params, "arguments");
-  const Json& first = arguments.is_array() && !arguments.empty() ? arguments.front() : arguments;
+  const Json first = answered_argument(params, arguments.is_array() && !arguments.empty() ? arguments.front() : arguments);
   auto kind = job_kind(command);
   if (kind) {
     std::string uri = document_uri(first);

@@ -505,6 +505,26 @@ TEST_CASE("tuning: a program of its own, progress, stop and keep the best, inser
   CHECK(stage.error_of(stage.ask("workspace/executeCommand", {{"command", "loopsmith.insertSchedule"}, {"arguments", {{{"job", 1}}}}})) == invalid_params);
 }
 
+TEST_CASE("what was answered to the questions of a search is what it is begun with; answers that are not valid are none") {
+  Stage stage;
+  stage.initialize({{"experimental", {{"interactiveInputTypes", {"string", "number"}}}}});
+  stage.open("a", "x");
+  Json tune = {{"command", "loopsmith.tune"}, {"arguments", {{{"uri", "a"}, {"function", "f"}, {"trials", 3}}}}};
+  Json asked = stage.answer_to(stage.ask("command/resolve", tune))["result"];
+  REQUIRE(asked["formFields"].size() == 3);
+  CHECK(asked["formFields"][0]["default"] == 3);
+  asked.erase("formFields");
+  asked["formAnswers"] = {"40", 12.5, "llvm -num-cores=1"};
+  Json ready = stage.answer_to(stage.ask("command/resolve", asked))["result"];
+  CHECK(ready == asked);
+  stage.ask("workspace/executeCommand", ready);
+  CHECK(stage.job_arguments == std::vector<std::string>{"tune", "-", "--json", "--function", "f", "--target", "llvm -num-cores=1", "--trials", "40", "--time", "12.5"});
+  stage.front.on_job_end(1, ExitStatus{}, "");
+  ready["formAnswers"] = {1};
+  stage.ask("workspace/executeCommand", ready);
+  CHECK(stage.job_arguments == std::vector<std::string>{"tune", "-", "--json", "--function", "f", "--trials", "3"});
+}
+
 TEST_CASE("a search is paused and goes on; stopped while it stands still, it keeps its best") {
   Stage stage;
   stage.initialize({{"window", {{"workDoneProgress", true}}}, {"experimental", {{"loopsmithViews", true}}}});

@@ -324,6 +324,40 @@ end
 
 --- Tune the program under the cursor in the background.
 function M.tune() act('^Tune .* in the background$') end
+--- The same, once it was asked how many trials, how long and for which target.
+function M.tune_with()
+  local buffer = vim.api.nvim_get_current_buf()
+  local client = client_of(buffer)
+  if not client then return vim.notify('loopsmith: the language server does not serve this buffer', vim.log.levels.WARN) end
+  local asked = vim.lsp.util.make_range_params(0, client.offset_encoding)
+  asked.context = { diagnostics = {} }
+  client.request('textDocument/codeAction', asked, function(_, actions)
+    local tune
+    for _, one in ipairs(actions or {}) do if one.command and one.command.command == 'loopsmith.tune' then tune = one.command end end
+    if not tune then return vim.notify('loopsmith: there is no program at the cursor that could be tuned', vim.log.levels.WARN) end
+    local resolve
+    local function ask(form, i, answers)
+      if i > #form.formFields then return resolve({ command = form.command, arguments = form.arguments, formAnswers = answers }) end
+      local field = form.formFields[i]
+      local prompt = field.description .. (field.error and ': ' .. field.error or '') .. ' '
+      vim.ui.input({ prompt = prompt, default = tostring((form.formAnswers or {})[i] or field.default or '') }, function(answer)
+        if answer == nil then return end
+        answers[i] = answer
+        ask(form, i + 1, answers)
+      end)
+    end
+    function resolve(form)
+      client.request('command/resolve', form, function(problem, answer)
+        if problem then return vim.notify('loopsmith: ' .. problem.message, vim.log.levels.ERROR) end
+        if answer.formFields and #answer.formFields > 0 then return vim.schedule(function() ask(answer, 1, {}) end) end
+        client.request('workspace/executeCommand', answer, function(failed)
+          if failed then vim.notify('loopsmith: ' .. failed.message, vim.log.levels.ERROR) end
+        end, buffer)
+      end, buffer)
+    end
+    resolve({ command = tune.command, arguments = tune.arguments })
+  end, buffer)
+end
 --- Insert the best schedule found for the program under the cursor.
 function M.insert_best() act('^Insert best schedule') end
 
@@ -396,6 +430,7 @@ function M.setup(user)
   vim.api.nvim_create_user_command('LoopsmithMemory', M.memory, { desc = 'What the server takes of memory, file by file' })
   vim.api.nvim_create_user_command('LoopsmithReport', M.report, { desc = 'Write a report of the fault at the cursor, without names and texts of the file' })
   vim.api.nvim_create_user_command('LoopsmithTune', M.tune, { desc = 'Tune the program under the cursor in the background' })
+  vim.api.nvim_create_user_command('LoopsmithTuneWith', M.tune_with, { desc = 'Tune the program under the cursor, with trials, time and target asked for' })
   vim.api.nvim_create_user_command('LoopsmithInsertBest', M.insert_best, { desc = 'Insert the best schedule found' })
 end
 
