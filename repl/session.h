@@ -72,6 +72,8 @@ struct Settings {
 class Session {
  public:
   explicit Session(Host host);
+  // What the host is told goes through it.
+  Session(Session&&) = delete;
 
   /// Reads a file; its first program becomes current. False: reported.
   auto load(const std::string& path) -> bool;
