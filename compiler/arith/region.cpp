@@ -1,9 +1,12 @@
 // Where accesses go: regions relaxed over loops, exactly where the indices are affine, by intervals elsewhere.
 // See int_set.h.
+#include <algorithm>
+
 #include "arith/int_set.h"
 #include "arith/iter_map.h"
 #include "arith/state.h"
 #include "ir/ops.h"
+#include "ir/visitor.h"
 
 namespace loopsmith::arith {
 namespace {
@@ -60,7 +63,9 @@ auto estimate_region_upper_bound(const Array<Range>& region, const std::vector<s
   if (auto exact = estimate_region_strict_bound(region, dom, predicate, analyzer)) { return std::move(*exact); }
   std::vector<IntSet> result;
   for (const Range& range : region) {
-    IterMapResult map = detect_iter_map({range.min}, dom, predicate, IterMapLevel::Surjective, analyzer);
+    // A piece whose length the loops change is no piece that is moved about.
+    bool is_fixed = !uses_var(range.extent, [&](const VarNode& v) { return std::any_of(dom.begin(), dom.end(), [&](const auto& d) { return d.first.get() == &v; }); });
+    IterMapResult map = is_fixed ? detect_iter_map({range.min}, dom, predicate, IterMapLevel::Surjective, analyzer) : IterMapResult();
     if (!map.indices.empty()) {
       if (auto points = points_of(*map.indices[0], range.extent, analyzer)) {
         result.push_back(std::move(*points));

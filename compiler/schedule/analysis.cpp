@@ -982,6 +982,19 @@ auto repeats_instances(const BlockRealize& realize, const For& loop) -> bool {
   return false;
 }
 
+auto require_own_domains(const Context& cx, const FuncState& func, const Place& block) -> Status {
+  for (const IterVar& iter : block.block()->iter_vars) {
+    if (as_int(iter.dom.min) && as_int(iter.dom.extent)) { continue; }
+    for (const Place* at = func.parent(block); at; at = func.parent(*at)) {
+      if (!at->is_loop()) { continue; }
+      auto is_this = [&](const VarNode& v) { return &v == at->loop->var.get(); };
+      if (!uses_var(iter.dom.min, is_this) && !uses_var(iter.dom.extent, is_this)) { continue; }
+      return note_loop(note_block(cx.error(Code::LoopDependent).arg("loop", iter.var->name.view()).arg("on", at->name().view()), block), *at);
+    }
+  }
+  return ok();
+}
+
 auto require_one_sum(const Context& cx, const FuncState& func, const Place& producer, const Place* outside) -> Status {
   if (!producer.block()->init) { return ok(); }
   for (const Place* at = func.parent(producer); at && at->is_loop() && !(outside && (at == outside || func.is_below(*outside, *at))); at = func.parent(*at)) {

@@ -63,6 +63,8 @@ namespace loopsmith::schedule {
 /// The sums of a block, as seen from a place outside of its loops: iterations that run at the same time must not each have made them for
 /// their own. `outside`: the loops around it are shared; null: no loop is.
 [[nodiscard]] auto require_one_sum(const Context& cx, const FuncState& func, const Place& producer, const Place* outside) -> Status;
+/// Where the domain of an iter var depends on a loop around, as of a triangle's rows, a buffer or a loop made of it would know no bounds.
+[[nodiscard]] auto require_own_domains(const Context& cx, const FuncState& func, const Place& block) -> Status;
 /// Does the predicate of a block only keep its iter vars in their domains? Else it says that some instances do not run.
 [[nodiscard]] auto keeps_domains(const FuncState& func, const Place& block) -> bool;
 

@@ -607,6 +607,7 @@ struct TransformBlockLayout {
     const BlockRealize& realize = *place.realize;
     auto refuse = [&](std::string why) { return note_block(cx.error(Code::BlockIters).arg("block", block.name.view()).arg("why", why), place); };
     LOOPSMITH_CHECK(require_scope(cx, args.block));
+    LOOPSMITH_CHECK(require_own_domains(cx, func, place));
     std::vector<const Place*> loops = func.loops(place);
     for (const Place* loop : loops) {
       LoopArg arg;

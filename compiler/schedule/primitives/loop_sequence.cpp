@@ -192,6 +192,10 @@ struct LoopPartition {
     if (!extent || !as_int(loop.min)) { return refuse("its bounds are not known before it runs"); }
     LOOPSMITH_CHECK(require_plain_loop(cx, args.loop));
     LOOPSMITH_CHECK(require_starts_at_zero(cx, args.loop));
+    for (int i = args.loop->index + 1; i < args.loop->end; ++i) {
+      const Place& place = args.loop.func->places()[static_cast<size_t>(i)];
+      if (place.is_block()) { LOOPSMITH_CHECK(require_own_domains(cx, *args.loop.func, place)); }
+    }
     if (args.factors.empty()) { return refuse("no lengths of parts are given"); }
     std::optional<size_t> inferred;
     int64_t sum = 0;

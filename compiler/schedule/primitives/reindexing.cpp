@@ -232,6 +232,7 @@ struct ReIndex {
     const Buffer& buffer = region.buffer;
     LOOPSMITH_TRY(scope, require_scope(cx, args.block));
     LOOPSMITH_CHECK(require_stage_pipeline(cx, func, *scope));
+    LOOPSMITH_CHECK(require_own_domains(cx, func, place));
     AccessFinder finder(buffer);
     finder.visit(block.body);
     if (finder.is_nested) { return note_block(cx.error(Code::NotLeafBlock).arg("block", block.name.view()), place); }
@@ -415,6 +416,7 @@ auto plan_reindex_cache(const Context& cx, const BlockArg& arg, const BufferRegi
   const Block& block = *place.block();
   const Buffer& buffer = region.buffer;
   LOOPSMITH_CHECK(require_no_view(cx, place, buffer, storage));
+  LOOPSMITH_CHECK(require_own_domains(cx, func, place));
   for (const Range& range : region.region) {
     if (!is_one(range.extent)) { return staging_error(cx, place, fmt::format("it accesses more than one element of `{}` at a time", buffer->name.view())); }
   }
