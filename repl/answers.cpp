@@ -85,7 +85,7 @@ auto loop_table(const Session& session) -> std::string {
   std::vector<int> depths = {0};
   std::vector<std::optional<int64_t>> runs;   // of each place: how often what is in it runs
   std::vector<int> depth_of;
-  auto places = func->places();
+  const auto& places = func->places();
   for (const schedule::Place& place : places) {
     std::optional<int64_t> around = place.parent >= 0 ? runs[static_cast<size_t>(place.parent)] : std::optional<int64_t>(1);
     int depth = place.parent >= 0 ? depth_of[static_cast<size_t>(place.parent)] + 1 : -1;

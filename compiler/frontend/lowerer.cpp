@@ -31,10 +31,10 @@ auto as_stmt(std::vector<IrStmt>&& stmts, Origin origin) -> IrStmt {
       for (const IrStmt& t : stmts) {
         if (const auto* inner = t.as<SeqStmt>()) { flat.insert(flat.end(), inner->seq.begin(), inner->seq.end()); } else { flat.push_back(t); }
       }
-      return make<SeqStmt>(Array<IrStmt>(std::move(flat)), origin);
+      return make<SeqStmt>(Sequence<IrStmt>(std::move(flat)), origin);
     }
   }
-  return make<SeqStmt>(Array<IrStmt>(std::move(stmts)), origin);
+  return make<SeqStmt>(Sequence<IrStmt>(std::move(stmts)), origin);
 }
 
 // `range` inside of a program: over expressions it is a loop; over integers it is both.

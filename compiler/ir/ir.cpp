@@ -283,18 +283,13 @@ auto IRModuleNode::find(Name name) const -> PrimFunc {
   return {};
 }
 auto with_function(const IRModule& module, Name name, PrimFunc func) -> IRModule {
-  auto functions = module->functions.to_vector();
-  bool found = false;
-  for (auto& [key, old] : functions) {
-    if (key == name) {
-      if (old == func) { return module; }
-      old = func;
-      found = true;
-    }
-  }
-  if (!found) { functions.emplace_back(name, std::move(func)); }
+  const auto& all = module->functions;
+  auto found = std::find_if(all.begin(), all.end(), [&](const auto& function) { return function.first == name; });
+  if (found != all.end() && found->second == func) { return module; }
+  auto at = static_cast<size_t>(found - all.begin());
+  const std::pair<Name, PrimFunc> entry(name, std::move(func));
   IRModuleNode fields = *module;
-  fields.functions = std::move(functions);
+  fields.functions = all.spliced(at, std::min(at + 1, all.size()), std::span(&entry, 1));
   return make_module(std::move(fields));
 }
 auto module_of(PrimFunc func, Dialect dialect) -> IRModule {

@@ -28,6 +28,7 @@
 
 #include "ir/dtype.h"
 #include "ir/ref.h"
+#include "ir/sequence.h"
 #include "support/name.h"
 #include "support/origin.h"
 
@@ -429,8 +430,8 @@ struct DeclBuffer : StmtNode {
 /// Two statements or more; never directly inside another SeqStmt. See `seq` in ir/ops.h.
 struct SeqStmt : StmtNode {
   static constexpr NodeKind node_kind = NodeKind::SeqStmt;
-  Array<Stmt> seq;
-  explicit SeqStmt(Array<Stmt> s, Origin o = {}) : StmtNode(node_kind, o), seq(std::move(s)) {}
+  Sequence<Stmt> seq;
+  explicit SeqStmt(Sequence<Stmt> s, Origin o = {}) : StmtNode(node_kind, o), seq(std::move(s)) {}
 };
 /// An expression for its effect; a constant for none ("pass").
 struct Evaluate : StmtNode {
@@ -490,7 +491,7 @@ struct Block : StmtNode {
   Array<BufferRegion> reads, writes;
   Stmt body;
   Stmt init;                   // or none
-  Array<Buffer> alloc_buffers;
+  Sequence<Buffer> alloc_buffers;
   Array<MatchBufferRegion> match_buffers;
   AttrMap annotations;
   struct Fields {
@@ -499,7 +500,7 @@ struct Block : StmtNode {
     Array<BufferRegion> reads, writes;
     Stmt body;
     Stmt init;
-    Array<Buffer> alloc_buffers;
+    Sequence<Buffer> alloc_buffers;
     Array<MatchBufferRegion> match_buffers;
     AttrMap annotations;
   };
@@ -552,7 +553,7 @@ enum class Dialect : uint8_t { Block, SBlock };
 
 struct IRModuleNode {
   mutable uint32_t refs = 0;
-  Array<std::pair<Name, PrimFunc>> functions;  // in the order of the text
+  Sequence<std::pair<Name, PrimFunc>> functions;  // in the order of the text
   AttrMap attrs;
   Dialect dialect = Dialect::Block;            // no part of equality
   [[nodiscard]] auto find(Name name) const -> PrimFunc;   // or none

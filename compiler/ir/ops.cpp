@@ -354,7 +354,7 @@ auto seq(std::vector<Stmt> stmts, Origin origin) -> Stmt {
   }
   if (flat.empty()) { return no_op(); }
   if (flat.size() == 1) { return flat.front(); }
-  return make<SeqStmt>(Array<Stmt>(std::move(flat)), origin);
+  return make<SeqStmt>(Sequence<Stmt>(std::move(flat)), origin);
 }
 auto no_op() -> Stmt { return make<Evaluate>(int_imm(0)); }
 auto is_no_op(const Stmt& stmt) -> bool {

@@ -1,6 +1,8 @@
 // Walking and rewriting TIR: see visitor.h.
 #include "ir/visitor.h"
 
+#include <algorithm>
+
 #include "ir/ops.h"
 
 namespace loopsmith {
@@ -445,9 +447,10 @@ auto Mutator::on(const DeclBuffer& n) -> Stmt {
   return make<DeclBuffer>(std::move(buffer), std::move(body), n.origin);
 }
 auto Mutator::on(const SeqStmt& n) -> Stmt {
-  Array<Stmt> items = n.seq.map_same([this](const Stmt& s) { return mutate(s); }, same);
+  Sequence<Stmt> items = n.seq.map_same([this](const Stmt& s) { return mutate(s); }, same);
   if (items.same_as(n.seq)) { return self(n); }
-  return seq(items.to_vector(), n.origin);
+  bool is_flat = std::none_of(items.begin(), items.end(), [](const Stmt& s) { return !s || s.as<SeqStmt>() || is_no_op(s); });
+  return is_flat ? Stmt(make<SeqStmt>(std::move(items), n.origin)) : seq(items.to_vector(), n.origin);
 }
 auto Mutator::on(const Evaluate& n) -> Stmt {
   Expr value = mutate(n.value);

@@ -135,7 +135,7 @@ class Finder : public Visitor {
 };
 
 // `own`: what the block allocates, which nothing outside of it knows: where an index is looked up in one, any element may be meant.
-auto regions_of(const Touched& touched, const std::vector<Buffer>& except, const Array<Buffer>& own) -> std::vector<BufferRegion> {
+auto regions_of(const Touched& touched, const std::vector<Buffer>& except, const Sequence<Buffer>& own) -> std::vector<BufferRegion> {
   arith::Analyzer analyzer;
   auto looks_up_own = [&](const Expr& e) {
     bool found = false;

@@ -79,7 +79,9 @@ static auto neighbours(const FuncState& func, const Place& block, bool producers
   const Place* scope = func.scope(block);
   if (!scope) { return out; }
   const Scope& info = func.scope_info(*scope);
-  for (const Dependence& d : producers ? info.of_dst(block.id) : info.of_src(block.id)) {
+  auto from = producers ? info.of_dst(block.id) : std::span<const Dependence>();
+  std::vector<Dependence> all = producers ? std::vector<Dependence>(from.begin(), from.end()) : info.of_src(block.id);
+  for (const Dependence& d : all) {
     NodeId there = producers ? d.src : d.dst;
     if ((d.kind != DependenceKind::Raw && d.kind != DependenceKind::Waw)) { continue; }
     if (std::find(out.begin(), out.end(), there) == out.end()) { out.push_back(there); }
@@ -770,9 +772,7 @@ static auto is_covered(const FuncState& func, const Place& scope, const Place& c
 auto compute_cover(const FuncState& func, const Place& scope, const std::vector<int>& changed, const Cover& before) -> Cover {
   Cover out;
   const Scope& info = func.scope_info(scope);
-  for (const Dependence& d : info.dependences) {
-    if (d.kind == DependenceKind::War || d.kind == DependenceKind::Opaque) { out.stage_pipeline = false; }
-  }
+  out.stage_pipeline = !info.overwrites();
   if (before.uncovered.empty()) {
     for (int i : changed) {
       NodeId id = info.blocks[static_cast<size_t>(i)];
@@ -1191,10 +1191,14 @@ auto require_local_dependences(const Context& cx, const FuncState& func, const P
     }
     return false;
   };
-  for (const Dependence& d : func.scope_info(*scope).dependences) {
+  std::vector<Dependence> below;
+  for (const Place* block : func.child_blocks(loop)) {
+    for (const Dependence& d : func.scope_info(*scope).of_dst(block->id)) { below.push_back(d); }
+  }
+  for (const Dependence& d : below) {
     const Place& src = *func.find(d.src);
     const Place& dst = *func.find(d.dst);
-    if (!func.is_below(src, loop) || !func.is_below(dst, loop) || d.kind == DependenceKind::Waw) { continue; }
+    if (!func.is_below(src, loop) || d.kind == DependenceKind::Waw) { continue; }
     bool is_local = d.kind == DependenceKind::Raw && !d.is_hidden && func.region_cover(dst);
     // A write that not every iteration carries out.
     bool is_partial = d.kind == DependenceKind::Raw && !keeps_domains(func, src) && !arith::deep_equal(src.realize->predicate, dst.realize->predicate);

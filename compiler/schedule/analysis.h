@@ -23,6 +23,8 @@ namespace loopsmith::schedule {
 // What FuncState keeps answers of.
 [[nodiscard]] auto compute_hidden_reads(const Block& block) -> std::vector<Buffer>;
 [[nodiscard]] auto compute_affine_binding(const FuncState& func, const Place& block) -> bool;
+/// Which of the statements in the body of `around` a loop or block is; their number where it is none of them.
+[[nodiscard]] auto position_of(const FuncState& func, const Sequence<Stmt>& items, const Place& around, const Place& wanted) -> size_t;
 [[nodiscard]] auto compute_cover(const FuncState& func, const Place& scope) -> Cover;
 /// The same, where what was known before holds of all blocks but those of some numbers (in increasing order).
 [[nodiscard]] auto compute_cover(const FuncState& func, const Place& scope, const std::vector<int>& changed, const Cover& before) -> Cover;

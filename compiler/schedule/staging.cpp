@@ -61,15 +61,20 @@ auto require_no_view(const Context& cx, const Place& block, const Buffer& buffer
 
 namespace {
 
-// The number of the statement of a body that a place stands in.
-auto statement_index(const Stmt& body, const Place& place) -> int {
-  const Stmt* at = &body;
+// The number of the statement in the body of `around` that a block below stands in.
+auto statement_index(const FuncState& func, const Place& around, const Place& place) -> int {
+  const Stmt* at = around.is_loop() ? &around.loop->body : &around.block()->body;
   while (true) {
     if (const auto* n = at->as<AllocateConst>()) { at = &n->body; } else if (const auto* m = at->as<DeclBuffer>()) { at = &m->body; } else { break; }
   }
   const auto* n = at->as<SeqStmt>();
   if (!n) { return 0; }
-  for (size_t i = 0; i < n->seq.size(); ++i) {
+  const Place* top = &place;
+  while (func.parent(*top) != &around) { top = func.parent(*top); }
+  if (size_t found = position_of(func, n->seq, around, *top); found < n->seq.size()) { return static_cast<int>(found); }
+  // Below a statement that is no loop or block.
+  int index = 0;
+  for (const Stmt& item : n->seq) {
     bool found = false;
     std::function<void(const Stmt&)> walk = [&](const Stmt& s) {
       if (found) { return; }
@@ -78,8 +83,9 @@ auto statement_index(const Stmt& body, const Place& place) -> int {
       if (realize) { return; }
       visit_children(s, [](const Expr&) {}, walk);
     };
-    walk(n->seq[i]);
-    if (found) { return static_cast<int>(i); }
+    walk(item);
+    if (found) { return index; }
+    ++index;
   }
   return -1;
 }
@@ -99,18 +105,14 @@ auto statement_count(const Stmt& body) -> int {
 // are none.
 void find_stage(const FuncState& func, const Place& writer, const std::vector<NodeId>& users, Stage& stage) {
   const Place* user = nullptr;
-  for (int i = writer.end; i < stage.scope->end && !user;) {
-    const Place& place = func.places()[static_cast<size_t>(i)];
-    if (place.is_block()) {
-      if (std::find(users.begin(), users.end(), place.id) != users.end()) { user = &place; }
-      i = place.end;
-    } else {
-      ++i;
-    }
+  for (NodeId id : users) {
+    const Place* place = func.find(id);
+    if (!place || !place->is_block() || place->index < writer.end || func.scope(*place) != stage.scope) { continue; }
+    if (!user || place->index < user->index) { user = place; }
   }
   const Place* hidden = nullptr;
-  for (const Dependence& d : func.scope_info(*stage.scope).dependences) {
-    if (!d.is_hidden || d.kind != DependenceKind::Raw || d.src != writer.id) { continue; }
+  for (const Dependence& d : func.scope_info(*stage.scope).of_src(writer.id)) {
+    if (!d.is_hidden || d.kind != DependenceKind::Raw) { continue; }
     const Place* reader = func.find(d.dst);
     if (reader->index > writer.index && (!hidden || reader->index < hidden->index)) { hidden = reader; }
   }
@@ -124,8 +126,7 @@ void find_stage(const FuncState& func, const Place& writer, const std::vector<No
   const Place* around = func.parent(writer);
   while (around != stage.scope && !func.is_below(*user, *around)) { around = func.parent(*around); }
   stage.at = around;
-  const Stmt& body = around->is_loop() ? around->loop->body : around->block()->body;
-  stage.position = is_right_behind ? statement_index(body, writer) + 1 : statement_index(body, *user);
+  stage.position = is_right_behind ? statement_index(func, *around, writer) + 1 : statement_index(func, *around, *user);
 }
 
 static auto is_bounded(const arith::IntSet& set) -> bool { return !set.is_nothing() && set.has_lower_bound() && set.has_upper_bound(); }
@@ -544,10 +545,8 @@ auto statement_position(const Place& scope, const Place& top) -> int {
   const StmtNode* wanted = top.is_loop() ? static_cast<const StmtNode*>(top.loop) : top.realize;
   const auto* n = at->as<SeqStmt>();
   if (!n) { return at->get() == wanted ? 0 : -1; }
-  for (size_t i = 0; i < n->seq.size(); ++i) {
-    if (n->seq[i].get() == wanted) { return static_cast<int>(i); }
-  }
-  return -1;
+  auto found = std::find_if(n->seq.begin(), n->seq.end(), [&](const Stmt& s) { return s.get() == wanted; });
+  return found == n->seq.end() ? -1 : static_cast<int>(found - n->seq.begin());
 }
 
 }  // namespace loopsmith::schedule

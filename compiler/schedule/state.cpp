@@ -13,22 +13,12 @@
 
 namespace loopsmith::schedule {
 
-// ---- the tree ------------------------------------------------------------------------------------------
-
-namespace {
-
-auto hash_id(NodeId id) -> uint64_t { return id * 0x9e3779b97f4a7c15ULL; }
-
-// Small trees are searched in order: that is quicker than any table.
-constexpr size_t small_tree = 24;
-
-}  // namespace
-
-// What was computed, with the pointers it was computed from. `made_from` keeps those alive, so that equal pointers
-// mean equal nodes.
+// What was computed, with the pointers it was computed from. `made_from` and the strands of trees keep those alive, so that equal
+// pointers mean equal nodes.
 struct FuncState::Kept {
   struct CoverEntry {
     NodeId scope;
+    PrimFunc made_from;
     std::vector<const void*> around;       // what is known of the loops and blocks around the scope, and of its own iter vars
     std::shared_ptr<const ScopeTree> tree;
     Cover cover;
@@ -53,239 +43,13 @@ struct FuncState::Kept {
   std::vector<std::shared_ptr<const ScopeMentions>> old_mentions;
 };
 
-// From ids to places, by open addressing. Shared by the states that follow from one another: a primitive moves most places together.
-struct FuncState::Table {
-  struct Slot { NodeId id = 0; int place = -1; };
-  std::vector<Slot> slots;
-  [[nodiscard]] auto find(NodeId id) const -> int {
-    for (size_t slot = (hash_id(id) >> 20) & (slots.size() - 1); slots[slot].place >= 0; slot = (slot + 1) & (slots.size() - 1)) {
-      if (slots[slot].id == id) { return slots[slot].place; }
-    }
-    return -1;
-  }
-};
+// ---- the tree ------------------------------------------------------------------------------------------
 
-// A tree while it is made from the one before.
-struct FuncState::Growth {
-  const FuncState& before;
-  int cursor = 0;                            // where in `before` the next statement probably stands
-  // Siblings that follow each other there as well, not copied yet: those from `first` to `end` in `before`.
-  int first = 0, end = 0;
-  int parent = 0, scope = 0, old_scope = 0;
-  std::vector<Run> copied = {};              // in terms of `before`
-  // The body of the loop or block that was met last, and what its statements were; null where it was or is no list.
-  const StmtNode* body = nullptr;
-  const Array<Stmt>* old_items = nullptr;
+FuncState::FuncState(Name name, PrimFunc func)
+    : name_(name), func_(std::move(func)), places_(root_block(func_) ? Places(func_->body) : Places()), kept_(std::make_shared<Kept>()) {}
 
-  void enter(const Stmt& now, NodeId id) {
-    const Place* old = before.find(id);
-    const SeqStmt* list = !old ? nullptr : (old->loop ? old->loop->body : old->block()->body).as<SeqStmt>();
-    body = now.get();
-    old_items = list ? &list->seq : nullptr;
-  }
-};
-
-namespace {
-
-auto is_place(const Stmt& s) -> bool { return s.kind() == NodeKind::For || s.kind() == NodeKind::BlockRealize; }
-auto id_of(const Stmt& s) -> NodeId { return s.as<For>() ? s.as<For>()->id : s.as<BlockRealize>()->block->id; }
-
-}  // namespace
-
-FuncState::FuncState(Name name, PrimFunc func) : name_(name), func_(std::move(func)), kept_(std::make_shared<Kept>()) {
-  if (!root_block(func_)) { return; }
-  places_.reserve(32);
-  walk(func_->body, -1, -1, nullptr);
-  make_table();
-}
-
-FuncState::FuncState(Name name, PrimFunc func, const FuncState& before) : name_(name), func_(std::move(func)), kept_(std::make_shared<Kept>()) {
-  if (!root_block(func_)) { return; }
-  places_.reserve(before.places_.size() + 16);
-  Growth growth{.before = before};
-  walk(func_->body, -1, -1, &growth);
-  flush(&growth);
-  adopt_table(before, growth.copied);
-}
-
-void FuncState::make_table() {
-  table_ = nullptr;
-  runs_.clear();
-  others_.clear();
-  if (places_.size() <= small_tree) { return; }
-  size_t slots = 64;
-  while (slots < places_.size() * 2) { slots *= 2; }
-  auto table = std::make_shared<Table>();
-  table->slots.resize(slots);
-  for (const Place& place : places_) {
-    size_t slot = (hash_id(place.id) >> 20) & (slots - 1);
-    while (table->slots[slot].place >= 0) { slot = (slot + 1) & (slots - 1); }
-    table->slots[slot] = {place.id, place.index};
-  }
-  table_ = std::move(table);
-  runs_.push_back({0, static_cast<int>(places_.size()), 0});
-}
-
-// What was copied from the tree before is found by its table, as long as little else came.
-void FuncState::adopt_table(const FuncState& before, const std::vector<Run>& copied) {
-  constexpr size_t most_runs = 32, most_others = 64;
-  if (!before.table_ || places_.size() <= small_tree) { return make_table(); }
-  std::vector<Run> runs;
-  int known = 0;                             // places before this one are in `runs` or `others`
-  auto add_others = [&](int end) { for (; known < end; ++known) { others_.push_back(known); } };
-  for (const Run& part : copied) {
-    std::vector<Run> here;
-    for (const Run& run : before.runs_) {
-      int from = std::max(part.first, run.begin), to = std::min(part.end, run.begin + run.end - run.first);
-      if (from < to) { here.push_back({run.first + from - run.begin, run.first + to - run.begin, part.begin + from - part.first}); }
-    }
-    std::sort(here.begin(), here.end(), [](const Run& a, const Run& b) { return a.begin < b.begin; });
-    for (const Run& run : here) {
-      add_others(run.begin);
-      known = run.begin + run.end - run.first;
-      runs.push_back(run);
-    }
-    if (runs.size() > most_runs || others_.size() > most_others) { return make_table(); }
-  }
-  add_others(static_cast<int>(places_.size()));
-  if (runs.size() > most_runs || others_.size() > most_others) { return make_table(); }
-  std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.first < b.first; });
-  runs_ = std::move(runs);
-  table_ = before.table_;
-}
-
-auto FuncState::take_over(const void* node, NodeId id, int parent, int scope, Growth* growth) -> bool {
-  if (!growth) { return false; }
-  const FuncState& before = growth->before;
-  auto is_it = [&](const Place& place) { return place.loop == node || place.realize == node; };
-  const Place* old = static_cast<size_t>(growth->cursor) < before.places_.size() ? &before.places_[static_cast<size_t>(growth->cursor)] : nullptr;
-  if (!old || !is_it(*old)) {
-    old = before.find(id);
-    if (!old || !is_it(*old)) {
-      // Made anew, or around what changes: what follows in the old tree is what is inside.
-      if (old) { growth->cursor = old->index + 1; }
-      flush(growth);
-      return false;
-    }
-  }
-  bool goes_on = growth->first < growth->end && old->index == growth->end && parent == growth->parent && scope == growth->scope && old->scope == growth->old_scope;
-  if (!goes_on) {
-    flush(growth);
-    growth->first = old->index;
-    growth->parent = parent;
-    growth->scope = scope;
-    growth->old_scope = old->scope;
-  }
-  growth->end = growth->cursor = old->end;
-  return true;
-}
-
-void FuncState::flush(Growth* growth) {
-  if (!growth || growth->first >= growth->end) { return; }
-  int first = std::exchange(growth->first, growth->end);
-  int begin = static_cast<int>(places_.size());
-  int shift = begin - first;
-  int scope_shift = growth->scope - growth->old_scope;
-  const std::vector<Place>& old = growth->before.places_;
-  places_.insert(places_.end(), old.begin() + first, old.begin() + growth->end);
-  growth->copied.push_back({first, growth->end, begin});
-  if (shift == 0 && scope_shift == 0 && growth->parent == old[static_cast<size_t>(first)].parent) { return; }
-  for (auto at = places_.begin() + begin; at != places_.end(); ++at) {
-    at->index += shift;
-    at->parent = at->parent < first ? growth->parent : at->parent + shift;
-    at->scope += at->scope == growth->old_scope ? scope_shift : shift;
-    at->end += shift;
-  }
-}
-
-void FuncState::walk(const Stmt& stmt, int parent, int scope, Growth* growth) {
-  switch (stmt.kind()) {
-    case NodeKind::For: {
-      const For* loop = stmt.as<For>();
-      if (take_over(loop, loop->id, parent, scope, growth)) { return; }
-      int index = static_cast<int>(places_.size());
-      places_.push_back({.id = loop->id, .loop = loop, .index = index, .parent = parent, .scope = scope});
-      if (growth) { growth->enter(loop->body, loop->id); }
-      walk(loop->body, index, scope, growth);
-      flush(growth);
-      places_[index].end = static_cast<int>(places_.size());
-      return;
-    }
-    case NodeKind::BlockRealize: {
-      const BlockRealize* realize = stmt.as<BlockRealize>();
-      if (take_over(realize, realize->block->id, parent, scope, growth)) { return; }
-      int index = static_cast<int>(places_.size());
-      places_.push_back({.id = realize->block->id, .realize = realize, .index = index, .parent = parent, .scope = scope});
-      if (growth) { growth->enter(realize->block->body, realize->block->id); }
-      walk(realize->block->body, index, index, growth);
-      flush(growth);
-      places_[index].end = static_cast<int>(places_.size());
-      return;
-    }
-    case NodeKind::SeqStmt: {
-      const Array<Stmt>& items = stmt.as<SeqStmt>()->seq;
-      const Array<Stmt>* old = growth && growth->body == stmt.get() ? growth->old_items : nullptr;
-      size_t there = 0;                      // in the old list
-      for (size_t i = 0; i < items.size(); ++i) {
-        walk(items[i], parent, scope, growth);
-        if (!old || i + 1 == items.size()) { continue; }
-        // Those that follow each other in the old list too are taken over with the last of them.
-        size_t found = there;
-        while (found < old->size() && !(*old)[found].same_as(items[i])) { ++found; }
-        if (found == old->size()) { continue; }
-        there = found;
-        size_t alike = 1;
-        while (i + alike < items.size() && there + alike < old->size() && (*old)[there + alike].same_as(items[i + alike])) { ++alike; }
-        const Place* last = alike > 2 && growth->first < growth->end && is_place(items[i]) && is_place(items[i + alike - 1]) ? growth->before.find(id_of(items[i + alike - 1])) : nullptr;
-        if (!last) { continue; }
-        growth->end = growth->cursor = last->end;
-        i += alike - 1;
-        there += alike - 1;
-      }
-      return;
-    }
-    case NodeKind::IfThenElse: {
-      const auto& branch = *stmt.as<IfThenElse>();
-      walk(branch.then_case, parent, scope, growth);
-      if (branch.else_case) { walk(branch.else_case, parent, scope, growth); }
-      return;
-    }
-    case NodeKind::LetStmt: walk(stmt.as<LetStmt>()->body, parent, scope, growth); return;
-    case NodeKind::AttrStmt: walk(stmt.as<AttrStmt>()->body, parent, scope, growth); return;
-    case NodeKind::AssertStmt: walk(stmt.as<AssertStmt>()->body, parent, scope, growth); return;
-    case NodeKind::BufferRealize: walk(stmt.as<BufferRealize>()->body, parent, scope, growth); return;
-    case NodeKind::Allocate: walk(stmt.as<Allocate>()->body, parent, scope, growth); return;
-    case NodeKind::AllocateConst: walk(stmt.as<AllocateConst>()->body, parent, scope, growth); return;
-    case NodeKind::DeclBuffer: walk(stmt.as<DeclBuffer>()->body, parent, scope, growth); return;
-    case NodeKind::While: walk(stmt.as<While>()->body, parent, scope, growth); return;
-    case NodeKind::Block:
-    case NodeKind::BufferStore:
-    case NodeKind::Evaluate:
-    case NodeKind::Break:
-    case NodeKind::Continue: return;
-#define EXPR(Kind) case NodeKind::Kind:
-#define STMT(Kind)
-#include "ir/nodes.def"
-      return;
-  }
-}
-
-auto FuncState::find(NodeId id) const -> const Place* {
-  if (!table_) {
-    for (const Place& place : places_) {
-      if (place.id == id) { return &place; }
-    }
-    return nullptr;
-  }
-  if (int there = table_->find(id); there >= 0) {
-    auto behind = std::upper_bound(runs_.begin(), runs_.end(), there, [](int place, const Run& run) { return place < run.first; });
-    if (behind != runs_.begin() && there < behind[-1].end) { return &places_[static_cast<size_t>(behind[-1].begin + there - behind[-1].first)]; }
-  }
-  for (int other : others_) {
-    if (places_[static_cast<size_t>(other)].id == id) { return &places_[static_cast<size_t>(other)]; }
-  }
-  return nullptr;
-}
+FuncState::FuncState(Name name, PrimFunc func, const FuncState& before)
+    : name_(name), func_(std::move(func)), places_(root_block(func_) ? Places(func_->body, before.places_) : Places()), kept_(std::make_shared<Kept>()) {}
 
 auto FuncState::loops(const Place& p) const -> std::vector<const Place*> {
   std::vector<const Place*> out;
@@ -296,14 +60,13 @@ auto FuncState::loops(const Place& p) const -> std::vector<const Place*> {
 
 auto FuncState::child_blocks(const Place& p) const -> std::vector<const Place*> {
   std::vector<const Place*> out;
-  for (int i = p.index + 1; i < p.end;) {
-    const Place& place = places_[i];
-    if (place.is_block()) {
-      out.push_back(&place);
-      i = place.end;
-    } else {
-      ++i;
-    }
+  if (p.end == p.index + 1) { return out; }
+  for (auto at = places_.from(p.index + 1);;) {
+    const Place& place = *at;
+    if (place.is_block()) { out.push_back(&place); }
+    int next = place.is_block() ? place.end : place.index + 1;
+    if (next >= p.end) { break; }
+    if (next == place.index + 1) { ++at; } else { at = places_.from(next); }
   }
   return out;
 }
@@ -373,7 +136,7 @@ auto FuncState::scope_tree(const Place& scope_place) const -> const std::shared_
   kept_->scopes.push_back(std::make_shared<const ScopeTree>(before ? make_scope_tree(*this, scope_place, *before) : make_scope_tree(*this, scope_place)));
   return kept_->scopes.back();
 }
-auto FuncState::scope_info(const Place& scope_place) const -> const Scope& { return *scope_tree(scope_place)->info; }
+auto FuncState::scope_info(const Place& scope_place) const -> const Scope& { return scope_tree(scope_place)->info(); }
 
 auto FuncState::mentioning(const Place& scope_place, const Buffer& buffer) const -> std::vector<const Place*> {
   auto of_this = [&](const ScopeMentions& m) { return m.tree->scope == scope_place.id; };
@@ -388,21 +151,18 @@ auto FuncState::mentioning(const Place& scope_place, const Buffer& buffer) const
   for (auto at = std::find(data.begin(), data.end(), buffer->data.get()); at != data.end(); at = std::find(at + 1, data.end(), buffer->data.get())) {
     // The last strand that begins no later; of empty ones the last holds it.
     auto behind = std::upper_bound(found->firsts.begin(), found->firsts.end(), static_cast<int>(at - data.begin()));
-    out.push_back(find(found->tree->strands[static_cast<size_t>(behind - found->firsts.begin() - 1)].id));
+    const Stmt& strand = found->tree->strands[static_cast<size_t>(behind - found->firsts.begin() - 1)];
+    out.push_back(find(strand.as<For>() ? strand.as<For>()->id : strand.as<BlockRealize>()->block->id));
   }
   return out;
 }
 auto FuncState::has_plain_body(const Place& scope_place) const -> bool {
-  const auto& strands = scope_tree(scope_place)->strands;
-  const Stmt& body = scope_place.block()->body;
-  const auto* list = body.as<SeqStmt>();
-  if (!list) { return strands.size() == 1 && strands[0].node == body.get(); }
-  return std::equal(strands.begin(), strands.end(), list->seq.begin(), list->seq.end(), [](const ScopeTree::Strand& strand, const Stmt& stmt) { return strand.node == stmt.get(); });
+  return scope_tree(scope_place)->is_plain;
 }
 auto FuncState::silent_blocks(const Place& scope_place) const -> std::vector<const Place*> {
   const ScopeTree& tree = *scope_tree(scope_place);
   std::vector<const Place*> out;
-  for (int i : tree.silent) { out.push_back(find(tree.blocks[static_cast<size_t>(i)]->id)); }
+  for (int i : tree.blocks->silent) { out.push_back(find(tree.info().blocks[static_cast<size_t>(i)])); }
   return out;
 }
 auto FuncState::blocks_mentioning(const Place& scope_place, const Buffer& buffer) const -> std::vector<const Place*> {
@@ -444,7 +204,7 @@ auto FuncState::cover(const Place& scope_place) const -> const Cover& {
   } else {
     cover = compute_cover(*this, scope_place);
   }
-  auto entry = std::make_shared<Kept::CoverEntry>(Kept::CoverEntry{scope_place.id, std::move(around), std::move(tree), std::move(cover)});
+  auto entry = std::make_shared<Kept::CoverEntry>(Kept::CoverEntry{scope_place.id, func_, std::move(around), std::move(tree), std::move(cover)});
   kept_->covers.push_back(entry);
   return entry->cover;
 }
@@ -496,10 +256,10 @@ auto FuncState::verify_cached() const -> std::optional<std::string> {
     const Place* place = find(entry->scope);
     if (!place) { return "a scope is kept that is gone"; }
     ScopeTree tree = make_scope_tree(*this, *place);
-    auto is_same_touch = [](const ScopeTree::Touch& a, const ScopeTree::Touch& b) { return a.buffer == b.buffer && a.use == b.use; };
-    bool touches_same = tree.blocks == entry->blocks && tree.touch_firsts == entry->touch_firsts && tree.silent == entry->silent &&
-                        std::equal(tree.touches.begin(), tree.touches.end(), entry->touches.begin(), entry->touches.end(), is_same_touch);
-    if (!touches_same || !(*tree.info == *entry->info)) {
+    const ScopeBlocks &anew_blocks = *tree.blocks, &blocks = *entry->blocks;
+    bool touches_same = anew_blocks.firsts == blocks.firsts && anew_blocks.touch_firsts == blocks.touch_firsts && anew_blocks.silent == blocks.silent && anew_blocks.touches == blocks.touches;
+    bool strands_same = tree.is_plain == entry->is_plain && std::equal(tree.strands.begin(), tree.strands.end(), entry->strands.begin(), entry->strands.end());
+    if (!touches_same || !strands_same || !(tree.info() == entry->info())) {
       return "the dependences kept of block `" + place->name().str() + "` differ from a recomputation";
     }
   }
@@ -531,10 +291,55 @@ auto FuncState::verify_cached() const -> std::optional<std::string> {
   return {};
 }
 
+// For look-ups by id. Made once a scope was asked often: steps that change loops only go on with the same one, others would ask a few times.
+struct Scope::Index {
+  struct Numbered { NodeId block; int number; };
+  mutable int asked = 0;
+  mutable std::vector<Numbered> blocks;      // by id; empty until asked often
+  mutable std::vector<Numbered> by_src;      // numbers of dependences, by the id of what comes first
+  mutable std::optional<bool> overwrites;
+};
+auto Scope::index() const -> const Index& {
+  constexpr size_t few_blocks = 32;
+  constexpr int few_times = 16;
+  if (!index_) { index_ = std::make_shared<const Index>(); }
+  const Index& out = *index_;
+  if (!out.blocks.empty() || blocks.size() <= few_blocks || ++out.asked <= few_times) { return out; }
+  auto by_id = [](const Index::Numbered& a, const Index::Numbered& b) { return a.block != b.block ? a.block < b.block : a.number < b.number; };
+  for (NodeId id : blocks) { out.blocks.push_back({id, static_cast<int>(out.blocks.size())}); }
+  for (const Dependence& d : dependences) { out.by_src.push_back({d.src, static_cast<int>(out.by_src.size())}); }
+  std::sort(out.blocks.begin(), out.blocks.end(), by_id);
+  std::sort(out.by_src.begin(), out.by_src.end(), by_id);
+  return out;
+}
+auto Scope::overwrites() const -> bool {
+  if (!index_) { index_ = std::make_shared<const Index>(); }
+  if (!index_->overwrites) {
+    index_->overwrites = std::any_of(dependences.begin(), dependences.end(), [](const Dependence& d) { return d.kind == DependenceKind::War || d.kind == DependenceKind::Opaque; });
+  }
+  return *index_->overwrites;
+}
+auto Scope::number_of(NodeId block) const -> int {
+  const auto& all = index().blocks;
+  if (all.empty()) {
+    auto found = std::find(blocks.begin(), blocks.end(), block);
+    return found == blocks.end() ? -1 : static_cast<int>(found - blocks.begin());
+  }
+  auto found = std::lower_bound(all.begin(), all.end(), block, [](const Index::Numbered& n, NodeId id) { return n.block < id; });
+  return found == all.end() || found->block != block ? -1 : found->number;
+}
 auto Scope::of_src(NodeId id) const -> std::vector<Dependence> {
   std::vector<Dependence> out;
-  for (const Dependence& d : dependences) {
-    if (d.src == id) { out.push_back(d); }
+  const Index& known = index();
+  if (known.blocks.empty()) {
+    for (const Dependence& d : dependences) {
+      if (d.src == id) { out.push_back(d); }
+    }
+    return out;
+  }
+  const auto& all = known.by_src;
+  for (auto at = std::lower_bound(all.begin(), all.end(), id, [](const Index::Numbered& n, NodeId src) { return n.block < src; }); at != all.end() && at->block == id; ++at) {
+    out.push_back(dependences[static_cast<size_t>(at->number)]);
   }
   return out;
 }
@@ -542,17 +347,38 @@ auto Scope::of_block(size_t i) const -> std::span<const Dependence> {
   auto first = static_cast<size_t>(firsts[i]), end = i + 1 < firsts.size() ? static_cast<size_t>(firsts[i + 1]) : dependences.size();
   return std::span(dependences).subspan(first, end - first);
 }
-auto Scope::of_dst(NodeId id) const -> std::vector<Dependence> {
-  auto found = std::find(blocks.begin(), blocks.end(), id);
-  if (found == blocks.end()) { return {}; }
-  auto all = of_block(static_cast<size_t>(found - blocks.begin()));
-  return {all.begin(), all.end()};
+auto Scope::of_dst(NodeId id) const -> std::span<const Dependence> {
+  int number = number_of(id);
+  return number < 0 ? std::span<const Dependence>() : of_block(static_cast<size_t>(number));
 }
 auto Scope::writers(const BufferNode* buffer) const -> std::span<const Write> {
   auto first = std::lower_bound(writes.begin(), writes.end(), buffer, [](const Write& write, const BufferNode* b) { return write.buffer < b; });
   auto end = first;
   while (end != writes.end() && end->buffer == buffer) { ++end; }
   return {first, end};
+}
+
+// From where it would stand among others of its size, by halves, as far as statements are loops and blocks.
+auto position_of(const FuncState& func, const Sequence<Stmt>& items, const Place& around, const Place& wanted) -> size_t {
+  const void* node = wanted.is_loop() ? static_cast<const void*>(wanted.loop) : wanted.realize;
+  auto is_it = [&](const Stmt& item) { return item.get() == node; };
+  constexpr size_t few = 24;
+  if (items.size() <= few) { return static_cast<size_t>(std::find_if(items.begin(), items.end(), is_it) - items.begin()); }
+  size_t from = 0, to = items.size();
+  size_t at = to * static_cast<size_t>(wanted.index - around.index) / static_cast<size_t>(around.end - around.index);
+  for (size_t stride = 1; to - from > 1; stride *= 2) {
+    const Stmt& item = items[at];
+    if (is_it(item)) { return at; }
+    const auto* loop = item.as<For>();
+    const auto* realize = item.as<BlockRealize>();
+    if (!loop && !realize) { break; }
+    bool is_before = func.places().index_of(loop ? loop->id : realize->block->id) < wanted.index;
+    (is_before ? from : to) = at;
+    size_t near = is_before ? at + stride : at - std::min(at, stride), half = from + (to - from) / 2;
+    at = is_before ? std::min(near, half) : std::max(near, half);
+  }
+  auto found = std::find_if(items.begin() + static_cast<std::ptrdiff_t>(from), items.begin() + static_cast<std::ptrdiff_t>(to), is_it);
+  return found - items.begin() == static_cast<std::ptrdiff_t>(to) ? items.size() : static_cast<size_t>(found - items.begin());
 }
 
 // ---- rewriting -----------------------------------------------------------------------------------------
@@ -564,7 +390,7 @@ struct PathCopy {
   const FuncState& func;
   const Rewrite& rewrite;
   std::vector<NodeId> holds_change;         // of loops and blocks that change, or hold something that does
-  struct Marked { const void* stmt; int parent; };
+  struct Marked { const void* stmt; int index, parent; };
   std::vector<Marked> marked;               // their statements
   int around = -1;                          // the place whose body is copied
 
@@ -578,7 +404,7 @@ struct PathCopy {
   void mark(NodeId id) {
     for (const Place* at = func.find(id); at && !is_marked(at->id); at = func.parent(*at)) {
       holds_change.push_back(at->id);
-      marked.push_back({at->stmt().get(), at->parent});
+      marked.push_back({at->stmt().get(), at->index, at->parent});
     }
   }
   auto is_marked(NodeId id) const -> bool { return std::find(holds_change.begin(), holds_change.end(), id) != holds_change.end(); }
@@ -603,21 +429,34 @@ struct PathCopy {
   struct Edit { size_t at; Stmt with; };
   // Which statements of a list change, and into what. Statements that are no loop or block themselves are looked into only where
   // something that changes was not met.
-  auto edits_of(const Array<Stmt>& items) -> std::vector<Edit> {
+  auto edits_of(const Sequence<Stmt>& items) -> std::vector<Edit> {
     std::vector<Edit> edits;
     std::vector<const void*> wanted;
     for (const Marked& m : marked) {
       if (m.parent == around) { wanted.push_back(m.stmt); }
     }
-    size_t at = 0, left = wanted.size();
-    for (; at < items.size() && left > 0 && wanted.size() <= 4; ++at) {
-      for (const void* stmt : wanted) {
-        if (items[at].get() == stmt) { --left; edits.push_back({at, copy(items[at])}); }
+    size_t left = wanted.size();
+    constexpr size_t few = 64;
+    if (items.size() > few) {
+      for (const Marked& m : marked) {
+        if (m.parent != around) { continue; }
+        size_t at = position_of(func, items, func.places()[static_cast<size_t>(around)], func.places()[static_cast<size_t>(m.index)]);
+        if (at < items.size()) { --left; edits.push_back({at, copy(items[at])}); }
+      }
+      std::sort(edits.begin(), edits.end(), [](const Edit& a, const Edit& b) { return a.at < b.at; });
+    } else if (wanted.size() <= 4) {
+      size_t at = 0;
+      for (const Stmt& item : items) {
+        if (left == 0) { break; }
+        for (const void* stmt : wanted) {
+          if (item.get() == stmt) { --left; edits.push_back({at, copy(item)}); }
+        }
+        ++at;
       }
     }
     if (left == 0) { return edits; }
     edits.clear();
-    at = 0;
+    size_t at = 0;
     for (const Stmt& item : items) {
       Stmt now = copy(item);
       if (!now.same_as(item)) { edits.push_back({at, std::move(now)}); }
@@ -625,22 +464,17 @@ struct PathCopy {
     }
     return edits;
   }
-  static auto edited(const Array<Stmt>& items, std::vector<Edit> edits, Origin origin) -> Stmt {
-    std::vector<Stmt> all;
-    all.reserve(items.size() + edits.size());
-    size_t next = 0;
-    auto keep = [&](size_t end) { all.insert(all.end(), items.begin() + next, items.begin() + end); };
-    for (Edit& edit : edits) {
-      keep(edit.at);
-      next = edit.at + 1;
-      if (const auto* many = edit.with.as<SeqStmt>()) {
-        all.insert(all.end(), many->seq.begin(), many->seq.end());
-      } else if (!is_no_op(edit.with)) {
-        all.push_back(std::move(edit.with));
+  static auto edited(Sequence<Stmt> items, const std::vector<Edit>& edits, Origin origin) -> Stmt {
+    for (auto edit = edits.rbegin(); edit != edits.rend(); ++edit) {
+      std::vector<Stmt> many;
+      std::span<const Stmt> with(&edit->with, is_no_op(edit->with) ? 0 : 1);
+      if (const auto* list = edit->with.as<SeqStmt>()) {
+        many = list->seq.to_vector();
+        with = many;
       }
+      items = items.spliced(edit->at, edit->at + 1, with);
     }
-    keep(items.size());
-    return all.empty() ? no_op() : all.size() == 1 ? all.front() : Stmt(make<SeqStmt>(Array<Stmt>(std::move(all)), origin));
+    return items.empty() ? no_op() : items.size() == 1 ? items.front() : Stmt(make<SeqStmt>(std::move(items), origin));
   }
 
   auto put_in(const Stmt& body, const Rewrite::Insert& insert) -> Stmt {
@@ -649,7 +483,7 @@ struct PathCopy {
     }
     if (const auto* n = body.as<DeclBuffer>()) { return make<DeclBuffer>(n->buffer, put_in(n->body, insert), n->origin); }
     const auto* n = body.as<SeqStmt>();
-    Array<Stmt> items = n ? n->seq : Array<Stmt>{body};
+    Sequence<Stmt> items = n ? n->seq : Sequence<Stmt>{body};
     std::vector<Edit> edits = edits_of(items);
     // The new statement goes with the one that it stands before, or behind the last.
     size_t position = std::min(static_cast<size_t>(insert.position), items.size());
@@ -657,7 +491,7 @@ struct PathCopy {
     auto edit = std::find_if(edits.begin(), edits.end(), [&](const Edit& e) { return e.at >= beside; });
     if (edit == edits.end() || edit->at != beside) { edit = edits.insert(edit, {beside, items[beside]}); }
     edit->with = position < items.size() ? seq({insert.stmt, edit->with}, body.origin()) : seq({edit->with, insert.stmt}, body.origin());
-    return edited(items, std::move(edits), body.origin());
+    return edited(std::move(items), edits, body.origin());
   }
   auto with_before(NodeId id, Stmt stmt) const -> Stmt {
     for (const auto& before : rewrite.befores) {
@@ -668,13 +502,10 @@ struct PathCopy {
   void set_allocs(NodeId id, Block::Fields& fields) const {
     for (const auto& alloc : rewrite.allocs) {
       if (alloc.at != id) { continue; }
-      std::vector<Buffer> buffers;
-      buffers.reserve(fields.alloc_buffers.size() + 1);
-      for (const Buffer& buffer : fields.alloc_buffers) {
-        if (!alloc.remove || !(buffer == alloc.remove)) { buffers.push_back(buffer); } else if (alloc.add) { buffers.push_back(alloc.add); }
-      }
-      if (alloc.add && !alloc.remove) { buffers.push_back(alloc.add); }
-      fields.alloc_buffers = std::move(buffers);
+      Sequence<Buffer>& all = fields.alloc_buffers;
+      auto at = static_cast<size_t>((alloc.remove ? std::find(all.begin(), all.end(), alloc.remove) : all.end()) - all.begin());
+      if (alloc.remove && at == all.size()) { continue; }
+      all = all.spliced(at, std::min(at + 1, all.size()), std::span(&alloc.add, alloc.add ? 1 : 0));
     }
   }
 
@@ -702,7 +533,7 @@ struct PathCopy {
       case NodeKind::SeqStmt: {
         const auto& n = *stmt.as<SeqStmt>();
         std::vector<Edit> edits = edits_of(n.seq);
-        return edits.empty() ? stmt : edited(n.seq, std::move(edits), n.origin);
+        return edits.empty() ? stmt : edited(n.seq, edits, n.origin);
       }
       case NodeKind::IfThenElse: {
         const auto& n = *stmt.as<IfThenElse>();

@@ -19,29 +19,10 @@
 #include <vector>
 
 #include "ir/ir.h"
+#include "schedule/places.h"
 #include "support/diagnostic.h"
 
 namespace loopsmith::schedule {
-
-/// A loop or block, and where it stands. Alive as long as some state that shares it.
-struct Place {
-  NodeId id = 0;
-  const For* loop = nullptr;               // one of the two is null
-  const BlockRealize* realize = nullptr;
-  int index = 0;                           // in the tree, in the order of the text
-  int parent = -1;                         // the loop or block around it; -1 for the root block
-  int scope = -1;                          // the nearest block around it; -1 for the root block
-  int end = 0;                             // one past the last place below it
-
-  [[nodiscard]] auto is_loop() const -> bool { return loop != nullptr; }
-  [[nodiscard]] auto is_block() const -> bool { return realize != nullptr; }
-  [[nodiscard]] auto block() const -> const Block* { return realize->block.get(); }
-  [[nodiscard]] auto stmt() const -> Stmt {
-    return loop ? Stmt(Ref<For>(loop)) : Stmt(Ref<BlockRealize>(realize));
-  }
-  /// The loop variable's or the block's name, for messages.
-  [[nodiscard]] auto name() const -> Name { return loop ? loop->var->name : block()->name; }
-};
 
 enum class DependenceKind : uint8_t { Raw, Waw, War, Opaque };
 
@@ -69,11 +50,22 @@ struct Scope {
   /// What the block of a number depends on.
   [[nodiscard]] auto of_block(size_t i) const -> std::span<const Dependence>;
   [[nodiscard]] auto of_src(NodeId id) const -> std::vector<Dependence>;
-  [[nodiscard]] auto of_dst(NodeId id) const -> std::vector<Dependence>;
+  [[nodiscard]] auto of_dst(NodeId id) const -> std::span<const Dependence>;
+  /// The number of a block; -1: it is none of these.
+  [[nodiscard]] auto number_of(NodeId block) const -> int;
+  /// Is something overwritten after it was read, or touched in a way that is not known?
+  [[nodiscard]] auto overwrites() const -> bool;
   /// Who writes a buffer, in the order of the text.
   [[nodiscard]] auto writers(const BufferNode* buffer) const -> std::span<const Write>;
   [[nodiscard]] auto is_written(const BufferNode* buffer) const -> bool { return !writers(buffer).empty(); }
-  friend auto operator==(const Scope&, const Scope&) -> bool = default;
+  friend auto operator==(const Scope& a, const Scope& b) -> bool {
+    return a.blocks == b.blocks && a.dependences == b.dependences && a.firsts == b.firsts && a.writes == b.writes;
+  }
+
+ private:
+  struct Index;
+  [[nodiscard]] auto index() const -> const Index&;
+  mutable std::shared_ptr<const Index> index_;   // made when asked for; states whose steps change no dependence share it
 };
 
 /// Whether the blocks of a scope read only what its other blocks wrote before.
@@ -110,8 +102,7 @@ struct Rewrite {
 
 struct ScopeTree;
 
-/// The tree of one function; shared, immutable but for the answers it keeps. Loops and blocks in the `init` of a
-/// block are not in the tree: no primitive reaches them.
+/// The tree of one function; shared, immutable but for the answers it keeps.
 class FuncState {
  public:
   explicit FuncState(Name name, PrimFunc func);
@@ -119,13 +110,13 @@ class FuncState {
   FuncState(Name name, PrimFunc func, const FuncState& before);
   [[nodiscard]] auto name() const -> Name { return name_; }
   [[nodiscard]] auto func() const -> const PrimFunc& { return func_; }
-  [[nodiscard]] auto places() const -> const std::vector<Place>& { return places_; }
-  [[nodiscard]] auto find(NodeId id) const -> const Place*;
+  [[nodiscard]] auto places() const -> const Places& { return places_; }
+  [[nodiscard]] auto find(NodeId id) const -> const Place* { return places_.find(id); }
   [[nodiscard]] auto root() const -> const Place& { return places_.front(); }
   /// False for functions that are no schedulable TIR (no root block).
   [[nodiscard]] auto is_schedulable() const -> bool { return !places_.empty(); }
-  [[nodiscard]] auto parent(const Place& p) const -> const Place* { return p.parent < 0 ? nullptr : &places_[p.parent]; }
-  [[nodiscard]] auto scope(const Place& p) const -> const Place* { return p.scope < 0 ? nullptr : &places_[p.scope]; }
+  [[nodiscard]] auto parent(const Place& p) const -> const Place* { return p.parent < 0 ? nullptr : &places_[static_cast<size_t>(p.parent)]; }
+  [[nodiscard]] auto scope(const Place& p) const -> const Place* { return p.scope < 0 ? nullptr : &places_[static_cast<size_t>(p.scope)]; }
   /// The loops around a loop or block within its scope, from outside to inside; a loop itself not included.
   [[nodiscard]] auto loops(const Place& p) const -> std::vector<const Place*>;
   /// Is `inner` strictly below `outer`?
@@ -166,22 +157,9 @@ class FuncState {
  private:
   struct Kept;
   [[nodiscard]] auto scope_tree(const Place& scope_place) const -> const std::shared_ptr<const ScopeTree>&;
-  struct Growth;
-  struct Table;
-  /// Places that stand as they stood when the table was made: from `begin` on, those of `first` to `end` there.
-  struct Run { int first = 0, end = 0, begin = 0; };
-  void walk(const Stmt& stmt, int parent, int scope, Growth* growth);
-  /// Of the loop or block at the front of a statement: takes over what is known of it and of what is below it. False: it is not known.
-  auto take_over(const void* node, NodeId id, int parent, int scope, Growth* growth) -> bool;
-  void flush(Growth* growth);
-  void make_table();
-  void adopt_table(const FuncState& before, const std::vector<Run>& copied);
   Name name_;
   PrimFunc func_;
-  std::vector<Place> places_;
-  std::shared_ptr<const Table> table_;     // null for small trees
-  std::vector<Run> runs_;                  // by `first`
-  std::vector<int> others_;                // places that are in no run
+  Places places_;
   std::shared_ptr<Kept> kept_;
 };
 

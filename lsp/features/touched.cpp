@@ -20,7 +20,7 @@ struct Touch {
 auto func_of(const schedule::Schedule& schedule, const schedule::Place& place) -> const schedule::FuncState* {
   for (const auto& [name, function] : schedule.module()->functions) {
     const schedule::FuncState* func = schedule.state().func(name);
-    if (func != nullptr && !func->places().empty() && &place >= &func->places().front() && &place <= &func->places().back()) { return func; }
+    if (func != nullptr && func->places().holds(place)) { return func; }
   }
   return nullptr;
 }

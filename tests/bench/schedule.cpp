@@ -96,15 +96,15 @@ void crowd_rows() {
   }
 }
 
-// Every primitive on its example: alone, beside 500 blocks, in a module of 200 functions. Each call is made on a state that is new, as
-// after a step elsewhere in the function.
-void primitive_rows() {
-  fmt::print("\n{:<28} {:>10} {:>22} {:>22}\n", "one step, us", "alone", "beside 500 blocks", "of 200 functions");
+// Every primitive on its example, or those that are named: alone, beside 500 blocks, beside 5000, in a module of 200 functions. Each call is
+// made on a state that is new, as after a step elsewhere in the function.
+void primitive_rows(const std::vector<std::string_view>& names) {
+  fmt::print("\n{:<28} {:>10} {:>22} {:>22} {:>22}\n", "one step, us", "alone", "beside 500 blocks", "beside 5000 blocks", "of 200 functions");
   for (const schedule::Primitive* primitive : schedule::all_primitives()) {
-    if (primitive->example_program.empty()) { continue; }
+    if (primitive->example_program.empty() || (!names.empty() && std::find(names.begin(), names.end(), primitive->name) == names.end())) { continue; }
     double alone = 0;
     std::string line = fmt::format("{:<28}", primitive->name);
-    for (auto [blocks, functions] : {std::pair{3, 0}, std::pair{500, 0}, std::pair{3, 200}}) {
+    for (auto [blocks, functions] : {std::pair{3, 0}, std::pair{500, 0}, std::pair{5000, 0}, std::pair{3, 200}}) {
       auto step = bench::step_among(*primitive, blocks, functions);
       if (!step.ok()) { fmt::print("{}\n", step.diagnostics()[0].message()); std::exit(1); }
       std::vector<double> all;
@@ -163,7 +163,11 @@ void row(const char* what, double us, double tvm_us) { fmt::print("{:<44} {:>10.
 
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
+  if (count > 1) {
+    primitive_rows({arguments + 1, arguments + count});
+    return 0;
+  }
   syntax::Document document(bench::matmul_text);
   frontend::File file;
   file.update(document);
@@ -193,6 +197,6 @@ int main() {
       }), bench::tvm_replay);
   crowd_rows();
   chain_rows();
-  primitive_rows();
+  primitive_rows({});
   return 0;
 }

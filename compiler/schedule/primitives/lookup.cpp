@@ -37,20 +37,11 @@ struct GetBlock {
       for (size_t i = 0; i < std::min(most, functions.size()); ++i) { out.remedies.push_back(fmt::format("`sch.work_on(\"{}\")` before it takes blocks of that one", functions[i].first.view())); }
       return out;
     }
-    const Place* found = nullptr;
-    int count = 0;
-    Name name(args.name);
-    for (const Place& place : func->places()) {
-      if (!place.is_block() || !(place.block()->name == name)) { continue; }
-      ++count;
-      if (!found) { found = &place; }
-    }
-    if (count == 1) { return Plan{found->id}; }
-    if (count > 1) {
-      Diagnostic out = cx.error(Code::BlockNameTwice).arg("block", args.name).arg("count", count);
-      for (const Place& place : func->places()) {
-        if (place.is_block() && place.block()->name == name) { out.notes.push_back({place.block()->origin, "one of them", place.id}); }
-      }
+    std::vector<const Place*> found = func->places().blocks_named(Name(args.name));
+    if (found.size() == 1) { return Plan{found.front()->id}; }
+    if (!found.empty()) {
+      Diagnostic out = cx.error(Code::BlockNameTwice).arg("block", args.name).arg("count", static_cast<int64_t>(found.size()));
+      for (const Place* place : found) { out.notes.push_back({place->block()->origin, "one of them", place->id}); }
       return std::move(out).remedy("take it by its place: `get_child_blocks` of the loop or block around it, `get_consumers` of what it reads");
     }
     std::vector<std::string> names;
@@ -94,9 +85,11 @@ auto without_indices(const FuncState& func, const Place& block, std::vector<Node
   const Place* scope = func.scope(block);
   if (!scope) { return found; }
   std::erase_if(found, [&](NodeId id) {
-    for (const Dependence& d : func.scope_info(*scope).dependences) {
-      bool is_between = (d.src == id && d.dst == block.id) || (d.dst == id && d.src == block.id);
-      if (is_between && !(d.is_hidden && func.find(d.src)->block()->reads.empty())) { return false; }
+    const Scope& info = func.scope_info(*scope);
+    for (auto [src, dst] : {std::pair{id, block.id}, std::pair{block.id, id}}) {
+      for (const Dependence& d : info.of_dst(dst)) {
+        if (d.src == src && !(d.is_hidden && func.find(d.src)->block()->reads.empty())) { return false; }
+      }
     }
     return true;
   });

@@ -741,8 +741,8 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
   std::vector<NodeId> consumers = consumers_of(func, *block);
   // What it reads without saying so is not made anew under the loop: see below.
   std::erase_if(producers, [&](NodeId id) {
-    const auto& all = func.scope_info(*scope).dependences;
-    return std::none_of(all.begin(), all.end(), [&](const Dependence& d) { return d.src == id && d.dst == block->id && d.kind != DependenceKind::War && !d.is_hidden; });
+    auto all = func.scope_info(*scope).of_dst(block->id);
+    return std::none_of(all.begin(), all.end(), [&](const Dependence& d) { return d.src == id && d.kind != DependenceKind::War && !d.is_hidden; });
   });
   LOOPSMITH_CHECK(require_complete_or_reduction(cx, func, *block));
   if (loop.func != &func || loop->scope != scope->index || func.is_below(*block, *loop)) {

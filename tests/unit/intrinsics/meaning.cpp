@@ -54,7 +54,7 @@ auto program(const std::vector<Buffer>& buffers, std::vector<Buffer> allocated, 
   root.alloc_buffers = std::move(allocated);
   fields.body = make<BlockRealize>(Array<Expr>(), bool_imm(true), make<Block>(std::move(root)));
   IRModuleNode module;
-  module.functions = Array<std::pair<Name, PrimFunc>>{std::pair<Name, PrimFunc>(Name("main"), make_func(std::move(fields)))};
+  module.functions = Sequence<std::pair<Name, PrimFunc>>{std::pair<Name, PrimFunc>(Name("main"), make_func(std::move(fields)))};
   return make_module(std::move(module));
 }
 

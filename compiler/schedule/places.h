@@ -1,0 +1,129 @@
+// The loops and blocks of a function, in the order of the text, with where each stands.
+//
+// Those of a small function are a list. Those of a large one stand in leaves of a few dozen, which say only what does not shift when
+// something is put in elsewhere: states that follow from one another share the leaves that a step leaves as they are. What shifts, the numbers
+// of a `Place`, is found when a place of a leaf is asked for, and kept. So a step among thousands of loops costs what it changes, and one
+// number for each leaf.
+#pragma once
+
+#include <cstddef>
+#include <iterator>
+#include <memory>
+#include <vector>
+
+#include "ir/ir.h"
+#include "schedule/id_map.h"
+
+namespace loopsmith::schedule {
+
+/// A loop or block, and where it stands. Alive as long as some state that shares it.
+struct Place {
+  NodeId id = 0;
+  const For* loop = nullptr;               // one of the two is null
+  const BlockRealize* realize = nullptr;
+  int index = 0;                           // in the tree, in the order of the text
+  int parent = -1;                         // the loop or block around it; -1 for the root block
+  int scope = -1;                          // the nearest block around it; -1 for the root block
+  int end = 0;                             // one past the last place below it
+
+  [[nodiscard]] auto is_loop() const -> bool { return loop != nullptr; }
+  [[nodiscard]] auto is_block() const -> bool { return realize != nullptr; }
+  [[nodiscard]] auto block() const -> const Block* { return realize->block.get(); }
+  [[nodiscard]] auto stmt() const -> Stmt {
+    return loop ? Stmt(Ref<For>(loop)) : Stmt(Ref<BlockRealize>(realize));
+  }
+  /// The loop variable's or the block's name, for messages.
+  [[nodiscard]] auto name() const -> Name { return loop ? loop->var->name : block()->name; }
+};
+
+class Places {
+ public:
+  Places() = default;
+  /// Of a function's body. Loops and blocks in the `init` of a block are not among them: no primitive reaches them.
+  explicit Places(const Stmt& body);
+  /// The same, where most of the body is what `before` was made of.
+  Places(const Stmt& body, const Places& before);
+  Places(const Places&) = delete;
+  auto operator=(const Places&) -> Places& = delete;
+  ~Places();
+
+  [[nodiscard]] auto size() const -> size_t { return is_small() ? list_.size() : size_; }
+  [[nodiscard]] auto empty() const -> bool { return size() == 0; }
+  auto operator[](size_t index) const -> const Place& { return is_small() ? list_[index] : at(static_cast<int>(index)); }
+  [[nodiscard]] auto front() const -> const Place& { return (*this)[0]; }
+  [[nodiscard]] auto back() const -> const Place& { return (*this)[size() - 1]; }
+  [[nodiscard]] auto find(NodeId id) const -> const Place*;
+  /// The number of a loop or block; -1: there is none of that id.
+  [[nodiscard]] auto index_of(NodeId id) const -> int;
+  /// Whether a place is one of these, and no copy or another state's.
+  [[nodiscard]] auto holds(const Place& place) const -> bool;
+  /// The blocks of a name.
+  [[nodiscard]] auto blocks_named(Name name) const -> std::vector<const Place*>;
+
+  class const_iterator {
+   public:
+    using iterator_category = std::forward_iterator_tag;
+    using value_type = Place;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const Place*;
+    using reference = const Place&;
+    const_iterator() = default;
+    const_iterator(const Places* places, size_t index) : places_(places), index_(index) { look_up(); }
+    auto operator*() const -> const Place& { return *at_; }
+    auto operator->() const -> const Place* { return at_; }
+    auto operator++() -> const_iterator& {
+      ++index_;
+      if (++at_ == end_) { look_up(); }
+      return *this;
+    }
+    auto operator++(int) -> const_iterator { const_iterator old = *this; ++*this; return old; }
+    friend auto operator==(const const_iterator& a, const const_iterator& b) -> bool { return a.index_ == b.index_; }
+
+   private:
+    void look_up();
+    const Places* places_ = nullptr;
+    size_t index_ = 0;
+    const Place* at_ = nullptr;
+    const Place* end_ = nullptr;
+  };
+  /// Quicker than by number, for those that follow each other.
+  [[nodiscard]] auto from(int index) const -> const_iterator { return {this, static_cast<size_t>(index)}; }
+  [[nodiscard]] auto begin() const -> const_iterator { return {this, 0}; }
+  [[nodiscard]] auto end() const -> const_iterator { return {this, size()}; }
+
+ private:
+  struct Standing;
+  struct Leaf;
+  struct Branch;
+  struct Post { const Branch* branch; int begin; };                // and the number of its first place
+  struct Spot { const Leaf* leaf = nullptr; int begin = 0; };
+  struct Found { int index = -1; const Standing* standing = nullptr; };
+  // Leaves and branches have numbers that they keep while others come and go; -1: gone.
+  struct Numbers { std::vector<int> branch_of_leaf, post_of_branch; };
+  struct Made { const Leaf* leaf; std::unique_ptr<Place[]> places; };
+  class Anew;
+  class FromList;
+  class FromLeaves;
+
+  [[nodiscard]] auto is_small() const -> bool { return branches_.empty(); }
+  void cut_into_leaves();
+  void number_leaves(int leaves, int branches);
+  [[nodiscard]] auto at(int index) const -> const Place&;
+  [[nodiscard]] auto post_of(int index) const -> size_t;
+  [[nodiscard]] auto spot_of(int index) const -> Spot;
+  [[nodiscard]] auto stand(int index) const -> Found;
+  [[nodiscard]] auto stand(NodeId id) const -> Found;
+  [[nodiscard]] auto find(NodeId id, Spot& spot) const -> const Standing*;
+  [[nodiscard]] auto made(const Spot& spot) const -> const Place*;
+  [[nodiscard]] auto make_places(const Spot& spot) const -> std::unique_ptr<Place[]>;
+
+  std::vector<Place> list_;                       // of a small function
+  size_t size_ = 0;
+  std::vector<Post> branches_;                    // of a large one
+  std::shared_ptr<const Numbers> numbers_;
+  IdMap leaf_of_;                                 // the number of the leaf that an id stands in, if it is there at all
+  mutable std::vector<Made> made_;
+  mutable std::vector<const Place*> all_made_;    // by number; empty while few were asked for
+};
+
+}  // namespace loopsmith::schedule

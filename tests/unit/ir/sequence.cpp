@@ -1,0 +1,89 @@
+// Sequences against vectors: the same items after any splices, shared pieces, and no more made than a change needs.
+#include "ir/sequence.h"
+
+#include <random>
+#include <string>
+
+#include "../catch.h"
+#include "ir/ir.h"
+#include "ir/ops.h"
+
+using namespace loopsmith;
+
+namespace {
+
+auto is_same(const Sequence<std::string>& a, const std::vector<std::string>& b) -> bool {
+  if (a.size() != b.size() || a.empty() != b.empty() || !std::equal(a.begin(), a.end(), b.begin(), b.end())) { return false; }
+  for (size_t i = 0; i < b.size(); ++i) {
+    if (a[i] != b[i] || *(a.begin() + static_cast<std::ptrdiff_t>(i)) != b[i]) { return false; }
+  }
+  return a.to_vector() == b;
+}
+
+auto numbers(size_t from, size_t count) -> std::vector<std::string> {
+  std::vector<std::string> out;
+  for (size_t i = 0; i < count; ++i) { out.push_back("a number that is no small string " + std::to_string(from + i)); }
+  return out;
+}
+
+TEST_CASE("a sequence is what a vector is after any splices", "[sequence]") {
+  std::mt19937 random(1);
+  for (size_t begin : {0, 1, 2, 29, 30, 31, 60, 61, 500, 2000}) {
+    std::vector<std::string> expected = numbers(0, begin);
+    Sequence<std::string> now = expected;
+    REQUIRE(is_same(now, expected));
+    for (int step = 0; step < 300; ++step) {
+      Sequence<std::string> before = now;
+      std::vector<std::string> expected_before = expected;
+      size_t from = random() % (expected.size() + 1);
+      bool is_wide = random() % 20 == 0;
+      size_t to = std::min(expected.size(), from + (is_wide ? random() % 200 : random() % 3));
+      std::vector<std::string> with = numbers(1000000 + static_cast<size_t>(step) * 1000, is_wide ? random() % 150 : random() % 3);
+      now = now.spliced(from, to, with);
+      expected.erase(expected.begin() + static_cast<std::ptrdiff_t>(from), expected.begin() + static_cast<std::ptrdiff_t>(to));
+      expected.insert(expected.begin() + static_cast<std::ptrdiff_t>(from), with.begin(), with.end());
+      REQUIRE(is_same(now, expected));
+      if (step % 17 == 0) { REQUIRE(is_same(before, expected_before)); }
+      // What both have, from any place in both on.
+      size_t a = now.empty() ? 0 : random() % now.size(), b = before.empty() ? 0 : random() % before.size();
+      for (auto [i, k] : {std::pair{size_t{0}, size_t{0}}, std::pair{a, b}, std::pair{from + with.size(), to}, std::pair{a, a}}) {
+        size_t run = 0;
+        while (i + run < now.size() && k + run < before.size() && expected[i + run] == expected_before[k + run]) { ++run; }
+        REQUIRE(now.same_run(i, before, k) == run);
+      }
+    }
+  }
+}
+
+TEST_CASE("shared pieces are counted, not copied", "[sequence]") {
+  std::vector<Stmt> all;
+  for (int i = 0; i < 5000; ++i) { all.push_back(make<Evaluate>(int_imm(i))); }
+  Sequence<Stmt> before = all;
+  Stmt other = make<Evaluate>(int_imm(-1));
+  Sequence<Stmt> after = before.spliced(2500, 2501, std::span(&other, 1));
+  size_t counted_again = 0;
+  for (const Stmt& stmt : all) { counted_again += stmt->refs > 2 ? 1 : 0; }
+  CHECK(counted_again < 32);
+  CHECK(after[2500].same_as(other));
+  CHECK(after.same_run(0, before, 0) == 2500);
+  CHECK(after.same_run(2501, before, 2501) == 2499);
+  Sequence<Stmt> same = before.map_same([](const Stmt& s) { return s; }, [](const Stmt& a, const Stmt& b) { return a.same_as(b); });
+  CHECK(same.same_as(before));
+  before = after = same = {};
+  for (const Stmt& stmt : all) { REQUIRE(stmt->refs == 1); }
+  CHECK(other->refs == 1);
+}
+
+TEST_CASE("a sequence that shrinks becomes one piece again", "[sequence]") {
+  Sequence<std::string> now = numbers(0, 3000);
+  std::vector<std::string> expected = numbers(0, 3000);
+  while (now.size() > 3) {
+    size_t from = now.size() / 3;
+    now = now.spliced(from, from + 1, {});
+    expected.erase(expected.begin() + static_cast<std::ptrdiff_t>(from));
+  }
+  CHECK(is_same(now, expected));
+  CHECK(now.spliced(0, 3, {}).empty());
+}
+
+}  // namespace
