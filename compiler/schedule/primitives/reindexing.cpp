@@ -416,7 +416,6 @@ auto plan_reindex_cache(const Context& cx, const BlockArg& arg, const BufferRegi
   const Block& block = *place.block();
   const Buffer& buffer = region.buffer;
   LOOPSMITH_CHECK(require_no_view(cx, place, buffer, storage));
-  LOOPSMITH_CHECK(require_own_domains(cx, func, place));
   for (const Range& range : region.region) {
     if (!is_one(range.extent)) { return staging_error(cx, place, fmt::format("it accesses more than one element of `{}` at a time", buffer->name.view())); }
   }
@@ -434,6 +433,13 @@ auto plan_reindex_cache(const Context& cx, const BlockArg& arg, const BufferRegi
   for (const IterVar& iter : block.iter_vars) {
     vars.emplace_back(iter.var);
     extents.push_back(iter.dom.extent);
+    // The copy of a triangle's rows has room for the longest.
+    if (require_own_domains(cx, func, place).ok()) { continue; }
+    arith::DomMap around;
+    for (const auto& [var, domain] : loop_domains(func, place)) { around.emplace(var.get(), arith::IntSet::from_range(domain)); }
+    arith::IntSet longest = arith::eval_set(iter.dom.extent, around);
+    if (!longest.has_upper_bound()) { return require_own_domains(cx, func, place).diagnostics(); }
+    extents.back() = longest.max();
   }
   arith::Analyzer analyzer;
   plan.new_indices = map_indices(index_map, vars, analyzer);
@@ -498,6 +504,7 @@ auto apply_reindex_cache(const Context& cx, const BlockArg& arg, const ReindexCa
     IterVar iter = old.iter_vars[i];
     iter.var = make<VarNode>(iter.var->name, iter.var->dtype, origin);
     iter.kind = IterKind::Spatial;
+    iter.dom = {substitute(iter.dom.min, map), substitute(iter.dom.extent, map)};
     map[old.iter_vars[i].var.get()] = iter.var;
     values.push_back(substitute(arg->realize->iter_values[i], map));
     iters.push_back(std::move(iter));
