@@ -301,7 +301,7 @@ struct Scope::Index {
 };
 auto Scope::index() const -> const Index& {
   constexpr size_t few_blocks = 32;
-  constexpr int few_times = 16;
+  constexpr int few_times = 64;
   if (!index_) { index_ = std::make_shared<const Index>(); }
   const Index& out = *index_;
   if (!out.blocks.empty() || blocks.size() <= few_blocks || ++out.asked <= few_times) { return out; }
