@@ -129,7 +129,7 @@ void play(uint64_t seed) {
   }
   for (const Document& document : documents) {
     (void)session.wait_for(document.uri, document.version);
-    Session fresh({LOOPSMITH_PROGRAM, "lsp"});
+    Session fresh({LOOPSMITH_PROGRAM, "lsp"}, {{"LOOPSMITH_TEST_PATIENCE", "1"}});
     fresh.initialize();
     fresh.open(document.uri, document.text());
     (void)fresh.wait_for(document.uri, 1);
