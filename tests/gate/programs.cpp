@@ -452,8 +452,10 @@ class Program {
         line(0, fmt::format("for x0 in range({}):", r));
         line(1, "for x1 in range(x0 + 1):");
         line(2, fmt::format("with T.block(\"B{}\"):", blocks_++));
+        // As `T.axis.remap` has it, the domain is what the loop in its row has.
+        bool is_of_row = random_.chance(30);
         line(3, fmt::format("v0 = T.axis.spatial({}, x0)", r));
-        line(3, fmt::format("v1 = T.axis.spatial({}, x1)", c));
+        line(3, is_of_row ? "v1 = T.axis.spatial(x0 + 1, x1)" : fmt::format("v1 = T.axis.spatial({}, x1)", c));
         store(3, out, "v0, v1", fmt::format("{} + {}", load(in, "v0, v1"), constant()));
         made_.push_back(out);
         break;
