@@ -54,6 +54,7 @@ const results = {
   'textDocument/codeLens': 'P.CodeLens[] | null',
   'workspace/executeCommand': 'P.LSPAny',
   'workspace/textDocumentContent': '{ text: string }',
+  'command/resolve': '{ command?: string; arguments?: P.LSPAny[]; formAnswers?: P.LSPAny[]; formFields?: { description: string; type: { kind: string }; default?: P.LSPAny; error?: string }[] }',
   'loopsmith/waitForState': '{ uri: string; version: number; state: "done" | "crashed" }',
   'loopsmith/ir': 'P.LSPAny',
   'loopsmith/memoryUsage': '{ name: string; bytes: number; children?: P.LSPAny[]; text: string }',
