@@ -64,6 +64,7 @@ TEST_CASE("moves that are offered are accepted once they are written") {
   size_t written = 0;
   size_t named = 0;
   size_t offered = 0;
+  size_t offered_of_several = 0;
   size_t further_statements = 0;
   for (const char* name : {"matmul.tir", "softmax.tir", "conv2d_bias_relu.tir"}) {
     std::string text = example(name);
