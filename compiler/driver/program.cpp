@@ -262,6 +262,9 @@ auto SourceFile::run_schedule(const std::string& wanted, std::optional<uint32_t>
   Content& c = *content_;
   script::FileSchedule* schedule = c.schedules.find(Name(wanted));
   if (!schedule) {
+    for (const script::Schedules::LeftAlone& left : c.schedules.left_alone()) {
+      if (left.name.view() == wanted) { return error(Code::NothingToSchedule, left.program).arg("name", wanted).remedy("what it makes its schedule of is not known before it runs: name the program, or give it as the parameter of a file with one program"); }
+    }
     return with_names(error(Code::NoSuchSchedule).arg("name", wanted).arg("file", name()), wanted, c.schedule_names, "the schedule functions");
   }
   if (!schedule->program) { return schedule->diagnostics; }

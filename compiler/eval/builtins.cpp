@@ -369,20 +369,29 @@ auto divmod(Evaluator& e, const Arguments& a) -> Value {
   return Value::tuple({std::move(q), std::move(r)});
 }
 
-// Types are the builtins that make them: `isinstance(x, int)`.
-auto is_of(const Value& v, const Value& type) -> bool {
-  const auto* b = type.as<Builtin>();
-  if (!b) { return false; }
-  const std::string& n = b->name.str();
+// Types are the builtins that make them, `isinstance(x, int)`, and objects with a `__name__`; what an object is has the names of its classes,
+// `__class__`. Constants of programs are plain numbers here: an int is an `IntImm` too.
+auto is_of(Evaluator& e, const Value& v, const Value& type, Origin where) -> bool {
+  static const Name name_name("__name__"), class_name("__class__");
+  std::string n;
+  if (const auto* b = type.as<Builtin>()) { n = b->name.str(); }
+  else if (auto own = type.object() ? type.object()->get_attribute(e, name_name, where) : std::nullopt; own && own->string()) { n = *own->string(); }
+  if (n.empty()) { return false; }
   if (n == "int") { return v.to_int().has_value(); }
-  return v.type_name() == n;
+  if (v.type_name() == n) { return true; }
+  bool is_expr = n == "PrimExpr" || n == "Expr";
+  if (v.is_int() && (n == "IntImm" || is_expr)) { return true; }
+  if (v.is_float() && (n == "FloatImm" || is_expr)) { return true; }
+  auto own = v.object() ? v.object()->get_attribute(e, class_name, where) : std::nullopt;
+  const auto* classes = own ? own->items() : nullptr;
+  return classes && std::any_of(classes->begin(), classes->end(), [&](const Value& c) { return c.string() && *c.string() == n; });
 }
 auto isinstance(Evaluator& e, const Arguments& a) -> Value {
   if (!count(e, "isinstance", a, 2, 2)) { return Value::error(); }
   if (const auto* types = a.all[1].value.items()) {
-    return Value(std::any_of(types->begin(), types->end(), [&](const Value& t) { return is_of(a.all[0].value, t); }));
+    return Value(std::any_of(types->begin(), types->end(), [&](const Value& t) { return is_of(e, a.all[0].value, t, a.call); }));
   }
-  return Value(is_of(a.all[0].value, a.all[1].value));
+  return Value(is_of(e, a.all[0].value, a.all[1].value, a.call));
 }
 auto type_of(Evaluator& e, const Arguments& a) -> Value {
   if (!count(e, "type", a, 1, 1)) { return Value::error(); }

@@ -12,6 +12,7 @@
 #include <unordered_set>
 
 #include "eval/wide_int.h"
+#include "frontend/introspection.h"
 #include "frontend/lowerer.h"
 #include "frontend/words.h"
 #include "ir/ops.h"
@@ -2129,11 +2130,16 @@ auto test_parameters(Evaluator& e, const Arguments& a) -> Value {
   return Value::tuple(std::move(out));
 }
 
+auto namespace_tir() -> const Value&;
+
 // What is not known of Python's `tvm` is not evaluated, and no mistake.
 auto unknown_member(Name) -> std::optional<Value> { return Value::opaque(); }
 auto python_member(Name name) -> std::optional<Value> {
-  auto known = other_member(name);
-  return known ? known : Value::opaque();
+  if (auto known = other_member(name)) { return known; }
+  // `tir.stmt.Block`, `tir.expr.Cast`: the modules that define them.
+  static const Name expr("expr"), stmt("stmt"), function("function");
+  if (name == expr || name == stmt || name == function) { return namespace_tir(); }
+  return Value::opaque();
 }
 
 struct Namespaces {
@@ -2183,6 +2189,7 @@ struct Namespaces {
     }
     t = script_tir;
     tirx = script_tirx;
+    add_classes(const_cast<eval::Namespace&>(*python_tir), iter_var);
     tir = python_tir;
     type_vars = make_builtin("TypeVar", type_var);
     Ref<eval::Namespace> ir = make_object<eval::Namespace>(Name("I"), ir_member);
@@ -2207,8 +2214,9 @@ struct Namespaces {
     Ref<eval::Namespace> all = make_object<eval::Namespace>(Name("tvm"), unknown_member);
     add_to(all, "runtime", runtime);
     Ref<eval::Namespace> targets = make_object<eval::Namespace>(Name("tvm.target"), unknown_member);
-    add_to(targets, "Target", make_builtin("Target", target));
+    add_to(targets, "Target", target_class(target));
     add_to(all, "target", targets);
+    add_to(all, "ir", namespace_ir_of_python());
     add_to(all, "tir", tir);
     add_to(all, "tirx", tir);
     Ref<eval::Namespace> testing = make_object<eval::Namespace>(Name("tvm.testing"), unknown_member);
@@ -2226,6 +2234,8 @@ auto namespaces() -> const Namespaces& {
   static thread_local const Namespaces the_namespaces;
   return the_namespaces;
 }
+
+auto namespace_tir() -> const Value& { return namespaces().tir; }
 
 auto tirx_member(Name name) -> std::optional<Value> {
   if (auto known = script_member(name)) {
@@ -2285,6 +2295,14 @@ auto imported(const syntax::ImportFromStmt& from, const syntax::ImportName& name
     Name last = from.module.back().name;
     const Value* space = last == tir ? &namespaces().t : last == tirx || last == s_tir ? &namespaces().tirx : last == ir ? &namespaces().i : nullptr;
     const Value* member = space ? space->as<eval::Namespace>()->find(what) : nullptr;
+    if (member) { return member; }
+  }
+  // `from tvm.tir.stmt import Block`, `from tvm.target import Target`: a member of Python's modules.
+  static const Name tvm("tvm");
+  if (from.module.size() > 1 && from.module[0].name == tvm && !from_script) {
+    const Value* space = from.module[1].name == tir || from.module[1].name == tirx ? &namespaces().tir : namespaces().tvm.as<eval::Namespace>()->find(from.module[1].name);
+    const auto* members = space ? space->as<eval::Namespace>() : nullptr;
+    const Value* member = members ? members->find(what) : nullptr;
     if (member) { return member; }
   }
   return predeclared(what);

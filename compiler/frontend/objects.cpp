@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "eval/wide_int.h"
+#include "frontend/introspection.h"
 #include "frontend/lowerer.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
@@ -585,6 +586,13 @@ auto astype(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   return make_object<ExprObject>(cast(*t, x, a.call));
 }
 
+auto is_same_expr(Evaluator& e, const Value& self, const Arguments& a) -> Value {
+  eval::BoundArguments b;
+  if (!bind_arguments(e, "same_as", a, {{"other"}}, b)) { return b.unknown; }
+  const auto* other = b.values[0].value.as<ExprObject>();
+  return Value(other && self.as<ExprObject>()->expr == other->expr);
+}
+
 auto first_pointer(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   static const std::vector<eval::Parameter> parameters = {{"access_mask"}, {"ptr_type", false}, {"content_lanes", false}, {"offset", false}, {"extent", false}};
   eval::BoundArguments b;
@@ -733,31 +741,29 @@ auto unknown_attribute(Evaluator& evaluator, Name name, const eval::Object& obje
 }  // namespace
 
 auto ExprObject::get_attribute(Evaluator& evaluator, Name name, Origin where) const -> std::optional<Value> {
-  static const Name dtype_name("dtype"), astype_name("astype"), name_name("name"), buffer_name("buffer"), indices_name("indices"),
-      value_name("value"), args_name("args"), a_name("a"), b_name("b"), op_name("op");
+  static const Name dtype_name("dtype"), astype_name("astype"), same_name("same_as"), ty("ty"), source("source");
   if (name == dtype_name) { return Value::str(expr.dtype().str()); }
-  if (static const Name ty("ty"); name == ty) { return make_object<DtypeObject>(expr.dtype()); }
+  if (name == ty) { return make_object<DtypeObject>(expr.dtype()); }
   if (name == astype_name) { return method(Value(this), "astype", astype); }
-  if (const auto* v = expr.as<VarNode>(); v && name == name_name) { return Value::str(v->name.str()); }
-  if (const auto* l = expr.as<BufferLoad>()) {
-    static const Name source_name("source");
-    if (name == buffer_name || name == source_name) { return make_object<BufferObject>(l->buffer); }
-    if (name == indices_name) { return expr_list(l->indices); }
-  }
-  if (const auto* i = expr.as<IntImm>(); i && name == value_name) { return Value(i->value); }
-  if (const auto* f = expr.as<FloatImm>(); f && name == value_name) { return Value(f->value); }
-  if (const auto* c = expr.as<Call>(); c && name == args_name) { return expr_list(c->args); }
+  if (name == same_name) { return method(Value(this), "same_as", is_same_expr); }
+  if (const auto* l = expr.as<BufferLoad>(); l && name == source) { return make_object<BufferObject>(l->buffer); }
+  if (auto member = member_of(expr, name)) { return member; }
   return unknown_attribute(evaluator, name, *this);
 }
 void ExprObject::attribute_names(std::vector<Name>& out) const {
   out.insert(out.end(), {Name("dtype"), Name("astype")});
-  if (expr.as<VarNode>()) { out.emplace_back("name"); }
-  if (expr.as<BufferLoad>()) { out.insert(out.end(), {Name("buffer"), Name("indices")}); }
+  member_names(expr, out);
 }
 
 // ---- buffers and regions -----------------------------------------------------------------------------------------
 
+auto BufferTypeObject::get_attribute(Evaluator&, Name name, Origin) const -> std::optional<Value> {
+  static const Name own_name("__name__");
+  return name == own_name ? std::optional(Value::str("Buffer")) : std::nullopt;
+}
+
 auto BufferObject::get_attribute(Evaluator& evaluator, Name name, Origin) const -> std::optional<Value> {
+  if (static const Name cls("__class__"); name == cls) { return classes({"Buffer"}); }
   static const Name data("data"), shape("shape"), strides("strides"), elem_offset("elem_offset"), dtype("dtype"), name_name("name"),
       access_ptr("access_ptr"), vload_name("vload"), vstore_name("vstore"), offset_of_name("offset_of"), scope("scope"),
       data_alignment("data_alignment"), offset_factor("offset_factor"), axis_separators("axis_separators");
@@ -874,7 +880,8 @@ auto BufferObject::binary(Evaluator& e, BinaryOp op, const Argument& self, const
 }
 
 auto RegionObject::get_attribute(Evaluator& e, Name name, Origin where) const -> std::optional<Value> {
-  static const Name buffer_name("buffer"), region_name("region");
+  static const Name buffer_name("buffer"), region_name("region"), cls("__class__");
+  if (name == cls) { return classes({"BufferRegion"}); }
   if (name == buffer_name) { return make_object<BufferObject>(region.buffer); }
   if (name == region_name) {
     std::vector<Value> out;
@@ -948,7 +955,8 @@ auto IterVarObject::get_attribute(Evaluator&, Name name, Origin) const -> std::o
   if (name == var_name) { return make_object<ExprObject>(Expr(iter.var)); }
   if (name == dom_name && iter.dom.extent) { return make_object<DomainObject>(iter.dom); }
   // TVM's numbers.
-  if (name == iter_type) { return Value(iter.kind == IterKind::Spatial ? 0 : iter.kind == IterKind::Reduction ? 2 : 3); }
+  if (name == iter_type) { return Value(iter.kind == IterKind::Spatial ? 0 : iter.kind == IterKind::Reduction ? 2 : iter.kind == IterKind::Scan ? 3 : 4); }
+  if (static const Name cls("__class__"); name == cls) { return classes({"IterVar"}); }
   if (name == thread_tag) { return Value::str(iter.thread_tag.str()); }
   return {};
 }

@@ -111,6 +111,7 @@ class BufferTypeObject final : public eval::Object {
   auto is_callable() const -> bool override { return true; }
   auto call(Evaluator&, const Arguments&) const -> std::optional<Value> override;
   auto get_item(Evaluator&, const std::vector<Argument>&, bool is_tuple, Origin where) const -> std::optional<Value> override;
+  auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
   auto repr() const -> std::string override { return "T.Buffer"; }
 };
 
@@ -194,12 +195,20 @@ class MetaObject final : public eval::Object {
   auto unary(Evaluator&, syntax::UnaryOp op, Origin where) const -> std::optional<Value> override;
 };
 
-/// A statement as a value: what `A.vstore(...)` gives.
+/// A statement as a value: what `A.vstore(...)` gives, and what a schedule's variable stands for in the state it was asked in,
+/// `sch.get(i)`. Its attributes: introspection.h.
 class StmtObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
   const Stmt stmt;
   explicit StmtObject(Stmt s) : Object(&type_tag), stmt(std::move(s)) {}
+  auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
+  void attribute_names(std::vector<Name>& out) const override;
+  auto type_name() const -> std::string_view override;
+  auto repr() const -> std::string override;
+  /// The very same statement, as TVM compares them.
+  auto equals(const Object& other) const -> bool override;
+  auto hash() const -> uint64_t override;
 };
 
 /// An attribute's value that is no expression: index maps, targets.
@@ -210,6 +219,9 @@ class AttrObject final : public eval::Object {
   explicit AttrObject(Attr a) : Object(&type_tag), attr(std::move(a)) {}
   /// `with T.target("llvm"):`
   auto is_context() const -> bool override;
+  /// Facts of a target, where it is one (introspection.h).
+  auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
+  auto repr() const -> std::string override;
 };
 
 /// `IndexMap.AXIS_SEPARATOR`: stands between the results of an index map's function.

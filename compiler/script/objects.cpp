@@ -192,76 +192,6 @@ auto schedule_remove_rv(Evaluator& evaluator, const eval::Value& self, const Arg
   return {};
 }
 
-// What a block or loop variable stands for: `sch.get(i).extent`. A look at the state it was asked in.
-class PlaceObject final : public eval::Object {
- public:
-  static const eval::TypeTag type_tag;
-  explicit PlaceObject(const schedule::Place& place) : Object(&type_tag), stmt_(place.stmt()) {}
-  auto repr() const -> std::string override { return print_script(stmt_); }
-  auto type_name() const -> std::string_view override { return stmt_.as<For>() ? "loop" : "block"; }
-  /// The very same statement, as TVM compares them.
-  auto equals(const eval::Object& other) const -> bool override {
-    const auto* that = other.as<PlaceObject>();
-    return that && node() == that->node();
-  }
-  auto hash() const -> uint64_t override { return reinterpret_cast<uintptr_t>(node()); }
-  auto get_attribute(Evaluator&, Name name, Origin) const -> std::optional<eval::Value> override {
-    if (name == "same_as") {
-      return eval::Value(Ref<eval::Object>(eval::make_object<eval::Method>(eval::Value(Ref<eval::Object>(this)), name, is_same).get()));
-    }
-    if (name == "annotations") { return frontend::from_attrs(stmt_.as<For>() ? stmt_.as<For>()->annotations : stmt_.as<BlockRealize>()->block->annotations); }
-    auto expr = [](const Expr& e) {
-      const auto* imm = e.as<IntImm>();
-      return imm ? eval::Value(imm->value) : eval::Value::str(print_script(e));
-    };
-    if (name == "stmt") { return eval::Value(Ref<eval::Object>(this)); }
-    if (const auto* loop = stmt_.as<For>()) {
-      static constexpr const char* kinds[] = {"serial", "parallel", "vectorized", "unrolled", "thread_binding"};
-      if (name == "loop_var") { return frontend::expr_value(loop->var); }
-      if (name == "min") { return expr(loop->min); }
-      if (name == "extent") { return expr(loop->extent); }
-      if (name == "kind") { return eval::Value::str(kinds[static_cast<size_t>(loop->for_kind)]); }
-      if (name == "thread_binding") { return loop->thread ? eval::Value::str(loop->thread->thread_tag.str()) : eval::Value(); }
-      return {};
-    }
-    const Block& block = *stmt_.as<BlockRealize>()->block;
-    if (name == "name_hint") { return eval::Value::str(block.name.str()); }
-    auto objects = [](auto one, const auto& all) {
-      std::vector<eval::Value> out;
-      for (const auto& item : all) { out.push_back(eval::Value(Ref<eval::Object>(one(item).get()))); }
-      return eval::Value::list(std::move(out));
-    };
-    auto buffer = [](const Buffer& b) { return eval::make_object<frontend::BufferObject>(b); };
-    auto region = [](const BufferRegion& r) { return eval::make_object<frontend::RegionObject>(r); };
-    if (name == "iter_vars") { return objects([](const IterVar& iter) { return eval::make_object<frontend::IterVarObject>(iter); }, block.iter_vars); }
-    if (name == "reads") { return objects(region, block.reads); }
-    if (name == "writes") { return objects(region, block.writes); }
-    if (name == "alloc_buffers") { return objects(buffer, block.alloc_buffers); }
-    return {};
-  }
-  void attribute_names(std::vector<Name>& out) const override {
-    if (stmt_.as<For>()) {
-      for (const char* name : {"loop_var", "min", "extent", "kind", "thread_binding", "annotations", "same_as", "stmt"}) { out.push_back(Name(name)); }
-    } else {
-      for (const char* name : {"name_hint", "iter_vars", "reads", "writes", "alloc_buffers", "annotations", "same_as", "stmt"}) { out.push_back(Name(name)); }
-    }
-  }
-
- private:
-  [[nodiscard]] auto node() const -> const StmtNode* {
-    const auto* realize = stmt_.as<BlockRealize>();
-    return realize ? static_cast<const StmtNode*>(realize->block.get()) : stmt_.get();
-  }
-  static auto is_same(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
-    eval::BoundArguments bound;
-    if (!eval::bind_arguments(evaluator, "same_as", arguments, {{"other"}}, bound)) { return bound.unknown; }
-    const eval::Object* other = bound.values[0].value.object();
-    return eval::Value(other && self.as<PlaceObject>()->equals(*other));
-  }
-  const Stmt stmt_;
-};
-const eval::TypeTag PlaceObject::type_tag{"loop or block"};
-
 auto schedule_get(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
   eval::BoundArguments bound;
   if (!eval::bind_arguments(evaluator, "get", arguments, {{"rand_var"}}, bound)) { return bound.unknown; }
@@ -277,7 +207,9 @@ auto schedule_get(Evaluator& evaluator, const eval::Value& self, const Arguments
   auto place = variable->variable.as<schedule::BlockRV>() ? self_of(self).schedule.get(*variable->variable.as<schedule::BlockRV>())
                                                          : self_of(self).schedule.get(*variable->variable.as<schedule::LoopRV>());
   if (!place.ok()) { return report_all(evaluator, std::move(place).diagnostics(), arguments.call); }
-  return eval::Value(Ref<eval::Object>(eval::make_object<PlaceObject>(**place).get()));
+  const Stmt& stmt = (*place)->stmt();
+  const auto* realize = stmt.as<BlockRealize>();
+  return eval::Value(Ref<eval::Object>(eval::make_object<frontend::StmtObject>(realize ? Stmt(realize->block) : stmt).get()));
 }
 // Would it be accepted? Nothing is changed.
 auto schedule_can_decompose_padding(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {

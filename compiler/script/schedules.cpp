@@ -301,6 +301,7 @@ auto Schedules::find_made_program(frontend::File& file, const ScheduleFunction& 
 void Schedules::update(frontend::File& file) {
   connect();
   std::vector<FileSchedule> old = std::exchange(schedules_, {});
+  left_alone_.clear();
   const uint64_t context = context_of(file);
   auto intrinsics_before = intrinsics_;
 
@@ -340,7 +341,10 @@ void Schedules::update(frontend::File& file) {
       file.look_from(place);
       bool is_found = find_made_program(file, *function, last, s);
       file.look_from(SIZE_MAX);
-      if (!is_found) { continue; }
+      if (!is_found) {
+        left_alone_.push_back({name, function->program->origin()});
+        continue;
+      }
     }
     for (auto& [d, program] : programs) {
       if (s.program && d->module.same_as(s.program)) {

@@ -46,6 +46,10 @@ class Schedules {
   [[nodiscard]] auto all() -> std::vector<FileSchedule>& { return schedules_; }
   [[nodiscard]] auto all() const -> const std::vector<FileSchedule>& { return schedules_; }
   [[nodiscard]] auto find(Name name) -> FileSchedule*;
+  /// Functions that make a schedule of a program which is not known before they run, and the place that says which: they are left alone, as
+  /// any Python is.
+  struct LeftAlone { Name name; Origin program; };
+  [[nodiscard]] auto left_alone() const -> const std::vector<LeftAlone>& { return left_alone_; }
   /// Primitives executed by the last `run_all`: for tests and timing tables.
   [[nodiscard]] auto executed() const -> uint64_t { return executed_; }
 
@@ -59,6 +63,7 @@ class Schedules {
   auto find_made_program(frontend::File& file, const ScheduleFunction& function, const FileSchedule* before, FileSchedule& out) -> bool;
   void update_intrinsics(frontend::File& file);
   std::vector<FileSchedule> schedules_;
+  std::vector<LeftAlone> left_alone_;
   Diagnostics diagnostics_;
   std::shared_ptr<const std::vector<schedule::TensorIntrin>> intrinsics_;
   uint64_t executed_ = 0;

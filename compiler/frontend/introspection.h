@@ -1,0 +1,29 @@
+// What Python that looks at programs finds, as libraries of schedules do: statements and expressions with the attributes TVM gives
+// them, classes for `isinstance`, operators, facts of a target.
+#pragma once
+
+#include "frontend/objects.h"
+
+namespace loopsmith::frontend {
+
+/// A statement or an expression as TVM's attribute `name` of it: `store.value`, `loop.extent`, `call.op`. None: it has no such attribute.
+[[nodiscard]] auto member_of(const Stmt& stmt, Name name) -> std::optional<Value>;
+[[nodiscard]] auto member_of(const Expr& expr, Name name) -> std::optional<Value>;
+void member_names(const Stmt& stmt, std::vector<Name>& out);
+void member_names(const Expr& expr, std::vector<Name>& out);
+
+/// The classes that `isinstance` finds an object in, its own first: the value of `__class__`.
+[[nodiscard]] auto classes(std::initializer_list<const char*> names) -> Value;
+
+/// A fact of a target as written: `kind.name`, `max_num_threads`, `attrs`, `arch`. Opaque: it is not known before it runs.
+[[nodiscard]] auto target_member(const Attr& target, Name name) -> std::optional<Value>;
+
+/// Adds the classes of Python's `tvm.tir` that are asked for and not called, `tir.BufferStore`, `tir.ForKind`, where `tir` has no such
+/// name; and `tir.IterVar` with its constants, which `make` makes.
+void add_classes(eval::Namespace& tir, eval::Builtin::Run make_iter_var);
+/// `tvm.ir`: `Op.get("tir.exp")` and what is not evaluated.
+[[nodiscard]] auto namespace_ir_of_python() -> Value;
+/// `Target`: called, it makes one; `Target.current()` is that of the `with` around.
+[[nodiscard]] auto target_class(eval::Builtin::Run make) -> Value;
+
+}  // namespace loopsmith::frontend
