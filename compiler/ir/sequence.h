@@ -118,6 +118,21 @@ class Sequence {
     return of(root);
   }
 
+  /// Of a sorted sequence, how many items come before what is looked for, as `is_before(item)` tells.
+  template <class F>
+  [[nodiscard]] auto lower_bound(const F& is_before) const -> size_t {
+    size_t passed = 0;
+    const Piece* at = root_;
+    while (at && at->height > 0) {
+      // Into the first child whose last item does not come before it.
+      const Child* all = children(at);
+      const Child* found = std::partition_point(all, all + count(at) - 1, [&](const Child& child) { return is_before(last_of(child.piece)); });
+      if (found != all) { passed += found[-1].end; }
+      at = found->piece;
+    }
+    return !at ? 0 : passed + static_cast<size_t>(std::partition_point(items(at), items(at) + at->size, is_before) - items(at));
+  }
+
   /// How many items from `at` on are those of another sequence from `there` on. Pieces that both have are not looked into.
   [[nodiscard]] auto same_run(size_t at, const Sequence& other, size_t there) const -> size_t {
     size_t run = 0;
@@ -190,6 +205,11 @@ class Sequence {
   static auto leaf_of(const Piece* piece, size_t index) -> std::pair<const Piece*, size_t> {
     while (piece->height > 0) { piece = children(piece)[child_of(piece, index)].piece; }
     return {piece, index};
+  }
+
+  static auto last_of(const Piece* piece) -> const T& {
+    while (piece->height > 0) { piece = children(piece)[count(piece) - 1].piece; }
+    return items(piece)[piece->size - 1];
   }
 
   static auto of(const Piece* root) -> Sequence {
@@ -332,5 +352,32 @@ class Sequence {
 
   const Piece* root_ = nullptr;
 };
+
+/// What of one sequence is no longer in another, and what is new there, by number: both are told in order. What stands in other places than
+/// before may be told as both. Costs what differs, where that is little.
+template <class T, class Gone, class Fresh>
+void difference(const Sequence<T>& before, const Sequence<T>& now, const Gone& gone, const Fresh& fresh) {
+  constexpr size_t near = 8;
+  for (size_t i = 0, k = 0;;) {
+    size_t run = now.same_run(i, before, k);
+    i += run;
+    k += run;
+    size_t new_left = now.size() - i, old_left = before.size() - k;
+    if (new_left == 0 && old_left == 0) { return; }
+    // The nearest items that are the same again; none: all that is left differs.
+    size_t skip_new = new_left, skip_old = old_left;
+    for (size_t distance = 1; distance <= near && skip_new + skip_old == new_left + old_left; ++distance) {
+      for (size_t a = 0; a <= distance; ++a) {
+        size_t b = distance - a;
+        if (a >= new_left || b >= old_left || !(now[i + a] == before[k + b])) { continue; }
+        skip_new = a;
+        skip_old = b;
+        break;
+      }
+    }
+    for (; skip_old > 0; --skip_old, ++k) { gone(k); }
+    for (; skip_new > 0; --skip_new, ++i) { fresh(i); }
+  }
+}
 
 }  // namespace loopsmith

@@ -493,7 +493,7 @@ auto is_plain_child(const FuncState& func, const Place& place) -> bool {
   const StmtNode* own = place.is_loop() ? static_cast<const StmtNode*>(place.loop) : place.realize;
   if (body.get() == own) { return true; }
   const auto* all = body.as<SeqStmt>();
-  return all && std::any_of(all->seq.begin(), all->seq.end(), [&](const Stmt& s) { return s.get() == own; });
+  return all && position_of(func, all->seq, *around, place) < all->seq.size();
 }
 
 auto always_runs(const FuncState& func, const Place& place) -> bool {
@@ -503,7 +503,10 @@ auto always_runs(const FuncState& func, const Place& place) -> bool {
   std::function<bool(const Stmt&)> holds = [&](const Stmt& s) -> bool {
     if (s.get() == own) { return true; }
     switch (s.kind()) {
-      case NodeKind::SeqStmt: return std::any_of(s.as<SeqStmt>()->seq.begin(), s.as<SeqStmt>()->seq.end(), holds);
+      case NodeKind::SeqStmt: {
+        const auto& all = s.as<SeqStmt>()->seq;
+        return position_of(func, all, *around, place) < all.size() || std::any_of(all.begin(), all.end(), holds);
+      }
       case NodeKind::Allocate: return holds(s.as<Allocate>()->body);
       case NodeKind::AllocateConst: return holds(s.as<AllocateConst>()->body);
       case NodeKind::DeclBuffer: return holds(s.as<DeclBuffer>()->body);
@@ -1290,13 +1293,9 @@ auto require_affine_binding(const Context& cx, const FuncState& func, const Plac
   return at_block(cx.error(Code::NotAffine), block);
 }
 
-auto is_output_block(const Place& block, const Place& scope) -> bool {
-  for (const BufferRegion& write : block.block()->writes) {
-    bool is_allocated = false;
-    for (const Buffer& buffer : scope.block()->alloc_buffers) { is_allocated |= buffer == write.buffer; }
-    if (!is_allocated) { return true; }
-  }
-  return false;
+auto is_output_block(const FuncState& func, const Place& block, const Place& scope) -> bool {
+  const auto& writes = block.block()->writes;
+  return std::any_of(writes.begin(), writes.end(), [&](const BufferRegion& write) { return !func.allocates(scope, write.buffer); });
 }
 
 auto require_buffer(const Context& cx, const Place& block, int64_t index, bool is_write) -> Result<BufferRegion> {

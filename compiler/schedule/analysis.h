@@ -50,7 +50,7 @@ namespace loopsmith::schedule {
 [[nodiscard]] auto require_affine_binding(const Context& cx, const FuncState& func, const Place& block) -> Status;
 
 /// Does it write a buffer that its scope does not allocate?
-[[nodiscard]] auto is_output_block(const Place& block, const Place& scope) -> bool;
+[[nodiscard]] auto is_output_block(const FuncState& func, const Place& block, const Place& scope) -> bool;
 [[nodiscard]] auto producers_of(const FuncState& func, const Place& block) -> std::vector<NodeId>;
 [[nodiscard]] auto consumers_of(const FuncState& func, const Place& block) -> std::vector<NodeId>;
 

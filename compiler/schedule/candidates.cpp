@@ -172,9 +172,7 @@ auto accesses(const Choice& c, bool own) -> std::vector<Value> {
   if (!at.is_block()) { return out; }
   auto is_own = [&](const Buffer& buffer) {
     for (const Place* place = &at; place; place = c.func.parent(*place)) {
-      if (!place->is_block()) { continue; }
-      const auto& allocated = place->block()->alloc_buffers;
-      if (std::find(allocated.begin(), allocated.end(), buffer) != allocated.end()) { return true; }
+      if (place->is_block() && c.func.allocates(*place, buffer)) { return true; }
     }
     return false;
   };

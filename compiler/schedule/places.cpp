@@ -667,6 +667,33 @@ auto Places::blocks_named(Name name) const -> std::vector<const Place*> {
   return out;
 }
 
+auto Places::blocks_below(const Place& place) const -> std::vector<const BlockRealize*> {
+  std::vector<const BlockRealize*> out;
+  if (is_small()) {
+    for (int i = place.index + 1; i < place.end;) {
+      const Place& at = list_[static_cast<size_t>(i)];
+      if (at.is_block()) { out.push_back(at.realize); }
+      i = at.is_block() ? at.end : i + 1;
+    }
+    return out;
+  }
+  // From leaf to leaf; of a block that others are in, behind them.
+  for (int i = place.index + 1; i < place.end;) {
+    size_t post = post_of(i);
+    const Branch& branch = *branches_[post].branch;
+    const Branch::Twig* twig = std::upper_bound(branch.begin(), branch.end(), i - branches_[post].begin, [](int k, const Branch::Twig& t) { return k < t.end; });
+    for (int begin = branches_[post].begin + branch.begin_of(twig); twig != branch.end() && i < place.end; begin += twig->leaf->count, ++twig) {
+      while (i < place.end && i < begin + twig->leaf->count) {
+        const Standing& at = twig->leaf->begin()[i - begin];
+        if (!at.is_loop) { out.push_back(static_cast<const BlockRealize*>(at.node)); }
+        i += at.is_loop ? 1 : 1 + at.below;
+      }
+      if (i > begin + twig->leaf->count) { break; }
+    }
+  }
+  return out;
+}
+
 void Places::const_iterator::look_up() {
   if (!places_ || index_ >= places_->size()) { return; }
   if (places_->is_small()) {

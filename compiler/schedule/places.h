@@ -60,6 +60,9 @@ class Places {
   /// The blocks of a name.
   [[nodiscard]] auto blocks_named(Name name) const -> std::vector<const Place*>;
 
+  /// The blocks below a place, not counting blocks inside those; in the order of the text.
+  [[nodiscard]] auto blocks_below(const Place& place) const -> std::vector<const BlockRealize*>;
+
   class const_iterator {
    public:
     using iterator_category = std::forward_iterator_tag;

@@ -220,8 +220,7 @@ auto with_buffer_changed(const FuncState& func, const Place& site, const Buffer&
     }
     if (!changed.same_as(stmt)) { out.changes.push_back({stmt.as<For>() ? stmt.as<For>()->id : stmt.as<BlockRealize>()->block->id, std::move(changed)}); }
   }
-  const auto& allocated = site.block()->alloc_buffers;
-  if (std::find(allocated.begin(), allocated.end(), from) != allocated.end()) { out.allocs.push_back({site.id, to, from}); }
+  if (func.allocates(site, from)) { out.allocs.push_back({site.id, to, from}); }
   return out;
 }
 

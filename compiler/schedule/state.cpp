@@ -32,6 +32,9 @@ struct FuncState::Kept {
   // By block node; shared by all states of a schedule. Each entry keeps its block alive.
   struct HiddenEntry { Ref<Block> block; std::vector<Buffer> buffers; };
   std::shared_ptr<std::unordered_map<const Block*, HiddenEntry>> hidden = std::make_shared<std::unordered_map<const Block*, HiddenEntry>>();
+  // The buffers that a block allocates, by their memory.
+  struct AllocEntry { NodeId block; Sequence<Buffer> made_from; Sequence<Alloc> by_data; };
+  std::vector<AllocEntry> allocs;            // of this state, or one before: compared when asked
   std::vector<std::shared_ptr<const ScopeTree>> scopes;
   std::vector<std::shared_ptr<const CoverEntry>> covers;
   std::vector<std::shared_ptr<const BindingEntry>> bindings;
@@ -128,6 +131,61 @@ auto FuncState::hidden_reads(const Block& block) const -> const std::vector<Buff
   return found->second.buffers;
 }
 
+// Few buffers are gone through, many are kept sorted.
+static constexpr size_t few_buffers = 24;
+
+auto FuncState::allocs_by_data(const Place& block) const -> const Sequence<Alloc>& {
+  const Sequence<Buffer>& all = block.block()->alloc_buffers;
+  auto entry = std::find_if(kept_->allocs.begin(), kept_->allocs.end(), [&](const Kept::AllocEntry& e) { return e.block == block.id; });
+  if (entry == kept_->allocs.end()) { entry = kept_->allocs.insert(entry, {block.id, {}, {}}); }
+  if (entry->made_from.same_as(all)) { return entry->by_data; }
+  std::vector<Alloc> gone, fresh;
+  difference(entry->made_from, all, [&](size_t k) { gone.push_back({entry->made_from[k]->data.get(), entry->made_from[k].get()}); },
+             [&](size_t i) { fresh.push_back({all[i]->data.get(), all[i].get()}); });
+  Sequence<Alloc>& sorted = entry->by_data;
+  if ((gone.size() + fresh.size()) * 8 > all.size()) {
+    fresh.clear();
+    for (const Buffer& buffer : all) { fresh.push_back({buffer->data.get(), buffer.get()}); }
+    std::sort(fresh.begin(), fresh.end());
+    sorted = std::move(fresh);
+  } else {
+    auto place_of = [&](const Alloc& alloc) { return sorted.lower_bound([&](const Alloc& other) { return other < alloc; }); };
+    for (const Alloc& alloc : gone) {
+      size_t at = place_of(alloc);
+      sorted = sorted.spliced(at, at + 1, {});
+    }
+    for (const Alloc& alloc : fresh) {
+      size_t at = place_of(alloc);
+      sorted = sorted.spliced(at, at, std::span(&alloc, 1));
+    }
+  }
+  entry->made_from = all;
+  return sorted;
+}
+
+auto FuncState::allocates(const Place& block, const Buffer& buffer) const -> bool {
+  const Sequence<Buffer>& all = block.block()->alloc_buffers;
+  if (all.size() <= few_buffers) { return std::find(all.begin(), all.end(), buffer) != all.end(); }
+  const Sequence<Alloc>& sorted = allocs_by_data(block);
+  Alloc wanted{buffer->data.get(), buffer.get()};
+  size_t at = sorted.lower_bound([&](const Alloc& other) { return other < wanted; });
+  return at < sorted.size() && sorted[at] == wanted;
+}
+
+auto FuncState::allocated_on(const Place& block, const VarNode* data) const -> std::vector<Buffer> {
+  const Sequence<Buffer>& all = block.block()->alloc_buffers;
+  std::vector<Buffer> out;
+  if (all.size() <= few_buffers) {
+    std::copy_if(all.begin(), all.end(), std::back_inserter(out), [&](const Buffer& b) { return b->data.get() == data; });
+    return out;
+  }
+  const Sequence<Alloc>& sorted = allocs_by_data(block);
+  for (size_t at = sorted.lower_bound([&](const Alloc& other) { return other.data < data; }); at < sorted.size() && sorted[at].data == data; ++at) {
+    out.emplace_back(sorted[at].buffer);
+  }
+  return out;
+}
+
 auto FuncState::scope_tree(const Place& scope_place) const -> const std::shared_ptr<const ScopeTree>& {
   for (const auto& tree : kept_->scopes) {
     if (tree->scope == scope_place.id) { return tree; }
@@ -218,6 +276,7 @@ auto FuncState::stage_pipeline(const Place& scope_place) const -> bool { return 
 
 void FuncState::adopt(const FuncState& before) {
   kept_->hidden = before.kept_->hidden;
+  kept_->allocs = before.kept_->allocs;
   // Of each scope and block the newest answer.
   auto take = [](auto& into, const auto& current, const auto& old, auto key) {
     into = current;
@@ -242,6 +301,15 @@ auto FuncState::verify_cached() const -> std::optional<std::string> {
   for (const Place& place : places_) {
     const Place* found = find(place.id);
     if (!found || found->id != place.id) { return "`" + place.name().str() + "` is not found by its id"; }
+  }
+  for (const auto& entry : kept_->allocs) {
+    const Place* place = find(entry.block);
+    if (!place) { continue; }
+    std::vector<Alloc> allocs;
+    for (const Buffer& buffer : place->block()->alloc_buffers) { allocs.push_back({buffer->data.get(), buffer.get()}); }
+    std::sort(allocs.begin(), allocs.end());
+    const Sequence<Alloc>& kept = allocs_by_data(*place);
+    if (!std::equal(allocs.begin(), allocs.end(), kept.begin(), kept.end())) { return "what is kept of the buffers that block `" + place->name().str() + "` allocates differs from a recomputation"; }
   }
   for (const auto& entry : kept_->old_scopes) {
     if (const Place* place = find(entry->scope)) { (void)scope_info(*place); }

@@ -126,6 +126,11 @@ class FuncState {
   /// The blocks below, not counting blocks inside those; in the order of the text.
   [[nodiscard]] auto child_blocks(const Place& p) const -> std::vector<const Place*>;
 
+  /// Does the block allocate the buffer?
+  [[nodiscard]] auto allocates(const Place& block, const Buffer& buffer) const -> bool;
+  /// The buffers that a block allocates on a memory.
+  [[nodiscard]] auto allocated_on(const Place& block, const VarNode* data) const -> std::vector<Buffer>;
+
   // Kept answers. `scope_place` is a block.
   [[nodiscard]] auto scope_info(const Place& scope_place) const -> const Scope&;
   /// Buffers that a block loads, in its body or its regions, though its `T.reads` do not say so: what cache_index and
@@ -156,6 +161,14 @@ class FuncState {
 
  private:
   struct Kept;
+  // A buffer that a block allocates, by its memory.
+  struct Alloc {
+    const VarNode* data;
+    const BufferNode* buffer;
+    friend auto operator==(const Alloc&, const Alloc&) -> bool = default;
+    friend auto operator<=>(const Alloc&, const Alloc&) = default;
+  };
+  [[nodiscard]] auto allocs_by_data(const Place& block) const -> const Sequence<Alloc>&;
   [[nodiscard]] auto scope_tree(const Place& scope_place) const -> const std::shared_ptr<const ScopeTree>&;
   Name name_;
   PrimFunc func_;

@@ -15,6 +15,7 @@
 #include "syntax/document.h"
 #include "tests/bench/crowd.h"
 #include "tests/bench/matmul.h"
+#include "workspace/snapshot.h"
 
 using namespace loopsmith;
 
@@ -40,7 +41,7 @@ auto best_us(const F& f) -> double {
 }
 
 // What a step costs where there is much that it does not touch: `functions` in the module, `blocks` in the one that is scheduled.
-auto crowd(int functions, int blocks) -> IRModule {
+auto crowd_text(int functions, int blocks) -> std::string {
   std::string text = "@I.ir_module\nclass Module:\n";
   for (int f = 0; f < functions; ++f) {
     int stages = f == 0 ? blocks : 1;
@@ -51,7 +52,11 @@ auto crowd(int functions, int blocks) -> IRModule {
                           b + 1 == stages ? "Z" : fmt::format("T{}", b), b == 0 ? "A" : fmt::format("T{}", b - 1));
     }
   }
-  syntax::Document document(text);
+  return text;
+}
+
+auto crowd(int functions, int blocks) -> IRModule {
+  syntax::Document document(crowd_text(functions, blocks));
   frontend::File file;
   file.update(document);
   for (size_t i = 0; i < file.size(); ++i) {
@@ -94,6 +99,62 @@ void crowd_rows() {
       fmt::print("{:<64} {:>10.2f} us   {:>5.1f} times\n", fmt::format("one {}, {} functions, {} blocks in this one", step.name, functions, blocks), us, us / alone);
     }
   }
+}
+
+// What is done with schedules and not to them, and a change of the last line of a schedule of a dozen lines, from the key to what is found.
+void session_rows(std::string_view only) {
+  constexpr std::pair<int, int> crowds[] = {{1, 3}, {200, 3}, {1, 500}, {1, 5000}};
+  struct Session { IRModule module; schedule::Schedule done; schedule::Trace trace; std::unique_ptr<workspace::Document> document; };
+  std::vector<Session> sessions;
+  for (auto [functions, blocks] : crowds) {
+    std::string text = crowd_text(functions, blocks) + "\n\n@ls.schedule(Module)\ndef s(sch: tir.Schedule) -> None:\n"
+        "    b = sch.get_block(\"B0\")\n    i, = sch.get_loops(b)\n    i0, i1 = sch.split(i, factors=[None, 8])\n    sch.vectorize(i1)\n"
+        "    c = sch.get_block(\"B1\")\n    k, = sch.get_loops(c)\n    k0, k1 = sch.split(k, factors=[None, 8])\n    sch.reverse_compute_at(c, i0)\n"
+        "    r = sch.cache_read(b, 0, \"local\")\n    sch.compute_at(r, i0)\n    sch.parallel(i0)\n    sch.annotate(b, \"tile\", 1)\n";
+    auto document = workspace::analyse("crowd.tir", text);
+    const auto& schedules = document->snapshot()->schedules();
+    if (!document->snapshot()->findings().empty() || schedules.size() != 1 || !schedules[0].run || !schedules[0].run->result) { fmt::print("the crowded schedule does not run\n"); std::exit(1); }
+    const schedule::Schedule& done = *schedules[0].run->result;
+    sessions.push_back({schedules[0].program, done, done.trace(), std::move(document)});
+  }
+  auto row = [&](const char* name, auto&& f) {
+    if (!only.empty() && only != name) { return; }
+    std::string line = fmt::format("{:<28}", name);
+    double alone = 0;
+    for (Session& session : sessions) {
+      std::vector<double> all;
+      for (int i = 0; i < (only.empty() ? 31 : 1001); ++i) {
+        auto start = std::chrono::steady_clock::now();
+        f(session, i);
+        all.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
+      }
+      auto median = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+      std::nth_element(all.begin(), median, all.end());
+      if (alone == 0) { alone = *median; line += fmt::format(" {:>10.2f}", *median); } else { line += fmt::format(" {:>10.2f} {:>5.1f} times", *median, *median / alone); }
+    }
+    fmt::print("{}\n", line);
+  };
+  fmt::print("\n{:<28} {:>10} {:>22} {:>22} {:>22}\n", "us", "alone", "of 200 functions", "beside 500 blocks", "beside 5000 blocks");
+  row("copy", [](Session& s, int) { schedule::Schedule copy = s.done; });
+  row("a step and its undo", [](Session& s, int i) {
+    schedule::Schedule before = s.done;
+    if (!s.done.call("annotate", {"B0", "key", i}).ok()) { std::exit(1); }
+    s.done = before;
+  });
+  row("work_on", [](Session& s, int) { schedule::Schedule copy = s.done; if (!copy.work_on("main").ok()) { std::exit(1); } });
+  row("new schedule", [](Session& s, int) { schedule::Schedule sch(s.module, 1); });
+  row("replay", [](Session& s, int) { schedule::Schedule sch(s.module, 1); if (!sch.replay(s.trace).ok()) { std::exit(1); } });
+  auto edit = [](Session& s, std::string_view line, auto i) {
+    auto held = s.document->snapshot();
+    const std::string& text = held->text();
+    auto begin = static_cast<uint32_t>(text.rfind("    sch.")), end = static_cast<uint32_t>(text.size());
+    s.document->edit(held->version() + 1, {begin, end}, fmt::format(fmt::runtime(line), i));
+    s.document->check();
+    (void)s.document->replay({});
+    return s.document->snapshot()->findings().size();
+  };
+  row("edit of the last line", [&](Session& s, int i) { if (edit(s, "    sch.annotate(b, \"tile\", {})\n", i) != 0) { std::exit(1); } });
+  row("that is refused", [&](Session& s, int i) { if (edit(s, "    sch.fuse(i1, i0, {})\n", i % 2 == 0 ? "True" : "False") != 1) { std::exit(1); } });
 }
 
 // Every primitive on its example, or those that are named: alone, beside 500 blocks, beside 5000, in a module of 200 functions. Each call is
@@ -164,6 +225,10 @@ void row(const char* what, double us, double tvm_us) { fmt::print("{:<44} {:>10.
 }  // namespace
 
 int main(int count, char** arguments) {
+  if (count > 1 && std::string_view(arguments[1]) == "session") {
+    session_rows(count > 2 ? arguments[2] : "");
+    return 0;
+  }
   if (count > 1) {
     primitive_rows({arguments + 1, arguments + count});
     return 0;
@@ -197,6 +262,7 @@ int main(int count, char** arguments) {
       }), bench::tvm_replay);
   crowd_rows();
   chain_rows();
+  session_rows({});
   primitive_rows({});
   return 0;
 }

@@ -151,8 +151,7 @@ struct CacheRead {
   static auto require_unwritten_beside(const Context& cx, const FuncState& func, const Place& scope, const Buffer& buffer, const BlockArg& block) -> Status {
     for (const Place* at = func.parent(scope); at; at = func.parent(*at)) {
       if (at->is_block()) {
-        const auto& made = at->block()->alloc_buffers;
-        if (std::find(made.begin(), made.end(), buffer) != made.end()) { return ok(); }
+        if (func.allocates(*at, buffer)) { return ok(); }
         continue;
       }
       if (!runs_at_once(*at->loop)) { continue; }
@@ -255,8 +254,7 @@ struct CacheWrite {
     plan.stage.is_full = plan.stage.at->is_loop() || uses_loops_outside(func, plan.stage) || !all_readers_below(func, *scope, *plan.stage.at, buffer);
     // The copy writes all of the region. Where the block does not, what was there would be lost: the caller's values, or those that an
     // earlier run of the scope left. What the scope allocates itself holds nothing before.
-    const auto& allocated = scope->block()->alloc_buffers;
-    bool is_own = std::find(allocated.begin(), allocated.end(), buffer) != allocated.end();
+    bool is_own = func.allocates(*scope, buffer);
     if (!is_own && !certainly_writes(func, *writer, write, plan.stage.at, plan.stage.region)) {
       return note_block(cx.error(Code::PaddingForm).arg("block", writer->name().view())
                             .arg("why", fmt::format("it may write only a part of what would be copied to `{}`", buffer->name.view())), *writer);

@@ -92,7 +92,11 @@ class UseCounter : public Visitor {
 auto check_uses(const Context& cx, const FuncState& func, const Place& scope, const Buffer& buffer, const Place& block) -> Status {
   std::vector<const Place*> mentioning = func.mentioning(scope, buffer);
   UseCounter counter(buffer, mentioning);
-  counter.visit(scope.block()->body);
+  if (func.has_plain_body(scope)) {
+    for (const Place* place : mentioning) { counter.visit(place->stmt()); }
+  } else {
+    counter.visit(scope.block()->body);
+  }
   if (!counter.all.is_opaque && counter.outside.loads == 0) { return ok(); }
   return note_block(cx.error(Code::OpaqueAccess).arg("buffer", buffer->name.view()), block);
 }
@@ -178,7 +182,7 @@ struct ComputeInline {
                             .arg("count", static_cast<int64_t>(block.block()->writes.size())), block);
     }
     LOOPSMITH_CHECK(require_stage_pipeline(cx, func, *scope));
-    if (is_output_block(block, *scope)) {
+    if (is_output_block(func, block, *scope)) {
       return note_block(cx.error(Code::OutputBlock).arg("block", block.name().view()).arg("buffer", block.block()->writes[0].buffer->name.view()), block);
     }
     LOOPSMITH_CHECK(require_complete(cx, func, block));
@@ -337,8 +341,8 @@ struct ComputeInline {
     // Of many buffers in the scope these blocks touch few.
     Touching touching;
     for (const Place* place : mentioning) { touching.visit(place->stmt()); }
-    for (const Buffer& b : plan.scope->block()->alloc_buffers) {
-      if (std::find(touching.data.begin(), touching.data.end(), b->data.get()) != touching.data.end()) { known.push_back(b); }
+    for (const VarNode* data : touching.data) {
+      for (Buffer& b : func.allocated_on(*plan.scope, data)) { known.push_back(std::move(b)); }
     }
     for (const Place* place : mentioning) {
       if (place == args.block.place) { continue; }
@@ -413,8 +417,7 @@ struct ReverseComputeInline {
       return out;
     }
     // The buffer between the two goes away, so nobody else may see it.
-    bool is_local = std::any_of(scope->block()->alloc_buffers.begin(), scope->block()->alloc_buffers.end(), [&](const Buffer& b) { return b == buffer; });
-    if (!is_local) {
+    if (!func.allocates(*scope, buffer)) {
       return note_block(cx.error(Code::OutputBlock).arg("block", producer->name().view()).arg("buffer", buffer->name.view()), *producer);
     }
     if (!is_one(block.realize->predicate)) { return body_error(cx, block, "it has a predicate"); }

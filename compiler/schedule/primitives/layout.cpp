@@ -33,8 +33,7 @@ auto require_definition(const Context& cx, const BlockArg& block, const Buffer& 
   const FuncState& func = *block.func;
   for (const Place* at = block.place; at; at = func.parent(*at)) {
     if (!at->is_block()) { continue; }
-    const auto& allocated = at->block()->alloc_buffers;
-    if (std::find(allocated.begin(), allocated.end(), buffer) != allocated.end()) { return Definition{at, false}; }
+    if (func.allocates(*at, buffer)) { return Definition{at, false}; }
     for (const MatchBufferRegion& match : at->block()->match_buffers) {
       if (match.buffer == buffer) { return note_block(cx.error(Code::BufferOfView).arg("buffer", buffer->name.view()), *at); }
     }

@@ -74,7 +74,9 @@ struct GetChildBlocks {
   static auto check(const Context&, const Args&) -> Result<Plan> { return Plan{}; }
   static auto apply(const Context&, const Args& args, const Plan&) -> Outcome {
     Outcome out;
-    for (const Place* block : args.block_or_loop.func->child_blocks(*args.block_or_loop)) { out.outputs.push_back(Output::block(block->id)); }
+    auto below = args.block_or_loop.func->places().blocks_below(*args.block_or_loop);
+    out.outputs.reserve(below.size());
+    for (const BlockRealize* realize : below) { out.outputs.push_back(Output::block(realize->block->id)); }
     return out;
   }
 };
@@ -129,13 +131,20 @@ struct GetOutputBlocks {
   static auto check(const Context&, const Args&) -> Result<Plan> { return Plan{}; }
   static auto apply(const Context&, const Args& args, const Plan&) -> Outcome {
     Outcome out;
-    std::vector<const BufferNode*> own;
-    for (const Buffer& buffer : args.scope_block.block().alloc_buffers) { own.push_back(buffer.get()); }
-    std::sort(own.begin(), own.end());
-    auto is_own = [&](const BufferRegion& write) { return std::binary_search(own.begin(), own.end(), write.buffer.get()); };
-    for (const Place* block : args.scope_block.func->child_blocks(*args.scope_block)) {
-      const auto& writes = block->block()->writes;
-      if (!std::all_of(writes.begin(), writes.end(), is_own)) { out.outputs.push_back(Output::block(block->id)); }
+    const FuncState& func = *args.scope_block.func;
+    // Mostly blocks write buffers in the order in which these are allocated.
+    const auto& own = args.scope_block.block().alloc_buffers;
+    auto next = own.begin();
+    constexpr std::ptrdiff_t near = 16;
+    auto is_own = [&](const BufferRegion& write) {
+      auto found = std::find(next, next + std::min<std::ptrdiff_t>(near, own.end() - next), write.buffer);
+      if (found == own.end() || !(*found == write.buffer)) { return func.allocates(*args.scope_block, write.buffer); }
+      next = found + 1;
+      return true;
+    };
+    for (const BlockRealize* realize : func.places().blocks_below(*args.scope_block)) {
+      const auto& writes = realize->block->writes;
+      if (!std::all_of(writes.begin(), writes.end(), is_own)) { out.outputs.push_back(Output::block(realize->block->id)); }
     }
     return out;
   }

@@ -369,8 +369,10 @@ struct Merge {
       // What stands between, and is passed.
       int from = std::min(moved.end, target.end);
       int to = std::max(moved.index, target.index);
-      for (const Place* other : func.child_blocks(*func.scope(moved))) {
-        if (other->index < from || other->index >= to) { continue; }
+      for (int at = from; at < to;) {
+        const Place* other = &func.places()[static_cast<size_t>(at)];
+        at = other->is_block() ? other->end : at + 1;
+        if (!other->is_block()) { continue; }
         bool is_merged = std::any_of(plan.nests.begin(), plan.nests.end(), [&](const auto& nest) { return func.is_below(*other, *nest.back()); });
         if (is_merged) { continue; }
         for (const Place* block : func.child_blocks(moved)) {

@@ -748,7 +748,7 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
   if (loop.func != &func || loop->scope != scope->index || func.is_below(*block, *loop)) {
     return note_loop(note_block(cx.error(Code::NotInSameScope).arg("block", block->name().view()).arg("loop", loop->name().view()), *block), *loop);
   }
-  if (!reverse && is_output_block(*block, *scope)) {
+  if (!reverse && is_output_block(func, *block, *scope)) {
     return note_block(cx.error(Code::OutputBlock).arg("block", block->name().view()).arg("buffer", moved.writes.empty() ? "" : moved.writes[0].buffer->name.view()), *block);
   }
   // Where a domain depends on a loop that stays behind, it has no meaning at the new place.
@@ -992,9 +992,8 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
     }
     // Iterations that write the same elements of what the function gives out, whatever instances they run.
     if (reverse && is_spread) {
-      const auto& own = func.find(func.scope(*block)->id)->block()->alloc_buffers;
       for (const BufferRegion& write : moved.writes) {
-        if (std::find(own.begin(), own.end(), write.buffer) != own.end()) { continue; }
+        if (func.allocates(*func.scope(*block), write.buffer)) { continue; }
         auto follows = [&](const VarNode& v) {
           for (size_t i = 0; i < iter_values.size(); ++i) {
             if (moved.iter_vars[i].var.get() == &v) { return uses_var(iter_values[i], is_this); }

@@ -21,10 +21,7 @@ namespace {
 // The block that allocates a buffer, from a block that uses it outwards; none for parameters and matched buffers.
 auto allocating_block(const FuncState& func, const Place& block, const Buffer& buffer) -> const Place* {
   for (const Place* at = &block; at; at = func.parent(*at)) {
-    if (!at->is_block()) { continue; }
-    for (const Buffer& allocated : at->block()->alloc_buffers) {
-      if (allocated == buffer) { return at; }
-    }
+    if (at->is_block() && func.allocates(*at, buffer)) { return at; }
   }
   return nullptr;
 }

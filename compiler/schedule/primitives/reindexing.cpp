@@ -197,8 +197,7 @@ auto is_one_to_one(const Block& block, const std::vector<Expr>& indices, const V
 auto require_unwritten_at_once(const Context& cx, const FuncState& func, const Place& place, const Place& scope, const Buffer& buffer) -> Status {
   for (const Place* loop = func.parent(scope); loop; loop = func.parent(*loop)) {
     if (loop->is_block()) {
-      const auto& made = loop->block()->alloc_buffers;
-      if (std::find(made.begin(), made.end(), buffer) != made.end()) { return ok(); }
+      if (func.allocates(*loop, buffer)) { return ok(); }
       continue;
     }
     if (!runs_at_once(*loop->loop) || counted_races(func, *loop).is_known) { continue; }

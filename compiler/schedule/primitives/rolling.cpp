@@ -1,6 +1,7 @@
 // rolling_buffer: a buffer of which each iteration of a loop needs a window keeps the window only, and each iteration computes only
 // what the one before did not.
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -16,6 +17,7 @@
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
+#include "schedule/threads.h"
 #include "support/codes.h"
 
 namespace loopsmith::schedule::primitives {
@@ -52,7 +54,7 @@ struct RollingBuffer {
     const Buffer& buffer = write.buffer;
     auto refuse = [&](std::string why) { return note_block(cx.error(Code::RollingForm).arg("buffer", buffer->name.view()).arg("why", why), place); };
     LOOPSMITH_TRY(scope, require_scope(cx, args.block));
-    if (is_output_block(place, *scope)) {
+    if (is_output_block(func, place, *scope)) {
       return note_block(cx.error(Code::OutputBlock).arg("block", block.name.view()).arg("buffer", buffer->name.view()), place);
     }
     LOOPSMITH_TRY(writer, require_single_writer(cx, func, *scope, buffer));
@@ -66,7 +68,7 @@ struct RollingBuffer {
     };
     while (common->is_loop() && !is_above_all(*common)) { common = func.parent(*common); }
     if (!common->is_loop() || consumers.empty()) { return refuse("no loop is around the block and all who read the buffer").remedy("move the block under a loop of its consumer first: `sch.compute_at(...)`"); }
-    for (const Place* child : func.child_blocks(*scope)) {
+    for (const Place* child : func.blocks_mentioning(*scope, buffer)) {
       bool reads = region_of(child->block()->reads, buffer) != nullptr;
       if (reads && !func.is_below(*child, *common)) { return refuse(fmt::format("`{}` reads it outside of loop `{}`", child->name().view(), common->name().view())); }
       if (child->end != child->index + 1 && (reads || child == &place)) { return refuse(fmt::format("`{}` holds other blocks", child->name().view())); }
@@ -184,7 +186,7 @@ struct RollingBuffer {
       }
       if (at != common && !func.is_below(*common, *at)) { return refuse(fmt::format("`{}` is inside of the window", at->name().view())); }
     }
-    for (const Place* child : func.child_blocks(*scope)) {
+    for (const Place* child : func.blocks_mentioning(*scope, buffer)) {
       const BufferRegion* read = region_of(child->block()->reads, buffer);
       if (read) {
         arith::DomMap domains;
@@ -198,14 +200,18 @@ struct RollingBuffer {
         if (!is_inside) { return refuse(fmt::format("`{}` may read beyond the window", child->name().view())); }
       }
     }
-    // Iter vars at the place of the rolling one become opaque, in all blocks of the scope and in those.
-    for (int i = scope->index + 1; i < scope->end; ++i) {
-      const Place& inner = func.places()[static_cast<size_t>(i)];
-      if (!inner.is_block()) { continue; }
-      const auto& iters = inner.block()->iter_vars;
-      if (axis < iters.size() && iters[axis].kind != IterKind::Spatial && iters[axis].kind != IterKind::Opaque) {
-        return refuse(fmt::format("iter var `{}` of `{}`, at the place of the rolling dimension, is not spatial", iters[axis].var->name.view(), inner.name().view()));
-      }
+    // Iter vars at the place of the rolling one become opaque, in all blocks of the scope and in those: as in TVM, also where a block has
+    // nothing to do with the buffer. It is the only step that changes what it is not about.
+    const Block* reduction = nullptr;
+    auto is_reduction = [&](const Block& inner) {
+      const auto& iters = inner.iter_vars;
+      return axis < iters.size() && iters[axis].kind != IterKind::Spatial && iters[axis].kind != IterKind::Opaque;
+    };
+    for (const BlockRealize* realize : func.places().blocks_below(*scope)) {
+      each_block(*realize->block, [&](const Block& inner) { if (!reduction && is_reduction(inner)) { reduction = &inner; } });
+    }
+    if (reduction) {
+      return refuse(fmt::format("iter var `{}` of `{}`, at the place of the rolling dimension, is not spatial", reduction->iter_vars[axis].var->name.view(), reduction->name.view()));
     }
     BufferNode fields = *buffer;
     std::vector<Expr> shape = buffer->shape.to_vector();
@@ -215,6 +221,51 @@ struct RollingBuffer {
     return plan;
   }
   static constexpr const char* no_pattern = "no dimension is accessed in windows like `i * stride + k`";
+
+  /// A block and those in it.
+  template <class F>
+  static void each_block(const Block& block, const F& f) {
+    f(block);
+    std::function<void(const Stmt&)> walk = [&](const Stmt& stmt) {
+      if (const auto* realize = stmt.as<BlockRealize>()) { return each_block(*realize->block, f); }
+      if (!stmt.as<BufferStore>()) { visit_children(stmt, [](const Expr&) {}, walk); }
+    };
+    if (!block.body.as<BufferStore>()) { walk(block.body); }
+  }
+
+  static auto with_opaque(const Array<IterVar>& iter_vars, size_t axis) -> Array<IterVar> {
+    if (axis >= iter_vars.size() || iter_vars[axis].kind == IterKind::Opaque) { return iter_vars; }
+    std::vector<IterVar> iters = iter_vars.to_vector();
+    iters[axis].kind = IterKind::Opaque;
+    return Array<IterVar>(std::move(iters));
+  }
+
+  // Blocks that have nothing to do with the buffer. Iterations that run at the same time go on to: nothing is carried from one to another.
+  class Beside : public Mutator {
+   public:
+    explicit Beside(size_t axis) : axis_(axis) {}
+    using Mutator::on;
+    auto on(const For& n) -> Stmt override {
+      if (runs_at_once(n)) { return self(n); }
+      Stmt body = mutate(n.body);
+      return body.same_as(n.body) ? self(n) : Stmt(make<For>(n.var, n.min, n.extent, n.for_kind, std::move(body), n.thread, n.annotations, n.origin, n.id));
+    }
+    auto on(const BlockRealize& n) -> Stmt override {
+      const Block& block = *n.block;
+      Stmt body = mutate(block.body);
+      Array<IterVar> iters = with_opaque(block.iter_vars, axis_);
+      if (body.same_as(block.body) && iters.same_as(block.iter_vars)) { return self(n); }
+      auto fields = block.fields();
+      fields.body = std::move(body);
+      fields.iter_vars = std::move(iters);
+      return make<BlockRealize>(n.iter_values, n.predicate, make<Block>(std::move(fields), block.origin, block.id), n.origin);
+    }
+    auto on(const BufferStore& n) -> Stmt override { return self(n); }
+    auto on(const Evaluate& n) -> Stmt override { return self(n); }
+
+   private:
+    size_t axis_;
+  };
 
   class Roll : public Mutator {
    public:
@@ -238,9 +289,7 @@ struct RollingBuffer {
                                                              [](const Buffer& a, const Buffer& b) { return a.same_as(b); });
         return make<Block>(std::move(fields), s.origin(), n.id);
       }
-      std::vector<IterVar> iters = fields.iter_vars.to_vector();
-      if (plan_.axis < iters.size()) { iters[plan_.axis].kind = IterKind::Opaque; }
-      fields.iter_vars = std::move(iters);
+      fields.iter_vars = with_opaque(fields.iter_vars, plan_.axis);
       if (region_of(n.reads, plan_.from) || region_of(n.writes, plan_.from)) {
         AccessRegions found = find_access_regions(*s.as<Block>(), {plan_.to});
         auto moved = [&](const Array<BufferRegion>& regions, const std::vector<BufferRegion>& now) {
@@ -284,7 +333,28 @@ struct RollingBuffer {
   static auto apply(const Context&, const Args& args, const Plan& plan) -> Outcome {
     Outcome out;
     out.func = args.block.func->name();
-    out.rewrite.changes.push_back({plan.scope->id, Roll(*args.block, plan).mutate(Stmt(Ref<Block>(plan.scope->block())))});
+    const FuncState& func = *args.block.func;
+    Roll roll(*args.block, plan);
+    std::vector<Stmt> with = statements_with(func, *plan.scope, plan.from);
+    Stmt changed;
+    if (with.size() == 1 && with[0].as<Block>()) {
+      changed = roll.mutate(with[0]);
+    } else {
+      // Statements of which each is a loop or block; few of them access the buffer.
+      const Block& scope = *plan.scope->block();
+      Beside beside(plan.axis);
+      auto change = [&](const Stmt& stmt) {
+        bool is_with = std::any_of(with.begin(), with.end(), [&](const Stmt& s) { return s.same_as(stmt); });
+        return is_with ? roll.mutate(stmt) : beside.mutate(stmt);
+      };
+      auto is_same = [](const auto& a, const auto& b) { return a.same_as(b); };
+      auto fields = scope.fields();
+      const auto* list = scope.body.as<SeqStmt>();
+      fields.body = list ? Stmt(make<SeqStmt>(list->seq.map_same(change, is_same), list->origin)) : change(scope.body);
+      fields.alloc_buffers = fields.alloc_buffers.map_same([&](const Buffer& b) { return b == plan.from ? plan.to : b; }, is_same);
+      changed = make<Block>(std::move(fields), scope.origin, scope.id);
+    }
+    out.rewrite.changes.push_back({plan.scope->id, std::move(changed)});
     return out;
   }
 };

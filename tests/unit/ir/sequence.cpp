@@ -1,6 +1,7 @@
 // Sequences against vectors: the same items after any splices, shared pieces, and no more made than a change needs.
 #include "ir/sequence.h"
 
+#include <algorithm>
 #include <random>
 #include <string>
 
@@ -51,6 +52,41 @@ TEST_CASE("a sequence is what a vector is after any splices", "[sequence]") {
         while (i + run < now.size() && k + run < before.size() && expected[i + run] == expected_before[k + run]) { ++run; }
         REQUIRE(now.same_run(i, before, k) == run);
       }
+    }
+  }
+}
+
+TEST_CASE("a sorted sequence is searched, and what differs is told", "[sequence]") {
+  std::mt19937 random(2);
+  for (size_t count : {0, 1, 30, 31, 700, 5000}) {
+    std::vector<int> all;
+    for (size_t i = 0; i < count; ++i) { all.push_back(static_cast<int>(random() % 3000)); }
+    std::sort(all.begin(), all.end());
+    Sequence<int> sorted = all;
+    for (int wanted = -1; wanted <= 3001; wanted += 7) {
+      auto expected = static_cast<size_t>(std::lower_bound(all.begin(), all.end(), wanted) - all.begin());
+      REQUIRE(sorted.lower_bound([&](int item) { return item < wanted; }) == expected);
+    }
+  }
+  for (size_t count : {0, 1, 40, 700}) {
+    std::vector<int> all;
+    for (size_t i = 0; i < count; ++i) { all.push_back(static_cast<int>(i)); }
+    Sequence<int> now = all;
+    int next = 10000;
+    for (int step = 0; step < 200; ++step) {
+      Sequence<int> before = now;
+      for (size_t changes = random() % 4; changes > 0; --changes) {
+        size_t from = random() % (now.size() + 1), to = std::min(now.size(), from + random() % (random() % 20 == 0 ? 30 : 3));
+        std::vector<int> with;
+        for (size_t k = random() % 3; k > 0; --k) { with.push_back(next++); }
+        now = now.spliced(from, to, with);
+      }
+      // Without what is gone, and with what is new in its places, the one is the other.
+      std::vector<int> rest = before.to_vector(), gone;
+      difference(before, now, [&](size_t k) { gone.push_back(rest[k]); }, [](size_t) {});
+      std::erase_if(rest, [&](int item) { return std::find(gone.begin(), gone.end(), item) != gone.end(); });
+      difference(before, now, [](size_t) {}, [&](size_t i) { rest.insert(rest.begin() + static_cast<std::ptrdiff_t>(i), now[i]); });
+      REQUIRE(rest == now.to_vector());
     }
   }
 }
