@@ -409,7 +409,7 @@ auto with_variables_of(const PrimFunc& func, const Value& value) -> Value {
 
 }  // namespace
 
-auto Schedule::replay(const Trace& trace, bool remove_postproc) -> Status {
+auto Schedule::replay(const Trace& trace, bool remove_postproc, const Watch& watch) -> Status {
   Schedule before = *this;
   // A trace does not say for which machine it was made; what it splits by `T.vscale()` was split for one with scalable vectors.
   constexpr int64_t any_vscale = 16;
@@ -427,7 +427,9 @@ auto Schedule::replay(const Trace& trace, bool remove_postproc) -> Status {
         values.push_back(std::move(changed));
       }
       LOOPSMITH_CHECK(resolve_names(*instruction->primitive, values, instruction->origin));
+      IRModule last = watch ? module() : IRModule();
       LOOPSMITH_TRY(outputs, apply_values(*instruction->primitive, std::move(values), instruction->decision, instruction->origin));
+      if (watch) { watch(*instruction, last); }
       if (!instruction->outputs.empty() && outputs.size() != instruction->outputs.size()) {
         return error(Code::TraceOutputs, instruction->origin).arg("primitive", instruction->primitive->name)
             .arg("expected", static_cast<int64_t>(instruction->outputs.size())).arg("found", static_cast<int64_t>(outputs.size()));

@@ -6,6 +6,7 @@
 // module pointer, not the trace, not the random state.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -63,8 +64,9 @@ class Schedule {
       -> Result<std::vector<Value>>;
 
   /// Replays a trace made for a module like this one. Its variables are mapped to new ones here. Decisions in the
-  /// trace are used; instructions without one sample.
-  [[nodiscard]] auto replay(const Trace& trace, bool remove_postproc = false) -> Status;
+  /// trace are used; instructions without one sample. `watch` is told the module before each one, behind it.
+  using Watch = std::function<void(const Instruction& done, const IRModule& before)>;
+  [[nodiscard]] auto replay(const Trace& trace, bool remove_postproc = false, const Watch& watch = {}) -> Status;
 
   // What variables stand for now; an error where the loop or block is gone.
   [[nodiscard]] auto get(BlockRV block) const -> Result<const Place*>;

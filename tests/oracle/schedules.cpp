@@ -8,8 +8,8 @@
 #include "interp/compare.h"
 #include "ir/equal.h"
 #include "ir/printer.h"
-#include "layouts.h"
 #include "program.h"
+#include "schedule/caller_layouts.h"
 #include "schedule/schedule.h"
 #include "schedule/trace_json.h"
 #include "support/hash.h"
@@ -57,7 +57,7 @@ auto defect_of_reference(const IRModule& before, const std::string& after, const
   if (!theirs.module) { return {}; }
   interp::GateOptions options;
   options.max_steps = most_statements;
-  auto compared = interp::compare_modules(before, with_layouts_before(before, theirs.module, trace, seed), "main", options);
+  auto compared = interp::compare_modules(before, schedule::with_layouts_before(before, theirs.module, trace, seed), "main", options);
   if (!compared.ok() || compared->equal) { return {}; }
   return compared->difference;
 }
@@ -187,7 +187,7 @@ void check_schedule_errors(const Json& line, Tally& tally) {
   // What the reference refuses may be accepted where the results are the same.
   interp::GateOptions options;
   options.max_steps = most_statements;
-  auto compared = interp::compare_modules(refusal->before, with_layouts_before(refusal->before, refusal->after, refusal->trace, 1), "main", options);
+  auto compared = interp::compare_modules(refusal->before, schedule::with_layouts_before(refusal->before, refusal->after, refusal->trace, 1), "main", options);
   if (compared.ok() && compared->equal) { return tally.pass(); }
   if (difference_on_purpose(line)) { return tally.leave_out("differs on purpose"); }
   tally.fail(id + " " + line_key(line), "refused: " + line.value("fast_message", std::string()),
@@ -237,7 +237,7 @@ void check_meaning(const Json& line, Tally& tally) {
   }
   interp::GateOptions options;
   options.max_steps = most_statements / 5;
-  after = with_layouts_before(before.module, after, *trace, line.value("seed", int64_t{1}));
+  after = schedule::with_layouts_before(before.module, after, *trace, line.value("seed", int64_t{1}));
   auto compared = interp::compare_modules(before.module, after, "main", options);
   if (!compared.ok()) { return tally.leave_out(compared.diagnostics()[0].message().substr(0, 40)); }
   if (is_ours == compared->equal) { return tally.pass(); }

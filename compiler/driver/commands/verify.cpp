@@ -9,6 +9,7 @@
 #include "driver/lowering.h"
 #include "interp/compare.h"
 #include "ir/printer.h"
+#include "schedule/caller_layouts.h"
 #include "support/process.h"
 #include "transform/pipelines.h"
 #include "tune/measure/pool.h"
@@ -40,6 +41,15 @@ const Usage usage{
     .least = 1,
     .most = 1,
 };
+
+// A schedule may lay parameters out anew, which callers then do; here copies around the function do it. True: it did.
+auto lay_out_as_before(Selection& selection) -> bool {
+  if (!selection.trace) { return false; }
+  IRModule scheduled = std::exchange(selection.module, schedule::with_layouts_before(selection.before, selection.module, *selection.trace, 1, selection.function));
+  return !selection.module.same_as(scheduled);
+}
+
+constexpr const char* copied_note = "the schedule lays parameters out anew: they are copied there and back around it";
 
 struct Answer {
   bool is_equal = false;
@@ -131,7 +141,8 @@ auto verify(std::vector<std::string> args) -> int {
   Reporter reporter(arguments);
   auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
-  const auto& selection = std::get<Selection>(picked);
+  auto& selection = std::get<Selection>(picked);
+  if (lay_out_as_before(selection)) { fmt::print(stderr, "note: {}\n", copied_note); }
 
   if (!runtime::runs_here(selection.target).ok()) { return tell(arguments, selection, compare_lowered(selection, *limit)); }
   tune::PoolOptions options;
@@ -165,7 +176,8 @@ auto verify_here(std::vector<std::string> args) -> int {
   Reporter reporter(arguments);
   auto picked = pick(arguments, {.path = arguments.positional()[0], .needs_target = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
-  const auto& selection = std::get<Selection>(picked);
+  auto& selection = std::get<Selection>(picked);
+  if (lay_out_as_before(selection)) { fmt::print(stderr, "note: {}\n", copied_note); }
   auto before = make_call(selection, arguments), after = make_call(selection, arguments);
   if (!before || !after) {
     reporter.report(before ? after.diagnostics() : before.diagnostics(), selection.file.get());

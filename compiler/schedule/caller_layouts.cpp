@@ -1,5 +1,5 @@
-// Copies around a function whose parameters were laid out anew: see layouts.h.
-#include "layouts.h"
+// Copies around a function whose parameters were laid out anew: see caller_layouts.h.
+#include "schedule/caller_layouts.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "schedule/index_map.h"
 #include "schedule/schedule.h"
 
-namespace loopsmith::oracle {
+namespace loopsmith::schedule {
 namespace {
 
 // A parameter's way from the old layout to the one after.
@@ -39,40 +39,35 @@ auto buffer_of(const PrimFunc& func, const Var& param) -> Buffer { return func->
 
 }  // namespace
 
-auto with_layouts_before(const IRModule& before, const IRModule& after, const schedule::Trace& trace, int64_t seed) -> IRModule {
+auto with_layouts_before(const IRModule& before, const IRModule& after, const Trace& trace, int64_t seed, Name function) -> IRModule {
   std::vector<Moved> all;
-  schedule::Trace so_far;
-  for (const schedule::Instruction* step : trace.instructions()) {
-    so_far.append(*step);
-    if (step->primitive->name != "transform_layout") { continue; }
-    schedule::Trace without;
-    auto steps = so_far.instructions();
-    for (size_t i = 0; i + 1 < steps.size(); ++i) { without.append(*steps[i]); }
-    schedule::Schedule first(before, seed), second(before, seed);
-    if (!first.replay(without).ok() || !second.replay(so_far).ok()) { break; }
-    PrimFunc old_func = first.module()->find("main");
-    PrimFunc new_func = second.module()->find("main");
-    const auto* map = step->values[2].as<IndexMap>();
-    if (!old_func || !new_func || !map) { continue; }
+  Schedule sch(before, seed);
+  auto watch = [&](const Instruction& step, const IRModule& last) {
+    if (step.primitive->name != "transform_layout") { return; }
+    PrimFunc old_func = last->find(function), new_func = sch.module()->find(function), original = before->find(function);
+    const auto* map = step.values[2].as<IndexMap>();
+    if (!old_func || !new_func || !original || !map) { return; }
     for (size_t i = 0; i < old_func->params.size(); ++i) {
       Buffer from = buffer_of(old_func, old_func->params[i]);
       Buffer to = buffer_of(new_func, new_func->params[i]);
       if (!from || !to || from == to) { continue; }
       auto known = std::find_if(all.begin(), all.end(), [&](const Moved& m) { return m.param == i; });
       if (known == all.end()) {
-        Moved moved{i, buffer_of(before->find("main"), before->find("main")->params[i]), {}, {}, {}};
+        Moved moved{i, buffer_of(original, original->params[i]), {}, {}, {}};
         moved.loops = loops_over(moved.from->shape);
         for (const Var& loop : moved.loops) { moved.at.emplace_back(loop); }
         known = all.insert(all.end(), std::move(moved));
       }
       arith::Analyzer analyzer;
-      known->at = schedule::map_indices(schedule::retyped(*map, from->shape), known->at, analyzer);
-      if (const auto* pad = step->values[3].as<IndexMap>()) { known->pad = (*pad)->final[0]; }
+      known->at = map_indices(retyped(*map, from->shape), known->at, analyzer);
+      if (const auto* pad = step.values[3].as<IndexMap>()) { known->pad = (*pad)->final[0]; }
     }
-  }
+  };
+  if (!sch.replay(trace, false, watch).ok()) { return after; }
   if (all.empty()) { return after; }
-  PrimFunc func = after->find("main");
+  PrimFunc func = after->find(function);
   const auto* realize = func->body.as<BlockRealize>();
+  if (!realize) { return after; }
   PrimFuncNode fields = *func;
   Block::Fields root = realize->block->fields();
   std::vector<Buffer> allocated = root.alloc_buffers.to_vector();
@@ -100,7 +95,7 @@ auto with_layouts_before(const IRModule& before, const IRModule& after, const sc
   root.alloc_buffers = std::move(allocated);
   fields.buffer_map = std::move(buffers);
   fields.body = make<BlockRealize>(realize->iter_values, realize->predicate, make<Block>(std::move(root), realize->block->origin), realize->origin);
-  return with_function(after, "main", make_func(std::move(fields)));
+  return with_function(after, function, make_func(std::move(fields)));
 }
 
-}  // namespace loopsmith::oracle
+}  // namespace loopsmith::schedule
