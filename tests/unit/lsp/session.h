@@ -13,6 +13,7 @@
 #include "lsp/protocol/framing.h"
 #include "lsp/protocol/json.h"
 #include "support/process.h"
+#include "tests/support/effort.h"
 
 namespace loopsmith::lsp {
 
@@ -34,7 +35,7 @@ struct DataFolder {
 class Session {
  public:
   /// Time that any single answer may take; far beyond what is ever needed, so that a slow machine fails no test.
-  static constexpr auto patience = std::chrono::seconds(30);
+  static constexpr auto patience = std::chrono::seconds(tests::is_sanitized ? 120 : 30);
 
   Session(std::vector<std::string> argv, std::vector<std::pair<std::string, std::string>> environment = {}) {
     static const DataFolder data;
