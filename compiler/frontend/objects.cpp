@@ -561,7 +561,7 @@ auto ExprObject::repr() const -> std::string {
   if (const auto* s = expr.as<StringImm>()) { return "'" + s->value + "'"; }
   if (const auto* i = expr.as<IntImm>()) { return std::to_string(i->value); }
   if (const auto* f = expr.as<FloatImm>()) { return Value(f->value).repr(); }
-  return "<" + std::string(type_name()) + ">";
+  return print_script(expr);
 }
 auto ExprObject::equals(const Object& other) const -> bool {
   const auto* o = other.as<ExprObject>();
