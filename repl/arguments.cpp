@@ -75,10 +75,26 @@ auto open_call(std::string_view text) -> Call {
 
 auto value_of(const schedule::Place& place) -> schedule::Value { return place.is_block() ? schedule::Choice::block(place) : schedule::Choice::loop(place); }
 
+/// Names of the script, looked up once.
+auto names_in(const Session& session) -> schedule::NameOfPlace {
+  return [names = script::scope_names(session.schedule(), *session.steps()[session.position()].frame.scope)](const schedule::Place& place) -> std::string {
+    auto found = names.find(place.id);
+    return found == names.end() || found->second.starts_with("_") ? std::string() : found->second;
+  };
+}
+
 /// What an argument that is written means, by place; none: anything else.
 auto value_of(const Session& session, std::string text) -> std::optional<schedule::Value> {
   if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front()) { text = text.substr(1, text.size() - 2); }
   if (const schedule::Place* place = session.place_of(text)) { return value_of(*place); }
+  // What was offered for a loop that has no name.
+  if (text.starts_with("sch.")) {
+    const schedule::FuncState* func = session.schedule().state().func(session.function());
+    auto name_of = names_in(session);
+    for (const schedule::Place& place : func->places()) {
+      if (place.parent >= 0 && schedule::place_text(*func, place, name_of) == text) { return value_of(place); }
+    }
+  }
   if (!text.empty() && text.size() < 10 && text.find_first_not_of("0123456789") == std::string::npos) { return schedule::Value(int64_t{std::stol(text)}); }
   return std::nullopt;
 }
@@ -132,11 +148,15 @@ auto complete_argument(const Session& session, std::string_view before, std::str
     }
     auto until = std::chrono::steady_clock::now() + patience;
     auto is_late = [&] { return std::chrono::steady_clock::now() > until; };
+    auto name_of = names_in(session);
     for (const schedule::Place& place : func->places()) {
       if (place.parent < 0 || (place.is_loop() ? !takes_loop : !takes_block)) { continue; }
-      std::string name = session.name_of(place);
-      if (name.empty() && place.is_block()) { name = "\"" + place.name().str() + "\""; }
-      if (name.empty() || !name.starts_with(word)) { continue; }
+      // A loop without a name is looked up in the call: of many, those that there is time for.
+      std::string name = name_of(place);
+      bool is_unnamed = name.empty() && place.is_loop();
+      if (is_unnamed && is_late()) { continue; }
+      if (name.empty()) { name = schedule::place_text(*func, place, name_of); }
+      if (!name.starts_with(word)) { continue; }
       bool is_used = std::find(call.arguments.begin(), call.arguments.end(), name) != call.arguments.end();
       if (is_used) { continue; }
       auto with_here = first;

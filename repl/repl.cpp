@@ -90,6 +90,9 @@ auto completions(const char*, int begin, int) -> char** {
     while (n < common.size() && n < word.size() && common[n] == word[n]) { ++n; }
     common.resize(n);
   }
+  // Where what was typed is not how they begin, it stays while there are several.
+  std::string typed = line.substr(std::min(line.size(), static_cast<size_t>(begin)), static_cast<size_t>(std::max(0, rl_point - begin)));
+  if (words.size() > 1 && !common.starts_with(typed)) { common = typed; }
   auto** out = static_cast<char**>(std::malloc((words.size() + 2) * sizeof(char*)));
   out[0] = ::strdup(common.c_str());
   for (size_t i = 0; i < words.size(); ++i) { out[i + 1] = ::strdup(words[i].c_str()); }
@@ -196,28 +199,48 @@ auto lines_of(const std::string& text) -> std::vector<std::string> {
 }
 
 // What stands in a continuation line before anything is typed. libedit forgets text that was put in before it reads, so it is put in by
-// the hook that is called for the first key.
+// the hook that is called for the first key. Until that key comes, the prompt tells how far searches beside are.
 std::string indentation;
-auto put_indentation() -> int {
+Session* watched = nullptr;   // null: no search goes on
+std::string shown_prompt;
+constexpr int margin_turn = 250;   // milliseconds
+
+/// The library draws prompt and line from where the cursor is.
+void redraw() {
+  std::fputs("\r\x1b[K", stdout);
+  std::fflush(stdout);
+  ::rl_forced_update_display();
+}
+
+void update_margin() {
+  std::string now = watched->margin() + prompt;
+  if (now == shown_prompt) { return; }
+  shown_prompt = now;
+  // What ended is told above the prompt.
+  std::fputs("\r\x1b[K", stdout);
+  std::fflush(stdout);
+  watched->tell_news();
+  std::fflush(stdout);
+  (void)::rl_set_prompt(shown_prompt.c_str());
+  ::rl_forced_update_display();
+}
+
+auto before_first_key() -> int {
   if (!indentation.empty()) {
     ::rl_insert_text(indentation.c_str());
-    // The library draws prompt and line from where the cursor is.
-    std::fputs("\r", stdout);
-    std::fflush(stdout);
-    ::rl_forced_update_display();
+    redraw();
     indentation.clear();
   }
   // The library asks again and again until there is a key.
   pollfd key{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
-  (void)::poll(&key, 1, -1);
+  while (::poll(&key, 1, watched != nullptr ? margin_turn : -1) == 0) { update_margin(); }
   // Keys after the first one are its own to read.
   rl_event_hook = nullptr;
   return 0;
 }
 void begin_line_with(std::string text) {
-  if (text.empty()) { return; }
   indentation = std::move(text);
-  rl_event_hook = put_indentation;
+  if (!indentation.empty() || watched != nullptr) { rl_event_hook = before_first_key; }
 }
 
 auto read_terminal_line(const char* text, std::string& line) -> bool {
@@ -358,12 +381,15 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
     session.tell_news();
     if (options.interactive) {
       if (auto size = terminal_size()) { session.resize(size->ws_col, size->ws_row); }
+      shown_prompt = session.margin() + prompt;
+      watched = shown_prompt != prompt ? &session : nullptr;
       begin_line_with(std::exchange(typed_ahead, {}));
     }
-    bool more = options.interactive ? read_terminal_line(prompt, line) : static_cast<bool>(std::getline(std::cin, line));
+    bool more = options.interactive ? read_terminal_line(shown_prompt.c_str(), line) : static_cast<bool>(std::getline(std::cin, line));
     if (!more) { break; }
     input = line;
     while (!session.is_complete(input)) {
+      watched = nullptr;
       if (options.interactive) { begin_line_with(std::string(indentation_after(input), ' ')); }
       more = options.interactive ? read_terminal_line(continuation, line) : static_cast<bool>(std::getline(std::cin, line));
       if (is_dropped) { input.clear(); }

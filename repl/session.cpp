@@ -149,6 +149,18 @@ auto with_call(const std::string& input) -> std::string {
   return text + "\n\n\n" + def->name.name.str() + "(sch)\n";
 }
 
+/// Has a name the letters of a word in their order, the first one first?
+auto has_letters(std::string_view name, std::string_view word) -> bool {
+  if (!word.empty() && !name.starts_with(word[0])) { return false; }
+  size_t at = 0;
+  for (char c : word) {
+    at = name.find(c, at);
+    if (at == std::string_view::npos) { return false; }
+    ++at;
+  }
+  return true;
+}
+
 }  // namespace
 
 auto read_transcript(std::string_view text, std::string* preamble) -> std::vector<Exchange> {
@@ -161,6 +173,8 @@ auto read_transcript(std::string_view text, std::string* preamble) -> std::vecto
     text.remove_prefix(std::min(end + 1, text.size()));
     ++number;
     if (line.ends_with('\r')) { line.remove_suffix(1); }
+    // What a search beside is at stands before the prompt.
+    if (size_t margin = line.find("] sch>"); line.starts_with("[") && margin != std::string_view::npos && line.find_first_of("[]", 1) == margin) { line.remove_prefix(margin + 2); }
     if (line == "sch>" || line.starts_with("sch> ")) {
       out.push_back({std::string(line.substr(std::min<size_t>(5, line.size()))), {}, number});
       in_input = true;
@@ -408,6 +422,22 @@ void Session::tell_news() {
     bool is_done = job.state == BackgroundJobs::State::Done;
     print(fmt::format("[{}] {}: {}{}\n", job.number, job.program, job.told, is_done ? fmt::format("; `:take {}` makes it the next step", job.number) : std::string()));
   }
+}
+
+auto Session::margin() const -> std::string {
+  std::string out;
+  size_t others = 0;
+  for (const BackgroundJobs::View& job : jobs_->all()) {
+    bool goes_on = job.state == BackgroundJobs::State::Running || job.state == BackgroundJobs::State::Stopping;
+    if (!goes_on) { continue; }
+    if (!out.empty()) { ++others; }
+    // The newest is told; what would take the line's place is cut.
+    std::string told = job.state == BackgroundJobs::State::Stopping ? "stopping" : job.told;
+    if (size_t most = std::max<size_t>(host_.width / 2, 20); told.size() > most) { told = told.substr(0, most - 3) + "..."; }
+    out = fmt::format("{}: {}", job.number, told);
+  }
+  if (out.empty()) { return {}; }
+  return fmt::format("[{}{}] ", out, others > 0 ? fmt::format(", {} more", others) : std::string());
 }
 
 auto Session::effect_of(size_t step) const -> std::string {
@@ -875,15 +905,17 @@ auto Session::complete(const std::string& input, size_t cursor, size_t& start) c
     return out;
   }
   if (before.ends_with("sch.")) {
-    // What is legal here, and look-ups; all of them where none of those fits.
+    // What is legal here, and look-ups; all of them where none of those fits. Where nothing begins so, letters in their order will do (`dred`).
+    bool is_exact = std::any_of(schedule::all_primitives().begin(), schedule::all_primitives().end(), [&](const schedule::Primitive* p) { return p->name.starts_with(word); });
+    auto fits = [&](std::string_view name) { return is_exact ? name.starts_with(word) : has_letters(name, word); };
     for (const schedule::Primitive* p : schedule::all_primitives()) {
-      if (!p->name.starts_with(word)) { continue; }
+      if (!fits(p->name)) { continue; }
       bool is_refused = has_program() && !p->is_pure && schedule::legality_of(schedule(), *p, [this](const schedule::Place& place) { return name_of(place); }).verdict ==
                                                             schedule::Legality::Verdict::Refused;
-      if (!is_refused) { offer(p->name); }
+      if (!is_refused) { out.emplace_back(p->name); }
     }
     if (out.empty()) {
-      for (const schedule::Primitive* p : schedule::all_primitives()) { offer(p->name); }
+      for (const schedule::Primitive* p : schedule::all_primitives()) { if (fits(p->name)) { out.emplace_back(p->name); } }
     }
     return out;
   }

@@ -144,6 +144,8 @@ class Session {
   [[nodiscard]] auto jobs() const -> BackgroundJobs& { return *jobs_; }
   /// Says of background searches that ended what came of them; between lines.
   void tell_news();
+  /// Before the prompt while a search goes on beside: "[2: 37 trials, best 141.3 us] "; empty: none does.
+  [[nodiscard]] auto margin() const -> std::string;
   void set_target(target::Target target) { target_ = std::move(target); }
   /// What is printed and complained goes elsewhere from now on, and at once.
   void redirect(std::function<void(std::string_view)> out, std::function<void(std::string_view)> err, std::function<void(std::string_view)> page) {

@@ -238,11 +238,39 @@ auto steps(Session& session, const std::vector<std::string>&) -> bool {
   return true;
 }
 
+/// The tree for those who listen: a sentence a step, with where it can be gone on from there.
+auto told_tree(const Session& session, const std::vector<std::vector<size_t>>& below) -> std::string {
+  std::string out;
+  for (size_t i = 0; i < session.steps().size(); ++i) {
+    const Step& step = session.steps()[i];
+    std::string text = fmt::format("Step {}", i);
+    if (i == session.position()) { text += ", where you are"; }
+    if (!step.label.empty()) { text += ", named " + step.label; }
+    if (step.seconds > 0) { text += ", timed at " + seconds_text(step.seconds); }
+    text += step.line.empty() ? ": the beginning." : ": " + script::one_line(step.line) + ".";
+    if (i > 0 && step.parent + 1 != i) { text += fmt::format(" It follows step {}.", step.parent); }
+    const std::vector<size_t>& next = below[i];
+    if (next.size() > 1) {
+      text += fmt::format(" The ways part here, to steps {}", next[0]);
+      for (size_t j = 1; j < next.size(); ++j) { text += fmt::format("{} {}", j + 1 == next.size() ? " and" : ",", next[j]); }
+      text += ".";
+    } else if (next.empty()) {
+      text += i == session.position() ? " Nothing was done after it." : " Nothing was done after it; " + fmt::format("`:goto {}` goes there.", i);
+    }
+    out += wrapped(text, session.host().width) ;
+  }
+  return out;
+}
+
 // Steps one behind the other stand one below the other; where the tree forks, every branch is indented.
 auto tree(Session& session, const std::vector<std::string>&) -> bool {
   if (!needs_program(session)) { return false; }
   std::vector<std::vector<size_t>> below(session.steps().size());
   for (size_t i = 1; i < session.steps().size(); ++i) { below[session.steps()[i].parent].push_back(i); }
+  if (session.settings().plain) {
+    session.show(told_tree(session, below));
+    return true;
+  }
   bool ascii = session.settings().ascii;
   std::string out;
   struct Entry { size_t step; std::string lead; std::string branch; };
