@@ -67,6 +67,9 @@ auto files_below(const std::filesystem::path& folder, std::error_code& problem) 
 
 auto read_file(const std::string& path) -> Result<std::string> {
   auto fail = [&](const char* why) -> Diagnostic { return error(Code::CannotRead).arg("file", path == "-" ? "standard input" : path).arg("why", why); };
+  // What came through a pipe is gone once it is read; who asks again means the same text.
+  static std::optional<std::string> input;
+  if (path == "-" && input) { return *input; }
   std::FILE* file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
   if (!file) { return fail(std::strerror(errno)); }
   std::string out;
@@ -77,6 +80,7 @@ auto read_file(const std::string& path) -> Result<std::string> {
   if (file != stdin) { std::fclose(file); }
   if (problem) { return fail(std::strerror(problem)); }
   if (out.size() > largest_file) { return fail("it is larger than 64 MiB"); }
+  if (file == stdin) { input = out; }
   return out;
 }
 

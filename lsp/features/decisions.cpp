@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "ir/ops.h"
+#include "lsp/features/names.h"
 #include "lsp/features/stand.h"
 #include "lsp/features/steps.h"
 #include "schedule/moves.h"
@@ -175,6 +177,61 @@ auto decisions_as_arguments(const Snapshot& snapshot, uint32_t at) -> TextRewrit
   if (!rewrite.why_not.empty()) { return rewrite; }
   for (const Call& call : drawing.calls) { rewrite.edits.push_back(decide(snapshot, call)); }
   return rewrite;
+}
+
+auto factors_as_draws(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
+  const script::FileSchedule* schedule = schedule_at(snapshot, at);
+  if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled || schedule->run->result == nullptr) { return {}; }
+  Body body = body_of(snapshot, schedule->decl);
+  at = on_statement(snapshot, at);
+  for (size_t i = 0; body.def != nullptr && i < body.statements.size(); ++i) {
+    if (at < body.statements[i].begin || at > body.statements[i].end) { continue; }
+    const auto* assign = body.def->body[static_cast<uint32_t>(i)]->as<syntax::AssignStmt>();
+    const auto* call = assign != nullptr ? assign->value->as<syntax::CallExpr>() : nullptr;
+    const auto* attribute = call != nullptr ? call->callee->as<syntax::AttributeExpr>() : nullptr;
+    auto span = call != nullptr ? snapshot.resolve(call->origin()) : std::nullopt;
+    if (attribute == nullptr || attribute->attr.name != "split" || !span) { return {}; }
+    const syntax::Expr* loop = call->args.empty() ? nullptr : *call->args.begin();
+    const syntax::Expr* factors = call->args.size() > 1 ? *(call->args.begin() + 1) : nullptr;
+    for (const syntax::Keyword& keyword : call->keywords) {
+      if (keyword.name.name == "loop") { loop = keyword.value; }
+      if (keyword.name.name == "factors") { factors = keyword.value; }
+    }
+    const auto* name = loop != nullptr ? loop->as<syntax::NameExpr>() : nullptr;
+    auto list = factors != nullptr && factors->as<syntax::ListExpr>() != nullptr ? snapshot.resolve(factors->origin()) : std::nullopt;
+    // Numbers as they are written: what is a variable is symbolic already.
+    std::string_view written = list ? std::string_view(snapshot.text()).substr(list->begin, list->end - list->begin) : std::string_view();
+    std::string numbers(written);
+    for (size_t none = 0; (none = numbers.find("None")) != std::string::npos;) { numbers.replace(none, 4, ""); }
+    if (name == nullptr || !list || numbers.find_first_not_of("0123456789[], \t\r\n") != std::string::npos) { return {}; }
+    std::vector<int64_t> drawn;
+    for (const schedule::Instruction* one : schedule->run->result->trace().instructions()) {
+      if (one->primitive->name != "split" || snapshot.resolve(one->origin) != span) { continue; }
+      if (!drawn.empty()) { return {}; }
+      for (const schedule::Value& output : one->outputs) {
+        const auto* made = output.as<schedule::LoopRV>();
+        auto place = made != nullptr && i < schedule->run->steps.size() && schedule->run->steps[i].after != nullptr ? schedule->run->steps[i].after->get(*made) : Result<const schedule::Place*>(nullptr);
+        auto extent = made != nullptr && place.ok() && *place != nullptr && (*place)->is_loop() ? as_int((*place)->loop->extent) : std::nullopt;
+        if (!extent) { return {}; }
+        drawn.push_back(*extent);
+      }
+    }
+    if (drawn.size() < 2) { return {}; }
+    TextRewrite rewrite{fmt::format("Make the factors of `{}` symbolic", name->name.view()), {}, {}};
+    NameTable names = names_of(snapshot);
+    auto is_taken = [&](const std::string& wanted) { return std::any_of(names.entities.begin(), names.entities.end(), [&](const Entity& one) { return one.name.view() == wanted; }); };
+    std::string tile = fmt::format("{}_tile", name->name.view());
+    for (int number = 2; is_taken(tile); ++number) { tile = fmt::format("{}_tile_{}", name->name.view(), number); }
+    Span base = snapshot.resolve(attribute->object->origin()).value_or(Span{span->begin, span->begin});
+    std::string variable = snapshot.text().substr(base.begin, base.end - base.begin);
+    constexpr int64_t usual_innermost = 64;
+    uint32_t line = line_start_of(snapshot, body.statements[i].begin);
+    rewrite.edits.push_back({{line, line}, fmt::format("{}{} = {}.sample_perfect_tile({}, n={}, max_innermost_factor={}, decision=[{}]){}", indent_at(snapshot, body.statements[i].begin), tile, variable, name->name.view(),
+                                                       drawn.size(), std::max(usual_innermost, drawn.back()), fmt::join(drawn, ", "), line_break_of(snapshot))});
+    rewrite.edits.push_back({*list, tile});
+    return rewrite;
+  }
+  return {};
 }
 
 }  // namespace loopsmith::lsp

@@ -13,4 +13,8 @@ namespace loopsmith::lsp {
 /// `decision=` with what was drawn, in every sampling call of the schedule that has none. No edits: each has one, or `why_not`.
 [[nodiscard]] auto decisions_as_arguments(const workspace::Snapshot& snapshot, uint32_t at) -> TextRewrite;
 
+/// The factors of the `split` at an offset as those of a `sample_perfect_tile` in front of it that draws the same: what a search may then draw
+/// otherwise. No edits: it is no such split, or `why_not`.
+[[nodiscard]] auto factors_as_draws(const workspace::Snapshot& snapshot, uint32_t at) -> TextRewrite;
+
 }  // namespace loopsmith::lsp

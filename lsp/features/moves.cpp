@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cost/estimate.h"
+#include "ir/ops.h"
 #include "lsp/features/names.h"
 #include "lsp/features/stand.h"
 #include "lsp/features/steps.h"
@@ -74,31 +75,32 @@ auto offer(const Stand& stand, const schedule::FuncState& func, const schedule::
   return legal;
 }
 
+/// A loop or block that the cursor is on, in the state that a statement about it would change.
+struct Focus { Stand stand; NodeId id = 0; };
+
 /// In a schedule: the variable under the cursor.
-auto offered_in_schedule(const Snapshot& snapshot, const script::FileSchedule& schedule, uint32_t at, const Asked& asked) -> std::vector<OfferedMove> {
-  if (schedule.run == nullptr || !schedule.is_settled) { return {}; }
+auto focus_in_schedule(const Snapshot& snapshot, const script::FileSchedule& schedule, uint32_t at) -> std::optional<Focus> {
+  if (schedule.run == nullptr || !schedule.is_settled) { return std::nullopt; }
   const script::ScheduleRun& run = *schedule.run;
   NameTable names = names_of(snapshot);
   const Occurrence* here = names.at(at);
   size_t index = step_at(run, snapshot.syntax().origin_at(at).begin);
-  if (here == nullptr || index == no_step) { return {}; }
+  if (here == nullptr || index == no_step) { return std::nullopt; }
   auto stand = stand_after(snapshot, schedule, index);
-  if (!stand) { return {}; }
+  if (!stand) { return std::nullopt; }
   for (const auto& [name, id] : stand->names) {
-    if (name != names.entities[here->entity].name.view()) { continue; }
-    auto found = stand->schedule.state().find(id);
-    if (found) { return offer(*stand, *found.func, *found.place, asked); }
+    if (name == names.entities[here->entity].name.view()) { return Focus{std::move(*stand), id}; }
   }
-  return {};
+  return std::nullopt;
 }
 
 auto matches(const Origin& a, const Origin& b) -> bool { return a.decl == b.decl && a.begin == b.begin && a.end == b.end; }
 
 /// In a program: the loop or block whose head the cursor is in.
-auto offered_in_program(const Snapshot& snapshot, uint32_t at, const Asked& asked) -> std::vector<OfferedMove> {
+auto focus_in_program(const Snapshot& snapshot, uint32_t at) -> std::optional<Focus> {
   Origin cursor = snapshot.syntax().origin_at(at);
   syntax::ItemPtr item = snapshot.syntax().declaration(cursor.decl);
-  if (!item) { return {}; }
+  if (!item) { return std::nullopt; }
   const syntax::Stmt* statement = nullptr;
   Name name;
   for (const syntax::Stmt* top : item->statements) {
@@ -110,11 +112,11 @@ auto offered_in_program(const Snapshot& snapshot, uint32_t at, const Asked& aske
       return true;
     });
   }
-  if (statement == nullptr) { return {}; }
+  if (statement == nullptr) { return std::nullopt; }
   auto stand = stand_of_program(snapshot, cursor);
-  if (!stand) { return {}; }
+  if (!stand) { return std::nullopt; }
   const schedule::FuncState* func = stand->func();
-  if (func == nullptr) { return {}; }
+  if (func == nullptr) { return std::nullopt; }
   const schedule::Place* focus = nullptr;
   for (const schedule::Place& place : func->places()) {
     bool is_there = place.is_loop() ? matches(place.loop->origin, statement->origin()) : matches(place.block()->origin, statement->origin());
@@ -125,7 +127,21 @@ auto offered_in_program(const Snapshot& snapshot, uint32_t at, const Asked& aske
     bool is_it = place.is_block() || place.name() == name;
     if (is_it || (is_part && (focus == nullptr || !(focus->name() == name)))) { focus = &place; }
   }
-  return focus != nullptr ? offer(*stand, *func, *focus, asked) : std::vector<OfferedMove>();
+  if (focus == nullptr) { return std::nullopt; }
+  NodeId id = focus->id;
+  return Focus{std::move(*stand), id};
+}
+
+auto focus_at(const Snapshot& snapshot, uint32_t at) -> std::optional<Focus> {
+  if (at >= snapshot.text().size()) { return std::nullopt; }
+  const script::FileSchedule* schedule = schedule_at(snapshot, at);
+  return schedule != nullptr ? focus_in_schedule(snapshot, *schedule, at) : focus_in_program(snapshot, at);
+}
+
+/// What the script would say of a loop: its name there, else the program's.
+auto called(const Focus& focus, const schedule::Place& place) -> std::string {
+  std::string name = focus.stand.name_of(place);
+  return name.empty() ? place.name().str() : name;
 }
 
 }  // namespace
@@ -137,9 +153,54 @@ auto title_of(const OfferedMove& move) -> std::string {
 }
 
 auto moves_offered(const Snapshot& snapshot, uint32_t at, Refusals refusals, Deadline until) -> std::vector<OfferedMove> {
-  if (at >= snapshot.text().size()) { return {}; }
-  if (const script::FileSchedule* schedule = schedule_at(snapshot, at)) { return offered_in_schedule(snapshot, *schedule, at, {refusals, until}); }
-  return offered_in_program(snapshot, at, {refusals, until});
+  auto focus = focus_at(snapshot, at);
+  auto found = focus ? focus->stand.schedule.state().find(focus->id) : schedule::State::Found{};
+  return found ? offer(focus->stand, *found.func, *found.place, {refusals, until}) : std::vector<OfferedMove>();
+}
+
+auto split_asked(const Snapshot& snapshot, uint32_t at) -> std::optional<SplitQuestion> {
+  auto focus = focus_at(snapshot, at);
+  auto found = focus ? focus->stand.schedule.state().find(focus->id) : schedule::State::Found{};
+  if (!found || !found.place->is_loop()) { return std::nullopt; }
+  auto extent = as_int(found.place->loop->extent);
+  const schedule::Primitive* row = schedule::find_primitive("split");
+  std::vector<schedule::Move> moves = schedule::candidate_moves(focus->stand.schedule.state(), *found.func, *found.place, *row);
+  bool is_legal = std::any_of(moves.begin(), moves.end(), [&](const schedule::Move& move) { return schedule::judge(focus->stand.schedule.state(), *found.func, move).ok(); });
+  if (!is_legal || (extent && *extent < 2)) { return std::nullopt; }
+  SplitQuestion question{called(*focus, *found.place), extent.value_or(0), "None, 8"};
+  // What would divide it.
+  for (int64_t factor : {32, 16, 8, 4, 2}) {
+    if (extent && *extent > factor && *extent % factor == 0) {
+      question.factors = fmt::format("None, {}", factor);
+      break;
+    }
+  }
+  return question;
+}
+
+auto split_by(const Snapshot& snapshot, uint32_t at, const std::vector<std::optional<int64_t>>& factors) -> OfferedMove {
+  OfferedMove out;
+  auto focus = focus_at(snapshot, at);
+  auto found = focus ? focus->stand.schedule.state().find(focus->id) : schedule::State::Found{};
+  if (!found || !found.place->is_loop()) {
+    out.why_not = "there is no loop at the cursor";
+    return out;
+  }
+  schedule::Value::List list;
+  for (const auto& factor : factors) { list.push_back(factor ? schedule::Value(*factor) : schedule::Value()); }
+  const schedule::Primitive* row = schedule::find_primitive("split");
+  auto matched = schedule::match_arguments(*row, {.positional = {schedule::Choice::loop(*found.place), schedule::Value(std::move(list))}, .keyword = {}}, {});
+  auto name_of = [&](const schedule::Place& place) { return focus->stand.name_of(place); };
+  auto tried = matched.ok() ? schedule::try_move(focus->stand.schedule, {row, std::move(matched->values)}, name_of, [&](std::string_view name) { return focus->stand.is_taken(name); })
+                            : Result<schedule::Tried>(matched.diagnostics());
+  if (!tried.ok()) {
+    out.why_not = tried.diagnostics().front().message();
+    return out;
+  }
+  out.text = focus->stand.in_words(tried->statement);
+  out.offset = focus->stand.offset;
+  out.insert = focus->stand.before + out.text + focus->stand.after;
+  return out;
 }
 
 auto moves_offered_on(const Snapshot& snapshot, uint32_t at, size_t place) -> std::vector<OfferedMove> {

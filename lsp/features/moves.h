@@ -1,6 +1,7 @@
 // Moves: primitives that can be applied to the loop or block at the cursor, as edits that write them into its schedule.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,12 @@ enum class Refusals : uint8_t { Usual, All };
 /// end of the last schedule function for that program, or in a new one. At most one legal call per primitive, those that should pay most first; then refusals,
 /// with the reason. What is not judged by `until` is left out.
 [[nodiscard]] auto moves_offered(const workspace::Snapshot& snapshot, uint32_t at, Refusals refusals = Refusals::Usual, Deadline until = never()) -> std::vector<OfferedMove>;
+
+/// The loop at the cursor, where it can be split; `factors` is what is worth proposing ("None, 32"). `extent` 0: symbolic.
+struct SplitQuestion { std::string loop; int64_t extent = 0; std::string factors; };
+[[nodiscard]] auto split_asked(const workspace::Snapshot& snapshot, uint32_t at) -> std::optional<SplitQuestion>;
+/// The statement that splits it so; none stands for what is left.
+[[nodiscard]] auto split_by(const workspace::Snapshot& snapshot, uint32_t at, const std::vector<std::optional<int64_t>>& factors) -> OfferedMove;
 
 /// On a loop or block of the loop view at `at` (loop_view.h), by its place.
 [[nodiscard]] auto moves_offered_on(const workspace::Snapshot& snapshot, uint32_t at, size_t place) -> std::vector<OfferedMove>;

@@ -185,6 +185,11 @@ auto pulls_diagnostics(const Json& capabilities, const Json& options) -> bool {
   return member(member(capabilities, "textDocument"), "diagnostic").is_object() && bool_in(options, "pullDiagnostics");
 }
 
+auto asks_forms(const Json& capabilities) -> bool {
+  const Json& ours = member(capabilities, "experimental");
+  return member(member(ours, "interactiveResolve"), "inputTypes").is_array() || member(ours, "interactiveInputTypes").is_array();
+}
+
 auto server_capabilities(Encoding encoding, bool pulls) -> Json {
   Json all = {
       {"positionEncoding", encoding_name(encoding)},
@@ -213,7 +218,7 @@ auto server_capabilities(Encoding encoding, bool pulls) -> Json {
       {"semanticTokensProvider",
        {{"legend", {{"tokenTypes", token_types}, {"tokenModifiers", token_modifiers}}}, {"full", {{"delta", true}}}, {"range", true}}},
       {"inlayHintProvider", {{"resolveProvider", false}}},
-      {"executeCommandProvider", {{"commands", {tune_command, run_command, interpret_command, bench_command, verify_command, stop_tune_command, pause_tune_command, resume_tune_command, insert_schedule_command, replay_to_command, explain_records_command, report_bundle_command, attach_repl_command}}}},
+      {"executeCommandProvider", {{"commands", {tune_command, run_command, interpret_command, bench_command, verify_command, stop_tune_command, pause_tune_command, resume_tune_command, insert_schedule_command, replay_to_command, explain_records_command, records_history_command, compare_schedules_command, split_command, toggle_hints_command, report_bundle_command, attach_repl_command}}}},
   };
   if (pulls) { all["diagnosticProvider"] = {{"identifier", "loopsmith"}, {"interFileDependencies", false}, {"workspaceDiagnostics", true}}; }
   return all;

@@ -56,6 +56,9 @@ inline constexpr int depth_limit = 256;
 /// would show each twice.
 [[nodiscard]] auto pulls_diagnostics(const Json& capabilities, const Json& options) -> bool;
 
+/// Does the client ask questions of ours (`experimental.interactiveResolve.inputTypes`, or as it was called before `interactiveInputTypes`)?
+[[nodiscard]] auto asks_forms(const Json& capabilities) -> bool;
+
 /// What `initialize` is answered with.
 [[nodiscard]] auto server_capabilities(Encoding encoding, bool pulls = false) -> Json;
 

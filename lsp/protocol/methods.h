@@ -71,12 +71,24 @@ inline constexpr std::string_view insert_schedule_command = "loopsmith.insertSch
 inline constexpr std::string_view replay_to_command = "loopsmith.replay.to";
 /// Says which records are used for a program and why others are not ({uri, function or position} gives {title, text}).
 inline constexpr std::string_view explain_records_command = "loopsmith.db.explain";
+/// What searches for a program measured on this machine, one after the other ({uri, function or position} gives {title, text}).
+inline constexpr std::string_view records_history_command = "loopsmith.db.history";
+/// Two schedules of a program beside one another, statement by statement ({uri, schedule, other} gives {title, text}).
+inline constexpr std::string_view compare_schedules_command = "loopsmith.schedules.compare";
+/// Splits the loop at a place by the factors that are asked for ({uri, version, position, factors}).
+inline constexpr std::string_view split_command = "loopsmith.split";
+/// Whether hints say why loops are not vectorized: on, or off again; answers {shown}.
+inline constexpr std::string_view toggle_hints_command = "loopsmith.hints.toggle";
 /// Writes what a report of a fault needs, without names and texts of the file ({uri, position} gives {path, codes, ...}).
 inline constexpr std::string_view report_bundle_command = "loopsmith.report.bundle";
 /// Gives the command line of a REPL that sees the document as it is in the editor, saved or not ({uri} gives {command, mirror}).
 inline constexpr std::string_view attach_repl_command = "loopsmith.attachRepl";
 /// Not ours to execute: editors that say `experimental.loopsmithViews` show the view of a place ({uri, position}).
 inline constexpr std::string_view show_view_command = "loopsmith.showIr";
+/// The same of two states side by side ({from, to, title}, addresses of views), and of a text that a command above gives ({uri, ...}).
+inline constexpr std::string_view show_difference_command = "loopsmith.showDifference";
+inline constexpr std::string_view show_history_command = "loopsmith.showHistory";
+inline constexpr std::string_view show_comparison_command = "loopsmith.showComparison";
 
 // Headers that front and worker put on frames, beside Content-Length. All values are numbers.
 namespace header {

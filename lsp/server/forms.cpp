@@ -1,7 +1,9 @@
 // The questions of a search: see forms.h.
 #include "lsp/server/forms.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <string>
@@ -51,16 +53,56 @@ auto read(const Json& given) -> Answers {
   return out;
 }
 
-}  // namespace
-
-auto asks_forms(const Json& capabilities) -> bool {
-  const Json& ours = member(capabilities, "experimental");
-  return member(member(ours, "interactiveResolve"), "inputTypes").is_array() || member(ours, "interactiveInputTypes").is_array();
+/// Factors of a split as they are typed, "None, 8": numbers from 1 on, `None` once at most; why they are none otherwise.
+auto read_factors(const Json& answer, const Json& argument, Json& factors) -> std::string {
+  factors = Json::array();
+  std::string text = answer.is_string() ? answer.get<std::string>() : answer.is_number_integer() ? answer.dump() : std::string();
+  int64_t product = 1;
+  size_t open = 0;
+  for (size_t at = 0; at <= text.size();) {
+    size_t end = std::min(text.find_first_of(", ", at), text.size());
+    std::string word = text.substr(at, end - at);
+    at = end + 1;
+    if (word.empty()) { continue; }
+    if (word == "None" || word == "_") {
+      ++open;
+      factors.push_back(nullptr);
+      continue;
+    }
+    bool is_number = word.find_first_not_of("0123456789") == std::string::npos && word.size() < 10 && word != "0";
+    if (!is_number) { return "numbers from 1 on, and `None` for what is left: `None, 8`"; }
+    factors.push_back(std::stoll(word));
+    product = std::min<int64_t>(product, INT32_MAX) * std::stoll(word);
+  }
+  auto extent = int_in(argument, "extent").value_or(0);
+  if (factors.size() < 2) { return "two factors at least: `None, 8`"; }
+  if (open > 1) { return "`None` once at most"; }
+  if (open == 0 && extent > 0 && product < extent) { return "the product is less than the extent, " + std::to_string(extent); }
+  return {};
 }
+
+auto resolved_split(Json out) -> Json {
+  const Json& given = member(out, "formAnswers");
+  const Json& arguments = member(out, "arguments");
+  const Json argument = arguments.is_array() && !arguments.empty() ? arguments.front() : arguments;
+  Json factors;
+  std::string problem = given.is_array() ? read_factors(given.empty() ? Json() : given[0], argument, factors) : "not asked yet";
+  if (problem.empty()) { return out; }
+  std::string what = "`" + string_in(argument, "loop") + "`";
+  if (auto extent = int_in(argument, "extent").value_or(0); extent > 0) { what += " (" + std::to_string(extent) + ")"; }
+  Json field = {{"description", "Factors of " + what + ", the outermost first; None is what is left"}, {"type", {{"kind", "string"}}},
+                {"default", string_in(argument, "proposed").empty() ? "None, 8" : string_in(argument, "proposed")}};
+  if (given.is_array()) { field["error"] = problem; }
+  out["formFields"] = Json::array({std::move(field)});
+  return out;
+}
+
+}  // namespace
 
 auto resolved_command(const Json& params, const Json& tune) -> Json {
   Json out = params.is_object() ? params : Json::object();
   out.erase("formFields");
+  if (string_in(out, "command") == split_command) { return resolved_split(std::move(out)); }
   if (string_in(out, "command") != tune_command) { return out; }
   const Json& given = member(out, "formAnswers");
   Answers answers = given.is_array() ? read(given) : Answers{};
@@ -88,6 +130,13 @@ auto resolved_command(const Json& params, const Json& tune) -> Json {
 
 auto answered_argument(const Json& params, Json argument) -> Json {
   const Json& given = member(params, "formAnswers");
+  if (string_in(params, "command") == split_command && argument.is_object()) {
+    // Who asks no questions gets what would be proposed.
+    Json factors;
+    if (!read_factors(given.is_array() && !given.empty() ? given[0] : member(argument, "proposed"), argument, factors).empty()) { factors = Json::array(); }
+    if (!argument.contains("factors")) { argument["factors"] = std::move(factors); }
+    return argument;
+  }
   if (!given.is_array() || string_in(params, "command") != tune_command || !argument.is_object()) { return argument; }
   Answers answers = read(given);
   if (!answers.are_valid()) { return argument; }

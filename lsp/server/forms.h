@@ -6,9 +6,6 @@
 
 namespace loopsmith::lsp {
 
-/// Does the client ask questions of ours (`experimental.interactiveResolve.inputTypes`, or as it was called before `interactiveInputTypes`)?
-[[nodiscard]] auto asks_forms(const Json& capabilities) -> bool;
-
 /// What `command/resolve` answers to its parameters. `tune`: the options that a search begins with where nothing is said.
 [[nodiscard]] auto resolved_command(const Json& params, const Json& tune) -> Json;
 

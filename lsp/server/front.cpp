@@ -82,7 +82,7 @@ Front::Front(Host& host, FrontOptions options, Recorder* recorder)
                             // Lenses tell of jobs.
                             const Json& lenses = member(member(client_capabilities_, "workspace"), "codeLens");
                             if (bool_in(lenses, "refreshSupport")) { ask_client("workspace/codeLens/refresh", Json(), [](const Json&) {}); }
-                          }}) {}
+                          }}, options_.searches) {}
 
 void Front::start() { bring_up_worker(); }
 
@@ -302,6 +302,7 @@ void Front::open(const Json& params, const std::string& body) {
   if (worker_up_) {
     pass(framed(body, {{header::document, slot->number}, {header::version, static_cast<uint64_t>(slot->version)}}));
   }
+  jobs_.restore(uri, slot->version);
 }
 
 void Front::change(const Json& params, const std::string& body) {
@@ -459,7 +460,8 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
                        .seconds = {},
                        .target = string_in(first, "target"),
                        .kind = *kind,
-                       .schedule = string_in(first, "schedule")};
+                       .schedule = string_in(first, "schedule"),
+                       .other = *kind == JobKind::Bench ? string_in(first, "other") : std::string()};
     if (const Json& seconds = member(first, "seconds"); seconds.is_number()) { request.seconds = seconds.get<double>(); }
     // What the command leaves open, the options say: {"tune": {"seconds": 60, "trials": 256, "target": "llvm"}}.
     const Json& tune = member(configuration_, "tune");
@@ -473,7 +475,21 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
     return reply(id, {{"job", *job}});
   }
   if (command == replay_to_command) { return replay_to(id, first); }
-  if (command == explain_records_command || command == report_bundle_command) {
+  if (command == toggle_hints_command) {
+    bool is_shown = !bool_in(configuration_, "loopHints");
+    configure({{"loopHints", is_shown}});
+    if (worker_up_) { pass(framed(to_text(notification("workspace/didChangeConfiguration", {{"settings", {{"loopsmith", configuration_}}}})))); }
+    const Json& pull = member(member(client_capabilities_, "workspace"), "diagnostics");
+    if (bool_in(pull, "refreshSupport") && pulls_diagnostics(client_capabilities_, configuration_)) { ask_client("workspace/diagnostic/refresh", Json(), [](const Json&) {}); }
+    return reply(id, {{"shown", is_shown}});
+  }
+  if (command == split_command) {
+    Document* document = find_document(document_uri(first));
+    if (document == nullptr) { return fail(id, ErrorCode::InvalidParams, fmt::format("`{}` is not open", document_uri(first))); }
+    std::string asked = to_text({{"jsonrpc", "2.0"}, {"id", id}, {"method", "workspace/executeCommand"}, {"params", {{"command", command}, {"arguments", Json::array({first})}}}});
+    return forward({.id = id, .row = find_method("workspace/executeCommand"), .document = 0, .since = Clock::now(), .inserts = JobId{0}, .label = fmt::format("Split {}", string_in(first, "loop"))}, std::move(asked));
+  }
+  if (command == explain_records_command || command == records_history_command || command == compare_schedules_command || command == report_bundle_command) {
     if (find_document(document_uri(first)) == nullptr) { return fail(id, ErrorCode::InvalidParams, fmt::format("`{}` is not open", document_uri(first))); }
     return forward({.id = id, .row = find_method("workspace/executeCommand"), .document = 0, .since = Clock::now(), .inserts = {},
                     .reports = command == report_bundle_command, .file = document_uri(first)}, std::move(body));
@@ -486,6 +502,12 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
     auto searching = jobs_.searching(document_uri(first));
     if (!searching) { return fail(id, ErrorCode::RequestFailed, "nothing is being tuned here"); }
     job = static_cast<int64_t>(*searching);
+  }
+  if (command == resume_tune_command && jobs_.is_restored(static_cast<JobId>(*job))) {
+    const Document* document = find_document(jobs_.uri_of(static_cast<JobId>(*job)));
+    if (document == nullptr) { return fail(id, ErrorCode::RequestFailed, "the file that was tuned is not open any more"); }
+    std::string problem = jobs_.begin_again(static_cast<JobId>(*job), document->version, document->text.text);
+    return problem.empty() ? reply(id, nullptr) : fail(id, ErrorCode::RequestFailed, problem);
   }
   if (command == pause_tune_command || command == resume_tune_command) {
     bool is_done = command == pause_tune_command ? jobs_.pause(static_cast<JobId>(*job)) : jobs_.resume(static_cast<JobId>(*job));
@@ -526,6 +548,38 @@ void Front::ask_client(std::string_view method, Json params, std::function<void(
   Json message = {{"jsonrpc", "2.0"}, {"id", id}, {"method", method}};
   if (!params.is_null()) { message["params"] = std::move(params); }
   send(message);
+}
+
+/// How the server is, for the line that editors keep for that: `experimental/serverStatus` as rust-analyzer has it.
+auto Front::status() const -> Json {
+  std::string message;
+  auto add = [&](const std::string& text) { message += (message.empty() ? "" : "\n") + text; };
+  const char* health = "ok";
+  std::vector<const Document*> aside;
+  for (const auto& [uri, document] : documents_) {
+    if (document->quarantined) { aside.push_back(document.get()); }
+  }
+  std::sort(aside.begin(), aside.end(), [](const Document* a, const Document* b) { return a->number < b->number; });
+  for (const Document* document : aside) {
+    health = "warning";
+    add(fmt::format("{} is set aside: its analysis crashed; an edit of it takes it up again", document->uri.substr(document->uri.rfind('/') + 1)));
+  }
+  if (!worker_up_) {
+    bool fails_again = restarts_.size() > restart_limit;
+    health = fails_again || last_crash_.empty() ? "error" : "warning";
+    add(last_crash_.empty() ? "the analysis worker cannot be started" : last_crash_ + (fails_again ? ", again and again; it is started anew in a moment" : "; it is started anew"));
+  }
+  if (std::string work = jobs_.summary(); !work.empty()) { add(work); }
+  bool is_quiet = worker_up_ && rests_ && pending_.empty();
+  return {{"health", health}, {"quiescent", is_quiet}, {"message", message}};
+}
+
+void Front::tell_status() {
+  if (state_ != State::Running || !bool_in(member(client_capabilities_, "experimental"), "serverStatusNotification")) { return; }
+  Json now = status();
+  if (now == told_status_) { return; }
+  told_status_ = now;
+  send(notification("experimental/serverStatus", std::move(now)));
 }
 
 // ---- the worker ----------------------------------------------------------------------------------------------------
@@ -588,6 +642,7 @@ void Front::forward(Pending pending, std::string body) {
 void Front::pass(std::string frame) {
   if (serves_client_) { host_.hold_jobs(); }
   ++passed_;
+  rests_ = false;
   host_.to_worker(std::move(frame));
 }
 
@@ -620,7 +675,8 @@ void Front::on_worker_frame(Frame frame) {
     return;
   }
   if (auto taken = frame.number(header::rest)) {
-    if (*taken == passed_) { host_.let_jobs_go(); }
+    rests_ = *taken == passed_;
+    if (rests_) { host_.let_jobs_go(); }
     return;
   }
   if (frame.number(header::views)) {
@@ -678,14 +734,14 @@ void Front::insert_schedule(const Pending& pending, const std::string& body) {
   if (!edit.is_object()) { return send_text(body); }
   Json id = pending.id;
   JobId job = *pending.inserts;
-  ask_client("workspace/applyEdit", {{"label", "Insert best schedule"}, {"edit", edit}}, [this, id, job](const Json& response) {
+  ask_client("workspace/applyEdit", {{"label", pending.label.empty() ? "Insert best schedule" : pending.label}, {"edit", edit}}, [this, id, job](const Json& response) {
     if (bool_in(member(response, "result"), "applied")) {
       jobs_.inserted(job);
       return reply(id, nullptr);
     }
     std::string reason = string_in(member(response, "result"), "failureReason");
     fail(id, ErrorCode::RequestFailed,
-         "the editor did not insert the schedule" + (reason.empty() ? std::string() : ": " + reason));
+         (job == 0 ? "the editor did not make the edit" : "the editor did not insert the schedule") + (reason.empty() ? std::string() : ": " + reason));
   });
 }
 
@@ -743,6 +799,7 @@ void Front::on_tick() {
   if (!worker_up_ && now >= restart_at_) { bring_up_worker(); }
   watch_worker();
   jobs_.on_tick();
+  tell_status();
   if (!mirrors_.is_empty()) {
     for (const auto& [uri, document] : documents_) {
       auto written = mirrors_.version(document->number);

@@ -50,6 +50,8 @@ struct FrontOptions {
   std::chrono::duration<double> hang_limit = std::chrono::duration<double>(1.0);
   /// The same by the clock, for a worker that waits for what never comes.
   std::chrono::duration<double> stuck_limit = std::chrono::duration<double>(30.0);
+  /// Where searches are kept that are not done; empty: nowhere.
+  std::string searches = {};
 };
 
 class Front {
@@ -89,6 +91,7 @@ class Front {
     std::optional<JobId> inserts;  // the job whose schedule this request is to insert
     bool shows = false;            // the view that is answered is shown to the user
     bool reports = false;          // what is answered is written down for a report
+    std::string label = {};        // of the edit that is answered, which the editor is asked to make
     std::string file = {};         // that it is about
   };
 
@@ -119,6 +122,8 @@ class Front {
   void fail(const Json& id, ErrorCode code, std::string_view message) { send(error_response(id, code, message)); }
   void log(int type, std::string_view message);
   void ask_client(std::string_view method, Json params, std::function<void(const Json& response)> then);
+  [[nodiscard]] auto status() const -> Json;
+  void tell_status();
 
   // The worker.
   void bring_up_worker();
@@ -169,6 +174,8 @@ class Front {
   FrameReader worker_reader_;
   bool worker_up_ = false;
   uint64_t passed_ = 0;         // frames that this worker was given, signs of life not counted
+  bool rests_ = false;          // it has done all of them
+  Json told_status_;            // the last one
   bool serves_client_ = false;  // what is passed now comes from the client
   std::deque<std::pair<uint64_t, std::string>> held_;  // requests for a worker that is not up
   std::deque<Clock::time_point> restarts_;

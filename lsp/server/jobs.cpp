@@ -18,6 +18,7 @@ constexpr auto result_grace = 10s;
 constexpr auto report_gap = 200ms;
 constexpr auto lens_gap = 500ms;
 constexpr auto view_gap = 100ms;
+constexpr auto keep_gap = 2s;
 /// A search is estimated only once this many trials have told how long one takes.
 constexpr int64_t trials_for_estimate = 8;
 /// Statements, and seconds, after which an interpretation is given up.
@@ -33,6 +34,11 @@ auto duration_text(double seconds) -> std::string {
 auto clock_text(double seconds) -> std::string {
   auto whole = static_cast<int64_t>(std::ceil(seconds));
   return whole < 60 ? fmt::format("{} s", whole) : fmt::format("{}:{:02} min", whole / 60, whole % 60);
+}
+
+/// A share over the whole says that the peaks are not the machine's: they were measured while something else ran.
+auto roofline_text(double share, int digits) -> std::string {
+  return share > 1.005 ? "above the roofline: `loopsmith target show --measure` measures it again" : fmt::format("{:.{}f}% of the roofline", share * 100, digits);
 }
 
 auto comparing_text(std::optional<double> best_seconds) -> std::string {
@@ -75,13 +81,13 @@ auto show_message(int type, const std::string& message) -> Json {
   return notification("window/showMessage", {{"type", type}, {"message", message}});
 }
 
-struct Words { const char* command; const char* title; const char* name; const char* done; const char* program; };
+struct Words { const char* command; const char* title; const char* name; const char* done; const char* program; const char* doing; };
 auto words(JobKind kind) -> const Words& {
-  static constexpr Words tune{"tune", "Tuning", "tuning", "tuned", "tuner"};
-  static constexpr Words bench{"bench", "Timing", "timing", "timed", "measurement"};
-  static constexpr Words verify{"verify", "Verifying", "verification", "verified", "comparison"};
-  static constexpr Words run{"run", "Running", "run", "run", "program"};
-  static constexpr Words interpret{"interpret", "Interpreting", "interpretation", "interpreted", "interpreter"};
+  static constexpr Words tune{"tune", "Tuning", "tuning", "tuned", "tuner", "tuning"};
+  static constexpr Words bench{"bench", "Timing", "timing", "timed", "measurement", "timing"};
+  static constexpr Words verify{"verify", "Verifying", "verification", "verified", "comparison", "verifying"};
+  static constexpr Words run{"run", "Running", "run", "run", "program", "running"};
+  static constexpr Words interpret{"interpret", "Interpreting", "interpretation", "interpreted", "interpreter", "interpreting"};
   switch (kind) {
     case JobKind::Tune: return tune;
     case JobKind::Bench: return bench;
@@ -97,10 +103,21 @@ auto words(JobKind kind) -> const Words& {
 auto Jobs::token_of(const Job& job) -> std::string { return fmt::format("loopsmith-tune-{}", job.id); }
 
 auto Jobs::start(JobRequest request) -> std::pair<std::optional<JobId>, std::string> {
-  for (const auto& [id, job] : jobs_) {
-    if (!job.ended && job.uri == request.uri && job.function == request.function) {
-      return {std::nullopt, fmt::format("`{}` is being {} already", request.function, words(job.kind).done)};
+  for (auto one = jobs_.begin(); one != jobs_.end();) {
+    const Job& job = one->second;
+    bool is_same = !job.ended && job.uri == request.uri && job.function == request.function;
+    if (is_same && job.is_restored && request.kind == JobKind::Tune && job.schedule == request.schedule) {
+      // Begun anew instead.
+      Job old = job;
+      one = jobs_.erase(one);
+      old.ended = true;
+      old.state = State::Failed;
+      kept_.forget(old.uri, old.function, old.schedule);
+      talk_.to_worker(for_worker(old));
+      continue;
     }
+    if (is_same && !job.is_restored) { return {std::nullopt, fmt::format("`{}` is being {} already", request.function, words(job.kind).done)}; }
+    ++one;
   }
   Job job;
   job.id = next_++;
@@ -110,42 +127,133 @@ auto Jobs::start(JobRequest request) -> std::pair<std::optional<JobId>, std::str
   job.message = "starting";
   job.kind = request.kind;
   job.schedule = request.schedule;
-  job.last_told = Clock::now();
-  std::vector<std::string> arguments = {words(request.kind).command, "-", "--json"};
-  if (!request.schedule.empty()) { arguments.insert(arguments.end(), {"--with", request.schedule}); }
-  if (!request.function.empty()) { arguments.insert(arguments.end(), {"--function", request.function}); }
-  if (!request.target.empty()) { arguments.insert(arguments.end(), {"--target", request.target}); }
-  // It is for a look, a thousand times slower than code: what is larger says so.
-  if (request.kind == JobKind::Interpret) { arguments.insert(arguments.end(), {"--steps", std::to_string(interpreted_steps), "--time", fmt::format("{}", interpreted_seconds)}); }
-  if (request.trials) { arguments.insert(arguments.end(), {"--trials", std::to_string(*request.trials)}); }
-  if (request.seconds) { arguments.insert(arguments.end(), {"--time", fmt::format("{}", *request.seconds)}); }
-  if (auto failure = host_.start_job(job.id, arguments, request.text)) { return {std::nullopt, *failure}; }
+  job.other = request.other;
+  job.budget = request.seconds;
+  job.kept = {.uri = request.uri, .function = request.function, .schedule = request.schedule, .target = request.target, .trials = request.trials, .seconds = request.seconds, .message = {}, .best_seconds = {}};
+  if (auto failure = launch(job, request.text)) { return {std::nullopt, *failure}; }
   JobId id = job.id;
   Job& kept = jobs_.emplace(id, std::move(job)).first->second;
   talk_.to_worker(for_worker(kept));
-  if (shows_progress_) {
-    std::string token = token_of(kept);
-    talk_.ask_client("window/workDoneProgress/create", {{"token", token}}, [this, id, token](const Json& response) {
-      auto found = jobs_.find(id);
-      if (found == jobs_.end() || found->second.ended || response.contains("error")) { return; }
-      Job& begun = found->second;
-      begun.has_progress = true;
-      talk_.to_client(notification("$/progress", {{"token", token},
-                                                  {"value",
-                                                   {{"kind", "begin"},
-                                                    {"title", fmt::format("{} {}", words(begun.kind).title, begun.schedule.empty() ? begun.function : begun.schedule)},
-                                                    {"cancellable", true},
-                                                    {"message", begun.message},
-                                                    {"percentage", begun.percentage}}}}));
-    });
-  }
+  keep(kept, true);
+  show_progress(id);
   return {id, {}};
+}
+
+/// Starts its program.
+auto Jobs::launch(Job& job, const std::string& text) -> std::optional<std::string> {
+  job.last_told = Clock::now();
+  std::vector<std::string> arguments = {words(job.kind).command, "-", "--json"};
+  for (const std::string& schedule : {job.schedule, job.other}) {
+    if (!schedule.empty()) { arguments.insert(arguments.end(), {"--with", schedule}); }
+  }
+  if (!job.other.empty()) { arguments.emplace_back("--no-plain"); }
+  if (!job.function.empty()) { arguments.insert(arguments.end(), {"--function", job.function}); }
+  if (!job.kept.target.empty()) { arguments.insert(arguments.end(), {"--target", job.kept.target}); }
+  // It is for a look, a thousand times slower than code: what is larger says so.
+  if (job.kind == JobKind::Interpret) { arguments.insert(arguments.end(), {"--steps", std::to_string(interpreted_steps), "--time", fmt::format("{}", interpreted_seconds)}); }
+  if (job.kept.trials) { arguments.insert(arguments.end(), {"--trials", std::to_string(*job.kept.trials)}); }
+  if (job.budget) { arguments.insert(arguments.end(), {"--time", fmt::format("{}", *job.budget)}); }
+  return host_.start_job(job.id, arguments, text);
+}
+
+void Jobs::show_progress(JobId id) {
+  if (!shows_progress_) { return; }
+  std::string token = token_of(jobs_.at(id));
+  talk_.ask_client("window/workDoneProgress/create", {{"token", token}}, [this, id, token](const Json& response) {
+    auto found = jobs_.find(id);
+    if (found == jobs_.end() || found->second.ended || response.contains("error")) { return; }
+    Job& begun = found->second;
+    begun.has_progress = true;
+    talk_.to_client(notification("$/progress", {{"token", token},
+                                                {"value",
+                                                 {{"kind", "begin"},
+                                                  {"title", fmt::format("{} {}", words(begun.kind).title, begun.schedule.empty() ? begun.function : begun.schedule)},
+                                                  {"cancellable", true},
+                                                  {"message", begun.message},
+                                                  {"percentage", begun.percentage}}}}));
+  });
+}
+
+/// On the disk is what a later session needs to go on; while nothing changes, a moment later will do.
+void Jobs::keep(Job& job, bool now) {
+  if (job.kind != JobKind::Tune || job.ended || (!now && Clock::now() - job.last_kept < keep_gap)) { return; }
+  job.last_kept = Clock::now();
+  job.kept.message = job.message;
+  job.kept.best_seconds = job.best_seconds;
+  job.kept.percentage = job.percentage;
+  kept_.keep(job.kept);
+}
+
+void Jobs::restore(const std::string& uri, int64_t version) {
+  for (KeptSearch& search : kept_.take(uri)) {
+    Job job;
+    job.id = next_++;
+    job.uri = search.uri;
+    job.function = search.function;
+    job.schedule = search.schedule;
+    job.version = version;
+    job.state = State::Paused;
+    job.is_restored = true;
+    job.best_seconds = search.best_seconds;
+    job.percentage = search.percentage;
+    job.message = search.message;
+    // How much time it took and was to take was of another day.
+    if (size_t so_far = job.message.find(" so far"); so_far != std::string::npos) { job.message.resize(job.message.rfind(", ", so_far)); }
+    if (job.message == "starting") { job.message.clear(); }
+    if (job.message.empty()) { job.message = "nothing was measured yet"; }
+    job.budget = search.seconds;
+    job.kept = std::move(search);
+    JobId id = job.id;
+    Job& kept = jobs_.emplace(id, std::move(job)).first->second;
+    talk_.to_worker(for_worker(kept));
+  }
+}
+
+auto Jobs::begin_again(JobId id, int64_t version, const std::string& text) -> std::string {
+  Job& job = jobs_.at(id);
+  job.version = version;
+  job.budget = job.kept.seconds;
+  if (auto failure = launch(job, text)) { return *failure; }
+  job.is_restored = false;
+  job.state = State::Running;
+  job.message = "starting";
+  talk_.to_worker(for_worker(job));
+  show_progress(id);
+  return {};
+}
+
+auto Jobs::is_restored(JobId id) const -> bool {
+  auto found = jobs_.find(id);
+  return found != jobs_.end() && !found->second.ended && found->second.is_restored;
+}
+
+auto Jobs::uri_of(JobId id) const -> std::string {
+  auto found = jobs_.find(id);
+  return found != jobs_.end() ? found->second.uri : std::string();
+}
+
+auto Jobs::summary() const -> std::string {
+  std::string out;
+  for (const auto& [id, job] : jobs_) {
+    if (job.ended) { continue; }
+    std::string what = job.schedule.empty() ? job.function : job.schedule;
+    out += (out.empty() ? "" : "; ") + fmt::format("{} {}", words(job.kind).doing, what);
+    if (job.kind == JobKind::Tune) { out += fmt::format("{}: {}", job.state == State::Paused ? " paused" : "", job.message); }
+  }
+  return out;
 }
 
 auto Jobs::stop(JobId id) -> bool {
   auto found = jobs_.find(id);
   if (found == jobs_.end() || found->second.ended) { return false; }
   Job& job = found->second;
+  if (job.is_restored) {
+    // Nothing runs: what it measured is in the database, and is told of there.
+    job.ended = true;
+    job.state = State::Stopping;
+    finish(job);
+    return true;
+  }
   if (job.state == State::Running || job.state == State::Paused) {
     job.state = State::Stopping;
     job.kill_at = in(job.best_seconds ? result_grace : stop_grace);
@@ -170,6 +278,7 @@ auto Jobs::pause(JobId id) -> bool {
   job.state = State::Paused;
   if (job.hears) { host_.signal_job(id, SIGUSR1); }
   job.last_told = {};
+  keep(job, true);
   report(job, true);
   tell_view(job, true);
   return true;
@@ -177,7 +286,7 @@ auto Jobs::pause(JobId id) -> bool {
 
 auto Jobs::resume(JobId id) -> bool {
   auto found = jobs_.find(id);
-  if (found == jobs_.end() || found->second.ended || found->second.state != State::Paused) { return false; }
+  if (found == jobs_.end() || found->second.ended || found->second.state != State::Paused || found->second.is_restored) { return false; }
   Job& job = found->second;
   job.state = State::Running;
   if (job.hears) { host_.signal_job(id, SIGUSR2); }
@@ -219,8 +328,11 @@ auto Jobs::stop_by_token(const Json& token) -> bool {
 }
 
 void Jobs::stop_all() {
-  for (const auto& [id, job] : jobs_) {
-    if (!job.ended) { stop(id); }
+  is_closing_ = true;
+  for (auto& [id, job] : jobs_) {
+    if (job.ended || job.is_restored) { continue; }
+    keep(job, true);
+    stop(id);
   }
 }
 
@@ -279,9 +391,11 @@ void Jobs::on_line(JobId id, std::string_view line) {
     }
     if (job.best_seconds) { job.message += fmt::format(", best {}", duration_text(*job.best_seconds)); }
     if (auto floor = number_in(*event, "floor_seconds"); floor && *floor > 0 && job.best_seconds) {
-      job.message += fmt::format(" ({:.0f}% of the roofline)", *floor / *job.best_seconds * 100);
+      job.message += fmt::format(" ({})", roofline_text(*floor / *job.best_seconds, 0));
     }
     if (elapsed) { job.message += fmt::format(", {} so far", clock_text(*elapsed)); }
+    if (elapsed && job.budget) { job.kept.seconds = std::max(*job.budget - *elapsed, 1.0); }
+    keep(job, false);
     if (job.state == State::Running && elapsed && trial && trials && *trial >= trials_for_estimate && *trials > *trial) {
       double left = *elapsed / static_cast<double>(*trial) * static_cast<double>(*trials - *trial);
       job.message += fmt::format(", {} to {} left", clock_text(left * 0.7), clock_text(left * 1.3));
@@ -343,6 +457,8 @@ void Jobs::report(Job& job, bool now) {
 
 void Jobs::finish(Job& job) {
   tell_view(job, true);
+  // What was ended with the editor goes on with it: nobody sees what it has come to by now.
+  if (job.kind == JobKind::Tune && !is_closing_) { kept_.forget(job.uri, job.function, job.schedule); }
   std::string message;
   int type = 3;
   switch (job.state) {
@@ -368,11 +484,19 @@ void Jobs::finish(Job& job) {
         for (const Json& row : job.rows) { message += (&row == &job.rows.front() ? " " : "; ") + result_text(row); }
         break;
       }
+      if (job.kind == JobKind::Bench && !job.other.empty()) {
+        double first = number_in(job.rows.front(), "seconds").value_or(0), second = number_in(job.rows.back(), "seconds").value_or(0);
+        message = fmt::format("{}: {}, {}: {}, measured in turns", job.schedule, duration_text(first), job.other, duration_text(second));
+        message += string_in(job.rows.back(), "difference") == "none" || first <= 0 || second <= 0
+                       ? "; no difference is told apart"
+                       : fmt::format("; {} is {:.2f} times as fast", first < second ? job.schedule : job.other, std::max(first, second) / std::min(first, second));
+        break;
+      }
       if (job.kind == JobKind::Bench) {
         double seconds = number_in(job.rows.back(), "seconds").value_or(0);
         message = fmt::format("{}: {}", job.schedule.empty() ? job.function : job.schedule, duration_text(seconds));
         if (auto gflops = number_in(job.rows.back(), "gflops"); gflops && *gflops > 0) { message += fmt::format(", {:.4g} GFLOP/s", *gflops); }
-        if (auto share = number_in(job.rows.back(), "roofline")) { message += fmt::format(", {:.1f}% of the roofline", *share * 100); }
+        if (auto share = number_in(job.rows.back(), "roofline")) { message += ", " + roofline_text(*share, 1); }
         if (job.rows.size() > 1) { message += fmt::format(", {:.2f} times as fast as written", number_in(job.rows.front(), "seconds").value_or(0) / seconds); }
         break;
       }
@@ -383,6 +507,10 @@ void Jobs::finish(Job& job) {
       }
       break;
     case State::Stopping:
+      if (job.is_restored) {
+        message = fmt::format("{} of {} is given up; what was measured is kept", words(job.kind).name, job.function);
+        break;
+      }
       message = fmt::format("{} of {} stopped before there was a result", words(job.kind).name, job.function);
       break;
     case State::Abandoned:
@@ -434,6 +562,7 @@ auto Jobs::for_worker(const Job& job) -> Json {
   const char* state = !job.ended && job.state == State::Paused ? "paused" : !job.ended ? (job.state == State::Comparing || job.state == State::Abandoned ? "comparing" : "running") : job.state == State::Done ? "done" : "gone";
   Json params = {{"job", job.id}, {"uri", job.uri}, {"function", job.function}, {"version", job.version}, {"state", state}};
   if (!job.ended) { params["message"] = job.message; }
+  if (!job.ended && job.is_restored) { params["restored"] = true; }
   if (job.kind == JobKind::Run || job.kind == JobKind::Interpret) {
     params["schedule"] = job.schedule;
     params["state"] = !job.ended ? "executing" : "gone";
@@ -443,6 +572,7 @@ auto Jobs::for_worker(const Job& job) -> Json {
     if (job.is_equal) { params["equal"] = *job.is_equal; }
   } else if (job.kind == JobKind::Bench) {
     params["schedule"] = job.schedule;
+    if (!job.other.empty()) { params["other"] = job.other; }
     params["state"] = !job.ended ? "timing" : job.state == State::Done ? "timed" : "gone";
     if (!job.rows.empty()) {
       params["plain_seconds"] = number_in(job.rows.front(), "seconds").value_or(0);

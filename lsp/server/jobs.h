@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "lsp/protocol/json.h"
+#include "lsp/server/searches.h"
 #include "support/process.h"
 
 namespace loopsmith::lsp {
@@ -40,6 +41,7 @@ struct JobRequest {
   std::string target;
   JobKind kind = JobKind::Tune;
   std::string schedule;          // what is timed beside the program as written, or compared with it; empty: nothing
+  std::string other;             // another schedule that is timed with it, in turns; empty: none
 };
 
 /// What jobs ask of the one who runs the event loop.
@@ -61,7 +63,8 @@ struct JobTalk {
 
 class Jobs {
  public:
-  Jobs(JobHost& host, JobTalk talk) : host_(host), talk_(std::move(talk)) {}
+  /// `searches`: the folder that searches are kept in while they are not done; empty: none.
+  Jobs(JobHost& host, JobTalk talk, std::string searches = {}) : host_(host), talk_(std::move(talk)), kept_(std::move(searches)) {}
 
   void set_progress_support(bool supported) { shows_progress_ = supported; }
   /// The editor shows searches trial by trial: it is sent `loopsmith/tuning`.
@@ -74,6 +77,14 @@ class Jobs {
   /// A search that stands still until it is resumed, or stopped: what was measured is kept, no time of its budget passes. False: no such search runs.
   auto pause(JobId job) -> bool;
   auto resume(JobId job) -> bool;
+  /// Searches of a document that an earlier session left: they stand still.
+  void restore(const std::string& uri, int64_t version);
+  /// One of those begins again, on the text as it is now. Why it cannot; empty: it does.
+  [[nodiscard]] auto begin_again(JobId job, int64_t version, const std::string& text) -> std::string;
+  [[nodiscard]] auto is_restored(JobId job) const -> bool;
+  [[nodiscard]] auto uri_of(JobId job) const -> std::string;
+  /// "tuning matmul: trial 12/64, best 0.7 us" of each that goes on, for those who look at the whole.
+  [[nodiscard]] auto summary() const -> std::string;
   /// The search that goes on (or is paused) in a document, the last one begun; for no document, the last one of all. None: there is none.
   [[nodiscard]] auto searching(const std::string& uri) const -> std::optional<JobId>;
   auto stop_by_token(const Json& token) -> bool;
@@ -115,9 +126,17 @@ class Jobs {
     std::vector<Json> rows;         // of a measurement, or the results of a run
     std::vector<std::string> warnings;   // of an interpretation
     Clock::time_point last_told{};  // when the worker heard of progress
+    std::string other;
     Json news;                      // of a search, what the editor's view of it has not been sent
     Clock::time_point last_news{};
+    bool is_restored = false;       // of an earlier session: there is no program that runs
+    KeptSearch kept;                // of a search: what is on the disk
+    std::optional<double> budget;   // seconds
+    Clock::time_point last_kept{};
   };
+  [[nodiscard]] auto launch(Job& job, const std::string& text) -> std::optional<std::string>;
+  void show_progress(JobId id);
+  void keep(Job& job, bool now);
 
   [[nodiscard]] static auto token_of(const Job& job) -> std::string;
   [[nodiscard]] static auto for_worker(const Job& job) -> Json;
@@ -133,6 +152,8 @@ class Jobs {
   bool shows_trials_ = false;
   std::map<JobId, Job> jobs_;
   JobId next_ = 1;
+  KeptSearches kept_;
+  bool is_closing_ = false;         // what ends now was not asked to
 };
 
 }  // namespace loopsmith::lsp

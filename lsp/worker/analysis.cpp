@@ -27,6 +27,7 @@
 #include "lsp/protocol/sync.h"
 #include "lsp/protocol/uri.h"
 #include "lsp/worker/routes.h"
+#include "support/hash.h"
 #include "support/memory.h"
 #include "support/process.h"
 #include "target/hardware.h"
@@ -152,6 +153,7 @@ class Worker {
   auto later_edits(uint64_t document) -> std::vector<Frame>;
   void note_job(const Json& params);
   void note_machine(const Json& options);
+  void note_hints(const Json& options);
   void note_folders(const Json& params);
   [[nodiscard]] auto peaks_written() -> int64_t;
   void check(OpenDocument& open);
@@ -202,6 +204,7 @@ class Worker {
   int64_t peaks_written_ = 0;    // as of `machine_`
   Deadline look_again_{};
   bool pulls_ = false;           // the client asks for diagnostics
+  bool loop_hints_ = false;      // hints say why loops are not vectorized
   std::string manual_;           // where diagnostics are explained; empty: the editor does not ask, or it is not there
   std::string links_;            // the same, for links in texts
   std::vector<std::string> folders_;
@@ -362,6 +365,7 @@ void Worker::handle(Frame frame) {
       if (bool_in(publish, "codeDescriptionSupport") || bool_in(pull, "codeDescriptionSupport")) { manual_ = manual_uri(); }
       links_ = manual_uri();
       note_machine(member(params, "configuration"));
+      loop_hints_ = bool_in(member(params, "configuration"), "loopHints");
       note_folders(params);
       pulls_ = pulls_diagnostics(capabilities_, member(params, "configuration"));
     }
@@ -371,6 +375,7 @@ void Worker::handle(Frame frame) {
       const Json& settings = member(params, "settings");
       const Json& ours = member(settings, "loopsmith");
       note_machine(ours.is_object() ? ours : settings);
+      note_hints(ours.is_object() ? ours : settings);
     }
     return;
   }
@@ -457,6 +462,7 @@ void Worker::note_job(const Json& params) {
   job.version = int_in(params, "version").value_or(0);
   job.is_done = state == "done" || state == "timed" || state == "verified";
   job.is_paused = state == "paused";
+  job.is_restored = bool_in(params, "restored");
   job.compares = state == "comparing";
   job.measures = state == "timing" || state == "timed";
   job.verifies = state == "verifying" || state == "verified";
@@ -464,6 +470,7 @@ void Worker::note_job(const Json& params) {
   job.is_equal = bool_in(params, "equal");
   job.message = string_in(params, "message");
   job.schedule = string_in(params, "schedule");
+  job.other = string_in(params, "other");
   if (const Json& seconds = member(params, "seconds"); seconds.is_number()) { job.seconds = seconds.get<double>(); }
   if (const Json& seconds = member(params, "plain_seconds"); seconds.is_number()) { job.plain_seconds = seconds.get<double>(); }
   job.state = string_in(params, "hole");
@@ -473,11 +480,12 @@ void Worker::note_job(const Json& params) {
       workspace::SnapshotPtr snapshot = open->document->snapshot();
       if (snapshot->name() != job.uri || snapshot->version() != job.version) { continue; }
       job.text_hash = hash_of_declarations(*snapshot, job.function, job.schedule);
+      if (!job.other.empty()) { job.text_hash = hash_combine(job.text_hash, hash_of_declarations(*snapshot, job.function, job.other)); }
     }
     if (auto known = jobs_.find(job.job); known != jobs_.end()) { job.text_hash = known->second.text_hash; }
     // The newest measurement of a thing stands for it.
     std::erase_if(jobs_, [&](const auto& one) {
-      return one.first != job.job && one.second.measures == job.measures && one.second.verifies == job.verifies && one.second.executes == job.executes && one.second.uri == job.uri && one.second.function == job.function && one.second.schedule == job.schedule;
+      return one.first != job.job && one.second.measures == job.measures && one.second.verifies == job.verifies && one.second.executes == job.executes && one.second.uri == job.uri && one.second.function == job.function && one.second.schedule == job.schedule && one.second.other == job.other;
     });
   }
   job.schedule_text = string_in(params, "schedule_text");
@@ -528,6 +536,14 @@ void Worker::note_machine(const Json& options) {
   }
 }
 
+/// Options that do not speak of it leave it as it is.
+void Worker::note_hints(const Json& options) {
+  if (!member(options, "loopHints").is_boolean() || std::exchange(loop_hints_, bool_in(options, "loopHints")) == bool_in(options, "loopHints")) { return; }
+  for (const auto& open : documents_) {
+    if (!open->needs_check && !open->needs_replay) { publish(*open); }
+  }
+}
+
 void Worker::note_folders(const Json& params) {
   folders_.clear();
   too_large_until_ = {};
@@ -548,7 +564,7 @@ void Worker::check(OpenDocument& open) {
   workspace::SnapshotPtr snapshot = open.document->snapshot();
   std::string checked = to_text(diagnostics_message(*snapshot, encoding_)["params"]["diagnostics"]);
   bool is_news = std::exchange(open.checked, checked) != checked;
-  if (is_news || !open.shows_schedules || open.document->has_schedule_findings()) { publish(open); }
+  if (is_news || !open.shows_schedules || open.document->has_schedule_findings() || (loop_hints_ && !open.needs_replay)) { publish(open); }
 }
 
 /// Schedules of one document; stopped by whatever arrives, and taken up again later.
@@ -626,10 +642,13 @@ void Worker::tell_views(OpenDocument& open) {
 /// What is known now, unless that was said of this very version before.
 void Worker::publish(OpenDocument& open) {
   workspace::SnapshotPtr snapshot = open.document->snapshot();
-  std::string message = to_text(diagnostics_message(*snapshot, encoding_, manual_));
+  Json json = diagnostics_message(*snapshot, encoding_, manual_);
+  size_t before = json["params"]["diagnostics"].size();
+  if (loop_hints_ && !pulls_) { add_loop_hints(*snapshot, encoding_, json["params"]["diagnostics"]); }
+  std::string message = to_text(json);
   if (message == open.published) { return; }
   open.published = message;
-  open.shows_schedules = open.document->has_schedule_findings();
+  open.shows_schedules = open.document->has_schedule_findings() || json["params"]["diagnostics"].size() > before;
   if (pulls_) { return; }
   write(framed(message,
                {{header::document, open.number}, {header::version, static_cast<uint64_t>(snapshot->version())}}));
@@ -693,6 +712,7 @@ void Worker::answer(const Request& request) {
     context.folders = folders_;
     context.too_large_until = &too_large_until_;
     context.manual = manual_;
+    context.loop_hints = loop_hints_;
     context.links = links_;
     bool needs_document = find_method_row(request.route->method).scope != MethodScope::None;
     if (needs_document && snapshot == nullptr) {

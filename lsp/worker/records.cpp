@@ -12,6 +12,7 @@
 #include "schedule/trace_json.h"
 #include "target/hardware.h"
 #include "tune/session/explain.h"
+#include "tune/session/history.h"
 #include "tune/session/session.h"
 #include "tune/session/text.h"
 
@@ -108,6 +109,16 @@ auto records_explained(const workspace::Snapshot& snapshot, std::string_view fun
   auto database = tune::Database::open(records.path());
   auto explained = database.ok() ? tune::explain_records(*database, program->module, program->name.str(), target::machine_identity()) : Result<tune::RecordsExplained>(database.diagnostics());
   return explained.ok() ? tune::text_of(*explained, "the tuning database") : explained.diagnostics().front().message() + "\n";
+}
+
+auto records_told(const workspace::Snapshot& snapshot, std::string_view function, const Records& records) -> std::string {
+  const workspace::Program* program = program_with(snapshot, function);
+  if (program == nullptr) { return {}; }
+  struct stat facts {};
+  if (::stat(records.path().c_str(), &facts) != 0) { return fmt::format("`{}`: nothing was tuned on this machine yet\n", function); }
+  auto database = tune::Database::open(records.path());
+  auto told = database.ok() ? tune::records_history(*database, program->module, program->name.str(), target::machine_identity()) : Result<std::string>(database.diagnostics());
+  return told.ok() ? *told : told.diagnostics().front().message() + "\n";
 }
 
 auto schedule_text_of(const workspace::Snapshot& snapshot, const BestSoFar& best) -> std::optional<std::string> {

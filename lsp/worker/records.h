@@ -66,6 +66,9 @@ struct BestSoFar {
 /// Which records are used for a program and why others are not, in lines of Markdown. Empty: there is no such program.
 [[nodiscard]] auto records_explained(const workspace::Snapshot& snapshot, std::string_view function, const Records& records) -> std::string;
 
+/// What searches for a program found, one after the other, in lines of Markdown. Empty: there is no such program.
+[[nodiscard]] auto records_told(const workspace::Snapshot& snapshot, std::string_view function, const Records& records) -> std::string;
+
 /// The schedule function of a record, by a name that the file does not have; none: its trace is not for the program any more.
 [[nodiscard]] auto schedule_text_of(const workspace::Snapshot& snapshot, const BestSoFar& best) -> std::optional<std::string>;
 

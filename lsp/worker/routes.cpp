@@ -25,6 +25,7 @@
 #include "lsp/features/inlining.h"
 #include "lsp/features/lenses.h"
 #include "lsp/features/links.h"
+#include "lsp/features/loop_hints.h"
 #include "lsp/features/loop_view.h"
 #include "lsp/features/memory.h"
 #include "lsp/features/moves.h"
@@ -33,6 +34,7 @@
 #include "lsp/features/rewrites.h"
 #include "lsp/features/steps.h"
 #include "lsp/features/symbols.h"
+#include "lsp/features/two_schedules.h"
 #include "lsp/features/tokens.h"
 #include "lsp/features/touched.h"
 #include "lsp/features/tuning.h"
@@ -131,6 +133,7 @@ auto edit_of(const RouteContext& context, const std::vector<TextEdit>& edits, co
 /// What is known of a document, or that it is what was told before.
 auto report_of(const Snapshot& snapshot, const RouteContext& context, const std::string& previous) -> Json {
   Json items = diagnostics_of(snapshot, context.encoding, context.manual);
+  if (context.loop_hints) { add_loop_hints(snapshot, context.encoding, items); }
   std::string id = fmt::format("{:016x}", hash_bytes(to_text(items)));
   if (id == previous) { return {{"kind", "unchanged"}, {"resultId", id}}; }
   return {{"kind", "full"}, {"resultId", id}, {"items", std::move(items)}};
@@ -705,6 +708,7 @@ auto signature_route(const RouteContext& context, const Json& params) -> RouteRe
 /// Of a search that is not done: how far it is, and what a click does.
 auto progress_title(const JobFacts& job) -> std::string {
   if (job.compares) { return job.message + "; give it up"; }
+  if (job.is_restored) { return fmt::format("tuning of an earlier session: {}; give it up", job.message); }
   if (job.is_paused) { return fmt::format("tuning paused: {}; stop and keep the best", job.message); }
   return fmt::format("tuning{}; stop and keep the best", job.message.empty() || job.message == "starting" ? " …" : ": " + job.message);
 }
@@ -755,7 +759,7 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
     Json argument = {{"uri", snapshot.name()}, {"function", function}};
     if (!schedule.empty()) { argument["schedule"] = schedule; }
     for (const auto& [id, job] : context.jobs) {
-      if (!job.measures || job.uri != snapshot.name() || job.function != function || job.schedule != schedule) { continue; }
+      if (!job.measures || !job.other.empty() || job.uri != snapshot.name() || job.function != function || job.schedule != schedule) { continue; }
       if (!job.is_done) { return add(lens, "timing …", stop_tune_command, {{"job", id}}); }
       std::string title = duration_text(job.seconds);
       if (!schedule.empty() && job.seconds > 0) { title += fmt::format(", {:.2f}x", job.plain_seconds / job.seconds); }
@@ -763,6 +767,30 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
       return add(lens, title + (is_stale ? " before it was changed: bench again" : ": bench again"), bench_command, std::move(argument));
     }
     add(lens, "bench", bench_command, std::move(argument));
+  };
+  // Beside the schedule for the same program that stands before it (of the first one, the next), statement by statement, and timed in turns.
+  auto add_comparison = [&](const Lens& lens, const script::FileSchedule& schedule) {
+    const script::FileSchedule* other = nullptr;
+    bool is_past = false;
+    for (const script::FileSchedule& one : snapshot.schedules()) {
+      if (&one == &schedule) {
+        is_past = true;
+        if (other != nullptr) { break; }
+        continue;
+      }
+      bool is_of_it = one.program_decl == schedule.program_decl && one.program_name == schedule.program_name && one.run != nullptr && one.run->is_complete;
+      if (!is_of_it) { continue; }
+      other = &one;
+      if (is_past) { break; }
+    }
+    if (other == nullptr) { return; }
+    std::string title = fmt::format("compare with {}", other->name.view());
+    for (const auto& [id, job] : context.jobs) {
+      if (!job.measures || job.other != other->name.view() || job.uri != snapshot.name() || job.schedule != schedule.name.view()) { continue; }
+      bool is_stale = hash_combine(hash_of_declarations(snapshot, job.function, job.schedule), hash_of_declarations(snapshot, job.function, job.other)) != job.text_hash;
+      if (!job.is_done) { title += ": timing …"; } else if (job.seconds > 0 && !is_stale) { title += fmt::format(": {} and {}", duration_text(job.plain_seconds), duration_text(job.seconds)); }
+    }
+    add(lens, title, show_comparison_command, {{"uri", snapshot.name()}, {"function", schedule.program_name.view()}, {"schedule", schedule.name.view()}, {"other", other->name.view()}});
   };
   auto add_pause = [&](const Lens& lens, const JobFacts& job) {
     if (!job.compares) { add(lens, job.is_paused ? "resume" : "pause", job.is_paused ? resume_tune_command : pause_tune_command, {{"job", job.job}}); }
@@ -794,10 +822,16 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
           add_run(lens, schedule.program_name.str(), lens.function);
           add_timed(lens, schedule.program_name.str(), lens.function);
           add_verified(lens, schedule.program_name.str(), lens.function);
+          if (views) { add_comparison(lens, schedule); }
         }
       }
-
-      if (views) { add(lens, lens.title, show_view_command, {{"uri", snapshot.name()}, {"position", range_of(context, lens.span)["start"]}}); }
+      if (!views) { continue; }
+      add(lens, lens.title, show_view_command, {{"uri", snapshot.name()}, {"position", range_of(context, lens.span)["start"]}});
+      std::string state = view_address(snapshot.name()) + "#" + lens.function + "@";
+      auto schedule = std::find_if(snapshot.schedules().begin(), snapshot.schedules().end(), [&](const script::FileSchedule& one) { return one.name.view() == lens.function; });
+      size_t done = 0;
+      while (schedule != snapshot.schedules().end() && schedule->run != nullptr && done < schedule->run->steps.size() && schedule->run->steps[done].state == script::StepState::Done) { ++done; }
+      if (done > 0) { add(lens, "diff", show_difference_command, {{"from", state + "0"}, {"to", state + std::to_string(done)}, {"title", fmt::format("{}: as written, after {} statements", lens.function, done)}}); }
       continue;
     }
     if (lens.action == Lens::Action::Fill) {
@@ -828,11 +862,12 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
     if (!is_running) { add(lens, lens.title, tune_command, {{"uri", snapshot.name()}, {"function", lens.function}}); }
     if (auto best = is_running || has_found ? std::nullopt : recorded_best(context, lens.function)) {
       std::string title = "best " + duration_text(best->recorded.best.median_seconds);
-      if (best->share > 0) { title += fmt::format(", {:.0f}% of the roofline", best->share * 100); }
+      if (best->share > 0) { title += best->share > 1.005 ? ", above the roofline that was measured" : fmt::format(", {:.0f}% of the roofline", best->share * 100); }
       // What was not compared with the program is told of and not offered.
       bool is_offered = !best->recorded.best.verified.empty();
       add(lens, title + (is_offered ? ": insert it" : ""), is_offered ? insert_schedule_command : "", is_offered ? recorded_argument(context, lens.function) : Json());
     }
+    if (views && recorded_best(context, lens.function)) { add(lens, "history", show_history_command, {{"uri", snapshot.name()}, {"function", lens.function}}); }
     add_run(lens, lens.function, "");
     add_timed(lens, lens.function, "");
   }
@@ -965,6 +1000,7 @@ constexpr LazyRewrite lazy_rewrites[] = {
     {"drop idle steps", "refactor.rewrite", drop_idle_steps},
     {"constants", "refactor.rewrite", decisions_as_constants},
     {"decisions", "refactor.rewrite", decisions_as_arguments},
+    {"symbolic", "refactor.rewrite", factors_as_draws},
     {minimise_rewrite, "refactor.rewrite", minimisable, true},
 };
 
@@ -1052,6 +1088,11 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
     }
     actions.push_back(std::move(action));
   }
+  if (auto question = asks_forms(context.capabilities) ? split_asked(snapshot, span.begin) : std::nullopt) {
+    std::string title = question->extent > 0 ? fmt::format("Split `{}` ({}) by ...", question->loop, question->extent) : fmt::format("Split `{}` by ...", question->loop);
+    Json argument = {{"uri", snapshot.name()}, {"version", snapshot.version()}, {"position", to_json(*range)["start"]}, {"loop", question->loop}, {"extent", question->extent}, {"proposed", question->factors}};
+    actions.push_back({{"title", title}, {"kind", "refactor.rewrite"}, {"command", {{"title", title}, {"command", split_command}, {"arguments", Json::array({std::move(argument)})}}}});
+  }
   add_rewrites();
   if (const script::FileSchedule* schedule = schedule_at(snapshot, span.begin); schedule != nullptr && schedule->run != nullptr) {
     TextRewrite explained = explain_schedule(snapshot, span.begin);
@@ -1104,7 +1145,7 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
       has_found = has_found || job.is_done;
       if (!job.is_done) {
         is_running = true;
-        std::string stop = job.compares ? fmt::format("Give up the comparison of the best of {} with the program", tunable.name) : fmt::format("Stop tuning {} and keep the best", tunable.name);
+        std::string stop = job.is_restored ? fmt::format("Give up tuning {}, as an earlier session began it", tunable.name) : job.compares ? fmt::format("Give up the comparison of the best of {} with the program", tunable.name) : fmt::format("Stop tuning {} and keep the best", tunable.name);
         actions.push_back({{"title", stop}, {"kind", "refactor.rewrite"},
                            {"command", {{"title", stop}, {"command", stop_tune_command}, {"arguments", {{{"job", id}}}}}}});
         std::string pause = fmt::format("{} tuning {}", job.is_paused ? "Resume" : "Pause", tunable.name);
@@ -1236,11 +1277,54 @@ auto answer_report(const RouteContext& context, const Json& argument) -> RouteRe
   return Json{{"text", shown.text}, {"left_out", shown.left_out}, {"codes", shown.codes}, {"declarations", shown.declarations}, {"of_declarations", shown.of_declarations}, {"machine", target::machine_identity()}};
 }
 
+/// `loopsmith.db.history` {uri, function or position}: {title, text}, the text in Markdown.
+auto answer_history(const RouteContext& context, const Json& argument) -> RouteResult {
+  const Snapshot* snapshot = context.find(string_in(argument, "uri"));
+  if (snapshot == nullptr || context.records == nullptr) { return RouteError{ErrorCode::RequestFailed, "the file is not open any more"}; }
+  RouteContext there = context;
+  there.snapshot = snapshot;
+  std::string function = program_meant(there, argument);
+  std::string text = function.empty() ? std::string() : records_told(*snapshot, function, *context.records);
+  if (text.empty()) { return RouteError{ErrorCode::RequestFailed, function.empty() ? "there is no program at the cursor" : fmt::format("there is no program `{}` without errors, or there are several", function)}; }
+  return Json{{"title", fmt::format("History of {}", function)}, {"text", text}};
+}
+
+/// `loopsmith.schedules.compare` {uri, schedule, other}: {title, text}, the text in Markdown.
+auto answer_comparison(const RouteContext& context, const Json& argument) -> RouteResult {
+  const Snapshot* snapshot = context.find(string_in(argument, "uri"));
+  if (snapshot == nullptr) { return RouteError{ErrorCode::RequestFailed, "the file is not open any more"}; }
+  std::string first = string_in(argument, "schedule"), second = string_in(argument, "other");
+  std::string text = schedules_compared(*snapshot, first, second);
+  if (text.empty()) { return RouteError{ErrorCode::RequestFailed, fmt::format("`{}` and `{}` are not both schedules of this file that run", first, second)}; }
+  return Json{{"title", fmt::format("{} and {}", first, second)}, {"text", text}};
+}
+
+/// `loopsmith.split` {uri, version, position, factors}: {edit}.
+auto answer_split(const RouteContext& context, const Json& argument) -> RouteResult {
+  const Snapshot* snapshot = context.find(string_in(argument, "uri"));
+  if (snapshot == nullptr) { return RouteError{ErrorCode::RequestFailed, "the file is not open any more"}; }
+  auto version = int_in(argument, "version");
+  if (version && *version != snapshot->version()) { return RouteError{ErrorCode::ContentModified, "the text changed"}; }
+  RouteContext there = context;
+  there.snapshot = snapshot;
+  auto at = offset_in(there, argument);
+  const Json& given = member(argument, "factors");
+  std::vector<std::optional<int64_t>> factors;
+  for (const Json& one : given.is_array() ? given : Json::array()) { factors.push_back(one.is_number_integer() ? std::optional(one.get<int64_t>()) : std::nullopt); }
+  if (!at || factors.size() < 2) { return bad_params("`position` or `factors` is missing"); }
+  OfferedMove move = split_by(*snapshot, *at, factors);
+  if (!move.why_not.empty()) { return RouteError{ErrorCode::RequestFailed, move.why_not}; }
+  return Json{{"edit", edit_of_move(there, move)}};
+}
+
 /// Only commands that need to know the texts arrive here; of those with an edit the front asks the editor to apply it.
 auto execute_command(const RouteContext& context, const Json& params) -> RouteResult {
   const Json& arguments = member(params, "arguments");
   const Json& first = arguments.is_array() && !arguments.empty() ? arguments.front() : member(Json(), "");
   if (string_in(params, "command") == explain_records_command) { return answer_explain_records(context, first); }
+  if (string_in(params, "command") == records_history_command) { return answer_history(context, first); }
+  if (string_in(params, "command") == compare_schedules_command) { return answer_comparison(context, first); }
+  if (string_in(params, "command") == split_command) { return answer_split(context, first); }
   if (string_in(params, "command") == report_bundle_command) { return answer_report(context, first); }
   std::string replaced = string_in(first, "replace");
   if (bool_in(first, "recorded")) {
@@ -1422,6 +1506,16 @@ auto progress_message(const Snapshot& snapshot, Encoding encoding, const std::ve
     list.push_back({{"range", to_json(to_range(snapshot.text(), snapshot.lines(), mark.span, encoding))}, {"state", states[static_cast<size_t>(mark.state)]}});
   }
   return notification("loopsmith/replayProgress", {{"uri", snapshot.name()}, {"version", snapshot.version()}, {"marks", std::move(list)}});
+}
+
+void add_loop_hints(const Snapshot& snapshot, Encoding encoding, Json& diagnostics) {
+  constexpr int hint = 4;
+  auto range = [&](Span span) { return to_json(to_range(snapshot.text(), snapshot.lines(), span, encoding)); };
+  for (const LoopHint& one : loop_hints(snapshot)) {
+    Json diagnostic = {{"range", range(one.span)}, {"severity", hint}, {"code", one.code}, {"source", "loopsmith"}, {"message", one.message}};
+    for (const auto& [span, message] : one.related) { diagnostic["relatedInformation"].push_back({{"location", {{"uri", snapshot.name()}, {"range", range(span)}}}, {"message", message}}); }
+    diagnostics.push_back(std::move(diagnostic));
+  }
 }
 
 auto diagnostics_message(const Snapshot& snapshot, Encoding encoding, const std::string& manual) -> Json {

@@ -27,12 +27,14 @@ struct JobFacts {
   bool is_done = false;
   std::string message;        // how far it is, while it runs
   bool is_paused = false;
+  bool is_restored = false;   // of an earlier session: nothing runs
   bool compares = false;      // a search that was stopped: its best is compared with the program
   bool measures = false;      // timed, not searched
   bool verifies = false;      // compared, not searched
   bool executes = false;      // run, not searched
   bool is_equal = false;      // what was compared has the same results
   std::string schedule;       // what was timed or compared; empty: the program as written. Of a search: whose hole it fills; empty: none
+  std::string other;          // timed with it in turns; `plain_seconds` is then the schedule's and `seconds` the other's
   std::string state;          // of the program that steps for a hole were found for (`Hole::state`)
   [[nodiscard]] auto tunes() const -> bool { return !measures && !verifies && !executes && schedule.empty(); }
   /// Searches for what is to take the place of `sch.tune()` in the schedule.
@@ -72,6 +74,7 @@ struct RouteContext {
   Records* records = nullptr;         // what was measured on earlier days; null: nothing is known of it
   std::optional<target::Peaks> peaks = {};   // of all cores; none: not measured
   std::string links = {};   // the same, for links in texts
+  bool loop_hints = false;  // hints say why loops are not vectorized
 };
 
 struct RouteError {
@@ -107,5 +110,8 @@ struct Route {
 /// `textDocument/publishDiagnostics` for a snapshot.
 /// `manual`: a URI that explains each code under its name, or empty.
 [[nodiscard]] auto diagnostics_message(const workspace::Snapshot& snapshot, Encoding encoding, const std::string& manual = {}) -> Json;
+
+/// Adds hints that say why loops are not vectorized (features/loop_hints.h).
+void add_loop_hints(const workspace::Snapshot& snapshot, Encoding encoding, Json& diagnostics);
 
 }  // namespace loopsmith::lsp

@@ -208,7 +208,6 @@ auto bench_here(std::vector<std::string> args) -> int {
   Reporter reporter(arguments);
   std::vector<Row> rows;
   std::vector<std::string> names = arguments.all("--with");
-  if (names.size() > 1 && arguments.positional()[0] == "-") { return usage_error("bench", "standard input is read once: name a file to compare several schedules"); }
   for (const std::string& name : names) {
     auto picked = pick(arguments, {.path = arguments.positional()[0], .with = name, .needs_target = true}, reporter);
     if (const int* status = std::get_if<int>(&picked)) { return *status; }

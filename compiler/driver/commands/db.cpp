@@ -20,13 +20,14 @@
 #include "target/hardware.h"
 #include "tune/database/database.h"
 #include "tune/session/explain.h"
+#include "tune/session/history.h"
 
 namespace loopsmith::driver::commands {
 namespace {
 
 const Usage usage{
     .command = "db",
-    .arguments = "list | show PROGRAM | best PROGRAM | explain FILE | export [PROGRAM] | import F | gc [--db F] [--target T]",
+    .arguments = "list | show PROGRAM | best PROGRAM | explain FILE | history FILE | export [PROGRAM] | import F | gc [--db F] [--target T]",
     .summary = "Shows what was tuned: programs, their trials, the best trace of one, or all of it as lines of JSON; takes lines in; forgets.",
     .details = "`best` prints the fastest measured trial's trace in TVM's JSON, for `schedule --trace`. A program tuned for several targets or\n"
                "machines is picked by `--target`, a part of the target's text, or else the one with most trials is meant.\n"
@@ -35,12 +36,13 @@ const Usage usage{
                "(database_tuning_record.json); `import F --program FILE` takes those, whose traces are applied to the program: those that\n"
                "fail are left out. `gc` forgets programs without trials, and the trials that `--keep` and `--older` say, but never the best\n"
                "of a program; what was forgotten is measured again where a search comes across it. `explain FILE` says of a program in a file which\n"
-               "records are used for it, and why others are not: of another text, machine, not verified, or with steps that do not work.",
+               "records are used for it, and why others are not: of another text, machine, not verified, or with steps that do not work.\n"
+               "`history FILE` says what the searches for it on this machine found, one after the other, in Markdown.",
     .options = {{.name = "--db", .value = "F", .help = "the database; that of `tune`"},
                 {.name = "--target", .value = "T", .help = "only what was tuned for a target with this in its text"},
                 {.name = "--tvm", .help = "`export`: as TVM's database has them"},
                 {.name = "--program", .value = "FILE", .help = "`import`: what TVM's records are of"},
-                {.name = "--function", .value = "F", .help = "`import`, `explain`: the program meant, where FILE has several"},
+                {.name = "--function", .value = "F", .help = "`import`, `explain`, `history`: the program meant, where FILE has several"},
                 {.name = "--workload", .value = "N", .help = "`import`: its line in database_workload.json, from 0; the only one"},
                 {.name = "--keep", .value = "N", .help = "`gc`: so many trials of each program, the fastest"},
                 {.name = "--older", .value = "DAYS", .help = "`gc`: trials measured longer ago"},
@@ -50,6 +52,7 @@ const Usage usage{
                  {"loopsmith db export --db tuning.db > records.jsonl", "for other tools, and for `import` on another machine"},
                  {"loopsmith db import database_tuning_record.json --program matmul.tir", "what TVM's tuner found"},
                  {"loopsmith db explain matmul.tir", "why a record is used for it, or is not"},
+                 {"loopsmith db history matmul.tir", "how the best came down, search by search"},
                  {"loopsmith db gc --keep 100", "a smaller database"}},
     .least = 1,
     .most = 2,
@@ -142,17 +145,17 @@ auto db(std::vector<std::string> args) -> int {
   if (const int* status = std::get_if<int>(&read)) { return *status; }
   const auto& arguments = std::get<Arguments>(read);
   const std::string& what = arguments.positional()[0];
-  const std::vector<std::string> verbs = {"list", "show", "best", "explain", "export", "import", "gc"};
+  const std::vector<std::string> verbs = {"list", "show", "best", "explain", "history", "export", "import", "gc"};
   if (std::find(verbs.begin(), verbs.end(), what) == verbs.end()) {
     std::string meant = closest(what, verbs);
-    return usage_error("db", fmt::format("it lists, shows, gives the best, explains, exports, imports and forgets (`gc`); there is no `{}`{}", what, meant.empty() ? "" : fmt::format("; did you mean `{}`?", meant)));
+    return usage_error("db", fmt::format("it lists, shows, gives the best, explains, tells the history, exports, imports and forgets (`gc`); there is no `{}`{}", what, meant.empty() ? "" : fmt::format("; did you mean `{}`?", meant)));
   }
   const bool of_one = what == "show" || what == "best" || (what == "export" && arguments.has("--tvm"));
   const bool has_second = arguments.positional().size() == 2;
   if (what == "import" && !has_second) { return usage_error("db", "`import` needs a file, which `export` or TVM wrote; `-` is standard input"); }
   if (of_one && !has_second) { return usage_error("db", fmt::format("`{}` needs the name of a PROGRAM", what == "export" ? "export --tvm" : what)); }
-  if (what == "explain" && !has_second) { return usage_error("db", "`explain` needs the FILE with the program"); }
-  if (has_second && !of_one && what != "import" && what != "export" && what != "explain") { return usage_error("db", fmt::format("`{}` takes no PROGRAM", what)); }
+  if ((what == "explain" || what == "history") && !has_second) { return usage_error("db", fmt::format("`{}` needs the FILE with the program", what)); }
+  if (has_second && !of_one && what != "import" && what != "export" && what != "explain" && what != "history") { return usage_error("db", fmt::format("`{}` takes no PROGRAM", what)); }
   std::optional<int64_t> workload;
   tune::Database::Unwanted unwanted;
   for (auto [option, of, number] : {std::tuple{"--workload", "import", &workload}, {"--keep", "gc", &unwanted.beyond}, {"--older", "gc", &unwanted.before}}) {
@@ -208,6 +211,15 @@ auto db(std::vector<std::string> args) -> int {
     } else {
       fmt::print("{} trials and {} programs forgotten; {} bytes, before {}\n", gone->records, gone->workloads, after, before);
     }
+    return exit_done;
+  }
+  if (what == "history") {
+    auto picked = pick(arguments, {.path = arguments.positional()[1]}, reporter);
+    if (const int* status = std::get_if<int>(&picked)) { return *status; }
+    const auto& selection = std::get<Selection>(picked);
+    auto history = tune::records_history(*database, selection.before, selection.program.str(), target::machine_identity());
+    if (!history) { return fail(history.diagnostics()); }
+    if (arguments.json()) { print_line({{"program", selection.program.str()}, {"text", *history}}); } else { fmt::print("{}", *history); }
     return exit_done;
   }
   if (what == "explain") {

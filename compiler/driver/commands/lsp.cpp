@@ -1,5 +1,6 @@
 // `loopsmith lsp`: the language server, for editors to start.
 #include "lsp/server/loop.h"
+#include "lsp/server/searches.h"
 
 #include "driver/arguments.h"
 #include "driver/command.h"
@@ -35,6 +36,7 @@ auto lsp(std::vector<std::string> args) -> int {
   options.program = current_program();
   options.job_program = arguments.get("--tuner", options.program);
   options.record = arguments.get("--record", "");
+  options.front.searches = loopsmith::lsp::KeptSearches::default_folder();
   if (auto port = arguments.get("--port")) {
     auto number = parse_number(*port, 1, 65535);
     if (!number) { return usage_error("lsp", "`--port` takes a number from 1 to 65535"); }

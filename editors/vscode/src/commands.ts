@@ -1,22 +1,44 @@
-// Commands of the palette that the server carries out for the place of the cursor: a search paused, resumed and stopped, a schedule replayed
-// to a statement, the records of a program explained, a report of a fault written.
+// Commands of the palette, and of lenses, that the server carries out for the place of the cursor: a search paused, resumed and stopped, a
+// schedule replayed to a statement, the records of a program explained and told, two schedules compared, a loop split by what is answered, a
+// report of a fault written.
 import * as vscode from 'vscode';
 import { LanguageClient } from 'vscode-languageclient/node';
 
 interface Text { title: string; text: string }
 interface Field { description: string; default?: unknown; error?: string }
+/// What a lens is about, instead of the place of the cursor.
+interface About { uri: string; function?: string; schedule?: string; other?: string }
 interface Asked { command: string; arguments?: unknown[]; formFields?: Field[]; formAnswers?: unknown[] }
 
+/// A command whose questions are asked first; what is wrong with an answer is said, and asked again. Undefined: given up.
+export async function answered(server: LanguageClient, command: string, args: unknown[] | undefined, title: string): Promise<Asked | undefined> {
+  let asked: Asked = { command, arguments: args };
+  for (;;) {
+    asked = await server.sendRequest<Asked>('command/resolve', asked);
+    if (!asked.formFields?.length) { return asked; }
+    const answers: string[] = [];
+    for (const [i, field] of asked.formFields.entries()) {
+      const answer = await vscode.window.showInputBox({
+        title: asked.formFields.length > 1 ? `${title} (${i + 1} of ${asked.formFields.length})` : title, prompt: field.error ? `${field.description}: ${field.error}` : field.description,
+        value: String(asked.formAnswers?.[i] ?? field.default ?? ''), ignoreFocusOut: true,
+      });
+      if (answer === undefined) { return undefined; }
+      answers.push(answer);
+    }
+    asked = { command: asked.command, arguments: asked.arguments, formAnswers: answers };
+  }
+}
+
 export function registerCommands(client: () => LanguageClient | undefined): vscode.Disposable {
-  /// What the server answers, told where the cursor is; undefined: it refused, and said why.
-  async function ask<T>(command: string): Promise<T | undefined> {
+  /// What the server answers, told where the cursor is, or what a lens is about; undefined: it refused, and said why.
+  async function ask<T>(command: string, about?: About): Promise<T | undefined> {
     const editor = vscode.window.activeTextEditor;
     const server = client();
-    if (!server || !editor) { return undefined; }
+    if (!server || (!editor && !about)) { return undefined; }
     const { code2ProtocolConverter: to } = server;
     try {
       return await server.sendRequest<T>('workspace/executeCommand', {
-        command, arguments: [{ uri: to.asUri(editor.document.uri), position: to.asPosition(editor.selection.active) }],
+        command, arguments: [about ?? { uri: to.asUri(editor!.document.uri), position: to.asPosition(editor!.selection.active) }],
       });
     } catch (problem) {
       void vscode.window.showErrorMessage(problem instanceof Error ? problem.message : String(problem));
@@ -31,8 +53,7 @@ export function registerCommands(client: () => LanguageClient | undefined): vsco
     if (view) { await beside(await vscode.workspace.openTextDocument(vscode.Uri.parse(view.uri))); }
   }
   async function explainRecords(): Promise<void> {
-    const answer = await ask<Text>('loopsmith.db.explain');
-    if (answer) { await beside(await vscode.workspace.openTextDocument({ language: 'markdown', content: `# ${answer.title}\n\n${answer.text}` })); }
+    await showText(await ask<Text>('loopsmith.db.explain'));
   }
   async function reportBundle(): Promise<void> {
     const answer = await ask<{ path: string }>('loopsmith.report.bundle');
@@ -43,36 +64,34 @@ export function registerCommands(client: () => LanguageClient | undefined): vsco
       if (choice === open) { void vscode.commands.executeCommand('revealFileInOS', vscode.Uri.file(answer.path)); }
     });
   }
-  /// A command whose questions are asked first; what is wrong with an answer is said, and asked again.
-  async function tuneWith(): Promise<void> {
+  async function showText(answer: Text | undefined): Promise<void> {
+    if (answer) { await beside(await vscode.workspace.openTextDocument({ language: 'markdown', content: `# ${answer.title}\n\n${answer.text}` })); }
+  }
+  /// Statement by statement at once; how fast each is comes as a message, and into the lens.
+  async function showComparison(about?: About): Promise<void> {
+    if (!about) { return; }
+    await showText(await ask<Text>('loopsmith.schedules.compare', about));
+    await ask('loopsmith.bench', about);
+  }
+  /// The action at the cursor that has such a command; its questions are asked, and it is carried out.
+  async function withAnswers(command: string, title: string, missing: string): Promise<void> {
     const editor = vscode.window.activeTextEditor;
     const server = client();
     if (!server || !editor) { return; }
     const actions = await vscode.commands.executeCommand<vscode.CodeAction[]>('vscode.executeCodeActionProvider', editor.document.uri, editor.selection);
-    const tune = actions.find((action) => action.command?.command === 'loopsmith.tune')?.command;
-    if (!tune) { void vscode.window.showInformationMessage('There is no program at the cursor that could be tuned.'); return; }
-    let asked: Asked = { command: tune.command, arguments: tune.arguments };
-    for (;;) {
-      asked = await server.sendRequest<Asked>('command/resolve', asked);
-      if (!asked.formFields?.length) { break; }
-      const answers: string[] = [];
-      for (const [i, field] of asked.formFields.entries()) {
-        const answer = await vscode.window.showInputBox({
-          title: `Tune (${i + 1} of ${asked.formFields.length})`, prompt: field.error ? `${field.description}: ${field.error}` : field.description,
-          value: String(asked.formAnswers?.[i] ?? field.default ?? ''), ignoreFocusOut: true,
-        });
-        if (answer === undefined) { return; }
-        answers.push(answer);
-      }
-      asked = { command: asked.command, arguments: asked.arguments, formAnswers: answers };
-    }
-    await server.sendRequest('workspace/executeCommand', asked).catch((problem: Error) => vscode.window.showErrorMessage(problem.message));
+    const found = actions.find((action) => action.command?.command === command)?.command;
+    if (!found) { void vscode.window.showInformationMessage(missing); return; }
+    const asked = await answered(server, found.command, found.arguments, title);
+    if (asked) { await server.sendRequest('workspace/executeCommand', asked).catch((problem: Error) => vscode.window.showErrorMessage(problem.message)); }
   }
   return vscode.Disposable.from(
     vscode.commands.registerCommand('loopsmith.pauseTuning', () => ask('loopsmith.tune.pause')),
     vscode.commands.registerCommand('loopsmith.resumeTuning', () => ask('loopsmith.tune.resume')),
     vscode.commands.registerCommand('loopsmith.stopTuning', () => ask('loopsmith.tune.stop')),
-    vscode.commands.registerCommand('loopsmith.tuneWith', tuneWith),
+    vscode.commands.registerCommand('loopsmith.tuneWith', () => withAnswers('loopsmith.tune', 'Tune', 'There is no program at the cursor that could be tuned.')),
+    vscode.commands.registerCommand('loopsmith.splitLoop', () => withAnswers('loopsmith.split', 'Split', 'There is no loop at the cursor that could be split.')),
+    vscode.commands.registerCommand('loopsmith.showHistory', async (about?: About) => showText(await ask<Text>('loopsmith.db.history', about))),
+    vscode.commands.registerCommand('loopsmith.showComparison', showComparison),
     vscode.commands.registerCommand('loopsmith.replayTo', replayTo),
     vscode.commands.registerCommand('loopsmith.explainRecords', explainRecords),
     vscode.commands.registerCommand('loopsmith.reportBundle', reportBundle),

@@ -6,7 +6,7 @@ import * as vscode from 'vscode';
 import {
   CloseAction, ErrorAction, LanguageClient, LanguageClientOptions, RevealOutputChannelOn, ServerOptions, State,
 } from 'vscode-languageclient/node';
-import { registerCommands } from './commands';
+import { answered, registerCommands } from './commands';
 import { LoopView } from './loops';
 import { ReplayMarks } from './replay';
 import { registerTasks } from './tasks';
@@ -24,7 +24,10 @@ const restartWindowMs = 3 * 60 * 1000;
 const maxRestarts = 5;
 
 /// What other extensions, and tests, may ask of this one.
-export interface Api { replayMarks(uri: vscode.Uri): string[] }
+export interface Api { replayMarks(uri: vscode.Uri): string[]; status(): string }
+
+// How the server says it is (`experimental/serverStatus`).
+interface Health { health: 'ok' | 'warning' | 'error'; quiescent: boolean; message: string }
 
 export async function activate(context: vscode.ExtensionContext): Promise<Api> {
   status = vscode.window.createStatusBarItem('loopsmith.status', vscode.StatusBarAlignment.Right, 50);
@@ -48,7 +51,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<Api> {
     }),
   );
   await start();
-  return { replayMarks: (uri) => replay.of(uri) };
+  return { replayMarks: (uri) => replay.of(uri), status: () => `${status.text} (${String(status.tooltip)})` };
 }
 
 /// A REPL in a terminal that sees the text of the active editor as it is here, saved or not.
@@ -120,6 +123,12 @@ async function start(): Promise<void> {
     middleware: {
       provideCodeLenses: (document, token, next) => enabled('codeLens') ? next(document, token) : [],
       provideInlayHints: (document, range, token, next) => enabled('inlayHints') ? next(document, range, token) : [],
+      // What has questions is asked them first, from wherever it is chosen.
+      executeCommand: async (command, args, next) => {
+        if (command !== 'loopsmith.split' || !client) { return next(command, args); }
+        const asked = await answered(client, command, args, 'Split');
+        return asked && client.sendRequest('workspace/executeCommand', asked).catch((problem: Error) => vscode.window.showErrorMessage(problem.message));
+      },
     },
     outputChannelName: 'Loopsmith',
     revealOutputChannelOn: RevealOutputChannelOn.Never,
@@ -141,13 +150,14 @@ async function start(): Promise<void> {
   client = new LanguageClient('loopsmith', 'Loopsmith', server, clientOptions);
   client.onDidChangeState(({ newState }) => show(newState));
   client.registerFeature({
-    fillClientCapabilities: (capabilities) => { capabilities.experimental = { ...capabilities.experimental, loopsmithViews: true, loopsmithReplayProgress: true }; },
+    fillClientCapabilities: (capabilities) => { capabilities.experimental = { ...capabilities.experimental, loopsmithViews: true, loopsmithReplayProgress: true, serverStatusNotification: true, interactiveResolve: { inputTypes: ['string', 'number'] } }; },
     initialize: () => undefined,
     getState: () => ({ kind: 'static' }),
     clear: () => undefined,
   });
   tuning.listen(client);
   replay.listen(client);
+  client.onNotification('experimental/serverStatus', showHealth);
   client.onRequest('workspace/textDocumentContent/refresh', ({ uri }: { uri: string }) => { views.refresh(uri); return null; });
   try {
     await client.start();
@@ -165,6 +175,7 @@ function options(): object {
   const settings = vscode.workspace.getConfiguration('loopsmith');
   return {
     caches: settings.get('caches'),
+    loopHints: settings.get('loopHints'),
     tune: { seconds: settings.get('tune.seconds'), trials: settings.get('tune.trials'), target: settings.get('tune.target') },
   };
 }
@@ -173,6 +184,12 @@ function show(state: State): void {
   status.text = state === State.Running ? 'Loopsmith' : state === State.Starting ? '$(sync~spin) Loopsmith' : '$(error) Loopsmith';
   status.tooltip = state === State.Running ? 'Loopsmith is ready' : state === State.Starting ? 'Loopsmith is starting' : 'The Loopsmith server does not run';
   status.show();
+}
+
+function showHealth({ health, quiescent, message }: Health): void {
+  status.text = `${health === 'error' ? '$(error) ' : health === 'warning' ? '$(warning) ' : quiescent ? '' : '$(sync~spin) '}Loopsmith`;
+  status.tooltip = message || (quiescent ? 'Loopsmith is ready' : 'Loopsmith is at work');
+  status.backgroundColor = health === 'ok' ? undefined : new vscode.ThemeColor(`statusBarItem.${health}Background`);
 }
 
 async function reportMissing(command: string, failure: unknown): Promise<void> {

@@ -61,6 +61,10 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
       vscode.workspace.registerTextDocumentContentProvider(scheme, this),
       ...stages.map((stage) => vscode.commands.registerCommand(stage.command, (place?: Place) => this.show(stage, place))),
       vscode.commands.registerCommand('loopsmith.compareSteps', () => this.compare()),
+      vscode.commands.registerCommand('loopsmith.showDifference', (states?: { from: string; to: string; title: string }) => {
+        const state = (address: string) => vscode.Uri.from({ scheme, path: address.slice(scheme.length + 1).replace(/#[^#]*$/, ''), fragment: address.replace(/^.*#/, '') });
+        return states && vscode.commands.executeCommand('vscode.diff', state(states.from), state(states.to), states.title);
+      }),
       vscode.window.onDidChangeTextEditorSelection((event) => {
         if (event.textEditor.document.uri.scheme === scheme) {
           if (event.textEditor === vscode.window.activeTextEditor) { this.revealSource(event.textEditor); }

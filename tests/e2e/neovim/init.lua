@@ -5,7 +5,9 @@ vim.opt.runtimepath:prepend(vim.env.PLUGIN)
 vim.cmd('filetype plugin on')
 require('loopsmith').setup({
   -- Where a test says so, what is kept of the machine is its own; the editor's cache is not.
-  cmd = { 'env', 'XDG_CACHE_HOME=' .. (vim.env.SERVER_CACHE or vim.env.XDG_CACHE_HOME or vim.env.HOME .. '/.cache'), vim.env.LOOPSMITH, 'lsp', '--stdio', '--record', vim.env.RECORD },
+  -- A server that is started again records its session beside the first one's.
+  cmd = { 'env', 'XDG_CACHE_HOME=' .. (vim.env.SERVER_CACHE or vim.env.XDG_CACHE_HOME or vim.env.HOME .. '/.cache'), 'sh', '-c',
+    '[ ! -e "$RECORD" ] || RECORD="$RECORD.next"; exec "$LOOPSMITH" lsp --stdio --record "$RECORD"' },
   parser = vim.env.PARSER,
   filetypes = { 'tirscript', 'python' },
   tune = { seconds = 4, target = 'llvm' },

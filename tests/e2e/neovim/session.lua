@@ -428,8 +428,108 @@ function verbs.tune(step)
   local done = wait_for_lens('insert best schedule')
   return { stood, running.title:match('stop and keep the best') or running.title, done and done.title or 'it did not end' }
 end
+-- How the server says it is, in words that fit both editors.
+function verbs.status()
+  local function now() return require('loopsmith').status() end
+  vim.wait(10000, function() return now() == 'loopsmith' end, 50)
+  return { now() == 'loopsmith' and 'ready' or now() }
+end
+-- Hints about loops are turned on, and off again.
+function verbs.loopHints(step)
+  settle()
+  local function hints()
+    local out = {}
+    for _, d in ipairs(vim.diagnostic.get(buffer)) do
+      if d.code == 'not-vectorized' or d.code == 'gathered' then out[#out + 1] = ('%d: %s: %s'):format(d.lnum + 1, severities[d.severity], d.message) end
+    end
+    return out
+  end
+  vim.api.nvim_set_current_buf(buffer)
+  vim.cmd('LoopsmithHints')
+  vim.wait(10000, function() return #hints() > 0 end, 20)
+  local shown = hints()
+  vim.cmd('LoopsmithHints')
+  if not vim.wait(10000, function() return #hints() == 0 end, 20) then shown[#shown + 1] = 'they stay' end
+  return shown
+end
+-- A lens that the editor carries out itself.
+local function click(title)
+  local lens = wait_for_lens(title)
+  if not lens then return false end
+  vim.lsp.commands[lens.command.command](lens.command, { client_id = client.id, bufnr = buffer })
+  return true
+end
+-- Two states side by side, told by what is different in them.
+function verbs.difference(step)
+  if not click(step.lens) then return { 'there is no such lens' } end
+  local pages = #vim.api.nvim_list_tabpages()
+  vim.wait(10000, function() return #vim.api.nvim_list_tabpages() > 1 and #vim.api.nvim_tabpage_list_wins(0) == 2 end, 20)
+  local out = {}
+  for _, window in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+    local state = vim.api.nvim_win_get_buf(window)
+    out[#out + 1] = ('%s, %s'):format(vim.api.nvim_buf_get_name(state):gsub('^.*:', ''), table.concat(vim.api.nvim_buf_get_lines(state, 0, -1, false), '\n'):find('i_0', 1, true) and 'split' or 'as written')
+  end
+  vim.cmd('tabclose')
+  return out
+end
+-- Two schedules beside one another at once, and timed in turns.
+function verbs.compareSchedules(step)
+  if not click(step.lens) then return { 'there is no such lens' } end
+  local out = {}
+  vim.wait(20000, function()
+    for _, one in ipairs(vim.api.nvim_list_wins()) do
+      local other = vim.api.nvim_win_get_buf(one)
+      if other ~= buffer and vim.bo[other].filetype == 'markdown' then
+        out = vim.tbl_filter(function(line) return line:find('statement', 1, true) ~= nil end, vim.api.nvim_buf_get_lines(other, 0, -1, false))
+        vim.api.nvim_win_close(one, true)
+        return true
+      end
+    end
+  end, 50)
+  local timed = wait_for_lens(step.lens .. ': TIME and TIME')
+  out[#out + 1] = timed and timed.title or 'they were not timed'
+  return out
+end
+-- Questions that the editor asks, and what is answered.
+function verbs.splitBy(step)
+  settle()
+  local before, input, asked = text(), vim.ui.input, {}
+  vim.ui.input = function(options, done)
+    asked[#asked + 1] = vim.trim(options.prompt)
+    vim.schedule(function() done(step.answers[#asked]) end)
+  end
+  local at = place(step, step.at)
+  vim.api.nvim_set_current_buf(buffer)
+  vim.api.nvim_win_set_cursor(0, { at.line + 1, at.character })
+  local out = carried_out(function() vim.cmd('LoopsmithSplit') end)
+  vim.ui.input = input
+  return vim.list_extend(asked, out)
+end
+-- The server is stopped while it searches, and started again: the search stands still, and goes on.
+function verbs.interrupted(step)
+  client.request_sync('workspace/executeCommand', { command = 'loopsmith.tune', arguments = { { uri = vim.uri_from_bufnr(buffer), ['function'] = step['function'], seconds = 30 } } }, 60000, buffer)
+  if not wait_for_lens(', best ') then return { 'no best was told' } end
+  local out = { require('loopsmith').status():match('tuning ' .. step['function'] .. ': trial') or require('loopsmith').status() }
+  local before = client.id
+  client.stop()
+  vim.wait(20000, function() return vim.lsp.get_client_by_id(before) == nil end, 20)
+  vim.api.nvim_exec_autocmds('FileType', { buffer = buffer, modeline = false })
+  vim.wait(20000, function()
+    client = vim.lsp.get_clients({ bufnr = buffer, name = 'loopsmith' })[1]
+    return client ~= nil and client.id ~= before and client.initialized
+  end, 20)
+  local stands = wait_for_lens('tuning of an earlier session: trial')
+  if not stands then return { out[1], 'it is forgotten' } end
+  out[#out + 1] = stands.title:gsub('%d+, best.*; ', 'N; ')
+  vim.cmd('LoopsmithResume')
+  local again = wait_for_lens('tuning: trial')
+  out[#out + 1] = again and 'it goes on' or 'it does not go on'
+  vim.cmd('LoopsmithStop')
+  local done = wait_for_lens('insert best schedule')
+  return vim.list_extend(out, { done and done.title or 'it did not end' })
+end
 -- A command for the place of the cursor, which shows a document beside: its lines with some text.
-local user_commands = { ['loopsmith.replayTo'] = 'LoopsmithReplay', ['loopsmith.explainRecords'] = 'LoopsmithRecords', ['loopsmith.reportBundle'] = 'LoopsmithReport' }
+local user_commands = { ['loopsmith.showHistory'] = 'LoopsmithHistory', ['loopsmith.replayTo'] = 'LoopsmithReplay', ['loopsmith.explainRecords'] = 'LoopsmithRecords', ['loopsmith.reportBundle'] = 'LoopsmithReport' }
 function verbs.palette(step)
   local at = place(step, step.at)
   vim.api.nvim_set_current_buf(buffer)

@@ -69,10 +69,12 @@ const sent = {
   'workspace/applyEdit': 'P.ApplyWorkspaceEditParams',
   'window/showDocument': 'P.ShowDocumentParams',
   'workspace/codeLens/refresh': 'null',
+  'workspace/diagnostic/refresh': 'null',
   'workspace/textDocumentContent/refresh': '{ uri: string }',
   '$/progress': '{ token: string | number; value: P.WorkDoneProgressBegin | P.WorkDoneProgressReport | P.WorkDoneProgressEnd }',
   '$/logTrace': '{ message: string; verbose?: string }',
   'loopsmith/tuning': 'P.LSPAny',
+  'experimental/serverStatus': '{ health: "ok" | "warning" | "error"; quiescent: boolean; message: string }',
   'loopsmith/replayProgress': '{ uri: string; version: number; marks: { range: P.Range; state: "stale" | "running" | "failed" }[] }',
 };
 

@@ -50,7 +50,7 @@ try {
   // The session is recorded: at the end all that the server said is checked against the protocol.
   const recording = join(work, 'session.jsonl');
   const recorded = join(work, 'loopsmith');
-  writeFileSync(recorded, `#!/bin/sh\n[ "$1" != lsp ] || exec env XDG_CACHE_HOME='${join(work, 'cache')}' '${loopsmith}' "$@" --record '${recording}'\nexec '${loopsmith}' "$@"\n`, { mode: 0o755 });
+  writeFileSync(recorded, `#!/bin/sh\n[ "$1" != lsp ] || { record='${recording}'; [ ! -e "$record" ] || record="$record.next"; exec env XDG_CACHE_HOME='${join(work, 'cache')}' XDG_STATE_HOME='${join(work, 'state')}' '${loopsmith}' "$@" --record "$record"; }\nexec '${loopsmith}' "$@"\n`, { mode: 0o755 });
   writeFileSync(join(folder, '.vscode/settings.json'), JSON.stringify({ 'loopsmith.server.path': recorded }));
   vscode = await launch({
     folder, vsix: [vsix, join(probe, 'loopsmith-probe-0.1.0.vsix')], viewport: { width: 1500, height: 1000 },
@@ -201,6 +201,27 @@ try {
   await vscode.until('the choice to be undone', async () => !(await treeRows()).some((row) => row.includes('unrolled')));
   done(`loop view: ${rows.length} rows, ${picks.length} choices`);
 
+  // A loop is split by what is answered; what is no answer is said, and asked again.
+  const input = () => vscode.page.evaluate(() => document.querySelector('.quick-input-widget')?.textContent?.replace(/\u00a0/g, ' ') ?? '');
+  const answer = async (text) => {
+    await vscode.page.keyboard.press('Control+A');
+    await vscode.type(text);
+    await vscode.page.keyboard.press('Enter');
+  };
+  const inText = (wanted) => vscode.page.evaluate((what) => [...document.querySelectorAll('.view-line')].some((line) => (line.textContent ?? '').replace(/\u00a0/g, ' ').includes(what)), wanted);
+  await vscode.focusEditor();
+  await vscode.goto(split + 1, lines[split].indexOf('i1') + 1);
+  await vscode.command('Loopsmith: Split the Loop at the Cursor');
+  await vscode.until('the question', async () => (await input()).includes('Factors of `i1` (8)'));
+  await answer('None, x');
+  await vscode.until('what is wrong', async () => (await input()).includes('numbers from 1 on'));
+  await answer('None, 2, 2');
+  await vscode.until('the loop to be split', () => inText('factors=[None, 2, 2]'));
+  await vscode.focusEditor();
+  await vscode.page.keyboard.press('Control+Z');
+  await vscode.until('the split to be undone', async () => !await inText('factors=[None, 2, 2]'));
+  done('a loop is split by the factors that are answered');
+
   // The build task.
   await vscode.page.keyboard.press('Control+S');
   await vscode.command('Tasks: Run Build Task');
@@ -238,6 +259,21 @@ try {
   assert.match(hover, /96/);
   assert.match(hover, /flop/i);
   done(`hover: ${JSON.stringify(hover)}`);
+
+  // Tuned with what is answered: three questions.
+  {
+    const at = lines.findIndex((line) => line.startsWith('def matmul'));
+    await vscode.page.keyboard.press('Escape');
+    await vscode.goto(at + 1, lines[at].indexOf('matmul') + 2);
+    await vscode.command('Loopsmith: Tune With Options');
+    for (const [question, text] of [['Trials', '2'], ['Seconds', '0'], ['Target', 'llvm']]) {
+      await vscode.until(`the question for ${question}`, async () => (await input()).includes(question));
+      await answer(text);
+    }
+    const told = await vscode.until('the search of two trials', async () => (await vscode.notifications()).find((one) => /matmul tuned: best/.test(one)), 60_000);
+    done(`tuned with options: ${JSON.stringify(told)}`);
+    await vscode.focusEditor();
+  }
 
   // Tune in the background.
   const def = lines.findIndex((line) => line.startsWith('def matmul'));
@@ -314,7 +350,7 @@ try {
   assert.match(vscode.output('Loopsmith'), /textDocument\/hover answered in/);
   done('what the server traces stands in the output');
 
-  done(execFileSync(process.execPath, [join(root, 'tests/e2e/protocol/run.mjs'), recording], { encoding: 'utf8' }).trim());
+  for (const recorded of [recording, `${recording}.next`]) { done(execFileSync(process.execPath, [join(root, 'tests/e2e/protocol/run.mjs'), recorded], { encoding: 'utf8' }).trim()); }
 } catch (failure) {
   console.error(failure);
   if (vscode) {

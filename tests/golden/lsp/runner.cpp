@@ -6,7 +6,7 @@
 //   --> {"id":1,"method":"initialize",...}       sent ("jsonrpc" is added; "@file:PATH" strings are files of the source tree)
 //   --> raw TEXT                                 sent as it is, with \r \n \\ escapes: for frames that are wrong
 //   <-- {...}                                    expected, in this order, members sorted
-// After a request everything up to its answer is read; after anything else nothing is waited for. So a transcript puts
+// After a request everything up to its answer is read, an edit that the editor is asked to make counts as made; after anything else nothing is waited for. So a transcript puts
 // `loopsmith/waitForState` where it wants diagnostics, and always between two edits of a document: whether the first is
 // looked at by itself would hang on how fast the second comes. Comparing is exact, but for the server's version and, in
 // all transcripts but `lifecycle`, what it can do.
@@ -153,6 +153,7 @@ auto run(const std::string& program, const std::string& sources, const std::stri
         break;
       }
       take(*got);
+      if (got->value("method", "") == "workspace/applyEdit") { session.send({{"jsonrpc", "2.0"}, {"id", got->value("id", Json())}, {"result", {{"applied", true}}}}); }
       if (!got->contains("method") && got->value("id", Json()) == id) { break; }
     }
   }

@@ -2,10 +2,13 @@
 // workers that die, content that kills, jobs.
 #include "lsp/server/front.h"
 
+#include "tests/unit/lsp/session.h"
+
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <random>
 #include <sstream>
@@ -32,10 +35,10 @@ struct Stage final : Host {
   std::optional<int> exit_status;
   FrameReader client_reader;
   FrameReader worker_reader;
-  Front front{*this, FrontOptions{}};
+  Front front;
   int next_id = 1;
 
-  Stage() { front.start(); }
+  explicit Stage(FrontOptions options = {}) : front(*this, std::move(options)) { front.start(); }
 
   void to_client(std::string frame) override {
     client_reader.feed(frame);
@@ -557,6 +560,85 @@ TEST_CASE("a search is paused and goes on; stopped while it stands still, it kee
   stage.front.on_job_line(1, R"({"event":"done","schedule_text":"def s(sch): ...","best_seconds":0.25,"verified":"3 inputs"})");
   stage.front.on_job_end(1, ExitStatus{}, "");
   CHECK(stage.last("loopsmith/tuning")["params"]["state"] == "done");
+}
+
+TEST_CASE("a search that is interrupted stands still in the next session, and goes on with what is left of its time") {
+  DataFolder folder;
+  FrontOptions options{.searches = folder.path + "/searches"};
+  auto command = [](Stage& stage, const char* name, Json argument) { return stage.ask("workspace/executeCommand", {{"command", name}, {"arguments", Json::array({std::move(argument)})}}); };
+  auto told = [](const Stage& stage) {
+    Json last;
+    for (const Frame& frame : stage.worker) {
+      Json message = Json::parse(frame.body, nullptr, false);
+      if (message.is_object() && string_in(message, "method") == "loopsmith/job") { last = message["params"]; }
+    }
+    return last;
+  };
+  {
+    Stage first(options);
+    first.initialize({});
+    first.open("a", "x");
+    CHECK_FALSE(std::filesystem::exists(folder.path + "/searches"));
+    command(first, "loopsmith.tune", {{"uri", "a"}, {"function", "f"}, {"seconds", 60.0}, {"trials", 64}});
+    first.front.on_job_line(1, R"({"event":"progress","trial":12,"trials":64,"best_seconds":0.25,"elapsed":20})");
+    // The editor is closed; what the search says while it ends changes nothing.
+    first.ask("shutdown", nullptr);
+    first.front.on_job_line(1, R"({"event":"done","schedule_text":"def s(sch): ...","best_seconds":0.2,"verified":"3 inputs"})");
+    first.front.on_job_end(1, ExitStatus{}, "");
+    // Another editor at the same time does not go on with it, too.
+    Stage beside(options);
+    beside.initialize({});
+    beside.open("a", "x");
+    CHECK(told(beside).is_null());
+  }
+  Stage second(options);
+  second.initialize({});
+  second.open("b", "x");
+  CHECK(told(second).is_null());
+  second.open("a", "y");
+  Json job = told(second);
+  CHECK(job["state"] == "paused");
+  CHECK(job["restored"] == true);
+  CHECK(job["message"] == "trial 12/64, best 250.00 ms");
+  CHECK(second.job_arguments.empty());
+  // On the text as it is now.
+  CHECK(second.answer_to(command(second, "loopsmith.tune.resume", {{"uri", "a"}})).contains("result"));
+  CHECK(second.job_arguments == std::vector<std::string>{"tune", "-", "--json", "--function", "f", "--trials", "64", "--time", "40"});
+  CHECK(second.job_input == "y");
+  second.front.on_job_line(1, R"({"event":"done","schedule_text":"def s(sch): ...","best_seconds":0.2,"verified":"3 inputs"})");
+  second.front.on_job_end(1, ExitStatus{}, "");
+  // What is done is offered no more; what is given up neither.
+  CHECK(std::filesystem::is_empty(folder.path + "/searches"));
+  command(second, "loopsmith.tune", {{"uri", "b"}, {"function", "g"}});
+  second.ask("shutdown", nullptr);
+  CHECK_FALSE(std::filesystem::is_empty(folder.path + "/searches"));
+}
+
+TEST_CASE("the server says how it is, once for each change") {
+  Stage stage;
+  stage.initialize({{"experimental", {{"serverStatusNotification", true}}}});
+  stage.front.on_tick();
+  CHECK(stage.last("experimental/serverStatus")["params"] == Json({{"health", "ok"}, {"quiescent", false}, {"message", ""}}));
+  stage.front.on_worker_bytes(framed("", {{header::rest, 1}}));
+  size_t before = stage.client.size();
+  stage.front.on_tick();
+  CHECK(stage.last("experimental/serverStatus")["params"]["quiescent"] == true);
+  CHECK(stage.client.size() == before + 1);
+  stage.front.on_tick();
+  CHECK(stage.client.size() == before + 1);
+  stage.open("a", "x");
+  stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune"}, {"arguments", {{{"uri", "a"}, {"function", "f"}}}}});
+  stage.front.on_tick();
+  CHECK(stage.last("experimental/serverStatus")["params"] == Json({{"health", "ok"}, {"quiescent", false}, {"message", "tuning f: starting"}}));
+  stage.can_start = false;
+  stage.front.on_worker_end(ExitStatus{.signal = SIGSEGV});
+  stage.front.on_tick();
+  CHECK(stage.last("experimental/serverStatus")["params"]["health"] == "warning");
+  // To those who do not show it, nothing is said.
+  Stage other;
+  other.initialize({});
+  other.front.on_tick();
+  CHECK(other.last("experimental/serverStatus").is_null());
 }
 
 TEST_CASE("a search that is stopped says so at once, and is offered only when its best was compared") {

@@ -41,6 +41,8 @@ class Session {
     static const DataFolder data;
     bool has_data = std::any_of(environment.begin(), environment.end(), [](const auto& one) { return one.first == "XDG_DATA_HOME"; });
     if (!has_data) { environment.emplace_back("XDG_DATA_HOME", data.path); }
+    bool has_state = std::any_of(environment.begin(), environment.end(), [](const auto& one) { return one.first == "XDG_STATE_HOME"; });
+    if (!has_state) { environment.emplace_back("XDG_STATE_HOME", state_.path); }
     auto process = Process::start({.argv = std::move(argv), .environment = std::move(environment)});
     if (process.ok()) { process_.emplace(std::move(process).value()); }
   }
@@ -124,6 +126,7 @@ class Session {
   std::vector<Json> received;
 
  private:
+  DataFolder state_;   // what one session leaves is no other's
   std::optional<Process> process_;
   FrameReader reader_;
   int next_id_ = 1;

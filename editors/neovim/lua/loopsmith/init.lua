@@ -8,6 +8,7 @@ local defaults = {
   root_markers = { '.git', 'loopsmith.json' },
   tune = { seconds = 60, target = 'llvm' },
   inlay_hints = true,                -- what every statement of a schedule did, behind it
+  loop_hints = false,                -- why loops are not vectorized; :LoopsmithHints turns them on and off
   code_lens = true,                  -- tune, steps that ran; vim.lsp.codelens.run() runs the one at the cursor
   -- The compiled parser (tirscript.so); nil: parser/tirscript.so on 'runtimepath', if there is one.
   parser = nil,
@@ -18,7 +19,7 @@ local function capabilities()
   local caps = vim.lsp.protocol.make_client_capabilities()
   caps.general = caps.general or {}
   caps.general.positionEncodings = { 'utf-8', 'utf-16', 'utf-32' }
-  caps.experimental = { loopsmithViews = true, loopsmithReplayProgress = true }
+  caps.experimental = { loopsmithViews = true, loopsmithReplayProgress = true, serverStatusNotification = true, interactiveResolve = { inputTypes = { 'string', 'number' } } }
   return caps
 end
 
@@ -188,6 +189,29 @@ function M.show_ir(stage)
   update(buffer, stage)
 end
 
+-- States by their addresses, side by side in a new tab.
+local function show_states(client, buffer, addresses)
+  local texts, count = {}, 0
+  for i, address in ipairs(addresses) do
+    client.request('workspace/textDocumentContent', { uri = address }, function(problem, content)
+      if problem then return vim.notify('loopsmith: ' .. problem.message, vim.log.levels.WARN) end
+      texts[i], count = vim.split(content.text, '\n'), count + 1
+      if count < #addresses then return end
+      vim.cmd('tabnew')
+      for shown, lines in ipairs(texts) do
+        if shown > 1 then vim.cmd('rightbelow vnew') end
+        local state = vim.api.nvim_get_current_buf()
+        vim.bo[state].buftype, vim.bo[state].bufhidden = 'nofile', 'wipe'
+        vim.api.nvim_buf_set_lines(state, 0, -1, false, lines)
+        vim.bo[state].modifiable = false
+        pcall(vim.api.nvim_buf_set_name, state, 'loopsmith-ir:' .. addresses[shown]:match('#(.*)$'))
+        if not pcall(vim.treesitter.start, state, 'tirscript') then vim.bo[state].syntax = 'python' end
+        vim.cmd('diffthis')
+      end
+    end, buffer)
+  end
+end
+
 --- Two states of the schedule at the cursor as a diff in a new tab: after the statement at the cursor, and after another one (the one before).
 function M.compare_steps(other)
   local buffer = vim.api.nvim_get_current_buf()
@@ -198,25 +222,8 @@ function M.compare_steps(other)
     if not at then return vim.notify('loopsmith: the cursor is on no statement of a schedule', vim.log.levels.WARN) end
     local from, to = tonumber(other) or math.max(0, tonumber(at) - 1), tonumber(at)
     if from > to then from, to = to, from end
-    local texts = {}
-    for _, step in ipairs({ from, to }) do
-      client.request('workspace/textDocumentContent', { uri = ('%s#%s@%d'):format(text, schedule, step) }, function(problem, content)
-        if problem then return vim.notify('loopsmith: ' .. problem.message, vim.log.levels.WARN) end
-        texts[step] = vim.split(content.text, '\n')
-        if not (texts[from] and texts[to]) then return end
-        vim.cmd('tabnew')
-        for i, shown in ipairs(from == to and { from } or { from, to }) do
-          if i > 1 then vim.cmd('rightbelow vnew') end
-          local state = vim.api.nvim_get_current_buf()
-          vim.bo[state].buftype, vim.bo[state].bufhidden = 'nofile', 'wipe'
-          vim.api.nvim_buf_set_lines(state, 0, -1, false, texts[shown])
-          vim.bo[state].modifiable = false
-          pcall(vim.api.nvim_buf_set_name, state, ('loopsmith-ir:%s@%d'):format(schedule, shown))
-          if not pcall(vim.treesitter.start, state, 'tirscript') then vim.bo[state].syntax = 'python' end
-          vim.cmd('diffthis')
-        end
-      end, buffer)
-    end
+    local function address(step) return ('%s#%s@%d'):format(text, schedule, step) end
+    show_states(client, buffer, from == to and { address(from) } or { address(from), address(to) })
   end, buffer)
 end
 
@@ -260,13 +267,13 @@ function M.repl()
   end, buffer)
 end
 
--- A command that the server carries out for the place of the cursor; `then_` gets its answer.
-local function command(name, then_)
+-- A command that the server carries out for the place of the cursor, or what a lens is about; `then_` gets its answer.
+local function command(name, then_, about)
   local buffer = vim.api.nvim_get_current_buf()
   local client = client_of(buffer)
   if not client then return vim.notify('loopsmith: the language server does not serve this buffer', vim.log.levels.WARN) end
   local place = vim.lsp.util.make_position_params(0, client.offset_encoding)
-  client.request('workspace/executeCommand', { command = name, arguments = { { uri = place.textDocument.uri, position = place.position } } }, function(problem, answer)
+  client.request('workspace/executeCommand', { command = name, arguments = { about or { uri = place.textDocument.uri, position = place.position } } }, function(problem, answer)
     if problem then return vim.notify('loopsmith: ' .. problem.message, vim.log.levels.ERROR) end
     if then_ then then_(answer) end
   end, buffer)
@@ -287,17 +294,35 @@ function M.stop() command('loopsmith.tune.stop') end
 function M.replay_to()
   command('loopsmith.replay.to', function(view) split_beside(function() vim.cmd('edit ' .. vim.fn.fnameescape(view.uri)) end) end)
 end
---- Which records are used for the program at the cursor, and why others are not.
-function M.explain_records()
-  command('loopsmith.db.explain', function(answer)
-    split_beside(function()
-      vim.cmd.enew()
-      local buffer = vim.api.nvim_get_current_buf()
-      vim.bo[buffer].buftype, vim.bo[buffer].bufhidden, vim.bo[buffer].filetype = 'nofile', 'wipe', 'markdown'
-      vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split('# ' .. answer.title .. '\n\n' .. vim.trim(answer.text), '\n'))
-      vim.bo[buffer].modifiable = false
-    end)
+local function show_text(answer)
+  split_beside(function()
+    vim.cmd.enew()
+    local buffer = vim.api.nvim_get_current_buf()
+    vim.bo[buffer].buftype, vim.bo[buffer].bufhidden, vim.bo[buffer].filetype = 'nofile', 'wipe', 'markdown'
+    vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split('# ' .. answer.title .. '\n\n' .. vim.trim(answer.text), '\n'))
+    vim.bo[buffer].modifiable = false
   end)
+end
+--- Which records are used for the program at the cursor, and why others are not.
+function M.explain_records() command('loopsmith.db.explain', show_text) end
+--- What searches for the program at the cursor found, one after the other.
+function M.history(about) command('loopsmith.db.history', show_text, about) end
+--- Two schedules statement by statement at once; how fast each is comes as a message, and into the lens. `about`: { uri, schedule, other, function }.
+function M.compare(about)
+  command('loopsmith.schedules.compare', show_text, about)
+  command('loopsmith.bench', nil, about)
+end
+--- Hints that say why loops are not vectorized: on, or off again.
+function M.hints()
+  command('loopsmith.hints.toggle', function(answer) vim.notify('loopsmith: hints about loops are ' .. (answer.shown and 'shown' or 'hidden')) end)
+end
+
+-- How the server says it is, for 'statusline': "loopsmith", with a mark while it works or where something is wrong.
+local server_status = { health = 'ok', quiescent = true, message = '' }
+function M.status()
+  if #vim.lsp.get_clients({ name = 'loopsmith' }) == 0 then return '' end
+  local mark = server_status.health == 'error' and ' ✗' or server_status.health == 'warning' and ' !' or not server_status.quiescent and ' …' or ''
+  return 'loopsmith' .. mark .. (server_status.message ~= '' and ': ' .. server_status.message:gsub('\n', '; ') or '')
 end
 
 --- What the server takes of memory, file by file, in a buffer beside.
@@ -324,40 +349,48 @@ end
 
 --- Tune the program under the cursor in the background.
 function M.tune() act('^Tune .* in the background$') end
---- The same, once it was asked how many trials, how long and for which target.
-function M.tune_with()
+-- A command whose questions are asked first; what is wrong with an answer is said, and asked again. Then it is carried out.
+local function with_answers(client, buffer, asked)
+  local resolve
+  local function ask(form, i, answers)
+    if i > #form.formFields then return resolve({ command = form.command, arguments = form.arguments, formAnswers = answers }) end
+    local field = form.formFields[i]
+    local prompt = field.description .. (field.error and ': ' .. field.error or '') .. ' '
+    vim.ui.input({ prompt = prompt, default = tostring((form.formAnswers or {})[i] or field.default or '') }, function(answer)
+      if answer == nil then return end
+      answers[i] = answer
+      ask(form, i + 1, answers)
+    end)
+  end
+  function resolve(form)
+    client.request('command/resolve', form, function(problem, answer)
+      if problem then return vim.notify('loopsmith: ' .. problem.message, vim.log.levels.ERROR) end
+      if answer.formFields and #answer.formFields > 0 then return vim.schedule(function() ask(answer, 1, {}) end) end
+      client.request('workspace/executeCommand', answer, function(failed)
+        if failed then vim.notify('loopsmith: ' .. failed.message, vim.log.levels.ERROR) end
+      end, buffer)
+    end, buffer)
+  end
+  resolve({ command = asked.command, arguments = asked.arguments })
+end
+-- The action at the cursor that has such a command, with its questions.
+local function act_with_answers(name, missing)
   local buffer = vim.api.nvim_get_current_buf()
   local client = client_of(buffer)
   if not client then return vim.notify('loopsmith: the language server does not serve this buffer', vim.log.levels.WARN) end
   local asked = vim.lsp.util.make_range_params(0, client.offset_encoding)
   asked.context = { diagnostics = {} }
   client.request('textDocument/codeAction', asked, function(_, actions)
-    local tune
-    for _, one in ipairs(actions or {}) do if one.command and one.command.command == 'loopsmith.tune' then tune = one.command end end
-    if not tune then return vim.notify('loopsmith: there is no program at the cursor that could be tuned', vim.log.levels.WARN) end
-    local resolve
-    local function ask(form, i, answers)
-      if i > #form.formFields then return resolve({ command = form.command, arguments = form.arguments, formAnswers = answers }) end
-      local field = form.formFields[i]
-      local prompt = field.description .. (field.error and ': ' .. field.error or '') .. ' '
-      vim.ui.input({ prompt = prompt, default = tostring((form.formAnswers or {})[i] or field.default or '') }, function(answer)
-        if answer == nil then return end
-        answers[i] = answer
-        ask(form, i + 1, answers)
-      end)
-    end
-    function resolve(form)
-      client.request('command/resolve', form, function(problem, answer)
-        if problem then return vim.notify('loopsmith: ' .. problem.message, vim.log.levels.ERROR) end
-        if answer.formFields and #answer.formFields > 0 then return vim.schedule(function() ask(answer, 1, {}) end) end
-        client.request('workspace/executeCommand', answer, function(failed)
-          if failed then vim.notify('loopsmith: ' .. failed.message, vim.log.levels.ERROR) end
-        end, buffer)
-      end, buffer)
-    end
-    resolve({ command = tune.command, arguments = tune.arguments })
+    local found
+    for _, one in ipairs(actions or {}) do if type(one.command) == 'table' and one.command.command == name then found = one.command end end
+    if not found then return vim.notify('loopsmith: ' .. missing, vim.log.levels.WARN) end
+    with_answers(client, buffer, found)
   end, buffer)
 end
+--- The same, once it was asked how many trials, how long and for which target.
+function M.tune_with() act_with_answers('loopsmith.tune', 'there is no program at the cursor that could be tuned') end
+--- Split the loop at the cursor by factors that are asked for.
+function M.split() act_with_answers('loopsmith.split', 'there is no loop at the cursor that could be split') end
 --- Insert the best schedule found for the program under the cursor.
 function M.insert_best() act('^Insert best schedule') end
 
@@ -369,7 +402,7 @@ function M.setup(user)
     filetypes = options.filetypes,
     root_markers = options.root_markers,
     capabilities = capabilities(),
-    init_options = { tune = options.tune },
+    init_options = { tune = options.tune, loopHints = options.loop_hints },
     on_attach = on_attach(options),
   }
   if vim.lsp.config then
@@ -409,7 +442,19 @@ function M.setup(user)
     pattern = '*loopsmith-ir:/*#*',
     callback = function(event) read_content(event.buf, event.match:match('loopsmith%-ir:.*$')) end,
   })
+  vim.lsp.handlers['experimental/serverStatus'] = function(_, now)
+    server_status = now
+    vim.cmd.redrawstatus()
+    vim.api.nvim_exec_autocmds('User', { pattern = 'LoopsmithStatus', data = now })
+  end
   vim.lsp.commands['loopsmith.showIr'] = function() M.show_ir() end
+  vim.lsp.commands['loopsmith.showDifference'] = function(lens, context)
+    local states = lens.arguments[1]
+    show_states(vim.lsp.get_client_by_id(context.client_id), context.bufnr, { states.from, states.to })
+  end
+  vim.lsp.commands['loopsmith.showHistory'] = function(lens) M.history(lens.arguments[1]) end
+  vim.lsp.commands['loopsmith.showComparison'] = function(lens) M.compare(lens.arguments[1]) end
+  vim.lsp.commands['loopsmith.split'] = function(action, context) with_answers(vim.lsp.get_client_by_id(context.client_id), context.bufnr, action) end
   vim.api.nvim_create_user_command('LoopsmithIR', function(call) M.show_ir(call.args) end, {
     nargs = '?',
     complete = function() return { 'lowered', 'llvm', 'asm' } end,
@@ -427,6 +472,9 @@ function M.setup(user)
   vim.api.nvim_create_user_command('LoopsmithStop', M.stop, { desc = 'Stop the search of this buffer and keep the best' })
   vim.api.nvim_create_user_command('LoopsmithReplay', M.replay_to, { desc = 'Run the schedule to the statement at the cursor and show the program there' })
   vim.api.nvim_create_user_command('LoopsmithRecords', M.explain_records, { desc = 'Which records are used for the program at the cursor, and why others are not' })
+  vim.api.nvim_create_user_command('LoopsmithHistory', function() M.history() end, { desc = 'What searches for the program at the cursor found' })
+  vim.api.nvim_create_user_command('LoopsmithSplit', M.split, { desc = 'Split the loop at the cursor by factors that are asked for' })
+  vim.api.nvim_create_user_command('LoopsmithHints', M.hints, { desc = 'Hints that say why loops are not vectorized: on, or off again' })
   vim.api.nvim_create_user_command('LoopsmithMemory', M.memory, { desc = 'What the server takes of memory, file by file' })
   vim.api.nvim_create_user_command('LoopsmithReport', M.report, { desc = 'Write a report of the fault at the cursor, without names and texts of the file' })
   vim.api.nvim_create_user_command('LoopsmithTune', M.tune, { desc = 'Tune the program under the cursor in the background' })

@@ -304,6 +304,69 @@ const verbs = {
     const done = await waitForLens('insert best schedule');
     return [stood, /stop and keep the best/.exec(running.title)?.[0] ?? running.title, done?.title ?? 'it did not end'];
   },
+  // How the server says it is, in words that fit both editors.
+  status: async () => {
+    const { exports } = vscode.extensions.all.find((one) => one.isActive && one.exports?.status);
+    for (const end = Date.now() + 10_000; exports.status() !== 'Loopsmith (Loopsmith is ready)' && Date.now() < end;) { await sleep(50); }
+    return [exports.status() === 'Loopsmith (Loopsmith is ready)' ? 'ready' : exports.status()];
+  },
+  // Hints about loops are turned on, and off again.
+  loopHints: async () => {
+    const hints = () => vscode.languages.getDiagnostics(document.uri).filter((one) => ['not-vectorized', 'gathered'].includes(one.code?.value ?? one.code))
+      .map((one) => `${one.range.start.line + 1}: ${['error', 'warning', 'information', 'hint'][one.severity]}: ${one.message}`);
+    await run('loopsmith.hints.toggle');
+    for (const end = Date.now() + 10_000; hints().length === 0 && Date.now() < end;) { await sleep(50); }
+    const shown = hints();
+    await run('loopsmith.hints.toggle');
+    for (const end = Date.now() + 10_000; hints().length > 0 && Date.now() < end;) { await sleep(50); }
+    return hints().length > 0 ? [...shown, 'they stay'] : shown;
+  },
+  // Two states side by side, told by what is different in them.
+  difference: async (step) => {
+    const lens = await waitForLens(step.lens);
+    if (!lens) { return ['there is no such lens']; }
+    await run(lens.command.command, ...lens.command.arguments);
+    const states = () => vscode.window.tabGroups.activeTabGroup.activeTab?.input;
+    for (const end = Date.now() + 10_000; !states()?.original && Date.now() < end;) { await sleep(50); }
+    if (!states()?.original) { return ['nothing was shown']; }
+    const out = [];
+    for (const uri of [states().original, states().modified]) {
+      out.push(`${uri.fragment}, ${(await vscode.workspace.openTextDocument(uri)).getText().includes('i_0') ? 'split' : 'as written'}`);
+    }
+    await run('workbench.action.closeActiveEditor');
+    return out;
+  },
+  // Two schedules beside one another at once, and timed in turns.
+  compareSchedules: async (step) => {
+    const lens = await waitForLens(step.lens);
+    if (!lens) { return ['there is no such lens']; }
+    void run(lens.command.command, ...lens.command.arguments);
+    let shown;
+    for (const end = Date.now() + 20_000; !shown && Date.now() < end; await sleep(100)) { shown = vscode.window.visibleTextEditors.find((one) => one.document.languageId === 'markdown'); }
+    if (!shown) { return ['nothing was shown']; }
+    const out = split(shown.document.getText()).filter((line) => line.includes('statement'));
+    await vscode.window.showTextDocument(shown.document, shown.viewColumn);
+    await run('workbench.action.revertAndCloseActiveEditor');
+    const timed = await waitForLens(`${step.lens}: TIME and TIME`);
+    return [...out, timed?.title ?? 'they were not timed'];
+  },
+  // The server is stopped while it searches, and started again: the search stands still, and goes on.
+  interrupted: async (step) => {
+    const { exports } = vscode.extensions.all.find((one) => one.isActive && one.exports?.status);
+    await run('loopsmith.tune', { uri: document.uri.toString(), function: step.function, seconds: 30 });
+    if (!await waitForLens(', best ')) { return ['no best was told']; }
+    const status = exports.status();
+    await run('loopsmith.restart');
+    const stands = await waitForLens('tuning of an earlier session: trial');
+    const out = [new RegExp(`tuning ${step.function}: trial`).exec(status)?.[0] ?? status];
+    if (!stands) { return [...out, 'it is forgotten']; }
+    out.push(stands.title.replace(/\d+, best.*; /, 'N; '));
+    await vscode.window.showTextDocument(document);
+    await run('loopsmith.resumeTuning');
+    out.push(await waitForLens('tuning: trial') ? 'it goes on' : 'it does not go on');
+    await run('loopsmith.stopTuning');
+    return [...out, (await waitForLens('insert best schedule'))?.title ?? 'it did not end'];
+  },
   // A command of the palette for the place of the cursor, which shows a document beside: its lines with some text.
   palette: async (step) => {
     const editor = await vscode.window.showTextDocument(document, vscode.ViewColumn.One);
@@ -322,7 +385,7 @@ const verbs = {
   },
 };
 // What is asked once: it changes something, or waits by itself.
-const once = new Set(['edit', 'act', 'rename', 'configure', 'command', 'palette', 'tune', 'fill', 'repl', 'trace', 'measured', 'format', 'formatRange', 'formatOnType']);
+const once = new Set(['edit', 'act', 'rename', 'configure', 'command', 'palette', 'tune', 'interrupted', 'loopHints', 'difference', 'compareSchedules', 'fill', 'repl', 'trace', 'measured', 'format', 'formatRange', 'formatOnType']);
 
 async function answerTo(step) {
   const file = vscode.Uri.file(join(folder(), step.file ?? 'session.tir'));

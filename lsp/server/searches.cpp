@@ -1,0 +1,117 @@
+// Files of searches: see searches.h.
+#include "lsp/server/searches.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "lsp/protocol/json.h"
+#include "support/hash.h"
+
+namespace loopsmith::lsp {
+namespace {
+
+/// A search is a few hundred bytes; what is longer is none of ours.
+constexpr size_t largest = 64 << 10;
+
+/// The file, ours alone; -1: another program has it, or it cannot be had.
+auto locked(const std::string& path, int flags) -> int {
+  int file = ::open(path.c_str(), flags | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (file < 0) { return -1; }
+  // Not one that its owner has removed meanwhile.
+  struct stat here {}, there {};
+  bool is_ours = ::flock(file, LOCK_EX | LOCK_NB) == 0 && ::fstat(file, &here) == 0 && ::stat(path.c_str(), &there) == 0 && here.st_ino == there.st_ino;
+  if (is_ours) { return file; }
+  ::close(file);
+  return -1;
+}
+
+auto text_of(int file) -> std::string {
+  std::string text(largest, '\0');
+  ssize_t size = ::pread(file, text.data(), text.size(), 0);
+  text.resize(size > 0 ? static_cast<size_t>(size) : 0);
+  return text;
+}
+
+auto number_in(const Json& json, const char* name) -> std::optional<double> {
+  const Json& value = member(json, name);
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+}  // namespace
+
+KeptSearches::~KeptSearches() {
+  for (const auto& [path, file] : files_) { ::close(file); }
+}
+
+auto KeptSearches::default_folder() -> std::string {
+  if (const char* state = std::getenv("XDG_STATE_HOME"); state != nullptr && *state == '/') { return std::string(state) + "/loopsmith/searches"; }
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') { return std::string(home) + "/.local/state/loopsmith/searches"; }
+  return {};
+}
+
+auto KeptSearches::path_of(const std::string& uri, const std::string& function, const std::string& schedule) const -> std::string {
+  return fmt::format("{}/{:016x}.json", folder_, hash_bytes(uri + "\n" + function + "\n" + schedule));
+}
+
+void KeptSearches::keep(const KeptSearch& search) {
+  if (folder_.empty()) { return; }
+  std::string path = path_of(search.uri, search.function, search.schedule);
+  auto known = files_.find(path);
+  if (known == files_.end()) {
+    std::error_code failed;
+    std::filesystem::create_directories(folder_, failed);
+    int file = locked(path, O_CREAT);
+    if (file < 0) { return; }
+    known = files_.emplace(path, file).first;
+  }
+  Json json = {{"uri", search.uri}, {"function", search.function}, {"schedule", search.schedule}, {"target", search.target}, {"message", search.message}, {"percentage", search.percentage}};
+  if (search.trials) { json["trials"] = *search.trials; }
+  if (search.seconds) { json["seconds"] = *search.seconds; }
+  if (search.best_seconds) { json["best_seconds"] = *search.best_seconds; }
+  std::string text = to_text(json) + "\n";
+  // In place: the lock is the file's. Whoever dies between the two leaves a line too many, which is not looked at.
+  bool is_written = ::pwrite(known->second, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
+  (void)(is_written && ::ftruncate(known->second, static_cast<off_t>(text.size())) == 0);
+}
+
+void KeptSearches::forget(const std::string& uri, const std::string& function, const std::string& schedule) {
+  auto known = files_.find(path_of(uri, function, schedule));
+  if (known == files_.end()) { return; }
+  ::unlink(known->first.c_str());
+  ::close(known->second);
+  files_.erase(known);
+}
+
+auto KeptSearches::take(const std::string& uri) -> std::vector<KeptSearch> {
+  std::vector<KeptSearch> found;
+  std::error_code none;
+  if (folder_.empty()) { return found; }
+  for (auto entry = std::filesystem::directory_iterator(folder_, none); !none && entry != std::filesystem::directory_iterator(); entry.increment(none)) {
+    std::string path = entry->path();
+    if (!path.ends_with(".json") || files_.contains(path)) { continue; }
+    int file = locked(path, 0);
+    if (file < 0) { continue; }
+    std::string text = text_of(file);
+    text.resize(std::min(text.find('\n'), text.size()));
+    std::string why;
+    Json json = parse_json(text, why).value_or(Json());
+    if (string_in(json, "uri") != uri || string_in(json, "function").empty()) {
+      ::close(file);
+      continue;
+    }
+    files_.emplace(path, file);
+    found.push_back({.uri = uri, .function = string_in(json, "function"), .schedule = string_in(json, "schedule"), .target = string_in(json, "target"), .trials = int_in(json, "trials"),
+                     .seconds = number_in(json, "seconds"), .message = string_in(json, "message"), .best_seconds = number_in(json, "best_seconds"),
+                     .percentage = static_cast<int>(int_in(json, "percentage").value_or(0))});
+  }
+  return found;
+}
+
+}  // namespace loopsmith::lsp
