@@ -517,10 +517,7 @@ auto always_runs(const FuncState& func, const Place& place) -> bool {
   return holds(around->is_loop() ? around->loop->body : around->block()->body);
 }
 
-namespace {
-
-// Does a predicate do no more than keep iter vars within their domains?
-auto is_bound_of_domain(const BlockRealize& realize, const Expr& condition) -> bool {
+auto keeps_domain(const BlockRealize& realize, const Expr& condition) -> bool {
   arith::Analyzer analyzer;
   const auto* bound = condition.as<LT>();
   for (size_t i = 0; bound && i < realize.iter_values.size(); ++i) {
@@ -529,9 +526,13 @@ auto is_bound_of_domain(const BlockRealize& realize, const Expr& condition) -> b
   }
   return false;
 }
+
+namespace {
+
+// Does a predicate do no more than keep iter vars within their domains?
 auto is_bound_of_domains(const BlockRealize& realize) -> bool {
   std::vector<Expr> parts = arith::split_conjunction(realize.predicate);
-  return std::all_of(parts.begin(), parts.end(), [&](const Expr& part) { return is_bound_of_domain(realize, part); });
+  return std::all_of(parts.begin(), parts.end(), [&](const Expr& part) { return keeps_domain(realize, part); });
 }
 
 // Is a store to the buffer under loops whose bounds vary, or under a condition? Then less may be written than a block declares.
@@ -667,7 +668,7 @@ auto certainly_writes(const FuncState& func, const Place& block, const BufferReg
     // Of quotients and remainders the estimate below knows bounds of iter vars only.
     bool is_rough = false;
     post_order(condition, [&](const Expr& e) { is_rough = is_rough || e.as<FloorMod>() || e.as<FloorDiv>(); });
-    if (is_about_instances && is_rough && !is_bound_of_domain(*block.realize, condition) && !analyzer.can_prove(condition)) { return false; }
+    if (is_about_instances && is_rough && !keeps_domain(*block.realize, condition) && !analyzer.can_prove(condition)) { return false; }
     // The estimate takes it that some instance runs.
     if (analyzer.can_prove(logical_not(condition))) { return false; }
     // Where the condition is not about what is written, one must be seen to: the first or the last.

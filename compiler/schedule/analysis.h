@@ -67,6 +67,8 @@ namespace loopsmith::schedule {
 [[nodiscard]] auto require_one_sum(const Context& cx, const FuncState& func, const Place& producer, const Place* outside) -> Status;
 /// Where the domain of an iter var depends on a loop around, as of a triangle's rows, a buffer or a loop made of it would know no bounds.
 [[nodiscard]] auto require_own_domains(const Context& cx, const FuncState& func, const Place& block) -> Status;
+/// Is a condition of a block's predicate only that an iter var is in its domain?
+[[nodiscard]] auto keeps_domain(const BlockRealize& realize, const Expr& condition) -> bool;
 /// Does the predicate of a block only keep its iter vars in their domains? Else it says that some instances do not run.
 [[nodiscard]] auto keeps_domains(const FuncState& func, const Place& block) -> bool;
 

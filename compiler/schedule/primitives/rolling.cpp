@@ -33,7 +33,7 @@ namespace {
 ///
 /// Needs  a buffer that its scope allocates and one block writes, each dimension by an iter var of its own, with a predicate that only keeps those in
 ///        their domains; a loop around it and all readers; windows that begin at a multiple of a loop variable and overlap,
-///        and along other dimensions do not grow; loops that run in order.
+///        and along other dimensions do not grow; loops that run in order; of what the block reads, nothing that only later iterations write.
 /// Keeps  results bit for bit.
 struct RollingBuffer {
   struct Args { BlockArg block; int64_t write_buffer_index = 0; };
@@ -171,6 +171,7 @@ struct RollingBuffer {
         return note_loop(refuse(fmt::format("an iteration of `{}` runs more of `{}` than the one before", var->name.view(), at->name().view())), *at);
       }
     }
+    if (auto why = reads_unfinished(func, place, *scope, *common, plan)) { return refuse(*why); }
     // What the text of the rewritten program takes for granted.
     for (size_t i = 0; i < write.region.size(); ++i) {
       if (!plan.rolled[i] && i != axis) { continue; }
@@ -220,6 +221,68 @@ struct RollingBuffer {
     plan.to = make_buffer(std::move(fields));
     return plan;
   }
+  // What is kept of an iteration is not computed again, so what it was computed from must have been there. Why it may not have been: a
+  // block in the rolling loop writes it behind the block, or writes less of it before, and the rest in later iterations.
+  static auto reads_unfinished(const FuncState& func, const Place& place, const Place& scope, const Place& common, const Plan& plan) -> std::optional<std::string> {
+    const Place* outermost = nullptr;
+    for (const Place* at = func.parent(place); at && at->is_loop(); at = func.parent(*at)) {
+      if (std::any_of(plan.rolled.begin(), plan.rolled.end(), [&](const Var& v) { return v && v == at->loop->var; })) { outermost = at; }
+    }
+    if (!outermost) { return {}; }
+    auto loops_below = [&](const Place& above, const Place& of) {
+      std::vector<std::pair<Var, Range>> out;
+      for (const Place* at = func.parent(of); at && at != &above; at = func.parent(*at)) {
+        if (at->is_loop()) { out.insert(out.begin(), {at->loop->var, Range{at->loop->min, at->loop->extent}}); }
+      }
+      return out;
+    };
+    auto at_place = [](const Place& of, const BufferRegion& region) {
+      std::vector<Range> out;
+      VarMap map = bindings_of(*of.realize);
+      for (const Range& range : region.region) { out.push_back(substitute(range, map)); }
+      return Array<Range>(std::move(out));
+    };
+    for (const BufferRegion& read : place.block()->reads) {
+      for (const Place* writer : func.blocks_mentioning(scope, read.buffer)) {
+        const BufferRegion* write = writer == &place ? nullptr : region_of(writer->block()->writes, read.buffer);
+        if (!write || !func.is_below(*writer, *outermost)) { continue; }
+        auto name = [&] { return std::string(writer->name().view()); };
+        if (writer->index > place.index) { return fmt::format("`{}` writes `{}`, which the block reads, behind it in `{}`", name(), read.buffer->name.view(), outermost->name().view()); }
+        const Place* both = func.parent(*writer);
+        while (!func.is_below(place, *both)) { both = func.parent(*both); }
+        // Windows that roll themselves hold what iterations before left there; bounds of domains are those of what is read, too.
+        Expr predicate = bool_imm(true);
+        for (const Expr& part : arith::split_conjunction(writer->realize->predicate)) {
+          if (!part.as<Or>() && !keeps_domain(*writer->realize, part)) { predicate = logical_and(predicate, part); }
+        }
+        arith::Analyzer analyzer;
+        for (const Place* at = &common; at && at->is_loop(); at = func.parent(*at)) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
+        // That all readers stay within the window was found when the writer was made to roll.
+        std::vector<bool> rolls(write->region.size());
+        std::vector<Range> written = at_place(*writer, *write).to_vector();
+        for (size_t i = 0; i < written.size(); ++i) {
+          const auto* rest = write->region[i].min.as<FloorMod>();
+          rolls[i] = rest && is_one(write->region[i].extent) && arith::deep_equal(rest->b, read.buffer->shape[i]);
+          if (rolls[i]) { written[i] = from_zero(one(read.buffer->shape[i].dtype())); }
+        }
+        auto made = arith::estimate_region_lower_bound(Array<Range>(std::move(written)), loops_below(*both, *writer), predicate, analyzer);
+        auto needed = arith::estimate_region_upper_bound(at_place(place, read), loops_below(common, place), bool_imm(true), analyzer);
+        bool is_made = made.has_value();
+        for (size_t i = 0; is_made && i < made->size(); ++i) {
+          if (rolls[i]) { continue; }
+          const Expr& extent = read.buffer->shape[i];
+          const arith::IntSet &have = (*made)[i], &need = needed[i];
+          // A dimension that is made whole is whole.
+          is_made = have.has_lower_bound() && have.has_upper_bound() &&
+                    ((need.has_lower_bound() && analyzer.can_prove(less_equal(have.min(), need.min()))) || analyzer.can_prove(less_equal(have.min(), zero(extent.dtype())))) &&
+                    ((need.has_upper_bound() && analyzer.can_prove(less_equal(need.max(), have.max()))) || analyzer.can_prove(less(extent - one(extent.dtype()), have.max() + one(have.max().dtype()))));
+        }
+        if (!is_made) { return fmt::format("`{}` may write what the block reads of `{}` in later iterations only", name(), read.buffer->name.view()); }
+      }
+    }
+    return {};
+  }
+
   static constexpr const char* no_pattern = "no dimension is accessed in windows like `i * stride + k`";
 
   /// A block and those in it.
