@@ -39,6 +39,11 @@ auto part_of(const syntax::Item& item, DeclId decl) -> const syntax::Item* {
   return nullptr;
 }
 
+// Is it a long program, or around one?
+auto has_parts(const syntax::Item& item) -> bool {
+  return item.head != 0 || std::any_of(item.members.begin(), item.members.end(), [](const Item::Member& member) { return member.item->kind == syntax::ItemKind::Part || has_parts(*member.item); });
+}
+
 auto last_name(const syntax::List<Identifier>& path) -> Name { return path.empty() ? Name() : path.back().name; }
 
 }  // namespace
@@ -53,6 +58,7 @@ void File::update(const Document& document) {
 }
 
 void File::update(std::vector<ItemPtr> items) {
+  bool parts_differ = false;
   std::unordered_map<const Item*, std::unique_ptr<Entry>> old;
   for (auto& entry : entries_) {
     const Item* key = entry->result.item.get();
@@ -72,6 +78,7 @@ void File::update(std::vector<ItemPtr> items) {
     } else {
       entry = std::make_unique<Entry>();
       entry->result.item = std::move(item);
+      parts_differ = parts_differ || has_parts(*entry->result.item);
       for (StmtPtr s : entry->result.item->statements) {
         bound_names(*s, entry->binds);
         entry->is_heavy |= is_program(*s);
@@ -102,6 +109,8 @@ void File::update(std::vector<ItemPtr> items) {
       if (list.empty() || list.back() != i) { list.push_back(i); }
     }
   }
+  // What is known of parts that are gone is forgotten; there are none where all programs are as before.
+  for (const auto& [item, entry] : old) { parts_differ = parts_differ || (entry && has_parts(*item)); }
   std::unordered_set<DeclId> parts;
   auto add = [&](const Item& item, auto&& self) -> void {
     if (item.head != 0) { parts.insert(item.decl); }
@@ -109,8 +118,10 @@ void File::update(std::vector<ItemPtr> items) {
       if (member.item->kind == ItemKind::Part) { parts.insert(member.item->decl); } else { self(*member.item, self); }
     }
   };
-  for (const auto& entry : entries_) { add(*entry->result.item, add); }
-  parts_->keep_only(parts);
+  if (parts_differ) {
+    for (const auto& entry : entries_) { add(*entry->result.item, add); }
+    parts_->keep_only(parts);
+  }
   names_hash_ = 1;
   for (const auto& [name, list] : binders_) { names_hash_ += hash_bytes(name.view()); }
   parts_->work = {};

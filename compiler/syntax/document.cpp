@@ -92,7 +92,7 @@ void Document::update(std::string_view before_text) {
     std::string_view text = text_of(chunk);
     if (placed.item->text != text || (placed.item->kind == ItemKind::Comments) != chunk.is_comments || text.empty()) { return false; }
     // Only the first can be indented, and then its tree depends on that.
-    return (&chunk != first_code && placed.item->indent == 0) || placed.item->hash == item_hash(text, column_of(chunk.span.begin));
+    return placed.item->indent == (&chunk == first_code ? column_of(chunk.span.begin) : 0);
   };
   while (front < chunks.size() && front < before.size() && same(chunks[front], before[front])) { ++front; }
   size_t back = 0;
