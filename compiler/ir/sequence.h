@@ -353,10 +353,10 @@ class Sequence {
   const Piece* root_ = nullptr;
 };
 
-/// What of one sequence is no longer in another, and what is new there, by number: both are told in order. What stands in other places than
-/// before may be told as both. Costs what differs, where that is little.
-template <class T, class Gone, class Fresh>
-void difference(const Sequence<T>& before, const Sequence<T>& now, const Gone& gone, const Fresh& fresh) {
+/// Where one sequence differs from another: what stands there instead of what, by numbers, in order. Between two such places are items that
+/// both have. What stands in another place than before may be told as gone and new. Costs what differs, where that is little.
+template <class T, class F>
+void difference(const Sequence<T>& before, const Sequence<T>& now, const F& differs) {
   constexpr size_t near = 8;
   for (size_t i = 0, k = 0;;) {
     size_t run = now.same_run(i, before, k);
@@ -366,7 +366,7 @@ void difference(const Sequence<T>& before, const Sequence<T>& now, const Gone& g
     if (new_left == 0 && old_left == 0) { return; }
     // The nearest items that are the same again; none: all that is left differs.
     size_t skip_new = new_left, skip_old = old_left;
-    for (size_t distance = 1; distance <= near && skip_new + skip_old == new_left + old_left; ++distance) {
+    for (size_t distance = 1; distance <= near && skip_new == new_left && skip_old == old_left; ++distance) {
       for (size_t a = 0; a <= distance; ++a) {
         size_t b = distance - a;
         if (a >= new_left || b >= old_left || !(now[i + a] == before[k + b])) { continue; }
@@ -375,8 +375,9 @@ void difference(const Sequence<T>& before, const Sequence<T>& now, const Gone& g
         break;
       }
     }
-    for (; skip_old > 0; --skip_old, ++k) { gone(k); }
-    for (; skip_new > 0; --skip_new, ++i) { fresh(i); }
+    differs(k, k + skip_old, i, i + skip_new);
+    k += skip_old;
+    i += skip_new;
   }
 }
 

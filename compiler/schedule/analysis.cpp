@@ -78,7 +78,7 @@ static auto neighbours(const FuncState& func, const Place& block, bool producers
   std::vector<NodeId> out;
   const Place* scope = func.scope(block);
   if (!scope) { return out; }
-  const Scope& info = func.scope_info(*scope);
+  const Scope info = func.scope_info(*scope);
   auto from = producers ? info.of_dst(block.id) : std::span<const Dependence>();
   std::vector<Dependence> all = producers ? std::vector<Dependence>(from.begin(), from.end()) : info.of_src(block.id);
   for (const Dependence& d : all) {
@@ -773,33 +773,26 @@ static auto is_covered(const FuncState& func, const Place& scope, const Place& c
   return true;
 }
 
-auto compute_cover(const FuncState& func, const Place& scope, const std::vector<int>& changed, const Cover& before) -> Cover {
+// What was uncovered and did not change still is, where it still is in the scope.
+auto compute_cover(const FuncState& func, const Place& scope, const std::vector<NodeId>& changed, const Cover& before) -> Cover {
   Cover out;
-  const Scope& info = func.scope_info(scope);
-  out.stage_pipeline = !info.overwrites();
-  if (before.uncovered.empty()) {
-    for (int i : changed) {
-      NodeId id = info.blocks[static_cast<size_t>(i)];
-      if (!is_covered(func, scope, *func.find(id), info.of_block(static_cast<size_t>(i)))) { out.uncovered.push_back(id); }
-    }
-    out.stage_pipeline = out.stage_pipeline && out.uncovered.empty();
-    return out;
+  const Scope info = func.scope_info(scope);
+  for (NodeId id : before.uncovered) {
+    const Place* place = func.find(id);
+    if (place && place->scope == scope.index && std::find(changed.begin(), changed.end(), id) == changed.end()) { out.uncovered.push_back(id); }
   }
-  auto next = changed.begin();
-  for (size_t i = 0; i < info.blocks.size(); ++i) {
-    NodeId id = info.blocks[i];
-    bool is_known = next == changed.end() || *next != static_cast<int>(i);
-    if (!is_known) { ++next; }
-    bool covered = is_known ? std::find(before.uncovered.begin(), before.uncovered.end(), id) == before.uncovered.end()
-                            : is_covered(func, scope, *func.find(id), info.of_block(i));
-    if (!covered) { out.uncovered.push_back(id); }
+  for (NodeId id : changed) {
+    if (!is_covered(func, scope, *func.find(id), info.of_dst(id))) { out.uncovered.push_back(id); }
   }
-  out.stage_pipeline = out.stage_pipeline && out.uncovered.empty();
+  if (!before.uncovered.empty()) {
+    std::sort(out.uncovered.begin(), out.uncovered.end(), [&](NodeId a, NodeId b) { return func.places().index_of(a) < func.places().index_of(b); });
+  }
+  out.stage_pipeline = !info.overwrites() && out.uncovered.empty();
   return out;
 }
 auto compute_cover(const FuncState& func, const Place& scope) -> Cover {
-  std::vector<int> all(func.scope_info(scope).blocks.size());
-  std::iota(all.begin(), all.end(), 0);
+  std::vector<NodeId> all;
+  for (const BlockRealize* realize : func.places().blocks_below(scope)) { all.push_back(realize->block->id); }
   return compute_cover(func, scope, all, {});
 }
 
@@ -811,7 +804,7 @@ namespace {
 auto is_dominant(const FuncState& func, const Place& block) -> bool {
   const Place* scope = func.scope(block);
   if (!scope) { return true; }
-  const Scope& info = func.scope_info(*scope);
+  const Scope info = func.scope_info(*scope);
   for (const BufferRegion& write : block.block()->writes) {
     if (info.writers(write.buffer.get()).size() > 1) { return false; }
   }
@@ -1046,8 +1039,13 @@ auto require_stage_pipeline(const Context& cx, const FuncState& func, const Plac
   const Cover& cover = func.cover(scope);
   if (cover.stage_pipeline) { return ok(); }
   Diagnostic out = at_block(cx.error(Code::NotStagePipeline), scope);
-  for (const Dependence& d : func.scope_info(scope).dependences) {
-    if (d.kind != DependenceKind::War) { continue; }
+  std::vector<Dependence> overwriting;
+  for (const Place* block : func.child_blocks(scope)) {
+    for (const Dependence& d : func.scope_info(scope).of_dst(block->id)) {
+      if (d.kind == DependenceKind::War && overwriting.empty()) { overwriting.push_back(d); }
+    }
+  }
+  for (const Dependence& d : overwriting) {
     const Place& dst = *func.find(d.dst);
     out.notes.push_back({dst.block()->origin,
                          fmt::format("`{}` overwrites `{}` after `{}` reads it", dst.name().view(), d.buffer->name.view(), func.find(d.src)->name().view()), d.dst});

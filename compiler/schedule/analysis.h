@@ -27,7 +27,7 @@ namespace loopsmith::schedule {
 [[nodiscard]] auto position_of(const FuncState& func, const Sequence<Stmt>& items, const Place& around, const Place& wanted) -> size_t;
 [[nodiscard]] auto compute_cover(const FuncState& func, const Place& scope) -> Cover;
 /// The same, where what was known before holds of all blocks but those of some numbers (in increasing order).
-[[nodiscard]] auto compute_cover(const FuncState& func, const Place& scope, const std::vector<int>& changed, const Cover& before) -> Cover;
+[[nodiscard]] auto compute_cover(const FuncState& func, const Place& scope, const std::vector<NodeId>& changed, const Cover& before) -> Cover;
 
 /// Which rule of the definition a block breaks, in words; none where it is one.
 [[nodiscard]] auto why_not_complete(const FuncState& func, const Place& block) -> std::optional<std::string>;

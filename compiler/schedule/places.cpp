@@ -14,7 +14,11 @@ constexpr size_t most_in_list = 64;
 constexpr int usual_in_leaf = 20, most_in_leaf = 40;
 constexpr int usual_in_branch = 16, most_in_branch = 32;
 
-auto name_bit(Name name) -> uint64_t { return uint64_t{1} << ((name.hash() * 0x9e3779b97f4a7c15ULL) >> 58); }
+// Three bits for each name: of a leaf that has them all, one of twenty does not have the name.
+auto name_bits(Name name) -> uint64_t {
+  uint64_t mixed = name.hash() * 0x9e3779b97f4a7c15ULL;
+  return uint64_t{1} << (mixed >> 58) | uint64_t{1} << (mixed >> 52 & 63) | uint64_t{1} << (mixed >> 46 & 63);
+}
 
 auto is_place(const Stmt& s) -> bool { return s.kind() == NodeKind::For || s.kind() == NodeKind::BlockRealize; }
 auto id_of(const Stmt& s) -> NodeId { return s.as<For>() ? s.as<For>()->id : s.as<BlockRealize>()->block->id; }
@@ -84,7 +88,7 @@ struct Places::Leaf {
   mutable uint32_t refs;
   int number;
   int count;
-  uint64_t names;                          // a bit for the name of each block
+  uint64_t names;                          // bits for the name of each block
   [[nodiscard]] auto begin() const -> const Standing* { return reinterpret_cast<const Standing*>(this + 1); }
   [[nodiscard]] auto end() const -> const Standing* { return begin() + count; }
   [[nodiscard]] auto find(NodeId id) const -> const Standing* {
@@ -100,7 +104,7 @@ struct Places::Leaf {
     auto* ids = reinterpret_cast<NodeId*>(const_cast<Standing*>(leaf->end()));
     for (const Standing& standing : *leaf) {
       *ids++ = standing.id;
-      if (!standing.is_loop) { leaf->names |= name_bit(standing.name); }
+      if (!standing.is_loop) { leaf->names |= name_bits(standing.name); }
     }
     return leaf;
   }
@@ -654,11 +658,11 @@ auto Places::blocks_named(Name name) const -> std::vector<const Place*> {
   for (const Place& place : list_) {
     if (place.is_block() && place.block()->name == name) { out.push_back(&place); }
   }
-  uint64_t bit = name_bit(name);
+  uint64_t bits = name_bits(name);
   for (const auto& [branch, begin] : branches_) {
-    if ((branch->names & bit) == 0) { continue; }
+    if ((branch->names & bits) != bits) { continue; }
     for (const Branch::Twig& twig : *branch) {
-      if ((twig.leaf->names & bit) == 0) { continue; }
+      if ((twig.leaf->names & bits) != bits) { continue; }
       for (const Standing& standing : *twig.leaf) {
         if (!standing.is_loop && standing.name == name) { out.push_back(made({twig.leaf, begin + branch->begin_of(&twig)}) + (&standing - twig.leaf->begin())); }
       }

@@ -51,7 +51,7 @@ struct Context {
   const Value& decision;                    // None: sample
   /// The loop, block or number a variable stands for.
   struct Binding { enum class Kind : uint8_t { Block, Loop, Int } kind = Kind::Int; uint64_t value = 0; Name func; };
-  const std::vector<Binding>& variables;
+  const Sequence<Binding>& variables;
   const std::vector<TensorIntrin>* own_intrinsics = nullptr;   // of the schedule's file; null: none
   int64_t most_vscale = 0;                                     // `T.vscale()` is 1, 2, 4 up to this; 0: not known
 

@@ -14,7 +14,7 @@
 namespace loopsmith::schedule {
 
 Schedule::Schedule(IRModule module, int64_t seed)
-    : state_(std::move(module)), random_(seed), variables_(std::make_shared<Variables>()) {
+    : state_(std::move(module)), random_(seed) {
   const auto& functions = state_.module()->functions;
   if (state_.module()->find("main")) {
     func_ = "main";
@@ -48,8 +48,8 @@ auto Schedule::name_of(const Value& variable) -> std::string {
 }
 
 auto Schedule::get(BlockRV block) const -> Result<const Place*> {
-  if (block.var < variables_->size()) {
-    const auto& binding = (*variables_)[block.var];
+  if (block.var < variables_.size()) {
+    const auto& binding = variables_[block.var];
     if (auto found = state_.find(binding.value); found && binding.kind == Context::Binding::Kind::Block && found.place->is_block()) {
       return found.place;
     }
@@ -57,8 +57,8 @@ auto Schedule::get(BlockRV block) const -> Result<const Place*> {
   return error(Code::VariableGone).arg("variable", name_of(block)).arg("what", "block");
 }
 auto Schedule::get(LoopRV loop) const -> Result<const Place*> {
-  if (loop.var < variables_->size()) {
-    const auto& binding = (*variables_)[loop.var];
+  if (loop.var < variables_.size()) {
+    const auto& binding = variables_[loop.var];
     if (auto found = state_.find(binding.value); found && binding.kind == Context::Binding::Kind::Loop && found.place->is_loop()) {
       return found.place;
     }
@@ -66,8 +66,8 @@ auto Schedule::get(LoopRV loop) const -> Result<const Place*> {
   return error(Code::VariableGone).arg("variable", name_of(loop)).arg("what", "loop");
 }
 auto Schedule::get(ExprRV expr) const -> Result<int64_t> {
-  if (expr.var < variables_->size() && (*variables_)[expr.var].kind == Context::Binding::Kind::Int) {
-    return static_cast<int64_t>((*variables_)[expr.var].value);
+  if (expr.var < variables_.size() && variables_[expr.var].kind == Context::Binding::Kind::Int) {
+    return static_cast<int64_t>(variables_[expr.var].value);
   }
   return error(Code::VariableGone).arg("variable", name_of(expr)).arg("what", "integer");
 }
@@ -77,9 +77,9 @@ void Schedule::remove_rv(const Value& variable) {
   if (const auto* b = variable.as<BlockRV>()) { var = b->var; }
   if (const auto* l = variable.as<LoopRV>()) { var = l->var; }
   if (const auto* e = variable.as<ExprRV>()) { var = e->var; }
-  if (var >= variables_->size()) { return; }
-  if (variables_.use_count() > 1) { variables_ = std::make_shared<Variables>(*variables_); }
-  (*variables_)[var] = {Context::Binding::Kind::Block, 0, {}};
+  if (var >= variables_.size()) { return; }
+  const Context::Binding none{Context::Binding::Kind::Block, 0, {}};
+  variables_ = variables_.spliced(var, var + 1, std::span(&none, 1));
 }
 
 auto Schedule::resolve_names(const Primitive& primitive, std::vector<Value>& values, Origin call) -> Status {
@@ -292,7 +292,7 @@ auto Schedule::apply(const Primitive& primitive, Arguments arguments, Origin cal
 auto Schedule::apply_values(const Primitive& primitive, std::vector<Value> values, Value decision, Origin call)
     -> Result<std::vector<Value>> {
   RandomEngine random = random_;
-  Context cx{state_, primitive, func_, call, random, decision, *variables_, intrinsics_.get(), most_vscale_};
+  Context cx{state_, primitive, func_, call, random, decision, variables_, intrinsics_.get(), most_vscale_};
   // Sampled integers in index maps and expressions: the primitive sees numbers, the trace keeps variables.
   std::vector<Value> kept;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -317,26 +317,27 @@ auto Schedule::apply_values(const Primitive& primitive, std::vector<Value> value
 #endif
   }
   random_ = random;
-  if (variables_.use_count() > 1 && (!outcome.outputs.empty() || !outcome.rewrite.forwards.empty())) {
-    variables_ = std::make_shared<Variables>(*variables_);
-  }
   for (const auto& forward : outcome.rewrite.forwards) {
-    for (auto& binding : *variables_) {
+    variables_ = variables_.map_same([&](Context::Binding binding) {
       if (binding.kind != Context::Binding::Kind::Int && binding.value == forward.from) { binding.value = forward.to; }
-    }
+      return binding;
+    }, [](const Context::Binding& a, const Context::Binding& b) { return a.value == b.value; });
   }
   std::vector<Value> outputs;
+  std::vector<Context::Binding> bindings;
   outputs.reserve(outcome.outputs.size());
+  bindings.reserve(outcome.outputs.size());
   Name func = changes ? outcome.func : func_;
   for (const Output& output : outcome.outputs) {
-    uint32_t var = static_cast<uint32_t>(variables_->size());
-    variables_->push_back({output.kind, output.value, func});
+    auto var = static_cast<uint32_t>(variables_.size() + bindings.size());
+    bindings.push_back({output.kind, output.value, func});
     switch (output.kind) {
-      case Context::Binding::Kind::Block: outputs.push_back(BlockRV{var}); break;
-      case Context::Binding::Kind::Loop: outputs.push_back(LoopRV{var}); break;
-      case Context::Binding::Kind::Int: outputs.push_back(ExprRV{var}); break;
+      case Context::Binding::Kind::Block: outputs.emplace_back(BlockRV{var}); break;
+      case Context::Binding::Kind::Loop: outputs.emplace_back(LoopRV{var}); break;
+      case Context::Binding::Kind::Int: outputs.emplace_back(ExprRV{var}); break;
     }
   }
+  if (!bindings.empty()) { variables_ = variables_.spliced(variables_.size(), variables_.size(), bindings); }
   // `get_block` without a function name records the one worked on.
   if (primitive.name == "get_block" && values.size() > 1 && values[1].is_none()) { values[1] = Value(func_.str()); }
   trace_.append({&primitive, std::move(values), outputs, std::move(outcome.decision), call});

@@ -77,7 +77,6 @@ class Schedule {
   void remove_rv(const Value& variable);
 
  private:
-  using Variables = std::vector<Context::Binding>;
   [[nodiscard]] auto resolve_names(const Primitive& primitive, std::vector<Value>& values, Origin call) -> Status;
   /// Brings arguments as scripts give them to the form that traces have: buffers by access and index, functions and numbers as
   /// index maps. Gives the axis separators that were among the results of a function.
@@ -85,7 +84,7 @@ class Schedule {
   State state_;
   Name func_;
   RandomEngine random_;
-  std::shared_ptr<Variables> variables_;       // copied when written to while shared
+  Sequence<Context::Binding> variables_;
   Trace trace_;
   std::shared_ptr<const std::vector<TensorIntrin>> intrinsics_;
   int64_t most_vscale_ = 0;

@@ -311,9 +311,9 @@ auto make_copy(const FuncState& func, const Stage& stage, const Buffer& from, co
 auto require_single_writer(const Context& cx, const FuncState& func, const Place& scope, const Buffer& buffer) -> Result<const Place*> {
   auto writers = func.scope_info(scope).writers(buffer.get());
   if (writers.empty()) { return static_cast<const Place*>(nullptr); }
-  if (writers.size() == 1) { return func.find(writers.front().block); }
+  if (writers.size() == 1) { return func.find(writers.front()); }
   Diagnostic out = cx.error(Code::SeveralWriters).arg("buffer", buffer->name.view()).arg("count", static_cast<int64_t>(writers.size()));
-  for (const auto& [_, id] : writers) {
+  for (NodeId id : writers) {
     const Place* place = func.find(id);
     out.notes.push_back({place->block()->origin, fmt::format("`{}` writes it", place->name().view()), id});
     out.node_ids.push_back(id);
@@ -537,7 +537,7 @@ auto begins_reductions(const FuncState& func, const Place& block) -> bool {
   return true;
 }
 
-auto statement_position(const Place& scope, const Place& top) -> int {
+auto statement_position(const FuncState& func, const Place& scope, const Place& top) -> int {
   const Stmt* at = &scope.block()->body;
   while (true) {
     if (const auto* n = at->as<AllocateConst>()) { at = &n->body; } else if (const auto* m = at->as<DeclBuffer>()) { at = &m->body; } else { break; }
@@ -545,8 +545,8 @@ auto statement_position(const Place& scope, const Place& top) -> int {
   const StmtNode* wanted = top.is_loop() ? static_cast<const StmtNode*>(top.loop) : top.realize;
   const auto* n = at->as<SeqStmt>();
   if (!n) { return at->get() == wanted ? 0 : -1; }
-  auto found = std::find_if(n->seq.begin(), n->seq.end(), [&](const Stmt& s) { return s.get() == wanted; });
-  return found == n->seq.end() ? -1 : static_cast<int>(found - n->seq.begin());
+  size_t found = position_of(func, n->seq, scope, top);
+  return found == n->seq.size() ? -1 : static_cast<int>(found);
 }
 
 }  // namespace loopsmith::schedule

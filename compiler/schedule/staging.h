@@ -43,7 +43,7 @@ struct CopyNest { Stmt stmt; NodeId block; };
 [[nodiscard]] auto relaxed_region(const FuncState& func, const Place& block, const BufferRegion& region, const Place* above) -> BufferRegion;
 
 /// The number of the statement of a block's body that holds a place; -1: none does.
-[[nodiscard]] auto statement_position(const Place& scope, const Place& top) -> int;
+[[nodiscard]] auto statement_position(const FuncState& func, const Place& scope, const Place& top) -> int;
 /// Do the loops of the scope run every instance of the given iter vars' domains?
 [[nodiscard]] auto runs_all_instances(const FuncState& func, const Place& block, const std::vector<const VarNode*>& of) -> bool;
 

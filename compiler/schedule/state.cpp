@@ -35,6 +35,9 @@ struct FuncState::Kept {
   // The buffers that a block allocates, by their memory.
   struct AllocEntry { NodeId block; Sequence<Buffer> made_from; Sequence<Alloc> by_data; };
   std::vector<AllocEntry> allocs;            // of this state, or one before: compared when asked
+  // Blocks of a scope that write what it does not allocate; likewise.
+  struct OutputEntry { NodeId scope; Sequence<Buffer> own; Sequence<Stmt> strands; std::vector<NodeId> blocks; };
+  std::vector<std::shared_ptr<const OutputEntry>> outputs;
   std::vector<std::shared_ptr<const ScopeTree>> scopes;
   std::vector<std::shared_ptr<const CoverEntry>> covers;
   std::vector<std::shared_ptr<const BindingEntry>> bindings;
@@ -140,8 +143,10 @@ auto FuncState::allocs_by_data(const Place& block) const -> const Sequence<Alloc
   if (entry == kept_->allocs.end()) { entry = kept_->allocs.insert(entry, {block.id, {}, {}}); }
   if (entry->made_from.same_as(all)) { return entry->by_data; }
   std::vector<Alloc> gone, fresh;
-  difference(entry->made_from, all, [&](size_t k) { gone.push_back({entry->made_from[k]->data.get(), entry->made_from[k].get()}); },
-             [&](size_t i) { fresh.push_back({all[i]->data.get(), all[i].get()}); });
+  difference(entry->made_from, all, [&](size_t from, size_t to, size_t new_from, size_t new_to) {
+    for (; from < to; ++from) { gone.push_back({entry->made_from[from]->data.get(), entry->made_from[from].get()}); }
+    for (; new_from < new_to; ++new_from) { fresh.push_back({all[new_from]->data.get(), all[new_from].get()}); }
+  });
   Sequence<Alloc>& sorted = entry->by_data;
   if ((gone.size() + fresh.size()) * 8 > all.size()) {
     fresh.clear();
@@ -194,24 +199,62 @@ auto FuncState::scope_tree(const Place& scope_place) const -> const std::shared_
   kept_->scopes.push_back(std::make_shared<const ScopeTree>(before ? make_scope_tree(*this, scope_place, *before) : make_scope_tree(*this, scope_place)));
   return kept_->scopes.back();
 }
-auto FuncState::scope_info(const Place& scope_place) const -> const Scope& { return scope_tree(scope_place)->info(); }
+auto FuncState::scope_info(const Place& scope_place) const -> Scope { return {*this, *scope_tree(scope_place)->blocks}; }
+
+auto FuncState::output_blocks(const Place& scope_place) const -> const std::vector<NodeId>& {
+  auto of_this = [&](const Kept::OutputEntry& e) { return e.scope == scope_place.id; };
+  const Sequence<Buffer>& own = scope_place.block()->alloc_buffers;
+  const auto* list = scope_place.block()->body.as<SeqStmt>();
+  Sequence<Stmt> strands = list ? list->seq : Sequence<Stmt>{scope_place.block()->body};
+  auto found = std::find_if(kept_->outputs.begin(), kept_->outputs.end(), [&](const auto& e) { return of_this(*e); });
+  if (found != kept_->outputs.end() && (*found)->own.same_as(own) && (*found)->strands.same_as(strands)) { return (*found)->blocks; }
+  auto entry = std::make_shared<Kept::OutputEntry>(Kept::OutputEntry{scope_place.id, own, strands, {}});
+  auto add = [&](const Block& block) {
+    bool is_output = std::any_of(block.writes.begin(), block.writes.end(), [&](const BufferRegion& write) { return !allocates(scope_place, write.buffer); });
+    if (is_output) { entry->blocks.push_back(block.id); }
+  };
+  if (found != kept_->outputs.end() && (*found)->own.same_as(own)) {
+    std::vector<const Block*> gone, fresh;
+    const Sequence<Stmt>& old = (*found)->strands;
+    difference(old, strands, [&](size_t from, size_t to, size_t new_from, size_t new_to) {
+      for (; from < to; ++from) { add_blocks(old[from], gone); }
+      for (; new_from < new_to; ++new_from) { add_blocks(strands[new_from], fresh); }
+    });
+    entry->blocks = (*found)->blocks;
+    std::erase_if(entry->blocks, [&](NodeId id) { return std::any_of(gone.begin(), gone.end(), [&](const Block* block) { return block->id == id; }); });
+    for (const Block* block : fresh) { add(*block); }
+    entry->blocks = in_text_order(*this, std::move(entry->blocks));
+  } else {
+    // Mostly blocks write buffers in the order in which these are allocated.
+    auto next = own.begin();
+    constexpr std::ptrdiff_t near = 16;
+    for (const BlockRealize* realize : places_.blocks_below(scope_place)) {
+      const Block& block = *realize->block;
+      if (block.writes.size() == 1) {
+        auto at = std::find(next, next + std::min<std::ptrdiff_t>(near, own.end() - next), block.writes[0].buffer);
+        if (at != own.end() && *at == block.writes[0].buffer) { next = at + 1; continue; }
+      }
+      add(block);
+    }
+  }
+  if (found == kept_->outputs.end()) { return kept_->outputs.emplace_back(std::move(entry))->blocks; }
+  *found = std::move(entry);
+  return (*found)->blocks;
+}
 
 auto FuncState::mentioning(const Place& scope_place, const Buffer& buffer) const -> std::vector<const Place*> {
   auto of_this = [&](const ScopeMentions& m) { return m.tree->scope == scope_place.id; };
   auto found = find_entry(kept_->mentions, of_this);
   if (!found) {
     auto before = find_entry(kept_->old_mentions, of_this);
-    found = std::make_shared<const ScopeMentions>(make_scope_mentions(*this, scope_place, scope_tree(scope_place), before.get()));
+    found = std::make_shared<const ScopeMentions>(make_scope_mentions(scope_tree(scope_place), before.get()));
     kept_->mentions.push_back(found);
   }
   std::vector<const Place*> out;
-  const std::vector<const VarNode*>& data = found->data;
-  for (auto at = std::find(data.begin(), data.end(), buffer->data.get()); at != data.end(); at = std::find(at + 1, data.end(), buffer->data.get())) {
-    // The last strand that begins no later; of empty ones the last holds it.
-    auto behind = std::upper_bound(found->firsts.begin(), found->firsts.end(), static_cast<int>(at - data.begin()));
-    const Stmt& strand = found->tree->strands[static_cast<size_t>(behind - found->firsts.begin() - 1)];
-    out.push_back(find(strand.as<For>() ? strand.as<For>()->id : strand.as<BlockRealize>()->block->id));
-  }
+  const auto& all = found->all;
+  const VarNode* data = buffer->data.get();
+  for (size_t at = all.lower_bound([&](const ScopeMentions::Mention& m) { return m.data < data; }); at < all.size() && all[at].data == data; ++at) { out.push_back(find(all[at].strand)); }
+  std::sort(out.begin(), out.end(), [](const Place* a, const Place* b) { return a->index < b->index; });
   return out;
 }
 auto FuncState::has_plain_body(const Place& scope_place) const -> bool {
@@ -220,7 +263,8 @@ auto FuncState::has_plain_body(const Place& scope_place) const -> bool {
 auto FuncState::silent_blocks(const Place& scope_place) const -> std::vector<const Place*> {
   const ScopeTree& tree = *scope_tree(scope_place);
   std::vector<const Place*> out;
-  for (int i : tree.blocks->silent) { out.push_back(find(tree.info().blocks[static_cast<size_t>(i)])); }
+  for (NodeId id : tree.blocks->silent) { out.push_back(find(id)); }
+  std::sort(out.begin(), out.end(), [](const Place* a, const Place* b) { return a->index < b->index; });
   return out;
 }
 auto FuncState::blocks_mentioning(const Place& scope_place, const Buffer& buffer) const -> std::vector<const Place*> {
@@ -258,7 +302,7 @@ auto FuncState::cover(const Place& scope_place) const -> const Cover& {
   auto before = find_entry(kept_->old_covers, of_this);
   Cover cover;
   if (before && before->around == around) {
-    cover = compute_cover(*this, scope_place, changed_consumers(*before->tree, *tree), before->cover);
+    cover = compute_cover(*this, scope_place, changed_consumers(*this, *before->tree, *tree), before->cover);
   } else {
     cover = compute_cover(*this, scope_place);
   }
@@ -275,8 +319,11 @@ auto FuncState::region_cover(const Place& block) const -> bool {
 auto FuncState::stage_pipeline(const Place& scope_place) const -> bool { return cover(scope_place).stage_pipeline; }
 
 void FuncState::adopt(const FuncState& before) {
-  kept_->hidden = before.kept_->hidden;
+  // A search makes thousands of states from one: what it keeps of blocks that are long gone is given up.
+  constexpr size_t many = 4096;
+  if (before.kept_->hidden->size() < many + 4 * places_.size()) { kept_->hidden = before.kept_->hidden; }
   kept_->allocs = before.kept_->allocs;
+  kept_->outputs = before.kept_->outputs;
   // Of each scope and block the newest answer.
   auto take = [](auto& into, const auto& current, const auto& old, auto key) {
     into = current;
@@ -294,10 +341,10 @@ void FuncState::adopt(const FuncState& before) {
 
 auto FuncState::verify_cached() const -> std::optional<std::string> {
   FuncState anew(name_, func_);
-  auto is_same = [](const Place& a, const Place& b) {
+  auto same_place = [](const Place& a, const Place& b) {
     return a.id == b.id && a.loop == b.loop && a.realize == b.realize && a.index == b.index && a.parent == b.parent && a.scope == b.scope && a.end == b.end;
   };
-  if (!std::equal(places_.begin(), places_.end(), anew.places_.begin(), anew.places_.end(), is_same)) { return "the tree of loops and blocks differs from one made anew"; }
+  if (!std::equal(places_.begin(), places_.end(), anew.places_.begin(), anew.places_.end(), same_place)) { return "the tree of loops and blocks differs from one made anew"; }
   for (const Place& place : places_) {
     const Place* found = find(place.id);
     if (!found || found->id != place.id) { return "`" + place.name().str() + "` is not found by its id"; }
@@ -323,11 +370,7 @@ auto FuncState::verify_cached() const -> std::optional<std::string> {
   for (const auto& entry : kept_->scopes) {
     const Place* place = find(entry->scope);
     if (!place) { return "a scope is kept that is gone"; }
-    ScopeTree tree = make_scope_tree(*this, *place);
-    const ScopeBlocks &anew_blocks = *tree.blocks, &blocks = *entry->blocks;
-    bool touches_same = anew_blocks.firsts == blocks.firsts && anew_blocks.touch_firsts == blocks.touch_firsts && anew_blocks.silent == blocks.silent && anew_blocks.touches == blocks.touches;
-    bool strands_same = tree.is_plain == entry->is_plain && std::equal(tree.strands.begin(), tree.strands.end(), entry->strands.begin(), entry->strands.end());
-    if (!touches_same || !strands_same || !(tree.info() == entry->info())) {
+    if (!is_same(make_scope_tree(*this, *place), *entry)) {
       return "the dependences kept of block `" + place->name().str() + "` differ from a recomputation";
     }
   }
@@ -337,10 +380,14 @@ auto FuncState::verify_cached() const -> std::optional<std::string> {
   for (const auto& entry : kept_->mentions) {
     const Place* place = find(entry->tree->scope);
     if (!place) { return "what is kept of a scope's buffers is of one that is gone"; }
-    ScopeMentions anew_mentions = make_scope_mentions(*this, *place, entry->tree, nullptr);
-    if (entry->data != anew_mentions.data || entry->firsts != anew_mentions.firsts) {
+    ScopeMentions anew_mentions = make_scope_mentions(entry->tree, nullptr);
+    if (!std::equal(entry->all.begin(), entry->all.end(), anew_mentions.all.begin(), anew_mentions.all.end())) {
       return "what is kept of the buffers that block `" + place->name().str() + "` mentions differs from a recomputation";
     }
+  }
+  for (const auto& entry : kept_->outputs) {
+    const Place* place = find(entry->scope);
+    if (place && anew.output_blocks(*place) != output_blocks(*place)) { return "what is kept of the blocks of `" + place->name().str() + "` that write outputs differs from a recomputation"; }
   }
   for (const auto& entry : kept_->bindings) {
     const Place* place = find(entry->block);
@@ -357,73 +404,6 @@ auto FuncState::verify_cached() const -> std::optional<std::string> {
     }
   }
   return {};
-}
-
-// For look-ups by id. Made once a scope was asked often: steps that change loops only go on with the same one, others would ask a few times.
-struct Scope::Index {
-  struct Numbered { NodeId block; int number; };
-  mutable int asked = 0;
-  mutable std::vector<Numbered> blocks;      // by id; empty until asked often
-  mutable std::vector<Numbered> by_src;      // numbers of dependences, by the id of what comes first
-  mutable std::optional<bool> overwrites;
-};
-auto Scope::index() const -> const Index& {
-  constexpr size_t few_blocks = 32;
-  constexpr int few_times = 64;
-  if (!index_) { index_ = std::make_shared<const Index>(); }
-  const Index& out = *index_;
-  if (!out.blocks.empty() || blocks.size() <= few_blocks || ++out.asked <= few_times) { return out; }
-  auto by_id = [](const Index::Numbered& a, const Index::Numbered& b) { return a.block != b.block ? a.block < b.block : a.number < b.number; };
-  for (NodeId id : blocks) { out.blocks.push_back({id, static_cast<int>(out.blocks.size())}); }
-  for (const Dependence& d : dependences) { out.by_src.push_back({d.src, static_cast<int>(out.by_src.size())}); }
-  std::sort(out.blocks.begin(), out.blocks.end(), by_id);
-  std::sort(out.by_src.begin(), out.by_src.end(), by_id);
-  return out;
-}
-auto Scope::overwrites() const -> bool {
-  if (!index_) { index_ = std::make_shared<const Index>(); }
-  if (!index_->overwrites) {
-    index_->overwrites = std::any_of(dependences.begin(), dependences.end(), [](const Dependence& d) { return d.kind == DependenceKind::War || d.kind == DependenceKind::Opaque; });
-  }
-  return *index_->overwrites;
-}
-auto Scope::number_of(NodeId block) const -> int {
-  const auto& all = index().blocks;
-  if (all.empty()) {
-    auto found = std::find(blocks.begin(), blocks.end(), block);
-    return found == blocks.end() ? -1 : static_cast<int>(found - blocks.begin());
-  }
-  auto found = std::lower_bound(all.begin(), all.end(), block, [](const Index::Numbered& n, NodeId id) { return n.block < id; });
-  return found == all.end() || found->block != block ? -1 : found->number;
-}
-auto Scope::of_src(NodeId id) const -> std::vector<Dependence> {
-  std::vector<Dependence> out;
-  const Index& known = index();
-  if (known.blocks.empty()) {
-    for (const Dependence& d : dependences) {
-      if (d.src == id) { out.push_back(d); }
-    }
-    return out;
-  }
-  const auto& all = known.by_src;
-  for (auto at = std::lower_bound(all.begin(), all.end(), id, [](const Index::Numbered& n, NodeId src) { return n.block < src; }); at != all.end() && at->block == id; ++at) {
-    out.push_back(dependences[static_cast<size_t>(at->number)]);
-  }
-  return out;
-}
-auto Scope::of_block(size_t i) const -> std::span<const Dependence> {
-  auto first = static_cast<size_t>(firsts[i]), end = i + 1 < firsts.size() ? static_cast<size_t>(firsts[i + 1]) : dependences.size();
-  return std::span(dependences).subspan(first, end - first);
-}
-auto Scope::of_dst(NodeId id) const -> std::span<const Dependence> {
-  int number = number_of(id);
-  return number < 0 ? std::span<const Dependence>() : of_block(static_cast<size_t>(number));
-}
-auto Scope::writers(const BufferNode* buffer) const -> std::span<const Write> {
-  auto first = std::lower_bound(writes.begin(), writes.end(), buffer, [](const Write& write, const BufferNode* b) { return write.buffer < b; });
-  auto end = first;
-  while (end != writes.end() && end->buffer == buffer) { ++end; }
-  return {first, end};
 }
 
 // From where it would stand among others of its size, by halves, as far as statements are loops and blocks.

@@ -36,36 +36,26 @@ struct Dependence {
   friend auto operator==(const Dependence&, const Dependence&) -> bool = default;
 };
 
-/// The blocks that stand in a block, not counting blocks inside those, and how they depend on each other.
-struct Scope {
-  struct Write {
-    const BufferNode* buffer = nullptr;
-    NodeId block = 0;
-    friend auto operator==(const Write&, const Write&) -> bool = default;
-  };
-  std::vector<NodeId> blocks;              // in the order of the text
-  std::vector<Dependence> dependences;     // by dst in the order of the text, then by src
-  std::vector<int> firsts;                 // of each block, where what it depends on begins in `dependences`
-  std::vector<Write> writes;               // by buffer, then in the order of the text
-  /// What the block of a number depends on.
-  [[nodiscard]] auto of_block(size_t i) const -> std::span<const Dependence>;
+class FuncState;
+struct ScopeBlocks;
+
+/// The blocks that stand in a block, not counting blocks inside those, and how they depend on each other. Alive as long as the state.
+class Scope {
+ public:
+  Scope(const FuncState& func, const ScopeBlocks& blocks) : func_(&func), blocks_(&blocks) {}
+  /// What depends on a block, by dst in the order of the text.
   [[nodiscard]] auto of_src(NodeId id) const -> std::vector<Dependence>;
+  /// What a block depends on.
   [[nodiscard]] auto of_dst(NodeId id) const -> std::span<const Dependence>;
-  /// The number of a block; -1: it is none of these.
-  [[nodiscard]] auto number_of(NodeId block) const -> int;
   /// Is something overwritten after it was read, or touched in a way that is not known?
   [[nodiscard]] auto overwrites() const -> bool;
   /// Who writes a buffer, in the order of the text.
-  [[nodiscard]] auto writers(const BufferNode* buffer) const -> std::span<const Write>;
-  [[nodiscard]] auto is_written(const BufferNode* buffer) const -> bool { return !writers(buffer).empty(); }
-  friend auto operator==(const Scope& a, const Scope& b) -> bool {
-    return a.blocks == b.blocks && a.dependences == b.dependences && a.firsts == b.firsts && a.writes == b.writes;
-  }
+  [[nodiscard]] auto writers(const BufferNode* buffer) const -> std::vector<NodeId>;
+  [[nodiscard]] auto is_written(const BufferNode* buffer) const -> bool;
 
  private:
-  struct Index;
-  [[nodiscard]] auto index() const -> const Index&;
-  mutable std::shared_ptr<const Index> index_;   // made when asked for; states whose steps change no dependence share it
+  const FuncState* func_;
+  const ScopeBlocks* blocks_;
 };
 
 /// Whether the blocks of a scope read only what its other blocks wrote before.
@@ -132,7 +122,9 @@ class FuncState {
   [[nodiscard]] auto allocated_on(const Place& block, const VarNode* data) const -> std::vector<Buffer>;
 
   // Kept answers. `scope_place` is a block.
-  [[nodiscard]] auto scope_info(const Place& scope_place) const -> const Scope&;
+  [[nodiscard]] auto scope_info(const Place& scope_place) const -> Scope;
+  /// The blocks right below (as `child_blocks`) that write a buffer which the scope does not allocate.
+  [[nodiscard]] auto output_blocks(const Place& scope_place) const -> const std::vector<NodeId>&;
   /// Buffers that a block loads, in its body or its regions, though its `T.reads` do not say so: what cache_index and
   /// unsafe_hide_buffer_access leave behind. They order blocks as declared reads do, with the whole buffer for a region.
   [[nodiscard]] auto hidden_reads(const Place& block) const -> const std::vector<Buffer>& { return hidden_reads(*block.block()); }

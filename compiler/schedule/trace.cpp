@@ -17,7 +17,13 @@
 namespace loopsmith::schedule {
 
 void Trace::append(Instruction instruction) {
-  last_ = std::make_shared<const Node>(Node{last_, std::move(instruction), size() + 1});
+  // Hundreds of thousands of instructions go one after the other: were each to let go of the one before as it goes, the stack would not do.
+  auto let_go = [](Node* node) {
+    std::shared_ptr<const Node> before = std::move(node->before);
+    delete node;
+    while (before && before.use_count() == 1) { before = std::shared_ptr<const Node>(std::move(const_cast<Node&>(*before).before)); }
+  };
+  last_ = std::shared_ptr<const Node>(new Node{last_, std::move(instruction), size() + 1}, let_go);
 }
 
 auto Trace::instructions() const -> std::vector<const Instruction*> {

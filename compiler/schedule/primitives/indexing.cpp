@@ -162,7 +162,7 @@ struct CacheIndex {
     }
     const Place* top = &place;
     for (const Place* at = func.parent(place); at != scope; at = func.parent(*at)) { top = at; }
-    plan.position = std::max(0, statement_position(*scope, *top));
+    plan.position = std::max(0, statement_position(func, *scope, *top));
     return plan;
   }
 

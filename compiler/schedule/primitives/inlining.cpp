@@ -390,7 +390,7 @@ struct ReverseComputeInline {
     LOOPSMITH_TRY(scope, require_scope(cx, args.block));
     LOOPSMITH_CHECK(require_no_init(cx, block));
     LOOPSMITH_CHECK(require_stage_pipeline(cx, func, *scope));
-    const Scope& info = func.scope_info(*scope);
+    const Scope info = func.scope_info(*scope);
     Buffer buffer;
     int produced = 0;
     for (const BufferRegion& read : block.block()->reads) {

@@ -87,7 +87,7 @@ auto without_indices(const FuncState& func, const Place& block, std::vector<Node
   const Place* scope = func.scope(block);
   if (!scope) { return found; }
   std::erase_if(found, [&](NodeId id) {
-    const Scope& info = func.scope_info(*scope);
+    const Scope info = func.scope_info(*scope);
     for (auto [src, dst] : {std::pair{id, block.id}, std::pair{block.id, id}}) {
       for (const Dependence& d : info.of_dst(dst)) {
         if (d.src == src && !(d.is_hidden && func.find(d.src)->block()->reads.empty())) { return false; }
@@ -130,23 +130,7 @@ struct GetOutputBlocks {
   struct Plan {};
   static auto check(const Context&, const Args&) -> Result<Plan> { return Plan{}; }
   static auto apply(const Context&, const Args& args, const Plan&) -> Outcome {
-    Outcome out;
-    const FuncState& func = *args.scope_block.func;
-    // Mostly blocks write buffers in the order in which these are allocated.
-    const auto& own = args.scope_block.block().alloc_buffers;
-    auto next = own.begin();
-    constexpr std::ptrdiff_t near = 16;
-    auto is_own = [&](const BufferRegion& write) {
-      auto found = std::find(next, next + std::min<std::ptrdiff_t>(near, own.end() - next), write.buffer);
-      if (found == own.end() || !(*found == write.buffer)) { return func.allocates(*args.scope_block, write.buffer); }
-      next = found + 1;
-      return true;
-    };
-    for (const BlockRealize* realize : func.places().blocks_below(*args.scope_block)) {
-      const auto& writes = realize->block->writes;
-      if (!std::all_of(writes.begin(), writes.end(), is_own)) { out.outputs.push_back(Output::block(realize->block->id)); }
-    }
-    return out;
+    return blocks(args.scope_block.func->output_blocks(*args.scope_block));
   }
 };
 

@@ -308,12 +308,12 @@ struct ReIndex {
         if (!load) { return; }
         loaded.push_back(load->buffer);
         auto writers = func.scope_info(*scope).writers(load->buffer.get());
-        if (std::any_of(writers.begin(), writers.end(), [&](const Scope::Write& write) { return func.find(write.block)->index > top->index; })) { late = load->buffer.get(); }
+        if (std::any_of(writers.begin(), writers.end(), [&](NodeId writer) { return func.find(writer)->index > top->index; })) { late = load->buffer.get(); }
       });
       if (late) { return staging_error(cx, place, fmt::format("its indices load `{}`, which is written in the same loops", late->name.view())); }
       for (const Buffer& one : loaded) { LOOPSMITH_CHECK(require_no_hidden_writer(cx, place, one)); }
     }
-    plan.position = std::max(0, statement_position(*scope, *top)) + (args.buffer.is_write ? 1 : 0);
+    plan.position = std::max(0, statement_position(func, *scope, *top)) + (args.buffer.is_write ? 1 : 0);
     BufferNode fields = *buffer;
     fields.shape = std::move(shape);
     fields.strides = Array<Expr>();

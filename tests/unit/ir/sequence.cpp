@@ -82,11 +82,18 @@ TEST_CASE("a sorted sequence is searched, and what differs is told", "[sequence]
         now = now.spliced(from, to, with);
       }
       // Without what is gone, and with what is new in its places, the one is the other.
-      std::vector<int> rest = before.to_vector(), gone;
-      difference(before, now, [&](size_t k) { gone.push_back(rest[k]); }, [](size_t) {});
-      std::erase_if(rest, [&](int item) { return std::find(gone.begin(), gone.end(), item) != gone.end(); });
-      difference(before, now, [](size_t) {}, [&](size_t i) { rest.insert(rest.begin() + static_cast<std::ptrdiff_t>(i), now[i]); });
-      REQUIRE(rest == now.to_vector());
+      std::vector<int> made;
+      size_t at = 0;
+      difference(before, now, [&](size_t from, size_t to, size_t new_from, size_t new_to) {
+        REQUIRE((to > from || new_to > new_from));
+        REQUIRE((at == 0 || from > at));
+        for (; at < from; ++at) { made.push_back(before[at]); }
+        at = to;
+        REQUIRE(made.size() == new_from);
+        for (; new_from < new_to; ++new_from) { made.push_back(now[new_from]); }
+      });
+      for (; at < before.size(); ++at) { made.push_back(before[at]); }
+      REQUIRE(made == now.to_vector());
     }
   }
 }

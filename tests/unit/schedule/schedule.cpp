@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <random>
 #include <set>
 
 #include "ir/equal.h"
@@ -301,6 +302,134 @@ TEST_CASE("what is kept of a scope of many blocks equals a recomputation, wherev
   }
   CHECK(accepted > 30);
   CHECK(refused > 5);
+}
+
+TEST_CASE("what is kept of a tangle of blocks equals a recomputation, after any changes of its statements") {
+  std::mt19937 random(3);
+  auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
+  std::vector<Buffer> buffers;
+  for (int b = 0; b < 40; ++b) { buffers.push_back(make_buffer(Name("T" + std::to_string(b)), DataType::float_(32), Array<Expr>{int_imm(16)})); }
+  // Reads and writes what it likes, or says that it touches nothing, or reads what it does not say.
+  auto new_block = [&](NodeId id) {
+    Var vi = var("vi");
+    auto region = [&](const Buffer& x) { return BufferRegion{x, Array<Range>{point(vi)}, {}}; };
+    Block::Fields f;
+    f.name = Name("B");
+    f.iter_vars = {IterVar{vi, from_zero(int_imm(16)), IterKind::Spatial, {}, {}}};
+    std::vector<BufferRegion> reads;
+    Expr value = float_imm(1);
+    for (size_t k = below(3); k > 0; --k) {
+      const Buffer& from = buffers[below(buffers.size())];
+      value = value + Expr(make<BufferLoad>(from, Array<Expr>{Expr(vi)}));
+      if (below(6) != 0) { reads.push_back(region(from)); }
+    }
+    const Buffer& to = buffers[below(buffers.size())];
+    bool is_silent = below(10) == 0;
+    if (!is_silent) {
+      f.reads = std::move(reads);
+      f.writes = {region(to)};
+    }
+    f.body = make<BufferStore>(to, value, Array<Expr>{Expr(vi)});
+    return make<Block>(std::move(f), Origin(), id);
+  };
+  auto realized = [&](Ref<Block> block, const Var& i) { return Stmt(make<BlockRealize>(Array<Expr>{Expr(i)}, bool_imm(true), std::move(block))); };
+  auto strand = [&](NodeId loop_id = 0, NodeId block_id = 0) {
+    Var i = var("i");
+    Stmt body = realized(new_block(block_id), i);
+    if (below(5) == 0) { body = seq({body, realized(new_block(0), i)}, {}); }
+    return Stmt(make<For>(i, int_imm(0), int_imm(16), ForKind::Serial, std::move(body), std::optional<IterVar>(), AttrMap(), Origin(), loop_id));
+  };
+  auto changed = [&](const Stmt& stmt) {
+    const auto* loop = stmt.as<For>();
+    const auto* block = loop ? loop->body.as<BlockRealize>() : nullptr;
+    if (!block) { return strand(); }
+    switch (below(3)) {
+      case 0: return strand(loop->id, block->block->id);      // the same ones touch something else
+      case 1: return strand(0, block->block->id);
+      default:                                                 // the loop only
+        return Stmt(make<For>(loop->var, loop->min, loop->extent, ForKind::Parallel, loop->body, std::optional<IterVar>(), AttrMap(), Origin(), loop->id));
+    }
+  };
+  std::vector<Stmt> all;
+  for (int s = 0; s < 150; ++s) { all.push_back(strand()); }
+  Block::Fields root;
+  root.name = Name("root");
+  root.alloc_buffers = std::vector<Buffer>(buffers.begin(), buffers.begin() + 30);
+  root.body = make<SeqStmt>(Sequence<Stmt>(all));
+  PrimFuncNode func;
+  std::vector<Var> params;
+  std::vector<std::pair<Var, Buffer>> mapped;
+  for (size_t b = 30; b < buffers.size(); ++b) {
+    params.push_back(make<VarNode>(buffers[b]->name, DataType::handle()));
+    mapped.emplace_back(params.back(), buffers[b]);
+  }
+  func.params = std::move(params);
+  func.buffer_map = std::move(mapped);
+  func.body = make<BlockRealize>(Array<Expr>(), bool_imm(true), make<Block>(std::move(root)));
+  State state(module_of(make_func(std::move(func))));
+  for (int step = 0; step < 400; ++step) {
+    const FuncState& before = *state.func("main");
+    const Block& old = *before.root().block();
+    auto fields = old.fields();
+    Sequence<Stmt> list = fields.body.as<SeqStmt>()->seq;
+    for (size_t edits = 1 + below(3); edits > 0; --edits) {
+      size_t at = below(list.size());
+      switch (below(6)) {
+        case 0: { Stmt one = strand(); list = list.spliced(at, at, std::span(&one, 1)); break; }
+        case 1: if (list.size() > 100) { list = list.spliced(at, at + 1, {}); } break;
+        case 2: {                                              // to another place
+          Stmt one = list[at];
+          list = list.spliced(at, at + 1, {});
+          size_t there = below(2) == 0 ? below(list.size()) : std::min(list.size(), at + below(4));
+          list = list.spliced(there, there, std::span(&one, 1));
+          break;
+        }
+        default: { Stmt one = changed(list[at]); list = list.spliced(at, at + 1, std::span(&one, 1)); }
+      }
+    }
+    if (below(8) == 0 && fields.alloc_buffers.size() > 26) { size_t at = below(fields.alloc_buffers.size()); fields.alloc_buffers = fields.alloc_buffers.spliced(at, at + 1, {}); }
+    if (below(8) == 0) {
+      const Buffer& one = buffers[below(30)];
+      if (std::find(fields.alloc_buffers.begin(), fields.alloc_buffers.end(), one) == fields.alloc_buffers.end()) { fields.alloc_buffers = fields.alloc_buffers.spliced(0, 0, std::span(&one, 1)); }
+    }
+    fields.body = make<SeqStmt>(list);
+    Rewrite rewrite;
+    rewrite.changes.push_back({old.id, make<Block>(std::move(fields), Origin(), old.id)});
+    state = state.after("main", rewrite);
+    if (below(3) == 0) { continue; }                           // nobody asks of this one
+    const FuncState& now = *state.func("main");
+    const Place& scope = now.root();
+    (void)now.stage_pipeline(scope);
+    (void)now.output_blocks(scope);
+    const Scope info = now.scope_info(scope);
+    const Buffer& one = buffers[below(buffers.size())];
+    std::vector<NodeId> mentioning, writers;
+    for (const Place* place : now.mentioning(scope, one)) { mentioning.push_back(place->id); }
+    for (const Place* block : now.child_blocks(scope)) {
+      for (const BufferRegion& write : block->block()->writes) { if (write.buffer == one) { writers.push_back(block->id); } }
+    }
+    REQUIRE(info.writers(one.get()) == writers);
+    REQUIRE(info.is_written(one.get()) == !writers.empty());
+    REQUIRE(std::is_sorted(mentioning.begin(), mentioning.end(), [&](NodeId a, NodeId b) { return now.find(a)->index < now.find(b)->index; }));
+    std::vector<const Place*> blocks = now.child_blocks(scope);
+    NodeId src = blocks[below(blocks.size())]->id;
+    std::vector<Dependence> expected;
+    for (const Place* block : blocks) {
+      for (const Dependence& d : info.of_dst(block->id)) { if (d.src == src) { expected.push_back(d); } }
+    }
+    REQUIRE(info.of_src(src) == expected);
+    auto difference = now.verify_cached();
+    INFO((difference ? *difference : std::string()));
+    REQUIRE_FALSE(difference);
+  }
+}
+
+TEST_CASE("a trace of hundreds of thousands of instructions goes away in no more stack than one of two") {
+  Trace trace;
+  for (int i = 0; i < 500000; ++i) { trace.append({find_primitive("enter_postproc"), {}, {}, {}, {}}); }
+  Trace copy = trace;
+  trace = {};
+  CHECK(copy.size() == 500000);
 }
 
 TEST_CASE("every row has what scripts, traces and help need") {
