@@ -423,7 +423,7 @@ auto make_scope_mentions(std::shared_ptr<const ScopeTree> tree, const ScopeMenti
       for (; new_from < new_to; ++new_from) { add_mentions(strands[new_from], fresh); }
     });
   }
-  if (!before || (gone.size() + fresh.size()) * 8 > before->all.size()) {
+  if (!before || gone.size() + fresh.size() > before->all.size()) {
     fresh.clear();
     for (const Stmt& strand : strands) { add_mentions(strand, fresh); }
     std::sort(fresh.begin(), fresh.end());
