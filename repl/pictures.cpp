@@ -196,8 +196,9 @@ auto roofline_picture(const Session& session) -> std::string {
   std::string legend;
   for (const Point& point : points) {
     double reached = flops / point.seconds;
-    legend += session.settings().plain ? fmt::format("{}: {} {}, {:.1f} GFLOP/s, {:.1f} percent of the roof.\n", point.name, point.is_timed ? "measured" : "estimated", seconds_text(point.seconds), reached * 1e-9, reached / roof * 100)
-                                       : fmt::format("  {}  {:<16} {:>11}{}  {:>9.2f} GFLOP/s  {:>5.1f}% of the roof\n", point.mark, point.name, seconds_text(point.seconds), point.is_timed ? "    " : " est", reached * 1e-9, reached / roof * 100);
+    std::string share = reached > roof * 1.005 ? "above the roof: `loopsmith target show --measure` measures it again" : fmt::format("{:.1f}{} of the roof", reached / roof * 100, session.settings().plain ? " percent" : "%");
+    legend += session.settings().plain ? fmt::format("{}: {} {}, {:.1f} GFLOP/s, {}.\n", point.name, point.is_timed ? "measured" : "estimated", seconds_text(point.seconds), reached * 1e-9, share)
+                                       : fmt::format("  {}  {:<16} {:>11}{}  {:>9.2f} GFLOP/s  {:>18}\n", point.mark, point.name, seconds_text(point.seconds), point.is_timed ? "    " : " est", reached * 1e-9, share);
   }
   std::string what = fmt::format("{:.3g} flop per byte; {} bound{}", intensity, peak <= rate * intensity ? "compute" : "memory", is_measured ? "" : "; peaks by the model, `loopsmith target show` measures them");
   if (session.settings().plain) { return fmt::format("{}. The roof is {:.1f} GFLOP/s.\n", what, roof * 1e-9) + legend; }

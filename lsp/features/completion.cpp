@@ -193,12 +193,33 @@ auto row_called(const Spot& spot) -> const schedule::Primitive* {
   return schedule::find_primitive(std::string_view(callee).substr(dot + 1));
 }
 
+/// Loops and blocks of the program that the script has no name for, as it would look them up.
+auto unnamed_places(const Spot& spot, const std::vector<LiveVariable>& live) -> std::vector<std::pair<std::string, const schedule::Place*>> {
+  // A list of more is not read; each is judged besides.
+  constexpr size_t most = 40;
+  std::vector<std::pair<std::string, const schedule::Place*>> out;
+  const schedule::FuncState* func = spot.now != nullptr ? spot.now->state().func(spot.now->func_working_on()) : nullptr;
+  if (func == nullptr || !func->is_schedulable()) { return out; }
+  auto name_of = names_for(live);
+  for (const schedule::Place& place : func->places()) {
+    if (place.parent < 0 || !name_of(place).empty()) { continue; }
+    out.emplace_back(schedule::in_words_of(schedule::place_text(*func, place, name_of), spot.schedule_name), &place);
+    if (out.size() == most || spot.is_late()) { break; }
+  }
+  return out;
+}
+
 /// An argument that is written: a variable's place, or a constant; none: anything else.
 auto written_value(const Spot& spot, const std::vector<LiveVariable>& live, std::string_view text) -> std::optional<schedule::Value> {
   for (const LiveVariable& variable : live) {
     if (variable.name != text) { continue; }
     if (variable.place == nullptr) { return schedule::Value(variable.number); }
     return variable.place->is_block() ? schedule::Choice::block(*variable.place) : schedule::Choice::loop(*variable.place);
+  }
+  if (text.find('(') != std::string_view::npos) {
+    for (const auto& [written, place] : unnamed_places(spot, live)) {
+      if (written == text) { return place->is_block() ? schedule::Choice::block(*place) : schedule::Choice::loop(*place); }
+    }
   }
   if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front()) {
     std::string_view name = text.substr(1, text.size() - 2);
@@ -298,7 +319,7 @@ struct Items {
   const Spot& spot;
   std::vector<CompletionItem> list;
   void add(CompletionItem item) {
-    if (std::string_view(item.label).starts_with(spot.text.prefix)) { list.push_back(std::move(item)); }
+    if (std::string_view(item.label).starts_with(spot.text.prefix) || std::string_view(item.found_by).starts_with(spot.text.prefix)) { list.push_back(std::move(item)); }
   }
   template <size_t N>
   void values(const std::string_view (&all)[N], const char* detail) {
@@ -601,6 +622,19 @@ auto completion(const Snapshot& snapshot, uint32_t at, const Patience& patience)
             item.note = "not here";
           }
         }
+        items.add(std::move(item));
+      }
+      // What has no name is looked up in the call, where it would be legal there.
+      bool takes_loop = param->kind == ValueKind::Loop || param->kind == ValueKind::BlockOrLoop;
+      bool takes_block = param->kind == ValueKind::Block || param->kind == ValueKind::BlockOrLoop;
+      for (const auto& [written, place] : takes_loop || takes_block ? unnamed_places(spot, live) : std::vector<std::pair<std::string, const schedule::Place*>>()) {
+        if (place->is_loop() ? !takes_loop : !takes_block) { continue; }
+        if (patience.cancel.is_cancelled()) { break; }
+        schedule::Legality legality = argument_legality(spot, live, *row, *param, *place);
+        if (legality.verdict == schedule::Legality::Verdict::Refused) { continue; }
+        CompletionItem item{written, place->is_loop() ? CompletionKind::Loop : CompletionKind::Block, describe(*place), {}, {}, false, legality.verdict == schedule::Legality::Verdict::Legal ? 1 : 3};
+        // Found by the name that the program has for it, too.
+        item.found_by = place->name().str() + " " + written;
         items.add(std::move(item));
       }
       if (param->name == "factors") {

@@ -658,6 +658,7 @@ auto completion_route(const RouteContext& context, const Json& params) -> RouteR
                  {"kind", completion_kind(item.kind)},
                  {"sortText", fmt::format("{:04}", i)},
                  {"textEdit", {{"range", range}, {"newText", item.insert.empty() ? item.label : item.insert}}}};
+    if (!item.found_by.empty()) { json["filterText"] = item.found_by; }
     if (!item.detail.empty()) { json["detail"] = item.detail; }
     if (!item.documentation.empty()) { json["documentation"] = {{"kind", "markdown"}, {"value", item.documentation}}; }
     if (!item.note.empty() && notes) { json["labelDetails"] = {{"description", item.note}}; }

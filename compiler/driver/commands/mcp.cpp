@@ -261,7 +261,12 @@ auto result_of(const std::string& name, const std::string& output, const std::st
     for (const Json& row : rows) {
       text += fmt::format("{}: {:.6g} s +- {:.1f}%", row.value("name", ""), row.value("seconds", 0.0), 100 * row.value("deviation", 0.0));
       if (row.value("gflops", 0.0) > 0) { text += fmt::format(", {:.4g} GFLOP/s", row.value("gflops", 0.0)); }
-      if (row.contains("roofline")) { text += fmt::format(", {:.1f}% of {}", 100 * row.value("roofline", 0.0), row.contains("roofline_of") ? "what memory lets through" : "the roofline"); }
+      const char* roof = row.contains("roofline_of") ? "what memory lets through" : "the roofline";
+      if (double share = row.value("roofline", 0.0); share > 1.005) {
+        text += fmt::format(", above {} (it is to be measured again: `loopsmith target show --measure`)", roof);
+      } else if (share > 0) {
+        text += fmt::format(", {:.1f}% of {}", 100 * share, roof);
+      }
       text += "\n";
     }
     Json result = text_result(text, false);

@@ -40,7 +40,8 @@ local function lines_of(s)
     lines[#lines + 1] = ('as written  %s%s'):format(duration(s.plain_seconds), s.best_seconds and (', %.1f times as long'):format(s.plain_seconds / s.best_seconds) or '')
   end
   if s.floor_seconds then
-    lines[#lines + 1] = ('roofline    %s%s'):format(duration(s.floor_seconds), s.best_seconds and (', %.0f%% reached'):format(100 * s.floor_seconds / s.best_seconds) or '')
+    local reached = s.best_seconds and s.best_seconds > 0 and s.floor_seconds / s.best_seconds
+    lines[#lines + 1] = 'roofline    ' .. duration(s.floor_seconds) .. (not reached and '' or reached > 1.005 and ', exceeded: measure it again' or (', %.0f%% reached'):format(100 * reached))
   end
   local drawn = curve(s.measured)
   if drawn ~= '' then lines[#lines + 1] = drawn .. ('  best of %d trials'):format(#s.measured) end
