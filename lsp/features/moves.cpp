@@ -158,6 +158,20 @@ auto moves_offered(const Snapshot& snapshot, uint32_t at, Refusals refusals, Dea
   return found ? offer(focus->stand, *found.func, *found.place, {refusals, until}) : std::vector<OfferedMove>();
 }
 
+auto block_meant(const Snapshot& snapshot, uint32_t at) -> std::string {
+  if (at < snapshot.text().size() && schedule_at(snapshot, at) == nullptr) {
+    // As it is written: schedules may have made others of it.
+    std::string_view line = snapshot.lines().line_text(snapshot.text(), snapshot.lines().line_of(at));
+    size_t head = line.find("block(\"");
+    size_t end = head == std::string_view::npos ? head : line.find('"', head + 7);
+    bool is_with = line.find("with ") < head;
+    return end == std::string_view::npos || !is_with ? std::string() : std::string(line.substr(head + 7, end - head - 7));
+  }
+  auto focus = focus_at(snapshot, at);
+  auto found = focus ? focus->stand.schedule.state().find(focus->id) : schedule::State::Found{};
+  return found && found.place->is_block() ? found.place->name().str() : std::string();
+}
+
 auto split_asked(const Snapshot& snapshot, uint32_t at) -> std::optional<SplitQuestion> {
   auto focus = focus_at(snapshot, at);
   auto found = focus ? focus->stand.schedule.state().find(focus->id) : schedule::State::Found{};

@@ -30,6 +30,9 @@ enum class Refusals : uint8_t { Usual, All };
 /// with the reason. What is not judged by `until` is left out.
 [[nodiscard]] auto moves_offered(const workspace::Snapshot& snapshot, uint32_t at, Refusals refusals = Refusals::Usual, Deadline until = never()) -> std::vector<OfferedMove>;
 
+/// The name of the block that the cursor is on: in a program at its head, in a schedule on a variable of it. Empty: it is on none.
+[[nodiscard]] auto block_meant(const workspace::Snapshot& snapshot, uint32_t at) -> std::string;
+
 /// The loop at the cursor, where it can be split; `factors` is what is worth proposing ("None, 32"). `extent` 0: symbolic.
 struct SplitQuestion { std::string loop; int64_t extent = 0; std::string factors; };
 [[nodiscard]] auto split_asked(const workspace::Snapshot& snapshot, uint32_t at) -> std::optional<SplitQuestion>;

@@ -461,11 +461,13 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
                        .target = string_in(first, "target"),
                        .kind = *kind,
                        .schedule = string_in(first, "schedule"),
-                       .other = *kind == JobKind::Bench ? string_in(first, "other") : std::string()};
+                       .other = *kind == JobKind::Bench ? string_in(first, "other") : std::string(),
+                       .block = *kind == JobKind::Interpret ? string_in(first, "block") : std::string()};
     if (const Json& seconds = member(first, "seconds"); seconds.is_number()) { request.seconds = seconds.get<double>(); }
     // What the command leaves open, the options say: {"tune": {"seconds": 60, "trials": 256, "target": "llvm"}}.
     const Json& tune = member(configuration_, "tune");
-    if (request.target.empty()) { request.target = string_in(tune, "target"); }
+    // The interpreter has none.
+    if (request.kind == JobKind::Interpret) { request.target.clear(); } else if (request.target.empty()) { request.target = string_in(tune, "target"); }
     if (request.kind == JobKind::Tune && !request.trials && !request.seconds) {
       request.trials = int_in(tune, "trials");
       if (const Json& seconds = member(tune, "seconds"); seconds.is_number()) { request.seconds = seconds.get<double>(); }

@@ -128,6 +128,7 @@ auto Jobs::start(JobRequest request) -> std::pair<std::optional<JobId>, std::str
   job.kind = request.kind;
   job.schedule = request.schedule;
   job.other = request.other;
+  job.block = request.block;
   job.budget = request.seconds;
   job.kept = {.uri = request.uri, .function = request.function, .schedule = request.schedule, .target = request.target, .trials = request.trials, .seconds = request.seconds, .message = {}, .best_seconds = {}};
   if (auto failure = launch(job, request.text)) { return {std::nullopt, *failure}; }
@@ -147,6 +148,7 @@ auto Jobs::launch(Job& job, const std::string& text) -> std::optional<std::strin
     if (!schedule.empty()) { arguments.insert(arguments.end(), {"--with", schedule}); }
   }
   if (!job.other.empty()) { arguments.emplace_back("--no-plain"); }
+  if (!job.block.empty()) { arguments.insert(arguments.end(), {"--block", job.block}); }
   if (!job.function.empty()) { arguments.insert(arguments.end(), {"--function", job.function}); }
   if (!job.kept.target.empty()) { arguments.insert(arguments.end(), {"--target", job.kept.target}); }
   // It is for a look, a thousand times slower than code: what is larger says so.
@@ -216,6 +218,8 @@ auto Jobs::begin_again(JobId id, int64_t version, const std::string& text) -> st
   if (auto failure = launch(job, text)) { return *failure; }
   job.is_restored = false;
   job.state = State::Running;
+  // What the earlier session found counts once this one has found its record.
+  job.best_seconds.reset();
   job.message = "starting";
   talk_.to_worker(for_worker(job));
   show_progress(id);
@@ -470,7 +474,7 @@ void Jobs::finish(Job& job) {
         break;
       }
       if (job.kind == JobKind::Interpret) {
-        message = fmt::format("{} interpreted on random inputs:", job.schedule.empty() ? job.function : job.schedule);
+        message = fmt::format("{}{} interpreted on random inputs:", job.block.empty() ? std::string() : fmt::format("block {} of ", job.block), job.schedule.empty() ? job.function : job.schedule);
         for (const Json& row : job.rows) { message += (&row == &job.rows.front() ? " " : "; ") + result_text(row); }
         message += "; every access in bounds";
         if (!job.warnings.empty()) {

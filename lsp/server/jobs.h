@@ -42,6 +42,7 @@ struct JobRequest {
   JobKind kind = JobKind::Tune;
   std::string schedule;          // what is timed beside the program as written, or compared with it; empty: nothing
   std::string other;             // another schedule that is timed with it, in turns; empty: none
+  std::string block;             // that is interpreted alone; empty: all of it
 };
 
 /// What jobs ask of the one who runs the event loop.
@@ -127,6 +128,7 @@ class Jobs {
     std::vector<std::string> warnings;   // of an interpretation
     Clock::time_point last_told{};  // when the worker heard of progress
     std::string other;
+    std::string block;
     Json news;                      // of a search, what the editor's view of it has not been sent
     Clock::time_point last_news{};
     bool is_restored = false;       // of an earlier session: there is no program that runs

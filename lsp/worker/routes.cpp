@@ -1170,15 +1170,21 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
     }
   }
   // By the interpreter, under the schedule where the cursor is in one.
-  auto add_interpreted = [&](const std::string& function, const std::string& schedule) {
-    std::string title = fmt::format("Interpret {} on random inputs, every access checked", schedule.empty() ? function : schedule);
+  auto add_interpreted = [&](const std::string& function, const std::string& schedule, const std::string& block = {}) {
+    std::string whole = schedule.empty() ? function : schedule;
+    std::string title = fmt::format("Interpret {} on random inputs, every access checked", block.empty() ? whole : fmt::format("block `{}` of {}", block, whole));
     Json argument = {{"uri", snapshot.name()}, {"function", function}};
+    if (!block.empty()) { argument["block"] = block; }
     if (!schedule.empty()) { argument["schedule"] = schedule; }
     actions.push_back({{"title", title}, {"kind", "refactor.rewrite"}, {"command", {{"title", title}, {"command", interpret_command}, {"arguments", Json::array({std::move(argument)})}}}});
   };
   for (const Tunable& tunable : tunables_in(snapshot, span)) { add_interpreted(tunable.name, ""); }
+  // The block that the cursor is on alone, as it is written, or as a schedule names it at its end.
+  std::string block = block_meant(snapshot, span.begin);
+  for (const Tunable& tunable : block.empty() ? std::vector<Tunable>() : tunables_in(snapshot, span)) { add_interpreted(tunable.name, "", block); }
   if (const script::FileSchedule* schedule = schedule_at(snapshot, span.begin); schedule != nullptr && schedule->run != nullptr && schedule->run->is_complete && !schedule->program_name.empty()) {
     add_interpreted(schedule->program_name.str(), schedule->name.str());
+    if (!block.empty()) { add_interpreted(schedule->program_name.str(), schedule->name.str(), block); }
   }
   return actions;
 }

@@ -1,6 +1,7 @@
 // `loopsmith interpret FILE`: executes a program by the reference interpreter, with every access checked.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include <nlohmann/json.hpp>
@@ -8,6 +9,8 @@
 #include "driver/command.h"
 #include "driver/execution.h"
 #include "interp/interp.h"
+#include "ir/visitor.h"
+#include "support/codes.h"
 
 namespace loopsmith::driver::commands {
 namespace {
@@ -26,14 +29,102 @@ const Usage usage{
                 arg_option,
                 inputs_option,
                 random_option,
+                {.name = "--block", .value = "NAME", .help = "this block alone, with the loops around it: what it reads is an input, what it writes a result"},
                 {.name = "--out", .value = "DIR", .help = "writes each result to DIR/NAME.npy"},
                 {.name = "--time", .value = "S", .help = "stop after this long: 30, 90s, 2min"},
                 {.name = "--steps", .value = "N", .help = "stop after so many statements"},
                 json_option},
-    .examples = {{"loopsmith interpret softmax.tir", "on random data; a line about each result"}},
+    .examples = {{"loopsmith interpret softmax.tir", "on random data; a line about each result"},
+                 {"loopsmith interpret matmul.tir --with matmul_blocked --block C_local", "one block of the program after a schedule"}},
     .least = 1,
     .most = 1,
 };
+
+/// A block with the loops and blocks around it, and nothing that stands beside them. Buffers that are allocated around it are parameters, so that
+/// what others would have written into them is an input.
+class Alone final : public Mutator {
+ public:
+  explicit Alone(const Block& block) : block_(block) {}
+
+  auto function(const PrimFunc& func) -> PrimFunc {
+    PrimFuncNode fields = *func;
+    fields.body = mutate(func->body);
+    std::vector<const void*> used;
+    auto note = [&](const Buffer& buffer) { used.push_back(buffer.get()); };
+    post_order(Stmt(Ref<Block>(&block_)), [&](const Stmt& s) { if (const auto* store = s.as<BufferStore>()) { note(store->buffer); } },
+               [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { note(load->buffer); } });
+    for (const Block* one : around_) {
+      for (const MatchBufferRegion& match : one->match_buffers) {
+        if (std::find(used.begin(), used.end(), match.buffer.get()) != used.end()) { note(match.source.buffer); }
+      }
+    }
+    std::vector<Var> params(func->params.begin(), func->params.end());
+    std::vector<std::pair<Var, Buffer>> map(func->buffer_map.begin(), func->buffer_map.end());
+    for (const Buffer& buffer : allocated_) {
+      if (std::find(used.begin(), used.end(), buffer.get()) == used.end()) { continue; }
+      params.push_back(make<VarNode>(Name("var_" + buffer->name.str()), DataType::handle(), buffer->origin));
+      map.emplace_back(params.back(), buffer);
+    }
+    // What the block does not touch need not be given.
+    std::erase_if(map, [&](const auto& one) {
+      if (std::find(used.begin(), used.end(), one.second.get()) != used.end()) { return false; }
+      std::erase_if(params, [&](const Var& param) { return param.same_as(one.first); });
+      return true;
+    });
+    fields.params = std::move(params);
+    fields.buffer_map = std::move(map);
+    return make_func(std::move(fields));
+  }
+
+ protected:
+  auto on(const SeqStmt& node) -> Stmt override {
+    for (const Stmt& one : node.seq) {
+      bool holds = false;
+      post_order(one, [&](const Stmt& s) { holds = holds || s.get() == &block_; }, [](const Expr&) {});
+      if (holds) { return mutate(one); }
+    }
+    return self(node);
+  }
+  auto on(const Block& node) -> Stmt override {
+    if (&node == &block_) { return self(node); }
+    around_.push_back(&node);
+    for (const Buffer& buffer : node.alloc_buffers) { allocated_.push_back(buffer); }
+    auto fields = node.fields();
+    fields.body = mutate(node.body);
+    fields.init = {};
+    fields.alloc_buffers = {};
+    return make<Block>(std::move(fields), node.origin, node.id);
+  }
+
+ private:
+  const Block& block_;
+  std::vector<const Block*> around_;
+  std::vector<Buffer> allocated_;
+};
+
+/// Leaves of the program that block alone. Of several of a name, the first one.
+auto leave_block(Selection& selection, const std::string& name) -> Status {
+  PrimFunc func = selection.module->find(selection.function);
+  const Block* found = nullptr;
+  std::vector<std::string> names;
+  post_order(func->body, [&](const Stmt& s) {
+    const auto* block = s.as<Block>();
+    if (block == nullptr) { return; }
+    names.push_back(block->name.str());
+    if (found == nullptr && block->name == std::string_view(name)) { found = block; }
+  }, [](const Expr&) {});
+  if (found == nullptr) {
+    Diagnostic d = error(Code::NoSuchBlock).arg("block", name).arg("function", selection.program.str());
+    std::string meant = closest(name, names);
+    return meant.empty() ? std::move(d) : std::move(d).remedy(fmt::format("did you mean `{}`?", meant));
+  }
+  IRModuleNode fields = *selection.module;
+  std::vector<std::pair<Name, PrimFunc>> functions;
+  for (const auto& [other, body] : selection.module->functions) { functions.emplace_back(other, other == selection.function ? Alone(*found).function(body) : body); }
+  fields.functions = std::move(functions);
+  selection.module = selection.before = make_module(std::move(fields));
+  return ok();
+}
 
 auto counts(const interp::Counts& c) -> nlohmann::json {
   return {{"flops", c.flops}, {"int_ops", c.int_ops}, {"index_ops", c.index_ops}, {"bytes_read", c.bytes_read}, {"bytes_written", c.bytes_written}};
@@ -73,11 +164,14 @@ auto interpret(std::vector<std::string> args) -> int {
   Reporter reporter(arguments);
   auto picked = pick(arguments, {.path = arguments.positional()[0]}, reporter);
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
-  const auto& selection = std::get<Selection>(picked);
+  auto& selection = std::get<Selection>(picked);
   auto fail = [&](const Diagnostics& diagnostics) {
     reporter.report(diagnostics, selection.file.get());
     return reporter.status();
   };
+  if (auto block = arguments.get("--block")) {
+    if (Status left = leave_block(selection, *block); !left.ok()) { return fail(left.diagnostics()); }
+  }
   auto call = make_call(selection, arguments);
   if (!call) { return fail(call.diagnostics()); }
   auto stats = interp::interpret(selection.module, selection.function, interpreter_arguments(*call), options);

@@ -286,6 +286,18 @@ function verbs.act(step)
   end
   return { 'not offered' }
 end
+-- An action of which a message comes.
+function verbs.said(step)
+  local said
+  local show = vim.lsp.handlers['window/showMessage']
+  vim.lsp.handlers['window/showMessage'] = function(_, message) said = message.message end
+  for _, one in ipairs(actions(step)) do
+    if one.title:find(step.title, 1, true) then client.request_sync('workspace/executeCommand', one.command, 60000, buffer) end
+  end
+  vim.wait(60000, function() return said ~= nil end, 20)
+  vim.lsp.handlers['window/showMessage'] = show
+  return { (said or 'nothing'):gsub(', %-?[%d.]+ to.-;', ', VALUES;') .. '' }
+end
 function verbs.rename(step)
   local edit, problem = request('textDocument/rename', vim.tbl_extend('force', params(step), { newName = step.name }))
   if not edit then return { problem } end
@@ -522,7 +534,7 @@ function verbs.interrupted(step)
   if not stands then return { out[1], 'it is forgotten' } end
   out[#out + 1] = stands.title:gsub('%d+, best.*; ', 'N; ')
   vim.cmd('LoopsmithResume')
-  local again = wait_for_lens('tuning: trial')
+  local again = wait_for_lens(', best ')
   out[#out + 1] = again and 'it goes on' or 'it does not go on'
   vim.cmd('LoopsmithStop')
   local done = wait_for_lens('insert best schedule')

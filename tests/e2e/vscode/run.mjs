@@ -119,6 +119,17 @@ try {
   assert.match(said, /by_hand ran on random inputs: C float32 \(128, 64\)/);
   done(`a lens runs the program: ${JSON.stringify(said)}`);
 
+  // A block is interpreted alone.
+  const head = lines.findIndex((line) => line.includes('with T.block("C")'));
+  const offered = await vscode.quickFixes(head + 1, lines[head].indexOf('T.block') + 3);
+  const alone = offered.find((one) => one.startsWith('Interpret block'));
+  assert.ok(alone, offered.join());
+  await vscode.applyQuickFix(alone);
+  const checked = await vscode.until('what came of the block', async () => (await vscode.notifications()).find((one) => one.includes('block C of matmul interpreted')), 60_000);
+  assert.match(checked, /every access in bounds/);
+  await vscode.focusEditor();
+  done(`a block alone: ${JSON.stringify(checked)}`);
+
   // The IR beside, which follows the cursor.
   const viewText = () => vscode.page.evaluate(() => {
     const views = [...document.querySelectorAll('.editor-group-container')].slice(1);

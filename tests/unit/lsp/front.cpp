@@ -562,6 +562,27 @@ TEST_CASE("a search is paused and goes on; stopped while it stands still, it kee
   CHECK(stage.last("loopsmith/tuning")["params"]["state"] == "done");
 }
 
+TEST_CASE("a block is interpreted alone, two schedules are timed in turns") {
+  Stage stage;
+  stage.initialize({});
+  stage.open("a", "x");
+  // Options that are another command's stay away from it.
+  stage.notify("workspace/didChangeConfiguration", {{"settings", {{"tune", {{"target", "llvm"}, {"seconds", 4}}}}}});
+  stage.ask("workspace/executeCommand", {{"command", "loopsmith.interpret"}, {"arguments", {{{"uri", "a"}, {"function", "f"}, {"block", "C"}}}}});
+  CHECK(stage.job_arguments[0] == "interpret");
+  CHECK(std::find(stage.job_arguments.begin(), stage.job_arguments.end(), "--target") == stage.job_arguments.end());
+  CHECK(std::find(stage.job_arguments.begin(), stage.job_arguments.end(), "--block") + 1 == std::find(stage.job_arguments.begin(), stage.job_arguments.end(), "C"));
+  stage.front.on_job_line(1, R"({"name":"C","dtype":"int32","shape":[8]})");
+  stage.front.on_job_end(1, ExitStatus{}, "");
+  CHECK(stage.last("window/showMessage")["params"]["message"] == "block C of f interpreted on random inputs: C int32 (8); every access in bounds");
+  stage.ask("workspace/executeCommand", {{"command", "loopsmith.bench"}, {"arguments", {{{"uri", "a"}, {"function", "f"}, {"schedule", "s"}, {"other", "t"}}}}});
+  CHECK(stage.job_arguments == std::vector<std::string>{"bench", "-", "--json", "--with", "s", "--with", "t", "--no-plain", "--function", "f", "--target", "llvm"});
+  stage.front.on_job_line(2, R"({"name":"s","seconds":0.002})");
+  stage.front.on_job_line(2, R"({"name":"t","seconds":0.001,"difference":"faster"})");
+  stage.front.on_job_end(2, ExitStatus{}, "");
+  CHECK(stage.last("window/showMessage")["params"]["message"] == "s: 2.00 ms, t: 1.00 ms, measured in turns; t is 2.00 times as fast");
+}
+
 TEST_CASE("a search that is interrupted stands still in the next session, and goes on with what is left of its time") {
   DataFolder folder;
   FrontOptions options{.searches = folder.path + "/searches"};
@@ -605,6 +626,10 @@ TEST_CASE("a search that is interrupted stands still in the next session, and go
   CHECK(second.answer_to(command(second, "loopsmith.tune.resume", {{"uri", "a"}})).contains("result"));
   CHECK(second.job_arguments == std::vector<std::string>{"tune", "-", "--json", "--function", "f", "--trials", "64", "--time", "40"});
   CHECK(second.job_input == "y");
+  second.front.on_job_line(1, R"({"event":"progress","trial":0,"trials":64,"elapsed":1})");
+  command(second, "loopsmith.tune.pause", {{"uri", "a"}});
+  CHECK(told(second)["message"] == "trial 0/64, 1 s so far");
+  command(second, "loopsmith.tune.resume", {{"uri", "a"}});
   second.front.on_job_line(1, R"({"event":"done","schedule_text":"def s(sch): ...","best_seconds":0.2,"verified":"3 inputs"})");
   second.front.on_job_end(1, ExitStatus{}, "");
   // What is done is offered no more; what is given up neither.

@@ -363,7 +363,7 @@ const verbs = {
     out.push(stands.title.replace(/\d+, best.*; /, 'N; '));
     await vscode.window.showTextDocument(document);
     await run('loopsmith.resumeTuning');
-    out.push(await waitForLens('tuning: trial') ? 'it goes on' : 'it does not go on');
+    out.push(await waitForLens(', best ') ? 'it goes on' : 'it does not go on');
     await run('loopsmith.stopTuning');
     return [...out, (await waitForLens('insert best schedule'))?.title ?? 'it did not end'];
   },
