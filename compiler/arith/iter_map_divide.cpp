@@ -123,7 +123,10 @@ class Divider {
       if (!part || part->side == Side::Mixed || (part->side == Side::Inner && !outer.empty())) { return {}; }
       bool is_inner = part->side == Side::Inner;
       auto& list = is_inner ? inner : outer;
-      list.push_back(as_split(is_inner ? part->inner : part->outer, is_inner ? part->inner_extent : part->outer_extent));
+      IterSumNode own = is_inner ? part->inner : part->outer;
+      // What shifts an iterator stands in the inner part, wherever the iterator itself does.
+      if (!is_inner) { own.base = add(own.base, part->inner.base); }
+      list.push_back(as_split(own, is_inner ? part->inner_extent : part->outer_extent));
       total = mul(total, list.back().extent);
     }
     if (!has_unit_scale) { return {}; }
