@@ -200,7 +200,10 @@ void Jobs::restore(const std::string& uri, int64_t version) {
     job.percentage = search.percentage;
     job.message = search.message;
     // How much time it took and was to take was of another day.
-    if (size_t so_far = job.message.find(" so far"); so_far != std::string::npos) { job.message.resize(job.message.rfind(", ", so_far)); }
+    if (size_t so_far = job.message.find(" so far"); so_far != std::string::npos) {
+      size_t comma = job.message.rfind(", ", so_far);
+      job.message.resize(comma == std::string::npos ? 0 : comma);
+    }
     if (job.message == "starting") { job.message.clear(); }
     if (job.message.empty()) { job.message = "nothing was measured yet"; }
     job.budget = search.seconds;

@@ -4,6 +4,7 @@
 
 #include "tests/unit/lsp/session.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -637,6 +638,16 @@ TEST_CASE("a search that is interrupted stands still in the next session, and go
   command(second, "loopsmith.tune", {{"uri", "b"}, {"function", "g"}});
   second.ask("shutdown", nullptr);
   CHECK_FALSE(std::filesystem::is_empty(folder.path + "/searches"));
+  // Whatever lies there, no document is lost for it.
+  int number = 0;
+  for (const char* text : {R"({"uri":"c","function":"f","message":"1 s so far","seconds":-1e300,"percentage":9e99,"trials":-5})", R"({"uri":"c","function":"g","message":7})", R"({"uri":"c"})", "[", "", "\xff\xfe", "null"}) {
+    std::ofstream(fmt::format("{}/searches/{:016x}.json", folder.path, ++number)) << text;
+  }
+  Stage third(options);
+  third.initialize({});
+  third.open("c", "x");
+  CHECK(told(third)["message"] == "nothing was measured yet");
+  CHECK(third.answer_to(command(third, "loopsmith.tune.resume", {{"uri", "c"}})).contains("result"));
 }
 
 TEST_CASE("the server says how it is, once for each change") {
