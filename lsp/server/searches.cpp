@@ -22,7 +22,7 @@ constexpr size_t largest = 64 << 10;
 
 /// The file, ours alone; -1: another program has it, or it cannot be had.
 auto locked(const std::string& path, int flags) -> int {
-  int file = ::open(path.c_str(), flags | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
+  int file = ::open(path.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) { return -1; }
   // Not one that its owner has removed meanwhile.
   struct stat here {}, there {};
@@ -47,7 +47,7 @@ auto number_in(const Json& json, const char* name) -> std::optional<double> {
 }  // namespace
 
 KeptSearches::~KeptSearches() {
-  for (const auto& [path, file] : files_) { ::close(file); }
+  for (const auto& [path, held] : files_) { ::close(held.file); }
 }
 
 auto KeptSearches::default_folder() -> std::string {
@@ -64,12 +64,17 @@ void KeptSearches::keep(const KeptSearch& search) {
   if (folder_.empty()) { return; }
   std::string path = path_of(search.uri, search.function, search.schedule);
   auto known = files_.find(path);
+  if (known != files_.end() && !known->second.is_written) {
+    ::close(known->second.file);
+    files_.erase(known);
+    known = files_.end();
+  }
   if (known == files_.end()) {
     std::error_code failed;
     std::filesystem::create_directories(folder_, failed);
-    int file = locked(path, O_CREAT);
+    int file = locked(path, O_RDWR | O_CREAT);
     if (file < 0) { return; }
-    known = files_.emplace(path, file).first;
+    known = files_.emplace(path, Held{file, true}).first;
   }
   Json json = {{"uri", search.uri}, {"function", search.function}, {"schedule", search.schedule}, {"target", search.target}, {"message", search.message}, {"percentage", search.percentage}};
   if (search.trials) { json["trials"] = *search.trials; }
@@ -77,15 +82,15 @@ void KeptSearches::keep(const KeptSearch& search) {
   if (search.best_seconds) { json["best_seconds"] = *search.best_seconds; }
   std::string text = to_text(json) + "\n";
   // In place: the lock is the file's. Whoever dies between the two leaves a line too many, which is not looked at.
-  bool is_written = ::pwrite(known->second, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
-  (void)(is_written && ::ftruncate(known->second, static_cast<off_t>(text.size())) == 0);
+  bool is_written = ::pwrite(known->second.file, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
+  (void)(is_written && ::ftruncate(known->second.file, static_cast<off_t>(text.size())) == 0);
 }
 
 void KeptSearches::forget(const std::string& uri, const std::string& function, const std::string& schedule) {
   auto known = files_.find(path_of(uri, function, schedule));
   if (known == files_.end()) { return; }
   ::unlink(known->first.c_str());
-  ::close(known->second);
+  ::close(known->second.file);
   files_.erase(known);
 }
 
@@ -96,7 +101,7 @@ auto KeptSearches::take(const std::string& uri) -> std::vector<KeptSearch> {
   for (auto entry = std::filesystem::directory_iterator(folder_, none); !none && entry != std::filesystem::directory_iterator(); entry.increment(none)) {
     std::string path = entry->path();
     if (!path.ends_with(".json") || files_.contains(path)) { continue; }
-    int file = locked(path, 0);
+    int file = locked(path, O_RDONLY);
     if (file < 0) { continue; }
     std::string text = text_of(file);
     text.resize(std::min(text.find('\n'), text.size()));
@@ -106,7 +111,7 @@ auto KeptSearches::take(const std::string& uri) -> std::vector<KeptSearch> {
       ::close(file);
       continue;
     }
-    files_.emplace(path, file);
+    files_.emplace(path, Held{file, false});
     found.push_back({.uri = uri, .function = string_in(json, "function"), .schedule = string_in(json, "schedule"), .target = string_in(json, "target"), .trials = int_in(json, "trials"),
                      .seconds = number_in(json, "seconds"), .message = string_in(json, "message"), .best_seconds = number_in(json, "best_seconds"),
                      .percentage = static_cast<int>(int_in(json, "percentage").value_or(0))});

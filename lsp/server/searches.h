@@ -43,7 +43,9 @@ class KeptSearches {
  private:
   [[nodiscard]] auto path_of(const std::string& uri, const std::string& function, const std::string& schedule) const -> std::string;
   std::string folder_;
-  std::map<std::string, int> files_;   // by path; open and locked
+  /// Open and locked; one that was there is only read until there is something to say of it.
+  struct Held { int file = -1; bool is_written = false; };
+  std::map<std::string, Held> files_;   // by path
 };
 
 }  // namespace loopsmith::lsp

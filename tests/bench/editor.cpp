@@ -47,7 +47,9 @@ auto resident(int pid) -> std::optional<uint64_t> {
 
 auto Editor::start(const std::string& program, const std::string& data) -> std::optional<Editor> {
   ProcessOptions options;
-  if (!data.empty()) { options.environment = {{"XDG_DATA_HOME", data}}; }
+  // Nothing of a search is left to whoever measures.
+  options.environment = {{"XDG_STATE_HOME", "/nonexistent"}};
+  if (!data.empty()) { options.environment.emplace_back("XDG_DATA_HOME", data); }
   options.argv = {program, "lsp"};
   options.standard_error = Stream::Null;
   Clock::time_point start = Clock::now();
