@@ -64,6 +64,21 @@ auto reads_older(const FuncState& func, const Place& block, const Buffer& buffer
   return found;
 }
 
+// A copy's loops run wherever the block stands. Where they begin and end by what a buffer holds, they look that up also where the block's
+// predicate keeps it from running, and perhaps outside of that buffer.
+auto require_known_region(const Context& cx, const Place& block, const Stage& stage) -> Status {
+  if (is_one(block.realize->predicate)) { return ok(); }
+  const BufferNode* looked_up = nullptr;
+  for (const Range& range : stage.region.region) {
+    for (const Expr& end : {range.min, range.extent}) {
+      post_order(end, [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { looked_up = load->buffer.get(); } });
+    }
+  }
+  if (!looked_up) { return ok(); }
+  return note_block(cx.error(Code::PaddingForm).arg("block", block.name().view())
+                        .arg("why", fmt::format("what would be copied is looked up in `{}`, also where the block's predicate keeps it from running", looked_up->name.view())), block);
+}
+
 /// Reads a buffer through a copy of it in another memory.
 ///
 ///     for i in range(8):                     for ax0 in range(8):
@@ -72,7 +87,8 @@ auto reads_older(const FuncState& func, const Place& block, const Buffer& buffer
 ///                                                B[i] = A_shared[i] * 2.0
 ///
 /// Needs  a buffer that at most one block of the scope writes, all of whose reads are covered by what it writes; consumers that are named
-///        all run behind that block, or all before it; where iterations run at the same time, each copies what it has made or what is its own.
+///        all run behind that block, or all before it; where iterations run at the same time, each copies what it has made or what is its own;
+///        what is copied is looked up in no buffer where the block that writes has a predicate.
 /// Keeps  results bit for bit.
 struct CacheRead {
   struct Args { BlockArg block; int64_t read_buffer_index = 0; std::string storage_scope; std::vector<BlockArg> consumer_blocks; };
@@ -121,6 +137,7 @@ struct CacheRead {
         plan.stage.position = 0;
         plan.stage.region = relaxed_region(func, *writer, *region_of(writer->block()->writes, buffer), scope);
         plan.stage.is_full = uses_loops_outside(func, plan.stage) || !all_readers_below(func, *scope, *scope, buffer);
+        LOOPSMITH_CHECK(require_known_region(cx, *writer, plan.stage));
         for (const BlockArg& consumer : args.consumer_blocks) { LOOPSMITH_CHECK(require_read_first(cx, func, *writer, *consumer, plan.stage)); }
         return plan;
       }
@@ -135,6 +152,7 @@ struct CacheRead {
       LOOPSMITH_CHECK(require_one_buffer(cx, func, *writer, *plan.stage.at, buffer));
       const BufferRegion& write = *region_of(writer->block()->writes, buffer);
       plan.stage.region = relaxed_region(func, *writer, write, plan.stage.at);
+      LOOPSMITH_CHECK(require_known_region(cx, *writer, plan.stage));
       LOOPSMITH_CHECK(require_own_copies(cx, func, *writer, write, plan.stage));
     } else {
       plan.stage.at = scope;
@@ -211,7 +229,8 @@ struct CacheRead {
 ///                                                B[ax0] = B_local[ax0]
 ///
 /// Needs  the block is the only one of its scope that writes the buffer, and reads nothing of it that was there before; of what the scope
-///        does not allocate it writes all that would be copied; consumers that are named read no more than it writes.
+///        does not allocate it writes all that would be copied; consumers that are named read no more than it writes;
+///        where it has a predicate, what it writes is looked up in no buffer.
 /// Keeps  results bit for bit.
 struct CacheWrite {
   struct Args { BlockArg block; int64_t write_buffer_index = 0; std::string storage_scope; std::vector<BlockArg> consumer_blocks; };
@@ -250,6 +269,7 @@ struct CacheWrite {
     find_stage(func, *writer, users, plan.stage);
     LOOPSMITH_CHECK(require_one_buffer(cx, func, *writer, *plan.stage.at, buffer));
     plan.stage.region = relaxed_region(func, *writer, write, plan.stage.at);
+    LOOPSMITH_CHECK(require_known_region(cx, *writer, plan.stage));
     LOOPSMITH_CHECK(require_own_copies(cx, func, *writer, write, plan.stage));
     plan.stage.is_full = plan.stage.at->is_loop() || uses_loops_outside(func, plan.stage) || !all_readers_below(func, *scope, *plan.stage.at, buffer);
     // The copy writes all of the region. Where the block does not, what was there would be lost: the caller's values, or those that an
