@@ -297,7 +297,10 @@ class FindLocations : public Visitor {
           // A part of a partitioned loop declares what all of its instances write; what one writes is what it stores.
           const auto* store = only_store(n.block->body, region.buffer);
           if (store && store->value.dtype().lanes == 1) {
-            for (size_t i = 0; i < ranges.size(); ++i) { ranges[i] = substitute(Range{store->indices[i], constant_int(store->indices[i].dtype(), 1)}, bindings_); }
+            // What is looked up in another buffer is known by the declaration alone.
+            bool is_looked_up = false;
+            for (const Expr& index : store->indices) { post_order(index, [&](const Expr& e) { is_looked_up = is_looked_up || e.as<BufferLoad>(); }); }
+            for (size_t i = 0; i < ranges.size() && !is_looked_up; ++i) { ranges[i] = substitute(Range{store->indices[i], constant_int(store->indices[i].dtype(), 1)}, bindings_); }
           }
         }
         to[region.buffer->data.get()].push_back({here_, Array<Range>(std::move(ranges)), region.buffer->shape, ranges_, around_});

@@ -507,7 +507,7 @@ struct RFactor {
     Stmt rf_nest = make<BlockRealize>(Array<Expr>(std::move(rf_values)), substitute(realize.predicate, fresh_loops), rf_block, cx.made_from(realize.origin));
     for (auto it = plan.loops.rbegin(); it != plan.loops.rend(); ++it) {
       const For& loop = *(*it)->loop;
-      rf_nest = make<For>(fresh_loops[loop.var.get()].ref<VarNode>(), loop.min, loop.extent, loop.for_kind, std::move(rf_nest), loop.thread, loop.annotations,
+      rf_nest = make<For>(fresh_loops[loop.var.get()].ref<VarNode>(), substitute(loop.min, fresh_loops), substitute(loop.extent, fresh_loops), loop.for_kind, std::move(rf_nest), loop.thread, loop.annotations,
                           cx.made_from(loop.origin));
     }
 
