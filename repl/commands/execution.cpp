@@ -299,7 +299,7 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
     return true;
   }
   if (!result->found) {
-    session.complain("no schedule was found in " + std::to_string(result->progress.trials) + " trials\n");
+    session.complain(result->stopped && result->progress.trials == 0 ? std::string("stopped before anything was measured\n") : fmt::format("no schedule was found in {} trials\n", result->progress.trials));
     return false;
   }
   session.print(curve_picture(trials, session.settings()));

@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <unordered_map>
 #include <thread>
+#include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -98,6 +99,7 @@ class Session {
   auto settle(Search& search, Database& database, Tried tried, Outcome outcome, double seconds, double spread, int blocks,
               const std::string& note, uint64_t lowered) -> Status;
   auto confirm(WorkerPool& pool) -> void;
+  void recall(const std::vector<Record>& records);
 
   IRModule module_;
   Name function_;
@@ -311,6 +313,27 @@ auto Session::confirm(WorkerPool& pool) -> void {
                    [](const Tried& a, const Tried& b) { return std::pair(a.seconds, a.candidate.id) < std::pair(b.seconds, b.candidate.id); });
 }
 
+// What earlier searches measured and this one, stopped before it came to them, has not taken up: trials too, answered from the database.
+void Session::recall(const std::vector<Record>& records) {
+  std::unordered_set<std::string_view> met;
+  for (const Tried& tried : measured_) { met.insert(tried.candidate.trace); }
+  for (const Record& record : records) {
+    if (record.outcome != Outcome::Measured || record.trace == empty_trace || met.contains(record.trace)) { continue; }
+    auto trace = schedule::trace_from_json(record.trace);
+    if (!trace.ok()) { continue; }
+    Tried tried{{}, {next_id_++, record.trace}, {}, record.median_seconds, record.spread_seconds, record.id};
+    for (const std::string& line : trace->python_lines()) { tried.python += line + "\n"; }
+    auto place = std::upper_bound(measured_.begin(), measured_.end(), record.median_seconds, [](double s, const Tried& t) { return s < t.seconds; });
+    measured_.insert(place, std::move(tried));
+    ++progress_.trials;
+    ++progress_.from_database;
+    progress_.best_seconds = measured_.front().seconds;
+    progress_.best_python = measured_.front().python;
+    progress_.trial_seconds.push_back(record.median_seconds);
+    result_.best_so_far.push_back(progress_.best_seconds);
+  }
+}
+
 auto Session::run() -> Result<SessionResult> {
   PrimFunc func = module_->find(function_);
   if (!func) { return error(Code::CannotTune).arg("function", function_.view()).arg("why", "there is no such function"); }
@@ -322,10 +345,7 @@ auto Session::run() -> Result<SessionResult> {
   LOOPSMITH_TRY(database, Database::open(options_.database.empty() ? Database::default_path() : options_.database));
   LOOPSMITH_CHECK(database.add_workload(key_, label_, text));
   LOOPSMITH_TRY(records, database.records(key_));
-  for (Record& record : records) {
-    std::string trace = record.trace;
-    recorded_.insert_or_assign(std::move(trace), std::move(record));
-  }
+  for (const Record& record : records) { recorded_.insert_or_assign(record.trace, record); }
 
   target::Hardware hardware = target::hardware(target_);
   SpaceContext context{module_, function_, hardware, cost::core_model(hardware)};
@@ -353,7 +373,7 @@ auto Session::run() -> Result<SessionResult> {
     }
   }
   result_.stopped = progress_.is_stopped = stopped_;
-  if (!stopped_) { confirm(*pool); }
+  if (stopped_) { recall(records); } else { confirm(*pool); }
   if (options_.verify && !measured_.empty()) { report("verifying"); }
   result_.plain_seconds = progress_.plain_seconds;
   result_.progress = progress_;

@@ -2,7 +2,8 @@
 // schedule that was verified before it is offered.
 //
 // Everything measured goes to the database at once. A session that stops for any reason (budget, cancel, crash) keeps its
-// best; started again with the same seed it makes the same proposals, finds their records, and goes on where it was.
+// best; started again with the same seed it makes the same proposals, finds their records, and goes on where it was. Stopped before
+// it came to all of them, it has them still: the best of the program's records on this target and machine is its best.
 //
 // To stop takes a moment, to compare the best with the program may take minutes: who asked for a stop is told of it first
 // (`Progress::is_stopped`), and may leave the comparison to another thread.

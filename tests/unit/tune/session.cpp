@@ -136,3 +136,46 @@ TEST_CASE("a search leaves the comparison to who asks, and has found nothing unt
     CHECK(compared->progress.failures.empty());
   }
 }
+
+TEST_CASE("a search that goes on, stopped before its first trial, has what the one before measured") {
+  StoppedSearch search;
+  search.allow();
+  search.options.database = search.folder + "/kept.db";
+  auto first = search.run();
+  REQUIRE(first.ok());
+  REQUIRE(first->found);
+
+  StoppedSearch again;
+  again.allow();
+  again.options.database = search.options.database;
+  again.stopped = true;
+  SECTION("its best is that one") {
+    auto result = again.run();
+    REQUIRE(result.ok());
+    CHECK(result->found);
+    CHECK(result->stopped);
+    CHECK(result->trace == first->trace);
+    CHECK(result->trace_python == first->trace_python);
+    CHECK(result->best_seconds == first->best_seconds);
+    CHECK(result->verified == "a look");
+    CHECK(result->progress.trials == first->progress.trials);
+    CHECK(result->progress.from_database == first->progress.trials);
+    CHECK(result->best_so_far.size() == static_cast<size_t>(first->progress.trials));
+  }
+  SECTION("what was found wrong is not offered") {
+    auto database = tune::Database::open(search.options.database);
+    REQUIRE(database.ok());
+    auto tasks = database->workloads();
+    REQUIRE(tasks.ok());
+    REQUIRE(tasks->size() == 1);
+    auto records = database->records(tasks->front().task);
+    REQUIRE(records.ok());
+    for (const tune::Record& record : *records) {
+      if (record.trace == first->trace) { REQUIRE(database->mark_wrong(record.id, "it is not right").ok()); }
+    }
+    auto result = again.run();
+    REQUIRE(result.ok());
+    CHECK(result->found);
+    CHECK(result->trace != first->trace);
+  }
+}
