@@ -9,6 +9,7 @@
 
 #include "cost/estimate.h"
 #include "cost/loop_facts.h"
+#include "cost/what_if.h"
 #include "ir/printer.h"
 #include "repl/commands.h"
 #include "repl/text.h"
@@ -42,16 +43,6 @@ auto kind_word(const For& loop) -> std::string {
 auto func_of(const Session& session) -> const schedule::FuncState* {
   const schedule::FuncState* func = session.schedule().state().func(session.function());
   return func != nullptr && func->is_schedulable() ? func : nullptr;
-}
-
-struct Level { std::string name; double bytes = 0; };
-auto levels_of(const cost::CoreModel& core) -> std::vector<Level> { return {{"L1", core.l1}, {"L2", core.l2}, {"L3", core.l3}}; }
-
-auto fits(double bytes, const std::vector<Level>& levels) -> std::string {
-  for (const Level& level : levels) {
-    if (level.bytes > 0 && bytes <= level.bytes) { return level.name; }
-  }
-  return "memory";
 }
 
 }  // namespace
@@ -98,7 +89,8 @@ auto loops_picture(const Session& session) -> std::string {
 auto footprint_picture(const Session& session) -> std::string {
   const schedule::FuncState* func = func_of(session);
   if (func == nullptr) { return {}; }
-  std::vector<Level> levels = levels_of(cost::core_of(session.target()));
+  const cost::CoreModel core = cost::core_of(session.target());
+  std::vector<cost::CacheLevel> levels = cost::cache_levels(core);
   struct Row { std::string name; std::optional<double> bytes; };
   std::vector<Row> rows;
   auto add = [&](const std::string& name, NodeId id) {
@@ -119,7 +111,7 @@ auto footprint_picture(const Session& session) -> std::string {
     for (const Row& row : rows) {
       std::string what = &row == &rows.front() ? std::string("The program") : "One run of loop " + row.name;
       if (!row.bytes) { out += what + " touches what is not known before it runs.\n"; continue; }
-      std::string level = fits(*row.bytes, levels);
+      std::string level = cost::level_that_holds(*row.bytes, core);
       out += fmt::format("{} touches {}, which {}.\n", what, bytes_text(*row.bytes), level == "memory" ? "fits no cache" : "fits " + level);
     }
     return out;
@@ -137,7 +129,7 @@ auto footprint_picture(const Session& session) -> std::string {
   // The caches stand over their marks.
   std::string heads(width + 12, ' ');
   std::string sizes;
-  for (const Level& level : levels) {
+  for (const cost::CacheLevel& level : levels) {
     heads.replace(column(level.bytes), level.name.size(), level.name);
     sizes += fmt::format("{}{} {}", sizes.empty() ? "" : ", ", level.name, bytes_text(level.bytes));
   }
@@ -151,10 +143,86 @@ auto footprint_picture(const Session& session) -> std::string {
     std::string bar;
     size_t filled = column(*row.bytes);
     for (size_t at = 0; at < width; ++at) {
-      bool is_mark = std::any_of(levels.begin(), levels.end(), [&](const Level& level) { return column(level.bytes) == at; });
+      bool is_mark = std::any_of(levels.begin(), levels.end(), [&](const cost::CacheLevel& level) { return column(level.bytes) == at; });
       bar += at < filled ? (ascii ? "#" : "█") : is_mark ? (ascii ? "|" : "│") : ascii ? "." : "·";
     }
-    out += fmt::format("{}{:>10}  {}  {}\n", name, bytes_text(*row.bytes), bar, fits(*row.bytes, levels));
+    out += fmt::format("{}{:>10}  {}  {}\n", name, bytes_text(*row.bytes), bar, cost::level_that_holds(*row.bytes, core));
+  }
+  return out;
+}
+
+auto factors_picture(const cost::FactorChoices& choices, const cost::CoreModel& core, std::optional<double> here, const Settings& settings) -> std::string {
+  // Of the loops that touch more or less with the factor those where another cache holds it, then those that the split made.
+  struct Column { std::string name; bool is_of_split = false, crosses = false, varies = false; };
+  std::vector<Column> columns;
+  auto held = [&](int64_t bytes) { return cost::level_that_holds(static_cast<double>(bytes), core); };
+  auto bytes_of = [](const cost::OtherFactor& one, const std::string& name) -> std::optional<int64_t> {
+    for (const cost::NestedLoop& loop : one.loops) {
+      if (loop.name.view() == name) { return loop.bytes; }
+    }
+    return std::nullopt;
+  };
+  for (const cost::OtherFactor& one : choices.all) {
+    for (const cost::NestedLoop& loop : one.loops) {
+      auto known = std::find_if(columns.begin(), columns.end(), [&](const Column& column) { return loop.name.view() == column.name; });
+      if (known == columns.end()) { columns.push_back({loop.name.str(), loop.is_of_split}); }
+    }
+  }
+  for (Column& column : columns) {
+    std::optional<int64_t> first;
+    for (const cost::OtherFactor& one : choices.all) {
+      auto bytes = bytes_of(one, column.name);
+      if (!bytes) { continue; }
+      if (first && *first != *bytes) { column.varies = true; }
+      if (first && held(*first) != held(*bytes)) { column.crosses = true; }
+      if (!first) { first = bytes; }
+    }
+  }
+  std::erase_if(columns, [](const Column& column) { return !column.varies; });
+  constexpr size_t most_columns = 2;
+  auto drop = [&](auto&& is_less) {
+    for (size_t i = 0; i < columns.size() && columns.size() > most_columns;) { is_less(columns[i]) ? void(columns.erase(columns.begin() + static_cast<ptrdiff_t>(i))) : void(++i); }
+  };
+  drop([](const Column& column) { return !column.crosses && !column.is_of_split; });
+  drop([](const Column& column) { return !column.crosses; });
+  drop([](const Column& column) { return !column.is_of_split; });
+  drop([](const Column&) { return true; });
+  auto told = [&](const cost::OtherFactor& one) -> std::string {
+    if (one.is_here) { return "here"; }
+    if (!one.why_not.empty()) { return "refused: " + one.why_not.front().message(); }
+    if (!here || !one.seconds || *one.seconds <= 0) { return "no estimate"; }
+    std::string text = cost::gain_text(*here / *one.seconds);
+    return text.empty() ? "much the same" : text;
+  };
+  std::string out;
+  if (settings.plain) {
+    for (const cost::OtherFactor& one : choices.all) {
+      out += fmt::format("With {}", one.factor);
+      std::string touched;
+      for (const Column& column : columns) {
+        if (auto bytes = bytes_of(one, column.name)) { touched += fmt::format("{} one run of {} touches {}, which {}", touched.empty() ? "" : " and", column.name, bytes_text(static_cast<double>(*bytes)), held(*bytes) == "memory" ? "fits no cache" : "fits " + held(*bytes)); }
+      }
+      out += touched.empty() ? ":" : touched + ":";
+      out += " " + told(one) + ".\n";
+    }
+    return out;
+  }
+  constexpr size_t width = 19;
+  out += fmt::format("{:>9}", "factor");
+  for (const Column& column : columns) { out += fmt::format("   {:<{}}", "a run of " + column.name, width); }
+  out += "   by estimate\n";
+  std::vector<std::string> before(columns.size());
+  for (const cost::OtherFactor& one : choices.all) {
+    out += fmt::format(" {}{:>7}", one.is_here ? '>' : ' ', one.factor);
+    for (size_t i = 0; i < columns.size(); ++i) {
+      auto bytes = bytes_of(one, columns[i].name);
+      std::string level = bytes ? held(*bytes) : std::string();
+      // What no longer fits, or fits now, where the row before did otherwise.
+      bool crosses = !level.empty() && !before[i].empty() && before[i] != level;
+      out += fmt::format("   {:<{}}", bytes ? fmt::format("{:>9}  {}{}", bytes_text(static_cast<double>(*bytes)), level, crosses ? " <-" : "") : std::string(), width);
+      if (!level.empty()) { before[i] = level; }
+    }
+    out += "   " + told(one) + "\n";
   }
   return out;
 }

@@ -2,9 +2,11 @@
 // without a need for colour, also of plain characters (`:set ascii on`); and, for those who listen, sentences (`:set plain on`).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "cost/what_if.h"
 #include "repl/session.h"
 
 namespace loopsmith::repl {
@@ -17,6 +19,10 @@ namespace loopsmith::repl {
 
 /// Where the states that were timed stand under what the machine reaches: flops per byte of the program's data, flops per second.
 [[nodiscard]] auto roofline_picture(const Session& session) -> std::string;
+
+/// What factors of a split would come to: of the loops that it makes what one run touches and the first cache that holds it (marked
+/// where the row above is held by another), and how much faster a call should be than one that takes `here` seconds by the estimate.
+[[nodiscard]] auto factors_picture(const cost::FactorChoices& choices, const cost::CoreModel& core, std::optional<double> here, const Settings& settings) -> std::string;
 
 /// The trials of a search in the order they were measured, and the best so far; empty where there is nothing to compare. 0 is a trial
 /// that was not measured to its end.

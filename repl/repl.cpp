@@ -422,7 +422,7 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
   return failed && !options.interactive ? 1 : 0;
 }
 
-auto run_transcript(Host host, const std::string& path, bool update) -> int {
+auto run_transcript(Host host, const std::string& path, bool update, const std::string& file) -> int {
   auto complain = host.err;
   auto text = read_all(path);
   if (!text) {
@@ -439,6 +439,11 @@ auto run_transcript(Host host, const std::string& path, bool update) -> int {
   host.color = false;
   host.width = 80;
   Session session(std::move(host));
+  session.begun_with(file);
+  if (!file.empty() && !session.load(file)) {
+    complain(said);
+    return 1;
+  }
   std::string written;
   int status = 0;
   for (const Passage& passage : passages) {

@@ -25,8 +25,8 @@ struct ReplOptions {
 /// Runs until `:quit` or the end of input. Gives 0, or 1 where input came from a pipe and a line failed.
 [[nodiscard]] auto run_repl(Host host, const ReplOptions& options) -> int;
 
-/// Does what a transcript did and compares what comes of it with what it says; a line `...` stands for any lines, and the first `sch>`
-/// line is to load something. With `update` the file is written anew instead. Gives 0, or 1 where it differs or cannot be read.
-[[nodiscard]] auto run_transcript(Host host, const std::string& path, bool update) -> int;
+/// Does what a transcript did and compares what comes of it with what it says; a line `...` stands for any lines. It
+/// begins with a file, or (empty) the first `sch>` line is to load one. With `update` the file is written anew instead. Gives 0, or 1 where it differs or cannot be read.
+[[nodiscard]] auto run_transcript(Host host, const std::string& path, bool update, const std::string& file = {}) -> int;
 
 }  // namespace loopsmith::repl

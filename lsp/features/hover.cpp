@@ -11,6 +11,7 @@
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
+#include "lsp/features/factors.h"
 #include "lsp/features/hints.h"
 #include "lsp/features/names.h"
 #include "lsp/features/numbers.h"
@@ -701,6 +702,7 @@ auto hover(const Snapshot& snapshot, uint32_t at, const Machine& machine) -> std
   auto cursor = find_cursor(snapshot, at);
   if (!cursor) { return hover_word(snapshot, at); }
   if (auto info = hover_primitive(snapshot, *cursor)) { return info; }
+  if (auto info = hover_factor(snapshot, at)) { return info; }
   if (auto info = hover_block_name(snapshot, at, machine)) { return info; }
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
     if (schedule.decl != cursor->at.decl) { continue; }

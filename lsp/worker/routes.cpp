@@ -18,6 +18,7 @@
 #include "lsp/features/counterparts.h"
 #include "lsp/features/decisions.h"
 #include "lsp/features/decomposed.h"
+#include "lsp/features/factors.h"
 #include "lsp/features/formatting.h"
 #include "lsp/features/hints.h"
 #include "lsp/features/hover.h"
@@ -1088,6 +1089,9 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
       continue;
     }
     actions.push_back(std::move(action));
+  }
+  for (const TextRewrite& rewrite : other_factors_offered(snapshot, span.begin, context.cancel)) {
+    actions.push_back({{"title", rewrite.title}, {"kind", "refactor.rewrite"}, {"edit", edit_of(context, rewrite.edits, rewrite.title)}});
   }
   if (auto question = asks_forms(context.capabilities) ? split_asked(snapshot, span.begin) : std::nullopt) {
     std::string title = question->extent > 0 ? fmt::format("Split `{}` ({}) by ...", question->loop, question->extent) : fmt::format("Split `{}` by ...", question->loop);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cost/estimate.h"
+#include "cost/what_if.h"
 #include "repl/commands.h"
 #include "repl/pictures.h"
 #include "schedule/moves.h"
@@ -121,6 +122,141 @@ auto repair(Session& session, const std::vector<std::string>& arguments) -> bool
   return session.choose(number);
 }
 
+struct SplitResult {
+  size_t instruction = 0;   // of the trace
+  size_t position = 0;      // among what it gave
+};
+/// The split that made a loop, and which of its loops that is; none: none did. A loop may have been looked up again since.
+auto split_of(const schedule::Schedule& schedule, NodeId id) -> std::optional<SplitResult> {
+  const schedule::Trace trace = schedule.trace();
+  std::vector<const schedule::Instruction*> instructions = trace.instructions();
+  for (size_t i = instructions.size(); i-- > 0;) {
+    for (size_t o = 0; instructions[i]->primitive->name == "split" && o < instructions[i]->outputs.size(); ++o) {
+      const auto* loop = instructions[i]->outputs[o].as<schedule::LoopRV>();
+      auto place = loop != nullptr ? schedule.get(*loop) : Result<const schedule::Place*>(nullptr);
+      if (loop != nullptr && place.ok() && (*place)->id == id) { return SplitResult{i, o}; }
+    }
+  }
+  return std::nullopt;
+}
+
+auto factors_text(const schedule::Value::List& factors) -> std::string {
+  std::string text;
+  for (const schedule::Value& factor : factors) {
+    const int64_t* number = factor.integer();
+    text += (text.empty() ? "" : ", ") + (factor.is_none() ? std::string("None") : number != nullptr ? std::to_string(*number) : std::string("..."));
+  }
+  return "[" + text + "]";
+}
+
+// Of a split that was made every other factor, with all steps behind it; of another loop what a split would make of it.
+auto what_if(Session& session, const std::vector<std::string>& arguments) -> bool {
+  constexpr size_t most = 16;
+  if (!needs_program(session)) { return false; }
+  if (arguments.size() > 1) {
+    session.complain(":what-if takes a loop, or the number of a step that splits one\n");
+    return false;
+  }
+  const schedule::Schedule& here = session.schedule();
+  const schedule::FuncState* func = here.state().func(session.function());
+  if (func == nullptr || !func->is_schedulable()) {
+    session.complain("there is nothing to schedule here\n");
+    return false;
+  }
+  const cost::CoreModel core = cost::core_of(session.target());
+  auto estimated = cost::estimate(*func, core);
+  const std::optional<double> seconds = estimated ? std::optional(estimated->seconds) : std::nullopt;
+  const CancelToken token = session.interrupt();
+  const schedule::Trace trace = here.trace();
+  std::vector<const schedule::Instruction*> instructions = trace.instructions();
+  auto is_split = [](const schedule::Instruction& one) { return one.primitive->name == "split"; };
+  std::optional<SplitResult> split;
+  const schedule::Place* place = nullptr;
+  if (arguments.empty()) {
+    for (size_t i = instructions.size(); i-- > 0 && !split;) {
+      if (is_split(*instructions[i])) { split = SplitResult{i, instructions[i]->outputs.size() - 1}; }
+    }
+    if (!split) {
+      session.complain("nothing was split yet: `:what-if LOOP` says what splits of a loop would come to\n");
+      return false;
+    }
+  } else if (place = session.place_of(arguments[0]); place != nullptr) {
+    if (!place->is_loop()) {
+      session.complain("`" + arguments[0] + "` is a block: `:what-if` takes a loop\n");
+      return false;
+    }
+    split = split_of(here, place->id);
+  } else if (auto step = session.find_step(arguments[0]); step) {
+    std::vector<size_t> path = session.path_to(session.position());
+    if (std::find(path.begin(), path.end(), *step) == path.end()) {
+      session.complain(fmt::format("step {} is none of those by which one came here; `:steps` lists them\n", *step));
+      return false;
+    }
+    size_t begin = session.schedule_at(session.steps()[*step].parent).trace().size();
+    for (size_t i = begin; i < std::min(session.schedule_at(*step).trace().size(), instructions.size()) && !split; ++i) {
+      if (is_split(*instructions[i])) { split = SplitResult{i, instructions[i]->outputs.size() - 1}; }
+    }
+    if (!split) {
+      session.complain(fmt::format("step {} splits nothing\n", *step));
+      return false;
+    }
+  } else {
+    session.complain("`" + arguments[0] + "` is no loop of the program and no step\n");
+    return false;
+  }
+  if (split) {
+    auto choices = cost::other_factors(session.original(), here, split->instruction, split->position, core, most, token);
+    if (token.is_cancelled()) {
+      session.complain("stopped\n");
+      return false;
+    }
+    if (!choices) {
+      session.complain("the factors of that split are no numbers that could be others\n");
+      return false;
+    }
+    const auto* factors = instructions[split->instruction]->values[1].as<schedule::Value::List>();
+    session.show(fmt::format("the split of {} by {} with another factor in place {}, and the steps behind it as they are:\n", choices->extent, factors_text(*factors), choices->position + 1) +
+                 factors_picture(*choices, core, seconds, session.settings()));
+    return true;
+  }
+  // Nothing made it: what a split would. One is made on a copy, for the others to be tried in its place.
+  const schedule::Primitive* row = schedule::find_primitive("split");
+  auto name_of = [&](const schedule::Place& one) { return session.name_of(one); };
+  const eval::Scope& scope = *session.steps()[session.position()].frame.scope;
+  auto is_taken = [&](std::string_view name) { return scope.find_here(Name(name)) != nullptr; };
+  for (const schedule::JudgedMove& judged : schedule::moves_at(here.state(), *func, *place, row)) {
+    if (!judged.is_legal()) {
+      session.complain(fmt::format("`{}` cannot be split: {}\n", arguments[0], judged.why.front().message()));
+      return false;
+    }
+    auto tried = schedule::try_move(here, judged.move, name_of, is_taken);
+    if (!tried.ok()) { continue; }
+    const schedule::Trace after = tried->after.trace();
+    auto choices = cost::other_factors(session.original(), tried->after, after.size() - 1, 0, core, most, token);
+    if (token.is_cancelled()) {
+      session.complain("stopped\n");
+      return false;
+    }
+    if (!choices) { continue; }
+    std::vector<std::string> lines;
+    std::string written = factors_text(*after.last().values[1].as<schedule::Value::List>());
+    for (cost::OtherFactor& one : choices->all) {
+      one.is_here = false;
+      size_t at = tried->statement.find(written);
+      if (at != std::string::npos) { lines.push_back(std::string(tried->statement).replace(at, written.size(), factors_text(one.factors))); }
+    }
+    std::string out = fmt::format("what splits of {} ({}) would come to, by their inner factor:\n", arguments[0], choices->extent) + factors_picture(*choices, core, seconds, session.settings());
+    if (lines.size() == choices->all.size() && session.host().can_choose) {
+      out += fmt::format("type 1 to {} to do the first to the last of them\n", lines.size());
+      session.offer(std::move(lines));
+    }
+    session.show(out);
+    return true;
+  }
+  session.complain(fmt::format("there is no number that `{}` could be split by\n", arguments[0]));
+  return false;
+}
+
 auto show_picture(Session& session, const std::string& picture) -> bool {
   if (picture.empty()) {
     session.complain("there is nothing to schedule here\n");
@@ -138,6 +274,7 @@ auto roofline(Session& session, const std::vector<std::string>&) -> bool { retur
 
 const Command hint_command{"hint", "[PRIMITIVE] [LOOP|BLOCK]...", "what may be done next, numbered, and why the rest may not", hint};
 const Command why_not_command{"why-not", "CALL", "would a call be refused, and why; nothing is done", why_not};
+const Command what_if_command{"what-if", "[LOOP | STEP]", "what other factors of a split would come to: what its loops touch, and how fast it should be", what_if};
 const Command repair_command{"repair", "[N]", "what was offered last, by its number (the number alone will do)", repair};
 const Command footprint_command{"footprint", "", "what one run of each loop touches, beside the sizes of the caches", footprint};
 const Command roofline_command{"roofline", "", "what was timed, under what the machine reaches", roofline};

@@ -66,11 +66,11 @@ auto repl(std::vector<std::string> args) -> int {
     };
     return render(d, locate, {.color = color, .file = file});
   };
-  for (const char* mode : {"--check", "--update"}) {
-    if (auto path = arguments.get(mode)) { return loopsmith::repl::run_transcript(std::move(host), *path, std::string_view(mode) == "--update"); }
-  }
   loopsmith::repl::ReplOptions options;
   if (!arguments.positional().empty()) { options.file = arguments.positional()[0]; }
+  for (const char* mode : {"--check", "--update"}) {
+    if (auto path = arguments.get(mode)) { return loopsmith::repl::run_transcript(std::move(host), *path, std::string_view(mode) == "--update", options.file); }
+  }
   options.mirror = arguments.get("--attach", "");
   if (!options.mirror.empty() && options.file.empty()) { return usage_error("repl", "`--attach` needs the file whose text it is"); }
   options.lines = arguments.all("--command");
