@@ -472,6 +472,8 @@ class Carried : public Follower {
       shape_.push_back(n.value_or(0));
     }
   }
+  /// Of what was found: the element that is loaded is known, not looked up in a buffer.
+  [[nodiscard]] auto is_certain() const -> bool { return is_certain_; }
   /// None: too much to follow, or something that cannot be.
   [[nodiscard]] auto ask(const Stmt& body) -> std::optional<bool> {
     if (!body_ || !is_known_) { return {}; }
@@ -492,7 +494,9 @@ class Carried : public Follower {
     stop();
   }
   void load_somewhere(const Buffer& buffer) override {
-    if (is_it(buffer) && static_cast<int64_t>(stored_.size()) < size_) { stop(); }
+    if (!is_it(buffer) || static_cast<int64_t>(stored_.size()) >= size_) { return; }
+    is_certain_ = false;
+    stop();
   }
   void store(const Buffer& buffer, const Element& at, bool certain) override {
     if (is_it(buffer) && certain) { stored_.insert(at); }
@@ -541,7 +545,7 @@ class Carried : public Follower {
   }
   const Buffer& buffer_;
   const StmtNode* body_ = nullptr;
-  bool found_ = false, is_known_ = true, is_example_ = false;
+  bool found_ = false, is_certain_ = true, is_known_ = true, is_example_ = false;
   std::vector<int64_t> shape_;
   int64_t size_ = 1;
   std::set<Element> stored_;
@@ -617,7 +621,10 @@ auto plan(const PrimFunc& func) -> PrimFunc {
     int to = place->second;
     auto counted = [&](int at) -> std::optional<bool> {
       if (FAULT(location_carried_ignored) || FAULT(location_holes_ignored) || FAULT(location_reduction_ignored)) { return {}; }
-      return find.is_countable(buffer->data.get()) ? Carried(func, buffer, find.scopes[at].node).ask(func->body) : std::nullopt;
+      if (!find.is_countable(buffer->data.get())) { return {}; }
+      Carried carried(func, buffer, find.scopes[at].node);
+      auto answer = carried.ask(func->body);
+      return carried.is_certain() || !runs_at_once(find.scopes[at].node) ? answer : std::nullopt;
     };
     auto by_bounds = [&](int to) {
       return (find.carries(buffer->data.get(), to) && !FAULT(location_carried_ignored)) ||

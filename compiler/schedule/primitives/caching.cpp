@@ -11,6 +11,7 @@
 #include "schedule/analysis.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
+#include "schedule/instances.h"
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
@@ -159,14 +160,15 @@ struct CacheRead {
       plan.stage.position = 0;
       const BufferRegion* declared = region_of(scope->block()->reads, buffer);
       plan.stage.region = declared ? *declared : full_region(buffer);
-      if (!declared) { LOOPSMITH_CHECK(require_unwritten_beside(cx, func, *scope, buffer, args.block)); }
+      LOOPSMITH_CHECK(require_unwritten_beside(cx, func, *scope, declared, buffer, args.block));
     }
     plan.stage.is_full = plan.stage.at->is_loop() || uses_loops_outside(func, plan.stage) || !all_readers_below(func, *scope, *plan.stage.at, buffer);
     return plan;
   }
 
-  // A scope that does not say what it reads is given a copy of all of the buffer. Iterations that run at the same time as it write none of that.
-  static auto require_unwritten_beside(const Context& cx, const FuncState& func, const Place& scope, const Buffer& buffer, const BlockArg& block) -> Status {
+  // Iterations that run at the same time as the scope write nothing of what is copied: all that the scope says it reads, which may be more
+  // than it does read, and all of the buffer where it says nothing.
+  static auto require_unwritten_beside(const Context& cx, const FuncState& func, const Place& scope, const BufferRegion* declared, const Buffer& buffer, const BlockArg& block) -> Status {
     for (const Place* at = func.parent(scope); at; at = func.parent(*at)) {
       if (at->is_block()) {
         if (func.allocates(*at, buffer)) { return ok(); }
@@ -176,6 +178,8 @@ struct CacheRead {
       for (int i = at->index + 1; i < at->end; ++i) {
         const Place& writer = func.places()[static_cast<size_t>(i)];
         if (!writer.is_block() || !region_of(writer.block()->writes, buffer)) { continue; }
+        // Where instances can be counted, the races of the result are.
+        if (declared && (stays_apart(func, scope, *at, *declared) || counted_races(func, *at).is_known)) { break; }
         return note_block(note_loop(cx.error(Code::IterationsDepend).arg("loop", at->name().view()).arg("producer", writer.name().view())
                                         .arg("consumer", block->name().view()), *at), writer);
       }
