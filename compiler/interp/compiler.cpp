@@ -626,6 +626,7 @@ auto Compiler::block(const BlockRealize& realize) -> const Statement* {
       a->extents.push_back(int_expr(mul(buffer->strides[0], buffer->shape[0])));
     }
     a->bind.push_back(bind_buffer(buffer));
+    if (buffer->shape.size() > 1) { row_of_[buffer->data.get()] = is_strided(buffer) ? buffer->strides[buffer->strides.size() - 2] : buffer->shape.back(); }
     out->allocations.push_back(std::move(a));
   }
   for (const MatchBufferRegion& m : b.match_buffers) {
@@ -649,6 +650,7 @@ auto Compiler::block(const BlockRealize& realize) -> const Statement* {
       if (const auto* v = introduces(m.buffer->strides[d])) { match.stride_vars.emplace_back(slot(v), d); }
     }
     if (const auto* v = introduces(m.buffer->elem_offset)) { match.offset_var = slot(v); }
+    if (m.buffer->strides.size() > 1) { row_of_[m.buffer->data.get()] = m.buffer->strides[m.buffer->strides.size() - 2]; }
     out->matches.push_back(std::move(match));
   }
   // The block around a function's body declares nothing; nor does one that only holds others, as lowering makes them.

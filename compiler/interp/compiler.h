@@ -170,6 +170,7 @@ class Compiler {
   std::unordered_map<const VarNode*, uint32_t> slots_;
   std::unordered_map<const BufferNode*, uint32_t> bindings_;
   std::unordered_map<const VarNode*, std::vector<Buffer>> implicit_;
+  std::unordered_map<const VarNode*, Expr> row_of_;   // elements from row to row of the buffer that stands in this memory
   std::unordered_set<const VarNode*> defined_;
   std::deque<std::unique_ptr<IntExpr>> ints_;
   std::deque<std::unique_ptr<RealExpr>> reals_;

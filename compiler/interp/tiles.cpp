@@ -76,21 +76,36 @@ auto pointer_of(const Slot* s) -> Pointer { return {reinterpret_cast<Memory*>(s[
 struct Spot { int row, column; };
 auto left_spot(int k, int thread, int i) -> Spot {
   int group = thread >> 2, pair = thread & 3;
+  if (k == 8) { return {group + (i >= 2 ? 8 : 0), pair * 2 + (i & 1)}; }
   if (k == 16) { return {group + (i / 2 % 2) * 8, pair * 2 + (i & 1) + (i >= 4 ? 8 : 0)}; }
   return {group + (i / 4 % 2) * 8, pair * 4 + (i & 3) + (i >= 8 ? 16 : 0)};
 }
 auto right_spot(int k, int thread, int i) -> Spot {
   int group = thread >> 2, pair = thread & 3;
+  if (k == 8) { return {pair * 2 + (i & 1), group}; }
   if (k == 16) { return {pair * 2 + (i & 1) + (i >= 2 ? 8 : 0), group}; }
   return {pair * 4 + (i & 3) + (i >= 4 ? 16 : 0), group};
 }
 // The same for mma.sp of halves: the elements of A that are there, k / 2 in a row, and those of B.
 auto sparse_left_spot(int k, int thread, int i) -> Spot {
-  if (k == 32) { return left_spot(16, thread, i); }
-  return {(thread >> 2) + (i >= 2 ? 8 : 0), (thread & 3) * 2 + (i & 1)};
+  return left_spot(k / 2, thread, i);
 }
 auto sparse_right_spot(int thread, int i) -> Spot { return {(thread & 3) * 2 + (i & 1) + i / 2 * 8, thread >> 2}; }
 auto result_spot(int thread, int i) -> Spot { return {(thread >> 2) + (i >= 2 ? 8 : 0), (thread & 3) * 2 + (i & 1)}; }
+
+// The first element of the tile with this number in a warp's whole matrix (see tiles.h), whose rows are `row` elements apart.
+auto tile_start(Name scope, int64_t number, int64_t row) -> int64_t {
+  int64_t across = std::max<int64_t>(1, row / (scope == "m16n8k8.matrixB" ? 32 : 8));
+  if (scope == "m16n8k8.matrixC") { return number / 2 / across * 16 * row + number / 2 % across * 8; }
+  int64_t group = number / 8, within = number % 8;
+  if (scope == "m16n8k8.matrixA") { return (group / across * 32 + within / 4 * 16) * row + group % across * 8; }
+  return group / across * 8 * row + group % across * 32 + within / 2 * 8;
+}
+auto scope_of_matrix(const Expr& pointer) -> Name {
+  const auto* v = pointer.as<VarNode>();
+  return v && v->pointer ? v->pointer->scope : Name();
+}
+auto is_matrix_of_warp(Name scope) -> bool { return scope.view().starts_with("m16n8k8.matrix"); }
 
 }  // namespace
 
@@ -153,7 +168,77 @@ void TileStatement::fragment_operation(Frame& f) const {
   }
 }
 
+// Thread t says where row t % 8 of tile t / 8 begins.
+void TileStatement::load_tiles_of_warp(Frame& f) const {
+  Kernel& kernel = *f.kernel;
+  int lane = f.thread % warp_size;
+  const std::vector<int>& warps = kernel.warps(warp_size);
+  std::vector<Slot>& mine = kernel.posted[static_cast<size_t>(f.thread)];
+  mine.resize(2);
+  bits_of(Elements(f, *this, operands[1]).pointer(), mine.data());
+  kernel.wait(f, this, warps, origin, false);
+  if (f.failed) { return; }
+  int first = f.thread - lane;
+  if (first + warp_size > kernel.thread_count()) { return too_few_threads(f); }
+  int64_t row = operands[0].row->eval(f);
+  int64_t start = tile_start(scopes[0], operands[0].offset->eval(f), row);
+  Elements own(f, *this, {operands[0].pointer, nullptr, operands[0].element});
+  for (int tile = 0; tile < 4; ++tile) {
+    for (int i = 0; i < 2; ++i) {
+      int r = is_transposed ? lane % 4 * 2 + i : lane / 4;
+      int c = is_transposed ? lane / 4 : lane % 4 * 2 + i;
+      Elements source(f, *this, operands[0].element, pointer_of(kernel.posted[static_cast<size_t>(first + tile * 8 + r)].data()));
+      own.set(start + (scopes[0] == "m16n8k8.matrixA" ? tile * 8 + r : r) * row + (scopes[0] == "m16n8k8.matrixA" ? c : tile * 8 + c), source.get(c));
+    }
+  }
+  kernel.wait(f, &operands, warps, origin, false);
+}
+
+// C += A * B, of 16 x 8, 16 x 8 and 8 x 8. Outside of a launch the matrices are all in one place, and it is done at once.
+void TileStatement::multiply_tiles_of_warp(Frame& f) const {
+  int lane = in_kernel ? f.thread % warp_size : 0, first = in_kernel ? f.thread - lane : 0;
+  std::vector<Slot> here(operands.size() * 2);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    Pointer p = operands[i].pointer->eval(f);
+    p.byte += tile_start(scopes[i], operands[i].offset->eval(f), operands[i].row->eval(f)) * std::max(1, operands[i].element.element_bytes());
+    bits_of(p, &here[2 * i]);
+  }
+  if (in_kernel) {
+    f.kernel->posted[static_cast<size_t>(f.thread)] = here;
+    f.kernel->wait(f, this, f.kernel->warps(warp_size), origin, false);
+    if (f.failed) { return; }
+    if (first + warp_size > f.kernel->thread_count()) { return too_few_threads(f); }
+  }
+  auto held_by = [&](int thread, size_t operand) {
+    const std::vector<Slot>& theirs = in_kernel ? f.kernel->posted[static_cast<size_t>(first + thread)] : here;
+    return Elements(f, *this, operands[operand].element, pointer_of(&theirs[2 * operand]));
+  };
+  int64_t c_row = operands[0].row->eval(f), a_row = operands[1].row->eval(f), b_row = operands[2].row->eval(f);
+  std::vector<std::pair<int64_t, Slot>> out;
+  Elements own = held_by(lane, 0);
+  for (int thread = in_kernel ? lane : 0; thread < (in_kernel ? lane + 1 : warp_size); ++thread) {
+    for (int i = 0; i < 4; ++i) {
+      Spot s = result_spot(thread, i);
+      Slot sum = own.get(s.row * c_row + s.column);
+      for (int l = 0; l < 8; ++l) {
+        Slot a = held_by(s.row % 8 * 4 + l / 2, 1).get(s.row * a_row + l);
+        Slot b = held_by(s.column * 4 + l / 2, 2).get(l * b_row + s.column);
+        sum = own.multiply_add(sum, operands[1].element, a, operands[2].element, b);
+      }
+      out.emplace_back(s.row * c_row + s.column, sum);
+    }
+  }
+  if (in_kernel) { f.kernel->wait(f, &operands, f.kernel->warps(warp_size), origin, false); }
+  for (const auto& [at, sum] : out) { if (!f.failed) { own.set(at, sum); } }
+}
+
+void TileStatement::too_few_threads(Frame& f) const {
+  f.fail(error(loopsmith::Code::InterpUnsupported, origin).arg("what", "`" + name.str() + "` in a warp of less than 32 threads"));
+}
+
 void TileStatement::warp_operation(Frame& f) const {
+  if (kind == Kind::LoadMatrix && operands[0].row) { return load_tiles_of_warp(f); }
+  if (kind == Kind::MultiplyWarp && operands[0].row) { return multiply_tiles_of_warp(f); }
   Kernel& kernel = *f.kernel;
   int lane = f.thread % warp_size;
   // Registers that belong to the warp as a whole: each thread has a row of its own.
@@ -191,10 +276,7 @@ void TileStatement::warp_operation(Frame& f) const {
   kernel.wait(f, this, warps, origin, false);
   if (f.failed) { return; }
   int first = f.thread - lane;
-  if (first + warp_size > kernel.thread_count()) {
-    f.fail(error(loopsmith::Code::InterpUnsupported, origin).arg("what", "`" + name.str() + "` in a warp of less than 32 threads"));
-    return;
-  }
+  if (first + warp_size > kernel.thread_count()) { return too_few_threads(f); }
   auto of_thread = [&](int thread, size_t operand, DataType element) {
     return Elements(f, *this, element, pointer_of(&kernel.posted[static_cast<size_t>(first + thread)][2 * operand]));
   };
@@ -505,9 +587,30 @@ auto Compiler::tile_operation(const Call& n) -> const Statement* {
     return checked(out);
   }
   if (op == "ptx_ldmatrix" || op == "ptx_mma" || op == "ptx_mma_sp" || op == "mma_fill" || op == "mma_store") {
-    if (!in_kernel_) { return refuse("`" + std::string(op) + "` outside of a launch"); }
+    size_t result_at = op == "ptx_ldmatrix" ? 3 : 10;
+    Name result_scope = n.args.size() > result_at ? scope_of_matrix(n.args[result_at]) : Name();
+    bool is_of_warp = (op == "ptx_ldmatrix" || op == "ptx_mma") && is_matrix_of_warp(result_scope);
+    if (!in_kernel_ && !(is_of_warp && op == "ptx_mma")) { return refuse("`" + std::string(op) + "` outside of a launch"); }
+    // Part of a whole matrix: its rows are known where its buffer is.
+    auto part = [&](TileStatement& s, size_t at) {
+      Name scope = scope_of_matrix(n.args[at]);
+      auto row = row_of_.find(n.args[at].as<VarNode>());
+      if (!is_matrix_of_warp(scope) || row == row_of_.end()) { return false; }
+      s.operands.push_back(operand(at, int_expr(n.args[at + 1])));
+      s.operands.back().row = int_expr(row->second);
+      s.scopes[s.operands.size() - 1] = scope;
+      return true;
+    };
     if (op == "ptx_ldmatrix") {
       if (n.args.size() != 7 || number(1) != 4 || text(2) != ".b16") { return refuse("this form of `ptx_ldmatrix`"); }
+      if (is_of_warp) {
+        auto* out = make(Kind::LoadMatrix, op);
+        out->is_transposed = number(0) != 0;
+        bool is_known = part(*out, 3) && pointee(n.args[3]).bits == 16 && (out->is_transposed ? result_scope == "m16n8k8.matrixB" : result_scope == "m16n8k8.matrixA");
+        if (!is_known) { return refuse("this form of `ptx_ldmatrix`"); }
+        out->operands.push_back(operand(5, int_expr(n.args[6])));
+        return checked(out);
+      }
       auto* out = make(Kind::LoadMatrix, op);
       out->is_transposed = number(0) != 0;
       out->operands.push_back(operand(3, int_expr(n.args[4])));
@@ -515,13 +618,19 @@ auto Compiler::tile_operation(const Call& n) -> const Statement* {
       return checked(out);
     }
     if (op == "ptx_mma") {
-      if (n.args.size() < 12 || (text(0) != "m16n8k16" && text(0) != "m16n8k32") || text(1) != "row" || text(2) != "col") { return refuse("this form of `ptx_mma`"); }
+      std::string_view shape = text(0);
+      if (n.args.size() < 12 || (shape != "m16n8k8" && shape != "m16n8k16" && shape != "m16n8k32") || text(1) != "row" || text(2) != "col") { return refuse("this form of `ptx_mma`"); }
       auto* out = make(Kind::MultiplyWarp, op);
-      out->k = text(0) == "m16n8k16" ? 16 : 32;
+      out->k = shape == "m16n8k8" ? 8 : shape == "m16n8k16" ? 16 : 32;
+      if (is_of_warp) {
+        bool is_known = out->k == 8 && part(*out, 10) && part(*out, 6) && part(*out, 8) && out->scopes[0] == "m16n8k8.matrixC" && out->scopes[1] == "m16n8k8.matrixA"
+            && out->scopes[2] == "m16n8k8.matrixB";
+        return is_known ? checked(out) : refuse("this form of `ptx_mma`");
+      }
       out->operands.push_back(operand(10, int_expr(n.args[11])));
       out->operands.push_back(operand(6, int_expr(n.args[7])));
       out->operands.push_back(operand(8, int_expr(n.args[9])));
-      int bits = out->k == 16 ? 16 : 8;
+      int bits = out->k == 32 ? 8 : 16;
       if (out->operands[1].element.bits != bits || out->operands[2].element.bits != bits) { return refuse("this form of `ptx_mma`"); }
       return checked(out);
     }

@@ -6,6 +6,9 @@
 //  - ldmatrix, mma, mma.sp: each thread names its own registers, which stand in memory of scope `warp`; which thread holds which element
 //    is what PTX says. A transposed ldmatrix of bytes is no instruction; code generators load the bytes one by one, and so do we.
 //    A sparse left matrix has two elements of every four; two bits say which place each is for.
+//  - Buffers of scope `m16n8k8.matrixA` (B, C) are whole matrices of a warp, of which each thread holds what mma.m16n8k8 gives it;
+//    ldmatrix fills four tiles of 8 x 8 at a time, below each other in A, side by side in B. Their indices count tiles: those of A
+//    are 4 elements of a thread, 8 of 32 rows together; those of B 2, 8 of 32 columns together; those of C (16 x 8) count 2.
 //  - simdgroup_matrix (Metal): as WMMA, of 8 x 8.
 //  - AMX: eight tiles per thread, configured as 16 rows of 64 bytes.
 //  - MFMA: 64 threads; which holds what is as in AMD's ISA documents.
@@ -23,6 +26,7 @@ struct TileOperand {
   const PointerExpr* pointer = nullptr;
   const IntExpr* offset = nullptr;       // in elements; null: 0
   DataType element;
+  const IntExpr* row = nullptr;          // elements from row to row of a warp's whole matrix; null: registers of a thread
 };
 
 struct TileStatement final : Statement {
@@ -41,6 +45,7 @@ struct TileStatement final : Statement {
   bool is_column_major = false;          // in memory
   bool is_transposed = false;            // ldmatrix
   std::vector<TileOperand> operands;     // result first
+  std::array<Name, 3> scopes{};          // of operands that are parts of a warp's whole matrices
   const IntExpr* stride = nullptr;       // of rows in memory, in elements (AMX: bytes)
   Code value;                            // what is filled in
   std::array<int, 3> tiles{};            // AMX: result, left, right
@@ -50,6 +55,9 @@ struct TileStatement final : Statement {
  private:
   void fragment_operation(Frame& f) const;
   void warp_operation(Frame& f) const;
+  void load_tiles_of_warp(Frame& f) const;
+  void multiply_tiles_of_warp(Frame& f) const;
+  void too_few_threads(Frame& f) const;
   void tile_operation(Frame& f) const;
 };
 
