@@ -945,6 +945,37 @@ auto at_block(Diagnostic diagnostic, const Place& block) -> Diagnostic {
 
 auto adds_to_what_is_there(const FuncState& func, const Place& block) -> bool { return block.block()->init && late_reduction(func, block); }
 
+// Of quotients and remainders together, whether two iterations run one instance: counted where the loops around stand at 0.
+static auto meets_again(const BlockRealize& realize, const For& loop) -> bool {
+  constexpr int64_t most = 1024;
+  auto extent = as_int(loop.extent), first = as_int(loop.min);
+  if (!extent || !first || *extent > most) { return false; }
+  std::vector<std::pair<const VarNode*, int64_t>> values{{loop.var.get(), 0}};
+  auto stand_at_zero = [&](const Expr& e) {
+    post_order(e, [&](const Expr& part) {
+      const auto* v = part.as<VarNode>();
+      if (v && v->dtype.is_integral() && std::none_of(values.begin(), values.end(), [&](const auto& known) { return known.first == v; })) { values.emplace_back(v, 0); }
+    });
+  };
+  for (const Expr& value : realize.iter_values) { stand_at_zero(value); }
+  stand_at_zero(realize.predicate);
+  std::set<std::vector<int64_t>> seen;
+  for (int64_t i = 0; i < *extent; ++i) {
+    values[0].second = *first + i;
+    auto runs = evaluate_integer(realize.predicate, values);
+    if (!runs) { return false; }
+    if (*runs == 0) { continue; }
+    std::vector<int64_t> instance;
+    for (const Expr& value : realize.iter_values) {
+      auto at = evaluate_integer(value, values);
+      if (!at) { return false; }
+      instance.push_back(*at);
+    }
+    if (!seen.insert(std::move(instance)).second) { return true; }
+  }
+  return false;
+}
+
 auto repeats_instances(const BlockRealize& realize, const For& loop) -> bool {
   if (is_one(loop.extent)) { return false; }
   // Of a remainder, what it is divided by: iterations so far apart may be the same.
@@ -976,7 +1007,7 @@ auto repeats_instances(const BlockRealize& realize, const For& loop) -> bool {
     bool is_same = std::all_of(realize.iter_values.begin(), realize.iter_values.end(), [&](const Expr& e) { return analyzer.can_prove_equal(substitute(e, later), e); });
     if (is_same) { return true; }
   }
-  return false;
+  return is_used && (is_divided || !periods.empty()) && meets_again(realize, loop);
 }
 
 auto require_own_domains(const Context& cx, const FuncState& func, const Place& block) -> Status {
