@@ -181,6 +181,126 @@ auto LoopFacts::intensity() const -> std::optional<double> {
   return *flops / static_cast<double>(*bytes);
 }
 
+namespace {
+
+/// The intervals that the accesses of each buffer lie in, by dimension, while the loop asked for makes so many iterations (none: all).
+/// Inner loops run over all they do, outer ones stand at their first iteration.
+struct Hull {
+  Buffer buffer;
+  std::vector<std::pair<int64_t, int64_t>> dims;   // first and last
+  bool is_known = true;
+  /// Elements; none: not known. Never more than the buffer has.
+  [[nodiscard]] auto elements() const -> std::optional<int64_t> {
+    std::optional<int64_t> product = 1;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      int64_t width = is_known ? dims[d].second - dims[d].first + 1 : INT64_MAX;
+      auto shape = buffer->shape.size() > d ? as_int(buffer->shape[d]) : std::nullopt;
+      if (shape) { width = std::min(width, *shape); }
+      product = width == INT64_MAX ? std::nullopt : times(product, width);
+    }
+    return product;
+  }
+};
+
+auto hulls_of(const Collector& collector, std::optional<int64_t> iterations) -> std::vector<Hull> {
+  arith::Analyzer analyzer;
+  for (const For* loop : collector.inner) {
+    bool is_limited = iterations && loop == collector.loop;
+    analyzer.bind(loop->var, Range{loop->min, is_limited ? constant_int(loop->extent.dtype(), *iterations) : loop->extent});
+  }
+  VarMap first;
+  for (const For* loop : collector.outer) { first.emplace(loop->var.get(), loop->min); }
+  auto loop_of = [&](const VarNode& var) -> const For* {
+    auto found = std::find_if(collector.inner.begin(), collector.inner.end(), [&](const For* loop) { return loop->var.get() == &var; });
+    return found == collector.inner.end() ? nullptr : *found;
+  };
+  std::vector<Hull> hulls;
+  for (const Access& access : collector.accesses) {
+    size_t at = 0;
+    while (at < hulls.size() && !hulls[at].buffer.same_as(access.buffer)) { ++at; }
+    if (at == hulls.size()) {
+      hulls.push_back({access.buffer, {}});
+      hulls.back().dims.resize(access.indices.size(), {INT64_MAX, INT64_MIN});
+    }
+    Hull& hull = hulls[at];
+    for (size_t d = 0; d < access.indices.size() && d < hull.dims.size(); ++d) {
+      Expr index = substitute(access.indices[d], first);
+      // Parameters shift what is touched and do not widen it; loops of symbolic extent widen it beyond what is known.
+      VarMap parameters;
+      bool is_bounded = !uses_var(index, [&](const VarNode& used) {
+        const For* loop = loop_of(used);
+        if (loop == nullptr) { parameters.emplace(&used, constant_int(used.dtype, 0)); }
+        return loop != nullptr && (!as_int(loop->min) || !(as_int(loop->extent) || (iterations && loop == collector.loop)));
+      });
+      auto bound = analyzer.const_int_bound(substitute(index, parameters));
+      if (!is_bounded || bound.min == arith::ConstIntBound::neg_inf || bound.max == arith::ConstIntBound::pos_inf) { hull.is_known = false; }
+      hull.dims[d].first = std::min(hull.dims[d].first, bound.min);
+      hull.dims[d].second = std::max(hull.dims[d].second, bound.max);
+    }
+  }
+  return hulls;
+}
+
+auto sum_of_bytes(const std::vector<Hull>& hulls) -> std::optional<int64_t> {
+  std::optional<int64_t> bytes = 0;
+  for (const Hull& hull : hulls) {
+    auto own = times(hull.elements(), hull.buffer->dtype.element_bytes());
+    int64_t sum = 0;
+    bytes = bytes && own && !__builtin_add_overflow(*bytes, *own, &sum) ? std::optional(sum) : std::nullopt;
+  }
+  return bytes;
+}
+
+/// In some dimension each iteration moves all accesses of a buffer by the same, at least as far as one of them reaches.
+auto is_apart(const Collector& collector, const Hull& one_iteration, arith::Analyzer& analyzer) -> bool {
+  const For& loop = *collector.loop;
+  // The rectangle is that of the first iteration: inner loops must not depend on which one it is, nor on more than is known.
+  for (const For* inner : collector.inner) {
+    if (inner != &loop && (!as_int(inner->min) || !as_int(inner->extent))) { return false; }
+  }
+  for (size_t d = 0; one_iteration.is_known && d < one_iteration.dims.size(); ++d) {
+    std::optional<int64_t> step;
+    bool is_same = true;
+    for (const Access& access : collector.accesses) {
+      if (!access.buffer.same_as(one_iteration.buffer)) { continue; }
+      const Expr& index = access.indices[d];
+      Expr next = substitute(index, {{loop.var.get(), add(Expr(loop.var), constant_int(loop.var->dtype, 1))}});
+      auto own = as_int(analyzer.simplify(sub(next, index)));
+      is_same = is_same && own && (!step || *step == *own);
+      step = own;
+    }
+    if (is_same && step && std::abs(*step) > one_iteration.dims[d].second - one_iteration.dims[d].first) { return true; }
+  }
+  return false;
+}
+
+/// From their first iterations, the loops around move all accesses of a buffer by the same.
+auto is_moved_as_one(const Collector& collector, const Buffer& buffer, arith::Analyzer& analyzer) -> bool {
+  VarMap first;
+  for (const For* loop : collector.outer) {
+    bool has_one = as_int(loop->extent) == 1;
+    first.emplace(loop->var.get(), loop->min);
+    if (has_one) { analyzer.bind(loop->var, Range{loop->min, loop->extent}, true); }
+  }
+  const Access* other = nullptr;
+  for (const Access& access : collector.accesses) {
+    if (!access.buffer.same_as(buffer)) { continue; }
+    for (size_t d = 0; d < access.indices.size(); ++d) {
+      Expr moved = sub(access.indices[d], substitute(access.indices[d], first));
+      Expr expected = other == nullptr ? moved : sub(other->indices[d], substitute(other->indices[d], first));
+      if (other != nullptr && !is_zero(analyzer.simplify(sub(moved, expected)))) { return false; }
+      bool is_inside = uses_var(analyzer.simplify(moved), [&](const VarNode& used) {
+        return std::any_of(collector.inner.begin(), collector.inner.end(), [&](const For* loop) { return loop->var.get() == &used; });
+      });
+      if (is_inside) { return false; }
+    }
+    other = &access;
+  }
+  return true;
+}
+
+}  // namespace
+
 auto loop_facts(const PrimFunc& function, NodeId loop_or_block) -> std::optional<LoopFacts> {
   Collector collector(loop_or_block);
   auto flops = collector.walk(function->body);
@@ -191,72 +311,36 @@ auto loop_facts(const PrimFunc& function, NodeId loop_or_block) -> std::optional
     facts.flops = flops;
   }
   facts.iterations = times(facts.runs, facts.extent);
-
-  // Inner loops run over all they do, outer ones stand at their first iteration.
+  std::vector<Hull> hulls = hulls_of(collector, {});
+  facts.bytes = sum_of_bytes(hulls);
   arith::Analyzer analyzer;
-  for (const For* loop : collector.inner) {
-    analyzer.bind(loop->var, Range{loop->min, loop->extent});
-  }
-  VarMap first;
-  for (const For* loop : collector.outer) { first.emplace(loop->var.get(), loop->min); }
-  auto loop_of = [&](const VarNode& var) -> const For* {
-    auto found = std::find_if(collector.inner.begin(), collector.inner.end(), [&](const For* loop) { return loop->var.get() == &var; });
-    return found == collector.inner.end() ? nullptr : *found;
-  };
-  struct Hull { std::vector<std::pair<int64_t, int64_t>> dims; bool is_known = true; };
-  std::vector<Hull> hulls;
-  for (const Access& access : collector.accesses) {
-    size_t at = 0;
-    while (at < facts.touches.size() && !facts.touches[at].buffer.same_as(access.buffer)) { ++at; }
-    bool is_new = at == facts.touches.size();
-    if (is_new) {
-      facts.touches.push_back({.buffer = access.buffer});
-      hulls.emplace_back();
-      hulls.back().dims.resize(access.indices.size(), {INT64_MAX, INT64_MIN});
-    }
-    Touch& touch = facts.touches[at];
-    Hull& hull = hulls[at];
-    (access.is_write ? touch.is_written : touch.is_read) = true;
-    if (collector.loop != nullptr) {
+  for (const For* loop : collector.inner) { analyzer.bind(loop->var, Range{loop->min, loop->extent}); }
+  std::vector<Hull> of_one = collector.loop != nullptr ? hulls_of(collector, 1) : std::vector<Hull>();
+  for (size_t i = 0; i < hulls.size(); ++i) {
+    Touch touch{.buffer = hulls[i].buffer, .elements = hulls[i].elements()};
+    bool is_first = true;
+    for (const Access& access : collector.accesses) {
+      if (!access.buffer.same_as(touch.buffer)) { continue; }
+      (access.is_write ? touch.is_written : touch.is_read) = true;
+      if (collector.loop == nullptr) { continue; }
       auto stride = stride_of(access, *collector.loop, analyzer);
-      if (is_new) {
-        touch.stride = stride;
-      } else if (touch.stride != stride) {
-        touch.stride.reset();
-      }
+      if (!is_first && touch.stride != stride) { stride.reset(); }
+      touch.stride = stride;
+      is_first = false;
     }
-    for (size_t d = 0; d < access.indices.size() && d < hull.dims.size(); ++d) {
-      Expr index = substitute(access.indices[d], first);
-      // Parameters shift what is touched and do not widen it; loops of symbolic extent widen it beyond what is known.
-      VarMap parameters;
-      bool is_bounded = !uses_var(index, [&](const VarNode& used) {
-        const For* loop = loop_of(used);
-        if (loop == nullptr) { parameters.emplace(&used, constant_int(used.dtype, 0)); }
-        return loop != nullptr && (!as_int(loop->min) || !as_int(loop->extent));
-      });
-      auto bound = analyzer.const_int_bound(substitute(index, parameters));
-      if (!is_bounded || bound.min == arith::ConstIntBound::neg_inf || bound.max == arith::ConstIntBound::pos_inf) { hull.is_known = false; }
-      hull.dims[d].first = std::min(hull.dims[d].first, bound.min);
-      hull.dims[d].second = std::max(hull.dims[d].second, bound.max);
+    if (collector.loop != nullptr) {
+      touch.is_apart = is_apart(collector, of_one[i], analyzer);
+      touch.is_moved_as_one = is_moved_as_one(collector, touch.buffer, analyzer);
     }
+    facts.touches.push_back(std::move(touch));
   }
-  std::optional<int64_t> bytes = 0;
-  for (size_t i = 0; i < facts.touches.size(); ++i) {
-    Touch& touch = facts.touches[i];
-    std::optional<int64_t> elements = 1;
-    for (size_t d = 0; d < hulls[i].dims.size(); ++d) {
-      int64_t width = hulls[i].is_known ? hulls[i].dims[d].second - hulls[i].dims[d].first + 1 : INT64_MAX;
-      auto shape = touch.buffer->shape.size() > d ? as_int(touch.buffer->shape[d]) : std::nullopt;
-      if (shape) { width = std::min(width, *shape); }
-      elements = width == INT64_MAX ? std::nullopt : times(elements, width);
-    }
-    touch.elements = elements;
-    auto own = touch.bytes();
-    int64_t sum = 0;
-    bytes = bytes && own && !__builtin_add_overflow(*bytes, *own, &sum) ? std::optional(sum) : std::nullopt;
-  }
-  facts.bytes = bytes;
   return facts;
+}
+
+auto bytes_of_iterations(const PrimFunc& function, NodeId loop, int64_t iterations) -> std::optional<int64_t> {
+  Collector collector(loop);
+  (void)collector.walk(function->body);
+  return collector.loop != nullptr ? sum_of_bytes(hulls_of(collector, iterations)) : std::nullopt;
 }
 
 }  // namespace loopsmith::cost

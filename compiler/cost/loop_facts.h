@@ -18,6 +18,8 @@ struct Touch {
   bool is_written = false;
   std::optional<int64_t> elements = {};         // different ones, over all iterations of the loop; a hull
   std::optional<int64_t> stride = {};           // elements between one iteration and the next; none: not the same everywhere
+  bool is_apart = false;                        // proved: no two iterations touch the same element
+  bool is_moved_as_one = false;                 // proved: an iteration of a loop around moves all that is touched by the same
   [[nodiscard]] auto bytes() const -> std::optional<int64_t>;
 };
 
@@ -37,5 +39,7 @@ struct LoopFacts {
 
 /// Of a loop, a block, or (0) the whole function. None: the node is not in the function.
 [[nodiscard]] auto loop_facts(const PrimFunc& function, NodeId loop_or_block) -> std::optional<LoopFacts>;
+/// Bytes that the first iterations of a loop touch together, each element once; a hull. None: no such loop, or not known.
+[[nodiscard]] auto bytes_of_iterations(const PrimFunc& function, NodeId loop, int64_t iterations) -> std::optional<int64_t>;
 
 }  // namespace loopsmith::cost

@@ -154,6 +154,7 @@ auto Follower::branches(const std::optional<int64_t>& condition, const Stmt& yes
   if (!done) { return false; }
   for (const Stored& one : first) {
     bool is_both = std::any_of(second.begin(), second.end(), [&](const Stored& other) { return other.buffer == one.buffer && other.at == one.at; });
+    indices = nullptr;
     if (is_both) { access(one.buffer, one.at, true, true); }
   }
   return true;
@@ -198,9 +199,10 @@ void Follower::somewhere(const Buffer& buffer, bool is_store) {
   if (is_store) { store_somewhere(buffer); } else { load_somewhere(buffer); }
 }
 
-void Follower::access(const Buffer& buffer, const Array<Expr>& indices, bool is_store, bool certain) {
+void Follower::access(const Buffer& buffer, const Array<Expr>& written, bool is_store, bool certain) {
   Element at;
-  for (const Expr& index : indices) {
+  indices = &written;
+  for (const Expr& index : written) {
     auto value = index.dtype().lanes == 1 ? evaluate_integer(index, values) : std::nullopt;
     if (!value) { return somewhere(buffer, is_store); }
     at.push_back(*value);

@@ -38,6 +38,8 @@ class Follower {
   virtual void hand_out(const VarNode* /*data*/) {}
   /// Before the statement is followed; false leaves it out.
   virtual auto enter(const Stmt&) -> bool { return true; }
+  /// The indices of the access that is told of, as they are written; null: it is told of once more, after both cases of a condition.
+  const Array<Expr>* indices = nullptr;
 
  private:
   struct View { Buffer source; Element begin; bool is_plain = true; };
@@ -46,7 +48,7 @@ class Follower {
   auto step(const Block& block) -> bool;
   auto branches(const std::optional<int64_t>& condition, const Stmt& yes, const Stmt& no) -> bool;
   void look(const Expr& e);
-  void access(const Buffer& buffer, const Array<Expr>& indices, bool is_store, bool certain);
+  void access(const Buffer& buffer, const Array<Expr>& written, bool is_store, bool certain);
   void access(const Buffer& buffer, const Element& at, bool is_store, bool certain);
   void somewhere(const Buffer& buffer, bool is_store);
   std::unordered_map<const BufferNode*, View> views_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cost/carried.h"
 #include "cost/estimate.h"
 #include "cost/loop_facts.h"
 #include "ir/ops.h"
@@ -47,6 +48,52 @@ auto extent_text(const Expr& extent) -> std::string {
   return number ? grouped(*number) : "`" + print_script(extent) + "`";
 }
 
+/// "fits L2 (1 MiB)": the nearest level that holds it all.
+auto cache_text(int64_t bytes, const Machine& machine) -> std::string {
+  const auto& caches = machine.caches;
+  for (size_t i = 0; i < caches.size(); ++i) {
+    if (bytes <= static_cast<int64_t>(caches[i])) { return fmt::format("fits L{} ({})", i + 1, bytes_text(static_cast<int64_t>(caches[i]))); }
+  }
+  return caches.empty() ? std::string() : fmt::format("exceeds L{} ({})", caches.size(), bytes_text(static_cast<int64_t>(caches.back())));
+}
+
+/// "used again in the next iteration, reuse distance 2 KiB, fits L1 (32 KiB)".
+auto reuse_text(const cost::Reuse& reuse, const Machine& machine) -> std::string {
+  if (!reuse.distance) { return "used in one iteration only"; }
+  std::string text = *reuse.distance == 1 ? "used again in the next iteration" : fmt::format("used again {} iterations on", grouped(*reuse.distance));
+  if (!reuse.bytes) { return text; }
+  text += fmt::format(", reuse distance {}", bytes_text(*reuse.bytes));
+  if (std::string cache = cache_text(*reuse.bytes, machine); !cache.empty()) { text += ", " + cache; }
+  return text;
+}
+
+/// "`C[i]` written at `i`, read at `i + 1` (as `C[i - 1]`): distance 1".
+auto dependence_text(const cost::Dependence& dependence, std::string_view loop) -> std::string {
+  bool writes_first = dependence.kind != cost::Dependence::Kind::Anti;
+  bool writes_then = dependence.kind != cost::Dependence::Kind::Flow;
+  std::string at = dependence.least == dependence.most ? fmt::format("at `{} + {}`", loop, grouped(dependence.least)) : "later";
+  std::string distance = dependence.least == dependence.most ? fmt::format("distance {}", grouped(dependence.least))
+                                                             : fmt::format("distances {} to {}", grouped(dependence.least), grouped(dependence.most));
+  return fmt::format("carries: `{}` {} at `{}`, {}{} {}{}: {}", dependence.first, writes_first ? "written" : "read", loop, writes_then ? "written" : "read",
+                     writes_first && writes_then ? " again" : "", at, dependence.first == dependence.second ? "" : fmt::format(" as `{}`", dependence.second), distance);
+}
+
+/// What iterations share: dependences, or that there are none.
+void add_dependences(const cost::Carried& carried, const For& loop, std::vector<Fact>& out) {
+  constexpr size_t most = 4;
+  for (size_t i = 0; i < carried.dependences.size() && i < most; ++i) { out.push_back({"carries", dependence_text(carried.dependences[i], loop.var->name.view())}); }
+  if (carried.dependences.size() > most) { out.push_back({"carries", fmt::format("carries {} more dependences", carried.dependences.size() - most)}); }
+  std::string unknown;
+  for (const Buffer& buffer : carried.unknown) { unknown += fmt::format("{}`{}`", unknown.empty() ? "" : ", ", buffer->name.view()); }
+  if (carried.is_none_proved) {
+    out.push_back({"carries", "carries no dependence"});
+  } else if (!unknown.empty()) {
+    out.push_back({"carries", fmt::format("{}which elements of {} are accessed is not known", carried.dependences.empty() ? "carries no dependence that is seen: " : "", unknown)});
+  } else if (carried.dependences.empty()) {
+    out.push_back({"carries", fmt::format("carries no dependence in the {} iterations that were followed", grouped(carried.followed))});
+  }
+}
+
 auto touch_text(const cost::Touch& touch, bool is_loop) -> std::string {
   std::string text = fmt::format("`{}` ", touch.buffer->name.view());
   text += touch.is_read && touch.is_written ? "read and written" : touch.is_written ? "written" : "read";
@@ -63,15 +110,6 @@ auto touch_text(const cost::Touch& touch, bool is_loop) -> std::string {
   }
   if (auto bytes = touch.bytes()) { text += ", " + bytes_text(*bytes); }
   return text;
-}
-
-/// "fits L2 (1 MiB)": the nearest level that holds it all.
-auto cache_text(int64_t bytes, const Machine& machine) -> std::string {
-  const auto& caches = machine.caches;
-  for (size_t i = 0; i < caches.size(); ++i) {
-    if (bytes <= static_cast<int64_t>(caches[i])) { return fmt::format("fits L{} ({})", i + 1, bytes_text(static_cast<int64_t>(caches[i]))); }
-  }
-  return caches.empty() ? std::string() : fmt::format("exceeds L{} ({})", caches.size(), bytes_text(static_cast<int64_t>(caches.back())));
 }
 
 /// "at most 12.4 GFLOP/s, bound by memory; one core reaches 158": where a run stands under the roofline of one core, each byte moved
@@ -92,7 +130,8 @@ auto roofline_text(const cost::LoopFacts& facts, const Machine& machine) -> std:
                      is_memory ? "memory" : "arithmetic", machine.flops * 1e-9);
 }
 
-void add_cost(const cost::LoopFacts& facts, bool is_loop, const Machine& machine, std::vector<Fact>& out) {
+/// `carried`: of a loop, where it is known.
+void add_cost(const cost::LoopFacts& facts, bool is_loop, const Machine& machine, std::vector<Fact>& out, const std::optional<cost::Carried>& carried = {}) {
   if (facts.runs && facts.iterations && *facts.runs > 1) {
     out.push_back({"runs", is_loop ? fmt::format("entered {} times, {} iterations in all", grouped(*facts.runs), grouped(*facts.iterations))
                                    : fmt::format("{} instances", grouped(*facts.runs))});
@@ -104,7 +143,13 @@ void add_cost(const cost::LoopFacts& facts, bool is_loop, const Machine& machine
   if (!cost.empty()) { out.push_back({"cost", (is_loop ? "one run: " : facts.runs && *facts.runs > 1 ? "one instance: " : "") + cost}); }
   if (facts.bytes && *facts.bytes > 0 && !machine.caches.empty()) { out.push_back({"cache", (is_loop ? "what one run touches " : "what is touched ") + cache_text(*facts.bytes, machine)}); }
   if (std::string roofline = is_loop ? roofline_text(facts, machine) : std::string(); !roofline.empty()) { out.push_back({"roofline", "roofline: " + roofline}); }
-  for (const cost::Touch& touch : facts.touches) { out.push_back({"memory", touch_text(touch, is_loop)}); }
+  for (const cost::Touch& touch : facts.touches) {
+    std::string text = touch_text(touch, is_loop);
+    for (const cost::Reuse& reuse : carried ? carried->reuses : std::vector<cost::Reuse>()) {
+      if (reuse.buffer.same_as(touch.buffer)) { text += "; " + reuse_text(reuse, machine); }
+    }
+    out.push_back({"memory", text});
+  }
   if (!facts.feeds.empty()) {
     std::string feeds = "feeds ";
     for (size_t i = 0; i < facts.feeds.size(); ++i) { feeds += (i == 0 ? "" : ", ") + facts.feeds[i]; }
@@ -160,7 +205,9 @@ void add_kinds(const PrimFunc& function, const For& loop, std::vector<Fact>& out
 
 auto describe_loop(const PrimFunc& function, const For& loop, Span span, const Machine& machine) -> HoverInfo {
   HoverInfo info{span, fmt::format("loop `{}`: {}, extent {}", loop.var->name.view(), kind_text(loop), extent_text(loop.extent)), {}};
-  if (auto facts = cost::loop_facts(function, loop.id)) { add_cost(*facts, true, machine, info.facts); }
+  auto carried = cost::carried_by(function, loop.id);
+  if (auto facts = cost::loop_facts(function, loop.id)) { add_cost(*facts, true, machine, info.facts, carried); }
+  if (carried) { add_dependences(*carried, loop, info.facts); }
   add_kinds(function, loop, info.facts);
   return info;
 }

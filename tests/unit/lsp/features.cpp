@@ -65,8 +65,9 @@ TEST_CASE("hover on what a schedule has beside its primitives") {
 TEST_CASE("hover on a loop: extent, kind, flops, bytes, intensity, strides") {
   CHECK(hover_at(matmul, "for i", "k in") == Lines{"loop `k`: serial, extent 256", "entered 8,192 times, 2,097,152 iterations in all",
                                                   "one run: 512 flop on 2.0 KiB, 0.25 flop/byte",
-                                                  "`C` read and written, the same in each iteration, 4 B", "`A` read, contiguous, 1 KiB",
-                                                  "`B` read, stride 64, 1 KiB", "feeds vk (reduction)",
+                                                  "`C` read and written, the same in each iteration, 4 B; used again in the next iteration, reuse distance 12 B", "`A` read, contiguous, 1 KiB; used in one iteration only",
+                                                  "`B` read, stride 64, 1 KiB; used in one iteration only", "feeds vk (reduction)",
+                                                  "carries: `C[i, j]` written at `k`, read at `k + 1`: distance 1",
                                                   "cannot be parallel or vectorized: it feeds `vk` of block `C`, which is not spatial"});
   CHECK(hover_at(matmul, "for i", "j, k").back() == "can be parallel or vectorized");
   CHECK(hover_at(matmul, "for i", "j, k")[2] == "one run: 32.77 Kflop on 65.2 KiB, 0.49 flop/byte");
@@ -145,9 +146,9 @@ TEST_CASE("symbolic extents: what is not known is left out, the rest is said") {
       "        for j in T.vectorized(16):\n"
       "            A[i, j] = A[i, j] * T.float32(2)\n";
   Lines outer = hover_at(text, "for i", "i in");
-  CHECK(outer == Lines{"loop `i`: parallel, extent `n`", "`A` read and written, stride 16"});
+  CHECK(outer == Lines{"loop `i`: parallel, extent `n`", "`A` read and written, stride 16; used in one iteration only", "carries no dependence"});
   Lines inner = hover_at(text, "for j", "j in");
-  CHECK(inner == Lines{"loop `j`: vectorized, extent 16", "one run: 16 flop on 64 B, 0.25 flop/byte", "`A` read and written, contiguous, 64 B"});
+  CHECK(inner == Lines{"loop `j`: vectorized, extent 16", "one run: 16 flop on 64 B, 0.25 flop/byte", "`A` read and written, contiguous, 64 B; used in one iteration only", "carries no dependence"});
 }
 
 TEST_CASE("hover says nothing on blanks, comments and names without a meaning, and survives every place of broken texts") {

@@ -1,0 +1,313 @@
+// Following the iterations of a loop: see carried.h.
+#include "cost/carried.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "arith/analyzer.h"
+#include "cost/loop_facts.h"
+#include "ir/evaluate.h"
+#include "ir/follow.h"
+#include "ir/ops.h"
+#include "ir/printer.h"
+#include "ir/visitor.h"
+
+namespace loopsmith::cost {
+namespace {
+
+constexpr int64_t parameter = 64;          // what a symbolic size counts as
+constexpr int64_t most_iterations = 256;   // of the loop itself, where not all can be followed
+
+/// The way to a loop: numbers of what is around it, loops at their first iteration or in the middle.
+struct Path {
+  NodeId wanted;
+  bool is_middle;
+  Valuation values = {};
+  std::vector<const VarNode*> loops = {};
+  const For* loop = nullptr;
+
+  void find(const Stmt& stmt) {
+    if (loop != nullptr) { return; }
+    size_t before = values.size();
+    if (const auto* here = stmt.as<For>()) {
+      if (here->id == wanted) {
+        loop = here;
+        return;
+      }
+      int64_t at = evaluate_integer(here->min, values).value_or(0);
+      if (is_middle) { at += evaluate_integer(here->extent, values).value_or(0) / 2; }
+      values.emplace_back(here->var.get(), at);
+      loops.push_back(here->var.get());
+    } else if (const auto* realize = stmt.as<BlockRealize>()) {
+      for (size_t i = 0; i < realize->iter_values.size(); ++i) {
+        if (auto value = evaluate_integer(realize->iter_values[i], values)) { values.emplace_back(realize->block->iter_vars[i].var.get(), *value); }
+      }
+    }
+    visit_children(stmt, [](const Expr&) {}, [&](const Stmt& child) { find(child); });
+    if (loop != nullptr) { return; }
+    values.resize(before);
+    if (stmt->kind == NodeKind::For) { loops.pop_back(); }
+  }
+};
+
+/// Accesses of one run of a statement, with no loop longer than `most`.
+auto accesses_in(const Stmt& stmt, int64_t most) -> double {
+  double count = 0;
+  auto add = [&](const Expr& expr) {
+    post_order(expr, [&](const Expr& node) { count += node->kind == NodeKind::BufferLoad ? 1 : 0; });
+  };
+  visit_children(stmt, add, [&](const Stmt& child) { count += accesses_in(child, most); });
+  if (stmt->kind == NodeKind::BufferStore) { count += 1; }
+  if (const auto* loop = stmt.as<For>()) { count = 1 + count * static_cast<double>(std::min(most, std::max<int64_t>(as_int(loop->extent).value_or(parameter), 0))); }
+  return count;
+}
+
+class Iterations : public Follower {
+ public:
+  using Pair = std::pair<const Array<Expr>*, const Array<Expr>*>;
+  struct Met { Buffer buffer; Dependence::Kind kind; Pair accesses; int64_t least, most; };
+
+  int64_t now = 0;
+  int64_t most_inner = INT64_MAX;          // iterations of loops inside
+  bool is_cut = false;
+  std::vector<Met> met;
+  std::unordered_map<const BufferNode*, int64_t> reuse;   // the least distance
+  std::vector<Buffer> touched, unknown;
+  std::set<const VarNode*> handed;
+
+  /// Begins anew, with what was met kept.
+  void forget() { uses_.clear(); }
+
+ protected:
+  auto enter(const Stmt& stmt) -> bool override {
+    const auto* loop = stmt.as<For>();
+    if (loop == nullptr || is_shortened_) { return is_shortened_ = false, true; }
+    auto extent = evaluate_integer(loop->extent, values);
+    if (!extent || *extent <= most_inner) { return true; }
+    is_cut = true;
+    Stmt& shorter = shorter_[loop];
+    if (!shorter) {
+      shorter = make<For>(loop->var, loop->min, constant_int(loop->extent.dtype(), most_inner), loop->for_kind, loop->body, loop->thread, loop->annotations, loop->origin, loop->id);
+    }
+    is_shortened_ = true;
+    (void)follow(shorter);
+    return false;
+  }
+  void load(const Buffer& buffer, const Element& at) override {
+    Use& use = note(buffer, at);
+    if (use.writer >= 0 && use.writer < now) { meet(buffer, Dependence::Kind::Flow, use.write, now - use.writer); }
+    auto same = std::find_if(use.readers.begin(), use.readers.end(), [&](const auto& one) { return one.first == indices; });
+    if (same == use.readers.end()) { use.readers.emplace_back(indices, now); } else { same->second = now; }
+  }
+  void store(const Buffer& buffer, const Element& at, bool) override {
+    if (indices == nullptr) { return; }
+    Use& use = note(buffer, at);
+    for (const auto& [read, when] : use.readers) {
+      if (when < now) { meet(buffer, Dependence::Kind::Anti, read, now - when); }
+    }
+    if (use.readers.empty() && use.writer >= 0 && use.writer < now) { meet(buffer, Dependence::Kind::Output, use.write, now - use.writer); }
+    use.readers.clear();
+    use.writer = now;
+    use.write = indices;
+  }
+  void load_somewhere(const Buffer& buffer) override { somewhere(buffer); }
+  void store_somewhere(const Buffer& buffer) override { somewhere(buffer); }
+  void hand_out(const VarNode* data) override { handed.insert(data); }
+
+ private:
+  struct Use {
+    int64_t last = -1, writer = -1;          // iterations
+    const Array<Expr>* write = nullptr;
+    std::vector<std::pair<const Array<Expr>*, int64_t>> readers = {};   // since the last write, each with its last iteration
+  };
+  auto note(const Buffer& buffer, const Element& at) -> Use& {
+    auto [uses, is_new] = uses_.try_emplace(buffer.get());
+    if (is_new && std::find(touched.begin(), touched.end(), buffer) == touched.end()) { touched.push_back(buffer); }
+    Use& use = uses->second[at];
+    if (use.last >= 0 && use.last < now) {
+      auto [least, is_first] = reuse.try_emplace(buffer.get(), now - use.last);
+      least->second = std::min(least->second, now - use.last);
+    }
+    use.last = now;
+    return use;
+  }
+  void meet(const Buffer& buffer, Dependence::Kind kind, const Array<Expr>* first, int64_t distance) {
+    auto same = std::find_if(met.begin(), met.end(), [&](const Met& one) { return one.kind == kind && one.accesses == Pair(first, indices); });
+    if (same == met.end()) {
+      met.push_back({buffer, kind, {first, indices}, distance, distance});
+    } else {
+      same->least = std::min(same->least, distance);
+      same->most = std::max(same->most, distance);
+    }
+  }
+  void somewhere(const Buffer& buffer) {
+    if (std::find(unknown.begin(), unknown.end(), buffer) == unknown.end()) { unknown.push_back(buffer); }
+  }
+  std::unordered_map<const BufferNode*, std::map<Element, Use>> uses_;
+  std::unordered_map<const For*, Stmt> shorter_;
+  bool is_shortened_ = false;
+};
+
+/// Iter vars as what they are bound to, of all blocks of a statement.
+void add_bindings(const Stmt& stmt, VarMap& bindings) {
+  if (const auto* realize = stmt.as<BlockRealize>()) {
+    for (size_t i = 0; i < realize->iter_values.size(); ++i) { bindings.insert_or_assign(realize->block->iter_vars[i].var.get(), substitute(realize->iter_values[i], bindings)); }
+  }
+  visit_children(stmt, [](const Expr&) {}, [&](const Stmt& child) { add_bindings(child, bindings); });
+}
+
+/// Buffers that a statement makes: each iteration has its own.
+void add_made(const Stmt& stmt, std::vector<Buffer>& made) {
+  if (const auto* block = stmt.as<Block>()) { made.insert(made.end(), block->alloc_buffers.begin(), block->alloc_buffers.end()); }
+  if (const auto* declared = stmt.as<DeclBuffer>()) { made.push_back(declared->buffer); }
+  if (const auto* realize = stmt.as<BlockRealize>()) { return add_made(Stmt(realize->block), made); }
+  visit_children(stmt, [](const Expr&) {}, [&](const Stmt& child) { add_made(child, made); });
+}
+
+/// Does it depend on the loops around what runs, and how often?
+auto is_decided_around(const Stmt& stmt, const std::vector<const VarNode*>& around, const VarMap& bindings) -> bool {
+  auto is_around = [&](const Expr& expr) {
+    return uses_var(substitute(expr, bindings), [&](const VarNode& used) { return std::find(around.begin(), around.end(), &used) != around.end(); });
+  };
+  static const Name if_then_else_name("if_then_else");
+  bool found = false;
+  post_order(stmt, [&](const Stmt& one) {
+    if (const auto* loop = one.as<For>()) { found = found || is_around(loop->min) || is_around(loop->extent); }
+    if (const auto* branch = one.as<IfThenElse>()) { found = found || is_around(branch->condition); }
+    if (const auto* realize = one.as<BlockRealize>()) { found = found || is_around(realize->predicate); }
+  }, [&](const Expr& one) {
+    if (const auto* call = one.as<Call>(); call != nullptr && call->op == if_then_else_name && !call->args.empty()) { found = found || is_around(call->args[0]); }
+  });
+  return found;
+}
+
+}  // namespace
+
+auto carried_by(const PrimFunc& function, NodeId wanted, int64_t most_accesses) -> std::optional<Carried> {
+  auto facts = loop_facts(function, wanted);
+  VarMap bindings;
+  add_bindings(function->body, bindings);
+  std::vector<Path> paths;
+  bool is_alike = true;                      // whatever the iterations of loops around
+  bool has_parameters = false;
+  for (bool is_middle : {false, true}) {
+    Path path{wanted, is_middle};
+    for (const Var& param : function->params) {
+      if (param->dtype.is_integral()) { path.values.emplace_back(param.get(), parameter); }
+    }
+    for (const auto& [param, buffer] : function->buffer_map) {
+      for (const Expr& extent : buffer->shape) {
+        if (const auto* var = extent.as<VarNode>()) { path.values.emplace_back(var, parameter); }
+      }
+    }
+    Valuation parameters = path.values;
+    path.find(function->body);
+    if (path.loop == nullptr || !facts) { return std::nullopt; }
+    Stmt whole{Ref<StmtNode>(path.loop)};
+    if (is_middle) {
+      is_alike = !is_decided_around(whole, path.loops, bindings) &&
+                 std::all_of(facts->touches.begin(), facts->touches.end(), [](const Touch& touch) { return touch.is_moved_as_one; });
+      if (is_alike) { break; }
+    }
+    post_order(whole, [](const Stmt&) {}, [&](const Expr& expr) {
+      has_parameters = has_parameters || std::any_of(parameters.begin(), parameters.end(), [&](const auto& one) { return one.first == expr.get(); });
+    });
+    paths.push_back(std::move(path));
+  }
+  const For& loop = *paths.front().loop;
+  int64_t extent = 0;
+  for (const Path& path : paths) {
+    auto own = evaluate_integer(loop.extent, path.values);
+    if (!own || !evaluate_integer(loop.min, path.values)) { return std::nullopt; }
+    extent = std::max(extent, *own);
+  }
+  most_accesses /= static_cast<int64_t>(paths.size());
+
+  // As much as can be followed: all; else some iterations, then inner loops cut as little as it takes.
+  Iterations run;
+  int64_t iterations = extent;
+  auto budget = static_cast<double>(most_accesses);
+  if (accesses_in(loop.body, INT64_MAX) * static_cast<double>(iterations) > budget) {
+    struct Try { int64_t iterations, inner_from, inner_to; };
+    iterations = std::min<int64_t>(extent, 2);
+    run.most_inner = 2;
+    for (const Try& one : {Try{8, int64_t{1} << 20, 4}, Try{4, 4, 2}}) {
+      int64_t some = std::min(extent, one.iterations);
+      int64_t inner = one.inner_from;
+      while (inner > one.inner_to && accesses_in(loop.body, inner) * static_cast<double>(some) > budget) { inner /= 2; }
+      double each = accesses_in(loop.body, inner);
+      if (each * static_cast<double>(some) > budget) { continue; }
+      run.most_inner = inner;
+      iterations = std::clamp(static_cast<int64_t>(budget / std::max(each, 1.0)), some, std::min(extent, most_iterations));
+      break;
+    }
+  }
+  Carried out;
+  bool is_followed = true;
+  for (const Path& path : paths) {
+    int64_t min = evaluate_integer(loop.min, path.values).value_or(0);
+    int64_t end = std::min(iterations, evaluate_integer(loop.extent, path.values).value_or(0));
+    run.forget();
+    run.steps_left = 4 * most_accesses;
+    for (run.now = 0; run.now < end && run.steps_left >= 0; ++run.now) {
+      run.values = path.values;
+      run.values.emplace_back(loop.var.get(), min + run.now);
+      is_followed = run.follow(loop.body) && run.steps_left >= 0 && is_followed;
+    }
+    out.followed = std::max(out.followed, run.now);
+  }
+  std::vector<Buffer> made;
+  add_made(loop.body, made);
+  auto is_made = [&](const Buffer& buffer) { return std::find(made.begin(), made.end(), buffer) != made.end(); };
+  for (const Buffer& buffer : run.unknown) {
+    if (!is_made(buffer)) { out.unknown.push_back(buffer); }
+  }
+  // Of memory that is handed out, or has several buffers, accesses are not all seen or told apart.
+  for (const Buffer& buffer : run.touched) {
+    bool has_other = std::any_of(run.touched.begin(), run.touched.end(), [&](const Buffer& other) { return !other.same_as(buffer) && other->data.same_as(buffer->data); });
+    if ((has_other || run.handed.contains(buffer->data.get())) && !is_made(buffer)) { out.unknown.push_back(buffer); }
+  }
+  auto is_unknown = [&](const Buffer& buffer) { return std::find(out.unknown.begin(), out.unknown.end(), buffer) != out.unknown.end(); };
+  out.is_whole = is_followed && is_alike && !run.is_cut && out.followed == extent && !has_parameters;
+
+  arith::Analyzer analyzer;
+  auto access_text = [&](const Buffer& buffer, const Array<Expr>& indices) {
+    std::string text = buffer->name.str() + "[";
+    for (size_t i = 0; i < indices.size(); ++i) { text += (i == 0 ? "" : ", ") + print_script(analyzer.simplify(substitute(indices[i], bindings))); }
+    return text + "]";
+  };
+  for (const Iterations::Met& met : run.met) {
+    if (is_made(met.buffer)) { continue; }
+    Dependence one{met.kind, met.buffer, access_text(met.buffer, *met.accesses.first), access_text(met.buffer, *met.accesses.second), met.least, met.most};
+    // An access that is written twice in the text is one.
+    auto same = std::find_if(out.dependences.begin(), out.dependences.end(), [&](const Dependence& d) { return d.kind == one.kind && d.first == one.first && d.second == one.second; });
+    if (same == out.dependences.end()) {
+      out.dependences.push_back(std::move(one));
+    } else {
+      same->least = std::min(same->least, one.least);
+      same->most = std::max(same->most, one.most);
+    }
+  }
+
+  bool is_apart = true;
+  for (const Touch& touch : facts->touches) {
+    if (is_made(touch.buffer)) { continue; }
+    is_apart = is_apart && (!touch.is_written || (touch.is_apart && touch.is_moved_as_one && !is_unknown(touch.buffer)));
+    auto found = run.reuse.find(touch.buffer.get());
+    if (is_unknown(touch.buffer)) { continue; }
+    if (found != run.reuse.end()) {
+      out.reuses.push_back({touch.buffer, found->second, bytes_of_iterations(function, wanted, found->second)});
+    } else if (out.is_whole || touch.is_apart) {
+      out.reuses.push_back({touch.buffer});
+    }
+  }
+  bool has_views = false;                    // of a part of a buffer, under a name of its own
+  post_order(loop.body, [&](const Stmt& one) { has_views = has_views || (one->kind == NodeKind::Block && !one.as<Block>()->match_buffers.empty()); }, [](const Expr&) {});
+  is_apart = is_apart && !has_views;
+  out.is_none_proved = out.dependences.empty() && ((out.is_whole && out.unknown.empty()) || is_apart);
+  return out;
+}
+
+}  // namespace loopsmith::cost
