@@ -13,6 +13,7 @@
 #include "ir/printer.h"
 #include "ir/visitor.h"
 #include "lsp/features/factors.h"
+#include "lsp/features/banks.h"
 #include "lsp/features/hints.h"
 #include "lsp/features/names.h"
 #include "lsp/features/numbers.h"
@@ -483,6 +484,7 @@ auto hover_program(const Snapshot& snapshot, const Cursor& cursor, const Machine
       if (Buffer buffer = find_buffer(function, cursor.name)) {
         info = describe_buffer(buffer, cursor.name_span);
         add_accesses(function, buffer, info->facts);
+        for (std::string& text : bank_conflicts_in_words(function, buffer)) { info->facts.push_back({"banks", std::move(text)}); }
       }
     }
     return info.has_value();

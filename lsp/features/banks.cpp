@@ -1,0 +1,104 @@
+// Lowering a program as far as buffers are compact, and asking for the banks: see banks.h.
+#include "lsp/features/banks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cost/banks.h"
+#include "ir/ops.h"
+#include "ir/printer.h"
+#include "ir/visitor.h"
+#include "transform/pipelines.h"
+
+namespace loopsmith::lsp {
+namespace {
+
+const Name buffer_dim_align("buffer_dim_align");
+
+/// What `storage_align` asks for of a buffer; taken off the blocks, as one with gaps is not made compact.
+class TakeAlignments : public Mutator {
+ public:
+  using Mutator::on;
+  explicit TakeAlignments(const Buffer& buffer) : buffer_(buffer) {}
+  std::vector<cost::Alignment> found;
+
+  auto on(const Block& n) -> Stmt override {
+    Stmt made = Mutator::on(n);
+    const auto& block = *made.as<Block>();
+    const Attr* asked = find_attr(block.annotations, buffer_dim_align);
+    if (asked == nullptr) { return made; }
+    for (const Attr& entry : asked->list() != nullptr ? *asked->list() : Array<Attr>()) { note(n, entry); }
+    auto fields = block.fields();
+    fields.annotations = without_attr(block.annotations, buffer_dim_align);
+    return make<Block>(std::move(fields), block.origin, block.id);
+  }
+
+ private:
+  void note(const Block& block, const Attr& entry) {
+    std::vector<int64_t> numbers;
+    for (const Attr& one : entry.list() != nullptr ? *entry.list() : Array<Attr>()) { numbers.push_back(one.expr() ? as_int(one.expr()).value_or(-1) : -1); }
+    if (numbers.size() != 4 || numbers[0] < 0 || static_cast<size_t>(numbers[0]) >= block.writes.size()) { return; }
+    if (block.writes[static_cast<size_t>(numbers[0])].buffer.same_as(buffer_)) { found.push_back({numbers[1], numbers[2], numbers[3]}); }
+  }
+  Buffer buffer_;
+};
+
+/// The buffer of that name; none where there are several.
+auto only_named(const PrimFunc& function, Name name) -> Buffer {
+  std::vector<Buffer> found;
+  auto note = [&](const Buffer& buffer) {
+    if (buffer->name == name && std::find(found.begin(), found.end(), buffer) == found.end()) { found.push_back(buffer); }
+  };
+  post_order(function->body, [&](const Stmt& stmt) {
+    if (const auto* store = stmt.as<BufferStore>()) { note(store->buffer); }
+  }, [&](const Expr& expr) {
+    if (const auto* load = expr.as<BufferLoad>()) { note(load->buffer); }
+  });
+  return found.size() == 1 ? found.front() : Buffer();
+}
+
+}  // namespace
+
+auto bank_conflicts_in_words(const PrimFunc& function, const Buffer& buffer) -> std::vector<std::string> {
+  if (!buffer->scope().view().starts_with("shared")) { return {}; }
+  TakeAlignments alignments(buffer);
+  Stmt body = alignments.mutate(function->body);
+  // Blocks' inits are then conditions, and bindings are in the indices. What cannot be lowered is taken as it is.
+  PrimFunc lowered = function;
+  Buffer compact = buffer;
+  IRModuleNode module;
+  Name main("main");
+  module.functions = {{main, body.same_as(function->body) ? function : with_body(function, body)}};
+  auto result = transform::lower(make_module(std::move(module)), {}, {.target_kind = "rocm", .until = "compact_buffer_allocation"});
+  if (result.ok() && (*result)->find(main)) {
+    Buffer there = only_named((*result)->find(main), buffer->name);
+    if (there) {
+      lowered = (*result)->find(main);
+      compact = there;
+    }
+  }
+  std::vector<std::string> out;
+  std::string unknown, free;
+  for (const cost::BankUse& use : cost::bank_uses(lowered, compact, alignments.found)) {
+    std::string text = fmt::format("`{}` ({})", use.access, use.is_write ? "written" : "read");
+    if (!use.is_known) {
+      unknown += (unknown.empty() ? "" : ", ") + text;
+    } else if (use.ways > 1) {
+      out.push_back(fmt::format("{}-way bank conflict at {}", use.ways, text));
+    } else {
+      free += (free.empty() ? "" : ", ") + text + (use.is_whole ? "" : " in the iterations that were looked at");
+    }
+  }
+  auto shape_of = [](const Buffer& one) {
+    std::string text;
+    for (const Expr& extent : one->shape) { text += (text.empty() ? "" : ", ") + print_script(extent); }
+    return "(" + text + ")";
+  };
+  if (std::string shape = shape_of(compact); !(out.empty() && free.empty()) && shape != shape_of(buffer)) { out.insert(out.begin(), "lowering makes it " + shape + ", as large as what is touched"); }
+  if (!free.empty()) { out.push_back("no bank conflicts at " + free); }
+  if (!unknown.empty()) { out.push_back("bank conflicts not known at " + unknown); }
+  return out;
+}
+
+}  // namespace loopsmith::lsp

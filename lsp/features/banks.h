@@ -1,0 +1,15 @@
+// Bank conflicts of a buffer in a GPU's shared memory, in words.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/ir.h"
+
+namespace loopsmith::lsp {
+
+/// "2-way bank conflict at `A_shared[ty, tx * 2]` (read)", or that there are none; of the buffer as lowering lays it out: as large as what
+/// threads of a block touch, with the gaps that `storage_align` asks for. Empty: it is in another memory, or no thread accesses it.
+[[nodiscard]] auto bank_conflicts_in_words(const PrimFunc& function, const Buffer& buffer) -> std::vector<std::string>;
+
+}  // namespace loopsmith::lsp
