@@ -1,5 +1,5 @@
-// What comments say to tools: codes that are ignored, as links to what they mean; regions and long comments, as folds. And how a name is
-// found by a few of its letters.
+// What is written about elsewhere, as links: codes of diagnostics in comments, primitives where they are called first, what was measured of
+// a program. Regions and long comments, as folds. And how a name is found by a few of its letters.
 #pragma once
 
 #include <string>
@@ -10,12 +10,19 @@
 
 namespace loopsmith::lsp {
 
-struct CodeMention {
-  Span span;          // of the code
-  std::string code;   // "data-race"
+/// A place in a text that something is written about elsewhere.
+struct Mention {
+  enum class Of : uint8_t {
+    Code,        // of a diagnostic: ignored in a comment, or expected by one
+    Primitive,   // a call of one, the first in the file; its name in backticks in a comment
+    Records,     // "# Tuned: ..." in a schedule: of the program that it schedules
+  };
+  Span span;
+  Of of{};
+  std::string name;   // "data-race", "split", "matmul"
 };
-/// Codes in `# ls: ignore[CODE, ...]` and `# ls: ignore-file[CODE]`.
-[[nodiscard]] auto mentioned_codes(const workspace::Snapshot& snapshot) -> std::vector<CodeMention>;
+/// In the order of the text.
+[[nodiscard]] auto mentions(const workspace::Snapshot& snapshot) -> std::vector<Mention>;
 
 struct CommentFold {
   Span span;

@@ -271,12 +271,32 @@ auto calls_route(const RouteContext& context, const Json& params, const char* di
 auto incoming_calls(const RouteContext& context, const Json& params) -> RouteResult { return calls_route(context, params, "from"); }
 auto outgoing_calls(const RouteContext& context, const Json& params) -> RouteResult { return calls_route(context, params, "to"); }
 
-/// Codes in `# ls: ignore[CODE]`, each to where it is explained.
+/// What stands behind a name of a program in the address of what was measured of it, as a document.
+constexpr std::string_view records_suffix = ":records";
+
 auto document_link(const RouteContext& context, const Json&) -> RouteResult {
   Json links = Json::array();
-  if (context.links.empty()) { return links; }
-  for (const CodeMention& mention : mentioned_codes(*context.snapshot)) {
-    links.push_back({{"range", range_of(context, mention.span)}, {"target", context.links + "#" + mention.code}, {"tooltip", "what `" + mention.code + "` means"}});
+  // The pages lie side by side.
+  std::string folder = context.links.substr(0, context.links.rfind('/') + 1);
+  for (const Mention& mention : mentions(*context.snapshot)) {
+    Json link = {{"range", range_of(context, mention.span)}};
+    switch (mention.of) {
+      case Mention::Of::Code:
+        if (folder.empty()) { continue; }
+        link["target"] = context.links + "#" + mention.name;
+        link["tooltip"] = "what `" + mention.name + "` means";
+        break;
+      case Mention::Of::Primitive:
+        if (folder.empty()) { continue; }
+        link["target"] = folder + "primitives.md#" + mention.name;
+        link["tooltip"] = "what `" + mention.name + "` does, needs and keeps";
+        break;
+      case Mention::Of::Records:
+        link["target"] = view_address(context.snapshot->name()) + "#" + mention.name + std::string(records_suffix);
+        link["tooltip"] = "what searches for `" + mention.name + "` measured on this machine";
+        break;
+    }
+    links.push_back(std::move(link));
   }
   return links;
 }
@@ -963,6 +983,10 @@ auto text_document_content(const RouteContext& context, const Json& params) -> R
   const Snapshot* snapshot = context.find("file://" + path);
   if (snapshot == nullptr) { snapshot = context.find(path); }
   if (snapshot == nullptr) { return RouteError{ErrorCode::RequestFailed, "the text of this view is not open"}; }
+  if (fragment.ends_with(records_suffix) && context.records != nullptr) {
+    std::string told = records_told(*snapshot, fragment.substr(0, fragment.size() - records_suffix.size()), *context.records);
+    if (!told.empty()) { return Json{{"text", told}}; }
+  }
   auto view = view_of(*snapshot, fragment);
   if (!view) { return RouteError{ErrorCode::RequestFailed, "there is no such schedule in the text"}; }
   if (context.served) { context.served(*snapshot, uri); }

@@ -621,6 +621,39 @@ TEST_CASE("a program is interpreted on random inputs: what came out and that it 
   CHECK(session.goodbye() == 0);
 }
 
+TEST_CASE("links lead to pages that are there, and to what was measured") {
+  Session session = start();
+  session.initialize();
+  const std::string uri = "file:///linked.tir";
+  session.open(uri, "# ls: ignore-file[unused-import]\n@T.prim_func\ndef f(A: T.Buffer((64,), \"float32\")):\n    for i in range(64):\n        with T.block(\"A\"):\n"
+                    "            vi = T.axis.spatial(64, i)\n            A[vi] = T.float32(1)\n\n\n@ls.schedule(f)\ndef s(sch):\n    # Tuned: 1 us.\n    (i,) = sch.get_loops(\"A\")\n    sch.vectorize(i)\n");
+  (void)session.wait_for(uri, 1);
+  Json links = session.call("textDocument/documentLink", {{"textDocument", {{"uri", uri}}}})["result"];
+  REQUIRE(links.size() == 4);
+  size_t pages = 0;
+  for (const Json& link : links) {
+    auto target = link["target"].get<std::string>();
+    INFO(target);
+    if (!target.starts_with("file://")) {
+      // A document that the server has.
+      CHECK(target == "loopsmith-ir:/linked.tir#f:records");
+      Json content = session.call("workspace/textDocumentContent", {{"uri", target}})["result"];
+      CHECK(content["text"].get<std::string>().find("`f`") != std::string::npos);
+      continue;
+    }
+    size_t hash = target.find('#');
+    REQUIRE(hash != std::string::npos);
+    std::ifstream page(target.substr(7, hash - 7));
+    std::string line;
+    bool is_there = false;
+    while (std::getline(page, line)) { is_there = is_there || (line.starts_with("#") && line.ends_with(" " + target.substr(hash + 1))); }
+    CHECK(is_there);
+    ++pages;
+  }
+  CHECK(pages == 3);
+  CHECK(session.goodbye() == 0);
+}
+
 TEST_CASE("memory is told file by file: what is counted is no more than what the processes have, and goes with the file") {
   Session session = start();
   session.initialize();
