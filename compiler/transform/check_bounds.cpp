@@ -19,7 +19,9 @@ class Check : public Mutator {
     std::vector<Stmt> out = of(n.value);
     for (const Expr& index : n.indices) { of(index, {}, out); }
     if (n.predicate) { of(n.predicate, {}, out); }
-    access(n.buffer, n.indices, n.predicate, "written", n.origin, out);
+    std::vector<Expr> wanted;
+    if (n.predicate && n.predicate.dtype().is_scalar()) { wanted.push_back(n.predicate); }
+    access(n.buffer, n.indices, wanted, "written", n.origin, out);
     return before(std::move(out), self(n));
   }
   auto on(const Evaluate& n) -> Stmt override { return before(of(n.value), self(n)); }
@@ -51,11 +53,16 @@ class Check : public Mutator {
     of(e, {}, out);
     return out;
   }
-  /// Tests of the loads in an expression that is evaluated where `reached` holds (none: always), innermost first.
-  void of(const Expr& e, const Expr& reached, std::vector<Stmt>& out) {
+  /// Tests of the loads in an expression that is evaluated where all of `reached` hold, each being evaluated where those before it do;
+  /// innermost first.
+  void of(const Expr& e, const std::vector<Expr>& reached, std::vector<Stmt>& out) {
     if (const auto* call = e.as<Call>(); call && call->op == "if_then_else" && call->args.size() == 3 && call->args[0].dtype().is_scalar()) {
       of(call->args[0], reached, out);
-      auto under = [&](const Expr& c) { return reached ? logical_and(reached, c) : c; };
+      auto under = [&](const Expr& c) {
+        std::vector<Expr> both = reached;
+        if (c.dtype().is_scalar()) { both.push_back(c); }
+        return both;
+      };
       of(call->args[1], under(call->args[0]), out);
       of(call->args[2], under(logical_not(call->args[0])), out);
       return;
@@ -74,11 +81,12 @@ class Check : public Mutator {
     }
     visit_children(e, [&](const Expr& child) { of(child, reached, out); });
     if (const auto* load = e.as<BufferLoad>()) {
-      Expr wanted = load->predicate && load->predicate.dtype().is_scalar() ? load->predicate : Expr();
-      access(load->buffer, load->indices, wanted && reached ? logical_and(reached, wanted) : wanted ? wanted : reached, "read", load->origin, out);
+      std::vector<Expr> wanted = reached;
+      if (load->predicate && load->predicate.dtype().is_scalar()) { wanted.push_back(load->predicate); }
+      access(load->buffer, load->indices, wanted, "read", load->origin, out);
     }
   }
-  void access(const Buffer& buffer, const Array<Expr>& indices, const Expr& reached, const char* how, Origin origin, std::vector<Stmt>& out) {
+  void access(const Buffer& buffer, const Array<Expr>& indices, const std::vector<Expr>& reached, const char* how, Origin origin, std::vector<Stmt>& out) {
     if (indices.size() != buffer->shape.size()) { return; }
     std::string line = context_.where ? context_.where(origin) : "";
     for (size_t d = 0; d < indices.size(); ++d) {
@@ -97,7 +105,9 @@ class Check : public Mutator {
                                               Array<Expr>{make<StringImm>("loopsmith_out_of_bounds"), make<StringImm>(text), cast(i64, index), cast(i64, extent)}, origin), origin);
         Stmt stop = make<AssertStmt>(bool_imm(false), make<StringImm>(""), no_op(), origin);
         Stmt test = make<IfThenElse>(logical_not(std::move(fits)), seq({std::move(tell), std::move(stop)}), Stmt(), origin);
-        out.push_back(reached && reached.dtype().is_scalar() ? make<IfThenElse>(reached, std::move(test)) : std::move(test));
+        // One in the other: of `a and b` both are evaluated.
+        for (auto it = reached.rbegin(); it != reached.rend(); ++it) { test = make<IfThenElse>(*it, std::move(test)); }
+        out.push_back(std::move(test));
       }
     }
   }

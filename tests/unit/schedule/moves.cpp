@@ -65,7 +65,8 @@ auto states_wanted() -> size_t {
 template <class F>
 void each_state(const F& visit) {
   const std::string_view programs[] = {examples::matmul_relu, examples::two_stages, shifted, examples::matmul, examples::scale};
-  Random random;
+  const char* seed = std::getenv("LOOPSMITH_SEED");
+  Random random{seed ? std::strtoull(seed, nullptr, 10) : 1};
   size_t seen = 0;
   for (size_t walk = 0; seen < states_wanted(); ++walk) {
     Schedule sch(parse(programs[walk % std::size(programs)]), 1);
