@@ -237,7 +237,7 @@ struct ComputeInline {
       for (const IterVar& iter : block.block()->iter_vars) {
         if (iter.var.get() == plan.indices[i].get() && is_zero(iter.dom.min)) { count = as_int(iter.dom.extent); }
       }
-      if (!size || (!count && !may_skip)) { return {}; }
+      if (!size || (!count && !may_skip)) { return may_skip ? read_beyond_by_proof(func, block, scope, plan) : std::nullopt; }
       any.bind(plan.indices[i], Range{zero(plan.indices[i]->dtype), plan.store->buffer->shape[i]});
       if (count && *count < *size) { written.emplace_back(i, *count); }
     }
@@ -267,6 +267,39 @@ struct ComputeInline {
           for (auto [d, count] : written) { reads = reads || there.const_int_bound(load->indices[d]).max >= count; }
         });
         if (reads) { return Beyond{&place, left}; }
+      }
+    }
+    return {};
+  }
+
+  // The same where sizes are not known: each element that the value would be computed from is shown to be there, in the loops of the reader.
+  static auto read_beyond_by_proof(const FuncState& func, const Place& block, const Place& scope, const Plan& plan) -> std::optional<Beyond> {
+    std::vector<const BufferLoad*> needed;
+    post_order(plan.value, [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { needed.push_back(load); } });
+    if (needed.empty()) { return {}; }
+    for (const Place* user : func.mentioning(scope, plan.store->buffer)) {
+      for (int i = user->index; i < user->end; ++i) {
+        const Place& place = func.places()[static_cast<size_t>(i)];
+        if (!place.is_block() || &place == &block) { continue; }
+        arith::Analyzer there;
+        for (const auto& [var, range] : loop_domains(func, place)) { there.bind(var, range); }
+        const VarMap bindings = bindings_of(*place.realize);
+        auto holds = there.enter(place.realize->predicate);
+        Buffer left;
+        post_order(place.block()->body, [](const Stmt&) {}, [&](const Expr& e) {
+          const auto* read = e.as<BufferLoad>();
+          if (left || !read || !(read->buffer == plan.store->buffer)) { return; }
+          VarMap at;
+          for (size_t d = 0; d < read->indices.size(); ++d) { at[plan.indices[d].get()] = cast(plan.indices[d]->dtype, substitute(read->indices[d], bindings)); }
+          for (const BufferLoad* load : needed) {
+            for (size_t d = 0; d < load->indices.size() && !left; ++d) {
+              Expr index = substitute(load->indices[d], at);
+              bool is_there = there.can_prove(less_equal(zero(index.dtype()), index)) && there.can_prove(less(index, cast(index.dtype(), load->buffer->shape[d])));
+              if (!is_there) { left = load->buffer; }
+            }
+          }
+        });
+        if (left) { return Beyond{&place, left}; }
       }
     }
     return {};
