@@ -363,7 +363,7 @@ struct Reorder {
     }
     if (!FAULT(reorder_dependence_dropped)) {
       LOOPSMITH_CHECK(require_local_dependences(cx, func, *bottom));
-      if (func.child_blocks(*bottom).size() > 1) {
+      if (several_leaves(func, *bottom)) {
         if (Races found = counted_crossings(func, *top, *bottom); found.block) {
           return note_block(note_loop(cx.error(Code::IterationsDepend).arg("loop", bottom->name().view()).arg("producer", found.other->name().view())
                                           .arg("consumer", found.block->name().view()), *bottom), *found.block);
@@ -391,6 +391,19 @@ struct Reorder {
       LOOPSMITH_CHECK(check_shared_instances(cx, func, *block, plan));
     }
     return plan;
+  }
+
+  // Are there blocks below the loop of which neither stands in the other?
+  static auto several_leaves(const FuncState& func, const Place& bottom) -> bool {
+    int leaves = 0;
+    for (int i = bottom.index + 1; i < bottom.end && leaves < 2; ++i) {
+      const Place& place = func.places()[static_cast<size_t>(i)];
+      if (!place.is_block()) { continue; }
+      bool holds_block = false;
+      for (int inner = i + 1; inner < place.end && !holds_block; ++inner) { holds_block = func.places()[static_cast<size_t>(inner)].is_block(); }
+      leaves += holds_block ? 0 : 1;
+    }
+    return leaves > 1;
   }
 
   // Iterations that run at the same time, moved out of loops that kept their instances apart, may all make the same element: in steps,
