@@ -8,6 +8,7 @@
 
 #include "ir/evaluate.h"
 #include "ir/ops.h"
+#include "ir/visitor.h"
 #include "schedule/analysis.h"
 #include "schedule/candidates.h"
 #include "support/codes.h"
@@ -101,6 +102,19 @@ auto accesses_of(const FuncState& func, const Place& block, const Place& loop) -
   for (const Place* at = func.scope(block); at && at->parent >= 0; at = func.scope(*at)) { scopes.push_back(at); }
   std::reverse(scopes.begin(), scopes.end());
 
+  // What it reads without saying so.
+  std::vector<BufferRegion> unsaid;
+  const auto& hidden = func.hidden_reads(block);
+  if (!hidden.empty()) {
+    post_order(block.block()->body, [](const Stmt&) {}, [&](const Expr& e) {
+      const auto* load = e.as<BufferLoad>();
+      if (!load || std::find(hidden.begin(), hidden.end(), load->buffer) == hidden.end()) { return; }
+      std::vector<Range> at;
+      for (const Expr& index : load->indices) { at.push_back({index, one(index.dtype())}); }
+      unsaid.push_back({load->buffer, Array<Range>(std::move(at)), {}});
+    });
+  }
+
   std::vector<Access> out;
   Valuation values = fixed;
   size_t order = 0;
@@ -132,16 +146,17 @@ auto accesses_of(const FuncState& func, const Place& block, const Place& loop) -
         if (at == &loop) { access.at_loop = value; }
       }
     }
-    for (bool writes : {false, true}) {
-      for (const BufferRegion& region : writes ? block.block()->writes : block.block()->reads) {
-        for (auto& point : points_of(region, all)) {
-          access.instance.writes = writes;
-          access.buffer = region.buffer.get();
-          access.element = std::move(point);
-          out.push_back(access);
-        }
+    auto touch = [&](const BufferRegion& region, bool writes) {
+      for (auto& point : points_of(region, all)) {
+        access.instance.writes = writes;
+        access.buffer = region.buffer.get();
+        access.element = std::move(point);
+        out.push_back(access);
       }
-    }
+    };
+    for (const BufferRegion& region : block.block()->reads) { touch(region, false); }
+    for (const BufferRegion& region : unsaid) { touch(region, false); }
+    for (const BufferRegion& region : block.block()->writes) { touch(region, true); }
   };
   std::function<void(size_t)> run = [&](size_t depth) {
     if (order >= most_instances) { return; }
@@ -242,6 +257,11 @@ auto conflict_of(const FuncState& func, const Diagnostics& why) -> std::optional
         if (key != arg) { continue; }
         for (const Place* block : func.child_blocks(*loop)) {
           if (block->name() == std::string_view(value)) { return block; }
+        }
+        // One in another block, as the parts of a partitioned loop are.
+        for (int i = loop->index + 1; i < loop->end; ++i) {
+          const Place& place = func.places()[static_cast<size_t>(i)];
+          if (place.is_block() && place.name() == std::string_view(value)) { return &place; }
         }
       }
       return nullptr;
