@@ -20,7 +20,26 @@ struct NodeMemory {
 };
 [[nodiscard]] auto node_memory() -> NodeMemory;
 
-/// Bytes of the statements and expressions of a program that are not in `counted` yet, without their arrays; adds them to it.
+/// Bytes of the statements and expressions of a program that are not in `counted` yet, with their lists and buffers; adds them to it.
 [[nodiscard]] auto count_nodes(const IRModule& module, std::unordered_set<const void*>& counted) -> size_t;
+
+/// Bytes of a sequence's pieces that are not in `counted` yet, by the first item of each; adds them. What the items have elsewhere is not in it.
+template <class T>
+[[nodiscard]] auto sequence_bytes(const Sequence<T>& sequence, std::unordered_set<const void*>& counted) -> size_t {
+  constexpr size_t head = 16;
+  size_t bytes = 0;
+  const T* last = nullptr;
+  bool is_new = false;
+  for (const T& item : sequence) {
+    // Items of a piece lie side by side.
+    if (last == nullptr || &item != last + 1) {
+      is_new = counted.insert(&item).second;
+      bytes += is_new ? head : 0;
+    }
+    bytes += is_new ? sizeof(T) : 0;
+    last = &item;
+  }
+  return bytes;
+}
 
 }  // namespace loopsmith

@@ -24,6 +24,11 @@ struct ParseMemory::Entry {
 };
 ParseMemory::ParseMemory() = default;
 ParseMemory::~ParseMemory() = default;
+auto ParseMemory::bytes_in_all() const -> size_t {
+  size_t all = bytes;
+  for (const Entry& entry : entries) { all += sizeof entry + entry.text.capacity(); }
+  return all;
+}
 
 namespace {
 
@@ -918,7 +923,12 @@ void sort_diagnostics(Diagnostics& all, size_t first, const std::function<uint32
 auto item_hash(std::string_view text, uint32_t indent) -> uint64_t { return hash_combine(hash_bytes(text), indent); }
 
 auto build_item(const Piece& piece, Role role, const Sources& sources, ParseMemory& memory) -> ItemPtr {
-  return ItemBuilder(piece, role, sources, memory).run();
+  // What is left when all that was parsed on the way is gone are the trees that are remembered. What is made of members and parts on the
+  // way has counted itself.
+  size_t before = tree_bytes() - memory.bytes;
+  ItemPtr item = ItemBuilder(piece, role, sources, memory).run();
+  memory.bytes = tree_bytes() - before;
+  return item;
 }
 
 auto build_comments(std::string_view text) -> ItemPtr {

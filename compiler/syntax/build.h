@@ -23,6 +23,9 @@ class ParseMemory {
   ~ParseMemory();
   struct Entry;
   std::vector<Entry> entries;
+  size_t bytes = 0;   // that tree-sitter holds for them
+  /// With the texts.
+  [[nodiscard]] auto bytes_in_all() const -> size_t;
 };
 
 enum class Role : uint8_t { TopLevel, Member, Part };

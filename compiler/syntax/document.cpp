@@ -26,6 +26,12 @@ auto next_decl_id() -> DeclId {
   return ++last;
 }
 
+auto Document::kept_bytes() const -> size_t {
+  size_t bytes = items_.capacity() * sizeof(PlacedItem) + places_.capacity() * sizeof(Place);
+  if (lines_ != nullptr) { bytes += lines_->lines.capacity() * sizeof(LogicalLine) + lines_->comments.capacity() * sizeof(CommentSpan); }
+  return bytes + (memory_ != nullptr ? memory_->bytes_in_all() : 0);
+}
+
 Document::Document() : memory_(std::make_shared<ParseMemory>()) {}
 Document::Document(std::string text) : Document() { set_text(std::move(text)); }
 

@@ -69,6 +69,10 @@ class Document {
   };
   [[nodiscard]] auto last_work() const -> Work { return work_; }
 
+  /// Bytes beside the items and the text itself: trees that are remembered for the next edit, the texts they are of, and its lines. The
+  /// first are shared with the documents that this one was copied from.
+  [[nodiscard]] auto kept_bytes() const -> size_t;
+
  private:
   struct Place {
     DeclId decl;

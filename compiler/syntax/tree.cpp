@@ -1,9 +1,13 @@
 // One parser per thread, and the tables that map the grammar's numbers to names.
 #include "syntax/tree.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -36,6 +40,30 @@ auto make_symbols() -> std::vector<Cst> {
   return symbols;
 }
 
+// tree-sitter's memory is the C library's, counted as it comes and goes.
+thread_local size_t held = 0;
+auto counted(void* memory) -> void* {
+  held += ::malloc_usable_size(memory);
+  return memory;
+}
+void release(void* memory) {
+  held -= ::malloc_usable_size(memory);
+  std::free(memory);
+}
+void count_allocations() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    ts_set_allocator([](size_t size) { return counted(std::malloc(size)); }, [](size_t count, size_t size) { return counted(std::calloc(count, size)); },
+                     [](void* memory, size_t size) {
+                       size_t before = ::malloc_usable_size(memory);
+                       void* moved = std::realloc(memory, size);
+                       held += ::malloc_usable_size(moved) - before;
+                       return moved;
+                     },
+                     release);
+  });
+}
+
 struct ParserDeleter {
   void operator()(TSParser* parser) const { ts_parser_delete(parser); }
 };
@@ -64,8 +92,11 @@ auto fields() -> const Fields& {
   return all;
 }
 
+auto tree_bytes() -> size_t { return held; }
+
 auto parse_text(std::string_view text, const TSTree* old) -> Tree {
   thread_local std::unique_ptr<TSParser, ParserDeleter> parser = [] {
+    count_allocations();
     std::unique_ptr<TSParser, ParserDeleter> made(ts_parser_new());
     ts_parser_set_language(made.get(), tree_sitter_tirscript());
     return made;

@@ -53,6 +53,8 @@ using Tree = std::unique_ptr<TSTree, TreeDeleter>;
 
 /// Parses a text; `old` as in ts_parser_parse.
 [[nodiscard]] auto parse_text(std::string_view text, const TSTree* old = nullptr) -> Tree;
+/// Bytes that tree-sitter holds on this thread, its own reserves included; of trees that another thread frees they are not taken off.
+[[nodiscard]] auto tree_bytes() -> size_t;
 /// Parses a text as an edit of `before`, whose tree is `old`: what is between their common beginning and end changed.
 [[nodiscard]] auto parse_edited(std::string_view text, std::string_view before, const TSTree* old) -> Tree;
 

@@ -17,6 +17,66 @@ auto bytes_of(const syntax::Item& item) -> uint64_t {
   return bytes;
 }
 
+auto bytes_of(const Diagnostics& diagnostics) -> uint64_t {
+  uint64_t bytes = diagnostics.capacity() * sizeof(Diagnostic);
+  for (const Diagnostic& diagnostic : diagnostics) { bytes += diagnostic.args.capacity() * sizeof(diagnostic.args[0]) + diagnostic.remedies.capacity() * sizeof(std::string); }
+  return bytes;
+}
+
+auto bytes_of(const schedule::Value& value) -> uint64_t {
+  uint64_t bytes = 0;
+  if (const auto* list = value.as<schedule::Value::List>()) {
+    bytes += list->capacity() * sizeof(schedule::Value);
+    for (const schedule::Value& item : *list) { bytes += bytes_of(item); }
+  } else if (const auto* text = value.as<std::string>()) {
+    bytes += text->capacity() > 15 ? text->capacity() + 1 : 0;
+  }
+  return bytes;
+}
+
+/// What the C library needs for a piece of memory, and who counts its owners.
+constexpr uint64_t owned = 32;
+
+// Instructions are shared by all traces that go on from them.
+auto bytes_of_trace(const schedule::Trace& trace, std::unordered_set<const void*>& counted) -> uint64_t {
+  uint64_t bytes = 0;
+  if (trace.empty() || counted.contains(&trace.last())) { return 0; }
+  std::vector<const schedule::Instruction*> instructions = trace.instructions();
+  for (size_t i = instructions.size(); i-- > 0 && counted.insert(instructions[i]).second;) {
+    const schedule::Instruction& one = *instructions[i];
+    bytes += owned + sizeof one + (one.values.capacity() + one.outputs.capacity()) * sizeof(schedule::Value);
+    for (const schedule::Value& value : one.values) { bytes += bytes_of(value); }
+    bytes += bytes_of(one.decision);
+  }
+  return bytes;
+}
+
+/// A schedule as a value: of what its copies share only what nobody had before.
+auto bytes_of(const schedule::Schedule& schedule, std::unordered_set<const void*>& counted) -> uint64_t {
+  uint64_t bytes = count_nodes(schedule.module(), counted) + bytes_of_trace(schedule.trace(), counted);
+  // What is known of the function: its loops and blocks, and of them what was asked for, which is about as much again as the rest.
+  if (const schedule::FuncState* func = schedule.state().func(schedule.func_working_on()); func != nullptr && counted.insert(func).second) {
+    constexpr size_t most_alone = 64;    // of larger functions most places are shared
+    bytes += owned + 2 * sizeof(schedule::FuncState) + std::min(func->places().size(), most_alone) * sizeof(schedule::Place);
+  }
+  return bytes;
+}
+
+/// The variables of a function between two statements.
+auto bytes_of(const eval::Frame& frame, std::unordered_set<const void*>& counted) -> uint64_t {
+  uint64_t bytes = sizeof frame;
+  for (const eval::Scope* scope = frame.scope.get(); scope != nullptr && counted.insert(scope).second; scope = scope->parent().get()) {
+    bytes += owned + sizeof(eval::Scope) + scope->slots().capacity() * sizeof(scope->slots()[0]);
+    for (const auto& [name, value] : scope->slots()) {
+      const auto* object = value.as<script::ScheduleObject>();
+      if (object != nullptr && counted.insert(object).second) { bytes += sizeof(script::ScheduleObject) + bytes_of(object->schedule, counted); }
+      const auto* variable = value.as<script::VariableObject>();
+      if (variable != nullptr && counted.insert(variable).second) { bytes += sizeof(script::VariableObject); }
+    }
+  }
+  return bytes;
+}
+
 void write(const MemoryNode& node, uint64_t least, size_t depth, std::string& out) {
   out += fmt::format("{:>10}  {}{}\n", bytes_text(static_cast<int64_t>(node.bytes)), std::string(2 * depth, ' '), node.name);
   std::vector<const MemoryNode*> children;
@@ -46,6 +106,7 @@ auto memory_of(const workspace::Snapshot& snapshot, std::unordered_set<const voi
     if (counted.insert(placed.item.get()).second) { tree += bytes_of(*placed.item); }
   }
   add("syntax tree", tree);
+  add("what the next edit is parsed with", snapshot.syntax().kept_bytes());
   uint64_t programs = 0;
   for (const workspace::Program& program : snapshot.programs()) { programs += count_nodes(program.module, counted) + count_nodes(program.partial, counted); }
   add(fmt::format("{} program{}", snapshot.programs().size(), snapshot.programs().size() == 1 ? "" : "s"), programs);
@@ -54,10 +115,12 @@ auto memory_of(const workspace::Snapshot& snapshot, std::unordered_set<const voi
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
     if (schedule.run == nullptr) { continue; }
     states += sizeof(script::ScheduleRun) + schedule.run->steps.capacity() * sizeof(script::Step) + schedule.run->text.capacity();
+    for (const eval::Frame& frame : schedule.run->frames) { states += bytes_of(frame, counted); }
     for (const script::Step& step : schedule.run->steps) {
+      states += step.named.capacity() * sizeof(script::Step::Named) + step.printed.capacity() + bytes_of(step.diagnostics);
       if (step.after == nullptr || !counted.insert(step.after.get()).second) { continue; }
       ++steps;
-      states += sizeof(schedule::Schedule) + count_nodes(step.after->module(), counted);
+      states += owned + sizeof(schedule::Schedule) + bytes_of(*step.after, counted);
     }
   }
   add(fmt::format("{} state{} of schedules", steps, steps == 1 ? "" : "s"), states);

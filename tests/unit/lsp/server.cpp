@@ -13,9 +13,12 @@
 #include <sstream>
 #include <thread>
 
+#include <fmt/format.h>
+
 #include "lsp/features/tuning.h"
 #include "target/peaks.h"
 #include "tests/unit/catch.h"
+#include "tests/support/effort.h"
 #include "tests/unit/lsp/session.h"
 #include "workspace/snapshot.h"
 
@@ -698,6 +701,47 @@ TEST_CASE("memory is told file by file: what is counted is no more than what the
   CHECK(all["text"].get<std::string>().find("file:///large.tir") != std::string::npos);
   session.notify("textDocument/didClose", {{"textDocument", {{"uri", "file:///large.tir"}}}});
   CHECK(find(usage(), "file:///large.tir").is_null());
+  CHECK(session.goodbye() == 0);
+}
+
+TEST_CASE("what is counted of files is what they take of the process's memory, within a factor of 1.6") {
+  Session session = start();
+  session.initialize();
+  auto text = [](int n, int steps) {
+    std::string all = fmt::format("@T.prim_func\ndef f{0}(A: T.Buffer((512, 512), \"float32\"), B: T.Buffer((512, 512), \"float32\"), C: T.Buffer((512, 512), \"float32\")):\n    for i, j, k in T.grid(512, 512, 512):\n"
+                                  "        with T.block(\"C\"):\n            vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])\n            with T.init():\n                C[vi, vj] = T.float32({0})\n"
+                                  "            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]\n\n\n@ls.schedule(f{0})\ndef s{0}(sch: tir.Schedule):\n    i, j, k = sch.get_loops(\"C\")\n", n);
+    for (int step = 0; step < steps; ++step) { all += fmt::format("    j, j{} = sch.split(j, factors=[None, {}])\n", step, step % 2 + 1); }
+    return all;
+  };
+  struct Used { double process, files; };
+  auto used = [&]() -> Used {
+    Json worker = session.call("loopsmith/memoryUsage", Json::object())["result"]["children"][0];
+    double freed = worker["children"][1]["bytes"].get<double>();
+    return {worker["bytes"].get<double>() - freed, worker["children"][0]["bytes"].get<double>()};
+  };
+  // What is touched of the program itself is no file's.
+  for (int n = 0; n < 4; ++n) {
+    std::string uri = fmt::format("file:///warm{}.tir", n);
+    session.open(uri, text(n, 12));
+    (void)session.wait_for(uri, 1);
+  }
+  Used before = used();
+  CHECK(before.files > 0);
+  for (int n = 0; n < 80; ++n) {
+    std::string uri = fmt::format("file:///m{}.tir", n);
+    session.open(uri, text(n, n % 2 == 0 ? 24 : 2));
+    (void)session.wait_for(uri, 1);
+  }
+  Used after = used();
+  double grown = after.process - before.process;
+  double counted = after.files - before.files;
+  INFO(grown << " bytes more, " << counted << " counted");
+  CHECK(grown > 4e6);
+  if (!tests::is_sanitized) {
+    CHECK(counted * 1.6 > grown);
+    CHECK(counted < grown * 1.1);
+  }
   CHECK(session.goodbye() == 0);
 }
 
