@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <clocale>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -198,12 +199,18 @@ auto lines_of(const std::string& text) -> std::vector<std::string> {
   return out;
 }
 
-// What stands in a continuation line before anything is typed. libedit forgets text that was put in before it reads, so it is put in by
-// the hook that is called for the first key. Until that key comes, the prompt tells how far searches beside are.
+// Keys are read here, one character at a time, and handed to the library. libedit forgets text that was put in before it reads, so what a
+// line begins with is put in when the first key is asked for. While nothing is typed for a moment the prompt tells how far searches
+// beside are: the library is handed a key of ours, whose function draws line and prompt anew, wherever the cursor is.
 std::string indentation;
 Session* watched = nullptr;   // null: no search goes on
 std::string shown_prompt;
 constexpr int margin_turn = 250;   // milliseconds
+constexpr unsigned char margin_key = '_' & 037;
+// Behind keys that are no text (arrows through what was typed before, a search in it, half of a key of two) the library goes on from what
+// it did last: it is left alone until text is typed.
+bool is_typing = true;
+enum class Escape : uint8_t { None, Begun, Inside } escape = Escape::None;
 
 /// The library draws prompt and line from where the cursor is.
 void redraw() {
@@ -212,35 +219,76 @@ void redraw() {
   ::rl_forced_update_display();
 }
 
-void update_margin() {
-  std::string now = watched->margin() + prompt;
-  if (now == shown_prompt) { return; }
-  shown_prompt = now;
-  // What ended is told above the prompt.
-  std::fputs("\r\x1b[K", stdout);
+auto update_margin(int, int) -> int {
+  if (watched == nullptr) { return 0; }
+  // The line may have wrapped: up to where its prompt begins.
+  size_t columns = terminal_size().value_or(winsize{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0}).ws_col;
+  std::string_view line(rl_line_buffer != nullptr ? rl_line_buffer : "");
+  size_t rows = (columns_of(shown_prompt) + columns_of(line.substr(0, static_cast<size_t>(std::max(0, rl_point))))) / columns;
+  if (rows > 0) { std::fprintf(stdout, "\x1b[%zuA", rows); }
+  std::fputs("\r\x1b[J", stdout);
   std::fflush(stdout);
+  // What ended is told above the prompt.
   watched->tell_news();
   std::fflush(stdout);
+  shown_prompt = watched->margin() + prompt;
   (void)::rl_set_prompt(shown_prompt.c_str());
   ::rl_forced_update_display();
+  return 0;
 }
 
-auto before_first_key() -> int {
-  if (!indentation.empty()) {
-    ::rl_insert_text(indentation.c_str());
-    redraw();
-    indentation.clear();
+void note_key(int key) {
+  constexpr int begin = 0x1b, erase = 0x7f, erase_too = 0x08;
+  if (escape == Escape::Begun && (key == '[' || key == 'O')) {
+    escape = Escape::Inside;
+  } else if (escape != Escape::None) {
+    if (escape == Escape::Begun || (key >= '@' && key <= '~')) { escape = Escape::None; }
+  } else if (key == begin) {
+    escape = Escape::Begun;
+    is_typing = false;
+  } else {
+    is_typing = (key >= ' ' && key != erase) || ((key == erase || key == erase_too) && is_typing);
   }
-  // The library asks again and again until there is a key.
+}
+
+/// The next byte; -1: there are no more.
+auto read_byte() -> int {
+  unsigned char byte = 0;
+  for (;;) {
+    ssize_t count = ::read(STDIN_FILENO, &byte, 1);
+    if (count == 1) { return byte; }
+    if (count == 0 || errno != EINTR) { return -1; }
+  }
+}
+
+auto read_key(FILE*) -> int {
+  if (!indentation.empty()) {
+    ::rl_insert_text(std::exchange(indentation, {}).c_str());
+    redraw();
+  }
   pollfd key{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
-  while (::poll(&key, 1, watched != nullptr ? margin_turn : -1) == 0) { update_margin(); }
-  // Keys after the first one are its own to read.
-  rl_event_hook = nullptr;
-  return 0;
+  for (int ready = 0; ready <= 0;) {
+    ready = ::poll(&key, 1, watched != nullptr ? margin_turn : -1);
+    if (ready < 0 && errno != EINTR) { return -1; }
+    if (ready == 0 && is_typing && watched->margin() + prompt != shown_prompt) { return margin_key; }
+  }
+  int first = read_byte();
+  if (first < 0) { return -1; }
+  note_key(first);
+  // UTF-8: how many bytes follow, and their bits.
+  int more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : first >= 0xc0 ? 1 : 0;
+  int code = more == 0 ? first : first & (0x3f >> more);
+  for (; more > 0; --more) {
+    int next = read_byte();
+    if (next < 0) { return -1; }
+    code = code << 6 | (next & 0x3f);
+  }
+  return code;
 }
 void begin_line_with(std::string text) {
   indentation = std::move(text);
-  if (!indentation.empty() || watched != nullptr) { rl_event_hook = before_first_key; }
+  is_typing = true;
+  escape = Escape::None;
 }
 
 auto read_terminal_line(const char* text, std::string& line) -> bool {
@@ -339,6 +387,9 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
   }
   if (options.interactive) {
     completing = &session;
+    // Text is UTF-8, here as everywhere; without this the library drops what is not ASCII.
+    if (std::setlocale(LC_CTYPE, "C.UTF-8") == nullptr) { (void)std::setlocale(LC_CTYPE, ""); }
+    rl_getc_function = read_key;
     // This forgets all lines there are.
     ::rl_initialize();
     ::using_history();
@@ -365,6 +416,7 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
     };
     (void)::rl_add_defun("drop-line", drop_line, 'c' & 037);
     (void)::rl_add_defun("suspend", suspend, 'z' & 037);
+    (void)::rl_add_defun("update-margin", update_margin, margin_key);
     rl_attempted_completion_function = completions;
     rl_completion_append_character = 0;
     static char breaks[] = " \t\n\"'`@$><=;|&{(,[.:?";
