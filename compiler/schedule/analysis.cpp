@@ -633,7 +633,8 @@ auto certain_write(const Block& block, const BufferRegion& declared) -> BufferRe
 
 }  // namespace
 
-auto certainly_writes(const FuncState& func, const Place& block, const BufferRegion& write, const Place* above, const BufferRegion& region, const VarMap& once) -> bool {
+auto certainly_writes(const FuncState& func, const Place& block, const BufferRegion& write, const Place* above, const BufferRegion& region, const VarMap& once,
+                      const Place* made_in) -> bool {
   for (const Place* at = &block; at && at != above; at = func.parent(*at)) {
     if (!always_runs(func, *at)) { return false; }
     if (!above && at->is_block() && at != &block) { break; }
@@ -657,6 +658,9 @@ auto certainly_writes(const FuncState& func, const Place& block, const BufferReg
   for (const Place* at = above; at; at = func.parent(*at)) {
     if (!at->is_loop() || !at->loop->thread || !at->loop->thread->thread_tag.view().starts_with("vthread")) { continue; }
     std::erase_if(domains, [&](const auto& domain) { return domain.first == at->loop->var; });
+  }
+  for (const Place* at = made_in; at; at = func.parent(*at)) {
+    if (at->is_loop()) { std::erase_if(domains, [&](const auto& domain) { return domain.first == at->loop->var; }); }
   }
   if (is_one(block.realize->predicate) && covers_plainly(here.region, domains, region.region, {})) { return true; }
   // A condition on what is fixed here decides about all of the instances at once.

@@ -73,9 +73,10 @@ namespace loopsmith::schedule {
 [[nodiscard]] auto keeps_domains(const FuncState& func, const Place& block) -> bool;
 
 /// Does a block certainly write all of a region, while the loops below `above` run? `once`: values of loops around for which it is
-/// enough that a condition holds which decides about all of those instances at once (a VarMap; none: it must hold always).
+/// enough that a condition holds which decides about all of those instances at once (a VarMap; none: it must hold always). Threads that
+/// share the memory write together, but for those around `made_in`: what is made there, each of them has for its own (null: there are none).
 [[nodiscard]] auto certainly_writes(const FuncState& func, const Place& block, const BufferRegion& write, const Place* above, const BufferRegion& region,
-                                    const VarMap& once = {}) -> bool;
+                                    const VarMap& once = {}, const Place* made_in = nullptr) -> bool;
 
 /// Is it one of the statements in the body of the loop or block around, not in a condition or another statement of that?
 [[nodiscard]] auto is_plain_child(const FuncState& func, const Place& place) -> bool;

@@ -178,7 +178,7 @@ auto require_own_copies(const Context& cx, const FuncState& func, const Place& w
   std::optional<bool> is_all_written;
   for (const Place* loop = stage.at; loop; loop = func.parent(*loop)) {
     if (!loop->is_loop() || !runs_at_once(*loop->loop)) { continue; }
-    if (!is_all_written) { is_all_written = certainly_writes(func, writer, write, stage.at, stage.region); }
+    if (!is_all_written) { is_all_written = certainly_writes(func, writer, write, stage.at, stage.region, {}, stage.scope); }
     if (*is_all_written || stays_apart(func, *stage.at, *loop, stage.region)) { continue; }
     return note_loop(note_block(cx.error(Code::PaddingForm).arg("block", writer.name().view())
                                     .arg("why", fmt::format("iterations of `{}`, which run at the same time, would copy elements of `{}` that it writes in others", loop->name().view(),

@@ -279,7 +279,7 @@ struct CacheWrite {
     // The copy writes all of the region. Where the block does not, what was there would be lost: the caller's values, or those that an
     // earlier run of the scope left. What the scope allocates itself holds nothing before.
     bool is_own = func.allocates(*scope, buffer);
-    if (!is_own && !certainly_writes(func, *writer, write, plan.stage.at, plan.stage.region)) {
+    if (!is_own && !certainly_writes(func, *writer, write, plan.stage.at, plan.stage.region, {}, plan.stage.scope)) {
       return note_block(cx.error(Code::PaddingForm).arg("block", writer->name().view())
                             .arg("why", fmt::format("it may write only a part of what would be copied to `{}`", buffer->name.view())), *writer);
     }
@@ -302,7 +302,7 @@ struct CacheWrite {
     BufferRegion all = full_region(write.buffer);
     BufferRegion wanted = is_hidden ? all : relaxed_region(func, consumer, *read, above);
     BufferRegion held = relaxed_region(func, writer, write, above);
-    if (!holds_region(func, *above, held, wanted) || (!is_own && !certainly_writes(func, writer, write, above, wanted))) { return refuse("may read more than it holds"); }
+    if (!holds_region(func, *above, held, wanted) || (!is_own && !certainly_writes(func, writer, write, above, wanted, {}, stage.scope))) { return refuse("may read more than it holds"); }
     return ok();
   }
 

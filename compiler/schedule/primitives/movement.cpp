@@ -199,7 +199,7 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
   while (together && together->is_loop() && together->loop->thread && is_shared_across(Name(storage), together->loop->thread->thread_tag)) { together = func.parent(*together); }
   bool is_written = std::any_of(writers.begin(), writers.end(), [&](const Place* writer) {
     const BufferRegion* write = schedule::region_of(writer->block()->writes, plan.buffer);
-    return write && (certainly_writes(func, *writer, *write, loop.place, tile, first) || (together != loop.place && certainly_writes(func, *writer, *write, together, tile, first)));
+    return write && (certainly_writes(func, *writer, *write, loop.place, tile, first, scope) || (together != loop.place && certainly_writes(func, *writer, *write, together, tile, first, scope)));
   });
   if (!is_written) { return refuse(fmt::format("an iteration may write only a part of the tile of `{}` that would be copied back", name), writers.front()); }
   for (const Read& read : readers) {
@@ -211,7 +211,7 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
     BufferRegion wanted{plan.buffer, Array<Range>(ranges), {}};
     bool is_held = ranges.size() == plan.buffer->shape.size() && std::any_of(writers.begin(), writers.end(), [&](const Place* writer) {
       const BufferRegion* write = schedule::region_of(writer->block()->writes, plan.buffer);
-      return writer->index < read.block->index && write && certainly_writes(func, *writer, *write, loop.place, wanted);
+      return writer->index < read.block->index && write && certainly_writes(func, *writer, *write, loop.place, wanted, {}, scope);
     });
     if (!is_held) { return refuse(fmt::format("below it `{}` reads `{}`, whose copy may not hold it yet", read.block->name().view(), name), read.block); }
   }
