@@ -16,6 +16,7 @@
 #include "repl/arguments.h"
 #include "repl/commands.h"
 #include "repl/effects.h"
+#include "repl/text.h"
 #include "repl/values.h"
 #include "schedule/legality.h"
 #include "schedule/primitive.h"
@@ -417,10 +418,20 @@ auto Session::is_complete(const std::string& input) const -> bool {
   return !is_block || input.ends_with("\n\n") || (input.ends_with("\n") && input.find('\n') != input.size() - 1 && input.size() > 1 && input[input.size() - 2] == '\n');
 }
 
+void Session::say(std::string_view text) const {
+  std::string line(text.substr(0, text.find('\n')));
+  print(host_.page != nullptr ? wrapped(line, host_.width) : line + "\n");
+}
+
+void Session::complain(std::string_view text) const {
+  bool is_sentence = text.find('\n') + 1 == text.size() && !text.starts_with(' ') && text.find_first_of("\r\x1b") == std::string_view::npos;
+  is_sentence && host_.page != nullptr && columns_of(text) > host_.width ? host_.err(wrapped(text.substr(0, text.size() - 1), host_.width)) : host_.err(text);
+}
+
 void Session::tell_news() {
   for (const BackgroundJobs::View& job : jobs_->news()) {
     bool is_done = job.state == BackgroundJobs::State::Done;
-    print(fmt::format("[{}] {}: {}{}\n", job.number, job.program, job.told, is_done ? fmt::format("; `:take {}` makes it the next step", job.number) : std::string()));
+    say(fmt::format("[{}] {}: {}{}", job.number, job.program, job.told, is_done ? fmt::format("; `:take {}` makes it the next step", job.number) : std::string()));
   }
 }
 

@@ -163,7 +163,10 @@ class Session {
   void print(std::string_view text) const { host_.out(text); }
   /// A long answer: a screen at a time, where there is a screen.
   void show(std::string_view text) const { settings_.pager && host_.page ? host_.page(text) : host_.out(text); }
-  void complain(std::string_view text) const { host_.err(text); }
+  /// A sentence, broken between words where the screen ends; through a pipe, one line.
+  void say(std::string_view text) const;
+  /// The same, of what went wrong; text of several lines, or of columns, stays as it is.
+  void complain(std::string_view text) const;
   void report(const Diagnostics& diagnostics) const;
   /// The session so far as a document in Markdown: what was typed and what came of it, as a transcript that `--check` runs. What differs
   /// from run to run (times, searches, the shell) is left open.

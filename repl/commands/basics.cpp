@@ -8,7 +8,9 @@
 #include <sstream>
 #include <thread>
 
+#include "codegen/llvm/codegen.h"
 #include "cost/estimate.h"
+#include "ir/equal.h"
 #include "ir/script_diff.h"
 #include "repl/commands.h"
 #include "repl/effects.h"
@@ -74,7 +76,7 @@ auto what_here(Session& session, const schedule::Primitive& primitive, const std
       std::string told = after != nullptr ? cost::gain_text(cost::gain(*func, *after, core).value_or(1)) : std::string();
       std::string did = describe_effect(session.schedule(), tried->after);
       size_t colon = did.find(": ");
-      std::string said = colon == std::string::npos ? "changes nothing" : did.substr(colon + 2);
+      std::string said = colon != std::string::npos ? did.substr(colon + 2) : structural_equal(tried->after.module(), session.module()) ? "changes nothing" : "no loop is made and none is gone";
       if (!told.empty()) { said += "; " + told + " by estimate"; }
       out += fmt::format("  {:>3}) {}\n", choices.size(), tried->statement) + list_row("", said, 9, session.host().width);
     }
@@ -384,6 +386,10 @@ auto target(Session& session, const std::vector<std::string>& arguments) -> bool
     auto parsed = target::parse(text);
     if (!parsed.ok()) {
       session.report(parsed.diagnostics());
+      return false;
+    }
+    if (auto usable = codegen::check_target(*parsed); !usable.ok()) {
+      session.report(usable.diagnostics());
       return false;
     }
     session.set_target(*parsed);

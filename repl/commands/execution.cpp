@@ -133,10 +133,14 @@ auto bench(Session& session, const std::vector<std::string>& arguments) -> bool 
   for (size_t i = 0; i < rows.size(); ++i) {
     const runtime::Measurement& m = (*measured)[i];
     std::string share;
-    if (peaks && peaks->fma_f32_all > 0 && flops > 0) { share = fmt::format("  {:3.0f}% of peak", 100 * m.gflops(flops) / peaks->fma_f32_all); }
-    session.print(fmt::format("{:<{}} {:>12}  +-{:4.1f}%  {:8.2f} GFLOP/s  {:7.2f}x{}  n={}{}\n", rows[i].name, width, seconds_text(m.seconds), m.deviation * 100, m.gflops(flops),
-                              (*measured)[0].seconds / m.seconds, share, m.blocks, (m.deviation > noisy ? std::string("  noisy") : std::string()) +
-                              (i > 0 && runtime::compare((*measured)[0], m).verdict == runtime::Speeds::Verdict::Same ? "  no difference" : "")));
+    if (peaks && peaks->fma_f32_all > 0 && flops > 0) { share = fmt::format(" {:3.0f}% of peak", 100 * m.gflops(flops) / peaks->fma_f32_all); }
+    std::string row = fmt::format("{:<{}} {:>10}  +-{:4.1f}% {:8.2f} GFLOP/s {:6.2f}x{}  n={}", rows[i].name, width, seconds_text(m.seconds), m.deviation * 100, m.gflops(flops),
+                                  (*measured)[0].seconds / m.seconds, share, m.blocks);
+    std::string remarks = m.deviation > noisy ? "  noisy" : "";
+    if (i > 0 && runtime::compare((*measured)[0], m).verdict == runtime::Speeds::Verdict::Same) { remarks += "  no difference"; }
+    // What the screen has no room for stands under the numbers.
+    if (row.size() + remarks.size() > session.host().width) { remarks = remarks.empty() ? "" : "\n" + std::string(width - 1, ' ') + remarks; }
+    session.print(row + remarks + "\n");
     session.measured(rows[i].step, m.seconds);
   }
   return true;
@@ -304,8 +308,9 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
   }
   session.print(curve_picture(trials, session.settings()));
   auto readable = tune::schedule_statements_text(session.original(), result->trace, {});
-  session.print("best of " + std::to_string(result->progress.trials) + " trials: " + seconds_text(result->best_seconds) +
-                (result->plain_seconds > 0 ? ", as written " + seconds_text(result->plain_seconds) : "") + "; verified by " + result->verified + "\n" + (readable.ok() ? *readable + "\n" : result->trace_python));
+  session.say(fmt::format("best of {} trials: {}{}; verified by {}", result->progress.trials, seconds_text(result->best_seconds),
+                          result->plain_seconds > 0 ? ", as written " + seconds_text(result->plain_seconds) : "", result->verified));
+  session.print(readable.ok() ? *readable + "\n" : result->trace_python);
   return session.adopt_trace(result->trace, "(tuned: " + seconds_text(result->best_seconds) + ")");
 }
 

@@ -10,6 +10,7 @@
 #include "cost/what_if.h"
 #include "repl/commands.h"
 #include "repl/pictures.h"
+#include "repl/text.h"
 #include "schedule/moves.h"
 
 namespace loopsmith::repl {
@@ -57,6 +58,7 @@ auto hint(Session& session, const std::vector<std::string>& arguments) -> bool {
   std::map<std::string_view, std::string> refused;   // by primitive: the first reason
   std::set<std::string_view> allowed;                // somewhere
   CancelToken token = session.interrupt();
+  auto refusal = [&](std::string_view primitive, const std::string& why) { return "  " + wrapped(fmt::format("not {}: {}", primitive, why), session.host().width - 2, 6); };
   for (const schedule::Place* place : about) {
     if (token.is_cancelled()) { break; }
     std::string head = fmt::format("{} {}\n", place->is_loop() ? "loop" : "block", place->name().view());
@@ -82,7 +84,7 @@ auto hint(Session& session, const std::vector<std::string>& arguments) -> bool {
       out += std::exchange(head, {}) + fmt::format("  {:>3}) {}{}\n", choices.size(), tried->statement, told.empty() ? "" : "   # " + told);
     }
     for (const auto& [primitive, why] : refused_here) {
-      if (!shown.contains(primitive)) { out += std::exchange(head, {}) + fmt::format("  not {}: {}\n", primitive, why); }
+      if (!shown.contains(primitive)) { out += std::exchange(head, {}) + refusal(primitive, why); }
     }
   }
   if (token.is_cancelled()) {
@@ -90,7 +92,7 @@ auto hint(Session& session, const std::vector<std::string>& arguments) -> bool {
     return false;
   }
   for (const auto& [primitive, why] : refused) {
-    if (!allowed.contains(primitive)) { out += fmt::format("  not {}: {}\n", primitive, why); }
+    if (!allowed.contains(primitive)) { out += refusal(primitive, why); }
   }
   if (out.empty()) { out = "no move is known here\n"; }
   if (is_brief && gains.size() > 1) {
@@ -215,7 +217,7 @@ auto what_if(Session& session, const std::vector<std::string>& arguments) -> boo
       return false;
     }
     const auto* factors = instructions[split->instruction]->values[1].as<schedule::Value::List>();
-    session.show(fmt::format("the split of {} by {} with another factor in place {}, and the steps behind it as they are:\n", choices->extent, factors_text(*factors), choices->position + 1) +
+    session.show(wrapped(fmt::format("the split of {} by {} with another factor in place {}, and the steps behind it as they are:", choices->extent, factors_text(*factors), choices->position + 1), session.host().width) +
                  factors_picture(*choices, core, seconds, session.settings()));
     return true;
   }
