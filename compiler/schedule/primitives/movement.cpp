@@ -122,14 +122,15 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
     arith::Analyzer plain;
     Expr min = plain.simplify(all.min());
     Expr extent = plain.simplify(sub(add(all.max(), one(all.max().dtype())), min));
-    // Iter vars of blocks around and parameters cannot be handed to the copy's own iter vars.
+    // Iter vars of blocks around cannot be handed to the copy's own iter vars.
     auto is_foreign = [&](const VarNode& v) {
+      if (is_known_at(func, &func.root(), v)) { return false; }
       for (const Place* at = loop.place; at && at->is_loop(); at = func.parent(*at)) {
         if (at->loop->var.get() == &v) { return false; }
       }
       return true;
     };
-    if (uses_var(min, is_foreign) || uses_var(extent, is_foreign)) { return refuse(fmt::format("the tile of `{}` depends on more than the loops around", name), block.place); }
+    if (uses_var(min, is_foreign) || uses_var(extent, is_foreign)) { return refuse(fmt::format("the tile of `{}` depends on more than the loops around and parameters", name), block.place); }
     if (!(extent.dtype() == DataType::int_(32))) { return refuse(fmt::format("the tile of `{}` is indexed by {}, and copies are by int32", name, extent.dtype().str()), block.place); }
     // Blocks with a predicate declare more than their instances touch, and the copy has no predicate.
     if (!analyzer.can_prove(less_equal(zero(min.dtype()), min)) || !analyzer.can_prove(less_equal(add(min, extent), cast(min.dtype(), plan.buffer->shape[d])))) {
@@ -303,7 +304,7 @@ auto apply_tile(const Context& cx, const LoopArg& loop, const TilePlan& plan, co
 ///                                                    B[i, j] = A_shared[i, j]
 ///
 /// Needs  blocks below the loop read the buffer, and none writes it after; a tile within the buffer, whose bounds depend on loops
-///        alone.
+///        and parameters alone.
 /// Keeps  results bit for bit.
 struct ReadAt {
   struct Args { LoopArg loop; BlockArg block; int64_t read_buffer_index = 0; std::string storage_scope; };
@@ -323,7 +324,7 @@ struct ReadAt {
 ///                                                    B[i, 0:64] = B_shared[i, 0:64]
 ///
 /// Needs  blocks below the loop write the buffer, each iteration (or all threads that share the memory) all of the tile before any of it is
-///        read; a tile within the buffer, whose bounds depend on loops alone.
+///        read; a tile within the buffer, whose bounds depend on loops and parameters alone.
 /// Keeps  results bit for bit.
 struct WriteAt {
   struct Args { LoopArg loop; BlockArg block; int64_t write_buffer_index = 0; std::string storage_scope; };
