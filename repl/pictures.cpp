@@ -151,6 +151,84 @@ auto footprint_picture(const Session& session) -> std::string {
   return out;
 }
 
+auto accesses_picture(const Session& session) -> std::string {
+  const schedule::FuncState* func = func_of(session);
+  if (func == nullptr) { return {}; }
+  const bool plain = session.settings().plain;
+  struct Cell { std::string buffer; bool is_written = false; std::optional<int64_t> stride; };
+  struct Row { std::string name; std::vector<Cell> cells; };
+  // The loops of a nest, outermost first in the order of the text; a nest begins with a loop that no loop is around.
+  std::vector<std::vector<Row>> nests;
+  std::vector<size_t> depth(func->places().size(), 0);
+  for (const schedule::Place& place : func->places()) {
+    if (place.parent >= 0) { depth[static_cast<size_t>(place.index)] = depth[static_cast<size_t>(place.parent)] + (func->places()[static_cast<size_t>(place.parent)].is_loop() ? 1U : 0U); }
+    if (!place.is_loop()) { continue; }
+    size_t level = depth[static_cast<size_t>(place.index)];
+    if (level == 0) { nests.emplace_back(); }
+    Row row{plain ? place.name().str() : std::string(2 * level, ' ') + place.name().str() + " " + print_script(place.loop->extent), {}};
+    auto facts = cost::loop_facts(func->func(), place.id);
+    for (const cost::Touch& touch : facts ? facts->touches : std::vector<cost::Touch>()) { row.cells.push_back({touch.buffer->name.str(), touch.is_written, touch.stride}); }
+    nests.back().push_back(std::move(row));
+  }
+  if (nests.empty()) { return "there are no loops\n"; }
+  std::string out;
+  if (plain) {
+    for (const std::vector<Row>& nest : nests) {
+      for (const Row& row : nest) {
+        std::string said;
+        for (const Cell& cell : row.cells) {
+          said += (said.empty() ? "" : ", ") + cell.buffer + (cell.is_written ? ", which is written, " : " ") +
+                  (!cell.stride ? "irregularly" : *cell.stride == 0 ? "not at all" : fmt::format("by {}", *cell.stride));
+        }
+        out += fmt::format("An iteration of loop {} moves in {}.\n", row.name, said.empty() ? "nothing" : said);
+      }
+    }
+    return out;
+  }
+  for (const std::vector<Row>& nest : nests) {
+    std::vector<std::string> buffers;
+    size_t name_width = 12;
+    for (const Row& row : nest) {
+      name_width = std::max(name_width, columns_of(row.name) + 2);
+      for (const Cell& cell : row.cells) {
+        if (std::find(buffers.begin(), buffers.end(), cell.buffer) == buffers.end()) { buffers.push_back(cell.buffer); }
+      }
+    }
+    auto text_of = [](const Cell& cell) { return (cell.is_written ? "w " : "") + (!cell.stride ? std::string("?") : *cell.stride == 0 ? std::string("same") : std::to_string(*cell.stride)); };
+    std::vector<size_t> widths;
+    for (const std::string& buffer : buffers) {
+      size_t width = columns_of(buffer);
+      for (const Row& row : nest) {
+        for (const Cell& cell : row.cells) {
+          if (cell.buffer == buffer) { width = std::max(width, text_of(cell).size()); }
+        }
+      }
+      widths.push_back(width + 2);
+    }
+    // What the screen has no room for follows below, under the loops again.
+    for (size_t first = 0; first < std::max<size_t>(1, buffers.size());) {
+      size_t last = first;
+      for (size_t used = name_width; last < buffers.size() && (last == first || used + widths[last] <= session.host().width); ++last) { used += widths[last]; }
+      std::string head(name_width, ' ');
+      for (size_t i = first; i < last; ++i) { head += buffers[i] + std::string(widths[i] - columns_of(buffers[i]), ' '); }
+      head.resize(std::min(head.size(), head.find_last_not_of(' ') + 1));
+      out += head + "\n";
+      for (const Row& row : nest) {
+        std::string line = row.name + std::string(name_width - columns_of(row.name), ' ');
+        for (size_t i = first; i < last; ++i) {
+          auto cell = std::find_if(row.cells.begin(), row.cells.end(), [&](const Cell& one) { return one.buffer == buffers[i]; });
+          std::string text = cell != row.cells.end() ? text_of(*cell) : std::string();
+          line += text + std::string(widths[i] - text.size(), ' ');
+        }
+        line.resize(line.find_last_not_of(' ') + 1);
+        out += line + "\n";
+      }
+      first = std::max(last, first + 1);
+    }
+  }
+  return out + wrapped("elements from one iteration to the next; w: written; same: the same element again; ?: not the same everywhere", session.host().width);
+}
+
 auto factors_picture(const cost::FactorChoices& choices, const cost::CoreModel& core, std::optional<double> here, const Settings& settings) -> std::string {
   // Of the loops that touch more or less with the factor those where another cache holds it, then those that the split made.
   struct Column { std::string name; bool is_of_split = false, crosses = false, varies = false; };

@@ -17,6 +17,9 @@ namespace loopsmith::repl {
 /// What one run of every loop touches, each element once, as bars on a scale of powers with the sizes of the caches in it.
 [[nodiscard]] auto footprint_picture(const Session& session) -> std::string;
 
+/// How far each loop moves in every buffer from one iteration to the next, in elements: a table a nest.
+[[nodiscard]] auto accesses_picture(const Session& session) -> std::string;
+
 /// Where the states that were timed stand under what the machine reaches: flops per byte of the program's data, flops per second.
 [[nodiscard]] auto roofline_picture(const Session& session) -> std::string;
 

@@ -82,6 +82,9 @@ class Recorder final : public eval::Observer {
     step.hole = expression && schedule_ && schedule_->hole && schedule_->hole->call.begin == expression->value->origin().begin && schedule_->hole->call.decl == expression->value->decl
                     ? schedule_->hole
                     : std::nullopt;
+    // `...` says the same with nothing said.
+    const auto* constant = expression != nullptr && !is_python_ ? expression->value->as<syntax::ConstantExpr>() : nullptr;
+    if (schedule_ && constant != nullptr && constant->value == syntax::ConstantValue::Ellipsis) { step.hole = Hole{.call = expression->value->origin()}; }
     // A statement of few evaluations may have been long.
     return index + 1 < limit && !evaluator.cancel.is_cancelled();
   }

@@ -59,7 +59,7 @@ struct Step {
   /// Variables the statement gave names to ("i0", a loop; "c", a block), for hints and hovers.
   struct Named { Name name; schedule::Value variable; };
   std::vector<Named> named;
-  std::optional<Hole> hole;                    // the statement is `sch.tune(...)`
+  std::optional<Hole> hole;                    // the statement is `sch.tune(...)`, or `...`
 };
 
 struct ScheduleRun {

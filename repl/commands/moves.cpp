@@ -270,6 +270,7 @@ auto show_picture(Session& session, const std::string& picture) -> bool {
 
 auto loops(Session& session, const std::vector<std::string>&) -> bool { return needs_program(session) && show_picture(session, loops_picture(session)); }
 auto footprint(Session& session, const std::vector<std::string>&) -> bool { return needs_program(session) && show_picture(session, footprint_picture(session)); }
+auto accesses(Session& session, const std::vector<std::string>&) -> bool { return needs_program(session) && show_picture(session, accesses_picture(session)); }
 auto roofline(Session& session, const std::vector<std::string>&) -> bool { return needs_program(session) && show_picture(session, roofline_picture(session)); }
 
 }  // namespace
@@ -279,6 +280,7 @@ const Command why_not_command{"why-not", "CALL", "would a call be refused, and w
 const Command what_if_command{"what-if", "[LOOP | STEP]", "what other factors of a split would come to: what its loops touch, and how fast it should be", what_if};
 const Command repair_command{"repair", "[N]", "what was offered last, by its number (the number alone will do)", repair};
 const Command footprint_command{"footprint", "", "what one run of each loop touches, beside the sizes of the caches", footprint};
+const Command accesses_command{"accesses", "", "how far each loop moves in every buffer, from one iteration to the next", accesses};
 const Command roofline_command{"roofline", "", "what was timed, under what the machine reaches", roofline};
 const Command loops_command{"loops", "", "the loops and blocks, drawn: extents, kinds, bindings", loops};
 

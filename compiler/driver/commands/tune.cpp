@@ -31,7 +31,7 @@ const Usage usage{
     .summary = "Searches for a fast schedule of a program by building and measuring candidates.",
     .details = "Candidates run in programs of their own, with limits: one that crashes or never ends costs itself only. Ctrl-C stops\n"
                "and keeps the best so far, once it is compared with the program; a second Ctrl-C gives that up. Everything measured is kept; the same command goes on where it was.\n"
-               "With a schedule function the search fills its `sch.tune(budget=\"2min\")`: it begins with what the statements before made.",
+               "With a schedule function the search fills its `sch.tune(budget=\"2min\")`, or `...` as a statement: it begins with what the statements before made.",
     .options = {function_option,
                 {.name = "--with", .value = "NAME", .help = "the schedule function whose `sch.tune()` is filled"},
                 target_option,
@@ -311,13 +311,13 @@ auto tune(std::vector<std::string> args) -> int {
     if (selection.hole) {
       auto [begin, end] = selection.hole->statement;
       std::string statement = content->size() >= end ? content->substr(begin, end - begin) : std::string();
-      if (!statement.starts_with(form.schedule) || statement.find("tune") == std::string::npos) { return failed(fmt::format("{} was changed meanwhile; nothing was written to it", path)); }
+      if (statement != "..." && (!statement.starts_with(form.schedule) || statement.find("tune") == std::string::npos)) { return failed(fmt::format("{} was changed meanwhile; nothing was written to it", path)); }
       Status written = write_file(path, content->substr(0, begin) + indented_as(*content, begin, *text) + content->substr(end));
       if (!written.ok()) {
         reporter.report(written.diagnostics(), selection.file.get());
         return reporter.status();
       }
-      if (!arguments.json()) { fmt::print(stderr, "`{}.tune()` of `{}` filled in {}\n", form.schedule, selection.schedule, path); }
+      if (!arguments.json()) { fmt::print(stderr, "`{}` of `{}` filled in {}\n", statement == "..." ? statement : form.schedule + ".tune()", selection.schedule, path); }
       return exit_done;
     }
     while (!content->empty() && (content->back() == '\n' || content->back() == ' ')) { content->pop_back(); }
