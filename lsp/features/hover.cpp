@@ -481,11 +481,8 @@ auto hover_program(const Snapshot& snapshot, const Cursor& cursor, const Machine
       }
     }
     if (!info && !cursor.name.empty()) {
-      if (Buffer buffer = find_buffer(function, cursor.name)) {
-        info = describe_buffer(buffer, cursor.name_span);
-        add_accesses(function, buffer, info->facts);
-        for (std::string& text : bank_conflicts_in_words(function, buffer)) { info->facts.push_back({"banks", std::move(text)}); }
-      }
+      info = hover_buffer(function, cursor.name);
+      if (info) { info->span = cursor.name_span; }
     }
     return info.has_value();
   });
@@ -746,6 +743,24 @@ auto hover_block_name(const Snapshot& snapshot, uint32_t at, const Machine& mach
 }
 
 }  // namespace
+
+auto hover_place(const PrimFunc& function, NodeId id, const Machine& machine) -> std::optional<HoverInfo> {
+  std::optional<HoverInfo> info;
+  post_order(function->body, [&](const Stmt& stmt) {
+    if (const auto* loop = stmt.as<For>(); loop != nullptr && loop->id == id) { info = describe_loop(function, *loop, {}, machine); }
+    if (const auto* realize = stmt.as<BlockRealize>(); realize != nullptr && realize->block->id == id) { info = describe_block(function, *realize->block, {}, machine); }
+  }, [](const Expr&) {});
+  return info;
+}
+
+auto hover_buffer(const PrimFunc& function, Name name) -> std::optional<HoverInfo> {
+  Buffer buffer = find_buffer(function, name);
+  if (!buffer) { return std::nullopt; }
+  HoverInfo info = describe_buffer(buffer, {});
+  add_accesses(function, buffer, info.facts);
+  for (std::string& text : bank_conflicts_in_words(function, buffer)) { info.facts.push_back({"banks", std::move(text)}); }
+  return info;
+}
 
 auto hover(const Snapshot& snapshot, uint32_t at, const Machine& machine) -> std::optional<HoverInfo> {
   auto cursor = find_cursor(snapshot, at);

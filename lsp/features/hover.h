@@ -37,4 +37,9 @@ struct Machine {
 /// Empty where the cursor is on nothing that has a meaning (blank space, a comment).
 [[nodiscard]] auto hover(const workspace::Snapshot& snapshot, uint32_t at, const Machine& machine = {}) -> std::optional<HoverInfo>;
 
+/// A loop or block of a function, by its id. None: it is not there.
+[[nodiscard]] auto hover_place(const PrimFunc& function, NodeId id, const Machine& machine) -> std::optional<HoverInfo>;
+/// A buffer of a function, by its name. None: it has none of that name.
+[[nodiscard]] auto hover_buffer(const PrimFunc& function, Name name) -> std::optional<HoverInfo>;
+
 }  // namespace loopsmith::lsp

@@ -22,6 +22,10 @@ auto printed(const IRModule& module) -> StageText {
   uint32_t line = 0;
   size_t at = 0;
   for (const PrintedRange& range : ranges) {
+    if (range.id != 0) {
+      out.places.push_back(range);
+      out.places.back().node = nullptr;
+    }
     if (range.node == nullptr || !range.node->origin.is_known() || range.begin < at) { continue; }
     line += static_cast<uint32_t>(std::count(out.text.begin() + static_cast<std::ptrdiff_t>(at), out.text.begin() + range.begin, '\n'));
     at = range.begin;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/ir.h"
+#include "ir/printer.h"
 #include "support/diagnostic.h"
 
 namespace loopsmith::lsp {
@@ -23,6 +24,7 @@ enum class Stage : uint8_t { State, Lowered, LlvmIR, Assembly };
 struct StageText {
   std::string text;
   std::vector<std::pair<uint32_t, Origin>> lines;   // lines (from 0) that come from somewhere, in the order of the text
+  std::vector<PrintedRange> places;                 // of a state: its loops and blocks, without their nodes
   Diagnostics problems;                             // why there is no text
 };
 

@@ -36,6 +36,7 @@ auto first_line(const Snapshot& snapshot, Origin where) -> std::string {
 void fill(View& view, const Snapshot& snapshot, const IRModule& module, Stage stage, std::string_view symbol, const std::string& target) {
   StageText made = stage_text(module, stage, symbol, target);
   view.text = std::move(made.text);
+  view.places = std::move(made.places);
   for (const Diagnostic& problem : made.problems) {
     view.text += fmt::format("# {}\n", problem.message());
     for (const std::string& remedy : problem.remedies) { view.text += fmt::format("#   help: {}\n", remedy); }
@@ -103,6 +104,10 @@ auto view_of_programs(const Snapshot& snapshot) -> std::optional<View> {
     StageText made = stage_text(module, Stage::State, {}, {});
     for (const auto& [at, origin] : made.lines) {
       if (auto span = snapshot.resolve(origin)) { view.sources.emplace_back(line + at, *span); }
+    }
+    for (PrintedRange place : made.places) {
+      for (uint32_t PrintedRange::* end : {&PrintedRange::begin, &PrintedRange::end, &PrintedRange::name_begin, &PrintedRange::name_end}) { place.*end += static_cast<uint32_t>(view.text.size()); }
+      view.places.push_back(place);
     }
     view.text += made.text;
     line += static_cast<uint32_t>(std::count(made.text.begin(), made.text.end(), '\n'));

@@ -26,6 +26,8 @@ struct View {
   std::vector<std::pair<uint32_t, uint32_t>> changed;
   /// Lines of the view (from 0) and the bytes of the text that they stand for, in the order of the view.
   std::vector<std::pair<uint32_t, Span>> sources;
+  /// Loops and blocks in `text`, outer ones first; none where it is lowered. The nodes are not there.
+  std::vector<PrintedRange> places;
   /// The schedule stopped before the place asked for; `text` is the last state there is.
   bool is_behind = false;
 };

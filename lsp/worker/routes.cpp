@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <unordered_set>
@@ -39,6 +40,7 @@
 #include "lsp/features/tokens.h"
 #include "lsp/features/touched.h"
 #include "lsp/features/tuning.h"
+#include "lsp/features/view_keys.h"
 #include "lsp/features/views.h"
 #include "lsp/worker/files.h"
 #include "lsp/worker/records.h"
@@ -945,11 +947,75 @@ auto moves_route(const RouteContext& context, const Json& params) -> RouteResult
   if (!at || !place || *place < 0) { return bad_params("`position` or `place` is missing"); }
   Json moves = Json::array();
   for (const OfferedMove& move : moves_offered_on(*context.snapshot, *at, static_cast<size_t>(*place))) {
-    Json one = {{"title", title_of(move)}};
+    Json one = {{"title", title_of(move)}, {"statement", move.text}};
     if (move.why_not.empty()) { one["edit"] = edit_of_move(context, move); } else { one["reason"] = move.why_not; }
     moves.push_back(std::move(one));
   }
   return moves;
+}
+
+/// A place of a view, `at` {line, character}: views have plain letters, so characters are bytes. Or none.
+auto place_in_view(const Json& params) -> std::optional<Position> { return position_from(member(params, "at")); }
+
+auto view_span_json(const ViewSpan& span) -> Json {
+  return {{"start", {{"line", span.line}, {"character", span.begin}}}, {"end", {{"line", span.line}, {"character", span.end}}}};
+}
+
+/// Factors of a split as they are typed: "None, 32", "4, None, 8"; one number is the inner one. None: something else is typed.
+auto factors_from(std::string_view text) -> std::optional<std::vector<std::optional<int64_t>>> {
+  std::vector<std::optional<int64_t>> factors;
+  while (true) {
+    size_t comma = std::min(text.find(','), text.size());
+    std::string_view one = text.substr(0, comma);
+    while (!one.empty() && one.front() == ' ') { one.remove_prefix(1); }
+    while (!one.empty() && one.back() == ' ') { one.remove_suffix(1); }
+    int64_t number = 0;
+    auto [end, problem] = std::from_chars(one.data(), one.data() + one.size(), number);
+    bool is_number = problem == std::errc() && end == one.data() + one.size() && number > 0;
+    if (!is_number && one != "None") { return std::nullopt; }
+    factors.push_back(is_number ? std::optional(number) : std::nullopt);
+    if (comma == text.size()) { break; }
+    text.remove_prefix(comma + 1);
+  }
+  if (factors.size() == 1) { factors.insert(factors.begin(), std::nullopt); }
+  return factors;
+}
+
+/// `loopsmith/viewMoves` {textDocument, position, at, primitive, factors?}: calls of one primitive on the loop or block at a place of the view
+/// (`loopsmith/ir`) of `position`. `factors`: "None, 32".
+auto view_moves_route(const RouteContext& context, const Json& params) -> RouteResult {
+  auto at = offset_in(context, params);
+  auto place = place_in_view(params);
+  std::string primitive = string_in(params, "primitive");
+  if (!at || !place || primitive.empty()) { return bad_params("`position`, `at` or `primitive` is missing"); }
+  std::vector<std::optional<int64_t>> factors;
+  if (std::string text = string_in(params, "factors"); !text.empty()) {
+    auto asked = factors_from(text);
+    if (!asked) { return bad_params("`factors` is a list of numbers, of which one may be None: \"None, 32\""); }
+    factors = std::move(*asked);
+  }
+  ViewMoves found = moves_in_view(*context.snapshot, *at, static_cast<uint32_t>(place->line), static_cast<uint32_t>(place->character), primitive, factors);
+  Json moves = Json::array();
+  for (const ViewMove& one : found.moves) {
+    Json json = {{"title", title_of(one.move)}, {"statement", one.move.text}};
+    if (one.move.why_not.empty()) { json["edit"] = edit_of_move(context, one.move); } else { json["reason"] = one.move.why_not; }
+    if (one.other) { json["other"] = view_span_json(*one.other); }
+    moves.push_back(std::move(json));
+  }
+  Json answer = {{"about", found.about}, {"moves", std::move(moves)}};
+  if (!found.why_none.empty()) { answer["reason"] = found.why_none; }
+  if (!found.factors.empty()) { answer["factors"] = found.factors; }
+  return answer;
+}
+
+/// `loopsmith/viewHover` {textDocument, position, at}: as `textDocument/hover`, of a place of the view of `position`.
+auto view_hover_route(const RouteContext& context, const Json& params) -> RouteResult {
+  auto at = offset_in(context, params);
+  auto place = place_in_view(params);
+  if (!at || !place) { return bad_params("`position` or `at` is missing"); }
+  auto found = hover_in_view(*context.snapshot, *at, static_cast<uint32_t>(place->line), static_cast<uint32_t>(place->character), context.machine);
+  if (!found) { return Json(); }
+  return Json{{"contents", {{"kind", "markdown"}, {"value", hover_text(found->info, true)}}}, {"range", view_span_json(found->span)}};
 }
 
 auto unescaped(std::string_view text) -> std::string {
@@ -1503,6 +1569,8 @@ constexpr Route routes[] = {
     {Method::View, Lane::Settled, view_route},
     {Method::Loops, Lane::Settled, loops_route},
     {Method::Moves, Lane::Settled, moves_route},
+    {Method::ViewMoves, Lane::Settled, view_moves_route},
+    {Method::ViewHover, Lane::Settled, view_hover_route},
     {Method::TextDocumentContent, Lane::Interactive, text_document_content},
     {Method::ExecuteCommand, Lane::Interactive, execute_command},
 };

@@ -4,6 +4,7 @@
 // (`loopsmith/ir`, `workspace/textDocumentContent`); nothing is computed here.
 import * as vscode from 'vscode';
 import { LanguageClient } from 'vscode-languageclient/node';
+import { registerKeys, Viewed } from './keys';
 
 interface Answer {
   uri: string;
@@ -34,7 +35,7 @@ const stages: Stage[] = [
 ];
 
 interface Place { uri: string; position: { line: number; character: number } }
-interface Shown { answer: Answer; source: vscode.Uri; line: number }
+interface Shown { answer: Answer; source: vscode.Uri; line: number; character: number }
 
 export class IrView implements vscode.TextDocumentContentProvider, vscode.Disposable {
   private readonly changedEmitter = new vscode.EventEmitter<vscode.Uri>();
@@ -55,10 +56,16 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
   });
   private readonly subscriptions: vscode.Disposable[];
   private readonly timers = new Map<string, NodeJS.Timeout>();
+  /// The view whose cursor goes to what changed, once that is shown.
+  private jumping: string | undefined;
 
   constructor(private readonly client: () => LanguageClient | undefined) {
     this.subscriptions = [
       vscode.workspace.registerTextDocumentContentProvider(scheme, this),
+      registerKeys(client, (view) => this.viewed(view), (view, source) => {
+        this.jumping = view.toString();
+        void this.update(source.document, source.selection.active, stages[0]);
+      }),
       ...stages.map((stage) => vscode.commands.registerCommand(stage.command, (place?: Place) => this.show(stage, place))),
       vscode.commands.registerCommand('loopsmith.compareSteps', () => this.compare()),
       vscode.commands.registerCommand('loopsmith.showDifference', (states?: { from: string; to: string; title: string }) => {
@@ -148,6 +155,14 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
     await vscode.commands.executeCommand('vscode.diff', state(from), state(to), `${schedule}: statement ${from} to ${to}`);
   }
 
+  /// What a view of a program shows; none: it is lowered, or of an address.
+  private viewed(view: vscode.Uri): Viewed | undefined {
+    const shown = this.shown.get(view.toString());
+    const client = this.client();
+    if (!shown || !client || !view.path.endsWith(stages[0].suffix)) { return undefined; }
+    return { source: shown.source, at: { textDocument: { uri: client.code2ProtocolConverter.asUri(shown.source) }, position: { line: shown.line, character: shown.character } } };
+  }
+
   private follow(editor: vscode.TextEditor): void {
     for (const stage of stages) {
       const key = IrView.viewOf(editor.document, stage).toString();
@@ -173,7 +188,7 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
     if (!answer) { return false; }
     const uri = IrView.viewOf(document, stage);
     const before = this.shown.get(uri.toString());
-    this.shown.set(uri.toString(), { answer, source: document.uri, line: position.line });
+    this.shown.set(uri.toString(), { answer, source: document.uri, line: position.line, character: position.character });
     if (before?.answer.text === answer.text && before.answer.title === answer.title) { this.paint(uri); } else { this.changedEmitter.fire(uri); }
     return true;
   }
@@ -190,6 +205,11 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
       editor.setDecorations(this.mark, ranges);
       editor.setDecorations(this.same, here);
       const first = ranges[0] ?? here[0];
+      if (first && this.jumping === uri.toString()) {
+        this.jumping = undefined;
+        editor.selection = new vscode.Selection(first.start, first.start);
+        editor.revealRange(first, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+      }
       if (first && vscode.window.activeTextEditor !== editor) { editor.revealRange(first, vscode.TextEditorRevealType.InCenterIfOutsideViewport); }
     }
   }

@@ -115,6 +115,100 @@ local ok, err = xpcall(function()
   vim.api.nvim_exec_autocmds('CursorMoved', { buffer = source })
   wait('the IR to follow', function() return view_text():find('for i, j, k in T.grid(128, 64, 96)', 1, true) ~= nil end)
   check('it follows the cursor', view_text():find('i_0', 1, true) == nil, vim.split(view_text(), '\n')[1])
+
+  -- Keys in it: each writes its primitive behind the statement that is viewed, and the view follows; what is refused says why.
+  local function source_text() return table.concat(vim.api.nvim_buf_get_lines(source, 0, -1, false), '\n') end
+  local code = vim.api.nvim_get_current_win()
+  local told, notify_before, input_before, pick_before = {}, vim.notify, vim.ui.input, vim.ui.select
+  vim.notify = function(message) table.insert(told, message) end
+  local function look_at(line)
+    vim.api.nvim_set_current_win(code)
+    vim.api.nvim_win_set_cursor(code, { line, 6 })
+    vim.api.nvim_exec_autocmds('CursorMoved', { buffer = source })
+  end
+  local function press(pattern, word, keys)
+    local window = vim.fn.bufwinid(view())
+    vim.api.nvim_set_current_win(window)
+    for i, l in ipairs(vim.api.nvim_buf_get_lines(view(), 0, -1, false)) do
+      if l:find(pattern) then vim.api.nvim_win_set_cursor(window, { i, l:find(word, 1, true) - 1 }) break end
+    end
+    vim.api.nvim_feedkeys(keys, 'xt', false)
+  end
+  local plain = source_text()
+  local function undone()
+    vim.api.nvim_set_current_win(code)
+    vim.cmd('undo')
+    return source_text() == plain
+  end
+  look_at(split)
+  wait('the split', function() return view_text():find('for i_0, i_1', 1, true) ~= nil end)
+  press('for i_0, i_1', 'i_1', 'u')
+  wait('the unrolled loop', function() return view_text():find('for i_1 in T.unroll(8)', 1, true) ~= nil end)
+  local written = vim.api.nvim_buf_get_lines(source, split, split + 1, false)[1]
+  check('u: unroll behind the statement that is viewed', written == '    sch.unroll(i1)' and vim.api.nvim_win_get_cursor(code)[1] == split + 1, written)
+  check('u: the view follows, the keys stay in it', vim.api.nvim_get_current_buf() == view(), vim.split(view_text(), '\n')[1])
+  check('u: one undo', undone(), 'undo')
+  look_at(split)
+  wait('the loops again', function() return view_text():find('for i_0, i_1', 1, true) ~= nil end)
+  press('for i_0, i_1', 'i_1', '4s')
+  wait('the loop split by a count', function() return view_text():find('i_1_1', 1, true) ~= nil end)
+  check('4s: split by a count', source_text():find('i_1_0, i_1_1 = sch.split(i1, factors=[None, 4])', 1, true) ~= nil, vim.api.nvim_buf_get_lines(source, split, split + 1, false)[1])
+  check('4s: one undo', undone(), 'undo')
+  look_at(split)
+  wait('the loops once more', function() return view_text():find('for i_0, i_1', 1, true) ~= nil and view_text():find('i_1_1', 1, true) == nil end)
+  local prompt
+  vim.ui.input = function(options, done) prompt = options.prompt .. options.default; done('2, None, 2') end
+  press('for i_0, i_1', 'i_0', 's')
+  wait('the loop split by what was typed', function() return source_text() ~= plain end)
+  check('s: asks for the factors', prompt == 'split loop `i_0`, extent 16 by: None, 8' and source_text():find('factors=[2, None, 2]', 1, true) ~= nil, prompt)
+  check('s: one undo', undone(), 'undo')
+  for key, call in pairs({ v = 'sch.vectorize(j)', p = 'sch.parallel(j)', f = 'sch.fuse(i0, i1', r = 'sch.reorder(', b = 'sch.bind(j, thread_axis=' }) do
+    look_at(split)
+    wait('the loops for ' .. key, function() return view_text():find('for i_0, i_1, j, k', 1, true) ~= nil end)
+    local offered
+    vim.ui.select = function(moves, options, done) offered = options.prompt; done(moves[1]) end
+    press('for i_0, i_1', key == 'f' and 'i_0' or 'j, k', key)
+    wait(key .. ' to be written', function() return source_text() ~= plain end)
+    local line = vim.api.nvim_buf_get_lines(source, split, split + 1, false)[1]
+    check(key .. ': ' .. call, line:find(call, 1, true) ~= nil, offered and line .. ' of ' .. offered or line)
+    check(key .. ': one undo', undone(), 'undo')
+  end
+  look_at(split)
+  wait('the loops for a refusal', function() return view_text():find('for i_0, i_1, j, k', 1, true) ~= nil end)
+  told = {}
+  press('for i_0, i_1', 'k in', 'v')
+  wait('the reason', function() return #told > 0 end)
+  check('v: a reduction is refused with the reason', told[1]:find('which is not spatial', 1, true) ~= nil and source_text() == plain, told[1])
+  -- Where a block may go is marked in the view.
+  vim.api.nvim_set_current_win(code)
+  vim.api.nvim_buf_set_lines(source, split - 2, split - 2, false, { '    acc = sch.cache_write(c, 0, "local")' })
+  look_at(split + 1)
+  wait('the copy', function() return view_text():find('T.block("C_local")', 1, true) ~= nil and view_text():find('i_0', 1, true) ~= nil end)
+  local lit, choices
+  vim.ui.select = function(moves, options, done)
+    lit = vim.tbl_map(function(m)
+      local l = vim.api.nvim_buf_get_lines(view(), m[2], m[2] + 1, false)[1]
+      return l:sub(m[3] + 1, m[4].end_col)
+    end, vim.api.nvim_buf_get_extmarks(view(), vim.api.nvim_get_namespaces().loopsmith_legal, 0, -1, { details = true }))
+    choices = vim.tbl_map(options.format_item, moves)
+    done(moves[1])
+  end
+  local before_move = source_text()
+  press('T%.block%("C_local"%)', 'C_local', 'c')
+  wait('the block to be moved', function() return source_text() ~= before_move end)
+  check('c: the places where it may go are marked', vim.tbl_contains(lit or {}, 'i_0') and vim.tbl_contains(lit or {}, 'j'), lit or 'none')
+  check('c: reverse_compute_at', source_text():find('sch.reverse_compute_at(acc, ', 1, true) ~= nil, choices or 'none')
+  check('c: no mark stays', #vim.api.nvim_buf_get_extmarks(view(), vim.api.nvim_get_namespaces().loopsmith_legal, 0, -1, {}) == 0, 'marks')
+  vim.api.nvim_buf_set_lines(source, 0, -1, false, vim.split(plain, '\n'))
+  look_at(split)
+  wait('the loops for K', function() return view_text():find('for i_0, i_1, j, k', 1, true) ~= nil and view_text():find('C_local', 1, true) == nil end)
+  press('for i_0, i_1', 'k in', 'K')
+  wait('what is known of a loop of the view', function() return #floats() > 0 end)
+  local known = #floats() > 0 and table.concat(vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(floats()[1]), 0, -1, false), ' | ') or ''
+  check('K: what a loop of the view carries', known:find('carries:', 1, true) ~= nil, known)
+  for _, w in ipairs(floats()) do vim.api.nvim_win_close(w, true) end
+  vim.notify, vim.ui.input, vim.ui.select = notify_before, input_before, pick_before
+  vim.api.nvim_set_current_win(code)
   vim.api.nvim_buf_delete(view(), { force = true })
 
   -- What becomes of it: lowered, as LLVM IR, as assembly. The line of the text and the lines that came of it are marked together, from either side.

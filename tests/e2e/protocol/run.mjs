@@ -59,7 +59,9 @@ const results = {
   'loopsmith/ir': 'P.LSPAny',
   'loopsmith/memoryUsage': '{ name: string; bytes: number; children?: P.LSPAny[]; text: string }',
   'loopsmith/loops': '{ title: string; function: string; nodes: { place: number; depth: number; kind: "block" | "serial" | "parallel" | "vectorized" | "unrolled" | "bound"; text: string; name: string; facts: string; range?: P.Range }[] } | null',
-  'loopsmith/moves': '{ title: string; edit?: P.WorkspaceEdit; reason?: string }[]',
+  'loopsmith/viewMoves': '{ about: string; moves: { title: string; statement: string; edit?: P.WorkspaceEdit; reason?: string; other?: P.Range }[]; reason?: string; factors?: string }',
+  'loopsmith/viewHover': 'P.Hover | null',
+  'loopsmith/moves': '{ title: string; statement: string; edit?: P.WorkspaceEdit; reason?: string }[]',
 };
 const sent = {
   'textDocument/publishDiagnostics': 'P.PublishDiagnosticsParams',

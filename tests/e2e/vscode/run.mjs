@@ -142,6 +142,49 @@ try {
   await vscode.page.locator('.editor-group-container').first().locator('.monaco-editor').click();
   await vscode.goto(split, 8);
   await vscode.until('the IR to follow', async () => !(await viewText()).includes('i_0') && (await viewText()).includes('T.grid(128, 64, 96)'));
+  // Keys in it: each writes its primitive behind the statement that is viewed, and the view follows; what is refused says why.
+  const codeText = () => vscode.page.evaluate(() => [...document.querySelector('.editor-group-container').querySelectorAll('.view-line')].map((line) => line.textContent ?? '').join('\n').replace(/\u00a0/g, ' '));
+  const lookAt = async (line) => {
+    await vscode.page.locator('.editor-group-container').first().locator('.monaco-editor').click();
+    await vscode.goto(line, 8);
+  };
+  const intoView = async (word) => {
+    await vscode.until(`${word} in the view`, async () => (await viewText()).includes(word));
+    await vscode.page.locator('.editor-group-container').nth(1).locator('.monaco-editor .view-line').first().click();
+    // Lines by their place on the screen: the view is short.
+    const shown = await vscode.page.evaluate(() => [...[...document.querySelectorAll('.editor-group-container')][1].querySelectorAll('.view-line')]
+      .map((line) => ({ top: line.getBoundingClientRect().top, text: (line.textContent ?? '').replace(/\u00a0/g, ' ') })).sort((a, b) => a.top - b.top).map(({ text }) => text));
+    const row = shown.findIndex((line) => line.includes(word));
+    await vscode.goto(row + 1, shown[row].indexOf(word) + 1);
+  };
+  await lookAt(split + 1);
+  await intoView('i_1, j, k');
+  await vscode.page.keyboard.press('u');
+  await vscode.until('u: unroll in the schedule', async () => (await codeText()).includes('sch.unroll(i1)'));
+  await vscode.until('u: the view follows', async () => (await viewText()).includes('for i_1 in T.unroll(8)'));
+  await vscode.screenshot(screenshot.replace(/\.png$/, '-keys.png'));
+  await lookAt(split + 1);
+  await vscode.page.keyboard.press('Control+z');
+  await vscode.until('u: one undo', async () => !(await codeText()).includes('sch.unroll(i1)'));
+  await lookAt(split + 1);
+  await intoView('i_1, j, k');
+  await vscode.page.keyboard.press('s');
+  const asked = vscode.page.locator('.quick-input-widget .quick-input-box input');
+  await vscode.until('s: the question', async () => (await asked.inputValue().catch(() => '')) === 'None, 4');
+  await asked.fill('2');
+  await vscode.page.keyboard.press('Enter');
+  await vscode.until('s: split in the schedule', async () => (await codeText()).includes('i_1_0, i_1_1 = sch.split(i1, factors=[None, 2])'));
+  await lookAt(split + 1);
+  await vscode.page.keyboard.press('Control+z');
+  await vscode.until('s: one undo', async () => !(await codeText()).includes('i_1_1'));
+  await lookAt(split + 1);
+  await intoView('k in T.grid(16');
+  await vscode.page.keyboard.press('v');
+  const why = await vscode.until('v: the reason', async () => (await vscode.notifications()).find((text) => text.includes('which is not spatial')));
+  assert.ok(!(await codeText()).includes('sch.vectorize'), why);
+  done(`keys in the IR view write into the schedule, or say why not: ${JSON.stringify(why)}`);
+  await lookAt(split);
+  await vscode.until('the IR of the line before', async () => !(await viewText()).includes('i_0'));
   await vscode.page.locator('.editor-group-container').nth(1).locator('.monaco-editor').click();
   await vscode.page.keyboard.press('Control+F4');
   await vscode.focusEditor();

@@ -125,7 +125,7 @@ inline const std::vector<std::string> at_position = {"textDocument/hover", "text
 inline const std::vector<std::string> of_document = {"textDocument/documentSymbol", "textDocument/foldingRange", "textDocument/semanticTokens/full", "textDocument/codeLens",
                                                      "textDocument/formatting", "textDocument/diagnostic", "textDocument/documentLink"};
 inline const std::vector<std::string> of_range = {"textDocument/codeAction", "textDocument/inlayHint", "textDocument/semanticTokens/range", "textDocument/rangeFormatting",
-                                                  "textDocument/selectionRange", "textDocument/rename", "textDocument/onTypeFormatting", "loopsmith/moves"};
+                                                  "textDocument/selectionRange", "textDocument/rename", "textDocument/onTypeFormatting", "loopsmith/moves", "loopsmith/viewMoves", "loopsmith/viewHover"};
 
 inline auto params_at(const Document& document, const std::string& method, size_t line, size_t character) -> Json {
   Json params = {{"textDocument", {{"uri", document.uri}}}};
@@ -137,6 +137,10 @@ inline auto params_at(const Document& document, const std::string& method, size_
   params["positions"] = Json::array({position(line, character)});
   params["newName"] = "renamed";
   params["place"] = character;
+  // In a view: lines of its own.
+  params["at"] = position(line % 24, character);
+  constexpr const char* primitives[] = {"split", "vectorize", "unroll", "parallel", "bind", "compute_at", "reorder", "fuse"};
+  params["primitive"] = primitives[(line + character) % 8];
   params["ch"] = "\n";
   params["options"] = {{"tabSize", 4}, {"insertSpaces", true}};
   return params;

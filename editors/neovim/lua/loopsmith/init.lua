@@ -86,7 +86,7 @@ local function lines_from(answer, source_line)
   return lines
 end
 
-local function paint(view, stage, answer, source_line)
+local function paint(view, stage, answer, source_line, jumps)
   local lines = vim.split(stages[stage].comment .. ' ' .. answer.title .. '\n' .. answer.text, '\n')
   vim.bo[view].modifiable = true
   vim.api.nvim_buf_set_lines(view, 0, -1, false, lines)
@@ -101,11 +101,11 @@ local function paint(view, stage, answer, source_line)
   show_same(view, here)
   local first = answer.changed[1] and answer.changed[1].startLine + 1 or here[1]
   for _, window in ipairs(vim.fn.win_findbuf(view)) do
-    if first and window ~= vim.api.nvim_get_current_win() then vim.api.nvim_win_set_cursor(window, { math.min(first + 1, #lines), 0 }) end
+    if first and (jumps or window ~= vim.api.nvim_get_current_win()) then vim.api.nvim_win_set_cursor(window, { math.min(first + 1, #lines), 0 }) end
   end
 end
 
-local function update(buffer, stage)
+local function update(buffer, stage, jumps)
   local view, client = (views[buffer] or {})[stage], client_of(buffer)
   if not (view and client and vim.api.nvim_buf_is_valid(view.buffer)) then return end
   local window = vim.fn.bufwinid(buffer)
@@ -115,8 +115,8 @@ local function update(buffer, stage)
   client.request('loopsmith/ir', params, function(_, answer)
     -- An answer about a text that has changed meanwhile is an error; the change asks again.
     if not answer or not vim.api.nvim_buf_is_valid(view.buffer) then return end
-    view.answer = answer
-    paint(view.buffer, stage, answer, params.position.line)
+    view.answer, view.params = answer, params
+    paint(view.buffer, stage, answer, params.position.line, jumps)
   end, buffer)
 end
 
@@ -169,6 +169,7 @@ function M.show_ir(stage)
       end,
     })
     vim.api.nvim_create_autocmd('CursorMoved', { group = group, buffer = view.buffer, callback = function() show_source(buffer, stage) end })
+    require('loopsmith.keys').attach(view, buffer, stage, client_of, function() vim.defer_fn(function() update(buffer, stage, true) end, stages[stage].delay) end)
     vim.api.nvim_create_autocmd('BufWipeout', {
       group = group,
       buffer = view.buffer,

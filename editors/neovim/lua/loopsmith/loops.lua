@@ -47,19 +47,19 @@ local function later(buffer)
   pending = vim.defer_fn(function() update(buffer) end, 60)
 end
 
--- Writes a move into the text, and goes to the end of the statement: the next choice is about what it left.
-local function apply(buffer, client, move)
+--- Writes a move into the text, and goes to the end of its statement there: the next choice is about what it left. False: the text is in no window.
+function M.write(buffer, client, move)
   vim.lsp.util.apply_workspace_edit(move.edit, client.offset_encoding)
   local edits = move.edit.documentChanges and move.edit.documentChanges[1].edits or select(2, next(move.edit.changes))
   local edit = edits[1]
-  local before = edit.newText:sub(1, (edit.newText:find(move.title, 1, true) or 1) - 1)
-  local _, breaks = before:gsub('\n', '\n')
+  local from = edit.newText:find(move.statement, 1, true) or 1
+  local _, breaks = edit.newText:sub(1, from + #move.statement - 1):gsub('\n', '\n')
   local row = edit.range.start.line + breaks + 1
   local window = vim.fn.bufwinid(buffer)
-  if window == -1 then return end
+  if window == -1 then return false end
   local line = vim.api.nvim_buf_get_lines(buffer, row - 1, row, false)[1] or ''
   vim.api.nvim_win_set_cursor(window, { row, math.max(#line - 1, 0) })
-  later(buffer)
+  return true
 end
 
 local function choose(buffer)
@@ -76,7 +76,7 @@ local function choose(buffer)
     }, function(move)
       if not move then return end
       if not move.edit then return vim.notify('loopsmith: ' .. move.reason, vim.log.levels.WARN) end
-      apply(buffer, client, move)
+      if M.write(buffer, client, move) then later(buffer) end
     end)
   end, buffer)
 end
