@@ -64,16 +64,19 @@ auto insertion_after(const Snapshot& snapshot, std::string_view function, std::s
   for_each_prim_func(snapshot, [&](const syntax::PlacedItem& placed, const syntax::FunctionDef& found) {
     if (found.name.name == function && !end) { end = placed.end(); }
   });
-  if (!end) { return std::nullopt; }
+  return end ? std::optional(insertion_behind(snapshot, *end, schedule_text)) : std::nullopt;
+}
+
+auto insertion_behind(const Snapshot& snapshot, uint32_t end, std::string_view functions) -> Insertion {
   const std::string& text = snapshot.text();
-  uint32_t offset = *end;
+  uint32_t offset = end;
   while (offset > 0 && (text[offset - 1] == '\n' || text[offset - 1] == '\r')) { --offset; }
-  while (!schedule_text.empty() && schedule_text.back() == '\n') { schedule_text.remove_suffix(1); }
-  while (!schedule_text.empty() && schedule_text.front() == '\n') { schedule_text.remove_prefix(1); }
+  while (!functions.empty() && functions.back() == '\n') { functions.remove_suffix(1); }
+  while (!functions.empty() && functions.front() == '\n') { functions.remove_prefix(1); }
   std::string_view line_end = text.find("\r\n") != std::string::npos ? "\r\n" : "\n";
   std::string insertion;
   for (int i = 0; i < 3; ++i) { insertion += line_end; }
-  for (char c : schedule_text) {
+  for (char c : functions) {
     if (c == '\n') {
       insertion += line_end;
     } else {

@@ -39,6 +39,10 @@ struct Insertion {
   std::string text;
 };
 
+/// Functions placed behind a byte where a top-level declaration ends, with blank lines around them as between any two, and the text's
+/// line breaks.
+[[nodiscard]] auto insertion_behind(const workspace::Snapshot& snapshot, uint32_t end, std::string_view functions) -> Insertion;
+
 /// A schedule function placed behind the top-level declaration that holds the program, with blank lines around it as
 /// between any two functions. None: the program is not in the text any more.
 [[nodiscard]] auto insertion_after(const workspace::Snapshot& snapshot, std::string_view function, std::string_view schedule_text)

@@ -77,6 +77,8 @@ inline constexpr std::string_view records_history_command = "loopsmith.db.histor
 inline constexpr std::string_view compare_schedules_command = "loopsmith.schedules.compare";
 /// Splits the loop at a place by the factors that are asked for ({uri, version, position, factors}).
 inline constexpr std::string_view split_command = "loopsmith.split";
+/// Writes the program that a schedule makes into the text, behind the schedule ({uri, schedule}).
+inline constexpr std::string_view apply_schedule_command = "loopsmith.schedule.apply";
 /// Whether hints say why loops are not vectorized: on, or off again; answers {shown}.
 inline constexpr std::string_view toggle_hints_command = "loopsmith.hints.toggle";
 /// Writes what a report of a fault needs, without names and texts of the file ({uri, position} gives {path, codes, ...}).

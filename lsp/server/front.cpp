@@ -485,11 +485,11 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
     if (bool_in(pull, "refreshSupport") && pulls_diagnostics(client_capabilities_, configuration_)) { ask_client("workspace/diagnostic/refresh", Json(), [](const Json&) {}); }
     return reply(id, {{"shown", is_shown}});
   }
-  if (command == split_command) {
+  if (command == split_command || command == apply_schedule_command) {
     Document* document = find_document(document_uri(first));
     if (document == nullptr) { return fail(id, ErrorCode::InvalidParams, fmt::format("`{}` is not open", document_uri(first))); }
     std::string asked = to_text({{"jsonrpc", "2.0"}, {"id", id}, {"method", "workspace/executeCommand"}, {"params", {{"command", command}, {"arguments", Json::array({first})}}}});
-    return forward({.id = id, .row = find_method("workspace/executeCommand"), .document = 0, .since = Clock::now(), .inserts = JobId{0}, .label = fmt::format("Split {}", string_in(first, "loop"))}, std::move(asked));
+    return forward({.id = id, .row = find_method("workspace/executeCommand"), .document = 0, .since = Clock::now(), .inserts = JobId{0}, .label = command == split_command ? fmt::format("Split {}", string_in(first, "loop")) : fmt::format("Apply {}", string_in(first, "schedule"))}, std::move(asked));
   }
   if (command == explain_records_command || command == records_history_command || command == compare_schedules_command || command == report_bundle_command) {
     if (find_document(document_uri(first)) == nullptr) { return fail(id, ErrorCode::InvalidParams, fmt::format("`{}` is not open", document_uri(first))); }

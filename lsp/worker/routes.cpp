@@ -13,6 +13,7 @@
 
 #include "ir/memory.h"
 #include "lsp/features/across.h"
+#include "lsp/features/applied.h"
 #include "lsp/features/bundle.h"
 #include "lsp/features/callers.h"
 #include "lsp/features/completion.h"
@@ -846,6 +847,7 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
           add_run(lens, schedule.program_name.str(), lens.function);
           add_timed(lens, schedule.program_name.str(), lens.function);
           add_verified(lens, schedule.program_name.str(), lens.function);
+          add(lens, "apply", apply_schedule_command, {{"uri", snapshot.name()}, {"schedule", lens.function}});
           if (views) { add_comparison(lens, schedule); }
         }
       }
@@ -1418,6 +1420,22 @@ auto answer_split(const RouteContext& context, const Json& argument) -> RouteRes
   return Json{{"edit", edit_of_move(there, move)}};
 }
 
+/// `loopsmith.schedule.apply` {uri, schedule}: {edit}.
+auto answer_apply(const RouteContext& context, const Json& argument) -> RouteResult {
+  const Snapshot* snapshot = context.find(string_in(argument, "uri"));
+  if (snapshot == nullptr) { return RouteError{ErrorCode::RequestFailed, "the file is not open any more"}; }
+  RouteContext there = context;
+  there.snapshot = snapshot;
+  std::string name = string_in(argument, "schedule");
+  for (const script::FileSchedule& schedule : snapshot->schedules()) {
+    if (schedule.name.view() != name) { continue; }
+    TextRewrite rewrite = apply_schedule(*snapshot, schedule);
+    if (!rewrite.why_not.empty()) { return RouteError{ErrorCode::RequestFailed, rewrite.why_not}; }
+    return Json{{"edit", edit_of(there, rewrite.edits, rewrite.title)}};
+  }
+  return RouteError{ErrorCode::RequestFailed, fmt::format("there is no schedule `{}` in the file", name)};
+}
+
 /// Only commands that need to know the texts arrive here; of those with an edit the front asks the editor to apply it.
 auto execute_command(const RouteContext& context, const Json& params) -> RouteResult {
   const Json& arguments = member(params, "arguments");
@@ -1426,6 +1444,7 @@ auto execute_command(const RouteContext& context, const Json& params) -> RouteRe
   if (string_in(params, "command") == records_history_command) { return answer_history(context, first); }
   if (string_in(params, "command") == compare_schedules_command) { return answer_comparison(context, first); }
   if (string_in(params, "command") == split_command) { return answer_split(context, first); }
+  if (string_in(params, "command") == apply_schedule_command) { return answer_apply(context, first); }
   if (string_in(params, "command") == report_bundle_command) { return answer_report(context, first); }
   std::string replaced = string_in(first, "replace");
   if (bool_in(first, "recorded")) {
