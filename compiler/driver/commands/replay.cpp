@@ -13,6 +13,7 @@
 #include "ir/script_diff.h"
 #include "schedule/schedule.h"
 #include "schedule/trace_json.h"
+#include "tune/session/text.h"
 
 namespace loopsmith::driver::commands {
 namespace {
@@ -22,7 +23,8 @@ const Usage usage{
     .arguments = "FILE [--with NAME] [--record | --check] [--file R.tir]",
     .summary = "Applies a schedule's trace, through its JSON, and compares; records what came out, or checks that it is what was recorded.",
     .details = "What is recorded is the scheduled program as text, in FILE.NAME.recorded.tir unless `--file` names another. Status 1 where\n"
-               "the trace gives another program than the schedule, or `--check` another one than was recorded; the difference is shown.",
+               "the trace gives another program than the schedule, or `--check` another one than was recorded; the difference is shown.\n"
+               "A schedule that `tune` found says in a comment which program it was for and what it made of it: that is compared as well.",
     .options = {with_option,
                 function_option,
                 target_option,
@@ -35,6 +37,17 @@ const Usage usage{
     .least = 1,
     .most = 1,
 };
+
+/// The text of a function of a file, up to the next line that is not indented; empty: it is not there.
+auto function_in(const std::string& path, const std::string& name) -> std::string {
+  auto text = read_file(path);
+  if (!text.ok()) { return {}; }
+  size_t begin = text->find("def " + name + "(");
+  if (begin == std::string::npos) { return {}; }
+  size_t end = begin;
+  do { end = text->find('\n', end + 1); } while (end != std::string::npos && end + 1 < text->size() && std::string_view(" \t\r\n#)").find((*text)[end + 1]) != std::string_view::npos);
+  return text->substr(begin, end == std::string::npos ? end : end - begin);
+}
 
 }  // namespace
 
@@ -75,7 +88,21 @@ auto replay(std::vector<std::string> args) -> int {
   if (arguments.has("--record")) {
     if (auto status = write_file(recorded, print_script(selection.module) + "\n"); !status) { return fail(status.diagnostics()); }
   }
-  if (arguments.has("--check")) {
+  // What a schedule that was found says of itself is as good as what was written down.
+  auto certificate = path == "-" ? std::nullopt : tune::certificate_in(function_in(path, selection.schedule));
+  if (certificate) {
+    const char* other = structural_hash(selection.before) != certificate->program   ? "the program is not the one that the schedule was found for, as its comment says"
+                        : structural_hash(selection.module) != certificate->scheduled ? "the schedule gives another program than it did when it was found, as its comment says"
+                                                                                      : nullptr;
+    if (other != nullptr) {
+      if (arguments.json()) { fmt::print("{}\n", nlohmann::json{{"event", "different"}, {"what", other}, {"schedule", selection.schedule}}.dump()); }
+      else { fmt::print("{}: {}\n", selection.schedule, other); }
+      return exit_input;
+    }
+  }
+  std::error_code missing;
+  bool has_recorded = arguments.get("--file").has_value() || std::filesystem::exists(recorded, missing);
+  if (arguments.has("--check") && (has_recorded || !certificate)) {
     // As it stands there, without this command's options.
     auto plain = read_arguments(usage, {recorded});
     auto before = pick(std::get<Arguments>(plain), {.path = recorded}, reporter);
@@ -87,7 +114,8 @@ auto replay(std::vector<std::string> args) -> int {
     fmt::print("{}\n", nlohmann::json{{"event", "same"}, {"schedule", selection.schedule}, {"instructions", selection.trace->instructions().size()}, {"file", recorded}}.dump());
   } else {
     fmt::print("{}: {} instructions, the same program from its trace{}\n", selection.schedule, selection.trace->instructions().size(),
-               arguments.has("--record") ? fmt::format("; recorded in {}", recorded) : arguments.has("--check") ? fmt::format(" and in {}", recorded) : std::string());
+               (certificate ? std::string(" and as its comment says") : std::string()) +
+                   (arguments.has("--record") ? fmt::format("; recorded in {}", recorded) : arguments.has("--check") && (has_recorded || !certificate) ? fmt::format(" and in {}", recorded) : std::string()));
   }
   return exit_done;
 }

@@ -2,8 +2,12 @@
 // which is found out by replaying the trace, a step more each time.
 #include "tune/session/text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
+#include <charconv>
+#include <ctime>
 #include <map>
 #include <set>
 
@@ -163,6 +167,33 @@ auto schedule_function_text(const IRModule& module, const std::string& trace_jso
   for (const std::string& comment : text.comments) { out += "    # " + comment + "\n"; }
   out += body.empty() ? "    pass\n" : indented(body);
   return out;
+}
+
+namespace {
+constexpr std::string_view program_word = "# Program ";
+constexpr std::string_view scheduled_word = ", scheduled ";
+}  // namespace
+
+auto certificate_text(const Certificate& certificate, const std::string& target, double spread, const std::string& version, int64_t now) -> std::string {
+  std::tm day{};
+  auto time = static_cast<std::time_t>(now);
+  ::gmtime_r(&time, &day);
+  return fmt::format("{}{:016x}{}{:016x}; {}; +-{:.1f}%; Loopsmith {}; {:04}-{:02}-{:02}", program_word.substr(2), certificate.program, scheduled_word, certificate.scheduled, target, spread * 100, version,
+                     day.tm_year + 1900, day.tm_mon + 1, day.tm_mday);
+}
+
+auto certificate_in(std::string_view text) -> std::optional<Certificate> {
+  constexpr size_t digits = 16;
+  for (size_t at = text.find(program_word); at != std::string_view::npos; at = text.find(program_word, at + 1)) {
+    std::string_view rest = text.substr(at + program_word.size());
+    if (rest.size() < 2 * digits + scheduled_word.size() || rest.substr(digits, scheduled_word.size()) != scheduled_word) { continue; }
+    std::string_view first = rest.substr(0, digits);
+    std::string_view second = rest.substr(digits + scheduled_word.size(), digits);
+    Certificate out;
+    auto read = [](std::string_view hex, uint64_t& value) { return std::from_chars(hex.data(), hex.data() + hex.size(), value, 16).ptr == hex.data() + hex.size(); };
+    if (read(first, out.program) && read(second, out.scheduled)) { return out; }
+  }
+  return std::nullopt;
 }
 
 }  // namespace loopsmith::tune
