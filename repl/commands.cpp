@@ -51,6 +51,7 @@ auto closest_command(std::string_view name) -> std::string {
 }
 
 auto seconds_text(double seconds) -> std::string {
+  if (seconds > 0 && seconds < 1e-7) { return fmt::format("{:.1f} ns", seconds * 1e9); }
   if (seconds < 1e-3) { return fmt::format("{:.1f} us", seconds * 1e6); }
   if (seconds < 1) { return fmt::format("{:.3f} ms", seconds * 1e3); }
   return fmt::format("{:.3f} s", seconds);

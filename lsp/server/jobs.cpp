@@ -26,6 +26,7 @@ constexpr int64_t interpreted_steps = 200'000'000;
 constexpr double interpreted_seconds = 30;
 
 auto duration_text(double seconds) -> std::string {
+  if (seconds > 0 && seconds < 1e-7) { return fmt::format("{:.1f} ns", seconds * 1e9); }
   if (seconds < 1e-3) { return fmt::format("{:.1f} us", seconds * 1e6); }
   if (seconds < 1) { return fmt::format("{:.2f} ms", seconds * 1e3); }
   return fmt::format("{:.2f} s", seconds);

@@ -303,7 +303,8 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
     return true;
   }
   if (!result->found) {
-    session.complain(result->stopped && result->progress.trials == 0 ? std::string("stopped before anything was measured\n") : fmt::format("no schedule was found in {} trials\n", result->progress.trials));
+    session.complain(result->stopped && result->progress.trials == 0 ? std::string("stopped before anything was measured\n") : result->plain_seconds > 0 && result->progress.failures.empty() ? fmt::format("none of {} schedules tried is as fast as the program as written, {}\n", result->progress.trials, seconds_text(result->plain_seconds))
+                     : fmt::format("no schedule was found in {} trials\n", result->progress.trials));
     return false;
   }
   session.print(curve_picture(trials, session.settings()));

@@ -64,6 +64,7 @@ void on_pause(int signal) { is_paused = signal == SIGUSR1; }
 
 auto time_text(double seconds) -> std::string {
   if (seconds <= 0) { return "-"; }
+  if (seconds > 0 && seconds < 1e-7) { return fmt::format("{:.1f} ns", seconds * 1e9); }
   if (seconds < 1e-3) { return fmt::format("{:.1f} us", seconds * 1e6); }
   if (seconds < 1) { return fmt::format("{:.3f} ms", seconds * 1e3); }
   return fmt::format("{:.3f} s", seconds);
@@ -251,7 +252,9 @@ auto tune(std::vector<std::string> args) -> int {
   }
   if (result->abandoned) { return failed("the best was not compared with the program, so it is not offered; what was measured is kept"); }
   if (!result->found) {
-    std::string why = fmt::format("no schedule was found in {} trials", result->progress.trials);
+    bool is_fast = result->plain_seconds > 0 && result->progress.trials > 0 && result->progress.failures.empty();
+    std::string why = is_fast ? fmt::format("none of {} schedules tried is as fast as the program as written, {}", result->progress.trials, time_text(result->plain_seconds))
+                              : fmt::format("no schedule was found in {} trials", result->progress.trials);
     for (const auto& [name, count] : result->progress.failures) { why += fmt::format("; {}: {}", name, count); }
     for (const std::string& note : result->notes) { why += "; " + note; }
     return failed(result->stopped && result->progress.trials == 0 ? "stopped before anything was measured" : why);

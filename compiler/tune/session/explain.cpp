@@ -14,6 +14,7 @@ namespace loopsmith::tune {
 namespace {
 
 auto time_text(double seconds) -> std::string {
+  if (seconds > 0 && seconds < 1e-7) { return fmt::format("{:.1f} ns", seconds * 1e9); }
   if (seconds < 1e-3) { return fmt::format("{:.1f} us", seconds * 1e6); }
   if (seconds < 1) { return fmt::format("{:.3f} ms", seconds * 1e3); }
   return fmt::format("{:.3f} s", seconds);
