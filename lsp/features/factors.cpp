@@ -15,8 +15,9 @@ namespace {
 
 using workspace::Snapshot;
 
-// Looked at in one hover: the schedule is done again for each.
-constexpr size_t most_factors = 9;
+// Looked at in one hover: the schedule is done again for each, and all of it is to take milliseconds.
+constexpr size_t most_factors = 9, fewest_factors = 3;
+constexpr size_t most_steps = 600;    // of the schedule, over all factors
 
 struct FactorHere {
   Span span;                                      // of the number
@@ -76,8 +77,10 @@ auto factor_at(const Snapshot& snapshot, uint32_t offset, const CancelToken& can
       split = i;
     }
     if (!split) { continue; }
+    size_t most = std::min(most_factors, most_steps / instructions.size());
+    if (most < fewest_factors) { return std::nullopt; }
     const cost::CoreModel core = cost::core_of(target::host());
-    auto choices = cost::other_factors(schedule.run->program, result, *split, written->position, core, most_factors, cancel);
+    auto choices = cost::other_factors(schedule.run->program, result, *split, written->position, core, most, cancel);
     const schedule::FuncState* func = result.state().func(result.func_working_on());
     if (!choices || func == nullptr || choices->position != written->position) { return std::nullopt; }
     auto span_of = [&](const syntax::Node& node) { return snapshot.resolve(node.origin()); };

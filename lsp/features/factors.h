@@ -12,7 +12,8 @@
 
 namespace loopsmith::lsp {
 
-/// Of a number in `factors=[...]` of a split that ran once: a fact labelled "factor" for each. Empty: the cursor is on none.
+/// Of a number in `factors=[...]` of a split that ran once: a fact labelled "factor" for each of the nearest others, fewer in a long
+/// schedule. Empty: the cursor is on none, or the schedule has more than 200 steps.
 [[nodiscard]] auto hover_factor(const workspace::Snapshot& snapshot, uint32_t at) -> std::optional<HoverInfo>;
 
 /// The number replaced by the next smaller and the next larger one, and by the one that should be fastest, where all steps behind it
