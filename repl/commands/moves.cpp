@@ -37,6 +37,8 @@ auto hint(Session& session, const std::vector<std::string>& arguments) -> bool {
       only = primitive;
     } else if (const schedule::Place* place = session.place_of(name)) {
       about.push_back(place);
+    } else if (session.place_of(name + "[0]") != nullptr) {
+      for (size_t i = 0; const schedule::Place* one = session.place_of(fmt::format("{}[{}]", name, i)); ++i) { about.push_back(one); }
     } else {
       session.complain("`" + name + "` is no primitive, and no loop or block of the program\n");
       return false;
