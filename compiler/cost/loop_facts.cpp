@@ -337,6 +337,20 @@ auto loop_facts(const PrimFunc& function, NodeId loop_or_block) -> std::optional
   return facts;
 }
 
+auto block_total(const PrimFunc& function, NodeId block) -> std::optional<LoopFacts> {
+  Collector collector(block);
+  (void)collector.walk(function->body);
+  if (!collector.found || collector.loop != nullptr) { return std::nullopt; }
+  LoopFacts facts = std::move(collector.facts);
+  if (facts.flops && facts.runs) { facts.flops = *facts.flops * static_cast<double>(*facts.runs); } else { facts.flops.reset(); }
+  // No loop stands still.
+  collector.inner.insert(collector.inner.begin(), collector.outer.begin(), collector.outer.end());
+  collector.outer.clear();
+  for (const Hull& hull : hulls_of(collector, {})) { facts.touches.push_back({.buffer = hull.buffer, .elements = hull.elements()}); }
+  facts.bytes = sum_of_bytes(hulls_of(collector, {}));
+  return facts;
+}
+
 auto bytes_of_iterations(const PrimFunc& function, NodeId loop, int64_t iterations) -> std::optional<int64_t> {
   Collector collector(loop);
   (void)collector.walk(function->body);

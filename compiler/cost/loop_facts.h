@@ -39,6 +39,8 @@ struct LoopFacts {
 
 /// Of a loop, a block, or (0) the whole function. None: the node is not in the function.
 [[nodiscard]] auto loop_facts(const PrimFunc& function, NodeId loop_or_block) -> std::optional<LoopFacts>;
+/// Of all instances of a block together: `flops`, `bytes` and the elements of `touches`; inits are not counted. None: no such block.
+[[nodiscard]] auto block_total(const PrimFunc& function, NodeId block) -> std::optional<LoopFacts>;
 /// Bytes that the first iterations of a loop touch together, each element once; a hull. None: no such loop, or not known.
 [[nodiscard]] auto bytes_of_iterations(const PrimFunc& function, NodeId loop, int64_t iterations) -> std::optional<int64_t>;
 

@@ -10,6 +10,7 @@
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
+#include "lsp/features/names.h"
 #include "lsp/features/steps.h"
 #include "target/target.h"
 
@@ -98,6 +99,36 @@ auto open_factor(const workspace::Snapshot& snapshot, Span statement, const scri
   return Hint::Fill{{from, from + 4}, std::to_string(*extent)};
 }
 
+/// Behind a variable that a refused statement names and whose loop or block is gone: the line that took it.
+void add_consumed(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule, Span within, std::vector<Hint>& hints) {
+  const std::vector<script::Step>& steps = schedule.run->steps;
+  auto failed = std::find_if(steps.begin(), steps.end(), [](const script::Step& step) { return step.state == script::StepState::Failed; });
+  auto span = failed != steps.end() ? snapshot.resolve(failed->where) : std::nullopt;
+  if (!span || span->end < within.begin || span->begin > within.end) { return; }
+  auto index = static_cast<size_t>(failed - steps.begin());
+  auto is_there = [](const schedule::Schedule& state, const schedule::Value& variable) {
+    if (const auto* loop = variable.as<schedule::LoopRV>()) { return state.get(*loop).ok(); }
+    if (const auto* block = variable.as<schedule::BlockRV>()) { return state.get(*block).ok(); }
+    return true;
+  };
+  NameTable names = names_of(snapshot);
+  for (const Occurrence& one : names.occurrences) {
+    if (one.role == Role::Bind || one.span.begin < span->begin || one.span.end > span->end) { continue; }
+    const schedule::Value* variable = variable_at(*schedule.run, index, names.entities[one.entity].name, false);
+    const schedule::Schedule* before = state_at(*schedule.run, index, false);
+    if (variable == nullptr || before == nullptr || is_there(*before, *variable)) { continue; }
+    size_t taker = index;
+    while (taker > 0 && (steps[taker - 1].after == nullptr || !is_there(*steps[taker - 1].after, *variable))) { --taker; }
+    auto where = taker < index ? snapshot.resolve(steps[taker].where) : std::nullopt;
+    if (!where) { continue; }
+    uint32_t line = snapshot.lines().line_of(where->begin);
+    std::string text = fmt::format("(consumed in line {})", line + 1);
+    std::string_view statement = std::string_view(snapshot.text()).substr(where->begin, where->end - where->begin);
+    hints.push_back({one.span.end, text, fmt::format("`{}` is gone since line {}: `{}`", names.entities[one.entity].name.view(), line + 1, statement.substr(0, statement.find('\n'))),
+                     {{1, text.size() - 1, *where}}, {}});
+  }
+}
+
 }  // namespace
 
 auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vector<Hint> {
@@ -105,6 +136,7 @@ auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vecto
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
     const script::ScheduleRun* run = schedule.run.get();
     if (run == nullptr || !schedule.is_settled) { continue; }
+    add_consumed(snapshot, schedule, within, hints);
     const cost::CoreModel core = cost::core_of(target::host());
     // Of the newest state that was asked for: the next step's before is mostly this step's after.
     const schedule::Schedule* known_state = nullptr;

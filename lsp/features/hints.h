@@ -1,4 +1,5 @@
-// Inlay hints: behind each statement of a schedule, what the loops and numbers it names are now.
+// Inlay hints: behind each statement of a schedule, what the loops and numbers it names are now; in one that is refused, behind variables
+// whose loop is gone, which line took it.
 #pragma once
 
 #include <optional>
@@ -10,7 +11,7 @@
 namespace loopsmith::lsp {
 
 struct Hint {
-  uint32_t offset = 0;       // the end of the statement
+  uint32_t offset = 0;       // the end of the statement, or of the variable
   std::string text;          // "=> i0:64 i1:8", at most about forty columns
   std::string tooltip;       // whole sentences, a line each
   /// Pieces of `text` that stand for something of the text: where that is.

@@ -255,6 +255,11 @@ auto describe_block(const PrimFunc& function, const Block& block, Span span, con
   if (auto facts = cost::loop_facts(function, block.id)) {
     facts->touches.clear();
     add_cost(*facts, false, machine, info.facts);
+    auto total = facts->runs && *facts->runs > 1 ? cost::block_total(function, block.id) : std::nullopt;
+    if (total && total->flops && *total->flops > 0 && total->bytes) {
+      info.facts.push_back({"total", fmt::format("all instances: {} on {}, {:.3g} flop/byte", flops_text(*total->flops), bytes_text(*total->bytes), total->intensity().value_or(0))});
+      if (std::string roofline = roofline_text(*total, machine); !roofline.empty()) { info.facts.push_back({"roofline", "roofline: " + roofline}); }
+    }
   }
   return info;
 }

@@ -464,11 +464,13 @@ function verbs.loopHints(step)
   if not vim.wait(10000, function() return #hints() == 0 end, 20) then shown[#shown + 1] = 'they stay' end
   return shown
 end
--- A lens that writes into the text.
+-- A lens that writes into the text. Between which of the blank lines is a matter of taste.
 function verbs.writes(step)
   local lens = wait_for_lens(step.lens)
   if not lens then return { 'there is no such lens' } end
-  return carried_out(function() client.request_sync('workspace/executeCommand', { command = lens.command.command, arguments = lens.command.arguments }, 60000, buffer) end)
+  return vim.tbl_filter(function(line) return line ~= '+' end, carried_out(function()
+    client.request_sync('workspace/executeCommand', { command = lens.command.command, arguments = lens.command.arguments }, 60000, buffer)
+  end))
 end
 -- A lens that the editor carries out itself.
 local function click(title)

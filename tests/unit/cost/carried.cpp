@@ -276,6 +276,34 @@ TEST_CASE("what a part of the iterations shows is there in the whole, and what i
   CHECK(proved > 3);
 }
 
+TEST_CASE("what all instances of a block do is what the interpreter counts") {
+  for (int64_t m : {4, 7}) {
+    std::string text = fmt::format(
+        "@T.prim_func\n"
+        "def main(A: T.Buffer(({0}, 6), \"float32\"), B: T.Buffer((6, 5), \"float32\"), C: T.Buffer(({0}, 5), \"float32\")):\n"
+        "    for i_0, i_1, j, k in T.grid({0}, 1, 5, 6):\n"
+        "        with T.block(\"C\"):\n"
+        "            vi = T.axis.spatial({0}, i_0 + i_1)\n"
+        "            vj, vk = T.axis.remap(\"SR\", [j, k])\n"
+        "            with T.init():\n"
+        "                C[vi, vj] = T.float32(0)\n"
+        "            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]\n", m);
+    IRModule module = module_of(text);
+    NodeId block = 0;
+    post_order(module->find("main")->body, [&](const Stmt& stmt) {
+      if (const auto* realize = stmt.as<BlockRealize>(); realize != nullptr && realize->block->name == "C") { block = realize->block->id; }
+    }, [](const Expr&) {});
+    auto total = cost::block_total(module->find("main"), block);
+    REQUIRE(total);
+    auto inputs = interp::make_inputs(module->find("main"), 7, interp::Contents::SmallIntegers);
+    REQUIRE(inputs.ok());
+    auto stats = interp::interpret(module, "main", inputs->arguments);
+    REQUIRE(stats.ok());
+    CHECK(total->flops == static_cast<double>(stats->total.flops));
+    CHECK(total->bytes == 4 * (m * 6 + 6 * 5 + m * 5));
+  }
+}
+
 TEST_CASE("kernels as people know them") {
   std::string matmul =
       "@T.prim_func\n"

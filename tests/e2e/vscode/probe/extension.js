@@ -321,10 +321,10 @@ const verbs = {
     for (const end = Date.now() + 10_000; hints().length > 0 && Date.now() < end;) { await sleep(50); }
     return hints().length > 0 ? [...shown, 'they stay'] : shown;
   },
-  // A lens that writes into the text.
+  // A lens that writes into the text. Between which of the blank lines is a matter of taste.
   writes: async (step) => {
     const lens = await waitForLens(step.lens);
-    return lens ? carriedOut(() => run(lens.command.command, ...lens.command.arguments)) : ['there is no such lens'];
+    return lens ? (await carriedOut(() => run(lens.command.command, ...lens.command.arguments))).filter((line) => line !== '+') : ['there is no such lens'];
   },
   // Two states side by side, told by what is different in them.
   difference: async (step) => {
