@@ -435,6 +435,8 @@ auto format_document(const syntax::Document& document, const FormatOptions& opti
   auto gap = [&](Span span, std::string wanted) {
     std::string_view is = std::string_view(text).substr(span.begin, span.end - span.begin);
     if (is == wanted || !is_blank(is) || (options.range && !intersects(span, *options.range))) { return; }
+    // What is left as it is may end within a line break: the rest of it is no gap.
+    if (span.begin > 0 && text[span.begin - 1] == '\r' && is.starts_with('\n')) { return; }
     out.push_back({span, std::move(wanted)});
   };
   for (const syntax::PlacedItem& placed : document.items()) {

@@ -219,6 +219,9 @@ TEST_CASE("ends of lines stay what they are") {
   CHECK(format_text("\xEF\xBB\xBFx=1") == "\xEF\xBB\xBFx = 1\n");
   CHECK(format_text("\n\n  \nx = 1\n\n\n\n\ny = 2\n\n\n") == "x = 1\n\n\ny = 2\n");
   CHECK(format_text("").empty());
+  // A string that does not end stays as it is, and so does the break that it ends within.
+  std::string mixed = format_text("# a\r\n@T.prim_func\ndef f():\n    v = T.axis.spatial(4,''' j)\n    B[v] = A[v]\n\n\n@T.prim_func\ndef g():\n    x=1\n");
+  CHECK(format_text(mixed) == mixed);
 }
 
 TEST_CASE("a range: only lines it touches, columns only of whole blocks") {
