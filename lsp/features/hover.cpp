@@ -638,6 +638,7 @@ auto hover_primitive(const Snapshot& snapshot, const Cursor& cursor) -> std::opt
     }
     HoverInfo info{span_of(snapshot, *attribute, attribute->attr.span), fmt::format("`{}`", row->signature()), {}};
     info.facts.push_back({"help", std::string(row->help)});
+    info.primitive = row->name;
     if (schedule->run == nullptr) { return info; }
     size_t index = step_at(*schedule->run, cursor.at.begin);
     if (index == no_step) { return info; }

@@ -22,6 +22,7 @@ struct HoverInfo {
   std::vector<Fact> facts;
   std::string schedule = {};                      // whose name it is, for those who know what was timed and compared
   std::string program = {};                       // that it schedules
+  std::string primitive = {};                     // whose reference says more
   std::optional<schedule::Draw> draw = {};        // of a sampling call, for those who know what was recorded
   IRModule drawn_for = {};                        // the program it draws for
 };

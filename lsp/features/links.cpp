@@ -1,8 +1,7 @@
-// Comments, line by line, and calls: see links.h.
+// Comments, line by line: see links.h.
 #include "lsp/features/links.h"
 
 #include <algorithm>
-#include <set>
 
 #include "lsp/features/steps.h"
 #include "schedule/primitive.h"
@@ -77,25 +76,6 @@ auto mentions(const Snapshot& snapshot) -> std::vector<Mention> {
     if (text.compare(comment, tuned.size(), tuned) == 0) {
       const script::FileSchedule* schedule = schedule_at(snapshot, static_cast<uint32_t>(comment));
       if (schedule != nullptr && !schedule->program_name.empty()) { add(comment + 2, comment + tuned.size() - 2, Mention::Of::Records, schedule->program_name.str()); }
-    }
-  }
-  // The first call only: a page says it where it is named first.
-  std::set<std::string_view> met;
-  for (const script::FileSchedule& schedule : snapshot.schedules()) {
-    syntax::ItemPtr item = snapshot.syntax().declaration(schedule.decl);
-    if (!item) { continue; }
-    for (const syntax::Stmt* statement : item->statements) {
-      syntax::walk(*statement, [&](const syntax::Node& node) {
-        const auto* call = node.as<syntax::CallExpr>();
-        const auto* callee = call != nullptr ? call->callee->as<syntax::AttributeExpr>() : nullptr;
-        const schedule::Primitive* row = callee != nullptr && callee->object->as<syntax::NameExpr>() != nullptr && !(callee->object->as<syntax::NameExpr>()->name == "T") ? schedule::find_primitive(callee->attr.name.view()) : nullptr;
-        if (row == nullptr || met.contains(row->name)) { return true; }
-        if (auto span = snapshot.resolve({schedule.decl, callee->attr.span.begin, callee->attr.span.end, 0})) {
-          met.insert(row->name);
-          found.push_back({*span, Mention::Of::Primitive, std::string(row->name)});
-        }
-        return true;
-      });
     }
   }
   std::sort(found.begin(), found.end(), [](const Mention& a, const Mention& b) { return a.span.begin < b.span.begin; });

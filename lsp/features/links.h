@@ -1,5 +1,5 @@
-// What is written about elsewhere, as links: codes of diagnostics in comments, primitives where they are called first, what was measured of
-// a program. Regions and long comments, as folds. And how a name is found by a few of its letters.
+// What is written about elsewhere, as links: codes of diagnostics and primitives that comments name, what was measured of a program.
+// Regions and long comments, as folds. And how a name is found by a few of its letters.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace loopsmith::lsp {
 struct Mention {
   enum class Of : uint8_t {
     Code,        // of a diagnostic: ignored in a comment, or expected by one
-    Primitive,   // a call of one, the first in the file; its name in backticks in a comment
+    Primitive,   // its name in backticks in a comment
     Records,     // "# Tuned: ..." in a schedule: of the program that it schedules
   };
   Span span;

@@ -277,10 +277,12 @@ auto outgoing_calls(const RouteContext& context, const Json& params) -> RouteRes
 /// What stands behind a name of a program in the address of what was measured of it, as a document.
 constexpr std::string_view records_suffix = ":records";
 
+/// The pages that are linked to lie side by side; empty: nobody knows where.
+auto folder_of_pages(const RouteContext& context) -> std::string { return context.links.substr(0, context.links.rfind('/') + 1); }
+
 auto document_link(const RouteContext& context, const Json&) -> RouteResult {
   Json links = Json::array();
-  // The pages lie side by side.
-  std::string folder = context.links.substr(0, context.links.rfind('/') + 1);
+  std::string folder = folder_of_pages(context);
   for (const Mention& mention : mentions(*context.snapshot)) {
     Json link = {{"range", range_of(context, mention.span)}};
     switch (mention.of) {
@@ -340,9 +342,10 @@ auto selection_range(const RouteContext& context, const Json& params) -> RouteRe
   return answers;
 }
 
-auto hover_text(const HoverInfo& info, bool markdown) -> std::string {
+auto hover_text(const RouteContext& context, const HoverInfo& info, bool markdown) -> std::string {
   std::string text = markdown ? "**" + info.title + "**\n" : info.title + "\n";
   for (const Fact& fact : info.facts) { text += (markdown ? "\n- " : "\n") + fact.text; }
+  if (std::string folder = folder_of_pages(context); markdown && !info.primitive.empty() && !folder.empty()) { text += fmt::format("\n\n[reference]({}primitives.md#{})", folder, info.primitive); }
   if (!markdown) { std::erase(text, '`'); }
   return text;
 }
@@ -396,7 +399,7 @@ auto hover_route(const RouteContext& context, const Json& params) -> RouteResult
   add_timed(context, *info);
   const Json& formats = member(member(member(context.capabilities, "textDocument"), "hover"), "contentFormat");
   bool markdown = !formats.is_array() || std::find(formats.begin(), formats.end(), "markdown") != formats.end();
-  return Json{{"contents", {{"kind", markdown ? "markdown" : "plaintext"}, {"value", hover_text(*info, markdown)}}},
+  return Json{{"contents", {{"kind", markdown ? "markdown" : "plaintext"}, {"value", hover_text(context, *info, markdown)}}},
               {"range", range_of(context, info->span)}};
 }
 
@@ -1017,7 +1020,7 @@ auto view_hover_route(const RouteContext& context, const Json& params) -> RouteR
   if (!at || !place) { return bad_params("`position` or `at` is missing"); }
   auto found = hover_in_view(*context.snapshot, *at, static_cast<uint32_t>(place->line), static_cast<uint32_t>(place->character), context.machine);
   if (!found) { return Json(); }
-  return Json{{"contents", {{"kind", "markdown"}, {"value", hover_text(found->info, true)}}}, {"range", view_span_json(found->span)}};
+  return Json{{"contents", {{"kind", "markdown"}, {"value", hover_text(context, found->info, true)}}}, {"range", view_span_json(found->span)}};
 }
 
 auto unescaped(std::string_view text) -> std::string {

@@ -182,7 +182,7 @@ function verbs.diagnostics()
 end
 function verbs.hover(step)
   local result = request('textDocument/hover', params(step))
-  return result and split(result.contents.value) or {}
+  return result and split((result.contents.value:gsub('%]%([^)]*/', ']('))) or {}
 end
 function verbs.hints()
   local all = { start = { line = 0, character = 0 }, ['end'] = { line = #lines(), character = 0 } }

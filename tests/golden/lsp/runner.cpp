@@ -17,6 +17,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "target/hardware.h"
@@ -52,8 +53,17 @@ void mask_bytes(Json& node) {
   }
 }
 
+/// Where the pages lie that hovers link to differs, too.
+void mask_links(Json& value) {
+  static const std::regex folder(R"(\]\([^)]*/)");
+  value = std::regex_replace(value.get<std::string>(), folder, "](");
+}
+
 void normalise(Json& message, bool with_capabilities) {
   message.erase("jsonrpc");
+  if (message.contains("result") && message["result"].is_object() && message["result"].contains("contents") && message["result"]["contents"].contains("value")) {
+    mask_links(message["result"]["contents"]["value"]);
+  }
   if (message.contains("result") && message["result"].is_object() && message["result"].contains("bytes")) { mask_bytes(message["result"]); }
   if (message.contains("result") && message["result"].is_object() && message["result"].contains("serverInfo")) {
     message["result"]["serverInfo"]["version"] = "VERSION";

@@ -128,7 +128,7 @@ const verbs = {
       ...(d.tags?.includes(vscode.DiagnosticTag.Unnecessary) ? ['  unnecessary'] : []),
     ]),
   codeLinks: () => vscode.languages.getDiagnostics(document.uri).map((d) => (d.code?.target ? base(d.code.target) : 'no link')),
-  hover: async (step) => (await run('vscode.executeHoverProvider', document.uri, place(step, step.at))).flatMap((one) => one.contents).flatMap((one) => split(markdown(one))),
+  hover: async (step) => (await run('vscode.executeHoverProvider', document.uri, place(step, step.at))).flatMap((one) => one.contents).flatMap((one) => split(markdown(one).replace(/\]\([^)]*\//g, ']('))),
   hints: async () => (await run('vscode.executeInlayHintProvider', document.uri, new vscode.Range(0, 0, document.lineCount, 0)))
     .map((hint) => `${hint.position.line + 1}: ${typeof hint.label === 'string' ? hint.label : hint.label.map((part) => part.value).join('')}`),
   replayMarks: async () => {
