@@ -65,6 +65,27 @@ auto reads_older(const FuncState& func, const Place& block, const Buffer& buffer
   return found;
 }
 
+// What a copy is of, where its loops begin and end without a division by what may be 0 (by a size that is not known, the loops of the block
+// would not run then): all of such a dimension otherwise.
+auto without_division_by_zero(BufferRegion region) -> BufferRegion {
+  arith::Analyzer analyzer;
+  auto may_fail = [&](const Expr& end) {
+    bool found = false;
+    auto look_at = [&](const Expr& divisor) { found = found || is_zero(divisor) || (!as_int(divisor) && !analyzer.can_prove(not_equal(divisor, zero(divisor.dtype())))); };
+    post_order(end, [&](const Expr& e) {
+      if (const auto* quotient = e.as<FloorDiv>()) { look_at(quotient->b); }
+      if (const auto* rest = e.as<FloorMod>()) { look_at(rest->b); }
+    });
+    return found;
+  };
+  std::vector<Range> ranges = region.region.to_vector();
+  for (size_t d = 0; d < ranges.size(); ++d) {
+    if (may_fail(ranges[d].min) || may_fail(ranges[d].extent)) { ranges[d] = from_zero(region.buffer->shape[d]); }
+  }
+  region.region = std::move(ranges);
+  return region;
+}
+
 // A copy's loops run wherever the block stands. Where they begin and end by what a buffer holds, they look that up also where the block's
 // predicate keeps it from running, and perhaps outside of that buffer.
 auto require_known_region(const Context& cx, const Place& block, const Stage& stage) -> Status {
@@ -136,7 +157,7 @@ struct CacheRead {
       if (before) {
         plan.stage.at = scope;
         plan.stage.position = 0;
-        plan.stage.region = relaxed_region(func, *writer, *region_of(writer->block()->writes, buffer), scope);
+        plan.stage.region = without_division_by_zero(relaxed_region(func, *writer, *region_of(writer->block()->writes, buffer), scope));
         plan.stage.is_full = uses_loops_outside(func, plan.stage) || !all_readers_below(func, *scope, *scope, buffer);
         LOOPSMITH_CHECK(require_known_region(cx, *writer, plan.stage));
         for (const BlockArg& consumer : args.consumer_blocks) { LOOPSMITH_CHECK(require_read_first(cx, func, *writer, *consumer, plan.stage)); }
@@ -152,7 +173,7 @@ struct CacheRead {
       find_stage(func, *writer, users, plan.stage);
       LOOPSMITH_CHECK(require_one_buffer(cx, func, *writer, *plan.stage.at, buffer));
       const BufferRegion& write = *region_of(writer->block()->writes, buffer);
-      plan.stage.region = relaxed_region(func, *writer, write, plan.stage.at);
+      plan.stage.region = without_division_by_zero(relaxed_region(func, *writer, write, plan.stage.at));
       LOOPSMITH_CHECK(require_known_region(cx, *writer, plan.stage));
       LOOPSMITH_CHECK(require_own_copies(cx, func, *writer, write, plan.stage));
     } else {
@@ -272,7 +293,7 @@ struct CacheWrite {
     }
     find_stage(func, *writer, users, plan.stage);
     LOOPSMITH_CHECK(require_one_buffer(cx, func, *writer, *plan.stage.at, buffer));
-    plan.stage.region = relaxed_region(func, *writer, write, plan.stage.at);
+    plan.stage.region = without_division_by_zero(relaxed_region(func, *writer, write, plan.stage.at));
     LOOPSMITH_CHECK(require_known_region(cx, *writer, plan.stage));
     LOOPSMITH_CHECK(require_own_copies(cx, func, *writer, write, plan.stage));
     plan.stage.is_full = plan.stage.at->is_loop() || uses_loops_outside(func, plan.stage) || !all_readers_below(func, *scope, *plan.stage.at, buffer);
