@@ -502,10 +502,11 @@ struct Reorder {
         const For& inner = *plan.order[k];
         const VarNode* a = outer.var.get();
         const VarNode* b = inner.var.get();
-        bool repeats = repeats_instances(realize, inner) && reduction.count(a);
+        if (before(&outer) < before(&inner) || is_one(inner.extent)) { continue; }
+        bool repeats = reduction.count(a) && repeats_instances(realize, inner);
         // Where iterations run at the same time, what they sum up is each one's own while they are outside of the sum, however short that is.
         bool is_short = is_one(outer.extent) && !(repeats && runs_at_once(inner));
-        if (before(&outer) < before(&inner) || is_short || is_one(inner.extent)) { continue; }
+        if (is_short) { continue; }
         // Together, two that count beyond a remainder run some of the reduction again, in an order of its own.
         bool repeats_before = reduction.count(b) && (repeats_instances(realize, outer) || (reduction.count(a) && repeat_together(func, block, *a, *b)));
         if (reduction.count(a) && reduction.count(b) && !commutes) { commutes = updates_commute(*block.block()); }
