@@ -1272,6 +1272,12 @@ auto require_local_dependences(const Context& cx, const FuncState& func, const P
           for (const Range& range : write.region) {
             post_order(substitute(range.min, bindings), [&](const Expr& e) { is_rough = is_rough || e.as<FloorMod>() || e.as<FloorDiv>(); });
           }
+          // So may one with holes that other iterations reach into: rows some steps apart.
+          if (!is_rough && !stays_apart(func, loop, b)) {
+            arith::Analyzer plain;
+            BufferRegion written = substitute_region(write, bindings);
+            is_rough = !arith::estimate_region_strict_bound(written.region, loop_domains(func, src, &loop), bool_imm(true), plain);
+          }
           if (!is_rough) { continue; }
           std::vector<Range> ranges;
           for (const arith::IntSet& set : a) { ranges.push_back({set.min(), analyzer.simplify(sub(add(set.max(), one(set.max().dtype())), set.min()))}); }
