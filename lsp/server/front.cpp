@@ -2,7 +2,6 @@
 #include "lsp/server/front.h"
 
 #include <fmt/format.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -416,18 +415,14 @@ void Front::report(const Pending& pending, const std::string& body) {
   auto answer = parse_json(text, why);
   const Json& shown = answer ? member(*answer, "result") : member(Json(), "");
   if (!shown.is_object()) { return send_text(body); }
-  utsname system{};
-  (void)::uname(&system);
   bool is_python = pending.file.ends_with(".py");
-  Json facts = {{"loopsmith", LOOPSMITH_VERSION},
-                {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)},
-                {"machine", member(shown, "machine")},
-                {"client", client_info_},
+  Json facts = report_facts(member(shown, "machine"));
+  facts.update({{"client", client_info_},
                 {"positions", encoding_name(encoding_)},
                 {"documents", documents_.size()},
                 {"crashes", {{"texts", crashes_.size()}, {"requests", request_crashes_.size()}, {"last", last_crash_}}},
-                {"case", {{"codes", member(shown, "codes")}, {"left_out", member(shown, "left_out")}, {"language", is_python ? "python" : "tirscript"}}}};
-  auto path = write_report(facts, shown, is_python ? "case.py" : "case.tir", history_);
+                {"case", {{"codes", member(shown, "codes")}, {"left_out", member(shown, "left_out")}, {"language", is_python ? "python" : "tirscript"}}}});
+  auto path = write_report(facts, shown, is_python ? "case.py" : "case.tir", &history_);
   if (!path) { return fail(pending.id, ErrorCode::RequestFailed, "the report cannot be written below XDG_STATE_HOME"); }
   reply(pending.id, {{"path", *path}, {"codes", member(shown, "codes")}, {"left_out", member(shown, "left_out")}});
 }

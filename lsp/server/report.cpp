@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -50,7 +51,13 @@ auto History::lines() const -> std::string {
   return out;
 }
 
-auto write_report(const Json& facts, const Json& shown, const std::string& file, const History& history) -> std::optional<std::string> {
+auto report_facts(const Json& machine) -> Json {
+  utsname system{};
+  (void)::uname(&system);
+  return {{"loopsmith", LOOPSMITH_VERSION}, {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)}, {"machine", machine}};
+}
+
+auto write_report(const Json& facts, const Json& shown, const std::string& file, const History* history) -> std::optional<std::string> {
   std::error_code failed;
   std::string reports = base() + "/loopsmith/reports";
   std::filesystem::create_directories(reports, failed);
@@ -64,15 +71,17 @@ auto write_report(const Json& facts, const Json& shown, const std::string& file,
   std::string program = string_in(shown, "text");
   std::string codes;
   for (const Json& code : member(shown, "codes")) { codes += (codes.empty() ? "" : ", ") + ("`" + code.get<std::string>() + "`"); }
-  std::string readme = "# A report for Loopsmith\n\nMade by the command `loopsmith.report.bundle`; nothing was sent to anybody. Look through it before you pass it on.\n\n"
-                       "- `report.json`: versions, the machine, what the editor is, crashes\n- `session.jsonl`: the last requests by their names, how long they took; nothing of what was in them\n";
+  std::string readme = fmt::format("# A report for Loopsmith\n\nMade by {}; nothing was sent to anybody. Look through it before you pass it on.\n\n",
+                                   history != nullptr ? "the command `loopsmith.report.bundle`" : "`loopsmith report --fault`");
+  readme += history == nullptr ? "- `report.json`: versions, the machine\n"
+                               : "- `report.json`: versions, the machine, what the editor is, crashes\n- `session.jsonl`: the last requests by their names, how long they took; nothing of what was in them\n";
   if (!program.empty()) {
     readme += fmt::format("- `{}`: {} of {} declarations of the file, without its names, comments and texts; sizes of buffers and loops are as they were\n\n"
                           "`loopsmith check {}` says: {}\n", file, int_in(shown, "declarations").value_or(0), int_in(shown, "of_declarations").value_or(0), file, codes.empty() ? "nothing" : codes);
   } else {
     readme += fmt::format("\nThere is no program in it: {}.\n", string_in(shown, "left_out"));
   }
-  bool is_written = write(folder + "/report.json", facts.dump(2, ' ', false, Json::error_handler_t::replace) + "\n") && write(folder + "/session.jsonl", history.lines()) &&
+  bool is_written = write(folder + "/report.json", facts.dump(2, ' ', false, Json::error_handler_t::replace) + "\n") && (history == nullptr || write(folder + "/session.jsonl", history->lines())) &&
                     write(folder + "/README.md", readme) && (program.empty() || write(folder + "/" + file, program));
   if (!is_written) {
     std::filesystem::remove_all(folder, failed);

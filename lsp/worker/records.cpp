@@ -134,6 +134,8 @@ auto schedule_text_of(const workspace::Snapshot& snapshot, const BestSoFar& best
   const tune::Record& record = best.recorded.best;
   form.comments.push_back(fmt::format("Tuned: {}, the best of {} trials recorded.", duration_text(record.median_seconds), best.recorded.records));
   form.comments.push_back("Verified by " + record.verified + ".");
+  form.comments.push_back(tune::certificate_text(tune::certificate_of(best.program->module, best.function, record.trace),
+                                                 {best.recorded.target, record.median_seconds, record.spread_seconds, record.blocks, record.unix_time}));
   auto text = tune::schedule_function_text(best.program->module, record.trace, form);
   if (!text.ok()) { return std::nullopt; }
   return std::move(*text);

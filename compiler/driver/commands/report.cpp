@@ -1,9 +1,10 @@
 // `loopsmith report FILE`: what is known of a file's programs on one page: loops under each schedule, estimates under the roofline, what
-// was tuned. Executes nothing.
+// was tuned. With `--fault`, what somebody needs who is to mend Loopsmith. Executes nothing.
 #include <algorithm>
 #include <filesystem>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cost/estimate.h"
 #include "driver/command.h"
@@ -13,28 +14,36 @@
 #include "ir/equal.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
+#include "lsp/features/bundle.h"
+#include "lsp/server/report.h"
 #include "schedule/loop_tree.h"
 #include "support/codes.h"
 #include "target/hardware.h"
 #include "target/peaks.h"
 #include "tune/database/database.h"
 #include "tune/session/session.h"
+#include "workspace/snapshot.h"
 
 namespace loopsmith::driver::commands {
 namespace {
 
 const Usage usage{
     .command = "report",
-    .arguments = "FILE [-o PAGE.html] [--db F]",
-    .summary = "Writes a page on a file: loops under each schedule, estimates and measurements under the roofline, tuning curves.",
+    .arguments = "FILE [-o PAGE.html] [--db F] | FILE --fault [--line N]",
+    .summary = "Writes a page on a file: loops under each schedule, estimates and measurements under the roofline, tuning curves. Or a report of a fault.",
     .details = "The page is one file of HTML without scripts. Nothing is executed: times are estimates, but for those of the tuning database.\n"
-               "`loopsmith target show` measures the roofs, once; without that they are what the processor's name promises.",
+               "`loopsmith target show` measures the roofs, once; without that they are what the processor's name promises.\n"
+               "`--fault` makes a folder below XDG_STATE_HOME of versions and the least of the file that shows its error: the declarations and steps\n"
+               "that it takes, without names, comments and texts. Nothing is sent.",
     .options = {{.name = "--output", .value = "F", .help = "the page; FILE.html, - for standard output", .short_name = "-o"},
                 {.name = "--db", .value = "F", .help = "the tuning database; that of `tune`"},
+                {.name = "--fault", .help = "a report for those who make Loopsmith, of the first error"},
+                {.name = "--line", .value = "N", .help = "of the error, or of the schedule or program, at this line"},
                 target_option,
                 json_option},
     .examples = {{"loopsmith report matmul.tir", "matmul.html"},
-                 {"loopsmith report matmul.tir --db tuning.db -o - > page.html", "with what was tuned there"}},
+                 {"loopsmith report matmul.tir --db tuning.db -o - > page.html", "with what was tuned there"},
+                 {"loopsmith report matmul.tir --fault --line 12", "a folder to send with a complaint"}},
     .least = 1,
     .most = 1,
 };
@@ -87,6 +96,37 @@ auto bytes_of(const PrimFunc& function) -> double {
   return bytes;
 }
 
+/// As `loopsmith.report.bundle` does in an editor.
+auto report_fault(const Arguments& arguments, Reporter& reporter) -> int {
+  const std::string& path = arguments.positional()[0];
+  auto line = parse_number(arguments.get("--line", "1"), 1, INT32_MAX);
+  if (!line) { return usage_error("report", "`--line` takes a line of the file, from 1"); }
+  auto text = read_file(path);
+  if (!text) {
+    reporter.report(text.diagnostics(), nullptr);
+    return reporter.status();
+  }
+  auto document = workspace::analyse(path == "-" ? "<stdin>" : path, std::move(*text));
+  workspace::SnapshotPtr snapshot = document->snapshot();
+  uint32_t row = std::min(static_cast<uint32_t>(*line), snapshot->lines().line_count()) - 1;
+  lsp::ReportedCase shown = lsp::reported_case(*snapshot, snapshot->lines().line_start(snapshot->text(), row), {});
+  bool is_python = path.ends_with(".py");
+  nlohmann::json facts = lsp::report_facts(target::machine_identity());
+  facts["case"] = {{"codes", shown.codes}, {"left_out", shown.left_out}, {"language", is_python ? "python" : "tirscript"}};
+  auto folder = lsp::write_report(facts, {{"text", shown.text}, {"left_out", shown.left_out}, {"codes", shown.codes}, {"declarations", shown.declarations}, {"of_declarations", shown.of_declarations}},
+                                  is_python ? "case.py" : "case.tir", nullptr);
+  if (!folder) {
+    reporter.report({error(Code::CannotWrite).arg("file", "a folder below XDG_STATE_HOME").arg("why", "it cannot be made")}, nullptr);
+    return reporter.status();
+  }
+  if (arguments.json()) {
+    fmt::print("{}\n", nlohmann::json{{"path", *folder}, {"codes", shown.codes}, {"left_out", shown.left_out}}.dump());
+  } else {
+    fmt::print("{}: {}\n", *folder, shown.text.empty() ? fmt::format("no program, for {}", shown.left_out) : fmt::format("{} of {} declarations, {}", shown.declarations, shown.of_declarations, shown.codes.empty() ? "without errors" : fmt::format("{}", fmt::join(shown.codes, ", "))));
+  }
+  return exit_done;
+}
+
 }  // namespace
 
 auto report(std::vector<std::string> args) -> int {
@@ -99,6 +139,13 @@ auto report(std::vector<std::string> args) -> int {
     reporter.report(diagnostics, nullptr);
     return reporter.status();
   };
+  if (arguments.has("--fault")) {
+    for (const char* other : {"--output", "--db", "--target"}) {
+      if (arguments.has(other)) { return usage_error("report", fmt::format("`--fault` does not go with `{}`", other)); }
+    }
+    return report_fault(arguments, reporter);
+  }
+  if (arguments.has("--line")) { return usage_error("report", "`--line` goes with `--fault`"); }
   auto target = target::parse(arguments.get("--target", "llvm"));
   if (!target) { return fail(target.diagnostics()); }
   auto opened = SourceFile::read(path);

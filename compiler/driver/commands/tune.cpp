@@ -18,8 +18,6 @@
 #include "driver/program.h"
 #include "ir/equal.h"
 #include "ir/ops.h"
-#include "schedule/schedule.h"
-#include "schedule/trace_json.h"
 #include "target/peaks.h"
 #include "support/process.h"
 #include "tune/session/session.h"
@@ -271,13 +269,9 @@ auto tune(std::vector<std::string> args) -> int {
                                       speedup > 0 ? fmt::format(", {:.1f} times as fast as unscheduled", speedup) : "", result->progress.trials,
                                       options.seed));
   form.comments.push_back(result->verified.empty() ? "Not verified." : "Verified by " + result->verified + ".");
-  // A certificate of the whole: what is filled in is a part.
-  auto found = selection.hole ? Result<schedule::Trace>(schedule::Trace()) : schedule::trace_from_json(result->trace);
-  schedule::Schedule again(searched, 1);
-  if (!selection.hole && found.ok() && again.work_on(selection.function).ok() && again.replay(*found).ok()) {
-    form.comments.push_back(tune::certificate_text({structural_hash(searched), structural_hash(again.module())}, selection.target.str(),
-                                                   result->best_seconds > 0 ? result->spread_seconds / result->best_seconds : 0, LOOPSMITH_VERSION, std::time(nullptr)));
-  }
+  // Hashes are of a whole schedule: what fills a hole is a part of one, and other steps may follow.
+  form.comments.push_back(tune::certificate_text(selection.hole ? std::nullopt : tune::certificate_of(searched, selection.function, result->trace),
+                                                 {selection.target.str(), result->best_seconds, result->spread_seconds, result->timings, std::time(nullptr)}));
   if (selection.hole) {
     form.schedule = selection.hole->variable;
     form.taken = names_in(selection.hole->function);

@@ -462,6 +462,40 @@ auto reads_of_producer(const Place& block, const Place& producer) -> bool {
   return false;
 }
 
+// What a block loads from the buffers that producers write, and goes by: for a place, a divisor, a condition or the bounds of a loop. Whatever is
+// read there before it is written does harm, even where a later instance overwrites what comes of it. Null: there is none.
+auto goes_by(const FuncState& func, const Block& block, const std::vector<NodeId>& producers) -> const BufferNode* {
+  static const Name if_then_else_name("if_then_else");
+  const BufferNode* found = nullptr;
+  auto look_at = [&](const Expr& expr) {
+    post_order(expr, [&](const Expr& e) {
+      const auto* load = e.as<BufferLoad>();
+      if (!load) { return; }
+      for (NodeId id : producers) {
+        for (const BufferRegion& write : func.find(id)->block()->writes) { if (write.buffer == load->buffer) { found = load->buffer.get(); } }
+      }
+    });
+  };
+  auto on_expr = [&](const Expr& e) {
+    if (const auto* n = e.as<BufferLoad>()) { for (const Expr& index : n->indices) { look_at(index); } }
+    if (const auto* n = e.as<FloorDiv>()) { look_at(n->b); }
+    if (const auto* n = e.as<FloorMod>()) { look_at(n->b); }
+    if (const auto* n = e.as<Div>(); n && !n->b.dtype().is_float()) { look_at(n->b); }
+    if (const auto* n = e.as<Mod>(); n && !n->b.dtype().is_float()) { look_at(n->b); }
+    if (const auto* n = e.as<Let>()) { look_at(n->value); }
+    if (const auto* n = e.as<Call>(); n && n->op == if_then_else_name && !n->args.empty()) { look_at(n->args[0]); }
+  };
+  auto on_stmt = [&](const Stmt& s) {
+    if (const auto* n = s.as<BufferStore>()) { for (const Expr& index : n->indices) { look_at(index); } }
+    if (const auto* n = s.as<For>()) { look_at(n->min); look_at(n->extent); }
+    if (const auto* n = s.as<IfThenElse>()) { look_at(n->condition); }
+    if (const auto* n = s.as<LetStmt>()) { look_at(n->value); }
+  };
+  if (block.init) { post_order(block.init, on_stmt, on_expr); }
+  post_order(block.body, on_stmt, on_expr);
+  return found;
+}
+
 // Does a box hold all of another one that lies within the buffer?
 auto is_within(const Box& made, const Box& needed, const BufferNode& buffer, arith::Analyzer& analyzer) -> bool {
   for (size_t i = 0; i < made.size(); ++i) {
@@ -564,9 +598,9 @@ auto require_made(const Context& cx, const FuncState& func, const BlockArg& bloc
 }
 
 // Is what producers reduce over the loop (or one around it) complete when an instance of the block runs? An instance that all iterations
-// run, the last one included, ends up with the right values.
+// run, the last one included, ends up with the right values, but where earlier ones go by what is not complete.
 auto require_complete_sums(const Context& cx, const FuncState& func, const BlockArg& block, const LoopArg& loop, const std::vector<NodeId>& producers,
-                           const std::vector<Expr>& iter_values, const Expr& predicate) -> Status {
+                           const std::vector<Expr>& iter_values, const Expr& predicate, bool goes_by_them) -> Status {
   for (NodeId id : producers) {
     const Place& producer = *func.find(id);
     for (const Place* at = loop.place; at && at->is_loop(); at = func.parent(*at)) {
@@ -576,7 +610,7 @@ auto require_complete_sums(const Context& cx, const FuncState& func, const Block
       for (size_t i = 0; i < producer.realize->iter_values.size(); ++i) {
         reduces |= producer.block()->iter_vars[i].kind == IterKind::Reduction && uses_var(producer.realize->iter_values[i], is_this);
       }
-      bool chooses = uses_var(predicate, is_this) || std::any_of(iter_values.begin(), iter_values.end(), [&](const Expr& e) { return uses_var(e, is_this); });
+      bool chooses = goes_by_them || uses_var(predicate, is_this) || std::any_of(iter_values.begin(), iter_values.end(), [&](const Expr& e) { return uses_var(e, is_this); });
       if (!reduces || !chooses || !reads_of_producer(*block, producer)) { continue; }
       Diagnostic out = note_loop(cx.error(Code::ReadsTooEarly).arg("block", block->name().view()).arg("loop", loop->name().view())
                                      .arg("buffer", producer.block()->writes[0].buffer->name.view()).arg("producer", producer.name().view()), *at);
@@ -911,9 +945,15 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
     }
   }
   // Producers that make different parts in an iteration: what runs then may need more than one of them has made.
-  if (reverse && regions.size() > 1 && !FAULT(reverse_compute_at_too_early)) { LOOPSMITH_CHECK(require_written(cx, func, block, loop, producers, loops, iter_values, analyzer)); }
+  // So may what goes by what they made, in an instance that runs again later.
+  bool goes_by_them = reverse && goes_by(func, *block->block(), producers) != nullptr;
+  if (goes_by_them) {
+    auto counted = counted_replacement(func, *loop, *block->block(), loops, iter_values, predicate, true);
+    goes_by_them = !counted || counted->reads_unmade || counted->reads_early;
+  }
+  if (reverse && (regions.size() > 1 || goes_by_them) && !FAULT(reverse_compute_at_too_early)) { LOOPSMITH_CHECK(require_written(cx, func, block, loop, producers, loops, iter_values, analyzer)); }
   // What a producer sums up over the loop is complete in the last iteration only.
-  if (reverse && !FAULT(reverse_compute_at_too_early)) { LOOPSMITH_CHECK(require_complete_sums(cx, func, block, loop, producers, iter_values, predicate)); }
+  if (reverse && !FAULT(reverse_compute_at_too_early)) { LOOPSMITH_CHECK(require_complete_sums(cx, func, block, loop, producers, iter_values, predicate, goes_by_them)); }
   // Under the loop, all of the reduction runs in the order of its iter vars.
   if (!is_complete(func, *block) && !(covers_reduction && in_order_of_iters(func, *block)) && !updates_commute(moved)) {
     return note_block(cx.error(Code::PaddingForm).arg("block", block->name().view()).arg("why", "it would update its elements in another order, and that matters to what it computes"), *block);

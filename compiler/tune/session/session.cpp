@@ -32,6 +32,7 @@ struct Finalist {
   std::string python;
   double seconds = 0;
   double spread = 0;
+  int timings = 0;
   int64_t record = 0;
 };
 
@@ -65,6 +66,7 @@ class Session {
     std::string python;
     double seconds = 0;
     double spread = 0;
+    int timings = 0;
     int64_t record = 0;
   };
   struct Made { std::string json; std::string python; };
@@ -164,6 +166,7 @@ auto Session::settle(Search& search, Database& database, Tried tried, Outcome ou
   if (outcome == Outcome::Measured) {
     tried.seconds = seconds;
     tried.spread = spread;
+    tried.timings = blocks;
     tried.record = record.id;
     auto place = std::upper_bound(measured_.begin(), measured_.end(), seconds, [](double s, const Tried& t) { return s < t.seconds; });
     measured_.insert(place, std::move(tried));
@@ -297,17 +300,21 @@ auto Session::confirm(WorkerPool& pool) -> void {
   if (count == 0) { return; }
   report("confirming");
   std::vector<std::vector<double>> times(count);
+  std::vector<int> timings(count);
   for (int turn = 0; turn < 3; ++turn) {
     for (size_t i = 0; i < count; ++i) {
       MeasureReply reply = pool.measure(measured_[i].candidate, 0, final_blocks / 3);
-      if (reply.outcome == Outcome::Measured) { times[i].push_back(reply.median_seconds); }
+      if (reply.outcome != Outcome::Measured) { continue; }
+      times[i].push_back(reply.median_seconds);
+      timings[i] += reply.blocks;
     }
   }
   for (size_t i = 0; i < count; ++i) {
     if (times[i].empty()) { continue; }
     std::sort(times[i].begin(), times[i].end());
     measured_[i].seconds = times[i][times[i].size() / 2];
-    measured_[i].spread = times[i].back() - times[i].front();
+    measured_[i].spread = std::max(times[i].back() - measured_[i].seconds, measured_[i].seconds - times[i].front());
+    measured_[i].timings = timings[i];
   }
   std::sort(measured_.begin(), measured_.begin() + static_cast<std::ptrdiff_t>(count),
                    [](const Tried& a, const Tried& b) { return std::pair(a.seconds, a.candidate.id) < std::pair(b.seconds, b.candidate.id); });
@@ -321,7 +328,7 @@ void Session::recall(const std::vector<Record>& records) {
     if (record.outcome != Outcome::Measured || record.trace == empty_trace || met.contains(record.trace)) { continue; }
     auto trace = schedule::trace_from_json(record.trace);
     if (!trace.ok()) { continue; }
-    Tried tried{{}, {next_id_++, record.trace}, {}, record.median_seconds, record.spread_seconds, record.id};
+    Tried tried{{}, {next_id_++, record.trace}, {}, record.median_seconds, record.spread_seconds, record.blocks, record.id};
     for (const std::string& line : trace->python_lines()) { tried.python += line + "\n"; }
     auto place = std::upper_bound(measured_.begin(), measured_.end(), record.median_seconds, [](double s, const Tried& t) { return s < t.seconds; });
     measured_.insert(place, std::move(tried));
@@ -379,7 +386,7 @@ auto Session::run() -> Result<SessionResult> {
   result_.progress = progress_;
   auto parts = std::make_unique<Comparison::Parts>(Comparison::Parts{
       .finalists = {}, .result = std::move(result_), .pool = std::move(pool), .database = std::move(database), .options = options_, .start = start_});
-  for (Tried& tried : measured_) { parts->finalists.push_back({std::move(tried.candidate), std::move(tried.python), tried.seconds, tried.spread, tried.record}); }
+  for (Tried& tried : measured_) { parts->finalists.push_back({std::move(tried.candidate), std::move(tried.python), tried.seconds, tried.spread, tried.timings, tried.record}); }
   // What was asked of the session is of no concern to who has the comparison.
   parts->options.stop = {};
   auto comparison = std::make_unique<Comparison>(std::move(parts));
@@ -430,6 +437,7 @@ auto Comparison::finish(std::function<bool()> abandon) -> Result<SessionResult> 
     result.trace_python = std::move(finalist.python);
     result.best_seconds = finalist.seconds;
     result.spread_seconds = finalist.spread;
+    result.timings = finalist.timings;
     break;
   }
   result.is_unscheduled_best = result.found && result.plain_seconds > 0 && result.plain_seconds < result.best_seconds;

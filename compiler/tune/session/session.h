@@ -65,7 +65,8 @@ struct SessionResult {
   std::string trace;             // TVM's JSON
   std::string trace_python;      // lines of a schedule function's body
   double best_seconds = 0;
-  double spread_seconds = 0;
+  double spread_seconds = 0;     // of the turns in which the fastest were compared: how far the farthest is; of one that was not compared, the median absolute deviation
+  int timings = 0;               // that `best_seconds` is the median of: runs of the kernel, many at a time where it is short
   double plain_seconds = 0;
   double flops = 0;
   std::string verified;          // how

@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 
+#include "ir/equal.h"
 #include "ir/printer.h"
 #include "schedule/schedule.h"
 #include "schedule/trace_json.h"
@@ -174,12 +175,20 @@ constexpr std::string_view program_word = "# Program ";
 constexpr std::string_view scheduled_word = ", scheduled ";
 }  // namespace
 
-auto certificate_text(const Certificate& certificate, const std::string& target, double spread, const std::string& version, int64_t now) -> std::string {
+auto certificate_of(const IRModule& module, Name function, const std::string& trace) -> std::optional<Certificate> {
+  auto read = schedule::trace_from_json(trace);
+  schedule::Schedule again(module, 1);
+  if (!read.ok() || !again.work_on(function).ok() || !again.replay(*read).ok()) { return std::nullopt; }
+  return Certificate{structural_hash(module), structural_hash(again.module())};
+}
+
+auto certificate_text(const std::optional<Certificate>& certificate, const Timed& timed) -> std::string {
   std::tm day{};
-  auto time = static_cast<std::time_t>(now);
+  auto time = static_cast<std::time_t>(timed.unix_time);
   ::gmtime_r(&time, &day);
-  return fmt::format("{}{:016x}{}{:016x}; {}; +-{:.1f}%; Loopsmith {}; {:04}-{:02}-{:02}", program_word.substr(2), certificate.program, scheduled_word, certificate.scheduled, target, spread * 100, version,
-                     day.tm_year + 1900, day.tm_mon + 1, day.tm_mday);
+  std::string hashes = certificate ? fmt::format("{}{:016x}{}{:016x}; ", program_word.substr(2), certificate->program, scheduled_word, certificate->scheduled) : "";
+  return fmt::format("{}{}; +-{:.1f}%, {} timing{}; Loopsmith {}; {:04}-{:02}-{:02}", hashes, timed.target, timed.seconds > 0 ? timed.spread_seconds / timed.seconds * 100 : 0, timed.timings,
+                     timed.timings == 1 ? "" : "s", LOOPSMITH_VERSION, day.tm_year + 1900, day.tm_mon + 1, day.tm_mday);
 }
 
 auto certificate_in(std::string_view text) -> std::optional<Certificate> {

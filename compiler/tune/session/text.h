@@ -32,9 +32,20 @@ struct Certificate {
   uint64_t program = 0;
   uint64_t scheduled = 0;
 };
-/// A comment: "Program 0123456789abcdef, scheduled fedcba9876543210; llvm -mcpu=znver4; +-0.3%; Loopsmith 1.0; 2026-11-23". `spread` is a
-/// share of the time, `now` seconds since 1970.
-[[nodiscard]] auto certificate_text(const Certificate& certificate, const std::string& target, double spread, const std::string& version, int64_t now) -> std::string;
+/// Of a trace (TVM's JSON) on a function of the module. None: it does not replay.
+[[nodiscard]] auto certificate_of(const IRModule& module, Name function, const std::string& trace) -> std::optional<Certificate>;
+
+/// How the time of a schedule was measured.
+struct Timed {
+  std::string target;
+  double seconds = 0;        // the median
+  double spread_seconds = 0;
+  int timings = 0;
+  int64_t unix_time = 0;
+};
+/// A comment: "Program 0123456789abcdef, scheduled fedcba9876543210; llvm -mcpu=znver4; +-0.3%, 24 timings; Loopsmith 1.0; 2026-11-23".
+/// Without a certificate, of what is a part of a schedule: all but the hashes.
+[[nodiscard]] auto certificate_text(const std::optional<Certificate>& certificate, const Timed& timed) -> std::string;
 /// The first in the comments of a text. None: it has none.
 [[nodiscard]] auto certificate_in(std::string_view text) -> std::optional<Certificate>;
 

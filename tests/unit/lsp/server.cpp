@@ -209,6 +209,18 @@ TEST_CASE("a report of a fault shows it with fewer declarations and steps, and h
     CHECK(shown.find("annotate") == std::string::npos);
     struct stat facts {};
     CHECK((::stat(path.c_str(), &facts) == 0 && (facts.st_mode & 0077) == 0));
+    // The command line's is the same, but for the session.
+    std::string whole = state.path + "/planted" + file;
+    std::ofstream(whole) << text;
+    Json told = Json::parse(output_of("XDG_STATE_HOME=" + state.path + " " + server + " report --fault --json " + whole));
+    CHECK(told["codes"] == answer["result"]["codes"]);
+    std::string folder = told["path"];
+    CHECK(contents(folder + "/" + file) == shown);
+    CHECK_FALSE(std::filesystem::exists(folder + "/session.jsonl"));
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      INFO(entry.path());
+      for (const char* secret : {"planted", "Planted", "PLANTED", "customer"}) { CHECK(contents(entry.path()).find(secret) == std::string::npos); }
+    }
   }
   // A name that stands where it cannot be told apart from the language: nothing is shown then.
   const std::string odd = "class planted:\n    width = 3\n\n\n" + program.substr(0, program.find("    T.func_attr")) + "    for i in range(planted.width + 40):\n        planted_C[i] = planted_A[i, 0]\n";
