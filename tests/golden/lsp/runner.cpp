@@ -113,7 +113,7 @@ auto run(const std::string& program, const std::string& sources, const std::stri
     at += records.size();
     fill_database(program, data.path, read_file(sources + "/" + transcript.substr(at, transcript.find('\n', at) - at)));
   }
-  Session session({program, "lsp"}, {{"LOOPSMITH_TEST_FAULT", "1"}, {"LOOPSMITH_TEST_PATIENCE", "1"}, {"XDG_DATA_HOME", data.path}});
+  Session session({program, "lsp"}, {{"LOOPSMITH_TEST_FAULT", "1"}, {"LOOPSMITH_TEST_PATIENCE", "1"}, {"XDG_DATA_HOME", data.path}, {"XDG_CACHE_HOME", data.path}});
   std::istringstream lines(transcript);
   std::string expected;
   std::string actual;
