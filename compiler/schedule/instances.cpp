@@ -352,6 +352,27 @@ class Touches : public Follower {
 
 }  // namespace
 
+auto is_used_outside(const FuncState& func, const Place& loop, const Buffer& buffer) -> bool {
+  auto is_it = [&](const BufferRegion& region) { return region.buffer == buffer; };
+  return std::any_of(func.places().begin(), func.places().end(), [&](const Place& place) {
+    if (!place.is_block() || func.is_below(place, loop) || func.is_below(loop, place)) { return false; }
+    const Block& block = *place.block();
+    const auto& hidden = func.hidden_reads(place);
+    return std::any_of(block.reads.begin(), block.reads.end(), is_it) || std::any_of(block.writes.begin(), block.writes.end(), is_it) ||
+           std::find(hidden.begin(), hidden.end(), buffer) != hidden.end();
+  });
+}
+
+auto is_used_between_blocks(const FuncState& func, const Place& loop, const Buffer& buffer) -> bool {
+  auto count = [&](const Stmt& stmt) {
+    int n = 0;
+    post_order(stmt, [&](const Stmt& s) { if (const auto* store = s.as<BufferStore>()) { n += store->buffer == buffer ? 1 : 0; } },
+               [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { n += load->buffer == buffer ? 1 : 0; } });
+    return n;
+  };
+  return count(func.func()->body) > count(loop.stmt());
+}
+
 static auto count_races(const FuncState& func, const Place& loop, const Place& bottom, bool reads_only, int64_t most = most_steps) -> Races {
   int64_t instances = 0;
   for (int i = loop.index + 1; i < loop.end; ++i) {
@@ -383,14 +404,7 @@ static auto count_races(const FuncState& func, const Place& loop, const Place& b
     });
   };
   auto is_own = [&](const Buffer& buffer) {
-    return is_made(buffer, false) && std::none_of(func.places().begin(), func.places().end(), [&](const Place& place) {
-      if (!place.is_block() || func.is_below(place, loop) || func.is_below(loop, place)) { return false; }
-      auto is_it = [&](const BufferRegion& region) { return region.buffer == buffer; };
-      const Block& block = *place.block();
-      const auto& hidden = func.hidden_reads(place);
-      return std::any_of(block.reads.begin(), block.reads.end(), is_it) || std::any_of(block.writes.begin(), block.writes.end(), is_it) ||
-             std::find(hidden.begin(), hidden.end(), buffer) != hidden.end();
-    });
+    return is_made(buffer, false) && !is_used_outside(func, loop, buffer) && !is_used_between_blocks(func, loop, buffer);
   };
   Races out{.is_known = all};
   for (const Touches::Met& met : races.met) {

@@ -8,6 +8,7 @@
 
 #include "schedule/primitive.h"
 #include "schedule/rewriting.h"
+#include "schedule/staging.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
 
@@ -31,6 +32,50 @@ auto loops_at_once(const FuncState& func, const Rewrite& rewrite) -> std::vector
   return out;
 }
 
+// May iterations of a loop meet in a buffer that code outside of it uses as well, by the regions of the blocks that write it? Iterations of
+// one block that do not reduce write the same where they do.
+auto may_meet(const FuncState& func, const Place& loop, const Buffer& buffer) -> const Place* {
+  const Place* writer = nullptr;
+  size_t writers = 0;
+  std::vector<arith::IntSet> touched;
+  bool repeats = false;
+  for (int i = loop.index + 1; i < loop.end; ++i) {
+    const Place& place = func.places()[static_cast<size_t>(i)];
+    if (!place.is_block() || place.end != place.index + 1) { continue; }
+    for (const BufferRegion& write : place.block()->writes) {
+      if (!(write.buffer == buffer)) { continue; }
+      writer = &place;
+      ++writers;
+      repeats = repeats || place.block()->init;
+      std::vector<arith::IntSet> here = touched_in(func, place, loop, write);
+      if (touched.empty()) { touched = std::move(here); continue; }
+      for (size_t d = 0; d < touched.size() && d < here.size(); ++d) { touched[d] = arith::union_of({touched[d], here[d]}); }
+    }
+  }
+  return writer && (writers > 1 || repeats) && !stays_apart(func, loop, touched) ? writer : nullptr;
+}
+
+// Buffers that iterations of a loop that run at once had to themselves before a step, and that code outside of it uses after it.
+auto no_longer_own(const FuncState& before, const Place& loop_before, const FuncState& after, const Place& loop) -> std::vector<Buffer> {
+  std::vector<Buffer> out;
+  auto was_written = [&](const Buffer& buffer) {
+    for (int i = loop_before.index + 1; i < loop_before.end; ++i) {
+      const Place& place = before.places()[static_cast<size_t>(i)];
+      if (place.is_block() && std::any_of(place.block()->writes.begin(), place.block()->writes.end(), [&](const BufferRegion& write) { return write.buffer == buffer; })) { return true; }
+    }
+    return false;
+  };
+  for (int i = loop.index + 1; i < loop.end; ++i) {
+    const Place& place = after.places()[static_cast<size_t>(i)];
+    if (!place.is_block()) { continue; }
+    for (const BufferRegion& write : place.block()->writes) {
+      if (std::find(out.begin(), out.end(), write.buffer) != out.end() || !was_written(write.buffer) || !is_used_outside(after, loop, write.buffer) || is_used_outside(before, loop_before, write.buffer)) { continue; }
+      out.push_back(write.buffer);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 auto race_error(const Context& cx, const Place& loop, const Races& races) -> Diagnostic {
@@ -50,9 +95,18 @@ auto require_no_new_race(const Context& cx, const Outcome& outcome) -> Status {
   for (NodeId id : loops) {
     const Place* loop = after.find(id);
     if (!loop || !loop->is_loop()) { continue; }
-    const Races races = counted_races(after, *loop, most_instances);
+    const Place& same = *before->find(id);
+    Races races = counted_races(after, *loop, most_instances);
+    if (!races.is_known && !races.block) {
+      for (const Buffer& buffer : no_longer_own(*before, same, after, *loop)) {
+        races = counted_races(after, *loop);
+        const Place* writer = races.is_known ? nullptr : may_meet(after, *loop, buffer);
+        if (writer) { races = {.is_known = false, .block = writer, .other = writer, .buffer = buffer}; }
+        if (races.is_known || races.block) { break; }
+      }
+    }
     // What was wrong before is not this step's fault.
-    if (!races.block || counted_races(*before, *before->find(id)).block) { continue; }
+    if (!races.block || counted_races(*before, same).block) { continue; }
     return race_error(cx, *loop, races);
   }
   return ok();

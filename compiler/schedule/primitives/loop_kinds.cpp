@@ -88,13 +88,6 @@ auto rewrites(const FuncState& func, const Place& place, const LoopArg& loop) ->
   return false;
 }
 
-auto count_accesses(const Stmt& s, const Buffer& buffer) -> int {
-  int n = 0;
-  post_order(s, [&](const Stmt& x) { if (const auto* store = x.as<BufferStore>()) { n += store->buffer == buffer ? 1 : 0; } },
-             [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { n += load->buffer == buffer ? 1 : 0; } });
-  return n;
-}
-
 // A reduction that each iteration does all over again would mix with that of another one, where both are in one place: what it writes
 // must be used below the loop only (then each iteration gets a buffer of its own), or each iteration must write elements of its own. So it
 // is with what is written from sums that are not complete yet.
@@ -129,7 +122,7 @@ auto check_not_repeated(const Context& cx, const LoopArg& loop, const Place& pla
       for (const BufferRegion& other : p.block()->writes) { is_seen = is_seen || (!is_below && other.buffer == write.buffer); }
     }
     // Statements between blocks belong to none.
-    is_seen = is_seen || count_accesses(func.func()->body, write.buffer) > count_accesses(loop->stmt(), write.buffer);
+    is_seen = is_seen || is_used_between_blocks(func, *loop, write.buffer);
     if (is_seen) { return note_block(note_loop(cx.error(place.block()->init ? Code::ReductionShared : Code::IterationsShare).arg("block", place.name().view()).arg("loop", loop->name().view()), *loop), place); }
   }
   return ok();
@@ -155,7 +148,7 @@ auto check_elements_apart(const Context& cx, const LoopArg& loop, const Place& p
     auto follows = [&](const VarNode& v) { return &v == var || std::find(following.begin(), following.end(), &v) != following.end(); };
     bool is_apart = std::any_of(write.region.begin(), write.region.end(), [&](const Range& r) { return uses_var(r.min, follows) || uses_var(r.extent, follows); });
     bool is_element = std::all_of(write.region.begin(), write.region.end(), [](const Range& r) { return is_one(r.extent); });
-    if (!is_given || is_apart || !is_element) { continue; }
+    if (is_apart || !is_element || !(is_given || is_used_between_blocks(*loop.func, *loop, write.buffer))) { continue; }
     return race_error(cx, *loop, {.is_known = false, .block = &place, .other = &place, .buffer = write.buffer});
   }
   return ok();
