@@ -552,7 +552,10 @@ auto find_program(const std::string& name) -> std::optional<std::string> {
 auto current_program() -> std::string {
   char path[PATH_MAX];
   ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
-  return size > 0 ? std::string(path, static_cast<size_t>(size)) : std::string("loopsmith");
+  if (size <= 0) { return "loopsmith"; }
+  std::string program(path, static_cast<size_t>(size));
+  // Replaced or removed while it runs, as by an upgrade: the program itself is there as long as this process is.
+  return program.ends_with(" (deleted)") ? fmt::format("/proc/{}/exe", ::getpid()) : program;
 }
 
 auto signal_name(int signal) -> std::string {

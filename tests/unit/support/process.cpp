@@ -216,6 +216,28 @@ TEST_CASE("start a child and die", "[.start-and-die]") {
   ::kill(::getpid(), SIGKILL);
 }
 
+// Run by the next case, by a copy of this program: what it starts is itself, though its file is gone.
+TEST_CASE("start again", "[.start-again]") { CHECK(true); }
+TEST_CASE("remove the file and start again", "[.remove-and-start-again]") {
+  REQUIRE(::unlink(current_program().c_str()) == 0);
+  auto result = run_program({.argv = {current_program(), "[.start-again]"}}, "", in(10s));
+  REQUIRE(result.ok());
+  CHECK(result->status.code == 0);
+  CHECK(result->output.find("1 assertion") != std::string::npos);
+}
+
+TEST_CASE("a program whose file was replaced starts itself, not what is there now") {
+  char folder[] = "/tmp/loopsmith-process-XXXXXX";
+  REQUIRE(::mkdtemp(folder) != nullptr);
+  std::string copy = std::string(folder) + "/copy";
+  std::filesystem::copy_file(current_program(), copy);
+  auto result = run_program({.argv = {copy, "[.remove-and-start-again]"}}, "", in(20s));
+  std::filesystem::remove_all(folder);
+  REQUIRE(result.ok());
+  INFO(result->output);
+  CHECK(result->status.code == 0);
+}
+
 TEST_CASE("children die with the process that started them, however it dies") {
   auto result = run_program({.argv = {current_program(), "[.start-and-die]"}}, "", in(10s));
   REQUIRE(result.ok());
