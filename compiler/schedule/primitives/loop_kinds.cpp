@@ -133,7 +133,8 @@ auto check_not_repeated(const Context& cx, const LoopArg& loop, const Place& pla
 auto check_elements_apart(const Context& cx, const LoopArg& loop, const Place& place) -> Status {
   const BlockRealize& realize = *place.realize;
   // A block around others declares more than an instance touches; they are asked themselves.
-  if (is_one(loop.loop().extent) || place.end != place.index + 1) { return ok(); }
+  if (is_one(loop.loop().extent)) { return ok(); }
+  for (int i = place.index + 1; i < place.end; ++i) { if (loop.func->places()[i].is_block()) { return ok(); } }
   const VarNode* var = loop.loop().var.get();
   std::vector<const VarNode*> following;                      // iter vars
   for (size_t i = 0; i < realize.iter_values.size(); ++i) {
@@ -141,13 +142,27 @@ auto check_elements_apart(const Context& cx, const LoopArg& loop, const Place& p
     if (realize.block->iter_vars[i].kind != IterKind::Spatial) { return ok(); }
     following.push_back(realize.block->iter_vars[i].var.get());
   }
-  if (following.empty()) { return ok(); }
+  // An instance that runs again writes the same, but a copy for what other blocks made for it in between.
+  auto is_made_here = [&](const BufferRegion& read) {
+    for (int i = loop->index + 1; i < loop->end; ++i) {
+      const Place& other = loop.func->places()[i];
+      if (!other.is_block() || &other == &place) { continue; }
+      bool writes = std::any_of(other.block()->writes.begin(), other.block()->writes.end(), [&](const BufferRegion& write) { return write.buffer == read.buffer; });
+      auto is_this = [&](const VarNode& v) { return &v == var; };
+      if (writes && std::any_of(other.realize->iter_values.begin(), other.realize->iter_values.end(), [&](const Expr& e) { return uses_var(e, is_this); })) { return true; }
+    }
+    return false;
+  };
+  static const Name copies("auto_copy");
+  bool is_copy = find_attr(place.block()->annotations, copies) != nullptr;
+  if (following.empty() && !(is_copy && std::any_of(place.block()->reads.begin(), place.block()->reads.end(), is_made_here))) { return ok(); }
   for (const BufferRegion& write : place.block()->writes) {
     const auto& map = loop.func->func()->buffer_map;
     bool is_given = std::any_of(map.begin(), map.end(), [&](const auto& entry) { return entry.second == write.buffer; });
     auto follows = [&](const VarNode& v) { return &v == var || std::find(following.begin(), following.end(), &v) != following.end(); };
     bool is_apart = std::any_of(write.region.begin(), write.region.end(), [&](const Range& r) { return uses_var(r.min, follows) || uses_var(r.extent, follows); });
-    bool is_element = std::all_of(write.region.begin(), write.region.end(), [](const Range& r) { return is_one(r.extent); });
+    // Copies write all that they declare.
+    bool is_element = is_copy || std::all_of(write.region.begin(), write.region.end(), [](const Range& r) { return is_one(r.extent); });
     if (is_apart || !is_element || !(is_given || is_used_between_blocks(*loop.func, *loop, write.buffer))) { continue; }
     return race_error(cx, *loop, {.is_known = false, .block = &place, .other = &place, .buffer = write.buffer});
   }
