@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "ir/loop_kind.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/script_diff.h"
@@ -65,17 +66,6 @@ auto as_markdown(const Session& session, const IRModule& before, const std::stri
   return named.empty() ? text : text + "\n`" + named + "`\n";
 }
 
-auto kind_of(const For& loop) -> std::string {
-  switch (loop.for_kind) {
-    case ForKind::Serial: return "serial";
-    case ForKind::Parallel: return "parallel";
-    case ForKind::Vectorized: return "vectorized";
-    case ForKind::Unrolled: return "unrolled";
-    case ForKind::ThreadBinding: return loop.thread ? loop.thread->thread_tag.str() : "bound";
-  }
-  return "";
-}
-
 }  // namespace
 
 auto loop_table(const Session& session) -> std::string {
@@ -95,7 +85,7 @@ auto loop_table(const Session& session) -> std::string {
       int64_t product = 0;
       bool fits = around && extent && !__builtin_mul_overflow(*around, *extent, &product);
       runs.push_back(fits ? std::optional(product) : std::nullopt);
-      rows.push_back({session.name_of(place), place.name().str(), print_script(place.loop->extent), kind_of(*place.loop), fits ? std::to_string(product) : ""});
+      rows.push_back({session.name_of(place), place.name().str(), print_script(place.loop->extent), loop_kind(*place.loop), fits ? std::to_string(product) : ""});
     } else {
       runs.push_back(around);
       if (place.parent < 0) { continue; }

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "ir/loop_kind.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "schedule/primitive.h"
@@ -18,17 +19,7 @@ namespace {
 /// Of what is new or gone, so many are named.
 constexpr size_t most_named = 6;
 
-auto kind_of(const schedule::Place& place) -> std::string {
-  if (!place.is_loop()) { return "block"; }
-  switch (place.loop->for_kind) {
-    case ForKind::Serial: return "serial";
-    case ForKind::Parallel: return "parallel";
-    case ForKind::Vectorized: return "vectorized";
-    case ForKind::Unrolled: return "unrolled";
-    case ForKind::ThreadBinding: return place.loop->thread ? place.loop->thread->thread_tag.str() : "bound";
-  }
-  return "";
-}
+auto kind_of(const schedule::Place& place) -> std::string { return place.is_loop() ? loop_kind(*place.loop) : "block"; }
 
 auto described(const schedule::Place& place) -> std::string {
   if (place.is_block()) { return "block " + place.name().str(); }

@@ -5,23 +5,13 @@
 
 #include <algorithm>
 
+#include "ir/loop_kind.h"
 #include "ir/printer.h"
 #include "script/objects.h"
 #include "script/scope_names.h"
 
 namespace loopsmith::repl {
 namespace {
-
-auto kind_of(const For& loop) -> std::string {
-  switch (loop.for_kind) {
-    case ForKind::Serial: return "";
-    case ForKind::Parallel: return " parallel";
-    case ForKind::Vectorized: return " vectorized";
-    case ForKind::Unrolled: return " unrolled";
-    case ForKind::ThreadBinding: return loop.thread ? " " + loop.thread->thread_tag.str() : " bound";
-  }
-  return "";
-}
 
 auto describe_variable(const schedule::Schedule& schedule, const script::VariableObject& variable) -> std::string {
   if (const auto* number = variable.variable.as<schedule::ExprRV>()) {
@@ -30,7 +20,7 @@ auto describe_variable(const schedule::Schedule& schedule, const script::Variabl
   }
   const schedule::Place* place = script::place_of(schedule, variable);
   if (place == nullptr) { return variable.repr() + " (gone)"; }
-  if (place->is_loop()) { return fmt::format("{}:{}{}", place->name().view(), print_script(place->loop->extent), kind_of(*place->loop)); }
+  if (place->is_loop()) { return fmt::format("{}:{}{}", place->name().view(), print_script(place->loop->extent), loop_kind_behind(" ", *place->loop)); }
   return fmt::format("block {}", place->name().view());
 }
 

@@ -6,25 +6,11 @@
 #include <fmt/format.h>
 
 #include "driver/lowering.h"
+#include "ir/loop_kind.h"
 #include "runtime/profile.h"
 #include "transform/instrument_loops.h"
 
 namespace loopsmith::driver {
-namespace {
-
-auto kind_of(const For& loop) -> const char* {
-  switch (loop.for_kind) {
-    case ForKind::Serial: return "";
-    case ForKind::Parallel: return ", parallel";
-    case ForKind::Unrolled: return ", unrolled";
-    case ForKind::Vectorized: return ", vectorized";
-    case ForKind::ThreadBinding: return ", thread";
-  }
-  return "";
-}
-
-}  // namespace
-
 auto loop_times(const Selection& selection, const std::vector<int64_t>& sizes, int depth) -> Result<std::vector<LoopTimeRow>> {
   transform::LowerContext context = lower_context(selection.target);
   context.options.profile_depth = depth;
@@ -47,7 +33,7 @@ auto loop_times(const Selection& selection, const std::vector<int64_t>& sizes, i
     if (!(timed.function == selection.function)) { continue; }
     LoopTimeRow row;
     row.depth = timed.depth;
-    row.loop = timed.loop->var->name.str() + kind_of(*timed.loop);
+    row.loop = timed.loop->var->name.str() + loop_kind_behind(", ", *timed.loop);
     if (auto place = locate && timed.loop->origin.is_known() ? locate(timed.loop->origin) : std::nullopt) {
       row.place = fmt::format("{}:{}", place->text->name(), human_position(*place->text, place->span.begin).line);
     }

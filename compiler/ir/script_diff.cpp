@@ -18,22 +18,12 @@ struct Line {
   std::string_view text;       // of the new text, except where it is gone
 };
 
-auto split(std::string_view text) -> std::vector<std::string_view> {
-  std::vector<std::string_view> out;
-  for (size_t begin = 0; begin < text.size();) {
-    size_t end = std::min(text.find('\n', begin), text.size());
-    out.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return out;
-}
-
 auto indent_of(std::string_view line) -> size_t { return std::min(line.find_first_not_of(' '), line.size()); }
 auto stripped(std::string_view line) -> std::string_view { return line.substr(indent_of(line)); }
 
 auto all_lines(std::string_view before, std::string_view after) -> std::vector<Line> {
-  std::vector<std::string_view> old_lines = split(before);
-  std::vector<std::string_view> new_lines = split(after);
+  std::vector<std::string_view> old_lines = lines_of(before);
+  std::vector<std::string_view> new_lines = lines_of(after);
   std::string old_text;
   std::string new_text;
   for (std::string_view line : old_lines) { old_text.append(stripped(line)) += '\n'; }

@@ -277,6 +277,23 @@ auto counted_instances(const FuncState& func, const Place& block, const std::vec
 
 namespace {
 
+// The innermost block that runs, and which instance of it.
+struct Running {
+  NodeId block = 0;
+  Follower::Element instance = {};
+  bool is_same_again = false;                  // it would write the same if it ran again
+
+  void enter(const Block& next, const Valuation& values, int64_t now) {
+    block = next.id;
+    instance.clear();
+    is_same_again = !next.init;
+    for (const IterVar& iter : next.iter_vars) { instance.push_back(evaluate_integer(iter.var, values).value_or(-1 - now)); }
+    for (const BufferRegion& write : next.writes) {
+      for (const BufferRegion& read : next.reads) { is_same_again = is_same_again && !(read.buffer == write.buffer); }
+    }
+  }
+};
+
 // Who touched which element, iteration by iteration.
 class Touches : public Follower {
  public:
@@ -296,13 +313,7 @@ class Touches : public Follower {
   auto enter(const Stmt& stmt) -> bool override {
     const auto* block = stmt.as<Block>();
     if (!block) { return true; }
-    block_ = block->id;
-    instance_.clear();
-    is_same_again_ = !block->init;
-    for (const IterVar& iter : block->iter_vars) { instance_.push_back(evaluate_integer(iter.var, values).value_or(-1 - now)); }
-    for (const BufferRegion& write : block->writes) {
-      for (const BufferRegion& read : block->reads) { is_same_again_ = is_same_again_ && !(read.buffer == write.buffer); }
-    }
+    running_.enter(*block, values, now);
     return true;
   }
   void load(const Buffer& buffer, const Element& at) override {
@@ -310,7 +321,7 @@ class Touches : public Follower {
     Touch& touch = touched_[{buffer.get(), at}];
     if (touch.writer >= 0 && touch.writer != now) { meet(buffer, touch.block); }
     touch.reader = touch.reader < 0 || touch.reader == now ? now : several;
-    touch.reading = touch.reading == 0 || touch.reading == block_ ? block_ : several_blocks;
+    touch.reading = touch.reading == 0 || touch.reading == running_.block ? running_.block : several_blocks;
   }
   void load_somewhere(const Buffer& buffer) override {
     not_filled.insert(buffer.get());
@@ -319,12 +330,12 @@ class Touches : public Follower {
   void store(const Buffer& buffer, const Element& at, bool certain) override {
     if (certain) { filled_.insert({buffer.get(), at}); }
     Touch& touch = touched_[{buffer.get(), at}];
-    bool is_again = is_same_again_ && touch.block == block_ && touch.instance == instance_;
+    bool is_again = running_.is_same_again && touch.block == running_.block && touch.instance == running_.instance;
     if (touch.writer >= 0 && touch.writer != now && !is_again && !reads_only) { meet(buffer, touch.block); }
     if (touch.reader >= 0 && touch.reader != now && !reads_only) { meet(buffer, touch.reading); }
     touch.writer = now;
-    touch.block = block_;
-    touch.instance = instance_;
+    touch.block = running_.block;
+    touch.instance = running_.instance;
   }
   void store_somewhere(const Buffer& buffer) override { unknown.insert(buffer.get()); }
   void hand_out(const VarNode* data) override { handed_.insert(data); }
@@ -339,15 +350,13 @@ class Touches : public Follower {
     Element instance = {};
   };
   void meet(const Buffer& buffer, NodeId other) {
-    if (handed_.contains(buffer->data.get()) || (reads_only && other == block_)) { return; }
-    if (std::none_of(met.begin(), met.end(), [&](const Met& m) { return m.buffer == buffer; })) { met.push_back({buffer, block_, other}); }
+    if (handed_.contains(buffer->data.get()) || (reads_only && other == running_.block)) { return; }
+    if (std::none_of(met.begin(), met.end(), [&](const Met& m) { return m.buffer == buffer; })) { met.push_back({buffer, running_.block, other}); }
   }
   std::map<std::pair<const BufferNode*, Element>, Touch> touched_;
   std::set<std::pair<const BufferNode*, Element>> filled_;
   std::set<const VarNode*> handed_;
-  NodeId block_ = 0;
-  Element instance_;                           // of the innermost block, and whether it would write the same if it ran again
-  bool is_same_again_ = false;
+  Running running_;
 };
 
 }  // namespace
@@ -492,14 +501,8 @@ class Changes : public Follower {
   auto enter(const Stmt& stmt) -> bool override {
     const auto* block = stmt.as<Block>();
     if (!block) { return true; }
-    block_ = block->id;
+    running_.enter(*block, values, now);
     newest_ = 0;
-    instance_.clear();
-    is_same_again_ = !block->init;
-    for (const IterVar& iter : block->iter_vars) { instance_.push_back(evaluate_integer(iter.var, values).value_or(-1 - now)); }
-    for (const BufferRegion& write : block->writes) {
-      for (const BufferRegion& read : block->reads) { is_same_again_ = is_same_again_ && !(read.buffer == write.buffer); }
-    }
     return true;
   }
   void load(const Buffer& buffer, const Element& at) override {
@@ -509,17 +512,15 @@ class Changes : public Follower {
   void load_somewhere(const Buffer&) override { newest_ = now; }
   void store(const Buffer& buffer, const Element& at, bool) override {
     Write& write = last[{buffer.get(), at}];
-    bool is_again = is_same_again_ && newest_ <= write.at && write.block == block_ && write.instance == instance_;
-    if (!is_again) { write = {now, block_, instance_}; }
+    bool is_again = running_.is_same_again && newest_ <= write.at && write.block == running_.block && write.instance == running_.instance;
+    if (!is_again) { write = {now, running_.block, running_.instance}; }
   }
   void store_somewhere(const Buffer&) override { is_known = false; }
   void hand_out(const VarNode*) override { is_known = false; }
 
  private:
-  NodeId block_ = 0;
-  Element instance_;
+  Running running_;
   int64_t newest_ = 0;                         // when what the innermost block has loaded was changed last
-  bool is_same_again_ = false;
 };
 
 // Does a block under a loop read what a block beside the loop, under one further out, writes?

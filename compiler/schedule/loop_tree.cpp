@@ -3,22 +3,12 @@
 
 #include <fmt/format.h>
 
+#include "ir/loop_kind.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
 
 namespace loopsmith::schedule {
 namespace {
-
-auto kind_of(const For& loop) -> std::string {
-  switch (loop.for_kind) {
-    case ForKind::Serial: return "";
-    case ForKind::Parallel: return " parallel";
-    case ForKind::Vectorized: return " vectorized";
-    case ForKind::Unrolled: return " unrolled";
-    case ForKind::ThreadBinding: return loop.thread ? fmt::format(" {}", loop.thread->thread_tag.view()) : " bound";
-  }
-  return "";
-}
 
 auto color_of(const Place& place) -> std::string_view {
   if (place.is_block()) { return "\x1b[36m"; }
@@ -61,7 +51,7 @@ auto describe(const Place& place) -> std::string {
     std::string extent = print_script(place.loop->extent);
     auto min = as_int(place.loop->min);
     if (!min || *min != 0) { extent = fmt::format("{}..{}", print_script(place.loop->min), print_script(add(place.loop->min, place.loop->extent))); }
-    return fmt::format("{} {}{}", place.name().view(), extent, kind_of(*place.loop));
+    return fmt::format("{} {}{}", place.name().view(), extent, loop_kind_behind(" ", *place.loop));
   }
   const Block& block = *place.block();
   std::string out = fmt::format("block {}", block.name.view());

@@ -5,9 +5,8 @@
 #include <cstdint>
 
 namespace loopsmith {
-namespace {
 
-auto split(std::string_view text) -> std::vector<std::string_view> {
+auto lines_of(std::string_view text) -> std::vector<std::string_view> {
   std::vector<std::string_view> out;
   for (size_t begin = 0; begin < text.size();) {
     size_t end = std::min(text.find('\n', begin), text.size());
@@ -16,6 +15,8 @@ auto split(std::string_view text) -> std::vector<std::string_view> {
   }
   return out;
 }
+
+namespace {
 
 using Lines = std::vector<std::string_view>;
 
@@ -73,8 +74,8 @@ void match(const Lines& a, int a0, int a1, const Lines& b, int b0, int b1, std::
 }  // namespace
 
 auto diff_lines(std::string_view before, std::string_view after) -> std::vector<DiffLine> {
-  Lines a = split(before);
-  Lines b = split(after);
+  Lines a = lines_of(before);
+  Lines b = lines_of(after);
   std::vector<std::pair<int, int>> kept;
   match(a, 0, static_cast<int>(a.size()), b, 0, static_cast<int>(b.size()), kept);
   kept.emplace_back(static_cast<int>(a.size()), static_cast<int>(b.size()));

@@ -9,6 +9,9 @@
 
 namespace loopsmith {
 
+/// The lines of a text without their ends; what follows the last end is one, where it is not empty.
+[[nodiscard]] auto lines_of(std::string_view text) -> std::vector<std::string_view>;
+
 struct DiffLine {
   enum class Kind : char { Same = ' ', Removed = '-', Added = '+' };
   Kind kind = Kind::Same;

@@ -2,6 +2,7 @@
 #include "transform/lower_opaque_block.h"
 
 #include "ir/ops.h"
+#include "ir/rewritten_buffer.h"
 #include "ir/strides.h"
 #include "ir/visitor.h"
 #include "transform/fold.h"
@@ -87,15 +88,7 @@ class LowerBlocks : public Mutator {
   auto use(const Buffer& buffer) -> Buffer override {
     auto done = buffers_.find(buffer.get());
     if (done != buffers_.end()) { return done->second; }
-    BufferNode fields = *buffer;
-    auto folded = [&](const Array<Expr>& all) { return mutate(all).map_same([](const Expr& e) { return fold(e); }, [](const Expr& a, const Expr& b) { return a.same_as(b); }); };
-    fields.shape = folded(buffer->shape);
-    fields.strides = folded(buffer->strides);
-    fields.elem_offset = buffer->elem_offset ? fold(mutate(buffer->elem_offset)) : Expr();
-    bool kept = fields.shape.same_as(buffer->shape) && fields.strides.same_as(buffer->strides) && fields.elem_offset.same_as(buffer->elem_offset);
-    Buffer out = kept ? buffer : make_buffer(std::move(fields));
-    buffers_.emplace(buffer.get(), out);
-    return out;
+    return buffers_.emplace(buffer.get(), rewritten_buffer(buffer, [&](const Expr& e) { return fold(mutate(e)); })).first->second;
   }
 
  private:

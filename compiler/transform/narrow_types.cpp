@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ir/ops.h"
+#include "ir/rewritten_buffer.h"
 #include "ir/visitor.h"
 #include "transform/affine.h"
 
@@ -85,14 +86,8 @@ class Narrow : public Mutator {
     if (narrowed_.empty()) { return buffer; }
     auto done = buffers_.find(buffer.get());
     if (done != buffers_.end()) { return done->second; }
-    Array<Expr> shape = mutate(buffer->shape), strides = mutate(buffer->strides);
-    Expr offset = buffer->elem_offset ? mutate(buffer->elem_offset) : Expr();
-    if (shape.same_as(buffer->shape) && strides.same_as(buffer->strides) && offset.same_as(buffer->elem_offset)) { return buffer; }
-    BufferNode fields = *buffer;
-    fields.shape = std::move(shape);
-    fields.strides = std::move(strides);
-    fields.elem_offset = std::move(offset);
-    return buffers_.emplace(buffer.get(), make_buffer(std::move(fields))).first->second;
+    Buffer out = rewritten_buffer(buffer, [&](const Expr& e) { return mutate(e); });
+    return out == buffer ? buffer : buffers_.emplace(buffer.get(), std::move(out)).first->second;
   }
 
  private:

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "cost/estimate.h"
+#include "ir/loop_kind.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
@@ -19,17 +20,6 @@ namespace {
 
 constexpr size_t longest = 40;
 constexpr std::string_view arrow = "=> ";
-
-auto kind_word(const For& loop) -> std::string {
-  switch (loop.for_kind) {
-    case ForKind::Serial: return "";
-    case ForKind::Parallel: return " parallel";
-    case ForKind::Vectorized: return " vectorized";
-    case ForKind::Unrolled: return " unrolled";
-    case ForKind::ThreadBinding: return loop.thread ? fmt::format(" {}", loop.thread->thread_tag.view()) : " bound";
-  }
-  return "";
-}
 
 struct Memory {
   int64_t guards = 0;        // blocks that run under a condition
@@ -161,7 +151,7 @@ auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vecto
           const For& node = *(*place)->loop;
           target = snapshot.resolve(node.origin);
           part = fmt::format("{}:{}", named.name.view(), print_script(node.extent));
-          tooltip += fmt::format("`{}` is loop `{}`,{} extent {}\n", named.name.view(), node.var->name.view(), kind_word(node), print_script(node.extent));
+          tooltip += fmt::format("`{}` is loop `{}`,{} extent {}\n", named.name.view(), node.var->name.view(), loop_kind_behind(" ", node), print_script(node.extent));
         } else if (const auto* block = named.variable.as<schedule::BlockRV>()) {
           auto place = after.get(*block);
           if (!place.ok() || !(*place)->is_block()) { continue; }

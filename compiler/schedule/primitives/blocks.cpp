@@ -9,6 +9,7 @@
 #include "arith/int_set.h"
 #include "arith/iter_map.h"
 #include "ir/ops.h"
+#include "ir/rewritten_buffer.h"
 #include "ir/visitor.h"
 #include "schedule/analysis.h"
 #include "schedule/blockize.h"
@@ -45,17 +46,9 @@ class SimplifyingSubstitution : public Mutator {
  protected:
   // What a block inside allocates may be sized by the variables.
   auto use(const Buffer& buffer) -> Buffer override {
-    auto [done, is_new] = buffers_.try_emplace(buffer.get(), buffer);
-    if (!is_new) { return done->second; }
-    Array<Expr> shape = mutate(buffer->shape);
-    Array<Expr> strides = mutate(buffer->strides);
-    Expr offset = buffer->elem_offset ? mutate(buffer->elem_offset) : Expr();
-    if (shape.same_as(buffer->shape) && strides.same_as(buffer->strides) && offset.same_as(buffer->elem_offset)) { return buffer; }
-    BufferNode fields = *buffer;
-    fields.shape = std::move(shape);
-    fields.strides = std::move(strides);
-    fields.elem_offset = std::move(offset);
-    return buffers_[buffer.get()] = make_buffer(std::move(fields));
+    auto done = buffers_.find(buffer.get());
+    if (done != buffers_.end()) { return done->second; }
+    return buffers_.emplace(buffer.get(), rewritten_buffer(buffer, [&](const Expr& e) { return mutate(e); })).first->second;
   }
 
  private:
