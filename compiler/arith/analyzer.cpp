@@ -132,10 +132,10 @@ auto has_let(const Expr& expr) -> bool {
 }
 
 // Rewriting and canonical form in turn. True: neither changes anything any more. Where turns go round in a circle, the least of
-// its forms.
-auto settle(Analyzer::State& state, Expr& result) -> bool {
+// its forms. `is_canonical`: the canonical form of `result` is known to be itself.
+auto settle(Analyzer::State& state, Expr& result, bool is_canonical) -> bool {
   std::vector<Expr> forms;   // canonical ones, before each turn
-  int unchanged = 0;
+  int unchanged = is_canonical ? 1 : 0;
   for (int turn = 0; unchanged < 2 && turn < max_turns && result.kind() != NodeKind::IntImm && state.work > 0; ++turn) {
     bool rewrites = turn % 2 == 0;
     Expr next = rewrites ? state.rewriter->run(result) : state.canonical->simplify(result);
@@ -172,12 +172,12 @@ auto Analyzer::simplify(const Expr& expr, int steps) -> Expr {
     }
     return is_same(result, expr) ? expr : result;
   }
-  bool is_settled = settle(*state_, result);
+  bool is_settled = settle(*state_, result, result.same_as(expr));
   // The least of a circle may simplify further by another way in: seen where a Let hid what belongs together.
   if (!is_settled && !has_let(expr)) { is_settled = true; }
   for (int round = 0; !is_settled && round < max_rounds && state_->work > 0; ++round) {
     Expr next = state_->canonical->simplify(result);
-    is_settled = settle(*state_, next);
+    is_settled = settle(*state_, next, next.same_as(result));
     if (is_same(next, result)) { break; }
     result = std::move(next);
   }

@@ -40,6 +40,7 @@ auto is_min_value(DataType dtype, int64_t value) -> bool {
 }  // namespace
 
 auto multiply_normalized(const Expr& a, const Expr& b) -> Expr {
+  if (const auto *x = a.as<IntImm>(), *y = b.as<IntImm>(); x && y) { return constant_of(a.dtype(), times(x->value, y->value)); }
   if (has_many_factors(a) || has_many_factors(b)) { return mul(a, b); }
   int64_t scale = 1;
   Expr result = one(a.dtype());

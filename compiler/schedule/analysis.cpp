@@ -114,12 +114,14 @@ auto extent_of(const std::vector<std::pair<Var, Range>>& domains, const VarNode*
   return 0;
 }
 
-// Adds the digits of a sum; false: it is not plainly one.
-auto add_digits(const Expr& e, int64_t scale, const std::vector<std::pair<Var, Range>>& domains, std::vector<Digit>& out) -> bool {
-  if (const Add* n = e.as<Add>()) { return add_digits(n->a, scale, domains, out) && add_digits(n->b, scale, domains, out); }
+// Adds the digits of a sum; false: it is not plainly one. `allows_offset`: terms without loops count as nothing.
+auto add_digits(const Expr& e, int64_t scale, const std::vector<std::pair<Var, Range>>& domains, bool allows_offset, std::vector<Digit>& out) -> bool {
+  if (const Add* n = e.as<Add>()) { return add_digits(n->a, scale, domains, allows_offset, out) && add_digits(n->b, scale, domains, allows_offset, out); }
+  auto is_loop = [&](const VarNode& v) { return std::any_of(domains.begin(), domains.end(), [&](const auto& d) { return d.first.get() == &v; }); };
+  if (allows_offset && !uses_var(e, is_loop)) { return true; }
   if (const Mul* n = e.as<Mul>()) {
     auto factor = as_int(n->b);
-    return factor && *factor > 0 && *factor < (int64_t{1} << 31) && scale < (int64_t{1} << 31) && add_digits(n->a, scale * *factor, domains, out);
+    return factor && *factor > 0 && *factor < (int64_t{1} << 31) && scale < (int64_t{1} << 31) && add_digits(n->a, scale * *factor, domains, allows_offset, out);
   }
   Digit digit{nullptr, 1, 0, scale};
   const Expr* at = &e;
@@ -152,15 +154,15 @@ auto add_digits(const Expr& e, int64_t scale, const std::vector<std::pair<Var, R
   return true;
 }
 
-// Is each iter value a number written with digits of loop variables, each digit used once? The form that tiles and fused
-// loops have. False says nothing.
-auto is_plainly_affine(const BlockRealize& realize, const std::vector<std::pair<Var, Range>>& domains) -> bool {
-  if (!is_one(realize.predicate)) { return false; }
+}  // namespace
+
+auto written_with_digits(std::span<const Expr> values, const std::vector<std::pair<Var, Range>>& domains, bool allows_offset) -> std::optional<std::vector<int64_t>> {
   std::vector<Digit> all;
-  for (const Expr& value : realize.iter_values) {
-    if (is_zero(value)) { continue; }
+  std::vector<int64_t> counts;
+  for (const Expr& value : values) {
+    if (is_zero(value)) { counts.push_back(1); continue; }
     size_t first = all.size();
-    if (!add_digits(value, 1, domains, all)) { return false; }
+    if (!add_digits(value, 1, domains, allows_offset, all)) { return {}; }
     // From the least digit up, each counts as many as those below it together.
     std::vector<Digit> digits;
     for (size_t i = first; i < all.size(); ++i) {
@@ -169,9 +171,9 @@ auto is_plainly_affine(const BlockRealize& realize, const std::vector<std::pair<
     std::sort(digits.begin(), digits.end(), [](const Digit& a, const Digit& b) { return a.scale < b.scale; });
     int64_t next = 1;
     for (const Digit& digit : digits) {
-      if (digit.scale != next) { return false; }
-      next *= digit.extent;
+      if (digit.scale != next || __builtin_mul_overflow(next, digit.extent, &next)) { return {}; }
     }
+    counts.push_back(next);
   }
   // Of each variable all digits, each once.
   std::sort(all.begin(), all.end(), [](const Digit& a, const Digit& b) { return a.var != b.var ? a.var < b.var : a.lower < b.lower; });
@@ -179,17 +181,15 @@ auto is_plainly_affine(const BlockRealize& realize, const std::vector<std::pair<
     int64_t next = 1;
     size_t k = i;
     for (; k < all.size() && all[k].var == all[i].var; ++k) {
-      if (all[k].extent == 1 && k > i) { return false; }
-      if (all[k].lower != next) { return false; }
+      if (all[k].extent == 1 && k > i) { return {}; }
+      if (all[k].lower != next) { return {}; }
       next *= all[k].extent;
     }
-    if (next != extent_of(domains, all[i].var)) { return false; }
+    if (next != extent_of(domains, all[i].var)) { return {}; }
     i = k;
   }
-  return true;
+  return counts;
 }
-
-}  // namespace
 
 auto is_affine_binding(const BlockRealize& realize, const std::vector<std::pair<Var, Range>>& domains) -> bool {
   if (domains.empty()) { return true; }
@@ -205,7 +205,7 @@ auto is_affine_binding(const BlockRealize& realize, const std::vector<std::pair<
     }
     if (is_plain) { return true; }
   }
-  if (is_plainly_affine(realize, domains)) { return true; }
+  if (is_one(realize.predicate) && written_with_digits(realize.iter_values.to_vector(), domains)) { return true; }
   auto is_affine = [&](const std::vector<Expr>& values, const std::vector<std::pair<Var, Range>>& loops, const Expr& predicate) {
     arith::Analyzer analyzer;
     auto found = arith::detect_iter_map(values, loops, predicate, arith::IterMapLevel::Surjective, analyzer, /*simplify_trivial=*/false);
@@ -279,14 +279,20 @@ static auto uses_all_digits(const std::vector<arith::IterSum>& indices, const Va
 auto tells_iterations_apart(const std::vector<Expr>& values, const std::vector<std::pair<Var, Range>>& domains, const Expr& predicate, const VarNode* of, bool by_all_digits) -> bool {
   std::vector<std::pair<Var, Range>> used;
   VarMap units;                                // loops that run once
+  bool are_all_followed = true;
   for (const auto& [var, range] : domains) {
     auto is_this = [&](const VarNode& v) { return &v == var.get(); };
     bool is_followed = std::any_of(values.begin(), values.end(), [&](const Expr& e) { return uses_var(e, is_this); });
-    if (is_one(range.extent)) { units[var.get()] = range.min; } else if (!of || is_followed || var.get() == of) { used.emplace_back(var, range); }
+    if (is_one(range.extent)) { units[var.get()] = range.min; continue; }
+    if (of && !is_followed && var.get() != of) { continue; }
+    used.emplace_back(var, range);
+    are_all_followed = are_all_followed && is_followed;
   }
   std::vector<Expr> plain;
   for (const Expr& e : values) { plain.push_back(substitute(e, units)); }
   if (used.empty()) { return true; }
+  // The form that tiles and fused loops have needs no proof.
+  if (are_all_followed && written_with_digits(plain, used, /*allows_offset=*/true)) { return true; }
   auto is_apart = [&](const Expr& condition) {
     arith::Analyzer analyzer;
     auto level = of ? arith::IterMapLevel::Surjective : arith::IterMapLevel::Bijective;

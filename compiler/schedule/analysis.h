@@ -7,6 +7,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -89,6 +90,11 @@ namespace loopsmith::schedule {
 
 /// Are the iter values independent affine functions of loops with these domains?
 [[nodiscard]] auto is_affine_binding(const BlockRealize& realize, const std::vector<std::pair<Var, Range>>& domains) -> bool;
+
+/// How many numbers from 0 each value takes, where each is written with digits of the loops' variables: all digits of those that are used, each
+/// once. The form that tiles and fused loops have; any two iterations then differ in some value, but for loops that no value follows.
+/// `allows_offset`: to values may be added what follows none of the loops; they are then counted from that.
+[[nodiscard]] auto written_with_digits(std::span<const Expr> values, const std::vector<std::pair<Var, Range>>& domains, bool allows_offset = false) -> std::optional<std::vector<int64_t>>;
 
 /// Do any two iterations of the loops give different values, as far as it can be proved? Of one loop (`of`): no two of its iterations
 /// share only some of their values, as sums do that overlap (`i + j`); they may share all of them (`i // 2`), but not where `by_all_digits`.

@@ -426,6 +426,19 @@ auto runs_all_instances(const FuncState& func, const Place& place, const std::ve
     if (var) { seen.push_back(var); }
   }
   if (is_plain) { return true; }
+  if (is_one(place.realize->predicate)) {
+    std::vector<Expr> values;
+    std::vector<Range> wanted;
+    for (size_t i = 0; i < block.iter_vars.size(); ++i) {
+      if (std::find(of.begin(), of.end(), block.iter_vars[i].var.get()) == of.end()) { continue; }
+      values.push_back(place.realize->iter_values[i]);
+      wanted.push_back(block.iter_vars[i].dom);
+    }
+    auto counts = written_with_digits(values, loop_domains(func, place));
+    bool are_all = counts.has_value();
+    for (size_t i = 0; are_all && i < wanted.size(); ++i) { are_all = is_zero(wanted[i].min) && as_int(wanted[i].extent) == (*counts)[i]; }
+    if (are_all) { return true; }
+  }
   if (auto counted = counted_instances(func, place, of)) { return *counted; }
   arith::Analyzer ranges;
   for (const auto& [var, range] : loop_domains(func, place)) { ranges.bind(var, range); }

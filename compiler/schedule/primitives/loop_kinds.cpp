@@ -59,14 +59,21 @@ auto shares_instances(const Place& place, const LoopArg& loop) -> bool {
   const int64_t few = extent ? std::min<int64_t>(*extent, 9) : 0;
   const auto& values = place.realize->iter_values;
   auto min = as_int(loop.loop().min);
+  // Values that differ somewhere need no proof. Of each iteration in turn, what all values are.
+  std::vector<std::optional<int64_t>> samples;
+  for (int64_t i = 0; min && i < few; ++i) {
+    for (const Expr& value : values) { samples.push_back(sample(value, var, *min + i)); }
+  }
+  auto differs = [&](int64_t i, int64_t j) {
+    for (size_t k = 0; min && k < values.size(); ++k) {
+      const auto &here = samples[static_cast<size_t>(i) * values.size() + k], &there = samples[static_cast<size_t>(j) * values.size() + k];
+      if (here && there && *here != *there) { return true; }
+    }
+    return false;
+  };
   for (int64_t i = 0; i < few; ++i) {
     for (int64_t j = i + 1; j < few; ++j) {
-      // Values that differ somewhere need no proof.
-      bool differs = min && std::any_of(values.begin(), values.end(), [&](const Expr& value) {
-        auto here = sample(value, var, *min + i), there = sample(value, var, *min + j);
-        return here && there && *here != *there;
-      });
-      if (differs) { continue; }
+      if (differs(i, j)) { continue; }
       DataType dtype = loop.loop().var->dtype;
       Expr here = loop.loop().min + constant_int(dtype, i), there = loop.loop().min + constant_int(dtype, j);
       bool is_same = std::all_of(values.begin(), values.end(), [&](const Expr& value) {
