@@ -314,12 +314,14 @@ class Touches : public Follower {
     const auto* block = stmt.as<Block>();
     if (!block) { return true; }
     running_.enter(*block, values, now);
+    newest_ = 0;
     return true;
   }
   void load(const Buffer& buffer, const Element& at) override {
     if (!filled_.contains({buffer.get(), at})) { not_filled.insert(buffer.get()); }
     Touch& touch = touched_[{buffer.get(), at}];
     if (touch.writer >= 0 && touch.writer != now) { meet(buffer, touch.block); }
+    newest_ = std::max(newest_, touch.at);
     touch.reader = touch.reader < 0 || touch.reader == now ? now : several;
     touch.reading = touch.reading == 0 || touch.reading == running_.block ? running_.block : several_blocks;
   }
@@ -330,10 +332,14 @@ class Touches : public Follower {
   void store(const Buffer& buffer, const Element& at, bool certain) override {
     if (certain) { filled_.insert({buffer.get(), at}); }
     Touch& touch = touched_[{buffer.get(), at}];
-    bool is_again = running_.is_same_again && touch.block == running_.block && touch.instance == running_.instance;
+    bool is_same = touch.block == running_.block && touch.instance == running_.instance;
+    // What an iteration writes again from other values, as sums that go on, another one may find half done.
+    touch.varies = is_same && (touch.varies || (touch.writer == now && newest_ > touch.at));
+    bool is_again = running_.is_same_again && is_same && !touch.varies;
     if (touch.writer >= 0 && touch.writer != now && !is_again && !reads_only) { meet(buffer, touch.block); }
     if (touch.reader >= 0 && touch.reader != now && !reads_only) { meet(buffer, touch.reading); }
     touch.writer = now;
+    touch.at = ++stores_;
     touch.block = running_.block;
     touch.instance = running_.instance;
   }
@@ -348,6 +354,8 @@ class Touches : public Follower {
     NodeId block = 0;                          // of the last store
     NodeId reading = 0;
     Element instance = {};
+    int64_t at = 0;                            // number of the last store
+    bool varies = false;                       // the instance stored other values in one iteration
   };
   void meet(const Buffer& buffer, NodeId other) {
     if (handed_.contains(buffer->data.get()) || (reads_only && other == running_.block)) { return; }
@@ -357,6 +365,8 @@ class Touches : public Follower {
   std::set<std::pair<const BufferNode*, Element>> filled_;
   std::set<const VarNode*> handed_;
   Running running_;
+  int64_t stores_ = 0;
+  int64_t newest_ = 0;                         // number of the last store to what the innermost block has loaded
 };
 
 }  // namespace

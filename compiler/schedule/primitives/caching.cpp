@@ -145,7 +145,7 @@ struct CacheRead {
       for (const Place* block : mentioning) {
         bool is_consumer = false;
         for (const BlockArg& consumer : args.consumer_blocks) { is_consumer |= consumer.place == block; }
-        if (!is_consumer || !region_of(block->block()->reads, buffer)) { continue; }
+        if (!is_consumer || !(region_of(block->block()->reads, buffer) || reads_hidden(func, *block, buffer))) { continue; }
         // In place, it is both.
         if (block->index <= writer->index) { before = block; }
         if (block->index >= writer->index) { behind = block; }
@@ -176,6 +176,15 @@ struct CacheRead {
       plan.stage.region = without_division_by_zero(relaxed_region(func, *writer, write, plan.stage.at));
       LOOPSMITH_CHECK(require_known_region(cx, *writer, plan.stage));
       LOOPSMITH_CHECK(require_own_copies(cx, func, *writer, write, plan.stage));
+      // Of blocks that do not say what they read it is not known either that they read no more than was written.
+      for (const Place* block : mentioning) {
+        bool is_consumer = args.consumer_blocks.empty() && block->index > plan.last_before;
+        for (const BlockArg& consumer : args.consumer_blocks) { is_consumer |= consumer.place == block; }
+        if (!is_consumer || region_of(block->block()->reads, buffer) || !reads_hidden(func, *block, buffer)) { continue; }
+        if (!holds_region(func, *scope, relaxed_region(func, *writer, write, scope), full_region(buffer))) {
+          return note_block(cx.error(Code::NotCovered).arg("block", block->name().view()).arg("buffer", buffer->name.view()), *block);
+        }
+      }
     } else {
       plan.stage.at = scope;
       plan.stage.position = 0;
@@ -213,14 +222,14 @@ struct CacheRead {
   static auto require_read_first(const Context& cx, const FuncState& func, const Place& writer, const Place& consumer, const Stage& stage) -> Status {
     const Buffer& buffer = stage.region.buffer;
     const BufferRegion* read = region_of(consumer.block()->reads, buffer);
-    if (!read) { return ok(); }
+    if (!read && !reads_hidden(func, consumer, buffer)) { return ok(); }
     auto refuse = [&] { return note_block(cx.error(Code::NotCovered).arg("block", consumer.name().view()).arg("buffer", buffer->name.view()), consumer); };
     for (const Place* at = func.parent(consumer); at && at->is_loop(); at = func.parent(*at)) {
       if (func.is_below(writer, *at) && !is_one(at->loop->extent)) {
         return note_loop(refuse(), *at).remedy(fmt::format("`{}` writes `{}` in earlier iterations of `{}`", writer.name().view(), buffer->name.view(), at->name().view()));
       }
     }
-    if (!holds_region(func, *stage.scope, stage.region, relaxed_region(func, consumer, *read, stage.scope))) { return refuse(); }
+    if (!holds_region(func, *stage.scope, stage.region, read ? relaxed_region(func, consumer, *read, stage.scope) : full_region(buffer))) { return refuse(); }
     return ok();
   }
 
