@@ -34,13 +34,12 @@ class BindingSimplifier : public Mutator {
       fields.body = std::move(body);
       return make<BlockRealize>(n.iter_values, n.predicate, make<Block>(std::move(fields), n.block->origin, n.block->id), n.origin);
     }
-    bool is_done = is_simple(n);
+    auto known = normal_form(n);
 #ifndef LOOPSMITH_CHECKED
-    if (is_done) { return self(n); }
-#endif
-    std::vector<Expr> values = arith::iter_map_simplify(n.iter_values.to_vector(), domains_, n.predicate, arith::IterMapLevel::Surjective, analyzer_, fold_);
-#ifdef LOOPSMITH_CHECKED
-    for (size_t i = 0; i < values.size(); ++i) { assert(!is_done || arith::deep_equal(values[i], n.iter_values[i])); }
+    std::vector<Expr> values = known ? std::move(*known) : simplified(n);
+#else
+    std::vector<Expr> values = simplified(n);
+    for (size_t i = 0; i < values.size(); ++i) { assert(!known || arith::deep_equal(values[i], (*known)[i])); }
 #endif
     bool same = true;
     for (size_t i = 0; i < values.size(); ++i) {
@@ -69,28 +68,39 @@ class BindingSimplifier : public Mutator {
     });
     return found;
   }
-  // As splits that divide and fused loops leave them: loops from 0, or their digits `f // 4` and `f % 4`, each used once, alone or in a sum
-  // `i_0 * 8 + i_1` that counts without gaps. The normal form of such values is what they are.
-  auto is_simple(const BlockRealize& n) -> bool {
-    if (!is_one(n.predicate)) { return false; }
+  auto simplified(const BlockRealize& n) -> std::vector<Expr> {
+    return arith::iter_map_simplify(n.iter_values.to_vector(), domains_, n.predicate, arith::IterMapLevel::Surjective, analyzer_, fold_);
+  }
+  // Of what splits that divide and fused loops leave: loops from 0, or their digits `f // 4` and `f % 4`, each used once, alone or in a sum that
+  // counts without gaps. None: it is something else, or the analysis is to say.
+  auto normal_form(const BlockRealize& n) -> std::optional<std::vector<Expr>> {
+    if (!is_one(n.predicate)) { return {}; }
     digits_.clear();
+    std::vector<Expr> out;
     for (size_t i = 0; i < n.iter_values.size(); ++i) {
-      const Expr* value = &n.iter_values[i];
-      if (!((*value).dtype() == n.block->iter_vars[i].var->dtype)) { return false; }
-      // From the last part, which counts by 1, to the first. Digits of one loop in a sum would become one.
+      const Expr& value = n.iter_values[i];
+      if (!(value.dtype() == n.block->iter_vars[i].var->dtype)) { return {}; }
+      terms_.clear();
+      const size_t own = digits_.size();
+      if (!take_terms(value, 1)) { return {}; }
+      // From the last term, which counts by 1, to the first. Digits of one loop in a sum would become one.
       int64_t scale = 1;
-      size_t own = digits_.size();
-      for (bool is_last = false; !is_last;) {
-        const auto* sum = value->as<Add>();
-        const Expr& part = sum ? sum->b : *value;
-        is_last = sum == nullptr;
-        const auto* product = scale == 1 ? nullptr : part.as<Mul>();
-        if (scale != 1 && (!product || as_int(product->b) != scale)) { return false; }
-        int64_t extent = take_digit(product ? product->a : part);
-        if (extent == 0 || __builtin_mul_overflow(scale, extent, &scale)) { return false; }
-        for (size_t k = own; k + 1 < digits_.size(); ++k) { if (digits_[k].var == digits_.back().var) { return false; } }
-        if (sum) { value = &sum->a; }
+      bool has_unit = false;
+      for (size_t t = terms_.size(); t-- > 0;) {
+        if (terms_[t].scale != scale || !(terms_[t].digit.dtype() == value.dtype()) || __builtin_mul_overflow(scale, terms_[t].extent, &scale)) { return {}; }
+        has_unit = has_unit || terms_[t].extent == 1;
       }
+      for (size_t k = own; k < digits_.size(); ++k) {
+        for (size_t l = own; l < k; ++l) { if (digits_[k].var == digits_[l].var) { return {}; } }
+      }
+      if (is_written_so(value)) { out.push_back(value); continue; }
+      if (has_unit || !are_domains_known()) { return {}; }
+      Expr sum = terms_.empty() ? zero(value.dtype()) : Expr();
+      for (const Term& term : terms_) {
+        Expr part = term.scale == 1 ? term.digit : mul(term.digit, constant_int(value.dtype(), term.scale));
+        sum = sum ? add(std::move(sum), std::move(part)) : std::move(part);
+      }
+      out.push_back(std::move(sum));
     }
     // Of each loop all digits, side by side.
     std::sort(digits_.begin(), digits_.end(), [](const Digit& a, const Digit& b) { return a.var != b.var ? std::less<>()(a.var, b.var) : a.lower < b.lower; });
@@ -98,10 +108,48 @@ class BindingSimplifier : public Mutator {
       const Digit& d = digits_[i];
       bool is_first = i == 0 || digits_[i - 1].var != d.var;
       bool is_last = i + 1 == digits_.size() || digits_[i + 1].var != d.var;
-      if (is_first && d.lower != 1) { return false; }
-      if (is_last ? d.lower * d.extent != d.whole : d.lower * d.extent != digits_[i + 1].lower) { return false; }
+      if (is_first && d.lower != 1) { return {}; }
+      if (is_last ? d.lower * d.extent != d.whole : d.lower * d.extent != digits_[i + 1].lower) { return {}; }
     }
+    return out;
+  }
+  struct Term { Expr digit; int64_t scale, extent; };
+  // The terms of a sum, of sums in products too: `(i_0 * 4 + i_1) * 8`. Loops of one iteration are none where they are folded.
+  auto take_terms(const Expr& e, int64_t scale) -> bool {
+    if (const auto* sum = e.as<Add>()) { return take_terms(sum->a, scale) && take_terms(sum->b, scale); }
+    if (const auto* product = e.as<Mul>()) {
+      auto factor = as_int(product->b);
+      return factor && *factor > 0 && !__builtin_mul_overflow(scale, *factor, &scale) && take_terms(product->a, scale);
+    }
+    if (fold_ && is_unit_loop(e)) { return true; }
+    int64_t extent = take_digit(e);
+    if (extent == 0) { return false; }
+    terms_.push_back({e, scale, extent});
     return true;
+  }
+  // Is the value the sum of its terms as they are, each behind the others?
+  [[nodiscard]] auto is_written_so(const Expr& value) const -> bool {
+    const Expr* at = &value;
+    for (size_t t = terms_.size(); t-- > 0;) {
+      const auto* sum = at->as<Add>();
+      if ((sum != nullptr) != (t > 0)) { return false; }
+      const Expr& part = sum ? sum->b : *at;
+      const auto* product = terms_[t].scale == 1 ? nullptr : part.as<Mul>();
+      if (!(product ? product->a : part).same_as(terms_[t].digit)) { return false; }
+      if (sum) { at = &sum->a; }
+    }
+    return !terms_.empty();
+  }
+  // Loops that follow others are for the analysis.
+  [[nodiscard]] auto are_domains_known() const -> bool {
+    return std::all_of(domains_.begin(), domains_.end(), [](const auto& d) { return as_int(d.second.min) && as_int(d.second.extent); });
+  }
+  [[nodiscard]] auto is_unit_loop(const Expr& e) const -> bool {
+    const auto* var = e.as<VarNode>();
+    for (auto it = domains_.rbegin(); var && it != domains_.rend(); ++it) {
+      if (it->first.get() == var) { return is_zero(it->second.min) && is_one(it->second.extent); }
+    }
+    return false;
   }
   struct Digit { const VarNode* var; int64_t lower, extent, whole; };
   // The number of values of a loop's variable or of a digit of it; 0: it is none.
@@ -129,6 +177,7 @@ class BindingSimplifier : public Mutator {
   bool fold_;
   arith::Analyzer analyzer_;
   std::vector<Digit> digits_;
+  std::vector<Term> terms_;
 };
 
 class PredicateAdder : public Mutator {

@@ -298,14 +298,18 @@ auto update_by_inverse(const BufferNode& buffer, const Array<IterVar>& iter_vars
   }
   std::vector<arith::IterSumNode> digits;
   for (const arith::IterSum& index : found.indices) { digits.push_back(digits_of(index, analyzer)); }
-  // What no iter var reaches is not asked for.
+  // What no iter var reaches is not asked for, nor is it a bound of what is reached.
+  auto clip = [&](IntSet& set, const IntSet& within) {
+    if (analyzer.can_prove(greater(set.max(), within.max()))) { set = IntSet::interval(set.min(), within.max()); }
+    if (analyzer.can_prove(less(set.min(), within.min()))) { set = IntSet::interval(within.min(), set.max()); }
+  };
   for (size_t i = 0; i < required.size(); ++i) {
     const arith::IterSumNode& sum = digits[i];
     // All of an iter var is kept in its domain otherwise.
     if (sum.args.empty() || (sum.args.size() == 1 && is_one(sum.args[0].lower_factor) && analyzer.can_prove_equal(sum.args[0].extent, sum.args[0].source->extent))) { continue; }
-    Expr last = sum.base + sum.args[0].scale * sum.args[0].extent - one(sum.base.dtype());
-    if (analyzer.can_prove(greater(required[i].max(), last))) { required[i] = IntSet::interval(required[i].min(), last); }
-    if (analyzer.can_prove(less(required[i].min(), sum.base))) { required[i] = IntSet::interval(sum.base, required[i].max()); }
+    const IntSet reached = IntSet::interval(sum.base, sum.base + sum.args[0].scale * sum.args[0].extent - one(sum.base.dtype()));
+    clip(required[i], reached);
+    clip(whole[i], reached);
   }
   bool is_exact = true;
   auto invert = [&](const Box& box) {
