@@ -889,9 +889,15 @@ auto late_reduction(const FuncState& func, const Place& place) -> const VarNode*
   const Block& block = *place.block();
   VarMap first;
   std::unordered_set<const VarNode*> moved;
-  for (const Place* at : func.loops(place)) {
-    first[at->loop->var.get()] = at->loop->min;
-    if (!is_zero(at->loop->min)) { moved.insert(at->loop->var.get()); }
+  auto begin_at_first = [&](const Place& at) {
+    first[at.loop->var.get()] = at.loop->min;
+    if (!is_zero(at.loop->min)) { moved.insert(at.loop->var.get()); }
+  };
+  for (const Place* at : func.loops(place)) { begin_at_first(*at); }
+  // So do loops of one iteration around the scope, in which the last part of a partitioned loop may stand.
+  const Place* scope = func.scope(place);
+  for (const Place* at = scope ? func.parent(*scope) : nullptr; at; at = func.parent(*at)) {
+    if (at->is_loop() && is_one(at->loop->extent)) { begin_at_first(*at); }
   }
   arith::Analyzer analyzer;
   for (size_t i = 0; i < block.iter_vars.size(); ++i) {
