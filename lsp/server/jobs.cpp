@@ -342,6 +342,8 @@ void Jobs::stop_all() {
     keep(job, true);
     stop(id);
   }
+  // Whoever starts the server again need not wait until all that was stopped has ended.
+  kept_.let_go();
 }
 
 void Jobs::on_line(JobId id, std::string_view line) {

@@ -46,8 +46,10 @@ auto number_in(const Json& json, const char* name) -> std::optional<double> {
 
 }  // namespace
 
-KeptSearches::~KeptSearches() {
+void KeptSearches::let_go() {
   for (const auto& [path, held] : files_) { ::close(held.file); }
+  files_.clear();
+  folder_.clear();
 }
 
 auto KeptSearches::default_folder() -> std::string {

@@ -30,8 +30,9 @@ class KeptSearches {
   explicit KeptSearches(std::string folder = {}) : folder_(std::move(folder)) {}
   KeptSearches(const KeptSearches&) = delete;
   auto operator=(const KeptSearches&) -> KeptSearches& = delete;
-  /// Lets go of its files, which stay.
-  ~KeptSearches();
+  ~KeptSearches() { let_go(); }
+  /// Lets go of its files, which stay: another server may take them. Nothing is kept from then on.
+  void let_go();
   [[nodiscard]] static auto default_folder() -> std::string;
 
   /// Written, or written anew. Nothing where another server has it.

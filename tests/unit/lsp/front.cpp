@@ -603,15 +603,23 @@ TEST_CASE("a search that is interrupted stands still in the next session, and go
     CHECK_FALSE(std::filesystem::exists(folder.path + "/searches"));
     command(first, "loopsmith.tune", {{"uri", "a"}, {"function", "f"}, {"seconds", 60.0}, {"trials", 64}});
     first.front.on_job_line(1, R"({"event":"progress","trial":12,"trials":64,"best_seconds":0.25,"elapsed":20})");
-    // The editor is closed; what the search says while it ends changes nothing.
+    {
+      // Another editor at the same time does not go on with it, too.
+      Stage beside(options);
+      beside.initialize({});
+      beside.open("a", "x");
+      CHECK(told(beside).is_null());
+    }
+    // The editor is closed; what the search says while it ends changes nothing. Who starts a server again before it has ended finds it.
     first.ask("shutdown", nullptr);
+    {
+      Stage again(options);
+      again.initialize({});
+      again.open("a", "x");
+      CHECK(told(again)["state"] == "paused");
+    }
     first.front.on_job_line(1, R"({"event":"done","schedule_text":"def s(sch): ...","best_seconds":0.2,"verified":"3 inputs"})");
     first.front.on_job_end(1, ExitStatus{}, "");
-    // Another editor at the same time does not go on with it, too.
-    Stage beside(options);
-    beside.initialize({});
-    beside.open("a", "x");
-    CHECK(told(beside).is_null());
   }
   Stage second(options);
   second.initialize({});
