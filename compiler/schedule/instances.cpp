@@ -373,8 +373,22 @@ class Touches : public Follower {
 
 auto is_used_outside(const FuncState& func, const Place& loop, const Buffer& buffer) -> bool {
   auto is_it = [&](const BufferRegion& region) { return region.buffer == buffer; };
+  // What iterations of a loop add to outlives them, of a loop around this one too, be it of one iteration.
+  auto adds_in_loops_around = [&](const Place& place) {
+    const BlockRealize& realize = *place.realize;
+    if (std::none_of(realize.block->writes.begin(), realize.block->writes.end(), is_it)) { return false; }
+    for (const Place* at = func.parent(loop); at; at = func.parent(*at)) {
+      if (!at->is_loop() || !func.is_below(place, *at)) { continue; }
+      auto is_this = [&](const VarNode& v) { return &v == at->loop->var.get(); };
+      for (size_t i = 0; i < realize.iter_values.size(); ++i) {
+        if (realize.block->iter_vars[i].kind != IterKind::Spatial && uses_var(realize.iter_values[i], is_this)) { return true; }
+      }
+    }
+    return false;
+  };
   return std::any_of(func.places().begin(), func.places().end(), [&](const Place& place) {
-    if (!place.is_block() || func.is_below(place, loop) || func.is_below(loop, place)) { return false; }
+    if (!place.is_block()) { return false; }
+    if (func.is_below(place, loop) || func.is_below(loop, place)) { return adds_in_loops_around(place); }
     const Block& block = *place.block();
     const auto& hidden = func.hidden_reads(place);
     return std::any_of(block.reads.begin(), block.reads.end(), is_it) || std::any_of(block.writes.begin(), block.writes.end(), is_it) ||

@@ -40,7 +40,7 @@ struct Races {
 /// `most`: instances below the loop, all in all, that are looked at; 0: as many as anywhere here.
 [[nodiscard]] auto counted_races(const FuncState& func, const Place& loop, int64_t most = 0) -> Races;
 
-/// Does a block that is neither below a loop nor around it touch the buffer?
+/// Does a block that is neither below a loop nor around it touch the buffer, or do loops around add to it?
 [[nodiscard]] auto is_used_outside(const FuncState& func, const Place& loop, const Buffer& buffer) -> bool;
 /// Does anything outside of a loop touch the buffer, a statement that belongs to no block included? Reads the whole function.
 [[nodiscard]] auto is_used_between_blocks(const FuncState& func, const Place& loop, const Buffer& buffer) -> bool;

@@ -122,14 +122,8 @@ auto check_not_repeated(const Context& cx, const LoopArg& loop, const Place& pla
       if (!p.is_block()) { continue; }
       for (const Buffer& own : p.block()->alloc_buffers) { is_seen = is_seen && !(own == write.buffer); }
     }
-    for (const Place& p : func.places()) {
-      if (!p.is_block() || p.index == place.index || (p.index < loop->index && p.end >= loop->end)) { continue; }
-      bool is_below = p.index > loop->index && p.index < loop->end;
-      for (const BufferRegion& read : p.block()->reads) { is_seen = is_seen || (!is_below && read.buffer == write.buffer); }
-      for (const BufferRegion& other : p.block()->writes) { is_seen = is_seen || (!is_below && other.buffer == write.buffer); }
-    }
     // Statements between blocks belong to none.
-    is_seen = is_seen || is_used_between_blocks(func, *loop, write.buffer);
+    is_seen = is_seen || is_used_outside(func, *loop, write.buffer) || is_used_between_blocks(func, *loop, write.buffer);
     if (is_seen) { return note_block(note_loop(cx.error(place.block()->init ? Code::ReductionShared : Code::IterationsShare).arg("block", place.name().view()).arg("loop", loop->name().view()), *loop), place); }
   }
   return ok();

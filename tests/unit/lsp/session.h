@@ -43,6 +43,8 @@ class Session {
     if (!has_data) { environment.emplace_back("XDG_DATA_HOME", data.path); }
     bool has_state = std::any_of(environment.begin(), environment.end(), [](const auto& one) { return one.first == "XDG_STATE_HOME"; });
     if (!has_state) { environment.emplace_back("XDG_STATE_HOME", state_.path); }
+    // A worker that sanitizers slow down is at work where another one would hang.
+    if (tests::is_sanitized && std::find(argv.begin(), argv.end(), "--hang-limit") == argv.end()) { argv.insert(argv.end(), {"--hang-limit", "20s"}); }
     auto process = Process::start({.argv = std::move(argv), .environment = std::move(environment)});
     if (process.ok()) { process_.emplace(std::move(process).value()); }
   }
