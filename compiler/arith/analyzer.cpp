@@ -2,10 +2,12 @@
 #include "arith/analyzer.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstdlib>
 #include <unordered_set>
 
 #include "arith/canonical.h"
+#include "arith/linear_sum.h"
 #include "arith/rewrite.h"
 #include "arith/state.h"
 #include "arith/walk.h"
@@ -162,26 +164,39 @@ auto settle(Analyzer::State& state, Expr& result, bool is_canonical) -> bool {
 // Canonical first: rewriting may destroy structure that it could have used. Then the two in turn. With the default
 // steps, until both change nothing, so that simplifying again changes nothing; where turns go round in a circle, the
 // least of the circle's forms stands for all.
-auto Analyzer::simplify(const Expr& expr, int steps) -> Expr {
-  if (expr.kind() == NodeKind::IntImm) { return expr; }
-  Question question(*state_);
-  Expr result = state_->canonical->simplify(expr);
+namespace {
+
+auto simplified_by_rules(Analyzer::State& state, const Expr& expr, int steps) -> Expr {
+  Question question(state);
+  Expr result = state.canonical->simplify(expr);
   if (steps != default_steps) {
     for (int i = 0; i < steps && result.kind() != NodeKind::IntImm; ++i) {
-      result = i % 2 == 0 ? state_->rewriter->run(result) : state_->canonical->simplify(result);
+      result = i % 2 == 0 ? state.rewriter->run(result) : state.canonical->simplify(result);
     }
     return is_same(result, expr) ? expr : result;
   }
-  bool is_settled = settle(*state_, result, result.same_as(expr));
+  bool is_settled = settle(state, result, result.same_as(expr));
   // The least of a circle may simplify further by another way in: seen where a Let hid what belongs together.
   if (!is_settled && !has_let(expr)) { is_settled = true; }
-  for (int round = 0; !is_settled && round < max_rounds && state_->work > 0; ++round) {
-    Expr next = state_->canonical->simplify(result);
-    is_settled = settle(*state_, next, next.same_as(result));
+  for (int round = 0; !is_settled && round < max_rounds && state.work > 0; ++round) {
+    Expr next = state.canonical->simplify(result);
+    is_settled = settle(state, next, next.same_as(result));
     if (is_same(next, result)) { break; }
     result = std::move(next);
   }
   return is_same(result, expr) ? expr : result;
+}
+
+}  // namespace
+
+auto Analyzer::simplify(const Expr& expr, int steps) -> Expr {
+  if (expr.kind() == NodeKind::IntImm) { return expr; }
+  if (Expr sum = simplified_linear_sum(*state_, expr)) {
+    if (is_same(sum, expr)) { sum = expr; }
+    assert(is_same(sum, simplified_by_rules(*state_, expr, steps)));
+    return sum;
+  }
+  return simplified_by_rules(*state_, expr, steps);
 }
 
 auto Analyzer::rewrite_simplify(const Expr& expr) -> Expr {
@@ -222,6 +237,7 @@ auto Analyzer::can_prove_equal(const Expr& a, const Expr& b) -> bool {
   if (a.dtype().is_handle() || b.dtype().is_handle()) { return a.same_as(b); }
   if (a.same_as(b)) { return true; }
   Expr difference = sub(a, b);
+  if (Expr sum = simplified_linear_sum(*state_, difference); sum && sum.kind() == NodeKind::IntImm) { return is_zero(sum); }
   return can_prove(equal(difference, zero(difference.dtype())));
 }
 

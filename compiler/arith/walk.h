@@ -28,6 +28,8 @@ auto any_node(const Expr& root, F&& f) -> bool {
 
 template <class F>
 auto any_variable(const Expr& root, F&& f) -> bool {
+  if (root.kind() == NodeKind::IntImm) { return false; }
+  if (const auto* v = root.as<VarNode>()) { return f(*v); }
   return any_node(root, [&](const Expr& e) { const auto* v = e.as<VarNode>(); return v && f(*v); });
 }
 

@@ -9,7 +9,11 @@ namespace loopsmith {
 
 // ---- children ------------------------------------------------------------------------------------------
 
-void visit_children(const Expr& expr, const std::function<void(const Expr&)>& f) {
+namespace {
+
+// Of visit_children and of what calls itself through it: no call through a std::function a node.
+template <class F>
+void each_child(const Expr& expr, const F& f) {
   switch (expr.kind()) {
     case NodeKind::VarNode:
     case NodeKind::IntImm:
@@ -55,6 +59,15 @@ void visit_children(const Expr& expr, const std::function<void(const Expr&)>& f)
       return;
   }
 }
+
+void post_order_of(const Expr& expr, const std::function<void(const Expr&)>& f) {
+  each_child(expr, [&](const Expr& child) { post_order_of(child, f); });
+  f(expr);
+}
+
+}  // namespace
+
+void visit_children(const Expr& expr, const std::function<void(const Expr&)>& f) { each_child(expr, f); }
 
 void visit_children(const Stmt& stmt, const std::function<void(const Expr&)>& f, const std::function<void(const Stmt&)>& s) {
   auto range = [&](const Range& r) {
@@ -517,10 +530,7 @@ auto Mutator::on(const BlockRealize& n) -> Stmt {
 
 // ---- helpers -------------------------------------------------------------------------------------------
 
-void post_order(const Expr& expr, const std::function<void(const Expr&)>& f) {
-  visit_children(expr, [&](const Expr& child) { post_order(child, f); });
-  f(expr);
-}
+void post_order(const Expr& expr, const std::function<void(const Expr&)>& f) { post_order_of(expr, f); }
 void post_order(const Stmt& stmt, const std::function<void(const Stmt&)>& on_stmt, const std::function<void(const Expr&)>& on_expr) {
   visit_children(
       stmt, [&](const Expr& child) { post_order(child, on_expr); },

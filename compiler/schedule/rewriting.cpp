@@ -45,7 +45,7 @@ class BindingSimplifier : public Mutator {
     for (size_t i = 0; i < values.size(); ++i) {
       // A number has the iter var's type, as in text.
       // Of a loop that a predicate cuts off, how much is left may be a divisor, and nothing may be left.
-      if (divides_by_rest(values[i]) && !divides_by_rest(n.iter_values[i])) { values[i] = n.iter_values[i]; }
+      if (!values[i].same_as(n.iter_values[i]) && divides_by_rest(values[i]) && !divides_by_rest(n.iter_values[i])) { values[i] = n.iter_values[i]; }
       if (as_int(values[i])) { values[i] = cast(n.block->iter_vars[i].var->dtype, values[i]); }
       same &= values[i].same_as(n.iter_values[i]);
     }
@@ -71,30 +71,28 @@ class BindingSimplifier : public Mutator {
   auto simplified(const BlockRealize& n) -> std::vector<Expr> {
     return arith::iter_map_simplify(n.iter_values.to_vector(), domains_, n.predicate, arith::IterMapLevel::Surjective, analyzer_, fold_);
   }
-  // Of what splits that divide and fused loops leave: loops from 0, or their digits `f // 4` and `f % 4`, each used once, alone or in a sum that
-  // counts without gaps. None: it is something else, or the analysis is to say.
+  // Of what splits that divide and fused loops leave: loops from 0, or digits `f // 4` and `f % 4` of them and of their sums, each used once,
+  // alone or in a sum that counts without gaps. None: it is something else, or the analysis is to say.
   auto normal_form(const BlockRealize& n) -> std::optional<std::vector<Expr>> {
     if (!is_one(n.predicate)) { return {}; }
     digits_.clear();
+    sums_.clear();
     std::vector<Expr> out;
+    out.reserve(n.iter_values.size());
     for (size_t i = 0; i < n.iter_values.size(); ++i) {
       const Expr& value = n.iter_values[i];
       if (!(value.dtype() == n.block->iter_vars[i].var->dtype)) { return {}; }
       terms_.clear();
       const size_t own = digits_.size();
       if (!take_terms(value, 1)) { return {}; }
-      // From the last term, which counts by 1, to the first. Digits of one loop in a sum would become one.
-      int64_t scale = 1;
-      bool has_unit = false;
-      for (size_t t = terms_.size(); t-- > 0;) {
-        if (terms_[t].scale != scale || !(terms_[t].digit.dtype() == value.dtype()) || __builtin_mul_overflow(scale, terms_[t].extent, &scale)) { return {}; }
-        has_unit = has_unit || terms_[t].extent == 1;
-      }
+      if (!count_without_gaps(0)) { return {}; }
+      for (const Term& term : terms_) { if (!(term.digit.dtype() == value.dtype())) { return {}; } }
+      // Digits of one loop in a sum would become one.
       for (size_t k = own; k < digits_.size(); ++k) {
-        for (size_t l = own; l < k; ++l) { if (digits_[k].var == digits_[l].var) { return {}; } }
+        for (size_t l = own; l < k; ++l) { if (digits_[k].of == digits_[l].of) { return {}; } }
       }
       if (is_written_so(value)) { out.push_back(value); continue; }
-      if (has_unit || !are_domains_known()) { return {}; }
+      if (!are_domains_known()) { return {}; }
       Expr sum = terms_.empty() ? zero(value.dtype()) : Expr();
       for (const Term& term : terms_) {
         Expr part = term.scale == 1 ? term.digit : mul(term.digit, constant_int(value.dtype(), term.scale));
@@ -103,15 +101,32 @@ class BindingSimplifier : public Mutator {
       out.push_back(std::move(sum));
     }
     // Of each loop all digits, side by side.
-    std::sort(digits_.begin(), digits_.end(), [](const Digit& a, const Digit& b) { return a.var != b.var ? std::less<>()(a.var, b.var) : a.lower < b.lower; });
+    std::sort(digits_.begin(), digits_.end(), [](const Digit& a, const Digit& b) { return a.of != b.of ? std::less<>()(a.of, b.of) : a.lower < b.lower; });
     for (size_t i = 0; i < digits_.size(); ++i) {
       const Digit& d = digits_[i];
-      bool is_first = i == 0 || digits_[i - 1].var != d.var;
-      bool is_last = i + 1 == digits_.size() || digits_[i + 1].var != d.var;
+      bool is_first = i == 0 || digits_[i - 1].of != d.of;
+      bool is_last = i + 1 == digits_.size() || digits_[i + 1].of != d.of;
       if (is_first && d.lower != 1) { return {}; }
       if (is_last ? d.lower * d.extent != d.whole : d.lower * d.extent != digits_[i + 1].lower) { return {}; }
     }
+    // A loop is in one sum or has digits of its own.
+    for (const Sum& sum : sums_) {
+      for (const VarNode* var : sum.loops) {
+        if (std::any_of(digits_.begin(), digits_.end(), [&](const Digit& d) { return d.of == var; }) ||
+            std::any_of(sums_.begin(), sums_.end(), [&](const Sum& other) { return &other != &sum && std::find(other.loops.begin(), other.loops.end(), var) != other.loops.end(); })) {
+          return {};
+        }
+      }
+    }
     return out;
+  }
+  // Do the terms from this one on count without gaps, from the last, which counts by 1, to the first?
+  [[nodiscard]] auto count_without_gaps(size_t first) const -> bool {
+    int64_t scale = 1;
+    for (size_t t = terms_.size(); t-- > first;) {
+      if (terms_[t].scale != scale || __builtin_mul_overflow(scale, terms_[t].extent, &scale)) { return false; }
+    }
+    return true;
   }
   struct Term { Expr digit; int64_t scale, extent; };
   // The terms of a sum, of sums in products too: `(i_0 * 4 + i_1) * 8`. Loops of one iteration are none where they are folded.
@@ -151,32 +166,53 @@ class BindingSimplifier : public Mutator {
     }
     return false;
   }
-  struct Digit { const VarNode* var; int64_t lower, extent, whole; };
-  // The number of values of a loop's variable or of a digit of it; 0: it is none.
+  struct Digit { const ExprNode* of; int64_t lower, extent, whole; };  // of a loop's variable or of a sum of several
+  struct Sum { Expr value; int64_t extent; std::vector<const VarNode*> loops; };
+  // The number of values of a loop's variable, or of a digit of it or of a sum of loops; 0: it is none.
   auto take_digit(const Expr& e) -> int64_t {
     const auto* quotient = e.as<FloorDiv>();
     const Expr& below = quotient ? quotient->a : e;
     const auto* remainder = below.as<FloorMod>();
-    const auto* var = (remainder ? remainder->a : below).as<VarNode>();
+    const Expr& of = remainder ? remainder->a : below;
+    const int64_t whole = quotient || remainder ? extent_of(of) : loop_extent(of.as<VarNode>());
+    const int64_t lower = quotient ? as_int(quotient->b).value_or(0) : 1;
+    const int64_t upper = remainder ? as_int(remainder->b).value_or(0) : whole;
+    if (whole <= 0 || lower <= 0 || upper <= 0 || upper > whole || whole % upper != 0 || upper % lower != 0) { return 0; }
+    // Loops of one iteration are folded where that is asked for; a digit of one value is no digit.
+    int64_t extent = upper / lower;
+    if (extent == 1 && (fold_ || quotient || remainder)) { return 0; }
+    if (remainder && upper == whole) { return 0; }
+    digits_.push_back({of.get(), lower, extent, whole});
+    return extent;
+  }
+  [[nodiscard]] auto loop_extent(const VarNode* var) const -> int64_t {
     for (auto it = domains_.rbegin(); var && it != domains_.rend(); ++it) {
-      if (it->first.get() != var) { continue; }
-      auto whole = as_int(it->second.extent);
-      int64_t lower = quotient ? as_int(quotient->b).value_or(0) : 1;
-      int64_t upper = remainder ? as_int(remainder->b).value_or(0) : whole.value_or(0);
-      if (!is_zero(it->second.min) || !whole || lower <= 0 || upper <= 0 || upper > *whole || *whole % upper != 0 || upper % lower != 0) { return 0; }
-      // Loops of one iteration are folded where that is asked for; a digit of one value is no digit.
-      int64_t extent = upper / lower;
-      if (extent == 1 && (fold_ || quotient || remainder)) { return 0; }
-      if (remainder && upper == *whole) { return 0; }
-      digits_.push_back({var, lower, extent, *whole});
-      return extent;
+      if (it->first.get() == var) { return is_zero(it->second.min) ? as_int(it->second.extent).value_or(0) : 0; }
     }
     return 0;
+  }
+  // Of what is divided: a loop's, or that of a sum of whole loops, written as it counts. Its digits stay those of the sum.
+  auto extent_of(const Expr& e) -> int64_t {
+    if (!e.as<Add>()) { return loop_extent(e.as<VarNode>()); }
+    for (const Sum& known : sums_) { if (known.value.same_as(e)) { return known.extent; } }
+    const std::vector<Term> around = std::exchange(terms_, {});
+    const size_t own = digits_.size();
+    int64_t extent = take_terms(e, 1) && count_without_gaps(0) && is_written_so(e) ? terms_.front().scale * terms_.front().extent : 0;
+    Sum sum{e, extent, {}};
+    for (const Term& term : terms_) {
+      if (!term.digit.as<VarNode>() || term.extent == 1 || !(term.digit.dtype() == e.dtype())) { extent = 0; }
+      sum.loops.push_back(term.digit.as<VarNode>());
+    }
+    digits_.resize(own);
+    terms_ = around;
+    if (extent > 0) { sums_.push_back(std::move(sum)); }
+    return extent;
   }
   Domains domains_;
   bool fold_;
   arith::Analyzer analyzer_;
   std::vector<Digit> digits_;
+  std::vector<Sum> sums_;
   std::vector<Term> terms_;
 };
 

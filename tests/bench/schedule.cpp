@@ -229,7 +229,8 @@ int main(int count, char** arguments) {
     session_rows(count > 2 ? arguments[2] : "");
     return 0;
   }
-  if (count > 1) {
+  const bool only_replay = count > 1 && std::string_view(arguments[1]) == "replay";  // for a profiler
+  if (count > 1 && !only_replay) {
     primitive_rows({arguments + 1, arguments + count});
     return 0;
   }
@@ -241,21 +242,26 @@ int main(int count, char** arguments) {
     if (file.declaration(i).module) { module = file.declaration(i).module; }
   }
   if (!module) { fmt::print("the program does not parse\n"); return 1; }
+  auto trace = schedule::trace_from_json(bench::matmul_trace);
+  if (!trace) { fmt::print("{}\n", trace.diagnostics()[0].message()); return 1; }
+  auto replay = [&] {
+    schedule::Schedule sch(module, 1);
+    if (!sch.replay(*trace).ok()) { std::exit(1); }
+  };
+  if (only_replay) {
+    row("replay", best_us(replay), bench::tvm_replay);
+    return 0;
+  }
   row("new schedule and one split", best_us([&] {
         schedule::Schedule sch(module, 1);
         auto block = sch.call("get_block", {"C"});
         auto loops = sch.call("get_loops", {*block});
         if (!sch.call("split", {schedule::loops_of(*loops)[0], schedule::Value::List{nullptr, 32}}).ok()) { std::exit(1); }
       }), bench::tvm_new_schedule_and_split);
-  auto trace = schedule::trace_from_json(bench::matmul_trace);
-  if (!trace) { fmt::print("{}\n", trace.diagnostics()[0].message()); return 1; }
   schedule::Schedule done(module, 1);
   if (auto status = done.replay(*trace); !status) { fmt::print("{}\n", status.diagnostics()[0].message()); return 1; }
   row("copy of a schedule", best_us([&] { schedule::Schedule copy = done; if (copy.trace().empty()) { std::exit(1); } }), bench::tvm_copy);
-  row(fmt::format("replay of a trace of {} instructions", trace->size()).c_str(), best_us([&] {
-        schedule::Schedule sch(module, 1);
-        if (!sch.replay(*trace).ok()) { std::exit(1); }
-      }), bench::tvm_replay);
+  row(fmt::format("replay of a trace of {} instructions", trace->size()).c_str(), best_us(replay), bench::tvm_replay);
   row("replay without its postprocessing", best_us([&] {
         schedule::Schedule sch(module, 1);
         if (!sch.replay(*trace, true).ok()) { std::exit(1); }

@@ -145,6 +145,43 @@ TEST_CASE("simplifying again changes nothing, and what is simple comes back as t
   CHECK(analyzer.simplify(once).same_as(once));
 }
 
+TEST_CASE("sums of variables times numbers become what the rules make of them") {
+  // With facts of a scope at hand, it is the rules that answer.
+  std::mt19937_64 random(20261124);
+  auto below = [&](int64_t n) { return static_cast<int64_t>(random() % static_cast<uint64_t>(n)); };
+  const DataType types[] = {DataType::int_(32), DataType::int_(64)};
+  for (int round = 0; round < 4000; ++round) {
+    const DataType dtype = types[below(4) == 0 ? 1 : 0];
+    std::vector<Var> vars;
+    arith::Analyzer quick, rules;
+    for (const char* name : {"a", "b", "c", "d"}) {
+      vars.push_back(var(name, dtype));
+      if (below(3) == 0) { continue; }
+      Range range{int_imm(below(3) == 0 ? below(9) - 4 : 0, dtype), int_imm(1 + below(20), dtype)};
+      quick.bind(vars.back(), range);
+      rules.bind(vars.back(), range);
+    }
+    std::function<Expr(int)> sum = [&](int depth) -> Expr {
+      switch (depth == 0 ? below(3) : below(6)) {
+        case 0: return vars[static_cast<size_t>(below(4))];
+        case 1: return Expr(vars[static_cast<size_t>(below(4))]) * int_imm(int64_t{1} << below(8), dtype);
+        case 2: return int_imm(below(4) == 0 ? below(40) - 20 : below(64), dtype);
+        case 3: return make<Sub>(sum(depth - 1), sum(depth - 1));
+        case 4: return make<Add>(sum(depth - 1), sum(depth - 1));
+        default: return sum(depth - 1) + sum(depth - 1);
+      }
+    };
+    Expr e = sum(static_cast<int>(below(5)));
+    if (below(3) == 0) { e = below(2) == 0 ? min(e, e + int_imm(below(9), dtype)) : max(e + int_imm(below(9), dtype), e); }
+    Expr other = sum(2);
+    Var flag = var("flag", dtype);
+    auto scope = rules.enter(greater_equal(flag, zero(dtype)));
+    INFO(text_of(e) << " and " << text_of(other) << ", round " << round);
+    CHECK(text_of(quick.simplify(e)) == text_of(rules.simplify(e)));
+    CHECK(quick.can_prove_equal(e, other) == rules.can_prove_equal(e, other));
+  }
+}
+
 TEST_CASE("what a Let hid is simplified on until nothing changes") {
   Var x = var("x"), l = var("l"), m = var("m");
   Expr most = max(Expr(x), int_imm(8)), more = floordiv(Expr(x), int_imm(6));
