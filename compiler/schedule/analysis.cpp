@@ -997,16 +997,23 @@ auto repeats_instances(const BlockRealize& realize, const For& loop) -> bool {
   // Of a remainder, what it is divided by: iterations so far apart may be the same.
   std::vector<int64_t> periods;
   bool is_used = false, is_divided = false;
-  for (const Expr& value : realize.iter_values) {
-    post_order(value, [&](const Expr& e) {
-      is_used = is_used || e.get() == loop.var.get();
-      const auto* quotient = e.as<FloorDiv>();
-      is_divided = is_divided || (quotient && uses_var(quotient->a, [&](const VarNode& v) { return &v == loop.var.get(); }));
-      const auto* mod = e.as<FloorMod>();
-      auto period = mod ? as_int(mod->b) : std::nullopt;
-      if (period && *period > 0 && uses_var(mod->a, [&](const VarNode& v) { return &v == loop.var.get(); })) { periods.push_back(*period); }
-    });
-  }
+  auto is_var = [&](const VarNode& v) { return &v == loop.var.get(); };
+  auto look = [&](const auto& again, const Expr& e) -> void {
+    switch (e.kind()) {
+      case NodeKind::IntImm: return;
+      case NodeKind::VarNode: is_used = is_used || is_var(*e.as<VarNode>()); return;
+      case NodeKind::Add: again(again, e.as<Add>()->a); again(again, e.as<Add>()->b); return;
+      case NodeKind::Mul: again(again, e.as<Mul>()->a); again(again, e.as<Mul>()->b); return;
+      default: break;
+    }
+    visit_children(e, [&](const Expr& child) { again(again, child); });
+    const auto* quotient = e.as<FloorDiv>();
+    is_divided = is_divided || (quotient && uses_var(quotient->a, is_var));
+    const auto* mod = e.as<FloorMod>();
+    auto period = mod ? as_int(mod->b) : std::nullopt;
+    if (period && *period > 0 && uses_var(mod->a, is_var)) { periods.push_back(*period); }
+  };
+  for (const Expr& value : realize.iter_values) { look(look, value); }
   if (!is_used) { return true; }
   // Of a quotient, neighbours are: the first two, if the others say the same of both.
   if (is_divided) {

@@ -443,6 +443,9 @@ struct PathCopy {
   int around = -1;                          // the place whose body is copied
 
   PathCopy(const FuncState& f, const Rewrite& r) : func(f), rewrite(r) {
+    constexpr size_t usual_depth = 16;
+    holds_change.reserve(usual_depth);
+    marked.reserve(usual_depth);
     for (const auto& change : r.changes) { mark(change.at); }
     for (const auto& insert : r.inserts) { mark(insert.at); }
     for (const auto& before : r.befores) { mark(before.at); }
