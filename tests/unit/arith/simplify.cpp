@@ -161,6 +161,13 @@ TEST_CASE("sums of variables times numbers become what the rules make of them") 
       quick.bind(vars.back(), range);
       rules.bind(vars.back(), range);
     }
+    if (below(8) == 0) {
+      Var last = var("e", dtype);
+      Expr value = Expr(vars.front()) + int_imm(1, dtype);
+      quick.bind(last, value);
+      rules.bind(last, value);
+      vars.back() = last;
+    }
     std::function<Expr(int)> sum = [&](int depth) -> Expr {
       switch (depth == 0 ? below(3) : below(6)) {
         case 0: return vars[static_cast<size_t>(below(4))];
