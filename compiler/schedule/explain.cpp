@@ -429,8 +429,52 @@ void repair_by_other(const Schedule& schedule, const FuncState& func, const Move
 // Primitives whose application often clears the way for another one, the gentlest first.
 constexpr std::string_view clearing[] = {"reorder", "compute_inline", "reverse_compute_inline", "compute_at", "reverse_compute_at", "decompose_reduction", "split", "fuse", "rfactor", "blockize", "cache_write"};
 
+// Lookups that stand in the refused call itself: what is put before the call they see, too.
+auto lookups_in(const Schedule& schedule, const Origin& call) -> std::vector<const Instruction*> {
+  std::vector<const Instruction*> out;
+  if (!call.is_known()) { return out; }
+  const auto all = schedule.trace().instructions();
+  for (auto at = all.rbegin(); at != all.rend(); ++at) {
+    const Origin& origin = (*at)->origin;
+    if (!(*at)->primitive->is_pure || origin.decl != call.decl || origin.begin < call.begin || origin.end > call.end) { break; }
+    out.insert(out.begin(), *at);
+  }
+  return out;
+}
+
+// Do the lookups, made anew, find the places that a call with these values is about? Where there are more loops than there were, the call
+// may count those it takes from the first or from the last: either must be the one.
+auto find_the_same(Schedule fork, const std::vector<const Instruction*>& lookups, const std::vector<Value>& values) -> bool {
+  auto place_of = [&](const Value& value) -> NodeId {
+    if (const auto* b = value.as<BlockRV>()) { auto place = fork.get(*b); return place.ok() ? (*place)->id : 0; }
+    if (const auto* l = value.as<LoopRV>()) { auto place = fork.get(*l); return place.ok() ? (*place)->id : 0; }
+    return 0;
+  };
+  std::function<bool(const Value&, const Value&)> is_in = [&](const Value& value, const Value& within) {
+    const auto* list = within.as<Value::List>();
+    return value == within || (list && std::any_of(list->begin(), list->end(), [&](const Value& item) { return is_in(value, item); }));
+  };
+  for (size_t k = 0; k < lookups.size(); ++k) {
+    const Instruction& lookup = *lookups[k];
+    auto found = fork.apply_values(*lookup.primitive, lookup.values, lookup.decision);
+    if (!found.ok() || found->size() < lookup.outputs.size()) { return false; }
+    const size_t more = found->size() - lookup.outputs.size();
+    for (size_t i = 0; i < lookup.outputs.size(); ++i) {
+      const Value& before = lookup.outputs[i];
+      bool is_used = std::any_of(values.begin(), values.end(), [&](const Value& v) { return is_in(before, v); });
+      for (size_t later = k + 1; !is_used && later < lookups.size(); ++later) {
+        is_used = std::any_of(lookups[later]->values.begin(), lookups[later]->values.end(), [&](const Value& v) { return is_in(before, v); });
+      }
+      if (!is_used || (!before.as<BlockRV>() && !before.as<LoopRV>())) { continue; }
+      NodeId place = place_of(before);
+      if (place == 0 || place_of((*found)[i]) != place || place_of((*found)[i + more]) != place) { return false; }
+    }
+  }
+  return true;
+}
+
 void repair_before(const Schedule& schedule, const FuncState& func, const Primitive& primitive, const std::vector<Value>& values, const std::vector<const Place*>& near,
-                   const NameOfPlace& name_of, const CancelToken& cancel, size_t& trials, std::vector<Repair>& out) {
+                   const std::vector<const Instruction*>& lookups, const NameOfPlace& name_of, const CancelToken& cancel, size_t& trials, std::vector<Repair>& out) {
   for (std::string_view name : clearing) {
     const Primitive* clear = find_primitive(name);
     if (!clear) { continue; }
@@ -441,6 +485,7 @@ void repair_before(const Schedule& schedule, const FuncState& func, const Primit
         ++trials;
         Schedule fork = schedule;
         if (!apply_move(fork, judged.move).ok()) { continue; }
+        if (!lookups.empty() && !find_the_same(fork, lookups, values)) { continue; }
         IRModule between = fork.module();
         if (!fork.apply_values(primitive, values).ok() || fork.module().same_as(between)) { continue; }
         out.push_back({text_of(func, judged.move, name_of), "", judged.move});
@@ -523,7 +568,7 @@ auto explain(const Schedule& schedule, const Primitive& primitive, const std::ve
   for (const Place* place : near) {
     if (place->parent >= 0 && std::find(once.begin(), once.end(), place) == once.end()) { once.push_back(place); }
   }
-  repair_before(schedule, *func, primitive, values, once, name_of, cancel, trials, out.repairs);
+  repair_before(schedule, *func, primitive, values, once, lookups_in(schedule, why.front().where), name_of, cancel, trials, out.repairs);
   return out;
 }
 

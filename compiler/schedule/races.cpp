@@ -15,9 +15,6 @@
 namespace loopsmith::schedule {
 namespace {
 
-// Instances, all in all, of the function that are followed after each step that moves work.
-constexpr int64_t most_instances = 2048;
-
 // The loops around what changes, and changed themselves, whose iterations run at the same time.
 auto loops_at_once(const FuncState& func, const Rewrite& rewrite) -> std::vector<NodeId> {
   std::vector<NodeId> out;
@@ -96,7 +93,7 @@ auto require_no_new_race(const Context& cx, const Outcome& outcome) -> Status {
     const Place* loop = after.find(id);
     if (!loop || !loop->is_loop()) { continue; }
     const Place& same = *before->find(id);
-    Races races = counted_races(after, *loop, most_instances);
+    Races races = counted_races(after, *loop, most_followed_instances);
     if (!races.is_known && !races.block) {
       for (const Buffer& buffer : no_longer_own(*before, same, after, *loop)) {
         races = counted_races(after, *loop);

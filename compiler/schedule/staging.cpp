@@ -10,6 +10,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/analysis.h"
+#include "schedule/index_map.h"
 #include "schedule/instances.h"
 #include "schedule/rewriting.h"
 #include "schedule/threads.h"
@@ -409,6 +410,24 @@ class Redirect : public Mutator {
 
 auto redirected(const Place& block, const Buffer& from, const Buffer& to, const Stage& stage, bool loads, bool stores) -> Stmt {
   return Redirect(from, to, stage, loads, stores).mutate(Stmt(Ref<Block>(block.block())));
+}
+
+auto is_one_to_one(const Block& block, const std::vector<Expr>& indices, const std::vector<const VarNode*>& of) -> bool {
+  IndexMapNode fields;
+  std::vector<Expr> extents;
+  std::vector<Var> initial;
+  for (const IterVar& iter : block.iter_vars) {
+    if (std::find(of.begin(), of.end(), iter.var.get()) == of.end()) { continue; }
+    if (!is_zero(iter.dom.min)) { return false; }
+    initial.push_back(iter.var);
+    extents.push_back(iter.dom.extent);
+  }
+  fields.initial = std::move(initial);
+  fields.final = indices;
+  const IndexMap map = make_index_map(std::move(fields));
+  arith::Analyzer analyzer;
+  InverseResult inverse = inverse_with_padding(map, extents, analyzer);
+  return is_injective(map, inverse.inverse ? inverse.inverse->map : IndexMap(), extents).value_or(false);
 }
 
 auto runs_all_instances(const FuncState& func, const Place& place, const std::vector<const VarNode*>& of) -> bool {

@@ -47,6 +47,10 @@ struct CopyNest { Stmt stmt; NodeId block; };
 /// Do the loops of the scope run every instance of the given iter vars' domains?
 [[nodiscard]] auto runs_all_instances(const FuncState& func, const Place& block, const std::vector<const VarNode*>& of) -> bool;
 
+/// Do instances of a block that differ in the given iter vars certainly access different elements by these indices? Otherwise the one that
+/// comes last counts, and what takes its place must keep their order.
+[[nodiscard]] auto is_one_to_one(const Block& block, const std::vector<Expr>& indices, const std::vector<const VarNode*>& of) -> bool;
+
 /// Does a block load a buffer without declaring so?
 [[nodiscard]] auto reads_hidden(const FuncState& func, const Place& block, const Buffer& buffer) -> bool;
 /// Does a block load a buffer that it writes, other than to go on with a reduction which its init began?

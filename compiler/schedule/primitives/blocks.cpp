@@ -210,6 +210,13 @@ struct Blockize {
         if (!is_one(one.outer_extent) || *extent != 1) { return not_divisible(); }
         one.outer = constant_int(one.outer.dtype(), *whole);
         one.inner = zero(one.inner.dtype());
+      } else if (!is_known) {
+        // Where values begin follows from iter vars of blocks around.
+        auto at_first = [&](const Expr& e) { return substitute(substitute(e, start), start); };
+        Expr first = is_one(one.inner_extent) ? at_first(one.outer) : add(mul(at_first(one.outer), one.inner_extent), at_first(one.inner));
+        if (!around.can_prove_equal(first, at_first(block.realize->iter_values[i]))) { return not_divisible(); }
+        // Of values that such iter vars move below 0, what is left by the predicate is not known to begin at one of them.
+        if (least(one.outer) < 0 || least(one.inner) < 0) { return not_divisible(); }
       }
       part.outer_min.push_back(least(one.outer));
       part.inner_min.push_back(is_one(one.inner_extent) ? 0 : least(one.inner));

@@ -294,8 +294,8 @@ struct PadEinsum {
 ///                                                  for i in range(6):
 ///                                                      B[i] = A[i]
 ///
-/// Needs  a complete block whose body is `B[...] = T.if_then_else(condition, value, constant)`; a loop around it; iter values that the
-///        condition bounds to ranges.
+/// Needs  a complete block whose body is `B[...] = T.if_then_else(condition, value, constant)`, each instance with an element of its own; a loop
+///        around it; iter values that the condition bounds to ranges.
 /// Keeps  results bit for bit.
 struct DecomposePadding {
   struct Args { BlockArg block; LoopArg loop; };
@@ -349,6 +349,15 @@ struct DecomposePadding {
     const auto* store = block.body.as<BufferStore>();
     const auto* call = store ? store->value.as<Call>() : nullptr;
     if (!call || !is_name(*call, "if_then_else") || store->predicate || block.writes.size() != 1) { return refuse("its body is not one store of a `T.if_then_else`"); }
+    // What an instance copied, the fill of another one would undo, or the other way around.
+    std::vector<const VarNode*> several;
+    bool is_indexed = true;
+    for (const IterVar& iter : block.iter_vars) {
+      if (is_one(iter.dom.extent)) { continue; }
+      several.push_back(iter.var.get());
+      is_indexed = is_indexed && std::any_of(store->indices.begin(), store->indices.end(), [&](const Expr& index) { return index.get() == iter.var.get(); });
+    }
+    if (!is_indexed && !is_one_to_one(block, store->indices.to_vector(), several)) { return refuse(fmt::format("several of its instances may write one element of `{}`", store->buffer->name.view())); }
     if (!call->args[2].as<IntImm>() && !call->args[2].as<FloatImm>()) { return refuse("its pad value is not a constant"); }
     bool has_effect = false;
     post_order(call->args[1], [&](const Expr& e) {

@@ -17,6 +17,7 @@
 #include "schedule/index_map.h"
 #include "schedule/instances.h"
 #include "schedule/primitives.h"
+#include "schedule/races.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
 #include "schedule/threads.h"
@@ -173,34 +174,26 @@ auto require_in_bounds(const Context& cx, const FuncState& func, const Place& pl
   return staging_error(cx, place, fmt::format("a copy for each of its instances may go beyond `{}`", beyond->name.view()));
 }
 
-// Do different instances access different elements? Otherwise the last one counts, and a copy must keep their order.
-auto is_one_to_one(const Block& block, const std::vector<Expr>& indices, const VarSet& covered) -> bool {
-  IndexMapNode map;
-  std::vector<Var> initial;
-  std::vector<Expr> extents;
-  for (const IterVar& iter : block.iter_vars) {
-    if (!contains(covered, iter.var.get())) { continue; }
-    if (!is_zero(iter.dom.min)) { return false; }
-    initial.push_back(iter.var);
-    extents.push_back(iter.dom.extent);
-  }
-  map.initial = std::move(initial);
-  map.final = indices;
-  IndexMap index_map = make_index_map(std::move(map));
-  arith::Analyzer analyzer;
-  InverseResult inverse = inverse_with_padding(index_map, extents, analyzer);
-  return is_injective(index_map, inverse.inverse ? inverse.inverse->map : IndexMap(), extents).value_or(false);
-}
-
 // The copy reads for all instances of the block, also for those that a scope below iterations which run at the same time does not run: there
-// another iteration may be writing what it reads. Where instances are few, they are looked at when the step is done.
-auto require_unwritten_at_once(const Context& cx, const FuncState& func, const Place& place, const Place& scope, const Buffer& buffer) -> Status {
+// another iteration may be writing what it reads. Where instances are few, those of the copy included, they are looked at when the step is done.
+auto require_unwritten_at_once(const Context& cx, const FuncState& func, const Place& place, const Place& scope, const Buffer& buffer, const VarSet& covered) -> Status {
+  int64_t left = most_followed_instances, copied = 1;
+  auto count = [&](const Expr& extent) {
+    if (__builtin_mul_overflow(copied, std::max<int64_t>(as_int(extent).value_or(1), 1), &copied)) { copied = left; }
+  };
+  for (const IterVar& iter : place.block()->iter_vars) {
+    if (contains(covered, iter.var.get())) { count(iter.dom.extent); }
+  }
+  for (const Place* at = func.parent(scope); at; at = func.parent(*at)) {
+    if (at->is_loop()) { count(at->loop->extent); }
+  }
+  left -= std::min(left, copied);
   for (const Place* loop = func.parent(scope); loop; loop = func.parent(*loop)) {
     if (loop->is_block()) {
       if (func.allocates(*loop, buffer)) { return ok(); }
       continue;
     }
-    if (!runs_at_once(*loop->loop) || counted_races(func, *loop).is_known) { continue; }
+    if (!runs_at_once(*loop->loop) || (left > 0 && counted_races(func, *loop, left).is_known)) { continue; }
     for (int i = loop->index + 1; i < loop->end; ++i) {
       const Place& writer = func.places()[static_cast<size_t>(i)];
       if (!writer.is_block() || !region_of(writer.block()->writes, buffer)) { continue; }
@@ -289,7 +282,7 @@ struct ReIndex {
     if (also_read && also_written) { return staging_error(cx, place, fmt::format("it both reads and writes `{}`, and a copy holds one of the two", buffer->name.view())); }
     bool runs_all = runs_all_instances(func, place, covered);
     LOOPSMITH_CHECK(require_in_bounds(cx, func, place, buffer, plan.indices, runs_all && !finder.is_conditional));
-    if (!args.buffer.is_write && !runs_all) { LOOPSMITH_CHECK(require_unwritten_at_once(cx, func, place, *scope, buffer)); }
+    if (!args.buffer.is_write && !runs_all) { LOOPSMITH_CHECK(require_unwritten_at_once(cx, func, place, *scope, buffer, covered)); }
     if (args.buffer.is_write) {
       LOOPSMITH_CHECK(require_one_buffer(cx, func, place, *scope, buffer));
       if (!runs_all || !(block.init || stores_always(block.body, buffer))) { return staging_error(cx, place, fmt::format("it may not write all that would be copied to `{}`", buffer->name.view())); }

@@ -14,6 +14,7 @@
 #include "schedule/analysis.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
+#include "schedule/instances.h"
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
@@ -33,7 +34,8 @@ namespace {
 ///
 /// Needs  a buffer that its scope allocates and one block writes, each dimension by an iter var of its own, with a predicate that only keeps those in
 ///        their domains; a loop around it and all readers; windows that begin at a multiple of a loop variable and overlap,
-///        and along other dimensions do not grow; loops that run in order; of what the block reads, nothing that only later iterations write.
+///        and along other dimensions do not grow; loops that run in order; of what the block reads, nothing that only later iterations write; no buffer that
+///        iterations running at the same time each have for their own and that a block writes whose iter var becomes opaque.
 /// Keeps  results bit for bit.
 struct RollingBuffer {
   struct Args { BlockArg block; int64_t write_buffer_index = 0; };
@@ -214,6 +216,10 @@ struct RollingBuffer {
     if (reduction) {
       return refuse(fmt::format("iter var `{}` of `{}`, at the place of the rolling dimension, is not spatial", reduction->iter_vars[axis].var->name.view(), reduction->name.view()));
     }
+    if (auto shared = shares_own_buffer(func, *scope, buffer, axis)) {
+      return note_loop(refuse(fmt::format("iterations of `{}`, which run at the same time, would no longer each have a `{}` of their own: iter var {} of `{}` becomes opaque", shared->loop->name().view(),
+                                          shared->buffer->name.view(), axis, shared->block->name().view())), *shared->loop);
+    }
     BufferNode fields = *buffer;
     std::vector<Expr> shape = buffer->shape.to_vector();
     shape[axis] = cast(shape[axis].dtype(), window[axis].extent);
@@ -278,6 +284,33 @@ struct RollingBuffer {
                     ((need.has_upper_bound() && analyzer.can_prove(less_equal(need.max(), have.max()))) || analyzer.can_prove(less(extent - one(extent.dtype()), have.max() + one(have.max().dtype()))));
         }
         if (!is_made) { return fmt::format("`{}` may write what the block reads of `{}` in later iterations only", name(), read.buffer->name.view()); }
+      }
+    }
+    return {};
+  }
+
+  // What a block with an opaque iter var writes lives outside of the loop that drives it, be that around iterations that run at the same
+  // time and each had the buffer for its own.
+  struct Shared { const Place* loop; const Place* block; Buffer buffer; };
+  static auto shares_own_buffer(const FuncState& func, const Place& scope, const Buffer& rolling, size_t axis) -> std::optional<Shared> {
+    const std::vector<Stmt> with = statements_with(func, scope, rolling);
+    const bool is_all = with.size() == 1 && with[0].as<Block>();
+    auto is_with = [&](const Place& top) { return is_all || std::any_of(with.begin(), with.end(), [&](const Stmt& s) { return s.same_as(top.stmt()); }); };
+    for (int i = scope.index + 1; i < scope.end; ++i) {
+      const Place& place = func.places()[static_cast<size_t>(i)];
+      if (!place.is_block() || axis >= place.block()->iter_vars.size() || place.block()->iter_vars[axis].kind == IterKind::Opaque) { continue; }
+      const Place* driving = nullptr;
+      const Place* top = &place;
+      for (const Place* at = func.parent(place); at != &scope; at = func.parent(*at)) {
+        top = at;
+        if (at->is_loop() && uses_var(place.realize->iter_values[axis], [&](const VarNode& v) { return &v == at->loop->var.get(); })) { driving = at; }
+      }
+      if (!driving || !is_with(*top)) { continue; }
+      for (const Place* at = func.parent(place); at != func.parent(*driving); at = func.parent(*at)) {
+        if (!at->is_loop() || !runs_at_once(*at->loop)) { continue; }
+        for (const BufferRegion& write : place.block()->writes) {
+          if (!is_used_outside(func, *at, write.buffer)) { return Shared{at, &place, write.buffer}; }
+        }
       }
     }
     return {};
