@@ -101,6 +101,14 @@ auto loop_orders(const Choice& c) -> std::vector<Value> {
 auto loops_of_consumers(const Choice& c) -> std::vector<Value> { return loops_of(c, consumers_of(c.func, c.subject())); }
 auto loops_of_producers(const Choice& c) -> std::vector<Value> { return loops_of(c, producers_of(c.func, c.subject())); }
 
+auto consumers_of_reduction(const Choice& c) -> std::vector<Value> {
+  const Place& at = c.subject();
+  std::vector<Value> out;
+  if (!at.is_block() || !at.block()->init) { return out; }
+  for (NodeId id : consumers_of(c.func, at)) { out.push_back(Choice::block(*c.func.find(id))); }
+  return out;
+}
+
 auto loops_around(const Choice& c) -> std::vector<Value> {
   std::vector<Value> out;
   for (const Place* loop : c.func.loops(c.subject())) { out.push_back(Choice::loop(*loop)); }

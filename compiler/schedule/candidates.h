@@ -15,6 +15,8 @@ auto loop_orders(const Choice& c) -> std::vector<Value>;
 /// The loops around consumers (producers) of the block before.
 auto loops_of_consumers(const Choice& c) -> std::vector<Value>;
 auto loops_of_producers(const Choice& c) -> std::vector<Value>;
+/// Where the block before is a reduction with an init: the blocks that read what it makes.
+auto consumers_of_reduction(const Choice& c) -> std::vector<Value>;
 /// The loops around the block before.
 auto loops_around(const Choice& c) -> std::vector<Value>;
 /// 0 .. number of buffers that the block before reads (writes).

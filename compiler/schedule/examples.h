@@ -45,6 +45,22 @@ def main(A: T.Buffer((32, 32), "float32"), B: T.Buffer((32, 32), "float32"), D: 
             D[vi, vj] = T.max(C[vi, vj], T.float32(0))
 )";
 
+/// A reduction, and a stage that adds to its result.
+inline constexpr std::string_view matmul_bias = R"(@T.prim_func
+def main(A: T.Buffer((32, 32), "float32"), B: T.Buffer((32, 32), "float32"), D: T.Buffer((32,), "float32"), E: T.Buffer((32, 32), "float32")):
+    C = T.alloc_buffer((32, 32))
+    for i, j, k in T.grid(32, 32, 32):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+    for i, j in T.grid(32, 32):
+        with T.block("E"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            E[vi, vj] = C[vi, vj] + D[vj]
+)";
+
 /// An element-wise loop whose extent is no multiple of the usual tile sizes.
 inline constexpr std::string_view scale = R"(@T.prim_func
 def main(A: T.Buffer((30,), "float32"), B: T.Buffer((30,), "float32")):

@@ -23,7 +23,8 @@ auto verdict_of(Code code) -> Verdict {
     case Code::NotDivisible:
     case Code::PredicateForm:
     case Code::ReducerUnknown:
-    case Code::ReductionForm: return Verdict::NotProved;
+    case Code::ReductionForm:
+    case Code::EpilogueForm: return Verdict::NotProved;
     case Code::ParameterKind:
     case Code::VariableGone:
     case Code::NoSuchBlock:
@@ -407,6 +408,29 @@ void repair_by_other(const Schedule& schedule, const FuncState& func, const Move
     for (size_t argument : alternative.arguments) { values.push_back(refused.values.at(argument)); }
     attempt(with_defaults(*other, std::move(values)));
   }
+  // What is no part of a reduction may stand as near to it as can be.
+  if (refused.primitive->name == "fuse_reduction_epilogue") {
+    Choice named{schedule.state(), func, func.root(), refused.values};
+    const Place* reduction = named.place(refused.values.at(0));
+    const Primitive* place = find_primitive("reverse_compute_at");
+    if (!reduction || !reduction->is_block() || !place) { return; }
+    if (!reduction->block()->init && attempt({refused.primitive, {refused.values.at(1), refused.values.at(0)}})) { return; }
+    // Below a loop that reduces it would run for each part of the result.
+    std::vector<const Place*> loops;
+    for (const Place* loop : func.loops(*reduction)) {
+      bool reduces = false;
+      for (size_t i = 0; i < reduction->realize->iter_values.size(); ++i) {
+        reduces = reduces || (reduction->block()->iter_vars[i].kind != IterKind::Spatial &&
+                              uses_var(reduction->realize->iter_values[i], [&](const VarNode& v) { return &v == loop->loop->var.get(); }));
+      }
+      if (reduces) { break; }
+      loops.push_back(loop);
+    }
+    for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+      if (attempt(with_defaults(*place, {refused.values.at(1), Choice::loop(**loop)}))) { return; }
+    }
+    return;
+  }
   bool forwards = refused.primitive->name == "compute_inline";
   if (!forwards && refused.primitive->name != "reverse_compute_inline") { return; }
   Choice choice{schedule.state(), func, func.root(), refused.values};
@@ -550,7 +574,8 @@ auto explain(const Schedule& schedule, const Primitive& primitive, const std::ve
   if (!by_place) { return out; }
   out.conflict = conflict_of(*func, why);
   if (out.conflict) { out.verdict = Verdict::Illegal; }
-  if (why.front().code == Code::IterationsDepend && !out.conflict) { out.verdict = Verdict::NotProved; }
+  bool is_shown = out.conflict || std::any_of(why.front().args.begin(), why.front().args.end(), [](const auto& arg) { return arg.first == "shown"; });
+  if (why.front().code == Code::IterationsDepend && !is_shown) { out.verdict = Verdict::NotProved; }
   size_t trials = 0;
   repair_by_argument(schedule, *func, {&primitive, *by_place}, why.front().code, true, name_of, cancel, trials, out.repairs);
   // What looks up or draws changes nothing that a step before could clear the way for.

@@ -14,7 +14,8 @@ namespace {
 
 // Those that move or remove computation (compute_at asks itself, when it moves anything); those that make one block of several;
 // those that redirect accesses of a buffer.
-constexpr std::string_view around[] = {"merge", "compute_inline", "reverse_compute_inline", "decompose_reduction", "rfactor", "pad_einsum", "decompose_padding", "rolling_buffer"};
+constexpr std::string_view around[] = {"merge", "compute_inline", "reverse_compute_inline", "decompose_reduction", "rfactor", "fuse_reduction_epilogue", "pad_einsum", "decompose_padding",
+                                        "rolling_buffer"};
 constexpr std::string_view below[] = {"merge", "read_at", "write_at", "decompose_reduction", "rfactor", "blockize", "tensorize"};
 constexpr std::string_view reordering[] = {"reorder", "parallel", "vectorize", "bind"};
 constexpr std::string_view redirecting[] = {"cache_read", "cache_write", "cache_inplace", "cache_index", "reindex_cache_read", "reindex_cache_write", "read_at",

@@ -12,7 +12,7 @@ extern const Primitive parallel, vectorize, bind, unroll;
 extern const Primitive compute_at, reverse_compute_at;
 extern const Primitive compute_inline, reverse_compute_inline;
 extern const Primitive cache_read, cache_write, read_at, write_at;
-extern const Primitive decompose_reduction, rfactor;
+extern const Primitive decompose_reduction, rfactor, fuse_reduction_epilogue;
 extern const Primitive storage_align, set_scope, unsafe_set_dtype;
 extern const Primitive cache_inplace, cache_index, reindex, reindex_cache_read, reindex_cache_write;
 extern const Primitive transform_layout, transform_block_layout, set_axis_separator;

@@ -36,6 +36,7 @@ auto all_faults() -> std::vector<std::string> {
       "decompose_init_moved",
       "decompose_init_short",
       "decompose_predicate_lost",
+      "epilogue_bias_late",
       "flatten_wrong_stride",
       "fuse_division_swapped",
       "fuse_remainder_lost",

@@ -286,7 +286,7 @@ class Program {
   }
 
   void stage(bool last) {
-    switch (random_.below(38)) {
+    switch (random_.below(40)) {
       case 0: case 1: {   // elementwise
         Tensor in = input(1);
         Tensor out = result(in.shape, last);
@@ -717,6 +717,55 @@ class Program {
         made_.push_back(out);
         break;
       }
+      case 37: case 38: {   // a reduction, and a block behind it that joins something to its result, by the same operation or another one
+        Tensor in = input(2);
+        auto axis = static_cast<size_t>(random_.below(static_cast<int64_t>(in.shape.size())));
+        Shape shape = in.shape;
+        shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
+        size_t n = shape.size();
+        int kind = static_cast<int>(random_.pick<int64_t>({0, 0, 1, 2}));
+        Tensor bias = random_.chance(40) ? like(Tensor{"", shape, dtype_}) : Tensor{};
+        if (bias.name.empty()) { bias = parameter(shape); }
+        bool is_late = random_.chance(15), is_early = !is_late && random_.chance(20);
+        auto make_bias = [&] {
+          Tensor made = result(shape, false, dtype_);
+          int b = block(shape);
+          store(b, made, axes(n), fmt::format("{} * {}", load(bias, axes(n)), constant()));
+          bias = made;
+        };
+        if (is_early) { make_bias(); }
+        Tensor made = result(shape, false, dtype_);
+        reduce(in, axis, made, kind);
+        if (is_late) { make_bias(); }
+        // The axes of the result in another order, in some of its programs.
+        std::vector<size_t> order(n);
+        for (size_t i = 0; i < n; ++i) { order[i] = i; }
+        if (n > 1 && random_.chance(25)) { std::swap(order[0], order[n - 1]); }
+        Shape out_shape(n);
+        for (size_t i = 0; i < n; ++i) { out_shape[order[i]] = shape[i]; }
+        Tensor out = result(out_shape, last);
+        int b = block(out_shape);
+        const std::string at = permuted(order), value = load(made, at), other = random_.chance(25) ? constant() : load(bias, at);
+        auto joined = [&](int by, const std::string& x, const std::string& y) {
+          return by == 0 ? fmt::format("{} + {}", x, y) : by == 3 ? fmt::format("{} - {}", x, y) : by == 4 ? fmt::format("{} * {}", x, y) : fmt::format("T.{}({}, {})", by == 1 ? "max" : "min", x, y);
+        };
+        std::string text;
+        switch (random_.below(10)) {
+          case 0: text = joined(static_cast<int>(random_.below(5)), value, other); break;
+          case 1: text = joined(kind, joined(kind, value, other), constant()); break;
+          case 2: text = joined(kind, other, joined(kind, value, random_.chance(50) ? other : constant())); break;
+          case 3: text = joined(kind == 0 ? 3 : kind, value, other); break;
+          case 4: text = joined(3, other, value); break;
+          case 5: text = joined(kind, value, joined(kind, value, other)); break;
+          case 6: text = joined(kind, other, value); break;
+          case 7: text = random_.chance(50) ? value : joined(1, joined(kind, value, other), number(0)); break;
+          default: text = joined(kind, value, other); break;
+        }
+        store(b, out, axes(n), text);
+        if (random_.chance(15)) { made_.push_back(made); }
+        made_.push_back(out);
+        break;
+      }
       default: {   // mathematics
         Tensor in = input(1);
         Tensor out = result(in.shape, last);
@@ -742,6 +791,13 @@ class Program {
 }  // namespace
 
 auto random_program(Random& random) -> Generated { return Program(random).make(); }
+
+auto spelled_recently(const std::string& program) -> std::string {
+  static const std::regex blocks(R"(\bT\.(block|alloc_buffer)\()");
+  std::string out = std::regex_replace(program, blocks, "T.s$1(");
+  static const std::regex allocations(R"(\bT\.salloc_buffer\()");
+  return std::regex_replace(out, allocations, "T.sblock_alloc_buffer(");
+}
 
 auto with_wide_loops(const std::string& program) -> std::string {
   static const std::regex heads(R"((range|T\.grid)\(([0-9, ]+)\))");
@@ -795,6 +851,7 @@ auto parse_units(const std::string& text, std::string& problem) -> Units {
 auto short_text(const IRModule& module) -> std::string {
   PrintOptions options;
   options.header = false;
+  options.dialect = module->dialect;
   std::string whole = module->functions.size() == 1 ? print_script(module->functions[0].second, options) : print_script(module, options);
   // What reading finds again, left out where it does.
   auto without = [](const std::string& text, const std::vector<std::string>& starts) {

@@ -23,6 +23,8 @@ struct Generated {
 
 /// The same with loops of int64, and iter vars with them; it may mix types that a script may not, and has an error then.
 [[nodiscard]] auto with_wide_loops(const std::string& program) -> std::string;
+/// The same program as later versions spell it, some of whose rules are others: `T.sblock`.
+[[nodiscard]] auto spelled_recently(const std::string& program) -> std::string;
 
 /// None where the text has an error; `problem` says which.
 [[nodiscard]] auto parse_program(const std::string& text, std::string& problem) -> IRModule;

@@ -319,6 +319,12 @@ auto random_step(const schedule::Schedule& sch, Random& random, const StepCounts
     for (const Place& p : func->places()) { if (p.is_loop() && p.name().view().starts_with("x0")) { tiles.push_back(&p); } }
     if (!tiles.empty()) { chosen_place = random.pick(tiles); }
   }
+  if (row.name == "fuse_reduction_epilogue" && random.chance(80)) {
+    // Few blocks are reductions.
+    std::vector<const Place*> reductions;
+    for (const Place& p : func->places()) { if (p.is_block() && p.block()->init) { reductions.push_back(&p); } }
+    if (!reductions.empty()) { chosen_place = random.pick(reductions); }
+  }
   if (window) { chosen_place = window->producer; }
   const Place& focus = *chosen_place;
   bool is_wrong = random.chance(3);   // a loop where a block belongs, a number where either does

@@ -21,7 +21,7 @@ auto all_primitives() -> const std::vector<const Primitive*>& {
       // place
       &compute_at, &reverse_compute_at, &compute_inline, &reverse_compute_inline,
       // reduction
-      &decompose_reduction, &rfactor,
+      &decompose_reduction, &rfactor, &fuse_reduction_epilogue,
       // buffers
       &storage_align, &set_scope, &unsafe_set_dtype,
       // layout

@@ -10,6 +10,7 @@
 #include "arith/int_set.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "schedule/access_regions.h"
 #include "schedule/analysis.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
@@ -191,6 +192,11 @@ struct DecomposeReduction {
       writes.push_back({write.buffer, Array<Range>(std::move(region)), write.origin});
     }
     init.writes = std::move(writes);
+    // It may begin with elements of other buffers.
+    std::vector<Buffer> known;
+    for (const BufferRegion& read : block.reads) { known.push_back(read.buffer); }
+    const Array<BufferRegion> begun_with(find_access_regions(*make<Block>(init), known).reads);
+    init.reads = begun_with;
     Ref<Block> init_block = make<Block>(std::move(init), block_origin);
     Stmt nest = make<BlockRealize>(Array<Expr>(std::move(iter_values)), plan.predicate, init_block, cx.made_from(realize.origin));
     VarMap loop_vars;
@@ -213,7 +219,14 @@ struct DecomposeReduction {
       bool is_read = std::any_of(block.reads.begin(), block.reads.end(), [&](const BufferRegion& read) { return read.buffer == write.buffer; });
       if (!is_read) { reads.push_back(write); }
     }
-    for (const BufferRegion& read : block.reads) { reads.push_back(read); }
+    for (const BufferRegion& read : block.reads) {
+      bool is_read = !region_of(begun_with, read.buffer);
+      post_order(block.body, [](const Stmt&) {}, [&](const Expr& e) {
+        const auto* load = e.as<BufferLoad>();
+        is_read = is_read || (load && load->buffer == read.buffer);
+      });
+      if (is_read) { reads.push_back(read); }
+    }
     update.reads = std::move(reads);
 
     Outcome out;
