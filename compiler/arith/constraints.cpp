@@ -98,6 +98,7 @@ auto is_pure(Analyzer::State& state, const Expr& expr) -> bool {
   state.work -= static_cast<int64_t>(count_nodes(expr));
   return state.work > 0 && !has_effect(expr, true);
 }
+auto is_pure(const Expr& expr) -> bool { return is_plain(expr) || !has_effect(expr, true); }
 auto is_read_only(const Expr& expr) -> bool { return is_plain(expr) || !has_effect(expr, false); }
 
 auto split_conjunction(const Expr& condition) -> std::vector<Expr> {

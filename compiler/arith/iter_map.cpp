@@ -81,7 +81,7 @@ class SplitCollector {
 
 class ToExpr {
  public:
-  explicit ToExpr(Analyzer& analyzer) : analyzer_(analyzer) {}
+  explicit ToExpr(Analyzer& analyzer, bool swaps_products = false) : analyzer_(analyzer), swaps_products_(swaps_products) {}
   auto convert(const IterSumNode& sum) -> Expr {
     Expr result = zero(sum.base.dtype());
     for (const IterSplit& arg : sum.args) { result = add(result, convert(arg)); }
@@ -92,16 +92,18 @@ class ToExpr {
     Expr source = mark.sum ? convert(*mark.sum) : mark.split ? convert(*mark.split) : mark.source;
     if (is_one(split.lower_factor) && analyzer_.can_prove(equal(split.extent, mark.extent))) { return mul(source, split.scale); }
     Expr reach = mul(split.lower_factor, split.extent);
-    if (analyzer_.can_prove(equal(mark.extent, reach))) {
+    if (analyzer_.can_prove(equal(mark.extent, reach)) || (swaps_products_ && analyzer_.can_prove(equal(mark.extent, mul(split.extent, split.lower_factor))))) {
       // Always 0. Iterators that are trivial themselves stay: later analyses may match them.
       if (is_one(split.extent) && !is_one(mark.extent)) { return zero(split.extent.dtype()); }
       return mul(floordiv(source, split.lower_factor), split.scale);
     }
+    if (swaps_products_) { reach = analyzer_.canonical_simplify(mul(split.extent, split.lower_factor)); }
     return mul(floordiv(floormod(source, reach), split.lower_factor), split.scale);
   }
 
  private:
   Analyzer& analyzer_;
+  bool swaps_products_;
 };
 
 // A sub-expression: a plain expression without iterators, one split, or a sum.
@@ -909,7 +911,7 @@ auto normalize_to_iter_sum(const Expr& index, const IterDomains& iters, Analyzer
 }
 
 auto iter_map_simplify(const std::vector<Expr>& indices, const IterDomains& iters, const Expr& predicate, IterMapLevel level,
-                       Analyzer& analyzer, bool simplify_trivial) -> std::vector<Expr> {
+                       Analyzer& analyzer, bool simplify_trivial, bool swaps_products) -> std::vector<Expr> {
   if (!domains_are_independent(iters)) { return indices; }
   std::vector<IterSum> map = detect_iter_map(indices, iters, predicate, level, analyzer, simplify_trivial).indices;
   // A predicate can make the detection fail; a map found without it is right under it too.
@@ -918,7 +920,7 @@ auto iter_map_simplify(const std::vector<Expr>& indices, const IterDomains& iter
   }
   if (map.empty()) { return indices; }
   std::vector<Expr> out;
-  for (const IterSum& sum : map) { out.push_back(normalize_iter_map_to_expr(sum, analyzer)); }
+  for (const IterSum& sum : map) { out.push_back(ToExpr(analyzer, swaps_products).convert(*sum)); }
   return out;
 }
 

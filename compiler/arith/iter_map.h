@@ -68,8 +68,9 @@ using IterDomains = std::vector<std::pair<Var, Range>>;
 [[nodiscard]] auto normalize_to_iter_sum(const Expr& index, const IterDomains& iters, Analyzer& analyzer) -> IterSum;
 
 /// The indices with the map found and put back; the indices, simplified, where there is none.
+/// swaps_products: an extent `M * N` is known to be `N * M` too, as it is to TVM since April 2026.
 [[nodiscard]] auto iter_map_simplify(const std::vector<Expr>& indices, const IterDomains& iters, const Expr& predicate,
-                                     IterMapLevel level, Analyzer& analyzer, bool simplify_trivial = true) -> std::vector<Expr>;
+                                     IterMapLevel level, Analyzer& analyzer, bool simplify_trivial = true, bool swaps_products = false) -> std::vector<Expr>;
 
 /// The values of the iterators' variables from those of the indices. The map must have been accepted as bijective.
 [[nodiscard]] auto inverse_affine_iter_map(const std::vector<IterSum>& map, const std::vector<Expr>& outputs)

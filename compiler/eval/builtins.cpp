@@ -447,7 +447,8 @@ auto table() -> const std::unordered_map<Name, Value>& {
     for (const char* name : {"set", "frozenset", "object", "super", "iter", "next", "open", "input", "id", "hash", "bytes", "bytearray", "complex",
                              "callable", "classmethod", "staticmethod", "property", "slice", "format", "vars", "dir", "globals", "locals",
                              "Exception", "ValueError", "TypeError", "RuntimeError", "AssertionError", "NotImplementedError", "KeyError",
-                             "IndexError", "NotImplemented", "__name__", "__file__", "hex", "bin", "oct", "exec", "eval", "setattr", "delattr",
+                             "IndexError", "AttributeError", "LookupError", "NameError", "ImportError", "OSError", "ArithmeticError", "ZeroDivisionError",
+                             "OverflowError", "StopIteration", "Warning", "UserWarning", "DeprecationWarning", "NotImplemented", "__name__", "__file__", "hex", "bin", "oct", "exec", "eval", "setattr", "delattr",
                              "issubclass", "memoryview", "__import__"}) {
       out.emplace(Name(name), Value::opaque());
     }

@@ -184,7 +184,7 @@ void each_member(const StmtNode& node, const Row& row) {
       row("min", [&] { return number_or_expr(n.min); });
       row("extent", [&] { return number_or_expr(n.extent); });
       row("kind", [&] { return Value::str(loop_kinds[static_cast<size_t>(n.for_kind)]); });
-      row("thread_binding", [&] { return n.thread ? Value::str(n.thread->thread_tag.str()) : Value(); });
+      row("thread_binding", [&] { return n.thread ? iter_value(*n.thread) : Value(); });
       stmt("body", n.body); annotations(n.annotations);
       return;
     }

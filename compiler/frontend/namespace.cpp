@@ -417,9 +417,31 @@ auto match_buffer(Evaluator& e, const Arguments& a) -> Value {
   return make_object<BufferObject>(buffer);
 }
 
-auto decl_buffer(Evaluator& e, const Arguments& a) -> Value {
+// Outside of programs Python makes a buffer of that name with it, as `tir.decl_buffer` does.
+auto free_buffer(Evaluator& e, const Arguments& a) -> Value {
+  static const std::vector<Parameter> parameters = [] {
+    std::vector<Parameter> out = buffer_parameters();
+    out.insert(out.begin() + 2, Parameter{"name", false});
+    return out;
+  }();
   BoundArguments b;
-  if (!need_program(e, a, "T.decl_buffer") || !bind_arguments(e, "T.decl_buffer", a, buffer_parameters(), b)) { return not_bound(b); }
+  if (!bind_arguments(e, "tir.decl_buffer", a, parameters, b)) { return not_bound(b); }
+  const std::string* name = b.values[2].value.string();
+  Name called(name ? *name : "buffer");
+  b.values.erase(b.values.begin() + 2);
+  b.given.erase(b.given.begin() + 2);
+  if (is_laid_out(b, 0)) { return e.opaque(a.call); }
+  Buffer buffer = declare(e, buffer_arguments(b, 0), a.call);
+  if (!buffer) { return Value::error(); }
+  BufferNode fields = *buffer;
+  fields.name = called;
+  return make_object<BufferObject>(make_buffer(std::move(fields)));
+}
+
+auto decl_buffer(Evaluator& e, const Arguments& a) -> Value {
+  if (!Lowerer::of(e)) { return free_buffer(e, a); }
+  BoundArguments b;
+  if (!bind_arguments(e, "T.decl_buffer", a, buffer_parameters(), b)) { return not_bound(b); }
   if (is_laid_out(b, 0)) { return e.opaque(a.call); }
   BuildFrame f;
   f.kind = FrameKind::DeclBuffer;

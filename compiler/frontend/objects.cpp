@@ -474,6 +474,20 @@ auto compare_op(Evaluator& evaluator, CompareOp op, const Argument& self, const 
     std::swap(a_at, b_at);
   }
   if (!match_operands(evaluator, symbol(op), a, a_at, b, b_at, where)) { return Value::error(); }
+  // Outside of programs a constant is its number: `annotations["unrolled"] == T.bool(True)`.
+  auto left = as_int(a);
+  auto right = as_int(b);
+  if (left && right && !Lowerer::of(evaluator)) {
+    switch (op) {
+      case CompareOp::Eq: return Value(*left == *right);
+      case CompareOp::Ne: return Value(*left != *right);
+      case CompareOp::Lt: return Value(*left < *right);
+      case CompareOp::Le: return Value(*left <= *right);
+      case CompareOp::Gt: return Value(*left > *right);
+      case CompareOp::Ge: return Value(*left >= *right);
+      default: return {};
+    }
+  }
   Expr out;
   switch (op) {
     case CompareOp::Eq: out = make<EQ>(a, b, where); break;
@@ -743,7 +757,9 @@ auto unknown_attribute(Evaluator& evaluator, Name name, const eval::Object& obje
 auto ExprObject::get_attribute(Evaluator& evaluator, Name name, Origin where) const -> std::optional<Value> {
   static const Name dtype_name("dtype"), astype_name("astype"), same_name("same_as"), ty("ty"), source("source");
   if (name == dtype_name) { return Value::str(expr.dtype().str()); }
-  if (name == ty) { return make_object<DtypeObject>(expr.dtype()); }
+  if (name == ty) { return tensor ? Value(make_object<BufferObject>(tensor)) : Value(make_object<DtypeObject>(expr.dtype())); }
+  // Tests of TVM's main line ask a parameter that is a tensor for its shape.
+  if (static const Name shape("shape"); tensor && name == shape) { return make_object<BufferObject>(tensor)->get_attribute(evaluator, name, where); }
   if (name == astype_name) { return method(Value(this), "astype", astype); }
   if (name == same_name) { return method(Value(this), "same_as", is_same_expr); }
   if (const auto* l = expr.as<BufferLoad>(); l && name == source) { return make_object<BufferObject>(l->buffer); }
@@ -773,6 +789,8 @@ auto BufferObject::get_attribute(Evaluator& evaluator, Name name, Origin) const 
   if (name == elem_offset) { return buffer->elem_offset ? expr_value(buffer->elem_offset) : Value(0); }
   if (name == dtype) { return Value::str(buffer->dtype.str()); }
   if (name == name_name) { return Value::str(buffer->name.str()); }
+  // TVM's main line asks the type of a tensor for its shape and its dtype: what is known of both is one thing here.
+  if (static const Name ty("ty"); name == ty) { return Value(this); }
   if (name == access_ptr) { return method(Value(this), "access_ptr", first_pointer); }
   if (name == vload_name) { return method(Value(this), "vload", vload); }
   if (name == vstore_name) { return method(Value(this), "vstore", vstore); }
@@ -788,7 +806,7 @@ auto BufferObject::get_attribute(Evaluator& evaluator, Name name, Origin) const 
   if (static const Name ptr_to("ptr_to"); name == ptr_to) { return method(Value(this), "ptr_to", pointer_to); }
   // What TVM's main line has for layouts.
   static const Name others[] = {Name("view"), Name("local"), Name("permute"), Name("layout"), Name("storage"), Name("allocated_addr"), Name("partition"),
-                                Name("tile"), Name("byte_offset"), Name("source"), Name("sub"), Name("rearrange"), Name("ty"), Name("chunk"), Name("reshape")};
+                                Name("tile"), Name("byte_offset"), Name("source"), Name("sub"), Name("rearrange"), Name("chunk"), Name("reshape")};
   if (std::find(std::begin(others), std::end(others), name) != std::end(others)) { return Value::opaque(); }
   return unknown_attribute(evaluator, name, *this);
 }
@@ -935,6 +953,10 @@ auto MetaObject::unary(Evaluator& e, UnaryOp op, Origin where) const -> std::opt
 
 // ---- types, functions, programs ----------------------------------------------------------------------------------
 
+auto DtypeObject::get_attribute(Evaluator&, Name name, Origin) const -> std::optional<Value> {
+  static const Name dtype_name("dtype");
+  return name == dtype_name ? std::optional(Value::str(dtype.str())) : std::nullopt;
+}
 auto DtypeObject::equals(const Object& other) const -> bool {
   const auto* o = other.as<DtypeObject>();
   return o && o->dtype == dtype;
@@ -1029,7 +1051,10 @@ auto ProgramObject::get_attribute(Evaluator&, Name attribute, Origin at) const -
     static const Name params("params"), buffer_map("buffer_map"), attrs("attrs");
     if (attribute == params) {
       std::vector<Value> out;
-      for (const Var& param : func->params) { out.push_back(make_object<ExprObject>(Expr(param))); }
+      for (const Var& param : func->params) {
+        auto mapped = std::find_if(func->buffer_map.begin(), func->buffer_map.end(), [&](const auto& entry) { return entry.first == param; });
+        out.push_back(make_object<ExprObject>(Expr(param), mapped == func->buffer_map.end() ? Buffer() : mapped->second));
+      }
       return Value::list(std::move(out));
     }
     if (attribute == buffer_map) {

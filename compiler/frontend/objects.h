@@ -21,7 +21,9 @@ class ExprObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
   const Expr expr;
-  explicit ExprObject(Expr e) : Object(&type_tag), expr(std::move(e)) {}
+  /// Of a parameter that hands over a tensor: what its type says in TVM's main line. Otherwise none.
+  const Buffer tensor;
+  explicit ExprObject(Expr e, Buffer t = {}) : Object(&type_tag), expr(std::move(e)), tensor(std::move(t)) {}
   auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
   void attribute_names(std::vector<Name>& out) const override;
   auto binary(Evaluator&, syntax::BinaryOp op, const Argument& self, const Argument& other, bool reflected, Origin where) const
@@ -99,6 +101,8 @@ class DtypeObject final : public eval::Object {
   auto is_callable() const -> bool override { return true; }
   auto call(Evaluator&, const Arguments&) const -> std::optional<Value> override;
   auto get_item(Evaluator&, const std::vector<Argument>&, bool is_tuple, Origin where) const -> std::optional<Value> override;
+  auto get_attribute(Evaluator&, Name name, Origin where) const -> std::optional<Value> override;
+  void attribute_names(std::vector<Name>& out) const override { out.push_back(Name("dtype")); }
   auto equals(const Object& other) const -> bool override;
   auto repr() const -> std::string override { return "T." + dtype.str(); }
 };

@@ -119,20 +119,21 @@ class Checker : public Visitor {
   }
   void on(const AttrStmt& node) override {
     // A thread index may be launched in several places.
-    if (const auto* iter = std::get_if<IterVar>(&node.node)) {
-      defined_.insert(iter->var.get());
-      static const Name thread_extent("thread_extent");
-      if (node.key == thread_extent && !iter->thread_tag.empty()) {
-        const VarNode*& var = threads_.try_emplace(iter->thread_tag, iter->var.get()).first->second;
-        if (learning_) { learning_->threads.emplace_back(iter->thread_tag, iter->var.get()); }
-        if (var != iter->var.get()) {
-          out_.push_back(error(Code::ThreadTwice, node.origin).arg("name", iter->var->name.view()).arg("tag", iter->thread_tag.view())
-                             .note(var->origin, "the first is `" + var->name.str() + "`")
-                             .remedy("use one variable for the thread index: make it with `T.env_thread(\"" + iter->thread_tag.str() + "\")` and launch that"));
-        }
-      }
+    const auto* iter = std::get_if<IterVar>(&node.node);
+    if (iter) { defined_.insert(iter->var.get()); }
+    static const Name thread_extent("thread_extent");
+    if (!iter || node.key != thread_extent || iter->thread_tag.empty()) { return Visitor::on(node); }
+    // Kernels beside each other have variables of their own; inside of one, a second variable would be the same index.
+    const VarNode* var = iter->var.get();
+    const VarNode* around = std::exchange(threads_[iter->thread_tag], var);
+    if (learning_) { learning_->threads.emplace_back(iter->thread_tag, var); }
+    if (around && around != var) {
+      out_.push_back(error(Code::ThreadTwice, node.origin).arg("name", var->name.view()).arg("tag", iter->thread_tag.view())
+                         .note(around->origin, "the first is `" + around->name.str() + "`")
+                         .remedy("use one variable for the thread index: make it with `T.env_thread(\"" + iter->thread_tag.str() + "\")` and launch that"));
     }
     Visitor::on(node);
+    threads_[iter->thread_tag] = around;
   }
   void on(const BlockRealize& node) override {
     for (const Expr& v : node.iter_values) { visit(v); }
@@ -242,7 +243,8 @@ class Checker : public Visitor {
       if (!bound_.insert(var).second) { return false; }
     }
     for (const auto& [tag, var] : known.threads) {
-      if (threads_.try_emplace(tag, var).first->second != var) { return false; }
+      auto around = threads_.find(tag);
+      if (around != threads_.end() && around->second && around->second != var) { return false; }
     }
     defined_.insert(known.leaves.begin(), known.leaves.end());
     return true;
@@ -259,7 +261,7 @@ class Checker : public Visitor {
   std::unordered_map<const VarNode*, std::pair<const For*, size_t>> loops_;   // open loops, and the blocks around them that are not opaque
   std::vector<const Block*> blocks_;                     // open blocks that are not opaque
   std::set<std::pair<const VarNode*, const Block*>> mixed_;
-  std::unordered_map<Name, const VarNode*> threads_;     // by tag
+  std::unordered_map<Name, const VarNode*> threads_;     // launched around, by tag; null: not there
 };
 
 }  // namespace

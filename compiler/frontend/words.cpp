@@ -91,6 +91,8 @@ auto is_own(Vocabulary vocabulary, std::string_view word, Name near) -> bool {
 
 }  // namespace
 
+auto known_words(Vocabulary vocabulary) -> const std::vector<Name>& { return words_of(vocabulary).words; }
+
 void check_word(Evaluator& evaluator, Vocabulary vocabulary, std::string_view word, Origin where) {
   const Words& known = words_of(vocabulary);
   std::string older = in_older_words(word);

@@ -3,12 +3,16 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "frontend/objects.h"
 
 namespace loopsmith::frontend {
 
 enum class Vocabulary : uint8_t { ThreadAxis, StorageScope, LoopAnnotation, BlockAnnotation, FunctionAttribute, StatementAttribute, TargetKind };
+
+/// The words of a vocabulary, those most used first.
+[[nodiscard]] auto known_words(Vocabulary vocabulary) -> const std::vector<Name>&;
 
 /// Warns where `word` is no word of the vocabulary and nearly one. `where`: the word, or the dictionary it is a key of.
 void check_word(Evaluator& evaluator, Vocabulary vocabulary, std::string_view word, Origin where);

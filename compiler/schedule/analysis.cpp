@@ -613,12 +613,33 @@ auto certain_write(const Block& block, const BufferRegion& declared) -> BufferRe
   auto size = size_of(declared);
   auto stored = size && block.match_buffers.empty() ? most_stored(block.body, declared.buffer) : std::nullopt;
   if (stored && *stored < *size) { return nothing_of(declared); }
-  // Of loops around a block inside, what all of them write.
+  // Of loops around a block inside, the only one that stores to the buffer, what all of them write.
   Domains loops;
   Stmt body = block.body;
-  while (const auto* loop = body.as<For>()) {
-    loops.emplace_back(loop->var, Range{loop->min, loop->extent});
-    body = loop->body;
+  auto stores = [&](const Stmt& stmt) {
+    bool found = false;
+    post_order(stmt, [&](const Stmt& s) {
+      const auto* store = s.as<BufferStore>();
+      found = found || (store && store->buffer == declared.buffer);
+    }, [](const Expr&) {});
+    return found;
+  };
+  while (true) {
+    if (const auto* loop = body.as<For>()) {
+      loops.emplace_back(loop->var, Range{loop->min, loop->extent});
+      body = loop->body;
+    } else if (const auto* all = body.as<SeqStmt>()) {
+      const Stmt* only = nullptr;
+      for (const Stmt& s : all->seq) {
+        if (!stores(s)) { continue; }
+        if (only) { return declared; }
+        only = &s;
+      }
+      if (!only) { return declared; }
+      body = Stmt(*only);
+    } else {
+      break;
+    }
   }
   const auto* inner = body.as<BlockRealize>();
   const BufferRegion* said = inner ? region_of(inner->block->writes, declared.buffer) : nullptr;

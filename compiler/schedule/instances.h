@@ -36,6 +36,7 @@ struct Races {
   const Place* other = nullptr;              // the block that touched the element before
   Buffer buffer = {};
   std::vector<Buffer> own = {};              // touched by several iterations, and each has one
+  bool is_counted = true;                    // the two were found among instances, not guessed from regions
 };
 /// `most`: instances below the loop, all in all, that are looked at; 0: as many as anywhere here.
 [[nodiscard]] auto counted_races(const FuncState& func, const Place& loop, int64_t most = 0) -> Races;

@@ -77,16 +77,20 @@ auto no_longer_own(const FuncState& before, const Place& loop_before, const Func
 
 auto race_error(const Context& cx, const Place& loop, const Races& races) -> Diagnostic {
   const Place& block = *races.block;
-  return note_loop(cx.error(Code::IterationsDepend).arg("loop", loop.name().view()).arg("producer", races.other->name().view()).arg("consumer", block.name().view()), loop)
+  Diagnostic out = note_loop(cx.error(Code::IterationsDepend).arg("loop", loop.name().view()).arg("producer", races.other->name().view()).arg("consumer", block.name().view()), loop)
       .at_node(block.id)
       .note(block.stmt().origin(), fmt::format("`{}` touches an element of `{}` that another iteration touches as well", block.name().view(), races.buffer->name.view()), block.id);
+  return races.is_counted ? std::move(out).arg("shown", "instances") : out;
 }
 
 auto require_no_new_race(const Context& cx, const Outcome& outcome) -> Status {
   const FuncState* before = outcome.func.empty() ? nullptr : cx.state.func(outcome.func);
-  if (!before) { return ok(); }
-  const std::vector<NodeId> loops = loops_at_once(*before, outcome.rewrite);
+  return before ? require_no_new_race(cx, outcome, loops_at_once(*before, outcome.rewrite)) : ok();
+}
+
+auto require_no_new_race(const Context& cx, const Outcome& outcome, const std::vector<NodeId>& loops) -> Status {
   if (loops.empty()) { return ok(); }
+  const FuncState* before = cx.state.func(outcome.func);
   const State next = cx.state.after(outcome.func, outcome.rewrite);
   const FuncState& after = *next.func(outcome.func);
   for (NodeId id : loops) {
@@ -98,7 +102,7 @@ auto require_no_new_race(const Context& cx, const Outcome& outcome) -> Status {
       for (const Buffer& buffer : no_longer_own(*before, same, after, *loop)) {
         races = counted_races(after, *loop);
         const Place* writer = races.is_known ? nullptr : may_meet(after, *loop, buffer);
-        if (writer) { races = {.is_known = false, .block = writer, .other = writer, .buffer = buffer}; }
+        if (writer) { races = {.block = writer, .other = writer, .buffer = buffer, .is_counted = false}; }
         if (races.is_known || races.block) { break; }
       }
     }

@@ -1,6 +1,8 @@
 // Races between iterations that run at the same time, told to people.
 #pragma once
 
+#include <vector>
+
 #include "schedule/instances.h"
 #include "schedule/primitive.h"
 
@@ -11,5 +13,9 @@ constexpr int64_t most_followed_instances = 2048;
 
 /// Two iterations of the loop touch an element, and one writes it: `races.block` is not null.
 [[nodiscard]] auto race_error(const Context& cx, const Place& loop, const Races& races) -> Diagnostic;
+
+/// Of loops whose iterations run at the same time before and after a step: none touches what another one writes that did not before, as far
+/// as their instances can be counted.
+[[nodiscard]] auto require_no_new_race(const Context& cx, const Outcome& outcome, const std::vector<NodeId>& loops) -> Status;
 
 }  // namespace loopsmith::schedule

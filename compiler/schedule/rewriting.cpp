@@ -16,7 +16,7 @@ namespace {
 
 class BindingSimplifier : public Mutator {
  public:
-  BindingSimplifier(Domains domains, bool fold) : domains_(std::move(domains)), fold_(fold) {}
+  BindingSimplifier(Domains domains, bool fold, Dialect dialect) : domains_(std::move(domains)), fold_(fold), dialect_(dialect) {}
   using Mutator::on;
   auto on(const For& n) -> Stmt override {
     domains_.emplace_back(n.var, Range{n.min, n.extent});
@@ -69,7 +69,7 @@ class BindingSimplifier : public Mutator {
     return found;
   }
   auto simplified(const BlockRealize& n) -> std::vector<Expr> {
-    return arith::iter_map_simplify(n.iter_values.to_vector(), domains_, n.predicate, arith::IterMapLevel::Surjective, analyzer_, fold_);
+    return arith::iter_map_simplify(n.iter_values.to_vector(), domains_, n.predicate, arith::IterMapLevel::Surjective, analyzer_, fold_, dialect_ == Dialect::SBlock);
   }
   // Of what splits that divide and fused loops leave: loops from 0, or digits `f // 4` and `f % 4` of them and of their sums, each used once,
   // alone or in a sum that counts without gaps. None: it is something else, or the analysis is to say.
@@ -210,6 +210,7 @@ class BindingSimplifier : public Mutator {
   }
   Domains domains_;
   bool fold_;
+  Dialect dialect_;
   arith::Analyzer analyzer_;
   std::vector<Digit> digits_;
   std::vector<Sum> sums_;
@@ -262,8 +263,8 @@ class StmtReplacer : public Mutator {
 
 }  // namespace
 
-auto simplify_bindings(const Stmt& stmt, Domains outer, bool fold_unit_loops) -> Stmt {
-  return BindingSimplifier(std::move(outer), fold_unit_loops).mutate(stmt);
+auto simplify_bindings(const Stmt& stmt, Domains outer, bool fold_unit_loops, Dialect dialect) -> Stmt {
+  return BindingSimplifier(std::move(outer), fold_unit_loops, dialect).mutate(stmt);
 }
 
 auto add_predicate(const Stmt& stmt, const Expr& condition) -> Stmt { return PredicateAdder(condition).mutate(stmt); }

@@ -14,8 +14,9 @@ namespace loopsmith::schedule {
 using Domains = std::vector<std::pair<Var, Range>>;
 
 /// The statement with the iter values of its blocks brought to their simplest affine form, under loops with the given
-/// domains. `fold_unit_loops`: a loop of one iteration is its start.
-[[nodiscard]] auto simplify_bindings(const Stmt& stmt, Domains outer, bool fold_unit_loops) -> Stmt;
+/// domains. `fold_unit_loops`: a loop of one iteration is its start. `dialect`: of the module; those that spell blocks `T.sblock` simplify
+/// products of sizes further.
+[[nodiscard]] auto simplify_bindings(const Stmt& stmt, Domains outer, bool fold_unit_loops, Dialect dialect) -> Stmt;
 
 /// The statement with a condition added to each of its blocks, not to blocks inside those.
 [[nodiscard]] auto add_predicate(const Stmt& stmt, const Expr& condition) -> Stmt;

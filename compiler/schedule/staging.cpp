@@ -201,7 +201,7 @@ auto require_one_buffer(const Context& cx, const FuncState& func, const Place& w
 }
 
 // What a block touches while the loops below `above` run.
-auto relaxed_region(const FuncState& func, const Place& block, const BufferRegion& region, const Place* above) -> BufferRegion {
+auto relaxed_region(const FuncState& func, const Place& block, const BufferRegion& region, const Place* above, const Expr& only_where) -> BufferRegion {
   VarMap map = bindings_of(*block.realize);
   std::vector<Range> ranges;
   for (const Range& range : region.region) { ranges.push_back(substitute(range, map)); }
@@ -216,7 +216,9 @@ auto relaxed_region(const FuncState& func, const Place& block, const BufferRegio
   }
   std::reverse(domains.begin(), domains.end());
   arith::Analyzer analyzer;
-  auto sets = arith::estimate_region_upper_bound(Array<Range>(std::move(ranges)), domains, block.realize->predicate, analyzer);
+  Expr predicate = block.realize->predicate;
+  if (only_where) { predicate = is_one(predicate) ? substitute(only_where, map) : logical_and(predicate, substitute(only_where, map)); }
+  auto sets = arith::estimate_region_upper_bound(Array<Range>(std::move(ranges)), domains, predicate, analyzer);
   std::vector<Range> out;
   for (size_t i = 0; i < sets.size(); ++i) {
     out.push_back(sets[i].cover_range(from_zero(region.buffer->shape[i])));

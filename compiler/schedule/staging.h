@@ -39,8 +39,9 @@ struct CopyNest { Stmt stmt; NodeId block; };
 [[nodiscard]] auto shrunk(Buffer buffer, const Stage& stage) -> Buffer;
 /// Are all readers of a buffer in its scope below the place?
 [[nodiscard]] auto all_readers_below(const FuncState& func, const Place& scope, const Place& at, const Buffer& buffer) -> bool;
-/// What a block touches while the loops below `above` run.
-[[nodiscard]] auto relaxed_region(const FuncState& func, const Place& block, const BufferRegion& region, const Place* above) -> BufferRegion;
+/// What a block touches while the loops below `above` run. `only_where`: of its iter vars, what holds whenever it does; none: nothing more
+/// than its predicate.
+[[nodiscard]] auto relaxed_region(const FuncState& func, const Place& block, const BufferRegion& region, const Place* above, const Expr& only_where = {}) -> BufferRegion;
 
 /// The number of the statement of a block's body that holds a place; -1: none does.
 [[nodiscard]] auto statement_position(const FuncState& func, const Place& scope, const Place& top) -> int;

@@ -100,6 +100,7 @@ namespace {
 struct Namer {
   std::unordered_map<uint32_t, std::string> names;
   bool by_place = false;                    // the variable's own number instead
+  Dialect dialect = Dialect::Block;
 
   auto name(const Value& value) -> std::string {
     const uint32_t* var = variable_of(value);
@@ -129,7 +130,8 @@ struct Namer {
       if (param.kind == ValueKind::Bool) { return *i != 0 ? "True" : "False"; }
       return std::to_string(*i);
     }
-    if (const double* d = value.as<double>()) { return float_text(*d); }
+    // Where it can be nothing but a real number TVM writes 1 for 1.0; elsewhere that would come back as an integer.
+    if (const double* d = value.as<double>()) { return param.kind == ValueKind::Float ? fmt::format("{:.17g}", *d) : float_text(*d); }
     if (const auto* s = value.as<std::string>()) { return "\"" + *s + "\""; }
     if (const auto* given = value.as<IndexMap>()) {
       IndexMap map = with_sampled(*given, as_named());
@@ -229,23 +231,26 @@ struct Namer {
     bool is_list = row.output == OutputKind::Blocks || row.output == OutputKind::Loops || row.output == OutputKind::Exprs;
     if (is_list && instruction.outputs.size() == 1) { outputs += ","; }
     if (!outputs.empty()) { outputs += " = "; }
-    return outputs + "sch." + std::string(row.name) + "(" + args + ")";
+    std::string_view name = row.name == "get_block" && dialect == Dialect::SBlock ? "get_sblock" : std::string_view(row.name);
+    return outputs + "sch." + std::string(name) + "(" + args + ")";
   }
 };
 
 }  // namespace
 
-auto Trace::python_lines() const -> std::vector<std::string> {
+auto Trace::python_lines(Dialect dialect) const -> std::vector<std::string> {
   Namer namer;
+  namer.dialect = dialect;
   std::vector<std::string> out;
   for (const Instruction* instruction : instructions()) { out.push_back(namer.line(*instruction)); }
   return out;
 }
 
-auto Trace::python() const -> std::string {
-  std::string out = "# from tvm import tir\ndef apply_trace(sch: tir.Schedule) -> None:\n";
+auto Trace::python(Dialect dialect) const -> std::string {
+  std::string_view space = dialect == Dialect::SBlock ? "s_tir" : "tir";
+  std::string out = fmt::format("# from tvm import {0}\ndef apply_trace(sch: {0}.Schedule) -> None:\n", space);
   if (empty()) { return out + "  pass\n"; }
-  for (const std::string& line : python_lines()) { out += "  " + line + "\n"; }
+  for (const std::string& line : python_lines(dialect)) { out += "  " + line + "\n"; }
   return out;
 }
 

@@ -40,10 +40,10 @@ class Trace {
   /// `enter_postproc` where asked.
   [[nodiscard]] auto simplified(bool remove_postproc) const -> Trace;
 
-  /// One line per instruction: `b0 = sch.get_block(name="C", func_name="main")`. TVM 0.19's text.
-  [[nodiscard]] auto python_lines() const -> std::vector<std::string>;
+  /// One line per instruction: `b0 = sch.get_block(name="C", func_name="main")`. TVM 0.19's text, or that of versions with `get_sblock`.
+  [[nodiscard]] auto python_lines(Dialect dialect = Dialect::Block) const -> std::vector<std::string>;
   /// The whole of what `trace.show()` prints: imports aside, `def apply_trace(sch: tir.Schedule) -> None:`.
-  [[nodiscard]] auto python() const -> std::string;
+  [[nodiscard]] auto python(Dialect dialect = Dialect::Block) const -> std::string;
 
  private:
   struct Node { std::shared_ptr<const Node> before; Instruction instruction; size_t size; };

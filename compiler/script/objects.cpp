@@ -1,6 +1,7 @@
 // Schedules as script values: see objects.h.
 #include "script/objects.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "frontend/objects.h"
@@ -98,6 +99,42 @@ auto most_vscale_of(const Attr& attr) -> int64_t {
   return most_vscale(text);
 }
 
+// What a call names and is not there may be another name written wrong: a block's or a parameter's.
+auto with_name_meant(Diagnostic d, const Arguments& arguments, const ScheduleObject& object, const schedule::Primitive& primitive) -> Diagnostic {
+  auto given = [&](std::string_view name) {
+    auto found = std::find_if(d.args.begin(), d.args.end(), [&](const auto& arg) { return arg.first == name; });
+    return found == d.args.end() ? std::string() : found->second;
+  };
+  // What is not written there as it is (a variable has it) is no text to be replaced.
+  auto meant = [&](const std::string& text, size_t written, Origin where) {
+    d.remedies.insert(d.remedies.begin(), "did you mean `" + text + "`?");
+    if (where.end - where.begin == written) { d.fixes.push_back({where, text}); }
+  };
+  for (const Argument& argument : arguments.all) {
+    if (d.code == Code::NoSuchBlock && argument.value.to_str() == given("block")) {
+      std::vector<Name> blocks;
+      const schedule::FuncState* func = object.schedule.state().func(Name(given("function")));
+      if (func == nullptr) { break; }
+      for (const schedule::Place& place : func->places()) {
+        if (place.is_block() && place.parent >= 0) { blocks.push_back(place.name()); }
+      }
+      // Nothing is near to a letter; where there is one block, that is the one.
+      bool is_only = blocks.size() == 1 && given("block").size() <= 2;
+      Name near = is_only ? blocks[0] : eval::closest_name(Name(given("block")), blocks);
+      if (!near.empty()) { meant("\"" + near.str() + "\"", given("block").size() + 2, argument.where); }
+      break;
+    }
+    if (d.code == Code::UnexpectedArgument && !argument.keyword.empty() && argument.keyword.view() == given("name")) {
+      std::vector<Name> names;
+      for (const schedule::Param& param : primitive.params) { names.emplace_back(param.name); }
+      Name near = eval::closest_name(argument.keyword, names);
+      if (!near.empty()) { meant(near.str(), argument.keyword.view().size(), argument.keyword_at); }
+      break;
+    }
+  }
+  return d;
+}
+
 // `sch.split`, bound to its schedule.
 class PrimitiveMethod final : public eval::Object {
  public:
@@ -113,10 +150,17 @@ class PrimitiveMethod final : public eval::Object {
   }
   auto call(Evaluator& evaluator, const Arguments& arguments) const -> std::optional<eval::Value> override {
     schedule::Arguments converted;
+    size_t said = evaluator.diagnostics.size();
+    // Where nothing is reported, what was to be handed over is not known: the step was not made, and the schedule is not known either.
+    auto failed = [&] {
+      if (evaluator.diagnostics.size() > said) { return eval::Value::error(); }
+      schedule->is_unknown = true;
+      return eval::Value::opaque();
+    };
     for (size_t i = 0; i < arguments.all.size(); ++i) {
       const Argument& argument = arguments.all[i];
       auto value = convert(evaluator, argument, 0);
-      if (!value) { return argument.value.is_opaque() ? eval::Value::opaque() : eval::Value::error(); }
+      if (!value) { return argument.value.is_error() ? eval::Value::error() : failed(); }
       if (i < arguments.positional) { converted.positional.push_back(std::move(*value)); }
       else { converted.keyword.emplace_back(argument.keyword.str(), std::move(*value)); }
     }
@@ -127,10 +171,11 @@ class PrimitiveMethod final : public eval::Object {
     if (const Attr* target = target_around(evaluator)) { schedule->schedule.use_vscale(most_vscale_of(*target)); }
     Result<schedule::Value> result = schedule->schedule.apply(*primitive, converted, call);
     if (!result.ok()) {
+      if (result.diagnostics().empty()) { return failed(); }
       schedule->refused = ScheduleObject::Refused{primitive, std::move(converted), call};
       for (Diagnostic& d : std::move(result).diagnostics()) {
         if (!d.where.is_known()) { d.where = call; }
-        evaluator.report(std::move(d));
+        evaluator.report(with_name_meant(std::move(d), arguments, *schedule, *primitive));
       }
       return eval::Value::error();
     }
@@ -274,9 +319,10 @@ constexpr Utility utilities[] = {
 class TraceObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
-  explicit TraceObject(schedule::Trace t) : Object(&type_tag), trace(std::move(t)) {}
+  TraceObject(schedule::Trace t, Dialect d) : Object(&type_tag), trace(std::move(t)), dialect(d) {}
   const schedule::Trace trace;
-  auto repr() const -> std::string override { return trace.python(); }
+  const Dialect dialect;   // of the module: how blocks are spelled
+  auto repr() const -> std::string override { return trace.python(dialect); }
   /// The same instructions on variables with the same numbering, and the same decisions.
   auto equals(const eval::Object& other) const -> bool override {
     const auto* that = other.as<TraceObject>();
@@ -291,7 +337,7 @@ class TraceObject final : public eval::Object {
         apply_to_schedule("apply_to_schedule");
     if (name == insts) {
       std::vector<eval::Value> lines;
-      for (const std::string& line : trace.python_lines()) { lines.push_back(eval::Value::str(line)); }
+      for (const std::string& line : trace.python_lines(dialect)) { lines.push_back(eval::Value::str(line)); }
       return eval::Value::list(std::move(lines));
     }
     auto self = eval::Value(Ref<eval::Object>(this));
@@ -300,14 +346,15 @@ class TraceObject final : public eval::Object {
     };
     if (name == show) {
       return method([](Evaluator& e, const eval::Value& s, const Arguments&) {
-        if (e.output) { e.output(s.as<TraceObject>()->trace.python() + "\n"); }
+        if (e.output) { e.output(s.as<TraceObject>()->repr() + "\n"); }
         return eval::Value();
       });
     }
     if (name == as_python) {
       return method([](Evaluator&, const eval::Value& s, const Arguments&) {
         std::vector<eval::Value> lines;
-        for (const std::string& line : s.as<TraceObject>()->trace.python_lines()) { lines.push_back(eval::Value::str(line)); }
+        const auto& own = *s.as<TraceObject>();
+        for (const std::string& line : own.trace.python_lines(own.dialect)) { lines.push_back(eval::Value::str(line)); }
         return eval::Value::list(std::move(lines));
       });
     }
@@ -316,14 +363,16 @@ class TraceObject final : public eval::Object {
     if (name == apply_to_schedule) { return method(trace_apply); }
     if (name == as_json) {
       return method([](Evaluator&, const eval::Value& s, const Arguments&) {
-        return eval::Value::str(schedule::trace_to_json(s.as<TraceObject>()->trace));
+        return eval::Value::str(schedule::trace_to_json(s.as<TraceObject>()->trace, s.as<TraceObject>()->dialect));
       });
     }
     return {};
   }
 
  private:
-  static auto made(schedule::Trace t) -> eval::Value { return eval::Value(Ref<eval::Object>(eval::make_object<TraceObject>(std::move(t)).get())); }
+  static auto made(schedule::Trace t, const eval::Value& from) -> eval::Value {
+    return eval::Value(Ref<eval::Object>(eval::make_object<TraceObject>(std::move(t), from.as<TraceObject>()->dialect).get()));
+  }
   static auto flag(const eval::BoundArguments& bound, size_t i) -> bool {
     const eval::Value& value = bound.values[i].value;
     return value.is_bool() ? value.bool_value() : value.to_int().value_or(0) != 0;
@@ -343,18 +392,18 @@ class TraceObject final : public eval::Object {
     auto decision = convert(evaluator, bound.values[1], 0);
     if (!decision) { return eval::Value::error(); }
     schedule::Trace out = trace.with_decision(static_cast<size_t>(*index), std::move(*decision));
-    if (!flag(bound, 2)) { return made(std::move(out)); }
+    if (!flag(bound, 2)) { return made(std::move(out), self); }
     schedule::Trace cut;
     for (const schedule::Instruction* instruction : out.instructions()) {
       if (instruction->primitive->name == "enter_postproc") { break; }
       cut.append(*instruction);
     }
-    return made(std::move(cut));
+    return made(std::move(cut), self);
   }
   static auto trace_simplified(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
     eval::BoundArguments bound;
     if (!eval::bind_arguments(evaluator, "simplified", arguments, {{"remove_postproc", false}}, bound)) { return bound.unknown; }
-    return made(self.as<TraceObject>()->trace.simplified(flag(bound, 0)));
+    return made(self.as<TraceObject>()->trace.simplified(flag(bound, 0)), self);
   }
   static auto trace_apply(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
     eval::BoundArguments bound;
@@ -454,7 +503,7 @@ auto ScheduleObject::get_attribute(Evaluator& evaluator, Name name, Origin where
       return eval::Value(Ref<eval::Object>(eval::make_object<eval::Method>(eval::Value(Ref<eval::Object>(this)), name, utility.run).get()));
     }
   }
-  if (name == "trace") { return eval::Value(Ref<eval::Object>(eval::make_object<TraceObject>(schedule.trace()).get())); }
+  if (name == "trace") { return eval::Value(Ref<eval::Object>(eval::make_object<TraceObject>(schedule.trace(), schedule.module()->dialect).get())); }
   if (name == "func_working_on") { return eval::Value::str(schedule.func_working_on().str()); }
   if (name == "mod") { return bridge().module_value ? bridge().module_value(schedule.module()) : eval::Value::opaque(); }
   if (name == "state") { return eval::Value::opaque(); }

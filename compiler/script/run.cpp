@@ -5,6 +5,8 @@
 #include <chrono>
 
 #include "frontend/inside.h"
+#include "frontend/objects.h"
+#include "ir/equal.h"
 #include "script/objects.h"
 #include "script/refusals.h"
 #include "support/codes.h"
@@ -100,22 +102,50 @@ class Recorder final : public eval::Observer {
   }
 
  private:
+  /// What a value is to a schedule: a variable, or a list of nothing else (`loops = sch.get_loops(c)`). None: something else.
+  static auto variable_of(const eval::Value& value) -> std::optional<schedule::Value> {
+    if (const auto* variable = value.as<VariableObject>()) { return variable->variable; }
+    const std::vector<eval::Value>* items = nullptr;
+    if (const auto* list = value.as<eval::List>()) { items = &list->items; }
+    if (const auto* tuple = value.as<eval::Tuple>()) { items = &tuple->items; }
+    if (items == nullptr || items->empty()) { return std::nullopt; }
+    schedule::Value::List variables;
+    for (const eval::Value& item : *items) {
+      const auto* variable = item.as<VariableObject>();
+      if (variable == nullptr) { return std::nullopt; }
+      variables.push_back(variable->variable);
+    }
+    return schedule::Value(std::move(variables));
+  }
   static void collect_names(const syntax::Expr& target, const eval::Frame& frame, Step& step) {
     if (const auto* name = target.as<syntax::NameExpr>()) {
       const eval::Value* value = frame.scope->find_here(name->name);
-      if (value) {
-        if (const auto* variable = value->as<VariableObject>()) { step.named.push_back({name->name, variable->variable}); }
-      }
+      if (auto variable = value != nullptr ? variable_of(*value) : std::nullopt) { step.named.push_back({name->name, std::move(*variable)}); }
       return;
     }
+    if (const auto* starred = target.as<syntax::StarredExpr>()) { return collect_names(*starred->value, frame, step); }
     const syntax::List<syntax::ExprPtr>* elements = nullptr;
     if (const auto* tuple = target.as<syntax::TupleExpr>()) { elements = &tuple->elements; }
     if (const auto* list = target.as<syntax::ListExpr>()) { elements = &list->elements; }
     if (elements) { for (const syntax::Expr* element : *elements) { collect_names(*element, frame, step); } }
   }
+  /// Of a statement with statements in it, what its names are at its end: those of the last iteration.
   static void collect_names(const syntax::Stmt& stmt, const eval::Frame& frame, Step& step) {
+    auto below = [&](const syntax::Block& body) { for (const syntax::Stmt* one : body) { collect_names(*one, frame, step); } };
     if (const auto* assign = stmt.as<syntax::AssignStmt>()) {
       for (const syntax::Expr* target : assign->targets) { collect_names(*target, frame, step); }
+    } else if (const auto* loop = stmt.as<syntax::ForStmt>()) {
+      collect_names(*loop->target, frame, step);
+      below(loop->body);
+      below(loop->otherwise);
+    } else if (const auto* branch = stmt.as<syntax::IfStmt>()) {
+      below(branch->then);
+      below(branch->otherwise);
+    } else if (const auto* repeat = stmt.as<syntax::WhileStmt>()) {
+      below(repeat->body);
+      below(repeat->otherwise);
+    } else if (const auto* with = stmt.as<syntax::WithStmt>()) {
+      below(with->body);
     }
   }
 
@@ -143,8 +173,19 @@ auto seed_of(const syntax::CallExpr& made, eval::Evaluator& evaluator, const eva
   return value.is_int() ? std::optional<int64_t>(value.int_value()) : std::nullopt;
 }
 
-auto make_schedule(const RunRequest& request, std::optional<int64_t> seed = {}) {
-  schedule::Schedule sch(request.program, seed.value_or(request.seed));
+// What is scheduled, as the statements before have it. A program that they make is made anew by each run, with variables of its own: what they
+// take of it (`n = before.buffer_map[...].shape[1]`, for a map) means those.
+auto program_here(const RunRequest& request, eval::Evaluator& evaluator, const eval::ScopeRef& scope) -> IRModule {
+  size_t reported = evaluator.diagnostics.size();
+  eval::Value value = request.function.program ? evaluator.eval(*request.function.program, scope) : eval::Value();
+  evaluator.diagnostics.resize(reported);
+  const auto* here = value.as<frontend::ProgramObject>();
+  bool is_anew = here && !here->module.same_as(request.program) && structural_equal(here->module, request.program);
+  return is_anew ? here->module : request.program;
+}
+
+auto make_schedule(const RunRequest& request, IRModule program, std::optional<int64_t> seed = {}) {
+  schedule::Schedule sch(std::move(program), seed.value_or(request.seed));
   sch.use_intrinsics(request.intrinsics);
   sch.use_vscale(most_vscale(request.target));
   return eval::make_object<ScheduleObject>(std::move(sch));
@@ -279,7 +320,7 @@ auto run_schedule(const RunRequest& request, const ScheduleRun* before) -> Sched
     if (before->decl != run.decl) { run.earlier_decls.push_back(before->decl); }
     frame = before->frames[keep].snapshot();
   } else {
-    auto object = make_schedule(request);
+    auto object = make_schedule(request, request.program);
     std::optional<eval::Frame> started = start_call(evaluator, request.function, function, eval::Value(Ref<eval::Object>(object.get())));
     if (!started) {
       run.diagnostics = std::move(evaluator.diagnostics);
@@ -307,7 +348,7 @@ auto run_schedule(const RunRequest& request, const ScheduleRun* before) -> Sched
     // `sch = tir.Schedule(...)` itself: its program is known.
     run.frames.resize(form.made_at);
     run.frames.push_back(frame.snapshot());
-    auto object = make_schedule(request, seed_of(*form.made, evaluator, frame.scope));
+    auto object = make_schedule(request, program_here(request, evaluator, frame.scope), seed_of(*form.made, evaluator, frame.scope));
     frame.scope->set(form.variable, eval::Value(Ref<eval::Object>(object.get())));
     Step& step = run.steps[form.made_at];
     step.state = StepState::Done;

@@ -56,7 +56,8 @@ struct Step {
   double seconds = 0;
   uint64_t primitives = 0;                     // executed by it, this time or when it last ran
   std::string printed;                         // by `print`, `show` and the like, this time or when it last ran
-  /// Variables the statement gave names to ("i0", a loop; "c", a block), for hints and hovers.
+  /// Variables the statement gave names to ("i0", a loop; "c", a block; "loops", a list of them), for hints and hovers; of a loop of the script,
+  /// as they are after its last iteration.
   struct Named { Name name; schedule::Value variable; };
   std::vector<Named> named;
   std::optional<Hole> hole;                    // the statement is `sch.tune(...)`, or `...`

@@ -14,6 +14,7 @@
 #include "support/codes.h"
 #include "support/hash.h"
 #include "syntax/schedule_form.h"
+#include "target/target.h"
 
 namespace loopsmith::script {
 namespace {
@@ -355,6 +356,12 @@ void Schedules::update(frontend::File& file) {
     if (function->target) {
       eval::Value value = evaluator.eval(*function->target, evaluator.new_scope({}));
       if (const std::string* text = value.string()) { s.target = *text; }
+      if (auto read = s.target.empty() ? Result<target::Target>(target::Target()) : target::parse(s.target); !read.ok()) {
+        for (Diagnostic one : read.diagnostics()) {
+          one.where = function->target->origin();
+          s.diagnostics.push_back(std::move(one));
+        }
+      }
     }
     for (size_t d = said; d < evaluator.diagnostics.size(); ++d) { s.diagnostics.push_back(evaluator.diagnostics[d]); }
     evaluator.diagnostics.resize(said);

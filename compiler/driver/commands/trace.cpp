@@ -38,10 +38,11 @@ auto trace(std::vector<std::string> args) -> int {
   auto picked = pick(arguments, {.path = arguments.positional()[0], .only_schedule = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) { return *status; }
   const auto& selection = std::get<Selection>(picked);
+  const Dialect spelled = dialect.value_or(selection.module->dialect);
   if (format == "json") {
-    fmt::print("{}\n", trace_to_json(*selection.trace, dialect.value_or(selection.module->dialect)));
+    fmt::print("{}\n", trace_to_json(*selection.trace, spelled));
   } else {
-    std::string text = selection.trace->python();
+    std::string text = selection.trace->python(spelled);
     fmt::print("{}{}", text, text.empty() || text.back() != '\n' ? "\n" : "");
   }
   return exit_done;

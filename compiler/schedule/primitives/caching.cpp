@@ -36,6 +36,45 @@ auto holds_region(const FuncState& func, const Place& around, const BufferRegion
   return true;
 }
 
+// Where one block inside of a block, and nothing else in it, uses a buffer: what its predicate says of the iter vars of the block around it.
+// None: nothing. Versions that spell blocks `T.sblock` copy no more than that; those before copied all that the block around declares.
+auto where_used_inside(const Context& cx, const FuncState& func, const Place& block, const Buffer& buffer, bool reads) -> Expr {
+  if (cx.state.module()->dialect != Dialect::SBlock) { return {}; }
+  const auto& views = block.block()->match_buffers;
+  if (std::any_of(views.begin(), views.end(), [&](const MatchBufferRegion& m) { return m.source.buffer == buffer; })) { return {}; }
+  const Place* user = nullptr;
+  for (int i = block.index + 1; i < block.end; ++i) {
+    const Place& inner = func.places()[static_cast<size_t>(i)];
+    if (!inner.is_block()) { continue; }
+    bool is_user = region_of(reads ? inner.block()->reads : inner.block()->writes, buffer) != nullptr;
+    if (is_user && user) { return {}; }
+    if (is_user) { user = &inner; }
+  }
+  if (!user || is_one(user->realize->predicate)) { return {}; }
+  bool is_used_beside = false;
+  std::function<void(const Stmt&)> walk = [&](const Stmt& s) {
+    if (const auto* realize = s.as<BlockRealize>(); realize && realize->block->id == user->id) { return; }
+    const auto* store = s.as<BufferStore>();
+    is_used_beside = is_used_beside || (store && store->buffer == buffer);
+    visit_children(s, [&](const Expr& e) {
+      post_order(e, [&](const Expr& x) { const auto* load = x.as<BufferLoad>(); is_used_beside = is_used_beside || (load && load->buffer == buffer) || x.get() == buffer->data.get(); });
+    }, walk);
+  };
+  walk(block.block()->body);
+  if (is_used_beside) { return {}; }
+  Expr out = substitute(user->realize->predicate, bindings_of(*user->realize));
+  for (const Place* at = func.parent(*user); at != &block; at = func.parent(*at)) {
+    auto is_from_inside = [&](const VarNode& v) {
+      return at->is_loop() ? &v == at->loop->var.get()
+                           : std::any_of(at->block()->iter_vars.begin(), at->block()->iter_vars.end(), [&](const IterVar& iter) { return iter.var.get() == &v; });
+    };
+    if (uses_var(out, is_from_inside)) { return {}; }
+  }
+  bool is_looked_up = false;
+  post_order(out, [&](const Expr& e) { is_looked_up = is_looked_up || e.as<BufferLoad>() || e.as<Call>(); });
+  return is_looked_up ? Expr() : out;
+}
+
 // Does an instance of a block read values of a buffer that were there before it ran? Not where blocks inside read what others inside
 // have written.
 auto reads_older(const FuncState& func, const Place& block, const Buffer& buffer) -> bool {
@@ -190,6 +229,12 @@ struct CacheRead {
       plan.stage.position = 0;
       const BufferRegion* declared = region_of(scope->block()->reads, buffer);
       plan.stage.region = declared ? *declared : full_region(buffer);
+      bool is_only_reader = std::all_of(mentioning.begin(), mentioning.end(), [&](const Place* block) {
+        return block == args.block.place || func.is_below(*block, *args.block) || !(region_of(block->block()->reads, buffer) || reads_hidden(func, *block, buffer));
+      });
+      if (Expr where = is_only_reader ? where_used_inside(cx, func, *args.block, buffer, true) : Expr()) {
+        plan.stage.region = without_division_by_zero(relaxed_region(func, *args.block, read, scope, where));
+      }
       LOOPSMITH_CHECK(require_unwritten_beside(cx, func, *scope, declared, buffer, args.block));
     }
     plan.stage.is_full = plan.stage.at->is_loop() || uses_loops_outside(func, plan.stage) || !all_readers_below(func, *scope, *plan.stage.at, buffer);
@@ -302,7 +347,7 @@ struct CacheWrite {
     }
     find_stage(func, *writer, users, plan.stage);
     LOOPSMITH_CHECK(require_one_buffer(cx, func, *writer, *plan.stage.at, buffer));
-    plan.stage.region = without_division_by_zero(relaxed_region(func, *writer, write, plan.stage.at));
+    plan.stage.region = without_division_by_zero(relaxed_region(func, *writer, write, plan.stage.at, where_used_inside(cx, func, *writer, buffer, false)));
     LOOPSMITH_CHECK(require_known_region(cx, *writer, plan.stage));
     LOOPSMITH_CHECK(require_own_copies(cx, func, *writer, write, plan.stage));
     plan.stage.is_full = plan.stage.at->is_loop() || uses_loops_outside(func, plan.stage) || !all_readers_below(func, *scope, *plan.stage.at, buffer);

@@ -5,6 +5,7 @@
 
 #include "arith/analyzer.h"
 #include "arith/int_set.h"
+#include "arith/purity.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/analysis.h"
@@ -26,10 +27,7 @@ auto node_count(const Expr& e) -> size_t {
 
 // Reads no memory, and is more than a variable or a constant.
 auto is_computation(const Expr& e) -> bool {
-  if (e.as<Ramp>() || e.as<Broadcast>() || node_count(e) <= 1) { return false; }
-  bool is_pure = true;
-  post_order(e, [&](const Expr& x) { is_pure &= !x.as<BufferLoad>() && !x.as<Call>(); });
-  return is_pure;
+  return !e.as<Ramp>() && !e.as<Broadcast>() && node_count(e) > 1 && arith::is_pure(e);
 }
 
 auto is_same_computation(const Expr& a, const Expr& b) -> bool {

@@ -15,6 +15,7 @@
 #include "schedule/instances.h"
 #include "schedule/primitives.h"
 #include "schedule/reducers.h"
+#include "schedule/races.h"
 #include "schedule/rewriting.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
@@ -207,7 +208,7 @@ struct Split {
     }
     Outcome out;
     Stmt nest = wrap_loops(std::move(body), domains, origin);
-    nest = simplify_bindings(nest, domains_around(*args.loop.func, *args.loop), !args.preserve_unit_iters);
+    nest = simplify_bindings(nest, domains_around(*args.loop.func, *args.loop), !args.preserve_unit_iters, cx.state.module()->dialect);
     Stmt at = nest;
     for (size_t i = 0; i < domains.size(); ++i) {
       const For* made = at.as<For>();
@@ -288,21 +289,25 @@ struct Fuse {
     DataType dtype = DataType::int_(bits);
     Var fused = loop_var(Name(name + "_fused"), dtype, first.var->origin);
     VarMap map;
+    // Versions that spell blocks `T.sblock` multiply sizes in the order of the loops.
+    const bool is_recent = cx.state.module()->dialect == Dialect::SBlock;
     Expr lower = int_imm(1, dtype);
     for (size_t i = args.loops.size(); i-- > 0;) {
       const For& loop = args.loops[i].loop();
       Expr value = zero(dtype);
+      Expr reach = lower * loop.extent;
+      if (is_recent && !as_int(reach)) { reach = arith::Analyzer().canonical_simplify(loop.extent * lower); }
       if (!is_one(loop.extent)) {
-        Expr part = i == 0 || FAULT(fuse_remainder_lost) ? Expr(fused) : floormod(fused, lower * loop.extent, origin);
+        Expr part = i == 0 || FAULT(fuse_remainder_lost) ? Expr(fused) : floormod(fused, reach, origin);
         value = FAULT(fuse_division_swapped) ? floormod(part, lower, origin) : floordiv(part, lower, origin);
       }
       map[loop.var.get()] = value;
-      lower = lower * loop.extent;
+      lower = std::move(reach);
     }
     const For& innermost = args.loops.back().loop();
     Stmt body = substitute(innermost.body, map);
     Stmt nest = make<For>(fused, zero(dtype), cast(dtype, plan.extent), ForKind::Serial, std::move(body), std::optional<IterVar>(), AttrMap(), origin);
-    nest = simplify_bindings(nest, domains_around(*args.loops.front().func, *args.loops.front()), !args.preserve_unit_iters);
+    nest = simplify_bindings(nest, domains_around(*args.loops.front().func, *args.loops.front()), !args.preserve_unit_iters, cx.state.module()->dialect);
     Outcome out;
     out.func = args.loops.front().func->name();
     out.outputs.push_back(Output::loop(nest.as<For>()->id));
@@ -390,7 +395,27 @@ struct Reorder {
       LOOPSMITH_CHECK(check_reduction_order(cx, func, *block, plan));
       LOOPSMITH_CHECK(check_shared_instances(cx, func, *block, plan));
     }
+    LOOPSMITH_CHECK(check_races(cx, args, plan));
     return plan;
+  }
+
+  // Does the loop that comes to stand at a place of the nest leave loops of several iterations that were around it?
+  static auto moves_out(const Plan& plan, size_t i) -> bool {
+    auto before = [&](const For* loop) {
+      return std::find_if(plan.chain.begin(), plan.chain.end(), [&](const Place* at) { return at->loop == loop; }) - plan.chain.begin();
+    };
+    return std::any_of(plan.order.begin() + static_cast<ptrdiff_t>(i) + 1, plan.order.end(),
+                       [&](const For* inner) { return before(inner) < before(plan.order[i]) && !is_one(inner->extent); });
+  }
+
+  // Iterations that run at the same time, moved out of a loop that kept what they do apart in time, may meet.
+  static auto check_races(const Context& cx, const Args& args, const Plan& plan) -> Status {
+    if (FAULT(reorder_dependence_dropped)) { return ok(); }
+    std::vector<NodeId> moved;
+    for (size_t i = 0; i < plan.order.size(); ++i) {
+      if (runs_at_once(*plan.order[i]) && !is_one(plan.order[i]->extent) && moves_out(plan, i)) { moved.push_back(plan.order[i]->id); }
+    }
+    return moved.empty() ? ok() : require_no_new_race(cx, apply(cx, args, plan), moved);
   }
 
   // Are there blocks below the loop of which neither stands in the other?
@@ -422,19 +447,12 @@ struct Reorder {
       if (is_spatial) { spatial.push_back(realize.iter_values[i]); }
     }
     if (!in_steps || spatial.empty()) { return ok(); }
-    auto before = [&](const For* loop) {
-      return std::find_if(plan.chain.begin(), plan.chain.end(), [&](const Place* at) { return at->loop == loop; }) - plan.chain.begin();
-    };
-    auto moves_out = [&](size_t i) {
-      return std::any_of(plan.order.begin() + static_cast<ptrdiff_t>(i) + 1, plan.order.end(),
-                         [&](const For* inner) { return before(inner) < before(plan.order[i]) && !is_one(inner->extent); });
-    };
     std::vector<std::pair<Var, Range>> loops = loop_domains(func, place);
     auto first = std::find_if(loops.begin(), loops.end(), [&](const auto& loop) { return loop.first == plan.chain.front()->loop->var; });
     for (const For* loop : plan.order) { *first++ = {loop->var, Range{loop->min, loop->extent}}; }
     for (size_t i = 0; i < plan.order.size(); ++i) {
       const For& loop = *plan.order[i];
-      if (!runs_at_once(loop) || is_one(loop.extent) || !moves_out(i)) { continue; }
+      if (!runs_at_once(loop) || is_one(loop.extent) || !moves_out(plan, i)) { continue; }
       auto shared = counted_sharing(loops, loop.var, spatial, realize.predicate);
       if (shared ? !*shared : tells_iterations_apart(spatial, loops, realize.predicate, loop.var.get())) { continue; }
       return note_block(note_loop(cx.error(Code::ReductionShared).arg("loop", loop.var->name.view()).arg("block", place.name().view()), *func.find(loop.id)), place);

@@ -281,7 +281,9 @@ auto apply_tile(const Context& cx, const LoopArg& loop, const TilePlan& plan, co
   fields.iter_vars = std::move(iters);
   fields.reads = {BufferRegion{from, Array<Range>(tile), origin}};
   fields.writes = {BufferRegion{to, Array<Range>(tile), origin}};
-  fields.annotations = with_attr({}, Name("auto_copy"), Attr(int_imm(1)));
+  // Versions that spell blocks `T.sblock` say true where those before said 1.
+  bool is_recent = cx.state.module()->dialect == Dialect::SBlock;
+  fields.annotations = with_attr({}, Name("auto_copy"), Attr(is_recent ? bool_imm(true) : int_imm(1)));
   fields.body = wrap_loops(make<BufferStore>(to, Expr(make<BufferLoad>(from, Array<Expr>(indices), origin)), Array<Expr>(indices), origin), loops, origin);
   Ref<Block> block = make<Block>(std::move(fields), origin);
   NodeId id = block->id;

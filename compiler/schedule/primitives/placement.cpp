@@ -3,6 +3,7 @@
 #include "schedule/placement.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -714,27 +715,37 @@ auto repeats_in_threads(const Place& block, const Stmt& around, const std::vecto
   });
 }
 
-// Do the boxes of iter values that an iteration of a loop and the next one run, by the loops below, certainly meet: of all of its iterations, or of
-// the first two?
-auto meets_next(const For& loop, const std::vector<Expr>& iter_values, const Domains& below) -> bool {
+// Do the boxes of iter values that an iteration of a loop and a later one run, by the loops below, certainly meet: of all of its iterations, or of
+// the first one? The later one is the next, or as far away as the digits that the values take of the loop wrap around.
+auto meets_later(const For& loop, const std::vector<Expr>& iter_values, const Domains& below) -> bool {
   arith::DomMap domains;
   for (const auto& [var, domain] : below) { domains.emplace(var.get(), arith::IntSet::from_range(domain)); }
   std::vector<arith::IntSet> sets;
+  std::set<int64_t> distances{1};
   for (const Expr& value : iter_values) {
     sets.push_back(arith::eval_set(value, domains));
     if (!sets.back().has_lower_bound() || !sets.back().has_upper_bound()) { return false; }
+    post_order(value, [&](const Expr& e) {
+      const auto* mod = e.as<FloorMod>();
+      auto period = mod ? as_int(mod->b) : std::nullopt;
+      if (period && *period > 1 && uses_var(mod->a, [&](const VarNode& v) { return &v == loop.var.get(); })) { distances.insert(*period); }
+    });
   }
-  const Expr step = one(loop.var->dtype);
-  auto meets = [&](arith::Analyzer& analyzer, const Expr& at) {
-    const VarMap here{{loop.var.get(), at}}, next{{loop.var.get(), at + step}};
+  const DataType dtype = loop.var->dtype;
+  auto meets = [&](arith::Analyzer& analyzer, const Expr& at, const Expr& distance) {
+    const VarMap here{{loop.var.get(), at}}, later{{loop.var.get(), at + distance}};
     return std::all_of(sets.begin(), sets.end(), [&](const arith::IntSet& set) {
-      return analyzer.can_prove(less_equal(substitute(set.min(), here), substitute(set.max(), next))) &&
-             analyzer.can_prove(less_equal(substitute(set.min(), next), substitute(set.max(), here)));
+      return analyzer.can_prove(less_equal(substitute(set.min(), here), substitute(set.max(), later))) &&
+             analyzer.can_prove(less_equal(substitute(set.min(), later), substitute(set.max(), here)));
     });
   };
-  arith::Analyzer any, first;
-  any.bind(loop.var, Range{loop.min, loop.extent - one(loop.extent.dtype())});
-  return meets(any, loop.var) || meets(first, loop.min);
+  return std::any_of(distances.begin(), distances.end(), [&](int64_t steps) {
+    const Expr distance = int_imm(steps, dtype);
+    arith::Analyzer any, first;
+    if (any.can_prove(less_equal(loop.extent, distance))) { return false; }
+    any.bind(loop.var, Range{loop.min, loop.extent - distance});
+    return meets(any, loop.var, distance) || meets(first, loop.min, distance);
+  });
 }
 
 // An iter var of which the loops around certainly do not run the whole domain, and of which more may run with new values under new loops;
@@ -1024,7 +1035,7 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
       auto shared = counted_sharing(all, at->loop->var, iter_values, predicate);
       bool is_guessed = std::any_of(producers.begin(), producers.end(), [&](NodeId id) { return !is_one(func.find(id)->realize->predicate); });
       is_spread = shared ? !*shared
-                         : tells_iterations_apart(iter_values, all, predicate, at->loop->var.get(), true) || (!is_guessed && !meets_next(*at->loop, iter_values, loops));
+                         : tells_iterations_apart(iter_values, all, predicate, at->loop->var.get(), true) || (!is_guessed && !meets_later(*at->loop, iter_values, loops));
     }
     // What other iterations make as well is computed from what this one has made.
     if (!reverse && is_spread && has_makers) {

@@ -90,18 +90,36 @@ struct StorageAlign {
   }
 };
 
-// The allocating block with one buffer replaced, everywhere in it.
-auto with_buffer(const FuncState& func, const Place& site, const Buffer& from, const Buffer& to) -> Outcome {
-  Outcome out;
-  out.func = func.name();
-  BufferMap map{{from.get(), to}};
-  out.rewrite = with_buffer_changed(func, site, from, to, [&](const Stmt& stmt) { return substitute_buffers(stmt, map); });
+// A buffer and its views in a block, and views of those, each with what it becomes.
+auto with_views(const FuncState& func, const Place& site, const Buffer& buffer, const std::function<Buffer(const Buffer&)>& change) -> BufferMap {
+  BufferMap out{{buffer.get(), change(buffer)}};
+  std::vector<Stmt> statements = statements_with(func, site, buffer);
+  auto add_views = [&](const Stmt& s) {
+    const auto* block = s.as<Block>();
+    if (!block) { return false; }
+    bool has_grown = false;
+    for (const MatchBufferRegion& match : block->match_buffers) {
+      if (out.count(match.source.buffer.get()) && !out.count(match.buffer.get())) {
+        out.emplace(match.buffer.get(), change(match.buffer));
+        has_grown = true;
+      }
+    }
+    return has_grown;
+  };
+  for (bool has_grown = true; has_grown;) {
+    has_grown = false;
+    for (const Stmt& statement : statements) {
+      post_order(statement, [&](const Stmt& s) { has_grown = add_views(s) || has_grown; }, [](const Expr&) {});
+    }
+  }
   return out;
 }
 
 /// Puts a buffer into another memory.
 ///
 ///     B = T.alloc_buffer((8,))     ==>       B_shared = T.alloc_buffer((8,), scope="shared")
+///
+/// Its views are in that memory as well.
 ///
 /// Needs  a buffer that a block allocates; a known storage scope.
 /// Keeps  results bit for bit.
@@ -115,13 +133,21 @@ struct SetScope {
     return Plan{region.buffer, site};
   }
   static auto apply(const Context&, const Args& args, const Plan& plan) -> Outcome {
-    if (plan.buffer->scope() == Name(args.storage_scope)) { return {}; }
-    BufferNode fields = *plan.buffer;
-    fields.name = Name(plan.buffer->name.str() + "_" + args.storage_scope);
-    PointerType pointer = plan.buffer->data->pointer.value_or(PointerType{plan.buffer->dtype, {}});
-    pointer.scope = Name(args.storage_scope);
-    fields.data = make<VarNode>(Name(plan.buffer->data->name.str() + "_" + args.storage_scope), DataType::handle(), plan.buffer->data->origin, pointer);
-    return with_buffer(*args.block.func, *plan.site, plan.buffer, make_buffer(std::move(fields)));
+    Name scope(args.storage_scope);
+    if (plan.buffer->scope() == scope) { return {}; }
+    auto in_scope = [&](const Buffer& buffer) {
+      BufferNode fields = *buffer;
+      fields.name = Name(buffer->name.str() + "_" + args.storage_scope);
+      PointerType pointer = buffer->data->pointer.value_or(PointerType{buffer->dtype, {}});
+      pointer.scope = scope;
+      fields.data = make<VarNode>(Name(buffer->data->name.str() + "_" + args.storage_scope), DataType::handle(), buffer->data->origin, pointer);
+      return make_buffer(std::move(fields));
+    };
+    Outcome out;
+    out.func = args.block.func->name();
+    BufferMap map = with_views(*args.block.func, *plan.site, plan.buffer, in_scope);
+    out.rewrite = with_buffer_changed(*args.block.func, *plan.site, plan.buffer, map.at(plan.buffer.get()), [&](const Stmt& stmt) { return substitute_buffers(stmt, map); });
+    return out;
   }
 };
 
@@ -138,31 +164,15 @@ struct UnsafeSetDType {
     LOOPSMITH_TRY(site, require_allocated(cx, args.block, region.buffer));
     auto dtype = DataType::parse(args.dtype);
     if (!dtype || dtype->is_handle() || dtype->is_void()) { return cx.error(Code::NoSuchDType).arg("dtype", args.dtype); }
-    Plan plan{region.buffer, {{region.buffer.get(), with_type(region.buffer, *dtype)}}, site};
-    // Views of it, and views of those, get the type as well. Who sees the memory as another type would read other bits.
+    // Views of it get the type as well. Who sees the memory as another type would read other bits.
     Buffer other;
-    std::vector<Stmt> statements = statements_with(*args.block.func, *site, region.buffer);
-    auto add_views = [&](const Stmt& s) {
-      const auto* block = s.as<Block>();
-      if (!block) { return false; }
-      bool has_grown = false;
-      for (const MatchBufferRegion& match : block->match_buffers) {
-        if (!plan.changed.count(match.source.buffer.get()) || plan.changed.count(match.buffer.get())) { continue; }
-        if (!(match.buffer->dtype == region.buffer->dtype) && !(match.buffer->dtype == *dtype)) { other = match.buffer; }
-        plan.changed.emplace(match.buffer.get(), with_type(match.buffer, *dtype));
-        has_grown = true;
-      }
-      return has_grown;
-    };
-    for (bool has_grown = true; has_grown;) {
-      has_grown = false;
-      for (const Stmt& statement : statements) {
-        post_order(statement, [&](const Stmt& s) { has_grown = add_views(s) || has_grown; }, [](const Expr&) {});
-      }
-    }
+    BufferMap changed = with_views(*args.block.func, *site, region.buffer, [&](const Buffer& buffer) {
+      if (!(buffer->dtype == region.buffer->dtype) && !(buffer->dtype == *dtype)) { other = buffer; }
+      return with_type(buffer, *dtype);
+    });
     if (other) { return note_block(cx.error(Code::PaddingForm).arg("block", args.block->name().view())
                                        .arg("why", fmt::format("`{}`, a view of `{}`, has another type than {}", other->name.view(), region.buffer->name.view(), args.dtype)), *args.block); }
-    return plan;
+    return Plan{region.buffer, std::move(changed), site};
   }
   static auto with_type(const Buffer& buffer, DataType dtype) -> Buffer {
     BufferNode fields = *buffer;
