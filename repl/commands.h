@@ -25,7 +25,11 @@ struct Command {
 extern const Command help_command, load_command, programs_command, with_command, print_command, undo_command, redo_command, goto_command,
     steps_command, diff_command, trace_command, lower_command, llvm_command, asm_command, run_command, bench_command, tune_command,
     save_command, target_command, verify_command, quit_command, hint_command, why_not_command, repair_command, tree_command,
-    branch_command, set_command, mode_command, time_command, history_command, past_command, shell_command, why_command, what_if_command, watch_command, loops_command, footprint_command, accesses_command, roofline_command, jobs_command, wait_command, stop_command, take_command, search_command;
+    branch_command, set_command, mode_command, time_command, history_command, past_command, shell_command, why_command, explain_command, what_if_command, watch_command, loops_command, footprint_command, accesses_command, roofline_command, jobs_command, wait_command, stop_command, take_command, search_command;
+
+/// What a search found for a program: its statements in the place that it began at, where that is a step `sch.tune()` on the way here, else
+/// a step that begins with the program as written. False: reported.
+auto adopt_found(Session& session, const IRModule& program, const std::string& trace, double seconds) -> bool;
 
 /// "1.234 ms"
 [[nodiscard]] auto seconds_text(double seconds) -> std::string;

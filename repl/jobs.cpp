@@ -128,9 +128,9 @@ BackgroundJobs::~BackgroundJobs() {
 
 auto BackgroundJobs::find(size_t number) const -> Job* { return number >= 1 && number <= jobs_.size() ? jobs_[number - 1].get() : nullptr; }
 
-auto BackgroundJobs::start(const IRModule& program, const std::string& name, const std::string& text, const std::vector<std::string>& arguments)
+auto BackgroundJobs::start(const IRModule& program, const std::string& name, const std::string& function, const std::string& text, const std::vector<std::string>& arguments)
     -> std::pair<std::optional<size_t>, std::string> {
-  ProcessOptions options{.argv = {current_program(), "tune", "-", "--json", "--function", name}, .standard_error = Stream::Null, .niceness = 15};
+  ProcessOptions options{.argv = {current_program(), "tune", "-", "--json", "--function", function}, .standard_error = Stream::Null, .niceness = 15};
   options.argv.insert(options.argv.end(), arguments.begin(), arguments.end());
   auto process = Process::start(options);
   if (!process.ok()) { return {std::nullopt, process.diagnostics().front().message()}; }

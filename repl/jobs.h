@@ -35,8 +35,9 @@ class BackgroundJobs {
   /// Ends all that run.
   ~BackgroundJobs();
 
-  /// `arguments` follow `loopsmith tune - --json`; `text` is the file. Its number, or why it could not be started.
-  [[nodiscard]] auto start(const IRModule& program, const std::string& name, const std::string& text, const std::vector<std::string>& arguments)
+  /// `arguments` follow `loopsmith tune - --json`; `text` is the file, `function` what the program is called in it. Its number, or why it
+  /// could not be started.
+  [[nodiscard]] auto start(const IRModule& program, const std::string& name, const std::string& function, const std::string& text, const std::vector<std::string>& arguments)
       -> std::pair<std::optional<size_t>, std::string>;
   /// Compares what a search that was stopped had found with the program, beside the session; the job's number.
   [[nodiscard]] auto compare(const IRModule& program, const std::string& name, std::unique_ptr<tune::Comparison> comparison) -> size_t;

@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <fstream>
 #include <iostream>
 #include <optional>
@@ -23,6 +24,7 @@
 
 #include "repl/commands.h"
 #include "repl/history.h"
+#include "repl/input.h"
 #include "repl/text.h"
 #include "support/text_diff.h"
 
@@ -207,6 +209,16 @@ Session* watched = nullptr;   // null: no search goes on
 std::string shown_prompt;
 constexpr int margin_turn = 250;   // milliseconds
 constexpr unsigned char margin_key = '_' & 037;
+// A terminal that is asked to says where what is pasted begins and ends. Several lines of it are inputs, as in a file, and no keys: a blank
+// at the head of one is no indentation of ours, an answer in a transcript is not typed, and the first that fails is the last that is done.
+constexpr const char* ask_about_pastes = "\x1b[?2004h";
+constexpr const char* ask_no_more = "\x1b[?2004l";
+constexpr std::string_view paste_begins = "\x1b[200~";
+constexpr std::string_view paste_ends = "\x1b[201~";
+constexpr unsigned char paste_key = '^' & 037;
+std::string read_ahead;              // bytes that are read before those of the terminal
+std::string paste;                   // several lines, on their way to the line
+std::optional<std::string> pasted;   // with what stood on the line
 // Behind keys that are no text (arrows through what was typed before, a search in it, half of a key of two) the library goes on from what
 // it did last: it is left alone until text is typed.
 bool is_typing = true;
@@ -219,15 +231,19 @@ void redraw() {
   ::rl_forced_update_display();
 }
 
-auto update_margin(int, int) -> int {
-  if (watched == nullptr) { return 0; }
-  // The line may have wrapped: up to where its prompt begins.
+/// Prompt and line are gone from the screen, also where they had wrapped.
+void clear_line() {
   size_t columns = terminal_size().value_or(winsize{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0}).ws_col;
   std::string_view line(rl_line_buffer != nullptr ? rl_line_buffer : "");
   size_t rows = (columns_of(shown_prompt) + columns_of(line.substr(0, static_cast<size_t>(std::max(0, rl_point))))) / columns;
   if (rows > 0) { std::fprintf(stdout, "\x1b[%zuA", rows); }
   std::fputs("\r\x1b[J", stdout);
   std::fflush(stdout);
+}
+
+auto update_margin(int, int) -> int {
+  if (watched == nullptr) { return 0; }
+  clear_line();
   // What ended is told above the prompt.
   watched->tell_news();
   std::fflush(stdout);
@@ -251,14 +267,68 @@ void note_key(int key) {
   }
 }
 
+/// The line goes, and what was pasted with what stood around the cursor comes in its place.
+auto take_paste(int, int) -> int {
+  std::string line(rl_line_buffer != nullptr ? rl_line_buffer : "");
+  size_t at = std::min(line.size(), static_cast<size_t>(std::max(0, rl_point)));
+  clear_line();
+  pasted = line.substr(0, at) + std::exchange(paste, {}) + line.substr(at);
+  rl_done = 1;
+  return 0;
+}
+
 /// The next byte; -1: there are no more.
 auto read_byte() -> int {
   unsigned char byte = 0;
+  if (!read_ahead.empty()) {
+    byte = static_cast<unsigned char>(read_ahead.front());
+    read_ahead.erase(0, 1);
+    return byte;
+  }
   for (;;) {
     ssize_t count = ::read(STDIN_FILENO, &byte, 1);
     if (count == 1) { return byte; }
     if (count == 0 || errno != EINTR) { return -1; }
   }
+}
+
+/// Is a paste what an escape begins? Else what was read behind it is read again.
+auto begins_paste() -> bool {
+  constexpr int together = 20;   // milliseconds: what a terminal sends comes at once, what a person types does not
+  std::string got(1, paste_begins[0]);
+  while (got.size() < paste_begins.size() && paste_begins.starts_with(got)) {
+    pollfd more{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+    if (read_ahead.empty() && ::poll(&more, 1, together) <= 0) { break; }
+    int next = read_byte();
+    if (next < 0) { break; }
+    got += static_cast<char>(next);
+  }
+  if (got == paste_begins) { return true; }
+  read_ahead.insert(0, got.substr(1));
+  return false;
+}
+
+/// What is pasted, up to its end: lines ended as ours are, blanks for tabs, nothing that would be a key.
+auto read_paste() -> std::string {
+  std::string raw;
+  while (!raw.ends_with(paste_ends)) {
+    int next = read_byte();
+    if (next < 0) { break; }
+    raw += static_cast<char>(next);
+  }
+  if (raw.ends_with(paste_ends)) { raw.resize(raw.size() - paste_ends.size()); }
+  std::string text;
+  for (size_t i = 0; i < raw.size(); ++i) {
+    char c = raw[i];
+    if (c == '\r') {
+      text += raw.substr(i + 1, 1) == "\n" ? "" : "\n";
+    } else if (c == '\t') {
+      text += "    ";
+    } else if (c == '\n' || (static_cast<unsigned char>(c) >= ' ' && c != 0x7f)) {
+      text += c;
+    }
+  }
+  return text;
 }
 
 auto read_key(FILE*) -> int {
@@ -267,13 +337,25 @@ auto read_key(FILE*) -> int {
     redraw();
   }
   pollfd key{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
-  for (int ready = 0; ready <= 0;) {
+  for (int ready = read_ahead.empty() ? 0 : 1; ready <= 0;) {
     ready = ::poll(&key, 1, watched != nullptr ? margin_turn : -1);
     if (ready < 0 && errno != EINTR) { return -1; }
     if (ready == 0 && is_typing && watched->margin() + prompt != shown_prompt) { return margin_key; }
   }
   int first = read_byte();
   if (first < 0) { return -1; }
+  if (first == paste_begins[0] && begins_paste()) {
+    std::string text = read_paste();
+    is_typing = true;
+    escape = Escape::None;
+    // Of a line its characters, as typed.
+    if (text.find('\n') == std::string::npos) {
+      read_ahead.insert(0, text);
+      return read_key(nullptr);
+    }
+    paste = std::move(text);
+    return paste_key;
+  }
   note_key(first);
   // UTF-8: how many bytes follow, and their bits.
   int more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : first >= 0xc0 ? 1 : 0;
@@ -291,10 +373,23 @@ void begin_line_with(std::string text) {
   escape = Escape::None;
 }
 
-auto read_terminal_line(const char* text, std::string& line) -> bool {
+auto knows_pastes() -> bool {
+  static const bool knows = [] {
+    const char* term = std::getenv("TERM");
+    return term != nullptr && *term != '\0' && std::strcmp(term, "dumb") != 0;
+  }();
+  return knows;
+}
+
+auto read_terminal_line(const std::string& text, std::string& line) -> bool {
   is_dropped = false;
-  char* read = ::readline(text);
-  if (is_dropped) {
+  shown_prompt = text;
+  if (knows_pastes()) { std::fputs(ask_about_pastes, stdout); }
+  std::fflush(stdout);
+  char* read = ::readline(shown_prompt.c_str());
+  if (knows_pastes()) { std::fputs(ask_no_more, stdout); }
+  std::fflush(stdout);
+  if (is_dropped || pasted) {
     std::free(read);
     line.clear();
     return true;
@@ -303,6 +398,15 @@ auto read_terminal_line(const char* text, std::string& line) -> bool {
   line = read;
   std::free(read);
   return true;
+}
+
+/// What was pasted, as if it had been typed.
+void show_typed(const std::string& input) {
+  const char* lead = prompt;
+  for (std::string_view line : loopsmith::lines_of(input)) {
+    std::fprintf(stdout, "%s%.*s\n", std::exchange(lead, continuation), static_cast<int>(line.size()), line.data());
+  }
+  std::fflush(stdout);
 }
 
 /// Takes an entry out of what the arrow keys go through.
@@ -369,11 +473,18 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
     failed = true;
     if (!options.interactive) { return 1; }
   }
+  if ((!options.program.empty() || !options.schedule.empty()) && !failed && !session.begin(options.program, options.schedule)) {
+    failed = true;
+    if (!options.interactive) { return 1; }
+  }
+  for (const std::string& step : options.steps) {
+    if (!session.execute_step(step)) { return 1; }
+  }
   if (auto init = options.init.empty() ? std::nullopt : read_all(options.init)) {
     // What does not work in it is told, and no reason not to go on.
     (void)session.run_lines(*init);
   }
-  if (!options.lines.empty()) {
+  if (!options.lines.empty() || (!options.steps.empty() && !options.interactive)) {
     for (const std::string& line : options.lines) {
       if (!session.execute(line)) { return 1; }
     }
@@ -417,6 +528,7 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
     (void)::rl_add_defun("drop-line", drop_line, 'c' & 037);
     (void)::rl_add_defun("suspend", suspend, 'z' & 037);
     (void)::rl_add_defun("update-margin", update_margin, margin_key);
+    (void)::rl_add_defun("take-paste", take_paste, paste_key);
     rl_attempted_completion_function = completions;
     rl_completion_append_character = 0;
     static char breaks[] = " \t\n\"'`@$><=;|&{(,[.:?";
@@ -427,29 +539,76 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
       session.print("`:load FILE` reads a program. `:help` says what can be typed.\n");
     }
   }
+  // Of what was pasted: inputs that wait, and one that may go on. From a pipe: the line that was read behind a block.
+  std::deque<std::string> waiting;
+  std::optional<std::string> unfinished;
+  std::optional<std::string> line_behind;
+  auto read_line = [&](const std::string& shown, std::string& line) -> bool {
+    if (options.interactive) { return read_terminal_line(shown, line); }
+    if (line_behind) {
+      line = *std::exchange(line_behind, std::nullopt);
+      return true;
+    }
+    return static_cast<bool>(std::getline(std::cin, line));
+  };
   while (!session.wants_quit()) {
     std::string input;
     std::string line;
-    session.tell_news();
-    if (options.interactive) {
-      if (auto size = terminal_size()) { session.resize(size->ws_col, size->ws_row); }
-      shown_prompt = session.margin() + prompt;
-      watched = shown_prompt != prompt ? &session : nullptr;
-      begin_line_with(std::exchange(typed_ahead, {}));
+    if (pasted) {
+      std::string text = *std::exchange(pasted, std::nullopt);
+      // What its last line begins is on the line again.
+      typed_ahead = text.substr(text.rfind('\n') + 1);
+      text.resize(text.rfind('\n') + 1);
+      std::vector<Exchange> transcript = read_transcript(text);
+      for (Exchange& one : transcript) { waiting.push_back(std::move(one.input)); }
+      if (!transcript.empty()) { typed_ahead = typed_ahead.starts_with(prompt) ? typed_ahead.substr(std::strlen(prompt)) : std::string(); }
+      if (transcript.empty()) {
+        for (std::string& one : split_inputs(text)) { waiting.push_back(std::move(one)); }
+        bool is_ended = waiting.empty() || session.is_complete(waiting.back()) || text.ends_with("\n\n");
+        if (!is_ended) {
+          unfinished = std::move(waiting.back());
+          waiting.pop_back();
+        }
+      }
     }
-    bool more = options.interactive ? read_terminal_line(shown_prompt.c_str(), line) : static_cast<bool>(std::getline(std::cin, line));
-    if (!more) { break; }
-    input = line;
-    while (!session.is_complete(input)) {
+    session.tell_news();
+    bool is_whole = !waiting.empty();
+    if (is_whole || unfinished) {
+      input = is_whole ? std::move(waiting.front()) : *std::exchange(unfinished, std::nullopt);
+      if (is_whole) { waiting.pop_front(); }
+      show_typed(input);
+    } else {
+      if (options.interactive) {
+        if (auto size = terminal_size()) { session.resize(size->ws_col, size->ws_row); }
+        shown_prompt = session.margin() + prompt;
+        watched = shown_prompt != prompt ? &session : nullptr;
+        begin_line_with(std::exchange(typed_ahead, {}));
+      }
+      if (!read_line(shown_prompt, line)) { break; }
+      if (pasted) { continue; }
+      input = line;
+    }
+    bool more = true;
+    while (!is_whole && !session.is_complete(input)) {
       watched = nullptr;
-      if (options.interactive) { begin_line_with(std::string(indentation_after(input), ' ')); }
-      more = options.interactive ? read_terminal_line(continuation, line) : static_cast<bool>(std::getline(std::cin, line));
+      if (options.interactive) { begin_line_with(typed_ahead.empty() ? std::string(indentation_after(input), ' ') : std::exchange(typed_ahead, {})); }
+      more = read_line(continuation, line);
+      if (pasted) { break; }
       if (is_dropped) { input.clear(); }
       if (!more || is_dropped) { break; }
+      // What is not indented comes after the block: through a pipe no empty line has to say so.
+      if (!options.interactive && ends_block(input, line)) {
+        line_behind = line;
+        break;
+      }
       // A line of blanks ends the input as an empty one does.
-      if (line.find_first_not_of(' ') == std::string::npos) { line.clear(); }
+      if (line.find_first_not_of(" \r") == std::string::npos) { line.clear(); }
       input += "\n" + line;
       if (line.empty()) { break; }
+    }
+    if (pasted) {
+      pasted->insert(0, input + "\n");
+      continue;
     }
     bool is_kept = options.interactive && input.find_first_not_of(" \t\n") != std::string::npos;
     // One entry per input, also where it had several lines; what is typed again moves to the end.
@@ -464,6 +623,13 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
     if (std::string did = is_kept ? session.last_effect() : std::string(); !did.empty()) { (void)history.add({input, did}); }
     running = nullptr;
     failed = failed || !ok;
+    if (!ok && (!waiting.empty() || unfinished)) {
+      size_t left = waiting.size() + (unfinished ? 1 : 0);
+      session.complain(left == 1 ? std::string("what was pasted behind it was not done\n") : fmt::format("the {} inputs pasted behind it were not done\n", left));
+      waiting.clear();
+      unfinished.reset();
+      typed_ahead.clear();
+    }
     std::fflush(stdout);
     // A script from a pipe stops at its first mistake: later lines would build on what is not there.
     if (!ok && !options.interactive) { return 1; }

@@ -13,6 +13,9 @@ namespace loopsmith::repl {
 struct ReplOptions {
   std::string file;               // to load at the start; empty: none
   std::string mirror;             // where its text stands as an editor shows it; empty: in the file itself
+  std::string program;            // of the file, to begin with; empty: the first
+  std::string schedule;           // of the file, to begin with; empty: none
+  std::vector<std::string> steps; // of script and nothing else, done before anything is typed
   std::string init;               // lines executed before anything is typed; a file that need not exist; empty: none
   std::vector<std::string> lines; // executed instead of what is typed
   std::string history;            // where lines are kept; empty: nowhere

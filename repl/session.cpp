@@ -10,21 +10,25 @@
 #include <sstream>
 
 #include "frontend/objects.h"
+#include "ir/highlight.h"
 #include "ir/printer.h"
 #include "ir/script_diff.h"
 #include "repl/answers.h"
 #include "repl/arguments.h"
 #include "repl/commands.h"
 #include "repl/effects.h"
+#include "repl/input.h"
 #include "repl/text.h"
 #include "repl/values.h"
 #include "schedule/legality.h"
+#include "schedule/moves.h"
 #include "schedule/primitive.h"
 #include "schedule/trace_json.h"
 #include "script/refusals.h"
 #include "script/scope_names.h"
 #include "support/codes.h"
 #include "support/text_diff.h"
+#include "transform/pipelines.h"
 
 namespace loopsmith::repl {
 namespace {
@@ -98,7 +102,7 @@ auto as_text(std::string_view said) -> std::string {
 /// Does what came of an input differ from run to run?
 auto differs_each_time(const std::string& input) -> bool {
   if (input.starts_with(";") || input.starts_with("]")) { return true; }
-  for (const char* command : {"bench", "why", "run", "verify", "tune", "time", "jobs", "wait", "fg", "stop", "take", "search", "shell", "hist", "history", "roofline", "footprint", "target", "asm", "llvm", "watch", "hint"}) {
+  for (const char* command : {"bench", "why", "explain", "run", "verify", "tune", "time", "jobs", "wait", "fg", "stop", "take", "search", "shell", "hist", "history", "roofline", "footprint", "target", "asm", "llvm", "watch", "hint"}) {
     if (input == std::string(":") + command || input.starts_with(std::string(":") + command + " ")) { return true; }
   }
   return false;
@@ -278,7 +282,7 @@ void Session::report(const Diagnostics& diagnostics) const {
   for (const Diagnostic& d : diagnostics) { host_.err(host_.render(d, locate, path_)); }
 }
 
-auto Session::load(const std::string& path) -> bool {
+auto Session::load(const std::string& path, const std::string& needed) -> bool {
   std::ifstream in(path == attached_.first ? attached_.second : path, std::ios::binary);
   if (!in) {
     complain(path == attached_.first ? "the editor has closed `" + path + "`\n" : "cannot read `" + path + "`\n");
@@ -286,10 +290,20 @@ auto Session::load(const std::string& path) -> bool {
   }
   std::stringstream text;
   text << in.rdbuf();
-  return load_text(path, text.str());
+  return load_text(path, text.str(), needed);
 }
 
-auto Session::load_text(const std::string& name, std::string text) -> bool {
+namespace {
+
+/// Is it a program that can be worked on, whatever is wrong elsewhere in the file?
+auto is_sound(frontend::File& file, size_t i) -> bool {
+  const frontend::Declaration& d = file.declaration(i);
+  return d.is_program && d.module && !d.item->has_error && !has_errors(d.diagnostics);
+}
+
+}  // namespace
+
+auto Session::load_text(const std::string& name, std::string text, const std::string& needed) -> bool {
   syntax::Document document(std::move(text));
   auto file = std::make_unique<frontend::File>(script::predeclared);
   file->update(document);
@@ -298,7 +312,16 @@ auto Session::load_text(const std::string& name, std::string text) -> bool {
   std::string old_path = std::exchange(path_, name);
   std::swap(document_, document);
   report(diagnostics);
-  if (has_errors(diagnostics)) {
+  bool is_any_sound = false;
+  std::string broken;
+  for (size_t i = 0; has_errors(diagnostics) && i < file->size(); ++i) {
+    if (!file->declaration(i).is_program) { continue; }
+    std::string program = file->declaration(i).item->name.str();
+    bool is_good = is_sound(*file, i);
+    is_any_sound = is_any_sound || (is_good && (needed.empty() || needed == program));
+    if (!is_good) { broken += (broken.empty() ? "`" : ", `") + program + "`"; }
+  }
+  if (has_errors(diagnostics) && !is_any_sound) {
     // What was there before stays.
     std::swap(document_, document);
     path_ = old_path;
@@ -308,7 +331,9 @@ auto Session::load_text(const std::string& name, std::string text) -> bool {
   schedules_ = {};
   file_ = std::move(file);
   schedules_.update(*file_);
-  return begin({});
+  if (!begin({})) { return false; }
+  if (!broken.empty()) { complain("what has errors is left out: " + broken + "; this is `" + program_name_.str() + "`\n"); }
+  return true;
 }
 
 auto Session::begin(const std::string& program, const std::string& schedule_name) -> bool {
@@ -330,9 +355,14 @@ auto Session::begin(const std::string& program, const std::string& schedule_name
   Name name;
   for (size_t i = 0; i < file_->size(); ++i) {
     const frontend::Declaration& d = file_->declaration(i);
-    if (!d.is_program || !d.module) { continue; }
-    bool wanted = named ? d.item->decl == named->program_decl : program.empty() || d.item->name == std::string_view(program);
-    if (wanted) {
+    if (!d.is_program) { continue; }
+    bool is_named = named ? d.item->decl == named->program_decl : !program.empty() && d.item->name == std::string_view(program);
+    if (is_named && !is_sound(*file_, i)) {
+      report(d.diagnostics);
+      complain("`" + d.item->name.str() + "` has errors\n");
+      return false;
+    }
+    if (is_named || (!named && program.empty() && is_sound(*file_, i))) {
       module = d.module;
       name = d.item->name;
       break;
@@ -384,6 +414,7 @@ auto Session::begin(const std::string& program, const std::string& schedule_name
       if (line.empty() || line.front() == '"' || line.front() == '\'') { continue; }
       bool changes = !run.steps[i].after->module().same_as(this->module());
       add_step(std::move(line), run.frames[i + 1].snapshot(), changes);
+      steps_.back().hole = run.steps[i].hole;
     }
   } else if (named) {
     eval::Frame frame = begin_with(*named->run->result);
@@ -396,27 +427,7 @@ auto Session::begin(const std::string& program, const std::string& schedule_name
   return true;
 }
 
-auto Session::is_complete(const std::string& input) const -> bool {
-  std::string_view text = trim(input);
-  if (text.empty() || text.front() == ':' || text.front() == '?' || text.front() == ';' || text.front() == ']') { return true; }
-  // A block goes on until an empty line; brackets until they are closed.
-  int depth = 0;
-  char quote = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    if (quote) {
-      if (c == '\\') { ++i; } else if (c == quote || c == '\n') { quote = 0; }
-      continue;
-    }
-    if (c == '#') { while (i < text.size() && text[i] != '\n') { ++i; } continue; }
-    if (c == '"' || c == '\'') { quote = c; }
-    if (c == '(' || c == '[' || c == '{') { ++depth; }
-    if (c == ')' || c == ']' || c == '}') { --depth; }
-  }
-  if (depth > 0 || text.back() == '\\') { return false; }
-  bool is_block = text.back() == ':' || input.find("\n ") != std::string::npos || input.find("\n\t") != std::string::npos || text.front() == '@';
-  return !is_block || input.ends_with("\n\n") || (input.ends_with("\n") && input.find('\n') != input.size() - 1 && input.size() > 1 && input[input.size() - 2] == '\n');
-}
+auto Session::is_complete(const std::string& input) const -> bool { return is_complete_input(input); }
 
 void Session::say(std::string_view text) const {
   std::string line(text.substr(0, text.find('\n')));
@@ -485,6 +496,13 @@ auto Session::execute(const std::string& input) -> bool {
   return done;
 }
 
+auto Session::execute_step(const std::string& line) -> bool {
+  ++depth_;
+  bool done = trim(line).empty() || run_script(line);
+  --depth_;
+  return done;
+}
+
 auto Session::execute_one(const std::string& input) -> bool {
   std::string cleaned;
   std::istringstream lines(input);
@@ -546,7 +564,35 @@ auto Session::why_not(const std::string& call) -> bool {
   // `compute_at C, i` is meant as a call too.
   size_t blank = text.find(' ');
   if (text.find('(') == std::string::npos && blank != std::string::npos) { text = text.substr(0, blank) + "(" + text.substr(blank + 1) + ")"; }
-  return run_script("sch." + text, true);
+  if (text.find('(') == std::string::npos) {
+    complain(":why-not takes a call, as in `:why-not reorder(k, i)`; `?" + text + "` says where it is refused\n");
+    return false;
+  }
+  return run_script("sch." + with_places(text), true);
+}
+
+auto Session::with_places(const std::string& call) const -> std::string {
+  const schedule::FuncState* func = has_program() ? schedule().state().func(function()) : nullptr;
+  if (func == nullptr) { return call; }
+  const eval::Scope& scope = *steps_[position_].frame.scope;
+  auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  std::string out;
+  char quote = 0;
+  for (size_t i = 0; i < call.size();) {
+    size_t end = i + 1;
+    if (quote != 0 || call[i] == '"' || call[i] == '\'') {
+      quote = quote == 0 ? call[i] : call[i] == quote ? '\0' : quote;
+    } else if (is_letter(call[i])) {
+      while (end < call.size() && is_letter(call[end])) { ++end; }
+    }
+    std::string word = call.substr(i, end - i);
+    size_t next = std::min(call.find_first_not_of(' ', end), call.size());
+    bool is_alone = quote == 0 && is_letter(word[0]) && (i == 0 || call[i - 1] != '.') && (next == call.size() || (call[next] != '(' && call[next] != '=' && call[next] != '.'));
+    const schedule::Place* place = is_alone && scope.find_here(Name(word)) == nullptr ? place_of(word) : nullptr;
+    out += place == nullptr ? word : schedule::place_text(*func, *place, [this](const schedule::Place& one) { return name_of(one); });
+    i = end;
+  }
+  return out;
 }
 
 auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
@@ -599,10 +645,17 @@ auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
     evaluator.tree = placed.item;
     for (const syntax::Stmt* stmt : placed.item->statements) {
       eval::Value result;
+      const auto* alone = stmt->as<syntax::ExprStmt>();
+      const auto* constant = alone != nullptr ? alone->value->as<syntax::ConstantExpr>() : nullptr;
+      if (constant != nullptr && constant->value == syntax::ConstantValue::Ellipsis) {
+        // `...` is a place for a search, as `sch.tune()` is.
+        if (const script::ScheduleObject* here = schedule_object(frame)) { here->hole = script::Hole{.call = alone->value->origin()}; }
+        continue;
+      }
       // An expression typed alone shows its value.
-      if (const auto* alone = stmt->as<syntax::ExprStmt>()) {
+      if (alone != nullptr) {
         eval::Value value = evaluator.eval(*alone->value, frame.scope);
-        if (!value.is_unknown() && !value.is_none() && !quiet) { print(describe_value(schedule_object(frame) != nullptr ? schedule_object(frame)->schedule : object->schedule, value) + "\n"); }
+        if (!value.is_unknown() && !value.is_none() && !quiet && !is_trial) { print(describe_value(schedule_object(frame) != nullptr ? schedule_object(frame)->schedule : object->schedule, value) + "\n"); }
         if (value.is_opaque()) { complain("this uses Python that the script language does not have; nothing was done\n"); return false; }
         if (is_handle(value)) {
           frame.scope->set(last_name, value);
@@ -621,6 +674,14 @@ auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
           for (const std::string& remedy : d.remedies) {
             std::string lines = script::repaired(text, *call, remedy);
             if (!lines.empty()) { choices_.push_back(std::move(lines)); }
+          }
+          // A name that was meant, put in its place: offered where the line then works.
+          for (const FixEdit& fix : d.fixes) {
+            std::optional<Span> place = document.resolve(fix.where);
+            if (!place || is_trial || place->end > text.size()) { continue; }
+            std::string line = text.substr(0, place->begin) + fix.replacement + text.substr(place->end);
+            eval::Frame tried = steps_[position_].frame.snapshot();
+            if (std::find(choices_.begin(), choices_.end(), line) == choices_.end() && run_quietly(tried, line, position_ + 1).empty()) { choices_.push_back(std::move(line)); }
           }
         }
         if (is_trial) { choices_.clear(); }
@@ -666,7 +727,8 @@ auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
   std::string named = quiet ? std::string() : describe_bound(document, *frame.scope, object->schedule, settings_.mode == "json" ? 100000 : host_.width);
   add_step(std::string(trim(input)), std::move(frame), !after.same_as(before));
   steps_.back().result = std::move(result_of_line);
-  if (has_hole && !quiet) { print("a place for a search: `:save` writes it, `loopsmith tune FILE --with NAME` fills it; `:tune` searches now\n"); }
+  steps_.back().hole = has_hole ? object->hole : std::nullopt;
+  if (has_hole && !quiet) { print("a place for a search, which begins with the program here: `:tune` searches now, `:save` writes it, `loopsmith tune FILE --with NAME` fills it\n"); }
   if (!quiet) {
     const AnswerMode* mode = find_answer_mode(settings_.mode);
     if (std::string answer = mode->text(*this, before, named); !answer.empty()) { show(answer); }
@@ -675,6 +737,31 @@ auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
 }
 
 auto Session::history() const -> std::vector<Typed> { return host_.history ? host_.history() : inputs_; }
+
+auto Session::run_quietly(eval::Frame& frame, std::string text, size_t step) -> Diagnostics {
+  text = std::string(trim(text));
+  if (text.ends_with(";")) { text.pop_back(); }
+  syntax::Document document(text + "\n");
+  if (has_errors(document.diagnostics())) { return document.diagnostics(); }
+  eval::Evaluator evaluator(file_->evaluator().heap());
+  evaluator.globals = file_.get();
+  if (host_.interrupted) { evaluator.cancel = host_.interrupted(); }
+  if (const script::ScheduleObject* object = schedule_object(frame)) { object->step = static_cast<uint32_t>(step); }
+  for (const syntax::PlacedItem& placed : document.items()) {
+    evaluator.tree = placed.item;
+    for (const syntax::Stmt* stmt : placed.item->statements) {
+      eval::Value value;
+      if (const auto* alone = stmt->as<syntax::ExprStmt>()) {
+        value = evaluator.eval(*alone->value, frame.scope);
+        if (is_handle(value)) { frame.scope->set(last_name, value); }
+      } else {
+        (void)evaluator.exec(*stmt, frame.scope, value);
+      }
+      if (has_errors(evaluator.diagnostics)) { return evaluator.diagnostics; }
+    }
+  }
+  return {};
+}
 
 auto Session::without(size_t left_out) -> Without {
   std::vector<size_t> path = path_to(position_);
@@ -687,25 +774,7 @@ auto Session::without(size_t left_out) -> Without {
   for (size_t i = begin + 1; i < path.size(); ++i) {
     if (path[i] == left_out) { continue; }
     const Step& step = steps_[path[i]];
-    std::string text(trim(step.line));
-    if (text.ends_with(";")) { text.pop_back(); }
-    syntax::Document document(text + "\n");
-    eval::Evaluator evaluator(file_->evaluator().heap());
-    evaluator.globals = file_.get();
-    if (const script::ScheduleObject* object = schedule_object(frame)) { object->step = static_cast<uint32_t>(path[i]); }
-    for (const syntax::PlacedItem& placed : document.items()) {
-      evaluator.tree = placed.item;
-      for (const syntax::Stmt* stmt : placed.item->statements) {
-        eval::Value value;
-        if (const auto* alone = stmt->as<syntax::ExprStmt>()) {
-          value = evaluator.eval(*alone->value, frame.scope);
-          if (is_handle(value)) { frame.scope->set(last_name, value); }
-        } else {
-          (void)evaluator.exec(*stmt, frame.scope, value);
-        }
-        if (has_errors(evaluator.diagnostics)) { return {{}, path[i], evaluator.diagnostics.front().message()}; }
-      }
-    }
+    if (Diagnostics wrong = run_quietly(frame, step.line, path[i]); !wrong.empty()) { return {{}, path[i], wrong.front().message()}; }
   }
   const script::ScheduleObject* object = schedule_object(frame);
   return {object != nullptr ? object->schedule.module() : IRModule(), 0, {}};
@@ -729,7 +798,7 @@ auto Session::variable_at(size_t step, const std::string& name) const -> const s
 
 void Session::add_step(std::string line, eval::Frame frame, bool changes_program) {
   size_t number = steps_.size();
-  Step step{.line = std::move(line), .frame = std::move(frame), .changes_program = changes_program, .parent = position_, .label = {}, .result = {}};
+  Step step{.line = std::move(line), .frame = std::move(frame), .changes_program = changes_program, .parent = position_, .label = {}, .hole = {}, .result = {}};
   steps_.push_back(std::move(step));
   if (number > 0) { steps_[position_].next = number; }
   position_ = number;
@@ -772,7 +841,7 @@ auto Session::module_at(size_t step) const -> const IRModule& { return schedule_
 auto Session::reload() -> bool {
   std::string program = program_name_.str();
   std::string schedule = schedule_name_;
-  if (!load(std::string(path_))) { return false; }
+  if (!load(std::string(path_), program)) { return false; }
   if (begin(program, schedule)) { return true; }
   // The program is there, its schedule fails: reported.
   (void)begin(program);
@@ -782,14 +851,7 @@ auto Session::reload() -> bool {
 auto Session::run_lines(const std::string& text) -> bool {
   std::vector<Exchange> typed = read_transcript(text);
   if (typed.empty()) {
-    std::istringstream lines(text);
-    std::string input;
-    for (std::string line; std::getline(lines, line);) {
-      input += (input.empty() ? "" : "\n") + line;
-      if (!is_complete(input) && !line.empty()) { continue; }
-      typed.push_back({std::exchange(input, {}), {}, 0});
-    }
-    if (!input.empty()) { typed.push_back({input, {}, 0}); }
+    for (std::string& input : split_inputs(text)) { typed.push_back({std::move(input), {}, 0}); }
   }
   for (const Exchange& one : typed) {
     if (!execute(one.input)) {
@@ -829,10 +891,12 @@ auto Session::adopt_trace(const std::string& json, const std::string& line) -> b
 
 auto Session::module_text() const -> std::string { return print_script(module()); }
 
+auto Session::colored(std::string text) const -> std::string { return host_.color ? colored_script(text) : text; }
+
 auto Session::module_folded(const IRModule& before) const -> std::string {
   std::string text = module_text();
   size_t lines = static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
-  if (height() == 0 || lines < height() || !before || module().same_as(before)) { return text; }
+  if (height() == 0 || lines < height() || !before || module().same_as(before)) { return colored(std::move(text)); }
   return fold_unchanged(print_script(before), text, {.color = host_.color, .width = host_.width});
 }
 
@@ -939,7 +1003,7 @@ auto Session::complete(const std::string& input, size_t cursor, size_t& start) c
     }
     return out;
   }
-  if (before.starts_with(":goto ") || before.starts_with(":bench ") || before.starts_with(":diff ")) {
+  if (before.starts_with(":goto ") || before.starts_with(":bench ") || before.starts_with(":diff ") || before.starts_with(":why ") || before.starts_with(":explain ")) {
     for (const Step& step : steps_) {
       if (!step.label.empty()) { offer(step.label); }
     }
@@ -947,6 +1011,49 @@ auto Session::complete(const std::string& input, size_t cursor, size_t& start) c
   }
   if (before.starts_with(":mode ")) {
     for (const AnswerMode& mode : answer_modes()) { offer(mode.name); }
+    return out;
+  }
+  auto offer_places = [&] {
+    if (const schedule::FuncState* func = has_program() ? schedule().state().func(function()) : nullptr) {
+      for (const schedule::Place& place : func->places()) {
+        if (place.parent >= 0) { offer(name_of(place).empty() ? place.name().view() : std::string_view(name_of(place))); }
+      }
+    }
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+  };
+  auto offer_primitives = [&] {
+    for (const schedule::Primitive* p : schedule::all_primitives()) { offer(p->name); }
+  };
+  auto begins = [&](std::initializer_list<std::string_view> commands) {
+    return std::any_of(commands.begin(), commands.end(), [&](std::string_view command) { return before.starts_with(command); });
+  };
+  if (begins({":set ascii ", ":set diff ", ":set pager ", ":set plain "})) {
+    for (std::string_view value : {"off", "on"}) { offer(value); }
+    return out;
+  }
+  if (begins({":print ", ":p ", ":ir ", ":past ", ":what-if ", "??", ":hint "}) || (before.starts_with("?") && before.find(' ') != std::string_view::npos)) {
+    if (before.starts_with(":hint ")) { offer_primitives(); }
+    if (begins({":print ", ":hint "})) { offer("all"); }
+    offer_places();
+    return out;
+  }
+  if (before == ":why-not ") {
+    offer_primitives();
+    return out;
+  }
+  if (before.starts_with(":programs ") && file_) {
+    for (size_t i = 0; i < file_->size(); ++i) {
+      if (file_->declaration(i).is_program) { offer(file_->declaration(i).item->name.view()); }
+    }
+    return out;
+  }
+  if (before.starts_with(":lower ")) {
+    for (const transform::Stage& stage : transform::pipeline(target_.kind)) { offer(stage.name); }
+    return out;
+  }
+  if (before.starts_with("]")) {
+    for (std::string_view name : {"db", "stop", "take", "wait"}) { offer(name); }
     return out;
   }
   if (before.starts_with(":set ")) {
@@ -958,7 +1065,7 @@ auto Session::complete(const std::string& input, size_t cursor, size_t& start) c
     for (const schedule::Primitive* p : schedule::all_primitives()) { offer(p->name); }
     return out;
   }
-  if (before.starts_with(":with ")) {
+  if (begins({":with ", ":watch "})) {
     for (const script::FileSchedule& s : schedules_.all()) { offer(s.name.view()); }
     return out;
   }

@@ -8,6 +8,8 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,6 +57,7 @@ struct Step {
   size_t next = 0;                 // where `:redo` goes; 0: nowhere
   std::string label;               // what `:branch` called it; may be empty
   double seconds = 0;              // as `:bench` measured it last; 0: not measured
+  std::optional<script::Hole> hole; // the line is a place that a search is to fill
   std::string result;              // what `_` is after it, in its names: "i0", "(i0, i1)"; "_": its line is a call alone; empty: as before
 };
 
@@ -75,9 +78,10 @@ class Session {
   // What the host is told goes through it.
   Session(Session&&) = delete;
 
-  /// Reads a file; its first program becomes current. False: reported.
-  auto load(const std::string& path) -> bool;
-  auto load_text(const std::string& name, std::string text) -> bool;
+  /// Reads a file; its first program without errors becomes current. False: there is none, or the one that is needed has errors; reported,
+  /// and what was there before stays.
+  auto load(const std::string& path, const std::string& needed = {}) -> bool;
+  auto load_text(const std::string& name, std::string text, const std::string& needed = {}) -> bool;
   /// The text of a file stands elsewhere from now on: as an editor shows it, saved or not.
   void attach(const std::string& path, const std::string& mirror) { attached_ = {path, mirror}; }
   /// Where the text of the file that is loaded is read.
@@ -87,6 +91,8 @@ class Session {
 
   /// A line or several: a command where it starts with `:`, else script. False: it failed (and changed nothing).
   auto execute(const std::string& input) -> bool;
+  /// A line of script and nothing else: no command, no transcript. For those who hand on what others wrote.
+  auto execute_step(const std::string& line) -> bool;
   /// Is the input a whole statement, or does it go on (an open bracket, a block)?
   [[nodiscard]] auto is_complete(const std::string& input) const -> bool;
   [[nodiscard]] auto wants_quit() const -> bool { return quit_; }
@@ -115,6 +121,9 @@ class Session {
   [[nodiscard]] auto find_step(const std::string& text) const -> std::optional<size_t>;
   void label(const std::string& name);
   void measured(size_t step, double seconds) { steps_[step].seconds = seconds; }
+  /// Files that this session wrote, and may write again.
+  void wrote(const std::string& path) { written_.insert(path); }
+  [[nodiscard]] auto has_written(const std::string& path) const -> bool { return written_.contains(path); }
   [[nodiscard]] auto module_at(size_t step) const -> const IRModule&;
   [[nodiscard]] auto schedule_at(size_t step) const -> const schedule::Schedule&;
   /// Begins again with the file as it is now, the same program and schedule. False: reported; what was there stays.
@@ -173,9 +182,11 @@ class Session {
   [[nodiscard]] auto as_document() const -> std::string;
   /// The steps so far as a schedule function that can be typed into a file.
   [[nodiscard]] auto as_function(const std::string& name) const -> std::string;
-  /// The current module as text, with colours where the host has them.
+  /// The current module as text.
   [[nodiscard]] auto module_text() const -> std::string;
-  /// The same; nests that the step before left as they were are a line each where all of it is more than a screen.
+  /// A text of script with colours, where the host has them: those of the terminal, so that they fit a dark and a light one.
+  [[nodiscard]] auto colored(std::string text) const -> std::string;
+  /// The current module, colored; nests that the step before left as they were are a line each where all of it is more than a screen.
   [[nodiscard]] auto module_folded(const IRModule& before) const -> std::string;
   /// Lines of the screen; 0: there is none, and nothing is too long.
   [[nodiscard]] auto height() const -> size_t { return settings_.height.value_or(host_.height); }
@@ -197,8 +208,13 @@ class Session {
   [[nodiscard]] auto complete(const std::string& input, size_t cursor, size_t& start) const -> std::vector<std::string>;
 
  private:
+  std::set<std::string> written_;
   auto execute_one(const std::string& input) -> bool;
   auto run_script(const std::string& input, bool is_trial = false) -> bool;
+  /// A call in which loops and blocks of the program that the script has no name for stand by the program's: as it would be typed.
+  [[nodiscard]] auto with_places(const std::string& call) const -> std::string;
+  /// Executes statements in a frame and says nothing; what is wrong with them.
+  auto run_quietly(eval::Frame& frame, std::string text, size_t step) -> Diagnostics;
   void add_step(std::string line, eval::Frame frame, bool changes_program);
   auto schedule_object(const eval::Frame& frame) const -> const script::ScheduleObject*;
 

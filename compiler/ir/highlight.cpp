@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace loopsmith {
@@ -13,7 +14,6 @@ constexpr const char* keyword = "\x1b[35m";
 constexpr const char* number = "\x1b[36m";
 constexpr const char* string = "\x1b[32m";
 constexpr const char* comment = "\x1b[2m";
-constexpr const char* loop_kind = "\x1b[1;33m";   // what makes a loop more than a serial one
 constexpr const char* intrinsic = "\x1b[34m";
 constexpr const char* decorator = "\x1b[33m";
 
@@ -23,9 +23,12 @@ auto is_keyword(std::string_view word) -> bool {
                                                              "False", "None"};
   return words.count(word) != 0;
 }
-auto is_loop_kind(std::string_view word) -> bool {
-  static const std::unordered_set<std::string_view> words = {"T.parallel", "T.vectorized", "T.unroll", "T.thread_binding", "T.launch_thread"};
-  return words.count(word) != 0;
+/// What makes a loop more than a serial one stands out, in the colours that a drawn loop tree has for it; null: no kind of loop.
+auto loop_kind(std::string_view word) -> const char* {
+  static const std::unordered_map<std::string_view, const char*> words = {{"T.parallel", "\x1b[1;35m"}, {"T.vectorized", "\x1b[1;32m"}, {"T.unroll", "\x1b[1;33m"},
+                                                                          {"T.thread_binding", "\x1b[1;34m"}, {"T.launch_thread", "\x1b[1;34m"}};
+  auto found = words.find(word);
+  return found == words.end() ? nullptr : found->second;
 }
 auto is_word(char c) -> bool { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
@@ -56,7 +59,7 @@ auto colored_script(std::string_view text) -> std::string {
       while (end < text.size() && (is_word(text[end]) || (text[end] == '.' && end + 1 < text.size() && is_word(text[end + 1])))) { ++end; }
       std::string_view word = text.substr(i, end - i);
       if (is_keyword(word)) { put(keyword, word); }
-      else if (is_loop_kind(word)) { put(loop_kind, word); }
+      else if (const char* kind = loop_kind(word)) { put(kind, word); }
       else if (word.size() > 2 && word[1] == '.' && (word[0] == 'T' || word[0] == 'I')) { put(intrinsic, word); }
       else { out += word; }
     } else if (c == '@') {

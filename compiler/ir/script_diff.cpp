@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "ir/highlight.h"
 #include "support/text_diff.h"
 
 namespace loopsmith {
@@ -172,8 +173,9 @@ auto fold_unchanged(std::string_view before, std::string_view after, const Scrip
     while (is_nest && end < lines.size() && indent_of(lines[end].text) > indent) { ++end; }
     bool is_same = is_nest && end - i > 1 && std::all_of(lines.begin() + static_cast<std::ptrdiff_t>(i), lines.begin() + static_cast<std::ptrdiff_t>(end), [](const Line& line) { return line.kind != '+'; });
     if (!is_same) {
-      out += lines[i++].text;
+      out += options.color ? colored_script(lines[i].text) : std::string(lines[i].text);
       out += '\n';
+      ++i;
       continue;
     }
     size_t room = options.width > indent + 50 ? options.width - indent - 28 : 22;

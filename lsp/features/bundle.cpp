@@ -163,7 +163,9 @@ auto nameless(const Snapshot& snapshot, std::set<std::string>& known) -> std::st
   for (const Occurrence& o : names.occurrences) {
     const Entity& entity = names.entities[o.entity];
     bool is_ours = entity.is_bound && entity.imported == nowhere && entity.kind != EntityKind::Namespace;
-    if (!is_ours && entity.kind != EntityKind::Block) { continue; }
+    // What nothing defines is somebody's name as well, and goes on to be undefined.
+    bool is_undefined = !entity.is_bound && entity.imported == nowhere && entity.kind != EntityKind::Namespace && !is_of_language(entity.name.str(), entity.name.str());
+    if (!is_ours && !is_undefined && entity.kind != EntityKind::Block) { continue; }
     if (entity.kind == EntityKind::Block && entity.name == "root") { continue; }
     auto [place, is_new] = by_name.try_emplace(entity.name.str());
     if (is_new) {

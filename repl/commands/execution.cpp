@@ -9,6 +9,7 @@
 #include "interp/compare.h"
 #include "ir/calls.h"
 #include "ir/equal.h"
+#include "ir/printer.h"
 #include "repl/apart.h"
 #include "repl/commands.h"
 #include "repl/pictures.h"
@@ -216,6 +217,7 @@ auto why(Session& session, const std::vector<std::string>& arguments) -> bool {
     if (!timed.ok()) { session.report(timed.diagnostics()); return false; }
     measured = std::move(timed).value();
     session.print(fmt::format("here: {}\n", seconds_text(measured[0].seconds)));
+    session.measured(session.position(), measured[0].seconds);
   }
   size_t next = 1;
   for (const Row& row : rows) {
@@ -233,6 +235,38 @@ auto why(Session& session, const std::vector<std::string>& arguments) -> bool {
   return true;
 }
 
+}  // namespace
+
+auto adopt_found(Session& session, const IRModule& program, const std::string& trace, double seconds) -> bool {
+  // The nearest place for a search from that program: here, or on the way here.
+  std::vector<size_t> path = session.path_to(session.position());
+  auto hole = std::find_if(path.rbegin(), path.rend(), [&](size_t step) { return session.steps()[step].hole && session.module_at(step).same_as(program); });
+  tune::ScheduleText form;
+  if (hole != path.rend()) {
+    for (const auto& [name, value] : session.steps()[*hole].frame.scope->slots()) { form.taken.insert(name.str()); }
+  }
+  auto readable = tune::schedule_statements_text(program, trace, form);
+  if (!readable.ok()) {
+    session.report(readable.diagnostics());
+    return false;
+  }
+  session.print(*readable + "\n");
+  bool done = false;
+  if (hole != path.rend()) {
+    // The statements stand in its place.
+    size_t back = session.position();
+    session.go_to(session.steps()[*hole].parent);
+    done = session.execute_step(*readable);
+    if (!done) { session.go_to(back); }
+  } else {
+    done = session.adopt_trace(trace, "(tuned: " + seconds_text(seconds) + ")");
+  }
+  if (done) { session.measured(session.position(), seconds); }
+  return done;
+}
+
+namespace {
+
 // `:tune 64`, `:tune 30s`; with `&` behind it, in the background.
 auto tune_here(Session& session, const std::vector<std::string>& given) -> bool {
   if (!needs_program(session)) { return false; }
@@ -243,8 +277,15 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
     arguments.back().pop_back();
     if (arguments.back().empty()) { arguments.pop_back(); }
   }
+  // At a place for a search it begins with the program there, else with that as written.
+  const std::optional<script::Hole> hole = session.steps()[session.position()].hole;
+  const IRModule program = hole ? session.module() : session.original();
   tune::SessionOptions options;
   options.seconds = 20;
+  if (hole && arguments.empty() && (hole->seconds > 0 || hole->trials > 0)) {
+    options.seconds = hole->seconds;
+    options.trials = static_cast<int>(std::min<int64_t>(hole->trials, 10'000'000));
+  }
   if (!arguments.empty()) {
     char* end = nullptr;
     double value = std::strtod(arguments[0].c_str(), &end);
@@ -256,11 +297,13 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
     if (unit.empty()) { options.trials = static_cast<int>(value); options.seconds = 0; }
     else { options.seconds = unit == "min" ? value * 60 : value; }
   }
+  if (!hole && !session.module().same_as(program)) { session.say("this begins with the program as written; at a step `sch.tune()` it begins with the program there"); }
   if (is_background) {
     std::vector<std::string> how = {"--target", session.target().str()};
     if (options.trials > 0 && options.seconds <= 0) { how.insert(how.end(), {"--trials", std::to_string(options.trials)}); }
     if (options.seconds > 0) { how.insert(how.end(), {"--time", fmt::format("{}", options.seconds)}); }
-    auto [number, why] = session.jobs().start(session.original(), session.program_name().str(), session.document().text(), how);
+    auto [number, why] = hole ? session.jobs().start(program, session.program_name().str(), session.function().str(), print_script(program), how)
+                              : session.jobs().start(program, session.program_name().str(), session.program_name().str(), session.document().text(), how);
     if (!number) {
       session.complain(why + "\n");
       return false;
@@ -290,14 +333,14 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
                   p.best_seconds > 0 ? seconds_text(p.best_seconds).c_str() : "-", p.elapsed_seconds);
     if (session.host().color) { session.complain(text); }
   };
-  auto result = tune::tune(session.original(), session.function(), session.target(), session.program_name().str(), options);
+  auto result = tune::tune(program, session.function(), session.target(), session.program_name().str(), options);
   if (session.host().color) { session.complain("\r\x1b[K"); }
   if (!result.ok()) { session.report(result.diagnostics()); return false; }
   if (result->comparison) {
     // The prompt is back before its results are known to be right: it is not a step yet.
     std::string best = seconds_text(result->comparison->best_seconds());
     session.print(curve_picture(trials, session.settings()));
-    size_t number = session.jobs().compare(session.original(), session.program_name().str(), std::move(result->comparison));
+    size_t number = session.jobs().compare(program, session.program_name().str(), std::move(result->comparison));
     session.print(fmt::format("stopped; best of {} trials: {}{}\n[{}] compares its results with the program; then `:take` makes it the next step\n", result->progress.trials, best,
                               result->plain_seconds > 0 ? ", as written " + seconds_text(result->plain_seconds) : "", number));
     return true;
@@ -308,11 +351,9 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
     return false;
   }
   session.print(curve_picture(trials, session.settings()));
-  auto readable = tune::schedule_statements_text(session.original(), result->trace, {});
   session.say(fmt::format("best of {} trials: {}{}; verified by {}", result->progress.trials, seconds_text(result->best_seconds),
                           result->plain_seconds > 0 ? ", as written " + seconds_text(result->plain_seconds) : "", result->verified));
-  session.print(readable.ok() ? *readable + "\n" : result->trace_python);
-  return session.adopt_trace(result->trace, "(tuned: " + seconds_text(result->best_seconds) + ")");
+  return adopt_found(session, program, result->trace, result->best_seconds);
 }
 
 }  // namespace

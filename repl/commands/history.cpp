@@ -7,10 +7,12 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "cost/estimate.h"
 #include "repl/answers.h"
 #include "repl/commands.h"
 #include "repl/text.h"
 #include "schedule/loop_tree.h"
+#include "schedule/primitive.h"
 #include "script/refusals.h"
 
 namespace loopsmith::repl {
@@ -101,6 +103,68 @@ auto past(Session& session, const std::vector<std::string>& arguments) -> bool {
   return true;
 }
 
+// A schedule as a text to be read: of each step that changed the program what its primitives do, what they did here, and what that should
+// make of the time; in the end what all of it came to. Every number is computed from the states, none is measured but where it says so.
+auto explain(Session& session, const std::vector<std::string>& arguments) -> bool {
+  if (!needs_program(session)) { return false; }
+  std::vector<size_t> path = session.path_to(session.position());
+  std::vector<size_t> asked;
+  for (const std::string& text : arguments) {
+    auto step = session.find_step(text);
+    if (!step || *step == 0 || std::find(path.begin(), path.end(), *step) == path.end()) {
+      session.complain(":explain takes steps by which one came here; `:steps` lists them\n");
+      return false;
+    }
+    asked.push_back(*step);
+  }
+  const bool is_all = asked.empty();
+  if (is_all) { asked.assign(path.begin() + 1, path.end()); }
+  const cost::CoreModel core = cost::core_of(session.target());
+  auto function_at = [&](size_t step) { return session.schedule_at(step).state().func(session.schedule_at(step).func_working_on()); };
+  auto gained = [&](size_t from, size_t to) -> std::string {
+    const schedule::FuncState* before = function_at(from);
+    const schedule::FuncState* after = function_at(to);
+    auto gain = before != nullptr && after != nullptr ? cost::gain(*before, *after, core) : std::nullopt;
+    std::string text = gain ? cost::gain_text(*gain) : std::string();
+    return text.empty() ? text : text + " by estimate";
+  };
+  const size_t room = session.host().width > 40 ? session.host().width - 9 : 31;
+  std::string out;
+  for (size_t number : asked) {
+    const Step& step = session.steps()[number];
+    if (is_all && !step.changes_program && !step.hole) { continue; }
+    const schedule::Trace trace = session.schedule_at(number).trace();
+    std::vector<const schedule::Instruction*> calls = trace.instructions();
+    size_t before = session.schedule_at(step.parent).trace().size();
+    if (before > calls.size()) { before = 0; }
+    std::vector<const schedule::Primitive*> primitives;
+    for (size_t i = before; i < calls.size(); ++i) {
+      const schedule::Primitive* one = calls[i]->primitive;
+      if (one != nullptr && !one->is_pure && std::find(primitives.begin(), primitives.end(), one) == primitives.end()) { primitives.push_back(one); }
+    }
+    std::string said;
+    for (const schedule::Primitive* one : primitives) { said += (said.empty() ? "" : "; ") + fmt::format("`{}` {}", one->name, one->help); }
+    if (step.hole) { said = "a place that a search is to fill"; }
+    if (said.empty()) { said = "looks up"; }
+    std::string did = session.effect_of(number);
+    if (size_t colon = did.find(": "); colon != std::string::npos) { said += ". Here: " + did.substr(colon + 2); }
+    if (!step.changes_program && !primitives.empty()) { said += ". Here it changes no statement"; }
+    if (std::string told = gained(step.parent, number); !told.empty()) { said += "; " + told; }
+    if (step.seconds > 0) { said += "; measured " + seconds_text(step.seconds); }
+    out += fmt::format("  {:<4}{}\n         ", number, step.line.empty() ? "(the beginning)" : script::one_line(step.line)) + wrapped(said + ".", room, 9);
+  }
+  if (is_all) {
+    if (out.empty()) {
+      session.print("no step changed the program yet\n");
+      return true;
+    }
+    std::string told = gained(0, session.position());
+    out += wrapped("in all: " + (told.empty() ? std::string("much the same time by estimate") : told) + "; `:why` measures what each step buys", session.host().width);
+  }
+  session.show(out);
+  return true;
+}
+
 auto mode(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (arguments.empty()) {
     for (const AnswerMode& one : answer_modes()) { session.print(fmt::format("{} {:<6} {}\n", one.name == session.settings().mode ? ">" : " ", one.name, one.summary)); }
@@ -142,6 +206,7 @@ auto shell(Session& session, const std::vector<std::string>& arguments) -> bool 
 
 const Command history_command{"hist", "[TEXT]", "what was typed, here and earlier, that has TEXT in it or did it (`:hist compute_at`), numbered", history};
 const Command past_command{"past", "NAME", "which steps made a loop or block what it is (also `??NAME`)", past};
+const Command explain_command{"explain", "[N]...", "the schedule as a text: what each step does, did here, and should make of the time", explain};
 const Command mode_command{"mode", "[diff|ir|tree|table|json|md]", "how what came of a step is shown", mode};
 const Command time_command{"time", "LINE", "does a line and says how long that took", time};
 const Command shell_command{"shell", "LINE", "does a line of the shell (also `;LINE`)", shell};

@@ -5,7 +5,6 @@
 
 #include "repl/commands.h"
 #include "support/process.h"
-#include "tune/session/text.h"
 
 namespace loopsmith::repl {
 namespace {
@@ -77,13 +76,14 @@ auto take(Session& session, const std::vector<std::string>& arguments) -> bool {
                                                 : fmt::format("[{}] has no result yet: {}; `:wait` waits for it\n", job.number, job.told));
     return false;
   }
-  if (!session.has_program() || !found->program.same_as(session.original())) {
-    session.complain("it was for another program, or the file as it was before\n");
+  std::vector<size_t> path = session.has_program() ? session.path_to(session.position()) : std::vector<size_t>();
+  bool is_for_here = session.has_program() && (found->program.same_as(session.original()) ||
+                                               std::any_of(path.begin(), path.end(), [&](size_t step) { return session.steps()[step].hole && session.module_at(step).same_as(found->program); }));
+  if (!is_for_here) {
+    session.complain("it was for another program, or the file as it was before; what was searched from a step `sch.tune()` is taken there\n");
     return false;
   }
-  auto readable = tune::schedule_statements_text(session.original(), found->trace, {});
-  if (readable.ok()) { session.print(*readable + "\n"); }
-  return session.adopt_trace(found->trace, "(tuned: " + seconds_text(found->seconds) + ")");
+  return adopt_found(session, found->program, found->trace, found->seconds);
 }
 
 /// What is begun with `]`: a search beside, those there are, and what all searches have left.

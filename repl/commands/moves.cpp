@@ -21,7 +21,8 @@ constexpr std::string_view usual[] = {"split", "fuse", "reorder", "parallel", "v
                                       "compute_inline", "reverse_compute_inline", "decompose_reduction", "rfactor", "tensorize"};
 
 // Of every loop and block the first legal move of each primitive, as a line that can be typed, with a number; all of them where a
-// primitive, loop or block is named, and then why the others may not.
+// primitive, loop or block is named, and then why the others may not. Where there are more than one reads, those that should pay most
+// alone, and `all` has the others.
 auto hint(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
   const schedule::State& state = session.schedule().state();
@@ -32,8 +33,11 @@ auto hint(Session& session, const std::vector<std::string>& arguments) -> bool {
   }
   const schedule::Primitive* only = nullptr;
   std::vector<const schedule::Place*> about;
+  bool is_all = false;
   for (const std::string& name : arguments) {
-    if (const schedule::Primitive* primitive = schedule::find_primitive(name)) {
+    if (name == "all") {
+      is_all = true;
+    } else if (const schedule::Primitive* primitive = schedule::find_primitive(name)) {
       only = primitive;
     } else if (const schedule::Place* place = session.place_of(name)) {
       about.push_back(place);
@@ -44,7 +48,7 @@ auto hint(Session& session, const std::vector<std::string>& arguments) -> bool {
       return false;
     }
   }
-  bool is_brief = arguments.empty();
+  bool is_brief = only == nullptr && about.empty();
   if (about.empty()) {
     for (const schedule::Place& place : func->places()) {
       if (place.parent >= 0) { about.push_back(&place); }
@@ -97,8 +101,23 @@ auto hint(Session& session, const std::vector<std::string>& arguments) -> bool {
     if (!allowed.contains(primitive)) { out += refusal(primitive, why); }
   }
   if (out.empty()) { out = "no move is known here\n"; }
+  std::sort(gains.begin(), gains.end(), [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+  constexpr size_t most_read = 30;
+  if (is_brief && !is_all && choices.size() > most_read && gains.size() > 2) {
+    if (gains.size() > 10) { gains.resize(10); }
+    std::vector<std::string> best;
+    out = "most promising, by estimate:\n";
+    for (auto [gain, number] : gains) {
+      best.push_back(choices[number - 1]);
+      out += fmt::format("  {:>3}) {}   # {}\n", best.size(), best.back(), cost::gain_text(gain));
+    }
+    out += wrapped(fmt::format("{} more are legal: `:hint all` lists them, `:hint LOOP` or `:hint PRIMITIVE` those of one, and why the rest are not{}", choices.size() - best.size(),
+                               session.host().can_choose ? "; type a number to do it" : ""), session.host().width);
+    session.show(out);
+    session.offer(std::move(best));
+    return true;
+  }
   if (is_brief && gains.size() > 1) {
-    std::sort(gains.begin(), gains.end(), [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
     if (gains.size() > 3) { gains.resize(3); }
     out += "most promising, by estimate:";
     for (auto [gain, number] : gains) { out += fmt::format("{} {} ({:.2g}x)", number == gains.front().second ? "" : ",", number, gain); }
@@ -277,7 +296,7 @@ auto roofline(Session& session, const std::vector<std::string>&) -> bool { retur
 
 }  // namespace
 
-const Command hint_command{"hint", "[PRIMITIVE] [LOOP|BLOCK]...", "what may be done next, numbered, and why the rest may not", hint};
+const Command hint_command{"hint", "[all | PRIMITIVE | LOOP|BLOCK]...", "what may be done next, numbered, and why the rest may not", hint};
 const Command why_not_command{"why-not", "CALL", "would a call be refused, and why; nothing is done", why_not};
 const Command what_if_command{"what-if", "[LOOP | STEP]", "what other factors of a split would come to: what its loops touch, and how fast it should be", what_if};
 const Command repair_command{"repair", "[N]", "what was offered last, by its number (the number alone will do)", repair};

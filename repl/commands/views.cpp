@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -30,13 +31,13 @@ auto print(Session& session, const std::vector<std::string>& arguments) -> bool 
       session.complain("`" + arguments[0] + "` is no loop or block of the program\n");
       return false;
     }
-    session.show((place->is_loop() ? print_script(Stmt(place->loop)) : print_script(Stmt(place->realize))) + "\n");
+    session.show(session.colored(place->is_loop() ? print_script(Stmt(place->loop)) : print_script(Stmt(place->realize))) + "\n");
     return true;
   }
   size_t step = session.position();
   while (step != 0 && !session.steps()[step].changes_program) { step = session.steps()[step].parent; }
   IRModule before = step == 0 ? IRModule() : session.module_at(session.steps()[step].parent);
-  session.show((arguments.empty() ? session.module_folded(before) : session.module_text()) + "\n");
+  session.show((arguments.empty() ? session.module_folded(before) : session.colored(session.module_text())) + "\n");
   return true;
 }
 
@@ -75,6 +76,7 @@ auto write_file(Session& session, const std::string& path, const std::string& te
     std::remove(temporary.c_str());
     return false;
   }
+  session.wrote(path);
   session.print(said + "\n");
   return true;
 }
@@ -86,15 +88,23 @@ auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
     return false;
   }
   std::string name = arguments.size() > 1 ? arguments[1] : "session";
-  if (arguments[0] == session.path() && session.source() != session.path()) {
+  // However it is written.
+  std::error_code ignored;
+  bool is_own = arguments[0] == session.path() || std::filesystem::equivalent(arguments[0], session.path(), ignored);
+  if (is_own && session.source() != session.path()) {
     session.complain("`" + session.path() + "` is open in the editor, which would not know: `:save` takes another file\n");
+    return false;
+  }
+  // What somebody else wrote there would be lost.
+  if (!is_own && !session.has_written(arguments[0]) && std::filesystem::exists(arguments[0], ignored)) {
+    session.complain("`" + arguments[0] + "` is there already, and this session did not write it; `:save` takes another file\n");
     return false;
   }
   // A document: all that was typed and came of it.
   if (arguments[0].ends_with(".md")) { return write_file(session, arguments[0], session.as_document(), "the session was written to " + arguments[0] + "; `loopsmith repl --check " + arguments[0] + "` does it again"); }
   // The program's own file gets the schedule at its end; another one gets both.
   std::string text;
-  if (arguments[0] == session.path()) {
+  if (is_own) {
     std::ifstream in(arguments[0], std::ios::binary);
     std::stringstream old;
     old << in.rdbuf();
@@ -107,8 +117,11 @@ auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
     session.complain("there is a schedule `" + name + "` in " + session.path() + " already; `:save " + arguments[0] + " NAME` gives it another name\n");
     return false;
   }
-  while (!text.empty() && text.back() == '\n') { text.pop_back(); }
-  text += "\n\n\n" + session.as_function(name);
+  // The lines that are added end as those that are there.
+  size_t first = text.find('\n');
+  bool is_crlf = first != std::string::npos && first > 0 && text[first - 1] == '\r';
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) { text.pop_back(); }
+  for (char c : "\n\n\n" + session.as_function(name)) { text += c == '\n' && is_crlf ? std::string("\r\n") : std::string(1, c); }
   return write_file(session, arguments[0], text, "schedule `" + name + "` written to " + arguments[0]);
 }
 
@@ -120,7 +133,7 @@ auto lower(Session& session, const std::vector<std::string>& arguments) -> bool 
     session.report(lowered.diagnostics());
     return false;
   }
-  session.show(print_script(*lowered) + "\n");
+  session.show(session.colored(print_script(*lowered)) + "\n");
   return true;
 }
 

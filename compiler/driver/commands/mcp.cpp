@@ -99,7 +99,7 @@ auto all_tools() -> const Json& {
                                                    {"print", {{"type", "boolean"}, {"description", "show the whole program at the end (default true)"}}}}), false));
     list.push_back(tool("hint", "Legal moves",
                         "The loop tree of a state, and which primitives with which arguments are legal there, as lines that `schedule` takes as steps. `about` "
-                        "narrows it to a primitive, loop or block, with the reasons why the rest may not be done.",
+                        "narrows it to a primitive, loop or block, with the reasons why the rest may not be done; `all` is every move where there are many.",
                         with(source_properties(), {{"with", with_schema}, {"steps", steps}, {"about", strings_schema("names of primitives, loops (as the script or program "
                                                                                                                 "calls them) or blocks")}}), false));
     list.push_back(tool("bench", "Measure",
@@ -152,21 +152,27 @@ auto command_of(const std::string& name, const Json& arguments) -> std::variant<
     add({"check", "--json", file});
   } else if (name == "schedule" || name == "hint") {
     add({"repl", "--color=never"});
-    if (arguments.contains("function")) { add({"-c", ":programs " + text("function")}); }
-    if (arguments.contains("with")) { add({"-c", ":with " + text("with")}); }
+    if (arguments.contains("function")) { add({"--function", text("function")}); }
+    if (arguments.contains("with")) { add({"--with", text("with")}); }
     for (const std::string& step : list("steps")) {
-      // Steps are script: what commands would do (write files, read others) is not offered here.
+      // Steps are script: what commands would do (write files, read others, run a shell) is not offered here. The option takes nothing else,
+      // in whatever form a command comes; the sentence is for those who meant one.
       size_t first = step.find_first_not_of(" \t\n");
       if (first == std::string::npos) { continue; }
-      if (step[first] == ':' || step[first] == '?') { return fmt::format("a step is a line of script, not a command: `{}`", step); }
-      add({"-c", step + (name == "hint" && step.back() != ';' ? ";" : "")});
+      if (std::string_view(":?;]").find(step[first]) != std::string_view::npos) { return fmt::format("a step is a line of script, not a command: `{}`", step); }
+      add({"--step", step + (name == "hint" && step.back() != ';' ? ";" : "")});
     }
     if (name == "schedule") {
       bool prints = !arguments.contains("print") || arguments["print"].get<bool>();
       add({"-c", prints ? ":print" : ":loops"});
     } else {
       std::string about;
-      for (const std::string& one : list("about")) { about += " " + one; }
+      for (const std::string& one : list("about")) {
+        // What is looked for by name; anything else could be a command.
+        bool is_name = !one.empty() && one.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.[]-") == std::string::npos;
+        if (!is_name) { return fmt::format("`about` names primitives, loops and blocks, and `{}` is none", one); }
+        about += " " + one;
+      }
       add({"-c", ":loops", "-c", ":hint" + about});
     }
     add({file});

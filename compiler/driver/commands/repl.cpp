@@ -21,10 +21,14 @@ const Usage usage{
     .options = {{.name = "--no-history", .help = "does not keep the lines typed"},
                 {.name = "--no-init", .help = "does not execute ~/.config/loopsmith/replrc"},
                 {.name = "--attach", .value = "MIRROR", .help = "FILE is open in an editor, and this is its text there: what editors start"},
+                {.name = "--function", .value = "NAME", .help = "the program of the file to begin with"},
+                {.name = "--with", .value = "NAME", .help = "the schedule of the file to begin with: its statements are the steps"},
+                {.name = "--step", .value = "LINE", .help = "does this line first; script alone, commands are refused; may be repeated", .repeatable = true},
                 {.name = "--command", .value = "LINE", .help = "executes this line instead of reading; may be repeated", .short_name = "-c", .repeatable = true},
                 {.name = "--check", .value = "TRANSCRIPT", .help = "does what was typed in a transcript; status 1 where something else comes of it"},
                 {.name = "--update", .value = "TRANSCRIPT", .help = "the same, and writes what came of it into the transcript"}},
     .examples = {{"loopsmith repl matmul.tir", "begins with the file's first program"},
+                 {"loopsmith repl matmul.tir --with matmul_blocked", "begins with a schedule of the file"},
                  {"echo ':with matmul_blocked\\n:bench' | loopsmith repl matmul.tir", "commands from a pipe"},
                  {"loopsmith repl -c ':loops' matmul.tir", "one command"},
                  {"loopsmith repl --check session.sched", "a session as a test"}},
@@ -71,10 +75,13 @@ auto repl(std::vector<std::string> args) -> int {
   for (const char* mode : {"--check", "--update"}) {
     if (auto path = arguments.get(mode)) { return loopsmith::repl::run_transcript(std::move(host), *path, std::string_view(mode) == "--update", options.file); }
   }
+  options.program = arguments.get("--function", "");
+  options.schedule = arguments.get("--with", "");
+  options.steps = arguments.all("--step");
   options.mirror = arguments.get("--attach", "");
   if (!options.mirror.empty() && options.file.empty()) { return usage_error("repl", "`--attach` needs the file whose text it is"); }
   options.lines = arguments.all("--command");
-  options.interactive = options.lines.empty() && ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO);
+  options.interactive = options.lines.empty() && options.steps.empty() && ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO);
   if (options.interactive && !arguments.has("--no-init")) { options.init = init_path(); }
   if (!arguments.has("--no-history")) { options.history = history_path(); }
   return loopsmith::repl::run_repl(std::move(host), options);

@@ -6,9 +6,8 @@
   (require 'eglot))
 (require 'flymake)
 
-;; The recipe.
-(add-to-list 'auto-mode-alist '("\\.tir\\'" . python-mode))
-(add-to-list 'eglot-server-programs '(python-mode . ("loopsmith" "lsp" "--stdio")))
+;; The recipe, as it stands in the page.
+(load-file "recipe.el")
 
 (defun check (what good &optional said)
   (princ (format "%s %s%s\n" (if good "ok  " "FAIL") what (if said (format ": %S" said) "")))
@@ -20,7 +19,10 @@
     found))
 
 (find-file "kernel.tir")
-(check "the mode" (eq major-mode 'python-mode))
+(check "the mode" (and (eq major-mode 'tirscript-mode) (derived-mode-p 'python-mode)))
+(check "files of Python keep their server"
+       (not (seq-find (lambda (row) (and (memq 'python-mode (flatten-tree (list (car row)))) (member "loopsmith" (flatten-tree (list (cdr row))))))
+                      eglot-server-programs)))
 (setq-local eglot-sync-connect 30)
 (apply #'eglot--connect (eglot--guess-contact))
 (check "connected" (eglot-current-server))

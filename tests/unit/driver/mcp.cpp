@@ -197,6 +197,27 @@ TEST_CASE("bench measures; tune tells how far it is, and answers with a schedule
   CHECK(check["structuredContent"]["errors"] == 0);
 }
 
+// Who asks may hand on what others wrote: no argument is a command of the REPL, of which one is the shell.
+TEST_CASE("no argument runs a command") {
+  std::filesystem::path mark = std::filesystem::temp_directory_path() / ("loopsmith-mcp-mark-" + std::to_string(::getpid()));
+  std::filesystem::remove(mark);
+  Agent agent;
+  for (const std::string& command : {";touch ", ":shell touch ", "]db list; touch "}) {
+    const std::string typed = command + mark.string();
+    for (const std::string& form : {typed, "\r" + typed, "sch> " + typed, "sch> " + typed + "\nout", "i = 1\nsch> " + typed + "\nout", "[1: 7 trials] sch> " + typed + "\nout", "if 1:\n  i = 1\n\n" + typed}) {
+      CAPTURE(form);
+      for (const char* tool : {"schedule", "hint"}) {
+        CHECK(agent.call(tool, {{"text", racy}, {"steps", {form}}})["isError"] == true);
+        CHECK(agent.call(tool, {{"text", racy}, {"function", "total\n" + form}})["isError"] == true);
+        CHECK(agent.call(tool, {{"text", racy}, {"with", "s\n" + form}})["isError"] == true);
+      }
+      CHECK(agent.call("hint", {{"text", racy}, {"about", {"C\n" + form}}})["isError"] == true);
+    }
+  }
+  CHECK_FALSE(std::filesystem::exists(mark));
+  CHECK(agent.end() == 0);
+}
+
 TEST_CASE("a cancelled search ends, unanswered; the next call is served") {
   Agent agent;
   agent.send({{"id", "long"}, {"method", "tools/call"}, {"params", {{"name", "tune"}, {"arguments", {{"path", examples + "matmul.tir"}, {"seconds", 300}}}}}});

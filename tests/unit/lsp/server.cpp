@@ -222,6 +222,14 @@ TEST_CASE("a report of a fault shows it with fewer declarations and steps, and h
       for (const char* secret : {"planted", "Planted", "PLANTED", "customer"}) { CHECK(contents(entry.path()).find(secret) == std::string::npos); }
     }
   }
+  // A name that nothing defines is replaced too, and goes on to be undefined.
+  const std::string undefined = state.path + "/undefined.tir";
+  std::ofstream(undefined) << program.substr(0, program.find("            with T.init()")) << "            planted_C[vi] = planted_A[vi, planted_nowhere]\n";
+  Json told = Json::parse(output_of("XDG_STATE_HOME=" + state.path + " " + server + " report --fault --json " + undefined));
+  CHECK(told["codes"] == Json::array({"error[undefined-name]"}));
+  std::string undefined_case = contents(told["path"].get<std::string>() + "/case.tir");
+  CHECK(undefined_case.find("def program1(") != std::string::npos);
+  CHECK(undefined_case.find("planted") == std::string::npos);
   // A name that stands where it cannot be told apart from the language: nothing is shown then.
   const std::string odd = "class planted:\n    width = 3\n\n\n" + program.substr(0, program.find("    T.func_attr")) + "    for i in range(planted.width + 40):\n        planted_C[i] = planted_A[i, 0]\n";
   session.open("file:///c.tir", odd);
