@@ -27,6 +27,7 @@ struct CoreModel {
   double l2_bytes = 32, l3_bytes = 16, memory_bytes = 6;   // bytes per cycle into the level above
   int cores = 1;
   double fork_seconds = 3e-6;       // cost of a parallel loop
+  bool is_device = false;           // no core at all: nothing is estimated
 };
 [[nodiscard]] auto core_model(const target::Hardware& hardware) -> CoreModel;
 

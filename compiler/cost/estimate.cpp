@@ -671,7 +671,7 @@ auto make_nest(const FuncState& func, const Place& place) -> std::optional<Made>
 }  // namespace
 
 auto estimate(const FuncState& func, const CoreModel& core) -> std::optional<Estimate> {
-  if (!func.is_schedulable()) { return {}; }
+  if (core.is_device || !func.is_schedulable()) { return {}; }
   std::vector<Made> all;
   for (const Place& place : func.places()) {
     if (place.parent < 0 || !place.is_block() || !is_leaf(func, place)) { continue; }
@@ -724,6 +724,17 @@ auto core_of(const target::Target& target) -> CoreModel {
   auto [place, is_new] = known.try_emplace(target.str());
   if (is_new) { place->second = core_model(target::hardware(target)); }
   return place->second;
+}
+
+auto is_of_device(std::string_view target) -> bool {
+  std::string_view kind = target.substr(0, target.find(' '));
+  return kind == "cuda" || kind == "rocm";
+}
+
+auto core_for(std::string_view target) -> CoreModel {
+  if (is_of_device(target)) { return {.is_device = true}; }
+  auto read = target.empty() ? Result<target::Target>(target::host()) : target::parse(target);
+  return core_of(read.ok() ? *read : target::host());
 }
 
 auto gain(const FuncState& before, const FuncState& after, const CoreModel& core) -> std::optional<double> {

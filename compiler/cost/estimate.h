@@ -12,6 +12,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cost/draft.h"
@@ -35,6 +36,10 @@ struct Estimate {
 
 /// The core that programs for a target run on. With LOOPSMITH_TEST_CORE in the environment the same one everywhere: tests compare texts.
 [[nodiscard]] auto core_of(const target::Target& target) -> CoreModel;
+/// The same of a target as a schedule names it; of an empty one, and of one that cannot be read, this machine's. A device has no core.
+[[nodiscard]] auto core_for(std::string_view target) -> CoreModel;
+/// Is it of a kind whose code runs on a device: "cuda", "rocm -mcpu=gfx90a"?
+[[nodiscard]] auto is_of_device(std::string_view target) -> bool;
 
 /// How many times as fast the second should be as the first; below 1: slower. None where one of the two has no estimate.
 [[nodiscard]] auto gain(const schedule::FuncState& before, const schedule::FuncState& after, const CoreModel& core) -> std::optional<double>;

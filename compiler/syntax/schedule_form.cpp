@@ -121,6 +121,14 @@ auto scheduled_program(const CallExpr& made) -> const Expr* {
   return nullptr;
 }
 
+auto schedule_parameter(const FunctionDef& def) -> Name {
+  static const Name usual("sch");
+  for (const Param& param : def.params) {
+    if (names_schedule(param.annotation) || param.name.name == usual) { return param.name.name; }
+  }
+  return {};
+}
+
 auto schedule_form(const FunctionDef& def) -> std::optional<ScheduleForm> {
   ScheduleForm out;
   out.decorator = schedule_decorator(def);

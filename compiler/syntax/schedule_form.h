@@ -21,6 +21,10 @@ struct ScheduleForm {
 /// Empty where the function is no schedule. Looks at the statements of the body itself, not at those in their blocks.
 [[nodiscard]] auto schedule_form(const FunctionDef& def) -> std::optional<ScheduleForm>;
 
+/// The parameter of a function that is handed a schedule (`def halves(sch, loop)`): by its annotation, or since it is called `sch`. Empty: it
+/// has none.
+[[nodiscard]] auto schedule_parameter(const FunctionDef& def) -> Name;
+
 /// The function that a declaration is, or stands for: the statements of a schedule at the top, with its variable for a name. Null: it is
 /// neither. It keeps the declaration. Statements of a `with` around `sch = tir.Schedule(PROGRAM)` are statements of the function: their context
 /// (a target, options of a build) changes nothing here.

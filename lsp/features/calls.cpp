@@ -100,6 +100,10 @@ auto cursor_text(std::string_view text, uint32_t at) -> CursorText {
   }
   bool in_list = false;
   size_t list_item = 0;
+  std::vector<std::string> list_items;
+  // A key is what its quote is the first of: behind it stands a colon and a value.
+  bool in_dictionary = result.in_string && !stack.empty() && stack.back().kind == '{' && result.prefix_begin > stack.back().argument_begin &&
+                       trim(text.substr(stack.back().argument_begin, result.prefix_begin - 1 - stack.back().argument_begin)).empty();
   for (auto bracket = stack.rbegin(); bracket != stack.rend(); ++bracket) {
     std::string_view callee = dotted_before(text, bracket->open);
     if (bracket->kind == '(' && !callee.empty()) {
@@ -110,6 +114,8 @@ auto cursor_text(std::string_view text, uint32_t at) -> CursorText {
       call.arguments = std::move(bracket->before);
       call.in_list = in_list;
       call.list_item = list_item;
+      call.list_items = std::move(list_items);
+      call.in_dictionary = in_dictionary;
       std::string_view current = trim(text.substr(bracket->argument_begin, end - bracket->argument_begin));
       size_t equals = current.find('=');
       if (equals != std::string_view::npos && equals > 0 && current.substr(equals, 2) != "==") {
@@ -122,6 +128,7 @@ auto cursor_text(std::string_view text, uint32_t at) -> CursorText {
     if (bracket->kind == '[' && !in_list && callee.empty()) {
       in_list = true;
       list_item = bracket->before.size();
+      list_items = bracket->before;
     }
   }
   return result;

@@ -19,6 +19,8 @@ struct CallContext {
   std::vector<std::string> arguments;   // texts of the arguments before the cursor's, trimmed
   size_t list_item = 0;          // commas before the cursor in a list that the argument is; with in_list
   bool in_list = false;
+  std::vector<std::string> list_items;  // texts of the items before the cursor's; with in_list
+  bool in_dictionary = false;    // the argument is one, and the cursor is in a key of it
 };
 
 /// What the text around a cursor says. `text` is one declaration, `at` a byte of it.

@@ -9,6 +9,7 @@
 #include "cost/estimate.h"
 #include "eval/evaluator.h"
 #include "frontend/lower.h"
+#include "frontend/words.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/script_diff.h"
@@ -16,6 +17,7 @@
 #include "lsp/features/names.h"
 #include "lsp/features/steps.h"
 #include "lsp/features/words.h"
+#include "schedule/intrinsics.h"
 #include "schedule/legality.h"
 #include "schedule/primitive.h"
 #include "script/schedules.h"
@@ -101,6 +103,7 @@ auto find_spot(const Snapshot& snapshot, uint32_t at, const Patience& patience =
       *patience.judged = {spot.now, spot.state == nullptr ? spot.program : IRModule(), {}};
     }
   }
+  if (spot.schedule_name.empty() && spot.function != nullptr) { spot.schedule_name = syntax::schedule_parameter(*spot.function).str(); }
   return spot;
 }
 
@@ -112,16 +115,40 @@ struct LiveVariable {
   int64_t number = 0;
 };
 
+/// The loop or block of a variable; null: it is gone, or a number.
+auto place_of(const schedule::Schedule& state, const schedule::Value& variable) -> const schedule::Place* {
+  if (const auto* loop = variable.as<schedule::LoopRV>()) {
+    auto place = state.get(*loop);
+    return place.ok() ? *place : nullptr;
+  }
+  if (const auto* block = variable.as<schedule::BlockRV>()) {
+    auto place = state.get(*block);
+    return place.ok() ? *place : nullptr;
+  }
+  return nullptr;
+}
+
 auto live_variables(const Spot& spot) -> std::vector<LiveVariable> {
   std::vector<LiveVariable> live;
   if (spot.state == nullptr) { return live; }
+  auto forget = [&](const std::string& name) {
+    std::erase_if(live, [&](const LiveVariable& other) { return other.name == name || other.name.starts_with(name + "["); });
+  };
   auto set = [&](const LiveVariable& variable) {
-    std::erase_if(live, [&](const LiveVariable& other) { return other.name == variable.name; });
+    forget(variable.name);
     live.push_back(variable);
   };
   for (size_t i = 0; i <= spot.step; ++i) {
     for (const auto& named : spot.run->steps[i].named) {
       LiveVariable variable{.name = named.name.str()};
+      if (const auto* list = named.variable.as<schedule::Value::List>()) {
+        forget(variable.name);
+        for (size_t item = 0; item < list->size(); ++item) {
+          auto place = place_of(*spot.state, (*list)[item]);
+          if (place != nullptr) { live.push_back({fmt::format("{}[{}]", named.name.view(), item), place}); }
+        }
+        continue;
+      }
       if (const auto* loop = named.variable.as<schedule::LoopRV>()) {
         auto place = spot.state->get(*loop);
         if (place.ok()) { variable.place = *place; }
@@ -135,18 +162,31 @@ auto live_variables(const Spot& spot) -> std::vector<LiveVariable> {
         set(variable);
         continue;
       }
-      if (variable.place != nullptr) { set(variable); } else { std::erase_if(live, [&](const LiveVariable& other) { return other.name == variable.name; }); }
+      if (variable.place != nullptr) { set(variable); } else { forget(variable.name); }
     }
   }
   return live;
 }
 
+/// Items of lists whose loops and blocks have no names of their own: the others are listed by those.
+void leave_out_named_items(std::vector<LiveVariable>& live) {
+  std::vector<NodeId> named;
+  for (const LiveVariable& one : live) {
+    if (one.place != nullptr && !one.name.ends_with(']')) { named.push_back(one.place->id); }
+  }
+  std::erase_if(live, [&](const LiveVariable& one) { return one.name.ends_with(']') && std::find(named.begin(), named.end(), one.place->id) != named.end(); });
+}
+
 auto names_for(const std::vector<LiveVariable>& live) -> schedule::NameOfPlace {
   return [&live](const schedule::Place& place) -> std::string {
+    // A name of its own rather than an item of a list.
+    std::string item;
     for (auto variable = live.rbegin(); variable != live.rend(); ++variable) {
-      if (variable->place != nullptr && variable->place->id == place.id) { return variable->name; }
+      if (variable->place == nullptr || variable->place->id != place.id) { continue; }
+      if (!variable->name.ends_with(']')) { return variable->name; }
+      if (item.empty()) { item = variable->name; }
     }
-    return {};
+    return item;
   };
 }
 
@@ -298,6 +338,27 @@ auto extent_of_argument(const Spot& spot, const std::vector<LiveVariable>& live)
   return std::nullopt;
 }
 
+/// What the factors at the other places of the list leave of an extent; none: they do not divide it, or are no numbers.
+auto extent_left(const Spot& spot, int64_t extent) -> std::optional<int64_t> {
+  std::vector<std::string> others = spot.text.call->list_items;
+  std::string_view behind = std::string_view(spot.snapshot.text()).substr(spot.at);
+  behind = behind.substr(0, std::min(behind.find_first_of("]\n"), behind.size()));
+  for (size_t comma = behind.find(','); comma != std::string_view::npos; comma = behind.find(',', comma + 1)) {
+    std::string_view item = behind.substr(comma + 1);
+    item = item.substr(0, item.find(','));
+    item = item.substr(std::min(item.find_first_not_of(' '), item.size()));
+    others.emplace_back(item.substr(0, item.find_last_not_of(' ') + 1));
+  }
+  for (const std::string& other : others) {
+    if (other.empty() || other == "None") { continue; }
+    bool is_number = other.size() < 10 && other.find_first_not_of("0123456789") == std::string::npos;
+    int64_t factor = is_number ? std::stol(other) : 0;
+    if (factor <= 0 || extent % factor != 0) { return std::nullopt; }
+    extent /= factor;
+  }
+  return extent;
+}
+
 auto divisors(int64_t number) -> std::vector<int64_t> {
   std::vector<int64_t> found;
   for (int64_t d = 1; d <= number && d <= 4096; ++d) {
@@ -315,6 +376,8 @@ constexpr std::string_view dtypes[] = {"float32", "float16", "bfloat16", "float6
 constexpr std::string_view scopes[] = {"global", "shared", "local", "shared.dyn", "warp", "wmma.matrix_a", "wmma.matrix_b", "wmma.accumulator"};
 constexpr std::string_view threads[] = {"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z", "vthread.x", "vthread.y", "vthread.z"};
 
+constexpr std::string_view targets[] = {"llvm", "cuda", "rocm", "c", "llvm -mcpu=native", "llvm -num-cores=1"};
+
 struct Items {
   const Spot& spot;
   std::vector<CompletionItem> list;
@@ -325,13 +388,46 @@ struct Items {
   void values(const std::string_view (&all)[N], const char* detail) {
     for (size_t i = 0; i < N; ++i) { add({std::string(all[i]), CompletionKind::Value, detail, {}, {}, false, static_cast<int>(i)}); }
   }
+  void words(frontend::Vocabulary vocabulary, const char* detail, int rank) {
+    for (Name word : frontend::known_words(vocabulary)) { add({word.str(), CompletionKind::Value, detail, {}, {}, false, rank++}); }
+  }
 };
+
+/// Tensor intrinsics by name: those that compute what the block or loop does, then the others with the reason.
+void add_intrinsics(Items& items, const std::vector<LiveVariable>& live) {
+  constexpr size_t most_judged = 200;
+  const Spot& spot = items.spot;
+  std::vector<Name> names;
+  if (spot.now != nullptr && spot.now->intrinsics() != nullptr) {
+    for (const schedule::TensorIntrin& one : *spot.now->intrinsics()) { names.push_back(one.name); }
+  }
+  if (const schedule::IntrinsicTable* table = schedule::builtin_intrinsics()) {
+    for (Name name : table->names()) { names.push_back(name); }
+  }
+  const schedule::Primitive* row = schedule::find_primitive("tensorize");
+  auto first = row != nullptr && spot.now != nullptr && !spot.text.call->arguments.empty() ? written_value(spot, live, spot.text.call->arguments.front()) : std::nullopt;
+  for (size_t i = 0; i < names.size(); ++i) {
+    CompletionItem item{names[i].str(), CompletionKind::Value, "tensor intrinsic", {}, {}, false, 100};
+    if (first && i < most_judged) {
+      std::vector<std::optional<schedule::Value>> values = {first, schedule::Value(names[i].str())};
+      schedule::Legality legality = remembered(spot, fmt::format("tensorize({},{}", spot.text.call->arguments.front(), names[i].view()),
+                                               [&](const schedule::Stop& stop) { return schedule::legality_with(*spot.now, *row, values, stop); });
+      if (legality.verdict == schedule::Legality::Verdict::Legal) { item.rank = 0; }
+      if (legality.verdict == schedule::Legality::Verdict::Refused) {
+        item.rank = 200;
+        item.detail = legality.why_not;
+        item.note = "not here";
+      }
+    }
+    items.add(std::move(item));
+  }
+}
 
 /// Of the legal calls of a primitive, the first one and for each variable of the script the first one about it, the one that should make the
 /// program fastest, and how many times as fast (1: the estimate sees no difference). None: there is no time for it now.
 class Gains {
  public:
-  Gains(const Spot& spot, const std::vector<LiveVariable>& live) : spot_(spot), live_(live), core_(cost::core_of(target::host())) {
+  Gains(const Spot& spot, const std::vector<LiveVariable>& live) : spot_(spot), live_(live), core_(cost::core_for(spot.schedule != nullptr ? spot.schedule->target : std::string())) {
     // Of the time there is, what is legal goes first.
     if (spot.patience.until != never()) { until_ = in(std::chrono::milliseconds(15)); }
   }
@@ -463,9 +559,16 @@ auto add_namespace(Items& items, std::string_view path) -> bool {
   for (Name name : names) {
     std::string_view text = name.view();
     bool is_dtype = DataType::parse(text).has_value();
-    // What is for machines comes last: intrinsics of one target, names with underscores in front.
-    int rank = text.starts_with("_") ? 30 : text.starts_with("tvm_") || text.starts_with("ptx_") || text.starts_with("call_llvm") ? 20 : is_dtype ? 10 : 0;
-    items.add({name.str(), is_dtype ? CompletionKind::Class : CompletionKind::Function, std::string(path) + "." + name.str(), {}, {}, false, rank});
+    std::string whole = std::string(path) + "." + name.str();
+    auto usage = usage_of(whole);
+    // The words that programs are written with, in the order in which they are written; then operators and mathematics, dtypes (those most used
+    // first), classes of nodes; what is for machines comes last: intrinsics of one target, names with underscores in front.
+    bool is_of_machine = text.starts_with("tvm_") || text.starts_with("ptx_") || text.starts_with("call_llvm") || text.starts_with("mma_") || text.starts_with("nd_mem") || text.starts_with("tvmx_");
+    bool is_node = !is_dtype && text.front() >= 'A' && text.front() <= 'Z';
+    const auto* usual = std::find(std::begin(dtypes), std::end(dtypes), text);
+    int rank = text.starts_with("_") ? 600 : is_of_machine ? 500 : usage && usage->place ? *usage->place : is_dtype && usual != std::end(dtypes) ? 250 + static_cast<int>(usual - std::begin(dtypes))
+               : is_dtype ? 300 : is_node ? 400 : usage ? 200 : 210;
+    items.add({name.str(), is_dtype ? CompletionKind::Class : CompletionKind::Function, usage ? usage->form : whole, usage ? usage->help : std::string(), {}, false, rank});
   }
   return true;
 }
@@ -580,6 +683,7 @@ auto completion(const Snapshot& snapshot, uint32_t at, const Patience& patience)
   const schedule::Primitive* row = row_called(spot);
   const schedule::Param* param = row != nullptr ? parameter_at(*row, *spot.text.call) : nullptr;
   std::vector<LiveVariable> live = live_variables(spot);
+  leave_out_named_items(live);
   if (spot.text.in_string) {
     std::string_view callee = spot.text.call ? std::string_view(spot.text.call->callee) : std::string_view();
     callee = callee.substr(callee.rfind('.') == std::string_view::npos ? 0 : callee.rfind('.') + 1);
@@ -592,6 +696,17 @@ auto completion(const Snapshot& snapshot, uint32_t at, const Patience& patience)
       items.values(scopes, "storage scope");
     } else if (keyword == "thread" || callee == "thread_binding" || callee == "launch_thread" || callee == "env_thread" || (param != nullptr && param->name.find("thread") != std::string_view::npos)) {
       items.values(threads, "thread axis");
+    } else if (param != nullptr && param->name == "tensor_intrin") {
+      add_intrinsics(items, live);
+    } else if (param != nullptr && param->name == "ann_key") {
+      items.words(frontend::Vocabulary::LoopAnnotation, "annotation of loops", 0);
+      items.words(frontend::Vocabulary::BlockAnnotation, "annotation of blocks", 100);
+    } else if (spot.text.call && spot.text.call->in_dictionary) {
+      if (callee == "func_attr") { items.words(frontend::Vocabulary::FunctionAttribute, "attribute of functions", 0); }
+      if (callee == "block_attr" || callee == "sblock_attr") { items.words(frontend::Vocabulary::BlockAnnotation, "annotation of blocks", 0); }
+      if (keyword == "annotations") { items.words(frontend::Vocabulary::LoopAnnotation, "annotation of loops", 0); }
+    } else if (keyword == "target") {
+      items.values(targets, "target");
     } else if (keyword == "dtype" || callee == "Buffer" || callee == "alloc_buffer" || callee == "match_buffer" || callee == "decl_buffer" || callee == "cast" || callee == "allocate") {
       items.values(dtypes, "dtype");
     }
@@ -639,12 +754,15 @@ auto completion(const Snapshot& snapshot, uint32_t at, const Patience& patience)
       }
       if (param->name == "factors") {
         if (auto extent = extent_of_argument(spot, live)) {
-          std::vector<int64_t> all = divisors(*extent);
+          int64_t left = extent_left(spot, *extent).value_or(*extent);
+          std::vector<int64_t> all = divisors(left);
           for (size_t i = 0; i < all.size(); ++i) {
-            items.add({std::to_string(all[i]), CompletionKind::Value, fmt::format("divides {}: {} are left", *extent, *extent / all[i]), {}, {}, false, static_cast<int>(1 + i)});
+            items.add({std::to_string(all[i]), CompletionKind::Value, fmt::format("divides {}: {} are left", left, left / all[i]), {}, {}, false, static_cast<int>(1 + i)});
           }
         }
-        items.add({"None", CompletionKind::Value, "what is left of the extent; once", {}, {}, false, 0});
+        const std::vector<std::string>& written = spot.text.call->list_items;
+        bool has_open = std::find(written.begin(), written.end(), "None") != written.end();
+        if (!has_open) { items.add({"None", CompletionKind::Value, "what is left of the extent; once", {}, {}, false, 0}); }
       }
       if (param->kind == ValueKind::Bool) {
         items.add({"True", CompletionKind::Value, "", {}, {}, false, 0});
@@ -748,6 +866,44 @@ auto parameter_note(const Spot& spot, const schedule::Primitive& row, const sche
 
 }  // namespace
 
+namespace {
+
+/// Of a form as it is written: "for i, j in T.grid(m, n)" gives "T.grid(m, n)" with `m` and `n`.
+auto signature_of(std::string_view callee, const Usage& usage, const CallContext& call) -> std::optional<Signature> {
+  size_t begin = usage.form.find(std::string(callee) + "(");
+  if (begin == std::string::npos) { return std::nullopt; }
+  Signature signature;
+  signature.label = usage.form.substr(begin);
+  signature.documentation = usage.help;
+  int depth = 0;
+  uint32_t from = 0;
+  for (uint32_t i = static_cast<uint32_t>(callee.size()); i < signature.label.size(); ++i) {
+    char c = signature.label[i];
+    bool opens = c == '(' || c == '[' || c == '{';
+    bool closes = c == ')' || c == ']' || c == '}';
+    if (opens && ++depth == 1) { from = i + 1; }
+    bool ends = depth == 1 && (c == ',' || closes);
+    if (ends && i > from) {
+      signature.parameters.emplace_back(from, i);
+      signature.parameter_notes.emplace_back();
+    }
+    if (ends) { from = i + (i + 1 < signature.label.size() && signature.label[i + 1] == ' ' ? 2 : 1); }
+    if (closes && --depth == 0) { break; }
+  }
+  auto name_of = [&](size_t i) {
+    std::string_view text = std::string_view(signature.label).substr(signature.parameters[i].first, signature.parameters[i].second - signature.parameters[i].first);
+    return text.substr(0, text.find('='));
+  };
+  for (size_t i = 0; i < signature.parameters.size(); ++i) {
+    // "..." stands for all that follow.
+    bool is_here = i == call.argument || (i < call.argument && name_of(i) == "...");
+    if (call.keyword.empty() ? is_here : name_of(i) == call.keyword) { signature.active = i; }
+  }
+  return signature;
+}
+
+}  // namespace
+
 auto signature_help(const Snapshot& snapshot, uint32_t at, const Patience& patience) -> std::optional<Signature> {
   Spot spot = find_spot(snapshot, at, patience);
   if (spot.text.in_comment || !spot.text.call) { return std::nullopt; }
@@ -755,6 +911,7 @@ auto signature_help(const Snapshot& snapshot, uint32_t at, const Patience& patie
   Signature signature;
   if (const schedule::Primitive* row = row_called(spot)) {
     std::vector<LiveVariable> live = live_variables(spot);
+    leave_out_named_items(live);
     signature.label = row->signature();
     signature.documentation = row->help;
     size_t from = signature.label.find('(');
@@ -775,6 +932,7 @@ auto signature_help(const Snapshot& snapshot, uint32_t at, const Patience& patie
     if (const schedule::Param* param = parameter_at(*row, call)) { signature.active = static_cast<size_t>(param - row->params.data()); }
     return signature;
   }
+  if (auto usage = usage_of(call.callee)) { return signature_of(call.callee, *usage, call); }
   // A function of the file.
   for (const syntax::PlacedItem& placed : snapshot.syntax().items()) {
     for (const syntax::Stmt* statement : placed.item->statements) {

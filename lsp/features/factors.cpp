@@ -7,7 +7,9 @@
 
 #include "cost/estimate.h"
 #include "lsp/features/numbers.h"
+#include "lsp/features/steps.h"
 #include "schedule/primitive.h"
+#include "support/codes.h"
 #include "target/target.h"
 
 namespace loopsmith::lsp {
@@ -79,7 +81,7 @@ auto factor_at(const Snapshot& snapshot, uint32_t offset, const CancelToken& can
     if (!split) { continue; }
     size_t most = std::min(most_factors, most_steps / instructions.size());
     if (most < fewest_factors) { return std::nullopt; }
-    const cost::CoreModel core = cost::core_of(target::host());
+    const cost::CoreModel core = cost::core_for(schedule.target);
     auto choices = cost::other_factors(schedule.run->program, result, *split, written->position, core, most, cancel);
     const schedule::FuncState* func = result.state().func(result.func_working_on());
     if (!choices || func == nullptr || choices->position != written->position) { return std::nullopt; }
@@ -131,14 +133,17 @@ auto telling_loops(const FactorHere& here, const cost::CoreModel& core) -> std::
 auto hover_factor(const Snapshot& snapshot, uint32_t at) -> std::optional<HoverInfo> {
   auto here = factor_at(snapshot, at, {});
   if (!here) { return std::nullopt; }
-  const cost::CoreModel core = cost::core_of(target::host());
+  const script::FileSchedule* schedule = schedule_at(snapshot, at);
+  const cost::CoreModel core = cost::core_for(schedule != nullptr ? schedule->target : std::string());
   HoverInfo info{here->span, {}, {}};
   std::vector<Name> loops = telling_loops(*here, core);
   for (const cost::OtherFactor& one : here->choices.all) {
     if (one.is_here) { info.title = fmt::format("factor {} of a loop of {}, and others in its place", one.factor, grouped(here->choices.extent)); }
     std::string text = one.is_here ? fmt::format("{}, here", one.factor) : fmt::format("{}", one.factor);
     if (!one.why_not.empty()) {
-      text += ": refused: " + one.why_not.front().message();
+      // The trace is replayed, and a trace has as many results as there were: the script may take what comes.
+      bool is_of_trace = one.why_not.front().code == Code::TraceOutputs;
+      text += is_of_trace ? std::string(": not known: the steps behind it find other loops then") : ": refused: " + one.why_not.front().message();
     } else {
       std::string told;
       for (Name name : loops) {

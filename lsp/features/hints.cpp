@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "cost/estimate.h"
 #include "ir/loop_kind.h"
@@ -12,8 +13,9 @@
 #include "ir/printer.h"
 #include "ir/visitor.h"
 #include "lsp/features/names.h"
+#include "lsp/features/numbers.h"
 #include "lsp/features/steps.h"
-#include "target/target.h"
+#include "transform/pipelines.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -21,32 +23,76 @@ namespace {
 constexpr size_t longest = 40;
 constexpr std::string_view arrow = "=> ";
 
-struct Memory {
-  int64_t guards = 0;        // blocks that run under a condition
-  int64_t bytes = 0;         // of buffers allocated in blocks; those of unknown size count nothing
-};
+/// Blocks of a function that run under a condition.
+auto guards_of(const PrimFunc& function) -> int64_t {
+  int64_t guards = 0;
+  post_order(function->body, [&](const Stmt& stmt) {
+    if (stmt->kind != NodeKind::BlockRealize) { return; }
+    if (auto always = as_int(static_cast<const BlockRealize&>(*stmt).predicate); !always || *always != 1) { ++guards; }
+  }, [](const Expr&) {});
+  return guards;
+}
 
-auto memory_of(const PrimFunc& function) -> Memory {
+/// Bytes of the buffers that a function allocates, by their scope; those of unknown size count nothing.
+using Memory = std::map<std::string, int64_t, std::less<>>;
+
+auto allocated_in(const PrimFunc& function) -> Memory {
   Memory memory;
   post_order(function->body, [&](const Stmt& stmt) {
     if (stmt->kind != NodeKind::BlockRealize) { return; }
-    const auto& realize = static_cast<const BlockRealize&>(*stmt);
-    if (auto always = as_int(realize.predicate); !always || *always != 1) { ++memory.guards; }
-    for (const Buffer& buffer : realize.block->alloc_buffers) {
+    for (const Buffer& buffer : static_cast<const BlockRealize&>(*stmt).block->alloc_buffers) {
       int64_t elements = 1;
       for (const Expr& extent : buffer->shape) { elements *= as_int(extent).value_or(0); }
-      memory.bytes += elements * buffer->dtype.element_bytes();
+      memory[buffer->scope().empty() ? "global" : buffer->scope().str()] += elements * buffer->dtype.element_bytes();
     }
   }, [](const Expr&) {});
   return memory;
 }
 
-auto bytes_text(int64_t bytes) -> std::string {
-  const char* sign = bytes < 0 ? "-" : "+";
-  int64_t size = bytes < 0 ? -bytes : bytes;
-  if (size % (1 << 20) == 0) { return fmt::format("{}{} MiB", sign, size >> 20); }
-  if (size >= 10 << 10) { return fmt::format("{}{} KiB", sign, (size + 512) >> 10); }
-  return fmt::format("{}{} B", sign, size);
+/// The same as lowering makes the buffers: where they are needed, and as large as what is touched there. A block of threads shares what is
+/// in the memory of its scope. Where lowering has something against the program, as it is written.
+auto memory_of(const PrimFunc& function, std::string_view target) -> Memory {
+  Memory plain = allocated_in(function);
+  if (plain.empty()) { return plain; }
+  bool is_bound = false;
+  post_order(function->body, [&](const Stmt& stmt) { is_bound = is_bound || (stmt->kind == NodeKind::For && static_cast<const For&>(*stmt).for_kind == ForKind::ThreadBinding); }, [](const Expr&) {});
+  IRModuleNode module;
+  Name main("main");
+  module.functions = {{main, function}};
+  auto lowered = transform::lower(make_module(std::move(module)), {}, {.target_kind = is_bound || cost::is_of_device(target) ? "rocm" : "llvm", .until = "compact_buffer_allocation"});
+  PrimFunc compact = lowered.ok() ? (*lowered)->find(main) : PrimFunc();
+  return compact ? allocated_in(compact) : plain;
+}
+
+/// What a step made of the memory: " shared +8 KiB", of a scope that has had some before " shared 4 MiB -> 8 KiB".
+struct MemoryChange { std::string text, tooltip; };
+auto change_of(const Memory& before, const Memory& after) -> MemoryChange {
+  MemoryChange out;
+  Memory all = before;
+  all.insert(after.begin(), after.end());
+  for (const auto& [scope, unused] : all) {
+    auto in = [&](const Memory& memory) { auto found = memory.find(scope); return found != memory.end() ? found->second : 0; };
+    int64_t then = in(before), now = in(after);
+    if (then == now) { continue; }
+    std::string change = then == 0 ? "+" + bytes_text(now) : now == 0 ? "-" + bytes_text(then) : fmt::format("{} -> {}", bytes_text(then), bytes_text(now));
+    out.text += fmt::format(" {}{}", scope == "global" ? "" : scope + " ", change);
+    out.tooltip += fmt::format("buffers in {} memory: {}\n", scope, change);
+  }
+  return out;
+}
+
+/// Loops and blocks that a step made and gave no name to: "ax0:8 ax1:32", "C_init".
+auto unnamed_of(const schedule::Schedule* before, const IRModule& program, const schedule::Schedule& after) -> std::vector<const schedule::Place*> {
+  const schedule::FuncState* now = after.state().func(after.func_working_on());
+  std::optional<schedule::Schedule> plain;
+  if (before == nullptr && program) { before = &plain.emplace(program, 1); }
+  const schedule::FuncState* then = before != nullptr ? before->state().func(after.func_working_on()) : nullptr;
+  std::vector<const schedule::Place*> made;
+  if (now == nullptr || then == nullptr) { return made; }
+  for (const schedule::Place& place : now->places()) {
+    if (place.parent >= 0 && then->find(place.id) == nullptr) { made.push_back(&place); }
+  }
+  return made;
 }
 
 /// What a call should take after a step; none where the model has nothing to say (cost/estimate.h).
@@ -127,10 +173,15 @@ auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vecto
     const script::ScheduleRun* run = schedule.run.get();
     if (run == nullptr || !schedule.is_settled) { continue; }
     add_consumed(snapshot, schedule, within, hints);
-    const cost::CoreModel core = cost::core_of(target::host());
+    const cost::CoreModel core = cost::core_for(schedule.target);
     // Of the newest state that was asked for: the next step's before is mostly this step's after.
     const schedule::Schedule* known_state = nullptr;
     std::optional<double> known;
+    std::pair<PrimFunc, Memory> measured;
+    auto memory_in = [&](const PrimFunc& of) -> Memory {
+      if (!measured.first || !measured.first.same_as(of)) { measured = {of, memory_of(of, schedule.target)}; }
+      return measured.second;
+    };
     for (size_t i = 0; i < run->steps.size(); ++i) {
       const script::Step& step = run->steps[i];
       auto span = snapshot.resolve(step.where);
@@ -159,6 +210,25 @@ auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vecto
           // A block that has its variable's name says nothing new.
           part = (*place)->block()->name == named.name ? std::string() : fmt::format("{}:{}", named.name.view(), (*place)->block()->name.view());
           tooltip += fmt::format("`{}` is block `{}`\n", named.name.view(), (*place)->block()->name.view());
+        } else if (const auto* list = named.variable.as<schedule::Value::List>()) {
+          // "loops:[512, 512, 512]"; of what is no loop, its name.
+          std::string items;
+          for (const schedule::Value& one : *list) {
+            std::string item;
+            if (const auto* loop = one.as<schedule::LoopRV>()) {
+              auto place = after.get(*loop);
+              if (place.ok() && (*place)->is_loop()) { item = print_script((*place)->loop->extent); }
+            } else if (const auto* block = one.as<schedule::BlockRV>()) {
+              auto place = after.get(*block);
+              if (place.ok() && (*place)->is_block()) { item = (*place)->name().str(); }
+            } else if (const auto* number = one.as<schedule::ExprRV>()) {
+              auto value = after.get(*number);
+              if (value.ok()) { item = std::to_string(*value); }
+            }
+            items += (items.empty() ? "" : ", ") + (item.empty() ? "gone" : item);
+          }
+          part = fmt::format("{}:[{}]", named.name.view(), items);
+          tooltip += fmt::format("`{}` is a list of {}: {}\n", named.name.view(), list->size(), items);
         } else if (const auto* number = named.variable.as<schedule::ExprRV>()) {
           auto value = after.get(*number);
           if (!value.ok()) { continue; }
@@ -173,19 +243,29 @@ auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vecto
         text += (text.empty() ? "" : " ") + part;
         if (target) { links.push_back({arrow.size() + text.size() - part.size(), arrow.size() + text.size(), *target}); }
       }
-      if (left_out > 0) { text += fmt::format(" +{}", left_out); }
       PrimFunc before = i > 0 ? working_function(run->steps[i - 1].after.get(), {}, {}) : working_function(nullptr, run->program, after.func_working_on());
-      if (function && before && !function.same_as(before)) {
-        Memory then = memory_of(before);
-        Memory now = memory_of(function);
-        if (now.bytes != then.bytes) {
-          text += (text.empty() ? "" : " ") + bytes_text(now.bytes - then.bytes);
-          tooltip += fmt::format("buffers of the program: {}\n", bytes_text(now.bytes - then.bytes));
+      // The statement that makes the schedule may make the program anew, and changes nothing.
+      bool is_changed = step.primitives > 0 && function && before && !function.same_as(before);
+      // What the script names says enough; else what is new is told.
+      for (const schedule::Place* place : is_changed && step.named.empty() ? unnamed_of(i > 0 ? run->steps[i - 1].after.get() : nullptr, run->program, after) : std::vector<const schedule::Place*>()) {
+        std::string extent = place->is_loop() ? print_script(place->loop->extent) : std::string();
+        std::string part = place->is_loop() ? fmt::format("{}:{}", place->name().view(), extent) : place->name().str();
+        tooltip += place->is_loop() ? fmt::format("new: loop `{}`,{} extent {}\n", place->name().view(), loop_kind_behind(" ", *place->loop), extent) : fmt::format("new: block `{}`\n", place->name().view());
+        if (text.size() + part.size() + 1 > longest) {
+          ++left_out;
+        } else {
+          text += (text.empty() ? "" : " ") + part;
         }
-        if (now.guards > then.guards) {
+      }
+      if (left_out > 0) { text += fmt::format(" +{}", left_out); }
+      if (is_changed) {
+        MemoryChange change = change_of(memory_in(before), memory_in(function));
+        text += text.empty() && !change.text.empty() ? change.text.substr(1) : change.text;
+        tooltip += change.tooltip;
+        int64_t guards = guards_of(function) - guards_of(before);
+        if (guards > 0) {
           text += (text.empty() ? "" : " ") + std::string("guarded");
-          tooltip += fmt::format("{} more block{} run under a condition: the factors do not divide the extent\n", now.guards - then.guards,
-                                 now.guards - then.guards == 1 ? "" : "s");
+          tooltip += fmt::format("{} more block{} run under a condition: the factors do not divide the extent\n", guards, guards == 1 ? "" : "s");
         }
         const schedule::Schedule* previous = i > 0 ? run->steps[i - 1].after.get() : nullptr;
         auto was = previous != nullptr && previous == known_state ? known : estimated(previous != nullptr ? *previous : schedule::Schedule(run->program, 1), core);

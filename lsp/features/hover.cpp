@@ -15,6 +15,7 @@
 #include "lsp/features/factors.h"
 #include "lsp/features/banks.h"
 #include "lsp/features/hints.h"
+#include "lsp/features/lenses.h"
 #include "lsp/features/names.h"
 #include "lsp/features/numbers.h"
 #include "lsp/features/steps.h"
@@ -24,6 +25,7 @@
 #include "schedule/primitive.h"
 #include "schedule/state.h"
 #include "support/text_diff.h"
+#include "syntax/schedule_form.h"
 #include "target/target.h"
 
 namespace loopsmith::lsp {
@@ -204,7 +206,18 @@ void add_kinds(const PrimFunc& function, const For& loop, std::vector<Fact>& out
   out.insert(out.end(), cannot.begin(), cannot.end());
 }
 
-auto describe_loop(const PrimFunc& function, const For& loop, Span span, const Machine& machine) -> HoverInfo {
+/// This machine's caches and rates say nothing of a program that runs on a device.
+auto machine_of(const PrimFunc& function, const Machine& machine) -> Machine {
+  bool is_of_device = false;
+  post_order(function->body, [&](const Stmt& stmt) {
+    const auto* loop = stmt.as<For>();
+    is_of_device = is_of_device || (loop != nullptr && loop->for_kind == ForKind::ThreadBinding);
+  }, [](const Expr&) {});
+  return is_of_device ? Machine() : machine;
+}
+
+auto describe_loop(const PrimFunc& function, const For& loop, Span span, const Machine& whole_machine) -> HoverInfo {
+  const Machine machine = machine_of(function, whole_machine);
   HoverInfo info{span, fmt::format("loop `{}`: {}, extent {}", loop.var->name.view(), kind_text(loop), extent_text(loop.extent)), {}};
   auto carried = cost::carried_by(function, loop.id);
   if (auto facts = cost::loop_facts(function, loop.id)) { add_cost(*facts, true, machine, info.facts, carried); }
@@ -236,7 +249,8 @@ void add_neighbours(const PrimFunc& function, const Block& block, std::vector<Fa
   names("consumers", "what it writes is read by ", schedule::consumers_of(*alone.func, *place));
 }
 
-auto describe_block(const PrimFunc& function, const Block& block, Span span, const Machine& machine) -> HoverInfo {
+auto describe_block(const PrimFunc& function, const Block& block, Span span, const Machine& whole_machine) -> HoverInfo {
+  const Machine machine = machine_of(function, whole_machine);
   HoverInfo info{span, fmt::format("block `{}`", block.name.view()), {}};
   std::string iters;
   for (const IterVar& iter : block.iter_vars) {
@@ -494,8 +508,26 @@ auto hover_program(const Snapshot& snapshot, const Cursor& cursor, const Machine
   return info;
 }
 
+/// An item of a list of a script.
+auto item_text(const schedule::Schedule& state, const schedule::Value& item) -> std::string {
+  if (const auto* loop = item.as<schedule::LoopRV>()) {
+    auto place = state.get(*loop);
+    return place.ok() && (*place)->is_loop() ? fmt::format("loop `{}`: {}, extent {}", (*place)->name().view(), kind_text(*(*place)->loop), extent_text((*place)->loop->extent)) : "a loop that is no longer there";
+  }
+  if (const auto* block = item.as<schedule::BlockRV>()) {
+    auto place = state.get(*block);
+    return place.ok() && (*place)->is_block() ? fmt::format("block `{}`", (*place)->name().view()) : "a block that is no longer there";
+  }
+  if (const auto* number = item.as<schedule::ExprRV>()) {
+    auto value = state.get(*number);
+    return value.ok() ? std::to_string(*value) : "a number that is not known";
+  }
+  return "a value";
+}
+
 /// A variable of a schedule, as what it stands for is after the statement at the cursor.
-auto hover_schedule(const Snapshot& snapshot, const Cursor& cursor, const script::FileSchedule& schedule, const Machine& machine) -> std::optional<HoverInfo> {
+auto hover_schedule(const Snapshot& snapshot, const Cursor& cursor, const script::FileSchedule& schedule, const Machine& whole_machine) -> std::optional<HoverInfo> {
+  const Machine machine = cost::is_of_device(schedule.target) ? Machine() : whole_machine;
   if (schedule.run == nullptr || cursor.name.empty()) { return std::nullopt; }
   const script::Step* here = nullptr;
   const script::Step* maker = nullptr;
@@ -542,6 +574,9 @@ auto hover_schedule(const Snapshot& snapshot, const Cursor& cursor, const script
     if (auto value = state.get(*number); value.ok()) {
       info = HoverInfo{cursor.name_span, fmt::format("`{}` = {}", cursor.name.view(), *value), {}};
     }
+  } else if (const auto* list = variable->as<schedule::Value::List>()) {
+    info = HoverInfo{cursor.name_span, fmt::format("`{}`: a list of {}", cursor.name.view(), list->size()), {}};
+    for (size_t i = 0; i < list->size(); ++i) { info->facts.push_back({"item", fmt::format("`{}[{}]`: {}", cursor.name.view(), i, item_text(state, (*list)[i]))}); }
   }
   if (info && !made.text.empty()) { info->facts.push_back(made); }
   return info;
@@ -616,13 +651,30 @@ auto call_around(const Cursor& cursor, const syntax::AttributeExpr& callee) -> O
   return callee.origin();
 }
 
+/// The same in a function that is handed a schedule: which one is known where it is called, so what the primitive is is all there is to say.
+auto hover_helper(const Snapshot& snapshot, const Cursor& cursor) -> std::optional<HoverInfo> {
+  Name variable;
+  for (const syntax::Node* node : cursor.nodes) {
+    if (const auto* def = node->as<syntax::FunctionDef>()) { variable = syntax::schedule_parameter(*def); }
+    const auto* attribute = node->as<syntax::AttributeExpr>();
+    const auto* object = attribute != nullptr ? attribute->object->as<syntax::NameExpr>() : nullptr;
+    if (variable.empty() || object == nullptr || object->name != variable || cursor.at.begin < attribute->attr.span.begin || cursor.at.begin > attribute->attr.span.end) { continue; }
+    const schedule::Primitive* row = schedule::find_primitive(attribute->attr.name.view());
+    if (row == nullptr) { return std::nullopt; }
+    HoverInfo info{span_of(snapshot, *attribute, attribute->attr.span), fmt::format("`{}`", row->signature()), {{"help", std::string(row->help)}}};
+    info.primitive = row->name;
+    return info;
+  }
+  return std::nullopt;
+}
+
 /// `split` of `sch.split(...)`: what it is, and what this call did.
 auto hover_primitive(const Snapshot& snapshot, const Cursor& cursor) -> std::optional<HoverInfo> {
   const script::FileSchedule* schedule = nullptr;
   for (const script::FileSchedule& one : snapshot.schedules()) {
     if (one.decl == cursor.at.decl) { schedule = &one; }
   }
-  if (schedule == nullptr) { return std::nullopt; }
+  if (schedule == nullptr) { return hover_helper(snapshot, cursor); }
   for (const syntax::Node* node : cursor.nodes) {
     const auto* attribute = node->as<syntax::AttributeExpr>();
     if (attribute == nullptr || cursor.at.begin < attribute->attr.span.begin || cursor.at.begin > attribute->attr.span.end) { continue; }
@@ -691,7 +743,7 @@ auto hover_schedule_name(const Snapshot& snapshot, const Cursor& cursor, const s
   if (!schedule.program_name.empty()) { info.title += fmt::format(" for `{}`", schedule.program_name.view()); }
   if (!schedule.target.empty()) { info.title += fmt::format(", target `{}`", schedule.target); }
   if (schedule.run == nullptr || !schedule.is_settled) {
-    info.facts.push_back({"steps", schedule.diagnostics.empty() ? "not run yet" : "not run: " + schedule.diagnostics.front().message()});
+    info.facts.push_back({"steps", is_of_another_file(schedule) ? not_run_text : schedule.diagnostics.empty() ? "not run yet" : "not run: " + schedule.diagnostics.front().message()});
     return info;
   }
   const script::ScheduleRun& run = *schedule.run;
@@ -712,7 +764,7 @@ auto hover_schedule_name(const Snapshot& snapshot, const Cursor& cursor, const s
     schedule::Schedule plain(run.program, 1);
     const schedule::FuncState* before = plain.state().func(run.result->func_working_on());
     const schedule::FuncState* after = run.result->state().func(run.result->func_working_on());
-    auto gain = before != nullptr && after != nullptr ? cost::gain(*before, *after, cost::core_of(target::host())) : std::nullopt;
+    auto gain = before != nullptr && after != nullptr ? cost::gain(*before, *after, cost::core_for(schedule.target)) : std::nullopt;
     if (std::string told = gain ? cost::gain_text(*gain) : std::string(); !told.empty()) { info.facts.push_back({"estimate", told + ", by an estimate: nothing was run"}); }
   }
   info.schedule = schedule.name.str();
@@ -721,7 +773,7 @@ auto hover_schedule_name(const Snapshot& snapshot, const Cursor& cursor, const s
 }
 
 /// The name of a block where it stands as a string: the block as it is there.
-auto hover_block_name(const Snapshot& snapshot, uint32_t at, const Machine& machine) -> std::optional<HoverInfo> {
+auto hover_block_name(const Snapshot& snapshot, uint32_t at, const Machine& whole_machine) -> std::optional<HoverInfo> {
   if (at >= snapshot.text().size()) { return std::nullopt; }
   NameTable names = names_of(snapshot);
   const Occurrence* here = names.at(at);
@@ -736,6 +788,7 @@ auto hover_block_name(const Snapshot& snapshot, uint32_t at, const Machine& mach
   }
   IRModule module = state != nullptr ? state->module() : schedule->program;
   if (!module) { return std::nullopt; }
+  const Machine machine = cost::is_of_device(schedule->target) ? Machine() : whole_machine;
   for (const auto& [function_name, function] : module->functions) {
     std::optional<HoverInfo> info;
     post_order(function->body, [&](const Stmt& stmt) {

@@ -5,6 +5,8 @@
 
 namespace loopsmith::lsp {
 
+auto is_of_another_file(const script::FileSchedule& schedule) -> bool { return !schedule.program && schedule.diagnostics.empty(); }
+
 auto code_lenses(const workspace::Snapshot& snapshot) -> std::vector<Lens> {
   std::vector<Lens> lenses;
   for (const Tunable& tunable : tunables_in(snapshot, {0, static_cast<uint32_t>(snapshot.text().size())})) {
@@ -12,6 +14,8 @@ auto code_lenses(const workspace::Snapshot& snapshot) -> std::vector<Lens> {
   }
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
     auto span = snapshot.resolve(schedule.where);
+    // What is imported is not run, and silence would look like a schedule without mistakes.
+    if (span && schedule.run == nullptr && is_of_another_file(schedule)) { lenses.push_back({*span, not_run_text, Lens::Action::None, schedule.name.str()}); }
     if (!span || schedule.run == nullptr) { continue; }
     size_t done = 0;
     size_t failed = 0;

@@ -20,6 +20,10 @@ struct Lens {
   std::optional<Hole> hole = {};   // to be filled
 };
 
+/// Is the program of a schedule none that this file writes? Nothing is known of it then, and the schedule is not run.
+[[nodiscard]] auto is_of_another_file(const script::FileSchedule& schedule) -> bool;
+inline constexpr const char* not_run_text = "not run: its program is not in this file";
+
 /// Without those of running jobs, which the snapshot does not know.
 [[nodiscard]] auto code_lenses(const workspace::Snapshot& snapshot) -> std::vector<Lens>;
 

@@ -30,7 +30,7 @@ struct Asked {
 auto offer(const Stand& stand, const schedule::FuncState& func, const schedule::Place& focus, const Asked& asked) -> std::vector<OfferedMove> {
   auto name_of = [&](const schedule::Place& place) { return stand.name_of(place); };
   auto is_taken = [&](std::string_view name) { return stand.is_taken(name); };
-  const cost::CoreModel core = cost::core_of(target::host());
+  const cost::CoreModel core = cost::core_for(stand.target);
   std::vector<OfferedMove> legal;
   std::vector<OfferedMove> others;
   auto put = [&](OfferedMove move) {
@@ -40,6 +40,10 @@ auto offer(const Stand& stand, const schedule::FuncState& func, const schedule::
   for (const schedule::Primitive* row : schedule::all_primitives()) {
     if (row->is_pure || row->is_sampling || Clock::now() >= asked.until) { continue; }
     bool is_full = legal.size() >= most_offered;
+    // Done already: it is legal, and changes nothing.
+    bool is_done = focus.is_loop() && ((row->name == "parallel" && focus.loop->for_kind == ForKind::Parallel) || (row->name == "vectorize" && focus.loop->for_kind == ForKind::Vectorized) ||
+                                       (row->name == "unroll" && focus.loop->for_kind == ForKind::Unrolled));
+    if (is_done) { continue; }
     bool is_told = asked.refusals == Refusals::All || std::find(std::begin(always_told), std::end(always_told), row->name) != std::end(always_told);
     if (is_full && !is_told) { continue; }
     std::optional<OfferedMove> refused;
@@ -96,6 +100,14 @@ auto focus_in_schedule(const Snapshot& snapshot, const script::FileSchedule& sch
 
 auto matches(const Origin& a, const Origin& b) -> bool { return a.decl == b.decl && a.begin == b.begin && a.end == b.end; }
 
+/// The name in `with T.block("C")`; empty: it is no block, or has none.
+auto block_named(const syntax::Stmt& statement) -> std::string {
+  const auto* with = statement.as<syntax::WithStmt>();
+  const auto* call = with != nullptr && !with->items.empty() ? with->items.front().context->as<syntax::CallExpr>() : nullptr;
+  const auto* name = call != nullptr && !call->args.empty() ? call->args.front()->as<syntax::StringExpr>() : nullptr;
+  return name != nullptr ? std::string(name->value) : std::string();
+}
+
 /// In a program: the loop or block whose head the cursor is in.
 auto focus_in_program(const Snapshot& snapshot, uint32_t at) -> std::optional<Focus> {
   Origin cursor = snapshot.syntax().origin_at(at);
@@ -117,6 +129,9 @@ auto focus_in_program(const Snapshot& snapshot, uint32_t at) -> std::optional<Fo
   if (!stand) { return std::nullopt; }
   const schedule::FuncState* func = stand->func();
   if (func == nullptr) { return std::nullopt; }
+  // Several blocks come of one: `decompose_reduction` leaves the half that computes, caches copy.
+  std::string block = block_named(*statement);
+  auto rank = [&](const schedule::Place& place) { return place.name().view() == block ? 2 : place.name().view() == block + "_update" ? 1 : 0; };
   const schedule::Place* focus = nullptr;
   for (const schedule::Place& place : func->places()) {
     bool is_there = place.is_loop() ? matches(place.loop->origin, statement->origin()) : matches(place.block()->origin, statement->origin());
@@ -124,7 +139,7 @@ auto focus_in_program(const Snapshot& snapshot, uint32_t at) -> std::optional<Fo
     // The block, or the loop of that name; else the innermost that came of it by splits (`k_0`, `k_1`). A cache's loops come of the
     // same statement and are another matter.
     bool is_part = place.is_loop() && place.name().view().starts_with(name.str() + "_");
-    bool is_it = place.is_block() || place.name() == name;
+    bool is_it = place.is_block() ? focus == nullptr || rank(place) >= rank(*focus) : place.name() == name;
     if (is_it || (is_part && (focus == nullptr || !(focus->name() == name)))) { focus = &place; }
   }
   if (focus == nullptr) { return std::nullopt; }

@@ -18,14 +18,20 @@ using workspace::Snapshot;
 void collect_names(const script::ScheduleRun& run, size_t end, const schedule::Schedule& state, Stand& stand) {
   for (size_t i = 0; i < end; ++i) {
     for (const auto& named : run.steps[i].named) {
-      std::erase_if(stand.names, [&](const auto& one) { return one.first == named.name.view(); });
-      const schedule::Place* place = nullptr;
-      if (const auto* loop = named.variable.as<schedule::LoopRV>()) {
-        if (auto found = state.get(*loop); found.ok()) { place = *found; }
-      } else if (const auto* block = named.variable.as<schedule::BlockRV>()) {
-        if (auto found = state.get(*block); found.ok()) { place = *found; }
-      }
-      if (place != nullptr) { stand.names.emplace_back(named.name.str(), place->id); }
+      std::string items = named.name.str() + "[";
+      std::erase_if(stand.names, [&](const auto& one) { return one.first == named.name.view() || one.first.starts_with(items); });
+      auto add = [&](std::string name, const schedule::Value& variable) {
+        const schedule::Place* place = nullptr;
+        if (const auto* loop = variable.as<schedule::LoopRV>()) {
+          if (auto found = state.get(*loop); found.ok()) { place = *found; }
+        } else if (const auto* block = variable.as<schedule::BlockRV>()) {
+          if (auto found = state.get(*block); found.ok()) { place = *found; }
+        }
+        if (place != nullptr) { stand.names.emplace_back(std::move(name), place->id); }
+      };
+      add(named.name.str(), named.variable);
+      const auto* list = named.variable.as<schedule::Value::List>();
+      for (size_t item = 0; list != nullptr && item < list->size(); ++item) { add(fmt::format("{}{}]", items, item), (*list)[item]); }
     }
   }
 }
@@ -60,16 +66,32 @@ auto stand_above(const Snapshot& snapshot, const script::FileSchedule& schedule)
   if (run.steps.empty() || !run.program) { return std::nullopt; }
   auto span = snapshot.resolve(run.steps.front().where);
   if (!span) { return std::nullopt; }
-  return Stand{schedule::Schedule(run.program), {}, span->begin, names_bound_by(snapshot, run.decl), "", "\n" + indent_of(snapshot, span->begin), count_of(schedule, 0), variable_of(schedule)};
+  return Stand{schedule::Schedule(run.program), {}, span->begin, names_bound_by(snapshot, run.decl), "", "\n" + indent_of(snapshot, span->begin), count_of(schedule, 0), variable_of(schedule), schedule.target};
+}
+
+/// Behind it go further statements: what follows it only uses the schedule (`return tvm.build(sch.mod)`).
+auto last_that_works(const script::ScheduleRun& run) -> size_t {
+  size_t last = run.steps.size() - 1;
+  for (size_t i = run.steps.size(); i-- > 0;) {
+    if (run.steps[i].primitives > 0) { return i; }
+    // A schedule that nothing was done to yet: behind the statement that makes it.
+    bool makes_it = run.makes_its_own && run.steps[i].after != nullptr && (i == 0 || run.steps[i - 1].after == nullptr);
+    if (makes_it) { last = i; }
+  }
+  return last;
 }
 
 }  // namespace
 
 auto Stand::name_of(const schedule::Place& place) const -> std::string {
+  // A name of its own rather than an item of a list.
+  std::string item;
   for (auto one = names.rbegin(); one != names.rend(); ++one) {
-    if (one->second == place.id) { return one->first; }
+    if (one->second != place.id) { continue; }
+    if (!one->first.ends_with(']')) { return one->first; }
+    if (item.empty()) { item = one->first; }
   }
-  return {};
+  return item;
 }
 
 auto Stand::is_taken(std::string_view name) const -> bool { return std::find(taken.begin(), taken.end(), name) != taken.end(); }
@@ -84,7 +106,7 @@ auto stand_after(const Snapshot& snapshot, const script::FileSchedule& schedule,
   const std::string& text = snapshot.text();
   size_t next = text.find_first_not_of(" \t", end);
   if (next != std::string::npos && text[next] == '#') { end = static_cast<uint32_t>(std::min(text.find_first_of("\r\n", next), text.size())); }
-  Stand stand{*run.steps[index].after, {}, end, names_bound_by(snapshot, run.decl), "\n" + indent_of(snapshot, span->begin), "", count_of(schedule, index + 1), variable_of(schedule)};
+  Stand stand{*run.steps[index].after, {}, end, names_bound_by(snapshot, run.decl), "\n" + indent_of(snapshot, span->begin), "", count_of(schedule, index + 1), variable_of(schedule), schedule.target};
   collect_names(run, index + 1, stand.schedule, stand);
   return stand;
 }
@@ -108,7 +130,7 @@ auto stand_of_program(const Snapshot& snapshot, Origin at) -> std::optional<Stan
     has_schedule = true;
     stand.reset();
     if (schedule.run == nullptr || !schedule.is_settled || !schedule.run->is_complete || schedule.run->steps.empty()) { continue; }
-    stand = stand_after(snapshot, schedule, schedule.run->steps.size() - 1);
+    stand = stand_after(snapshot, schedule, last_that_works(*schedule.run));
   }
   if (has_schedule) { return stand; }
   std::string mark = "\x01";
@@ -129,6 +151,9 @@ auto stand_at(const Snapshot& snapshot, uint32_t at) -> std::optional<Stand> {
   if (schedule == nullptr) { return stand_of_program(snapshot, cursor); }
   if (schedule->run == nullptr || !schedule->is_settled) { return std::nullopt; }
   size_t index = step_at(*schedule->run, cursor.begin);
+  // Behind a `return` nothing runs.
+  auto span = index != no_step ? snapshot.resolve(schedule->run->steps[index].where) : std::nullopt;
+  if (span && std::string_view(snapshot.text()).substr(span->begin).starts_with("return")) { index = index == 0 ? no_step : index - 1; }
   return index == no_step ? stand_above(snapshot, *schedule) : stand_after(snapshot, *schedule, index);
 }
 

@@ -20,6 +20,7 @@ struct Stand {
   std::string after;
   std::string title;                                   // "tiled after 3 of 12 statements"
   std::string variable = "sch";                        // what the script calls its schedule
+  std::string target = {};                             // that the schedule is for; empty: not said
 
   /// What the script calls a loop or block; empty: nothing.
   [[nodiscard]] auto name_of(const schedule::Place& place) const -> std::string;

@@ -120,6 +120,17 @@ void add_symbol(const View& view, const syntax::Stmt& statement, std::vector<Sym
   } else if (const auto* branch = statement.as<syntax::IfStmt>()) {
     add_symbols(view, branch->then, out, depth);
     return add_symbols(view, branch->otherwise, out, depth);
+  } else if (const auto* made = statement.as<syntax::AssignStmt>(); made != nullptr && depth > 0) {
+    // `D = T.alloc_buffer(...)`, in a program or a block of it.
+    const auto* target = made->targets.empty() ? nullptr : made->targets.front()->as<syntax::NameExpr>();
+    const auto* call = made->value != nullptr ? made->value->as<syntax::CallExpr>() : nullptr;
+    std::string_view callee = call != nullptr ? last_name(*call->callee) : std::string_view();
+    bool is_buffer = callee == "match_buffer" || callee == "alloc_buffer" || callee == "sblock_alloc_buffer" || callee == "decl_buffer";
+    if (target == nullptr || !is_buffer) { return; }
+    symbol.kind = SymbolKind::Buffer;
+    symbol.name = target->name.str();
+    symbol.detail = one_line(view.text(*call));
+    symbol.name_span = view.span(*target);
   } else if (const auto* assign = statement.as<syntax::AssignStmt>(); assign != nullptr && depth == 0) {
     const auto* target = assign->targets.empty() ? nullptr : assign->targets.front()->as<syntax::NameExpr>();
     if (target == nullptr) { return; }

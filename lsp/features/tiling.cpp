@@ -97,7 +97,7 @@ auto tiling_offered(const Stand& stand, const schedule::FuncState& func, const s
     offered.why_not = fmt::format("no number up to {} divides {}", largest_other, outer_factors.empty() ? *rows : *columns);
     return offered;
   }
-  const cost::CoreModel core = cost::core_of(target::host());
+  const cost::CoreModel core = cost::core_for(stand.target);
   std::vector<std::string> best;
   for (int64_t down : outer_factors) {
     for (int64_t across : inner_factors) {

@@ -33,9 +33,9 @@ auto statements_of(const Snapshot& snapshot, const script::FileSchedule& schedul
   return out;
 }
 
-auto estimated(const schedule::Schedule& state) -> double {
+auto estimated(const schedule::Schedule& state, const cost::CoreModel& core) -> double {
   const schedule::FuncState* func = state.state().func(state.func_working_on());
-  auto found = func != nullptr ? cost::estimate(*func, cost::core_of(target::host())) : std::nullopt;
+  auto found = func != nullptr ? cost::estimate(*func, core) : std::nullopt;
   return found ? found->seconds : 0;
 }
 
@@ -50,7 +50,7 @@ auto schedules_compared(const Snapshot& snapshot, std::string_view first, std::s
   size_t shared = 0;
   for (const DiffLine& line : lines) { shared += line.kind == DiffLine::Kind::Same ? 1 : 0; }
   std::string text = fmt::format("`{}` has {} statement{}, `{}` has {}; {} are the same.\n\n", first, a->run->steps.size(), a->run->steps.size() == 1 ? "" : "s", second, b->run->steps.size(), shared);
-  double left_seconds = estimated(*a->run->result), right_seconds = estimated(*b->run->result);
+  double left_seconds = estimated(*a->run->result, cost::core_for(a->target)), right_seconds = estimated(*b->run->result, cost::core_for(b->target));
   if (std::string gain = left_seconds > 0 && right_seconds > 0 ? cost::gain_text(left_seconds / right_seconds) : std::string(); !gain.empty()) {
     text += fmt::format("By an estimate `{}` is {}: nothing was run.\n\n", second, gain.starts_with("about ") ? gain : "about " + gain);
   }

@@ -114,7 +114,7 @@ auto moves_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
 
   auto name_of = [&](const schedule::Place& one) { return stand->name_of(one); };
   auto is_taken = [&](std::string_view name) { return stand->is_taken(name); };
-  const cost::CoreModel core = cost::core_of(target::host());
+  const cost::CoreModel core = cost::core_for(stand->target);
   std::vector<ViewMove> refused;
   auto add = [&](const schedule::Move& move) {
     ViewMove one;

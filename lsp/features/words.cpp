@@ -83,8 +83,18 @@ constexpr Meaning words[] = {
 #undef WORD
 };
 
-auto describe_intrinsic(Span span, const Intrinsic& row) -> HoverInfo {
-  constexpr int any = 255;
+auto find_word(std::string_view name) -> const Meaning* {
+  const auto* known = std::find_if(std::begin(words), std::end(words), [&](const Meaning& one) { return one.name == name; });
+  return known != std::end(words) ? known : nullptr;
+}
+
+auto find_intrinsic(std::string_view name) -> const Intrinsic* {
+  const auto* row = std::find_if(std::begin(intrinsics), std::end(intrinsics), [&](const Intrinsic& one) { return one.name == name; });
+  return row != std::end(intrinsics) ? row : nullptr;
+}
+
+/// "T.exp(x)".
+auto form_of(const Intrinsic& row) -> std::string {
   std::string arguments = row.most == 1 ? "x" : "...";
   for (const auto& [name, names] : parameters) {
     if (name != row.name) { continue; }
@@ -94,11 +104,22 @@ auto describe_intrinsic(Span span, const Intrinsic& row) -> HoverInfo {
   if (row.most == 0) { arguments.clear(); }
   if (row.type == First) { arguments = arguments.empty() ? "dtype" : "dtype, " + arguments; }
   if (row.type == Last) { arguments += arguments.empty() ? "dtype" : ", dtype"; }
-  HoverInfo info{span, fmt::format("intrinsic `T.{}({})`", row.name, arguments), {}};
-  info.facts.push_back({"type", fmt::format("type: {}", row.type)});
-  info.facts.push_back({"arguments", row.most == any       ? fmt::format("takes {} operand{} or more", row.fewest, row.fewest == 1 ? "" : "s")
-                                     : row.fewest == row.most ? fmt::format("takes {} operand{}", row.fewest, row.fewest == 1 ? "" : "s")
-                                                              : fmt::format("takes {} to {} operands", row.fewest, row.most)});
+  return fmt::format("T.{}({})", row.name, arguments);
+}
+
+auto type_text(const Intrinsic& row) -> std::string { return fmt::format("type: {}", row.type); }
+
+auto operands_text(const Intrinsic& row) -> std::string {
+  constexpr int any = 255;
+  return row.most == any       ? fmt::format("takes {} operand{} or more", row.fewest, row.fewest == 1 ? "" : "s")
+         : row.fewest == row.most ? fmt::format("takes {} operand{}", row.fewest, row.fewest == 1 ? "" : "s")
+                                  : fmt::format("takes {} to {} operands", row.fewest, row.most);
+}
+
+auto describe_intrinsic(Span span, const Intrinsic& row) -> HoverInfo {
+  HoverInfo info{span, fmt::format("intrinsic `{}`", form_of(row)), {}};
+  info.facts.push_back({"type", type_text(row)});
+  info.facts.push_back({"arguments", operands_text(row)});
   return info;
 }
 
@@ -135,6 +156,17 @@ auto schedule_words() -> std::span<const ScheduleWord> {
   return words;
 }
 
+auto usage_of(std::string_view path) -> std::optional<Usage> {
+  if (!path.starts_with("T.")) { return std::nullopt; }
+  std::string_view name = path.substr(2);
+  if (const Meaning* known = find_word(name)) { return Usage{std::string(known->form), std::string(known->text), static_cast<int>(known - std::begin(words))}; }
+  if (const Intrinsic* row = find_intrinsic(name)) { return Usage{form_of(*row), type_text(*row) + "; " + operands_text(*row)}; }
+  if (auto type = DataType::parse(name); type && !type->is_void()) {
+    return Usage{fmt::format("T.{}(value)", name), fmt::format("a value of dtype `{}`; as the annotation of a parameter, one that is given to the program", type->str())};
+  }
+  return std::nullopt;
+}
+
 auto hover_word(const Snapshot& snapshot, uint32_t at) -> std::optional<HoverInfo> {
   std::string_view text = snapshot.text();
   if (at > text.size()) { return std::nullopt; }
@@ -154,10 +186,9 @@ auto hover_word(const Snapshot& snapshot, uint32_t at) -> std::optional<HoverInf
     if (type && word.object == "T") { return describe_dtype(word.span, *type); }
     std::string name = std::string(word.object.substr(1)) + "." + std::string(word.text);
     name.erase(0, 1);
-    const auto* known = std::find_if(std::begin(words), std::end(words), [&](const Meaning& one) { return one.name == name; });
-    if (known != std::end(words)) { return HoverInfo{word.span, fmt::format("`{}`", known->form), {{"meaning", std::string(known->text)}}}; }
-    const auto* row = std::find_if(std::begin(intrinsics), std::end(intrinsics), [&](const Intrinsic& one) { return one.name == name; });
-    return row != std::end(intrinsics) ? std::optional(describe_intrinsic(word.span, *row)) : std::nullopt;
+    if (const Meaning* known = find_word(name)) { return HoverInfo{word.span, fmt::format("`{}`", known->form), {{"meaning", std::string(known->text)}}}; }
+    const Intrinsic* row = find_intrinsic(name);
+    return row != nullptr ? std::optional(describe_intrinsic(word.span, *row)) : std::nullopt;
   }
   return word.object.empty() ? describe_name(snapshot, at) : std::nullopt;
 }

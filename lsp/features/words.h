@@ -2,7 +2,9 @@
 // functions of the file.
 #pragma once
 
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "lsp/features/hover.h"
@@ -16,6 +18,15 @@ struct ScheduleWord {
   std::string_view help;
 };
 [[nodiscard]] auto schedule_words() -> std::span<const ScheduleWord>;
+
+/// How a word of `T` is written, and what it means.
+struct Usage {
+  std::string form;   // "for i, j in T.grid(m, n)", "T.exp(x)"
+  std::string help;
+  std::optional<int> place = {};   // among the words of the language, in the order in which programs are written; none: an intrinsic, a dtype
+};
+/// Of a path in the text: "T.grid", "T.axis.remap", "T.exp", "T.float32". None: nothing is known of it.
+[[nodiscard]] auto usage_of(std::string_view path) -> std::optional<Usage>;
 
 [[nodiscard]] auto hover_word(const workspace::Snapshot& snapshot, uint32_t at) -> std::optional<HoverInfo>;
 

@@ -38,6 +38,7 @@
 #include "lsp/features/steps.h"
 #include "lsp/features/symbols.h"
 #include "lsp/features/two_schedules.h"
+#include "lsp/features/unpacked.h"
 #include "lsp/features/tokens.h"
 #include "lsp/features/touched.h"
 #include "lsp/features/tuning.h"
@@ -1128,6 +1129,7 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
     if (wants_kind(only, "quickfix")) {
       std::vector<TextRewrite> repairs = repairs_of(snapshot, finding);
       for (TextRewrite& repair : repairs_of_decomposed(snapshot, finding, context.cancel)) { repairs.push_back(std::move(repair)); }
+      for (TextRewrite& repair : repairs_of_unpacking(snapshot, finding, context.cancel)) { repairs.push_back(std::move(repair)); }
       for (size_t i = 0; i < repairs.size(); ++i) { add(repairs[i].title, "quickfix", edit_of(context, repairs[i].edits, repairs[i].title), i == 0); }
       if (!finding.fixes.empty() && repairs.empty()) {
         std::vector<TextEdit> edits;
@@ -1307,6 +1309,8 @@ auto code_action_resolve(const RouteContext& context, const Json& params) -> Rou
   // A search for fewer steps has tried what it gives.
   std::string why = name == minimise_rewrite ? std::string() : !found.why_not.empty() ? found.why_not : what_breaks(*snapshot, found.edits, context.cancel);
   if (context.cancel.is_cancelled()) { return RouteError{ErrorCode::RequestCancelled, "cancelled"}; }
+  // An action that does nothing looks like one that does not work.
+  if (why.empty() && found.edits.empty()) { why = name == minimise_rewrite ? "every step is needed" : "there is nothing to change"; }
   if (!why.empty()) { return RouteError{ErrorCode::RequestFailed, fmt::format("{}: {}", string_in(params, "title"), why)}; }
   action["edit"] = edit_of(there, found.edits, string_in(params, "title"));
   return action;

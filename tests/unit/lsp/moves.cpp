@@ -314,6 +314,22 @@ TEST_CASE("what there was no time to judge is said not to be all, and is there w
   CHECK_FALSE(completion(*other.snapshot(), static_cast<uint32_t>(at + 27), {.until = past, .judged = &judged}).is_complete);
 }
 
+TEST_CASE("behind `T.` comes first what programs are written with; classes of nodes and what is for machines come last, and each word says how it is written") {
+  auto document = workspace::analyse("t.tir", "@T.prim_func\ndef f(A: T.Buffer((4,), \"float32\")):\n    x = T.\n");
+  std::string text = document->snapshot()->text();
+  std::vector<CompletionItem> items = completion(*document->snapshot(), static_cast<uint32_t>(text.find("x = T.") + 6)).items;
+  auto place = [&](std::string_view label) { return std::find_if(items.begin(), items.end(), [&](const CompletionItem& one) { return one.label == label; }) - items.begin(); };
+  for (const char* word : {"Buffer", "alloc_buffer", "grid", "block", "reads", "init", "if_then_else"}) {
+    CHECK(place(word) < place("exp"));
+    CHECK_FALSE(items[static_cast<size_t>(place(word))].documentation.empty());
+  }
+  CHECK(place("exp") < place("float32"));
+  CHECK(place("float32") < place("float8_e4m3fn"));
+  CHECK(place("float8_e4m3fn") < place("BufferLoad"));
+  CHECK(place("BufferLoad") < place("ptx_mma"));
+  CHECK(items[static_cast<size_t>(place("grid"))].detail == "for i, j in T.grid(m, n, ...)");
+}
+
 TEST_CASE("completion names what is in reach: of other declarations their names, of classes none of their own") {
   auto document = workspace::analyse("t.py", "SIZE = 4\n\nclass Config:\n    width = 1\n\ndef other(inner):\n    local = inner\n    return local\n\ndef here(own):\n    mine = own\n    x = \n");
   std::string text = document->snapshot()->text();
