@@ -128,6 +128,20 @@ struct DecomposeReduction {
       return note_block(note_loop(cx.error(Code::InitRepeated).arg("loop", args.loop->name().view()).arg("inner", inner->name().view())
                                       .arg("block", args.block->name().view()), *args.loop), *args.block);
     }
+    // What the init begins with must be there before the loop, and be what it is then.
+    std::vector<Buffer> begun_with;
+    post_order(block.init, [](const Stmt&) {}, [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { begun_with.push_back(load->buffer); } });
+    for (int i = args.loop->index + 1; !begun_with.empty() && i < args.loop->end; ++i) {
+      const Place& other = func.places()[static_cast<size_t>(i)];
+      if (!other.is_block() || other.index == args.block->index) { continue; }
+      for (const BufferRegion& write : other.block()->writes) {
+        bool is_read = std::any_of(begun_with.begin(), begun_with.end(), [&](const Buffer& buffer) { return buffer->data == write.buffer->data; });
+        if (!is_read) { continue; }
+        return note_block(note_loop(cx.error(Code::PaddingForm).arg("block", args.block->name().view())
+                                        .arg("why", fmt::format("its `T.init()` reads `{}`, which `{}` writes below `{}`", write.buffer->name.view(), other.name().view(), args.loop->name().view())),
+                                    *args.loop), other);
+      }
+    }
     Plan plan;
     VarMap first;                            // where the loops that the init does without begin
     arith::Analyzer analyzer;
