@@ -29,29 +29,6 @@ auto loops_at_once(const FuncState& func, const Rewrite& rewrite) -> std::vector
   return out;
 }
 
-// May iterations of a loop meet in a buffer that code outside of it uses as well, by the regions of the blocks that write it? Iterations of
-// one block that do not reduce write the same where they do.
-auto may_meet(const FuncState& func, const Place& loop, const Buffer& buffer) -> const Place* {
-  const Place* writer = nullptr;
-  size_t writers = 0;
-  std::vector<arith::IntSet> touched;
-  bool repeats = false;
-  for (int i = loop.index + 1; i < loop.end; ++i) {
-    const Place& place = func.places()[static_cast<size_t>(i)];
-    if (!place.is_block() || place.end != place.index + 1) { continue; }
-    for (const BufferRegion& write : place.block()->writes) {
-      if (!(write.buffer == buffer)) { continue; }
-      writer = &place;
-      ++writers;
-      repeats = repeats || place.block()->init;
-      std::vector<arith::IntSet> here = touched_in(func, place, loop, write);
-      if (touched.empty()) { touched = std::move(here); continue; }
-      for (size_t d = 0; d < touched.size() && d < here.size(); ++d) { touched[d] = arith::union_of({touched[d], here[d]}); }
-    }
-  }
-  return writer && (writers > 1 || repeats) && !stays_apart(func, loop, touched) ? writer : nullptr;
-}
-
 // Buffers that iterations of a loop that run at once had to themselves before a step, and that code outside of it uses after it.
 auto no_longer_own(const FuncState& before, const Place& loop_before, const FuncState& after, const Place& loop) -> std::vector<Buffer> {
   std::vector<Buffer> out;
@@ -74,6 +51,27 @@ auto no_longer_own(const FuncState& before, const Place& loop_before, const Func
 }
 
 }  // namespace
+
+auto may_meet(const FuncState& func, const Place& loop, const Buffer& buffer) -> const Place* {
+  const Place* writer = nullptr;
+  size_t writers = 0;
+  std::vector<arith::IntSet> touched;
+  bool repeats = false;
+  for (int i = loop.index + 1; i < loop.end; ++i) {
+    const Place& place = func.places()[static_cast<size_t>(i)];
+    if (!place.is_block() || place.end != place.index + 1) { continue; }
+    for (const BufferRegion& write : place.block()->writes) {
+      if (!(write.buffer == buffer)) { continue; }
+      writer = &place;
+      ++writers;
+      repeats = repeats || place.block()->init;
+      std::vector<arith::IntSet> here = touched_in(func, place, loop, write);
+      if (touched.empty()) { touched = std::move(here); continue; }
+      for (size_t d = 0; d < touched.size() && d < here.size(); ++d) { touched[d] = arith::union_of({touched[d], here[d]}); }
+    }
+  }
+  return writer && (writers > 1 || repeats) && !stays_apart(func, loop, touched) ? writer : nullptr;
+}
 
 auto race_error(const Context& cx, const Place& loop, const Races& races) -> Diagnostic {
   const Place& block = *races.block;

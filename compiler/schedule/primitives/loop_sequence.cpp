@@ -13,6 +13,7 @@
 #include "schedule/examples.h"
 #include "schedule/instances.h"
 #include "schedule/primitives.h"
+#include "schedule/races.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
 #include "schedule/threads.h"
@@ -185,6 +186,19 @@ struct LoopPartition {
   };
   struct Plan { std::vector<int64_t> ends; Name block; };
 
+  // Where there are too many instances to be looked at: a buffer that one of the blocks writes, that nothing outside of a loop uses, and that its
+  // iterations may meet in.
+  static auto buffer_of_iterations(const FuncState& func, const Place& loop, const std::vector<const Place*>& blocks) -> std::optional<Buffer> {
+    for (const Place* block : blocks) {
+      if (!func.is_below(*block, loop)) { continue; }
+      for (const BufferRegion& write : block->block()->writes) {
+        bool is_given = std::any_of(func.func()->buffer_map.begin(), func.func()->buffer_map.end(), [&](const auto& entry) { return entry.second == write.buffer; });
+        if (!is_given && !is_used_outside(func, loop, write.buffer) && may_meet(func, loop, write.buffer)) { return write.buffer; }
+      }
+    }
+    return {};
+  }
+
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
     const For& loop = args.loop.loop();
     auto refuse = [&](const std::string& why) { return note_loop(cx.error(Code::PartitionPoints).arg("loop", args.loop->name().view()).arg("why", why), *args.loop); };
@@ -241,8 +255,10 @@ struct LoopPartition {
       bool may_repeat = !races.is_known && std::any_of(all.begin(), all.end(), [&](const Place* block) {
         return args.loop.func->is_below(*block, *at) && block->block()->init && repeats_instances(*block->realize, *at->loop);
       });
-      if (own == races.own.end() && !may_repeat) { continue; }
-      std::string what = own == races.own.end() ? "what they sum up" : fmt::format("`{}`", (*own)->name.view());
+      std::optional<Buffer> shared = own == races.own.end() ? std::nullopt : std::optional<Buffer>(*own);
+      if (!shared && !races.is_known) { shared = buffer_of_iterations(*args.loop.func, *at, all); }
+      if (!shared && !may_repeat) { continue; }
+      std::string what = shared ? fmt::format("`{}`", (*shared)->name.view()) : "what they sum up";
       return note_loop(refuse(fmt::format("iterations of `{}`, which run at the same time, each have {} for their own, and the parts would share it", at->name().view(), what)), *at)
           .remedy(fmt::format("partition first, then make `{}` parallel or a vector", at->name().view()));
     }

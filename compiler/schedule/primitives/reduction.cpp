@@ -49,7 +49,8 @@ auto may_run_twice(const FuncState& func, const Place& block, std::span<const Pl
 ///                                                    C[vi] += A[vi, vk]
 ///
 /// Needs  a reduction block; the loop is one of those around it, and no loop outside of it feeds a reduction iter var;
-///        no loop from there on runs the reduction again; a predicate of the block that splits into bounds.
+///        no loop from there on runs the reduction again; a predicate of the block that splits into bounds; an init that reads nothing
+///        that another block below the loop writes.
 /// Keeps  the order of updates, so results are equal bit for bit.
 struct DecomposeReduction {
   struct Args { BlockArg block; LoopArg loop; };
