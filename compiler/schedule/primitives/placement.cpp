@@ -641,6 +641,15 @@ auto extremum_of(const Block& block) -> std::optional<NodeKind> {
   return kind;
 }
 
+// Does an element of a reduction begin anew, since instances that differ in a spatial iter var make the same?
+auto begins_again(const Block& block) -> bool {
+  const auto* store = block.body.as<BufferStore>();
+  return !store || std::any_of(block.iter_vars.begin(), block.iter_vars.end(), [&](const IterVar& iter) {
+    bool is_index = std::any_of(store->indices.begin(), store->indices.end(), [&](const Expr& e) { return uses_var(e, [&](const VarNode& v) { return &v == iter.var.get(); }); });
+    return iter.kind == IterKind::Spatial && !is_one(iter.dom.extent) && !is_index;
+  });
+}
+
 // Does all that a block goes on with begin in its init: does it read nothing else that it writes, whatever it declares?
 auto begins_all_anew(const Block& block) -> bool {
   auto is_begun = [&](const Buffer& buffer) {
@@ -679,7 +688,7 @@ auto may_run_again(const FuncState& func, const Block& block, const Place& loop,
   if (!kind) { return false; }
   for (NodeId id : producers) {
     const Place& producer = *func.find(id);
-    if (!is_complete(func, producer) && extremum_of(*producer.block()) != kind) { return false; }
+    if (!is_complete(func, producer) && (extremum_of(*producer.block()) != kind || begins_again(*producer.block()))) { return false; }
     if (is_complete(func, producer) && is_still_made(func, producer, loop)) { return false; }
     // What a predicate leaves out is not made at all yet.
     if (!keeps_domains(func, producer)) { return false; }
@@ -1088,7 +1097,7 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
 
   // What is read too early, by looking at the iterations: also of what is copied from a sum, or overwritten.
   // Of a reduction each update counts, but where it keeps the largest of what others go on to make larger.
-  auto goes_on = [&](NodeId id) { return extremum_of(*func.find(id)->block()) == extremum_of(moved); };
+  auto goes_on = [&](NodeId id) { return extremum_of(*func.find(id)->block()) == extremum_of(moved) && !begins_again(*func.find(id)->block()); };
   bool each_time = moved.init && !(extremum_of(moved) && std::all_of(producers.begin(), producers.end(), goes_on));
   std::optional<Replaced> counted;
   if (reverse) { counted = counted_replacement(func, *loop, moved, loops, iter_values, predicate, each_time); }
