@@ -223,26 +223,27 @@ auto has_word(std::string_view text, std::string_view word) -> bool {
   return false;
 }
 
-/// The file that binds it, then the others. `is_whole`: whether all could be looked at.
-auto all_places(Files& files, Workspace& workspace, const Symbol& symbol, const CancelToken& cancel, bool& is_whole) -> std::vector<PlaceIn> {
-  std::vector<PlaceIn> out = places_in_own(workspace, symbol);
+/// All places of a symbol, file after file: in `first` (null: no file goes before), in the file that binds it, in the others by their paths. False: there
+/// are more files than can be looked at, and those were not.
+auto each_place(Files& files, Workspace& workspace, const Symbol& symbol, const Snapshot* first, const CancelToken& cancel, const std::function<void(const std::vector<PlaceIn>&)>& found) -> bool {
+  auto tell = [&](const std::vector<PlaceIn>& places) {
+    if (!places.empty()) { found(places); }
+  };
+  if (first != nullptr && first != symbol.file) { tell(workspace.places(*first, symbol)); }
+  tell(places_in_own(workspace, symbol));
   const Entity& entity = workspace.names(*symbol.file).entities[symbol.entity];
   std::string name = entity.name.str();
   bool is_block = entity.kind == EntityKind::Block;
   // What uses it has it by an import, and a block as a string in a schedule.
-  auto found = files.where([&](std::string_view text) {
+  auto wants = [&](std::string_view text) {
     if (text.find("import") == std::string_view::npos) { return false; }
     if (!is_block) { return has_word(text, name); }
     return (text.find("\"" + name + "\"") != std::string_view::npos || text.find("'" + name + "'") != std::string_view::npos) && text.find("chedule") != std::string_view::npos;
+  };
+  return files.visit(wants, [&](const Snapshot& file) {
+    if (cancel.is_cancelled() || &file == symbol.file || &file == first) { return; }
+    tell(workspace.places(file, symbol));
   });
-  is_whole = found.has_value();
-  for (const Snapshot* file : found.value_or(std::vector<const Snapshot*>())) {
-    if (cancel.is_cancelled()) { break; }
-    if (file == symbol.file) { continue; }
-    std::vector<PlaceIn> there = workspace.places(*file, symbol);
-    out.insert(out.end(), there.begin(), there.end());
-  }
-  return out;
 }
 
 }  // namespace
@@ -259,23 +260,15 @@ auto definition(Files& files, const Snapshot& snapshot, uint32_t offset) -> std:
   return span ? std::optional(PlaceIn{&snapshot, *span, Role::Bind}) : std::nullopt;
 }
 
-auto references(Files& files, const Snapshot& snapshot, uint32_t offset, const CancelToken& cancel) -> std::vector<PlaceIn> {
+void references(Files& files, const Snapshot& snapshot, uint32_t offset, const CancelToken& cancel, const std::function<void(const std::vector<PlaceIn>&)>& found) {
   Workspace workspace(files);
-  std::vector<PlaceIn> out;
-  if (auto found = workspace.at(snapshot, offset, false)) {
-    bool is_whole = true;
-    std::vector<PlaceIn> all = all_places(files, workspace, found->first, cancel, is_whole);
-    if (!is_whole && found->first.file != &snapshot) {
-      std::vector<PlaceIn> here = workspace.places(snapshot, found->first);
-      all.insert(all.end(), here.begin(), here.end());
-    }
-    for (bool is_own : {true, false}) {
-      std::copy_if(all.begin(), all.end(), std::back_inserter(out), [&](const PlaceIn& place) { return (place.file == &snapshot) == is_own; });
-    }
-    return out;
+  if (auto meant = workspace.at(snapshot, offset, false)) {
+    each_place(files, workspace, meant->first, &snapshot, cancel, found);
+    return;
   }
-  for (const Occurrence& o : references(snapshot, offset)) { out.push_back({&snapshot, o.span, o.role}); }
-  return out;
+  std::vector<PlaceIn> own;
+  for (const Occurrence& o : references(snapshot, offset)) { own.push_back({&snapshot, o.span, o.role}); }
+  if (!own.empty()) { found(own); }
 }
 
 auto renameable(Files& files, const Snapshot& snapshot, uint32_t offset) -> std::optional<Span> {
@@ -300,8 +293,7 @@ auto rename(Files& files, const Snapshot& snapshot, uint32_t offset, std::string
   bool is_block = entity.kind == EntityKind::Block;
   result.problem = not_a_name(name, is_block);
   if (!result.problem.empty() || Name(name) == entity.name) { return result; }
-  bool is_whole = true;
-  result.places = all_places(files, workspace, symbol, cancel, is_whole);
+  bool is_whole = each_place(files, workspace, symbol, nullptr, cancel, [&](const std::vector<PlaceIn>& there) { result.places.insert(result.places.end(), there.begin(), there.end()); });
   if (!is_whole) {
     result.places.clear();
     result.problem = fmt::format("the workspace has more files than can be looked at, and any of them may use `{}`: open the folder it is in", entity.name.view());

@@ -24,8 +24,8 @@ class Files {
   /// Null: there is no such file, or it is none that could be read.
   virtual auto read(const std::string& path) -> const workspace::Snapshot* = 0;
   virtual auto path_of(const workspace::Snapshot& snapshot) -> std::string = 0;
-  /// Those whose text is wanted, in the order of their paths; none: there are more files than can be looked at.
-  virtual auto where(const std::function<bool(std::string_view text)>& wants) -> std::optional<std::vector<const workspace::Snapshot*>> = 0;
+  /// Gives those whose text is wanted, in the order of their paths, each as it is found. False: there are more files than can be looked at, and none was.
+  virtual auto visit(const std::function<bool(std::string_view text)>& wants, const std::function<void(const workspace::Snapshot&)>& found) -> bool = 0;
   /// The folders that the editor has opened.
   [[nodiscard]] virtual auto roots() const -> const std::vector<std::string>& = 0;
 };
@@ -39,9 +39,9 @@ struct PlaceIn {
 /// Where what is named at an offset was bound, in this file or the one it is imported from.
 [[nodiscard]] auto definition(Files& files, const workspace::Snapshot& snapshot, uint32_t offset) -> std::optional<PlaceIn>;
 
-/// All places of what is named at an offset, those in this file first. In a workspace that is too large, those in this file and the one that
-/// binds it.
-[[nodiscard]] auto references(Files& files, const workspace::Snapshot& snapshot, uint32_t offset, const CancelToken& cancel) -> std::vector<PlaceIn>;
+/// All places of what is named at an offset, told file after file as they are found: this file, the one that binds it, the others by their paths. In
+/// a workspace that is too large, the first two only.
+void references(Files& files, const workspace::Snapshot& snapshot, uint32_t offset, const CancelToken& cancel, const std::function<void(const std::vector<PlaceIn>&)>& found);
 
 struct RenameIn {
   std::vector<PlaceIn> places;  // file after file

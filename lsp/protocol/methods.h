@@ -96,6 +96,8 @@ inline constexpr std::string_view show_comparison_command = "loopsmith.showCompa
 namespace header {
 /// Names a request on its way through the worker; its answer carries it back.
 inline constexpr std::string_view ticket = "Ticket";
+/// With it: the frame is a notification about that request, not yet its answer.
+inline constexpr std::string_view piece = "Piece";
 /// The front's number of an open document, on whatever is about it.
 inline constexpr std::string_view document = "Document";
 /// The version of that document.

@@ -182,7 +182,7 @@ void Front::on_request(const MethodRow& row, const Json& message, std::string bo
     case Method::CommandResolve: return reply(id, resolved_command(params, member(configuration_, "tune")));
     default: break;
   }
-  Pending pending{.id = id, .row = &row, .document = 0, .since = Clock::now(), .inserts = {}};
+  Pending pending{.id = id, .row = &row, .document = 0, .since = Clock::now(), .inserts = {}, .work_token = member(params, "workDoneToken")};
   if (row.scope != MethodScope::None) {
     std::string uri = document_uri(params);
     if (uri.empty()) { return fail(id, ErrorCode::InvalidParams, "the request names no document"); }
@@ -220,7 +220,7 @@ void Front::on_notification(const MethodRow& row, const Json& message, const std
         for (const auto& [uri, document] : documents_) { document->read.clear(); }
       }
       return;
-    case Method::ProgressCancel: jobs_.stop_by_token(member(params, "token")); return;
+    case Method::ProgressCancel: return cancel_progress(member(params, "token"));
     case Method::DidOpen: return open(params, body);
     case Method::DidChange: return change(params, body);
     case Method::DidClose: return close(params, body);
@@ -380,6 +380,13 @@ void Front::cancel_request(const Json& id) {
       return;
     }
   }
+}
+
+/// By the token of a request, or of a job.
+void Front::cancel_progress(const Json& token) {
+  auto asked = std::find_if(pending_.begin(), pending_.end(), [&](const auto& one) { return !token.is_null() && one.second.work_token == token; });
+  if (asked != pending_.end()) { return cancel_request(Json(asked->second.id)); }
+  jobs_.stop_by_token(token);
 }
 
 /// The view of a place, once its schedule has run: what `loopsmith/ir` answers, and a document that is opened.
@@ -686,6 +693,7 @@ void Front::on_worker_frame(Frame frame) {
   if (auto ticket = frame.number(header::ticket)) {
     auto found = pending_.find(*ticket);
     if (found == pending_.end()) { return; }
+    if (frame.number(header::piece)) { return send_text(frame.body); }
     Pending pending = std::move(found->second);
     pending_.erase(found);
     // Members are sorted: an error comes first.

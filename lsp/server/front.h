@@ -93,6 +93,7 @@ class Front {
     bool reports = false;          // what is answered is written down for a report
     std::string label = {};        // of the edit that is answered, which the editor is asked to make
     std::string file = {};         // that it is about
+    Json work_token = {};          // by which the client may cancel it; null: it gave none
   };
 
   // From the client.
@@ -107,6 +108,7 @@ class Front {
   void close(const Json& params, const std::string& body);
   void lose(const std::string& uri);
   void cancel_request(const Json& id);
+  void cancel_progress(const Json& token);
   void configure(const Json& settings);
   void report(const Pending& pending, const std::string& body);
   void replay_to(const Json& id, const Json& place);

@@ -714,6 +714,9 @@ void Worker::answer(const Request& request) {
     context.manual = manual_;
     context.loop_hints = loop_hints_;
     context.links = links_;
+    context.progress = [this, ticket = request.ticket](const Json& token, Json value) {
+      write(framed(to_text(notification("$/progress", {{"token", token}, {"value", std::move(value)}})), {{header::ticket, ticket}, {header::piece, 1}}));
+    };
     bool needs_document = find_method_row(request.route->method).scope != MethodScope::None;
     if (needs_document && snapshot == nullptr) {
       message = error_response(request.id, ErrorCode::InvalidParams, "the document is not open");

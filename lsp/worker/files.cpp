@@ -69,20 +69,17 @@ auto WorkspaceFiles::read(const std::string& path) -> const Snapshot* {
   return known->second.get();
 }
 
-auto WorkspaceFiles::where(const std::function<bool(std::string_view text)>& wants) -> std::optional<std::vector<const Snapshot*>> {
-  if (Clock::now() < *too_large_until_) { return std::nullopt; }
+auto WorkspaceFiles::visit(const std::function<bool(std::string_view text)>& wants, const std::function<void(const Snapshot&)>& found) -> bool {
+  if (Clock::now() < *too_large_until_) { return false; }
   std::vector<std::string> paths;
+  for (const auto& [path, snapshot] : open_) { paths.push_back(path); }
   size_t entries = 0;
   size_t count = 0;
   auto is_enough = [&] { return ++entries > most_entries || count > most_files || cancel_.is_cancelled(); };
-  for (const auto& [path, snapshot] : open_) {
-    if (wants(snapshot->text())) { paths.push_back(path); }
-  }
-  auto look_at = [&](const fs::path& path) {
+  auto note = [&](const fs::path& path) {
     if (!is_ours(path) || open_.contains(path.string())) { return; }
     ++count;
-    auto text = text_of(path);
-    if (text && wants(*text)) { paths.push_back(path.string()); }
+    paths.push_back(path.string());
   };
   std::error_code failure;
   if (roots_.empty()) {
@@ -92,7 +89,7 @@ auto WorkspaceFiles::where(const std::function<bool(std::string_view text)>& wan
     folders.erase(std::unique(folders.begin(), folders.end()), folders.end());
     for (const std::string& folder : folders) {
       if (!folder.starts_with("/")) { continue; }
-      for (fs::directory_iterator at(folder, fs::directory_options::skip_permission_denied, failure), end; !failure && at != end && !is_enough(); at.increment(failure)) { look_at(at->path()); }
+      for (fs::directory_iterator at(folder, fs::directory_options::skip_permission_denied, failure), end; !failure && at != end && !is_enough(); at.increment(failure)) { note(at->path()); }
     }
   }
   for (const std::string& root : roots_) {
@@ -102,22 +99,33 @@ auto WorkspaceFiles::where(const std::function<bool(std::string_view text)>& wan
       if (at->is_directory(ignored) && is_of_tools(at->path().filename().string())) {
         at.disable_recursion_pending();
       } else {
-        look_at(at->path());
+        note(at->path());
       }
     }
   }
   if (entries > most_entries || count > most_files) {
     *too_large_until_ = in(std::chrono::minutes(1));
-    return std::nullopt;
+    return false;
   }
   std::sort(paths.begin(), paths.end());
   paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
-  std::vector<const Snapshot*> out;
-  for (const std::string& path : paths) {
-    if (cancel_.is_cancelled()) { break; }
-    if (const Snapshot* file = read(path)) { out.push_back(file); }
+  for (size_t i = 0; i < paths.size() && !cancel_.is_cancelled(); ++i) {
+    const std::string& path = paths[i];
+    if (watch_) { watch_(i, paths.size(), path); }
+    const Snapshot* file = nullptr;
+    if (auto open = open_.find(path); open != open_.end()) {
+      file = open->second;
+    } else if (auto known = read_.find(path); known != read_.end()) {
+      file = known->second.get();
+    } else if (auto text = text_of(path); text && wants(*text)) {
+      // Only those that are wanted are kept.
+      file = (read_[path] = std::make_unique<Snapshot>(uri_of(path), 0, std::move(*text))).get();
+      found(*file);
+      continue;
+    }
+    if (file != nullptr && wants(file->text())) { found(*file); }
   }
-  return out;
+  return true;
 }
 
 }  // namespace loopsmith::lsp

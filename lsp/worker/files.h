@@ -19,8 +19,11 @@ class WorkspaceFiles : public Files {
 
   auto read(const std::string& path) -> const workspace::Snapshot* override;
   auto path_of(const workspace::Snapshot& snapshot) -> std::string override;
-  auto where(const std::function<bool(std::string_view text)>& wants) -> std::optional<std::vector<const workspace::Snapshot*>> override;
+  auto visit(const std::function<bool(std::string_view text)>& wants, const std::function<void(const workspace::Snapshot&)>& found) -> bool override;
   [[nodiscard]] auto roots() const -> const std::vector<std::string>& override { return roots_; }
+
+  /// Told before each file that `visit` looks at: how many it has behind it, of how many, and the file's path.
+  void watch(std::function<void(size_t done, size_t all, const std::string& path)> watch) { watch_ = std::move(watch); }
 
   /// Is it the editor's, with a version? Else it is what is on disk.
   [[nodiscard]] auto is_open(const workspace::Snapshot& snapshot) const -> bool { return open_paths_.contains(&snapshot); }
@@ -32,6 +35,7 @@ class WorkspaceFiles : public Files {
   std::vector<std::string> roots_;
   CancelToken cancel_;
   Deadline* too_large_until_;
+  std::function<void(size_t, size_t, const std::string&)> watch_;
 };
 
 }  // namespace loopsmith::lsp

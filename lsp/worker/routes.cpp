@@ -45,6 +45,7 @@
 #include "lsp/features/view_keys.h"
 #include "lsp/features/views.h"
 #include "lsp/worker/files.h"
+#include "lsp/worker/pieces.h"
 #include "lsp/worker/records.h"
 #include "support/hash.h"
 #include "support/memory.h"
@@ -57,6 +58,13 @@ using workspace::Snapshot;
 
 auto range_of(const RouteContext& context, Span span) -> Json {
   return to_json(to_range(context.snapshot->text(), context.snapshot->lines(), span, context.encoding));
+}
+
+/// For another file than the one that a request is about.
+auto in_file(const RouteContext& context, const Snapshot& file) -> RouteContext {
+  RouteContext there = context;
+  there.snapshot = &file;
+  return there;
 }
 
 auto diagnostic_of(const Snapshot& snapshot, Encoding encoding, const std::string& manual, const workspace::Finding& finding) -> Json {
@@ -150,7 +158,7 @@ auto diagnostic_route(const RouteContext& context, const Json& params) -> RouteR
 
 auto workspace_diagnostic(const RouteContext& context, const Json& params) -> RouteResult {
   const Json& known = member(params, "previousResultIds");
-  Json items = Json::array();
+  Pieces items(context, params, "items");
   for (const Snapshot* snapshot : context.documents) {
     std::string previous;
     if (known.is_array()) {
@@ -161,9 +169,11 @@ auto workspace_diagnostic(const RouteContext& context, const Json& params) -> Ro
     Json report = report_of(*snapshot, context, previous);
     report["uri"] = snapshot->name();
     report["version"] = snapshot->version();
-    items.push_back(std::move(report));
+    items.add(std::move(report));
+    items.cut();
+    if (context.cancel.is_cancelled()) { return RouteError{ErrorCode::RequestCancelled, "cancelled"}; }
   }
-  return Json{{"items", std::move(items)}};
+  return items.rest();
 }
 
 /// "tuning 37 trials, best 141 us", "tuned: 138 us", "timed: 12 us"; empty: it is over, and left nothing.
@@ -184,7 +194,7 @@ auto target_text(const std::string& target) -> std::string {
 }
 
 /// Jobs and what is recorded of earlier searches, at the function they are of.
-void add_work_symbols(const RouteContext& context, const std::string& query, Json& found) {
+void add_work_symbols(const RouteContext& context, const std::string& query, Pieces& found) {
   constexpr int event = 24;
   constexpr int number = 16;
   for (const Snapshot* snapshot : context.documents) {
@@ -195,7 +205,7 @@ void add_work_symbols(const RouteContext& context, const std::string& query, Jso
       Json location = {{"uri", snapshot->name()}, {"range", range_of(there, symbol.name_span)}};
       auto add = [&](const std::string& name, int kind) {
         // What it is called, not the numbers behind.
-        if (!name.empty() && matches_query(name.substr(0, name.find(':')), query)) { found.push_back({{"name", name}, {"kind", kind}, {"containerName", symbol.name}, {"location", location}}); }
+        if (!name.empty() && matches_query(name.substr(0, name.find(':')), query)) { found.add({{"name", name}, {"kind", kind}, {"containerName", symbol.name}, {"location", location}}); }
       };
       for (const auto& [id, job] : context.jobs) {
         if (job.uri == snapshot->name() && (job.schedule.empty() ? job.function : job.schedule) == symbol.name) { add(job_text(job), event); }
@@ -211,34 +221,39 @@ void add_work_symbols(const RouteContext& context, const std::string& query, Jso
 // All open documents and, where something is asked for, the other files of the workspace that have those letters and something of ours.
 auto workspace_symbol(const RouteContext& context, const Json& params) -> RouteResult {
   std::string query = string_in(params, "query");
-  Json found = Json::array();
-  WorkspaceFiles files(context.documents, context.folders, context.cancel, context.too_large_until);
-  std::vector<const Snapshot*> texts = context.documents;
-  if (!query.empty() && !context.folders.empty()) {
-    auto is_ours = [&](std::string_view text) { return text.find("prim_func") != std::string_view::npos || text.find("ir_module") != std::string_view::npos || text.find("schedule") != std::string_view::npos; };
-    for (const Snapshot* other : files.where([&](std::string_view text) { return is_ours(text) && matches_query(text, query); }).value_or(std::vector<const Snapshot*>())) {
-      if (std::find(texts.begin(), texts.end(), other) == texts.end()) { texts.push_back(other); }
-    }
-  }
-  for (const Snapshot* snapshot : texts) {
-    RouteContext there = context;
-    there.snapshot = snapshot;
+  Pieces found(context, params);
+  WorkDone work(context, params, "Looking for symbols");
+  auto add_file = [&](const Snapshot& snapshot) {
+    RouteContext there = in_file(context, snapshot);
     auto add = [&](const std::vector<Symbol>& symbols, const std::string& container, auto&& self) -> void {
       for (const Symbol& symbol : symbols) {
         bool is_named = symbol.kind != SymbolKind::Loop && symbol.kind != SymbolKind::Variable && symbol.kind != SymbolKind::Buffer && symbol.kind != SymbolKind::Step;
         if (is_named && matches_query(symbol.name, query)) {
-          Json json = {{"name", symbol.name}, {"kind", symbol_kind(symbol.kind)}, {"location", {{"uri", snapshot->name()}, {"range", range_of(there, symbol.name_span)}}}};
+          Json json = {{"name", symbol.name}, {"kind", symbol_kind(symbol.kind)}, {"location", {{"uri", snapshot.name()}, {"range", range_of(there, symbol.name_span)}}}};
           if (!container.empty()) { json["containerName"] = container; }
-          found.push_back(std::move(json));
+          found.add(std::move(json));
         }
         self(symbol.children, is_named ? symbol.name : container, self);
       }
     };
-    add(document_symbols(*snapshot), "", add);
-    if (context.cancel.is_cancelled()) { return RouteError{ErrorCode::RequestCancelled, "cancelled"}; }
+    add(document_symbols(snapshot), "", add);
+    found.cut();
+  };
+  for (const Snapshot* snapshot : context.documents) {
+    if (!context.cancel.is_cancelled()) { add_file(*snapshot); }
   }
   add_work_symbols(context, query, found);
-  return found;
+  if (!query.empty() && !context.folders.empty()) {
+    WorkspaceFiles files(context.documents, context.folders, context.cancel, context.too_large_until);
+    files.watch([&](size_t done, size_t all, const std::string& path) { work.report(done, all, path); });
+    auto is_ours = [&](std::string_view text) { return text.find("prim_func") != std::string_view::npos || text.find("ir_module") != std::string_view::npos || text.find("schedule") != std::string_view::npos; };
+    files.visit([&](std::string_view text) { return is_ours(text) && matches_query(text, query); },
+                [&](const Snapshot& other) {
+                  if (!files.is_open(other)) { add_file(other); }
+                });
+  }
+  if (context.cancel.is_cancelled()) { return RouteError{ErrorCode::RequestCancelled, "cancelled"}; }
+  return found.rest();
 }
 
 auto callable_json(const RouteContext& context, const Callable& callable) -> Json {
@@ -307,10 +322,13 @@ auto document_link(const RouteContext& context, const Json&) -> RouteResult {
   return links;
 }
 
-auto document_symbol(const RouteContext& context, const Json&) -> RouteResult {
-  Json symbols = Json::array();
-  for (const Symbol& symbol : document_symbols(*context.snapshot)) { symbols.push_back(symbol_json(context, symbol)); }
-  return symbols;
+auto document_symbol(const RouteContext& context, const Json& params) -> RouteResult {
+  Pieces symbols(context, params);
+  for (const Symbol& symbol : document_symbols(*context.snapshot)) {
+    symbols.add(symbol_json(context, symbol));
+    symbols.cut();
+  }
+  return symbols.rest();
 }
 
 auto folding_range(const RouteContext& context, const Json&) -> RouteResult {
@@ -420,13 +438,6 @@ auto span_in(const RouteContext& context, const Json& params) -> Span {
 
 auto location_json(const RouteContext& context, Span span) -> Json { return {{"uri", context.snapshot->name()}, {"range", range_of(context, span)}}; }
 
-/// The same for another file.
-auto in_file(const RouteContext& context, const Snapshot& file) -> RouteContext {
-  RouteContext there = context;
-  there.snapshot = &file;
-  return there;
-}
-
 auto definition_route(const RouteContext& context, const Json& params) -> RouteResult {
   auto at = offset_in(context, params);
   if (!at) { return bad_params("`position` is missing"); }
@@ -460,31 +471,46 @@ auto references_route(const RouteContext& context, const Json& params) -> RouteR
   auto at = offset_in(context, params);
   if (!at) { return bad_params("`position` is missing"); }
   bool with_bindings = bool_in(member(params, "context"), "includeDeclaration");
-  Json places = Json::array();
-  WorkspaceFiles files(context.documents, context.folders, context.cancel, context.too_large_until);
-  for (const PlaceIn& place : references(files, *context.snapshot, *at, context.cancel)) {
-    if (with_bindings || place.role != Role::Bind) { places.push_back(location_json(in_file(context, *place.file), place.span)); }
-  }
+  const Snapshot& own = *context.snapshot;
   // Of a loop or block: also the calls that work on it, by whatever name.
-  NameTable names = names_of(*context.snapshot);
+  std::vector<Span> spans;
+  NameTable names = names_of(own);
   const Occurrence* here = names.at(*at);
   EntityKind kind = here != nullptr ? names.entities[here->entity].kind : EntityKind::Namespace;
   for (const Occurrence& bound : names.occurrences) {
     bool is_meant = here != nullptr && bound.entity == here->entity && bound.role == Role::Bind && (kind == EntityKind::Loop || kind == EntityKind::Block);
     if (!is_meant) { continue; }
-    for (Span call : calls_touching(*context.snapshot, bound.span)) { places.push_back(location_json(context, call)); }
+    spans = calls_touching(own, bound.span);
     break;
   }
+  Pieces places(context, params);
+  WorkDone work(context, params, "Looking for references");
   // Those of this file first, in the order of its text.
-  std::vector<Json> ordered;
-  for (const Json& place : places) { if (place["uri"] == context.snapshot->name()) { ordered.push_back(place); } }
-  std::sort(ordered.begin(), ordered.end(), [](const Json& a, const Json& b) {
-    const Json &x = a["range"]["start"], &y = b["range"]["start"];
-    return x["line"] != y["line"] ? x["line"] < y["line"] : x["character"] < y["character"];
+  auto add_own = [&] {
+    std::sort(spans.begin(), spans.end(), [](Span a, Span b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
+    for (Span span : spans) { places.add(location_json(context, span)); }
+    places.cut();
+    spans.clear();
+  };
+  bool is_first = true;
+  WorkspaceFiles files(context.documents, context.folders, context.cancel, context.too_large_until);
+  files.watch([&](size_t done, size_t all, const std::string& path) { work.report(done, all, path); });
+  references(files, own, *at, context.cancel, [&](const std::vector<PlaceIn>& there) {
+    const Snapshot& file = *there.front().file;
+    std::vector<Span> wanted;
+    for (const PlaceIn& place : there) {
+      if (with_bindings || place.role != Role::Bind) { wanted.push_back(place.span); }
+    }
+    if (&file == &own) { spans.insert(spans.begin(), wanted.begin(), wanted.end()); }
+    if (std::exchange(is_first, false)) { add_own(); }
+    if (&file == &own) { return; }
+    RouteContext other = in_file(context, file);
+    for (Span span : wanted) { places.add(location_json(other, span)); }
+    places.cut();
   });
-  for (const Json& place : places) { if (place["uri"] != context.snapshot->name()) { ordered.push_back(place); } }
+  if (is_first) { add_own(); }
   if (context.cancel.is_cancelled()) { return RouteError{ErrorCode::RequestCancelled, "cancelled"}; }
-  return Json(std::move(ordered));
+  return places.rest();
 }
 
 auto document_highlight(const RouteContext& context, const Json& params) -> RouteResult {
@@ -515,7 +541,9 @@ auto rename_route(const RouteContext& context, const Json& params) -> RouteResul
   auto at = offset_in(context, params);
   if (!at) { return bad_params("`position` is missing"); }
   std::string name = string_in(params, "newName");
+  WorkDone work(context, params, "Looking for what is renamed");
   WorkspaceFiles files(context.documents, context.folders, context.cancel, context.too_large_until);
+  files.watch([&](size_t done, size_t all, const std::string& path) { work.report(done, all, path); });
   RenameIn result = rename(files, *context.snapshot, *at, name, context.cancel);
   if (context.cancel.is_cancelled()) { return RouteError{ErrorCode::RequestCancelled, "cancelled"}; }
   if (!result.problem.empty()) { return RouteError{ErrorCode::RequestFailed, result.problem}; }

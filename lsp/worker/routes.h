@@ -75,6 +75,8 @@ struct RouteContext {
   std::optional<target::Peaks> peaks = {};   // of all cores; none: not measured
   std::string links = {};   // the same, for links in texts
   bool loop_hints = false;  // hints say why loops are not vectorized
+  /// Sends `$/progress` for a token that came with the request (pieces.h); unset: nobody listens.
+  std::function<void(const Json& token, Json value)> progress = {};
 };
 
 struct RouteError {

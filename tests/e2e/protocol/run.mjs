@@ -80,10 +80,19 @@ const sent = {
   'loopsmith/replayProgress': '{ uri: string; version: number; marks: { range: P.Range; state: "stale" | "running" | "failed" }[] }',
 };
 
+// What pieces of an answer are, by the method they are of.
+const pieces = {
+  'workspace/symbol': 'P.SymbolInformation[]',
+  'workspace/diagnostic': 'P.WorkspaceDiagnosticReportPartialResult',
+  'textDocument/documentSymbol': 'P.DocumentSymbol[]',
+  'textDocument/references': 'P.Location[]',
+};
+
 const lines = ["import * as P from 'vscode-languageserver-protocol';", '// 3.18 has what the types of 3.17 lack.',
   'type Initialized = P.InitializeResult & { capabilities: { workspace?: { textDocumentContent?: { schemes: string[] } } } };'];
 const origin = [];
 const answered = new Set();
+const cut = new Set();   // methods with answers in pieces
 let count = 0;
 const failures = [];
 const add = (where, type, value) => {
@@ -91,8 +100,23 @@ const add = (where, type, value) => {
   origin[lines.length] = where;
   ++count;
 };
+/// Requests of the client, by id, and by the token that pieces of their answers come with.
+const note = (message, methods) => {
+  if (!('id' in message) || !message.method) { return; }
+  methods.set(JSON.stringify(message.id), message.method);
+  const token = message.params?.partialResultToken;
+  if (typeof token === 'string' || typeof token === 'number') { methods.set(`token ${JSON.stringify(token)}`, message.method); }
+};
+const piece = (message, methods) => message.method === '$/progress' ? methods.get(`token ${JSON.stringify(message.params.token)}`) : undefined;
 /// What the server says, in answer to requests with these methods by id.
 const take = (where, message, methods) => {
+  const of = piece(message, methods);
+  if (of) {
+    if (!(of in pieces)) { failures.push(`${where}: a piece of an answer to \`${of}\`, of which nothing is known here`); return; }
+    cut.add(of);
+    add(where, pieces[of], message.params.value);
+    return;
+  }
   if (message.method) {
     if (!(message.method in sent)) { failures.push(`${where}: the server sends \`${message.method}\`, of which nothing is known here`); return; }
     add(where, sent[message.method], message.params ?? null);
@@ -122,12 +146,12 @@ const takeRecording = (path) => {
     const { from, message } = JSON.parse(text);
     if (!message) { return; }
     if (from === 'client') {
-      if ('id' in message && message.method) { methods.set(JSON.stringify(message.id), message.method); }
+      note(message, methods);
       return;
     }
     if (message.jsonrpc !== '2.0') { failures.push(`${path}:${i + 1}: no \`jsonrpc\``); }
     ++recorded;
-    const known = JSON.stringify([message.method ?? methods.get(JSON.stringify(message.id)) ?? null, form(message)]);
+    const known = JSON.stringify([piece(message, methods) ?? null, message.method ?? methods.get(JSON.stringify(message.id)) ?? null, form(message)]);
     if (seen.has(known)) { return; }
     seen.add(known);
     take(`${path}:${i + 1}`, message, methods);
@@ -142,8 +166,7 @@ for (const file of recordings.length > 0 ? [] : readdirSync(folder).filter(name 
   readFileSync(join(folder, file), 'utf8').split('\n').forEach((text, i) => {
     const where = `${file}:${i + 1}`;
     if (text.startsWith('--> {')) {
-      const message = JSON.parse(text.slice(4));
-      if ('id' in message && message.method) { methods.set(JSON.stringify(message.id), message.method); }
+      note(JSON.parse(text.slice(4)), methods);
       return;
     }
     if (!text.startsWith('<-- ')) { return; }
@@ -165,6 +188,10 @@ if (recordings.length === 0 && process.env.LOOPSMITH_SESSIONS_PROGRAM) {
 const elsewhere = new Set(['textDocument/documentLink', 'workspace/executeCommand', 'textDocument/implementation']);
 for (const row of recordings.length > 0 ? [] : readFileSync(join(root, 'lsp/protocol/methods.def'), 'utf8').matchAll(/^METHOD\(\w+, "([^"]+)", Request/gm)) {
   if (!answered.has(row[1]) && !elsewhere.has(row[1])) { failures.push(`methods.def: no transcript has an answer to \`${row[1]}\``); }
+}
+
+for (const of of recordings.length > 0 ? [] : Object.keys(pieces)) {
+  if (!cut.has(of)) { failures.push(`no transcript has an answer to \`${of}\` in pieces`); }
 }
 
 const work = mkdtempSync(join(extension, 'node_modules/.protocol-'));

@@ -23,13 +23,12 @@ class Texts : public Files {
     return found == files_.end() ? nullptr : found->second.get();
   }
   auto path_of(const workspace::Snapshot& snapshot) -> std::string override { return snapshot.name().substr(7); }
-  auto where(const std::function<bool(std::string_view)>& wants) -> std::optional<std::vector<const workspace::Snapshot*>> override {
-    if (is_too_large) { return std::nullopt; }
-    std::vector<const workspace::Snapshot*> out;
+  auto visit(const std::function<bool(std::string_view)>& wants, const std::function<void(const workspace::Snapshot&)>& found) -> bool override {
+    if (is_too_large) { return false; }
     for (const auto& [path, file] : files_) {
-      if (wants(file->text())) { out.push_back(file.get()); }
+      if (wants(file->text())) { found(*file); }
     }
-    return out;
+    return true;
   }
   bool is_too_large = false;
   [[nodiscard]] auto roots() const -> const std::vector<std::string>& override { return roots_; }
@@ -104,6 +103,12 @@ const Lines block = {"kernels.py 6:22", "alias.py 5:18", "deep/use.tir 5:19", "m
 
 }  // namespace
 
+auto all_references(Files& files, const workspace::Snapshot& file, uint32_t offset) -> std::vector<PlaceIn> {
+  std::vector<PlaceIn> all;
+  references(files, file, offset, {}, [&](const std::vector<PlaceIn>& there) { all.insert(all.end(), there.begin(), there.end()); });
+  return all;
+}
+
 TEST_CASE("a program is renamed wherever it is imported, from any of its places") {
   Texts files = texts();
   CHECK(renamed(files, files.at("kernels.py", "matmul")) == program);
@@ -151,7 +156,7 @@ TEST_CASE("where not all files can be looked at nothing is renamed by halves") {
   CHECK(renamed(files, files.at("kernels.py", "matmul")) == Lines{"the workspace has more files than can be looked at, and any of them may use `matmul`: open the folder it is in"});
   CHECK(renamed(files, files.at("kernels.py", "vi")).size() == 3);
   auto [file, offset] = files.at("alias.py", "\"C\"", 1);
-  CHECK(lines_of(references(files, *file, offset, {})) == Lines{"alias.py 5:18", "kernels.py 6:22"});
+  CHECK(lines_of(all_references(files, *file, offset)) == Lines{"alias.py 5:18", "kernels.py 6:22"});
 }
 
 TEST_CASE("definition and references lead to other files") {
@@ -167,7 +172,7 @@ TEST_CASE("definition and references lead to other files") {
   REQUIRE(place);
   CHECK(lines_of({*place}) == Lines{"kernels.py 6:22"});
   // Those of the file that asks come first.
-  Lines first = lines_of(references(files, *file, offset, {}));
+  Lines first = lines_of(all_references(files, *file, offset));
   REQUIRE(first.size() == block.size());
   CHECK(first.front() == "alias.py 5:18");
 }

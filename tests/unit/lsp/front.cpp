@@ -306,6 +306,47 @@ TEST_CASE("a cancelled request is answered at once, and its worker told") {
   CHECK(stage.client.size() == before);
 }
 
+TEST_CASE("pieces of an answer and its progress are passed on until it is answered, cancelled or stale; a cancel by its token is a cancel of the request") {
+  Stage stage;
+  stage.initialize();
+  stage.open("a", "x");
+  auto references = [&](const char* token) {
+    return stage.ask("textDocument/references", {{"textDocument", {{"uri", "a"}}}, {"position", {{"line", 0}, {"character", 0}}}, {"context", {{"includeDeclaration", true}}},
+                                                 {"partialResultToken", "p"}, {"workDoneToken", token}});
+  };
+  auto ticket = [&] { return *stage.worker.back().number(header::ticket); };
+  auto piece = [&](uint64_t ticket, int item) { stage.from_worker(notification("$/progress", {{"token", "p"}, {"value", {item}}}), {{header::ticket, ticket}, {header::piece, 1}}); };
+  auto pieces = [&] { return std::count_if(stage.client.begin(), stage.client.end(), [](const Json& message) { return message.value("method", "") == "$/progress"; }); };
+
+  int answered = references("w1");
+  uint64_t first = ticket();
+  piece(first, 1);
+  piece(first, 2);
+  CHECK(pieces() == 2);
+  CHECK(stage.answer_to(answered).is_null());
+  stage.from_worker(response(answered, Json::array()), {{header::ticket, first}});
+  CHECK(stage.answer_to(answered)["result"] == Json::array());
+  piece(first, 3);
+  CHECK(pieces() == 2);
+
+  int cancelled = references("w2");
+  uint64_t second = ticket();
+  stage.notify("window/workDoneProgress/cancel", {{"token", "w1"}});
+  CHECK(stage.answer_to(cancelled).is_null());
+  stage.notify("window/workDoneProgress/cancel", {{"token", "w2"}});
+  CHECK(stage.error_of(cancelled) == request_cancelled);
+  CHECK(stage.worker.back().number(header::cancel) == second);
+  piece(second, 4);
+  CHECK(pieces() == 2);
+
+  int stale = references("w3");
+  uint64_t third = ticket();
+  stage.replace("a", "y", 2);
+  CHECK(stage.error_of(stale) == content_modified);
+  piece(third, 5);
+  CHECK(pieces() == 2);
+}
+
 TEST_CASE("a trace is told while the editor wants one; views that changed are asked for again") {
   Stage stage;
   stage.initialize();

@@ -40,6 +40,23 @@ auto ask_all(Session& session, const Document& document, uint64_t seed) -> std::
     Json answer = session.call(method, params_at(document, method, line, character));
     Json kept = answer.contains("result") ? answer["result"] : answer["error"];
     normalise(kept);
+    // In pieces it is the same list.
+    if (kept.is_array() && (method == "textDocument/references" || method == "textDocument/documentSymbol")) {
+      size_t before = session.received.size();
+      Json params = params_at(document, method, line, character);
+      params["partialResultToken"] = "pieces";
+      Json rest = session.call(method, params)["result"];
+      Json all = Json::array();
+      for (size_t i = before; i < session.received.size(); ++i) {
+        const Json& message = session.received[i];
+        if (message.value("method", "") != "$/progress" || message["params"]["token"] != "pieces") { continue; }
+        for (const Json& item : message["params"]["value"]) { all.push_back(item); }
+      }
+      normalise(all);
+      INFO(method << " at " << line + 1 << ":" << character + 1 << " of " << document.uri << "\n" << document.text());
+      CHECK(rest == Json::array());
+      CHECK(all == kept);
+    }
     answers.emplace_back(fmt::format("{} at {}:{}", method, line + 1, character + 1), std::move(kept));
   };
   for (const std::string& method : of_document) { ask(method, 0, 0); }
