@@ -180,13 +180,16 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
   // What is copied back must have been written to the copy before, all of it, in this iteration. What was read before that was there already.
   BufferRegion tile{plan.buffer, Array<Range>(plan.tile), {}};
   // Where nothing else touches the buffer, copy and buffer agree on every tile that was copied back. An iteration that writes nothing may
-  // then copy a tile again: it is enough that all of it was written in the first iteration of the loops which do not choose the tile.
+  // then copy a tile again: it is enough that all of it was written in the first iteration of the loops which do not choose the tile, as
+  // far as they are inside of those whose iterations have a copy of their own.
   VarMap first;
   if (readers.empty() && writers.size() == 1 && func.scope_info(*scope).writers(plan.buffer.get()).size() == 1) {
     for (const Place* at = loop.place; at && at->is_loop(); at = func.parent(*at)) {
       auto is_its_var = [&](const VarNode& v) { return at->loop->var.get() == &v; };
       bool chooses_tile = std::any_of(plan.tile.begin(), plan.tile.end(), [&](const Range& r) { return uses_var(r.min, is_its_var) || uses_var(r.extent, is_its_var); });
       bool is_in_order = at->loop->for_kind == ForKind::Serial || at->loop->for_kind == ForKind::Unrolled;
+      bool shares_copy = is_in_order || (at->loop->thread && is_shared_across(Name(storage), at->loop->thread->thread_tag));
+      if (!shares_copy) { break; }
       if (!chooses_tile && is_in_order) { first[at->loop->var.get()] = at->loop->min; }
     }
   }
