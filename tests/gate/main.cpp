@@ -1,4 +1,4 @@
-// loopsmith-gate [--seed N] [--programs N] [--schedules N] [--seconds S] [--counts] [--least A,R] [--compiled N] [--wide N] [--shrink S] [--verbose]
+// loopsmith-gate [--seed N] [--programs N] [--schedules N] [--seconds S] [--counts] [--least A,R] [--compiled N] [--lowering N] [--wide N] [--shrink S] [--verbose]
 // loopsmith-gate-faults --faults [NAME ...] [--seconds S] [--seed N]        (the test build)
 //
 // The gate: random programs, random schedules of them, and what every stage of lowering makes of either, all run by the
@@ -45,6 +45,7 @@ struct Settings {
   double shrink_seconds = 20;
   bool verbose = false;
   int64_t texts = 3;             // every so many cases
+  int64_t lowering = 1;          // every so many cases: 0: none
   int64_t wide = 0;              // every so many programs with loops of int64
 };
 
@@ -80,6 +81,8 @@ auto try_program(uint64_t seed, const Settings& settings, Counts& counts) -> std
     }
   }
   CheckOptions options;
+  auto is_nth = [](int64_t count, int64_t n) { return n > 0 && count % n == 0; };
+  options.lowering = is_nth(counts.programs, settings.lowering);
   bool ran = false;
   if (auto failure = check(c, options, &ran)) { return Found{c, *failure, options}; }
   if (!ran) {
@@ -131,9 +134,10 @@ auto try_program(uint64_t seed, const Settings& settings, Counts& counts) -> std
     }
     ++counts.schedules;
     if (c.steps.empty()) { continue; }
-    options.compiled = settings.compiled > 0 && counts.schedules % settings.compiled == 0;
+    options.lowering = is_nth(counts.schedules, settings.lowering);
+    options.compiled = options.lowering && is_nth(counts.schedules, settings.compiled);
     counts.compiled += options.compiled ? 1 : 0;
-    options.texts = settings.texts > 0 && counts.schedules % settings.texts == 0;
+    options.texts = is_nth(counts.schedules, settings.texts);
     if (auto failure = check(c, options, &ran)) { return Found{c, *failure, options}; }
     counts.left_out += ran ? 0 : 1;
   }
@@ -217,6 +221,7 @@ int main(int argc, char** argv) {
     else if (!std::strcmp(argv[i], "--seconds")) { seconds = std::atof(value()); }
     else if (!std::strcmp(argv[i], "--least")) { std::sscanf(value(), "%lld,%lld", &least_accepted, &least_refused); }
     else if (!std::strcmp(argv[i], "--compiled")) { settings.compiled = std::atoll(value()); }
+    else if (!std::strcmp(argv[i], "--lowering")) { settings.lowering = std::atoll(value()); }
     else if (!std::strcmp(argv[i], "--wide")) { settings.wide = std::atoll(value()); }
     else if (!std::strcmp(argv[i], "--shrink")) { settings.shrink_seconds = std::atof(value()); }
     else if (!std::strcmp(argv[i], "--counts")) { table = true; }
@@ -224,7 +229,7 @@ int main(int argc, char** argv) {
     else if (!std::strcmp(argv[i], "--faults")) { faults = true; }
     else if (faults && argv[i][0] != '-') { names.emplace_back(argv[i]); }
     else {
-      fmt::print(stderr, "usage: loopsmith-gate [--seed N] [--programs N] [--schedules N] [--seconds S] [--counts] [--least A,R] [--compiled N] [--wide N] [--shrink S] [--verbose]\n"
+      fmt::print(stderr, "usage: loopsmith-gate [--seed N] [--programs N] [--schedules N] [--seconds S] [--counts] [--least A,R] [--compiled N] [--lowering N] [--wide N] [--shrink S] [--verbose]\n"
                          "       loopsmith-gate-faults --faults [NAME ...] [--seconds S]\n");
       return 2;
     }
