@@ -462,16 +462,19 @@ auto counted_races(const FuncState& func, const Place& loop, int64_t most) -> Ra
 }
 auto counted_crossings(const FuncState& func, const Place& top, const Place& bottom) -> Races { return count_races(func, top, bottom, true); }
 
-auto counted_sharing(const std::vector<std::pair<Var, Range>>& loops, const Var& of, const std::vector<Expr>& iter_values, const Expr& predicate) -> std::optional<bool> {
+namespace {
+
+/// Runs loops, the outermost first, and hands out the values of iter vars wherever the predicate holds, with those of the loops; `f` gives false to
+/// stop. False: it did, or not all could be run.
+auto each_instance(const std::vector<std::pair<Var, Range>>& loops, const std::vector<Expr>& iter_values, const Expr& predicate,
+                   const std::function<bool(const Valuation& loops, Follower::Element instance)>& f) -> bool {
   int64_t count = 1;
   for (const auto& [var, range] : loops) {
     auto extent = as_int(range.extent);
-    if (extent && (__builtin_mul_overflow(count, std::max<int64_t>(*extent, 1), &count) || count > most_steps)) { return {}; }
+    if (extent && (__builtin_mul_overflow(count, std::max<int64_t>(*extent, 1), &count) || count > most_steps)) { return false; }
   }
   Valuation values;
-  int64_t steps = 0, here = 0;
-  bool found = false;
-  std::map<Follower::Element, int64_t> iteration_of;
+  int64_t steps = 0;
   std::function<bool(size_t)> run = [&](size_t depth) -> bool {
     if (depth == loops.size()) {
       if (++steps > most_steps) { return false; }
@@ -484,26 +487,56 @@ auto counted_sharing(const std::vector<std::pair<Var, Range>>& loops, const Var&
         if (!value) { return false; }
         instance.push_back(*value);
       }
-      found = found || iteration_of.emplace(std::move(instance), here).first->second != here;
-      return !found;
+      return f(values, std::move(instance));
     }
     const auto& [var, range] = loops[depth];
     auto min = evaluate_integer(range.min, values);
     auto extent = evaluate_integer(range.extent, values);
     if (!min || !extent) { return false; }
-    bool is_it = var == of;
-    if (is_it) { iteration_of.clear(); }
     values.emplace_back(var.get(), 0);
     for (int64_t i = *min; i < *min + *extent; ++i) {
       values.back().second = i;
-      if (is_it) { here = i; }
       if (!run(depth + 1)) { return false; }
     }
     values.pop_back();
     return true;
   };
-  bool all = run(0);
+  return run(0);
+}
+
+}  // namespace
+
+auto counted_sharing(const std::vector<std::pair<Var, Range>>& loops, const Var& of, const std::vector<Expr>& iter_values, const Expr& predicate) -> std::optional<bool> {
+  bool found = false;
+  // By the iterations of the loops outside of it.
+  std::map<std::pair<Follower::Element, Follower::Element>, int64_t> iteration_of;
+  bool all = each_instance(loops, iter_values, predicate, [&](const Valuation& values, Follower::Element instance) {
+    Follower::Element outside;
+    for (const auto& [var, value] : values) {
+      if (var != of.get()) { outside.push_back(value); continue; }
+      found = iteration_of.emplace(std::pair(std::move(outside), std::move(instance)), value).first->second != value;
+      break;
+    }
+    return !found;
+  });
   if (found) { return true; }
+  return all ? std::optional<bool>(false) : std::nullopt;
+}
+
+auto counted_late_update(const Block& block, const std::vector<std::pair<Var, Range>>& loops, const std::vector<Expr>& iter_values, const Expr& predicate) -> std::optional<bool> {
+  bool is_late = false;
+  std::set<Follower::Element> begun;           // values of spatial iter vars whose init has run
+  bool all = each_instance(loops, iter_values, predicate, [&](const Valuation&, const Follower::Element& instance) {
+    Follower::Element element;
+    bool is_first = true;
+    for (size_t i = 0; i < instance.size(); ++i) {
+      if (block.iter_vars[i].kind != IterKind::Reduction) { element.push_back(instance[i]); continue; }
+      is_first = is_first && as_int(block.iter_vars[i].dom.min) == instance[i];
+    }
+    if (is_first) { begun.insert(std::move(element)); } else { is_late = !begun.contains(element); }
+    return !is_late;
+  });
+  if (is_late) { return true; }
   return all ? std::optional<bool>(false) : std::nullopt;
 }
 

@@ -53,6 +53,9 @@ struct Races {
 /// outside of it at the same iterations?
 [[nodiscard]] auto counted_sharing(const std::vector<std::pair<Var, Range>>& loops, const Var& of, const std::vector<Expr>& values, const Expr& predicate) -> std::optional<bool>;
 
+/// Would an update of a reduction run before its init, with these loops (the outermost first), values of the block's iter vars and predicate?
+[[nodiscard]] auto counted_late_update(const Block& block, const std::vector<std::pair<Var, Range>>& loops, const std::vector<Expr>& iter_values, const Expr& predicate) -> std::optional<bool>;
+
 /// What comes of a block that stands anew under a loop, behind what else is there, with loops, values of iter vars and a predicate.
 struct Replaced {
   bool begins_late = false;                  // an update runs before the init of its reduction

@@ -534,15 +534,13 @@ struct ReverseComputeInline {
     VarMap typed;
     for (const auto& [var, value] : plan.substitution) { typed.emplace(var, cast(var->dtype, value)); }
     Expr read_here = substitute(in_bound, typed);
-    // Where the block reads at one place only, the producer's other places are not read.
+    // What the producer makes elsewhere than where such an instance of the block reads, nobody reads: the block reads at one place only, or at some
+    // in each row of a buffer with longer rows.
     for (size_t i = 0; i < indices.size(); ++i) {
-      bool varies = uses_var(indices[i], [&](const VarNode& v) {
-        const auto& iters = block.block()->iter_vars;
-        return std::any_of(iters.begin(), iters.end(), [&](const IterVar& iter) { return iter.var.get() == &v && !is_one(iter.dom.extent); });
-      });
       const Expr& made = plan.producer_store->indices[i];
       Expr place = substitute(indices[i], plan.substitution);
-      if (!varies && !analyzer.can_prove_equal(made, place)) { read_here = logical_and(read_here, equal(made, place)); }
+      auto known = analyzer.enter(read_here);
+      if (!analyzer.can_prove_equal(made, place)) { read_here = logical_and(read_here, equal(made, place)); }
     }
     plan.predicate = substitute(analyzer.simplify(read_here), to_loops);
     // What decides whether an instance runs is computed for all of them, those included whose loads leave the buffer.
