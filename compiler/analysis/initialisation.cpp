@@ -1,4 +1,4 @@
-// Reads of memory that nothing has written, and reductions that start from whatever is there.
+// Reads of memory that nothing has written, reductions that start from whatever is there, and those whose axis says that it is none.
 //
 // The function's own memory: a read in front of all writes, in the order of the text, that surely runs (no condition
 // around it). Writes by pointer, through views, and by calls count as writes. Arguments are written by the caller: only a
@@ -12,6 +12,7 @@
 #include "arith/analyzer.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
+#include "ir/visitor.h"
 #include "support/codes.h"
 
 namespace loopsmith::analysis {
@@ -25,6 +26,7 @@ class Initialisation {
     for (const BlockFact& b : facts_.blocks) {
       if (subject_.cancel.is_cancelled()) { return; }
       check_reduction(b);
+      check_kinds(b);
     }
     std::unordered_set<const VarNode*> seen;
     for (const AllocFact& alloc : facts_.allocs) {
@@ -129,6 +131,73 @@ class Initialisation {
       (void)std::move(d).remedy(fmt::format("where adding to the caller's values is meant, say so: list `{}` in `T.reads`", name));
     }
     subject_.report(std::move(d));
+  }
+
+  /// An update that has nothing of a spatial iter var in its indices runs for all of its values: it is a reduction over it.
+  void check_kinds(const BlockFact& fact) {
+    if (!fact.is_certain || !fact.realize) { return; }
+    Update update = update_of(fact);
+    if (!update.store || sets_before(fact, update)) { return; }
+    // Blocks inside, which come right behind it, see iter vars of their own.
+    const BlockFact* next = &fact + 1;
+    if (next != facts_.blocks.data() + facts_.blocks.size() && next->begin < fact.end && next->end <= fact.end && next->begin != next->end) { return; }
+    // What is allocated within a loop may be another memory each time.
+    const VarNode* memory = facts_.memory(*update.store->buffer);
+    for (const AllocFact& alloc : facts_.allocs) {
+      if (alloc.data == memory && alloc.loops > 0) { return; }
+    }
+    for (size_t i = fact.begin; i < fact.end; ++i) {
+      const Access& a = facts_.accesses[i];
+      if (a.store == update.store && a.is_write && (a.is_masked || a.space->entries().size() != fact.inner->entries().size())) { return; }
+    }
+    const auto& iters = fact.block->iter_vars;
+    auto find_iter = [&](const VarNode& v) { return std::find_if(iters.begin(), iters.end(), [&](const IterVar& iter) { return iter.var.get() == &v; }) != iters.end(); };
+    for (const Expr& index : update.store->indices) {
+      if (uses_var(index, [&](const VarNode& v) { return !find_iter(v); })) { return; }
+    }
+    for (size_t k = 0; k < iters.size() && k < fact.realize->iter_values.size(); ++k) {
+      const IterVar& iter = iters[k];
+      bool is_counted = iter.kind == IterKind::Spatial && !is_one(iter.dom.extent) && uses_var(fact.realize->iter_values[k], [](const VarNode&) { return true; });
+      auto is_this = [&](const VarNode& v) { return &v == iter.var.get(); };
+      bool is_index = std::any_of(update.store->indices.begin(), update.store->indices.end(), [&](const Expr& index) { return uses_var(index, is_this); });
+      if (!is_counted || is_index || !uses_var(update.store->value, is_this)) { continue; }
+      auto [where, word] = kind_of(iter);
+      Diagnostic d = error(Code::SpatialReduction, where).arg("iter", iter.var->name.view()).arg("block", fact.block->name.view()).arg("buffer", update.store->buffer->name.view());
+      (void)std::move(d).note(update.store->origin, fmt::format("`{}` is no part of where this stores", iter.var->name.view()))
+          .remedy("declare it a reduction: `R` in `T.axis.remap`, or `T.axis.reduce`");
+      if (!word.empty()) { (void)std::move(d).fix(where, std::string(word)); }
+      subject_.report(std::move(d));
+    }
+  }
+
+  /// Does something else in the block set the element first?
+  auto sets_before(const BlockFact& fact, const Update& update) const -> bool {
+    for (size_t i = fact.begin; i < fact.end; ++i) {
+      const Access& a = facts_.accesses[i];
+      if (a.is_write && !a.in_init && facts_.memory(*a.buffer) == facts_.memory(*update.store->buffer) && a.store != update.store) { return true; }
+      if (a.is_write && a.store == update.store) { return false; }
+    }
+    return false;
+  }
+
+  /// Where the text says that an iter var is spatial, its letter or word, and what says that it is a reduction; else its name.
+  auto kind_of(const IterVar& iter) const -> std::pair<Origin, std::string_view> {
+    Origin at = subject_.in_whole(iter.var->origin);
+    syntax::ItemPtr item = subject_.item(at);
+    if (!item || at.end > item->text.size()) { return {iter.var->origin, {}}; }
+    const std::string_view text = item->text;
+    size_t begin = text.rfind('\n', at.begin);
+    begin = begin == std::string_view::npos ? 0 : begin + 1;
+    const std::string_view rest = text.substr(at.end, text.find('\n', at.end) - at.end);
+    auto found = [&](size_t from, size_t size, std::string_view word) { return std::pair(Origin{at.decl, static_cast<uint32_t>(at.end + from), static_cast<uint32_t>(at.end + from + size), 0}, word); };
+    for (const auto& [call, size, word] : {std::tuple(".spatial(", 7, "reduce"), std::tuple(".S(", 1, "R")}) {
+      if (size_t dot = rest.find(call); dot != std::string_view::npos) { return found(dot + 1, size, word); }
+    }
+    size_t call = rest.find(".remap(");
+    size_t quote = call == std::string_view::npos ? call : rest.find_first_of("\"'", call);
+    auto before = static_cast<size_t>(std::count(text.begin() + static_cast<ptrdiff_t>(begin), text.begin() + at.begin, ','));
+    if (quote == std::string_view::npos || quote + 1 + before >= rest.size() || rest[quote + 1 + before] != 'S') { return {iter.var->origin, {}}; }
+    return found(quote + 1 + before, 1, "R");
   }
 
   static auto identity_text(const Update& update) -> std::string {

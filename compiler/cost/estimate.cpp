@@ -87,7 +87,7 @@ class Frame {
     auto extent = as_int(loop.extent);
     if (!extent || *extent < 1 || loop.for_kind == ForKind::ThreadBinding) { return false; }
     loop_of_[loop.var.get()] = loops_.size();
-    loops_.push_back({static_cast<double>(*extent), loop.for_kind});
+    loops_.push_back({static_cast<double>(*extent), loop.for_kind, static_cast<double>(as_int(loop.min).value_or(0))});
     cuts_.emplace_back();
     return true;
   }
@@ -115,6 +115,15 @@ class Frame {
   [[nodiscard]] auto levels() const -> const std::vector<Level>& { return levels_; }
   /// The first level of the loop number `l`.
   [[nodiscard]] auto first(size_t l) const -> size_t { return first_[l]; }
+
+  /// What an index is in the first iteration of all loops.
+  [[nodiscard]] auto begin(const Index& index) const -> double {
+    double out = index.constant;
+    for (size_t l = 0; l < loops_.size(); ++l) {
+      if (auto step = index.steps.find(first_[l + 1] - 1); step != index.steps.end()) { out += step->second * loops_[l].min; }
+    }
+    return out;
+  }
 
   [[nodiscard]] auto index(const Expr& e) const -> Index {
     if (auto value = as_int(e)) { return Index{{}, static_cast<double>(*value), true}; }
@@ -148,7 +157,7 @@ class Frame {
   }
 
  private:
-  struct Loop { double extent; ForKind kind; };
+  struct Loop { double extent; ForKind kind; double min; };
 
   static auto sum(Index a, const Index& b, double sign) -> Index {
     for (auto [level, step] : b.steps) {
@@ -237,6 +246,7 @@ struct Stream {
   double bytes = 4;                              // of an element
   std::vector<std::vector<double>> steps;        // [dimension][level]
   std::vector<double> shape;
+  std::vector<double> begin;                     // of each index, in the first iteration of all loops
   bool is_write = false;
   bool is_sum = true;
   size_t kept_from = 0;                          // the first level inside of which it lives; 0: it outlives the call
@@ -247,8 +257,13 @@ struct Stream {
   }
 };
 
+struct BlockNest;
+/// Another nest under some of the same loops: between two iterations of those it runs as well. Of a level of this nest, which one it is there.
+struct Neighbour { const BlockNest* nest = nullptr; std::vector<size_t> level; };
+
 struct BlockNest {
   NodeId block = 0;
+  std::vector<Neighbour> neighbours = {};
   std::vector<Level> levels;
   std::vector<Stream> streams;
   double operations = 0;
@@ -319,6 +334,24 @@ auto footprint(const BlockNest& nest, const Stream& stream, size_t depth, double
   return out;
 }
 
+/// What neighbours take of a cache in an iteration around `depth`, beside what this nest touches itself: a loop in parts is no smaller than
+/// it was. A buffer that both go over from the same place counts once.
+auto taken_beside(const BlockNest& nest, size_t depth, double sets) -> double {
+  double taken = 0;
+  for (const Neighbour& neighbour : nest.neighbours) {
+    if (depth >= neighbour.level.size()) { continue; }
+    const size_t there = neighbour.level[depth];
+    for (const Stream& stream : neighbour.nest->streams) {
+      double more = footprint(*neighbour.nest, stream, there, sets).taken;
+      for (const Stream& own : nest.streams) {
+        if (own.buffer.get() == stream.buffer.get() && own.begin == stream.begin) { more -= footprint(nest, own, depth, sets).taken; break; }
+      }
+      taken += std::max(0.0, more);
+    }
+  }
+  return taken;
+}
+
 /// Bytes fetched into a cache; lines that come one by one count for several.
 auto traffic(const BlockNest& nest, Cache cache) -> double {
   size_t count = nest.levels.size();
@@ -326,6 +359,7 @@ auto traffic(const BlockNest& nest, Cache cache) -> double {
   for (size_t d = 0; d <= count; ++d) {
     double total = 0;
     for (const Stream& stream : nest.streams) { total += footprint(nest, stream, d, cache.sets).taken; }
+    if (total <= cache.bytes * usable) { total += taken_beside(nest, d, cache.sets); }
     if (total <= cache.bytes * usable) { depth = d; break; }
   }
   double bytes = 0;
@@ -640,10 +674,12 @@ auto make_nest(const FuncState& func, const Place& place) -> std::optional<Made>
       std::vector<double> steps(nest.levels.size(), 0);
       for (auto [level, step] : index.steps) { steps[level] = step; }
       stream.steps.push_back(std::move(steps));
+      stream.begin.push_back(made.frame.begin(index));
       stream.shape.push_back(static_cast<double>(as_int(found.buffer->shape[d]).value_or(1 << 20)));
     }
     if (stream.steps.empty()) {
       stream.steps.emplace_back(nest.levels.size(), 0.0);
+      stream.begin.push_back(0);
       stream.shape.push_back(1);
     }
     bool is_new = true;
@@ -706,6 +742,26 @@ auto estimate(const FuncState& func, const CoreModel& core) -> std::optional<Est
       stream.kept_from = made.frame.first(loops);
     }
     move_lanes_inwards(made.nest);
+  }
+  // Neighbours stand next to each other; of very many some tell enough.
+  constexpr size_t most_neighbours = 8;
+  for (size_t i = 0; i < all.size(); ++i) {
+    for (size_t k = i + 1; k < all.size() && k <= i + most_neighbours; ++k) {
+      size_t common = 0;
+      size_t loops = 0;
+      for (; common < all[i].path.size() && common < all[k].path.size() && all[i].path[common] == all[k].path[common]; ++common) { loops += all[i].path[common]->is_loop() ? 1 : 0; }
+      if (loops == 0) { break; }
+      auto meet = [loops](Made& one, const Made& other) {
+        Neighbour out{&other.nest, {}};
+        for (size_t l = 0; l < loops; ++l) { out.level.resize(one.frame.first(l + 1), other.frame.first(l)); }
+        out.level.push_back(other.frame.first(loops));
+        one.nest.neighbours.push_back(std::move(out));
+      };
+      meet(all[i], all[k]);
+      meet(all[k], all[i]);
+    }
+  }
+  for (Made& made : all) {
     double time = seconds(made.nest, core);
     out.blocks.push_back({made.nest.block, time});
     out.seconds += time;

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "driver/command.h"
+#include "support/spelling.h"
 
 namespace loopsmith::driver {
 namespace {
@@ -50,23 +51,6 @@ void print_usage(const Usage& usage) {
     fmt::print("\nexamples:\n");
     for (const auto& [line, what] : usage.examples) { fmt::print("  {}\n      {}\n", line, what); }
   }
-}
-
-// Edits (insertions, deletions, substitutions, neighbours exchanged) between two words.
-auto edit_distance(std::string_view a, std::string_view b) -> size_t {
-  std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
-  for (size_t i = 0; i <= a.size(); ++i) {
-    for (size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        d[i][j] = i + j;
-        continue;
-      }
-      size_t substitute = d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, substitute});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) { d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1); }
-    }
-  }
-  return d[a.size()][b.size()];
 }
 
 }  // namespace

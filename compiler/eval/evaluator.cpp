@@ -8,6 +8,7 @@
 #include "eval/format.h"
 #include "eval/wide_int.h"
 #include "support/codes.h"
+#include "support/spelling.h"
 
 namespace loopsmith::eval {
 
@@ -292,7 +293,7 @@ auto Evaluator::eval_call(const CallExpr& expr, const ScopeRef& scope) -> Value 
   bool is_told = !callee.value.is_unknown() && unknown.is_error() && !expr.keywords.empty() && (expr.callee->as<AttributeExpr>() || callee.value.as<Function>());
   if (is_told) { check_keywords(*this, callee.value, arguments); }
   if (callee.value.is_unknown() || unknown.is_unknown()) {
-    if (not_called) { not_called(callee.value, *expr.callee, arguments); }
+    if (auto made = not_called ? not_called(callee.value, expr, arguments) : std::nullopt) { return *std::move(made); }
     return callee.value.is_unknown() ? callee.value : unknown;
   }
   return call(callee, arguments);
@@ -1257,18 +1258,7 @@ auto closest_name(Name wanted, const std::vector<Name>& names) -> Name {
   for (Name candidate : names) {
     const std::string& b = candidate.str();
     if (b.empty() || candidate == wanted || b.size() > a.size() + 3 || a.size() > b.size() + 3) { continue; }
-    // Edit distance with transpositions counted once.
-    std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
-    for (size_t i = 0; i <= a.size(); ++i) { d[i][0] = i; }
-    for (size_t j = 0; j <= b.size(); ++j) { d[0][j] = j; }
-    for (size_t i = 1; i <= a.size(); ++i) {
-      for (size_t j = 1; j <= b.size(); ++j) {
-        size_t cost = a[i - 1] != b[j - 1];
-        d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + cost});
-        if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) { d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1); }
-      }
-    }
-    size_t distance = d[a.size()][b.size()];
+    size_t distance = edit_distance(a, b);
     if (distance < best_distance || (distance == best_distance && !best.empty() && candidate < best)) {
       if (distance < best_distance || !best.empty()) {
         best = candidate;

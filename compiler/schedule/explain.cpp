@@ -12,6 +12,7 @@
 #include "schedule/analysis.h"
 #include "schedule/candidates.h"
 #include "support/codes.h"
+#include "support/spelling.h"
 
 namespace loopsmith::schedule {
 
@@ -85,8 +86,9 @@ auto points_of(const BufferRegion& region, const Valuation& values) -> std::vect
   return out;
 }
 
-// What the instances of a block touch, in the order they run. Loops outside of `loop` stand at their first iteration.
-auto accesses_of(const FuncState& func, const Place& block, const Place& loop) -> std::vector<Access> {
+// What the instances of a block touch, in the order they run. Loops outside of `loop` stand at their first iteration. Of each iteration
+// of `loop` at most `most_each` instances are looked at: a few of several iterations tell more than very many of the first one.
+auto accesses_of(const FuncState& func, const Place& block, const Place& loop, size_t most_each) -> std::vector<Access> {
   std::vector<const Place*> around;
   Valuation fixed;
   std::vector<const Place*> outside;
@@ -119,6 +121,7 @@ auto accesses_of(const FuncState& func, const Place& block, const Place& loop) -
   std::vector<Access> out;
   Valuation values = fixed;
   size_t order = 0;
+  size_t most = most_each;
   auto visit = [&]() {
     if (out.size() >= 4 * most_instances) { return; }
     Valuation all = values;
@@ -160,13 +163,15 @@ auto accesses_of(const FuncState& func, const Place& block, const Place& loop) -
     for (const BufferRegion& region : block.block()->writes) { touch(region, true); }
   };
   std::function<void(size_t)> run = [&](size_t depth) {
-    if (order >= most_instances) { return; }
+    if (order >= std::min(most, most_instances)) { return; }
     if (depth == around.size()) { return visit(); }
     const For& here = *around[depth]->loop;
     auto min = evaluate_integer(here.min, values);
     auto extent = evaluate_integer(here.extent, values);
     if (!min || !extent) { return; }
     for (int64_t i = *min; i < *min + *extent && order < most_instances; ++i) {
+      if (around[depth] == &loop) { most = order + most_each; }
+      if (order >= most) { break; }
       values.emplace_back(here.var.get(), i);
       run(depth + 1);
       values.pop_back();
@@ -188,11 +193,9 @@ auto place_text(const Access& access, const Access& other) -> std::string {
   return out;
 }
 
-}  // namespace
-
-auto find_conflict(const FuncState& func, const Place& first, const Place& second, const Place& loop) -> std::optional<Conflict> {
-  auto a = accesses_of(func, first, loop);
-  auto b = &first == &second ? a : accesses_of(func, second, loop);
+auto conflict_among(const FuncState& func, const Place& first, const Place& second, const Place& loop, size_t most_each) -> std::optional<Conflict> {
+  auto a = accesses_of(func, first, loop, most_each);
+  auto b = &first == &second ? a : accesses_of(func, second, loop, most_each);
   std::map<std::pair<const BufferNode*, std::vector<int64_t>>, std::vector<const Access*>> touched;
   for (const Access& access : a) {
     auto& here = touched[{access.buffer, access.element}];
@@ -226,6 +229,16 @@ auto find_conflict(const FuncState& func, const Place& first, const Place& secon
   return {};
 }
 
+}  // namespace
+
+auto find_conflict(const FuncState& func, const Place& first, const Place& second, const Place& loop) -> std::optional<Conflict> {
+  // All of the first iterations; where they are too long for that, the beginning of each.
+  for (size_t most_each : {most_instances, most_instances / 64}) {
+    if (auto found = conflict_among(func, first, second, loop, most_each)) { return found; }
+  }
+  return {};
+}
+
 // ---- repairs -------------------------------------------------------------------------------------------
 
 namespace {
@@ -245,12 +258,57 @@ auto blamed(const FuncState& func, const Diagnostics& why) -> std::vector<const 
   return out;
 }
 
+// An instance of a block that reads what different iterations of a loop make.
+auto find_read_across(const FuncState& func, const Place& reader, const Place& loop) -> std::optional<Conflict> {
+  std::map<std::pair<const BufferNode*, std::vector<int64_t>>, Access> made;
+  for (NodeId id : producers_of(func, reader)) {
+    const Place& producer = *func.find(id);
+    if (!func.is_below(producer, loop)) { continue; }
+    for (Access& access : accesses_of(func, producer, loop, most_instances)) {
+      if (access.instance.writes) { made.emplace(std::pair(access.buffer, access.element), std::move(access)); }
+    }
+  }
+  auto loops = func.loops(reader);
+  if (loops.empty() || made.empty()) { return {}; }
+  auto text = [](const Access& access) { return fmt::format("{}[{}]", access.buffer->name.view(), fmt::join(access.element, ", ")); };
+  auto reads = accesses_of(func, reader, *loops.front(), most_instances);
+  const Access* last = nullptr;              // a read of which it is known who makes the element
+  const Access* last_made = nullptr;
+  for (const Access& read : reads) {
+    auto found = read.instance.writes ? made.end() : made.find({read.buffer, read.element});
+    if (found == made.end()) { continue; }
+    const Access& here = found->second;
+    if (last && last->order == read.order && last_made->at_loop != here.at_loop) {
+      auto name = [&](const Access& access) { return func.find(access.instance.block)->name().str(); };
+      std::string at = place_text(read, here);
+      Conflict out{here.instance, read.instance, read.buffer, read.element, {}};
+      out.text = fmt::format("`{}`{} reads `{}`, made at {}={}, and `{}`, made at {}={}", name(read), at.empty() ? "" : " at " + at, text(*last), loop.name().view(),
+                             last_made->at_loop, text(read), loop.name().view(), here.at_loop);
+      return out;
+    }
+    last = &read;
+    last_made = &here;
+  }
+  return {};
+}
+
 auto conflict_of(const FuncState& func, const Diagnostics& why) -> std::optional<Conflict> {
   for (const Diagnostic& d : why) {
+    if (d.code == Code::ReadsAcross) {
+      const Place* reader = nullptr;
+      const Place* loop = nullptr;
+      for (const Place* place : blamed(func, why)) { (place->is_loop() ? loop : reader) = place; }
+      return reader && loop ? find_read_across(func, *reader, *loop) : std::nullopt;
+    }
     if (d.code != Code::IterationsDepend && d.code != Code::LoopCarried && d.code != Code::NotCompact) { continue; }
     const Place* loop = nullptr;
     for (const Place* place : blamed(func, why)) {
       if (place->is_loop()) { loop = place; }
+      // Where the blocks below are at fault, the loop is named only.
+      for (const Place* around = func.parent(*place); !loop && d.code == Code::NotCompact && around; around = func.parent(*around)) {
+        bool is_named = around->is_loop() && std::any_of(d.args.begin(), d.args.end(), [&](const auto& arg) { return arg.first == "subtree" && arg.second == around->name().view(); });
+        if (is_named) { loop = around; }
+      }
     }
     if (!loop) { continue; }
     auto block_named = [&](std::string_view arg) -> const Place* {
@@ -287,6 +345,100 @@ auto numbers_near(const Value& given, const Param& param) -> std::vector<Value> 
   return out;
 }
 
+// The nearest divisor of a number, by ratio.
+auto nearest_divisor(int64_t of, int64_t to) -> int64_t {
+  int64_t best = 1;
+  auto apart = [&](int64_t d) { return static_cast<double>(std::max(d, to)) / static_cast<double>(std::min(d, to)); };
+  auto consider = [&](int64_t d) { if (apart(d) < apart(best)) { best = d; } };
+  for (int64_t d = 1; d <= of / d && d < 100000; ++d) {
+    if (of % d != 0) { continue; }
+    consider(d);
+    consider(of / d);
+  }
+  return best;
+}
+
+// Factors near those that do not fit an extent, as many of them, so that what the call's result is unpacked to stays: the first one
+// left out, and the others at the nearest numbers that leave no iteration over.
+auto factors_near(const Value& given, const Choice& choice) -> std::vector<Value> {
+  const auto* list = given.as<Value::List>();
+  if (!list || list->empty() || !choice.subject().is_loop()) { return {}; }
+  std::vector<int64_t> numbers;
+  for (const Value& factor : *list) {
+    const int64_t* number = factor.integer();
+    if (!number && !factor.is_none()) { return {}; }
+    // One that is no factor is left to be found.
+    numbers.push_back(number && *number > 0 ? *number : 2);
+  }
+  size_t free = 0;
+  for (size_t i = 0; i < list->size(); ++i) {
+    if ((*list)[i].is_none() || *(*list)[i].integer() <= 0) { free = i; break; }
+  }
+  auto written = [&](bool is_inferred) {
+    Value::List out;
+    for (size_t i = 0; i < numbers.size(); ++i) { out.push_back(is_inferred && i == free ? Value() : Value(numbers[i])); }
+    return Value(std::move(out));
+  };
+  bool was_inferred = (*list)[free].is_none();
+  std::vector<Value> out;
+  auto extent = as_int(choice.subject().loop->extent);
+  // More than there is to count was not meant.
+  int64_t product = 1;
+  bool fits = true;
+  for (size_t i = 0; i < numbers.size(); ++i) { fits = fits && (i == free || (!__builtin_mul_overflow(product, numbers[i], &product) && (!extent || product <= *extent))); }
+  if (fits) { out.push_back(written(true)); }
+  if (!extent || *extent <= 0) { return out; }
+  int64_t left = *extent;
+  for (size_t i = numbers.size(); i-- > 0;) {
+    if (i == free) { continue; }
+    numbers[i] = nearest_divisor(left, numbers[i]);
+    left /= numbers[i];
+  }
+  numbers[free] = left;
+  Value exact = written(was_inferred);
+  if (out.empty() || !(out.front() == exact)) { out.push_back(std::move(exact)); }
+  std::erase(out, given);
+  return out;
+}
+
+// Words near one that is not known, the nearest first. What rows offer as worth trying are the usual ones; any may have been meant.
+auto words_near(const Value& given, Code code, std::vector<Value> others) -> std::vector<Value> {
+  const auto* word = given.as<std::string>();
+  if (!word || word->size() > 64) { return others; }
+  auto add = [&](std::initializer_list<const char*> words) {
+    for (const char* w : words) {
+      if (std::find(others.begin(), others.end(), Value(w)) == others.end()) { others.emplace_back(w); }
+    }
+  };
+  if (code == Code::ThreadAxis) {
+    others.clear();
+    add({"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z", "vthread.x", "vthread.y", "vthread.z"});
+  } else if (code == Code::StorageScope) {
+    add({"shared.dyn", "warp", "wmma.matrix_a", "wmma.matrix_b", "wmma.accumulator"});
+  }
+  std::multimap<size_t, Value> by_distance;
+  for (Value& other : others) {
+    const auto* text = other.as<std::string>();
+    by_distance.emplace(text ? edit_distance(*word, *text) : SIZE_MAX, std::move(other));
+  }
+  std::vector<Value> out;
+  for (auto& [distance, other] : by_distance) { out.push_back(std::move(other)); }
+  return out;
+}
+
+// The parameter whose argument is wrong in itself, whatever the others are; empty: a code says nothing of the kind.
+auto parameter_at_fault(Code code) -> std::string_view {
+  switch (code) {
+    case Code::SplitProduct:
+    case Code::SplitFactorSign:
+    case Code::SplitInferTwice:
+    case Code::SplitNeedsPredicate: return "factors";
+    case Code::StorageScope: return "storage_scope";
+    case Code::ThreadAxis: return "thread_axis";
+    default: return {};
+  }
+}
+
 // The list without what it names again.
 auto once_each(const Value::List& list) -> Value::List {
   Value::List out;
@@ -301,9 +453,15 @@ void repair_by_argument(const Schedule& schedule, const FuncState& func, const M
                         const CancelToken& cancel, size_t& trials, std::vector<Repair>& out) {
   const Primitive& primitive = *refused.primitive;
   std::vector<std::pair<Move, Code>> further;   // got past what was refused here
-  for (size_t i = 0; i < primitive.params.size() && out.size() < 2; ++i) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < primitive.params.size(); ++i) {
+    order.insert(primitive.params[i].name == parameter_at_fault(code) ? order.begin() : order.end(), i);
+  }
+  for (size_t i : order) {
+    if (out.size() >= 2) { break; }
     const Param& param = primitive.params[i];
     if (param.role == Role::Decision) { continue; }
+    const bool is_at_fault = param.name == parameter_at_fault(code);
     const Place* focus = nullptr;
     Choice all{schedule.state(), func, func.root(), refused.values};
     focus = &all.subject();
@@ -338,9 +496,17 @@ void repair_by_argument(const Schedule& schedule, const FuncState& func, const M
       if (candidates && !candidates->empty()) { others.insert(others.begin(), Value(Value::List(candidates->size(), Value(1.0 / static_cast<double>(candidates->size()))))); }
     }
     if (const auto* list = refused.values[i].as<Value::List>(); list && code == Code::LoopTwice) { others.insert(others.begin(), Value(once_each(*list))); }
+    size_t most = 1;
+    if (is_at_fault && param.name == "factors") {
+      std::vector<Value> near = factors_near(refused.values[i], choice);
+      most = std::max<size_t>(1, near.size());
+      others.insert(others.begin(), near.begin(), near.end());
+    } else if (is_at_fault || verdict_of(code) == Verdict::Usage) {
+      others = words_near(refused.values[i], code, std::move(others));
+    }
     size_t found = 0;
     for (Value& other : others) {
-      if (other == refused.values[i] || trials >= most_trials || found >= 1) { continue; }
+      if (other == refused.values[i] || trials >= most_trials || found >= most) { continue; }
       // A list of loops that has nothing to do with those named is no repair.
       if (const auto* list = other.as<Value::List>(); list && param.kind == ValueKind::Loop) {
         const auto* named = refused.values[i].as<Value::List>();
@@ -387,7 +553,7 @@ const std::vector<Alternative>& alternatives() {
 }
 
 // Another primitive with the same arguments. What cannot be inlined is placed under the innermost loop of those that it works with.
-void repair_by_other(const Schedule& schedule, const FuncState& func, const Move& refused, const NameOfPlace& name_of, const CancelToken& cancel, size_t& trials,
+void repair_by_other(const Schedule& schedule, const FuncState& func, const Move& refused, Code code, const NameOfPlace& name_of, const CancelToken& cancel, size_t& trials,
                      std::vector<Repair>& out) {
   auto attempt = [&](Move move) {
     if (out.size() >= most_repairs || trials >= most_trials || cancel.is_cancelled()) { return true; }
@@ -428,6 +594,18 @@ void repair_by_other(const Schedule& schedule, const FuncState& func, const Move
     }
     for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
       if (attempt(with_defaults(*place, {refused.values.at(1), Choice::loop(**loop)}))) { return; }
+    }
+    return;
+  }
+  // Where a consumer cannot come to who makes what it reads, that one may come to it: under its outermost loop least is made twice.
+  if (code == Code::ReadsAcross) {
+    Choice named{schedule.state(), func, func.root(), refused.values};
+    const Primitive* place = find_primitive("compute_at");
+    if (!place || !named.subject().is_block()) { return; }
+    for (NodeId id : producers_of(func, named.subject())) {
+      for (const Place* loop : func.loops(named.subject())) {
+        if (attempt(with_defaults(*place, {Choice::block(*func.find(id)), Choice::loop(*loop)}))) { return; }
+      }
     }
     return;
   }
@@ -580,7 +758,7 @@ auto explain(const Schedule& schedule, const Primitive& primitive, const std::ve
   repair_by_argument(schedule, *func, {&primitive, *by_place}, why.front().code, true, name_of, cancel, trials, out.repairs);
   // What looks up or draws changes nothing that a step before could clear the way for.
   if (primitive.is_pure) { return out; }
-  repair_by_other(schedule, *func, {&primitive, *by_place}, name_of, cancel, trials, out.repairs);
+  repair_by_other(schedule, *func, {&primitive, *by_place}, why.front().code, name_of, cancel, trials, out.repairs);
   std::vector<const Place*> near = blamed(*func, why);
   Choice choice{schedule.state(), *func, func->root(), *by_place};
   if (&choice.subject() != &func->root()) { near.push_back(&choice.subject()); }

@@ -9,6 +9,7 @@
 
 #include "arith/analyzer.h"
 #include "ir/ops.h"
+#include "ir/printer.h"
 #include "ir/visitor.h"
 #include "schedule/analysis.h"
 #include "schedule/candidates.h"
@@ -16,6 +17,7 @@
 #include "schedule/instances.h"
 #include "schedule/primitives.h"
 #include "schedule/races.h"
+#include "schedule/reducers.h"
 #include "schedule/rewriting.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
@@ -198,6 +200,33 @@ auto check_independent(const Context& cx, const LoopArg& loop, bool allows_reduc
   return ok();
 }
 
+// Each thread of a cross-thread reduction begins with what `T.init()` stores, and then all of their results are combined: a value that is
+// loaded there, as a bias is, would count once per thread. An extremum may begin with it as often as it likes.
+auto check_begins_with_identity(const Context& cx, const LoopArg& loop) -> Status {
+  const FuncState& func = *loop.func;
+  const VarNode* var = loop.loop().var.get();
+  if (is_one(loop.loop().extent)) { return ok(); }
+  for (int i = loop->index + 1; i < loop->end; ++i) {
+    const Place& place = func.places()[i];
+    if (!place.is_block() || !place.block()->init) { continue; }
+    bool is_reduced = false;
+    for (size_t k = 0; k < place.realize->iter_values.size(); ++k) {
+      is_reduced = is_reduced || (place.block()->iter_vars[k].kind == IterKind::Reduction && uses_var(place.realize->iter_values[k], [&](const VarNode& v) { return &v == var; }));
+    }
+    auto updates = is_reduced ? find_updates(*place.block()) : std::nullopt;
+    for (size_t k = 0; updates && k < updates->identities.size(); ++k) {
+      bool is_loaded = false;
+      post_order(updates->identities[k], [&](const Expr& e) { is_loaded = is_loaded || e.kind() == NodeKind::BufferLoad; });
+      NodeKind combiner = updates->values[k].kind();
+      if (!is_loaded || combiner == NodeKind::Min || combiner == NodeKind::Max) { continue; }
+      return note_block(note_loop(cx.error(Code::BeginsWithValue).arg("loop", loop->name().view()).arg("block", place.name().view())
+                                      .arg("value", print_script(updates->identities[k])), *loop), place)
+          .remedy("let the reduction begin with its identity, and join the value in a block behind it (`reverse_compute_at` instead of `fuse_reduction_epilogue`)");
+    }
+  }
+  return ok();
+}
+
 auto with_kind(const Context& cx, const LoopArg& loop, ForKind kind, std::optional<IterVar> thread) -> Outcome {
   // A loop that runs so already stays the loop that it is.
   const For& old = loop.loop();
@@ -263,6 +292,7 @@ struct Bind {
           .remedy("the axes are `blockIdx.x`, `.y`, `.z`, `threadIdx.x`, `.y`, `.z` and `vthread.x`, `.y`, `.z`");
     }
     LOOPSMITH_CHECK(check_independent(cx, args.loop, thread->rank == 1 && thread->dimension != -1, thread->rank == 0));
+    LOOPSMITH_CHECK(check_begins_with_identity(cx, args.loop));
     return Plan{};
   }
   static auto apply(const Context& cx, const Args& args, const Plan&) -> Outcome {

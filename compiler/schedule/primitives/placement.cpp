@@ -13,6 +13,7 @@
 #include "arith/int_set.h"
 #include "arith/iter_map.h"
 #include "ir/ops.h"
+#include "ir/printer.h"
 #include "ir/visitor.h"
 #include "schedule/analysis.h"
 #include "schedule/candidates.h"
@@ -383,6 +384,30 @@ auto relaxed(const FuncState& func, const Place& block, const Place& under, cons
   std::vector<Range> ranges;
   for (const Range& range : region.region) { ranges.push_back(substitute(range, map)); }
   return arith::eval_set(Array<Range>(std::move(ranges)), domains);
+}
+
+// Instances of the block read windows of a buffer that overlap, and an iteration makes less than all of them touch: then some window
+// lies across what several iterations make. The first dimension where that is proved; none: nowhere.
+auto dimension_read_across(const Block& block, const Box& provided, const Box& required, arith::Analyzer& analyzer) -> std::optional<size_t> {
+  for (size_t d = 0; d < provided.size(); ++d) {
+    if (!provided[d].has_lower_bound() || !provided[d].has_upper_bound() || !required[d].has_lower_bound() || !required[d].has_upper_bound()) { continue; }
+    auto width = as_int(analyzer.simplify(provided[d].max() - provided[d].min()));
+    auto made = as_int(analyzer.simplify(required[d].max() - required[d].min()));
+    if (!width || !made) { continue; }
+    const IterVar* moving = nullptr;
+    bool is_single = true;
+    for (const IterVar& iter : block.iter_vars) {
+      if (!uses_var(provided[d].min(), [&](const VarNode& v) { return &v == iter.var.get(); })) { continue; }
+      is_single = is_single && !moving;
+      moving = &iter;
+    }
+    auto extent = moving ? as_int(moving->dom.extent) : std::nullopt;
+    if (!is_single || !extent || *extent < 2) { continue; }
+    Expr next = substitute(provided[d].min(), {{moving->var.get(), moving->var + one(moving->var->dtype)}});
+    auto step = as_int(analyzer.simplify(next - provided[d].min()));
+    if (step && *step >= 1 && *width >= *step && *made < *width + *step * (*extent - 1)) { return d; }
+  }
+  return {};
 }
 
 auto blocks_in(const Stmt& stmt) -> std::vector<NodeId> {
@@ -760,6 +785,32 @@ auto meets_later(const For& loop, const std::vector<Expr>& iter_values, const Do
   });
 }
 
+// May an update of a reduction run before its init? Where the iterations are too many to be counted: where a loop that counts beyond a remainder
+// drives spatial and reduction iter vars at once, so that the elements of a row need not come in their order.
+auto may_update_early(const Block& block, const Domains& loops, const std::vector<Expr>& iter_values, const Expr& predicate) -> bool {
+  if (auto counted = counted_late_update(block, loops, iter_values, predicate)) { return *counted; }
+  std::unordered_set<const VarNode*> spatial;
+  for (size_t i = 0; i < iter_values.size(); ++i) {
+    if (block.iter_vars[i].kind == IterKind::Reduction) { continue; }
+    post_order(iter_values[i], [&](const Expr& e) { if (const auto* v = e.as<VarNode>()) { spatial.insert(v); } });
+  }
+  auto is_spatial = [&](const VarNode& v) { return spatial.contains(&v); };
+  auto wraps = [](const Expr& e) {
+    bool found = false;
+    post_order(e, [&](const Expr& part) { found = found || part.as<FloorMod>() != nullptr; });
+    return found;
+  };
+  bool found = false;
+  for (size_t i = 0; i < iter_values.size(); ++i) {
+    if (block.iter_vars[i].kind != IterKind::Reduction) { continue; }
+    post_order(iter_values[i], [&](const Expr& e) {
+      const auto* mod = e.as<FloorMod>();
+      found = found || (mod && uses_var(mod->a, is_spatial) && wraps(mod->a));
+    });
+  }
+  return found;
+}
+
 // An iter var of which the loops around certainly do not run the whole domain, and of which more may run with new values under new loops;
 // null: none is known.
 auto iter_in_part(const FuncState& func, const Place& block, const std::vector<Expr>& new_values, const Domains& new_loops) -> const IterVar* {
@@ -897,6 +948,17 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
     Inverse inverse = update_by_inverse(*buffer, moved.iter_vars, provided, required, /*exact=*/reverse, analyzer, map);
     if (inverse == Inverse::Found) { continue; }
     if (inverse == Inverse::Unsafe || !update_by_dimension(*buffer, provided, required, analyzer, map)) {
+      auto across = reverse ? dimension_read_across(moved, provided, required, analyzer) : std::nullopt;
+      if (across) {
+        std::vector<std::string> indices;
+        for (const IntSet& set : provided) {
+          bool is_point = set.can_prove_single_point(analyzer);
+          std::string begin = print_script(analyzer.simplify(set.min()));
+          indices.push_back(is_point ? begin : fmt::format("{}:{}", begin, print_script(analyzer.simplify(set.max() + one(set.max().dtype())))));
+        }
+        return note_loop(note_block(cx.error(Code::ReadsAcross).arg("block", block->name().view()).arg("loop", loop->name().view())
+                                        .arg("window", fmt::format("{}[{}]", buffer->name.view(), fmt::join(indices, ", "))), *block), *loop);
+      }
       return note_block(cx.error(Code::RegionNotSolved).arg("block", block->name().view()).arg("buffer", buffer->name.view()).arg("loop", loop->name().view()), *block);
     }
   }
@@ -1101,7 +1163,7 @@ auto plan_placement(const Context& cx, const BlockArg& block, const LoopArg& loo
   bool each_time = moved.init && !(extremum_of(moved) && std::all_of(producers.begin(), producers.end(), goes_on));
   std::optional<Replaced> counted;
   if (reverse) { counted = counted_replacement(func, *loop, moved, loops, iter_values, predicate, each_time); }
-  if (counted && counted->begins_late) {
+  if (moved.init && (counted ? counted->begins_late : may_update_early(moved, new_loops, iter_values, predicate))) {
     return note_block(cx.error(Code::PaddingForm).arg("block", block->name().view()).arg("why", "it would update its elements before its `T.init()` runs"), *block);
   }
   if (counted && !counted->runs_all && !FAULT(compute_at_region_short)) {

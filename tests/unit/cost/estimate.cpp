@@ -105,6 +105,23 @@ TEST_CASE("what is read where it was just written comes from a cache") {
   CHECK(seconds(apart) > 1.3 * seconds(together));
 }
 
+TEST_CASE("a loop in two parts, side by side in the loops around it, touches what it did whole") {
+  std::string head = "@T.prim_func\ndef main(A: T.Buffer((512, 512), \"float32\"), B: T.Buffer((512, 512), \"float32\"), C: T.Buffer((512, 512), \"float32\")):\n    for i, j in T.grid(512, 512):\n";
+  auto part = [](int begin, int extent) {
+    return fmt::format("        for k in range({1}):\n            with T.block(\"C{0}\"):\n                vi, vj = T.axis.remap(\"SS\", [i, j])\n"
+                       "                vk = T.axis.reduce(512, {0} + k)\n                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]\n", begin, extent);
+  };
+  double whole = seconds(head + part(0, 512));
+  double parts = seconds(head + part(0, 256) + part(256, 256));
+  CHECK(cost::gain_text(whole / parts) == "");
+  // As a step makes them: each part counts on from where it begins.
+  auto counted_on = [](int begin, int end) {
+    return fmt::format("        for k in range({0}, {1}):\n            with T.block(\"C{0}\"):\n                vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])\n"
+                       "                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]\n", begin, end);
+  };
+  CHECK(cost::gain_text(whole / seconds(head + counted_on(0, 256) + counted_on(256, 512))) == "");
+}
+
 TEST_CASE("there is no estimate where there is no model") {
   CHECK(seconds("@T.prim_func\ndef main(a: T.handle, n: T.int32):\n    A = T.match_buffer(a, (n,))\n    for i in range(n):\n        with T.block(\"A\"):\n"
                 "            vi = T.axis.spatial(n, i)\n            A[vi] = T.float32(0)\n") == -1);
