@@ -107,6 +107,13 @@ auto loop_table(const Session& session) -> std::string {
   return out;
 }
 
+auto command_json(const std::string& line, bool is_done, const std::string& text, const std::string& complaint, const std::vector<std::string>& choices) -> std::string {
+  nlohmann::json json = {{"line", line}, {"done", is_done}, {"text", text}};
+  if (!complaint.empty()) { json["complaint"] = complaint; }
+  if (!choices.empty()) { json["choices"] = choices; }
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
 auto refusal_json(const std::string& line, const Diagnostics& diagnostics, const std::vector<std::string>& instead) -> std::string {
   nlohmann::json json = {{"line", line}, {"refused", nlohmann::json::array()}, {"instead", nlohmann::json::array()}};
   for (const std::string& one : instead) { json["instead"].push_back(script::one_line(one)); }

@@ -23,6 +23,10 @@ struct AnswerMode {
 /// What is said of a line that was refused, where answers are lines of JSON: {"line", "refused": [{"code", "message", "help"}], "instead"}.
 [[nodiscard]] auto refusal_json(const std::string& line, const Diagnostics& diagnostics, const std::vector<std::string>& instead) -> std::string;
 
+/// What a command said, where answers are lines of JSON: {"line", "done", "text"}, "complaint" where something was wrong, "choices" where
+/// lines are offered.
+[[nodiscard]] auto command_json(const std::string& line, bool is_done, const std::string& text, const std::string& complaint, const std::vector<std::string>& choices) -> std::string;
+
 /// The loops of the program as rows: what the script calls each, the loop, its extent, kind, and how often it runs.
 [[nodiscard]] auto loop_table(const Session& session) -> std::string;
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "support/spelling.h"
+
 namespace loopsmith::repl {
 
 auto all_commands() -> const std::vector<Command>& {
@@ -32,20 +34,10 @@ auto find_command(std::string_view name) -> const Command* {
 auto closest_command(std::string_view name) -> std::string {
   std::string best;
   size_t least = 3;
+  if (name.size() > 40) { return best; }
   for (const Command& c : all_commands()) {
-    // Levenshtein's distance; names are short.
-    std::vector<size_t> row(c.name.size() + 1);
-    for (size_t j = 0; j <= c.name.size(); ++j) { row[j] = j; }
-    for (size_t i = 1; i <= name.size(); ++i) {
-      size_t diagonal = row[0];
-      row[0] = i;
-      for (size_t j = 1; j <= c.name.size(); ++j) {
-        size_t up = row[j];
-        row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (name[i - 1] == c.name[j - 1] ? 0 : 1)});
-        diagonal = up;
-      }
-    }
-    if (row.back() < least) { least = row.back(); best = std::string(c.name); }
+    size_t distance = edit_distance(name, c.name);
+    if (distance < least) { least = distance; best = std::string(c.name); }
   }
   return best;
 }

@@ -516,6 +516,33 @@ auto Session::execute_one(const std::string& input) -> bool {
   if (!choices_.empty() && text.size() < 4 && text.find_first_not_of("0123456789") == std::string_view::npos) {
     return choose(static_cast<size_t>(std::stoul(std::string(text))));
   }
+  bool is_command = text.front() == '?' || text.front() == ']' || text.front() == ':' || text.front() == ';' || text == "_err";
+  if (!is_command) { return run_script(cleaned); }
+  if (settings_.mode != "json" || depth_ > 1) { return execute_command(text); }
+  // One object, whatever is said in pieces.
+  std::string said;
+  std::string wrong;
+  auto out = std::exchange(host_.out, [&said](std::string_view part) { said += part; });
+  auto err = std::exchange(host_.err, [&wrong](std::string_view part) { wrong += part; });
+  auto page = std::exchange(host_.page, nullptr);
+  bool color = std::exchange(host_.color, false);
+  const std::vector<std::string> offered = choices_;
+  bool is_done = execute_command(text);
+  host_.out = std::move(out);
+  host_.err = std::move(err);
+  host_.page = std::move(page);
+  host_.color = color;
+  // With `:mode` itself, answers may have become others.
+  if (settings_.mode != "json") {
+    if (!wrong.empty()) { host_.err(wrong); }
+    if (!said.empty()) { print(said); }
+    return is_done;
+  }
+  print(command_json(std::string(text), is_done, as_text(said), as_text(wrong), choices_ == offered ? std::vector<std::string>() : choices_));
+  return is_done;
+}
+
+auto Session::execute_command(std::string_view text) -> bool {
   if (text.starts_with("??")) { return past_command.run(*this, words_of(text.substr(2))); }
   if (text.front() == ';') { return shell_command.run(*this, {std::string(trim(text.substr(1)))}); }
   if (text.front() == ']') { return search_command.run(*this, words_of(text.substr(1))); }
@@ -534,12 +561,9 @@ auto Session::execute_one(const std::string& input) -> bool {
     words.erase(words.begin());
     return command->run(*this, words);
   }
-  if (text == "_err") {
-    // All that was said; as a value in a line it is the message.
-    print(last_failure_.empty() ? "nothing was refused yet\n" : last_failure_);
-    return true;
-  }
-  return run_script(cleaned);
+  // `_err`: all that was said; as a value in a line it is the message.
+  print(last_failure_.empty() ? "nothing was refused yet\n" : last_failure_);
+  return true;
 }
 
 auto Session::name_of(const schedule::Place& place) const -> std::string {
@@ -923,8 +947,16 @@ auto Session::as_document() const -> std::string {
 }
 
 auto Session::as_function(const std::string& name) const -> std::string {
-  std::string out = "@ls.schedule(" + program_name_.str() + ")\ndef " + name + "(sch: tir.Schedule) -> None:\n";
-  bool any = false;
+  std::string body = body_of_steps();
+  return "@ls.schedule(" + program_name_.str() + ")\ndef " + name + "(sch: tir.Schedule) -> None:\n" + (body.empty() ? "    pass\n" : body);
+}
+
+auto Session::as_python_function(const std::string& name) const -> std::string {
+  return "def " + name + "() -> tir.Schedule:\n    sch = tir.Schedule(" + program_name_.str() + ")\n" + body_of_steps() + "    return sch\n";
+}
+
+auto Session::body_of_steps() const -> std::string {
+  std::string out;
   // What was done at once (a schedule of the file, a tuned one) comes as its trace; what was typed since as it was typed.
   std::vector<size_t> path = path_to(position_);
   size_t first = 1;
@@ -934,7 +966,6 @@ auto Session::as_function(const std::string& name) const -> std::string {
   if (first > 1 || steps_.front().changes_program) {
     for (const std::string& line : schedule_object(steps_[path[first - 1]].frame)->schedule.trace().python_lines()) {
       out += "    " + line + "\n";
-      any = true;
     }
   }
   // `_` is what the last step gave; a file says so where a later step asks for it.
@@ -949,18 +980,16 @@ auto Session::as_function(const std::string& name) const -> std::string {
   }
   for (size_t i = first; i < path.size(); ++i) {
     const std::string& result = steps_[path[i]].result;
-    if (gives_last[i] && result == "_") { out += "    _ = " + steps_[path[i]].line.substr(0, steps_[path[i]].line.find(';')) + "\n"; any = true; continue; }
+    if (gives_last[i] && result == "_") { out += "    _ = " + steps_[path[i]].line.substr(0, steps_[path[i]].line.find(';')) + "\n"; continue; }
     std::istringstream lines(steps_[path[i]].line);
     for (std::string line; std::getline(lines, line);) {
       std::string kept(trim(line).empty() ? "" : line);
       while (!kept.empty() && (kept.back() == ';' || kept.back() == ' ')) { kept.pop_back(); }
       if (kept.empty()) { continue; }
       out += "    " + kept + "\n";
-      any = true;
     }
     if (gives_last[i]) { out += "    _ = " + result + "\n"; }
   }
-  if (!any) { out += "    pass\n"; }
   return out;
 }
 

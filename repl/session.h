@@ -182,6 +182,8 @@ class Session {
   [[nodiscard]] auto as_document() const -> std::string;
   /// The steps so far as a schedule function that can be typed into a file.
   [[nodiscard]] auto as_function(const std::string& name) const -> std::string;
+  /// The same as a function of Python, which makes its schedule itself: there is no `ls` there.
+  [[nodiscard]] auto as_python_function(const std::string& name) const -> std::string;
   /// The current module as text.
   [[nodiscard]] auto module_text() const -> std::string;
   /// A text of script with colours, where the host has them: those of the terminal, so that they fit a dark and a light one.
@@ -210,6 +212,9 @@ class Session {
  private:
   std::set<std::string> written_;
   auto execute_one(const std::string& input) -> bool;
+  auto execute_command(std::string_view text) -> bool;
+  /// The steps so far, a line each, indented as in a function.
+  [[nodiscard]] auto body_of_steps() const -> std::string;
   auto run_script(const std::string& input, bool is_trial = false) -> bool;
   /// A call in which loops and blocks of the program that the script has no name for stand by the program's: as it would be typed.
   [[nodiscard]] auto with_places(const std::string& call) const -> std::string;

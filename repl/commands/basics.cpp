@@ -170,6 +170,14 @@ auto programs(Session& session, const std::vector<std::string>& arguments) -> bo
       if (s.program_decl == d.item->decl) { session.print("      " + s.name.str() + "\n"); }
     }
   }
+  // Programs that stand in functions of Python, or that a function makes, come with the schedules they are made for.
+  for (const script::FileSchedule& s : session.schedules().all()) {
+    bool is_listed = false;
+    for (size_t i = 0; i < session.file().size(); ++i) { is_listed = is_listed || (session.file().declaration(i).is_program && session.file().declaration(i).item->decl == s.program_decl); }
+    if (is_listed || !s.program) { continue; }
+    bool is_here = session.original().same_as(s.program);
+    session.print(fmt::format("{} {} (for `:with {}`)\n", is_here ? "*" : " ", s.program_name.str().empty() ? std::string("a program") : s.program_name.str(), s.name.view()));
+  }
   return true;
 }
 

@@ -350,6 +350,11 @@ auto tune_here(Session& session, const std::vector<std::string>& given) -> bool 
                      : fmt::format("no schedule was found in {} trials\n", result->progress.trials));
     return false;
   }
+  // Its rules look for nests as they are written: of loops that were split before, little is left to decide.
+  constexpr int few = 32;
+  if (hole && !program.same_as(session.original()) && result->progress.trials < few && (options.trials == 0 || result->progress.trials < options.trials)) {
+    session.say(fmt::format("there were only {} candidates: the rules of a search look for loops as they are written, and here steps have reshaped them; a `...` at an earlier step has more to choose from", result->progress.trials));
+  }
   session.print(curve_picture(trials, session.settings()));
   session.say(fmt::format("best of {} trials: {}{}; verified by {}", result->progress.trials, seconds_text(result->best_seconds),
                           result->plain_seconds > 0 ? ", as written " + seconds_text(result->plain_seconds) : "", result->verified));

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -81,6 +82,54 @@ auto write_file(Session& session, const std::string& path, const std::string& te
   return true;
 }
 
+/// A text of programs with what Python has to import for it and for a schedule; schedules that need `ls`, which is nowhere there, go.
+auto as_python(const Session& session, std::string text) -> std::string {
+  if (!session.path().ends_with(".py")) {
+    const auto& items = session.document().items();
+    for (size_t i = items.size(); i-- > 0;) {
+      if (items[i].item->text.find("@ls.") == std::string::npos || items[i].offset >= text.size()) { continue; }
+      size_t end = std::min<size_t>(text.find_first_not_of("\r\n", std::min<size_t>(items[i].end(), text.size())), text.size());
+      text.erase(items[i].offset, end - items[i].offset);
+    }
+    while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) { text.pop_back(); }
+  }
+  auto has_word = [&](std::string_view word) {
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+      if (at == 0 || (std::isalnum(static_cast<unsigned char>(text[at - 1])) == 0 && text[at - 1] != '_' && text[at - 1] != '.')) { return true; }
+    }
+    return false;
+  };
+  // Where imports end: those at the top of the file, before anything is declared.
+  size_t place = 0;
+  bool binds_tir = false, binds_script = false, binds_module = false;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line = std::string_view(text).substr(at, end - at);
+    if (line.starts_with("def ") || line.starts_with("class ") || line.starts_with("@")) { break; }
+    if (line.starts_with("import ") || line.starts_with("from ")) {
+      bool is_whole = line.find('(') == std::string_view::npos && !line.ends_with('\\');
+      if (is_whole) { place = std::min(end + 1, text.size()); }
+      auto binds = [&](std::string_view name) { return line.ends_with(name) || line.find(std::string(name) + ",") != std::string_view::npos; };
+      binds_tir = binds_tir || (line.starts_with("from tvm import ") && (binds(" tir") || binds(",tir")));
+      binds_script = binds_script || binds(" as T");
+      binds_module = binds_module || binds(" as I");
+    }
+    at = end + 1;
+  }
+  std::string imports;
+  if (!binds_tir) { imports += "from tvm import tir\n"; }
+  if (!binds_module && has_word("I.")) { imports += "from tvm.script import ir as I\n"; }
+  if (!binds_script && has_word("T.")) { imports += "from tvm.script import tir as T\n"; }
+  if (imports.empty()) { return text; }
+  bool is_first = place == 0;
+  // Behind a docstring at the top, which has to come first.
+  if (is_first && text.starts_with("\"\"\"")) {
+    size_t end = text.find("\"\"\"", 3);
+    place = end == std::string::npos ? 0 : std::min(text.find('\n', end), text.size() - 1) + 1;
+  }
+  return text.substr(0, place) + imports + (is_first ? "\n\n" : "") + text.substr(place);
+}
+
 auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
   if (!needs_program(session)) { return false; }
   if (arguments.empty() || arguments.size() > 2) {
@@ -121,7 +170,9 @@ auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
   size_t first = text.find('\n');
   bool is_crlf = first != std::string::npos && first > 0 && text[first - 1] == '\r';
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) { text.pop_back(); }
-  for (char c : "\n\n\n" + session.as_function(name)) { text += c == '\n' && is_crlf ? std::string("\r\n") : std::string(1, c); }
+  bool is_python = arguments[0].ends_with(".py");
+  if (is_python) { text = as_python(session, std::move(text)); }
+  for (char c : "\n\n\n" + (is_python ? session.as_python_function(name) : session.as_function(name))) { text += c == '\n' && is_crlf ? std::string("\r\n") : std::string(1, c); }
   return write_file(session, arguments[0], text, "schedule `" + name + "` written to " + arguments[0]);
 }
 
