@@ -317,6 +317,40 @@ auto Reporter::status() const -> int { return environment_ ? exit_environment : 
 
 // ---- picking ---------------------------------------------------------------------------------------------
 
+namespace {
+
+// A function that makes several schedules has them under its name, `NAME.2` and so on: the one whose program is asked for is meant, else the one
+// that is named; what there is beside it is said.
+void pick_among(SourceFile& file, const std::string& function, std::optional<uint32_t> until, std::string& with, script::ScheduleRun& run) {
+  auto name_of = [&](const script::ScheduleRun& one) {
+    auto found = std::find_if(file.programs().begin(), file.programs().end(), [&](const NamedProgram& p) { return p.module && p.module.same_as(one.program); });
+    return found != file.programs().end() ? found->name.str() : std::string("a program of its own");
+  };
+  const std::vector<std::string> names = file.schedule_names();
+  std::string beside;
+  size_t count = 1;
+  std::optional<std::pair<std::string, script::ScheduleRun>> asked;
+  for (const std::string& name : names) {
+    std::string_view number = std::string_view(name).substr(std::min(name.size(), with.size()));
+    bool is_further = name.starts_with(with) && number.size() > 1 && number[0] == '.' && number.find_first_not_of("0123456789", 1) == std::string_view::npos;
+    if (!is_further) { continue; }
+    auto other = file.run_schedule(name, until);
+    if (!other || other->decl != run.decl) { continue; }
+    if (!function.empty() && !asked && name_of(*other) == function) { asked = {name, *other}; }
+    beside += fmt::format("{}`{}` of `{}`", beside.empty() ? "" : ", ", name, name_of(*other));
+    ++count;
+  }
+  if (asked && name_of(run) != function) {
+    with = std::move(asked->first);
+    run = std::move(asked->second);
+    return;
+  }
+  if (beside.empty() || name_of(run) == function) { return; }
+  fmt::print(stderr, "loopsmith: `{}` makes {} schedules: this is the first, of `{}`; beside it there {} {}\n", with, count, name_of(run), count == 2 ? "is" : "are", beside);
+}
+
+}  // namespace
+
 auto pick(const Arguments& arguments, const PickRequest& request, Reporter& reporter) -> std::variant<Selection, int> {
   Selection out;
   auto read = SourceFile::read(request.path);
@@ -362,13 +396,15 @@ auto pick(const Arguments& arguments, const PickRequest& request, Reporter& repo
       for (Diagnostic& d : why) { d.severity = Severity::Error; }
       return fail(why);
     }
+    pick_among(file, arguments.get("--function", ""), until, with, *run);
     if (request.until_hole) {
       auto found = std::find_if(run->steps.begin(), run->steps.end(), [](const script::Step& step) { return step.hole.has_value(); });
       auto place = found != run->steps.end() ? file.locate()(found->where) : std::nullopt;
       if (place) {
         Selection::Hole hole{.statement = place->span, .function = run->text, .variable = "sch", .seconds = found->hole->seconds, .trials = found->hole->trials};
         for (const auto& [name, value] : run->frames[found->index].scope->slots()) {
-          if (value.as<script::ScheduleObject>()) { hole.variable = name.str(); }
+          const auto* object = value.as<script::ScheduleObject>();
+          if (object && object->part == script::ScheduleObject::Part::Own) { hole.variable = name.str(); }
         }
         out.hole = std::move(hole);
         run->result = found->after;

@@ -147,8 +147,9 @@ class Evaluator {
   /// They tell what it is by the tag, which is the address of a variable of theirs.
   void* host = nullptr;
   const void* host_tag = nullptr;
-  /// Told of calls that are left out because the callee or an argument is not known; none: nobody.
-  std::function<void(const Value& callee, const syntax::Expr& written, const Arguments& arguments)> not_called;
+  /// Told of calls that are left out because the callee or an argument is not known; none: nobody. What it gives is what the call gives: a
+  /// higher room knows what the library makes there.
+  std::function<std::optional<Value>(const Value& callee, const syntax::CallExpr& written, const Arguments& arguments)> not_called;
   /// What the `with` statements around have: the innermost last.
   std::vector<Value> contexts;
   /// Owner of the tree being evaluated; functions made keep it.

@@ -72,32 +72,6 @@ auto convert(Evaluator& evaluator, const Argument& argument, int depth) -> std::
   return {};
 }
 
-// The target of the innermost `with` that has one; null: none.
-auto target_around(const Evaluator& evaluator) -> const Attr* {
-  for (size_t i = evaluator.contexts.size(); i-- > 0;) {
-    const auto* context = evaluator.contexts[i].as<frontend::AttrObject>();
-    if (const Attr* target = context ? target_attr(context->attr) : nullptr) { return target; }
-  }
-  return nullptr;
-}
-// A text, a dictionary of options, or either with a host behind it.
-auto most_vscale_of(const Attr& attr) -> int64_t {
-  if (const auto* list = attr.list()) { return list->empty() ? 0 : most_vscale_of((*list)[0]); }
-  if (const auto* text = std::get_if<std::string>(&attr.value)) { return most_vscale(*text); }
-  const auto* options = std::get_if<AttrMap>(&attr.value);
-  if (!options) { return 0; }
-  std::string text = "llvm";
-  for (const auto& [key, value] : *options) {
-    std::string joined;
-    if (const auto* one = std::get_if<std::string>(&value.value)) { joined = *one; }
-    for (const Attr& item : value.list() ? *value.list() : Array<Attr>()) {
-      if (const auto* part = std::get_if<std::string>(&item.value)) { joined += (joined.empty() ? "" : ",") + *part; }
-    }
-    if (key == "kind") { text = joined + text.substr(text.find_first_of(' ') == std::string::npos ? text.size() : text.find_first_of(' ')); }
-    if (key == "mtriple" || key == "mattr" || key == "mcpu") { text += " -" + key.str() + "=" + joined; }
-  }
-  return most_vscale(text);
-}
 
 // What a call names and is not there may be another name written wrong: a block's or a parameter's.
 auto with_name_meant(Diagnostic d, const Arguments& arguments, const ScheduleObject& object, const schedule::Primitive& primitive) -> Diagnostic {
@@ -164,14 +138,17 @@ class PrimitiveMethod final : public eval::Object {
       if (i < arguments.positional) { converted.positional.push_back(std::move(*value)); }
       else { converted.keyword.emplace_back(argument.keyword.str(), std::move(*value)); }
     }
+    // Of one that is followed elsewhere, and is not known here any more, nothing is.
+    bool is_other = schedule->part == ScheduleObject::Part::Other;
+    if (is_other && schedule->is_unknown) { return eval::Value::opaque(); }
     Origin call = arguments.call;
     call.step = schedule->step;
     ++schedule->executed;
     IRModule before = schedule->schedule.module();
-    if (const Attr* target = target_around(evaluator)) { schedule->schedule.use_vscale(most_vscale_of(*target)); }
+    if (const Attr* target = target_around(evaluator)) { schedule->schedule.use_vscale(most_vscale(target_text(*target))); }
     Result<schedule::Value> result = schedule->schedule.apply(*primitive, converted, call);
     if (!result.ok()) {
-      if (result.diagnostics().empty()) { return failed(); }
+      if (result.diagnostics().empty() || is_other) { return failed(); }
       schedule->refused = ScheduleObject::Refused{primitive, std::move(converted), call};
       for (Diagnostic& d : std::move(result).diagnostics()) {
         if (!d.where.is_known()) { d.where = call; }
@@ -180,7 +157,7 @@ class PrimitiveMethod final : public eval::Object {
       return eval::Value::error();
     }
     const IRModule& after = schedule->schedule.module();
-    if (!primitive->is_pure && after.same_as(before)) {
+    if (!primitive->is_pure && after.same_as(before) && !is_other) {
       evaluator.report(error(Code::StepChangesNothing, call).arg("primitive", primitive->name));
     }
     return from_schedule(*result);
@@ -202,6 +179,8 @@ auto report_all(Evaluator& evaluator, Diagnostics diagnostics, Origin where) -> 
 auto schedule_copy(Evaluator&, const eval::Value& self, const Arguments&) -> eval::Value {
   auto copy = eval::make_object<ScheduleObject>(self_of(self).schedule.fork());
   copy->step = self_of(self).step;
+  copy->is_unknown = self_of(self).is_unknown;
+  if (self_of(self).part == ScheduleObject::Part::Other) { copy->part = ScheduleObject::Part::Other; }
   return eval::Value(Ref<eval::Object>(copy.get()));
 }
 auto schedule_seed(Evaluator& evaluator, const eval::Value& self, const Arguments& arguments) -> eval::Value {
@@ -428,6 +407,35 @@ const eval::TypeTag ScheduleObject::type_tag{"tir.Schedule"};
 
 void set_bridge(Bridge b) { bridge() = std::move(b); }
 
+auto target_around(const Evaluator& evaluator) -> const Attr* {
+  for (size_t i = evaluator.contexts.size(); i-- > 0;) {
+    const auto* context = evaluator.contexts[i].as<frontend::AttrObject>();
+    if (const Attr* target = context ? target_attr(context->attr) : nullptr) { return target; }
+  }
+  return nullptr;
+}
+
+auto target_text(const Attr& target) -> std::string {
+  // With a host behind it, or by itself.
+  if (const auto* list = target.list()) { return list->empty() ? std::string() : target_text((*list)[0]); }
+  auto kind_of = [](const std::string& text) { return text.starts_with("nvidia/") ? std::string("cuda") : text; };
+  if (const auto* text = std::get_if<std::string>(&target.value)) { return kind_of(*text); }
+  const auto* options = std::get_if<AttrMap>(&target.value);
+  if (!options) { return {}; }
+  std::string kind = "llvm", text;
+  for (const auto& [key, value] : *options) {
+    std::string joined;
+    if (const auto* one = std::get_if<std::string>(&value.value)) { joined = *one; }
+    else if (!value.list()) { joined = print_script(value); }
+    for (const Attr& item : value.list() ? *value.list() : Array<Attr>()) {
+      if (const auto* part = std::get_if<std::string>(&item.value)) { joined += (joined.empty() ? "" : ",") + *part; }
+    }
+    if (key == "kind" || key == "tag") { kind = kind_of(joined); }
+    else if (key != "host" && !joined.empty()) { text += " -" + key.str() + "=" + joined; }
+  }
+  return kind + text;
+}
+
 auto most_vscale(const std::string& target) -> int64_t {
   if (target.empty()) { return 0; }
   auto parsed = target::parse(target);
@@ -521,6 +529,9 @@ auto ScheduleObject::clone(eval::Cloner& cloner) const -> std::optional<eval::Va
   auto copy = eval::make_object<ScheduleObject>(schedule);
   copy->step = step;
   copy->executed = executed;
+  copy->part = part;
+  // Of the one that is followed, each statement finds out anew.
+  copy->is_unknown = part != Part::Own && is_unknown;
   cloner.remember(this, copy.get());
   return eval::Value(Ref<eval::Object>(copy.get()));
 }

@@ -48,6 +48,10 @@ class ScheduleObject final : public eval::Object {
   /// A primitive would have been called with what is not known, or a function that is not known with the schedule: from then on
   /// the schedule is not known either.
   mutable bool is_unknown = false;
+  /// Among several schedules of a function: the one that a run follows, one that is followed by a run of its own (what is refused of it is told
+  /// there, and from then on it is not known here), or a copy and what a helper makes for itself.
+  enum class Part : uint8_t { Own, Other, Beside };
+  mutable Part part = Part::Beside;
   auto get_attribute(eval::Evaluator& evaluator, Name name, Origin where) const -> std::optional<eval::Value> override;
   void attribute_names(std::vector<Name>& out) const override;
   auto clone(eval::Cloner& cloner) const -> std::optional<eval::Value> override;
@@ -56,6 +60,12 @@ class ScheduleObject final : public eval::Object {
 
 /// What `T.vscale()` may be at most for a target as written; 0: it has no scalable vectors, or cannot be read.
 [[nodiscard]] auto most_vscale(const std::string& target) -> int64_t;
+
+/// A target as a script has it (`Target("cuda")`, also of several parts), as it is written: "llvm -mcpu=znver4". Of a card that is known by its
+/// name only, the kind.
+[[nodiscard]] auto target_text(const Attr& target) -> std::string;
+/// The target of the innermost `with` that has one; null: none.
+[[nodiscard]] auto target_around(const eval::Evaluator& evaluator) -> const Attr*;
 
 /// For Evaluator::not_called: which schedules are not known after a call that was left out.
 void leave_out_call(const eval::Value& callee, const syntax::Expr& written, const eval::Arguments& arguments);

@@ -25,19 +25,40 @@ auto expects_failure(const syntax::FunctionDef& def) -> bool {
   });
 }
 
+// The `seed` of `tir.Schedule(program, seed=42)`; none: it has no number there.
+auto seed_of(const eval::Arguments& arguments) -> std::optional<int64_t> {
+  static const Name seed("seed");
+  const eval::Argument* said = arguments.keyword(seed);
+  return said && said->value.is_int() ? std::optional<int64_t>(said->value.int_value()) : std::nullopt;
+}
+
+auto make_schedule(const RunRequest& request, IRModule program, std::optional<int64_t> seed = {}, ScheduleObject::Part part = ScheduleObject::Part::Own) {
+  schedule::Schedule sch(std::move(program), seed.value_or(request.seed));
+  sch.use_intrinsics(request.intrinsics);
+  sch.use_vscale(most_vscale(request.target));
+  auto object = eval::make_object<ScheduleObject>(std::move(sch));
+  object->part = part;
+  return object;
+}
+
 // Records the steps of one run.
 class Recorder final : public eval::Observer {
  public:
   Recorder(ScheduleRun& run, const RunRequest& request)
-      : run_(run), variable_(request.function.form.variable), is_python_(request.function.form.made), is_meant_to_fail_(expects_failure(*request.function.def)), watch_(request.watch) {}
+      : run_(run), request_(request), form_(request.function.form), variable_(form_.variable), is_python_(form_.made), is_meant_to_fail_(expects_failure(*request.function.def)), watch_(request.watch) {}
 
   /// Statements from here on are not run.
   size_t limit = 0;
+  /// Is the schedule made that is followed? Until then no other is taken for it.
+  bool is_made = false;
 
   void before(eval::Evaluator& evaluator, eval::Frame& frame, size_t index, const syntax::Stmt& stmt) override {
     if (watch_) { watch_(run_, index); }
     run_.frames.resize(index);
     run_.frames.push_back(frame.snapshot());
+    index_ = index;
+    made_here_.clear();
+    enter_contexts(evaluator, frame, index);
     find_schedule(frame);
     if (schedule_) {
       schedule_->step = static_cast<uint32_t>(index) + 1;
@@ -45,14 +66,19 @@ class Recorder final : public eval::Observer {
       schedule_->is_unknown = false;
       schedule_->hole.reset();
     }
+    before_ = schedule_ ? Ref<ScheduleObject>(schedule_) : Ref<ScheduleObject>();
     executed_ = schedule_ ? schedule_->executed : 0;
+    executed_of_others_ = executed_of_others(frame);
     diagnostics_ = evaluator.diagnostics.size();
     // What loops print without end is of no use to anybody.
     constexpr size_t most_printed = 1 << 20;
     evaluator.output = [&step = run_.steps[index]](std::string_view text) {
       if (step.printed.size() < most_printed) { step.printed += text; }
     };
-    evaluator.not_called = leave_out_call;
+    evaluator.not_called = [this](const eval::Value& callee, const syntax::CallExpr& written, const eval::Arguments& arguments) {
+      leave_out_call(callee, *written.callee, arguments);
+      return made_by(callee, written, arguments);
+    };
     evaluator.opaque_at = {};
     start_ = std::chrono::steady_clock::now();
   }
@@ -61,24 +87,27 @@ class Recorder final : public eval::Observer {
     Step& step = run_.steps[index];
     step.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     find_schedule(frame);
-    step.primitives = schedule_ ? schedule_->executed - executed_ : 0;
+    step.primitives = schedule_ ? schedule_->executed - (schedule_ == before_.get() ? executed_ : 0) : 0;
     run_.primitives += step.primitives;
     step.diagnostics.assign(evaluator.diagnostics.begin() + static_cast<std::ptrdiff_t>(diagnostics_), evaluator.diagnostics.end());
     step.state = flow == eval::Flow::Failed ? StepState::Failed : flow == eval::Flow::Unknown ? StepState::Unknown : StepState::Done;
     if (step.state == StepState::Done && has_errors(step.diagnostics)) { step.state = StepState::Failed; }
     if (schedule_ && schedule_->is_unknown && step.state == StepState::Done) { step.state = StepState::Unknown; }
     // What Python around primitives may do is its own matter.
-    if (is_python_ && step.state == StepState::Failed && (is_meant_to_fail_ || !schedule_ || !schedule_->refused)) {
+    const ScheduleObject* refused = step.state == StepState::Failed ? find_refused(frame, step) : nullptr;
+    if (is_python_ && step.state == StepState::Failed && (is_meant_to_fail_ || !refused)) {
       step.state = StepState::Unknown;
       if (!step.diagnostics.empty()) { step.unknown_because = std::move(step.diagnostics.front()); }
       step.diagnostics.clear();
     }
     if (step.state == StepState::Unknown) { step.unknown_at = evaluator.opaque_at; }
-    if (step.state == StepState::Failed && schedule_) { explain_refusal(step.diagnostics, *schedule_, *frame.scope, evaluator.cancel); }
+    if (step.state == StepState::Failed && refused) { explain_refusal(step.diagnostics, *refused, *names_of_own(evaluator, frame), evaluator.cancel); }
     if (step.state != StepState::Done) { return false; }
     step.after = schedule_ ? std::make_shared<const schedule::Schedule>(schedule_->schedule) : run_.result;
     run_.result = step.after;
-    collect_names(stmt, frame, step);
+    // Loops and blocks of another schedule are none of this one.
+    bool is_of_others = step.primitives == 0 && executed_of_others(frame) > executed_of_others_;
+    if (!is_of_others) { collect_names(stmt, frame, step); }
     // In a helper or a loop it is no place that a search could fill.
     const auto* expression = stmt.as<syntax::ExprStmt>();
     step.hole = expression && schedule_ && schedule_->hole && schedule_->hole->call.begin == expression->value->origin().begin && schedule_->hole->call.decl == expression->value->decl
@@ -92,13 +121,47 @@ class Recorder final : public eval::Observer {
   }
 
   void find_schedule(const eval::Frame& frame) {
+    using Part = ScheduleObject::Part;
     // A snapshot copies the schedule, so the object to watch is the frame's own.
     schedule_ = nullptr;
-    if (const eval::Value* value = frame.scope->find_here(variable_)) { schedule_ = value->as<ScheduleObject>(); }
-    if (schedule_) { return; }
-    for (const auto& [name, value] : frame.scope->slots()) {
-      if (const auto* object = value.as<ScheduleObject>()) { schedule_ = object; return; }
+    const eval::Value* value = frame.scope->find_here(variable_);
+    const auto* named = value != nullptr ? value->as<ScheduleObject>() : nullptr;
+    if (named && form_.is_call && index_ == form_.made_at && is_here(named)) { named->part = Part::Own; }
+    is_made = is_made || (named && named->part == Part::Own) || std::any_of(made_here_.begin(), made_here_.end(), [](const auto& one) { return one->part == Part::Own; });
+    if (!is_made) { return; }
+    if (named && named->part != Part::Other) {
+      schedule_ = named;
+      return;
     }
+    for (const auto& [name, slot] : frame.scope->slots()) {
+      const auto* object = slot.as<ScheduleObject>();
+      if (object && object->part == Part::Own) { schedule_ = object; return; }
+    }
+    // Made in a function that keeps it to itself.
+    for (const auto& one : made_here_) {
+      if (one->part == Part::Own) { schedule_ = one.get(); }
+    }
+    if (schedule_ || is_python_) { return; }
+    for (const auto& [name, slot] : frame.scope->slots()) {
+      const auto* object = slot.as<ScheduleObject>();
+      if (object && object->part != Part::Other) { schedule_ = object; return; }
+    }
+  }
+
+  /// What the `with` around a statement says of the target, for those that were looked through.
+  void enter_contexts(eval::Evaluator& evaluator, const eval::Frame& frame, size_t index) const {
+    const auto& contexts = request_.function.contexts;
+    if (index >= contexts.size()) { return; }
+    enter(evaluator, contexts[index], frame.scope);
+  }
+  static void enter(eval::Evaluator& evaluator, const std::vector<const syntax::Expr*>& contexts, const eval::ScopeRef& scope) {
+    evaluator.contexts.clear();
+    size_t said = evaluator.diagnostics.size();
+    for (const syntax::Expr* context : contexts) {
+      eval::Value value = evaluator.eval(*context, scope);
+      if (value.object() && value.object()->is_context()) { evaluator.contexts.push_back(std::move(value)); }
+    }
+    evaluator.diagnostics.resize(said);
   }
 
  private:
@@ -149,18 +212,80 @@ class Recorder final : public eval::Observer {
     }
   }
 
+  /// `tir.Schedule(PROGRAM)` where a helper, a loop or a branch has it. None: it is not that, or its program is not known.
+  auto made_by(const eval::Value& callee, const syntax::CallExpr& written, const eval::Arguments& arguments) -> std::optional<eval::Value> {
+    if (!callee.is_opaque() || !syntax::is_schedule_made(written)) { return std::nullopt; }
+    static const Name mod("mod");
+    const eval::Argument* given = arguments.positional > 0 ? &arguments.all[0] : arguments.keyword(mod);
+    const auto* program = given ? given->value.as<frontend::ProgramObject>() : nullptr;
+    auto is_it = [&](const syntax::ScheduleForm& form) { return form.made && (form.is_call ? form.made_at == index_ : form.made->origin() == written.origin()); };
+    auto part = is_it(form_) ? ScheduleObject::Part::Own : ScheduleObject::Part::Beside;
+    if (part == ScheduleObject::Part::Beside && std::any_of(request_.function.others.begin(), request_.function.others.end(), is_it)) { part = ScheduleObject::Part::Other; }
+    IRModule module = program ? program->module : part == ScheduleObject::Part::Own && !form_.is_call ? request_.program : IRModule();
+    if (!module) { return std::nullopt; }
+    made_here_.push_back(make_schedule(request_, std::move(module), seed_of(arguments), part));
+    made_here_.back()->step = static_cast<uint32_t>(index_) + 1;
+    return eval::Value(Ref<eval::Object>(made_here_.back().get()));
+  }
+  auto is_here(const ScheduleObject* object) const -> bool {
+    return std::any_of(made_here_.begin(), made_here_.end(), [&](const auto& one) { return one.get() == object; });
+  }
+  /// The schedule that refused a call of this statement: the one that is followed, or one beside it. Null: none did.
+  auto find_refused(const eval::Frame& frame, const Step& step) const -> const ScheduleObject* {
+    if (schedule_ && schedule_->refused) { return schedule_; }
+    auto is_told = [&](const ScheduleObject* object) {
+      return object && object->refused && std::any_of(step.diagnostics.begin(), step.diagnostics.end(), [&](const Diagnostic& d) {
+        return d.where.decl == object->refused->call.decl && d.where.begin >= object->refused->call.begin && d.where.end <= object->refused->call.end;
+      });
+    };
+    for (const auto& one : made_here_) {
+      if (is_told(one.get())) { return one.get(); }
+    }
+    for (const auto& [name, slot] : frame.scope->slots()) {
+      if (const auto* object = slot.as<ScheduleObject>(); is_told(object)) { return object; }
+    }
+    return nullptr;
+  }
+  /// What the variables of a schedule are called, without those of others: loops have the same numbers in each.
+  auto names_of_own(eval::Evaluator& evaluator, const eval::Frame& frame) const -> eval::ScopeRef {
+    if (request_.function.others.empty()) { return frame.scope; }
+    eval::ScopeRef own = evaluator.new_scope({});
+    for (const auto& [name, value] : frame.scope->slots()) {
+      auto is_it = [&, wanted = name](const Step& step) {
+        return std::any_of(step.named.begin(), step.named.end(), [&](const Step::Named& named) { return named.name == wanted; });
+      };
+      if (!variable_of(value) || std::any_of(run_.steps.begin(), run_.steps.begin() + static_cast<std::ptrdiff_t>(index_), is_it)) { own->set(name, value); }
+    }
+    return own;
+  }
+  /// Looked at only where there may be others.
+  auto executed_of_others(const eval::Frame& frame) const -> uint64_t {
+    uint64_t executed = 0;
+    if (request_.function.others.empty()) { return executed; }
+    for (const auto& [name, slot] : frame.scope->slots()) {
+      const auto* object = slot.as<ScheduleObject>();
+      if (object && object->part == ScheduleObject::Part::Other) { executed += object->executed; }
+    }
+    return executed;
+  }
+
   ScheduleRun& run_;
+  const RunRequest& request_;
+  const syntax::ScheduleForm& form_;
   Name variable_;
   bool is_python_;
   bool is_meant_to_fail_;
   const StepWatch& watch_;
   const ScheduleObject* schedule_ = nullptr;   // null: not made yet
+  Ref<ScheduleObject> before_;                 // the same before the statement
   uint64_t executed_ = 0;
+  uint64_t executed_of_others_ = 0;
+  size_t index_ = 0;
+  std::vector<Ref<ScheduleObject>> made_here_; // by the statement that runs, somewhere below it
   size_t diagnostics_ = 0;
   std::chrono::steady_clock::time_point start_;
 };
 
-// The `seed` of `tir.Schedule(program, seed=42)`; none: it has no number there.
 auto seed_of(const syntax::CallExpr& made, eval::Evaluator& evaluator, const eval::ScopeRef& scope) -> std::optional<int64_t> {
   const syntax::Expr* said = nullptr;
   for (const syntax::Keyword& keyword : made.keywords) {
@@ -184,11 +309,13 @@ auto program_here(const RunRequest& request, eval::Evaluator& evaluator, const e
   return is_anew ? here->module : request.program;
 }
 
-auto make_schedule(const RunRequest& request, IRModule program, std::optional<int64_t> seed = {}) {
-  schedule::Schedule sch(std::move(program), seed.value_or(request.seed));
-  sch.use_intrinsics(request.intrinsics);
-  sch.use_vscale(most_vscale(request.target));
-  return eval::make_object<ScheduleObject>(std::move(sch));
+// The same of another schedule of the function; none: it is not known.
+auto program_of(const syntax::ScheduleForm& form, eval::Evaluator& evaluator, const eval::ScopeRef& scope) -> IRModule {
+  size_t reported = evaluator.diagnostics.size();
+  eval::Value value = evaluator.eval(*syntax::scheduled_program(*form.made), scope);
+  evaluator.diagnostics.resize(reported);
+  const auto* here = value.as<frontend::ProgramObject>();
+  return here ? here->module : IRModule();
 }
 
 auto common_prefix(std::string_view a, std::string_view b) -> size_t {
@@ -226,11 +353,16 @@ auto as_schedule_function(const syntax::FunctionDef& def, std::shared_ptr<const 
     -> std::optional<ScheduleFunction> {
   std::optional<syntax::ScheduleForm> form = syntax::schedule_form(def);
   if (!form) { return {}; }
-  ScheduleFunction out{&def, *form, std::move(tree), text, nullptr, nullptr};
-  if (form->made) { out.program = syntax::scheduled_program(*form->made); }
-  if (form->decorator) {
-    if (!form->decorator->args.empty()) { out.program = form->decorator->args[0]; }
-    for (const syntax::Keyword& keyword : form->decorator->keywords) {
+  return as_schedule_function(def, std::move(tree), text, *form);
+}
+
+auto as_schedule_function(const syntax::FunctionDef& def, std::shared_ptr<const void> tree, std::string_view text, const syntax::ScheduleForm& form)
+    -> ScheduleFunction {
+  ScheduleFunction out{.def = &def, .form = form, .tree = std::move(tree), .text = text, .others = {}, .contexts = {}};
+  if (form.made && !form.is_call) { out.program = syntax::scheduled_program(*form.made); }
+  if (form.decorator) {
+    if (!form.decorator->args.empty()) { out.program = form.decorator->args[0]; }
+    for (const syntax::Keyword& keyword : form.decorator->keywords) {
       if (keyword.name.name == "target") { out.target = keyword.value; }
       if (keyword.name.name == "program" && !out.program) { out.program = keyword.value; }
     }
@@ -270,6 +402,17 @@ auto ScheduleRun::why_incomplete() const -> std::optional<Diagnostic> {
   bool is_elsewhere = at.decl != step->where.decl || at.begin < step->where.begin || at.end > step->where.end;
   if (is_elsewhere) { return std::move(said).note(step->where, "in what this step calls"); }
   return said;
+}
+
+// Of the step at which a run stops without a mistake: what it is that is not followed. What is known to fail says so itself.
+auto not_followed(const ScheduleRun& run, const Step& step) -> Diagnostic {
+  Origin at = step.unknown_because ? step.unknown_because->where : step.unknown_at;
+  bool is_inside = at.is_known() && at.decl == step.where.decl && at.begin >= step.where.begin && at.end <= step.where.end;
+  Diagnostic out = error(Code::ScheduleNotFollowed, is_inside ? at : step.where).arg("name", run.name.view()).arg("from", " from here on");
+  (void)std::move(out).arg("why", step.unknown_because ? step.unknown_because->message() : std::string("this is Python that is not evaluated"));
+  if (!is_inside && at.is_known()) { (void)std::move(out).note(at, "it is here"); }
+  out.severity = Severity::Hint;
+  return out;
 }
 
 auto ScheduleRun::all_diagnostics() const -> Diagnostics {
@@ -336,24 +479,47 @@ auto run_schedule(const RunRequest& request, const ScheduleRun* before) -> Sched
     return run;
   }
   Recorder recorder(run, request);
+  recorder.is_made = !request.function.form.made || request.function.form.made_at < keep;
   auto run_to = [&](size_t from, size_t end) {
     recorder.limit = end;
     if (from < end) { evaluator.resume_from(from, frame, function, &recorder); }
     return end == 0 || run.steps[end - 1].state == StepState::Done;
   };
-  const syntax::ScheduleForm& form = request.function.form;
-  if (!form.made || form.made_at < keep) {
-    run_to(keep, limit);
-  } else if (run_to(keep, std::min(form.made_at, limit)) && form.made_at < limit && !evaluator.cancel.is_cancelled()) {
-    // `sch = tir.Schedule(...)` itself: its program is known.
-    run.frames.resize(form.made_at);
+  // `sch = tir.Schedule(...)` as statements of their own, of this schedule and of the others: their programs are known.
+  std::vector<const syntax::ScheduleForm*> made_here;
+  auto is_plain = [&](const syntax::ScheduleForm& form) { return form.made && !form.is_nested && !form.is_call && form.made_at >= keep && form.made_at < limit; };
+  if (is_plain(request.function.form)) { made_here.push_back(&request.function.form); }
+  for (const syntax::ScheduleForm& other : request.function.others) {
+    if (is_plain(other)) { made_here.push_back(&other); }
+  }
+  std::sort(made_here.begin(), made_here.end(), [](const auto* a, const auto* b) { return a->made_at < b->made_at; });
+  size_t at = keep;
+  bool goes_on = true;
+  for (const syntax::ScheduleForm* form : made_here) {
+    goes_on = run_to(at, form->made_at) && frame.flow == eval::Flow::Next && !evaluator.cancel.is_cancelled();
+    if (!goes_on) { break; }
+    bool is_own = form == &request.function.form;
+    run.frames.resize(form->made_at);
     run.frames.push_back(frame.snapshot());
-    auto object = make_schedule(request, program_here(request, evaluator, frame.scope), seed_of(*form.made, evaluator, frame.scope));
-    frame.scope->set(form.variable, eval::Value(Ref<eval::Object>(object.get())));
-    Step& step = run.steps[form.made_at];
+    recorder.enter_contexts(evaluator, frame, form->made_at);
+    eval::Value made_value = eval::Value::opaque();
+    Step& step = run.steps[form->made_at];
+    step.after = run.result;
+    IRModule program = is_own ? program_here(request, evaluator, frame.scope) : program_of(*form, evaluator, frame.scope);
+    if (program) {
+      auto object = make_schedule(request, std::move(program), seed_of(*form->made, evaluator, frame.scope), is_own ? ScheduleObject::Part::Own : ScheduleObject::Part::Other);
+      recorder.is_made = recorder.is_made || is_own;
+      if (is_own) { step.after = std::make_shared<const schedule::Schedule>(object->schedule); }
+      made_value = eval::Value(Ref<eval::Object>(object.get()));
+    }
+    frame.scope->set(form->variable, made_value);
     step.state = StepState::Done;
-    step.after = run.result = std::make_shared<const schedule::Schedule>(object->schedule);
-    run_to(form.made_at + 1, limit);
+    run.result = step.after;
+    at = form->made_at + 1;
+  }
+  if (goes_on) { run_to(at, limit); }
+  for (Step& step : run.steps) {
+    if (step.state == StepState::Unknown && !expects_failure(def)) { step.diagnostics.push_back(not_followed(run, step)); }
   }
   bool all_done = std::all_of(run.steps.begin(), run.steps.end(), [](const Step& s) { return s.state == StepState::Done; });
   // An early `return` leaves later statements not run; that is complete too.

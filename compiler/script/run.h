@@ -30,10 +30,15 @@ struct ScheduleFunction {
   std::string_view text;                       // of the declaration; spans in def count from its first byte
   const syntax::Expr* program = nullptr;       // what it schedules; null: not said
   const syntax::Expr* target = nullptr;        // null: not said
+  std::vector<syntax::ScheduleForm> others;    // what else its body makes, followed by runs of their own
+  std::vector<std::vector<const syntax::Expr*>> contexts;   // syntax::contexts_of
 };
 /// Empty where the function is no schedule function.
 [[nodiscard]] auto as_schedule_function(const syntax::FunctionDef& def, std::shared_ptr<const void> tree, std::string_view text)
     -> std::optional<ScheduleFunction>;
+/// The same for one of the schedules that it makes.
+[[nodiscard]] auto as_schedule_function(const syntax::FunctionDef& def, std::shared_ptr<const void> tree, std::string_view text, const syntax::ScheduleForm& form)
+    -> ScheduleFunction;
 
 /// A call of the function with nothing run: with a schedule as its first argument; or, where it makes its own, with what a test would run it
 /// with first for its parameters. None: reported.

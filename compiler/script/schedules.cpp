@@ -2,6 +2,7 @@
 #include "script/schedules.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -180,6 +181,32 @@ auto programs_of(frontend::File& file) -> std::vector<std::pair<const frontend::
   return out;
 }
 
+// The words of a text that may be names.
+auto words_of(std::string_view text) -> std::unordered_set<std::string_view> {
+  std::unordered_set<std::string_view> words;
+  auto is_of_name = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; };
+  for (size_t at = 0; at < text.size();) {
+    size_t begin = at;
+    while (at < text.size() && is_of_name(text[at])) { ++at; }
+    if (at > begin) { words.insert(text.substr(begin, at - begin)); } else { ++at; }
+  }
+  return words;
+}
+
+// Functions at the top that give back a schedule which they make: what calls them goes on with it.
+auto givers_of(const std::vector<FunctionOfFile>& functions) -> std::unordered_map<Name, const FunctionOfFile*> {
+  std::unordered_map<Name, const FunctionOfFile*> out;
+  for (const FunctionOfFile& function : functions) {
+    std::string_view text = function.item->text;
+    bool may_give = function.place == SIZE_MAX && text.find("Schedule(") != std::string_view::npos && text.find("return") != std::string_view::npos;
+    if (!may_give || function.name.view().starts_with("test_") || function.name.view().find('.') != std::string_view::npos) { continue; }
+    auto def = syntax::function_of(function.item);
+    if (frontend::is_program(*def) || made_schedules(*def).empty()) { continue; }
+    out[function.name] = &function;
+  }
+  return out;
+}
+
 class StopBefore final : public eval::Observer {
  public:
   explicit StopBefore(size_t end) : end_(end) {}
@@ -255,9 +282,36 @@ void Schedules::find_program(frontend::File& file, const ScheduleFunction& funct
   out.diagnostics.back().severity = Severity::Hint;
 }
 
+// A name that the file gives to something of another module: `from kernels import scale`.
+auto is_imported(frontend::File& file, Name name) -> bool {
+  for (size_t i = 0; i < file.size(); ++i) {
+    for (const syntax::StmtPtr stmt : file.item(i)->statements) {
+      const auto* from = stmt->as<syntax::ImportFromStmt>();
+      if (from && std::any_of(from->names.begin(), from->names.end(), [&](const syntax::ImportName& one) {
+            return one.alias.name.empty() ? !one.path.empty() && one.path[0].name == name : one.alias.name == name;
+          })) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// Why it is not known what is scheduled, in words.
+auto why_unknown(frontend::File& file, const ScheduleFunction& function) -> std::string {
+  if (!function.program) { return "what it makes its schedule of is not known before it runs"; }
+  const auto* name = function.program->as<syntax::NameExpr>();
+  if (!name) { return "what it schedules is made by Python that is not evaluated"; }
+  bool is_parameter = std::any_of(function.def->params.begin(), function.def->params.end(), [&](const syntax::Param& p) { return p.name.name == name->name; });
+  if (is_parameter) { return "`" + name->name.str() + "` is whatever it is called with"; }
+  if (is_imported(file, name->name)) { return "`" + name->name.str() + "` is in another file"; }
+  return "what `" + name->name.str() + "` is here is not known before it runs";
+}
+
 // The program of `sch = tir.Schedule(PROGRAM)`: what the statements before make of it, or, where it is a parameter, the file's only
-// program. False: it is not known, and the function is left alone as any Python is.
+// program; and the target of the `with` around it. False: it is not known, and the schedule is left alone as any Python is.
 auto Schedules::find_made_program(frontend::File& file, const ScheduleFunction& function, const FileSchedule* before, FileSchedule& out) -> bool {
+  const syntax::ScheduleForm& form = function.form;
   // Programs in the body are lowered again only where something changed; those outside are not part of what is compared here.
   bool has_programs = frontend::has_programs_inside(*function.def);
   bool is_inside = has_programs && before && before->program_decl == function.def->decl;
@@ -265,23 +319,68 @@ auto Schedules::find_made_program(frontend::File& file, const ScheduleFunction& 
     out.program = before->program;
     out.program_name = before->program_name;
     out.program_decl = before->program_decl;
+    out.target = before->target;
+    out.diagnostics = before->diagnostics;
     return true;
   }
   eval::Evaluator& evaluator = file.evaluator();
   size_t said = evaluator.diagnostics.size();
   eval::Value value;
+  Origin target_at;
+  auto look_around = [&] {
+    const Attr* target = target_around(evaluator);
+    out.target = target ? target_text(*target) : std::string();
+  };
   evaluator.reset_steps();
   eval::Value made = evaluator.make_function(*function.def, eval::ScopeRef());
   if (const auto* callee = made.as<eval::Function>()) {
     Ref<eval::Function> called(callee);
     if (auto frame = start_call(evaluator, function, called, {})) {
-      StopBefore stop(function.form.made_at);
-      if (function.form.made_at > 0) { evaluator.resume_from(0, *frame, called, &stop); }
-      if (frame->flow == eval::Flow::Next) { value = evaluator.eval(*function.program, frame->scope); }
+      bool is_plain = !form.is_nested && !form.is_call;
+      // In a loop, a branch, a helper: what the last such call is given. An inner function may be called in a statement behind it.
+      bool is_inner = form.is_nested && (*function.def->body[static_cast<uint32_t>(form.made_at)]).kind == syntax::Kind::FunctionDef;
+      if (!is_plain) {
+        evaluator.not_called = [&](const eval::Value& opaque, const syntax::CallExpr& written, const eval::Arguments& arguments) -> std::optional<eval::Value> {
+          static const Name mod("mod");
+          if (!opaque.is_opaque() || !syntax::is_schedule_made(written)) { return std::nullopt; }
+          if (form.is_call ? frame->next != form.made_at : written.origin() != form.made->origin()) { return std::nullopt; }
+          const eval::Argument* given = arguments.positional > 0 ? &arguments.all[0] : arguments.keyword(mod);
+          if (!given || !given->value.as<frontend::ProgramObject>()) { return std::nullopt; }
+          value = given->value;
+          look_around();
+          return std::nullopt;
+        };
+      }
+      StopBefore stop(is_inner ? function.def->body.size() : is_plain ? form.made_at : form.made_at + 1);
+      if (!is_plain || form.made_at > 0) { evaluator.resume_from(0, *frame, called, &stop); }
+      evaluator.not_called = nullptr;
+      if (is_plain) {
+        value = evaluator.eval(*function.program, frame->scope);
+        // Behind Python that is not followed only what the file calls so is known.
+        const auto* name = function.program->as<syntax::NameExpr>();
+        if (frame->flow != eval::Flow::Next && (!name || frame->scope->find_here(name->name))) { value = {}; }
+        if (form.made_at < function.contexts.size()) {
+          for (const syntax::Expr* context : function.contexts[form.made_at]) {
+            eval::Value around = evaluator.eval(*context, frame->scope);
+            if (!around.object() || !around.object()->is_context()) { continue; }
+            evaluator.contexts.push_back(std::move(around));
+            target_at = context->origin();
+          }
+          look_around();
+          evaluator.contexts.clear();
+        }
+      }
     }
   }
   evaluator.diagnostics.resize(said);
   evaluator.reset_steps();
+  // What compiles for a device that is not known here may well be scheduled.
+  if (auto read = out.target.empty() ? Result<target::Target>(target::Target()) : target::parse(out.target); !read.ok()) {
+    Diagnostic told = error(Code::TargetNotCounted, target_at.is_known() ? target_at : form.made->origin()).arg("name", out.name.view()).arg("why", read.diagnostics().front().message());
+    told.severity = Severity::Hint;
+    out.diagnostics.push_back(std::move(told));
+    out.target.clear();
+  }
   const auto* program = value.as<frontend::ProgramObject>();
   if (program) {
     out.program = program->module;
@@ -290,7 +389,7 @@ auto Schedules::find_made_program(frontend::File& file, const ScheduleFunction& 
     if (has_programs && before && before->program && structural_equal(before->program, out.program)) { out.program = before->program; }
     return true;
   }
-  const auto* name = function.program->as<syntax::NameExpr>();
+  const auto* name = function.program ? function.program->as<syntax::NameExpr>() : nullptr;
   bool is_parameter = name && std::any_of(function.def->params.begin(), function.def->params.end(), [&](const syntax::Param& p) { return p.name.name == name->name; });
   auto programs = programs_of(file);
   if (!is_parameter || programs.size() != 1) { return false; }
@@ -314,64 +413,134 @@ void Schedules::update(frontend::File& file) {
   const std::vector<FunctionOfFile> functions = functions_of(file);
   std::unordered_set<DeclId> present;
   for (const FunctionOfFile& function : functions) { present.insert(function.item->decl); }
-  std::unordered_map<DeclId, const FileSchedule*> same;
+  std::map<std::pair<DeclId, size_t>, const FileSchedule*> same;
   std::unordered_map<Name, const FileSchedule*> gone;
   for (const FileSchedule& s : old) {
-    if (present.contains(s.item->decl)) { same.emplace(s.item->decl, &s); } else { gone.emplace(s.name, &s); }
+    if (present.contains(s.item->decl)) { same.emplace(std::pair(s.item->decl, s.number), &s); } else { gone.emplace(s.name, &s); }
   }
-  for (const auto& [item, name, place] : functions) {
+  const auto givers = givers_of(functions);
+  auto gives = [&](Name name) { return givers.contains(name); };
+  // What calls them depends on their text, which is that of schedules else.
+  auto context_with_givers = [&](const FunctionOfFile& function, uint64_t hash) {
+    std::vector<const FunctionOfFile*> reached{&function};
+    for (size_t i = 0; i < reached.size() && !givers.empty(); ++i) {
+      auto words = words_of(reached[i]->item->text);
+      std::vector<const FunctionOfFile*> called;
+      for (const auto& [name, giver] : givers) {
+        if (words.contains(name.view()) && std::find(reached.begin(), reached.end(), giver) == reached.end()) { called.push_back(giver); }
+      }
+      std::sort(called.begin(), called.end());
+      for (const FunctionOfFile* one : called) { hash = hash_combine(hash, one->item->hash); }
+      reached.insert(reached.end(), called.begin(), called.end());
+    }
+    return hash;
+  };
+  std::unordered_set<Name> followed_givers;
+  struct Unfollowed { Name name; Name function; Origin where; std::string why; };
+  std::vector<Unfollowed> unfollowed;
+  // More than any function makes, and few enough that each may run the function.
+  constexpr size_t most_made = 16;
+  for (const FunctionOfFile& one : functions) {
+    const auto& [item, name, place] = one;
     auto def = syntax::function_of(item);
     if (frontend::is_program(*def)) { continue; }
-    auto function = as_schedule_function(*def, def, item->text);
-    if (!function) { continue; }
-    FileSchedule s;
-    s.name = name;
-    s.place = place;
-    s.context = place == SIZE_MAX ? context : context_of(file, place);
-    s.decl = def->decl;
-    s.where = {def->decl, def->name.span.begin, def->name.span.end, 0};
-    s.item = item;
-    s.makes_its_own = function->form.made != nullptr;
-    eval::Evaluator& evaluator = file.evaluator();
-    size_t said = evaluator.diagnostics.size();
-    const FileSchedule* last = nullptr;
-    if (auto found = same.find(item->decl); found != same.end()) { last = found->second; }
-    else if (auto named = gone.find(name); named != gone.end()) { last = std::exchange(named->second, nullptr); }
-    if (!function->form.made) { find_program(file, *function, s); }
-    else {
-      file.look_from(place);
-      bool is_found = find_made_program(file, *function, last, s);
-      file.look_from(SIZE_MAX);
-      if (!is_found) {
-        left_alone_.push_back({name, function->program->origin()});
-        continue;
-      }
+    std::vector<syntax::ScheduleForm> forms;
+    if (auto first = syntax::schedule_form(*def)) { forms.push_back(*first); }
+    constexpr std::string_view call = "Schedule(";
+    size_t made_first = item->text.find(call);
+    bool makes_some = made_first != std::string::npos;
+    bool calls_some = false;
+    if (!givers.empty()) {
+      auto words = words_of(item->text);
+      calls_some = std::any_of(givers.begin(), givers.end(), [&](const auto& giver) { return !(giver.first == def->name.name) && words.contains(giver.first.view()); });
     }
-    for (auto& [d, program] : programs) {
-      if (s.program && d->module.same_as(s.program)) {
-        s.program_name = program;
-        s.program_decl = d->item->decl;
-      }
+    // Mostly there is one, in a statement of its own: the text tells.
+    bool is_only = !forms.empty() && (!forms[0].made || (!calls_some && item->text.find(call, made_first + 1) == std::string::npos));
+    if (!is_only && (makes_some || calls_some)) { forms = syntax::made_schedules(*def, [&](Name called) { return !(called == def->name.name) && gives(called); }); }
+    if (forms.size() > most_made) {
+      unfollowed.push_back({name, name, {def->decl, forms[most_made].variable_span.begin, forms[most_made].variable_span.end, 0}, "a function is followed to its schedule " + std::to_string(most_made)});
+      forms.resize(most_made);
     }
-    if (function->target) {
-      eval::Value value = evaluator.eval(*function->target, evaluator.new_scope({}));
-      if (const std::string* text = value.string()) { s.target = *text; }
-      if (auto read = s.target.empty() ? Result<target::Target>(target::Target()) : target::parse(s.target); !read.ok()) {
-        for (Diagnostic one : read.diagnostics()) {
-          one.where = function->target->origin();
-          s.diagnostics.push_back(std::move(one));
+    for (size_t number = 0; number < forms.size(); ++number) {
+      ScheduleFunction function = as_schedule_function(*def, def, item->text, forms[number]);
+      for (size_t other = 0; other < forms.size(); ++other) {
+        if (other != number) { function.others.push_back(forms[other]); }
+      }
+      function.contexts = syntax::contexts_of(item);
+      FileSchedule s;
+      s.name = number == 0 ? name : Name(name.str() + "." + std::to_string(number + 1));
+      s.place = place;
+      s.context = context_with_givers(one, place == SIZE_MAX ? context : context_of(file, place));
+      s.decl = def->decl;
+      s.where = number == 0 ? Origin{def->decl, def->name.span.begin, def->name.span.end, 0} : Origin{def->decl, forms[number].variable_span.begin, forms[number].variable_span.end, 0};
+      s.item = item;
+      s.makes_its_own = function.form.made != nullptr;
+      s.form = function.form;
+      s.others = function.others;
+      s.number = number;
+      eval::Evaluator& evaluator = file.evaluator();
+      size_t said = evaluator.diagnostics.size();
+      const FileSchedule* last = nullptr;
+      if (auto found = same.find({item->decl, number}); found != same.end()) { last = found->second; }
+      else if (auto named = gone.find(s.name); named != gone.end()) { last = std::exchange(named->second, nullptr); }
+      if (!function.form.made) { find_program(file, function, s); }
+      else {
+        file.look_from(place);
+        bool is_found = find_made_program(file, function, last, s);
+        file.look_from(SIZE_MAX);
+        if (!is_found) {
+          const syntax::Expr* program = function.program ? function.program : function.form.made;
+          left_alone_.push_back({s.name, program->origin(), why_unknown(file, function)});
+          unfollowed.push_back({s.name, name, program->origin(), left_alone_.back().why});
+          continue;
+        }
+        if (function.form.is_call) { followed_givers.insert(function.form.made->callee->as<syntax::NameExpr>()->name); }
+      }
+      for (auto& [d, program] : programs) {
+        if (s.program && d->module.same_as(s.program)) {
+          s.program_name = program;
+          s.program_decl = d->item->decl;
         }
       }
+      if (function.target) {
+        eval::Value value = evaluator.eval(*function.target, evaluator.new_scope({}));
+        if (const std::string* text = value.string()) { s.target = *text; }
+        if (auto read = s.target.empty() ? Result<target::Target>(target::Target()) : target::parse(s.target); !read.ok()) {
+          for (Diagnostic told : read.diagnostics()) {
+            told.where = function.target->origin();
+            s.diagnostics.push_back(std::move(told));
+          }
+        }
+      }
+      for (size_t d = said; d < evaluator.diagnostics.size(); ++d) { s.diagnostics.push_back(evaluator.diagnostics[d]); }
+      evaluator.diagnostics.resize(said);
+      const auto* outside = function.program && !function.form.made ? function.program->as<syntax::NameExpr>() : nullptr;
+      if (!s.program && s.diagnostics.empty() && outside && is_imported(file, outside->name)) { unfollowed.push_back({s.name, {}, function.program->origin(), why_unknown(file, function)}); }
+      if (last != nullptr) {
+        const FileSchedule& b = *last;
+        s.run = b.run;
+        s.interrupted = b.interrupted;
+        s.is_settled = b.is_settled && b.context == s.context && intrinsics_before == intrinsics_ && b.decl == s.decl && b.target == s.target && s.program && s.program.same_as(b.program);
+      }
+      schedules_.push_back(std::move(s));
     }
-    for (size_t d = said; d < evaluator.diagnostics.size(); ++d) { s.diagnostics.push_back(evaluator.diagnostics[d]); }
-    evaluator.diagnostics.resize(said);
-    if (last != nullptr) {
-      const FileSchedule& b = *last;
-      s.run = b.run;
-      s.interrupted = b.interrupted;
-      s.is_settled = b.is_settled && b.context == s.context && intrinsics_before == intrinsics_ && b.decl == s.decl && b.target == s.target && s.program && s.program.same_as(b.program);
+  }
+  // At the top of a file a schedule is followed where it is made by a statement of its own (lines.h cuts the text there).
+  for (size_t i = 0; i < file.size(); ++i) {
+    const syntax::ItemPtr& item = file.item(i);
+    if (item->statements.empty() || item->text.find("Schedule(") == std::string::npos || syntax::function_of(item) || item->statements[0]->as<syntax::ClassDef>()) { continue; }
+    syntax::FunctionDef top;
+    top.body = item->statements;
+    for (const syntax::ScheduleForm& form : syntax::made_schedules(top)) {
+      unfollowed.push_back({form.variable, {}, {item->decl, form.variable_span.begin, form.variable_span.end, 0}, "it is made inside another statement at the top of the file"});
     }
-    schedules_.push_back(std::move(s));
+  }
+  // A helper that is followed where it is called says nothing more.
+  for (const Unfollowed& one : unfollowed) {
+    if (followed_givers.contains(one.function)) { continue; }
+    Diagnostic told = error(Code::ScheduleNotFollowed, one.where).arg("name", one.name.view()).arg("from", "").arg("why", one.why);
+    told.severity = Severity::Hint;
+    diagnostics_.push_back(std::move(told));
   }
 }
 
@@ -381,7 +550,9 @@ auto Schedules::run_one(frontend::File& file, FileSchedule& schedule, const Canc
   if (!schedule.program || !schedule.item || (schedule.is_settled && !steps)) { return; }
   auto def = syntax::function_of(schedule.item);
   RunRequest request;
-  request.function = *as_schedule_function(*def, def, schedule.item->text);
+  request.function = as_schedule_function(*def, def, schedule.item->text, schedule.form);
+  request.function.others = schedule.others;
+  request.function.contexts = syntax::contexts_of(schedule.item);
   request.program = schedule.program;
   request.target = schedule.target;
   request.globals = &file;

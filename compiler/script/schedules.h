@@ -17,9 +17,10 @@ namespace loopsmith::script {
 [[nodiscard]] auto predeclared(Name name) -> const eval::Value*;
 
 struct FileSchedule {
-  Name name;                       // of the function; in a class, with the class's: `TestTile.test_split`; at the top of the variable: `sch`, then `sch.2`
+  Name name;                       // of the function; in a class, with the class's: `TestTile.test_split`; at the top of the variable: `sch`, then `sch.2`;
+                                   // of the further ones that a function makes `test_split.2`, in the order of the text
   DeclId decl = 0;
-  Origin where;                    // its name in the text
+  Origin where;                    // its name in the text; of further ones the variable they are made for
   Name program_name;               // the declaration that holds the program; empty: not known
   DeclId program_decl = 0;
   IRModule program;                // none: see diagnostics
@@ -28,6 +29,9 @@ struct FileSchedule {
   std::shared_ptr<const ScheduleRun> run;   // null: not run (yet)
   std::shared_ptr<const ScheduleRun> interrupted;   // the beginning of the next `run`, cancelled; null: there is none
   bool makes_its_own = false;      // `sch = tir.Schedule(program)` in its body
+  syntax::ScheduleForm form;       // how it is made, in the tree of `item`
+  std::vector<syntax::ScheduleForm> others;   // what else the function makes; each is a schedule of the file beside this one
+  size_t number = 0;               // among those, in the order of the text
   syntax::ItemPtr item;            // its declaration
   size_t place = SIZE_MAX;         // of statements at the top: which declaration of the file they are
   uint64_t context = 0;            // hash of what it may use besides its program
@@ -48,7 +52,7 @@ class Schedules {
   [[nodiscard]] auto find(Name name) -> FileSchedule*;
   /// Functions that make a schedule of a program which is not known before they run, and the place that says which: they are left alone, as
   /// any Python is.
-  struct LeftAlone { Name name; Origin program; };
+  struct LeftAlone { Name name; Origin program; std::string why; };
   [[nodiscard]] auto left_alone() const -> const std::vector<LeftAlone>& { return left_alone_; }
   /// Primitives executed by the last `run_all`: for tests and timing tables.
   [[nodiscard]] auto executed() const -> uint64_t { return executed_; }

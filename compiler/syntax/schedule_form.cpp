@@ -45,11 +45,19 @@ auto makes_schedule(const Expr& e) -> const CallExpr* {
   return std::find(std::begin(spaces), std::end(spaces), space) != std::end(spaces) ? call : nullptr;
 }
 
+// `NAME = CALL`, with and without an annotation.
+struct NamedCall { const NameExpr* name = nullptr; const CallExpr* call = nullptr; };
+auto named_call(const Node& stmt) -> NamedCall {
+  if (const auto* assign = stmt.as<AssignStmt>()) { return assign->targets.size() == 1 ? NamedCall{assign->targets[0]->as<NameExpr>(), assign->value->as<CallExpr>()} : NamedCall{}; }
+  const auto* annotated = stmt.as<AnnAssignStmt>();
+  return annotated && annotated->value ? NamedCall{annotated->target->as<NameExpr>(), annotated->value->as<CallExpr>()} : NamedCall{};
+}
+
 // `sch = tir.Schedule(PROGRAM)`.
 auto makes_schedule(const Stmt& stmt) -> const NameExpr* {
-  const auto* assign = stmt.as<AssignStmt>();
-  const auto* target = assign && assign->targets.size() == 1 ? assign->targets[0]->as<NameExpr>() : nullptr;
-  return target && makes_schedule(*assign->value) ? target : nullptr;
+  if (!stmt.as<AssignStmt>()) { return nullptr; }
+  auto [name, call] = named_call(stmt);
+  return name && call && makes_schedule(*call) ? name : nullptr;
 }
 
 // `with Target("..."):` and the like, which do not catch what their statements raise.
@@ -77,7 +85,52 @@ void put_flat(const Block& body, std::vector<StmtPtr>& out) {
   }
 }
 
+void put_contexts(const Block& body, std::vector<const Expr*>& around, std::vector<std::vector<const Expr*>>& out) {
+  for (StmtPtr stmt : body) {
+    const WithStmt* with = with_around_schedule(*stmt);
+    if (!with) {
+      out.push_back(around);
+      continue;
+    }
+    size_t outside = around.size();
+    for (const WithItem& item : with->items) { around.push_back(item.context); }
+    put_contexts(with->body, around, out);
+    around.resize(outside);
+  }
+}
+
 }  // namespace
+
+auto is_schedule_made(const CallExpr& call) -> bool { return makes_schedule(static_cast<const Expr&>(call)) != nullptr; }
+
+auto contexts_of(const ItemPtr& item) -> std::vector<std::vector<const Expr*>> {
+  std::vector<std::vector<const Expr*>> out;
+  const auto* def = !item || item->statements.empty() ? nullptr : item->statements[0]->as<FunctionDef>();
+  if (!def || std::none_of(def->body.begin(), def->body.end(), [](const Stmt* stmt) { return with_around_schedule(*stmt); })) { return out; }
+  std::vector<const Expr*> around;
+  put_contexts(def->body, around, out);
+  return out;
+}
+
+auto made_schedules(const FunctionDef& def, const std::function<bool(Name)>& gives) -> std::vector<ScheduleForm> {
+  std::vector<ScheduleForm> out;
+  for (size_t i = 0; i < def.body.size(); ++i) {
+    const Stmt& stmt = *def.body[i];
+    if (const NameExpr* name = makes_schedule(stmt)) {
+      out.push_back({.variable = name->name, .variable_span = name->span, .made = named_call(stmt).call, .made_at = i});
+      continue;
+    }
+    walk(stmt, [&](const Node& node) {
+      auto [name, call] = named_call(node);
+      if (!name || !call) { return true; }
+      const auto* callee = call->callee->as<NameExpr>();
+      bool is_call = callee && gives && gives(callee->name);
+      if (is_call || makes_schedule(*call)) { out.push_back({.variable = name->name, .variable_span = name->span, .made = call, .made_at = i, .is_nested = &node != &stmt || !is_call, .is_call = is_call}); }
+      return true;
+    });
+  }
+  return out;
+}
 
 auto is_script(const Item& item) -> bool { return item.kind == ItemKind::Assign && !item.statements.empty() && makes_schedule(*item.statements[0]); }
 
@@ -143,6 +196,7 @@ auto schedule_form(const FunctionDef& def) -> std::optional<ScheduleForm> {
     out.made = target ? makes_schedule(*assign->value) : nullptr;
     if (!out.made) { continue; }
     out.variable = target->name;
+    out.variable_span = target->span;
     out.made_at = i;
     return out;
   }

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "syntax/ast.h"
 
@@ -13,21 +15,33 @@ namespace loopsmith::syntax {
 
 struct ScheduleForm {
   Name variable;                         // what holds the schedule: `sch`
+  Span variable_span;                    // where it is made; empty: it is the parameter
   const CallExpr* decorator = nullptr;   // `@ls.schedule(...)`; null: there is none
   const CallExpr* made = nullptr;        // `tir.Schedule(PROGRAM)`; null: the first parameter is the schedule
   size_t made_at = 0;                    // the statement of the body that makes it
+  bool is_nested = false;                // made somewhere in that statement: in a loop, a branch, a function of its own
+  bool is_call = false;                  // `made` calls a function of the file that gives back the schedule it makes
 };
 
-/// Empty where the function is no schedule. Looks at the statements of the body itself, not at those in their blocks.
+/// Empty where the function is no schedule; of several, the first. Looks at the statements of the body itself, not at those in their blocks.
 [[nodiscard]] auto schedule_form(const FunctionDef& def) -> std::optional<ScheduleForm>;
+
+/// All schedules that a function makes and names, in the order of the text, those in blocks and inner functions too. `gives`: the functions of the
+/// file that give back a schedule they make.
+[[nodiscard]] auto made_schedules(const FunctionDef& def, const std::function<bool(Name)>& gives = {}) -> std::vector<ScheduleForm>;
+/// `tir.Schedule(PROGRAM)`, by its text.
+[[nodiscard]] auto is_schedule_made(const CallExpr& call) -> bool;
+/// Of each statement of `function_of(item)`, what the `with` statements that were looked through have around it, the outermost first. Empty: there
+/// were none.
+[[nodiscard]] auto contexts_of(const ItemPtr& item) -> std::vector<std::vector<const Expr*>>;
 
 /// The parameter of a function that is handed a schedule (`def halves(sch, loop)`): by its annotation, or since it is called `sch`. Empty: it
 /// has none.
 [[nodiscard]] auto schedule_parameter(const FunctionDef& def) -> Name;
 
 /// The function that a declaration is, or stands for: the statements of a schedule at the top, with its variable for a name. Null: it is
-/// neither. It keeps the declaration. Statements of a `with` around `sch = tir.Schedule(PROGRAM)` are statements of the function: their context
-/// (a target, options of a build) changes nothing here.
+/// neither. It keeps the declaration. Statements of a `with` around `sch = tir.Schedule(PROGRAM)` are statements of the function; `contexts_of` has
+/// what stood around them.
 [[nodiscard]] auto function_of(const ItemPtr& item) -> std::shared_ptr<const FunctionDef>;
 /// A schedule at the top of the file.
 [[nodiscard]] auto is_script(const Item& item) -> bool;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <tuple>
 
 #include "cost/estimate.h"
@@ -79,7 +80,10 @@ auto find_spot(const Snapshot& snapshot, uint32_t at, const Patience& patience =
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
     if (schedule.decl == decl) { spot.schedule = &schedule; }
   }
-  std::optional<syntax::ScheduleForm> form = spot.schedule != nullptr && spot.function != nullptr ? syntax::schedule_form(*spot.function) : std::nullopt;
+  if (spot.schedule != nullptr && !spot.schedule->others.empty()) {
+    if (const script::FileSchedule* about = schedule_at(snapshot, on_statement(snapshot, spot.at)); about != nullptr && about->decl == decl) { spot.schedule = about; }
+  }
+  std::optional<syntax::ScheduleForm> form = spot.schedule != nullptr && spot.function != nullptr ? std::optional(spot.schedule->form) : std::nullopt;
   if (form) {
     spot.schedule_name = form->variable.str();
     spot.program = spot.schedule->program;
@@ -477,6 +481,71 @@ class Gains {
   std::optional<double> now_;
 };
 
+/// `text` within a snippet.
+auto escaped(std::string_view text) -> std::string {
+  std::string out;
+  for (char c : text) {
+    if (c == '$' || c == '}' || c == '\\') { out += '\\'; }
+    out += c;
+  }
+  return out;
+}
+
+/// A call, as `text_of` writes it, with a placeholder for each argument and each item of a list: "split(${1:i}, factors=[${2:None}, ${3:8}])$0".
+auto snippet_of(std::string_view name, std::string_view call) -> std::string {
+  size_t open = call.find(fmt::format(".{}(", name));
+  if (open == std::string_view::npos || !call.ends_with(')')) { return {}; }
+  std::string_view text = call.substr(open + name.size() + 2);
+  text.remove_suffix(1);
+  // Where an argument, or an item of a list of them, ends.
+  auto end_of = [](std::string_view all, size_t from) {
+    int depth = 0;
+    char quote = 0;
+    bool is_lambda = all.substr(from).starts_with("lambda");
+    size_t i = from;
+    for (; i < all.size(); ++i) {
+      char c = all[i];
+      if (quote != 0) { quote = c == quote ? '\0' : quote; continue; }
+      if (c == '"' || c == '\'') { quote = c; }
+      if (c == '(' || c == '[' || c == '{') { ++depth; }
+      if (c == ')' || c == ']' || c == '}') { --depth; }
+      // What stands in front of it names the parameters.
+      if (c == ':' && depth == 0) { is_lambda = false; }
+      if (c == ',' && depth == 0 && !is_lambda) { break; }
+    }
+    return i;
+  };
+  int number = 0;
+  auto placeholder = [&](std::string_view value) { return fmt::format("${{{}:{}}}", ++number, escaped(value)); };
+  std::string out = std::string(name) + "(";
+  for (size_t i = 0; i < text.size();) {
+    size_t begin = i;
+    while (begin < text.size() && (std::isalnum(static_cast<unsigned char>(text[begin])) != 0 || text[begin] == '_')) { ++begin; }
+    bool is_named = begin < text.size() && begin > i && text[begin] == '=' && text.substr(begin, 2) != "==";
+    if (is_named) {
+      out += text.substr(i, begin + 1 - i);
+      i = begin + 1;
+    }
+    size_t end = end_of(text, i);
+    std::string_view value = text.substr(i, end - i);
+    if (value.starts_with('[') && value.ends_with(']') && value.size() > 2) {
+      std::string_view list = value.substr(1, value.size() - 2);
+      out += '[';
+      for (size_t k = 0; k < list.size();) {
+        size_t next = end_of(list, k);
+        out += (k > 0 ? ", " : "") + placeholder(list.substr(k, next - k));
+        k = std::min(next + 2, list.size());
+      }
+      out += ']';
+    } else if (!value.empty()) {
+      out += placeholder(value);
+    }
+    if (end < text.size()) { out += ", "; }
+    i = std::min(end + 2, text.size());
+  }
+  return out + ")$0";
+}
+
 /// Primitives of which some call is legal now: those that should pay first, by how much; the others in the order of the reference page, those
 /// that should make the program slower last. Then those of which that is not known, then the rest, each with the reason. Before anything has
 /// a name, looking things up comes first.
@@ -513,6 +582,12 @@ void add_primitives(Items& items, const std::vector<LiveVariable>& live) {
     }
     items.add(std::move(item));
   }
+  // Where a call stands already, its arguments stay.
+  const std::string_view behind = std::string_view(spot.snapshot.text()).substr(std::min<size_t>(spot.at, spot.snapshot.text().size()));
+  const bool is_called = !behind.empty() && (behind[0] == '(' || behind[0] == '_' || std::isalnum(static_cast<unsigned char>(behind[0])) != 0);
+  for (const Legal& one : legal) {
+    if (one.item < items.list.size() && !is_called) { items.list[one.item].call = snippet_of(one.row->name, items.list[one.item].detail); }
+  }
   std::vector<std::pair<double, size_t>> faster;
   for (const Legal& one : legal) {
     if (one.item >= items.list.size()) { continue; }
@@ -525,6 +600,7 @@ void add_primitives(Items& items, const std::vector<LiveVariable>& live) {
     if (gain == 1) { continue; }
     CompletionItem& item = items.list[one.item];
     item.detail = schedule::in_words_of(schedule::text_of(*spot.now->state().func(spot.now->func_working_on()), move, names_for(live)), spot.schedule_name);
+    if (!item.call.empty()) { item.call = snippet_of(one.row->name, item.detail); }
     item.note = cost::gain_text(gain);
     if (gain < 1) { item.rank += slower_rank; } else { faster.emplace_back(gain, one.item); }
   }

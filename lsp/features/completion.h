@@ -27,6 +27,7 @@ struct CompletionItem {
   int rank = 0;               // less is offered first; then by label
   std::string note = {};      // behind the label, short: "not here"
   std::string primitive = {}; // of a primitive that is legal: what `preview` takes
+  std::string call = {};      // of a primitive: with its arguments as LSP's placeholders, for who takes snippets; empty: the label stands alone
   std::string found_by = {};  // what is typed is compared with it, too; empty: with the label alone
 };
 

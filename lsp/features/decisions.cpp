@@ -138,7 +138,7 @@ auto loop_text_of(const Snapshot& snapshot, const Drawing& drawing, const Call& 
   auto found = drawn.ok() ? before.state().find((*drawn)->id) : schedule::State::Found{};
   if (!found) { return {}; }
   std::string text = schedule::place_text(*found.func, *found.place, [&](const schedule::Place& one) { return stand ? stand->name_of(one) : std::string(); });
-  return schedule::in_words_of(std::move(text), syntax::schedule_form(*drawing.body.def).value_or(syntax::ScheduleForm{}).variable.view());
+  return schedule::in_words_of(std::move(text), drawing.schedule->form.variable.view());
 }
 
 auto constant_text(const Snapshot& snapshot, const Drawing& drawing, const Call& call) -> std::string {

@@ -126,7 +126,7 @@ auto repairs_of_decomposed(const Snapshot& snapshot, const workspace::Finding& f
     (void)offer(fmt::format("Put `{}` before `decompose_reduction`", as_whole), {{{lines[i].begin, lines[i].begin}, indent + as_whole + eol}, gone}, failed + 1);
     // Or the other way round; the loops of the reduction may be others by then.
     std::vector<std::string> loops_then{text_of(*apart.call->args[1])};
-    std::string variable = syntax::schedule_form(*body.def).value_or(syntax::ScheduleForm{}).variable.str();
+    std::string variable = schedule->form.variable.str();
     for (int inward = 1; inward <= 2; ++inward) { loops_then.push_back(fmt::format("{}.get_loops({})[-{}]", variable, whole, inward)); }
     for (const std::string& then : loops_then) {
       Span where = span_of(*apart.call->args[1]);

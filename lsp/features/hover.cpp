@@ -643,6 +643,12 @@ auto drawn_text(const script::ScheduleRun& run, size_t index, const schedule::Pr
   return {};
 }
 
+/// The schedule that the place of a cursor is about; null: none.
+auto schedule_of(const Snapshot& snapshot, const Cursor& cursor) -> const script::FileSchedule* {
+  auto span = snapshot.resolve(cursor.at);
+  return span ? schedule_at(snapshot, span->begin) : nullptr;
+}
+
 /// The call whose callee an attribute is.
 auto call_around(const Cursor& cursor, const syntax::AttributeExpr& callee) -> Origin {
   for (const syntax::Node* node : cursor.nodes) {
@@ -670,10 +676,7 @@ auto hover_helper(const Snapshot& snapshot, const Cursor& cursor) -> std::option
 
 /// `split` of `sch.split(...)`: what it is, and what this call did.
 auto hover_primitive(const Snapshot& snapshot, const Cursor& cursor) -> std::optional<HoverInfo> {
-  const script::FileSchedule* schedule = nullptr;
-  for (const script::FileSchedule& one : snapshot.schedules()) {
-    if (one.decl == cursor.at.decl) { schedule = &one; }
-  }
+  const script::FileSchedule* schedule = schedule_of(snapshot, cursor);
   if (schedule == nullptr) { return hover_helper(snapshot, cursor); }
   for (const syntax::Node* node : cursor.nodes) {
     const auto* attribute = node->as<syntax::AttributeExpr>();
@@ -827,10 +830,9 @@ auto hover(const Snapshot& snapshot, uint32_t at, const Machine& machine) -> std
   if (auto info = hover_primitive(snapshot, *cursor)) { return info; }
   if (auto info = hover_factor(snapshot, at)) { return info; }
   if (auto info = hover_block_name(snapshot, at, machine)) { return info; }
-  for (const script::FileSchedule& schedule : snapshot.schedules()) {
-    if (schedule.decl != cursor->at.decl) { continue; }
-    if (auto name = hover_schedule_name(snapshot, *cursor, schedule)) { return name; }
-    auto info = hover_schedule(snapshot, *cursor, schedule, machine);
+  if (const script::FileSchedule* schedule = schedule_of(snapshot, *cursor)) {
+    if (auto name = hover_schedule_name(snapshot, *cursor, *schedule)) { return name; }
+    auto info = hover_schedule(snapshot, *cursor, *schedule, machine);
     return info ? info : hover_word(snapshot, at);
   }
   auto info = hover_program(snapshot, *cursor, machine);

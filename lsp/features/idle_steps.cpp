@@ -51,7 +51,8 @@ auto drop_idle_steps(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
   if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled || !schedule->run->is_complete) { return rewrite; }
   const script::ScheduleRun& run = *schedule->run;
   Body body = body_of(snapshot, schedule->decl);
-  std::optional<syntax::ScheduleForm> form = body.def != nullptr ? syntax::schedule_form(*body.def) : std::nullopt;
+  // Statements that change another schedule of the function change nothing here, and are not idle.
+  std::optional<syntax::ScheduleForm> form = body.def != nullptr && schedule->others.empty() ? std::optional(schedule->form) : std::nullopt;
   if (!form || run.steps.size() != body.statements.size()) { return rewrite; }
   std::vector<Span> lines;
   for (Span statement : body.statements) { lines.push_back(whole_lines(snapshot, statement)); }

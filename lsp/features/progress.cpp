@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "lsp/features/steps.h"
 #include "syntax/schedule_form.h"
 
 namespace loopsmith::lsp {
@@ -29,6 +30,7 @@ auto replay_marks(const workspace::Snapshot& snapshot, const script::ScheduleRun
       bool has_failed = false;
       for (const script::Step& one : schedule.run->steps) {
         auto span = snapshot.resolve(one.where);
+        if (span && !schedule.others.empty() && schedule_at(snapshot, span->begin) != &schedule) { continue; }
         if (span && one.state == script::StepState::Failed) { marks.push_back({*span, ReplayMark::State::Failed}); }
         if (span && has_failed && one.state == script::StepState::NotRun) { marks.push_back({*span, ReplayMark::State::Stale}); }
         has_failed = has_failed || one.state == script::StepState::Failed;

@@ -143,7 +143,7 @@ auto extract_steps(const Snapshot& snapshot, Span selection) -> TextRewrite {
   const script::FileSchedule* schedule = selection.begin < selection.end ? schedule_at(snapshot, selection.begin) : nullptr;
   if (schedule == nullptr) { return rewrite; }
   Body body = body_of(snapshot, schedule->decl);
-  std::optional<syntax::ScheduleForm> form = body.def != nullptr ? syntax::schedule_form(*body.def) : std::nullopt;
+  std::optional<syntax::ScheduleForm> form = body.def != nullptr && !schedule->form.is_nested ? std::optional(schedule->form) : std::nullopt;
   // A helper beside a method would be another method.
   if (!form || !indent_at(snapshot, body.item_begin).empty()) { return rewrite; }
   const bool is_top = schedule->place != SIZE_MAX;
@@ -263,7 +263,11 @@ auto is_step(const syntax::Stmt& statement, const script::Step* step, const IRMo
 auto replace_schedule(const Snapshot& snapshot, const script::FileSchedule& schedule, std::string_view function_text) -> TextRewrite {
   TextRewrite rewrite{fmt::format("Replace {} with the best schedule", schedule.name.view()), {}, {}};
   Body body = body_of(snapshot, schedule.decl);
-  std::optional<syntax::ScheduleForm> form = body.def != nullptr ? syntax::schedule_form(*body.def) : std::nullopt;
+  std::optional<syntax::ScheduleForm> form = body.def != nullptr ? std::optional(schedule.form) : std::nullopt;
+  if (form && (form->is_nested || !schedule.others.empty())) {
+    rewrite.why_not = form->is_nested ? "its schedule is made inside a statement, whose other work would be lost" : "its function makes several schedules";
+    return rewrite;
+  }
   std::string eol = line_break_of(snapshot);
   if (!form) {
     rewrite.why_not = fmt::format("`{}` is no schedule any more", schedule.name.view());

@@ -8,7 +8,6 @@
 #include "lsp/features/names.h"
 #include "lsp/features/steps.h"
 #include "lsp/features/tuning.h"
-#include "syntax/schedule_form.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -51,9 +50,7 @@ auto names_bound_by(const Snapshot& snapshot, DeclId function) -> std::vector<Na
 }
 
 auto variable_of(const script::FileSchedule& schedule) -> std::string {
-  auto def = syntax::function_of(schedule.item);
-  auto form = def != nullptr ? syntax::schedule_form(*def) : std::nullopt;
-  return form ? form->variable.str() : "sch";
+  return schedule.form.variable.empty() ? "sch" : schedule.form.variable.str();
 }
 
 auto count_of(const script::FileSchedule& schedule, size_t done) -> std::string {
@@ -149,7 +146,8 @@ auto stand_at(const Snapshot& snapshot, uint32_t at) -> std::optional<Stand> {
   Origin cursor = snapshot.syntax().origin_at(at);
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
   if (schedule == nullptr) { return stand_of_program(snapshot, cursor); }
-  if (schedule->run == nullptr || !schedule->is_settled) { return std::nullopt; }
+  // Behind a loop, a branch or an inner function nobody may know the variable.
+  if (schedule->run == nullptr || !schedule->is_settled || schedule->form.is_nested) { return std::nullopt; }
   size_t index = step_at(*schedule->run, cursor.begin);
   // Behind a `return` nothing runs.
   auto span = index != no_step ? snapshot.resolve(schedule->run->steps[index].where) : std::nullopt;

@@ -2,15 +2,71 @@
 #include "lsp/features/steps.h"
 
 #include <algorithm>
+#include <cctype>
+#include <string_view>
+#include <vector>
+
+#include "syntax/schedule_form.h"
 
 namespace loopsmith::lsp {
 
-auto schedule_at(const workspace::Snapshot& snapshot, uint32_t offset) -> const script::FileSchedule* {
-  DeclId decl = snapshot.syntax().origin_at(offset).decl;
-  for (const script::FileSchedule& schedule : snapshot.schedules()) {
-    if (schedule.decl == decl) { return &schedule; }
+namespace {
+
+auto is_of_name(char c) -> bool { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+/// Where a text has a name as a word of its own; npos: nowhere.
+auto find_word(std::string_view text, std::string_view word) -> size_t {
+  for (size_t at = text.find(word); !word.empty() && at != std::string_view::npos; at = text.find(word, at + 1)) {
+    bool begins = at == 0 || !is_of_name(text[at - 1]);
+    bool ends = at + word.size() == text.size() || !is_of_name(text[at + word.size()]);
+    if (begins && ends) { return at; }
   }
-  return nullptr;
+  return std::string_view::npos;
+}
+
+/// Of several schedules that a function makes, the one that a place is about: what the statement makes, what it names, what it changed; else
+/// what the statement above is about.
+auto among(const workspace::Snapshot& snapshot, const std::vector<const script::FileSchedule*>& made, Origin at) -> const script::FileSchedule* {
+  auto def = syntax::function_of(made.front()->item);
+  size_t index = 0;
+  while (index < def->body.size() && def->body[index]->span.begin <= at.begin) { ++index; }
+  while (index-- > 0) {
+    const syntax::Stmt& stmt = *def->body[index];
+    const script::FileSchedule* here = nullptr;
+    for (const script::FileSchedule* one : made) {
+      bool is_made = one->form.made != nullptr && one->form.made_at == index && (here == nullptr || one->form.variable_span.begin <= at.begin);
+      if (is_made) { here = one; }
+    }
+    if (here != nullptr) { return here; }
+    // The variable is that of the last one it was given to.
+    auto span = snapshot.resolve(stmt.origin());
+    std::string_view text = span ? std::string_view(snapshot.text()).substr(span->begin, span->end - span->begin) : std::string_view();
+    size_t first = std::string_view::npos;
+    for (const script::FileSchedule* one : made) {
+      if (one->form.made != nullptr && one->form.made_at > index) { continue; }
+      size_t found = find_word(text, one->form.variable.view());
+      if (found == std::string_view::npos || found > first) { continue; }
+      first = found;
+      here = one;
+    }
+    for (const script::FileSchedule* one : made) {
+      bool changes = here == nullptr && one->run != nullptr && index < one->run->steps.size() && one->run->steps[index].primitives > 0;
+      if (changes) { here = one; }
+    }
+    if (here != nullptr) { return here; }
+  }
+  return made.front();
+}
+
+}  // namespace
+
+auto schedule_at(const workspace::Snapshot& snapshot, uint32_t offset) -> const script::FileSchedule* {
+  Origin at = snapshot.syntax().origin_at(offset);
+  std::vector<const script::FileSchedule*> made;
+  for (const script::FileSchedule& schedule : snapshot.schedules()) {
+    if (schedule.decl == at.decl) { made.push_back(&schedule); }
+  }
+  return made.empty() ? nullptr : made.size() == 1 ? made.front() : among(snapshot, made, at);
 }
 
 auto on_statement(const workspace::Snapshot& snapshot, uint32_t offset) -> uint32_t {

@@ -8,7 +8,7 @@ namespace loopsmith::lsp {
 
 inline constexpr size_t no_step = SIZE_MAX;
 
-/// The schedule whose function holds an offset; null: none.
+/// The schedule whose function holds an offset, of several that it makes the one that the statement there is about; null: none.
 [[nodiscard]] auto schedule_at(const workspace::Snapshot& snapshot, uint32_t offset) -> const script::FileSchedule*;
 
 /// A cursor in the indentation of a line is on the line's statement: its first letter. Else the offset as it is.

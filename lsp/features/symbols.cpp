@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "frontend/lower.h"
+#include "lsp/features/steps.h"
 #include "syntax/schedule_form.h"
 
 namespace loopsmith::lsp {
@@ -52,13 +53,18 @@ void add_steps(const View& view, const syntax::FunctionDef& function, std::vecto
   for (const script::FileSchedule& schedule : view.snapshot.schedules()) {
     if (schedule.decl == function.decl && schedule.is_settled) { run = schedule.run.get(); }
   }
+  // Each statement went as it did for the schedule that it is about.
+  auto run_at = [&](const Span& span) -> const script::ScheduleRun* {
+    const script::FileSchedule* about = run != nullptr ? schedule_at(view.snapshot, span.begin) : nullptr;
+    return about != nullptr && about->is_settled ? about->run.get() : run;
+  };
   for (uint32_t i = 0; i < function.body.size(); ++i) {
     Symbol step;
     step.kind = SymbolKind::Step;
     step.span = step.name_span = view.span(*function.body[i]);
     step.name = std::to_string(i + 1) + "  " + one_line(view.text(*function.body[i]));
-    if (run != nullptr && i < run->steps.size()) {
-      switch (run->steps[i].state) {
+    if (const script::ScheduleRun* here = run_at(step.span); here != nullptr && i < here->steps.size()) {
+      switch (here->steps[i].state) {
         case script::StepState::Done: step.detail = "ok"; break;
         case script::StepState::Failed: step.detail = "failed"; break;
         case script::StepState::NotRun: step.detail = "not run"; break;
@@ -84,6 +90,17 @@ void add_buffers(const View& view, const syntax::FunctionDef& function, std::vec
   }
 }
 
+/// The name in `async def f(...)`, decorated or not; null: it is `async for` or `async with`.
+auto name_of_coroutine(const View& view, const syntax::OpaqueStmt& statement) -> const syntax::Identifier* {
+  for (const syntax::Identifier& name : statement.binds) {
+    uint32_t begin = view.span(statement, name.span).begin;
+    std::string_view before = std::string_view(view.snapshot.text()).substr(0, begin);
+    size_t end = before.find_last_not_of(" \t");
+    if (end != std::string_view::npos && before.substr(0, end + 1).ends_with("def")) { return &name; }
+  }
+  return nullptr;
+}
+
 void add_symbol(const View& view, const syntax::Stmt& statement, std::vector<Symbol>& out, int depth) {
   Symbol symbol;
   symbol.span = view.span(statement);
@@ -96,6 +113,14 @@ void add_symbol(const View& view, const syntax::Stmt& statement, std::vector<Sym
     symbol.name_span = view.span(*function, function->name.span);
     if (is_program) { add_buffers(view, *function, symbol.children); }
     is_schedule ? add_steps(view, *function, symbol.children) : add_symbols(view, function->body, symbol.children, depth + 1);
+  } else if (const auto* other = statement.as<syntax::OpaqueStmt>()) {
+    // Of what is no part of the language, a coroutine still is a function to go to; what is in it is not known.
+    const syntax::Identifier* name = other->what == "async" ? name_of_coroutine(view, *other) : nullptr;
+    if (name == nullptr) { return; }
+    symbol.kind = SymbolKind::Function;
+    symbol.detail = "async";
+    symbol.name = name->name.str();
+    symbol.name_span = view.span(*other, name->span);
   } else if (const auto* type = statement.as<syntax::ClassDef>()) {
     symbol.kind = SymbolKind::Class;
     symbol.name = type->name.name.str();

@@ -86,7 +86,8 @@ auto semantic_tokens(const workspace::Snapshot& snapshot, Span within) -> std::v
     if (entity.kind == EntityKind::Variable || entity.kind == EntityKind::Constant) {
       Origin at = snapshot.syntax().origin_at(o.span.begin);
       for (const script::FileSchedule& schedule : snapshot.schedules()) {
-        if (schedule.decl == at.decl && schedule.run != nullptr) { add_state(*schedule.run, at.begin, entity, o.role == Role::Bind, token); }
+        bool is_it = schedule.decl == at.decl && schedule.run != nullptr && (schedule.others.empty() || schedule_at(snapshot, o.span.begin) == &schedule);
+        if (is_it) { add_state(*schedule.run, at.begin, entity, o.role == Role::Bind, token); }
       }
     }
     tokens.push_back(token);

@@ -713,7 +713,7 @@ auto completion_route(const RouteContext& context, const Json& params) -> RouteR
     Json json = {{"label", item.label},
                  {"kind", completion_kind(item.kind)},
                  {"sortText", fmt::format("{:04}", i)},
-                 {"textEdit", {{"range", range}, {"newText", item.insert.empty() ? item.label : item.insert}}}};
+                 {"textEdit", {{"range", range}, {"newText", snippets && !item.call.empty() ? item.call : item.insert.empty() ? item.label : item.insert}}}};
     if (!item.found_by.empty()) { json["filterText"] = item.found_by; }
     if (!item.detail.empty()) { json["detail"] = item.detail; }
     if (!item.documentation.empty()) { json["documentation"] = {{"kind", "markdown"}, {"value", item.documentation}}; }
@@ -721,7 +721,7 @@ auto completion_route(const RouteContext& context, const Json& params) -> RouteR
     if (!item.primitive.empty()) {
       json["data"] = {{"uri", context.snapshot->name()}, {"version", context.snapshot->version()}, {"at", *at}, {"primitive", item.primitive}};
     }
-    if (item.is_snippet) {
+    if (item.is_snippet || (snippets && !item.call.empty())) {
       json["insertTextFormat"] = 2;
       json["insertTextMode"] = 2;
     }
