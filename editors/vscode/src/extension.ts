@@ -47,7 +47,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<Api> {
     vscode.commands.registerCommand('loopsmith.restart', restart),
     vscode.commands.registerCommand('loopsmith.showOutput', () => client?.outputChannel.show()),
     vscode.workspace.onDidChangeConfiguration((event) => {
-      if (event.affectsConfiguration('loopsmith.server') || event.affectsConfiguration('loopsmith.python')) { restartWhereNeeded(); }
+      if (['server', 'python', 'pullDiagnostics'].some((one) => event.affectsConfiguration(`loopsmith.${one}`))) { restartWhereNeeded(); }
     }),
   );
   await start();
@@ -86,12 +86,13 @@ const settledMs = 500;
 let startedWith = '';
 let settling: NodeJS.Timeout | undefined;
 
-function whatToStart(): { command: string; args: string[]; python: boolean } {
+function whatToStart(): { command: string; args: string[]; python: boolean; pulls: boolean } {
   const settings = vscode.workspace.getConfiguration('loopsmith');
   return {
     command: settings.get<string>('server.path') || 'loopsmith',
     args: ['lsp', '--stdio', ...settings.get<string[]>('server.arguments', [])],
     python: settings.get<boolean>('python.enable', true),
+    pulls: settings.get<boolean>('pullDiagnostics', false),
   };
 }
 
@@ -175,7 +176,9 @@ function options(): object {
   const settings = vscode.workspace.getConfiguration('loopsmith');
   return {
     caches: settings.get('caches'),
+    peaks: settings.get('peaks'),
     loopHints: settings.get('loopHints'),
+    pullDiagnostics: settings.get('pullDiagnostics'),
     tune: { seconds: settings.get('tune.seconds'), trials: settings.get('tune.trials'), target: settings.get('tune.target') },
   };
 }

@@ -127,6 +127,25 @@ local function wait_for_lens(pattern)
   end, 200)
   return found
 end
+-- The server is stopped, and another one started for the buffer.
+local function start_again()
+  local before = client.id
+  client.stop()
+  vim.wait(20000, function() return vim.lsp.get_client_by_id(before) == nil end, 20)
+  vim.api.nvim_exec_autocmds('FileType', { buffer = buffer, modeline = false })
+  vim.wait(20000, function()
+    client = vim.lsp.get_clients({ bufnr = buffer, name = 'loopsmith' })[1]
+    return client ~= nil and client.id ~= before and client.initialized
+  end, 20)
+end
+-- What a server is told of, until `done`.
+local function progress_until(done)
+  local heard = {}
+  local id = vim.api.nvim_create_autocmd('LspProgress', { callback = function(event) table.insert(heard, event.data.params or event.data.result) end })
+  done(heard)
+  vim.api.nvim_del_autocmd(id)
+  return heard
+end
 local severities = { 'error', 'warning', 'information', 'hint' }
 local function tokens(result)
   local legend = client.server_capabilities.semanticTokensProvider.legend
@@ -309,7 +328,7 @@ function verbs.edit(step)
   local from, to = before:find(step.old, 1, true)
   if not from then error('the text has no ' .. step.old) end
   vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split(before:sub(1, from - 1) .. step.text .. before:sub(to + 1), '\n'))
-  settle()
+  if step.is_awaited ~= false then settle() end
   return {}
 end
 function verbs.completion(step)
@@ -441,10 +460,115 @@ function verbs.tune(step)
   return { stood, running.title:match('stop and keep the best') or running.title, done and done.title or 'it did not end' }
 end
 -- How the server says it is, in words that fit both editors.
-function verbs.status()
-  local function now() return require('loopsmith').status() end
-  vim.wait(10000, function() return now() == 'loopsmith' end, 50)
-  return { now() == 'loopsmith' and 'ready' or now() }
+function verbs.status(step)
+  local function now()
+    local said = require('loopsmith').status()
+    return said == 'loopsmith' and 'ready' or (said:gsub('^loopsmith !: ', 'warning: '))
+  end
+  vim.wait(10000, function() return now():find(step.has or 'ready', 1, true) ~= nil end, 50)
+  return { now() }
+end
+-- A schedule that takes long: the marks and the status while it runs, and once it has run.
+function verbs.slow(step)
+  local marks = require('loopsmith.replay').marks
+  verbs.edit(vim.tbl_extend('force', step, { is_awaited = false }))
+  local out = {}
+  vim.wait(20000, function()
+    out = marks(buffer)
+    return vim.iter(out):any(function(mark) return mark:find('running') ~= nil end)
+  end, 5)
+  -- A sign stands beside every line of a statement.
+  local first = {}
+  for _, mark in ipairs(out) do
+    local state = mark:match('%a+$')
+    if not first[state] then
+      first[state] = true
+      first[#first + 1] = mark
+    end
+  end
+  local status = require('loopsmith').status()
+  first[#first + 1] = status == 'loopsmith …' and 'at work' or status
+  vim.wait(20000, function() return #marks(buffer) == 0 end, 20)
+  return vim.list_extend(first, #marks(buffer) == 0 and verbs.status({}) or marks(buffer))
+end
+-- A file is written, written anew or removed by another program.
+function verbs.disk(step)
+  local path = vim.fs.joinpath(vim.fs.dirname(vim.api.nvim_buf_get_name(buffer)), step.name)
+  if step.text then vim.fn.writefile(vim.split(step.text, '\n'), path, 'b') else vim.fn.delete(path) end
+  return {}
+end
+-- What a rename would write, in whatever files; nothing is changed.
+function verbs.renames(step)
+  local edit, problem = request('textDocument/rename', vim.tbl_extend('force', params(step), { newName = step.name }))
+  if not edit then return { problem } end
+  local out = {}
+  local function add(uri, edits)
+    for _, one in ipairs(edits) do out[#out + 1] = ('%s:%d: %s'):format(base(uri), one.range.start.line + 1, one.newText) end
+  end
+  for uri, edits in pairs(edit.changes or {}) do add(uri, edits) end
+  for _, change in ipairs(edit.documentChanges or {}) do add(change.textDocument.uri, change.edits) end
+  table.sort(out)
+  return out
+end
+-- What is found comes while it is looked for, to whoever asks for pieces.
+function verbs.pieces(step)
+  local rest
+  local heard = progress_until(function()
+    rest = request('textDocument/references', vim.tbl_extend('force', params(step), { context = { includeDeclaration = true }, partialResultToken = 'pieces' })) or {}
+  end)
+  local out = {}
+  for _, one in ipairs(heard) do
+    if one.token == 'pieces' then out[#out + 1] = table.concat(vim.tbl_map(function(place) return ('%s:%d'):format(base(place.uri), place.range.start.line + 1) end, one.value), ', ') end
+  end
+  if #rest > 0 then out[#out + 1] = #rest .. ' came with the answer' end
+  return out
+end
+-- Diagnostics are asked for from now on, or sent again: the option is one of those that a server is started with.
+function verbs.pull(step)
+  LOOPSMITH_OPTIONS.pull_diagnostics = step.on
+  require('loopsmith').setup(LOOPSMITH_OPTIONS)
+  start_again()
+  local function shown(is_pull) return #vim.diagnostic.get(buffer, { namespace = vim.lsp.diagnostic.get_namespace(client.id, is_pull) }) end
+  vim.wait(20000, function() return shown(true) + shown(false) > 0 end, 20)
+  return { shown(true) > 0 and 'asked for' or 'not asked for', shown(false) > 0 and 'sent' or 'not sent' }
+end
+-- The search is cancelled where its progress is shown: it ends, long before its time, and keeps what it has.
+function verbs.cancelSearch(step)
+  local begun, ended
+  progress_until(function(heard)
+    client.request_sync('workspace/executeCommand', { command = 'loopsmith.tune', arguments = { { uri = vim.uri_from_bufnr(buffer), ['function'] = step['function'], seconds = 120 } } }, 60000, buffer)
+    if not wait_for_lens(', best ') then return end
+    for _, one in ipairs(heard) do if one.value.kind == 'begin' then begun = one end end
+    if not begun then return end
+    client.notify('window/workDoneProgress/cancel', { token = begun.token })
+    vim.wait(20000, function()
+      for _, one in ipairs(heard) do if one.token == begun.token and one.value.kind == 'end' then ended = one end end
+      return ended ~= nil
+    end, 20)
+  end)
+  if not begun then return { 'no progress is shown' } end
+  local kept = ended and wait_for_lens('insert best schedule')
+  return { begun.value.title or ended.value.title, begun.value.cancellable and 'can be cancelled' or 'cannot be cancelled', ended and 'it ended' or 'it goes on', kept and kept.title or 'nothing is kept' }
+end
+-- A search whose trials, time and target are asked for.
+function verbs.tuneWith(step)
+  local asked, input, ended = {}, vim.ui.input, nil
+  vim.ui.input = function(options, done)
+    asked[#asked + 1] = vim.trim(options.prompt)
+    vim.schedule(function() done(step.answers[#asked]) end)
+  end
+  local at = place(step, step.at)
+  vim.api.nvim_set_current_buf(buffer)
+  vim.api.nvim_win_set_cursor(0, { at.line + 1, at.character })
+  progress_until(function(heard)
+    vim.cmd('LoopsmithTuneWith')
+    vim.wait(60000, function()
+      for _, one in ipairs(heard) do if one.value.kind == 'end' then ended = true end end
+      return ended
+    end, 20)
+  end)
+  vim.ui.input = input
+  return vim.list_extend(asked, { ended and 'it ended by itself' or 'it did not end' })
 end
 -- Hints about loops are turned on, and off again.
 function verbs.loopHints(step)
@@ -530,14 +654,7 @@ function verbs.interrupted(step)
   client.request_sync('workspace/executeCommand', { command = 'loopsmith.tune', arguments = { { uri = vim.uri_from_bufnr(buffer), ['function'] = step['function'], seconds = 30 } } }, 60000, buffer)
   if not wait_for_lens(', best ') then return { 'no best was told' } end
   local out = { require('loopsmith').status():match('tuning ' .. step['function'] .. ': trial') or require('loopsmith').status() }
-  local before = client.id
-  client.stop()
-  vim.wait(20000, function() return vim.lsp.get_client_by_id(before) == nil end, 20)
-  vim.api.nvim_exec_autocmds('FileType', { buffer = buffer, modeline = false })
-  vim.wait(20000, function()
-    client = vim.lsp.get_clients({ bufnr = buffer, name = 'loopsmith' })[1]
-    return client ~= nil and client.id ~= before and client.initialized
-  end, 20)
+  start_again()
   local stands = wait_for_lens('tuning of an earlier session: trial')
   if not stands then return { out[1], 'it is forgotten' } end
   out[#out + 1] = stands.title:gsub('%d+, best.*; ', 'N; ')
@@ -549,7 +666,8 @@ function verbs.interrupted(step)
   return vim.list_extend(out, { done and done.title or 'it did not end' })
 end
 -- A command for the place of the cursor, which shows a document beside: its lines with some text.
-local user_commands = { ['loopsmith.showHistory'] = 'LoopsmithHistory', ['loopsmith.replayTo'] = 'LoopsmithReplay', ['loopsmith.explainRecords'] = 'LoopsmithRecords', ['loopsmith.reportBundle'] = 'LoopsmithReport' }
+local user_commands = { ['loopsmith.showHistory'] = 'LoopsmithHistory', ['loopsmith.replayTo'] = 'LoopsmithReplay', ['loopsmith.explainRecords'] = 'LoopsmithRecords', ['loopsmith.reportBundle'] = 'LoopsmithReport',
+  ['loopsmith.showLowered'] = 'LoopsmithIR lowered', ['loopsmith.showLlvm'] = 'LoopsmithIR llvm', ['loopsmith.showAssembly'] = 'LoopsmithIR asm' }
 function verbs.palette(step)
   local at = place(step, step.at)
   vim.api.nvim_set_current_buf(buffer)

@@ -9,6 +9,7 @@ local defaults = {
   tune = { seconds = 60, target = 'llvm' },
   inlay_hints = true,                -- what every statement of a schedule did, behind it
   loop_hints = false,                -- why loops are not vectorized; :LoopsmithHints turns them on and off
+  pull_diagnostics = false,          -- diagnostics are asked for when they are wanted, instead of being sent when they change
   code_lens = true,                  -- tune, steps that ran; vim.lsp.codelens.run() runs the one at the cursor
   -- The compiled parser (tirscript.so); nil: parser/tirscript.so on 'runtimepath', if there is one.
   parser = nil,
@@ -403,7 +404,7 @@ function M.setup(user)
     filetypes = options.filetypes,
     root_markers = options.root_markers,
     capabilities = capabilities(),
-    init_options = { tune = options.tune, loopHints = options.loop_hints },
+    init_options = { tune = options.tune, loopHints = options.loop_hints, pullDiagnostics = options.pull_diagnostics },
     on_attach = on_attach(options),
   }
   if vim.lsp.config then

@@ -115,6 +115,12 @@ async function calls(step, command, key) {
   const [item] = await run('vscode.prepareCallHierarchy', document.uri, place(step, step.at));
   return (await run(command, item)).map((call) => `${call[key].name}, ${call.fromRanges.length} place${call.fromRanges.length === 1 ? '' : 's'}`);
 }
+/// The recordings of the session: a server that is started again writes one of its own.
+const recordings = () => {
+  const out = [];
+  for (let path = process.env.RECORD; existsSync(path); path += '.next') { out.push(path); }
+  return out;
+};
 const labelOf = (item) => (typeof item.label === 'string' ? item.label : item.label.label);
 const markdown = (content) => (typeof content === 'string' ? content : content?.value ?? '');
 const severities = ['error', 'warning', 'information', 'hint'];
@@ -305,10 +311,50 @@ const verbs = {
     return [stood, /stop and keep the best/.exec(running.title)?.[0] ?? running.title, done?.title ?? 'it did not end'];
   },
   // How the server says it is, in words that fit both editors.
-  status: async () => {
+  status: async (step) => {
     const { exports } = vscode.extensions.all.find((one) => one.isActive && one.exports?.status);
-    for (const end = Date.now() + 10_000; exports.status() !== 'Loopsmith (Loopsmith is ready)' && Date.now() < end;) { await sleep(50); }
-    return [exports.status() === 'Loopsmith (Loopsmith is ready)' ? 'ready' : exports.status()];
+    const now = () => (exports.status() === 'Loopsmith (Loopsmith is ready)' ? 'ready' : exports.status().replace(/^\$\(warning\) Loopsmith \((.*)\)$/s, 'warning: $1'));
+    for (const end = Date.now() + 10_000; !now().includes(step.has ?? 'ready') && Date.now() < end;) { await sleep(50); }
+    return [now()];
+  },
+  // A schedule that takes long: the marks and the status while it runs, and once it has run.
+  slow: async (step) => {
+    const { exports } = vscode.extensions.all.find((one) => one.isActive && one.exports?.status);
+    const marks = () => exports.replayMarks(document.uri);
+    await verbs.edit(step);
+    for (const end = Date.now() + 20_000; !marks().some((mark) => mark.includes('running')) && Date.now() < end;) { await sleep(5); }
+    const out = [...marks(), exports.status().endsWith('(Loopsmith is at work)') ? 'at work' : exports.status()];
+    for (const end = Date.now() + 20_000; marks().length > 0 && Date.now() < end;) { await sleep(20); }
+    return [...out, ...(marks().length === 0 ? await verbs.status({}) : marks())];
+  },
+  // A file is written, written anew or removed by another program.
+  disk: (step) => {
+    if (step.text) { writeFileSync(join(folder(), step.name), step.text); } else { rmSync(join(folder(), step.name)); }
+    return [];
+  },
+  // What a rename would write, in whatever files; nothing is changed.
+  renames: async (step) => {
+    let edit;
+    try { edit = await run('vscode.executeDocumentRenameProvider', document.uri, place(step, step.at), step.name); } catch (problem) { return [problem.message]; }
+    return edit.entries().flatMap(([uri, edits]) => edits.map((one) => `${base(uri)}:${one.range.start.line + 1}: ${one.newText}`)).sort();
+  },
+  // Diagnostics are asked for from now on, or sent again: the option is one of those that a server is started with.
+  pull: async (step) => {
+    const before = recordings().length;
+    await verbs.configure({ settings: { pullDiagnostics: step.on } });
+    const said = () => (recordings().length > before ? readFileSync(recordings().at(-1), 'utf8') : '');
+    const shown = () => vscode.languages.getDiagnostics(document.uri).some((one) => one.source === 'loopsmith');
+    for (const end = Date.now() + patience; !(/"textDocument\/(diagnostic|publishDiagnostics)"/.test(said()) && shown()) && Date.now() < end;) { await sleep(50); }
+    return [said().includes('"textDocument/diagnostic"') ? 'asked for' : 'not asked for', said().includes('"textDocument/publishDiagnostics"') ? 'sent' : 'not sent'];
+  },
+  // VS Code asks for the diagnostics of all files, and takes them file by file.
+  diagnosticPieces: () => {
+    const files = new Set();
+    for (const line of readFileSync(recordings().at(-1), 'utf8').split('\n')) {
+      const message = line && JSON.parse(line).message;
+      if (message?.method === '$/progress') { for (const item of message.params.value.items ?? []) { files.add(base(vscode.Uri.parse(item.uri))); } }
+    }
+    return [...files].sort();
   },
   // Hints about loops are turned on, and off again.
   loopHints: async () => {
@@ -390,7 +436,7 @@ const verbs = {
   },
 };
 // What is asked once: it changes something, or waits by itself.
-const once = new Set(['edit', 'act', 'rename', 'configure', 'command', 'palette', 'tune', 'interrupted', 'loopHints', 'difference', 'compareSchedules', 'fill', 'repl', 'trace', 'measured', 'format', 'formatRange', 'formatOnType']);
+const once = new Set(['edit', 'slow', 'disk', 'pull', 'act', 'rename', 'configure', 'command', 'palette', 'tune', 'interrupted', 'loopHints', 'difference', 'compareSchedules', 'fill', 'repl', 'trace', 'measured', 'format', 'formatRange', 'formatOnType']);
 
 async function answerTo(step) {
   const file = vscode.Uri.file(join(folder(), step.file ?? 'session.tir'));
