@@ -371,6 +371,26 @@ local ok, err = xpcall(function()
   local captures = vim.tbl_map(function(c) return c.capture end, vim.treesitter.get_captures_at_pos(0, def_line - 1, 0))
   check('highlight of `def`', #vim.tbl_filter(function(c) return c:find('^keyword') end, captures) > 0, captures)
 
+  -- A REPL in a terminal, which sees what is not saved.
+  local here_again = vim.api.nvim_get_current_win()
+  check('the file has the fault still', table.concat(vim.fn.readfile('kernel.tir'), '\n'):find('Bx[', 1, true) ~= nil, 'Bx')
+  vim.cmd('LoopsmithRepl')
+  wait('the terminal', function() return vim.bo.buftype == 'terminal' end)
+  local terminal = vim.api.nvim_get_current_buf()
+  local function screen() return table.concat(vim.api.nvim_buf_get_lines(terminal, 0, -1, false), '\n') end
+  wait('the prompt', function() return screen():find('sch>', 1, true) ~= nil end)
+  vim.api.nvim_chan_send(vim.b[terminal].terminal_job_id, ':loops\r')
+  wait('the loops in the REPL', function() return screen():find('block C .*C <%- A,B') ~= nil end)
+  check('a REPL beside sees what is not saved', screen():find('block C', 1, true) ~= nil, screen():match('[^\n]*block C[^\n]*') or screen())
+  vim.cmd('bwipeout! ' .. terminal)
+  vim.api.nvim_set_current_win(here_again)
+
+  -- The help has every command.
+  vim.cmd('helptags ' .. vim.env.PLUGIN .. '/doc')
+  local commands = vim.tbl_filter(function(name) return name:find('^Loopsmith') ~= nil end, vim.tbl_keys(vim.api.nvim_get_commands({})))
+  local without = vim.tbl_filter(function(name) return not vim.tbl_contains(vim.fn.getcompletion(':' .. name, 'help'), ':' .. name) end, commands)
+  check('commands without help', #commands > 15 and #without == 0, without)
+
   -- Tune, to the end.
   progress, reports = {}, 0
   vim.api.nvim_win_set_cursor(0, { def_line, def_text:find('matmul') - 1 })

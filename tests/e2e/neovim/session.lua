@@ -38,6 +38,8 @@ end
 local function base(uri) return (uri:gsub('^.*/', '')) end
 local function document_of(uri)
   if uri == vim.uri_from_bufnr(buffer) then return lines() end
+  -- A file that is not open stays so.
+  if uri:find('^file:') then return vim.fn.readfile(vim.uri_to_fname(uri)) end
   local other = vim.uri_to_bufnr(uri)
   vim.fn.bufload(other)
   return vim.api.nvim_buf_get_lines(other, 0, -1, false)
@@ -127,12 +129,13 @@ local function wait_for_lens(pattern)
   end, 200)
   return found
 end
--- The server is stopped, and another one started for the buffer.
+-- The server is stopped, and another one started for the same buffers.
 local function start_again()
   local before = client.id
+  local served = vim.lsp.get_buffers_by_client_id(before)
   client.stop()
   vim.wait(20000, function() return vim.lsp.get_client_by_id(before) == nil end, 20)
-  vim.api.nvim_exec_autocmds('FileType', { buffer = buffer, modeline = false })
+  for _, one in ipairs(served) do vim.api.nvim_exec_autocmds('FileType', { buffer = one, modeline = false }) end
   vim.wait(20000, function()
     client = vim.lsp.get_clients({ bufnr = buffer, name = 'loopsmith' })[1]
     return client ~= nil and client.id ~= before and client.initialized
@@ -336,7 +339,7 @@ function verbs.completion(step)
   local out = {}
   for i, item in ipairs(items_of(step)) do
     if i > step.count then break end
-    out[#out + 1] = ('%s%s%s'):format(item.label, item.detail and ': ' .. item.detail or '', item.insertTextFormat == 2 and ' snippet' or '')
+    out[#out + 1] = ('%s%s%s'):format(item.label, item.detail and ': ' .. item.detail or '', step.only == ' snippet' and item.insertTextFormat == 2 and ' snippet' or '')
   end
   return out
 end
@@ -475,16 +478,14 @@ function verbs.slow(step)
   local out = {}
   vim.wait(20000, function()
     out = marks(buffer)
-    return vim.iter(out):any(function(mark) return mark:find('running') ~= nil end)
+    return vim.tbl_contains(out, step.mark)
   end, 5)
   -- A sign stands beside every line of a statement.
-  local first = {}
+  local first, states = {}, {}
   for _, mark in ipairs(out) do
     local state = mark:match('%a+$')
-    if not first[state] then
-      first[state] = true
-      first[#first + 1] = mark
-    end
+    if not states[state] then first[#first + 1] = mark end
+    states[state] = true
   end
   local status = require('loopsmith').status()
   first[#first + 1] = status == 'loopsmith …' and 'at work' or status

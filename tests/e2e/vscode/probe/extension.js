@@ -30,7 +30,11 @@ async function locations(found) {
   const out = [];
   for (const one of found) {
     const [uri, range] = [one.uri ?? one.targetUri, one.range ?? one.targetSelectionRange ?? one.targetRange];
-    out.push(`${base(uri)}:${range.start.line + 1}: ${firstLine(await vscode.workspace.openTextDocument(uri), range)}`);
+    // A file that is not open stays so.
+    const isOpen = uri.scheme !== 'file' || vscode.workspace.textDocuments.some((each) => each.uri.toString() === uri.toString());
+    const line = isOpen ? firstLine(await vscode.workspace.openTextDocument(uri), range)
+      : readFileSync(uri.fsPath, 'utf8').split('\n')[range.start.line].slice(range.start.character, range.isSingleLine ? range.end.character : undefined);
+    out.push(`${base(uri)}:${range.start.line + 1}: ${line}`);
   }
   return out;
 }
@@ -210,7 +214,12 @@ const verbs = {
     return [];
   },
   completion: async (step) => (await itemsAt(step)).slice(0, step.count).map((item) =>
-    `${labelOf(item)}${item.detail ? `: ${item.detail}` : ''}${item.insertText instanceof vscode.SnippetString ? ' snippet' : ''}`),
+    `${labelOf(item)}${item.detail ? `: ${item.detail}` : ''}${step.only === ' snippet' && item.insertText instanceof vscode.SnippetString ? ' snippet' : ''}`),
+  // What an item writes once it is accepted, its placeholders as `${1:loop}`.
+  inserted: async (step) => {
+    const { insertText } = (await itemsAt(step)).find((item) => labelOf(item) === step.label) ?? {};
+    return [insertText instanceof vscode.SnippetString ? insertText.value : insertText ?? 'not offered'];
+  },
   preview: async (step) => split(markdown((await itemsAt(step)).find((item) => labelOf(item) === step.label)?.documentation)),
   links: async () => (await run('vscode.executeLinkProvider', document.uri, 100)).map((link) => `${link.range.start.line + 1}: ${firstLine(document, link.range)} -> ${base(link.target)}`),
   format: async () => applyEdits(await run('vscode.executeFormatDocumentProvider', document.uri, style)),
@@ -322,7 +331,7 @@ const verbs = {
     const { exports } = vscode.extensions.all.find((one) => one.isActive && one.exports?.status);
     const marks = () => exports.replayMarks(document.uri);
     await verbs.edit(step);
-    for (const end = Date.now() + 20_000; !marks().some((mark) => mark.includes('running')) && Date.now() < end;) { await sleep(5); }
+    for (const end = Date.now() + 20_000; !marks().includes(step.mark) && Date.now() < end;) { await sleep(5); }
     const out = [...marks(), exports.status().endsWith('(Loopsmith is at work)') ? 'at work' : exports.status()];
     for (const end = Date.now() + 20_000; marks().length > 0 && Date.now() < end;) { await sleep(20); }
     return [...out, ...(marks().length === 0 ? await verbs.status({}) : marks())];
