@@ -1241,7 +1241,7 @@ auto is_about_elements(const Place& writer, const BufferNode* buffer, const Expr
 }
 }  // namespace
 
-auto require_local_dependences(const Context& cx, const FuncState& func, const Place& loop) -> Status {
+auto require_local_dependences(const Context& cx, const FuncState& func, const Place& loop, bool leaves_threads) -> Status {
   const Place* scope = func.scope(loop);
   if (!scope) { return ok(); }
   auto depends = [&](const Dependence& d, const Place& src, const Place& dst) {
@@ -1276,7 +1276,9 @@ auto require_local_dependences(const Context& cx, const FuncState& func, const P
     const Place& src = *func.find(d.src);
     const Place& dst = *func.find(d.dst);
     if (!func.is_below(src, loop) || d.kind == DependenceKind::Waw) { continue; }
-    bool is_local = d.kind == DependenceKind::Raw && !d.is_hidden && func.region_cover(dst);
+    // What threads make together, each of them has, while it is threads that run the iterations.
+    bool is_covered = func.region_cover(dst) && !(leaves_threads && loop.loop->thread);
+    bool is_local = d.kind == DependenceKind::Raw && !d.is_hidden && is_covered;
     // A write that not every iteration carries out.
     bool is_partial = d.kind == DependenceKind::Raw && !keeps_domains(func, src) && !arith::deep_equal(src.realize->predicate, dst.realize->predicate);
     if (is_partial && !d.is_hidden && !own_elements_in_iteration(func, src, dst, loop, d.buffer)) { return depends(d, src, dst); }

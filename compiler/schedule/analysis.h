@@ -44,8 +44,9 @@ namespace loopsmith::schedule {
 [[nodiscard]] auto require_complete_or_reduction(const Context& cx, const FuncState& func, const Place& block) -> Status;
 /// All blocks directly below a loop or block are complete or reductions.
 [[nodiscard]] auto require_compact_dataflow(const Context& cx, const FuncState& func, const Place& subtree) -> Status;
-/// What a block below a loop reads of other blocks below it, they wrote in the same iteration.
-[[nodiscard]] auto require_local_dependences(const Context& cx, const FuncState& func, const Place& loop) -> Status;
+/// What a block below a loop reads of other blocks below it, they wrote in the same iteration. `leaves_threads`: where threads run the iterations
+/// now, they will no longer, and what they fill together none of them has any more.
+[[nodiscard]] auto require_local_dependences(const Context& cx, const FuncState& func, const Place& loop, bool leaves_threads = false) -> Status;
 /// No bound of a loop around a block depends on another one (a triangle).
 [[nodiscard]] auto require_independent_loops(const Context& cx, const FuncState& func, const Place& block) -> Status;
 [[nodiscard]] auto require_affine_binding(const Context& cx, const FuncState& func, const Place& block) -> Status;

@@ -448,12 +448,16 @@ static auto count_races(const FuncState& func, const Place& loop, const Place& b
       out.own.push_back(met.buffer);
       continue;
     }
-    if (out.block) { continue; }
-    out.block = func.find(met.block);
-    out.other = func.find(met.other);
+    const Place *block = func.find(met.block), *other = func.find(met.other);
+    if (!block) { block = &loop; }
+    if (!other) { other = block; }
+    if (out.block) {
+      out.further.push_back({block, other, met.buffer});
+      continue;
+    }
+    out.block = block;
+    out.other = other;
     out.buffer = met.buffer;
-    if (!out.block) { out.block = &loop; }
-    if (!out.other) { out.other = out.block; }
   }
   return out;
 }

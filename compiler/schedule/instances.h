@@ -36,6 +36,8 @@ struct Races {
   const Place* other = nullptr;              // the block that touched the element before
   Buffer buffer = {};
   std::vector<Buffer> own = {};              // touched by several iterations, and each has one
+  struct Pair { const Place* block; const Place* other; Buffer buffer; };
+  std::vector<Pair> further = {};            // of other buffers
   bool is_counted = true;                    // the two were found among instances, not guessed from regions
 };
 /// `most`: instances below the loop, all in all, that are looked at; 0: as many as anywhere here.

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "schedule/analysis.h"
 #include "schedule/primitive.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
@@ -50,7 +51,35 @@ auto no_longer_own(const FuncState& before, const Place& loop_before, const Func
   return out;
 }
 
+// Leaves of races found after a step one whose buffer was in none before it; no block where there is no such one.
+void leave_new(Races& races, const Races& earlier, const FuncState& before) {
+  if (!races.block || !earlier.block) { return; }
+  auto is_new = [&](const Buffer& buffer) {
+    if (!earlier.is_known || earlier.buffer == buffer) { return false; }
+    if (std::any_of(earlier.further.begin(), earlier.further.end(), [&](const Races::Pair& pair) { return pair.buffer == buffer; })) { return false; }
+    // One in the place of another that was in a race is not new.
+    return std::any_of(before.places().begin(), before.places().end(), [&](const Place& place) {
+      return place.is_block() && std::any_of(place.block()->writes.begin(), place.block()->writes.end(), [&](const BufferRegion& write) { return write.buffer == buffer; });
+    });
+  };
+  if (is_new(races.buffer)) { return; }
+  auto pair = std::find_if(races.further.begin(), races.further.end(), [&](const Races::Pair& p) { return is_new(p.buffer); });
+  races.block = pair == races.further.end() ? nullptr : pair->block;
+  if (!races.block) { return; }
+  races.other = pair->other;
+  races.buffer = pair->buffer;
+}
+
 }  // namespace
+
+auto rewrites(const FuncState& func, const Place& place, const Place& loop) -> bool {
+  std::vector<NodeId> producers = producers_of(func, place);
+  for (const Place* at = func.parent(place); at && at->is_loop() && at != &loop; at = func.parent(*at)) {
+    bool has_producer = std::any_of(producers.begin(), producers.end(), [&](NodeId id) { return func.is_below(*func.find(id), *at); });
+    if (has_producer && repeats_instances(*place.realize, *at->loop)) { return true; }
+  }
+  return false;
+}
 
 auto may_meet(const FuncState& func, const Place& loop, const Buffer& buffer) -> const Place* {
   const Place* writer = nullptr;
@@ -59,12 +88,13 @@ auto may_meet(const FuncState& func, const Place& loop, const Buffer& buffer) ->
   bool repeats = false;
   for (int i = loop.index + 1; i < loop.end; ++i) {
     const Place& place = func.places()[static_cast<size_t>(i)];
-    if (!place.is_block() || place.end != place.index + 1) { continue; }
+    // A block around others declares what they write.
+    if (!place.is_block() || !func.child_blocks(place).empty()) { continue; }
     for (const BufferRegion& write : place.block()->writes) {
       if (!(write.buffer == buffer)) { continue; }
       writer = &place;
       ++writers;
-      repeats = repeats || place.block()->init;
+      repeats = repeats || place.block()->init || rewrites(func, place, loop);
       std::vector<arith::IntSet> here = touched_in(func, place, loop, write);
       if (touched.empty()) { touched = std::move(here); continue; }
       for (size_t d = 0; d < touched.size() && d < here.size(); ++d) { touched[d] = arith::union_of({touched[d], here[d]}); }
@@ -96,17 +126,21 @@ auto require_no_new_race(const Context& cx, const Outcome& outcome, const std::v
     if (!loop || !loop->is_loop()) { continue; }
     const Place& same = *before->find(id);
     Races races = counted_races(after, *loop, most_followed_instances);
-    if (!races.is_known && !races.block) {
-      for (const Buffer& buffer : no_longer_own(*before, same, after, *loop)) {
-        races = counted_races(after, *loop);
-        const Place* writer = races.is_known ? nullptr : may_meet(after, *loop, buffer);
-        if (writer) { races = {.block = writer, .other = writer, .buffer = buffer, .is_counted = false}; }
-        if (races.is_known || races.block) { break; }
-      }
-    }
     // What was wrong before is not this step's fault.
-    if (!races.block || counted_races(*before, same).block) { continue; }
-    return race_error(cx, *loop, races);
+    if (races.block) { leave_new(races, counted_races(*before, same), *before); }
+    if (races.block) { return race_error(cx, *loop, races); }
+    if (races.is_known) { continue; }
+    const std::vector<Buffer> shared = no_longer_own(*before, same, after, *loop);
+    if (shared.empty()) { continue; }
+    races = counted_races(after, *loop);
+    for (const Buffer& buffer : shared) {
+      if (races.block && races.buffer == buffer) { return race_error(cx, *loop, races); }
+      for (const Races::Pair& pair : races.further) {
+        if (pair.buffer == buffer) { return race_error(cx, *loop, {.is_known = races.is_known, .block = pair.block, .other = pair.other, .buffer = buffer}); }
+      }
+      const Place* writer = races.is_known ? nullptr : may_meet(after, *loop, buffer);
+      if (writer) { return race_error(cx, *loop, {.block = writer, .other = writer, .buffer = buffer, .is_counted = false}); }
+    }
   }
   return ok();
 }

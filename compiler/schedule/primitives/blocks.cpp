@@ -153,9 +153,9 @@ struct Blockize {
         return note_loop(cx.error(Code::NotOneBlock).arg("loop", loop->name().view()).arg("count", static_cast<int64_t>(func.child_blocks(*loop).size())), *loop);
       }
       expected = loop->loop;
-      // Inside of the new block there are no loops from outside to depend on.
-      for (const Place* at = outside; at && at->is_loop(); at = func.parent(*at)) {
-        if (uses_loop(loop->loop->extent, *at) || uses_loop(loop->loop->min, *at)) {
+      // Inside of the new block there are no loops from outside to depend on, those around blocks that hide none included.
+      for (const Place* at = outside; at; at = func.parent(*at)) {
+        if (at->is_loop() && (uses_loop(loop->loop->extent, *at) || uses_loop(loop->loop->min, *at))) {
           return note_loop(cx.error(Code::LoopDependent).arg("loop", loop->name().view()).arg("on", at->name().view()), *loop);
         }
       }

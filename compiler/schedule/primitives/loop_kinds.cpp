@@ -6,8 +6,13 @@
 #include <cstdlib>
 #include <functional>
 #include <optional>
+#include <set>
+#include <vector>
 
 #include "arith/analyzer.h"
+#include "arith/int_set.h"
+#include "arith/iter_map.h"
+#include "ir/evaluate.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
@@ -19,6 +24,7 @@
 #include "schedule/races.h"
 #include "schedule/reducers.h"
 #include "schedule/rewriting.h"
+#include "schedule/staging.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
 #include "support/fault.h"
@@ -44,8 +50,48 @@ auto sample(const Expr& e, const VarNode* var, int64_t number) -> std::optional<
   return {};
 }
 
-// Do two iterations of a loop that the block's iter vars follow run the same instances (`f // 2`, `f % 3`)? Asked of the first few.
-auto shares_instances(const Place& place, const LoopArg& loop) -> bool {
+constexpr int64_t most_iterations = 4096;
+
+// The same of more iterations (`f % 12`), where all other loops are at their first and what loops and blocks are given are numbers there.
+auto repeats_values(const FuncState& func, const Place& place, const LoopArg& loop, int64_t count) -> bool {
+  if (func.is_affine_binding(place)) {
+    arith::Analyzer analyzer;
+    auto map = arith::detect_iter_map(place.realize->iter_values.to_vector(), loop_domains(func, place), place.realize->predicate, arith::IterMapLevel::Bijective, analyzer, false);
+    if (!map.indices.empty()) { return false; }
+  }
+  std::vector<const Place*> path;
+  for (const Place* at = &place; at; at = func.parent(*at)) { path.insert(path.begin(), at); }
+  std::set<std::vector<int64_t>> seen;
+  for (int64_t i = 0; i < count; ++i) {
+    Valuation values;
+    std::vector<int64_t> instance;
+    bool is_run = false;
+    for (const Place* at : path) {
+      if (at->is_loop()) {
+        auto min = evaluate_integer(at->loop->min, values);
+        if (!min) { return false; }
+        values.emplace_back(at->loop->var.get(), at == loop.place ? *min + i : *min);
+        continue;
+      }
+      auto runs = evaluate_integer(at->realize->predicate, values);
+      if (!runs) { return false; }
+      if (*runs == 0) { break; }
+      instance.clear();
+      for (size_t k = 0; k < at->realize->iter_values.size(); ++k) {
+        auto value = evaluate_integer(at->realize->iter_values[k], values);
+        if (!value) { return false; }
+        values.emplace_back(at->realize->block->iter_vars[k].var.get(), *value);
+        instance.push_back(*value);
+      }
+      is_run = at == &place;
+    }
+    if (is_run && !seen.insert(std::move(instance)).second) { return true; }
+  }
+  return false;
+}
+
+// Do two iterations of a loop that the block's iter vars follow run the same instances (`f // 2`, `f % 3`)?
+auto shares_instances(const FuncState& func, const Place& place, const LoopArg& loop) -> bool {
   const VarNode* var = loop.loop().var.get();
   auto extent = as_int(loop.loop().extent);
   // Where a value adds a multiple of it to what does not follow it, no two are the same.
@@ -84,33 +130,50 @@ auto shares_instances(const Place& place, const LoopArg& loop) -> bool {
       if (is_same) { return true; }
     }
   }
-  return false;
+  return extent && *extent > few && repeats_values(func, place, loop, std::min(*extent, most_iterations));
 }
 
-// Does the block go over its elements again in loops below, while what it reads is still being made there?
-auto rewrites(const FuncState& func, const Place& place, const LoopArg& loop) -> bool {
-  std::vector<NodeId> producers = producers_of(func, place);
-  for (const Place* at = func.parent(place); at && at->is_loop() && at != loop.place; at = func.parent(*at)) {
-    bool has_producer = std::any_of(producers.begin(), producers.end(), [&](NodeId id) { return func.is_below(*func.find(id), *at); });
-    if (has_producer && repeats_instances(*place.realize, *at->loop)) { return true; }
+// Does another block below the loop write what the block writes, as a block that fills with a value and one that fills a part of it do?
+auto is_written_twice(const FuncState& func, const Place& place, const LoopArg& loop) -> bool {
+  auto is_leaf = [&](const Place& p) {
+    for (int i = p.index + 1; i < p.end; ++i) { if (func.places()[i].is_block()) { return false; } }
+    return p.is_block();
+  };
+  if (!is_leaf(place)) { return false; }
+  arith::Analyzer analyzer;
+  auto is_before = [&](const arith::IntSet& a, const arith::IntSet& b) {
+    return !a.is_nothing() && !b.is_nothing() && a.has_upper_bound() && b.has_lower_bound() && analyzer.can_prove(less(a.max(), b.min()));
+  };
+  for (int i = loop->index + 1; i < loop->end; ++i) {
+    const Place& other = func.places()[i];
+    if (i == place.index || !is_leaf(other)) { continue; }
+    for (const BufferRegion& write : place.block()->writes) {
+      for (const BufferRegion& theirs : other.block()->writes) {
+        if (!(write.buffer == theirs.buffer)) { continue; }
+        auto here = touched_in(func, place, *loop.place, write), there = touched_in(func, other, *loop.place, theirs);
+        bool is_apart = false;
+        for (size_t d = 0; d < here.size() && d < there.size(); ++d) { is_apart = is_apart || is_before(here[d], there[d]) || is_before(there[d], here[d]); }
+        if (!is_apart) { return true; }
+      }
+    }
   }
   return false;
 }
 
 // A reduction that each iteration does all over again would mix with that of another one, where both are in one place: what it writes
 // must be used below the loop only (then each iteration gets a buffer of its own), or each iteration must write elements of its own. So it
-// is with what is written from sums that are not complete yet.
+// is with what is written from sums that are not complete yet, and with what several blocks write one after the other.
 auto check_not_repeated(const Context& cx, const LoopArg& loop, const Place& place) -> Status {
   const FuncState& func = *loop.func;
   const VarNode* var = loop.loop().var.get();
-  if (is_one(loop.loop().extent) || (!place.block()->init && !rewrites(func, place, loop))) { return ok(); }
+  if (is_one(loop.loop().extent) || (!place.block()->init && !rewrites(func, place, *loop.place) && !is_written_twice(func, place, loop))) { return ok(); }
   // Blocks without iter vars, as partitions are, let the loop through.
   const Place* scope = func.scope(place);
   while (scope && scope->index > loop->index && scope->block()->iter_vars.empty()) { scope = func.scope(*scope); }
   if (!scope || scope->index != loop->scope) { return ok(); }
   bool is_followed = false;
   for (const Expr& value : place.realize->iter_values) { is_followed |= uses_var(value, [&](const VarNode& v) { return &v == var; }); }
-  if (is_followed && !shares_instances(place, loop)) { return ok(); }
+  if (is_followed && !shares_instances(func, place, loop)) { return ok(); }
   // Its predicate may leave but the first iteration.
   arith::Analyzer analyzer;
   for (const auto& [v, range] : loop_domains(func, place)) {
@@ -177,7 +240,7 @@ auto check_elements_apart(const Context& cx, const LoopArg& loop, const Place& p
 auto check_independent(const Context& cx, const LoopArg& loop, bool allows_reduction, bool is_lone) -> Status {
   const FuncState& func = *loop.func;
   LOOPSMITH_CHECK(require_compact_dataflow(cx, func, *loop));
-  if (!FAULT(parallel_dependence_dropped)) { LOOPSMITH_CHECK(require_local_dependences(cx, func, *loop)); }
+  if (!FAULT(parallel_dependence_dropped)) { LOOPSMITH_CHECK(require_local_dependences(cx, func, *loop, is_lone)); }
   const VarNode* var = loop.loop().var.get();
   for (int i = loop->index + 1; i < loop->end; ++i) {
     const Place& place = func.places()[i];
