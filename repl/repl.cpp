@@ -222,6 +222,7 @@ std::optional<std::string> pasted;   // with what stood on the line
 // Behind keys that are no text (arrows through what was typed before, a search in it, half of a key of two) the library goes on from what
 // it did last: it is left alone until text is typed.
 bool is_typing = true;
+bool is_searching = false;           // Ctrl-R and Ctrl-S: what is typed is what is searched for
 enum class Escape : uint8_t { None, Begun, Inside } escape = Escape::None;
 
 /// The library draws prompt and line from where the cursor is.
@@ -253,8 +254,34 @@ auto update_margin(int, int) -> int {
   return 0;
 }
 
+// What is typed is drawn plain by the library, and then over that in colours, character for character: what the library takes to be on the
+// screen is there. It is handed a key of ours for that too, once nothing more is on its way.
+constexpr unsigned char paint_key = ']' & 037;
+bool paints = false;                 // there are colours, and a terminal that knows how to go back to where the cursor was
+bool may_paint = false;              // a key has changed the line
+
+/// Can the line be drawn over? Characters of other scripts may be wider than one column.
+auto is_paintable(std::string_view line) -> bool {
+  return std::all_of(line.begin(), line.end(), [](char c) { return c >= ' ' && c < 127; });
+}
+
+auto paint(int, int) -> int {
+  std::string line(rl_line_buffer != nullptr ? rl_line_buffer : "");
+  if (!is_paintable(line)) { return 0; }
+  size_t columns = terminal_size().value_or(winsize{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0}).ws_col;
+  size_t row = (columns_of(shown_prompt) + static_cast<size_t>(std::max(0, rl_point))) / columns;
+  std::string out = "\x1b" "7";
+  if (row > 0) { out += fmt::format("\x1b[{}A", row); }
+  out += "\r" + shown_prompt + completing->colored(line) + "\x1b" "8";
+  std::fputs(out.c_str(), stdout);
+  std::fflush(stdout);
+  return 0;
+}
+
 void note_key(int key) {
-  constexpr int begin = 0x1b, erase = 0x7f, erase_too = 0x08;
+  constexpr int begin = 0x1b, erase = 0x7f, erase_too = 0x08, search = 'r' & 037, search_on = 's' & 037;
+  // Only text and erasing stay within a search.
+  is_searching = key == search || key == search_on || (is_searching && (key >= ' ' || key == erase_too));
   if (escape == Escape::Begun && (key == '[' || key == 'O')) {
     escape = Escape::Inside;
   } else if (escape != Escape::None) {
@@ -337,10 +364,14 @@ auto read_key(FILE*) -> int {
     redraw();
   }
   pollfd key{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+  if (may_paint && is_typing && !is_searching && read_ahead.empty() && ::poll(&key, 1, 0) == 0) {
+    may_paint = false;
+    return paint_key;
+  }
   for (int ready = read_ahead.empty() ? 0 : 1; ready <= 0;) {
     ready = ::poll(&key, 1, watched != nullptr ? margin_turn : -1);
     if (ready < 0 && errno != EINTR) { return -1; }
-    if (ready == 0 && is_typing && watched->margin() + prompt != shown_prompt) { return margin_key; }
+    if (ready == 0 && is_typing && !is_searching && watched->margin() + prompt != shown_prompt) { return margin_key; }
   }
   int first = read_byte();
   if (first < 0) { return -1; }
@@ -357,6 +388,7 @@ auto read_key(FILE*) -> int {
     return paste_key;
   }
   note_key(first);
+  may_paint = paints;
   // UTF-8: how many bytes follow, and their bits.
   int more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : first >= 0xc0 ? 1 : 0;
   int code = more == 0 ? first : first & (0x3f >> more);
@@ -404,7 +436,8 @@ auto read_terminal_line(const std::string& text, std::string& line) -> bool {
 void show_typed(const std::string& input) {
   const char* lead = prompt;
   for (std::string_view line : loopsmith::lines_of(input)) {
-    std::fprintf(stdout, "%s%.*s\n", std::exchange(lead, continuation), static_cast<int>(line.size()), line.data());
+    std::string shown = paints ? completing->colored(std::string(line)) : std::string(line);
+    std::fprintf(stdout, "%s%s\n", std::exchange(lead, continuation), shown.c_str());
   }
   std::fflush(stdout);
 }
@@ -529,6 +562,8 @@ auto run_repl(Host host, const ReplOptions& options) -> int {
     (void)::rl_add_defun("suspend", suspend, 'z' & 037);
     (void)::rl_add_defun("update-margin", update_margin, margin_key);
     (void)::rl_add_defun("take-paste", take_paste, paste_key);
+    (void)::rl_add_defun("paint", paint, paint_key);
+    paints = session.host().color && knows_pastes();
     rl_attempted_completion_function = completions;
     rl_completion_append_character = 0;
     static char breaks[] = " \t\n\"'`@$><=;|&{(,[.:?";

@@ -29,6 +29,7 @@
 #include "support/codes.h"
 #include "support/text_diff.h"
 #include "transform/pipelines.h"
+#include "workspace/imports.h"
 
 namespace loopsmith::repl {
 namespace {
@@ -276,8 +277,9 @@ auto Session::function() const -> Name { return schedule().func_working_on(); }
 void Session::report(const Diagnostics& diagnostics) const {
   SourceText own(path_, document_.text());
   Locator locate = [&](const Origin& origin) -> std::optional<std::pair<const SourceText*, Span>> {
-    auto span = document_.resolve(origin);
-    return span ? std::optional(std::pair(static_cast<const SourceText*>(&own), *span)) : std::nullopt;
+    if (auto span = document_.resolve(origin)) { return std::pair(static_cast<const SourceText*>(&own), *span); }
+    auto elsewhere = file_ ? file_->elsewhere(origin) : std::nullopt;
+    return elsewhere ? std::optional(std::pair(elsewhere->text.get(), elsewhere->span)) : std::nullopt;
   };
   for (const Diagnostic& d : diagnostics) { host_.err(host_.render(d, locate, path_)); }
 }
@@ -306,6 +308,7 @@ auto is_sound(frontend::File& file, size_t i) -> bool {
 auto Session::load_text(const std::string& name, std::string text, const std::string& needed) -> bool {
   syntax::Document document(std::move(text));
   auto file = std::make_unique<frontend::File>(script::predeclared);
+  file->import_from(workspace::imports_on_disk(name));
   file->update(document);
   Diagnostics diagnostics = document.diagnostics();
   for (Diagnostic& d : file->diagnostics()) { diagnostics.push_back(std::move(d)); }
@@ -636,7 +639,8 @@ auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
     Locator locate = [&](const Origin& origin) -> std::optional<std::pair<const SourceText*, Span>> {
       if (auto span = document.resolve(origin)) { return std::pair(static_cast<const SourceText*>(&source), *span); }
       if (auto span = document_.resolve(origin)) { return std::pair(static_cast<const SourceText*>(&file_text), *span); }
-      return std::nullopt;
+      auto elsewhere = file_ ? file_->elsewhere(origin) : std::nullopt;
+      return elsewhere ? std::optional(std::pair(elsewhere->text.get(), elsewhere->span)) : std::nullopt;
     };
     if (has_errors(diagnostics)) { last_failure_.clear(); }
     for (const Diagnostic& d : diagnostics) {
