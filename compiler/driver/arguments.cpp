@@ -10,6 +10,7 @@
 
 #include "driver/command.h"
 #include "support/spelling.h"
+#include "workspace/imports.h"
 
 namespace loopsmith::driver {
 namespace {
@@ -17,6 +18,8 @@ namespace {
 const std::vector<Option>& common_options() {
   static const std::vector<Option> options = {
       {.name = "--color", .value = "WHEN", .help = "colours: auto (on a terminal), always, never"},
+      {.name = "--import-root", .value = "DIR", .help = "where files that are imported are looked for, up to it and below; default: the current folder", .repeatable = true},
+      {.name = "--stdin-name", .value = "FILE", .help = "what standard input would be called, as FILE.py: its imports are beside it"},
       {.name = "--help", .help = "this text", .short_name = "-h"},
   };
   return options;
@@ -140,6 +143,7 @@ auto read_arguments(const Usage& usage, const std::vector<std::string>& args) ->
     }
     values.push_back(std::move(value));
   }
+  workspace::import_options() = {.input_name = out.get("--stdin-name", ""), .roots = out.all("--import-root")};
   if (out.positional_.size() < usage.least) {
     return usage_error(command, fmt::format("too few arguments: it is called as `loopsmith {} {}`", usage.command, usage.arguments));
   }

@@ -24,6 +24,7 @@
 #include "support/process.h"
 #include "support/origin.h"
 #include "syntax/document.h"
+#include "workspace/imports.h"
 
 namespace loopsmith::driver {
 namespace {
@@ -40,7 +41,10 @@ using nlohmann::json;
 class LoadedFile final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
-  LoadedFile(std::string p, SourceText t) : Object(&type_tag), path(std::move(p)), text(std::move(t)), document(text.text()) { file.update(document); }
+  LoadedFile(std::string p, SourceText t) : Object(&type_tag), path(std::move(p)), text(std::move(t)), document(text.text()) {
+    file.import_from(workspace::imports_on_disk(path));
+    file.update(document);
+  }
   const std::string path;
   const SourceText text;
   const syntax::Document document;
@@ -132,7 +136,7 @@ auto text_of(const frontend::ProgramObject& program, const std::string& name) ->
 
 class BuildScript final : public eval::Environment {
  public:
-  explicit BuildScript(const BuildScriptRequest& r) : request(r), folder(fs::path(r.path).parent_path()) {}
+  explicit BuildScript(const BuildScriptRequest& r) : request(r), folder(fs::path(r.path).parent_path()) { names_.import_from(workspace::imports_on_disk(r.path)); }
   ~BuildScript() override {
     std::error_code ignored;
     if (!scratch_.empty()) { fs::remove_all(scratch_, ignored); }
@@ -148,6 +152,8 @@ class BuildScript final : public eval::Environment {
 
   auto lookup(Evaluator& e, Name name, Origin where) -> std::optional<Value> override;
   void names(std::vector<Name>& out) const override;
+  auto imported(Evaluator& e, const syntax::ImportFromStmt& from, const syntax::ImportName& name) -> std::optional<Value> override;
+  auto imported(const syntax::ImportName& name) -> std::optional<Value> override;
 
   [[nodiscard]] auto path(const std::string& text) const -> std::string { return fs::path(text).is_absolute() ? text : (folder / text).string(); }
   /// A folder for texts that commands read; goes away with the run.
@@ -515,6 +521,9 @@ auto BuildScript::lookup(Evaluator& e, Name name, Origin where) -> std::optional
   }
   return names_.lookup(e, name, where);
 }
+
+auto BuildScript::imported(Evaluator& e, const syntax::ImportFromStmt& from, const syntax::ImportName& name) -> std::optional<Value> { return names_.imported(e, from, name); }
+auto BuildScript::imported(const syntax::ImportName& name) -> std::optional<Value> { return names_.imported(name); }
 
 void BuildScript::names(std::vector<Name>& out) const {
   for (const Function& f : functions) { out.emplace_back(f.name); }

@@ -24,6 +24,7 @@
 #include "support/codes.h"
 #include "syntax/document.h"
 #include "syntax/schedule_form.h"
+#include "workspace/imports.h"
 
 namespace loopsmith::driver {
 namespace {
@@ -176,6 +177,7 @@ auto SourceFile::read(const std::string& path) -> Result<std::unique_ptr<SourceF
 auto SourceFile::from_text(const std::string& name, std::string text) -> std::unique_ptr<SourceFile> {
   auto content = std::make_unique<Content>(SourceText(name, std::move(text)));
   Content& c = *content;
+  c.file.import_from(workspace::imports_on_disk(name));
   c.file.update(c.document);
   c.diagnostics = c.document.diagnostics();
   for (size_t i = 0; i < c.file.size(); ++i) {
@@ -223,9 +225,10 @@ auto SourceFile::schedule_names() const -> const std::vector<std::string>& { ret
 
 auto SourceFile::locate() const -> Locate {
   return [this](const Origin& origin) -> std::optional<Located> {
-    auto span = content_->document.resolve(origin);
-    if (!span) { return {}; }
-    return Located{&content_->text, *span};
+    if (auto span = content_->document.resolve(origin)) { return Located{&content_->text, *span}; }
+    // The text lives as long as the file, which imports from it.
+    auto elsewhere = content_->file.elsewhere(origin);
+    return elsewhere ? std::optional(Located{elsewhere->text.get(), elsewhere->span}) : std::nullopt;
   };
 }
 

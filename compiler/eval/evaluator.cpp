@@ -967,13 +967,19 @@ auto Evaluator::exec(const Stmt& stmt, const ScopeRef& scope, Value& result) -> 
         Name bound = name.alias.name.empty() ? name.path.front().name : name.alias.name;
         // What is predeclared keeps its meaning however it is imported.
         if (scope->find(bound) || (globals && name.alias.name.empty() && globals->lookup(*this, bound, stmt.origin()))) { continue; }
-        scope->set(bound, Value::opaque());
+        auto module = globals ? globals->imported(name) : std::nullopt;
+        scope->set(bound, module ? std::move(*module) : Value::opaque());
       }
       return Flow::Next;
     }
     case Kind::ImportFrom: {
       for (const ImportName& name : static_cast<const ImportFromStmt&>(stmt).names) {
+        if (name.path.empty()) { continue; }
         Name bound = name.alias.name.empty() ? name.path.front().name : name.alias.name;
+        if (auto value = globals ? globals->imported(*this, static_cast<const ImportFromStmt&>(stmt), name) : std::nullopt) {
+          scope->set(bound, std::move(*value));
+          continue;
+        }
         // What is predeclared keeps its meaning, under another name as well.
         bool is_renamed = !name.alias.name.empty() && !name.path.empty();
         auto known = globals ? globals->lookup(*this, is_renamed ? name.path.back().name : bound, stmt.origin()) : std::nullopt;

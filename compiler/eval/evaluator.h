@@ -77,6 +77,9 @@ class Environment {
   /// None: not defined here.
   [[nodiscard]] virtual auto lookup(Evaluator& evaluator, Name name, Origin where) -> std::optional<Value> = 0;
   virtual void names(std::vector<Name>& out) const {}
+  /// What a name of `from MODULE import NAME` means, and `import MODULE`; none: nobody knows the module.
+  [[nodiscard]] virtual auto imported(Evaluator&, const syntax::ImportFromStmt&, const syntax::ImportName&) -> std::optional<Value> { return {}; }
+  [[nodiscard]] virtual auto imported(const syntax::ImportName&) -> std::optional<Value> { return {}; }
 };
 
 /// A function of the script.

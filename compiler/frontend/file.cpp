@@ -23,9 +23,12 @@ struct File::Entry {
   std::vector<std::pair<Name, uint64_t>> used;
   uint64_t version = 0;      // 0: not evaluated
   uint64_t checked_at = 0;   // the generation in which the version was last found valid
+  uint64_t imports = 0;      // of the files that its imports lead to, then
+  uint64_t stars = 0;        // File::imports_fingerprint then, where a name was looked for in what is imported by `*`; else 0
   uint64_t names = 0;        // File::names_hash_ then, where a message was looked for among all names; else 0
   bool is_heavy = false;     // a program: evaluated only when asked for
   bool is_broken = false;    // a line that is no Python: the names in it may be bound, or only meant
+  std::vector<std::pair<uint32_t, std::vector<Name>>> modules;   // what it may import from: dots, and names
 };
 
 namespace {
@@ -42,6 +45,41 @@ auto part_of(const syntax::Item& item, DeclId decl) -> const syntax::Item* {
 // Is it a long program, or around one?
 auto has_parts(const syntax::Item& item) -> bool {
   return item.head != 0 || std::any_of(item.members.begin(), item.members.end(), [](const Item::Member& member) { return member.item->kind == syntax::ItemKind::Part || has_parts(*member.item); });
+}
+
+auto names_of(const syntax::List<Identifier>& path) -> std::vector<Name> {
+  std::vector<Name> out;
+  for (const Identifier& part : path) { out.push_back(part.name); }
+  return out;
+}
+
+// What comes with TVM and with us has its own meaning here.
+auto is_known_module(const std::vector<Name>& path) -> bool {
+  static const Name tvm("tvm"), loopsmith("loopsmith");
+  return !path.empty() && (path[0] == tvm || path[0] == loopsmith);
+}
+
+// The modules that a statement, or one in it, may import from.
+void add_modules(const syntax::Stmt& stmt, std::vector<std::pair<uint32_t, std::vector<Name>>>& out) {
+  walk(stmt, [&](const Node& node) {
+    if (const auto* import = node.kind == Kind::Import ? static_cast<const ImportStmt*>(&node) : nullptr) {
+      for (const ImportName& name : import->names) {
+        if (auto path = names_of(name.path); !is_known_module(path)) { out.emplace_back(0, std::move(path)); }
+      }
+    }
+    if (const auto* from = node.kind == Kind::ImportFrom ? static_cast<const ImportFromStmt*>(&node) : nullptr) {
+      std::vector<Name> path = names_of(from->module);
+      if (from->level == 0 && is_known_module(path)) { return true; }
+      out.emplace_back(from->level, path);
+      for (const ImportName& name : from->names) {
+        if (name.path.empty()) { continue; }
+        path.push_back(name.path.front().name);
+        out.emplace_back(from->level, path);
+        path.pop_back();
+      }
+    }
+    return true;
+  });
 }
 
 auto last_name(const syntax::List<Identifier>& path) -> Name { return path.empty() ? Name() : path.back().name; }
@@ -83,6 +121,7 @@ void File::update(std::vector<ItemPtr> items) {
         bound_names(*s, entry->binds);
         entry->is_heavy |= is_program(*s);
         entry->is_broken |= s->kind == Kind::BrokenStmt;
+        if (entry->result.item->text.find("import") != std::string::npos) { add_modules(*s, entry->modules); }
       }
       entry->result.is_program = entry->is_heavy;
     }
@@ -122,6 +161,8 @@ void File::update(std::vector<ItemPtr> items) {
     for (const auto& entry : entries_) { add(*entry->result.item, add); }
     parts_->keep_only(parts);
   }
+  text_hash_ = 1;
+  for (const auto& entry : entries_) { text_hash_ = hash_combine(text_hash_, entry->result.item->hash); }
   names_hash_ = 1;
   for (const auto& [name, list] : binders_) { names_hash_ += hash_bytes(name.view()); }
   parts_->work = {};
@@ -144,7 +185,8 @@ void File::ensure(size_t index) {
   Entry& entry = *entries_[index];
   if (entry.checked_at == generation_) { return; }
   if (entry.version != 0) {
-    bool valid = entry.names == 0 || entry.names == names_hash_;
+    bool valid = (entry.names == 0 || entry.names == names_hash_) && (entry.modules.empty() || entry.imports == imports_of(entry)) &&
+                 (entry.stars == 0 || entry.stars == imports_fingerprint());
     for (const auto& [name, version] : entry.used) {
       if (!valid) { break; }
       size_t at = binder(name, index);
@@ -210,7 +252,19 @@ auto File::lookup(eval::Evaluator&, Name name, Origin) -> std::optional<Value> {
     if (const Value* found = more_(name)) { return *found; }
   }
   if (const Value* found = predeclared(name)) { return *found; }
-  if (has_star_import_ && !eval::builtin(name)) { return Value::opaque(); }
+  if (has_star_import_ && !eval::builtin(name)) {
+    if (!active_.empty()) { entries_[active_.back()]->stars = imports_fingerprint(); }
+    // The last that gives it counts; what comes from where nobody can look may be anything.
+    for (size_t i = entries_.size(); i-- > 0;) {
+      for (StmtPtr s : entries_[i]->result.item->statements) {
+        const auto* from = s->as<ImportFromStmt>();
+        if (!from || !from->is_star) { continue; }
+        auto file = file_of(*from);
+        if (!file) { return Value::opaque(); }
+        if (auto value = file->given(name)) { return value; }
+      }
+    }
+  }
   // A function that is called later knows what the file gives below it; here that is not evaluated.
   if (looks_ahead_ && binder(name, entries_.size()) < entries_.size()) {
     entries_[active_.back()]->names = names_hash_;
@@ -231,9 +285,11 @@ void File::evaluate(size_t index) {
   Entry& entry = *entries_[index];
   entry.used.clear();
   entry.names = 0;
+  entry.stars = 0;
   entry.values.clear();
   entry.version = ++versions_;
   entry.checked_at = generation_;
+  entry.imports = entry.modules.empty() ? 0 : imports_of(entry);
   ++work_.evaluated;
   Declaration& out = entry.result;
   out.value = Value();
@@ -275,6 +331,7 @@ void File::evaluate(size_t index) {
   if (!entry.is_heavy) { out.is_opaque = out.value.is_opaque(); }
   out.opaque_at = evaluator_.opaque_at;
   out.diagnostics = std::move(evaluator_.diagnostics);
+  bring_home(out.diagnostics, out.item->statements.empty() ? Origin{out.item->decl, 0, 0, 0} : out.item->statements[0]->origin());
   // What is in `T` and was written without: `serial(16)`, `float32`.
   for (Diagnostic& d : out.diagnostics) {
     if (d.code == Code::MisspeltWord) {
@@ -389,15 +446,20 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
         const Value* known = what == loopsmith && more_ ? more_(ls) : nullptr;
         if (!known && more_) { known = more_(what); }
         if (!known) { known = predeclared(what); }
-        bind(bound, known ? *known : Value::opaque());
+        auto module = known ? std::nullopt : imported(n);
+        bind(bound, known ? *known : module ? *module : Value::opaque());
       }
       return;
     case Kind::ImportFrom:
       for (const ImportName& n : static_cast<const ImportFromStmt&>(stmt).names) {
         if (n.path.empty()) { continue; }
         Name bound = n.alias.name.empty() ? n.path.front().name : n.alias.name;
+        if (auto value = imported(evaluator_, static_cast<const ImportFromStmt&>(stmt), n)) {
+          bind(bound, *value);
+          continue;
+        }
         const Value* known = more_ ? more_(last_name(n.path)) : nullptr;
-        if (!known) { known = imported(static_cast<const ImportFromStmt&>(stmt), n); }
+        if (!known) { known = frontend::imported(static_cast<const ImportFromStmt&>(stmt), n); }
         bind(bound, known ? *known : Value::opaque());
       }
       return;
@@ -433,6 +495,147 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
       out.is_opaque |= slot.second.is_opaque();
     }
   }
+}
+
+// ---- imports -----------------------------------------------------------------------------------------------------
+
+// `import kernels as k`: what the file gives are its attributes.
+class ModuleObject final : public eval::Object {
+ public:
+  static const eval::TypeTag type_tag;
+  ModuleObject(std::shared_ptr<File> f, Name n) : Object(&type_tag), file(std::move(f)), name(n) {}
+  const std::shared_ptr<File> file;
+  const Name name;
+  auto get_attribute(eval::Evaluator&, Name what, Origin) const -> std::optional<Value> override { return file->given(what); }
+  void attribute_names(std::vector<Name>& out) const override {
+    for (const auto& [given, list] : file->binders_) { out.push_back(given); }
+  }
+  auto repr() const -> std::string override { return "<module " + name.str() + ">"; }
+};
+const eval::TypeTag ModuleObject::type_tag{"module"};
+
+void File::import_from(std::shared_ptr<Modules> modules) {
+  modules_ = std::move(modules);
+  imports_generation_ = 0;
+  if (!modules_) { imported_.clear(); }
+}
+
+auto File::module_at(uint32_t level, const std::vector<Name>& path) -> std::shared_ptr<File> {
+  if (!modules_ || (level == 0 && (path.empty() || is_known_module(path)))) { return nullptr; }
+  auto file = modules_->find(level, path);
+  if (file && std::find(imported_.begin(), imported_.end(), file) == imported_.end()) { imported_.push_back(file); }
+  return file;
+}
+
+auto File::file_of(const ImportFromStmt& from) -> std::shared_ptr<File> { return module_at(from.level, names_of(from.module)); }
+
+auto File::given(Name name) -> std::optional<Value> {
+  // In a circle.
+  if (!active_.empty()) { return Value::opaque(); }
+  size_t at = binder(name, entries_.size());
+  if (at < entries_.size()) { return lookup(evaluator_, name, {}); }
+  if (has_star_import_ && !is_looked_at_) {
+    is_looked_at_ = true;
+    auto value = lookup(evaluator_, name, {});
+    is_looked_at_ = false;
+    return value;
+  }
+  for (const Value* known : {more_ ? more_(name) : nullptr, predeclared(name)}) {
+    if (known != nullptr) { return *known; }
+  }
+  // Half a file may give any name, and so may statements that are not run here.
+  static const Name any_attribute("__getattr__");
+  bool is_plain = !binders_.contains(any_attribute) && std::all_of(entries_.begin(), entries_.end(), [](const auto& entry) {
+    const auto& statements = entry->result.item->statements;
+    return std::all_of(statements.begin(), statements.end(), [](StmtPtr s) {
+      return s->kind == Kind::FunctionDef || s->kind == Kind::ClassDef || s->kind == Kind::Assign || s->kind == Kind::AnnAssign || s->kind == Kind::Import || s->kind == Kind::ImportFrom || s->kind == Kind::ExprStmt;
+    });
+  });
+  return is_plain && !has_star_import_ ? std::nullopt : std::optional(Value::opaque());
+}
+
+auto File::imported(eval::Evaluator& evaluator, const ImportFromStmt& from, const ImportName& name) -> std::optional<Value> {
+  std::vector<Name> path = names_of(from.module);
+  Name what = name.path.front().name;
+  // Files that import from one another in a long row.
+  static thread_local int depth = 0;
+  struct Deeper {
+    Deeper() { ++depth; }
+    ~Deeper() { --depth; }
+  } deeper;
+  constexpr int deepest = 64;
+  auto file = depth > deepest ? nullptr : module_at(from.level, path);
+  if (file) {
+    if (auto value = file->given(what)) { return value; }
+  }
+  // `from package import module`
+  path.push_back(what);
+  if (auto inside = module_at(from.level, path)) { return Value(Ref<eval::Object>(eval::make_object<ModuleObject>(std::move(inside), what).get())); }
+  if (!file) { return {}; }
+  std::vector<Name> names;
+  for (const auto& [given, list] : file->binders_) { names.push_back(given); }
+  Origin where{from.decl, name.path.front().span.begin, name.path.front().span.end, 0};
+  Diagnostic wrong = error(Code::UndefinedName, where).arg("name", (path.size() > 1 ? path[path.size() - 2].str() + "." : std::string()) + what.str());
+  if (Name near = eval::closest_name(what, names); !near.empty()) { (void)std::move(wrong).remedy("did you mean `" + near.str() + "`?").fix(where, near.str()); }
+  evaluator.diagnostics.push_back(std::move(wrong));
+  return Value::error();
+}
+
+auto File::imported(const ImportName& name) -> std::optional<Value> {
+  // `import a.b` binds `a`, of which nothing is known but what is in it.
+  if (name.path.size() > 1 && name.alias.name.empty()) { return {}; }
+  auto file = module_at(0, names_of(name.path));
+  if (!file) { return {}; }
+  return Value(Ref<eval::Object>(eval::make_object<ModuleObject>(std::move(file), last_name(name.path)).get()));
+}
+
+auto File::imports_of(const Entry& entry) -> uint64_t {
+  if (!modules_) { return 0; }
+  uint64_t hash = 1;
+  for (const auto& [level, path] : entry.modules) {
+    auto file = module_at(level, path);
+    hash = hash_combine(hash, file ? hash_combine(reinterpret_cast<uintptr_t>(file.get()), file->fingerprint()) : 0);
+  }
+  return hash;
+}
+
+auto File::imports_fingerprint() -> uint64_t {
+  if (!modules_ || is_looked_at_) { return 1; }
+  if (imports_generation_ == generation_ && imports_epoch_ == modules_->epoch()) { return imports_fingerprint_; }
+  is_looked_at_ = true;
+  uint64_t hash = 1;
+  for (const auto& entry : entries_) {
+    if (!entry->modules.empty()) { hash = hash_combine(hash, imports_of(*entry)); }
+  }
+  is_looked_at_ = false;
+  imports_epoch_ = modules_->epoch();
+  imports_generation_ = generation_;
+  return imports_fingerprint_ = hash;
+}
+
+auto File::fingerprint() -> uint64_t { return hash_combine(text_hash_, imports_fingerprint()); }
+
+auto File::holds(DeclId decl) const -> bool {
+  return std::any_of(entries_.begin(), entries_.end(), [&](const auto& entry) { return part_of(*entry->result.item, decl) != nullptr; });
+}
+
+void File::bring_home(Diagnostics& diagnostics, const Origin& from) const {
+  for (Diagnostic& d : diagnostics) {
+    if (!d.where.is_known() || !modules_ || holds(d.where.decl)) { continue; }
+    d.notes.insert(d.notes.begin(), RelatedNote{.where = d.where, .message = "it is here"});
+    d.where = from;
+    d.fixes.clear();
+  }
+}
+
+auto File::is_imported(Name name) -> bool {
+  size_t at = binder(name, entries_.size());
+  if (at == entries_.size()) { return false; }
+  for (StmtPtr stmt : entries_[at]->result.item->statements) {
+    const auto* from = stmt->as<ImportFromStmt>();
+    if (from && file_of(*from)) { return true; }
+  }
+  return false;
 }
 
 void File::check(const PrimFunc& func, bool is_newer) {

@@ -5,6 +5,9 @@
 // evaluated when something asks for them; a result is kept under the declaration's text and the results it used, so an
 // edit evaluates again only what it touches. Nothing else of the file is run.
 //
+// What is imported from another file (`import_from`) is what that file gives the name, evaluated there; a function runs with the names of the
+// file that it is written in. Of files that import each other in a circle, what is asked for while it is being evaluated is not known.
+//
 // One thread at a time. Values stay valid as long as the File.
 #pragma once
 
@@ -15,6 +18,7 @@
 #include "eval/evaluator.h"
 #include "frontend/inside.h"
 #include "frontend/lower.h"
+#include "frontend/modules.h"
 #include "syntax/document.h"
 
 namespace loopsmith::frontend {
@@ -46,6 +50,8 @@ class File : public eval::Environment {
  public:
   explicit File(Predeclared more = nullptr);
   ~File() override;
+  /// Where imports lead, from now on; null: nowhere. Other files stay alive as long as this one, once it has asked for them.
+  void import_from(std::shared_ptr<Modules> modules);
 
   /// The declarations are those of this document from now on. Keeps what is known of those whose text and whose used
   /// names are as before.
@@ -72,6 +78,21 @@ class File : public eval::Environment {
 
   auto lookup(eval::Evaluator& evaluator, Name name, Origin where) -> std::optional<eval::Value> override;
   void names(std::vector<Name>& out) const override;
+  auto imported(eval::Evaluator& evaluator, const syntax::ImportFromStmt& from, const syntax::ImportName& name) -> std::optional<eval::Value> override;
+  auto imported(const syntax::ImportName& name) -> std::optional<eval::Value> override;
+
+  /// Of the text, and of the files that it imports from: where this is as before, all names mean what they did.
+  [[nodiscard]] auto fingerprint() -> uint64_t;
+  /// Of the files that it imports from alone.
+  [[nodiscard]] auto imports_fingerprint() -> uint64_t;
+  /// Is the declaration one of the file, or in one?
+  [[nodiscard]] auto holds(DeclId decl) const -> bool;
+  /// Where something of a file that it imports from stands.
+  [[nodiscard]] auto elsewhere(const Origin& origin) const -> std::optional<Elsewhere> { return modules_ ? modules_->locate(origin) : std::nullopt; }
+  /// What is wrong in code of another file is told where that is called from, with a note of the place.
+  void bring_home(Diagnostics& diagnostics, const Origin& from) const;
+  /// Is the name imported from another file that could be read?
+  [[nodiscard]] auto is_imported(Name name) -> bool;
 
   /// What the last update kept and what has been evaluated since, for tests and timing tables.
   struct Work { uint32_t kept = 0; uint32_t evaluated = 0; };
@@ -87,10 +108,18 @@ class File : public eval::Environment {
   void ensure_before(size_t index);
   void evaluate(size_t index);
   void evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::ScopeRef& scope);
+  [[nodiscard]] auto module_at(uint32_t level, const std::vector<Name>& path) -> std::shared_ptr<File>;
+  [[nodiscard]] auto file_of(const syntax::ImportFromStmt& from) -> std::shared_ptr<File>;
+  [[nodiscard]] auto imports_of(const Entry& entry) -> uint64_t;
+  /// The value for who imports it; none: the file gives no such name.
+  [[nodiscard]] auto given(Name name) -> std::optional<eval::Value>;
+  friend class ModuleObject;
   void check(const PrimFunc& func, bool is_newer = false);
   [[nodiscard]] auto binder(Name name, size_t before) const -> size_t;
 
   Predeclared more_;
+  std::shared_ptr<Modules> modules_;
+  std::vector<std::shared_ptr<File>> imported_;            // functions of theirs may be called as long as there is this file
   eval::Evaluator evaluator_;
   std::vector<std::unique_ptr<Entry>> entries_;
   std::unordered_map<Name, std::vector<size_t>> binders_;  // in the order of the text
@@ -104,6 +133,11 @@ class File : public eval::Environment {
   size_t ensured_ = 0;                                     // constants and functions below this index are evaluated
   Work work_;
   std::unique_ptr<PartCache> parts_;                       // of long programs
+  bool is_looked_at_ = false;                              // its imports are followed: it may be in a circle
+  uint64_t text_hash_ = 1;
+  uint64_t imports_epoch_ = 0;                             // of `modules_`, when `imports_fingerprint_` was found
+  uint64_t imports_generation_ = 0;
+  uint64_t imports_fingerprint_ = 0;
 };
 
 }  // namespace loopsmith::frontend

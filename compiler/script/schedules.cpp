@@ -130,7 +130,7 @@ auto is_used_by_nobody(const syntax::ItemPtr& item) -> bool {
 // What a schedule may use besides its program: the text of everything else in the file that is no program, no schedule and no test.
 // `left_out`: the declaration that is run itself.
 auto context_of(frontend::File& file, size_t left_out = SIZE_MAX) -> uint64_t {
-  uint64_t hash = 1;
+  uint64_t hash = file.imports_fingerprint();
   for (size_t i = 0; i < file.size(); ++i) {
     const syntax::ItemPtr& item = file.item(i);
     if (i == left_out || item->statements.empty() || frontend::is_program(*item->statements[0]) || is_used_by_nobody(item)) { continue; }
@@ -282,19 +282,21 @@ void Schedules::find_program(frontend::File& file, const ScheduleFunction& funct
   out.diagnostics.back().severity = Severity::Hint;
 }
 
-// A name that the file gives to something of another module: `from kernels import scale`.
-auto is_imported(frontend::File& file, Name name) -> bool {
+// The module that the file has a name from: `kernels` of `from kernels import scale`; empty: none.
+auto module_of(frontend::File& file, Name name) -> std::string {
   for (size_t i = 0; i < file.size(); ++i) {
     for (const syntax::StmtPtr stmt : file.item(i)->statements) {
       const auto* from = stmt->as<syntax::ImportFromStmt>();
       if (from && std::any_of(from->names.begin(), from->names.end(), [&](const syntax::ImportName& one) {
             return one.alias.name.empty() ? !one.path.empty() && one.path[0].name == name : one.alias.name == name;
           })) {
-        return true;
+        std::string module(from->level, '.');
+        for (size_t k = 0; k < from->module.size(); ++k) { module += (k > 0 ? "." : "") + from->module[static_cast<uint32_t>(k)].name.str(); }
+        return module;
       }
     }
   }
-  return false;
+  return {};
 }
 
 // Why it is not known what is scheduled, in words.
@@ -304,7 +306,9 @@ auto why_unknown(frontend::File& file, const ScheduleFunction& function) -> std:
   if (!name) { return "what it schedules is made by Python that is not evaluated"; }
   bool is_parameter = std::any_of(function.def->params.begin(), function.def->params.end(), [&](const syntax::Param& p) { return p.name.name == name->name; });
   if (is_parameter) { return "`" + name->name.str() + "` is whatever it is called with"; }
-  if (is_imported(file, name->name)) { return "`" + name->name.str() + "` is in another file"; }
+  if (std::string module = module_of(file, name->name); !module.empty()) {
+    return file.is_imported(name->name) ? "what `" + name->name.str() + "` is in `" + module + "` is not known before that runs" : "`" + module + "`, which has `" + name->name.str() + "`, is not found";
+  }
   return "what `" + name->name.str() + "` is here is not known before it runs";
 }
 
@@ -515,7 +519,7 @@ void Schedules::update(frontend::File& file) {
       for (size_t d = said; d < evaluator.diagnostics.size(); ++d) { s.diagnostics.push_back(evaluator.diagnostics[d]); }
       evaluator.diagnostics.resize(said);
       const auto* outside = function.program && !function.form.made ? function.program->as<syntax::NameExpr>() : nullptr;
-      if (!s.program && s.diagnostics.empty() && outside && is_imported(file, outside->name)) { unfollowed.push_back({s.name, {}, function.program->origin(), why_unknown(file, function)}); }
+      if (!s.program && s.diagnostics.empty() && outside && !module_of(file, outside->name).empty()) { unfollowed.push_back({s.name, {}, function.program->origin(), why_unknown(file, function)}); }
       if (last != nullptr) {
         const FileSchedule& b = *last;
         s.run = b.run;
@@ -566,6 +570,8 @@ auto Schedules::run_one(frontend::File& file, FileSchedule& schedule, const Canc
   file.look_from(schedule.place);
   auto run = std::make_shared<ScheduleRun>(run_schedule(request, before));
   file.look_from(SIZE_MAX);
+  file.bring_home(run->diagnostics, schedule.where);
+  for (Step& step : run->steps) { file.bring_home(step.diagnostics, step.where); }
   executed_ += run->primitives;
   if (cancel.is_cancelled()) {
     // Half a run would take away what is shown of the statements behind it, only for the other half to bring it back.

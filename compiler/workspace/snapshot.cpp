@@ -30,8 +30,9 @@ auto to_finding(const Diagnostic& diagnostic, const Snapshot& snapshot) -> Findi
   finding.remedies = diagnostic.remedies;
   for (const RelatedNote& note : diagnostic.notes) {
     auto span = snapshot.resolve(note.where);
-    // A note about elsewhere is still worth reading where it belongs.
+    // A note about what is gone is still worth reading where it belongs.
     finding.notes.push_back({span.value_or(finding.span), note.message});
+    if (!span && snapshot.modules() && note.where.is_known()) { finding.notes.back().elsewhere = snapshot.modules()->locate(note.where); }
   }
   for (const FixEdit& fix : diagnostic.fixes) {
     if (auto span = snapshot.resolve(fix.where)) { finding.fixes.push_back({*span, fix.replacement}); }
@@ -80,9 +81,14 @@ auto Snapshot::findings() const -> std::vector<Finding> {
   return all;
 }
 
-Document::Document(std::string name, int64_t version, std::string text)
+Document::Document(std::string name, int64_t version, std::string text, std::shared_ptr<frontend::Modules> modules)
     : current_(std::make_shared<Snapshot>(std::move(name), version, std::move(text))),
-      file_(std::make_unique<frontend::File>(script::predeclared)) {}
+      file_(std::make_unique<frontend::File>(script::predeclared)) {
+  file_->import_from(modules);
+  current_->modules_ = std::move(modules);
+}
+
+auto Document::imports_have_changed() -> bool { return current_->checked_ && file_->imports_fingerprint() != imports_; }
 
 auto Document::next() -> Snapshot& {
   if (current_.use_count() > 1) { current_ = std::make_shared<Snapshot>(*current_); }
@@ -123,6 +129,7 @@ void Document::check() {
   schedules_.update(*file_);
   snapshot.semantic_.insert(snapshot.semantic_.end(), schedules_.diagnostics().begin(), schedules_.diagnostics().end());
   snapshot.schedules_ = schedules_.all();
+  imports_ = file_->imports_fingerprint();
   snapshot.checked_ = true;
 }
 
@@ -152,8 +159,8 @@ auto Document::has_schedule_findings() const -> bool {
   });
 }
 
-auto analyse(std::string name, std::string text) -> std::unique_ptr<Document> {
-  auto document = std::make_unique<Document>(std::move(name), 0, std::move(text));
+auto analyse(std::string name, std::string text, std::shared_ptr<frontend::Modules> modules) -> std::unique_ptr<Document> {
+  auto document = std::make_unique<Document>(std::move(name), 0, std::move(text), std::move(modules));
   document->check();
   document->replay({});
   return document;

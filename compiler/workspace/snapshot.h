@@ -3,8 +3,8 @@
 //
 // A Snapshot is never changed once it is handed out; a Document makes the next one from it and shares whatever the
 // edit left alone. Findings come in tiers: `check` (syntax, names and types, and the analyses of a few changed
-// declarations; every key) and `replay` (the analyses that are left, schedule functions; interruptible). Nothing here executes a program, reads another file, or knows how an editor counts
-// columns. One thread. What snapshots hold of programs and schedules stays valid as long as the Document.
+// declarations; every key) and `replay` (the analyses that are left, schedule functions; interruptible). Nothing here executes a program, reads another file (but
+// what the text imports, see imports.h), or knows how an editor counts columns. One thread. What snapshots hold of programs and schedules stays valid as long as the Document.
 #pragma once
 
 #include <functional>
@@ -29,6 +29,7 @@ struct Finding {
   struct Note {
     Span span;
     std::string message;
+    std::optional<frontend::Elsewhere> elsewhere = {};   // the place, where it is in another file; `span` is the finding's then
   };
   struct Fix {
     Span span;
@@ -77,6 +78,9 @@ class Snapshot {
   [[nodiscard]] auto is_checked() const -> bool { return checked_; }
   [[nodiscard]] auto is_replayed() const -> bool { return replayed_; }
 
+  /// What it imports from, for documents that are made of it; null: nothing.
+  [[nodiscard]] auto modules() const -> const std::shared_ptr<frontend::Modules>& { return modules_; }
+
  private:
   friend class Document;
   std::string name_;
@@ -88,6 +92,7 @@ class Snapshot {
   std::vector<Program> programs_;
   std::vector<script::FileSchedule> schedules_;
   std::vector<std::pair<DeclId, DeclId>> earlier_decls_;  // what a declaration is now
+  std::shared_ptr<frontend::Modules> modules_;
   bool checked_ = false;
   bool replayed_ = false;
 };
@@ -97,7 +102,8 @@ using SnapshotPtr = std::shared_ptr<const Snapshot>;
 /// A text that is edited: makes snapshots, and does the work that fills them.
 class Document {
  public:
-  Document(std::string name, int64_t version, std::string text);
+  /// `modules`: what the text imports from; null: nothing.
+  Document(std::string name, int64_t version, std::string text, std::shared_ptr<frontend::Modules> modules = nullptr);
 
   /// Replaces bytes of the text.
   void edit(int64_t version, Span replaced, std::string_view replacement);
@@ -111,6 +117,8 @@ class Document {
   /// For edits that change the version and nothing else.
   void set_version(int64_t version);
   [[nodiscard]] auto has_schedule_findings() const -> bool;
+  /// A file that it imports from may have changed: `check` and `replay` are to be called again where this says so.
+  [[nodiscard]] auto imports_have_changed() -> bool;
   /// The declarations with their values, for scripts and the REPL.
   [[nodiscard]] auto file() -> frontend::File& { return *file_; }
 
@@ -122,10 +130,11 @@ class Document {
   std::unique_ptr<frontend::File> file_;
   analysis::Analyses analyses_;
   bool is_analysed_ = false;
+  uint64_t imports_ = 1;     // when it was checked last
   script::Schedules schedules_;
 };
 
 /// A document with everything known of it: for those who have a text and no editor.
-[[nodiscard]] auto analyse(std::string name, std::string text) -> std::unique_ptr<Document>;
+[[nodiscard]] auto analyse(std::string name, std::string text, std::shared_ptr<frontend::Modules> modules = nullptr) -> std::unique_ptr<Document>;
 
 }  // namespace loopsmith::workspace

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "workspace/imports.h"
+
 namespace loopsmith::lsp {
 namespace {
 
@@ -165,41 +167,11 @@ class Workspace {
 
   /// The files that the first names of an import mean.
   auto modules_of(const Snapshot& from, const Imported& what, size_t modules) -> std::vector<const Snapshot*> {
-    std::string own = files_.path_of(from);
-    auto above = [](const std::string& path) { return path.substr(0, path.rfind('/') == std::string::npos ? 0 : path.rfind('/')); };
-    std::string folder = above(own);
-    std::vector<std::string> bases;
-    if (what.level > 0) {
-      for (uint32_t i = 1; i < what.level; ++i) { folder = above(folder); }
-      bases = {folder};
-    } else {
-      const std::vector<std::string>& roots = files_.roots();
-      auto is_open = [&](const std::string& path) {
-        return std::any_of(roots.begin(), roots.end(), [&](const std::string& root) { return path == root || path.starts_with(root + "/"); });
-      };
-      bases = {folder};
-      for (folder = above(folder); !folder.empty() && is_open(folder); folder = above(folder)) { bases.push_back(folder); }
-      for (const std::string& root : roots) {
-        if (std::find(bases.begin(), bases.end(), root) == bases.end()) { bases.push_back(root); }
-      }
+    std::vector<Name> path(what.path.begin(), what.path.begin() + static_cast<std::ptrdiff_t>(modules));
+    for (const std::string& candidate : workspace::module_paths(files_.path_of(from), files_.roots(), what.level, path)) {
+      if (const Snapshot* file = files_.read(candidate)) { return {file}; }
     }
-    std::string relative;
-    for (size_t i = 0; i < modules; ++i) { relative += "/" + what.path[i].str(); }
-    std::vector<const Snapshot*> found;
-    bool is_tir = own.ends_with(".tir");
-    for (const std::string& base : bases) {
-      std::vector<std::string> candidates = {base + relative + (is_tir ? ".tir" : ".py"), base + relative + (is_tir ? ".py" : ".tir"), base + relative + "/__init__.py"};
-      if (modules == 0) { candidates = {base + "/__init__.py"}; }
-      for (const std::string& path : candidates) {
-        const Snapshot* file = path != own ? files_.read(path) : nullptr;
-        if (file == nullptr) { continue; }
-        found.push_back(file);
-        break;
-      }
-      // The nearest counts.
-      if (!found.empty()) { break; }
-    }
-    return found;
+    return {};
   }
 
   Files& files_;

@@ -1,8 +1,8 @@
 // Names beyond one file: what an import stands for, and where other files use what a file binds. A program that several schedule files
 // import has one name, and so have its blocks.
 //
-// Imports are read as they are written and never executed: modules are `.py` and `.tir` files beside the one that imports, in the folders
-// above it up to the workspace's own, and below those. What cannot be found so stays a name of the file that imports it.
+// Imports are read as they are written and never executed; where modules are is said in workspace/imports.h. What cannot be found so stays a name of
+// the file that imports it.
 #pragma once
 
 #include <functional>

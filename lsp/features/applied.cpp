@@ -76,7 +76,7 @@ auto apply_schedule(const Snapshot& snapshot, const script::FileSchedule& schedu
   out.edits.push_back({{insertion.offset, insertion.offset}, std::move(insertion.text)});
 
   // As a reader will find it.
-  workspace::Document document(snapshot.name(), snapshot.version(), with_edits(snapshot.text(), out.edits));
+  workspace::Document document(snapshot.name(), snapshot.version(), with_edits(snapshot.text(), out.edits), snapshot.modules());
   document.check();
   workspace::SnapshotPtr after = document.snapshot();
   auto program = std::find_if(after->programs().begin(), after->programs().end(), [&](const workspace::Program& one) { return one.name.view() == name; });

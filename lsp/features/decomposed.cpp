@@ -50,7 +50,7 @@ auto block_meant(const script::ScheduleRun& run, size_t step, const syntax::Expr
 
 /// With the edits, do the first statements of the schedule run?
 auto works(const Snapshot& snapshot, const script::FileSchedule& schedule, const std::vector<TextEdit>& edits, size_t statements, const CancelToken& cancel) -> bool {
-  workspace::Document document(snapshot.name(), snapshot.version(), with_edits(snapshot.text(), edits));
+  workspace::Document document(snapshot.name(), snapshot.version(), with_edits(snapshot.text(), edits), snapshot.modules());
   document.check();
   if (!document.replay(cancel)) { return false; }
   for (const script::FileSchedule& one : document.snapshot()->schedules()) {

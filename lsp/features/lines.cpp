@@ -54,7 +54,7 @@ auto with_edits(const std::string& text, const std::vector<TextEdit>& edits) -> 
 }
 
 auto what_breaks(const Snapshot& snapshot, const std::vector<TextEdit>& edits, const CancelToken& cancel) -> std::string {
-  workspace::Document document(snapshot.name(), snapshot.version(), with_edits(snapshot.text(), edits));
+  workspace::Document document(snapshot.name(), snapshot.version(), with_edits(snapshot.text(), edits), snapshot.modules());
   document.check();
   if (!document.replay(cancel)) { return "it was cancelled"; }
   workspace::SnapshotPtr after = document.snapshot();

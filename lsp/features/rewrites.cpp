@@ -376,7 +376,7 @@ auto minimise_schedule(const Snapshot& snapshot, uint32_t at, const CancelToken&
   }
   IRModule wanted = failed == nullptr ? schedule->run->result->module() : IRModule();
   // A document of our own, from which statements are taken one by one, the last one first: what stands before it need not run again.
-  workspace::Document document(snapshot.name(), snapshot.version(), snapshot.text());
+  workspace::Document document(snapshot.name(), snapshot.version(), snapshot.text(), snapshot.modules());
   Name name = schedule->name;
   auto holds = [&] {
     document.check();

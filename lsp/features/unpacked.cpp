@@ -39,7 +39,7 @@ auto met_at(const Snapshot& snapshot, uint32_t at) -> std::optional<Met> {
 auto works(const Snapshot& snapshot, const Met& met, const TextEdit& edit, const CancelToken& cancel) -> bool {
   std::string text = snapshot.text();
   text.replace(edit.span.begin, edit.span.end - edit.span.begin, edit.text);
-  workspace::Document document(snapshot.name(), snapshot.version(), std::move(text));
+  workspace::Document document(snapshot.name(), snapshot.version(), std::move(text), snapshot.modules());
   document.check();
   if (!document.replay(cancel)) { return false; }
   for (const script::FileSchedule& one : document.snapshot()->schedules()) {

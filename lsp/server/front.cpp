@@ -232,6 +232,7 @@ void Front::on_notification(const MethodRow& row, const Json& message, const std
       const Json& event = member(params, "event");
       for (const Json& folder : member(event, "removed")) { std::erase(folders_, string_in(folder, "uri")); }
       for (const Json& folder : member(event, "added")) { folders_.push_back(string_in(folder, "uri")); }
+      jobs_.set_folders(folders_);
       if (worker_up_) { pass(framed(to_text(notification("loopsmith/folders", {{"folders", folders_}})))); }
       return;
     }
@@ -267,6 +268,7 @@ void Front::initialize(const Json& id, const Json& params) {
   for (const Json& folder : member(params, "workspaceFolders")) { folders_.push_back(string_in(folder, "uri")); }
   if (folders_.empty() && !string_in(params, "rootUri").empty()) { folders_.push_back(string_in(params, "rootUri")); }
   if (folders_.empty() && !string_in(params, "rootPath").empty()) { folders_.push_back(uri_of(string_in(params, "rootPath"))); }
+  jobs_.set_folders(folders_);
   client_process_ = int_in(params, "processId");
   if (client_process_ && *client_process_ <= 1) { client_process_.reset(); }
   std::string trace = string_in(params, "trace");

@@ -67,6 +67,8 @@ class Jobs {
   /// `searches`: the folder that searches are kept in while they are not done; empty: none.
   Jobs(JobHost& host, JobTalk talk, std::string searches = {}) : host_(host), talk_(std::move(talk)), kept_(std::move(searches)) {}
 
+  /// The folders that the editor has opened, as URIs: what a text imports is looked for there.
+  void set_folders(std::vector<std::string> folders) { folders_ = std::move(folders); }
   void set_progress_support(bool supported) { shows_progress_ = supported; }
   /// The editor shows searches trial by trial: it is sent `loopsmith/tuning`.
   void set_view_support(bool supported) { shows_trials_ = supported; }
@@ -148,6 +150,7 @@ class Jobs {
   void tell_view(Job& job, bool now);
   void finish(Job& job);
 
+  std::vector<std::string> folders_;
   JobHost& host_;
   JobTalk talk_;
   bool shows_progress_ = false;

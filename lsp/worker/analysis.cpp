@@ -32,6 +32,7 @@
 #include "support/process.h"
 #include "target/hardware.h"
 #include "target/peaks.h"
+#include "workspace/imports.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -91,6 +92,9 @@ void misbehave_if_told(const Json& params) {
   if (faults_allowed()) { misbehave(string_in(params, "fault")); }
 }
 
+/// How often files that others import are looked at.
+constexpr auto imports_gap = std::chrono::seconds(1);
+
 /// docs/diagnostics.md, installed beside the program or in the tree it was built in; empty: neither.
 auto manual_uri() -> std::string {
   std::array<char, 4096> path{};
@@ -126,6 +130,7 @@ class Worker {
  private:
   struct OpenDocument {
     uint64_t number = 0;
+    std::string path;
     std::unique_ptr<workspace::Document> document;
     bool needs_check = true;
     bool needs_replay = true;
@@ -157,6 +162,8 @@ class Worker {
   void note_folders(const Json& params);
   [[nodiscard]] auto peaks_written() -> int64_t;
   void check(OpenDocument& open);
+  void look_at_imports();
+  void look_at_imports_of(const std::string& path);
   auto replay_one() -> bool;
   void publish(OpenDocument& open);
   void tell_views(OpenDocument& open);
@@ -209,6 +216,29 @@ class Worker {
   std::string links_;            // the same, for links in texts
   std::vector<std::string> folders_;
   Deadline too_large_until_{};
+  /// Open documents as the editor has them, others as they are written.
+  class Texts final : public workspace::TextsOnDisk {
+   public:
+    explicit Texts(const Worker& worker) : worker_(worker) {}
+    auto stamp(const std::string& path) -> std::optional<uint64_t> override {
+      const OpenDocument* open = find(path);
+      return open != nullptr ? hash_combine(open->number, hash_bytes(open->document->snapshot()->text())) : TextsOnDisk::stamp(path);
+    }
+    auto text(const std::string& path) -> std::optional<std::string> override {
+      const OpenDocument* open = find(path);
+      return open != nullptr ? open->document->snapshot()->text() : TextsOnDisk::text(path);
+    }
+
+   private:
+    [[nodiscard]] auto find(const std::string& path) const -> const OpenDocument* {
+      for (const auto& open : worker_.documents_) {
+        if (open->path == path) { return open.get(); }
+      }
+      return nullptr;
+    }
+    const Worker& worker_;
+  };
+  std::shared_ptr<workspace::Imports> imports_;   // of open documents; null: none is open
   std::vector<std::unique_ptr<OpenDocument>> documents_;
   bool has_closed_ = false;      // one, since memory was given back
   std::map<uint64_t, JobFacts> jobs_;
@@ -282,7 +312,14 @@ void Worker::analyse() {
           write(framed("", {{header::rest, taken}}));
           continue;
         }
-        changed_.wait(lock, [this] { return !arrived_.empty() || ended_; });
+        auto has_news = [this] { return !arrived_.empty() || ended_; };
+        if (imports_ == nullptr || imports_->is_empty()) {
+          changed_.wait(lock, has_news);
+        } else if (!changed_.wait_for(lock, imports_gap, has_news)) {
+          lock.unlock();
+          look_at_imports();
+          continue;
+        }
       }
       if (arrived_.empty() && ended_) { return; }
       if (!arrived_.empty()) {
@@ -344,8 +381,11 @@ void Worker::handle(Frame frame) {
   auto ticket = frame.number(header::ticket);
   OpenDocument* open = find(frame.number(header::document).value_or(0));
   if (frame.number(header::close)) {
+    std::string path = open != nullptr ? open->path : std::string();
     std::erase_if(documents_, [&](const auto& candidate) { return candidate.get() == open; });
     has_closed_ = true;
+    // Those that import it have it as it is written from now on.
+    if (documents_.empty()) { imports_ = nullptr; } else { look_at_imports_of(path); }
     return;
   }
   std::string why;
@@ -399,10 +439,15 @@ void Worker::open(const Frame& frame, const Json& params) {
   // The blame must be laid before the text is looked at.
   write(framed("", {{header::working, 1}, {header::document, open->number}, {header::version, static_cast<uint64_t>(version)}}));
   misbehave_if_asked(text);
-  open->document = std::make_unique<workspace::Document>(string_in(item, "uri"), version, std::move(text));
+  std::string uri = string_in(item, "uri");
+  open->path = path_of(uri);
+  if (imports_ == nullptr) { imports_ = std::make_shared<workspace::Imports>(std::make_shared<Texts>(*this), folders_); }
+  open->document = std::make_unique<workspace::Document>(std::move(uri), version, std::move(text), imports_->of(open->path));
   write(framed("", {{header::working, 0}}));
   open->waits_since = Clock::now();
+  std::string path = open->path;
   documents_.push_back(std::move(open));
+  look_at_imports_of(path);
 }
 
 void Worker::change(OpenDocument& open, const Frame& frame, const Json& params) {
@@ -447,6 +492,7 @@ void Worker::change(OpenDocument& open, const Frame& frame, const Json& params) 
   } else {
     write(framed("", {{header::working, 0}}));
   }
+  look_at_imports_of(open.path);
 }
 
 void Worker::note_job(const Json& params) {
@@ -552,6 +598,26 @@ void Worker::note_folders(const Json& params) {
     while (path.size() > 1 && path.ends_with('/')) { path.pop_back(); }
     if (path.starts_with('/')) { folders_.push_back(std::move(path)); }
   }
+  if (imports_ == nullptr) { return; }
+  imports_->set_roots(folders_);
+  for (const auto& open : documents_) {
+    if (!open->document->imports_have_changed()) { continue; }
+    open->needs_check = open->needs_replay = true;
+  }
+}
+
+/// Who imports a file that has another text now is checked again.
+void Worker::look_at_imports() {
+  if (imports_ == nullptr || !imports_->refresh()) { return; }
+  for (const auto& open : documents_) {
+    if (open->needs_check || !open->document->imports_have_changed()) { continue; }
+    open->needs_check = true;
+    if (!open->needs_replay) { open->waits_since = Clock::now(); }
+    open->needs_replay = true;
+  }
+}
+void Worker::look_at_imports_of(const std::string& path) {
+  if (imports_ != nullptr && imports_->asked_for(path)) { look_at_imports(); }
 }
 
 void Worker::check(OpenDocument& open) {

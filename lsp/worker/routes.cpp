@@ -44,6 +44,7 @@
 #include "lsp/features/tuning.h"
 #include "lsp/features/view_keys.h"
 #include "lsp/features/views.h"
+#include "lsp/protocol/uri.h"
 #include "lsp/worker/files.h"
 #include "lsp/worker/pieces.h"
 #include "lsp/worker/records.h"
@@ -81,6 +82,10 @@ auto diagnostic_of(const Snapshot& snapshot, Encoding encoding, const std::strin
   if (!finding.notes.empty()) {
     Json related = Json::array();
     for (const auto& note : finding.notes) {
+      if (const auto& there = note.elsewhere) {
+        related.push_back({{"location", {{"uri", uri_of(there->path)}, {"range", to_json(to_range(there->text->text(), LineIndex(there->text->text()), there->span, encoding))}}}, {"message", note.message}});
+        continue;
+      }
       related.push_back({{"location", {{"uri", snapshot.name()}, {"range", range(note.span)}}}, {"message", note.message}});
     }
     diagnostic["relatedInformation"] = std::move(related);

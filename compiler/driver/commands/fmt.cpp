@@ -29,7 +29,6 @@ const Usage usage{
                 {.name = "--diff", .help = "write nothing; show what would change"},
                 {.name = "--width", .value = "N", .help = "columns that lines may have; 120"},
                 {.name = "--indent", .value = "N", .help = "columns of a level; 4"},
-                {.name = "--stdin-name", .value = "FILE", .help = "what standard input would be called, as FILE.py"},
                 json_option},
     .examples = {{"loopsmith fmt matmul.tir", "the file in the standard layout"},
                  {"loopsmith fmt --check *.tir kernels.py", "for CI: is everything formatted?"}},
