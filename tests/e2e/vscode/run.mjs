@@ -277,14 +277,25 @@ try {
   await vscode.until('the split to be undone', async () => !await inText('factors=[None, 2, 2]'));
   done('a loop is split by the factors that are answered');
 
-  // The build task.
+  // The build task: what it finds in a file that nobody has opened is among the problems, and goes with the fault.
   await vscode.page.keyboard.press('Control+S');
-  await vscode.command('Tasks: Run Build Task');
-  await vscode.until('the list of build tasks', async () => (await choices()).some((row) => row.includes('build all kernels')));
-  await vscode.page.keyboard.press('Enter');
+  const build = async () => {
+    await vscode.command('Tasks: Run Build Task');
+    await vscode.until('the list of build tasks', async () => (await choices()).some((row) => row.includes('build all kernels')));
+    await vscode.page.keyboard.press('Enter');
+  };
+  writeFileSync(join(folder, 'wrong.tir'), source);
+  await build();
+  const matched = await vscode.until('the problem that the build found', async () => {
+    const rows = await vscode.problems();
+    return rows.some((row) => row.includes('wrong.tir')) && rows.find((row) => row.includes('Bx'));
+  });
+  rmSync(join(folder, 'wrong.tir'));
+  await build();
   await vscode.until('the built library', () => existsSync(join(folder, 'build/manifest.json')) && existsSync(join(folder, 'build/libkernel.a')), 60_000);
+  await vscode.until('the problem to be gone', async () => !(await vscode.problems()).some((row) => row.includes('Bx')));
   await vscode.focusEditor();
-  done('the build task makes a library');
+  done(`the build task says what is wrong in ${JSON.stringify(matched)}, and makes a library`);
 
   // The menu of refactorings: what cannot be done to a loop stands there too, greyed. (Why is in the action; this VS Code keeps it to itself.)
   {
@@ -395,6 +406,74 @@ try {
   await vscode.page.keyboard.press('Control+S');
   await vscode.until('one undo', () => readFileSync(join(folder, 'kernel.tir'), 'utf8').split('@ls.schedule').length === 2);
   done('one undo removes it');
+
+  // A search is cancelled where its progress is shown: it ends long before its time, and keeps what it has.
+  {
+    const at = lines.findIndex((line) => line.startsWith('def matmul'));
+    await vscode.command('Notifications: Clear All Notifications');
+    await vscode.focusEditor();
+    await vscode.goto(at + 1, lines[at].indexOf('matmul') + 2);
+    await vscode.command('Loopsmith: Tune With Options');
+    for (const [question, text] of [['Trials', '0'], ['Seconds', '300'], ['Target', 'llvm']]) {
+      await vscode.until(`the question for ${question}`, async () => (await input()).includes(question));
+      await answer(text);
+    }
+    const bar = vscode.page.locator('.part.statusbar .statusbar-item', { hasText: /Tuning matmul.*best/ });
+    await bar.waitFor();
+    await bar.click();
+    const shown = vscode.page.locator('.notification-list-item', { hasText: 'Tuning matmul' }).last();
+    await shown.waitFor();
+    await shown.hover();
+    await shown.getByText('Cancel', { exact: true }).click();
+    const told = await vscode.until('the search to be told of', async () => (await vscode.notifications()).find((one) => /matmul tuned: best/.test(one)), 60_000);
+    await bar.waitFor({ state: 'detached' });
+    done(`cancelled by its progress: ${JSON.stringify(told)}`);
+    await vscode.focusEditor();
+  }
+
+  // What is chosen in the list of completions comes with what it would do; the line goes again.
+  {
+    await vscode.goto(fuse + 1, 1);
+    await vscode.page.keyboard.press('End');
+    await vscode.page.keyboard.press('Enter');
+    await vscode.type('    sch.unr');
+    // Items of the list that the point opened are of an earlier text once more was typed, and have no preview: it is opened anew.
+    const details = vscode.page.locator('.suggest-details:visible');
+    const told = await vscode.until('the preview', async () => {
+      await vscode.page.keyboard.press('Escape');
+      await vscode.page.keyboard.press('Control+Space');
+      await vscode.page.locator('.suggest-widget.visible .monaco-list-row').first().waitFor({ timeout: 5000 });
+      await new Promise((r) => setTimeout(r, 1000));
+      if (await details.count() === 0) { await vscode.page.keyboard.press('Control+Space'); }
+      await new Promise((r) => setTimeout(r, 1000));
+      const shown = (await details.first().innerText()).replace(/\u00a0/g, ' ');
+      return shown.includes('T.unroll(') && shown;
+    });
+    await vscode.page.keyboard.press('Escape');
+    await vscode.page.keyboard.press('Control+Shift+K');
+    await vscode.until('no squiggles once the line is gone', async () => (await vscode.squiggles('error')) === 0);
+    done(`a chosen completion, with its preview: ${JSON.stringify(told.split('\n').find((line) => line.includes('T.unroll(')))}`);
+  }
+
+  // A REPL in a terminal, which sees what is not saved.
+  {
+    const at = lines.findIndex((line) => line.includes('T.block("C")'));
+    await vscode.goto(at + 1, lines[at].indexOf('"C"') + 3);
+    await vscode.type('x');
+    await vscode.command('Loopsmith: Open REPL Here');
+    const terminal = () => vscode.page.evaluate(() => (document.querySelector('.terminal-wrapper.active .xterm-rows')?.textContent ?? '').replace(/\u00a0/g, ' '));
+    await vscode.until('the REPL', async () => /loopsmith|by_hand|sch>/.test(await terminal()));
+    await vscode.type(':loops');
+    await vscode.page.keyboard.press('Enter');
+    await vscode.until('the loops in the REPL', async () => /block Cx /.test(await terminal()));
+    await vscode.screenshot(screenshot.replace(/\.png$/, '-repl.png'));
+    await vscode.type(':quit');
+    await vscode.page.keyboard.press('Enter');
+    await vscode.focusEditor();
+    await vscode.page.keyboard.press('Control+Z');
+    await vscode.until('no squiggles once the block is `C` again', async () => (await vscode.squiggles('error')) === 0);
+    done('a REPL beside sees the text that is not saved');
+  }
 
   // The session that every editor is taken through, compared answer by answer.
   for (const name of ['session.tir', 'session.py']) { cpSync(join(session, name), join(folder, name)); }
