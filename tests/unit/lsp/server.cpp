@@ -959,3 +959,88 @@ TEST_CASE("peaks of the machine are told as soon as they were measured, whoever 
   ::rmdir((std::string(folder) + "/loopsmith").c_str());
   ::rmdir(folder);
 }
+
+TEST_CASE("a schedule for a program of another file follows that file, on disk and in the editor") {
+  char pattern[] = "/tmp/loopsmith-imports-XXXXXX";
+  REQUIRE(::mkdtemp(pattern) != nullptr);
+  const std::string folder = pattern;
+  std::filesystem::create_directories(folder + "/fast");
+  auto kernel = [](const std::string& block) {
+    return "@T.prim_func\ndef f(A: T.Buffer((8, 16), \"float32\")):\n    for i, j in T.grid(8, 16):\n        with T.block(\"" + block +
+           "\"):\n            vi, vj = T.axis.remap(\"SS\", [i, j])\n            A[vi, vj] = T.float32(1)\n";
+  };
+  auto write = [&](const std::string& name, const std::string& text) { std::ofstream(folder + "/" + name) << text; };
+  write("tiles.tir", "def tiled(sch, block):\n    i, j = sch.get_loops(block)\n    return sch.split(j, factors=[None, 4])\n");
+  Session session = start();
+  (void)session.call("initialize", {{"processId", nullptr}, {"rootUri", "file://" + folder}, {"capabilities", Json::object()}});
+  session.notify("initialized", Json::object());
+  const std::string uri = "file://" + folder + "/fast/use.tir";
+  session.open(uri, "from kernels import f\nfrom tiles import tiled\n\n\n@ls.schedule(f)\ndef s(sch: tir.Schedule):\n    j0, j1 = tiled(sch, \"B\")\n    sch.vectorize(j1)\n");
+  (void)session.wait_for(uri, 1);
+  auto codes = [&] {
+    std::vector<std::string> out;
+    for (const Json& one : session.diagnostics(uri)) { out.push_back(one["code"]); }
+    return out;
+  };
+  using Codes = std::vector<std::string>;
+  // Nobody tells the server: it looks itself.
+  auto comes = [&](const Codes& wanted) {
+    for (Deadline end = in(20s); codes() != wanted && Clock::now() < end;) { (void)session.next(in(100ms)); }
+    return codes();
+  };
+  CHECK(codes() == Codes{"schedule-not-followed"});
+  write("kernels.tir", kernel("B"));
+  CHECK(comes({}) == Codes{});
+  write("kernels.tir", kernel("D"));
+  CHECK(comes({"no-such-block"}) == Codes{"no-such-block"});
+  // Where it is called; the place in the other file is told beside it.
+  Json diagnostic = session.diagnostics(uri)[0];
+  CHECK(diagnostic["range"]["start"]["line"] == 6);
+  REQUIRE(diagnostic["relatedInformation"].size() == 1);
+  CHECK(diagnostic["relatedInformation"][0]["location"]["uri"] == "file://" + folder + "/tiles.tir");
+  CHECK(diagnostic["relatedInformation"][0]["location"]["range"]["start"]["line"] == 1);
+  // What the editor has counts, be it not saved, and not what is written.
+  const std::string other = "file://" + folder + "/kernels.tir";
+  session.open(other, kernel("B"));
+  CHECK(comes({}) == Codes{});
+  session.replace(other, kernel("E"), 2);
+  CHECK(comes({"no-such-block"}) == Codes{"no-such-block"});
+  session.replace(other, kernel("B"), 3);
+  CHECK(comes({}) == Codes{});
+  // What runs in the background is the program of the other file as well, as it is written.
+  write("kernels.tir", kernel("B"));
+  Json job = session.call("workspace/executeCommand", {{"command", "loopsmith.verify"}, {"arguments", {{{"uri", uri}, {"function", "f"}, {"schedule", "s"}}}}});
+  CHECK(job["result"].contains("job"));
+  Json said = session.until([](const Json& message) { return message.value("method", "") == "window/showMessage"; });
+  CHECK(said["params"]["message"] == "s keeps the results of f (interpreter, all outputs, 2 inputs)");
+  session.notify("textDocument/didClose", {{"textDocument", {{"uri", other}}}});
+  std::filesystem::remove(folder + "/kernels.tir");
+  CHECK(comes({"schedule-not-followed"}) == Codes{"schedule-not-followed"});
+  // Below another root nothing is looked for any longer.
+  write("kernels.tir", kernel("B"));
+  CHECK(comes({}) == Codes{});
+  session.notify("workspace/didChangeWorkspaceFolders", {{"event", {{"added", {{{"uri", "file://" + folder + "/fast"}, {"name", "fast"}}}}, {"removed", {{{"uri", "file://" + folder}, {"name", "all"}}}}}}});
+  CHECK(comes({"schedule-not-followed"}) == Codes{"schedule-not-followed"});
+  CHECK(session.goodbye() == 0);
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("files that import from each other, in long rows, in circles and by stars, are looked at once") {
+  char pattern[] = "/tmp/loopsmith-imports-XXXXXX";
+  REQUIRE(::mkdtemp(pattern) != nullptr);
+  const std::string folder = pattern;
+  constexpr int count = 400;
+  for (int i = 0; i < count; ++i) {
+    std::ofstream(folder + "/m" + std::to_string(i) + ".tir") << "from m" << (i + 1) % count << " import *\nfrom m" << (i + 7) % count << " import x" << (i + 7) % count << "\nx" << i << " = " << i << "\n";
+  }
+  Session session = start();
+  session.initialize();
+  const std::string uri = "file://" + folder + "/use.tir";
+  session.open(uri, "from m0 import *\nfrom m3 import x3\n\n\n@T.prim_func\ndef f(A: T.Buffer((x3 + 1,), \"float32\")):\n    for i in range(x3 + 1):\n        A[i] = T.float32(x0)\n");
+  CHECK(session.wait_for(uri, 1)["result"]["state"] == "done");
+  CHECK(session.diagnostics(uri) == Json::array());
+  Json hover = session.call("textDocument/hover", {{"textDocument", {{"uri", uri}}}, {"position", {{"line", 6}, {"character", 8}}}});
+  CHECK(hover.dump().find("extent 4") != std::string::npos);
+  CHECK(session.goodbye() == 0);
+  std::filesystem::remove_all(folder);
+}
