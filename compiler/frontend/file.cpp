@@ -499,16 +499,21 @@ void File::evaluate_statement(const syntax::Stmt& stmt, Entry& entry, eval::Scop
 
 // ---- imports -----------------------------------------------------------------------------------------------------
 
-// `import kernels as k`: what the file gives are its attributes.
+// `import kernels as k`: what the file gives are its attributes. It is kept by the file that imports it; files may import each other.
 class ModuleObject final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
-  ModuleObject(std::shared_ptr<File> f, Name n) : Object(&type_tag), file(std::move(f)), name(n) {}
-  const std::shared_ptr<File> file;
+  ModuleObject(const std::shared_ptr<File>& f, Name n) : Object(&type_tag), file(f), name(n) {}
+  const std::weak_ptr<File> file;
   const Name name;
-  auto get_attribute(eval::Evaluator&, Name what, Origin) const -> std::optional<Value> override { return file->given(what); }
+  auto get_attribute(eval::Evaluator&, Name what, Origin) const -> std::optional<Value> override {
+    auto here = file.lock();
+    return here ? here->given(what) : Value::opaque();
+  }
   void attribute_names(std::vector<Name>& out) const override {
-    for (const auto& [given, list] : file->binders_) { out.push_back(given); }
+    auto here = file.lock();
+    if (!here) { return; }
+    for (const auto& [given, list] : here->binders_) { out.push_back(given); }
   }
   auto repr() const -> std::string override { return "<module " + name.str() + ">"; }
 };
@@ -570,7 +575,7 @@ auto File::imported(eval::Evaluator& evaluator, const ImportFromStmt& from, cons
   }
   // `from package import module`
   path.push_back(what);
-  if (auto inside = module_at(from.level, path)) { return Value(Ref<eval::Object>(eval::make_object<ModuleObject>(std::move(inside), what).get())); }
+  if (auto inside = module_at(from.level, path)) { return Value(Ref<eval::Object>(eval::make_object<ModuleObject>(inside, what).get())); }
   if (!file) { return {}; }
   std::vector<Name> names;
   for (const auto& [given, list] : file->binders_) { names.push_back(given); }
@@ -586,7 +591,7 @@ auto File::imported(const ImportName& name) -> std::optional<Value> {
   if (name.path.size() > 1 && name.alias.name.empty()) { return {}; }
   auto file = module_at(0, names_of(name.path));
   if (!file) { return {}; }
-  return Value(Ref<eval::Object>(eval::make_object<ModuleObject>(std::move(file), last_name(name.path)).get()));
+  return Value(Ref<eval::Object>(eval::make_object<ModuleObject>(file, last_name(name.path)).get()));
 }
 
 auto File::imports_of(const Entry& entry) -> uint64_t {

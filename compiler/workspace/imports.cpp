@@ -124,6 +124,7 @@ void Imports::read(const std::string& path, Known& known) {
   known.text = nullptr;
   auto text = known.stamp ? texts_->text(path) : std::nullopt;
   if (!text) {
+    if (known.module) { known.module->file.import_from(nullptr); }
     known.module = nullptr;
     return;
   }

@@ -978,9 +978,35 @@ auto signature_of(std::string_view callee, const Usage& usage, const CallContext
   return signature;
 }
 
+/// Of a function of a file.
+auto signature_of_function(const Snapshot& snapshot, std::string_view name, const CallContext& call) -> std::optional<Signature> {
+  Signature signature;
+  for (const syntax::PlacedItem& placed : snapshot.syntax().items()) {
+    for (const syntax::Stmt* statement : placed.item->statements) {
+      const auto* def = statement->as<syntax::FunctionDef>();
+      if (def == nullptr || def->name.name.view() != name) { continue; }
+      signature.label = def->name.name.str() + "(";
+      for (const syntax::Param& param : def->params) {
+        if (!signature.parameters.empty()) { signature.label += ", "; }
+        auto begin = static_cast<uint32_t>(signature.label.size());
+        auto span = snapshot.syntax().resolve({def->decl, param.span.begin, param.span.end, 0});
+        std::string text = span ? snapshot.text().substr(span->begin, span->end - span->begin) : param.name.name.str();
+        std::replace(text.begin(), text.end(), '\n', ' ');
+        signature.label += text;
+        signature.parameters.emplace_back(begin, static_cast<uint32_t>(signature.label.size()));
+        signature.parameter_notes.emplace_back();
+        if (call.keyword.empty() ? signature.parameters.size() - 1 == call.argument : param.name.name.view() == call.keyword) { signature.active = signature.parameters.size() - 1; }
+      }
+      signature.label += ")";
+      return signature;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
-auto signature_help(const Snapshot& snapshot, uint32_t at, const Patience& patience) -> std::optional<Signature> {
+auto signature_help(const Snapshot& snapshot, uint32_t at, const Patience& patience, const FindElsewhere& elsewhere) -> std::optional<Signature> {
   Spot spot = find_spot(snapshot, at, patience);
   if (spot.text.in_comment || !spot.text.call) { return std::nullopt; }
   const CallContext& call = *spot.text.call;
@@ -1009,27 +1035,9 @@ auto signature_help(const Snapshot& snapshot, uint32_t at, const Patience& patie
     return signature;
   }
   if (auto usage = usage_of(call.callee)) { return signature_of(call.callee, *usage, call); }
-  // A function of the file.
-  for (const syntax::PlacedItem& placed : snapshot.syntax().items()) {
-    for (const syntax::Stmt* statement : placed.item->statements) {
-      const auto* def = statement->as<syntax::FunctionDef>();
-      if (def == nullptr || def->name.name.view() != call.callee) { continue; }
-      signature.label = def->name.name.str() + "(";
-      for (const syntax::Param& param : def->params) {
-        if (!signature.parameters.empty()) { signature.label += ", "; }
-        auto begin = static_cast<uint32_t>(signature.label.size());
-        auto span = snapshot.syntax().resolve({def->decl, param.span.begin, param.span.end, 0});
-        std::string text = span ? snapshot.text().substr(span->begin, span->end - span->begin) : param.name.name.str();
-        std::replace(text.begin(), text.end(), '\n', ' ');
-        signature.label += text;
-        signature.parameters.emplace_back(begin, static_cast<uint32_t>(signature.label.size()));
-        signature.parameter_notes.emplace_back();
-        if (call.keyword.empty() ? signature.parameters.size() - 1 == call.argument : param.name.name.view() == call.keyword) { signature.active = signature.parameters.size() - 1; }
-      }
-      signature.label += ")";
-      return signature;
-    }
-  }
+  if (auto signature = signature_of_function(snapshot, call.callee, call)) { return signature; }
+  auto found = elsewhere && call.open > 0 ? elsewhere(spot.base + call.open - 1) : std::nullopt;
+  if (found) { return signature_of_function(*found->first, found->second.view(), call); }
   return std::nullopt;
 }
 

@@ -2,6 +2,7 @@
 // and the language's own namespaces. Works on texts that are not finished.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -68,7 +69,10 @@ struct Signature {
   std::optional<size_t> active;
 };
 
-/// Of the innermost call that is open at the cursor; none where it is of nothing known.
-[[nodiscard]] auto signature_help(const workspace::Snapshot& snapshot, uint32_t at, const Patience& patience = {}) -> std::optional<Signature>;
+/// The file that binds what the name at an offset stands for, where that is another one, and the name there.
+using FindElsewhere = std::function<std::optional<std::pair<const workspace::Snapshot*, Name>>(uint32_t offset)>;
+
+/// Of the innermost call that is open at the cursor; none where it is of nothing known. `elsewhere`: finds functions of other files; null: nobody does.
+[[nodiscard]] auto signature_help(const workspace::Snapshot& snapshot, uint32_t at, const Patience& patience = {}, const FindElsewhere& elsewhere = {}) -> std::optional<Signature>;
 
 }  // namespace loopsmith::lsp

@@ -25,6 +25,7 @@
 #include "lsp/features/hints.h"
 #include "lsp/features/hover.h"
 #include "lsp/features/idle_steps.h"
+#include "lsp/features/imports.h"
 #include "lsp/features/inlining.h"
 #include "lsp/features/lenses.h"
 #include "lsp/features/links.h"
@@ -417,7 +418,12 @@ auto hover_route(const RouteContext& context, const Json& params) -> RouteResult
   auto at = position_from(member(params, "position"));
   if (!at) { return bad_params("`position` is missing"); }
   const Snapshot& snapshot = *context.snapshot;
-  auto info = hover(snapshot, to_offset(snapshot.text(), snapshot.lines(), *at, context.encoding), context.machine);
+  uint32_t offset = to_offset(snapshot.text(), snapshot.lines(), *at, context.encoding);
+  auto info = hover(snapshot, offset, context.machine);
+  if (!info) {
+    WorkspaceFiles files(context.documents, context.folders, context.cancel, context.too_large_until);
+    info = imported_hover(files, snapshot, offset, context.machine);
+  }
   if (!info) { return Json(); }
   add_drawn(context, *info);
   add_timed(context, *info);
@@ -705,7 +711,10 @@ auto patience_of(const RouteContext& context) -> Patience {
 auto completion_route(const RouteContext& context, const Json& params) -> RouteResult {
   auto at = offset_in(context, params);
   if (!at) { return bad_params("`position` is missing"); }
-  Completion found = completion(*context.snapshot, *at, patience_of(context));
+  std::optional<WorkspaceFiles> files;
+  auto all_files = [&]() -> Files& { return files.emplace(context.documents, context.folders, context.cancel, context.too_large_until); };
+  auto of_imports = import_completion(all_files, *context.snapshot, *at);
+  Completion found = of_imports ? std::move(*of_imports) : completion(*context.snapshot, *at, patience_of(context));
   if (context.cancel.is_cancelled()) { return RouteError{ErrorCode::RequestCancelled, "cancelled"}; }
   const Json& supported = member(member(member(context.capabilities, "textDocument"), "completion"), "completionItem");
   bool snippets = bool_in(supported, "snippetSupport");
@@ -751,7 +760,12 @@ auto completion_resolve(const RouteContext& context, const Json& params) -> Rout
 auto signature_route(const RouteContext& context, const Json& params) -> RouteResult {
   auto at = offset_in(context, params);
   if (!at) { return bad_params("`position` is missing"); }
-  auto signature = signature_help(*context.snapshot, *at, patience_of(context));
+  std::optional<WorkspaceFiles> files;
+  auto elsewhere = [&](uint32_t offset) {
+    files.emplace(context.documents, context.folders, context.cancel, context.too_large_until);
+    return imported_name(*files, *context.snapshot, offset);
+  };
+  auto signature = signature_help(*context.snapshot, *at, patience_of(context), elsewhere);
   if (!signature) { return Json(); }
   Json parameters = Json::array();
   for (size_t i = 0; i < signature->parameters.size(); ++i) {

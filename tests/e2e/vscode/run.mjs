@@ -476,7 +476,7 @@ try {
   }
 
   // The session that every editor is taken through, compared answer by answer.
-  for (const name of ['session.tir', 'session.py']) { cpSync(join(session, name), join(folder, name)); }
+  for (const name of ['session.tir', 'session.py', 'session_kernel.tir', 'session_fast.tir']) { cpSync(join(session, name), join(folder, name)); }
   await vscode.command('Probe: Run the Session');
   await vscode.until('the session', () => existsSync(answers), 480_000);
   await vscode.screenshot(screenshot.replace(/\.png$/, '-session.png'));
