@@ -375,6 +375,20 @@ auto Session::begin(const std::string& program, const std::string& schedule_name
     module = named->program;
     name = named->program_name;
   }
+  // A file of schedules: programs of others, by what it calls them, or what its first schedule is for.
+  if (!module && !program.empty()) {
+    auto value = file_->value(Name(program));
+    const auto* imported = value ? value->as<frontend::ProgramObject>() : nullptr;
+    if (imported && imported->module) {
+      module = imported->module;
+      name = Name(program);
+    }
+  }
+  for (const script::FileSchedule& s : schedules_.all()) {
+    if (module || !program.empty() || named) { break; }
+    module = s.program;
+    name = s.program_name;
+  }
   if (!module) {
     complain(program.empty() ? "the file has no program\n" : "there is no program `" + program + "`\n");
     return false;
