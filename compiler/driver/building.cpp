@@ -230,8 +230,8 @@ auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildR
       if (Diagnostics made = run->all_diagnostics(); has_errors(made)) { return fail(made); }
       if (auto why = run->why_incomplete()) { return fail({*std::move(why)}); }
       if (!run->result || !run->is_complete) { return fail({error(Code::ScheduleIncomplete).arg("name", name)}); }
-      std::erase_if(scheduled, [&](const Scheduled& other) { return other.before.same_as(run->program); });
-      scheduled.push_back({run->program, run->result->module(), name});
+      std::erase_if(scheduled, [&](const Scheduled& other) { return other.before.same_as(run->asked); });
+      scheduled.push_back({run->asked, run->result->module(), name});
     }
   }
 

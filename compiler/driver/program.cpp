@@ -326,9 +326,10 @@ namespace {
 // that is named; what there is beside it is said.
 void pick_among(SourceFile& file, const std::string& function, std::optional<uint32_t> until, std::string& with, script::ScheduleRun& run) {
   auto name_of = [&](const script::ScheduleRun& one) {
-    auto found = std::find_if(file.programs().begin(), file.programs().end(), [&](const NamedProgram& p) { return p.module && p.module.same_as(one.program); });
+    auto found = std::find_if(file.programs().begin(), file.programs().end(), [&](const NamedProgram& p) { return p.module && p.module.same_as(one.asked); });
     return found != file.programs().end() ? found->name.str() : std::string("a program of its own");
   };
+  auto words_for = [&](const script::ScheduleRun& one) { return fmt::format("{}`{}`", one.program.same_as(one.asked) ? "" : "what another made of ", name_of(one)); };
   const std::vector<std::string> names = file.schedule_names();
   std::string beside;
   size_t count = 1;
@@ -340,7 +341,7 @@ void pick_among(SourceFile& file, const std::string& function, std::optional<uin
     auto other = file.run_schedule(name, until);
     if (!other || other->decl != run.decl) { continue; }
     if (!function.empty() && !asked && name_of(*other) == function) { asked = {name, *other}; }
-    beside += fmt::format("{}`{}` of `{}`", beside.empty() ? "" : ", ", name, name_of(*other));
+    beside += fmt::format("{}`{}` of {}", beside.empty() ? "" : ", ", name, words_for(*other));
     ++count;
   }
   if (asked && name_of(run) != function) {
@@ -349,7 +350,7 @@ void pick_among(SourceFile& file, const std::string& function, std::optional<uin
     return;
   }
   if (beside.empty() || name_of(run) == function) { return; }
-  fmt::print(stderr, "loopsmith: `{}` makes {} schedules: this is the first, of `{}`; beside it there {} {}\n", with, count, name_of(run), count == 2 ? "is" : "are", beside);
+  fmt::print(stderr, "loopsmith: `{}` makes {} schedules: this is the first, of {}; beside it there {} {}\n", with, count, words_for(run), count == 2 ? "is" : "are", beside);
 }
 
 }  // namespace
@@ -425,7 +426,7 @@ auto pick(const Arguments& arguments, const PickRequest& request, Reporter& repo
     out.schedule = with;
     target_text = run->target;
     for (const NamedProgram& p : file.programs()) {
-      if (!p.module.same_as(run->program)) { continue; }
+      if (!p.module.same_as(run->asked)) { continue; }
       out.program = p.name;
       out.is_bare = p.is_function;
       if (p.has_errors && !request.ill_formed) { return reporter.status(); }

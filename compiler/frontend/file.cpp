@@ -251,6 +251,7 @@ auto File::lookup(eval::Evaluator&, Name name, Origin) -> std::optional<Value> {
   if (more_) {
     if (const Value* found = more_(name)) { return *found; }
   }
+  if (static const Name own_name("__name__"); name == own_name) { return Value::str(own_name_); }
   if (const Value* found = predeclared(name)) { return *found; }
   if (has_star_import_ && !eval::builtin(name)) {
     if (!active_.empty()) { entries_[active_.back()]->stars = imports_fingerprint(); }

@@ -53,6 +53,9 @@ class File : public eval::Environment {
   /// Where imports lead, from now on; null: nowhere. Other files stay alive as long as this one, once it has asked for them.
   void import_from(std::shared_ptr<Modules> modules);
 
+  /// What `__name__` is: of a file that is looked at for itself, as Python has it for what is run.
+  void set_own_name(std::string name) { own_name_ = std::move(name); }
+
   /// The declarations are those of this document from now on. Keeps what is known of those whose text and whose used
   /// names are as before.
   void update(const syntax::Document& document);
@@ -118,6 +121,7 @@ class File : public eval::Environment {
   [[nodiscard]] auto binder(Name name, size_t before) const -> size_t;
 
   Predeclared more_;
+  std::string own_name_ = "__main__";
   std::shared_ptr<Modules> modules_;
   std::vector<std::shared_ptr<File>> imported_;            // functions of theirs may be called as long as there is this file
   eval::Evaluator evaluator_;

@@ -305,6 +305,7 @@ auto program_here(const RunRequest& request, eval::Evaluator& evaluator, const e
   eval::Value value = request.function.program ? evaluator.eval(*request.function.program, scope) : eval::Value();
   evaluator.diagnostics.resize(reported);
   const auto* here = value.as<frontend::ProgramObject>();
+  if (request.goes_on_from_other) { return here ? here->module : IRModule(); }
   bool is_anew = here && !here->module.same_as(request.program) && structural_equal(here->module, request.program);
   return is_anew ? here->module : request.program;
 }
@@ -325,7 +326,7 @@ auto common_prefix(std::string_view a, std::string_view b) -> size_t {
 // How many steps of the last run still stand: those that end before the first changed byte, with the same number of
 // statements' worth of text in front of them.
 auto steps_to_keep(const RunRequest& request, const ScheduleRun& before) -> size_t {
-  if (before.context != request.context || before.intrinsics != request.intrinsics || !before.program.same_as(request.program) || before.target != request.target ||
+  if (before.context != request.context || before.intrinsics != request.intrinsics || !before.asked.same_as(request.program) || before.target != request.target ||
       !(before.name == request.function.def->name.name)) {
     return 0;
   }
@@ -426,7 +427,7 @@ auto run_schedule(const RunRequest& request, const ScheduleRun* before) -> Sched
   ScheduleRun run;
   run.name = def.name.name;
   run.decl = def.decl;
-  run.program = request.program;
+  run.program = run.asked = request.program;
   run.target = request.target;
   run.context = request.context;
   run.intrinsics = request.intrinsics;
@@ -459,6 +460,7 @@ auto run_schedule(const RunRequest& request, const ScheduleRun* before) -> Sched
       run.frames.push_back(before->frames[i]);
     }
     run.result = run.steps[keep - 1].after;
+    run.program = before->program;
     run.earlier_decls = before->earlier_decls;
     if (before->decl != run.decl) { run.earlier_decls.push_back(before->decl); }
     frame = before->frames[keep].snapshot();
@@ -506,10 +508,17 @@ auto run_schedule(const RunRequest& request, const ScheduleRun* before) -> Sched
     Step& step = run.steps[form->made_at];
     step.after = run.result;
     IRModule program = is_own ? program_here(request, evaluator, frame.scope) : program_of(*form, evaluator, frame.scope);
+    // What it was made of when it last ran, where that is the same: what is known of that stays.
+    if (is_own && request.goes_on_from_other && before && program && structural_equal(before->program, program)) { program = before->program; }
     if (program) {
       auto object = make_schedule(request, std::move(program), seed_of(*form->made, evaluator, frame.scope), is_own ? ScheduleObject::Part::Own : ScheduleObject::Part::Other);
       recorder.is_made = recorder.is_made || is_own;
       if (is_own) { step.after = std::make_shared<const schedule::Schedule>(object->schedule); }
+      if (is_own && request.goes_on_from_other) {
+        // What was made before it is of the other.
+        run.program = object->schedule.module();
+        for (size_t i = 0; i < form->made_at; ++i) { run.steps[i].after = step.after; }
+      }
       made_value = eval::Value(Ref<eval::Object>(object.get()));
     }
     frame.scope->set(form->variable, made_value);

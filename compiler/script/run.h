@@ -72,7 +72,8 @@ struct ScheduleRun {
   Name name;                                   // of the function
   DeclId decl = 0;
   std::vector<DeclId> earlier_decls;           // under which steps taken over from earlier runs know the declaration
-  IRModule program;
+  IRModule program;                            // what the schedule was made of
+  IRModule asked;                              // the request's
   std::string target;
   std::vector<Step> steps;
   std::shared_ptr<const schedule::Schedule> result;   // after the last step that worked; null: none
@@ -98,6 +99,8 @@ using StepWatch = std::function<void(const ScheduleRun& run, size_t step)>;
 struct RunRequest {
   ScheduleFunction function;
   IRModule program;
+  /// The schedule is made of what another one of the function has made of `program` by then: `tir.Schedule(sch.mod)`.
+  bool goes_on_from_other = false;
   std::string target;
   eval::Environment* globals = nullptr;
   std::shared_ptr<eval::Heap> heap;            // outlives the run; shared by all runs of a file

@@ -117,8 +117,7 @@ auto expr_to_schedule(eval::Evaluator& evaluator, const eval::Argument& argument
 }
 
 auto module_value(const IRModule& module) -> eval::Value {
-  bool is_function = module->functions.size() == 1;
-  return eval::Value(Ref<eval::Object>(eval::make_object<frontend::ProgramObject>(module, Name("main"), is_function, Origin{}).get()));
+  return eval::Value(Ref<eval::Object>(eval::make_object<frontend::ProgramObject>(module, Name("Module"), false, Origin{}).get()));
 }
 
 // A test, or what is run as a schedule: nothing that another schedule uses.
@@ -127,13 +126,14 @@ auto is_used_by_nobody(const syntax::ItemPtr& item) -> bool {
   return def && (def->name.name.view().starts_with("test_") || as_schedule_function(*def, item, item->text));
 }
 
-// What a schedule may use besides its program: the text of everything else in the file that is no program, no schedule and no test.
+// What a schedule may use besides its program: the text of everything else in the file that is no program, no schedule, no test, and not what the
+// file does when it is run by itself.
 // `left_out`: the declaration that is run itself.
 auto context_of(frontend::File& file, size_t left_out = SIZE_MAX) -> uint64_t {
   uint64_t hash = file.imports_fingerprint();
   for (size_t i = 0; i < file.size(); ++i) {
     const syntax::ItemPtr& item = file.item(i);
-    if (i == left_out || item->statements.empty() || frontend::is_program(*item->statements[0]) || is_used_by_nobody(item)) { continue; }
+    if (i == left_out || item->statements.empty() || frontend::is_program(*item->statements[0]) || syntax::is_main(*item->statements[0]) || is_used_by_nobody(item)) { continue; }
     size_t at = 0;
     for (const syntax::Item::Member& member : item->members) {
       if (!is_used_by_nobody(member.item)) { continue; }
@@ -159,7 +159,8 @@ auto functions_of(frontend::File& file) -> std::vector<FunctionOfFile> {
     const syntax::ItemPtr& item = file.item(i);
     if (auto def = syntax::function_of(item)) {
       bool is_script = syntax::is_script(*item);
-      size_t number = is_script ? ++scripts[def->name.name] : 1;
+      size_t number = is_script ? scripts[def->name.name] + 1 : 1;
+      if (is_script) { scripts[def->name.name] += std::max<size_t>(syntax::made_schedules(*def).size(), 1); }
       out.push_back({item, number == 1 ? def->name.name : Name(def->name.name.str() + "." + std::to_string(number)), is_script ? i : SIZE_MAX});
     }
     const auto* type = item->statements.empty() ? nullptr : item->statements[0]->as<syntax::ClassDef>();
@@ -302,6 +303,7 @@ auto module_of(frontend::File& file, Name name) -> std::string {
 // Why it is not known what is scheduled, in words.
 auto why_unknown(frontend::File& file, const ScheduleFunction& function) -> std::string {
   if (!function.program) { return "what it makes its schedule of is not known before it runs"; }
+  if (function.form.is_nested) { return "whether and of what it is made is not known before the statements around it run"; }
   const auto* name = function.program->as<syntax::NameExpr>();
   if (!name) { return "what it schedules is made by Python that is not evaluated"; }
   bool is_parameter = std::any_of(function.def->params.begin(), function.def->params.end(), [&](const syntax::Param& p) { return p.name.name == name->name; });
@@ -312,6 +314,22 @@ auto why_unknown(frontend::File& file, const ScheduleFunction& function) -> std:
   return "what `" + name->name.str() + "` is here is not known before it runs";
 }
 
+// The other schedule whose program `tir.Schedule(sch.mod)` goes on with; null: it is of something else.
+auto goes_on_from(const ScheduleFunction& function) -> const syntax::ScheduleForm* {
+  const syntax::Expr* program = function.program;
+  if (!program || function.form.is_nested || function.form.is_call) { return nullptr; }
+  if (const auto* part = program->as<syntax::SubscriptExpr>()) { program = part->object; }
+  const auto* module = program->as<syntax::AttributeExpr>();
+  const auto* name = module && module->attr.name == "mod" ? module->object->as<syntax::NameExpr>() : nullptr;
+  if (!name) { return nullptr; }
+  const syntax::ScheduleForm* last = nullptr;
+  for (const syntax::ScheduleForm& other : function.others) {
+    bool is_it = other.made && !other.is_nested && !other.is_call && other.variable == name->name && other.made_at < function.form.made_at;
+    if (is_it && (!last || last->made_at < other.made_at)) { last = &other; }
+  }
+  return last;
+}
+
 // The program of `sch = tir.Schedule(PROGRAM)`: what the statements before make of it, or, where it is a parameter, the file's only
 // program; and the target of the `with` around it. False: it is not known, and the schedule is left alone as any Python is.
 auto Schedules::find_made_program(frontend::File& file, const ScheduleFunction& function, const FileSchedule* before, FileSchedule& out) -> bool {
@@ -319,12 +337,13 @@ auto Schedules::find_made_program(frontend::File& file, const ScheduleFunction& 
   // Programs in the body are lowered again only where something changed; those outside are not part of what is compared here.
   bool has_programs = frontend::has_programs_inside(*function.def);
   bool is_inside = has_programs && before && before->program_decl == function.def->decl;
-  if (is_inside && before->context == out.context && before->item == out.item && before->program) {
-    out.program = before->program;
+  if (is_inside && before->context == out.context && before->item == out.item && before->first_program) {
+    out.program = before->first_program;
     out.program_name = before->program_name;
     out.program_decl = before->program_decl;
     out.target = before->target;
     out.diagnostics = before->diagnostics;
+    out.goes_on_from_other = before->goes_on_from_other;
     return true;
   }
   eval::Evaluator& evaluator = file.evaluator();
@@ -391,6 +410,22 @@ auto Schedules::find_made_program(frontend::File& file, const ScheduleFunction& 
     out.program_name = program->name;
     out.program_decl = program->where.decl;
     if (has_programs && before && before->program && structural_equal(before->program, out.program)) { out.program = before->program; }
+    return true;
+  }
+  if (const syntax::ScheduleForm* other = goes_on_from(function)) {
+    ScheduleFunction first = as_schedule_function(*function.def, function.tree, function.text, *other);
+    first.others = function.others;
+    first.contexts = function.contexts;
+    FileSchedule found;
+    found.name = out.name;
+    found.context = out.context;
+    found.item = out.item;
+    if (!find_made_program(file, first, nullptr, found)) { return false; }
+    bool is_as_before = before && before->goes_on_from_other && before->first_program && structural_equal(before->first_program, found.program);
+    out.program = is_as_before ? before->first_program : found.program;
+    out.program_name = found.program_name;
+    out.program_decl = found.program_decl;
+    out.goes_on_from_other = true;
     return true;
   }
   const auto* name = function.program ? function.program->as<syntax::NameExpr>() : nullptr;
@@ -520,11 +555,14 @@ void Schedules::update(frontend::File& file) {
       evaluator.diagnostics.resize(said);
       const auto* outside = function.program && !function.form.made ? function.program->as<syntax::NameExpr>() : nullptr;
       if (!s.program && s.diagnostics.empty() && outside && !module_of(file, outside->name).empty()) { unfollowed.push_back({s.name, {}, function.program->origin(), why_unknown(file, function)}); }
+      s.first_program = s.program;
       if (last != nullptr) {
         const FileSchedule& b = *last;
         s.run = b.run;
         s.interrupted = b.interrupted;
-        s.is_settled = b.is_settled && b.context == s.context && intrinsics_before == intrinsics_ && b.decl == s.decl && b.target == s.target && s.program && s.program.same_as(b.program);
+        s.is_settled = b.is_settled && b.context == s.context && intrinsics_before == intrinsics_ && b.decl == s.decl && b.target == s.target && s.program && s.first_program.same_as(b.first_program);
+        // What it was made of is known once it has run, and stands until it runs again.
+        if (s.goes_on_from_other && b.goes_on_from_other && b.program && s.program && s.first_program.same_as(b.first_program)) { s.program = b.program; }
       }
       schedules_.push_back(std::move(s));
     }
@@ -557,7 +595,8 @@ auto Schedules::run_one(frontend::File& file, FileSchedule& schedule, const Canc
   request.function = as_schedule_function(*def, def, schedule.item->text, schedule.form);
   request.function.others = schedule.others;
   request.function.contexts = syntax::contexts_of(schedule.item);
-  request.program = schedule.program;
+  request.program = schedule.first_program;
+  request.goes_on_from_other = schedule.goes_on_from_other;
   request.target = schedule.target;
   request.globals = &file;
   request.heap = file.evaluator().heap();
@@ -579,6 +618,7 @@ auto Schedules::run_one(frontend::File& file, FileSchedule& schedule, const Canc
     return;
   }
   schedule.interrupted = nullptr;
+  if (schedule.goes_on_from_other) { schedule.program = run->program; }
   schedule.run = std::move(run);
   schedule.is_settled = !steps;
 }

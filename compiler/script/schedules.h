@@ -23,7 +23,9 @@ struct FileSchedule {
   Origin where;                    // its name in the text; of further ones the variable they are made for
   Name program_name;               // the declaration that holds the program; empty: not known
   DeclId program_decl = 0;
-  IRModule program;                // none: see diagnostics
+  IRModule program;                // none: see diagnostics. Of one that goes on from another schedule, what it was made of when it last ran
+  IRModule first_program;          // what is scheduled in the end: the same, or, of one that goes on from another schedule, the program of that
+  bool goes_on_from_other = false; // `tir.Schedule(sch.mod)`
   std::string target;              // as written; empty: not said
   Diagnostics diagnostics;         // why it could not be run at all
   std::shared_ptr<const ScheduleRun> run;   // null: not run (yet)

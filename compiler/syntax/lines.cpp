@@ -665,13 +665,20 @@ auto join_schedules(std::string_view text, std::vector<Chunk> chunks) -> std::ve
     std::string_view variable = is_at_margin(i) ? schedule_made(code(i)) : std::string_view{};
     if (variable.empty()) { continue; }
     size_t last = i;
+    std::vector<std::string_view> variables = {variable};
+    auto speaks_of_them = [&](std::string_view part) { return std::any_of(variables.begin(), variables.end(), [&](std::string_view one) { return has_word(part, one); }); };
     for (size_t k = i + 1; k < chunks.size(); ++k) {
       std::string_view next = code(k);
       std::string_view word = first_word(next);
       bool is_function = word == "def" || word == "async";
       bool is_main = word == "if" && next.substr(0, next.find('\n')).find("__name__") != std::string_view::npos;
-      if (next.starts_with('@') || word == "class" || is_main || (is_function && next.find("Schedule") != std::string_view::npos) || !schedule_made(next).empty()) { break; }
-      if (!is_function && has_word(next, variable)) { last = k; }
+      if (next.starts_with('@') || word == "class" || is_main || (is_function && next.find("Schedule") != std::string_view::npos)) { break; }
+      if (std::string_view another = schedule_made(next); !another.empty()) {
+        // `tir.Schedule(sch.mod)` goes on with it.
+        if (!speaks_of_them(next.substr(next.find('=')))) { break; }
+        variables.push_back(another);
+      }
+      if (!is_function && speaks_of_them(next)) { last = k; }
     }
     joined.back().span.end = chunks[last].span.end;
     i = last;

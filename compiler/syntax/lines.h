@@ -65,8 +65,8 @@ struct Chunk {
   Span span;
   bool is_comments = false;
 };
-/// The statements at the top that follow `sch = tir.Schedule(...)`, as far as one of them speaks of `sch`, are one declaration with it; a
-/// class, what is decorated and another schedule end it.
+/// The statements at the top that follow `sch = tir.Schedule(...)`, as far as one of them speaks of `sch`, are one declaration with it, and so is
+/// another schedule of what it made (`tir.Schedule(sch.mod)`); a class, what is decorated and any other schedule end it.
 [[nodiscard]] auto split_declarations(std::string_view text, const Lines& lines) -> std::vector<Chunk>;
 /// The functions directly inside the class that `text` is.
 [[nodiscard]] auto split_members(std::string_view text, const Lines& lines) -> std::vector<Chunk>;

@@ -71,32 +71,59 @@ auto is_transparent(const WithStmt& with) -> bool {
   });
 }
 
-// The `with` around `sch = tir.Schedule(PROGRAM)`; null: there is none.
-auto with_around_schedule(const Stmt& stmt) -> const WithStmt* {
+// The statements around `sch = tir.Schedule(PROGRAM)`, in a `with` or `if __name__ == "__main__":` that is looked through; null: they are in none.
+auto block_around_schedule(const Stmt& stmt) -> const Block* {
   const auto* with = stmt.as<WithStmt>();
-  if (!with || !is_transparent(*with)) { return nullptr; }
-  bool makes = std::any_of(with->body.begin(), with->body.end(), [](const Stmt* inner) { return makes_schedule(*inner) || with_around_schedule(*inner); });
-  return makes ? with : nullptr;
+  const Block* body = with && is_transparent(*with) ? &with->body : is_main(stmt) ? &stmt.as<IfStmt>()->then : nullptr;
+  bool makes = body && std::any_of(body->begin(), body->end(), [](const Stmt* inner) { return makes_schedule(*inner) || block_around_schedule(*inner); });
+  return makes ? body : nullptr;
+}
+template <class Statements>
+auto has_block_around_schedule(const Statements& body) -> bool {
+  return std::any_of(body.begin(), body.end(), [](const Stmt* stmt) { return block_around_schedule(*stmt); });
 }
 
-void put_flat(const Block& body, std::vector<StmtPtr>& out) {
+template <class Statements>
+void put_flat(const Statements& body, std::vector<StmtPtr>& out) {
   for (StmtPtr stmt : body) {
-    if (const WithStmt* with = with_around_schedule(*stmt)) { put_flat(with->body, out); } else { out.push_back(stmt); }
+    if (const Block* inner = block_around_schedule(*stmt)) { put_flat(*inner, out); } else { out.push_back(stmt); }
   }
 }
 
-void put_contexts(const Block& body, std::vector<const Expr*>& around, std::vector<std::vector<const Expr*>>& out) {
+template <class Statements>
+void put_contexts(const Statements& body, std::vector<const Expr*>& around, std::vector<std::vector<const Expr*>>& out) {
   for (StmtPtr stmt : body) {
-    const WithStmt* with = with_around_schedule(*stmt);
-    if (!with) {
+    const Block* inner = block_around_schedule(*stmt);
+    if (!inner) {
       out.push_back(around);
       continue;
     }
     size_t outside = around.size();
-    for (const WithItem& item : with->items) { around.push_back(item.context); }
-    put_contexts(with->body, around, out);
+    if (const auto* with = stmt->as<WithStmt>()) {
+      for (const WithItem& item : with->items) { around.push_back(item.context); }
+    }
+    put_contexts(*inner, around, out);
     around.resize(outside);
   }
+}
+
+// The first schedule that a statement makes and names where it stands, not in functions and classes inside it.
+auto made_in(const Stmt& stmt) -> const NameExpr* {
+  const NameExpr* found = nullptr;
+  walk(stmt, [&](const Node& node) {
+    if (found || node.kind == Kind::FunctionDef || node.kind == Kind::ClassDef) { return false; }
+    auto [name, call] = named_call(node);
+    if (name && call && makes_schedule(*call)) { found = name; }
+    return !found;
+  });
+  return found;
+}
+
+// The variable of a schedule at the top of the file; null: the declaration is none.
+auto variable_of_script(const Item& item) -> const NameExpr* {
+  if (item.statements.empty()) { return nullptr; }
+  if (item.kind == ItemKind::Assign) { return makes_schedule(*item.statements[0]); }
+  return item.kind == ItemKind::Compound && item.text.find("Schedule(") != std::string::npos ? made_in(*item.statements[0]) : nullptr;
 }
 
 }  // namespace
@@ -105,10 +132,13 @@ auto is_schedule_made(const CallExpr& call) -> bool { return makes_schedule(stat
 
 auto contexts_of(const ItemPtr& item) -> std::vector<std::vector<const Expr*>> {
   std::vector<std::vector<const Expr*>> out;
-  const auto* def = !item || item->statements.empty() ? nullptr : item->statements[0]->as<FunctionDef>();
-  if (!def || std::none_of(def->body.begin(), def->body.end(), [](const Stmt* stmt) { return with_around_schedule(*stmt); })) { return out; }
+  if (!item || item->statements.empty()) { return out; }
   std::vector<const Expr*> around;
-  put_contexts(def->body, around, out);
+  if (const auto* def = item->statements[0]->as<FunctionDef>()) {
+    if (has_block_around_schedule(def->body)) { put_contexts(def->body, around, out); }
+  } else if (is_script(*item) && has_block_around_schedule(item->statements)) {
+    put_contexts(item->statements, around, out);
+  }
   return out;
 }
 
@@ -132,37 +162,44 @@ auto made_schedules(const FunctionDef& def, const std::function<bool(Name)>& giv
   return out;
 }
 
-auto is_script(const Item& item) -> bool { return item.kind == ItemKind::Assign && !item.statements.empty() && makes_schedule(*item.statements[0]); }
+auto is_main(const Stmt& stmt) -> bool {
+  const auto* branch = stmt.as<IfStmt>();
+  const auto* compared = branch && branch->otherwise.size() == 0 ? branch->condition->as<CompareExpr>() : nullptr;
+  const auto* name = compared && compared->operands.size() == 2 ? compared->operands[0]->as<NameExpr>() : nullptr;
+  const auto* text = name ? compared->operands[1]->as<StringExpr>() : nullptr;
+  return text && name->name == "__name__" && text->value == "__main__" && compared->ops[0] == CompareOp::Eq;
+}
+
+auto is_script(const Item& item) -> bool { return variable_of_script(item) != nullptr; }
 
 auto function_of(const ItemPtr& item) -> std::shared_ptr<const FunctionDef> {
   if (!item || item->statements.empty()) { return nullptr; }
-  if (const auto* def = item->statements[0]->as<FunctionDef>()) {
-    if (std::none_of(def->body.begin(), def->body.end(), [](const Stmt* stmt) { return with_around_schedule(*stmt); })) { return {item, def}; }
-    struct Flat {
-      ItemPtr item;
-      FunctionDef def;
-      std::vector<StmtPtr> body;
-    };
-    auto flat = std::make_shared<Flat>(Flat{item, *def, {}});
-    put_flat(def->body, flat->body);
-    flat->def.body = Block(flat->body.data(), static_cast<uint32_t>(flat->body.size()));
-    return {flat, &flat->def};
-  }
-  if (!is_script(*item)) { return nullptr; }
-  const NameExpr* variable = makes_schedule(*item->statements[0]);
-  struct Script {
+  struct Made {
     ItemPtr item;
     FunctionDef def;
+    std::vector<StmtPtr> body;
+    void look_through(const Block& statements) {
+      put_flat(statements, body);
+      def.body = Block(body.data(), static_cast<uint32_t>(body.size()));
+    }
   };
-  auto script = std::make_shared<Script>();
+  if (const auto* def = item->statements[0]->as<FunctionDef>()) {
+    if (!has_block_around_schedule(def->body)) { return {item, def}; }
+    auto flat = std::make_shared<Made>(Made{item, *def, {}});
+    flat->look_through(def->body);
+    return {flat, &flat->def};
+  }
+  const NameExpr* variable = variable_of_script(*item);
+  if (!variable) { return nullptr; }
+  auto script = std::make_shared<Made>();
   script->item = item;
   FunctionDef& def = script->def;
   def.kind = Kind::FunctionDef;
   def.decl = item->decl;
   def.span = {0, static_cast<uint32_t>(item->text.size())};
   def.name = {variable->name, variable->span};
-  def.body = item->statements;
   def.text_hash = item->hash;
+  if (has_block_around_schedule(item->statements)) { script->look_through(item->statements); } else { def.body = item->statements; }
   return {script, &script->def};
 }
 

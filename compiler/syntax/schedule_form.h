@@ -1,6 +1,7 @@
 // Which functions are schedules, by their text: `def tiled(sch: tir.Schedule)`, `@ls.schedule(program) def tiled(sch)`, and
 // functions of Python that make a schedule themselves, `sch = tir.Schedule(program)`, as tests and libraries do. At the top of a file such
-// statements are a declaration of their own (lines.h), which is looked at as a function without a head.
+// statements are a declaration of their own (lines.h), which is looked at as a function without a head; so is `if __name__ == "__main__":` with such
+// statements in it.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +32,8 @@ struct ScheduleForm {
 [[nodiscard]] auto made_schedules(const FunctionDef& def, const std::function<bool(Name)>& gives = {}) -> std::vector<ScheduleForm>;
 /// `tir.Schedule(PROGRAM)`, by its text.
 [[nodiscard]] auto is_schedule_made(const CallExpr& call) -> bool;
-/// Of each statement of `function_of(item)`, what the `with` statements that were looked through have around it, the outermost first. Empty: there
-/// were none.
+/// Of each statement of `function_of(item)`, what the `with` statements that were looked through have around it, the outermost first. Empty: nothing
+/// was looked through.
 [[nodiscard]] auto contexts_of(const ItemPtr& item) -> std::vector<std::vector<const Expr*>>;
 
 /// The parameter of a function that is handed a schedule (`def halves(sch, loop)`): by its annotation, or since it is called `sch`. Empty: it
@@ -40,11 +41,15 @@ struct ScheduleForm {
 [[nodiscard]] auto schedule_parameter(const FunctionDef& def) -> Name;
 
 /// The function that a declaration is, or stands for: the statements of a schedule at the top, with its variable for a name. Null: it is
-/// neither. It keeps the declaration. Statements of a `with` around `sch = tir.Schedule(PROGRAM)` are statements of the function; `contexts_of` has
-/// what stood around them.
+/// neither. It keeps the declaration. Statements of a `with` or an `if __name__ == "__main__":` around `sch = tir.Schedule(PROGRAM)` are statements of
+/// the function; `contexts_of` has what stood around them.
 [[nodiscard]] auto function_of(const ItemPtr& item) -> std::shared_ptr<const FunctionDef>;
-/// A schedule at the top of the file.
+/// A schedule at the top of the file: statements from `sch = tir.Schedule(PROGRAM)` on, or a statement that has others in it, and such a one among
+/// them.
 [[nodiscard]] auto is_script(const Item& item) -> bool;
+
+/// `if __name__ == "__main__":` and nothing behind it: what a file does that is run by itself.
+[[nodiscard]] auto is_main(const Stmt& stmt) -> bool;
 
 /// The PROGRAM of `tir.Schedule(PROGRAM, ...)`; null: the call has none.
 [[nodiscard]] auto scheduled_program(const CallExpr& made) -> const Expr*;

@@ -130,6 +130,8 @@ void Imports::read(const std::string& path, Known& known) {
   }
   if (!known.module) {
     known.module = std::make_shared<Module>(std::move(*text));
+    std::filesystem::path file(path);
+    known.module->file.set_own_name((file.stem() == "__init__" ? file.parent_path().filename() : file.stem()).string());
     known.module->file.import_from(std::make_shared<Of>(*this, nullptr, path));
   } else {
     // What is as before stays as it is, with what is known of it.

@@ -89,14 +89,12 @@ class Finder {
     for (const syn::PlacedItem& placed : snapshot_.syntax().items()) { hoist(placed.item->statements, true); }
     for (const syn::PlacedItem& placed : snapshot_.syntax().items()) {
       if (syn::is_script(*placed.item)) {
-        auto form = syn::schedule_form(*syn::function_of(placed.item));
-        schedule_ = form->variable.view();
-        program_ = scheduled_program(*form);
+        note_schedule(syn::made_schedules(*syn::function_of(placed.item)).front());
       }
       for (const syn::Stmt* statement : placed.item->statements) {
         if (wants(placed) || !visit_name(*statement)) { visit(*statement); }
       }
-      schedule_ = {};
+      schedules_.clear();
       program_ = no_entity;
     }
     for (auto& [schedule, strings] : block_strings_) { bind_block_strings(strings); }
@@ -115,6 +113,10 @@ class Finder {
     bool is_function = false;   // the outermost list of a function
     bool is_tir = false;        // a statement list of a program
     DeclId function = 0;
+  };
+  struct Made {
+    std::string_view variable;   // a schedule
+    uint32_t program;
   };
   struct BlockString {
     const syn::StringExpr* text;
@@ -235,6 +237,9 @@ class Finder {
     if (const auto* type = statement.as<syn::ClassDef>()) { return visit_class(*type); }
     if (const auto* assign = statement.as<syn::AssignStmt>()) {
       visit(assign->value);
+      const auto* made = in_tir() || assign->targets.size() != 1 ? nullptr : assign->value->as<syn::CallExpr>();
+      const auto* variable = made != nullptr && syn::is_schedule_made(*made) ? assign->targets[0]->as<syn::NameExpr>() : nullptr;
+      if (variable != nullptr) { note_schedule({.variable = variable->name, .variable_span = variable->span, .made = made}); }
       auto [kind, traits] = in_tir() ? kind_bound_by(assign->value) : std::pair{EntityKind::Variable, uint16_t{0}};
       for (const syn::Expr* target : assign->targets) { visit_target(target, kind, traits, assign->value); }
     } else if (const auto* annotated = statement.as<syn::AnnAssignStmt>()) {
@@ -366,12 +371,9 @@ class Finder {
     scope.is_tir = is_program(def);
     scope.function = def.decl;
     scopes_.push_back(std::move(scope));
-    std::string_view outer_schedule = schedule_;
+    size_t outer_schedules = schedules_.size();
     uint32_t outer_program = program_;
-    if (auto form = in_tir() ? std::nullopt : syn::schedule_form(def)) {
-      schedule_ = form->variable.view();
-      program_ = scheduled_program(*form);
-    }
+    if (auto form = in_tir() ? std::nullopt : syn::schedule_form(def)) { note_schedule(*form); }
     if (in_tir()) {
       program_ = self;
       if (class_ != no_entity) { parents_[self] = class_; }
@@ -395,7 +397,7 @@ class Finder {
     if (!in_tir()) { hoist(def.body, false); }
     visit_list(def.body);
     scopes_.pop_back();
-    schedule_ = outer_schedule;
+    schedules_.resize(outer_schedules);
     program_ = outer_program;
   }
 
@@ -529,7 +531,7 @@ class Finder {
       return occur(root->decl, named->name.span, entity, Role::Bind);
     }
     if (const auto* call = root->as<syn::CallExpr>()) { note_blocks(*call); }
-    if (const auto* text = root->as<syn::StringExpr>(); text != nullptr && !schedule_.empty() && !told_.contains(text)) {
+    if (const auto* text = root->as<syn::StringExpr>(); text != nullptr && !schedules_.empty() && !told_.contains(text)) {
       block_strings_[text->decl].push_back({text, program_, false});
     }
     for (const syn::Node* child : syn::children(*root)) {
@@ -587,9 +589,14 @@ class Finder {
     const auto* name = said != nullptr ? said->as<syn::NameExpr>() : nullptr;
     if (name != nullptr) {
       uint32_t entity = look_up(name->name);
-      if (entity != no_entity || form.made == nullptr) { return entity; }
+      bool is_variable = entity != no_entity && table_.entities[entity].function != 0 && (table_.entities[entity].kind == EntityKind::Variable || table_.entities[entity].kind == EntityKind::Parameter);
+      if (form.made == nullptr || (entity != no_entity && !is_variable)) { return entity; }
     } else if (said != nullptr) {
-      return outside_program(*said);
+      // `tir.Schedule(sch.mod)` goes on with the program of `sch`.
+      const auto* part = said->as<syn::SubscriptExpr>();
+      const auto* module = (part != nullptr ? part->object : said)->as<syn::AttributeExpr>();
+      const Made* other = module != nullptr && module->attr.name == "mod" ? find_schedule(last_name(module->object)) : nullptr;
+      return other != nullptr ? other->program : outside_program(*said);
     }
     // Without a decorator it is for the file's only program, as where it is run.
     uint32_t only = no_entity;
@@ -614,21 +621,32 @@ class Finder {
     table_.entities.back().imported = static_cast<uint32_t>(table_.imports.size() - 1);
     return entity;
   }
+  /// From here on the variable is a schedule of that program.
+  void note_schedule(const syn::ScheduleForm& form) {
+    program_ = scheduled_program(form);
+    schedules_.push_back({form.variable.view(), program_});
+  }
+  [[nodiscard]] auto find_schedule(std::string_view variable) const -> const Made* {
+    auto found = std::find_if(schedules_.rbegin(), schedules_.rend(), [&](const Made& made) { return made.variable == variable; });
+    return found == schedules_.rend() ? nullptr : &*found;
+  }
   [[nodiscard]] auto is_imported(uint32_t entity) const -> bool { return entity != no_entity && table_.entities[entity].imported != nowhere; }
   /// Strings that name blocks among the arguments of a primitive.
   void note_blocks(const syn::CallExpr& call) {
     const auto* method = call.callee->as<syn::AttributeExpr>();
-    if (schedule_.empty() || method == nullptr || last_name(method->object) != schedule_) { return; }
-    if (method->attr.name == "work_on" && call.args.size() == 1) { note_program(call.args.front()); }
+    const Made* of = method != nullptr ? find_schedule(last_name(method->object)) : nullptr;
+    if (of == nullptr) { return; }
+    const uint32_t program = of->program;
+    if (method->attr.name == "work_on" && call.args.size() == 1) { note_program(call.args.front(), program); }
     const schedule::Primitive* row = schedule::find_primitive(method->attr.name.view());
     if (row == nullptr) { return; }
     auto note = [&](const syn::Expr* value, const schedule::Param& param) {
-      if (param.name == "func_name") { note_program(value); }
+      if (param.name == "func_name") { note_program(value, program); }
       bool names_block = param.kind == schedule::ValueKind::Block || param.kind == schedule::ValueKind::BlockOrLoop || (row->name == "get_block" && param.name == "name");
       const auto* text = value->as<syn::StringExpr>();
       if (text == nullptr) { return; }
       told_.insert(text);
-      if (names_block) { block_strings_[call.decl].push_back({text, program_, true}); }
+      if (names_block) { block_strings_[call.decl].push_back({text, program, true}); }
     };
     for (size_t i = 0; i < call.args.size() && i < row->params.size(); ++i) { note(call.args[i], row->params[i]); }
     for (const syn::Keyword& keyword : call.keywords) {
@@ -638,13 +656,13 @@ class Finder {
     }
   }
   /// A string that names one of the programs of the module that is scheduled.
-  void note_program(const syn::Expr* value) {
+  void note_program(const syn::Expr* value, uint32_t program) {
     const auto* text = value->as<syn::StringExpr>();
     auto inside = text != nullptr ? contents(*text) : std::nullopt;
-    if (!inside || program_ == no_entity) { return; }
+    if (!inside || program == no_entity) { return; }
     told_.insert(text);
-    if (!is_imported(program_)) { return read_member(program_, Name(text->value), text->decl, *inside); }
-    Imported what = table_.imports[table_.entities[program_].imported];
+    if (!is_imported(program)) { return read_member(program, Name(text->value), text->decl, *inside); }
+    Imported what = table_.imports[table_.entities[program].imported];
     what.path.emplace_back(text->value);
     table_.imports.push_back(std::move(what));
     is_member(text->decl, *inside, static_cast<uint32_t>(table_.imports.size() - 1));
@@ -690,7 +708,7 @@ class Finder {
   std::unordered_map<const syn::Expr*, uint32_t> imported_members_;            // what expressions take out of imported files
   std::unordered_map<DeclId, BlockStrings> block_strings_;
   std::unordered_set<const syn::StringExpr*> told_;                            // arguments of primitives
-  std::string_view schedule_;        // what the schedule is called in the function that is read
+  std::vector<Made> schedules_;      // of the functions that are read, innermost and latest last
   uint32_t program_ = no_entity;     // the program that is read, or that the schedule is for
   uint32_t class_ = no_entity;
 };

@@ -12,7 +12,7 @@ namespace {
 /// How many steps the last run of an earlier text would be taken over of.
 auto steps_kept(const script::FileSchedule& schedule) -> size_t {
   const script::ScheduleRun* run = schedule.interrupted != nullptr ? schedule.interrupted.get() : schedule.run.get();
-  if (run == nullptr || !schedule.item || run->context != schedule.context || !run->program || !run->program.same_as(schedule.program)) { return 0; }
+  if (run == nullptr || !schedule.item || run->context != schedule.context || !run->asked || !run->asked.same_as(schedule.first_program)) { return 0; }
   std::string_view now = schedule.item->text;
   auto same = static_cast<size_t>(std::mismatch(run->text.begin(), run->text.end(), now.begin(), now.end()).first - run->text.begin());
   size_t kept = 0;

@@ -148,10 +148,16 @@ auto extract_steps(const Snapshot& snapshot, Span selection) -> TextRewrite {
   if (!form || !indent_at(snapshot, body.item_begin).empty()) { return rewrite; }
   const bool is_top = schedule->place != SIZE_MAX;
   Span steps{UINT32_MAX, 0};
+  std::vector<std::vector<const syntax::Expr*>> contexts = syntax::contexts_of(snapshot.syntax().declaration(schedule->decl));
+  std::optional<size_t> one;
   for (size_t i = 0; i < body.statements.size(); ++i) {
     Span statement = body.statements[i];
     if (statement.end <= selection.begin || statement.begin >= selection.end) { continue; }
     if (form->made != nullptr && i <= form->made_at) { return rewrite; }
+    // What begins or ends a `with` between them stays where it is.
+    if (!one) { one = i; }
+    bool is_beside = indent_at(snapshot, statement.begin) == indent_at(snapshot, body.statements[*one].begin) && (contexts.empty() || contexts[i] == contexts[*one]);
+    if (!is_beside) { return rewrite; }
     steps = {std::min(steps.begin, statement.begin), std::max(steps.end, statement.end)};
   }
   if (steps.end == 0) { return rewrite; }
@@ -191,13 +197,17 @@ auto extract_steps(const Snapshot& snapshot, Span selection) -> TextRewrite {
   std::string results;
   for (uint32_t entity : inputs) { parameters += ", " + names.entities[entity].name.str(); }
   for (uint32_t entity : outputs) { results += (results.empty() ? "" : ", ") + names.entities[entity].name.str(); }
-  std::string indent = is_top ? "    " : indent_at(snapshot, steps.begin);
+  const std::string was = indent_at(snapshot, steps.begin);
+  const std::string indent = is_top || body.statements.empty() ? "    " : indent_at(snapshot, body.statements.front().begin);
   std::string lines = snapshot.text().substr(steps.begin, steps.end - steps.begin);
-  if (is_top) {
-    // What a text of several lines says would be another text behind an indentation.
+  if (indent != was) {
+    // What a text of several lines says would be another text behind another indentation.
     if (lines.find("\"\"\"") != std::string::npos || lines.find("'''") != std::string::npos) { return rewrite; }
     for (size_t at = lines.find('\n'); at != std::string::npos; at = lines.find('\n', at + 1)) {
-      if (at + 1 < lines.size() && lines[at + 1] != '\n' && lines[at + 1] != '\r') { lines.insert(at + 1, indent); }
+      size_t end = std::min(lines.find_first_not_of(" \t", at + 1), lines.size());
+      if (end == lines.size() || lines[end] == '\n' || lines[end] == '\r') { continue; }
+      std::string_view line = std::string_view(lines).substr(at + 1, end - at - 1);
+      lines.replace(at + 1, line.starts_with(was) ? was.size() : line.size(), indent);
     }
   }
   std::string function = fmt::format("def {}({}):{}{}{}{}", name, parameters, eol, indent, lines, eol);

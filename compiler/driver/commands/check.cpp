@@ -1,6 +1,9 @@
 // `loopsmith check FILE...`: everything that an editor would show for the files, schedules included.
 #include <filesystem>
+#include <set>
+#include <string>
 #include <system_error>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -44,8 +47,11 @@ auto check(std::vector<std::string> args) -> int {
   if (shown != "all" && shown != "default" && shown != "none" && shown != "error") {
     return usage_error("check", fmt::format("`--warnings` is all, default, none or error, not `{}`", shown));
   }
+  // What several schedules of a function run into is one thing.
+  std::set<std::tuple<Code, DeclId, uint32_t, uint32_t, std::string>> told;
   auto wanted = [&](Diagnostics diagnostics) {
     std::erase_if(diagnostics, [&](const Diagnostic& d) {
+      if (d.where.is_known() && !told.emplace(d.code, d.where.decl, d.where.begin, d.where.end, d.message()).second) { return true; }
       if (d.severity == Severity::Error || shown == "all") { return false; }
       return shown == "none" || d.severity == Severity::Hint;
     });
@@ -68,6 +74,7 @@ auto check(std::vector<std::string> args) -> int {
   }
   for (const std::string& path : paths) {
     auto file = SourceFile::read(path);
+    told.clear();
     if (!file) {
       reporter.report(file.diagnostics(), nullptr);
       continue;

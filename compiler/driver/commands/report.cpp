@@ -182,7 +182,7 @@ auto report(std::vector<std::string> args) -> int {
     const schedule::FuncState* before = plain.state().func(function);
     for (const std::string& name : file.schedule_names()) {
       auto run = file.run_schedule(name);
-      if (!run || !run->program.same_as(program.module)) { continue; }
+      if (!run || !run->asked.same_as(program.module)) { continue; }
       ReportVersion version{.name = name, .tree = {}};
       if (run->result) { version = version_of(name, *run->result, core); }
       if (Diagnostics made = run->all_diagnostics(); has_errors(made)) {
