@@ -417,14 +417,18 @@ auto Session::begin(const std::string& program, const std::string& schedule_name
     return frame;
   };
   // As if its statements had been typed, where it calls the schedule what a session calls it.
-  // Before a function of Python has made its schedule, there is none.
+  // Before a function of Python has made its schedule, there is none; and `sch` may be another one of those that it makes.
+  auto is_own = [this](const eval::Frame& frame) {
+    const script::ScheduleObject* object = schedule_object(frame);
+    return object != nullptr && object->part == script::ScheduleObject::Part::Own;
+  };
   size_t first = 0;
-  while (named && first < named->run->frames.size() && schedule_object(named->run->frames[first]) == nullptr) { ++first; }
+  while (named && first < named->run->frames.size() && !is_own(named->run->frames[first])) { ++first; }
   bool is_typed = named && first < named->run->frames.size();
   if (!named || is_typed) { add_step("", begin_with(schedule::Schedule(module, 1)), false); }
   if (is_typed) {
     const script::ScheduleRun& run = *named->run;
-    for (size_t i = first; i < run.steps.size() && i + 1 < run.frames.size() && run.steps[i].state == script::StepState::Done; ++i) {
+    for (size_t i = first; i < run.steps.size() && i + 1 < run.frames.size() && run.steps[i].state == script::StepState::Done && is_own(run.frames[i + 1]); ++i) {
       auto span = document_.resolve(run.steps[i].where);
       std::string line = span ? undented(document_.text(), *span) : std::string();
       // What the function says of itself is no step.

@@ -22,6 +22,16 @@ auto steps_kept(const script::FileSchedule& schedule) -> size_t {
 
 }  // namespace
 
+auto seconds_to_replay(const workspace::Snapshot& snapshot) -> double {
+  double seconds = 0;
+  for (const script::FileSchedule& schedule : snapshot.schedules()) {
+    const script::ScheduleRun* run = schedule.interrupted != nullptr ? schedule.interrupted.get() : schedule.run.get();
+    if (schedule.is_settled || run == nullptr) { continue; }
+    for (size_t step = steps_kept(schedule); step < run->steps.size(); ++step) { seconds += run->steps[step].seconds; }
+  }
+  return seconds;
+}
+
 auto replay_marks(const workspace::Snapshot& snapshot, const script::ScheduleRun* running, size_t step, const std::vector<DeclId>& finished) -> std::vector<ReplayMark> {
   std::vector<ReplayMark> marks;
   for (const script::FileSchedule& schedule : snapshot.schedules()) {

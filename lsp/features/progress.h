@@ -23,4 +23,8 @@ struct ReplayMark {
 [[nodiscard]] auto replay_marks(const workspace::Snapshot& snapshot, const script::ScheduleRun* running = nullptr, size_t step = 0,
                                 const std::vector<DeclId>& finished = {}) -> std::vector<ReplayMark>;
 
+/// What it takes to run the schedules of a text as far as they are not run: seconds, by the last run of the same statements. Statements that
+/// are new count nothing.
+[[nodiscard]] auto seconds_to_replay(const workspace::Snapshot& snapshot) -> double;
+
 }  // namespace loopsmith::lsp

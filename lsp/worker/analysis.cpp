@@ -44,6 +44,9 @@ constexpr size_t analysis_stack = 256 << 20;
 constexpr auto progress_after = std::chrono::milliseconds(150);
 constexpr auto progress_gap = std::chrono::milliseconds(100);
 
+/// Schedules that are run in less than this are run before a completion is answered, which mostly takes longer: what is wrong is told with the key.
+constexpr auto brief = std::chrono::milliseconds(4);
+
 auto faults_allowed() -> bool {
   static const bool allowed = std::getenv("LOOPSMITH_TEST_FAULT") != nullptr;
   return allowed;
@@ -165,6 +168,8 @@ class Worker {
   void look_at_imports();
   void look_at_imports_of(const std::string& path);
   auto replay_one() -> bool;
+  void replay_briefly(OpenDocument& open);
+  void tell_replayed(OpenDocument& open);
   void publish(OpenDocument& open);
   void tell_views(OpenDocument& open);
   void tell_progress(OpenDocument& open, const std::vector<ReplayMark>& marks);
@@ -666,16 +671,41 @@ auto Worker::replay_one() -> bool {
         tell_progress(open, replay_marks(*open.document->snapshot(), &run, step, finished));
       };
     }
-    if (open.document->replay(token, watch)) {
-      open.needs_replay = false;
-      publish(open);
-      tell_views(open);
-      tell_progress(open, replay_marks(*open.document->snapshot()));
-    }
+    if (open.document->replay(token, watch)) { tell_replayed(open); }
   }
   std::lock_guard lock(mutex_);
   current_yields_ = false;
   return true;
+}
+
+/// The same where it takes no time that anybody sees.
+void Worker::replay_briefly(OpenDocument& open) {
+  using Seconds = std::chrono::duration<double>;
+  if (!open.needs_replay || seconds_to_replay(*open.document->snapshot()) > Seconds(brief).count()) { return; }
+  CancelSource source;
+  {
+    std::lock_guard lock(mutex_);
+    if (!arrived_.empty() || ended_) { return; }
+    current_ = source;
+    current_yields_ = true;
+  }
+  {
+    Working working(*this, &open);
+    Deadline until = in(brief);
+    auto watch = [&](const script::ScheduleRun&, size_t) {
+      if (Clock::now() > until) { source.cancel(); }
+    };
+    if (open.document->replay(source.token(), watch)) { tell_replayed(open); }
+  }
+  std::lock_guard lock(mutex_);
+  current_yields_ = false;
+}
+
+void Worker::tell_replayed(OpenDocument& open) {
+  open.needs_replay = false;
+  publish(open);
+  tell_views(open);
+  tell_progress(open, replay_marks(*open.document->snapshot()));
 }
 
 /// Beside which lines the editor shows how far schedules are run, where that is news.
@@ -736,6 +766,10 @@ auto answer_of(const Route& route, const RouteContext& context, const Json& para
 
 void Worker::answer(const Request& request) {
   OpenDocument* open = find(request.document);
+  if (open != nullptr && request.route != nullptr && request.route->method == Method::Completion) {
+    if (open->needs_check) { check(*open); }
+    replay_briefly(*open);
+  }
   CancelToken token;
   {
     std::lock_guard lock(mutex_);
