@@ -53,6 +53,7 @@ class File : public eval::Environment {
   /// Where imports lead, from now on; null: nowhere. Other files stay alive as long as this one, once it has asked for them.
   void import_from(std::shared_ptr<Modules> modules);
 
+  [[nodiscard]] auto modules() const -> const std::shared_ptr<Modules>& { return modules_; }
   /// What `__name__` is: of a file that is looked at for itself, as Python has it for what is run.
   void set_own_name(std::string name) { own_name_ = std::move(name); }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "frontend/file.h"
 #include "ir/equal.h"
 #include "lsp/features/lines.h"
 #include "lsp/features/names.h"
@@ -53,12 +54,30 @@ auto shows(const workspace::Document& document, const Case& wanted) -> bool {
   return wanted.schedule.empty() && std::any_of(snapshot->programs().begin(), snapshot->programs().end(), [&](const workspace::Program& one) { return one.name == wanted.program && one.module; });
 }
 
+/// A declaration as a text of its own: for an import the declarations of the file that it imports from.
+void put_declaration(const syntax::Item& item, const std::shared_ptr<frontend::Modules>& modules, std::set<const frontend::File*>& taken, std::vector<std::string>& out) {
+  if (item.kind == syntax::ItemKind::Comments) { return; }
+  const auto* from = item.statements.size() != 1 ? nullptr : item.statements[0]->as<syntax::ImportFromStmt>();
+  std::vector<Name> path;
+  for (size_t i = 0; from != nullptr && i < from->module.size(); ++i) { path.push_back(from->module[static_cast<uint32_t>(i)].name); }
+  std::shared_ptr<frontend::File> file = from != nullptr && modules ? modules->find(from->level, path) : nullptr;
+  if (file == nullptr) {
+    out.push_back(item.text);
+    return;
+  }
+  if (taken.insert(file.get()).second) {
+    for (size_t i = 0; i < file->size(); ++i) { put_declaration(*file->item(i), file->modules(), taken, out); }
+  }
+  for (const syntax::ImportName& one : from->names) {
+    if (!one.alias.name.empty() && one.path.size() == 1) { out.push_back(fmt::format("{} = {}", one.alias.name.view(), one.path.front().name.view())); }
+  }
+}
+
 /// The declarations without which the case is gone, as a text.
 auto without_the_rest(const Snapshot& snapshot, const Case& wanted, const CancelToken& cancel, ReportedCase& out) -> std::string {
   std::vector<std::string> parts;
-  for (const syntax::PlacedItem& placed : snapshot.syntax().items()) {
-    if (placed.item->kind != syntax::ItemKind::Comments) { parts.push_back(placed.item->text); }
-  }
+  std::set<const frontend::File*> taken;
+  for (const syntax::PlacedItem& placed : snapshot.syntax().items()) { put_declaration(*placed.item, snapshot.modules(), taken, parts); }
   out.of_declarations = parts.size();
   auto joined = [](const std::vector<std::string>& list) { return fmt::format("{}\n", fmt::join(list, "\n\n\n")); };
   int tried = 0;

@@ -17,9 +17,9 @@ struct ReportedCase {
   size_t of_declarations = 0;
 };
 
-/// Of the error at a place, or the first one, the declarations and steps without which it is another; without errors, of the schedule or
-/// program at the place. Names become numbers, comments and texts go, but for words of the language; sizes stay. Nothing is handed out in
-/// which a name, a comment or a string of the file is left.
+/// Of the error at a place, or the first one, the declarations (those of files that it imports from among them) and steps without which it is
+/// another; without errors, of the schedule or program at the place. Names become numbers, comments and texts go, but for words of the language;
+/// sizes stay. Nothing is handed out in which a name, a comment or a string of a file is left.
 [[nodiscard]] auto reported_case(const workspace::Snapshot& snapshot, uint32_t at, const CancelToken& cancel) -> ReportedCase;
 
 }  // namespace loopsmith::lsp

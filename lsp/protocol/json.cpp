@@ -205,10 +205,14 @@ auto server_capabilities(Encoding encoding, bool pulls) -> Json {
       {"completionProvider", {{"triggerCharacters", {".", "\"", "'", "["}}, {"resolveProvider", true}, {"completionItem", {{"labelDetailsSupport", true}}}}},
       {"signatureHelpProvider", {{"triggerCharacters", {"(", ","}}}},
       {"codeLensProvider", {{"resolveProvider", false}}},
-      {"workspace", {{"textDocumentContent", {{"schemes", {"loopsmith-ir"}}}}, {"workspaceFolders", {{"supported", true}, {"changeNotifications", true}}}}},
+      {"workspace",
+       {{"textDocumentContent", {{"schemes", {"loopsmith-ir"}}}},
+        {"workspaceFolders", {{"supported", true}, {"changeNotifications", true}}},
+        {"fileOperations", {{"willRename", {{"filters", {{{"scheme", "file"}, {"pattern", {{"glob", "**/*.{tir,py}"}}}}, {{"scheme", "file"}, {"pattern", {{"glob", "**"}, {"matches", "folder"}}}}}}}}}}}},
       {"documentFormattingProvider", true},
-      {"documentRangeFormattingProvider", true},
+      {"documentRangeFormattingProvider", {{"rangesSupport", true}}},
       {"documentOnTypeFormattingProvider", {{"firstTriggerCharacter", "\n"}}},
+      {"declarationProvider", true},
       {"definitionProvider", true},
       {"typeDefinitionProvider", true},
       {"implementationProvider", true},
@@ -220,7 +224,7 @@ auto server_capabilities(Encoding encoding, bool pulls) -> Json {
       {"inlayHintProvider", {{"resolveProvider", false}}},
       {"executeCommandProvider", {{"commands", {tune_command, run_command, interpret_command, bench_command, verify_command, stop_tune_command, pause_tune_command, resume_tune_command, insert_schedule_command, replay_to_command, explain_records_command, records_history_command, compare_schedules_command, split_command, apply_schedule_command, toggle_hints_command, report_bundle_command, attach_repl_command}}}},
   };
-  if (pulls) { all["diagnosticProvider"] = {{"identifier", "loopsmith"}, {"interFileDependencies", false}, {"workspaceDiagnostics", true}}; }
+  if (pulls) { all["diagnosticProvider"] = {{"identifier", "loopsmith"}, {"interFileDependencies", true}, {"workspaceDiagnostics", true}}; }
   return all;
 }
 

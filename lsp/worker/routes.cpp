@@ -32,6 +32,7 @@
 #include "lsp/features/loop_hints.h"
 #include "lsp/features/loop_view.h"
 #include "lsp/features/memory.h"
+#include "lsp/features/moved_files.h"
 #include "lsp/features/moves.h"
 #include "lsp/features/names.h"
 #include "lsp/features/numbers.h"
@@ -457,6 +458,17 @@ auto definition_route(const RouteContext& context, const Json& params) -> RouteR
   return place ? location_json(in_file(context, *place->file), place->span) : Json();
 }
 
+/// Of what another file binds, the statement that brings it here.
+auto declaration_route(const RouteContext& context, const Json& params) -> RouteResult {
+  auto at = offset_in(context, params);
+  if (!at) { return bad_params("`position` is missing"); }
+  NameTable names = names_of(*context.snapshot);
+  const Occurrence* here = names.at(*at);
+  if (here == nullptr || names.entities[here->entity].imported == nowhere) { return definition_route(context, params); }
+  auto binding = std::find_if(names.occurrences.begin(), names.occurrences.end(), [&](const Occurrence& one) { return one.entity == here->entity && one.role == Role::Bind; });
+  return binding == names.occurrences.end() ? Json() : location_json(context, binding->span);
+}
+
 auto counterpart_locations(const RouteContext& context, const Counterpart& found) -> Json {
   LineIndex lines(found.text);
   Json places = Json::array();
@@ -548,6 +560,39 @@ auto prepare_rename(const RouteContext& context, const Json& params) -> RouteRes
   return Json{{"range", range_of(context, *span)}, {"placeholder", context.snapshot->text().substr(span->begin, span->end - span->begin)}};
 }
 
+/// Edits of several files as the client takes them; one that is not open has no version.
+auto workspace_edit(const RouteContext& context, const WorkspaceFiles& files, std::vector<std::pair<const Snapshot*, Json>> edits) -> Json {
+  bool are_versioned = bool_in(member(member(context.capabilities, "workspace"), "workspaceEdit"), "documentChanges");
+  Json changes = are_versioned ? Json::array() : Json::object();
+  for (auto& [file, list] : edits) {
+    if (!are_versioned) {
+      changes[file->name()] = std::move(list);
+      continue;
+    }
+    changes.push_back({{"textDocument", {{"uri", file->name()}, {"version", files.is_open(*file) ? Json(file->version()) : Json()}}}, {"edits", std::move(list)}});
+  }
+  return {{are_versioned ? "documentChanges" : "changes", std::move(changes)}};
+}
+
+/// Files are about to be renamed or moved: imports that name them.
+auto will_rename_files(const RouteContext& context, const Json& params) -> RouteResult {
+  std::vector<MovedFile> moved;
+  for (const Json& one : member(params, "files")) {
+    MovedFile file{path_of(string_in(one, "oldUri")), path_of(string_in(one, "newUri"))};
+    if (!file.from.empty() && !file.to.empty()) { moved.push_back(std::move(file)); }
+  }
+  WorkspaceFiles files(context.documents, context.folders, context.cancel, context.too_large_until);
+  std::vector<std::pair<const Snapshot*, Json>> edits;
+  for (const EditedFile& one : imports_after_moves(files, moved, context.cancel)) {
+    RouteContext there = in_file(context, *one.file);
+    Json list = Json::array();
+    for (const TextEdit& edit : one.edits) { list.push_back({{"range", range_of(there, edit.span)}, {"newText", edit.text}}); }
+    edits.emplace_back(one.file, std::move(list));
+  }
+  if (context.cancel.is_cancelled()) { return RouteError{ErrorCode::RequestCancelled, "cancelled"}; }
+  return edits.empty() ? Json() : workspace_edit(context, files, std::move(edits));
+}
+
 auto rename_route(const RouteContext& context, const Json& params) -> RouteResult {
   auto at = offset_in(context, params);
   if (!at) { return bad_params("`position` is missing"); }
@@ -558,7 +603,7 @@ auto rename_route(const RouteContext& context, const Json& params) -> RouteResul
   RenameIn result = rename(files, *context.snapshot, *at, name, context.cancel);
   if (context.cancel.is_cancelled()) { return RouteError{ErrorCode::RequestCancelled, "cancelled"}; }
   if (!result.problem.empty()) { return RouteError{ErrorCode::RequestFailed, result.problem}; }
-  // Files in the order of their places; one that is not open has no version.
+  // Files in the order of their places.
   std::vector<std::pair<const Snapshot*, Json>> edits;
   const Json& supported = member(member(context.capabilities, "workspace"), "workspaceEdit");
   bool are_versioned = bool_in(supported, "documentChanges");
@@ -576,16 +621,8 @@ auto rename_route(const RouteContext& context, const Json& params) -> RouteResul
     edits.back().second.back()["annotationId"] = annotation;
     asks = true;
   }
-  Json changes = are_versioned ? Json::array() : Json::object();
-  for (auto& [file, list] : edits) {
-    if (!are_versioned) {
-      changes[file->name()] = std::move(list);
-      continue;
-    }
-    changes.push_back({{"textDocument", {{"uri", file->name()}, {"version", files.is_open(*file) ? Json(file->version()) : Json()}}}, {"edits", std::move(list)}});
-  }
   std::string old = result.places.empty() ? "" : result.places.front().file->text().substr(result.places.front().span.begin, result.places.front().span.end - result.places.front().span.begin);
-  Json whole = {{are_versioned ? "documentChanges" : "changes", std::move(changes)}};
+  Json whole = workspace_edit(context, files, std::move(edits));
   if (asks) {
     whole["changeAnnotations"] = {{annotation, {{"label", "Block names in strings of other files"}, {"needsConfirmation", true},
                                                 {"description", fmt::format("schedules that name the block `{}`", old)}}}};
@@ -1555,6 +1592,20 @@ auto range_formatting_route(const RouteContext& context, const Json& params) -> 
   return text_edits(context, range_formatting(snapshot, to_span(snapshot.text(), snapshot.lines(), *range, context.encoding)));
 }
 
+auto ranges_formatting_route(const RouteContext& context, const Json& params) -> RouteResult {
+  const Snapshot& snapshot = *context.snapshot;
+  std::vector<format::Edit> edits;
+  for (const Json& one : member(params, "ranges")) {
+    auto range = range_from(one);
+    if (!range) { return bad_params("one of `ranges` is none"); }
+    for (format::Edit& edit : range_formatting(snapshot, to_span(snapshot.text(), snapshot.lines(), *range, context.encoding))) { edits.push_back(std::move(edit)); }
+  }
+  // Ranges in one statement format it each.
+  std::sort(edits.begin(), edits.end(), [](const format::Edit& a, const format::Edit& b) { return std::tie(a.span.begin, a.span.end) < std::tie(b.span.begin, b.span.end); });
+  edits.erase(std::unique(edits.begin(), edits.end(), [](const format::Edit& a, const format::Edit& b) { return a.span == b.span; }), edits.end());
+  return text_edits(context, edits);
+}
+
 auto on_type_formatting_route(const RouteContext& context, const Json& params) -> RouteResult {
   auto at = position_from(member(params, "position"));
   if (!at) { return bad_params("`position` is missing"); }
@@ -1623,13 +1674,16 @@ constexpr Route routes[] = {
     {Method::SelectionRange, Lane::Interactive, selection_range},
     {Method::Formatting, Lane::Interactive, formatting_route},
     {Method::RangeFormatting, Lane::Interactive, range_formatting_route},
+    {Method::RangesFormatting, Lane::Interactive, ranges_formatting_route},
     {Method::OnTypeFormatting, Lane::Interactive, on_type_formatting_route},
     {Method::Definition, Lane::Interactive, definition_route},
+    {Method::Declaration, Lane::Interactive, declaration_route},
     {Method::TypeDefinition, Lane::Settled, type_definition_route},
     {Method::Implementation, Lane::Settled, implementation_route},
     {Method::References, Lane::Interactive, references_route},
     {Method::DocumentHighlight, Lane::Interactive, document_highlight},
     {Method::PrepareRename, Lane::Interactive, prepare_rename},
+    {Method::WillRenameFiles, Lane::Interactive, will_rename_files},
     {Method::Rename, Lane::Interactive, rename_route},
     {Method::SemanticTokensFull, Lane::Interactive, semantic_tokens_full},
     {Method::SemanticTokensDelta, Lane::Interactive, semantic_tokens_delta},

@@ -22,6 +22,7 @@
 #include "target/peaks.h"
 #include "tune/database/database.h"
 #include "tune/session/session.h"
+#include "workspace/imports.h"
 #include "workspace/snapshot.h"
 
 namespace loopsmith::driver::commands {
@@ -106,7 +107,7 @@ auto report_fault(const Arguments& arguments, Reporter& reporter) -> int {
     reporter.report(text.diagnostics(), nullptr);
     return reporter.status();
   }
-  auto document = workspace::analyse(path == "-" ? "<stdin>" : path, std::move(*text));
+  auto document = workspace::analyse(path == "-" ? "<stdin>" : path, std::move(*text), workspace::imports_on_disk(path == "-" ? "<stdin>" : path));
   workspace::SnapshotPtr snapshot = document->snapshot();
   uint32_t row = std::min(static_cast<uint32_t>(*line), snapshot->lines().line_count()) - 1;
   lsp::ReportedCase shown = lsp::reported_case(*snapshot, snapshot->lines().line_start(snapshot->text(), row), {});

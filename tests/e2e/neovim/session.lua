@@ -224,6 +224,7 @@ end
 function verbs.lenses()
   return vim.tbl_map(function(lens) return ('%d: %s'):format(lens.line, lens.title) end, lens_titles())
 end
+function verbs.declaration(step) return locations(request('textDocument/declaration', params(step))) end
 function verbs.definition(step) return locations(request('textDocument/definition', params(step))) end
 function verbs.typeDefinition(step) return locations(request('textDocument/typeDefinition', params(step))) end
 function verbs.implementation(step)
@@ -363,6 +364,13 @@ function verbs.formatRange(step)
   local range = { start = { line = line, character = 0 }, ['end'] = { line = line, character = #lines()[line + 1] } }
   return apply_edits(request('textDocument/rangeFormatting', { textDocument = { uri = vim.uri_from_bufnr(buffer) }, range = range, options = style }))
 end
+function verbs.formatRanges(step)
+  local ranges = vim.tbl_map(function(at)
+    local line = place(step, at).line
+    return { start = { line = line, character = 0 }, ['end'] = { line = line, character = #lines()[line + 1] } }
+  end, step.ats)
+  return apply_edits(request('textDocument/rangesFormatting', { textDocument = { uri = vim.uri_from_bufnr(buffer) }, ranges = ranges, options = style }))
+end
 function verbs.formatOnType(step)
   local asked = params(step)
   asked.position.character = 0
@@ -497,6 +505,17 @@ function verbs.disk(step)
   local path = vim.fs.joinpath(vim.fs.dirname(vim.api.nvim_buf_get_name(buffer)), step.name)
   if step.text then vim.fn.writefile(vim.split(step.text, '\n'), path, 'b') else vim.fn.delete(path) end
   return {}
+end
+-- Another file gets another name, as the editor does it, and this one says so.
+function verbs.renameFile(step)
+  settle()
+  local here, before = buffer, text()
+  local folder = vim.fs.dirname(vim.api.nvim_buf_get_name(here))
+  vim.cmd('edit ' .. vim.fs.joinpath(folder, step.from))
+  vim.cmd('LoopsmithRename ' .. vim.fs.joinpath(folder, step.to))
+  vim.wait(20000, function() return text() ~= before end, 20)
+  vim.api.nvim_set_current_buf(here)
+  return difference(before, text())
 end
 -- What a rename would write, in whatever files; nothing is changed.
 function verbs.renames(step)

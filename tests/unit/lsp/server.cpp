@@ -230,6 +230,24 @@ TEST_CASE("a report of a fault shows it with fewer declarations and steps, and h
   std::string undefined_case = contents(told["path"].get<std::string>() + "/case.tir");
   CHECK(undefined_case.find("def program1(") != std::string::npos);
   CHECK(undefined_case.find("planted") == std::string::npos);
+  // What it takes of files that it imports from is in it.
+  std::ofstream(state.path + "/planted_kernels.tir") << program << rest.substr(0, rest.find("@ls.schedule"));
+  const std::string importing = "from planted_kernels import planted_mm, planted_helper as planted_split\n\n\n@ls.schedule(planted_mm)\ndef planted_schedule(sch: tir.Schedule) -> None:\n    b = sch.get_block(\"planted_block\")\n"
+                                "    i, planted_loop = sch.get_loops(b)\n    i, planted_inner = planted_split(sch, i)\n    sch.parallel(planted_loop)\n";
+  const std::string use = state.path + "/planted_use.tir";
+  std::ofstream(use) << importing;
+  session.open("file://" + use, importing);
+  (void)session.wait_for("file://" + use, 1);
+  Json across = session.call("workspace/executeCommand", {{"command", "loopsmith.report.bundle"}, {"arguments", {{{"uri", "file://" + use}, {"position", {{"line", 0}, {"character", 0}}}}}}});
+  told = Json::parse(output_of("XDG_STATE_HOME=" + state.path + " " + server + " report --fault --json " + use));
+  for (const Json& one : {across["result"], told}) {
+    INFO(one.dump());
+    CHECK(one["codes"] == Json::array({"error[loop-carried]"}));
+    std::string case_file = one["path"].get<std::string>() + "/case.tir";
+    CHECK(contents(case_file).find("planted") == std::string::npos);
+    CHECK(contents(case_file).find("import") == std::string::npos);
+    CHECK(output_of(server + " check --json " + case_file).find("\"code\":\"loop-carried\"") != std::string::npos);
+  }
   // A name that stands where it cannot be told apart from the language: nothing is shown then.
   const std::string odd = "class planted:\n    width = 3\n\n\n" + program.substr(0, program.find("    T.func_attr")) + "    for i in range(planted.width + 40):\n        planted_C[i] = planted_A[i, 0]\n";
   session.open("file:///c.tir", odd);

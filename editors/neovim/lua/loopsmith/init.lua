@@ -269,6 +269,24 @@ function M.repl()
   end, buffer)
 end
 
+--- The file of this buffer gets another name or place: imports of other files follow, in buffers that are not written yet.
+function M.rename_file(to)
+  local buffer = vim.api.nvim_get_current_buf()
+  local client = client_of(buffer)
+  if not client then return vim.notify('loopsmith: the language server does not serve this buffer', vim.log.levels.WARN) end
+  local from, target = vim.api.nvim_buf_get_name(buffer), vim.fn.fnamemodify(to, ':p')
+  if (vim.uv or vim.loop).fs_stat(target) then return vim.notify('loopsmith: ' .. target .. ' is there already', vim.log.levels.ERROR) end
+  local files = { { oldUri = vim.uri_from_fname(from), newUri = vim.uri_from_fname(target) } }
+  client.request('workspace/willRenameFiles', { files = files }, function(problem, edit)
+    if problem then return vim.notify('loopsmith: ' .. problem.message, vim.log.levels.ERROR) end
+    if edit then vim.lsp.util.apply_workspace_edit(edit, client.offset_encoding) end
+    vim.fn.mkdir(vim.fs.dirname(target), 'p')
+    vim.lsp.util.rename(from, target)
+    local changed = edit and (edit.documentChanges and #edit.documentChanges or vim.tbl_count(edit.changes or {})) or 0
+    if changed > 0 then vim.notify(('loopsmith: %d file%s changed; :wall writes them'):format(changed, changed == 1 and '' or 's')) end
+  end, buffer)
+end
+
 -- A command that the server carries out for the place of the cursor, or what a lens is about; `then_` gets its answer.
 local function command(name, then_, about)
   local buffer = vim.api.nvim_get_current_buf()
@@ -469,6 +487,7 @@ function M.setup(user)
   vim.api.nvim_create_user_command('LoopsmithLoops', function() require('loopsmith.loops').show() end, { desc = 'Show the loops at the cursor beside, and choose what to do to one' })
   vim.api.nvim_create_user_command('LoopsmithTuning', function() require('loopsmith.tuning').show() end, { desc = 'Show the search that runs, or the last one' })
   vim.api.nvim_create_user_command('LoopsmithRepl', M.repl, { desc = 'A REPL beside that sees the buffer as it is, saved or not' })
+  vim.api.nvim_create_user_command('LoopsmithRename', function(call) M.rename_file(call.args) end, { nargs = 1, complete = 'file', desc = 'Rename the file of this buffer; imports of other files follow' })
   vim.api.nvim_create_user_command('LoopsmithPause', M.pause, { desc = 'Pause the search of this buffer' })
   vim.api.nvim_create_user_command('LoopsmithResume', M.resume, { desc = 'Let a paused search go on' })
   vim.api.nvim_create_user_command('LoopsmithStop', M.stop, { desc = 'Stop the search of this buffer and keep the best' })

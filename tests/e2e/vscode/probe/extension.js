@@ -148,6 +148,7 @@ const verbs = {
     return exports.replayMarks(document.uri);
   },
   lenses: async () => (await lensTitles()).map((lens) => `${lens.line}: ${lens.title}`),
+  declaration: async (step) => locations(await run('vscode.executeDeclarationProvider', document.uri, place(step, step.at))),
   definition: async (step) => locations(await run('vscode.executeDefinitionProvider', document.uri, place(step, step.at))),
   typeDefinition: async (step) => locations(await run('vscode.executeTypeDefinitionProvider', document.uri, place(step, step.at))),
   implementation: async (step) => {
@@ -226,6 +227,14 @@ const verbs = {
   formatRange: async (step) => {
     const { line } = place(step, step.at);
     return applyEdits(await run('vscode.executeFormatRangeProvider', document.uri, document.lineAt(line).range, style));
+  },
+  formatRanges: async (step) => {
+    const { activeTextEditor } = vscode.window;
+    activeTextEditor.selections = step.ats.map((at) => {
+      const { range } = document.lineAt(place(step, at).line);
+      return new vscode.Selection(range.start, range.end);
+    });
+    return carriedOut(() => run('editor.action.formatSelection'));
   },
   formatOnType: async (step) => applyEdits(await run('vscode.executeFormatOnTypeProvider', document.uri, new vscode.Position(place(step, step.at).line, 0), '\n', style)),
   configure: async (step) => {
@@ -341,6 +350,15 @@ const verbs = {
     if (step.text) { writeFileSync(join(folder(), step.name), step.text); } else { rmSync(join(folder(), step.name)); }
     return [];
   },
+  // Another file gets another name, as the editor does it, and this one says so.
+  renameFile: async (step) => {
+    const before = text();
+    const edit = new vscode.WorkspaceEdit();
+    edit.renameFile(vscode.Uri.file(join(folder(), step.from)), vscode.Uri.file(join(folder(), step.to)));
+    await vscode.workspace.applyEdit(edit);
+    for (const end = Date.now() + 20_000; text() === before && Date.now() < end;) { await sleep(50); }
+    return difference(before, text());
+  },
   // What a rename would write, in whatever files; nothing is changed.
   renames: async (step) => {
     let edit;
@@ -445,7 +463,7 @@ const verbs = {
   },
 };
 // What is asked once: it changes something, or waits by itself.
-const once = new Set(['edit', 'slow', 'disk', 'pull', 'act', 'rename', 'configure', 'command', 'palette', 'tune', 'interrupted', 'loopHints', 'difference', 'compareSchedules', 'fill', 'repl', 'trace', 'measured', 'format', 'formatRange', 'formatOnType']);
+const once = new Set(['edit', 'slow', 'disk', 'pull', 'act', 'rename', 'configure', 'command', 'palette', 'tune', 'interrupted', 'loopHints', 'difference', 'compareSchedules', 'fill', 'repl', 'trace', 'measured', 'format', 'formatRange', 'formatRanges', 'formatOnType', 'renameFile']);
 
 async function answerTo(step) {
   const file = vscode.Uri.file(join(folder(), step.file ?? 'session.tir'));
