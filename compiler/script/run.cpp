@@ -461,6 +461,12 @@ auto run_schedule(const RunRequest& request, const ScheduleRun* before) -> Sched
     }
     run.result = run.steps[keep - 1].after;
     run.program = before->program;
+    if (!before->program.same_as(request.program) && keep <= request.function.form.made_at) {
+      // What the steps before have is what it was made of then.
+      run.program = request.program;
+      run.result = std::make_shared<const schedule::Schedule>(make_schedule(request, request.program)->schedule);
+      for (size_t i = 0; i < keep; ++i) { run.steps[i].after = run.result; }
+    }
     run.earlier_decls = before->earlier_decls;
     if (before->decl != run.decl) { run.earlier_decls.push_back(before->decl); }
     frame = before->frames[keep].snapshot();

@@ -92,6 +92,78 @@ TEST_CASE("a schedule at the top of the file is run from the first statement tha
   CHECK(session.text() == fresh.text());
 }
 
+TEST_CASE("schedules of what others made, in what a file does when it is run by itself: whatever is edited, they are those of the text", "[live]") {
+  std::string text = "from tvm import tir\nfrom tvm.target import Target\nN = 4\n\n\n" + std::string(program) + R"(if __name__ == "__main__":
+    sch = tir.Schedule(scale)
+    i, j = sch.get_loops("B")
+    i0, i1 = sch.split(i, factors=[None, N])
+    with Target("llvm"):
+        sch.vectorize(j)
+    again = tir.Schedule(sch.mod)
+    i0, i1, j = again.get_loops("B")
+    again.reorder(i1, i0)
+    third = tir.Schedule(again.mod["main"])
+    third.parallel(third.get_loops("B")[0])
+    sch.annotate(i0, "late", 1)
+)";
+  syntax::Document document(text);
+  frontend::File file(script::predeclared);
+  script::Schedules schedules;
+  auto run = [](frontend::File& of, const syntax::Document& from, script::Schedules& all) {
+    of.update(from);
+    all.update(of);
+    REQUIRE(all.run_all(of, {}));
+  };
+  auto described = [](const script::Schedules& all) {
+    std::string out;
+    for (const script::FileSchedule& one : all.all()) {
+      out += one.name.str() + " of " + (one.program ? print_script(one.program) : "nothing");
+      if (!one.run) { continue; }
+      for (const script::Step& step : one.run->steps) {
+        out += fmt::format("{} {} {}\n", static_cast<int>(step.state), step.diagnostics.size(), step.after ? print_script(step.after->module()) : "-");
+      }
+    }
+    return out;
+  };
+  run(file, document, schedules);
+  REQUIRE(schedules.all().size() == 3);
+  CHECK(schedules.executed() == 4 + 2 + 2);
+  auto find = [&](const char* name) { return schedules.find(Name(name)); };
+  CHECK(print_script(find("sch.3")->run->result->module()).find("for i_1 in T.parallel(4)") != std::string::npos);
+  CHECK(print_script(find("sch.2")->program).find("for i_0, i_1 in T.grid(16, 4)") != std::string::npos);
+  CHECK(find("sch.2")->first_program.same_as(find("sch")->program));
+  // Nothing is run again for what is elsewhere; what it was made of stands.
+  auto edit = [&](std::string_view from, std::string_view to, size_t skip = 0) {
+    size_t at = 0;
+    for (size_t i = 0; i <= skip; ++i) { at = document.text().find(from, at + (i > 0 ? 1 : 0)); }
+    if (at == std::string::npos) { return false; }
+    document.edit(Span{static_cast<uint32_t>(at), static_cast<uint32_t>(at + from.size())}, std::string(to));
+    run(file, document, schedules);
+    return true;
+  };
+  REQUIRE(edit("from tvm import tir\n", "\nfrom tvm import tir\n"));
+  CHECK(schedules.executed() == 0);
+  CHECK(find("sch.2")->is_settled);
+  uint32_t random = 5;
+  auto any = [&](uint32_t count) { return (random = random * 1664525 + 1013904223) / 65536 % count; };
+  const std::pair<const char*, const char*> swaps[] = {{"N = 4", "N = 8"}, {"[None, N]", "[None, 2]"}, {"reorder(i1, i0)", "reorder(i0, i1)"}, {"vectorize(j)", "unroll(j)"}, {"(sch.mod)", "(scale)"},
+                                                       {"(again.mod[\"main\"])", "(sch.mod)"}, {"parallel(", "nothing("}, {"[None, 2]", "[None, 3, 5]"}, {"float32(2)", "float32(3)"}, {"get_loops(\"B\")[0]", "get_loops(\"B\")[9]"},
+                                                       {"\"__main__\":", "\"__other__\":"}, {"\"late\", 1", "\"late\", 2"}};
+  size_t changed = 0;
+  for (int round = 0; round < 300; ++round) {
+    const auto& [one, other] = swaps[any(std::size(swaps))];
+    if (!(any(2) == 0 ? edit(one, other) : edit(other, one))) { continue; }
+    ++changed;
+    syntax::Document from(std::string(document.text()));
+    frontend::File fresh(script::predeclared);
+    script::Schedules all;
+    run(fresh, from, all);
+    INFO(document.text());
+    REQUIRE(described(schedules) == described(all));
+  }
+  CHECK(changed > 50);
+}
+
 TEST_CASE("a schedule beside one of the same name and text keeps its own places", "[live]") {
   const std::string fast = "def fast(sch: tir.Schedule):\n    i, j = sch.get_loops(\"B\")\n    sch.parallel(i)\n\n\n";
   syntax::Document document(std::string(program) + fast);
