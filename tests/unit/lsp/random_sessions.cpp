@@ -82,7 +82,10 @@ void play(uint64_t seed) {
   // The last imports from the others, whatever becomes of them.
   const std::string importing = "from a import matmul\nfrom c import *\nimport b\n\n\n@ls.schedule(matmul)\ndef elsewhere(sch: tir.Schedule) -> None:\n    i, j, k = sch.get_loops(\"C\")\n    i0, i1 = sch.split(i, factors=[None, 8])\n"
                                 "    sch.parallel(i0)\n    sch.reorder(k, j)\n\n\n@ls.schedule(softmax)\ndef further(sch: tir.Schedule) -> None:\n    sch.parallel(sch.get_loops(sch.get_child_blocks(sch.get_block(\"root\"))[0])[0])\n";
-  const std::pair<std::string, const char*> sources[] = {{file("examples/matmul.tir"), "file:///a.tir"}, {random.one_of(texts), "file:///b.tir"}, {file("examples/softmax.tir"), "file:///c.py"}, {importing, "file:///d.tir"}};
+  // Schedules in what a file does when it is run by itself, one of what the other made.
+  const std::string main_block = "\n\nif __name__ == \"__main__\":\n    sch = tir.Schedule(softmax)\n    i, k = sch.get_loops(\"largest\")\n    i0, i1 = sch.split(i, factors=[None, 8])\n    again = tir.Schedule(sch.mod)\n"
+                                 "    again.parallel(again.get_loops(\"largest\")[0])\n    again.fuse(*again.get_loops(\"exps\"))\n    sch.unroll(i1)\n";
+  const std::pair<std::string, const char*> sources[] = {{file("examples/matmul.tir"), "file:///a.tir"}, {random.one_of(texts), "file:///b.tir"}, {file("examples/softmax.tir") + main_block, "file:///c.py"}, {importing, "file:///d.tir"}};
   for (const auto& [text, uri] : sources) {
     Document document{uri, 1, lines_of(text)};
     if (document.lines.empty()) { document.lines.emplace_back(); }
