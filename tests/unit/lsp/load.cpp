@@ -54,20 +54,21 @@ TEST_CASE("a thousand documents, and memory once they are closed") {
       session.received.clear();
     }
   };
-  auto leave = [&](int from, int to) {
+  auto leave = [&](int from, int to, uint64_t at_most) {
     for (int i = from; i < to; ++i) { close(session, name_of(i)); }
-    // An answer comes when all of it was read; memory goes back in the quiet after that.
+    // An answer comes when all of it was read; memory goes back in the quiet after that, which is late where a machine is busy.
     (void)session.call("workspace/symbol", {{"query", ""}});
     std::this_thread::sleep_for(500ms);
+    for (Deadline until = in(10s); memory_of(session) > at_most && Clock::now() < until;) { std::this_thread::sleep_for(100ms); }
     return memory_of(session);
   };
   // What a session that had files open keeps anyway.
   visit(0, 20);
-  const uint64_t before = leave(0, 20);
+  const uint64_t before = leave(0, 20, UINT64_MAX);
   visit(0, count);
   const uint64_t open = memory_of(session);
   CHECK(session.call("workspace/symbol", {{"query", ""}})["result"].size() >= static_cast<size_t>(count));
-  const uint64_t after = leave(0, count);
+  const uint64_t after = leave(0, count, before + before / 10);
   INFO(fmt::format("{:.1f} MB before, {:.1f} MB with {} files, {:.1f} MB after", static_cast<double>(before) * 1e-6, static_cast<double>(open) * 1e-6, count, static_cast<double>(after) * 1e-6));
   CHECK(open > before);
   if (!tests::is_sanitized) { CHECK(static_cast<double>(after) <= 1.1 * static_cast<double>(before)); }
