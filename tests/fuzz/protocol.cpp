@@ -81,11 +81,12 @@ auto seeds() -> std::vector<std::string> {
                                   framed(R"({"method":"textDocument/didOpen","params":{"textDocument":{"uri":"file:///a.tir","languageId":"tirscript","version":1,"text":"x = 1\n"}}})") +
                                   framed(R"({"method":"textDocument/didChange","params":{"textDocument":{"uri":"file:///a.tir","version":2},"contentChanges":[{)" + range + R"(,"text":"y"}]}})") +
                                   framed(R"({"id":2,"method":"shutdown"})") + framed(R"({"method":"exit"})")};
-  for (const char* method : {"hover", "definition", "references", "documentHighlight", "rename", "prepareRename", "completion", "signatureHelp", "codeAction", "codeLens", "inlayHint",
+  for (const char* method : {"hover", "definition", "references", "documentHighlight", "rename", "prepareRename", "declaration", "rangesFormatting", "completion", "signatureHelp", "codeAction", "codeLens", "inlayHint",
                              "selectionRange", "foldingRange", "documentSymbol", "formatting", "rangeFormatting", "onTypeFormatting", "semanticTokens/full"}) {
     out.push_back(framed(R"({"jsonrpc":"2.0","id":7,"method":"textDocument/)" + std::string(method) + R"(","params":{)" + document + "," + position + "," + range +
-                         R"(,"newName":"z","positions":[{"line":3,"character":2}],"context":{"includeDeclaration":true,"diagnostics":[]},"ch":"\n","options":{"tabSize":4,"insertSpaces":true}}})"));
+                         R"(,"ranges":[{)" + range.substr(9, range.size() - 10) + R"(}],"newName":"z","positions":[{"line":3,"character":2}],"context":{"includeDeclaration":true,"diagnostics":[]},"ch":"\n","options":{"tabSize":4,"insertSpaces":true}}})"));
   }
+  out.push_back(framed(R"({"jsonrpc":"2.0","id":8,"method":"workspace/willRenameFiles","params":{"files":[{"oldUri":"file:///a.tir","newUri":"file:///b/c.tir"}]}})"));
   return out;
 }
 auto pieces() -> std::vector<std::string> {

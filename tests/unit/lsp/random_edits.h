@@ -119,12 +119,12 @@ inline auto random_change(Document& document, Random& random) -> Json {
   return {{"range", range(at, from, at, to)}, {"text", typed}};
 }
 
-inline const std::vector<std::string> at_position = {"textDocument/hover", "textDocument/completion", "textDocument/signatureHelp", "textDocument/definition",
+inline const std::vector<std::string> at_position = {"textDocument/hover", "textDocument/completion", "textDocument/signatureHelp", "textDocument/definition", "textDocument/declaration",
                                                      "textDocument/references", "textDocument/documentHighlight", "textDocument/prepareRename",
                                                      "textDocument/prepareCallHierarchy", "textDocument/typeDefinition", "textDocument/implementation", "loopsmith/ir", "loopsmith/loops"};
 inline const std::vector<std::string> of_document = {"textDocument/documentSymbol", "textDocument/foldingRange", "textDocument/semanticTokens/full", "textDocument/codeLens",
                                                      "textDocument/formatting", "textDocument/diagnostic", "textDocument/documentLink"};
-inline const std::vector<std::string> of_range = {"textDocument/codeAction", "textDocument/inlayHint", "textDocument/semanticTokens/range", "textDocument/rangeFormatting",
+inline const std::vector<std::string> of_range = {"textDocument/codeAction", "textDocument/inlayHint", "textDocument/semanticTokens/range", "textDocument/rangeFormatting", "textDocument/rangesFormatting", "workspace/willRenameFiles",
                                                   "textDocument/selectionRange", "textDocument/rename", "textDocument/onTypeFormatting", "loopsmith/moves", "loopsmith/viewMoves", "loopsmith/viewHover"};
 
 inline auto params_at(const Document& document, const std::string& method, size_t line, size_t character) -> Json {
@@ -135,6 +135,8 @@ inline auto params_at(const Document& document, const std::string& method, size_
   if (std::find(at_position.begin(), at_position.end(), method) != at_position.end()) { return params; }
   params["range"] = method == "textDocument/codeAction" ? range(line, character, line, character) : range(method == "textDocument/inlayHint" ? 0 : line, 0, document.lines.size(), 0);
   params["positions"] = Json::array({position(line, character)});
+  params["ranges"] = Json::array({params["range"], range(0, 0, line, character)});
+  params["files"] = Json::array({{{"oldUri", document.uri}, {"newUri", "file:///renamed" + document.uri.substr(document.uri.rfind('.'))}}});
   params["newName"] = "renamed";
   params["place"] = character;
   // In a view: lines of its own.
