@@ -9,6 +9,7 @@
 #include "ir/printer.h"
 #include "script/schedules.h"
 #include "syntax/document.h"
+#include "tests/support/effort.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
@@ -150,7 +151,7 @@ TEST_CASE("schedules of what others made, in what a file does when it is run by 
                                                        {"(again.mod[\"main\"])", "(sch.mod)"}, {"parallel(", "nothing("}, {"[None, 2]", "[None, 3, 5]"}, {"float32(2)", "float32(3)"}, {"get_loops(\"B\")[0]", "get_loops(\"B\")[9]"},
                                                        {"\"__main__\":", "\"__other__\":"}, {"\"late\", 1", "\"late\", 2"}};
   size_t changed = 0;
-  for (int round = 0; round < 300; ++round) {
+  for (size_t round = 0; round < 300 / tests::stride(6); ++round) {
     const auto& [one, other] = swaps[any(std::size(swaps))];
     if (!(any(2) == 0 ? edit(one, other) : edit(other, one))) { continue; }
     ++changed;
@@ -161,7 +162,7 @@ TEST_CASE("schedules of what others made, in what a file does when it is run by 
     INFO(document.text());
     REQUIRE(described(schedules) == described(all));
   }
-  CHECK(changed > 50);
+  CHECK(changed > 50 / tests::stride(6));
 }
 
 TEST_CASE("a schedule beside one of the same name and text keeps its own places", "[live]") {
