@@ -433,6 +433,8 @@ void Worker::handle(Frame frame) {
     return answer_settled();
   }
   answer(request);
+  // A completion may have run what others waited for.
+  answer_settled();
 }
 
 void Worker::open(const Frame& frame, const Json& params) {
@@ -766,7 +768,8 @@ auto answer_of(const Route& route, const RouteContext& context, const Json& para
 
 void Worker::answer(const Request& request) {
   OpenDocument* open = find(request.document);
-  if (open != nullptr && request.route != nullptr && request.route->method == Method::Completion) {
+  bool is_completion = open != nullptr && request.route != nullptr && request.route->method == Method::Completion;
+  if (is_completion) {
     if (open->needs_check) { check(*open); }
     replay_briefly(*open);
   }
@@ -779,6 +782,8 @@ void Worker::answer(const Request& request) {
     current_ticket_ = request.ticket;
     current_document_ = request.document;
     token = current_.token();
+    // What came while its schedules were run makes it stale.
+    if (is_completion && std::any_of(arrived_.begin(), arrived_.end(), [&](const Frame& frame) { return is_edit_of(frame, request.document); })) { current_.cancel(); }
   }
   Json message;
   if (request.route == nullptr) {

@@ -364,6 +364,28 @@ TEST_CASE("a request is cancelled within 200 ms, even while the worker hangs") {
   CHECK(session.goodbye() == 0);
 }
 
+TEST_CASE("hints that wait for a schedule come although a completion has run it") {
+  const std::string text = "@T.prim_func\ndef f(A: T.Buffer((64,), \"float32\")):\n    for i in range(64):\n        with T.block(\"A\"):\n            vi = T.axis.spatial(64, i)\n            A[vi] = T.float32(1)\n\n\n"
+                           "@ls.schedule(f)\ndef s(sch: tir.Schedule):\n    i, = sch.get_loops(\"A\")\n    i0, i1 = sch.split(i, [None, 8])\n    sch.\n";
+  Session session = start();
+  session.initialize();
+  const std::string uri = "file:///hints.tir";
+  session.open(uri, text);
+  (void)session.wait_for(uri, 1);
+  auto begun = Clock::now();
+  for (int version = 2; version < 30; ++version) {
+    // As editors do with each key: the change, what is shown beside it, a completion; and then nothing.
+    std::string factor = std::to_string(version % 7 + 2);
+    session.replace(uri, text.substr(0, text.find("8])")) + factor + text.substr(text.find("8])") + 1), version);
+    int hints = session.request("textDocument/inlayHint", {{"textDocument", {{"uri", uri}}}, {"range", {{"start", {{"line", 0}, {"character", 0}}}, {"end", {{"line", 20}, {"character", 0}}}}}});
+    int completion = session.request("textDocument/completion", {{"textDocument", {{"uri", uri}}}, {"position", {{"line", 12}, {"character", 8}}}});
+    CHECK(session.answer(hints)["result"].dump().find("i1:" + factor) != std::string::npos);
+    CHECK(session.answer(completion)["result"]["items"].size() > 10);
+  }
+  CHECK(Clock::now() - begun < std::chrono::seconds(20));
+  CHECK(session.goodbye() == 0);
+}
+
 TEST_CASE("nothing stays behind when the server is killed or its input ends") {
   for (bool kill : {true, false}) {
     Session session = start();
