@@ -70,7 +70,7 @@ auto WorkspaceFiles::read(const std::string& path) -> const Snapshot* {
 }
 
 auto WorkspaceFiles::visit(const std::function<bool(std::string_view text)>& wants, const std::function<void(const Snapshot&)>& found) -> bool {
-  if (Clock::now() < *too_large_until_) { return false; }
+  if (too_large_until_ != nullptr && Clock::now() < *too_large_until_) { return false; }
   std::vector<std::string> paths;
   for (const auto& [path, snapshot] : open_) { paths.push_back(path); }
   size_t entries = 0;
@@ -104,7 +104,7 @@ auto WorkspaceFiles::visit(const std::function<bool(std::string_view text)>& wan
     }
   }
   if (entries > most_entries || count > most_files) {
-    *too_large_until_ = in(std::chrono::minutes(1));
+    if (too_large_until_ != nullptr) { *too_large_until_ = in(std::chrono::minutes(1)); }
     return false;
   }
   std::sort(paths.begin(), paths.end());

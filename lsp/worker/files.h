@@ -14,7 +14,8 @@ namespace loopsmith::lsp {
 
 class WorkspaceFiles : public Files {
  public:
-  /// `too_large_until`: kept between requests: until then it is known that there are more files than can be looked at.
+  /// `too_large_until`: kept between requests: until then it is known that there are more files than can be looked at;
+  /// null: it is found out each time.
   WorkspaceFiles(std::vector<const workspace::Snapshot*> open, std::vector<std::string> roots, CancelToken cancel, Deadline* too_large_until);
 
   auto read(const std::string& path) -> const workspace::Snapshot* override;

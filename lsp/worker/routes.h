@@ -69,7 +69,7 @@ struct RouteContext {
   /// Told of every view that is handed out by its address, with the text it is of.
   std::function<void(const workspace::Snapshot&, const std::string& uri)> served = {};
   std::vector<std::string> folders = {};   // that the editor has opened, as paths
-  Deadline* too_large_until = nullptr;     // see files.h
+  Deadline* too_large_until = nullptr;     // see files.h; null: not kept between requests
   Machine machine = {};               // what hovers compare with
   Records* records = nullptr;         // what was measured on earlier days; null: nothing is known of it
   std::optional<target::Peaks> peaks = {};   // of all cores; none: not measured

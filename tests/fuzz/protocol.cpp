@@ -67,7 +67,8 @@ void check_input(std::string_view input) {
     static const std::map<uint64_t, JobFacts> jobs;
     SentTokens tokens;
     RouteContext context{.snapshot = snapshot().get(), .capabilities = capabilities, .jobs = jobs, .cancel = {}, .sent_tokens = &tokens,
-                         .find = [](const std::string&) -> const workspace::Snapshot* { return snapshot().get(); }};
+                         .find = [](const std::string&) -> const workspace::Snapshot* { return snapshot().get(); },
+                         .documents = {snapshot().get()}};
     RouteResult result = route->answer(context, message.contains("params") ? message["params"] : Json());
     if (const Json* json = std::get_if<Json>(&result)) { (void)json->dump(); }
   }
