@@ -108,6 +108,8 @@ inline constexpr std::string_view close = "Close";
 inline constexpr std::string_view working = "Working";
 /// With it: the ticket of the request that the work is for; 0: it is for the text itself.
 inline constexpr std::string_view blamed = "Blamed";
+/// Worker to front: names and types of that version are known, and nothing else is to be told of them than what was.
+inline constexpr std::string_view unchanged = "Unchanged";
 /// Front to worker: give up that ticket. Front to worker and back: a sign of life, and how often work polled.
 inline constexpr std::string_view cancel = "Cancel";
 inline constexpr std::string_view ping = "Ping";

@@ -715,20 +715,22 @@ void Front::on_worker_frame(Frame frame) {
     Document* document = find_document(*number);
     auto version = frame.number(header::version);
     if (document == nullptr || (version && static_cast<int64_t>(*version) != document->version)) { return; }
-    send_text(frame.body);
-    if (version && traces_) { trace_diagnostics(*document, static_cast<int64_t>(*version)); }
+    bool is_unchanged = frame.number(header::unchanged).has_value();
+    if (!is_unchanged) { send_text(frame.body); }
+    if (version && traces_) { trace_diagnostics(*document, static_cast<int64_t>(*version), is_unchanged); }
     return;
   }
   send_text(frame.body);
 }
 
-/// The server's own share of what an editor waits for: of every change that these diagnostics are the first for.
-void Front::trace_diagnostics(Document& document, int64_t version) {
+/// The server's own share of what an editor waits for: of every change that these diagnostics are the first for, or that left those
+/// in place which were written.
+void Front::trace_diagnostics(Document& document, int64_t version, bool is_unchanged) {
   while (!document.read.empty() && document.read.begin()->first <= version) {
     auto [changed, read] = *document.read.begin();
     document.read.erase(document.read.begin());
     double milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - read).count();
-    send(notification("$/logTrace", {{"message", fmt::format("diagnostics of version {} written {:.2f} ms after the change was read", changed, milliseconds)}}));
+    send(notification("$/logTrace", {{"message", fmt::format("diagnostics of version {} {} {:.2f} ms after the change was read", changed, is_unchanged ? "unchanged" : "written", milliseconds)}}));
   }
 }
 

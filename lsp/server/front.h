@@ -119,7 +119,7 @@ class Front {
   // To the client.
   void send(const Json& message);
   void send_text(std::string_view body);
-  void trace_diagnostics(Document& document, int64_t version);
+  void trace_diagnostics(Document& document, int64_t version, bool is_unchanged);
   void reply(const Json& id, Json result) { send(response(id, std::move(result))); }
   void fail(const Json& id, ErrorCode code, std::string_view message) { send(error_response(id, code, message)); }
   void log(int type, std::string_view message);

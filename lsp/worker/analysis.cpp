@@ -637,7 +637,11 @@ void Worker::check(OpenDocument& open) {
   workspace::SnapshotPtr snapshot = open.document->snapshot();
   std::string checked = to_text(diagnostics_message(*snapshot, encoding_)["params"]["diagnostics"]);
   bool is_news = std::exchange(open.checked, checked) != checked;
-  if (is_news || !open.shows_schedules || open.document->has_schedule_findings() || (loop_hints_ && !open.needs_replay)) { publish(open); }
+  if (is_news || !open.shows_schedules || open.document->has_schedule_findings() || (loop_hints_ && !open.needs_replay)) {
+    publish(open);
+  } else if (!pulls_) {
+    write(framed("", {{header::unchanged, 1}, {header::document, open.number}, {header::version, static_cast<uint64_t>(snapshot->version())}}));
+  }
 }
 
 /// Schedules of one document; stopped by whatever arrives, and taken up again later.

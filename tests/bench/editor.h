@@ -22,7 +22,8 @@ class Editor {
   [[nodiscard]] auto initialize_seconds() const -> double { return initialize_seconds_; }
   [[nodiscard]] auto started() const -> Clock::time_point { return started_; }
 
-  /// From now on the server says how long it took for each change, from reading it to having written its diagnostics: `own_time` reads that.
+  /// From now on the server says how long it took for each change, from reading it to having written its diagnostics of names and
+  /// types, or knowing that they are those of before: `own_time` reads that.
   void trace();
   struct OwnTime {
     int64_t version = 0;

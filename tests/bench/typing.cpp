@@ -5,8 +5,9 @@
 //     bench-typing [--quick] [--keys N] [--gap MS]... [--lines N]... [--no-tuning] [--slowest N] [--program FILE]
 //
 // Prints, by size, pace and whether a search runs beside: how long the server took by its own account from reading a key to having written
-// the diagnostics of that key (or of a later one), beside the budget for p99 of it; how long the editor waited for them, the time in pipes and until
-// either side was given a processor included; how long completion took; and the processor time of the server for a second of typing.
+// the diagnostics of names and types of that key (or of a later one), or knowing that the editor has them, beside the budget for p99 of it; how long the
+// editor waited for diagnostics of that version, the run of schedules included where only they say something new, and the time in pipes and until either
+// side was given a processor; how long completion took; and the processor time of the server for a second of typing.
 // `--slowest` names the keys that took longest. With a search running the same keys follow those without, so that both see the same machine. Exit status 1 where something did not answer.
 #include <fmt/format.h>
 #include <stdlib.h>
@@ -67,8 +68,8 @@ auto percentile(std::vector<double> samples, double share) -> double {
 }
 
 struct Outcome {
-  std::vector<double> own;           // milliseconds from a key read to diagnostics written, as the server says
-  std::vector<double> shown;         // milliseconds from a key to diagnostics
+  std::vector<double> own;           // milliseconds from a key read to diagnostics written or known to be unchanged, as the server says
+  std::vector<double> shown;         // milliseconds from a key to diagnostics of its version, or of a later one
   std::vector<std::pair<double, size_t>> by_key;   // the same, with the key's number
   std::vector<double> completed;     // from a request to its answer
   size_t stale = 0;                  // requests that a later key took back

@@ -372,10 +372,18 @@ TEST_CASE("a trace is told while the editor wants one; views that changed are as
     if (said.starts_with("diagnostics of ")) { told.push_back(said.substr(0, said.find(" written "))); }
   }
   CHECK(told == std::vector<std::string>{"diagnostics of version 2", "diagnostics of version 3"});
-  stage.notify("$/setTrace", {{"value", "off"}});
-  stage.replace("a", "", 4);
+  // What stays as it is, is not sent again.
+  stage.replace("a", "zz", 4);
   size_t before = stage.client.size();
-  stage.from_worker(notification("textDocument/publishDiagnostics", {{"uri", "a"}, {"version", 4}, {"diagnostics", Json::array()}}), {{header::document, 1}, {header::version, 4}});
+  stage.from_worker(Json(), {{header::unchanged, 1}, {header::document, 1}, {header::version, 4}});
+  CHECK(stage.client.size() == before + 1);
+  CHECK(string_in(member(stage.last("$/logTrace"), "params"), "message").starts_with("diagnostics of version 4 unchanged "));
+  stage.notify("$/setTrace", {{"value", "off"}});
+  stage.replace("a", "", 5);
+  before = stage.client.size();
+  stage.from_worker(Json(), {{header::unchanged, 1}, {header::document, 1}, {header::version, 5}});
+  CHECK(stage.client.size() == before);
+  stage.from_worker(notification("textDocument/publishDiagnostics", {{"uri", "a"}, {"version", 5}, {"diagnostics", Json::array()}}), {{header::document, 1}, {header::version, 5}});
   CHECK(stage.client.size() == before + 1);
   before = stage.client.size();
   CHECK(answered(3));
