@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/printer.h"
+#include "ir/ops.h"
 #include "ir/visitor.h"
 #include "support/codes.h"
 #include "frontend/parts.h"
@@ -137,6 +138,7 @@ class Checker : public Visitor {
   }
   void on(const BlockRealize& node) override {
     for (const Expr& v : node.iter_values) { visit(v); }
+    check_axes(node);
     visit(node.predicate);
     visit(Stmt(node.block));
   }
@@ -171,6 +173,24 @@ class Checker : public Visitor {
   }
 
  private:
+  // Of two loops that go to one axis of threads only iterations with equal numbers run: a block that goes by both misses the others.
+  void check_axes(const BlockRealize& node) {
+    std::unordered_map<Name, const For*> gone_by;
+    for (const Expr& value : node.iter_values) {
+      post_order(value, [&](const Expr& e) {
+        const auto* var = e.as<VarNode>();
+        auto open = var ? loops_.find(var) : loops_.end();
+        const For* loop = open != loops_.end() ? open->second.first : nullptr;
+        if (!loop || !loop->thread || loop->thread->thread_tag.view().starts_with("vthread") || is_one(loop->extent)) { return; }
+        auto [first, is_first] = gone_by.emplace(loop->thread->thread_tag, loop);
+        if (is_first || first->second == loop || !twice_.insert({var, first->second->var.get()}).second) { return; }
+        out_.push_back(error(Code::ThreadTwice, loop->origin).arg("name", var->name.view()).arg("tag", loop->thread->thread_tag.view())
+                           .note(first->second->origin, "the first is `" + first->second->var->name.str() + "`")
+                           .note(node.origin, "block `" + node.block->name.str() + "` goes by both: a thread has one index of an axis, so it would run where they are equal")
+                           .remedy("bind one of them to another axis, or fuse both"));
+      });
+    }
+  }
   void attribute(const Attr& value) {
     if (const Expr e = value.expr()) { visit(e); }
     if (const Array<Attr>* list = value.list()) {
@@ -261,6 +281,7 @@ class Checker : public Visitor {
   std::unordered_map<const VarNode*, std::pair<const For*, size_t>> loops_;   // open loops, and the blocks around them that are not opaque
   std::vector<const Block*> blocks_;                     // open blocks that are not opaque
   std::set<std::pair<const VarNode*, const Block*>> mixed_;
+  std::set<std::pair<const VarNode*, const VarNode*>> twice_;   // loops of one axis of threads that were told of
   std::unordered_map<Name, const VarNode*> threads_;     // launched around, by tag; null: not there
 };
 

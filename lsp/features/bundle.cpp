@@ -288,7 +288,7 @@ auto reported_case(const Snapshot& snapshot, uint32_t at, const CancelToken& can
     for (const script::FileSchedule& one : document->snapshot()->schedules()) {
       if (!(one.name == wanted.schedule)) { continue; }
       Span begin = document->snapshot()->resolve(one.where).value_or(Span{});
-      TextRewrite fewer = minimise_schedule(*document->snapshot(), begin.begin, cancel);
+      TextRewrite fewer = minimise_schedule(*document->snapshot(), begin.begin, Removed::Statements, cancel);
       text = with_edits(text, fewer.edits);
       break;
     }

@@ -61,11 +61,28 @@ auto works(const Snapshot& snapshot, const script::FileSchedule& schedule, const
   return false;
 }
 
+/// A step on a loop, which holds a half: as it is, in front of the last step that took a reduction apart.
+auto repairs_of_loop(const Snapshot& snapshot, const script::FileSchedule& schedule, const Body& body, size_t failed, const CancelToken& cancel) -> std::vector<TextRewrite> {
+  for (size_t i = failed; i-- > 0;) {
+    if (call_in(*body.def->body[i]).primitive != "decompose_reduction") { continue; }
+    Span line = whole_lines(snapshot, body.statements[failed]);
+    uint32_t before = whole_lines(snapshot, body.statements[i]).begin;
+    bool shares = line.begin < body.statements[failed - 1].end || (failed + 1 < body.statements.size() && body.statements[failed + 1].begin < line.end) || (i > 0 && body.statements[i - 1].end > before);
+    if (shares) { return {}; }
+    std::string step = snapshot.text().substr(body.statements[failed].begin, body.statements[failed].end - body.statements[failed].begin);
+    std::vector<TextEdit> edits{{{before, before}, indent_at(snapshot, body.statements[i].begin) + step + line_break_of(snapshot)}, {line, ""}};
+    if (!works(snapshot, schedule, edits, failed + 1, cancel)) { return {}; }
+    return {{fmt::format("Put `{}` before `decompose_reduction`", step), std::move(edits), {}}};
+  }
+  return {};
+}
+
 }  // namespace
 
 auto repairs_of_decomposed(const Snapshot& snapshot, const workspace::Finding& finding, const CancelToken& cancel) -> std::vector<TextRewrite> {
   std::vector<TextRewrite> out;
-  const script::FileSchedule* schedule = finding.code == Code::NotCompleteOrReduction ? schedule_at(snapshot, finding.span.begin) : nullptr;
+  bool is_of_that_kind = finding.code == Code::NotCompleteOrReduction || finding.code == Code::NotCompact;
+  const script::FileSchedule* schedule = is_of_that_kind ? schedule_at(snapshot, finding.span.begin) : nullptr;
   if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled) { return out; }
   const script::ScheduleRun& run = *schedule->run;
   Body body = body_of(snapshot, schedule->decl);
@@ -73,6 +90,7 @@ auto repairs_of_decomposed(const Snapshot& snapshot, const workspace::Finding& f
   if (body.def == nullptr || failed == 0 || failed >= body.statements.size() || finding.span.begin < body.statements[failed].begin || finding.span.begin > body.statements[failed].end) { return out; }
   CallStatement refused = call_in(*body.def->body[failed]);
   if (refused.call == nullptr || refused.call->args.empty() || run.steps[failed - 1].after == nullptr) { return out; }
+  if (finding.code == Code::NotCompact) { return repairs_of_loop(snapshot, *schedule, body, failed, cancel); }
   NodeId block = block_meant(run, failed - 1, *refused.call->args[0]);
   // The last step that took a reduction apart, with this block for a half.
   for (size_t i = failed; i-- > 0;) {

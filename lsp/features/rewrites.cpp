@@ -26,6 +26,51 @@ using workspace::Snapshot;
 /// Runs of a schedule before a search for fewer steps ends.
 constexpr int most_tried = 400;
 
+/// Functions of Python that do nothing but answer.
+constexpr std::string_view quiet_calls[] = {"range", "len", "zip", "enumerate", "reversed", "sorted", "list", "tuple", "int", "min", "max", "sum", "dict", "set", "divmod"};
+
+/// Does the statement do nothing but schedule: calls of primitives and look-ups, of functions that are handed the schedule, names for what they
+/// make, and loops and branches around those? What checks, prints, writes or gives something back is no such statement.
+auto only_schedules(const syntax::Stmt& statement, Name variable) -> bool {
+  bool does = true;
+  syntax::walk(statement, [&](const syntax::Node& node) {
+    using Kind = syntax::Kind;
+    switch (node.kind) {
+      case Kind::FunctionDef: case Kind::ClassDef: case Kind::Return: case Kind::While: case Kind::With: case Kind::Assert: case Kind::Import: case Kind::ImportFrom:
+      case Kind::Del: case Kind::Scope: case Kind::OpaqueStmt: case Kind::BrokenStmt: case Kind::OpaqueExpr: case Kind::BrokenExpr: does = false; break;
+      case Kind::ExprStmt: does = does && node.as<syntax::ExprStmt>()->value->as<syntax::CallExpr>() != nullptr; break;
+      case Kind::Assign:
+        for (const syntax::ExprPtr target : node.as<syntax::AssignStmt>()->targets) { does = does && target->as<syntax::AttributeExpr>() == nullptr && target->as<syntax::SubscriptExpr>() == nullptr; }
+        break;
+      case Kind::Call: {
+        const auto& call = *node.as<syntax::CallExpr>();
+        if (const auto* attribute = call.callee->as<syntax::AttributeExpr>()) {
+          does = does && schedule::find_primitive(attribute->attr.name.view()) != nullptr;
+        } else if (const auto* name = call.callee->as<syntax::NameExpr>()) {
+          bool is_handed_it = std::any_of(call.args.begin(), call.args.end(), [&](const syntax::ExprPtr argument) {
+            const auto* given = argument->as<syntax::NameExpr>();
+            return given != nullptr && given->name == variable;
+          });
+          does = does && (std::find(std::begin(quiet_calls), std::end(quiet_calls), name->name.view()) != std::end(quiet_calls) || (is_handed_it && name->name.view() != "print"));
+        } else {
+          does = false;
+        }
+        break;
+      }
+      default: break;
+    }
+    return does;
+  });
+  return does;
+}
+
+void note_names(const syntax::Node& root, std::vector<Name>& names) {
+  syntax::walk(root, [&](const syntax::Node& node) {
+    if (const auto* name = node.as<syntax::NameExpr>()) { names.push_back(name->name); }
+    return true;
+  });
+}
+
 }  // namespace
 
 auto repairs_of(const Snapshot& snapshot, const Finding& finding) -> std::vector<TextRewrite> {
@@ -364,7 +409,7 @@ auto replace_schedule(const Snapshot& snapshot, const script::FileSchedule& sche
   return rewrite;
 }
 
-auto minimise_schedule(const Snapshot& snapshot, uint32_t at, const CancelToken& cancel) -> TextRewrite {
+auto minimise_schedule(const Snapshot& snapshot, uint32_t at, Removed removed, const CancelToken& cancel) -> TextRewrite {
   TextRewrite rewrite;
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
   if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled) { return rewrite; }
@@ -409,6 +454,22 @@ auto minimise_schedule(const Snapshot& snapshot, uint32_t at, const CancelToken&
     if (i > 0 && lines[i].begin < lines[i - 1].end) { is_fixed[i] = is_fixed[i - 1] = true; }
     if (lines[i].begin < body.item_begin || line_start_of(snapshot, body.item_begin + body.def->header_span.begin) == lines[i].begin) { is_fixed[i] = true; }
   }
+  if (removed == Removed::Steps) {
+    std::vector<Name> used;   // by statements that are not the schedule's: what gives these a value stays too
+    for (size_t i = 0; i < body.statements.size(); ++i) {
+      if (only_schedules(*body.def->body[i], schedule->form.variable)) { continue; }
+      is_fixed[i] = true;
+      note_names(*body.def->body[i], used);
+    }
+    for (size_t i = 0; i < body.statements.size(); ++i) {
+      const auto* assignment = body.def->body[i]->as<syntax::AssignStmt>();
+      std::vector<Name> bound;
+      if (assignment != nullptr) {
+        for (const syntax::ExprPtr target : assignment->targets) { note_names(*target, bound); }
+      }
+      is_fixed[i] = is_fixed[i] || std::any_of(bound.begin(), bound.end(), [&](Name name) { return std::find(used.begin(), used.end(), name) != used.end(); });
+    }
+  }
   size_t left = body.statements.size();
   int tried = 0;
   // Several at once first: a pair that undoes itself cannot go one by one.
@@ -421,7 +482,7 @@ auto minimise_schedule(const Snapshot& snapshot, uint32_t at, const CancelToken&
       uint32_t shift = 0;
       for (size_t i = 0; i < begin; ++i) { shift += is_removed[i] ? lines[i].end - lines[i].begin : 0; }
       Span window{lines[begin].begin - shift, lines[end - 1].end - shift};
-      std::string removed = snapshot.text().substr(lines[begin].begin, lines[end - 1].end - lines[begin].begin);
+      std::string gone = snapshot.text().substr(lines[begin].begin, lines[end - 1].end - lines[begin].begin);
       ++tried;
       document.edit(snapshot.version(), window, "");
       if (holds()) {
@@ -431,7 +492,7 @@ auto minimise_schedule(const Snapshot& snapshot, uint32_t at, const CancelToken&
         for (size_t i = begin; i + 1 < end; ++i) { lines[i].end = lines[i + 1].begin; }
         left -= size;
       } else {
-        document.edit(snapshot.version(), {window.begin, window.begin}, removed);
+        document.edit(snapshot.version(), {window.begin, window.begin}, gone);
       }
     }
   }

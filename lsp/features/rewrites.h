@@ -33,8 +33,12 @@ namespace loopsmith::lsp {
 /// `sch = tir.Schedule(...)` as statements in place of its steps. Statements that do something else stay. No edits: why not.
 [[nodiscard]] auto replace_schedule(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule, std::string_view function_text) -> TextRewrite;
 
+/// What may go: steps of the schedule, where people go on with the text (what checks, prints or gives something back stays, and what it uses), or
+/// any statement, where only the error is wanted.
+enum class Removed : uint8_t { Steps, Statements };
+
 /// The schedule at an offset without the steps whose absence changes nothing: of a schedule that runs to its end the program it makes, of
 /// one that stops the error it stops with. Runs the schedule once per step. No edits: each is needed.
-[[nodiscard]] auto minimise_schedule(const workspace::Snapshot& snapshot, uint32_t at, const CancelToken& cancel) -> TextRewrite;
+[[nodiscard]] auto minimise_schedule(const workspace::Snapshot& snapshot, uint32_t at, Removed removed, const CancelToken& cancel) -> TextRewrite;
 
 }  // namespace loopsmith::lsp

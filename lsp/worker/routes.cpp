@@ -1389,7 +1389,7 @@ auto code_action_resolve(const RouteContext& context, const Json& params) -> Rou
   const auto* row = std::find_if(std::begin(lazy_rewrites), std::end(lazy_rewrites), [&](const LazyRewrite& one) { return one.name == name; });
   if (row == std::end(lazy_rewrites)) { return action; }
   auto offset = static_cast<uint32_t>(*at);
-  TextRewrite found = name == minimise_rewrite ? minimise_schedule(*snapshot, offset, context.cancel) : row->offer(*snapshot, offset);
+  TextRewrite found = name == minimise_rewrite ? minimise_schedule(*snapshot, offset, Removed::Steps, context.cancel) : row->offer(*snapshot, offset);
   // A search for fewer steps has tried what it gives.
   std::string why = name == minimise_rewrite ? std::string() : !found.why_not.empty() ? found.why_not : what_breaks(*snapshot, found.edits, context.cancel);
   if (context.cancel.is_cancelled()) { return RouteError{ErrorCode::RequestCancelled, "cancelled"}; }

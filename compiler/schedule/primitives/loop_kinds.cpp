@@ -290,6 +290,31 @@ auto check_begins_with_identity(const Context& cx, const LoopArg& loop) -> Statu
   return ok();
 }
 
+// A thread has one index of an axis: of two loops around a block that both go to it, iterations with different numbers would never run. Blocks
+// that go by one of them only, as copies that threads make together do, see the other as a repetition.
+auto check_axis_alone(const Context& cx, const LoopArg& loop, Name axis) -> Status {
+  const FuncState& func = *loop.func;
+  const VarNode* var = loop.loop().var.get();
+  if (is_one(loop.loop().extent)) { return ok(); }
+  auto goes_there = [&](const Place& place) {
+    return place.is_loop() && place.loop->thread && place.loop->thread->thread_tag == axis && !is_one(place.loop->extent) && place.index != loop->index;
+  };
+  for (int i = loop->index + 1; i < loop->end; ++i) {
+    const Place& place = func.places()[i];
+    if (!place.is_block()) { continue; }
+    auto follows = [&](const VarNode* of) {
+      return std::any_of(place.realize->iter_values.begin(), place.realize->iter_values.end(), [&](const Expr& value) { return uses_var(value, [&](const VarNode& v) { return &v == of; }); });
+    };
+    if (!follows(var)) { continue; }
+    for (const Place* other = func.parent(place); other; other = func.parent(*other)) {
+      if (!goes_there(*other) || !follows(other->loop->var.get())) { continue; }
+      return note_block(note_loop(note_loop(cx.error(Code::ThreadTwice).arg("name", loop->name().view()).arg("tag", axis.view()), *loop), *other), place)
+          .remedy("bind it to another axis, or `fuse` both loops and bind what they become");
+    }
+  }
+  return ok();
+}
+
 auto with_kind(const Context& cx, const LoopArg& loop, ForKind kind, std::optional<IterVar> thread) -> Outcome {
   // A loop that runs so already stays the loop that it is.
   const For& old = loop.loop();
@@ -341,7 +366,7 @@ struct Vectorize {
 ///
 /// Needs  blocks below that are complete or reductions, and that read of each other what the same iteration wrote; the loop
 ///        feeds spatial iter vars only; on `threadIdx` it may feed reduction iter vars too (cross-thread
-///        reduction).
+///        reduction); no block below goes by another loop of that axis as well.
 /// Keeps  results, a cross-thread reduction being accumulated in another order.
 struct Bind {
   struct Args { LoopArg loop; std::string thread_axis; };
@@ -356,6 +381,7 @@ struct Bind {
     }
     LOOPSMITH_CHECK(check_independent(cx, args.loop, thread->rank == 1 && thread->dimension != -1, thread->rank == 0));
     LOOPSMITH_CHECK(check_begins_with_identity(cx, args.loop));
+    if (thread->dimension != -1) { LOOPSMITH_CHECK(check_axis_alone(cx, args.loop, Name(args.thread_axis))); }
     return Plan{};
   }
   static auto apply(const Context& cx, const Args& args, const Plan&) -> Outcome {

@@ -273,6 +273,10 @@ TEST_CASE("a step on a half of a reduction: each repair that is offered works, a
   CHECK(repaired("    init = sch.decompose_reduction(d, k)\n    sch.compute_at(init, y)\n") ==
         Bodies{"    sch.compute_at(d, y)\n    init = sch.decompose_reduction(d, sch.get_loops(d)[-1])\n"});
   CHECK(repaired("    init = sch.decompose_reduction(d, i)\n    sch.compute_at(d, x)  # here\n").size() >= 1);
+  // A loop that holds a half: the step as it is, in front.
+  CHECK(repaired("    sch.reorder(k, j)\n    init = sch.decompose_reduction(d, k)\n    sch.vectorize(j)  # lanes\n") ==
+        Bodies{"    sch.reorder(k, j)\n    sch.vectorize(j)\n    init = sch.decompose_reduction(d, k)\n"});
+  CHECK(repaired("    init = sch.decompose_reduction(d, k)\n    j0, j1 = sch.split(j, [None, 4])\n    sch.parallel(j0)\n").empty());
   // Refused for something else, or not helped by any order.
   CHECK(repaired("    sch.compute_at(d, k)\n").empty());
   CHECK(repaired("    init = sch.decompose_reduction(d, k)\n    sch.compute_at(init, k)\n").empty());

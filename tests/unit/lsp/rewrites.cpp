@@ -176,18 +176,36 @@ TEST_CASE("a schedule minimised makes the same program with fewer steps") {
   size_t end = text.find("    sch.vectorize(d)");
   std::string longer = text.substr(0, end) + "    sch.annotate(a, \"x\", 1)\n    # gone again\n    sch.unannotate(a, \"x\")\n    e = sch.get_block(\"B\")\n" + text.substr(end);
   auto at = static_cast<uint32_t>(longer.find("def by_hand"));
-  TextRewrite rewrite = minimise_schedule(*workspace::analyse("file:///a.tir", longer)->snapshot(), at, {});
+  TextRewrite rewrite = minimise_schedule(*workspace::analyse("file:///a.tir", longer)->snapshot(), at, Removed::Steps, {});
   CHECK(applied(longer, rewrite.edits) == text);
-  CHECK(minimise_schedule(*workspace::analyse("file:///a.tir", text)->snapshot(), static_cast<uint32_t>(text.find("def by_hand")), {}).edits.empty());
+  CHECK(minimise_schedule(*workspace::analyse("file:///a.tir", text)->snapshot(), static_cast<uint32_t>(text.find("def by_hand")), Removed::Steps, {}).edits.empty());
   // One that stops keeps what it stops with, and nothing else.
   std::string broken = text.substr(0, end) + "    sch.fuse(a, d)\n";
-  auto small = minimise_schedule(*workspace::analyse("file:///a.tir", broken)->snapshot(), static_cast<uint32_t>(broken.find("def by_hand")), {});
+  auto small = minimise_schedule(*workspace::analyse("file:///a.tir", broken)->snapshot(), static_cast<uint32_t>(broken.find("def by_hand")), Removed::Steps, {});
   std::string after = applied(broken, small.edits);
   CHECK(after.find("sch.unroll(a)") == std::string::npos);
   CHECK(after.find("sch.fuse(a, d)") != std::string::npos);
   auto findings = workspace::analyse("file:///a.tir", after)->snapshot()->findings();
   REQUIRE(findings.size() == 1);
   CHECK(code_id(findings[0].code) == "loop-not-directly-inside");
+}
+
+TEST_CASE("what is no step of a schedule is not minimised away, nor what it uses") {
+  const std::string program = "from tvm.script import tir as T\nfrom tvm import tir\n\n@T.prim_func\ndef add(A: T.Buffer((16, 16), \"float32\"), B: T.Buffer((16, 16), \"float32\")):\n    for i, j in T.grid(16, 16):\n"
+                              "        with T.block(\"B\"):\n            vi, vj = T.axis.remap(\"SS\", [i, j])\n            B[vi, vj] = A[vi, vj]\n\n\n"
+                              "class TestAdd:\n    def test_split(self):\n        sch = tir.Schedule(add)\n";
+  auto minimised = [&](const std::string& body) {
+    std::string text = program + body;
+    auto snapshot = workspace::analyse("file:///a.py", text)->snapshot();
+    std::string after = applied(text, minimise_schedule(*snapshot, static_cast<uint32_t>(text.find("sch = tir.Schedule")), Removed::Steps, {}).edits);
+    return after.substr(program.size());
+  };
+  const std::string needed = "        i, j = sch.get_loops(\"B\")\n        i0, i1 = sch.split(i, factors=[None, 8])\n";
+  const std::string rest = "        assert len(sch.get_loops(\"B\")) == 3\n        log = open(\"x.log\", \"w\")\n        log.write(str(sch.mod))\n        print(i0)\n        return sch.mod[\"main\"]\n";
+  CHECK(minimised(needed + "        sch.annotate(i0, \"x\", 1)\n        sch.unannotate(i0, \"x\")\n        for loop in sch.get_loops(\"B\"):\n            sch.get_block(\"B\")\n" + rest) == needed + rest);
+  // A name that only a line uses which stays.
+  const std::string used = "        blocks = [sch.get_block(\"B\")]\n" + needed + "        assert len(blocks) == 1\n";
+  CHECK(minimised(used + "        n = 4\n") == used);
 }
 
 TEST_CASE("every repair that is offered for a refused step works") {
