@@ -2,7 +2,9 @@
 #include "repl/arguments.h"
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
+#include <span>
 
 #include "ir/ops.h"
 #include "schedule/legality.h"
@@ -19,14 +21,37 @@ constexpr int64_t largest_factor = 4096;
 /// The innermost call of a primitive that is not closed.
 struct Call {
   const schedule::Primitive* row = nullptr;
-  std::vector<std::string> arguments;    // that are complete, in order
+  std::vector<std::string> arguments;    // that are complete, in order, but for those with a keyword
+  std::vector<std::pair<std::string, std::string>> named;   // the others
   std::string keyword;                   // of the one at the end; may be empty
   bool in_list = false;                  // of the one at the end
+  bool in_text = false;                  // the end is in quotes
+
+  /// What is given for a parameter; empty: nothing.
+  [[nodiscard]] auto given(size_t index) const -> std::string {
+    if (index < arguments.size()) { return arguments[index]; }
+    for (const auto& [name, value] : named) {
+      if (row != nullptr && index < row->params.size() && row->params[index].name == name) { return value; }
+    }
+    return {};
+  }
 };
+
+constexpr std::string_view thread_axes[] = {"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z", "vthread.x", "vthread.y", "vthread.z"};
+constexpr std::string_view storage_scopes[] = {"global", "shared", "local", "shared.dyn", "warp", "wmma.matrix_a", "wmma.matrix_b", "wmma.accumulator"};
 
 auto trimmed(std::string_view text) -> std::string {
   size_t begin = std::min(text.find_first_not_of(' '), text.size());
   return std::string(text.substr(begin, text.find_last_not_of(' ') + 1 - begin));
+}
+
+/// Where the `=` behind a keyword is; `npos`: there is none.
+auto keyword_end(std::string_view argument) -> size_t {
+  size_t end = 0;
+  while (end < argument.size() && (std::isalnum(static_cast<unsigned char>(argument[end])) != 0 || argument[end] == '_')) { ++end; }
+  size_t equals = argument.find_first_not_of(' ', end);
+  bool is_one = end > 0 && equals != std::string_view::npos && argument[equals] == '=' && (equals + 1 >= argument.size() || argument[equals + 1] != '=');
+  return is_one ? equals : std::string_view::npos;
 }
 
 auto open_call(std::string_view text) -> Call {
@@ -44,7 +69,7 @@ auto open_call(std::string_view text) -> Call {
     if ((c == ')' || c == ']' || c == '}') && !open.empty()) { open.pop_back(); }
   }
   Call call;
-  if (quote != 0) { return call; }
+  call.in_text = quote != 0;
   while (!open.empty() && open.back().bracket == '[') {
     call.in_list = true;
     open.pop_back();
@@ -63,12 +88,18 @@ auto open_call(std::string_view text) -> Call {
     if (c == '(' || c == '[' || c == '{') { ++depth; }
     if (c == ')' || c == ']' || c == '}') { --depth; }
     if (c == ',' && depth == 0) {
-      call.arguments.push_back(trimmed(text.substr(from, i - from)));
+      std::string argument = trimmed(text.substr(from, i - from));
+      size_t equals = keyword_end(argument);
+      if (equals != std::string::npos) {
+        call.named.emplace_back(trimmed(std::string_view(argument).substr(0, equals)), trimmed(std::string_view(argument).substr(equals + 1)));
+      } else {
+        call.arguments.push_back(std::move(argument));
+      }
       from = i + 1;
     }
   }
   std::string last = trimmed(text.substr(from));
-  size_t equals = last.find('=');
+  size_t equals = keyword_end(last);
   if (equals != std::string::npos) { call.keyword = trimmed(std::string_view(last).substr(0, equals)); }
   return call;
 }
@@ -102,8 +133,16 @@ auto value_of(const Session& session, std::string text) -> std::optional<schedul
 }  // namespace
 
 auto complete_argument(const Session& session, std::string_view before, std::string_view word) -> std::optional<std::vector<std::string>> {
+  // `:why-not split(` is about the call that it would be.
+  constexpr std::string_view asked = ":why-not ";
+  std::string as_call;
+  if (before.starts_with(asked)) {
+    std::string_view rest = before.substr(asked.size());
+    as_call = (rest.starts_with("sch.") ? "" : "sch.") + std::string(rest);
+    before = as_call;
+  }
   Call call = open_call(before);
-  if (call.row == nullptr || call.row->is_pure) { return std::nullopt; }
+  if (call.row == nullptr || (call.row->is_pure && !call.in_text)) { return std::nullopt; }
   const schedule::Schedule& now = session.schedule();
   const schedule::FuncState* func = now.state().func(session.function());
   if (func == nullptr || !func->is_schedulable()) { return std::nullopt; }
@@ -123,9 +162,25 @@ auto complete_argument(const Session& session, std::string_view before, std::str
   auto offer = [&](const std::string& text) {
     if (text.starts_with(word)) { out.push_back(text); }
   };
+  if (call.in_text) {
+    auto offer_all = [&](std::span<const std::string_view> texts) {
+      for (std::string_view text : texts) { offer(std::string(text)); }
+    };
+    if (param->kind == schedule::ValueKind::Block || param->kind == schedule::ValueKind::BlockOrLoop || call.row->is_pure) {
+      for (const schedule::Place& place : func->places()) {
+        if (place.is_block() && place.parent >= 0) { offer(place.name().str()); }
+      }
+    } else if (param->name == "thread_axis") {
+      offer_all(thread_axes);
+    } else if (param->name == "storage_scope") {
+      offer_all(storage_scopes);
+    }
+    return out;
+  }
   if (call.in_list) {
     // Factors of the loop before.
-    auto first = call.arguments.empty() ? nullptr : session.place_of(call.arguments.front());
+    std::string loop = call.given(0);
+    auto first = loop.empty() ? nullptr : session.place_of(loop);
     auto extent = first != nullptr && first->is_loop() && param->name == "factors" ? as_int(first->loop->extent) : std::nullopt;
     if (!extent) { return std::nullopt; }
     offer("None");
@@ -140,8 +195,9 @@ auto complete_argument(const Session& session, std::string_view before, std::str
     std::vector<std::optional<schedule::Value>> first;
     bool is_known = true;
     schedule::Value::List list;
-    for (size_t i = 0; i < call.arguments.size(); ++i) {
-      auto value = value_of(session, call.arguments[i]);
+    for (size_t i = 0; i < (param->is_variadic ? call.arguments.size() : index); ++i) {
+      std::string given = call.given(i);
+      auto value = value_of(session, given);
       is_known = is_known && value;
       if (!value) { break; }
       if (param->is_variadic && i >= index) { list.push_back(std::move(*value)); } else { first.push_back(std::move(value)); }
@@ -157,7 +213,7 @@ auto complete_argument(const Session& session, std::string_view before, std::str
       if (is_unnamed && is_late()) { continue; }
       if (name.empty()) { name = schedule::place_text(*func, place, name_of); }
       if (!name.starts_with(word)) { continue; }
-      bool is_used = std::find(call.arguments.begin(), call.arguments.end(), name) != call.arguments.end();
+      bool is_used = std::find(call.arguments.begin(), call.arguments.end(), name) != call.arguments.end() && param->kind != schedule::ValueKind::Block;
       if (is_used) { continue; }
       auto with_here = first;
       if (param->is_list) {

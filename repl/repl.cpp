@@ -43,6 +43,9 @@ bool is_dropped = false;
 auto drop_line(int, int) -> int {
   is_dropped = true;
   rl_done = 1;
+  // From its end: a line of several rows stays on the screen as it is.
+  rl_point = rl_end;
+  ::rl_redisplay();
   std::fputs("^C\n", stdout);
   std::fflush(stdout);
   return 0;

@@ -72,16 +72,6 @@ auto without_prompt(std::string_view line) -> std::string_view {
   return line;
 }
 
-// Does a line mention a name on its own?
-auto mentions(std::string_view line, std::string_view name) -> bool {
-  auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
-  for (size_t at = line.find(name); at != std::string_view::npos; at = line.find(name, at + 1)) {
-    size_t end = at + name.size();
-    if ((at == 0 || !is_letter(line[at - 1])) && (end >= line.size() || !is_letter(line[end]))) { return true; }
-  }
-  return false;
-}
-
 /// Of what came of one input, so many bytes are kept for a document.
 constexpr size_t most_kept = 64 << 10;
 
@@ -111,6 +101,17 @@ auto differs_each_time(const std::string& input) -> bool {
 
 const Name last_name("_");
 const Name last_error_name("_err");
+
+/// What a look can see of a session: its variables and what the schedule would draw next.
+auto looked_at(const eval::Frame& frame) -> std::string {
+  std::string out;
+  for (const auto& [name, value] : frame.scope->slots()) {
+    if (name == last_name || name == last_error_name) { continue; }
+    const auto* object = value.as<script::ScheduleObject>();
+    out += name.str() + " = " + (object != nullptr ? std::to_string(schedule::Schedule(object->schedule).fork_seed()) : value.repr()) + "\n";
+  }
+  return out;
+}
 
 /// What the last statement of an input gave: the names that it bound as an expression, or `_` for a call alone. Empty: nothing.
 auto result_names(const syntax::Stmt& stmt) -> std::string {
@@ -375,6 +376,10 @@ auto Session::begin(const std::string& program, const std::string& schedule_name
     module = named->program;
     name = named->program_name;
   }
+  if (named && !program.empty() && name != std::string_view(program) && !module->find(Name(program))) {
+    complain("`" + schedule_name + "` is a schedule of `" + name.str() + "`, not of `" + program + "`\n");
+    return false;
+  }
   // A file of schedules: programs of others, by what it calls them, or what its first schedule is for.
   if (!module && !program.empty()) {
     auto value = file_->value(Name(program));
@@ -444,6 +449,7 @@ auto Session::begin(const std::string& program, const std::string& schedule_name
       for (const script::Step::Named& n : step.named) { frame.scope->set(n.name, script::from_schedule(n.variable)); }
     }
     add_step("(schedule " + schedule_name + ")", std::move(frame), true);
+    steps_.back().is_whole = true;
   }
   return true;
 }
@@ -598,10 +604,32 @@ auto Session::place_of(const std::string& name) const -> const schedule::Place* 
   const schedule::FuncState* func = schedule().state().func(function());
   if (!func) { return nullptr; }
   if (const schedule::Place* place = variable_at(position_, name)) { return place; }
+  // What the script calls so is what is meant, if it is gone as well.
+  if (is_gone(name)) { return nullptr; }
   for (const schedule::Place& place : func->places()) {
     if (place.name() == std::string_view(name)) { return &place; }
   }
   return nullptr;
+}
+
+auto Session::is_gone(const std::string& name) const -> bool {
+  const eval::Value* value = has_program() ? steps_[position_].frame.scope->find_here(Name(name)) : nullptr;
+  return value != nullptr && value->as<script::VariableObject>() != nullptr && variable_at(position_, name) == nullptr;
+}
+
+auto Session::no_place(const std::string& name) const -> std::string {
+  return "`" + name + (is_gone(name) ? "` is gone: a step since took the loop or block that it was; `:past " + name + "` says which" : "` is no loop or block of the program") + "\n";
+}
+
+auto Session::place_that_is_meant(const std::string& name) const -> const schedule::Place* {
+  const schedule::Place* place = place_of(name);
+  if (place == nullptr || variable_at(position_, name) != nullptr) { return place; }
+  const schedule::FuncState* func = schedule().state().func(function());
+  auto count = std::count_if(func->places().begin(), func->places().end(), [&](const schedule::Place& one) { return one.parent >= 0 && one.name() == std::string_view(name); });
+  if (count > 1) {
+    say(fmt::format("{} {} are called `{}`: this is about {}", count, place->is_loop() ? "loops" : "blocks", name, schedule::place_text(*func, *place, [this](const schedule::Place& one) { return name_of(one); })));
+  }
+  return place;
 }
 
 auto Session::why_not(const std::string& call) -> bool {
@@ -681,7 +709,8 @@ auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
   Name working_on = object->schedule.func_working_on();
   size_t instructions = object->schedule.trace().size();
   frame.scope->set(last_error_name, last_error_.empty() ? eval::Value() : eval::Value::str(last_error_));
-  std::string result_of_line;
+  std::vector<std::string> results;
+  const std::string variables = looked_at(frame);
   eval::Evaluator evaluator(file_->evaluator().heap());
   evaluator.globals = file_.get();
   evaluator.output = [this](std::string_view s) { host_.out(s); };
@@ -691,6 +720,7 @@ auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
     evaluator.tree = placed.item;
     for (const syntax::Stmt* stmt : placed.item->statements) {
       eval::Value result;
+      std::string& result_of_statement = results.emplace_back();
       const auto* alone = stmt->as<syntax::ExprStmt>();
       const auto* constant = alone != nullptr ? alone->value->as<syntax::ConstantExpr>() : nullptr;
       if (constant != nullptr && constant->value == syntax::ConstantValue::Ellipsis) {
@@ -705,7 +735,7 @@ auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
         if (value.is_opaque()) { complain("this uses Python that the script language does not have; nothing was done\n"); return false; }
         if (is_handle(value)) {
           frame.scope->set(last_name, value);
-          result_of_line = "_";
+          result_of_statement = "_";
         }
       } else if (evaluator.exec(*stmt, frame.scope, result) == eval::Flow::Unknown) {
         complain("this uses Python that the script language does not have; nothing was done\n");
@@ -747,7 +777,7 @@ auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
         evaluator.tree = placed.item;
         if (is_handle(last)) {
           frame.scope->set(last_name, last);
-          result_of_line = names;
+          result_of_statement = names;
         }
       }
     }
@@ -763,16 +793,16 @@ auto Session::run_script(const std::string& typed, bool is_trial) -> bool {
     return false;
   }
   IRModule after = object->schedule.module();
-  // Looking at a value is no step.
+  // Looking at a value is no step, where it leaves everything as it was: `l.append(1)` does not.
   bool has_hole = object->hole.has_value();
-  bool only_looks = !has_hole && after.same_as(before) && object->schedule.func_working_on() == working_on && object->schedule.trace().size() == instructions;
+  bool only_looks = !has_hole && after.same_as(before) && object->schedule.func_working_on() == working_on && object->schedule.trace().size() == instructions && looked_at(frame) == variables;
   for (const syntax::PlacedItem& placed : document.items()) {
     for (const syntax::Stmt* stmt : placed.item->statements) { only_looks = only_looks && stmt->as<syntax::ExprStmt>() != nullptr; }
   }
   if (only_looks) { return true; }
   std::string named = quiet ? std::string() : describe_bound(document, *frame.scope, object->schedule, settings_.mode == "json" ? 100000 : host_.width);
   add_step(std::string(trim(input)), std::move(frame), !after.same_as(before));
-  steps_.back().result = std::move(result_of_line);
+  steps_.back().results = std::move(results);
   steps_.back().hole = has_hole ? object->hole : std::nullopt;
   if (has_hole && !quiet) { print("a place for a search, which begins with the program here: `:tune` searches now, `:save` writes it, `loopsmith tune FILE --with NAME` fills it\n"); }
   if (!quiet) {
@@ -814,7 +844,7 @@ auto Session::without(size_t left_out) -> Without {
   // From the last step that was not typed (a schedule of the file, a search) on.
   size_t begin = 0;
   for (size_t i = 0; i < path.size(); ++i) {
-    if (steps_[path[i]].line.empty() || (steps_[path[i]].line.starts_with("(") && steps_[path[i]].changes_program)) { begin = i; }
+    if (steps_[path[i]].line.empty() || steps_[path[i]].is_whole) { begin = i; }
   }
   eval::Frame frame = steps_[path[begin]].frame.snapshot();
   for (size_t i = begin + 1; i < path.size(); ++i) {
@@ -844,7 +874,7 @@ auto Session::variable_at(size_t step, const std::string& name) const -> const s
 
 void Session::add_step(std::string line, eval::Frame frame, bool changes_program) {
   size_t number = steps_.size();
-  Step step{.line = std::move(line), .frame = std::move(frame), .changes_program = changes_program, .parent = position_, .label = {}, .hole = {}, .result = {}};
+  Step step{.line = std::move(line), .frame = std::move(frame), .changes_program = changes_program, .parent = position_, .label = {}, .hole = {}, .results = {}, .statements = {}};
   steps_.push_back(std::move(step));
   if (number > 0) { steps_[position_].next = number; }
   position_ = number;
@@ -918,20 +948,20 @@ auto Session::go_to(size_t step) -> bool {
   return true;
 }
 
-auto Session::adopt_trace(const std::string& json, const std::string& line) -> bool {
-  auto trace = schedule::trace_from_json(json);
-  if (!trace.ok()) {
-    report(trace.diagnostics());
-    return false;
-  }
-  schedule::Schedule sch(original_, 1);
-  if (Status done = sch.replay(*trace); !done.ok()) {
-    report(done.diagnostics());
-    return false;
-  }
+auto Session::adopt(const std::string& statements, const std::string& line) -> bool {
   eval::Frame frame = steps_[position_].frame.snapshot();
-  frame.scope->set(sch_name, eval::Value(Ref<eval::Object>(eval::make_object<script::ScheduleObject>(std::move(sch)).get())));
+  // Loops and blocks of the schedule before are none of the new one.
+  for (const auto& [name, value] : std::vector(frame.scope->slots())) {
+    if (is_handle(value)) { (void)frame.scope->erase(name); }
+  }
+  frame.scope->set(sch_name, eval::Value(Ref<eval::Object>(eval::make_object<script::ScheduleObject>(schedule::Schedule(original_, 1)).get())));
+  if (Diagnostics wrong = run_quietly(frame, statements, steps_.size()); has_errors(wrong)) {
+    report(wrong);
+    return false;
+  }
   add_step(line, std::move(frame), true);
+  steps_.back().is_whole = true;
+  steps_.back().statements = statements;
   return true;
 }
 
@@ -968,53 +998,6 @@ auto Session::as_document() const -> std::string {
   return out + fence + "\n";
 }
 
-auto Session::as_function(const std::string& name) const -> std::string {
-  std::string body = body_of_steps();
-  return "@ls.schedule(" + program_name_.str() + ")\ndef " + name + "(sch: tir.Schedule) -> None:\n" + (body.empty() ? "    pass\n" : body);
-}
-
-auto Session::as_python_function(const std::string& name) const -> std::string {
-  return "def " + name + "() -> tir.Schedule:\n    sch = tir.Schedule(" + program_name_.str() + ")\n" + body_of_steps() + "    return sch\n";
-}
-
-auto Session::body_of_steps() const -> std::string {
-  std::string out;
-  // What was done at once (a schedule of the file, a tuned one) comes as its trace; what was typed since as it was typed.
-  std::vector<size_t> path = path_to(position_);
-  size_t first = 1;
-  for (size_t i = 0; i < path.size(); ++i) {
-    if (steps_[path[i]].line.starts_with("(") && steps_[path[i]].changes_program) { first = i + 1; }
-  }
-  if (first > 1 || steps_.front().changes_program) {
-    for (const std::string& line : schedule_object(steps_[path[first - 1]].frame)->schedule.trace().python_lines()) {
-      out += "    " + line + "\n";
-    }
-  }
-  // `_` is what the last step gave; a file says so where a later step asks for it.
-  std::vector<bool> gives_last(path.size(), false);
-  for (size_t i = first; i < path.size(); ++i) {
-    if (!mentions(steps_[path[i]].line, "_")) { continue; }
-    for (size_t j = i; j-- > first;) {
-      if (steps_[path[j]].result.empty()) { continue; }
-      gives_last[j] = true;
-      break;
-    }
-  }
-  for (size_t i = first; i < path.size(); ++i) {
-    const std::string& result = steps_[path[i]].result;
-    if (gives_last[i] && result == "_") { out += "    _ = " + steps_[path[i]].line.substr(0, steps_[path[i]].line.find(';')) + "\n"; continue; }
-    std::istringstream lines(steps_[path[i]].line);
-    for (std::string line; std::getline(lines, line);) {
-      std::string kept(trim(line).empty() ? "" : line);
-      while (!kept.empty() && (kept.back() == ';' || kept.back() == ' ')) { kept.pop_back(); }
-      if (kept.empty()) { continue; }
-      out += "    " + kept + "\n";
-    }
-    if (gives_last[i]) { out += "    _ = " + result + "\n"; }
-  }
-  return out;
-}
-
 auto Session::complete(const std::string& input, size_t cursor, size_t& start) const -> std::vector<std::string> {
   std::vector<std::string> out;
   start = std::min(cursor, input.size());
@@ -1042,15 +1025,6 @@ auto Session::complete(const std::string& input, size_t cursor, size_t& start) c
     }
     if (out.empty()) {
       for (const schedule::Primitive* p : schedule::all_primitives()) { if (fits(p->name)) { out.emplace_back(p->name); } }
-    }
-    return out;
-  }
-  // Inside quotes of a call that takes a block: names of the blocks there are now.
-  if (!before.empty() && (before.back() == '"' || before.back() == '\'') && has_program()) {
-    if (const schedule::FuncState* func = schedule().state().func(function())) {
-      for (const schedule::Place& place : func->places()) {
-        if (place.is_block() && place.parent >= 0) { offer(place.name().view()); }
-      }
     }
     return out;
   }
@@ -1089,7 +1063,7 @@ auto Session::complete(const std::string& input, size_t cursor, size_t& start) c
     offer_places();
     return out;
   }
-  if (before == ":why-not ") {
+  if (before == ":why-not " || before == ":why-not sch.") {
     offer_primitives();
     return out;
   }
@@ -1122,9 +1096,20 @@ auto Session::complete(const std::string& input, size_t cursor, size_t& start) c
   }
   if (has_program()) {
     if (auto arguments = complete_argument(*this, before, word)) { return *std::move(arguments); }
-    for (const auto& [name, value] : steps_[position_].frame.scope->slots()) { offer(name.view()); }
   }
-  for (std::string_view name : {"sch", "for", "if", "range", "len", "print"}) { offer(name); }
+  // Other commands take no words; inside of a text and behind a dot nothing is known.
+  bool is_command = input.find_first_not_of(' ') != std::string::npos && input[input.find_first_not_of(' ')] == ':' && !before.starts_with(":why-not ") && !before.starts_with(":time ");
+  if (is_command || before.ends_with(".") || std::count(before.begin(), before.end(), '"') % 2 == 1) { return out; }
+  if (has_program()) {
+    for (const auto& [name, value] : steps_[position_].frame.scope->slots()) {
+      if (name != last_name && name != last_error_name) { offer(name.view()); }
+    }
+  }
+  for (std::string_view name : {"sch", "range", "len"}) { offer(name); }
+  std::string_view stem = trim(before);
+  if (stem.empty() || stem.ends_with(":") || stem.ends_with(";")) {
+    for (std::string_view name : {"for", "if", "print"}) { offer(name); }
+  }
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;

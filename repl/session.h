@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -58,7 +59,9 @@ struct Step {
   std::string label;               // what `:branch` called it; may be empty
   double seconds = 0;              // as `:bench` measured it last; 0: not measured
   std::optional<script::Hole> hole; // the line is a place that a search is to fill
-  std::string result;              // what `_` is after it, in its names: "i0", "(i0, i1)"; "_": its line is a call alone; empty: as before
+  std::vector<std::string> results; // what `_` is after each of its statements: "i0", "(i0, i1)"; "_": it is a call alone; empty: as before
+  bool is_whole = false;           // begins again from the program as written: a schedule of the file, one that was found
+  std::string statements;          // with it: those that do; empty: its trace does
 };
 
 /// What `:set` changes.
@@ -123,6 +126,8 @@ class Session {
   void measured(size_t step, double seconds) { steps_[step].seconds = seconds; }
   /// Files that this session wrote, and may write again.
   void wrote(const std::string& path) { written_.insert(path); }
+  /// Functions that this session added to a file, by the file's and the function's name, as text.
+  [[nodiscard]] auto added() -> std::map<std::pair<std::string, std::string>, std::string>& { return added_; }
   [[nodiscard]] auto has_written(const std::string& path) const -> bool { return written_.contains(path); }
   [[nodiscard]] auto module_at(size_t step) const -> const IRModule&;
   [[nodiscard]] auto schedule_at(size_t step) const -> const schedule::Schedule&;
@@ -147,8 +152,8 @@ class Session {
   [[nodiscard]] auto without(size_t step) -> Without;
   /// The script's variable at a step; null: none.
   [[nodiscard]] auto variable_at(size_t step, const std::string& name) const -> const schedule::Place*;
-  /// Begins again from the program as written with a trace (TVM's JSON), as one step.
-  auto adopt_trace(const std::string& json, const std::string& line) -> bool;
+  /// Begins again from the program as written with statements, as one step, and their variables in place of those of the schedule before.
+  auto adopt(const std::string& statements, const std::string& line) -> bool;
   [[nodiscard]] auto target() const -> const target::Target& { return target_; }
   [[nodiscard]] auto jobs() const -> BackgroundJobs& { return *jobs_; }
   /// Says of background searches that ended what came of them; between lines.
@@ -180,10 +185,10 @@ class Session {
   /// The session so far as a document in Markdown: what was typed and what came of it, as a transcript that `--check` runs. What differs
   /// from run to run (times, searches, the shell) is left open.
   [[nodiscard]] auto as_document() const -> std::string;
-  /// The steps so far as a schedule function that can be typed into a file.
-  [[nodiscard]] auto as_function(const std::string& name) const -> std::string;
+  /// The steps so far as a schedule function that can be typed into a file. Empty: they cannot be written as text; `why` says what is in the way.
+  [[nodiscard]] auto as_function(const std::string& name, std::string& why) -> std::string;
   /// The same as a function of Python, which makes its schedule itself: there is no `ls` there.
-  [[nodiscard]] auto as_python_function(const std::string& name) const -> std::string;
+  [[nodiscard]] auto as_python_function(const std::string& name, std::string& why) -> std::string;
   /// The current module as text.
   [[nodiscard]] auto module_text() const -> std::string;
   /// A text of script with colours, where the host has them: those of the terminal, so that they fit a dark and a light one.
@@ -203,6 +208,12 @@ class Session {
   [[nodiscard]] auto name_of(const schedule::Place& place) const -> std::string;
   /// What a name of the script stands for in the program: a block's name, or a variable. Null: no loop or block.
   [[nodiscard]] auto place_of(const std::string& name) const -> const schedule::Place*;
+  /// The same for whoever shows something about it: says which of several it is.
+  [[nodiscard]] auto place_that_is_meant(const std::string& name) const -> const schedule::Place*;
+  /// Was it a loop or block that a later step took?
+  [[nodiscard]] auto is_gone(const std::string& name) const -> bool;
+  /// A sentence for a name that stands for none, with its line end.
+  [[nodiscard]] auto no_place(const std::string& name) const -> std::string;
   /// Why a call would be refused, without doing it. False: it could not be read.
   auto why_not(const std::string& call) -> bool;
 
@@ -211,10 +222,11 @@ class Session {
 
  private:
   std::set<std::string> written_;
+  std::map<std::pair<std::string, std::string>, std::string> added_;
   auto execute_one(const std::string& input) -> bool;
   auto execute_command(std::string_view text) -> bool;
-  /// The steps so far, a line each, indented as in a function.
-  [[nodiscard]] auto body_of_steps() const -> std::string;
+  /// The steps so far, indented as in a function. Empty with a `why`: run again they make another program.
+  [[nodiscard]] auto body_of_steps(std::string& why) -> std::string;
   auto run_script(const std::string& input, bool is_trial = false) -> bool;
   /// A call in which loops and blocks of the program that the script has no name for stand by the program's: as it would be typed.
   [[nodiscard]] auto with_places(const std::string& call) const -> std::string;

@@ -2,6 +2,7 @@
 #include "repl/text.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace loopsmith::repl {
 
@@ -53,6 +54,15 @@ auto list_row(std::string_view head, std::string_view said, size_t at, size_t wi
     begin = end;
   }
   return out;
+}
+
+auto mentions(std::string_view line, std::string_view name) -> bool {
+  auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  for (size_t at = line.find(name); at != std::string_view::npos; at = line.find(name, at + 1)) {
+    size_t end = at + name.size();
+    if ((at == 0 || !is_letter(line[at - 1])) && (end >= line.size() || !is_letter(line[end]))) { return true; }
+  }
+  return false;
 }
 
 }  // namespace loopsmith::repl

@@ -85,46 +85,6 @@ auto read_file(const std::string& path) -> Result<std::string> {
   return out;
 }
 
-auto write_file(const std::string& path, std::string_view content) -> Status {
-  auto fail = [&] { return error(Code::CannotWrite).arg("file", path == "-" ? "standard output" : path).arg("why", std::strerror(errno)); };
-  auto directly = [&]() -> Status {
-    std::FILE* file = path == "-" ? stdout : std::fopen(path.c_str(), "wb");
-    bool fine = file && std::fwrite(content.data(), 1, content.size(), file) == content.size();
-    if (file) { fine = (file == stdout ? std::fflush(file) : std::fclose(file)) == 0 && fine; }
-    if (!fine) { return fail(); }
-    return ok();
-  };
-  if (path == "-") { return directly(); }
-  char* resolved = ::realpath(path.c_str(), nullptr);
-  std::string target = resolved != nullptr ? resolved : path;
-  std::free(resolved);
-  struct stat info {};
-  bool exists = ::stat(target.c_str(), &info) == 0;
-  if (exists && !S_ISREG(info.st_mode)) { return directly(); }
-  if (exists && ::access(target.c_str(), W_OK) != 0) { return fail(); }
-  std::string temporary = target + ".XXXXXX";
-  int file = ::mkstemp(temporary.data());
-  // A folder that takes no new files: the old way.
-  if (file < 0) { return directly(); }
-  mode_t masked = ::umask(0);
-  ::umask(masked);
-  bool fine = ::fchmod(file, exists ? info.st_mode & 07777 : 0666 & ~masked) == 0;
-  for (size_t done = 0; fine && done < content.size();) {
-    ssize_t n = ::write(file, content.data() + done, content.size() - done);
-    if (n < 0 && errno == EINTR) { continue; }
-    fine = n > 0;
-    done += fine ? static_cast<size_t>(n) : 0;
-  }
-  // What is overwritten is somebody's: a crash of the machine leaves the old or the new as well.
-  if (exists) { fine = ::fsync(file) == 0 && fine; }
-  Diagnostic failure = fail();
-  fine = ::close(file) == 0 && fine;
-  if (fine && ::rename(temporary.c_str(), target.c_str()) == 0) { return ok(); }
-  if (fine) { failure = fail(); }
-  ::unlink(temporary.c_str());
-  return failure;
-}
-
 // ---- files -----------------------------------------------------------------------------------------------
 
 struct SourceFile::Content {
@@ -432,6 +392,11 @@ auto pick(const Arguments& arguments, const PickRequest& request, Reporter& repo
       if (p.has_errors && !request.ill_formed) { return reporter.status(); }
     }
     if (out.program.empty()) { out.program = Name(with); }
+    std::string function = arguments.get("--function", "");
+    if (!function.empty() && out.program != std::string_view(function) && !out.before->find(Name(function))) {
+      fmt::print(stderr, "loopsmith: `{}` is a schedule of `{}`, and `--function` names `{}`\n", with, out.program.view(), function);
+      return exit_usage;
+    }
   } else {
     auto program = file.program(arguments.get("--function", ""));
     if (!program) { return fail(program.diagnostics()); }

@@ -17,6 +17,7 @@
 #include "schedule/schedule.h"
 #include "script/run.h"
 #include "support/diagnostic.h"
+#include "support/files.h"
 #include "target/target.h"
 
 namespace loopsmith::driver {
@@ -128,8 +129,6 @@ inline const Option json_option{.name = "--json", .help = "diagnostics and resul
 [[nodiscard]] auto print_module(const IRModule& module, const Arguments& arguments) -> int;
 /// The dialect asked for; none: the module's own. False: reported, a usage error.
 [[nodiscard]] auto read_dialect(const std::string& command, const Arguments& arguments, std::optional<Dialect>& out) -> bool;
-/// Writes all of it; "-": standard output. Whoever reads the file meanwhile, or after a failure, sees all of the old or the new.
-[[nodiscard]] auto write_file(const std::string& path, std::string_view content) -> Status;
 [[nodiscard]] auto read_file(const std::string& path) -> Result<std::string>;
 /// All .tir files below a folder, sorted; hidden folders are left out.
 [[nodiscard]] auto files_below(const std::filesystem::path& folder, std::error_code& problem) -> std::vector<std::filesystem::path>;

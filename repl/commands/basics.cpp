@@ -39,9 +39,9 @@ auto number(const std::vector<std::string>& arguments, size_t otherwise, size_t&
 auto what_here(Session& session, const schedule::Primitive& primitive, const std::string& place_name) -> bool {
   const schedule::FuncState* func = session.has_program() ? session.schedule().state().func(session.function()) : nullptr;
   if (func == nullptr || !func->is_schedulable() || primitive.is_pure) { return true; }
-  const schedule::Place* only = place_name.empty() ? nullptr : session.place_of(place_name);
+  const schedule::Place* only = place_name.empty() ? nullptr : session.place_that_is_meant(place_name);
   if (only == nullptr && !place_name.empty()) {
-    session.complain("`" + place_name + "` is no loop or block of the program\n");
+    session.complain(session.no_place(place_name));
     return false;
   }
   auto name_of = [&](const schedule::Place& place) { return session.name_of(place); };

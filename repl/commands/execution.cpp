@@ -13,6 +13,7 @@
 #include "repl/apart.h"
 #include "repl/commands.h"
 #include "repl/pictures.h"
+#include "repl/values.h"
 #include "runtime/bench.h"
 #include "runtime/jit.h"
 #include "script/refusals.h"
@@ -171,7 +172,7 @@ auto why(Session& session, const std::vector<std::string>& arguments) -> bool {
   for (size_t step : asked) {
     const Step& done = session.steps()[step];
     if (is_all && !done.changes_program) { continue; }
-    if (done.line.starts_with("(") && done.changes_program) {
+    if (done.is_whole) {
       rows.push_back({step, {}, "is a whole schedule: `:bench` compares it with the program as written"});
       continue;
     }
@@ -242,8 +243,10 @@ auto adopt_found(Session& session, const IRModule& program, const std::string& t
   std::vector<size_t> path = session.path_to(session.position());
   auto hole = std::find_if(path.rbegin(), path.rend(), [&](size_t step) { return session.steps()[step].hole && session.module_at(step).same_as(program); });
   tune::ScheduleText form;
-  if (hole != path.rend()) {
-    for (const auto& [name, value] : session.steps()[*hole].frame.scope->slots()) { form.taken.insert(name.str()); }
+  // Loops and blocks of the schedule before go where the search begins again from the program.
+  size_t around = hole != path.rend() ? *hole : session.position();
+  for (const auto& [name, value] : session.steps()[around].frame.scope->slots()) {
+    if (hole != path.rend() || !is_handle(value)) { form.taken.insert(name.str()); }
   }
   auto readable = tune::schedule_statements_text(program, trace, form);
   if (!readable.ok()) {
@@ -259,7 +262,7 @@ auto adopt_found(Session& session, const IRModule& program, const std::string& t
     done = session.execute_step(*readable);
     if (!done) { session.go_to(back); }
   } else {
-    done = session.adopt_trace(trace, "(tuned: " + seconds_text(seconds) + ")");
+    done = session.adopt(*readable, "(tuned: " + seconds_text(seconds) + ")");
   }
   if (done) { session.measured(session.position(), seconds); }
   return done;

@@ -39,12 +39,12 @@ auto hint(Session& session, const std::vector<std::string>& arguments) -> bool {
       is_all = true;
     } else if (const schedule::Primitive* primitive = schedule::find_primitive(name)) {
       only = primitive;
-    } else if (const schedule::Place* place = session.place_of(name)) {
+    } else if (const schedule::Place* place = session.place_that_is_meant(name)) {
       about.push_back(place);
     } else if (session.place_of(name + "[0]") != nullptr) {
       for (size_t i = 0; const schedule::Place* one = session.place_of(fmt::format("{}[{}]", name, i)); ++i) { about.push_back(one); }
     } else {
-      session.complain("`" + name + "` is no primitive, and no loop or block of the program\n");
+      session.complain(session.is_gone(name) ? session.no_place(name) : "`" + name + "` is no primitive, and no loop or block of the program\n");
       return false;
     }
   }
@@ -203,7 +203,7 @@ auto what_if(Session& session, const std::vector<std::string>& arguments) -> boo
       session.complain("nothing was split yet: `:what-if LOOP` says what splits of a loop would come to\n");
       return false;
     }
-  } else if (place = session.place_of(arguments[0]); place != nullptr) {
+  } else if (place = session.place_that_is_meant(arguments[0]); place != nullptr) {
     if (!place->is_loop()) {
       session.complain("`" + arguments[0] + "` is a block: `:what-if` takes a loop\n");
       return false;

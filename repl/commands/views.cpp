@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -13,6 +12,8 @@
 #include "ir/script_diff.h"
 #include "repl/apart.h"
 #include "repl/commands.h"
+#include "support/files.h"
+#include "syntax/document.h"
 #include "transform/pipelines.h"
 
 namespace loopsmith::repl {
@@ -27,9 +28,9 @@ auto print(Session& session, const std::vector<std::string>& arguments) -> bool 
     return false;
   }
   if (!arguments.empty() && arguments[0] != "all") {
-    const schedule::Place* place = session.place_of(arguments[0]);
+    const schedule::Place* place = session.place_that_is_meant(arguments[0]);
     if (place == nullptr) {
-      session.complain("`" + arguments[0] + "` is no loop or block of the program\n");
+      session.complain(session.no_place(arguments[0]));
       return false;
     }
     session.show(session.colored(place->is_loop() ? print_script(Stmt(place->loop)) : print_script(Stmt(place->realize))) + "\n");
@@ -66,20 +67,21 @@ auto trace(Session& session, const std::vector<std::string>&) -> bool {
   return true;
 }
 
-/// Whole or not at all.
-auto write_file(Session& session, const std::string& path, const std::string& text, const std::string& said) -> bool {
-  std::string temporary = path + ".new";
-  std::ofstream out(temporary, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    session.complain("cannot write `" + path + "`\n");
-    std::remove(temporary.c_str());
+auto write(Session& session, const std::string& path, const std::string& text, const std::string& said) -> bool {
+  if (Status written = write_file(path, text); !written.ok()) {
+    session.report(written.diagnostics());
     return false;
   }
   session.wrote(path);
   session.print(said + "\n");
   return true;
+}
+
+/// Why a schedule cannot be called so; empty: it can.
+auto why_no_name(const std::string& name) -> std::string {
+  syntax::Document document("def " + name + "():\n    pass\n");
+  bool is_name = !has_errors(document.diagnostics()) && document.items().size() == 1 && document.items()[0].item->name == std::string_view(name);
+  return is_name ? std::string() : "`" + name + "` cannot be the name of a function";
 }
 
 /// A text of programs with what Python has to import for it and for a schedule; schedules that need `ls`, which is nowhere there, go.
@@ -137,6 +139,10 @@ auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
     return false;
   }
   std::string name = arguments.size() > 1 ? arguments[1] : "session";
+  if (std::string why = why_no_name(name); !why.empty()) {
+    session.complain(why + "; `:save " + arguments[0] + " NAME` takes a name of letters, digits and `_`\n");
+    return false;
+  }
   // However it is written.
   std::error_code ignored;
   bool is_own = arguments[0] == session.path() || std::filesystem::equivalent(arguments[0], session.path(), ignored);
@@ -150,7 +156,7 @@ auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
     return false;
   }
   // A document: all that was typed and came of it.
-  if (arguments[0].ends_with(".md")) { return write_file(session, arguments[0], session.as_document(), "the session was written to " + arguments[0] + "; `loopsmith repl --check " + arguments[0] + "` does it again"); }
+  if (arguments[0].ends_with(".md")) { return write(session, arguments[0], session.as_document(), "the session was written to " + arguments[0] + "; `loopsmith repl --check " + arguments[0] + "` does it again"); }
   // The program's own file gets the schedule at its end; another one gets both.
   std::string text;
   if (is_own) {
@@ -161,19 +167,42 @@ auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
   } else {
     text = session.document().text();
   }
-  for (const script::FileSchedule& schedule : session.schedules().all()) {
-    if (schedule.name != std::string_view(name)) { continue; }
-    session.complain("there is a schedule `" + name + "` in " + session.path() + " already; `:save " + arguments[0] + " NAME` gives it another name\n");
+  // What this session wrote there gives way to what it writes now; somebody else's stays.
+  std::string& added = session.added()[{arguments[0], name}];
+  size_t there = is_own && !added.empty() ? text.find(added) : std::string::npos;
+  std::string behind;
+  if (there != std::string::npos) {
+    behind = text.substr(there + added.size());
+    text.resize(there);
+  }
+  for (const std::string* part : {&text, &behind}) {
+    syntax::Document document(*part);
+    bool has = std::any_of(document.items().begin(), document.items().end(), [&](const syntax::PlacedItem& one) { return one.item->name == std::string_view(name); });
+    if (!has) { continue; }
+    session.complain("there is a `" + name + "` in " + session.path() + " already; `:save " + arguments[0] + " NAME` gives the schedule another name\n");
     return false;
   }
   // The lines that are added end as those that are there.
   size_t first = text.find('\n');
   bool is_crlf = first != std::string::npos && first > 0 && text[first - 1] == '\r';
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) { text.pop_back(); }
   bool is_python = arguments[0].ends_with(".py");
+  std::string why;
+  std::string function = is_python ? session.as_python_function(name, why) : session.as_function(name, why);
+  if (!why.empty()) {
+    session.complain("the steps cannot be written as a schedule: " + why + "; `:save FILE.md` writes all that was typed\n");
+    return false;
+  }
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) { text.pop_back(); }
   if (is_python) { text = as_python(session, std::move(text)); }
-  for (char c : "\n\n\n" + (is_python ? session.as_python_function(name) : session.as_function(name))) { text += c == '\n' && is_crlf ? std::string("\r\n") : std::string(1, c); }
-  return write_file(session, arguments[0], text, "schedule `" + name + "` written to " + arguments[0]);
+  auto with_ends = [&](std::string_view lines) {
+    std::string out;
+    for (char c : lines) { out += c == '\n' && is_crlf ? std::string("\r\n") : std::string(1, c); }
+    return out;
+  };
+  std::string now = with_ends(function);
+  if (!write(session, arguments[0], text + with_ends("\n\n\n") + now + behind, "schedule `" + name + "` written to " + arguments[0])) { return false; }
+  added = std::move(now);
+  return true;
 }
 
 auto lower(Session& session, const std::vector<std::string>& arguments) -> bool {

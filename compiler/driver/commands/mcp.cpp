@@ -109,8 +109,8 @@ auto all_tools() -> const Json& {
     list.push_back(tool("tune", "Search for a fast schedule",
                         "Searches schedules by measuring candidates; answers with the best as a readable schedule function, verified against the interpreter. "
                         "Cancelling it stops and keeps the best so far. Executes programs in processes with limits.",
-                        with(source_properties(), {{"trials", {{"type", "integer"}, {"minimum", 1}, {"description", "candidates to measure"}}},
-                                                   {"seconds", {{"type", "number"}, {"exclusiveMinimum", 0}, {"description", "how long it may take (default 60)"}}},
+                        with(source_properties(), {{"trials", {{"type", "integer"}, {"minimum", 1}, {"maximum", 1000000}, {"description", "candidates to measure"}}},
+                                                   {"seconds", {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 604800}, {"description", "how long it may take (default 60)"}}},
                                                    {"target", string_schema("what code is for; this machine")}}), true));
     return list;
   }();
@@ -137,6 +137,13 @@ auto command_of(const std::string& name, const Json& arguments) -> std::variant<
       for (const Json& item : value) { fits = fits && item.is_string(); }
     }
     if (!fits) { return fmt::format("`{}` is {}", key, type == "array" ? "a list of strings" : type == "integer" ? "a whole number" : "a " + type); }
+    if (!value.is_number()) { continue; }
+    const Json& range = (*schema)[key];
+    bool is_in = value >= range.value("minimum", Json(value)) && value <= range.value("maximum", Json(value)) && (!range.contains("exclusiveMinimum") || value > range["exclusiveMinimum"]);
+    if (!is_in) {
+      std::string from = range.contains("minimum") ? "from " + range["minimum"].dump() + " on" : "above " + range["exclusiveMinimum"].dump();
+      return fmt::format("`{}` is a number {}, {} at most; {} is none", key, from, range["maximum"].dump(), value.dump());
+    }
   }
   auto text = [&](const char* key) { return arguments.contains(key) ? arguments[key].get<std::string>() : std::string(); };
   auto list = [&](const char* key) { return arguments.contains(key) ? arguments[key].get<std::vector<std::string>>() : std::vector<std::string>(); };
