@@ -1,6 +1,7 @@
 // Vector code from loops: see vectorize_loop.h.
 #include "transform/vectorize_loop.h"
 
+#include <numeric>
 #include <unordered_set>
 
 #include "ir/ops.h"
@@ -122,12 +123,12 @@ class Vectorizer : public Mutator {
   auto on(const Div& n) -> Expr override { return divide(n); }
   auto on(const Mod& n) -> Expr override { return divide(n); }
   auto on(const FloorDiv& n) -> Expr override {
-    // The lanes of a ramp may all fall into one quotient: (8 * x + [0 .. 7]) // 8 is x.
-    if (auto part = aligned(n.a, n.b)) { return make<Broadcast>(part->first, int_imm(lanes_), n.origin); }
+    // The lanes of a ramp may all fall into one quotient: (8 * x + [0 .. 7]) // 8 is x, the same for all lanes.
+    if (auto part = aligned(n.a, n.b)) { return part->quotient; }
     return divide(n);
   }
   auto on(const FloorMod& n) -> Expr override {
-    if (auto part = aligned(n.a, n.b)) { return make<Ramp>(part->second, one(n.dtype), int_imm(lanes_), n.origin); }
+    if (auto part = aligned(n.a, n.b)) { return make<Ramp>(part->first, part->stride, int_imm(lanes_), n.origin); }
     return divide(n);
   }
   auto on(const Not& n) -> Expr override {
@@ -297,35 +298,53 @@ class Vectorizer : public Mutator {
     widen(a, b);
     return make<N>(std::move(a), std::move(b), n.origin);
   }
-  // e = c * q + (r + lane) with constant c, 0 <= r and r + lanes <= c, c known: quotient and first remainder.
-  auto aligned(const Expr& e, const Expr& divisor) -> std::optional<std::pair<Expr, Expr>> {
+  // Lanes that all lie between two multiples of the divisor c: one quotient, and a ramp of remainders. They do where the first one is
+  // g * x + r, g divides c, and r and all the lanes fit into g: (8 * x + [0 .. 7]) // 32 is 8 * x // 32, and the remainders begin
+  // at 8 * x % 32.
+  struct Between { Expr quotient, first, stride; };
+  auto aligned(const Expr& e, const Expr& divisor) -> std::optional<Between> {
     auto c = as_int(divisor);
     if (!c || *c <= 0) { return {}; }
     Expr a = mutate(e);
     const auto* ramp = a.as<Ramp>();
-    if (!ramp || !is_one(ramp->stride)) { return {}; }
-    int64_t rest = 0;
-    Expr quotient = zero(e.dtype());
-    if (!take_multiples(ramp->base, *c, quotient, rest)) { return {}; }
-    int64_t first = ((rest % *c) + *c) % *c;
-    if (first + lanes_ > *c) { return {}; }
-    return std::pair(add(quotient, constant_int(e.dtype(), (rest - first) / *c)), constant_int(e.dtype(), first));
+    auto stride = ramp != nullptr ? as_int(ramp->stride) : std::nullopt;
+    if (!stride || *stride <= 0 || *stride >= *c) { return {}; }
+    Sum sum{.step = *c, .quotient = zero(e.dtype())};
+    take_terms(ramp->base, *c, sum);
+    int64_t first = ((sum.rest % sum.step) + sum.step) % sum.step;
+    if (first + (lanes_ - 1) * *stride >= sum.step) { return {}; }
+    if (sum.step < *c) { return Between{floordiv(ramp->base, divisor), floormod(ramp->base, divisor), ramp->stride}; }
+    return Between{add(sum.quotient, constant_int(e.dtype(), (sum.rest - first) / *c)), constant_int(e.dtype(), first), ramp->stride};
   }
-  static auto take_multiples(const Expr& e, int64_t c, Expr& quotient, int64_t& rest) -> bool {
+  // c * quotient + rest + what is a multiple of `step`, which divides c.
+  struct Sum {
+    int64_t step;
+    Expr quotient;
+    int64_t rest = 0;
+  };
+  static void take_terms(const Expr& e, int64_t c, Sum& sum) {
     if (auto value = as_int(e)) {
-      rest += *value;
-      return true;
+      sum.rest += *value;
+      return;
     }
-    if (const auto* sum = e.as<Add>()) { return take_multiples(sum->a, c, quotient, rest) && take_multiples(sum->b, c, quotient, rest); }
+    if (const auto* both = e.as<Add>()) {
+      take_terms(both->a, c, sum);
+      take_terms(both->b, c, sum);
+      return;
+    }
+    int64_t factor = 1;
+    Expr other = e;
     if (const auto* product = e.as<Mul>()) {
-      auto factor = as_int(product->b);
-      const Expr& other = factor ? product->a : product->b;
-      if (!factor) { factor = as_int(product->a); }
-      if (!factor || *factor % c != 0) { return false; }
-      quotient = add(quotient, mul(other, constant_int(e.dtype(), *factor / c)));
-      return true;
+      auto right = as_int(product->b);
+      auto left = as_int(product->a);
+      factor = right ? *right : left ? *left : 1;
+      other = right ? product->a : left ? product->b : e;
     }
-    return false;
+    if (factor % c == 0) {
+      sum.quotient = add(sum.quotient, mul(other, constant_int(e.dtype(), factor / c)));
+    } else {
+      sum.step = std::gcd(sum.step, factor);
+    }
   }
   auto on_if_then_else(const Call& n) -> Expr {
     Expr condition = mutate(n.args[0]);
