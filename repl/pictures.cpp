@@ -10,6 +10,7 @@
 #include "cost/estimate.h"
 #include "cost/loop_facts.h"
 #include "cost/what_if.h"
+#include "ir/ops.h"
 #include "ir/printer.h"
 #include "repl/commands.h"
 #include "repl/text.h"
@@ -91,11 +92,11 @@ auto footprint_picture(const Session& session) -> std::string {
   if (func == nullptr) { return {}; }
   const cost::CoreModel core = cost::core_of(session.target());
   std::vector<cost::CacheLevel> levels = cost::cache_levels(core);
-  struct Row { std::string name; std::optional<double> bytes; };
+  struct Row { std::string name; std::optional<double> bytes; bool is_most = false; };
   std::vector<Row> rows;
   auto add = [&](const std::string& name, NodeId id) {
     auto facts = cost::loop_facts(func->func(), id);
-    rows.push_back({name, facts && facts->bytes ? std::optional(static_cast<double>(*facts->bytes)) : std::nullopt});
+    rows.push_back({name, facts && facts->bytes ? std::optional(static_cast<double>(*facts->bytes)) : std::nullopt, facts && facts->is_most_bytes});
   };
   add("all of it", 0);
   std::vector<size_t> depth(func->places().size(), 0);
@@ -112,7 +113,7 @@ auto footprint_picture(const Session& session) -> std::string {
       std::string what = &row == &rows.front() ? std::string("The program") : "One run of loop " + row.name;
       if (!row.bytes) { out += what + " touches what is not known before it runs.\n"; continue; }
       std::string level = cost::level_that_holds(*row.bytes, core);
-      out += fmt::format("{} touches {}, which {}.\n", what, bytes_text(*row.bytes), level == "memory" ? "fits no cache" : "fits " + level);
+      out += fmt::format("{} touches {}{}, which {}.\n", what, row.is_most ? "at most " : "", bytes_text(*row.bytes), level == "memory" ? (row.is_most ? "may fit no cache" : "fits no cache") : "fits " + level);
     }
     return out;
   }
@@ -146,7 +147,7 @@ auto footprint_picture(const Session& session) -> std::string {
       bool is_mark = std::any_of(levels.begin(), levels.end(), [&](const cost::CacheLevel& level) { return column(level.bytes) == at; });
       bar += at < filled ? (ascii ? "#" : "█") : is_mark ? (ascii ? "|" : "│") : ascii ? "." : "·";
     }
-    out += fmt::format("{}{:>10}  {}  {}\n", name, bytes_text(*row.bytes), bar, cost::level_that_holds(*row.bytes, core));
+    out += fmt::format("{}{:>10}  {}  {}\n", name, (row.is_most ? "<= " : "") + bytes_text(*row.bytes), bar, cost::level_that_holds(*row.bytes, core));
   }
   return out;
 }
@@ -155,7 +156,16 @@ auto accesses_picture(const Session& session) -> std::string {
   const schedule::FuncState* func = func_of(session);
   if (func == nullptr) { return {}; }
   const bool plain = session.settings().plain;
-  struct Cell { std::string buffer; bool is_written = false; std::optional<int64_t> stride; };
+  struct Cell { std::string buffer; bool is_written = false; std::vector<cost::Stride> strides; };
+  // Of several accesses each is told.
+  auto words_of = [](const Cell& cell, const char* irregular, const char* same, const char* by, const char* between) {
+    std::string said;
+    for (const cost::Stride& stride : cell.strides) {
+      auto number = stride.elements ? as_int(stride.elements) : std::nullopt;
+      said += (said.empty() ? "" : between) + (!stride.elements ? irregular : number == 0 ? same : by + (number ? std::to_string(*number) : print_script(stride.elements)));
+    }
+    return said;
+  };
   struct Row { std::string name; std::vector<Cell> cells; };
   // The loops of a nest, outermost first in the order of the text; a nest begins with a loop that no loop is around.
   std::vector<std::vector<Row>> nests;
@@ -167,7 +177,7 @@ auto accesses_picture(const Session& session) -> std::string {
     if (level == 0) { nests.emplace_back(); }
     Row row{plain ? place.name().str() : std::string(2 * level, ' ') + place.name().str() + " " + print_script(place.loop->extent), {}};
     auto facts = cost::loop_facts(func->func(), place.id);
-    for (const cost::Touch& touch : facts ? facts->touches : std::vector<cost::Touch>()) { row.cells.push_back({touch.buffer->name.str(), touch.is_written, touch.stride}); }
+    for (const cost::Touch& touch : facts ? facts->touches : std::vector<cost::Touch>()) { row.cells.push_back({touch.buffer->name.str(), touch.is_written, touch.strides}); }
     nests.back().push_back(std::move(row));
   }
   if (nests.empty()) { return "there are no loops\n"; }
@@ -178,7 +188,7 @@ auto accesses_picture(const Session& session) -> std::string {
         std::string said;
         for (const Cell& cell : row.cells) {
           said += (said.empty() ? "" : ", ") + cell.buffer + (cell.is_written ? ", which is written, " : " ") +
-                  (!cell.stride ? "irregularly" : *cell.stride == 0 ? "not at all" : fmt::format("by {}", *cell.stride));
+                  words_of(cell, "irregularly", "not at all", "by ", " and ");
         }
         out += fmt::format("An iteration of loop {} moves in {}.\n", row.name, said.empty() ? "nothing" : said);
       }
@@ -194,7 +204,11 @@ auto accesses_picture(const Session& session) -> std::string {
         if (std::find(buffers.begin(), buffers.end(), cell.buffer) == buffers.end()) { buffers.push_back(cell.buffer); }
       }
     }
-    auto text_of = [](const Cell& cell) { return (cell.is_written ? "w " : "") + (!cell.stride ? std::string("?") : *cell.stride == 0 ? std::string("same") : std::to_string(*cell.stride)); };
+    auto text_of = [&](const Cell& cell) {
+      std::string text = words_of(cell, "?", "same", "", "/");
+      std::erase(text, ' ');
+      return (cell.is_written ? "w " : "") + text;
+    };
     std::vector<size_t> widths;
     for (const std::string& buffer : buffers) {
       size_t width = columns_of(buffer);

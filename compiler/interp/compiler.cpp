@@ -10,6 +10,7 @@
 #include "interp/host.h"
 #include "interp/threads.h"
 #include "ir/equal.h"
+#include "ir/operations.h"
 #include "ir/ops.h"
 #include "ir/strides.h"
 #include "ir/calls.h"
@@ -47,26 +48,10 @@ auto Compiler::unsupported(Origin where, const std::string& what) -> Code {
 // What evaluating this node alone costs; of the current piece, once per lane.
 void Compiler::count(const Expr& e) {
   Piece& piece = pieces[piece_];
-  auto operation = [&](DataType t) {
-    if (is_index_) { ++piece.index_ops; } else if (t.is_real()) { ++piece.flops; } else { ++piece.int_ops; }
-  };
-  switch (e.kind()) {
-    case NodeKind::Add: case NodeKind::Sub: case NodeKind::Mul: case NodeKind::Div: case NodeKind::Mod:
-    case NodeKind::FloorDiv: case NodeKind::FloorMod: case NodeKind::Min: case NodeKind::Max:
-      operation(e.dtype());
-      break;
-    case NodeKind::EQ: case NodeKind::NE: case NodeKind::LT: case NodeKind::LE: case NodeKind::GT: case NodeKind::GE:
-      operation(static_cast<const BinaryNode&>(*e).a.dtype());
-      break;
-    case NodeKind::Call: {
-      static const Name if_then_else("if_then_else"), likely("likely"), reinterpret("reinterpret");
-      const auto& n = *e.as<Call>();
-      if (!(n.op == if_then_else) && !(n.op == likely) && !(n.op == reinterpret)) { operation(n.dtype); }
-      break;
-    }
-    case NodeKind::BufferLoad: piece.bytes_read += e.as<BufferLoad>()->buffer->dtype.element_bytes(); break;
-    default: break;
+  if (auto type = computes_in(e)) {
+    if (is_index_) { ++piece.index_ops; } else if (type->is_real()) { ++piece.flops; } else { ++piece.int_ops; }
   }
+  if (const auto* load = e.as<BufferLoad>()) { piece.bytes_read += load->buffer->dtype.element_bytes(); }
 }
 
 // Buffers that are used without a declaration of their own are bound where their memory is.

@@ -51,13 +51,13 @@ auto extent_text(const Expr& extent) -> std::string {
   return number ? grouped(*number) : "`" + print_script(extent) + "`";
 }
 
-/// "fits L2 (1 MiB)": the nearest level that holds it all.
-auto cache_text(int64_t bytes, const Machine& machine) -> std::string {
+/// "fits L2 (1 MiB)": the nearest level that holds it all; `is_most`: it may be less.
+auto cache_text(int64_t bytes, const Machine& machine, bool is_most = false) -> std::string {
   const auto& caches = machine.caches;
   for (size_t i = 0; i < caches.size(); ++i) {
     if (bytes <= static_cast<int64_t>(caches[i])) { return fmt::format("fits L{} ({})", i + 1, bytes_text(static_cast<int64_t>(caches[i]))); }
   }
-  return caches.empty() ? std::string() : fmt::format("exceeds L{} ({})", caches.size(), bytes_text(static_cast<int64_t>(caches.back())));
+  return caches.empty() ? std::string() : fmt::format("{} L{} ({})", is_most ? "may exceed" : "exceeds", caches.size(), bytes_text(static_cast<int64_t>(caches.back())));
 }
 
 /// "used again in the next iteration, reuse distance 2 KiB, fits L1 (32 KiB)".
@@ -97,21 +97,19 @@ void add_dependences(const cost::Carried& carried, const For& loop, std::vector<
   }
 }
 
+/// "contiguous", "stride 64"; what there are words for: no stride, and none at all.
+auto stride_text(const Expr& stride, const char* irregular, const char* same) -> std::string {
+  auto number = stride ? as_int(stride) : std::nullopt;
+  if (!number) { return stride ? fmt::format("stride `{}`", print_script(stride)) : irregular; }
+  return *number == 0 ? same : *number == 1 ? "contiguous" : fmt::format("stride {}", grouped(*number));
+}
+
 auto touch_text(const cost::Touch& touch, bool is_loop) -> std::string {
   std::string text = fmt::format("`{}` ", touch.buffer->name.view());
   text += touch.is_read && touch.is_written ? "read and written" : touch.is_written ? "written" : "read";
-  if (is_loop) {
-    if (!touch.stride) {
-      text += ", irregular";
-    } else if (*touch.stride == 0) {
-      text += ", the same in each iteration";
-    } else if (*touch.stride == 1) {
-      text += ", contiguous";
-    } else {
-      text += fmt::format(", stride {}", grouped(*touch.stride));
-    }
-  }
-  if (auto bytes = touch.bytes()) { text += ", " + bytes_text(*bytes); }
+  // Of several accesses each is told.
+  for (size_t i = 0; is_loop && i < touch.strides.size(); ++i) { text += (i == 0 ? ", " : " and ") + stride_text(touch.strides[i].elements, "irregular", "the same in each iteration"); }
+  if (auto bytes = touch.bytes()) { text += fmt::format(", {}{}", touch.is_most ? "at most " : "", bytes_text(*bytes)); }
   return text;
 }
 
@@ -133,18 +131,25 @@ auto roofline_text(const cost::LoopFacts& facts, const Machine& machine) -> std:
                      is_memory ? "memory" : "arithmetic", machine.flops * 1e-9);
 }
 
+/// "512 flop on 2 KiB, 0.25 flop/byte".
+auto cost_text(const cost::LoopFacts& facts) -> std::string {
+  std::string cost;
+  if (facts.flops) { cost = (facts.is_most_flops ? "at most " : "") + flops_text(*facts.flops); }
+  if (facts.bytes && *facts.bytes > 0) { cost += (cost.empty() ? "" : " on ") + std::string(facts.is_most_bytes ? "at most " : "") + bytes_text(*facts.bytes); }
+  if (auto intensity = facts.intensity()) { cost += fmt::format(", {:.3g} flop/byte", *intensity); }
+  return cost;
+}
+
 /// `carried`: of a loop, where it is known.
 void add_cost(const cost::LoopFacts& facts, bool is_loop, const Machine& machine, std::vector<Fact>& out, const std::optional<cost::Carried>& carried = {}) {
   if (facts.runs && facts.iterations && *facts.runs > 1) {
-    out.push_back({"runs", is_loop ? fmt::format("entered {} times, {} iterations in all", grouped(*facts.runs), grouped(*facts.iterations))
-                                   : fmt::format("{} instances", grouped(*facts.runs))});
+    const char* most = facts.is_most_runs ? "at most " : "";
+    out.push_back({"runs", is_loop ? fmt::format("entered {0}{1} times, {0}{2} iterations in all", most, grouped(*facts.runs), grouped(*facts.iterations))
+                                   : fmt::format("{}{} instances", most, grouped(*facts.runs))});
   }
-  std::string cost;
-  if (facts.flops) { cost = flops_text(*facts.flops); }
-  if (facts.bytes && *facts.bytes > 0) { cost += (cost.empty() ? "" : " on ") + bytes_text(*facts.bytes); }
-  if (auto intensity = facts.intensity()) { cost += fmt::format(", {:.3g} flop/byte", *intensity); }
+  std::string cost = cost_text(facts);
   if (!cost.empty()) { out.push_back({"cost", (is_loop ? "one run: " : facts.runs && *facts.runs > 1 ? "one instance: " : "") + cost}); }
-  if (facts.bytes && *facts.bytes > 0 && !machine.caches.empty()) { out.push_back({"cache", (is_loop ? "what one run touches " : "what is touched ") + cache_text(*facts.bytes, machine)}); }
+  if (facts.bytes && *facts.bytes > 0 && !machine.caches.empty()) { out.push_back({"cache", (is_loop ? "what one run touches " : "what is touched ") + cache_text(*facts.bytes, machine, facts.is_most_bytes)}); }
   if (std::string roofline = is_loop ? roofline_text(facts, machine) : std::string(); !roofline.empty()) { out.push_back({"roofline", "roofline: " + roofline}); }
   for (const cost::Touch& touch : facts.touches) {
     std::string text = touch_text(touch, is_loop);
@@ -271,7 +276,7 @@ auto describe_block(const PrimFunc& function, const Block& block, Span span, con
     add_cost(*facts, false, machine, info.facts);
     auto total = facts->runs && *facts->runs > 1 ? cost::block_total(function, block.id) : std::nullopt;
     if (total && total->flops && *total->flops > 0 && total->bytes) {
-      info.facts.push_back({"total", fmt::format("all instances: {} on {}, {:.3g} flop/byte", flops_text(*total->flops), bytes_text(*total->bytes), total->intensity().value_or(0))});
+      info.facts.push_back({"total", "all instances: " + cost_text(*total)});
       if (std::string roofline = roofline_text(*total, machine); !roofline.empty()) { info.facts.push_back({"roofline", "roofline: " + roofline}); }
     }
   }
@@ -326,16 +331,19 @@ void add_accesses(const PrimFunc& function, const Buffer& buffer, std::vector<Fa
     };
     bool is_root = block.iter_vars.empty() && loops.empty();
     if (!is_root && (touches(block.reads) || touches(block.writes))) {
-      std::string how;
+      std::string reads, writes;
       auto facts = loops.empty() ? std::nullopt : cost::loop_facts(function, loops.back()->id);
       for (const cost::Touch& touch : facts ? facts->touches : std::vector<cost::Touch>()) {
         if (!touch.buffer.same_as(buffer)) { continue; }
-        how = !touch.stride ? ", gathered" : *touch.stride == 0 ? ", the same element" : *touch.stride == 1 ? ", contiguous" : fmt::format(", stride {}", grouped(*touch.stride));
-        how += fmt::format(" along `{}`", loops.back()->var->name.view());
+        for (const cost::Stride& stride : touch.strides) {
+          std::string text = stride_text(stride.elements, "gathered", "the same element");
+          if (stride.is_read) { reads += (reads.empty() ? ", " : " and ") + text; }
+          if (stride.is_written) { writes += (writes.empty() ? ", " : " and ") + text; }
+        }
       }
-      std::string text = fmt::format("`{}`{}", block.name.view(), how);
-      if (touches(block.reads)) { readers.push_back(text); }
-      if (touches(block.writes)) { writers.push_back(text); }
+      auto said = [&](const std::string& how) { return fmt::format("`{}`{}{}", block.name.view(), how, how.empty() ? "" : fmt::format(" along `{}`", loops.back()->var->name.view())); };
+      if (touches(block.reads)) { readers.push_back(said(reads)); }
+      if (touches(block.writes)) { writers.push_back(said(writes)); }
     }
     self(block.body, self);
   };

@@ -48,9 +48,12 @@ auto about_vector(const PrimFunc& function, const schedule::Place& place, const 
   if (!facts) { return {}; }
   std::string apart;
   for (const cost::Touch& touch : facts->touches) {
-    if (touch.stride && *touch.stride >= -1 && *touch.stride <= 1) { continue; }
-    apart += (apart.empty() ? "" : ", ") + (touch.stride ? fmt::format("`{}` is {} {} elements apart", touch.buffer->name.view(), touch.is_written ? "written" : "read", grouped(*touch.stride))
-                                                         : fmt::format("`{}` is {} at places that follow no stride", touch.buffer->name.view(), touch.is_written ? "written" : "read"));
+    for (const cost::Stride& stride : touch.strides) {
+      auto number = stride.elements ? as_int(stride.elements) : std::nullopt;
+      if (number && *number >= -1 && *number <= 1) { continue; }
+      apart += fmt::format("{}`{}` is {} ", apart.empty() ? "" : ", ", touch.buffer->name.view(), stride.is_written ? "written" : "read");
+      apart += number ? fmt::format("{} elements apart", grouped(*number)) : stride.elements ? fmt::format("`{}` elements apart", print_script(stride.elements)) : "at places that follow no stride";
+    }
   }
   return apart.empty() ? Said{} : Said{"gathered", fmt::format("the vector of loop `{}` ({}) is gathered lane by lane: {}", name, extent_text(*place.loop), apart)};
 }
