@@ -20,6 +20,7 @@
 namespace loopsmith::lsp {
 namespace {
 
+/// Beyond the arrow.
 constexpr size_t longest = 40;
 constexpr std::string_view arrow = "=> ";
 
@@ -64,8 +65,11 @@ auto memory_of(const PrimFunc& function, std::string_view target) -> Memory {
   return compact ? allocated_in(compact) : plain;
 }
 
-/// What a step made of the memory: " shared +8 KiB", of a scope that has had some before " shared 4 MiB -> 8 KiB".
-struct MemoryChange { std::string text, tooltip; };
+/// What a step made of the memory: "shared +8 KiB", of a scope that has had some before "shared 4 MiB -> 8 KiB".
+struct MemoryChange {
+  std::vector<std::string> texts;
+  std::string tooltip;
+};
 auto change_of(const Memory& before, const Memory& after) -> MemoryChange {
   MemoryChange out;
   Memory all = before;
@@ -75,10 +79,54 @@ auto change_of(const Memory& before, const Memory& after) -> MemoryChange {
     int64_t then = in(before), now = in(after);
     if (then == now) { continue; }
     std::string change = then == 0 ? "+" + bytes_text(now) : now == 0 ? "-" + bytes_text(then) : fmt::format("{} -> {}", bytes_text(then), bytes_text(now));
-    out.text += fmt::format(" {}{}", scope == "global" ? "" : scope + " ", change);
+    out.texts.push_back(fmt::format("{}{}", scope == "global" ? "" : scope + " ", change));
     out.tooltip += fmt::format("buffers in {} memory: {}\n", scope, change);
   }
   return out;
+}
+
+/// What a hint says of one name; of a list, item by item.
+struct Part {
+  std::string text;
+  std::optional<Span> target;
+  std::vector<std::string> items;
+};
+
+/// "loops:[512, 64, +7]": a list with as many items as there is room for; none: not even one fits.
+auto shortened(const Part& part, size_t room) -> std::optional<std::string> {
+  for (size_t kept = part.items.empty() ? 0 : part.items.size() - 1; kept > 0; --kept) {
+    std::string text = fmt::format("{}[{}, +{}]", part.text, fmt::join(part.items.begin(), part.items.begin() + static_cast<std::ptrdiff_t>(kept), ", "), part.items.size() - kept);
+    if (text.size() <= room) { return text; }
+  }
+  return std::nullopt;
+}
+
+/// Names as far as there is room beside what else is said, then how many are left out.
+auto names_text(const std::vector<Part>& parts, size_t room, std::vector<Hint::Link>& links) -> std::string {
+  std::string text;
+  size_t left_out = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const Part& part = parts[i];
+    std::string own = part.items.empty() ? part.text : fmt::format("{}[{}]", part.text, fmt::join(part.items, ", "));
+    // What is left out needs its number; the last one leaves nothing out.
+    size_t before = text.empty() ? 0 : text.size() + 1;
+    size_t after = left_out > 0 || i + 1 < parts.size() ? 3 : 0;
+    size_t own_room = room > before + after ? room - before - after : 0;
+    if (own.size() > own_room) {
+      auto fewer = shortened(part, own_room);
+      constexpr size_t least = 8;
+      if (!fewer && text.empty() && i + 1 == parts.size()) { fewer = own.substr(0, std::max(own_room, least) - 3) + "..."; }
+      if (!fewer) {
+        ++left_out;
+        continue;
+      }
+      own = *fewer;
+    }
+    text += (text.empty() ? "" : " ") + own;
+    if (part.target) { links.push_back({arrow.size() + text.size() - own.size(), arrow.size() + text.size(), *part.target}); }
+  }
+  if (left_out > 0) { text += fmt::format("{}+{}", text.empty() ? "" : " ", left_out); }
+  return text;
 }
 
 /// Loops and blocks that a step made and gave no name to: "ax0:8 ax1:32", "C_init".
@@ -189,30 +237,28 @@ auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vecto
       if (span->end < within.begin || span->begin > within.end) { continue; }
       const schedule::Schedule& after = *step.after;
       PrimFunc function = working_function(&after, {}, {});
-      std::string text;
+      std::vector<Part> parts;
+      // What the step cost and changed, the most telling last.
+      std::vector<std::string> changes;
       std::string tooltip;
-      std::vector<Hint::Link> links;
-      size_t left_out = 0;
       for (const auto& named : step.named) {
-        std::string part;
-        std::optional<Span> target;
+        Part part;
         if (const auto* loop = named.variable.as<schedule::LoopRV>()) {
           auto place = after.get(*loop);
           if (!place.ok() || !(*place)->is_loop()) { continue; }
           const For& node = *(*place)->loop;
-          target = snapshot.resolve(node.origin);
-          part = fmt::format("{}:{}", named.name.view(), print_script(node.extent));
+          part.target = snapshot.resolve(node.origin);
+          part.text = fmt::format("{}:{}", named.name.view(), print_script(node.extent));
           tooltip += fmt::format("`{}` is loop `{}`,{} extent {}\n", named.name.view(), node.var->name.view(), loop_kind_behind(" ", node), print_script(node.extent));
         } else if (const auto* block = named.variable.as<schedule::BlockRV>()) {
           auto place = after.get(*block);
           if (!place.ok() || !(*place)->is_block()) { continue; }
-          target = snapshot.resolve((*place)->block()->origin);
+          part.target = snapshot.resolve((*place)->block()->origin);
           // A block that has its variable's name says nothing new.
-          part = (*place)->block()->name == named.name ? std::string() : fmt::format("{}:{}", named.name.view(), (*place)->block()->name.view());
+          part.text = (*place)->block()->name == named.name ? std::string() : fmt::format("{}:{}", named.name.view(), (*place)->block()->name.view());
           tooltip += fmt::format("`{}` is block `{}`\n", named.name.view(), (*place)->block()->name.view());
         } else if (const auto* list = named.variable.as<schedule::Value::List>()) {
           // "loops:[512, 512, 512]"; of what is no loop, its name.
-          std::string items;
           for (const schedule::Value& one : *list) {
             std::string item;
             if (const auto* loop = one.as<schedule::LoopRV>()) {
@@ -225,23 +271,17 @@ auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vecto
               auto value = after.get(*number);
               if (value.ok()) { item = std::to_string(*value); }
             }
-            items += (items.empty() ? "" : ", ") + (item.empty() ? "gone" : item);
+            part.items.push_back(item.empty() ? "gone" : item);
           }
-          part = fmt::format("{}:[{}]", named.name.view(), items);
-          tooltip += fmt::format("`{}` is a list of {}: {}\n", named.name.view(), list->size(), items);
+          part.text = fmt::format("{}:{}", named.name.view(), part.items.empty() ? "[]" : "");
+          tooltip += fmt::format("`{}` is a list of {}: {}\n", named.name.view(), list->size(), fmt::join(part.items, ", "));
         } else if (const auto* number = named.variable.as<schedule::ExprRV>()) {
           auto value = after.get(*number);
           if (!value.ok()) { continue; }
-          part = fmt::format("{}={}", named.name.view(), *value);
+          part.text = fmt::format("{}={}", named.name.view(), *value);
           tooltip += fmt::format("`{}` = {}\n", named.name.view(), *value);
         }
-        if (part.empty()) { continue; }
-        if (text.size() + part.size() + 1 > longest) {
-          ++left_out;
-          continue;
-        }
-        text += (text.empty() ? "" : " ") + part;
-        if (target) { links.push_back({arrow.size() + text.size() - part.size(), arrow.size() + text.size(), *target}); }
+        if (!part.text.empty()) { parts.push_back(std::move(part)); }
       }
       PrimFunc before = i > 0 ? working_function(run->steps[i - 1].after.get(), {}, {}) : working_function(nullptr, run->program, after.func_working_on());
       // The statement that makes the schedule may make the program anew, and changes nothing.
@@ -249,22 +289,16 @@ auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vecto
       // What the script names says enough; else what is new is told.
       for (const schedule::Place* place : is_changed && step.named.empty() ? unnamed_of(i > 0 ? run->steps[i - 1].after.get() : nullptr, run->program, after) : std::vector<const schedule::Place*>()) {
         std::string extent = place->is_loop() ? print_script(place->loop->extent) : std::string();
-        std::string part = place->is_loop() ? fmt::format("{}:{}", place->name().view(), extent) : place->name().str();
+        parts.push_back({place->is_loop() ? fmt::format("{}:{}", place->name().view(), extent) : place->name().str(), {}, {}});
         tooltip += place->is_loop() ? fmt::format("new: loop `{}`,{} extent {}\n", place->name().view(), loop_kind_behind(" ", *place->loop), extent) : fmt::format("new: block `{}`\n", place->name().view());
-        if (text.size() + part.size() + 1 > longest) {
-          ++left_out;
-        } else {
-          text += (text.empty() ? "" : " ") + part;
-        }
       }
-      if (left_out > 0) { text += fmt::format(" +{}", left_out); }
       if (is_changed) {
         MemoryChange change = change_of(memory_in(before), memory_in(function));
-        text += text.empty() && !change.text.empty() ? change.text.substr(1) : change.text;
+        changes = change.texts;
         tooltip += change.tooltip;
         int64_t guards = guards_of(function) - guards_of(before);
         if (guards > 0) {
-          text += (text.empty() ? "" : " ") + std::string("guarded");
+          changes.emplace_back("guarded");
           tooltip += fmt::format("{} more block{} run under a condition: the factors do not divide the extent\n", guards, guards == 1 ? "" : "s");
         }
         const schedule::Schedule* previous = i > 0 ? run->steps[i - 1].after.get() : nullptr;
@@ -274,11 +308,23 @@ auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vecto
         if (std::string told = was && known && *known > 0 ? cost::gain_text(*was / *known) : std::string(); !told.empty()) {
           // Beyond twice the time per cent say little.
           double times = *known / *was;
-          text += (text.empty() ? "" : " ") + (times >= 2 ? fmt::format("est {:.2g}x slower", times) : fmt::format("est {:+.0f}%", std::round((times - 1) * 100)));
+          changes.push_back(times >= 2 ? fmt::format("est {:.2g}x slower", times) : fmt::format("est {:+.0f}%", std::round((times - 1) * 100)));
           tooltip += fmt::format("{}, by an estimate: nothing was run\n", told);
         }
       }
+      // Names but the first give way to changes, and of those memory to how long it takes; the tooltip has them all.
+      constexpr size_t most_of_first = 16;
+      size_t room = longest;
+      size_t first = parts.empty() ? 0 : std::min(parts.front().text.size() + 4, most_of_first);
+      std::string changed;
+      for (size_t at = changes.size(); at-- > 0 && changes[at].size() + 1 + first <= room;) {
+        changed = " " + changes[at] + changed;
+        room -= changes[at].size() + 1;
+      }
+      std::vector<Hint::Link> links;
+      std::string text = names_text(parts, room, links) + changed;
       if (text.empty()) { continue; }
+      if (text.front() == ' ') { text.erase(0, 1); }
       if (!tooltip.empty()) { tooltip.pop_back(); }
       hints.push_back({span->end, std::string(arrow) + text, tooltip, std::move(links), open_factor(snapshot, *span, step, after)});
     }

@@ -568,19 +568,22 @@ void Worker::note_machine(const Json& options) {
   const Json& caches = member(options, "caches");
   const Json& peaks = member(options, "peaks");
   auto number = [](const Json& json) { return json.is_number() ? json.get<double>() : 0; };
-  if (caches.is_array() || peaks.is_object()) {
-    // Who describes a machine describes all of it.
-    for (const Json& size : caches.is_array() ? caches : Json::array()) {
+  // What the options do not describe is this machine's.
+  if (caches.is_array()) {
+    for (const Json& size : caches) {
       if (size.is_number_unsigned() && size.get<uint64_t>() > 0) { machine_.caches.push_back(size.get<uint64_t>()); }
     }
+  } else {
+    target::Hardware hardware = target::hardware(target::host());
+    for (const target::Cache& cache : {hardware.l1, hardware.l2, hardware.l3}) {
+      if (cache.bytes > 0) { machine_.caches.push_back(cache.bytes); }
+    }
+  }
+  if (peaks.is_object()) {
     machine_.flops = number(member(peaks, "gflops")) * 1e9;
     if (double rate = number(member(peaks, "gbytes")) * 1e9; rate > 0) { machine_.rates.push_back({0, rate}); }
-    if (peaks.is_object()) { peaks_ = target::Peaks{.fma_f32_one = machine_.flops * 1e-9, .fma_f32_all = machine_.flops * 1e-9, .threads = 1, .copy = {{0, number(member(peaks, "gbytes")), number(member(peaks, "gbytes"))}}}; }
+    peaks_ = target::Peaks{.fma_f32_one = machine_.flops * 1e-9, .fma_f32_all = machine_.flops * 1e-9, .threads = 1, .copy = {{0, number(member(peaks, "gbytes")), number(member(peaks, "gbytes"))}}};
     return;
-  }
-  target::Hardware hardware = target::hardware(target::host());
-  for (const target::Cache& cache : {hardware.l1, hardware.l2, hardware.l3}) {
-    if (cache.bytes > 0) { machine_.caches.push_back(cache.bytes); }
   }
   peaks_ = target::cached_peaks();
   if (const auto& known = peaks_) {

@@ -993,6 +993,14 @@ TEST_CASE("peaks of the machine are told as soon as they were measured, whoever 
   // Measured again.
   target::keep_peaks({.fma_f32_one = 150, .fma_f32_all = 300, .threads = 2, .copy = {{4096, 20, 20}}});
   CHECK(until("one core reaches 150"));
+  // What the options say of peaks leaves this machine's caches as they are, and the other way around.
+  bool has_caches = said().find("what one run touches fits L1") != std::string::npos;
+  session.notify("workspace/didChangeConfiguration", {{"settings", {{"loopsmith", {{"peaks", {{"gflops", 77}, {"gbytes", 20}}}}}}}});
+  CHECK(until("one core reaches 77"));
+  CHECK((said().find("what one run touches fits L1") != std::string::npos) == has_caches);
+  session.notify("workspace/didChangeConfiguration", {{"settings", {{"loopsmith", {{"caches", {1000}}}}}}});
+  CHECK(until("fits L1 (1000 B)"));
+  CHECK(said().find("one core reaches 150") != std::string::npos);
   CHECK(::unlink(target::peaks_file().c_str()) == 0);
   CHECK(session.goodbye() == 0);
   if (kept) { ::setenv("XDG_CACHE_HOME", kept->c_str(), 1); } else { ::unsetenv("XDG_CACHE_HOME"); }
