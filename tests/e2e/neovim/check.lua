@@ -91,9 +91,13 @@ local ok, err = xpcall(function()
     end
   end)
   check('inlay hint of split', true, '=> i0:16 i1:8')
-  vim.lsp.codelens.refresh({ bufnr = 0 })
-  wait('the lenses', function() return vim.inspect(vim.lsp.codelens.get(0)):find('4 steps ok', 1, true) ~= nil end)
-  local titles = vim.tbl_map(function(lens) return lens.command.title end, vim.lsp.codelens.get(0))
+  -- They come by themselves.
+  local function lenses()
+    local found = vim.lsp.codelens.enable and vim.tbl_map(function(one) return one.lens end, vim.lsp.codelens.get({ bufnr = 0 })) or vim.lsp.codelens.get(0)
+    return vim.tbl_map(function(lens) return lens.command and lens.command.title or '' end, found)
+  end
+  wait('the lenses', function() return vim.tbl_contains(lenses(), '4 steps ok') end)
+  local titles = lenses()
   check('lenses', vim.tbl_contains(titles, 'tune') and vim.tbl_contains(titles, '4 steps ok') and vim.tbl_contains(titles, 'show IR'), titles)
 
   -- The IR beside: follows the cursor from statement to statement, and marks what the statement changed.
@@ -324,7 +328,11 @@ local ok, err = xpcall(function()
     local all = vim.lsp.buf_request_sync(0, method, vim.tbl_extend('force', p, extra or {}), 5000)
     for _, one in pairs(all or {}) do return one.result, one.err end
   end
-  local signature = ask('textDocument/signatureHelp', nil, { split, 23 })
+  local signature
+  wait('the loops in signature help', function()
+    signature = ask('textDocument/signatureHelp', nil, { split, 23 })
+    return vim.inspect(signature):find('loop `i`', 1, true) ~= nil
+  end)
   check('signature help', signature and signature.signatures[1].label:find('split(', 1, true) == 1 and vim.inspect(signature):find('loop `i`', 1, true) ~= nil,
     signature and signature.signatures[1].label or 'none')
   local block = { get, (get_line:find('"C"')) }
@@ -351,16 +359,14 @@ local ok, err = xpcall(function()
   check('formatting', text() == unformatted, vim.api.nvim_buf_get_lines(0, get - 1, get, false)[1])
 
   -- Lenses: what can be done, and one of them done: the program is run, and what came out is said.
-  vim.lsp.codelens.refresh({ bufnr = 0 })
-  local function lenses() return vim.tbl_map(function(lens) return lens.command and lens.command.title or '' end, vim.lsp.codelens.get(0)) end
   wait('the lenses', function() return vim.tbl_contains(lenses(), 'run') and vim.tbl_contains(lenses(), '4 steps ok') end)
   check('lenses', vim.tbl_contains(lenses(), 'run') and vim.tbl_contains(lenses(), 'tune') and vim.tbl_contains(lenses(), 'bench') and vim.tbl_contains(lenses(), 'verify') and
     vim.tbl_contains(lenses(), 'show IR'), lenses())
   local said
   local show = vim.lsp.handlers['window/showMessage']
   vim.lsp.handlers['window/showMessage'] = function(_, params) said = params.message end
-  local client = vim.lsp.get_clients({ bufnr = 0 })[1]
-  client.request_sync('workspace/executeCommand', { command = 'loopsmith.run', arguments = { { uri = vim.uri_from_bufnr(0), ['function'] = 'matmul', schedule = 'by_hand' } } }, 5000, 0)
+  local server = require('loopsmith.server')
+  server.request_sync(server.of(0), 'workspace/executeCommand', { command = 'loopsmith.run', arguments = { { uri = vim.uri_from_bufnr(0), ['function'] = 'matmul', schedule = 'by_hand' } } }, 5000, 0)
   wait('what came out', function() return said ~= nil end, 60000)
   check('a lens runs the program', (said or ''):find('by_hand ran on random inputs: C float32 (128, 64)', 1, true) == 1, said or 'nothing')
   vim.lsp.handlers['window/showMessage'] = show
@@ -386,7 +392,6 @@ local ok, err = xpcall(function()
   vim.api.nvim_set_current_win(here_again)
 
   -- The help has every command.
-  vim.cmd('helptags ' .. vim.env.PLUGIN .. '/doc')
   local commands = vim.tbl_filter(function(name) return name:find('^Loopsmith') ~= nil end, vim.tbl_keys(vim.api.nvim_get_commands({})))
   local without = vim.tbl_filter(function(name) return not vim.tbl_contains(vim.fn.getcompletion(':' .. name, 'help'), ':' .. name) end, commands)
   check('commands without help', #commands > 15 and #without == 0, without)
@@ -397,8 +402,12 @@ local ok, err = xpcall(function()
   vim.cmd('LoopsmithTuning')
   require('loopsmith').tune()
   wait('progress to begin', function() return progress[1] == 'begin' end)
+  -- How far it is, in the lens, without the text's being touched; and that it has ended.
+  check('a search in the lens', wait('its lens', function() return table.concat(lenses(), '\n'):find('tuning: ', 1, true) ~= nil end), lenses()[1] or 'none')
   wait('progress to end', function() return progress[#progress] == 'end' end, 120000)
   check('progress', progress[1] == 'begin' and progress[#progress] == 'end' and reports > 0, { progress, reports })
+
+  check('its end in the lens', wait('the lens of the best', function() return table.concat(lenses(), '\n'):find('insert best', 1, true) ~= nil end), lenses())
 
   local tuning = table.concat(vim.api.nvim_buf_get_lines(vim.fn.bufnr('loopsmith-tuning'), 0, -1, false), '\n')
   check('tuning view: trials, best, curve, schedule', tuning:find('matmul: done, trial %d+') ~= nil and tuning:find('best        ', 1, true) ~= nil and tuning:find('best of %d+ trials') ~= nil and
@@ -412,8 +421,7 @@ local ok, err = xpcall(function()
   wait('the inserted schedule', function() return text() ~= before end)
   check('a schedule was inserted', select(2, text():gsub('@ls%.schedule', '')) == 2, line_of('def matmul_') or 'no function')
   wait('the new text to be checked', function()
-    local client = vim.lsp.get_clients({ bufnr = 0 })[1]
-    local answer = client.request_sync('loopsmith/waitForState',
+    local answer = server.request_sync(server.of(0), 'loopsmith/waitForState',
       { uri = vim.uri_from_bufnr(0), version = vim.lsp.util.buf_versions[vim.api.nvim_get_current_buf()] }, 20000, 0)
     return answer and not answer.err
   end)

@@ -1,6 +1,9 @@
--- Loopsmith in Neovim: the language server (`vim.lsp.start` in 0.10, `vim.lsp.config` since 0.11), tree-sitter
--- highlighting, hints and lenses, the IR beside a schedule, and commands for the code actions that matter most.
+-- Loopsmith in Neovim: options, tree-sitter highlighting and commands, of which the larger ones have files of their own: the IR beside a
+-- schedule (ir.lua, keys.lua), loops (loops.lua), searches (tuning.lua). The server is started by server.lua.
 local M = {}
+
+local server = require('loopsmith.server')
+local windows = require('loopsmith.window')
 
 local defaults = {
   cmd = { 'loopsmith', 'lsp', '--stdio' },
@@ -10,6 +13,8 @@ local defaults = {
   inlay_hints = true,                -- what every statement of a schedule did, behind it
   loop_hints = false,                -- why loops are not vectorized; :LoopsmithHints turns them on and off
   pull_diagnostics = false,          -- diagnostics are asked for when they are wanted, instead of being sent when they change
+  caches = nil,                      -- bytes of the caches, the nearest first: { 32768, 1048576 }; nil: this machine's
+  peaks = nil,                       -- of one core: { gflops = 150, gbytes = 20 }; nil: what was measured here
   code_lens = true,                  -- tune, steps that ran; vim.lsp.codelens.run() runs the one at the cursor
   -- The compiled parser (tirscript.so); nil: parser/tirscript.so on 'runtimepath', if there is one.
   parser = nil,
@@ -41,161 +46,14 @@ local function highlight(options)
   })
 end
 
--- ---- hints and lenses -------------------------------------------------------------------------------------------------
-local function on_attach(options)
-  return function(client, buffer)
-    if options.inlay_hints and vim.lsp.inlay_hint then pcall(vim.lsp.inlay_hint.enable, true, { bufnr = buffer }) end
-    if options.code_lens then
-      vim.api.nvim_create_autocmd({ 'BufEnter', 'InsertLeave', 'TextChanged' }, {
-        group = vim.api.nvim_create_augroup('loopsmith_lens_' .. buffer, { clear = true }),
-        buffer = buffer,
-        callback = function() pcall(vim.lsp.codelens.refresh, { bufnr = buffer }) end,
-      })
-      pcall(vim.lsp.codelens.refresh, { bufnr = buffer })
-    end
-    if options.on_attach then options.on_attach(client, buffer) end
-  end
-end
-
--- ---- the IR beside a schedule -----------------------------------------------------------------------------------------
--- One scratch buffer per text and stage: the program as it is after the statement at the cursor, lines it changed marked; or that lowered, as
--- LLVM IR, as assembly. A line of the text and the lines that came of it are shown together, from either side.
-local stages = {
-  [''] = { name = 'loopsmith-ir:%s', comment = '#', delay = 40 },
-  lowered = { name = 'loopsmith-ir:%s:lowered', comment = '#', delay = 40 },
-  llvm = { name = 'loopsmith-ir:%s:llvm', comment = ';', syntax = 'llvm', delay = 150 },
-  asm = { name = 'loopsmith-ir:%s:asm', comment = '#', syntax = 'asm', delay = 150 },
-}
-local views = {}                     -- source buffer -> stage -> { buffer, answer, timer }
-local marks = vim.api.nvim_create_namespace('loopsmith_ir')
-local same = vim.api.nvim_create_namespace('loopsmith_ir_same')
-
-local function client_of(buffer) return vim.lsp.get_clients({ bufnr = buffer, name = 'loopsmith' })[1] end
-
-local function show_same(buffer, lines)
-  vim.api.nvim_buf_clear_namespace(buffer, same, 0, -1)
-  for _, line in ipairs(lines) do
-    if line < vim.api.nvim_buf_line_count(buffer) then vim.api.nvim_buf_set_extmark(buffer, same, line, 0, { line_hl_group = 'Visual' }) end
-  end
-end
-
-local function lines_from(answer, source_line)
-  local lines = {}
-  for _, pair in ipairs(answer.sources or {}) do
-    if pair[2] == source_line then table.insert(lines, pair[1] + 1) end
-  end
-  return lines
-end
-
-local function paint(view, stage, answer, source_line, jumps)
-  local lines = vim.split(stages[stage].comment .. ' ' .. answer.title .. '\n' .. answer.text, '\n')
-  vim.bo[view].modifiable = true
-  vim.api.nvim_buf_set_lines(view, 0, -1, false, lines)
-  vim.bo[view].modifiable = false
-  vim.api.nvim_buf_clear_namespace(view, marks, 0, -1)
-  for _, range in ipairs(answer.changed) do
-    for line = range.startLine + 1, range.endLine do
-      vim.api.nvim_buf_set_extmark(view, marks, line, 0, { line_hl_group = 'DiffAdd' })
-    end
-  end
-  local here = lines_from(answer, source_line)
-  show_same(view, here)
-  local first = answer.changed[1] and answer.changed[1].startLine + 1 or here[1]
-  for _, window in ipairs(vim.fn.win_findbuf(view)) do
-    if first and (jumps or window ~= vim.api.nvim_get_current_win()) then vim.api.nvim_win_set_cursor(window, { math.min(first + 1, #lines), 0 }) end
-  end
-end
-
-local function update(buffer, stage, jumps)
-  local view, client = (views[buffer] or {})[stage], client_of(buffer)
-  if not (view and client and vim.api.nvim_buf_is_valid(view.buffer)) then return end
-  local window = vim.fn.bufwinid(buffer)
-  if window == -1 then return end
-  local params = vim.lsp.util.make_position_params(window, client.offset_encoding)
-  params.stage = stage
-  client.request('loopsmith/ir', params, function(_, answer)
-    -- An answer about a text that has changed meanwhile is an error; the change asks again.
-    if not answer or not vim.api.nvim_buf_is_valid(view.buffer) then return end
-    view.answer, view.params = answer, params
-    paint(view.buffer, stage, answer, params.position.line, jumps)
-  end, buffer)
-end
-
--- The cursor is in a view: the line of the text that made the one it is on.
-local function show_source(buffer, stage)
-  local view = (views[buffer] or {})[stage]
-  if not (view and view.answer) then return end
-  local at = vim.api.nvim_win_get_cursor(0)[1] - 2
-  local source
-  for _, pair in ipairs(view.answer.sources or {}) do
-    if pair[1] == at then source = pair[2] break end
-    if (stage == '' or stage == 'lowered') and pair[1] < at then source = pair[2] end
-  end
-  show_same(buffer, source and { source } or {})
-  show_same(view.buffer, source and lines_from(view.answer, source) or {})
-  local window = vim.fn.bufwinid(buffer)
-  if source and window ~= -1 then
-    vim.api.nvim_win_call(window, function()
-      if source + 1 < vim.fn.line('w0') or source + 1 > vim.fn.line('w$') then vim.cmd('normal! ' .. (source + 1) .. 'Gzz') end
-    end)
-  end
-end
-
 --- Shows the IR at the cursor in a window beside, which follows the cursor; `stage`: 'lowered', 'llvm', 'asm'.
-function M.show_ir(stage)
-  stage = stage or ''
-  if not stages[stage] then return vim.notify('loopsmith: the stages are lowered, llvm and asm', vim.log.levels.WARN) end
-  local buffer = vim.api.nvim_get_current_buf()
-  if not client_of(buffer) then return vim.notify('loopsmith: the language server does not serve this buffer', vim.log.levels.WARN) end
-  views[buffer] = views[buffer] or {}
-  local view = views[buffer][stage]
-  if not (view and vim.api.nvim_buf_is_valid(view.buffer)) then
-    view = { buffer = vim.api.nvim_create_buf(false, true) }
-    views[buffer][stage] = view
-    vim.bo[view.buffer].bufhidden = 'wipe'
-    vim.api.nvim_buf_set_name(view.buffer, stages[stage].name:format(vim.api.nvim_buf_get_name(buffer)))
-    if stages[stage].syntax then
-      vim.bo[view.buffer].syntax = stages[stage].syntax
-    elseif not pcall(vim.treesitter.start, view.buffer, 'tirscript') then
-      vim.bo[view.buffer].syntax = 'python'
-    end
-    local group = vim.api.nvim_create_augroup('loopsmith_ir_' .. buffer .. stage, { clear = true })
-    vim.api.nvim_create_autocmd({ 'CursorMoved', 'CursorMovedI', 'TextChanged', 'TextChangedI' }, {
-      group = group,
-      buffer = buffer,
-      callback = function()
-        show_same(buffer, {})
-        if view.timer then view.timer:stop() end
-        view.timer = vim.defer_fn(function() update(buffer, stage) end, stages[stage].delay)
-      end,
-    })
-    vim.api.nvim_create_autocmd('CursorMoved', { group = group, buffer = view.buffer, callback = function() show_source(buffer, stage) end })
-    require('loopsmith.keys').attach(view, buffer, stage, client_of, function() vim.defer_fn(function() update(buffer, stage, true) end, stages[stage].delay) end)
-    vim.api.nvim_create_autocmd('BufWipeout', {
-      group = group,
-      buffer = view.buffer,
-      callback = function()
-        views[buffer][stage] = nil
-        if vim.api.nvim_buf_is_valid(buffer) then show_same(buffer, {}) end
-        vim.api.nvim_clear_autocmds({ group = group, buffer = buffer })
-      end,
-    })
-  end
-  if vim.fn.bufwinid(view.buffer) == -1 then
-    local here = vim.api.nvim_get_current_win()
-    vim.cmd('rightbelow vsplit')
-    vim.api.nvim_win_set_buf(0, view.buffer)
-    vim.wo.wrap = false
-    vim.api.nvim_set_current_win(here)
-  end
-  update(buffer, stage)
-end
+function M.show_ir(stage) require('loopsmith.ir').show(stage) end
 
 -- States by their addresses, side by side in a new tab.
 local function show_states(client, buffer, addresses)
   local texts, count = {}, 0
   for i, address in ipairs(addresses) do
-    client.request('workspace/textDocumentContent', { uri = address }, function(problem, content)
+    server.request(client, 'workspace/textDocumentContent', { uri = address }, function(problem, content)
       if problem then return vim.notify('loopsmith: ' .. problem.message, vim.log.levels.WARN) end
       texts[i], count = vim.split(content.text, '\n'), count + 1
       if count < #addresses then return end
@@ -206,7 +64,7 @@ local function show_states(client, buffer, addresses)
         vim.bo[state].buftype, vim.bo[state].bufhidden = 'nofile', 'wipe'
         vim.api.nvim_buf_set_lines(state, 0, -1, false, lines)
         vim.bo[state].modifiable = false
-        pcall(vim.api.nvim_buf_set_name, state, 'loopsmith-ir:' .. addresses[shown]:match('#(.*)$'))
+        windows.name(state, 'loopsmith-ir:' .. addresses[shown]:match('#(.*)$'))
         if not pcall(vim.treesitter.start, state, 'tirscript') then vim.bo[state].syntax = 'python' end
         vim.cmd('diffthis')
       end
@@ -217,12 +75,16 @@ end
 --- Two states of the schedule at the cursor as a diff in a new tab: after the statement at the cursor, and after another one (the one before).
 function M.compare_steps(other)
   local buffer = vim.api.nvim_get_current_buf()
-  local client = client_of(buffer)
-  if not client then return vim.notify('loopsmith: the language server does not serve this buffer', vim.log.levels.WARN) end
-  client.request('loopsmith/ir', vim.lsp.util.make_position_params(0, client.offset_encoding), function(_, here)
+  local client = server.need(buffer)
+  if not client then return end
+  server.request(client, 'loopsmith/ir', vim.lsp.util.make_position_params(0, client.offset_encoding), function(_, here)
     local text, schedule, at = ((here or {}).uri or ''):match('^(.*)#(.*)@(%d+)$')
-    if not at then return vim.notify('loopsmith: the cursor is on no statement of a schedule', vim.log.levels.WARN) end
-    local from, to = tonumber(other) or math.max(0, tonumber(at) - 1), tonumber(at)
+    if not at then return server.warn('the cursor is on no statement of a schedule') end
+    local total, step = tonumber(here.title:match('after %d+ of (%d+) statements')), tonumber(other)
+    if other and not (step and step >= 0 and step <= total and step == math.floor(step)) then
+      return server.warn(('`%s` is no statement of %s, which has %d: 0 is the program as written'):format(other, schedule, total))
+    end
+    local from, to = step or math.max(0, tonumber(at) - 1), tonumber(at)
     if from > to then from, to = to, from end
     local function address(step) return ('%s#%s@%d'):format(text, schedule, step) end
     show_states(client, buffer, from == to and { address(from) } or { address(from), address(to) })
@@ -232,23 +94,31 @@ end
 -- A document of an address (`loopsmith-ir:/a.tir#tiled@3`), as definitions and implementations name it: read by whoever opens it, and
 -- again when the server says that it is another one now.
 local function read_content(buffer, address)
+  vim.bo[buffer].buftype, vim.bo[buffer].swapfile = 'nofile', false
+  local why = 'no server runs'
   for _, client in ipairs(vim.lsp.get_clients({ name = 'loopsmith' })) do
     -- At once: a jump lands in what is there when the buffer is shown.
-    local answer = client.request_sync('workspace/textDocumentContent', { uri = address }, 5000, 0)
+    local answer = server.request_sync(client, 'workspace/textDocumentContent', { uri = address }, 5000, 0)
     if answer and answer.result then
       vim.bo[buffer].modifiable = true
       vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split(answer.result.text, '\n'))
-      vim.bo[buffer].modifiable, vim.bo[buffer].modified, vim.bo[buffer].buftype = false, false, 'nofile'
+      vim.bo[buffer].modifiable, vim.bo[buffer].modified = false, false
       if address:find(':asm$') then vim.bo[buffer].syntax = 'asm'
       elseif address:find(':llvm$') then vim.bo[buffer].syntax = 'llvm'
       elseif not pcall(vim.treesitter.start, buffer, 'tirscript') then vim.bo[buffer].syntax = 'python' end
       return
     end
+    why = answer and answer.err and answer.err.message or 'the server did not answer'
   end
+  vim.bo[buffer].modifiable, vim.bo[buffer].modified = false, false
+  -- What is shown already stays.
+  if vim.api.nvim_buf_line_count(buffer) > 1 then return end
+  server.warn(('`%s` cannot be shown: %s'):format(address, why))
 end
 
 -- The code action whose title matches, at the cursor, without a menu.
 local function act(pattern)
+  if not server.need(vim.api.nvim_get_current_buf()) then return end
   vim.lsp.buf.code_action({
     apply = true,
     filter = function(action) return action.title:match(pattern) ~= nil end,
@@ -258,30 +128,43 @@ end
 --- A REPL in a terminal that sees the buffer as it is, saved or not.
 function M.repl()
   local buffer = vim.api.nvim_get_current_buf()
-  local client = vim.lsp.get_clients({ bufnr = buffer, name = 'loopsmith' })[1]
-  if not client then return vim.notify('loopsmith: no server for this buffer', vim.log.levels.WARN) end
+  local client = server.need(buffer)
+  if not client then return end
   local params = { command = 'loopsmith.attachRepl', arguments = { { uri = vim.uri_from_bufnr(buffer) } } }
-  client.request('workspace/executeCommand', params, function(problem, answer)
+  server.request(client, 'workspace/executeCommand', params, function(problem, answer)
     if problem then return vim.notify('loopsmith: ' .. problem.message, vim.log.levels.ERROR) end
     vim.cmd('botright new')
-    vim.fn.termopen(answer.command)
+    if vim.fn.has('nvim-0.11') == 1 then vim.fn.jobstart(answer.command, { term = true }) else vim.fn.termopen(answer.command) end
     vim.cmd('startinsert')
   end, buffer)
+end
+
+-- Why a file cannot be moved to such a place, whose folder is made where there is none; nil: it can.
+local function cannot_move(from, target)
+  local uv, folder = vim.uv or vim.loop, vim.fs.dirname(target)
+  local here = uv.fs_stat(from)
+  if not here then return 'this buffer was never written: :write makes its file' end
+  if target:find('/$') then return target .. ' is a folder: name a file' end
+  if uv.fs_stat(target) then return target .. ' is there already' end
+  if not pcall(vim.fn.mkdir, folder, 'p') then return ('the folder %s cannot be made'):format(folder) end
+  if not (uv.fs_access(folder, 'W') and uv.fs_access(vim.fs.dirname(from), 'W')) then return ('no file can be moved from %s to %s: you may not write there'):format(vim.fs.dirname(from), folder) end
+  if uv.fs_stat(folder).dev ~= here.dev then return folder .. ' is on another file system: copy the file' end
 end
 
 --- The file of this buffer gets another name or place: imports of other files follow, in buffers that are not written yet.
 function M.rename_file(to)
   local buffer = vim.api.nvim_get_current_buf()
-  local client = client_of(buffer)
-  if not client then return vim.notify('loopsmith: the language server does not serve this buffer', vim.log.levels.WARN) end
+  local client = server.need(buffer)
+  if not client then return end
   local from, target = vim.api.nvim_buf_get_name(buffer), vim.fn.fnamemodify(to, ':p')
-  if (vim.uv or vim.loop).fs_stat(target) then return vim.notify('loopsmith: ' .. target .. ' is there already', vim.log.levels.ERROR) end
+  local why = cannot_move(from, target)
+  if why then return vim.notify('loopsmith: ' .. why, vim.log.levels.ERROR) end
   local files = { { oldUri = vim.uri_from_fname(from), newUri = vim.uri_from_fname(target) } }
-  client.request('workspace/willRenameFiles', { files = files }, function(problem, edit)
+  server.request(client, 'workspace/willRenameFiles', { files = files }, function(problem, edit)
     if problem then return vim.notify('loopsmith: ' .. problem.message, vim.log.levels.ERROR) end
     if edit then vim.lsp.util.apply_workspace_edit(edit, client.offset_encoding) end
-    vim.fn.mkdir(vim.fs.dirname(target), 'p')
-    vim.lsp.util.rename(from, target)
+    local is_moved, what = pcall(vim.lsp.util.rename, from, target)
+    if not is_moved then return vim.notify(('loopsmith: %s was not moved: %s'):format(from, what), vim.log.levels.ERROR) end
     local changed = edit and (edit.documentChanges and #edit.documentChanges or vim.tbl_count(edit.changes or {})) or 0
     if changed > 0 then vim.notify(('loopsmith: %d file%s changed; :wall writes them'):format(changed, changed == 1 and '' or 's')) end
   end, buffer)
@@ -290,10 +173,10 @@ end
 -- A command that the server carries out for the place of the cursor, or what a lens is about; `then_` gets its answer.
 local function command(name, then_, about)
   local buffer = vim.api.nvim_get_current_buf()
-  local client = client_of(buffer)
-  if not client then return vim.notify('loopsmith: the language server does not serve this buffer', vim.log.levels.WARN) end
+  local client = server.need(buffer)
+  if not client then return end
   local place = vim.lsp.util.make_position_params(0, client.offset_encoding)
-  client.request('workspace/executeCommand', { command = name, arguments = { about or { uri = place.textDocument.uri, position = place.position } } }, function(problem, answer)
+  server.request(client, 'workspace/executeCommand', { command = name, arguments = { about or { uri = place.textDocument.uri, position = place.position } } }, function(problem, answer)
     if problem then return vim.notify('loopsmith: ' .. problem.message, vim.log.levels.ERROR) end
     if then_ then then_(answer) end
   end, buffer)
@@ -348,8 +231,8 @@ end
 --- What the server takes of memory, file by file, in a buffer beside.
 function M.memory()
   local client = vim.lsp.get_clients({ name = 'loopsmith' })[1]
-  if not client then return vim.notify('loopsmith: no server runs', vim.log.levels.WARN) end
-  client.request('loopsmith/memoryUsage', vim.empty_dict(), function(problem, answer)
+  if not client then return server.need(vim.api.nvim_get_current_buf()) end
+  server.request(client, 'loopsmith/memoryUsage', vim.empty_dict(), function(problem, answer)
     if problem then return vim.notify('loopsmith: ' .. problem.message, vim.log.levels.ERROR) end
     vim.cmd('botright new')
     local buffer = vim.api.nvim_get_current_buf()
@@ -383,10 +266,10 @@ local function with_answers(client, buffer, asked)
     end)
   end
   function resolve(form)
-    client.request('command/resolve', form, function(problem, answer)
+    server.request(client, 'command/resolve', form, function(problem, answer)
       if problem then return vim.notify('loopsmith: ' .. problem.message, vim.log.levels.ERROR) end
       if answer.formFields and #answer.formFields > 0 then return vim.schedule(function() ask(answer, 1, {}) end) end
-      client.request('workspace/executeCommand', answer, function(failed)
+      server.request(client, 'workspace/executeCommand', answer, function(failed)
         if failed then vim.notify('loopsmith: ' .. failed.message, vim.log.levels.ERROR) end
       end, buffer)
     end, buffer)
@@ -396,11 +279,11 @@ end
 -- The action at the cursor that has such a command, with its questions.
 local function act_with_answers(name, missing)
   local buffer = vim.api.nvim_get_current_buf()
-  local client = client_of(buffer)
-  if not client then return vim.notify('loopsmith: the language server does not serve this buffer', vim.log.levels.WARN) end
+  local client = server.need(buffer)
+  if not client then return end
   local asked = vim.lsp.util.make_range_params(0, client.offset_encoding)
   asked.context = { diagnostics = {} }
-  client.request('textDocument/codeAction', asked, function(_, actions)
+  server.request(client, 'textDocument/codeAction', asked, function(_, actions)
     local found
     for _, one in ipairs(actions or {}) do if type(one.command) == 'table' and one.command.command == name then found = one.command end end
     if not found then return vim.notify('loopsmith: ' .. missing, vim.log.levels.WARN) end
@@ -414,40 +297,32 @@ function M.split() act_with_answers('loopsmith.split', 'there is no loop at the 
 --- Insert the best schedule found for the program under the cursor.
 function M.insert_best() act('^Insert best schedule') end
 
+-- `:help loopsmith` finds its page by the tags beside it, which are made where they are missing or older.
+local function make_help_tags()
+  local page = vim.api.nvim_get_runtime_file('doc/loopsmith.txt', false)[1]
+  if not page then return end
+  local uv, folder = vim.uv or vim.loop, vim.fs.dirname(page)
+  local tags = uv.fs_stat(folder .. '/tags')
+  if tags and tags.mtime.sec >= uv.fs_stat(page).mtime.sec or not uv.fs_access(folder, 'W') then return end
+  pcall(vim.cmd, 'helptags ' .. vim.fn.fnameescape(folder))
+end
+
 function M.setup(user)
   local options = vim.tbl_deep_extend('force', defaults, user or {})
-  local server = {
-    name = 'loopsmith',
-    cmd = options.cmd,
-    filetypes = options.filetypes,
-    root_markers = options.root_markers,
+  local fresh = require('loopsmith.fresh')
+  local config = {
     capabilities = capabilities(),
-    init_options = { tune = options.tune, loopHints = options.loop_hints, pullDiagnostics = options.pull_diagnostics },
-    on_attach = on_attach(options),
+    handlers = {},
+    init_options = { tune = options.tune, loopHints = options.loop_hints, pullDiagnostics = options.pull_diagnostics, caches = options.caches, peaks = options.peaks },
+    on_attach = function(client, buffer)
+      fresh.attach(client, buffer, options)
+      if options.on_attach then options.on_attach(client, buffer) end
+    end,
   }
-  if vim.lsp.config then
-    vim.lsp.config('loopsmith', server)
-    vim.lsp.enable('loopsmith')
-  else
-    vim.api.nvim_create_autocmd('FileType', {
-      group = vim.api.nvim_create_augroup('loopsmith', { clear = true }),
-      pattern = options.filetypes,
-      callback = function(event)
-        if vim.fn.executable(server.cmd[1]) ~= 1 then
-          vim.notify_once(('loopsmith: `%s` is not on PATH; build it with ./bootstrap build, or set cmd'):format(server.cmd[1]), vim.log.levels.WARN)
-          return
-        end
-        vim.lsp.start({
-          name = server.name,
-          cmd = server.cmd,
-          capabilities = server.capabilities,
-          init_options = server.init_options,
-          on_attach = server.on_attach,
-          root_dir = vim.fs.root(event.buf, options.root_markers) or vim.fs.dirname(vim.api.nvim_buf_get_name(event.buf)),
-        }, { bufnr = event.buf })
-      end,
-    })
-  end
+  fresh.configure(config.capabilities, config.handlers)
+  server.setup(options, config)
+  windows.setup()
+  make_help_tags()
   highlight(options)
   require('loopsmith.replay').setup()
   vim.lsp.handlers['loopsmith/tuning'] = function(_, news) require('loopsmith.tuning').note(news) end
@@ -458,13 +333,13 @@ function M.setup(user)
   end
   vim.api.nvim_create_autocmd('BufReadCmd', {
     group = vim.api.nvim_create_augroup('loopsmith_content', { clear = true }),
-    -- An address without `//` is a file's name to Neovim, so a folder may stand before it.
-    pattern = '*loopsmith-ir:/*#*',
+    -- An address without `//` is a file's name to Neovim, so a folder may stand before it; that of a buffer without a name has no `/`.
+    pattern = { '*loopsmith-ir:/*', 'loopsmith-ir:*' },
     callback = function(event) read_content(event.buf, event.match:match('loopsmith%-ir:.*$')) end,
   })
   vim.lsp.handlers['experimental/serverStatus'] = function(_, now)
     server_status = now
-    vim.cmd.redrawstatus()
+    vim.cmd('redrawstatus!')
     vim.api.nvim_exec_autocmds('User', { pattern = 'LoopsmithStatus', data = now })
   end
   vim.lsp.commands['loopsmith.showIr'] = function() M.show_ir() end
@@ -497,6 +372,7 @@ function M.setup(user)
   vim.api.nvim_create_user_command('LoopsmithSplit', M.split, { desc = 'Split the loop at the cursor by factors that are asked for' })
   vim.api.nvim_create_user_command('LoopsmithHints', M.hints, { desc = 'Hints that say why loops are not vectorized: on, or off again' })
   vim.api.nvim_create_user_command('LoopsmithMemory', M.memory, { desc = 'What the server takes of memory, file by file' })
+  vim.api.nvim_create_user_command('LoopsmithRestart', server.restart, { desc = 'End the language server and start another one' })
   vim.api.nvim_create_user_command('LoopsmithReport', M.report, { desc = 'Write a report of the fault at the cursor, without names and texts of the file' })
   vim.api.nvim_create_user_command('LoopsmithTune', M.tune, { desc = 'Tune the program under the cursor in the background' })
   vim.api.nvim_create_user_command('LoopsmithTuneWith', M.tune_with, { desc = 'Tune the program under the cursor, with trials, time and target asked for' })

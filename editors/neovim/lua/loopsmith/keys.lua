@@ -2,6 +2,9 @@
 -- follows. Where there is a choice it is asked for; what is refused says why. `K` tells what is known of what is under the cursor.
 local M = {}
 
+local server = require('loopsmith.server')
+local windows = require('loopsmith.window')
+
 local legal = vim.api.nvim_create_namespace('loopsmith_legal')
 local keys = {
   { 's', 'split', 'Split the loop: by the count (32s), or by factors that are asked for' },
@@ -15,12 +18,11 @@ local keys = {
 }
 
 -- The title is the view's first line; what follows is the program. None above it.
-local function here()
-  local at = vim.api.nvim_win_get_cursor(0)
+local function cursor_in(window, view)
+  if not (vim.api.nvim_win_is_valid(window) and vim.api.nvim_win_get_buf(window) == view) then return nil end
+  local at = vim.api.nvim_win_get_cursor(window)
   return at[1] >= 2 and { line = at[1] - 2, character = at[2] } or nil
 end
-
-local function refuse(why) vim.notify('loopsmith: ' .. why, vim.log.levels.WARN) end
 
 local function show_legal(buffer, moves)
   vim.api.nvim_buf_clear_namespace(buffer, legal, 0, -1)
@@ -32,59 +34,104 @@ local function show_legal(buffer, moves)
   end
 end
 
---- Maps the keys in a view of a text: `view` holds its buffer and, with each answer, what was asked (`params`); `follow` shows what came of an edit.
-function M.attach(view, buffer, stage, client_of, follow)
+--- Maps the keys in a view of a text: `view` holds its buffer and what is shown (`params`, and the `tick` of the text); `follow` shows the
+--- text as it is, written from here or not, and calls what it is given, with false where it cannot.
+function M.attach(view, buffer, follow)
   vim.api.nvim_set_hl(0, 'LoopsmithLegal', { default = true, link = 'IncSearch' })
-  local function ask(method, more, then_)
-    local client, at = client_of(buffer), here()
-    if not (client and view.params and at) then return refuse('there is no loop or block at the cursor') end
+  -- A key is about what the one before it made, so it waits until that is shown. One that is refused takes those behind it along.
+  local turn, waiting = nil, {}      -- { action, window, client, is_asking }: the key that is carried out, and those behind it
+  local next_turn
+  local function done(mine)
+    if turn ~= mine then return end
+    turn = nil
+    if waiting[1] then next_turn(table.remove(waiting, 1)) end
+  end
+  local function refuse(mine, why)
+    if turn ~= mine then return end
+    turn, waiting = nil, {}
+    server.warn(why)
+  end
+  function next_turn(mine)
+    turn = mine
+    if not windows.show(buffer) then return refuse(mine, 'the text is closed: nothing can be written into it') end
+    if view.tick == vim.api.nvim_buf_get_changedtick(buffer) then return mine.action(mine) end
+    follow(false, function(is_shown)
+      if not is_shown then return refuse(mine, 'the view does not show the text as it is now') end
+      mine.action(mine)
+    end)
+  end
+  local function press(action)
+    local client = server.need(buffer)
+    if not client then return end
+    -- A question that was left open is dropped; a server that has ended answers no more.
+    if turn and (turn.is_asking or turn.client ~= client) then turn, waiting = nil, {} end
+    local mine = { action = action, window = vim.api.nvim_get_current_win(), client = client }
+    if turn then table.insert(waiting, mine) else next_turn(mine) end
+  end
+
+  local function ask(mine, method, more, then_)
+    local at = cursor_in(mine.window, view.buffer)
+    if not at then return refuse(mine, 'there is no loop or block at the cursor') end
     local params = vim.tbl_extend('force', { textDocument = view.params.textDocument, position = view.params.position, at = at }, more)
-    client.request(method, params, function(problem, answer)
-      if problem then return refuse(problem.message) end
-      then_(client, answer ~= vim.NIL and answer or nil)
+    server.request(mine.client, method, params, function(problem, answer)
+      if turn ~= mine then return end
+      if problem then return refuse(mine, problem.message) end
+      then_(mine, answer ~= vim.NIL and answer or nil)
     end, buffer)
   end
-  local function apply(client, move)
-    if not move.edit then return refuse(move.reason) end
-    require('loopsmith.loops').write(buffer, client, move)
-    follow()
+  local function apply(mine, move)
+    if not move.edit then return refuse(mine, move.reason) end
+    require('loopsmith.loops').write(buffer, mine.client, move)
+    follow(true, function() done(mine) end)
   end
-  local function choose(client, answer)
+  -- What is typed or chosen counts only while nothing else is done.
+  local function answered(mine, answer, then_)
+    if turn ~= mine then return end
+    mine.is_asking = false
+    if answer == nil or answer == '' then return done(mine) end
+    then_(answer)
+  end
+  local function choose(mine, answer)
     local allowed = vim.tbl_filter(function(move) return move.edit ~= nil end, answer.moves)
-    if #allowed == 0 then return refuse(answer.reason or 'nothing can be done here') end
-    if #allowed == 1 then return apply(client, allowed[1]) end
+    if #allowed == 0 then return refuse(mine, answer.reason or 'nothing can be done here') end
+    if #allowed == 1 then return apply(mine, allowed[1]) end
     show_legal(view.buffer, answer.moves)
     vim.cmd.redraw()
+    mine.is_asking = true
     vim.ui.select(answer.moves, {
       prompt = answer.about,
       format_item = function(move) return move.edit and move.title or ('not here: %s (%s)'):format(move.title, move.reason) end,
     }, function(move)
       if vim.api.nvim_buf_is_valid(view.buffer) then show_legal(view.buffer, {}) end
-      if move then apply(client, move) end
+      answered(mine, move, function() apply(mine, move) end)
     end)
   end
-  local function split(count)
-    if count > 0 then return ask('loopsmith/viewMoves', { primitive = 'split', factors = tostring(count) }, choose) end
-    ask('loopsmith/viewMoves', { primitive = 'split' }, function(_, answer)
-      if not answer.factors then return refuse(answer.reason) end
+  local function split(mine, count)
+    if count > 0 then return ask(mine, 'loopsmith/viewMoves', { primitive = 'split', factors = tostring(count) }, choose) end
+    ask(mine, 'loopsmith/viewMoves', { primitive = 'split' }, function(_, answer)
+      if not answer.factors then return refuse(mine, answer.reason) end
+      mine.is_asking = true
       vim.ui.input({ prompt = ('split %s by: '):format(answer.about), default = answer.factors }, function(factors)
-        if factors and factors ~= '' then ask('loopsmith/viewMoves', { primitive = 'split', factors = factors }, choose) end
+        answered(mine, factors, function() ask(mine, 'loopsmith/viewMoves', { primitive = 'split', factors = factors }, choose) end)
       end)
     end)
   end
-  -- Lowered views show what no primitive is about.
-  if stage ~= '' then return end
-  vim.keymap.set('n', 'K', function()
-    ask('loopsmith/viewHover', {}, function(_, answer)
-      if not answer then return refuse('nothing is known of this') end
+  local function tell(mine)
+    ask(mine, 'loopsmith/viewHover', {}, function(_, answer)
+      if not answer then return refuse(mine, 'nothing is known of this') end
       vim.lsp.util.open_floating_preview(vim.split(answer.contents.value, '\n'), 'markdown', { border = 'rounded', focus_id = 'loopsmith_view' })
+      done(mine)
     end)
-  end, { buffer = view.buffer, desc = 'What is known of this loop, block or buffer' })
+  end
+  vim.keymap.set('n', 'K', function() press(tell) end, { buffer = view.buffer, desc = 'What is known of this loop, block or buffer' })
   for _, one in ipairs(keys) do
     local key, primitive, desc = unpack(one)
     vim.keymap.set('n', key, function()
-      if primitive == 'split' then return split(vim.v.count) end
-      ask('loopsmith/viewMoves', { primitive = primitive }, choose)
+      local count = vim.v.count
+      press(function(mine)
+        if primitive == 'split' then return split(mine, count) end
+        ask(mine, 'loopsmith/viewMoves', { primitive = primitive }, choose)
+      end)
     end, { buffer = view.buffer, desc = desc, nowait = true })
   end
 end

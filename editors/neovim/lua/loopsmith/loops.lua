@@ -2,12 +2,13 @@
 -- <CR> on a line lists what can be done to it and writes the choice into the schedule; `o` goes to where it came of.
 local M = {}
 
-local views = {}                     -- source buffer -> { view = buffer, nodes = {...}, params = {...} }
+local server = require('loopsmith.server')
+local windows = require('loopsmith.window')
+
+local views = {}                     -- source buffer -> { view = buffer, nodes = {...}, params = {...}, tick = of the text they are of }
 local marks = vim.api.nvim_create_namespace('loopsmith_loops')
 local groups = { parallel = 'Special', vectorized = 'String', unrolled = 'Number', bound = 'Type', block = 'Function', serial = 'Normal' }
 local pending = nil
-
-local function client_of(buffer) return vim.lsp.get_clients({ bufnr = buffer, name = 'loopsmith' })[1] end
 
 local function paint(shown, loops)
   local lines, first = { '# ' .. (loops and loops.title or 'no program at the cursor') }, {}
@@ -30,14 +31,14 @@ local function paint(shown, loops)
 end
 
 local function update(buffer)
-  local shown, client = views[buffer], client_of(buffer)
-  local window = vim.fn.bufwinid(buffer)
-  if not (shown and client and window ~= -1 and vim.api.nvim_buf_is_valid(shown.view)) then return end
+  local shown, client, window = views[buffer], server.of(buffer), windows.of(buffer)
+  if not (shown and client and window and vim.api.nvim_buf_is_valid(shown.view)) then return end
   local params = vim.lsp.util.make_position_params(window, client.offset_encoding)
-  client.request('loopsmith/loops', params, function(problem, loops)
+  local tick = vim.api.nvim_buf_get_changedtick(buffer)
+  server.request(client, 'loopsmith/loops', params, function(problem, loops)
     -- An answer about a text that has changed meanwhile is an error; the change asks again.
     if problem or not vim.api.nvim_buf_is_valid(shown.view) then return end
-    shown.params = params
+    shown.params, shown.tick = params, tick
     paint(shown, loops ~= vim.NIL and loops or nil)
   end, buffer)
 end
@@ -47,26 +48,27 @@ local function later(buffer)
   pending = vim.defer_fn(function() update(buffer) end, 60)
 end
 
---- Writes a move into the text, and goes to the end of its statement there: the next choice is about what it left. False: the text is in no window.
+--- Writes a move into the text, and goes to the end of its statement there: the next choice is about what it left. A text that is in no window is shown.
 function M.write(buffer, client, move)
+  local window = windows.show(buffer)
+  if not window then return server.warn('the text is closed: nothing is written') end
   vim.lsp.util.apply_workspace_edit(move.edit, client.offset_encoding)
   local edits = move.edit.documentChanges and move.edit.documentChanges[1].edits or select(2, next(move.edit.changes))
   local edit = edits[1]
   local from = edit.newText:find(move.statement, 1, true) or 1
   local _, breaks = edit.newText:sub(1, from + #move.statement - 1):gsub('\n', '\n')
   local row = edit.range.start.line + breaks + 1
-  local window = vim.fn.bufwinid(buffer)
-  if window == -1 then return false end
   local line = vim.api.nvim_buf_get_lines(buffer, row - 1, row, false)[1] or ''
   vim.api.nvim_win_set_cursor(window, { row, math.max(#line - 1, 0) })
-  return true
 end
 
 local function choose(buffer)
-  local shown, client = views[buffer], client_of(buffer)
+  local shown, client = views[buffer], server.of(buffer)
   local node = shown and shown.nodes[vim.api.nvim_win_get_cursor(0)[1] - 1]
   if not (node and client and shown.params) then return end
-  client.request('loopsmith/moves', vim.tbl_extend('force', shown.params, { place = node.place }), function(problem, moves)
+  -- What is shown is of an earlier text, whose loops may be others.
+  if shown.tick ~= vim.api.nvim_buf_get_changedtick(buffer) then return update(buffer) end
+  server.request(client, 'loopsmith/moves', vim.tbl_extend('force', shown.params, { place = node.place }), function(problem, moves)
     if problem or not moves or #moves == 0 then
       return vim.notify(('loopsmith: nothing can be done to `%s` here'):format(node.text))
     end
@@ -76,15 +78,17 @@ local function choose(buffer)
     }, function(move)
       if not move then return end
       if not move.edit then return vim.notify('loopsmith: ' .. move.reason, vim.log.levels.WARN) end
-      if M.write(buffer, client, move) then later(buffer) end
+      M.write(buffer, client, move)
+      later(buffer)
     end)
   end, buffer)
 end
 
 local function go(buffer)
   local node = views[buffer] and views[buffer].nodes[vim.api.nvim_win_get_cursor(0)[1] - 1]
-  local window = vim.fn.bufwinid(buffer)
-  if not (node and node.range and window ~= -1) then return end
+  if not (node and node.range) then return end
+  local window = windows.show(buffer)
+  if not window then return end
   vim.api.nvim_set_current_win(window)
   vim.api.nvim_win_set_cursor(window, { node.range.start.line + 1, node.range.start.character })
 end
@@ -92,14 +96,14 @@ end
 --- Shows the loops at the cursor in a window beside, which follows the cursor.
 function M.show()
   local buffer = vim.api.nvim_get_current_buf()
-  if not client_of(buffer) then return vim.notify('loopsmith: the language server does not serve this buffer', vim.log.levels.WARN) end
+  if not server.need(buffer) then return end
   local shown = views[buffer]
   if not (shown and vim.api.nvim_buf_is_valid(shown.view)) then
     local view = vim.api.nvim_create_buf(false, true)
     shown = { view = view, nodes = {} }
     views[buffer] = shown
     vim.bo[view].bufhidden = 'wipe'
-    vim.api.nvim_buf_set_name(view, 'loopsmith-loops:' .. vim.api.nvim_buf_get_name(buffer))
+    windows.name(view, 'loopsmith-loops:' .. vim.api.nvim_buf_get_name(buffer))
     vim.keymap.set('n', '<CR>', function() choose(buffer) end, { buffer = view, desc = 'Choose a primitive for this loop or block' })
     vim.keymap.set('n', 'o', function() go(buffer) end, { buffer = view, desc = 'Go to where this came of' })
     local group = vim.api.nvim_create_augroup('loopsmith_loops_' .. buffer, { clear = true })
@@ -110,7 +114,13 @@ function M.show()
       group = group, buffer = view,
       callback = function()
         views[buffer] = nil
-        vim.api.nvim_clear_autocmds({ group = group, buffer = buffer })
+        vim.api.nvim_clear_autocmds({ group = group })
+      end,
+    })
+    vim.api.nvim_create_autocmd('BufWipeout', {
+      group = group, buffer = buffer,
+      callback = function()
+        vim.schedule(function() pcall(vim.api.nvim_buf_delete, view, { force = true }) end)
       end,
     })
   end

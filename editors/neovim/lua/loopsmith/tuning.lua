@@ -2,6 +2,7 @@
 -- schedule. Fed by `loopsmith/tuning`.
 local M = {}
 
+local server = require('loopsmith.server')
 local searches, latest, view = {}, nil, nil
 local bars = { '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█' }
 local width = 60
@@ -54,12 +55,25 @@ local function lines_of(s)
   return lines
 end
 
-local function paint()
+-- `instead`: what is shown where no search has run.
+local function paint(instead)
   local search = latest and searches[latest]
   if not (view and vim.api.nvim_buf_is_valid(view)) then return end
   vim.bo[view].modifiable = true
-  vim.api.nvim_buf_set_lines(view, 0, -1, false, search and lines_of(search) or { '# no search has run yet: :LoopsmithTune starts one' })
+  vim.api.nvim_buf_set_lines(view, 0, -1, false, search and lines_of(search) or { instead })
   vim.bo[view].modifiable = false
+end
+
+-- A search of an earlier session stands still, and nothing is said of it: its lens has how far it came.
+local function look_for_earlier(buffer)
+  local client = server.of(buffer)
+  if not client then return end
+  server.request(client, 'textDocument/codeLens', { textDocument = vim.lsp.util.make_text_document_params(buffer) }, function(_, lenses)
+    for _, lens in ipairs(lenses or {}) do
+      local so_far = lens.command and lens.command.title:match('^tuning of an earlier session: (.*); give it up$')
+      if so_far then return paint(('# paused, of an earlier session: %s; :LoopsmithResume goes on with it'):format(so_far)) end
+    end
+  end, buffer)
 end
 
 --- What the server says of a search.
@@ -74,6 +88,7 @@ end
 
 --- Shows the last search in a window below, redrawn while it runs.
 function M.show()
+  local text = vim.api.nvim_get_current_buf()
   if not (view and vim.api.nvim_buf_is_valid(view)) then
     view = vim.api.nvim_create_buf(false, true)
     vim.bo[view].bufhidden = 'wipe'
@@ -87,7 +102,8 @@ function M.show()
     vim.wo.wrap = false
     vim.api.nvim_set_current_win(here)
   end
-  paint()
+  paint('# no search has run yet: :LoopsmithTune starts one')
+  if not latest then look_for_earlier(text) end
 end
 
 return M

@@ -1,0 +1,74 @@
+-- Lenses and hints of a text are asked for again whenever it changes, from another window too, and lenses when the server says so. Neovim
+-- 0.12 does all of this itself; earlier ones ask for hints of the current buffer only, and for lenses never.
+local M = {}
+
+local server = require('loopsmith.server')
+local by_itself = vim.lsp.codelens.enable ~= nil
+local asked = {}                     -- buffer -> { client, again }: an answer is awaited; `again`: it is of no use any more
+local timers = {}
+
+local function lenses(buffer)
+  local client = vim.api.nvim_buf_is_loaded(buffer) and server.of(buffer)
+  if not client then return end
+  if asked[buffer] and asked[buffer].client == client.id then
+    asked[buffer].again = true
+    return
+  end
+  local mine = { client = client.id, again = false }
+  local is_sent = server.request(client, 'textDocument/codeLens', { textDocument = vim.lsp.util.make_text_document_params(buffer) }, function(problem, found, context)
+    if asked[buffer] == mine then asked[buffer] = nil end
+    if not vim.api.nvim_buf_is_loaded(buffer) then return end
+    if not problem then vim.lsp.codelens.on_codelens(nil, found or {}, context) end
+    if mine.again then lenses(buffer) end
+  end, buffer)
+  if is_sent then asked[buffer] = mine end
+end
+
+local function after_change(buffer, options)
+  if timers[buffer] then timers[buffer]:stop() end
+  timers[buffer] = vim.defer_fn(function()
+    timers[buffer] = nil
+    if not vim.api.nvim_buf_is_loaded(buffer) then return end
+    local is_current = vim.api.nvim_get_current_buf() == buffer
+    -- Of the text that is typed into Neovim asks for hints itself.
+    if options.inlay_hints and not is_current and vim.lsp.inlay_hint.is_enabled({ bufnr = buffer }) then vim.lsp.inlay_hint.enable(true, { bufnr = buffer }) end
+    if options.code_lens and not (is_current and vim.api.nvim_get_mode().mode:find('^i')) then lenses(buffer) end
+  end, 150)
+end
+
+--- A buffer is served from now on.
+function M.attach(client, buffer, options)
+  if options.inlay_hints then pcall(vim.lsp.inlay_hint.enable, true, { bufnr = buffer }) end
+  if by_itself then
+    if options.code_lens then vim.lsp.codelens.enable(true, { bufnr = buffer }) end
+    return
+  end
+  if options.code_lens then
+    vim.api.nvim_create_autocmd({ 'BufEnter', 'InsertLeave' }, {
+      group = vim.api.nvim_create_augroup('loopsmith_lens_' .. buffer, { clear = true }),
+      buffer = buffer,
+      callback = function() lenses(buffer) end,
+    })
+    lenses(buffer)
+  end
+  vim.api.nvim_buf_attach(buffer, false, {
+    on_lines = function()
+      local now = server.of(buffer)
+      -- Another client has attached its own.
+      if now and now.id ~= client.id then return true end
+      after_change(buffer, options)
+    end,
+  })
+end
+
+--- What the client can, and what it does with what the server asks.
+function M.configure(capabilities, handlers)
+  if by_itself then return end
+  capabilities.workspace.codeLens = { refreshSupport = true }
+  handlers['workspace/codeLens/refresh'] = function(_, _, context)
+    for _, buffer in ipairs(vim.lsp.get_buffers_by_client_id(context.client_id)) do lenses(buffer) end
+    return vim.NIL
+  end
+end
+
+return M
