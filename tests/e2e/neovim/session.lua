@@ -678,6 +678,11 @@ function verbs.interrupted(step)
   local stands = wait_for_lens('tuning of an earlier session: trial')
   if not stands then return { out[1], 'it is forgotten' } end
   out[#out + 1] = stands.title:gsub('%d+, best.*; ', 'N; ')
+  vim.api.nvim_set_current_buf(buffer)
+  vim.cmd('LoopsmithTuning')
+  local function shown() return vim.api.nvim_buf_get_lines(vim.fn.bufnr('loopsmith-tuning'), 0, -1, false)[1] end
+  if not vim.wait(10000, function() return shown():find('# paused, of an earlier session: trial %d+, best .*; :LoopsmithResume') ~= nil end, 20) then out[#out + 1] = shown() end
+  vim.cmd.bwipeout('loopsmith-tuning')
   vim.cmd('LoopsmithResume')
   local again = wait_for_lens(', best ')
   out[#out + 1] = again and 'it goes on' or 'it does not go on'

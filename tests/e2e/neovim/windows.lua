@@ -203,8 +203,11 @@ local ok, problem = xpcall(function()
   told = {}
   vim.cmd('LoopsmithTune')
   check('a command without a server', is_told(':LoopsmithRestart') ~= nil, told)
+  require('loopsmith').setup(vim.tbl_extend('force', LOOPSMITH_OPTIONS, { caches = { 16384, 65536 }, peaks = { gflops = 150, gbytes = 20 } }))
   vim.cmd('LoopsmithRestart')
   wait('another server', function() local now = server.of(source); return now and now.id ~= first.id end)
+  local given = server.of(source).config.init_options
+  check('it is told of caches and peaks', vim.deep_equal({ given.caches, given.peaks }, { { 16384, 65536 }, { gflops = 150, gbytes = 20 } }), given)
   local second = server.of(source)
   vim.cmd('LoopsmithRestart')
   wait('a third server', function() local now = server.of(source); return now and now.id ~= second.id end)

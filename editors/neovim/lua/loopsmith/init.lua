@@ -325,7 +325,7 @@ function M.setup(user)
   make_help_tags()
   highlight(options)
   require('loopsmith.replay').setup()
-  vim.lsp.handlers['loopsmith/tuning'] = function(_, news) require('loopsmith.tuning').note(news) end
+  vim.lsp.handlers['loopsmith/tuning'] = function(_, news, context) require('loopsmith.tuning').note(news, context.client_id) end
   vim.lsp.handlers['workspace/textDocumentContent/refresh'] = function(_, params)
     local buffer = vim.uri_to_bufnr(params.uri)
     if vim.api.nvim_buf_is_loaded(buffer) then vim.schedule(function() read_content(buffer, params.uri) end) end

@@ -76,13 +76,14 @@ local function look_for_earlier(buffer)
   end, buffer)
 end
 
---- What the server says of a search.
-function M.note(news)
-  local before = searches[news.job]
-  if not before then latest = news.job end
+--- What the server says of a search; another server counts its searches anew.
+function M.note(news, client)
+  local key = client .. ':' .. news.job
+  local before = searches[key]
+  if not before then latest = key end
   local measured = before and before.measured or {}
   vim.list_extend(measured, news.measured or {})
-  searches[news.job] = vim.tbl_extend('force', before or {}, news, { measured = measured })
+  searches[key] = vim.tbl_extend('force', before or {}, news, { measured = measured, client = client })
   paint()
 end
 
@@ -102,6 +103,9 @@ function M.show()
     vim.wo.wrap = false
     vim.api.nvim_set_current_win(here)
   end
+  -- One that its server did not bring to an end may go on in another.
+  local search = latest and searches[latest]
+  if search and search.state ~= 'done' and search.state ~= 'failed' and not vim.lsp.get_client_by_id(search.client) then latest = nil end
   paint('# no search has run yet: :LoopsmithTune starts one')
   if not latest then look_for_earlier(text) end
 end
