@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "driver/command.h"
@@ -29,6 +31,7 @@ const Usage usage{
 
 struct Statement {
   uint32_t line = 0;       // of its first byte, from 1
+  uint32_t last_line = 0;  // of its last
   std::string text;        // its first line
   std::string after;       // the module, printed; empty: it did not run
 };
@@ -94,7 +97,17 @@ auto diff(std::vector<std::string> args) -> int {
     if (!where || where->text == nullptr) { continue; }
     auto at = where->text->line_column(where->span.begin);
     std::string text(where->text->line_text(at.line).substr(at.column));
-    statements.push_back({at.line + 1, std::move(text), step.after != nullptr ? print_script(step.after->module()) : std::string()});
+    uint32_t last_line = where->text->line_column(where->span.end).line + 1;
+    statements.push_back({at.line + 1, last_line, std::move(text), step.after != nullptr ? print_script(step.after->module()) : std::string()});
+  }
+  // Lines that no statement reaches: asked for by mistake, not "nothing changed".
+  if (is_range && !statements.empty()) {
+    uint32_t first = std::ranges::min(statements, {}, &Statement::line).line;
+    uint32_t last = std::ranges::max(statements, {}, &Statement::last_line).last_line;
+    if (from > last || (to && *to < first)) {
+      return usage_error("diff", fmt::format("no statement of `{}` is there: its {} {} in lines {} to {}", name, statements.size(),
+                                             statements.size() == 1 ? "statement is" : "statements are", first, last));
+    }
   }
   std::string program = run->program ? print_script(run->program) : std::string();
 

@@ -29,7 +29,7 @@ const Usage usage{
                 {.name = "--update", .value = "TRANSCRIPT", .help = "the same, and writes what came of it into the transcript"}},
     .examples = {{"loopsmith repl matmul.tir", "begins with the file's first program"},
                  {"loopsmith repl matmul.tir --with matmul_blocked", "begins with a schedule of the file"},
-                 {"echo ':with matmul_blocked\\n:bench' | loopsmith repl matmul.tir", "commands from a pipe"},
+                 {"printf ':with matmul_blocked\\n:bench\\n' | loopsmith repl matmul.tir", "commands from a pipe"},
                  {"loopsmith repl -c ':loops' matmul.tir", "one command"},
                  {"loopsmith repl --check session.sched", "a session as a test"}},
     .least = 0,
