@@ -476,6 +476,8 @@ void Jobs::finish(Job& job) {
   // What was ended with the editor goes on with it: nobody sees what it has come to by now.
   if (job.kind == JobKind::Tune && !is_closing_) { kept_.forget(job.uri, job.function, job.schedule); }
   std::string message;
+  // Told where the progress ends, not in the message: an editor may have one line for that.
+  std::string detail;
   int type = 3;
   switch (job.state) {
     case State::Done:
@@ -519,7 +521,7 @@ void Jobs::finish(Job& job) {
       message = fmt::format("{} tuned", job.schedule.empty() ? job.function : job.schedule);
       if (job.best_seconds) { message += fmt::format(": best {}", duration_text(*job.best_seconds)); }
       if (const Json& verified = member(job.result, "verified"); verified.is_string()) {
-        message += fmt::format(" ({})", verified.get<std::string>());
+        detail = fmt::format(" ({})", verified.get<std::string>());
       }
       break;
     case State::Stopping:
@@ -536,10 +538,9 @@ void Jobs::finish(Job& job) {
       message = fmt::format("{} of {} failed: {}", words(job.kind).name, job.function, job.failure);
       type = 1;
   }
-  end_progress(job, message);
+  end_progress(job, message + detail);
   if (job.state == State::Done && job.kind == JobKind::Tune) {
-    message += job.schedule.empty() ? "; the code action \"Insert best schedule\" puts it into the file"
-                                    : fmt::format("; the code action \"Fill in the best steps\" puts them in the place of the search in {}", job.schedule);
+    message += job.schedule.empty() ? "; \"Insert best schedule\" writes it" : "; \"Fill in the best steps\" writes them";
   }
   talk_.to_client(show_message(type, message));
   talk_.to_worker(for_worker(job));

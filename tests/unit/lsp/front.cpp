@@ -768,7 +768,7 @@ TEST_CASE("a search that is stopped says so at once, and is offered only when it
     stage.front.on_job_line(1, R"({"event":"done","schedule_text":"def s(sch): ...","best_seconds":0.25,"verified":"3 inputs"})");
     stage.front.on_job_end(1, ExitStatus{}, "");
     CHECK(stage.last("loopsmith/tuning")["params"]["verified"] == "3 inputs");
-    CHECK(stage.last("window/showMessage")["params"]["message"] == "f tuned: best 250.00 ms (3 inputs); the code action \"Insert best schedule\" puts it into the file");
+    CHECK(stage.last("window/showMessage")["params"]["message"] == "f tuned: best 250.00 ms; \"Insert best schedule\" writes it");
   }
   SECTION("stopped once more, it is not") {
     stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune.stop"}, {"arguments", {{{"job", 1}}}}});
