@@ -316,6 +316,12 @@ auto Session::load_text(const std::string& name, std::string text, const std::st
   std::string old_path = std::exchange(path_, name);
   std::swap(document_, document);
   report(diagnostics);
+  // Schedules with mistakes keep nobody from working on a program.
+  script::Schedules schedules;
+  schedules.update(*file);
+  for (const Diagnostic& d : schedules.diagnostics()) {
+    if (d.severity == Severity::Error) { report({d}); }
+  }
   bool is_any_sound = false;
   std::string broken;
   for (size_t i = 0; has_errors(diagnostics) && i < file->size(); ++i) {
@@ -332,9 +338,8 @@ auto Session::load_text(const std::string& name, std::string text, const std::st
     return false;
   }
   steps_.clear();
-  schedules_ = {};
+  schedules_ = std::move(schedules);
   file_ = std::move(file);
-  schedules_.update(*file_);
   if (!begin({})) { return false; }
   if (!broken.empty()) { complain("what has errors is left out: " + broken + "; this is `" + program_name_.str() + "`\n"); }
   return true;

@@ -262,6 +262,8 @@ void Reporter::report(const Diagnostics& diagnostics, const SourceFile* file, bo
   Locate locate;
   if (file) { locate = file->locate(); }
   for (const Diagnostic& d : diagnostics) {
+    // What a text has wrong is found again where it runs.
+    if (d.severity == Severity::Error && d.where.is_known() && !told_.emplace(file, d.code, d.where.decl, d.where.begin, d.where.end, d.message()).second) { continue; }
     if (d.severity == Severity::Error) { ++errors_; }
     else if (only_errors) { continue; }
     else if (d.severity == Severity::Warning) { ++warnings_; }

@@ -5,8 +5,10 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <system_error>
+#include <tuple>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -81,6 +83,7 @@ class Reporter {
   size_t errors_ = 0;
   size_t warnings_ = 0;
   bool environment_ = false;
+  std::set<std::tuple<const SourceFile*, Code, DeclId, uint32_t, uint32_t, std::string>> told_;   // errors, each once
   std::vector<nlohmann::json>* sink_ = nullptr;
 };
 

@@ -449,7 +449,17 @@ auto table() -> const std::unordered_map<Name, Value>& {
                              "Exception", "ValueError", "TypeError", "RuntimeError", "AssertionError", "NotImplementedError", "KeyError",
                              "IndexError", "AttributeError", "LookupError", "NameError", "ImportError", "OSError", "ArithmeticError", "ZeroDivisionError",
                              "OverflowError", "StopIteration", "Warning", "UserWarning", "DeprecationWarning", "NotImplemented", "__name__", "__file__", "hex", "bin", "oct", "exec", "eval", "setattr", "delattr",
-                             "issubclass", "memoryview", "__import__"}) {
+                             "issubclass", "memoryview", "__import__",
+                             "aiter", "anext", "ascii", "breakpoint", "compile", "copyright", "credits", "exit", "help", "license", "quit",
+                             "Ellipsis", "BaseException", "BaseExceptionGroup", "BlockingIOError", "BrokenPipeError", "BufferError", "BytesWarning", "ChildProcessError",
+                             "ConnectionAbortedError", "ConnectionError", "ConnectionRefusedError", "ConnectionResetError", "EOFError", "EncodingWarning",
+                             "EnvironmentError", "ExceptionGroup", "FileExistsError", "FileNotFoundError", "FloatingPointError", "FutureWarning", "GeneratorExit",
+                             "IOError", "ImportWarning", "IndentationError", "InterruptedError", "IsADirectoryError", "KeyboardInterrupt", "MemoryError",
+                             "ModuleNotFoundError", "NotADirectoryError", "PendingDeprecationWarning", "PermissionError", "ProcessLookupError",
+                             "PythonFinalizationError", "RecursionError", "ReferenceError", "ResourceWarning", "RuntimeWarning", "StopAsyncIteration",
+                             "SyntaxError", "SyntaxWarning", "SystemError", "SystemExit", "TabError", "TimeoutError", "UnboundLocalError",
+                             "UnicodeDecodeError", "UnicodeEncodeError", "UnicodeError", "UnicodeTranslateError", "UnicodeWarning", "__build_class__",
+                             "__builtins__", "__debug__", "__doc__", "__loader__", "__package__", "__spec__", "__annotations__", "__dict__", "__path__"}) {
       out.emplace(Name(name), Value::opaque());
     }
     return out;

@@ -408,7 +408,10 @@ void bound_names(const syntax::Stmt& stmt, std::vector<Name>& out, int depth) {
       all(static_cast<const ForStmt&>(stmt).body);
       all(static_cast<const ForStmt&>(stmt).otherwise);
       break;
-    case Kind::While: all(static_cast<const WhileStmt&>(stmt).body); break;
+    case Kind::While:
+      all(static_cast<const WhileStmt&>(stmt).body);
+      all(static_cast<const WhileStmt&>(stmt).otherwise);
+      break;
     case Kind::With:
       for (const WithItem& item : static_cast<const WithStmt&>(stmt).items) {
         if (item.target) { target_names(*item.target, out); }

@@ -20,6 +20,10 @@ namespace loopsmith::schedule {
 /// Arguments of a script's call, one per parameter of the row. Errors: too many, unknown, missing.
 struct Matched { std::vector<Value> values; Value decision; };
 [[nodiscard]] auto match_arguments(const Primitive& primitive, Arguments arguments, Origin call) -> Result<Matched>;
+/// An argument too many, unknown, given twice, or missing, whatever their values are; none: they fit. `is_all`: there are no others, as `*arguments`
+/// would be.
+[[nodiscard]] auto wrong_arguments(const Primitive& primitive, size_t positional, const std::vector<std::string_view>& keywords, Origin call, bool is_all = true)
+    -> std::optional<Diagnostic>;
 
 struct Move {
   const Primitive* primitive = nullptr;

@@ -205,54 +205,64 @@ auto Schedule::apply(std::string_view name, Arguments arguments, Origin call) ->
   return apply(*row, std::move(arguments), call);
 }
 
+namespace {
+
+// By either of its names; the number of parameters where there is none.
+auto find_parameter(const std::vector<Param>& params, std::string_view name) -> size_t {
+  auto found = std::find_if(params.begin(), params.end(), [&](const Param& p) { return p.name == name || (!p.traced_as.empty() && p.traced_as == name); });
+  return static_cast<size_t>(found - params.begin());
+}
+
+}  // namespace
+
+auto wrong_arguments(const Primitive& primitive, size_t positional, const std::vector<std::string_view>& keywords, Origin call, bool is_all)
+    -> std::optional<Diagnostic> {
+  const auto& params = primitive.params;
+  auto fail = [&](Code code) { return error(code, call).arg("primitive", primitive.name).arg("callee", primitive.name); };
+  bool is_open = std::any_of(params.begin(), params.end(), [](const Param& p) { return p.is_variadic; });
+  if (positional > params.size() && !is_open) {
+    return fail(Code::TooManyArguments).arg("count", static_cast<int64_t>(params.size())).arg("given", static_cast<int64_t>(positional));
+  }
+  std::vector<bool> given(params.size(), false);
+  // What is variadic takes all that follow.
+  for (size_t i = 0; i < std::min(positional, params.size()); ++i) {
+    given[i] = true;
+    if (params[i].is_variadic) { break; }
+  }
+  for (std::string_view key : keywords) {
+    size_t at = find_parameter(params, key);
+    if (at == params.size()) { return fail(Code::UnexpectedArgument).arg("name", key).remedy(primitive.signature()); }
+    if (given[at]) { return fail(Code::DuplicateArgument).arg("name", key); }
+    given[at] = true;
+  }
+  for (size_t i = 0; i < params.size() && is_all; ++i) {
+    if (!given[i] && !params[i].otherwise && !params[i].is_variadic) { return fail(Code::MissingArgument).arg("name", params[i].name).remedy(primitive.signature()); }
+  }
+  return std::nullopt;
+}
+
 auto match_arguments(const Primitive& primitive, Arguments arguments, Origin call) -> Result<Matched> {
   const auto& params = primitive.params;
+  std::vector<std::string_view> keywords;
+  for (const auto& [key, value] : arguments.keyword) { keywords.emplace_back(key); }
+  if (auto wrong = wrong_arguments(primitive, arguments.positional.size(), keywords, call)) { return *std::move(wrong); }
   Matched out;
   std::vector<Value>& values = out.values;
-  values.resize(params.size());
-  std::vector<bool> given(params.size(), false);
-  auto fail = [&](Code code) { return error(code, call).arg("primitive", primitive.name); };
-
+  for (const Param& param : params) { values.push_back(param.is_variadic ? Value(Value::List()) : param.otherwise.value_or(Value())); }
   size_t next = 0;
   for (size_t i = 0; i < arguments.positional.size(); ++i) {
     Value& value = arguments.positional[i];
-    if (next < params.size() && params[next].is_variadic) {
-      if (i == 0 && arguments.positional.size() == 1 && value.as<Value::List>()) {
-        values[next] = std::move(value);
-      } else {
-        Value::List items = values[next].as<Value::List>() ? *values[next].as<Value::List>() : Value::List();
-        items.push_back(std::move(value));
-        values[next] = Value(std::move(items));
-      }
-      given[next] = true;
-      continue;
-    }
-    if (next >= params.size()) {
-      return fail(Code::TooManyArguments).arg("callee", primitive.name).arg("count", static_cast<int64_t>(params.size())).arg("given", static_cast<int64_t>(arguments.positional.size()));
-    }
-    values[next] = std::move(value);
-    given[next++] = true;
-  }
-  for (auto& [key, value] : arguments.keyword) {
-    auto found = std::find_if(params.begin(), params.end(), [&](const Param& p) { return p.name == key || (!p.traced_as.empty() && p.traced_as == key); });
-    if (found == params.end()) {
-      return fail(Code::UnexpectedArgument).arg("callee", primitive.name).arg("name", key).remedy(primitive.signature());
-    }
-    size_t at = static_cast<size_t>(found - params.begin());
-    if (given[at]) { return fail(Code::DuplicateArgument).arg("callee", primitive.name).arg("name", key); }
-    values[at] = std::move(value);
-    given[at] = true;
-  }
-  for (size_t i = 0; i < params.size(); ++i) {
-    if (given[i]) { continue; }
-    if (params[i].otherwise) {
-      values[i] = *params[i].otherwise;
-    } else if (params[i].is_variadic) {
-      values[i] = Value(Value::List());
+    if (!params[next].is_variadic) {
+      values[next++] = std::move(value);
+    } else if (i == 0 && arguments.positional.size() == 1 && value.as<Value::List>()) {
+      values[next] = std::move(value);
     } else {
-      return fail(Code::MissingArgument).arg("callee", primitive.name).arg("name", params[i].name).remedy(primitive.signature());
+      Value::List items = *values[next].as<Value::List>();
+      items.push_back(std::move(value));
+      values[next] = Value(std::move(items));
     }
   }
+  for (auto& [key, value] : arguments.keyword) { values[find_parameter(params, key)] = std::move(value); }
   if (!params.empty() && params.back().role == Role::Decision) { out.decision = std::exchange(values.back(), Value()); }
   return out;
 }

@@ -99,10 +99,7 @@ auto with_name_meant(Diagnostic d, const Arguments& arguments, const ScheduleObj
       break;
     }
     if (d.code == Code::UnexpectedArgument && !argument.keyword.empty() && argument.keyword.view() == given("name")) {
-      std::vector<Name> names;
-      for (const schedule::Param& param : primitive.params) { names.emplace_back(param.name); }
-      Name near = eval::closest_name(argument.keyword, names);
-      if (!near.empty()) { meant(near.str(), argument.keyword.view().size(), argument.keyword_at); }
+      add_parameter_meant(d, primitive, argument.keyword, argument.keyword_at);
       break;
     }
   }
@@ -405,6 +402,15 @@ const eval::TypeTag TraceObject::type_tag{"trace"};
 const eval::TypeTag VariableObject::type_tag{"variable of a schedule"};
 const eval::TypeTag ScheduleObject::type_tag{"tir.Schedule"};
 
+void add_parameter_meant(Diagnostic& d, const schedule::Primitive& primitive, Name keyword, Origin keyword_at) {
+  std::vector<Name> names;
+  for (const schedule::Param& param : primitive.params) { names.emplace_back(param.name); }
+  Name near = eval::closest_name(keyword, names);
+  if (near.empty()) { return; }
+  d.remedies.insert(d.remedies.begin(), "did you mean `" + near.str() + "`?");
+  if (keyword_at.end - keyword_at.begin == keyword.view().size()) { d.fixes.push_back({keyword_at, near.str()}); }
+}
+
 void set_bridge(Bridge b) { bridge() = std::move(b); }
 
 auto target_around(const Evaluator& evaluator) -> const Attr* {
@@ -518,7 +524,9 @@ auto ScheduleObject::get_attribute(Evaluator& evaluator, Name name, Origin where
   return {};
 }
 
-void ScheduleObject::attribute_names(std::vector<Name>& out) const {
+void ScheduleObject::attribute_names(std::vector<Name>& out) const { schedule_attributes(out); }
+
+void schedule_attributes(std::vector<Name>& out) {
   for (const schedule::Primitive* primitive : schedule::all_primitives()) { out.push_back(Name(primitive->name)); }
   for (const Utility& utility : utilities) { out.push_back(Name(utility.name)); }
   for (const char* name : {"trace", "mod", "func_working_on"}) { out.push_back(Name(name)); }

@@ -31,6 +31,11 @@ struct Hole {
   int64_t trials = 0;    // 0: not said
 };
 
+/// What `sch.` may be followed by.
+void schedule_attributes(std::vector<Name>& out);
+/// Of an argument whose name a primitive does not know: the parameter that may be meant.
+void add_parameter_meant(Diagnostic& d, const schedule::Primitive& primitive, Name keyword, Origin keyword_at);
+
 /// `sch`: it changes with every primitive, so a snapshot of a frame copies it (which is cheap).
 class ScheduleObject final : public eval::Object {
  public:

@@ -16,15 +16,6 @@ namespace {
 
 using syntax::Kind;
 
-// `@pytest.mark.xfail(...)`: a test that is known to fail.
-auto expects_failure(const syntax::FunctionDef& def) -> bool {
-  return std::any_of(def.decorators.begin(), def.decorators.end(), [](const syntax::Expr* decorator) {
-    if (const auto* call = decorator->as<syntax::CallExpr>()) { decorator = call->callee; }
-    const auto* attribute = decorator->as<syntax::AttributeExpr>();
-    return attribute && attribute->attr.name == "xfail";
-  });
-}
-
 // The `seed` of `tir.Schedule(program, seed=42)`; none: it has no number there.
 auto seed_of(const eval::Arguments& arguments) -> std::optional<int64_t> {
   static const Name seed("seed");
@@ -369,6 +360,14 @@ auto as_schedule_function(const syntax::FunctionDef& def, std::shared_ptr<const 
     }
   }
   return out;
+}
+
+auto expects_failure(const syntax::FunctionDef& def) -> bool {
+  return std::any_of(def.decorators.begin(), def.decorators.end(), [](const syntax::Expr* decorator) {
+    if (const auto* call = decorator->as<syntax::CallExpr>()) { decorator = call->callee; }
+    const auto* attribute = decorator->as<syntax::AttributeExpr>();
+    return attribute && attribute->attr.name == "xfail";
+  });
 }
 
 auto start_call(eval::Evaluator& evaluator, const ScheduleFunction& function, const Ref<eval::Function>& callee, const eval::Value& schedule)

@@ -40,6 +40,9 @@ struct ScheduleFunction {
 [[nodiscard]] auto as_schedule_function(const syntax::FunctionDef& def, std::shared_ptr<const void> tree, std::string_view text, const syntax::ScheduleForm& form)
     -> ScheduleFunction;
 
+/// `@pytest.mark.xfail(...)`: a test that is known to fail.
+[[nodiscard]] auto expects_failure(const syntax::FunctionDef& def) -> bool;
+
 /// A call of the function with nothing run: with a schedule as its first argument; or, where it makes its own, with what a test would run it
 /// with first for its parameters. None: reported.
 [[nodiscard]] auto start_call(eval::Evaluator& evaluator, const ScheduleFunction& function, const Ref<eval::Function>& callee, const eval::Value& schedule)

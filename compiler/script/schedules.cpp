@@ -475,6 +475,7 @@ void Schedules::update(frontend::File& file) {
     return hash;
   };
   std::unordered_set<Name> followed_givers;
+  std::vector<ScheduleBody> bodies;
   struct Unfollowed { Name name; Name function; Origin where; std::string why; };
   std::vector<Unfollowed> unfollowed;
   // More than any function makes, and few enough that each may run the function.
@@ -496,6 +497,7 @@ void Schedules::update(frontend::File& file) {
     // Mostly there is one, in a statement of its own: the text tells.
     bool is_only = !forms.empty() && (!forms[0].made || (!calls_some && item->text.find(call, made_first + 1) == std::string::npos));
     if (!is_only && (makes_some || calls_some)) { forms = syntax::made_schedules(*def, [&](Name called) { return !(called == def->name.name) && gives(called); }); }
+    if (!forms.empty() || !syntax::schedule_parameter(*def).empty()) { bodies.push_back({item, place}); }
     if (forms.size() > most_made) {
       unfollowed.push_back({name, name, {def->decl, forms[most_made].variable_span.begin, forms[most_made].variable_span.end, 0}, "a function is followed to its schedule " + std::to_string(most_made)});
       forms.resize(most_made);
@@ -584,6 +586,8 @@ void Schedules::update(frontend::File& file) {
     told.severity = Severity::Hint;
     diagnostics_.push_back(std::move(told));
   }
+  names_.update(file, bodies);
+  diagnostics_.insert(diagnostics_.end(), names_.diagnostics().begin(), names_.diagnostics().end());
 }
 
 auto Schedules::run_one(frontend::File& file, FileSchedule& schedule, const CancelToken& cancel, std::optional<size_t> steps, const StepWatch& watch) -> void {
@@ -610,7 +614,14 @@ auto Schedules::run_one(frontend::File& file, FileSchedule& schedule, const Canc
   auto run = std::make_shared<ScheduleRun>(run_schedule(request, before));
   file.look_from(SIZE_MAX);
   file.bring_home(run->diagnostics, schedule.where);
-  for (Step& step : run->steps) { file.bring_home(step.diagnostics, step.where); }
+  for (Step& step : run->steps) {
+    file.bring_home(step.diagnostics, step.where);
+    // What is wrong there says why it is not followed.
+    std::erase_if(step.diagnostics, [&](const Diagnostic& d) {
+      const Origin& at = d.notes.empty() ? d.where : d.notes[0].where;
+      return d.code == Code::ScheduleNotFollowed && std::any_of(names_.diagnostics().begin(), names_.diagnostics().end(), [&](const Diagnostic& told) { return told.where == at; });
+    });
+  }
   executed_ += run->primitives;
   if (cancel.is_cancelled()) {
     // Half a run would take away what is shown of the statements behind it, only for the other half to bring it back.

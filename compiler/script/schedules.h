@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "frontend/file.h"
+#include "script/names.h"
 #include "script/run.h"
 #include "support/cancel.h"
 
@@ -59,7 +60,7 @@ class Schedules {
   /// Primitives executed by the last `run_all`: for tests and timing tables.
   [[nodiscard]] auto executed() const -> uint64_t { return executed_; }
 
-  /// What is wrong with what the file registers: tensor intrinsics.
+  /// What is wrong before anything runs: with tensor intrinsics that the file registers, schedules that are not followed, names and calls of schedules.
   [[nodiscard]] auto diagnostics() const -> const Diagnostics& { return diagnostics_; }
   /// Tensor intrinsics that the file registers; null: none.
   [[nodiscard]] auto intrinsics() const -> const std::shared_ptr<const std::vector<schedule::TensorIntrin>>& { return intrinsics_; }
@@ -71,6 +72,7 @@ class Schedules {
   std::vector<FileSchedule> schedules_;
   std::vector<LeftAlone> left_alone_;
   Diagnostics diagnostics_;
+  Names names_;
   std::shared_ptr<const std::vector<schedule::TensorIntrin>> intrinsics_;
   uint64_t executed_ = 0;
 };
