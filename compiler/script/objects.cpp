@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "frontend/objects.h"
+#include "ir/equal.h"
 #include "ir/printer.h"
 #include "ir/ops.h"
 #include "schedule/trace_json.h"
@@ -153,8 +154,10 @@ class PrimitiveMethod final : public eval::Object {
       }
       return eval::Value::error();
     }
+    // A step with results may be there for those.
     const IRModule& after = schedule->schedule.module();
-    if (!primitive->is_pure && after.same_as(before) && !is_other) {
+    bool is_idle = after.same_as(before) || (primitive->output == schedule::OutputKind::None && structural_equal(before, after));
+    if (!primitive->is_pure && is_idle && !is_other) {
       evaluator.report(error(Code::StepChangesNothing, call).arg("primitive", primitive->name));
     }
     return from_schedule(*result);

@@ -82,7 +82,7 @@ auto drop_idle_steps(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
     if (shares || is_head || (form->made != nullptr && i <= form->made_at)) { continue; }
     const IRModule& before = i == 0 ? run.program : run.steps[i - 1].after != nullptr ? run.steps[i - 1].after->module() : run.program;
     const IRModule& after = step.after->module();
-    if (!before || !(before.same_as(after) || structural_equal(before, after)) || is_used(i)) { continue; }
+    if (!before || !structural_equal(before, after) || is_used(i)) { continue; }
     is_idle[i] = true;
     ++dropped;
   }
