@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "workspace/imports.h"
 
@@ -75,23 +76,59 @@ class Workspace {
     auto found = members->second.find(name);
     return found == members->second.end() ? std::nullopt : std::optional(Symbol{type.file, found->second});
   }
-  /// A block of a program, or of one of the programs of a class.
-  auto block(const Symbol& program, Name name) -> std::optional<Symbol> {
-    const NameTable& table = names(*program.file);
-    auto members = table.of_classes.find(program.entity);
-    for (uint32_t i = 0; i < table.entities.size(); ++i) {
-      const Entity& entity = table.entities[i];
-      if (entity.kind != EntityKind::Block || !entity.is_bound || !(entity.name == name)) { continue; }
-      bool is_inside = members != table.of_classes.end() && std::any_of(members->second.begin(), members->second.end(), [&](const auto& one) { return one.second == entity.program; });
-      if (entity.program == program.entity || is_inside) { return Symbol{program.file, i}; }
-    }
-    return std::nullopt;
+  /// The programs and modules that an import stands for, or a call of it gives.
+  auto programs(const Snapshot& from, const Imported& what, bool is_call, int depth = 0) -> std::vector<Symbol> {
+    std::vector<Symbol> out;
+    auto symbol = depth <= deepest ? resolve(from, what) : std::nullopt;
+    if (!symbol) { return out; }
+    const Snapshot& file = *symbol->file;
+    names(file).programs_of({symbol->entity, is_call}, [&](uint32_t program) { out.push_back({&file, program}); },
+                            [&](uint32_t imported, bool calls) {
+                              std::vector<Symbol> further = programs(file, names(file).imports[imported], calls, depth + 1);
+                              out.insert(out.end(), further.begin(), further.end());
+                            });
+    return out;
   }
-  /// The block that a string in a schedule for a program of another file names.
-  auto outside_block(const Snapshot& file, Span string, uint32_t program) -> std::optional<Symbol> {
+  /// The blocks that a string in schedules for programs of other files may name.
+  auto outside_blocks(const Snapshot& file, Span string) -> std::vector<Symbol> {
+    std::vector<Symbol> out;
+    Name name(std::string_view(file.text()).substr(string.begin, string.end - string.begin));
+    for (const NameTable::PossibleBlock& one : names(file).possible_blocks) {
+      if (!(one.span == string)) { continue; }
+      for (const Symbol& program : programs(file, names(file).imports[one.imported], one.is_call)) {
+        for (uint32_t block : names(*program.file).blocks_of(program.entity, one.where, name)) {
+          if (std::find(out.begin(), out.end(), Symbol{program.file, block}) == out.end()) { out.push_back({program.file, block}); }
+        }
+      }
+    }
+    return out;
+  }
+  /// Why a string of a file stands against another name of a block; empty: none does.
+  auto unclear(const Snapshot& file, const Symbol& symbol, const Snapshot& asked) -> std::string {
     const NameTable& table = names(file);
-    auto scheduled = resolve(file, table.imports[table.entities[program].imported]);
-    return scheduled ? block(*scheduled, Name(std::string_view(file.text()).substr(string.begin, string.end - string.begin))) : std::nullopt;
+    Name name = names(*symbol.file).entities[symbol.entity].name;
+    for (const NameTable::Unclear& one : table.unclear) {
+      bool is_meant = &file == symbol.file && std::find(one.entities.begin(), one.entities.end(), symbol.entity) != one.entities.end();
+      if (!is_meant) { continue; }
+      std::vector<Symbol> blocks;
+      for (uint32_t block : one.entities) { blocks.push_back({&file, block}); }
+      return unclear_words(file, one.span, blocks, asked);
+    }
+    for (const NameTable::PossibleBlock& one : table.possible_blocks) {
+      if (std::string_view(file.text()).substr(one.span.begin, one.span.end - one.span.begin) != name.view()) { continue; }
+      std::vector<Symbol> blocks = outside_blocks(file, one.span);
+      if (blocks.size() > 1 && std::find(blocks.begin(), blocks.end(), symbol) != blocks.end()) { return unclear_words(file, one.span, blocks, asked); }
+    }
+    return {};
+  }
+  /// The same, of a string at an offset.
+  auto unclear_at(const Snapshot& file, uint32_t offset) -> std::string {
+    for (const NameTable::PossibleBlock& one : names(file).possible_blocks) {
+      if (offset < one.span.begin || offset > one.span.end) { continue; }
+      std::vector<Symbol> blocks = outside_blocks(file, one.span);
+      if (blocks.size() > 1) { return unclear_words(file, one.span, blocks, file); }
+    }
+    return {};
   }
 
   /// What is named at an offset, where that is of a file: this or another. `through_alias`: `m` of `import matmul as m` is what it stands for.
@@ -104,7 +141,7 @@ class Workspace {
     }
     for (const NameTable::PossibleBlock& one : table.possible_blocks) {
       if (!is_here(one.span)) { continue; }
-      if (auto symbol = outside_block(file, one.span, one.program)) { return std::pair(*symbol, one.span); }
+      if (std::vector<Symbol> blocks = outside_blocks(file, one.span); blocks.size() == 1) { return std::pair(blocks.front(), one.span); }
     }
     const Occurrence* here = table.at(offset);
     if (here == nullptr) { return std::nullopt; }
@@ -118,8 +155,9 @@ class Workspace {
     return std::nullopt;
   }
 
-  /// Of another file, all places of a symbol.
-  auto places(const Snapshot& file, const Symbol& symbol) -> std::vector<PlaceIn> {
+  /// Of another file, all places of a symbol. `aliases`: other names that it is imported by, where its places by those are wanted too; it is told those
+  /// that the file adds. Null: only what can be renamed with it.
+  auto places(const Snapshot& file, const Symbol& symbol, std::vector<Name>* aliases) -> std::vector<PlaceIn> {
     std::vector<PlaceIn> out;
     const NameTable& table = names(file);
     Name name = names(*symbol.file).entities[symbol.entity].name;
@@ -127,24 +165,30 @@ class Workspace {
     if (is_block) {
       for (const NameTable::PossibleBlock& one : table.possible_blocks) {
         if (std::string_view(file.text()).substr(one.span.begin, one.span.end - one.span.begin) != name.view()) { continue; }
-        if (outside_block(file, one.span, one.program) == symbol) { out.push_back({&file, one.span, Role::Read}); }
+        if (outside_blocks(file, one.span) == std::vector<Symbol>{symbol}) { out.push_back({&file, one.span, Role::Read}); }
       }
       in_order(out);
+      out.erase(std::unique(out.begin(), out.end(), [](const PlaceIn& a, const PlaceIn& b) { return a.span == b.span; }), out.end());
       return out;
     }
+    auto is_called = [&](Name one) { return one == name || (aliases != nullptr && std::find(aliases->begin(), aliases->end(), one) != aliases->end()); };
     for (const NameTable::Member& one : table.members) {
       const Imported& what = table.imports[one.imported];
-      if (what.path.back() == name && resolve(file, what) == symbol) { out.push_back({&file, one.span, Role::Read}); }
+      if (is_called(what.path.back()) && resolve(file, what) == symbol) { out.push_back({&file, one.span, Role::Read, one.is_import}); }
     }
     std::unordered_map<uint32_t, bool> is_it;
     for (const Occurrence& o : table.occurrences) {
       const Entity& entity = table.entities[o.entity];
-      if (!(entity.name == name) || entity.is_alias) { continue; }
       bool is_starred = entity.imported == nowhere && !entity.is_bound && entity.function == 0 && !table.stars.empty();
       if (entity.imported == nowhere && !is_starred) { continue; }
+      Name called = is_starred ? entity.name : table.imports[entity.imported].path.back();
+      if (!is_called(called) || (entity.is_alias && aliases == nullptr)) { continue; }
       auto [known, is_new] = is_it.try_emplace(o.entity, false);
-      if (is_new) { known->second = (is_starred ? by_star(file, name, 0) : resolve(file, table.imports[entity.imported])) == symbol; }
-      if (known->second) { out.push_back({&file, o.span, Role::Read}); }
+      if (is_new) { known->second = (is_starred ? by_star(file, called, 0) : resolve(file, table.imports[entity.imported])) == symbol; }
+      if (!known->second) { continue; }
+      if (entity.is_alias && !is_called(entity.name)) { aliases->push_back(entity.name); }
+      // An alias is a name of its file alone: what it is bound by is not a place of what it stands for.
+      if (!entity.is_alias || o.role != Role::Bind) { out.push_back({&file, o.span, Role::Read, o.role == Role::Bind}); }
     }
     in_order(out);
     return out;
@@ -157,12 +201,49 @@ class Workspace {
   static auto can_be_named_outside(const NameTable& table, uint32_t index) -> bool {
     const Entity& entity = table.entities[index];
     if (!entity.is_bound) { return false; }
-    if (entity.kind == EntityKind::Block) { return entity.program != nowhere && can_be_named_outside(table, entity.program); }
+    if (entity.kind == EntityKind::Block) { return entity.program != nowhere && (can_be_named_outside(table, entity.program) || is_given_outside(table, entity.program)); }
     auto named = [&](const NameTable::Names& names) {
       auto found = names.find(entity.name);
       return found != names.end() && found->second == index;
     };
     return named(table.of_file) || std::any_of(table.of_classes.begin(), table.of_classes.end(), [&](const auto& one) { return named(one.second); });
+  }
+
+  /// Is a program, or a module that it is in, what a name of the file has for a value or gives?
+  static auto is_given_outside(const NameTable& table, uint32_t program) -> bool {
+    bool is_given = false;
+    auto found = [&](uint32_t one) {
+      auto members = table.of_classes.find(one);
+      bool is_inside = members != table.of_classes.end() && std::any_of(members->second.begin(), members->second.end(), [&](const auto& member) { return member.second == program; });
+      is_given = is_given || one == program || is_inside;
+    };
+    for (const auto& [name, entity] : table.of_file) {
+      if (!table.gives.contains(entity)) { continue; }
+      for (bool is_call : {false, true}) { table.programs_of({entity, is_call}, found, [](uint32_t, bool) {}); }
+    }
+    return is_given;
+  }
+  auto unclear_words(const Snapshot& file, Span string, const std::vector<Symbol>& blocks, const Snapshot& asked) -> std::string {
+    std::vector<std::string> functions;
+    std::unordered_set<uint32_t> modules;
+    bool is_one_module = true;
+    for (const Symbol& block : blocks) {
+      const NameTable& table = names(*block.file);
+      uint32_t program = table.entities[block.entity].program;
+      functions.push_back(table.entities[program].name.str());
+      bool is_member = false;
+      for (const auto& [module, members] : table.of_classes) {
+        for (const auto& [name, member] : members) {
+          if (member != program) { continue; }
+          is_member = true;
+          modules.insert(module);
+        }
+      }
+      is_one_module = is_one_module && is_member && block.file == blocks.front().file && modules.size() == 1;
+    }
+    std::string path = &file == &asked ? std::string() : this->path(file);
+    uint32_t line = file.lines().line_of(string.begin) + 1;
+    return unclear_text(names(*blocks.front().file).entities[blocks.front().entity].name.view(), functions, is_one_module, line, path.substr(path.rfind('/') + 1));
   }
 
   /// The files that the first names of an import mean.
@@ -195,27 +276,37 @@ auto has_word(std::string_view text, std::string_view word) -> bool {
   return false;
 }
 
-/// All places of a symbol, file after file: in `first` (null: no file goes before), in the file that binds it, in the others by their paths. False: there
-/// are more files than can be looked at, and those were not.
-auto each_place(Files& files, Workspace& workspace, const Symbol& symbol, const Snapshot* first, const CancelToken& cancel, const std::function<void(const std::vector<PlaceIn>&)>& found) -> bool {
-  auto tell = [&](const std::vector<PlaceIn>& places) {
-    if (!places.empty()) { found(places); }
-  };
-  if (first != nullptr && first != symbol.file) { tell(workspace.places(*first, symbol)); }
-  tell(places_in_own(workspace, symbol));
+/// What may have places of a symbol, file after file: `first` (null: no file goes before), the file that binds it, the others by their paths.
+/// False: there are more files than can be looked at, and the others were not.
+auto each_file(Files& files, Workspace& workspace, const Symbol& symbol, const Snapshot* first, std::vector<Name>* aliases, const CancelToken& cancel, const std::function<void(const Snapshot&)>& look) -> bool {
+  if (first != nullptr && first != symbol.file) { look(*first); }
+  look(*symbol.file);
   const Entity& entity = workspace.names(*symbol.file).entities[symbol.entity];
-  std::string name = entity.name.str();
   bool is_block = entity.kind == EntityKind::Block;
+  std::vector<Name> wanted = {entity.name};
+  std::unordered_set<const Snapshot*> seen = {symbol.file, first};
   // What uses it has it by an import, and a block as a string in a schedule.
   auto wants = [&](std::string_view text) {
     if (text.find("import") == std::string_view::npos) { return false; }
-    if (!is_block) { return has_word(text, name); }
+    std::string name = entity.name.str();
+    if (!is_block) { return std::any_of(wanted.begin(), wanted.end(), [&](Name one) { return has_word(text, one.view()); }); }
     return (text.find("\"" + name + "\"") != std::string_view::npos || text.find("'" + name + "'") != std::string_view::npos) && text.find("chedule") != std::string_view::npos;
   };
-  return files.visit(wants, [&](const Snapshot& file) {
-    if (cancel.is_cancelled() || &file == symbol.file || &file == first) { return; }
-    tell(workspace.places(file, symbol));
-  });
+  auto visit = [&](const Snapshot& file) {
+    if (!cancel.is_cancelled() && seen.insert(&file).second) { look(file); }
+  };
+  if (!files.visit(wants, visit)) { return false; }
+  // Other files may import it by a name that one of these gave it.
+  for (size_t known = 0; aliases != nullptr && known < aliases->size() && !cancel.is_cancelled();) {
+    wanted.assign(aliases->begin() + static_cast<std::ptrdiff_t>(known), aliases->end());
+    known = aliases->size();
+    files.visit(wants, visit);
+  }
+  return true;
+}
+
+auto places_in(Workspace& workspace, const Snapshot& file, const Symbol& symbol, std::vector<Name>* aliases) -> std::vector<PlaceIn> {
+  return &file == symbol.file ? places_in_own(workspace, symbol) : workspace.places(file, symbol, aliases);
 }
 
 }  // namespace
@@ -232,10 +323,50 @@ auto definition(Files& files, const Snapshot& snapshot, uint32_t offset) -> std:
   return span ? std::optional(PlaceIn{&snapshot, *span, Role::Bind}) : std::nullopt;
 }
 
+auto named_in(Files& files, const Snapshot& snapshot, Span part) -> std::vector<Naming> {
+  Workspace workspace(files);
+  const NameTable& names = workspace.names(snapshot);
+  std::unordered_map<uint32_t, Span> bound;
+  for (const Occurrence& o : names.occurrences) {
+    if (o.role == Role::Bind) { bound.try_emplace(o.entity, o.span); }
+  }
+  std::vector<Naming> out;
+  auto is_inside = [&](Span span) { return part.begin <= span.begin && span.end <= part.end; };
+  auto is_elsewhere = [&](Span span) {
+    auto meant = workspace.at(snapshot, span.begin, true);
+    if (!meant || meant->first.file == &snapshot) { return false; }
+    for (const PlaceIn& place : places_in_own(workspace, meant->first)) {
+      if (place.role != Role::Bind) { continue; }
+      out.push_back({span, place});
+      return true;
+    }
+    return false;
+  };
+  for (const NameTable::Member& one : names.members) {
+    if (is_inside(one.span)) { is_elsewhere(one.span); }
+  }
+  for (const Occurrence& o : names.occurrences) {
+    if (o.role == Role::Bind || !is_inside(o.span)) { continue; }
+    bool is_ours = names.entities[o.entity].imported == nowhere && bound.contains(o.entity);
+    if (is_ours) {
+      out.push_back({o.span, {&snapshot, bound.at(o.entity), Role::Bind}});
+    } else {
+      is_elsewhere(o.span);
+    }
+  }
+  std::sort(out.begin(), out.end(), [](const Naming& a, const Naming& b) { return a.span.begin < b.span.begin; });
+  out.erase(std::unique(out.begin(), out.end(), [](const Naming& a, const Naming& b) { return a.span == b.span; }), out.end());
+  return out;
+}
+
 void references(Files& files, const Snapshot& snapshot, uint32_t offset, const CancelToken& cancel, const std::function<void(const std::vector<PlaceIn>&)>& found) {
   Workspace workspace(files);
   if (auto meant = workspace.at(snapshot, offset, false)) {
-    each_place(files, workspace, meant->first, &snapshot, cancel, found);
+    std::vector<Name> aliases;
+    each_file(files, workspace, meant->first, &snapshot, &aliases, cancel, [&](const Snapshot& file) {
+      std::vector<PlaceIn> places = places_in(workspace, file, meant->first, &aliases);
+      if (!places.empty()) { found(places); }
+    });
     return;
   }
   std::vector<PlaceIn> own;
@@ -254,6 +385,8 @@ auto rename(Files& files, const Snapshot& snapshot, uint32_t offset, std::string
   Workspace workspace(files);
   auto found = workspace.at(snapshot, offset, false);
   RenameIn result;
+  result.problem = found ? std::string() : workspace.unclear_at(snapshot, offset);
+  if (!result.problem.empty()) { return result; }
   if (!found) {
     Rename own = rename(snapshot, offset, name);
     for (Span place : own.places) { result.places.push_back({&snapshot, place, Role::Read}); }
@@ -265,10 +398,20 @@ auto rename(Files& files, const Snapshot& snapshot, uint32_t offset, std::string
   bool is_block = entity.kind == EntityKind::Block;
   result.problem = not_a_name(name, is_block);
   if (!result.problem.empty() || Name(name) == entity.name) { return result; }
-  bool is_whole = each_place(files, workspace, symbol, nullptr, cancel, [&](const std::vector<PlaceIn>& there) { result.places.insert(result.places.end(), there.begin(), there.end()); });
+  std::string unclear;
+  bool is_whole = each_file(files, workspace, symbol, nullptr, nullptr, cancel, [&](const Snapshot& file) {
+    std::vector<PlaceIn> there = places_in(workspace, file, symbol, nullptr);
+    result.places.insert(result.places.end(), there.begin(), there.end());
+    if (is_block && unclear.empty()) { unclear = workspace.unclear(file, symbol, snapshot); }
+  });
   if (!is_whole) {
     result.places.clear();
     result.problem = fmt::format("the workspace has more files than can be looked at, and any of them may use `{}`: open the folder it is in", entity.name.view());
+    return result;
+  }
+  if (!unclear.empty()) {
+    result.places.clear();
+    result.problem = unclear;
     return result;
   }
   for (size_t first = 0; first < result.places.size();) {

@@ -34,13 +34,21 @@ struct PlaceIn {
   const workspace::Snapshot* file = nullptr;
   Span span;
   Role role{};
+  bool is_import = false;       // in the statement that brings it to the file
 };
 
 /// Where what is named at an offset was bound, in this file or the one it is imported from.
 [[nodiscard]] auto definition(Files& files, const workspace::Snapshot& snapshot, uint32_t offset) -> std::optional<PlaceIn>;
 
+/// What is named in a part of a text, and where it was bound, in this file or another; in the order of the text.
+struct Naming {
+  Span span;
+  PlaceIn bound;
+};
+[[nodiscard]] auto named_in(Files& files, const workspace::Snapshot& snapshot, Span part) -> std::vector<Naming>;
+
 /// All places of what is named at an offset, told file after file as they are found: this file, the one that binds it, the others by their paths. In
-/// a workspace that is too large, the first two only.
+/// a workspace that is too large, the first two only. Uses by another name, as behind `import matmul as m`, are places too.
 void references(Files& files, const workspace::Snapshot& snapshot, uint32_t offset, const CancelToken& cancel, const std::function<void(const std::vector<PlaceIn>&)>& found);
 
 struct RenameIn {

@@ -2,6 +2,7 @@
 #include "lsp/features/callers.h"
 
 #include <algorithm>
+#include <map>
 
 #include "lsp/features/names.h"
 
@@ -10,17 +11,17 @@ namespace {
 
 using workspace::Snapshot;
 
-void collect(const std::vector<Symbol>& symbols, std::vector<Callable>& out) {
+void collect(const Snapshot& file, const std::vector<Symbol>& symbols, std::vector<Callable>& out) {
   for (const Symbol& symbol : symbols) {
-    if (symbol.kind == SymbolKind::Function || symbol.kind == SymbolKind::Schedule) { out.push_back({symbol.name, symbol.kind, symbol.span, symbol.name_span}); }
-    if (symbol.kind != SymbolKind::Loop && symbol.kind != SymbolKind::Block) { collect(symbol.children, out); }
+    if (symbol.kind == SymbolKind::Function || symbol.kind == SymbolKind::Schedule) { out.push_back({&file, symbol.name, symbol.kind, symbol.span, symbol.name_span}); }
+    if (symbol.kind != SymbolKind::Loop && symbol.kind != SymbolKind::Block) { collect(file, symbol.children, out); }
   }
 }
 
 /// All functions, outer ones before those in them.
 auto callables(const Snapshot& snapshot) -> std::vector<Callable> {
   std::vector<Callable> out;
-  collect(document_symbols(snapshot), out);
+  collect(snapshot, document_symbols(snapshot), out);
   return out;
 }
 
@@ -36,7 +37,7 @@ auto around(const std::vector<Callable>& all, Span place) -> const Callable* {
 }
 
 void add(std::vector<Calling>& list, const Callable& other, Span place) {
-  auto known = std::find_if(list.begin(), list.end(), [&](const Calling& one) { return one.other.name_span == other.name_span; });
+  auto known = std::find_if(list.begin(), list.end(), [&](const Calling& one) { return one.other.file == other.file && one.other.name_span == other.name_span; });
   if (known == list.end()) {
     list.push_back({other, {place}});
   } else {
@@ -44,40 +45,48 @@ void add(std::vector<Calling>& list, const Callable& other, Span place) {
   }
 }
 
+auto callable_with(const std::vector<Callable>& all, Span name) -> std::optional<Callable> {
+  auto found = std::find_if(all.begin(), all.end(), [&](const Callable& one) { return one.name_span == name; });
+  return found != all.end() ? std::optional(*found) : std::nullopt;
+}
+
 }  // namespace
 
 auto callable_at(const Snapshot& snapshot, uint32_t at) -> std::optional<Callable> {
   auto bound = definition(snapshot, at);
-  if (!bound) { return std::nullopt; }
-  for (const Callable& one : callables(snapshot)) {
-    if (one.name_span == *bound) { return one; }
-  }
-  return std::nullopt;
+  return bound ? callable_with(callables(snapshot), *bound) : std::nullopt;
 }
 
-auto callers_of(const Snapshot& snapshot, uint32_t name) -> std::vector<Calling> {
-  std::vector<Callable> all = callables(snapshot);
+auto callable_at(Files& files, const Snapshot& snapshot, uint32_t at) -> std::optional<Callable> {
+  auto bound = definition(files, snapshot, at);
+  return bound ? callable_with(callables(*bound->file), bound->span) : std::nullopt;
+}
+
+auto callers_of(Files& files, const Snapshot& snapshot, uint32_t name, const CancelToken& cancel) -> std::vector<Calling> {
   std::vector<Calling> found;
-  for (const Occurrence& o : references(snapshot, name)) {
-    if (o.role == Role::Bind) { continue; }
-    if (const Callable* caller = around(all, o.span)) { add(found, *caller, o.span); }
-  }
+  references(files, snapshot, name, cancel, [&](const std::vector<PlaceIn>& places) {
+    std::vector<Callable> all = callables(*places.front().file);
+    for (const PlaceIn& place : places) {
+      if (place.role == Role::Bind || place.is_import) { continue; }
+      if (const Callable* caller = around(all, place.span)) { add(found, *caller, place.span); }
+    }
+  });
   return found;
 }
 
-auto callees_of(const Snapshot& snapshot, uint32_t name) -> std::vector<Calling> {
-  std::vector<Callable> all = callables(snapshot);
-  auto here = std::find_if(all.begin(), all.end(), [&](const Callable& one) { return one.name_span.begin <= name && name <= one.name_span.end; });
+auto callees_of(Files& files, const Snapshot& snapshot, uint32_t name) -> std::vector<Calling> {
+  std::map<const Snapshot*, std::vector<Callable>> known;
+  auto all_of = [&](const Snapshot& file) -> const std::vector<Callable>& {
+    auto [found, is_new] = known.try_emplace(&file);
+    if (is_new) { found->second = callables(file); }
+    return found->second;
+  };
+  const std::vector<Callable>& own = all_of(snapshot);
+  auto here = std::find_if(own.begin(), own.end(), [&](const Callable& one) { return one.name_span.begin <= name && name <= one.name_span.end; });
   std::vector<Calling> found;
-  if (here == all.end()) { return found; }
-  NameTable names = names_of(snapshot);
-  for (const Occurrence& o : names.occurrences) {
-    if (o.role == Role::Bind || !contains(here->span, o.span)) { continue; }
-    for (const Occurrence& bound : names.occurrences) {
-      if (bound.entity != o.entity || bound.role != Role::Bind) { continue; }
-      auto callee = std::find_if(all.begin(), all.end(), [&](const Callable& one) { return one.name_span == bound.span; });
-      if (callee != all.end()) { add(found, *callee, o.span); }
-    }
+  if (here == own.end()) { return found; }
+  for (const Naming& one : named_in(files, snapshot, here->span)) {
+    if (auto callee = callable_with(all_of(*one.bound.file), one.bound.span)) { add(found, *callee, one.span); }
   }
   return found;
 }

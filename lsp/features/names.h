@@ -3,9 +3,11 @@
 // Names are found in the syntax alone, so they are known in texts that have errors too. In functions of the script language
 // a name is looked up as in Python (one variable per function). In programs it belongs to the statement list that binds
 // it, as in TIR: the `vi` of two blocks are two iter vars. Blocks are named by strings, in programs and in the schedules
-// made for them. Of what is imported the table keeps how it was written; `across.h` finds the files that are meant.
+// made for them, which may take such a string from a list or a constant, and their program from a function that makes it. What a string means also
+// hangs on the function of the module that the schedule works on then; where that is not known, a name that several have is told as unclear. Of what is imported the table keeps how it was written; `across.h` finds the files that are meant.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,6 +55,20 @@ struct Imported {
   std::vector<Name> path;       // of modules, then of what is in the last one; how many are modules only files tell
 };
 
+/// The function of its module that a schedule works on: the one it begins with, the one that it was told, or some one.
+struct WorksOn {
+  enum class What : uint8_t { Start, Named, Unknown };
+  What what = What::Start;
+  Name function;                // Named
+  auto operator==(const WorksOn&) const -> bool = default;
+};
+
+/// What has a program for a value: `kernel`, or `make(16)`.
+struct Giving {
+  uint32_t entity = nowhere;    // in NameTable::entities
+  bool is_call = false;
+};
+
 struct Entity {
   Name name;
   EntityKind kind{};
@@ -80,23 +96,40 @@ struct NameTable {
   struct Member {
     Span span;
     uint32_t imported = nowhere;
+    bool is_import = false;     // in the import itself
   };
-  /// A string in a schedule for a program of another file: a block's name, where that program has such a block.
+  /// A string in a schedule for a program of another file: a block's name, where that program has such a block. One that is used in several
+  /// schedules is there for each.
   struct PossibleBlock {
     Span span;                  // of its contents
-    uint32_t program = nowhere;
+    uint32_t imported = nowhere;
+    bool is_call = false;       // the program is what a call of it gives
+    WorksOn where;
+  };
+  /// A string that may name any of several blocks.
+  struct Unclear {
+    Span span;                  // of its contents
+    std::vector<uint32_t> entities;
   };
 
   std::vector<Entity> entities;
   std::vector<Occurrence> occurrences;   // in the order of the text; they do not overlap
   Names of_file;                         // what other files can import
   std::unordered_map<uint32_t, Names> of_classes;
+  std::unordered_map<uint32_t, Names> of_programs;   // blocks
+  /// What variables are assigned and functions give back, where that can be a program.
+  std::unordered_map<uint32_t, std::vector<Giving>> gives;
   std::vector<Imported> imports;
   std::vector<Member> members;
   std::vector<PossibleBlock> possible_blocks;
+  std::vector<Unclear> unclear;
   std::vector<Imported> stars;           // the modules of `from kernels import *`
 
   [[nodiscard]] auto at(uint32_t offset) const -> const Occurrence*;
+  /// The programs and modules of this file that something has for a value. Of others, `outside` is told the import, and whether it is called.
+  void programs_of(Giving value, const std::function<void(uint32_t)>& found, const std::function<void(uint32_t, bool)>& outside) const;
+  /// The blocks of that name in a program, or in the functions of a module that may be meant.
+  [[nodiscard]] auto blocks_of(uint32_t program, const WorksOn& where, Name block) const -> std::vector<uint32_t>;
 };
 
 [[nodiscard]] auto names_of(const workspace::Snapshot& snapshot) -> NameTable;
@@ -119,6 +152,9 @@ struct Rename {
 [[nodiscard]] auto rename(const workspace::Snapshot& snapshot, uint32_t offset, std::string_view name) -> Rename;
 /// Why places of an entity cannot have another name; empty: they can. `is_block`: it is the name of a block.
 [[nodiscard]] auto not_a_name(std::string_view name, bool is_block) -> std::string;
+/// Why a string stands against a rename: it may name a block of any of these functions. `other`: the name of the file, if it is not the one that is
+/// looked at.
+[[nodiscard]] auto unclear_text(std::string_view block, std::vector<std::string> functions, bool is_one_module, uint32_t line, std::string_view other = {}) -> std::string;
 [[nodiscard]] auto in_the_way(const workspace::Snapshot& snapshot, const NameTable& names, const std::vector<Span>& places, std::string_view name, bool is_block) -> std::string;
 /// The name at an offset, where it can be renamed.
 [[nodiscard]] auto renameable(const workspace::Snapshot& snapshot, uint32_t offset) -> std::optional<Span>;

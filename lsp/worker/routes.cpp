@@ -264,33 +264,40 @@ auto workspace_symbol(const RouteContext& context, const Json& params) -> RouteR
 }
 
 auto callable_json(const RouteContext& context, const Callable& callable) -> Json {
-  return {{"name", callable.name}, {"kind", symbol_kind(callable.kind)}, {"uri", context.snapshot->name()}, {"range", range_of(context, callable.span)},
-          {"selectionRange", range_of(context, callable.name_span)}};
+  RouteContext there = in_file(context, *callable.file);
+  return {{"name", callable.name}, {"kind", symbol_kind(callable.kind)}, {"uri", callable.file->name()}, {"range", range_of(there, callable.span)},
+          {"selectionRange", range_of(there, callable.name_span)}};
 }
 
 auto prepare_call_hierarchy(const RouteContext& context, const Json& params) -> RouteResult {
   auto at = position_from(member(params, "position"));
   if (!at) { return bad_params("`position` is missing"); }
-  auto callable = callable_at(*context.snapshot, to_offset(context.snapshot->text(), context.snapshot->lines(), *at, context.encoding));
+  WorkspaceFiles files(context.documents, context.folders, context.cancel, context.too_large_until);
+  auto callable = callable_at(files, *context.snapshot, to_offset(context.snapshot->text(), context.snapshot->lines(), *at, context.encoding));
   return callable ? Json::array({callable_json(context, *callable)}) : Json();
 }
 
 /// `direction`: "from" for those who call, "to" for those who are called.
 auto calls_route(const RouteContext& context, const Json& params, const char* direction) -> RouteResult {
   const Json& item = member(params, "item");
-  const Snapshot* snapshot = context.find(string_in(item, "uri"));
   auto range = range_from(member(item, "selectionRange"));
   if (!range) { return bad_params("`item` has no `selectionRange`"); }
+  WorkspaceFiles files(context.documents, context.folders, context.cancel, context.too_large_until);
+  // The item may be of a file that is not open.
+  const Snapshot* snapshot = context.find(string_in(item, "uri"));
+  if (snapshot == nullptr) { snapshot = files.read(path_of(string_in(item, "uri"))); }
   if (snapshot == nullptr) { return Json(); }
-  RouteContext there = context;
-  there.snapshot = snapshot;
+  bool is_incoming = direction == std::string_view("from");
   uint32_t name = to_offset(snapshot->text(), snapshot->lines(), range->start, context.encoding);
   Json found = Json::array();
-  for (const Calling& calling : direction == std::string_view("from") ? callers_of(*snapshot, name) : callees_of(*snapshot, name)) {
+  for (const Calling& calling : is_incoming ? callers_of(files, *snapshot, name, context.cancel) : callees_of(files, *snapshot, name)) {
+    // What is named lies in the one that calls.
+    RouteContext there = in_file(context, is_incoming ? *calling.other.file : *snapshot);
     Json places = Json::array();
     for (Span place : calling.places) { places.push_back(range_of(there, place)); }
-    found.push_back({{direction, callable_json(there, calling.other)}, {"fromRanges", std::move(places)}});
+    found.push_back({{direction, callable_json(context, calling.other)}, {"fromRanges", std::move(places)}});
   }
+  if (context.cancel.is_cancelled()) { return RouteError{ErrorCode::RequestCancelled, "cancelled"}; }
   return found;
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 
+#include "lsp/features/callers.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/lsp/texts.h"
 
@@ -142,4 +143,109 @@ TEST_CASE("definition and references lead to other files") {
   Lines first = lines_of(all_references(files, *file, offset));
   REQUIRE(first.size() == block.size());
   CHECK(first.front() == "alias.py 5:18");
+}
+
+namespace {
+
+constexpr const char* two_functions = R"PY(@I.ir_module
+class M:
+    @T.prim_func
+    def first(A: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.block("copy"):
+                vi = T.axis.spatial(8, i)
+                A[vi] = T.float32(1)
+
+    @T.prim_func
+    def second(A: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.block("copy"):
+                vi = T.axis.spatial(8, i)
+                A[vi] = T.float32(1)
+)PY";
+
+constexpr const char* factory = R"PY(def make(n):
+    @T.prim_func
+    def kernel(A: T.Buffer((n,), "float32")):
+        for i in range(n):
+            with T.block("scale"):
+                vi = T.axis.spatial(n, i)
+                A[vi] = T.float32(1)
+
+    return kernel
+
+small = make(16)
+)PY";
+
+/// "FILE NAME: LINES" of each.
+auto lines_of(const std::vector<Calling>& all, const workspace::Snapshot* from = nullptr) -> std::vector<std::string> {
+  std::vector<std::string> out;
+  for (const Calling& one : all) {
+    out.push_back(one.other.file->name().substr(10) + " " + one.other.name + ":");
+    const workspace::Snapshot& file = from != nullptr ? *from : *one.other.file;
+    for (Span place : one.places) { out.back() += " " + std::to_string(file.lines().line_of(place.begin) + 1); }
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("in another file too a block's name is of the function that the schedule works on") {
+  Texts files({{"kern.py", two_functions},
+               {"use.py", "from kern import M\n\n@ls.schedule(M)\ndef s(sch: tir.Schedule):\n    sch.work_on(\"first\")\n    sch.get_loops(\"copy\")\n"
+                          "    sch.work_on(\"second\")\n    sch.get_loops(\"copy\")\n    sch.get_block(\"copy\", func_name=\"first\")\n"}});
+  CHECK(renamed(files, files.at("kern.py", "T.block(\"copy", 9)) == Lines{"kern.py 6:26", "use.py 6:19", "use.py 9:19"});
+  CHECK(renamed(files, files.at("use.py", "second\")\n    sch.get_loops(\"copy", 28)) == Lines{"kern.py 13:26", "use.py 8:19"});
+  Texts unclear({{"kern.py", two_functions}, {"use.py", "from kern import M\n\n@ls.schedule(M)\ndef s(sch: tir.Schedule):\n    sch.work_on(WHICH)\n    sch.get_loops(\"copy\")\n"}});
+  CHECK(renamed(unclear, unclear.at("kern.py", "T.block(\"copy", 9)) ==
+        Lines{"\"copy\" in line 6 of use.py may be a block of `first` or of `second`: say which with `func_name=`, or with `work_on` before it"});
+  CHECK(renamed(unclear, unclear.at("use.py", "\"copy", 1)) ==
+        Lines{"\"copy\" in line 6 may be a block of `first` or of `second`: say which with `func_name=`, or with `work_on` before it"});
+}
+
+TEST_CASE("blocks of a program that a function of another file makes") {
+  Texts files({{"kern.py", factory},
+               {"further.py", "from kern import make\n\ndef twice(n):\n    return make(n * 2)\n"},
+               {"use.py", "from kern import make, small as little\nimport kern\nfrom further import twice\n\nNAMES = [\"scale\"]\n\n@ls.schedule(make(64))\ndef s(sch: tir.Schedule):\n    sch.get_loops(\"scale\")\n\n"
+                          "@ls.schedule(little)\ndef t(sch: tir.Schedule):\n    for name in NAMES:\n        sch.get_block(name)\n\n"
+                          "@ls.schedule(kern.make(4))\ndef u(sch: tir.Schedule):\n    sch.get_block(\"scale\")\n\n"
+                          "@ls.schedule(twice(4))\ndef v(sch: tir.Schedule):\n    sch.get_block(\"scale\")\n\n"
+                          "@ls.schedule(elsewhere(4))\ndef w(sch: tir.Schedule):\n    sch.get_block(\"scale\")\n"}});
+  const Lines all = {"kern.py 5:26", "use.py 5:10", "use.py 9:19", "use.py 18:19", "use.py 22:19"};
+  CHECK(renamed(files, files.at("kern.py", "\"scale", 1)) == all);
+  CHECK(renamed(files, files.at("use.py", "get_loops(\"scale", 11)) == all);
+  auto [file, offset] = files.at("use.py", "NAMES = [\"scale", 10);
+  auto place = definition(files, *file, offset);
+  REQUIRE(place);
+  CHECK(lines_of({*place}) == Lines{"kern.py 5:26"});
+}
+
+TEST_CASE("uses by another name are references, and keep it in a rename") {
+  Texts files({{"kern.py", kernels},
+               {"use.py", "from kern import matmul as mm\n\n@ls.schedule(mm)\ndef s(sch):\n    pass\n\nx = [mm]\n"},
+               {"further.py", "from use import mm\n\nx = mm\n"}});
+  auto [file, offset] = files.at("kern.py", "matmul");
+  CHECK(lines_of(all_references(files, *file, offset)) == Lines{"kern.py 4:4", "use.py 1:17", "use.py 3:13", "use.py 7:5", "further.py 1:16", "further.py 3:4"});
+  CHECK(renamed(files, {file, offset}) == Lines{"kern.py 4:4", "use.py 1:17"});
+  auto [use, at] = files.at("use.py", "(mm)", 1);
+  CHECK(renamed(files, {use, at}) == Lines{"use.py 1:27", "use.py 3:13", "use.py 7:5"});
+}
+
+TEST_CASE("callers and callees of other files") {
+  Texts files({{"kern.py", std::string(kernels) + "\ndef halves(sch, loop):\n    return sch.split(loop, factors=[None, 2])\n\ndef quarters(sch, loop):\n    halves(sch, loop)\n    return halves(sch, loop)\n"},
+               {"use.py", "from kern import matmul as mm, halves\nimport kern\n\n@ls.schedule(mm)\ndef s(sch: tir.Schedule):\n    halves(sch, sch.get_loops(\"C\")[0])\n    local()\n\ndef local():\n    pass\n\n"
+                          "def t():\n    from kern import matmul\n    sch = tir.Schedule(kern.matmul)\n    return kern.quarters(sch, sch.get_loops(\"C\")[0])\n"}});
+  auto [file, offset] = files.at("kern.py", "matmul");
+  CHECK(lines_of(callers_of(files, *file, offset, {})) == Lines{"use.py s: 4", "use.py t: 14"});
+  auto [same, halves] = files.at("kern.py", "def halves", 4);
+  CHECK(lines_of(callers_of(files, *same, halves, {})) == Lines{"kern.py quarters: 23 24", "use.py s: 6"});
+  auto [use, s] = files.at("use.py", "def s", 4);
+  CHECK(lines_of(callees_of(files, *use, s), use) == Lines{"kern.py matmul: 4", "kern.py halves: 6", "use.py local: 7"});
+  auto [again, t] = files.at("use.py", "def t", 4);
+  CHECK(lines_of(callees_of(files, *again, t), again) == Lines{"kern.py matmul: 14", "kern.py quarters: 15"});
+  auto [there, named] = files.at("use.py", "(mm)", 1);
+  auto callable = callable_at(files, *there, named);
+  REQUIRE(callable);
+  CHECK(callable->name == "matmul");
+  CHECK(callable->file == file);
 }

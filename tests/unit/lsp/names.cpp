@@ -52,7 +52,7 @@ using Lines = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("a program means the same with any one name changed") {
-  for (const char* path : {"examples/matmul.tir", "examples/conv2d_bias_relu.tir", "examples/softmax.tir", "tests/golden/lsp/matmul.tir"}) {
+  for (const char* path : {"examples/matmul.tir", "examples/conv2d_bias_relu.tir", "examples/softmax.tir", "tests/golden/lsp/matmul.tir", "tests/golden/lsp/block_names.tir"}) {
     std::string text = read(path);
     REQUIRE_FALSE(text.empty());
     auto before = workspace::analyse("file:///t.tir", text);
@@ -140,6 +140,182 @@ TEST_CASE("members of modules, and blocks by their names") {
   CHECK(places_of(at("T.block(\"B", 9)) == Lines{"6 bind", "12 read", "13 read", "14 read"});
   CHECK(places_of(at("def main", 5)) == Lines{"4 bind", "12 read", "17 read"});
   CHECK(places_of(at("schedule(M", 9)) == Lines{"2 bind", "10 read", "17 read"});
+}
+
+namespace {
+
+/// A module with two functions that have a block of the same name, and a schedule with those statements.
+auto of_two(const std::string& body) -> std::string {
+  std::string text = "@I.ir_module\nclass M:\n";
+  for (const char* name : {"first", "second"}) {
+    text += "    @T.prim_func\n    def " + std::string(name) + "(A: T.Buffer((8, 4), \"float32\"), B: T.Buffer((8, 4), \"float32\")):\n"
+            "        for i, j in T.grid(8, 4):\n            with T.block(\"copy\"):\n"
+            "                vi, vj = T.axis.remap(\"SS\", [i, j])\n                B[vi, vj] = A[vi, vj]\n";
+  }
+  return text + "\n@ls.schedule(M)\ndef s(sch: tir.Schedule):\n" + body;
+}
+constexpr size_t body_line = 18;
+
+/// The lines of all places of a block, counted from the first of the schedule's statements; those of the program are left out.
+auto strings_of(const std::string& text, size_t which) -> std::vector<std::string> {
+  size_t at = text.find("T.block(\"copy");
+  if (which == 1) { at = text.find("T.block(\"copy", at + 1); }
+  std::vector<std::string> out;
+  for (const std::string& place : places_of(std::string(text).insert(at + 9, "|"))) {
+    size_t line = std::stoul(place);
+    if (line >= body_line) { out.push_back(std::to_string(line - body_line + 1)); }
+  }
+  return out;
+}
+auto problem_at(const std::string& text, const std::string& what, size_t more) -> std::string {
+  workspace::Document document("file:///t.tir", 1, text);
+  return rename(*document.snapshot(), static_cast<uint32_t>(text.find(what) + more), "fresh").problem;
+}
+const std::string unclear = " may be a block of `first` or of `second`: say which with `func_name=`, or with `work_on` before it";
+
+}  // namespace
+
+TEST_CASE("a block's name is of the function that the schedule works on") {
+  std::string text = of_two(
+      "    sch.work_on(\"first\")\n"
+      "    sch.parallel(sch.get_loops(\"copy\")[0])\n"
+      "    sch.work_on(\"second\")\n"
+      "    i, j = sch.get_loops(\"copy\")\n"
+      "    b = sch.get_block(\"copy\", func_name=\"first\")\n"
+      "    c = sch.get_block(\"copy\", \"second\")\n"
+      "    for name in [\"copy\"]:\n"
+      "        sch.get_block(name)\n"
+      "        sch.get_block(name, func_name=None)\n");
+  CHECK(strings_of(text, 0) == Lines{"2", "5"});
+  CHECK(strings_of(text, 1) == Lines{"4", "6", "7"});
+  CHECK(problem_at(text, "T.block(\"copy", 9).empty());
+}
+
+TEST_CASE("where it is not known which function has the block nothing is renamed") {
+  auto check = [](const std::string& body, size_t line, Lines first, Lines second) {
+    std::string text = of_two(body);
+    INFO(body);
+    CHECK(strings_of(text, 0) == first);
+    CHECK(strings_of(text, 1) == second);
+    std::string problem = "\"copy\" in line " + std::to_string(body_line + line - 1) + unclear;
+    CHECK(problem_at(text, "T.block(\"copy", 9) == problem);
+    // That the string itself cannot be renamed has the same reason.
+    workspace::Document document("file:///t.tir", 1, text);
+    uint32_t string = document.snapshot()->lines().line_start(text, static_cast<uint32_t>(body_line + line - 2));
+    CHECK(rename(*document.snapshot(), static_cast<uint32_t>(text.find("\"copy", string) + 1), "fresh").problem == problem);
+  };
+  check("    which = \"fi\" + \"rst\"\n    sch.work_on(which)\n    sch.get_block(\"copy\")\n", 3, {}, {});
+  check("    sch.get_block(\"copy\", func_name=pick())\n", 1, {}, {});
+  // The schedule would not run: there is no `main`, and nothing says which.
+  check("    sch.get_block(\"copy\")\n", 1, {}, {});
+  check("    for f in [\"first\", \"second\"]:\n        sch.work_on(f)\n        sch.get_block(\"copy\")\n", 3, {}, {});
+  check("    sch.work_on(\"first\")\n    if x:\n        sch.work_on(\"second\")\n        sch.get_loops(\"copy\")\n    sch.get_block(\"copy\")\n", 5, {}, {"4"});
+  check("    sch.work_on(\"first\")\n    x and sch.work_on(\"second\")\n    sch.get_block(\"copy\")\n", 3, {}, {});
+  check("    sch.work_on(\"first\")\n    sch.get_block(\"copy\")\n    def inner():\n        sch.work_on(\"second\")\n    inner()\n    sch.get_block(\"copy\")\n", 6, {"2"}, {});
+  check("    sch.work_on(\"first\")\n    sch.get_block(\"copy\")\n    elsewhere.helper(sch)\n    sch.get_block(\"copy\")\n", 4, {"2"}, {});
+  check("    sch.work_on(\"first\")\n    helper(sch)\n    sch.get_block(\"copy\")\n\ndef helper(sch):\n    sch.work_on(\"second\")\n", 3, {}, {});
+  check("    name = \"copy\"\n    sch.work_on(\"first\")\n    sch.get_block(name)\n    sch.work_on(\"second\")\n    sch.get_block(name)\n", 1, {}, {});
+}
+
+TEST_CASE("what two branches agree on, and what a helper leaves alone, is known") {
+  CHECK(strings_of(of_two("    if x:\n        sch.work_on(\"first\")\n    else:\n        sch.work_on(\"first\")\n    sch.get_block(\"copy\")\n"), 0) == Lines{"5"});
+  std::string helper = "\ndef halves(sch, name):\n    return sch.split(sch.get_loops(name)[0], factors=[None, 2])\n";
+  std::string text = of_two("    sch.work_on(\"second\")\n    halves(sch, \"copy\")\n    sch.get_block(\"copy\")\n" + helper);
+  CHECK(strings_of(text, 0).empty());
+  CHECK(strings_of(text, 1) == Lines{"2", "3"});
+  // Nobody sees which function the helper takes it from.
+  text = of_two("    halves(sch, \"copy\")\n" + helper);
+  text.replace(text.find("second"), 6, "main");
+  text.replace(text.find("T.block(\"copy", text.find("def main")) + 9, 4, "other");
+  CHECK(strings_of(text, 0) == Lines{"1"});
+  // A schedule begins with `main`.
+  text = of_two("    sch.get_block(\"copy\")\n");
+  text.replace(text.find("second"), 6, "main");
+  CHECK(strings_of(text, 0).empty());
+  CHECK(strings_of(text, 1) == Lines{"1"});
+}
+
+TEST_CASE("blocks by strings that come out of lists and constants") {
+  const std::string text =
+      "NAMES = [\"B\", \"norm\"]\n"
+      "TILES = {\"B\": 4}\n"
+      "OTHERS = [\"B\"]\n"
+      "\n"
+      "@T.prim_func\n"
+      "def f(A: T.Buffer((8,), \"float32\")):\n"
+      "    for i in range(8):\n"
+      "        with T.block(\"B\"):\n"
+      "            vi = T.axis.spatial(8, i)\n"
+      "            A[vi] = T.float32(1)\n"
+      "\n"
+      "@ls.schedule(f)\n"
+      "def s(sch: tir.Schedule):\n"
+      "    for name in NAMES:\n"
+      "        sch.get_block(name)\n"
+      "    for name, tile in TILES.items():\n"
+      "        sch.split(sch.get_loops(name)[0], factors=[None, tile])\n"
+      "    blocks = [sch.get_block(x) for x in (\"B\", \"norm\")]\n"
+      "    one = \"B\"\n"
+      "    sch.get_block(one)\n"
+      "    sch.get_block(LATE[0])\n"
+      "    helper(sch, MORE)\n"
+      "    print(OTHERS)\n"
+      "\n"
+      "LATE = (\"B\",)\n"
+      "MORE = sorted(LATE + (\"B\", \"C\"))\n";
+  CHECK(places_of(std::string(text).insert(text.find("T.block(\"B") + 9, "|")) == Lines{"1 read", "2 read", "8 bind", "18 read", "19 read", "25 read", "26 read"});
+  CHECK(places_of(std::string(text).insert(text.find("NAMES = [\"B") + 10, "|")).size() == 7);
+}
+
+TEST_CASE("a constant that schedules of two programs use stands for the blocks of both") {
+  std::string text = "NAMES = [\"B\"]\n";
+  for (const char* name : {"f", "g"}) {
+    text += "\n@T.prim_func\ndef " + std::string(name) + "(A: T.Buffer((8,), \"float32\")):\n    for i in range(8):\n        with T.block(\"B\"):\n"
+            "            vi = T.axis.spatial(8, i)\n            A[vi] = T.float32(1)\n\n@ls.schedule(" + name + ")\ndef of_" + name + "(sch: tir.Schedule):\n"
+            "    for name in NAMES:\n        sch.get_block(name)\n";
+  }
+  CHECK(problem_at(text, "T.block(\"B", 9) == "\"B\" in line 1 may be a block of `f` or of `g`: write a string of its own for each");
+  CHECK(problem_at(text, "[\"B", 2) == "\"B\" in line 1 may be a block of `f` or of `g`: write a string of its own for each");
+}
+
+TEST_CASE("blocks of a program that a function makes") {
+  const std::string text =
+      "def make(n):\n"
+      "    @T.prim_func\n"
+      "    def kernel(A: T.Buffer((n,), \"float32\")):\n"
+      "        for i in range(n):\n"
+      "            with T.block(\"scale\"):\n"
+      "                vi = T.axis.spatial(n, i)\n"
+      "                A[vi] = T.float32(1)\n"
+      "\n"
+      "    return kernel\n"
+      "\n"
+      "def again(n):\n"
+      "    return make(n * 2)\n"
+      "\n"
+      "small = make(16)\n"
+      "\n"
+      "@ls.schedule(small)\n"
+      "def s3(sch: tir.Schedule):\n"
+      "    sch.get_block(\"scale\")\n"
+      "\n"
+      "@ls.schedule(make(64))\n"
+      "def s4(sch: tir.Schedule):\n"
+      "    sch.parallel(sch.get_loops(\"scale\")[0])\n"
+      "\n"
+      "@ls.schedule(again(8).with_attr(\"global_symbol\", \"main\"))\n"
+      "def s5(sch: tir.Schedule):\n"
+      "    sch.get_block(\"scale\")\n"
+      "\n"
+      "def test():\n"
+      "    program = make(3)\n"
+      "    sch = tir.Schedule(program)\n"
+      "    sch.get_block(\"scale\")\n"
+      "    other = tir.Schedule(elsewhere(3))\n"
+      "    other.get_block(\"scale\")\n";
+  const Lines all = {"5 bind", "18 read", "22 read", "26 read", "31 read"};
+  CHECK(places_of(std::string(text).insert(text.find("T.block(\"scale") + 9, "|")) == all);
+  CHECK(places_of(std::string(text).insert(text.find("get_loops(\"scale") + 11, "|")) == all);
 }
 
 TEST_CASE("names in broken texts are found; nothing is found where there is no name") {
