@@ -90,7 +90,7 @@ class Finder {
   template <typename Wants>
   auto run(const Wants& wants) -> NameTable {
     scopes_.emplace_back();
-    changes_function_ = snapshot_.text().find("work_on") != std::string::npos;
+    changes_function_ = snapshot_.text().find("work_on") != std::string::npos || snapshot_.text().find("import") != std::string::npos;
     for (const syn::PlacedItem& placed : snapshot_.syntax().items()) { hoist(placed.item->statements, true); }
     for (const syn::PlacedItem& placed : snapshot_.syntax().items()) {
       if (syn::is_script(*placed.item)) {
@@ -978,7 +978,7 @@ class Finder {
   uint32_t class_ = no_entity;
   uint32_t function_ = no_entity;    // the innermost
   const syn::Expr* statement_ = nullptr;   // the latest that is one by itself
-  bool changes_function_ = false;    // does any schedule of the file?
+  bool changes_function_ = false;    // may any schedule of the file change what it works on, if by a function of another file?
 };
 
 auto is_identifier(std::string_view text) -> bool {

@@ -223,6 +223,11 @@ TEST_CASE("what two branches agree on, and what a helper leaves alone, is known"
   std::string text = of_two("    sch.work_on(\"second\")\n    halves(sch, \"copy\")\n    sch.get_block(\"copy\")\n" + helper);
   CHECK(strings_of(text, 0).empty());
   CHECK(strings_of(text, 1) == Lines{"2", "3"});
+  // One of another file may do anything.
+  text = "from elsewhere import focus\n" + of_two("    sch.get_block(\"copy\")\n    focus(sch)\n    sch.get_block(\"copy\")\n");
+  text.replace(text.find("second"), 6, "main");
+  CHECK(strings_of(text, 0).empty());
+  CHECK(strings_of(text, 1) == Lines{"2"});
   // Nobody sees which function the helper takes it from.
   text = of_two("    halves(sch, \"copy\")\n" + helper);
   text.replace(text.find("second"), 6, "main");
