@@ -25,6 +25,7 @@ auto verdict_of(Code code) -> Verdict {
     case Code::PredicateForm:
     case Code::ReducerUnknown:
     case Code::ReductionForm:
+    case Code::SplitProductUnknown:
     case Code::EpilogueForm: return Verdict::NotProved;
     case Code::ParameterKind:
     case Code::VariableGone:
@@ -430,6 +431,7 @@ auto words_near(const Value& given, Code code, std::vector<Value> others) -> std
 auto parameter_at_fault(Code code) -> std::string_view {
   switch (code) {
     case Code::SplitProduct:
+    case Code::SplitProductUnknown:
     case Code::SplitFactorSign:
     case Code::SplitInferTwice:
     case Code::SplitNeedsPredicate: return "factors";

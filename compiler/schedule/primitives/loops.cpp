@@ -108,9 +108,10 @@ struct Split {
       }
     } else if (!is_constant) {
       if (!is_enough(cx, symbolic, loop.extent)) { return unknown_product(cx, args, analyzer.simplify(symbolic)); }
-    } else if (extent ? product < *extent : !analyzer.can_prove(greater_equal(int_imm(product, dtype), loop.extent))) {
-      return note_loop(cx.error(Code::SplitProduct).arg("loop", args.loop->name().view()).arg("product", product)
-                           .arg("extent", extent ? std::to_string(*extent) : "its extent"), *args.loop)
+    } else if (!extent) {
+      if (!analyzer.can_prove(greater_equal(int_imm(product, dtype), loop.extent))) { return unknown_product(cx, args, int_imm(product, dtype)); }
+    } else if (product < *extent) {
+      return note_loop(cx.error(Code::SplitProduct).arg("loop", args.loop->name().view()).arg("product", product).arg("extent", *extent), *args.loop)
           .remedy("leave one factor out: it is then inferred, as in `factors=[None, 4]`");
     }
     // Is the last value counted below the extent?
