@@ -1,11 +1,19 @@
-// docs/diagnostics.md, which the build puts into the program.
+// docs/diagnostics.md, which the build puts into the program, and the sections of such a page.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace loopsmith::driver {
 
-/// The text under the heading `## CODE`, without the heading; empty where there is none.
-[[nodiscard]] auto manual_section(std::string_view code) -> std::string_view;
+/// The page as it was when the program was built.
+[[nodiscard]] auto manual() -> std::string_view;
+
+/// The text under the heading `## CODE` of a page, without the heading; empty where there is none. Its example begins with the
+/// programs of the page that it schedules.
+[[nodiscard]] auto manual_section(std::string_view page, std::string_view code) -> std::string;
+
+/// Of the programs that stand in no section, those that an example schedules and does not define: what comes before it.
+[[nodiscard]] auto shared_programs(std::string_view page, std::string_view example) -> std::string;
 
 }  // namespace loopsmith::driver

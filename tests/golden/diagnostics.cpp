@@ -9,7 +9,6 @@
 // A mark at a line's first column begins one to the right, after the `#`.
 //
 //     golden_diagnostics FOLDER-OR-FILE...
-//     golden_diagnostics --manual docs/diagnostics.md     each example gives the code of its section
 //     golden_diagnostics --list TEXTS                     what is reported of many texts, for a look
 #include <algorithm>
 #include <cstdio>
@@ -30,10 +29,6 @@
 namespace {
 
 using namespace loopsmith;
-
-/// The codes of the analyses: all of them have a section in the manual.
-constexpr Code first_needed = Code::AccessOutOfBounds;
-constexpr Code last_needed = Code::UselessIgnore;
 
 auto severity_name(Severity severity) -> const char* {
   switch (severity) {
@@ -175,52 +170,7 @@ auto list(const char* path) -> int {
   return 0;
 }
 
-// A manual: each section `## CODE` with an example in Python must give exactly that code, and every code of programs that
-// can be silenced must have a section.
-auto manual(const char* path) -> int {
-  std::ifstream in(path);
-  std::string line, code, text;
-  bool in_example = false;
-  int wrong = 0;
-  int examples = 0;
-  std::vector<std::string> sections;
-  while (std::getline(in, line)) {
-    if (!in_example && line.rfind("## ", 0) == 0) {
-      code = line.substr(3);
-      sections.push_back(code);
-      bool known = false;
-      for (Code c : all_codes()) { known |= code_id(c) == code; }
-      if (!known) { std::printf("there is no code `%s`\n", code.c_str()); ++wrong; }
-    } else if (line == "```python") {
-      in_example = true;
-      text.clear();
-    } else if (line == "```" && in_example) {
-      in_example = false;
-      ++examples;
-      std::vector<std::string> found;
-      syntax::Document document(text);
-      for (const Diagnostic& d : all_diagnostics(document)) { found.emplace_back(code_id(d.code)); }
-      std::sort(found.begin(), found.end());
-      found.erase(std::unique(found.begin(), found.end()), found.end());
-      if (found.size() == 1 && found[0] == code) { continue; }
-      ++wrong;
-      std::printf("the example of `%s` gives:", code.c_str());
-      for (const std::string& f : found) { std::printf(" %s", f.c_str()); }
-      std::printf("\n");
-    } else if (in_example) {
-      text += line + "\n";
-    }
-  }
-  for (Code c : all_codes()) {
-    bool listed = std::find(sections.begin(), sections.end(), code_id(c)) != sections.end();
-    if (c >= first_needed && c <= last_needed && !listed) { std::printf("`%s` has no section\n", std::string(code_id(c)).c_str()); ++wrong; }
-  }
-  std::printf("%d examples, %d wrong\n", examples, wrong);
-  return wrong != 0 || examples == 0;
-}
-
 auto main(int argc, char** argv) -> int {
-  if (argc == 3 && std::string_view(argv[1]) == "--manual") { return manual(argv[2]); }
   if (argc == 3 && std::string_view(argv[1]) == "--list") { return list(argv[2]); }
   const char* update = std::getenv("LOOPSMITH_UPDATE");
   int cases = 0;

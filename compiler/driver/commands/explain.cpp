@@ -73,7 +73,7 @@ auto explain(std::vector<std::string> args) -> int {
     std::string meant = closest(wanted, ids);
     return usage_error("explain", fmt::format("there is no diagnostic `{}`{}", wanted, meant.empty() ? "; `loopsmith explain` lists them" : fmt::format("; did you mean `{}`?", meant)));
   }
-  std::string_view section = manual_section(wanted);
+  std::string section = manual_section(manual(), wanted);
   if (!section.empty()) { fmt::print("\n{}", plain(section)); }
   return exit_done;
 }

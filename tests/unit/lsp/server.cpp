@@ -691,7 +691,7 @@ TEST_CASE("a program is interpreted on random inputs: what came out and that it 
 
 TEST_CASE("links lead to pages that are there, and to what was measured") {
   Session session = start();
-  session.initialize();
+  session.initialize({{"textDocument", {{"publishDiagnostics", {{"codeDescriptionSupport", true}}}}}});
   const std::string uri = "file:///linked.tir";
   session.open(uri, "# ls: ignore-file[unused-import]\n@T.prim_func\ndef f(A: T.Buffer((64,), \"float32\")):\n    for i in range(64):\n        with T.block(\"A\"):\n"
                     "            vi = T.axis.spatial(64, i)\n            A[vi] = T.float32(1)\n\n\n@ls.schedule(f)\ndef s(sch):\n    # Tuned: 1 us.\n    (i,) = sch.get_loops(\"A\")\n    sch.vectorize(i)  # not `parallel`\n");
@@ -705,6 +705,19 @@ TEST_CASE("links lead to pages that are there, and to what was measured") {
   size_t link_at = hover.find("[reference](");
   REQUIRE(link_at != std::string::npos);
   targets.push_back(hover.substr(link_at + 12, hover.find(')', link_at) - link_at - 12));
+  // So has each diagnostic, where its code is explained: of a text, of a program, of a schedule's steps.
+  const std::string wrong = "file:///wrong.tir";
+  session.open(wrong, "x = (1\n\n@T.prim_func\ndef f(A: T.Buffer((64,), \"float32\"), B: T.Buffer((1,), \"float32\")):\n    tmp = T.alloc_buffer((1,), \"float32\")\n"
+                      "    for i in range(64):\n        with T.block(\"B\"):\n            vi = T.axis.reduce(64, i)\n            with T.init():\n                B[0] = T.float32(0)\n"
+                      "            B[0] = B[0] + A[vi]\n\n@ls.schedule(f)\ndef s(sch):\n    (i,) = sch.get_loops(\"B\")\n    sch.unroll(i)\n    sch.unroll(i)\n    sch.parallel(i)\n");
+  (void)session.wait_for(wrong, 1);
+  Json diagnostics = session.diagnostics(wrong);
+  REQUIRE(diagnostics.size() == 4);
+  for (const Json& diagnostic : diagnostics) {
+    std::string href = diagnostic["codeDescription"]["href"].get<std::string>();
+    CHECK(href.ends_with("diagnostics.md#" + diagnostic["code"].get<std::string>()));
+    targets.push_back(href);
+  }
   size_t pages = 0;
   for (const std::string& target : targets) {
     INFO(target);
@@ -724,7 +737,7 @@ TEST_CASE("links lead to pages that are there, and to what was measured") {
     CHECK(is_there);
     ++pages;
   }
-  CHECK(pages == 3);
+  CHECK(pages == 7);
   CHECK(session.goodbye() == 0);
 }
 
