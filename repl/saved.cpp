@@ -144,23 +144,10 @@ auto Session::body_of_steps(std::string& why) -> std::string {
   return why.empty() ? out : std::string();
 }
 
-auto Session::as_function(const std::string& name, std::string& why) -> std::string {
+auto Session::as_function(const std::string& name, const std::string& program, std::string& why) -> std::string {
   std::string body = body_of_steps(why);
   if (!why.empty()) { return {}; }
-  return "@ls.schedule(" + program_name_.str() + ")\ndef " + name + "(sch: tir.Schedule) -> None:\n" + (body.empty() ? "    pass\n" : body);
-}
-
-auto Session::as_python_function(const std::string& name, std::string& why) -> std::string {
-  std::string body = body_of_steps(why);
-  if (!why.empty()) { return {}; }
-  std::string program = program_name_.str();
-  std::string alias;
-  // A variable with the program's name is another thing in all of the function.
-  if (steps_[position_].frame.scope->find_here(program_name_) != nullptr) {
-    alias = program + "_program = " + program + "\n\n\n";
-    program += "_program";
-  }
-  return alias + "def " + name + "() -> tir.Schedule:\n    sch = tir.Schedule(" + program + ")\n" + body + "    return sch\n";
+  return "@ls.schedule(" + program + ")\ndef " + name + "(sch: tir.Schedule) -> None:\n" + (body.empty() ? "    pass\n" : body);
 }
 
 }  // namespace loopsmith::repl

@@ -185,10 +185,10 @@ class Session {
   /// The session so far as a document in Markdown: what was typed and what came of it, as a transcript that `--check` runs. What differs
   /// from run to run (times, searches, the shell) is left open.
   [[nodiscard]] auto as_document() const -> std::string;
-  /// The steps so far as a schedule function that can be typed into a file. Empty: they cannot be written as text; `why` says what is in the way.
-  [[nodiscard]] auto as_function(const std::string& name, std::string& why) -> std::string;
-  /// The same as a function of Python, which makes its schedule itself: there is no `ls` there.
-  [[nodiscard]] auto as_python_function(const std::string& name, std::string& why) -> std::string;
+  /// The steps so far as a schedule function for what a file calls `program`. Empty: they cannot be written as text; `why` says what is in the way.
+  [[nodiscard]] auto as_function(const std::string& name, const std::string& program, std::string& why) -> std::string;
+  /// Does the script bind the name here?
+  [[nodiscard]] auto has_variable(const std::string& name) const -> bool { return steps_[position_].frame.scope->find_here(Name(name)) != nullptr; }
   /// The current module as text.
   [[nodiscard]] auto module_text() const -> std::string;
   /// A text of script with colours, where the host has them: those of the terminal, so that they fit a dark and a light one.

@@ -17,6 +17,7 @@
 #include "lsp/features/calls.h"
 #include "lsp/features/names.h"
 #include "lsp/features/steps.h"
+#include "lsp/features/tuning.h"
 #include "lsp/features/words.h"
 #include "schedule/intrinsics.h"
 #include "schedule/legality.h"
@@ -740,7 +741,9 @@ void add_snippets(Items& items) {
   if (before.empty()) {
     add("prim_func", "a program",
         "@T.prim_func\ndef ${1:name}(${2:A}: T.Buffer((${3:128, 128}), \"${4:float32}\")):\n    T.func_attr({\"tir.noalias\": T.bool(True)})\n    $0");
-    add("schedule", "a schedule for a program", "@ls.schedule(${1:program})\ndef ${2:name}(sch: tir.Schedule) -> None:\n    ${3:b} = sch.get_block(\"${4:C}\")\n    $0");
+    std::string schedule = in_form_of(spot.snapshot, "@ls.schedule(${1:program})\ndef ${2:name}(sch: tir.Schedule) -> None:\n    ${3:b} = sch.get_block(\"${4:C}\")\n    $0").text;
+    if (schedule.ends_with('\n')) { schedule.pop_back(); }
+    add("schedule", "a schedule for a program", schedule.c_str());
   } else if (spot.schedule == nullptr) {
     add("grid", "loops over a grid", "for ${1:i, j} in T.grid(${2:128, 128}):\n    $0");
     add("block", "a block with its iter vars", "with T.block(\"${1:C}\"):\n    ${2:vi, vj} = T.axis.remap(\"${3:SS}\", [${4:i, j}])\n    $0");

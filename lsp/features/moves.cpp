@@ -66,7 +66,7 @@ auto offer(const Stand& stand, const schedule::FuncState& func, const schedule::
       double gain = after != nullptr ? cost::gain(func, *after, core).value_or(1) : 1;
       if (cost::gain_text(gain).empty()) { gain = 1; }
       std::string statement = stand.in_words(tried->statement);
-      put({statement, {}, gain, stand.offset, stand.before + statement + stand.after});
+      put({statement, {}, gain, stand.offset, stand.before + statement + stand.after, stand.imports});
       is_found = true;
       break;
     }
@@ -229,6 +229,7 @@ auto split_by(const Snapshot& snapshot, uint32_t at, const std::vector<std::opti
   out.text = focus->stand.in_words(tried->statement);
   out.offset = focus->stand.offset;
   out.insert = focus->stand.before + out.text + focus->stand.after;
+  out.imports = focus->stand.imports;
   return out;
 }
 

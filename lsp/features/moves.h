@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "lsp/features/lines.h"
 #include "support/process.h"
 #include "workspace/snapshot.h"
 
@@ -16,6 +17,7 @@ struct OfferedMove {
   double gain = 1;           // how many times as fast the program should be afterwards (cost/estimate.h)
   uint32_t offset = 0;       // where the edit goes; inserted
   std::string insert;
+  std::optional<TextEdit> imports = {};   // what the file must import for it; in front of the statement
   std::string title = {};    // of several statements: "Tile `i` and `j` by 8 x 32"; empty: that of one is the statement
 };
 

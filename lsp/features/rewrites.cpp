@@ -12,6 +12,7 @@
 #include "lsp/features/lines.h"
 #include "lsp/features/names.h"
 #include "lsp/features/steps.h"
+#include "lsp/features/tuning.h"
 #include "schedule/primitive.h"
 #include "script/refusals.h"
 #include "support/text_diff.h"
@@ -313,6 +314,19 @@ auto is_step(const syntax::Stmt& statement, const script::Step* step, const IRMo
   return found;
 }
 
+/// Whole lines of steps, with what a search wrote above them: it is of the steps that go. Nothing before `least`.
+auto with_certificate(const Snapshot& snapshot, Span lines, uint32_t least) -> Span {
+  Span out = lines;
+  for (uint32_t line = snapshot.lines().line_of(lines.begin); line > 0; --line) {
+    uint32_t start = snapshot.lines().line_start(snapshot.text(), line - 1);
+    std::string_view above = snapshot.lines().line_text(snapshot.text(), line - 1);
+    above.remove_prefix(std::min(above.find_first_not_of(" \t"), above.size()));
+    if (start < least || !above.starts_with("#")) { break; }
+    if (above.starts_with("# Tuned: ")) { out.begin = start; }
+  }
+  return out;
+}
+
 }  // namespace
 
 auto replace_schedule(const Snapshot& snapshot, const script::FileSchedule& schedule, std::string_view function_text) -> TextRewrite {
@@ -328,10 +342,13 @@ auto replace_schedule(const Snapshot& snapshot, const script::FileSchedule& sche
     rewrite.why_not = fmt::format("`{}` is no schedule any more", schedule.name.view());
     return rewrite;
   }
-  if (form->made == nullptr) {
+  // Python's form in place of a function that is handed its schedule would be another function for those who call it.
+  const bool keeps_head = form->made != nullptr || (form->decorator == nullptr && makes_schedules_itself(snapshot));
+  if (!keeps_head) {
     // The other one under the name that is there.
+    ScheduleInFile written = in_form_of(snapshot, function_text);
     std::string text;
-    for (char c : function_text) { c == '\n' ? text += eol : text += c; }
+    for (char c : written.text) { c == '\n' ? text += eol : text += c; }
     size_t begin = text.find("def ");
     size_t end = begin == std::string::npos ? begin : text.find('(', begin);
     const syntax::PlacedItem* placed = snapshot.syntax().item_at(body.item_begin);
@@ -343,15 +360,16 @@ auto replace_schedule(const Snapshot& snapshot, const script::FileSchedule& sche
     while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) { text.pop_back(); }
     uint32_t last = placed->end();
     while (last > placed->offset && (snapshot.text()[last - 1] == '\n' || snapshot.text()[last - 1] == '\r')) { --last; }
-    rewrite.edits = {{{placed->offset, last}, std::move(text)}};
+    if (written.imports) { rewrite.edits.push_back(std::move(*written.imports)); }
+    rewrite.edits.push_back({{placed->offset, last}, std::move(text)});
     return rewrite;
   }
   std::vector<std::string> lines = statements_of(function_text, form->variable.str());
   const std::vector<script::Step>* run = schedule.run != nullptr && schedule.is_settled ? &schedule.run->steps : nullptr;
   std::vector<bool> is_replaced(body.statements.size(), false);
-  for (size_t i = form->made_at + 1; i < body.statements.size(); ++i) {
+  for (size_t i = form->made != nullptr ? form->made_at + 1 : 0; i < body.statements.size(); ++i) {
     const script::Step* step = run != nullptr && i < run->size() ? &(*run)[i] : nullptr;
-    IRModule before = step != nullptr && (*run)[i - 1].after != nullptr ? (*run)[i - 1].after->module() : IRModule();
+    IRModule before = step == nullptr ? IRModule() : i == 0 ? schedule.run->program : (*run)[i - 1].after != nullptr ? (*run)[i - 1].after->module() : IRModule();
     is_replaced[i] = is_step(*body.def->body[static_cast<uint32_t>(i)], step, before, form->variable);
   }
   auto is_in_replaced = [&](Span span) {
@@ -366,7 +384,7 @@ auto replace_schedule(const Snapshot& snapshot, const script::FileSchedule& sche
   for (const Occurrence& o : names.occurrences) {
     if (o.role == Role::Bind && is_in_replaced(o.span)) { gone.push_back(o.entity); }
   }
-  uint32_t made_end = body.statements[form->made_at].end;
+  uint32_t made_end = form->made != nullptr ? body.statements[form->made_at].end : body.item_begin + body.def->header_span.end;
   for (const Occurrence& o : names.occurrences) {
     const Entity& entity = names.entities[o.entity];
     if (o.role == Role::Bind || o.span.begin < made_end || is_in_replaced(o.span)) { continue; }
@@ -382,7 +400,7 @@ auto replace_schedule(const Snapshot& snapshot, const script::FileSchedule& sche
       return rewrite;
     }
   }
-  std::string indent = indent_at(snapshot, body.statements[form->made_at].begin);
+  std::string indent = indent_at(snapshot, body.statements[form->made != nullptr ? form->made_at : 0].begin);
   std::string text;
   for (const std::string& line : lines) { text += (text.empty() ? "" : eol + indent) + line; }
   // Runs of steps, with the comments and blank lines between them.
@@ -391,7 +409,7 @@ auto replace_schedule(const Snapshot& snapshot, const script::FileSchedule& sche
     if (!is_replaced[i]) { continue; }
     size_t last = i;
     while (last + 1 < body.statements.size() && is_replaced[last + 1]) { ++last; }
-    Span region = whole_lines(snapshot, {body.statements[i].begin, body.statements[last].end});
+    Span region = with_certificate(snapshot, whole_lines(snapshot, {body.statements[i].begin, body.statements[last].end}), made_end);
     bool shares = (i > 0 && body.statements[i - 1].end > region.begin) || (last + 1 < body.statements.size() && body.statements[last + 1].begin < region.end);
     if (shares) {
       rewrite.edits.clear();

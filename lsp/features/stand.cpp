@@ -132,12 +132,16 @@ auto stand_of_program(const Snapshot& snapshot, Origin at) -> std::optional<Stan
   if (has_schedule) { return stand; }
   std::string mark = "\x01";
   std::string text = fmt::format("@ls.schedule({0})\ndef {0}_schedule(sch: tir.Schedule) -> None:\n    {1}\n", program->name.view(), mark);
-  auto insertion = insertion_after(snapshot, program->name.view(), text);
+  ScheduleInFile written = in_form_of(snapshot, text);
+  auto insertion = insertion_after(snapshot, program->name.view(), written.text);
   if (!insertion) { return std::nullopt; }
   size_t hole = insertion->text.find(mark);
   if (hole == std::string::npos) { return std::nullopt; }
-  return Stand{schedule::Schedule(program->module), {}, insertion->offset, {Name("sch")}, insertion->text.substr(0, hole),
-               insertion->text.substr(hole + mark.size()), fmt::format("{} as written", program->name.view())};
+  // A variable named as the program would be meant where the schedule is made.
+  Stand made{schedule::Schedule(program->module), {}, insertion->offset, {Name("sch"), program->name}, insertion->text.substr(0, hole),
+             insertion->text.substr(hole + mark.size()), fmt::format("{} as written", program->name.view())};
+  made.imports = std::move(written.imports);
+  return made;
 }
 
 auto stand_at(const Snapshot& snapshot, uint32_t at) -> std::optional<Stand> {

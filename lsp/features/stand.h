@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "lsp/features/lines.h"
 #include "schedule/moves.h"
 #include "workspace/snapshot.h"
 
@@ -21,6 +22,7 @@ struct Stand {
   std::string title;                                   // "tiled after 3 of 12 statements"
   std::string variable = "sch";                        // what the script calls its schedule
   std::string target = {};                             // that the schedule is for; empty: not said
+  std::optional<TextEdit> imports = {};                // what the file must import for the statement
 
   /// What the script calls a loop or block; empty: nothing.
   [[nodiscard]] auto name_of(const schedule::Place& place) const -> std::string;

@@ -124,6 +124,7 @@ auto tiling_offered(const Stand& stand, const schedule::FuncState& func, const s
   std::string between = last != std::string::npos ? stand.before.substr(last) : stand.after;
   offered.text = fmt::format("{}", fmt::join(best, between));
   offered.insert = stand.before + offered.text + stand.after;
+  offered.imports = stand.imports;
   return offered;
 }
 

@@ -7,6 +7,7 @@
 
 #include "frontend/lower.h"
 #include "ir/equal.h"
+#include "syntax/python_schedule.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -56,6 +57,19 @@ auto filled(const Snapshot& snapshot, const Hole& hole, std::string_view stateme
   for (char c : statements) {
     if (c == '\n') { out += line_break; } else { out += c; }
   }
+  return out;
+}
+
+auto makes_schedules_itself(const Snapshot& snapshot) -> bool { return snapshot.name().ends_with(".py") && !syntax::has_ls(snapshot.syntax()); }
+
+auto in_form_of(const Snapshot& snapshot, std::string_view function) -> ScheduleInFile {
+  if (!makes_schedules_itself(snapshot)) { return {std::string(function), {}}; }
+  syntax::PythonForm form = syntax::python_form(snapshot.syntax());
+  ScheduleInFile out{syntax::python_schedule(function, form), {}};
+  if (form.missing.lines.empty()) { return out; }
+  std::string lines;
+  for (char c : form.missing.lines) { c == '\n' ? lines += line_break_of(snapshot) : lines += c; }
+  out.imports = TextEdit{{form.missing.offset, form.missing.offset}, std::move(lines)};
   return out;
 }
 

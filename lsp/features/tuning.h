@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "lsp/features/lines.h"
 #include "workspace/snapshot.h"
 
 namespace loopsmith::lsp {
@@ -33,6 +34,16 @@ struct Hole {
 
 /// What is written in place of the hole: lines of a search behind its indentation, with the text's line breaks.
 [[nodiscard]] auto filled(const workspace::Snapshot& snapshot, const Hole& hole, std::string_view statements) -> std::string;
+
+/// A schedule function in the form that the file can have: in Python it makes its schedule itself (syntax/python_schedule.h), where the file
+/// has no `ls` of its own.
+struct ScheduleInFile {
+  std::string text;
+  std::optional<TextEdit> imports;   // what the file must import for it
+};
+[[nodiscard]] auto in_form_of(const workspace::Snapshot& snapshot, std::string_view function) -> ScheduleInFile;
+/// Is that another form than `@ls.schedule(...)`?
+[[nodiscard]] auto makes_schedules_itself(const workspace::Snapshot& snapshot) -> bool;
 
 struct Insertion {
   uint32_t offset = 0;

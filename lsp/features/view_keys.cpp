@@ -139,6 +139,7 @@ auto moves_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
     if (cost::gain_text(one.move.gain).empty()) { one.move.gain = 1; }
     one.move.text = stand->in_words(tried->statement);
     one.move.insert = stand->before + one.move.text + stand->after;
+    one.move.imports = stand->imports;
     bool is_said = std::any_of(out.moves.begin(), out.moves.end(), [&](const ViewMove& other) { return other.move.text == one.move.text; });
     if (is_said) { return; }
     auto better = std::upper_bound(out.moves.begin(), out.moves.end(), one.move.gain, [](double gain, const ViewMove& other) { return gain > other.move.gain; });

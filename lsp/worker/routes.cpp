@@ -1034,7 +1034,10 @@ auto loops_route(const RouteContext& context, const Json& params) -> RouteResult
 /// An edit that writes a move into the text; null where it is refused.
 auto edit_of_move(const RouteContext& context, const OfferedMove& move) -> Json {
   if (!move.why_not.empty()) { return Json(); }
-  return edit_of(context, {{{move.offset, move.offset}, move.insert}}, title_of(move));
+  std::vector<TextEdit> edits;
+  if (move.imports) { edits.push_back(*move.imports); }
+  edits.push_back({{move.offset, move.offset}, move.insert});
+  return edit_of(context, edits, title_of(move));
 }
 
 /// `loopsmith/moves` {textDocument, position, place}: what can be done to a loop or block of `loopsmith/loops` there.
@@ -1427,20 +1430,26 @@ auto write_schedule(const RouteContext& context, const Snapshot& snapshot, const
     }
     return RouteError{ErrorCode::RequestFailed, fmt::format("`{}` is not in the file any more", replaced)};
   }
-  std::optional<Insertion> insertion = found.insert ? found.insert : insertion_after(snapshot, found.function, found.text);
+  ScheduleInFile written = in_form_of(snapshot, found.text);
+  std::optional<Insertion> insertion = found.insert && written.text == found.text ? found.insert : insertion_after(snapshot, found.function, written.text);
   if (!insertion) {
     return RouteError{ErrorCode::RequestFailed, fmt::format("`{}` is not in the file any more; the schedule was not inserted", found.function)};
   }
-  Position at = to_position(snapshot.text(), snapshot.lines(), insertion->offset, context.encoding);
-  Json edit = {{"range", to_json(TextRange{at, at})}, {"newText", insertion->text}};
+  Json edits = Json::array();
+  auto add = [&](uint32_t offset, const std::string& text) {
+    Position at = to_position(snapshot.text(), snapshot.lines(), offset, context.encoding);
+    edits.push_back({{"range", to_json(TextRange{at, at})}, {"newText", text}});
+  };
+  if (written.imports) { add(written.imports->span.begin, written.imports->text); }
+  add(insertion->offset, insertion->text);
   const Json& supported = member(member(context.capabilities, "workspace"), "workspaceEdit");
-  if (!bool_in(supported, "documentChanges")) { return Json{{"edit", {{"changes", {{found.uri, Json::array({edit})}}}}}}; }
+  if (!bool_in(supported, "documentChanges")) { return Json{{"edit", {{"changes", {{found.uri, std::move(edits)}}}}}}; }
   Json whole;
   if (!member(supported, "changeAnnotationSupport").is_null()) {
-    edit["annotationId"] = "schedule";
+    for (Json& edit : edits) { edit["annotationId"] = "schedule"; }
     whole["changeAnnotations"] = {{"schedule", {{"label", "Insert best schedule"}, {"description", fmt::format("found by tuning {}", found.function)}}}};
   }
-  whole["documentChanges"] = Json::array({{{"textDocument", {{"uri", found.uri}, {"version", snapshot.version()}}}, {"edits", Json::array({edit})}}});
+  whole["documentChanges"] = Json::array({{{"textDocument", {{"uri", found.uri}, {"version", snapshot.version()}}}, {"edits", std::move(edits)}}});
   return Json{{"edit", whole}};
 }
 

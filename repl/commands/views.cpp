@@ -14,6 +14,7 @@
 #include "repl/commands.h"
 #include "support/files.h"
 #include "syntax/document.h"
+#include "syntax/python_schedule.h"
 #include "transform/pipelines.h"
 
 namespace loopsmith::repl {
@@ -84,8 +85,9 @@ auto why_no_name(const std::string& name) -> std::string {
   return is_name ? std::string() : "`" + name + "` cannot be the name of a function";
 }
 
-/// A text of programs with what Python has to import for it and for a schedule; schedules that need `ls`, which is nowhere there, go.
-auto as_python(const Session& session, std::string text) -> std::string {
+/// A text of programs with what Python has to import for it and for a schedule; schedules that need `ls`, which is nowhere there, go. `form`: how
+/// a schedule is made in it.
+auto as_python(const Session& session, std::string text, syntax::PythonForm& form) -> std::string {
   if (!session.path().ends_with(".py")) {
     const auto& items = session.document().items();
     for (size_t i = items.size(); i-- > 0;) {
@@ -95,41 +97,10 @@ auto as_python(const Session& session, std::string text) -> std::string {
     }
     while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) { text.pop_back(); }
   }
-  auto has_word = [&](std::string_view word) {
-    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
-      if (at == 0 || (std::isalnum(static_cast<unsigned char>(text[at - 1])) == 0 && text[at - 1] != '_' && text[at - 1] != '.')) { return true; }
-    }
-    return false;
-  };
-  // Where imports end: those at the top of the file, before anything is declared.
-  size_t place = 0;
-  bool binds_tir = false, binds_script = false, binds_module = false;
-  for (size_t at = 0; at < text.size();) {
-    size_t end = std::min(text.find('\n', at), text.size());
-    std::string_view line = std::string_view(text).substr(at, end - at);
-    if (line.starts_with("def ") || line.starts_with("class ") || line.starts_with("@")) { break; }
-    if (line.starts_with("import ") || line.starts_with("from ")) {
-      bool is_whole = line.find('(') == std::string_view::npos && !line.ends_with('\\');
-      if (is_whole) { place = std::min(end + 1, text.size()); }
-      auto binds = [&](std::string_view name) { return line.ends_with(name) || line.find(std::string(name) + ",") != std::string_view::npos; };
-      binds_tir = binds_tir || (line.starts_with("from tvm import ") && (binds(" tir") || binds(",tir")));
-      binds_script = binds_script || binds(" as T");
-      binds_module = binds_module || binds(" as I");
-    }
-    at = end + 1;
-  }
-  std::string imports;
-  if (!binds_tir) { imports += "from tvm import tir\n"; }
-  if (!binds_module && has_word("I.")) { imports += "from tvm.script import ir as I\n"; }
-  if (!binds_script && has_word("T.")) { imports += "from tvm.script import tir as T\n"; }
-  if (imports.empty()) { return text; }
-  bool is_first = place == 0;
-  // Behind a docstring at the top, which has to come first.
-  if (is_first && text.starts_with("\"\"\"")) {
-    size_t end = text.find("\"\"\"", 3);
-    place = end == std::string::npos ? 0 : std::min(text.find('\n', end), text.size() - 1) + 1;
-  }
-  return text.substr(0, place) + imports + (is_first ? "\n\n" : "") + text.substr(place);
+  syntax::Document document(text);
+  form = syntax::python_form(document);
+  syntax::MissingImports missing = syntax::missing_imports(document, form);
+  return text.insert(missing.offset, missing.lines);
 }
 
 auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
@@ -187,13 +158,20 @@ auto save(Session& session, const std::vector<std::string>& arguments) -> bool {
   bool is_crlf = first != std::string::npos && first > 0 && text[first - 1] == '\r';
   bool is_python = arguments[0].ends_with(".py");
   std::string why;
-  std::string function = is_python ? session.as_python_function(name, why) : session.as_function(name, why);
+  // In Python a variable with the program's name is another thing in all of the function.
+  const std::string program = session.program_name().str();
+  const std::string alias = is_python && session.has_variable(program) ? program + "_program" : std::string();
+  std::string function = session.as_function(name, alias.empty() ? program : alias, why);
   if (!why.empty()) {
     session.complain("the steps cannot be written as a schedule: " + why + "; `:save FILE.md` writes all that was typed\n");
     return false;
   }
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) { text.pop_back(); }
-  if (is_python) { text = as_python(session, std::move(text)); }
+  if (is_python) {
+    syntax::PythonForm form;
+    text = as_python(session, std::move(text), form);
+    function = (alias.empty() ? "" : alias + " = " + program + "\n\n\n") + syntax::python_schedule(function, form);
+  }
   auto with_ends = [&](std::string_view lines) {
     std::string out;
     for (char c : lines) { out += c == '\n' && is_crlf ? std::string("\r\n") : std::string(1, c); }

@@ -20,6 +20,7 @@
 #include "ir/ops.h"
 #include "target/peaks.h"
 #include "support/process.h"
+#include "syntax/python_schedule.h"
 #include "tune/session/session.h"
 #include "tune/session/text.h"
 
@@ -170,6 +171,29 @@ auto indented_as(const std::string& text, uint32_t at, const std::string& lines)
   return out;
 }
 
+// A schedule function as a file of Python has it.
+auto in_form_of(const syntax::Document& document, const std::string& function) -> std::string {
+  return syntax::has_ls(document) ? function : syntax::python_schedule(function, syntax::python_form(document));
+}
+
+// A file with a schedule function at its end and, in Python, what that must import.
+auto with_schedule(std::string content, const std::string& function, bool is_python) -> std::string {
+  std::string eol = content.find("\r\n") != std::string::npos ? "\r\n" : "\n";
+  while (!content.empty() && std::string_view("\r\n ").find(content.back()) != std::string_view::npos) { content.pop_back(); }
+  syntax::Document document(is_python ? content : std::string());
+  auto put = [&](size_t at, const std::string& lines) {
+    std::string text;
+    for (char c : lines) { c == '\n' ? text += eol : text += c; }
+    content.insert(at, text);
+  };
+  put(content.size(), "\n\n\n" + function);
+  if (is_python && !syntax::has_ls(document)) {
+    syntax::MissingImports missing = syntax::python_form(document).missing;
+    put(missing.offset, missing.lines);
+  }
+  return content;
+}
+
 }  // namespace
 
 auto tune(std::vector<std::string> args) -> int {
@@ -278,6 +302,10 @@ auto tune(std::vector<std::string> args) -> int {
   }
   auto text = selection.hole ? tune::schedule_statements_text(searched, result->trace, form) : tune::schedule_function_text(searched, result->trace, form);
   if (!text.ok()) { return failed(text.diagnostics().front().message()); }
+  // Who gives a text without a file puts the schedule somewhere else.
+  if (!selection.hole && path.ends_with(".py")) {
+    if (auto content = read_file(path); content.ok()) { text = in_form_of(syntax::Document(*content), *text); }
+  }
 
   if (arguments.json()) {
     nlohmann::json done = {{"event", "done"},
@@ -327,8 +355,7 @@ auto tune(std::vector<std::string> args) -> int {
       if (!arguments.json()) { fmt::print(stderr, "`{}` of `{}` filled in {}\n", statement == "..." ? statement : form.schedule + ".tune()", selection.schedule, path); }
       return exit_done;
     }
-    while (!content->empty() && (content->back() == '\n' || content->back() == ' ')) { content->pop_back(); }
-    Status written = write_file(path, *content + "\n\n\n" + *text);
+    Status written = write_file(path, with_schedule(std::move(*content), *text, path.ends_with(".py")));
     if (!written.ok()) {
       reporter.report(written.diagnostics(), selection.file.get());
       return reporter.status();

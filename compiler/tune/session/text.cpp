@@ -29,7 +29,7 @@ using Names = std::map<std::string, std::string>;
 auto identifier(std::string_view name) -> std::string {
   static const std::set<std::string_view> reserved = {"and", "as", "assert", "break", "class", "continue", "def", "del", "elif", "else",
       "for", "from", "global", "if", "import", "in", "is", "lambda", "not", "or", "pass", "return", "try", "while", "with", "yield",
-      "None", "True", "False", "sch", "T", "tir", "ls"};
+      "None", "True", "False", "sch", "T", "tir", "s_tir", "tvm", "ls"};
   std::string out;
   for (char c : name) { out += std::isalnum(static_cast<unsigned char>(c)) || c == '_' ? c : '_'; }
   if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0]))) { out = "v" + out; }
@@ -99,6 +99,8 @@ auto statements(const IRModule& module, const std::string& trace_json, const Sch
   trace = trace.simplified(/*remove_postproc=*/false);
   Names names;
   std::set<std::string> taken = text.taken;
+  // A variable of that name would be meant where the function names its program.
+  taken.insert(text.program);
   std::vector<std::pair<Value, std::string>> loops;   // variables named so far
   std::string body;
   schedule::Trace prefix;
