@@ -63,6 +63,21 @@ auto are_neighbours(const TensorView& a, const TensorView& b, int64_t index) -> 
   return std::abs(x - y) == 1;
 }
 
+// Numbers of the type of two elements that lie between them, one of them counted. Sign and magnitude: ordered as their bits are.
+auto steps_between(const TensorView& a, const TensorView& b, int64_t index) -> int64_t {
+  DataType t = a.dtype.element();
+  auto ordered = [&](const TensorView& view) {
+    int bytes = t.element_bytes();
+    uint64_t bits = 0;
+    std::memcpy(&bits, static_cast<const char*>(view.data) + index * bytes, static_cast<size_t>(bytes));
+    uint64_t sign = uint64_t{1} << (t.bits - 1);
+    auto magnitude = static_cast<int64_t>(bits & (sign - 1));
+    return (bits & sign) != 0 ? -magnitude : magnitude;
+  };
+  int64_t apart = 0;
+  return __builtin_sub_overflow(ordered(a), ordered(b), &apart) || apart == INT64_MIN ? INT64_MAX : std::abs(apart);
+}
+
 // Relative to the tensor's magnitude: rounding errors of long sums stay well below, wrong elements do not.
 auto bound_of(DataType t) -> double {
   if (t.is_float() && t.bits == 64) { return 1e-9; }
@@ -170,6 +185,7 @@ auto compare_tensors(const std::string& name, const TensorView& before, const Te
     double b = element(after, i);
     if ((std::isnan(a) && std::isnan(b)) || a == b) { continue; }
     double apart = std::fabs(a - b);
+    if (t.is_real() && before.dtype == after.dtype) { out.ulps = std::max(out.ulps, steps_between(before, after, i)); }
     if (apart <= bound || (!exact && are_neighbours(before, after, i))) { continue; }
     if (out.elements++ == 0) {
       std::string index;
@@ -218,7 +234,10 @@ auto Before::run(const IRModule& module, Name function, const GateOptions& optio
   out.function_ = function;
   out.options_ = options;
   out.exact_ = is_exact_on_integers(func);
-  for (const Var& param : func->params) { out.names_.push_back(param->name); }
+  for (const Var& param : func->params) {
+    Buffer buffer = func->buffer_of(param);
+    out.names_.push_back(buffer ? buffer->name : param->name);
+  }
   Options run;
   run.max_steps = options.max_steps;
   run.max_seconds = options.max_seconds;

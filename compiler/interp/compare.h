@@ -28,6 +28,7 @@ struct Difference {
   std::string where;                               // "C[3, 5]: 12 before, 13 after"
   int64_t elements = 0;                            // that differ
   double largest = 0;                              // absolute
+  int64_t ulps = 0;                                // of reals, those within the bound too: steps of their type between two elements, at most
 };
 /// `exact`: bit for bit (NaN equals NaN); else within the bound for the type and the magnitudes of the tensor, or `magnitude` where that is larger.
 [[nodiscard]] auto compare_tensors(const std::string& name, const TensorView& before, const TensorView& after, bool exact, double magnitude = 0) -> Difference;

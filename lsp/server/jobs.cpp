@@ -374,6 +374,7 @@ void Jobs::on_line(JobId id, std::string_view line) {
     if (event->contains("dtype")) { job.rows.push_back(*event); }
     if (string_in(*event, "severity") == "warning") { job.warnings.push_back(string_in(*event, "message")); }
     if (string_in(*event, "severity") == "error" && job.failure.empty()) { job.failure = string_in(*event, "message"); }
+      job.extent = string_in(*event, "extent");
     return;
   }
   if (job.kind == JobKind::Bench) {
@@ -586,7 +587,11 @@ auto Jobs::for_worker(const Job& job) -> Json {
   } else if (job.kind == JobKind::Verify) {
     params["schedule"] = job.schedule;
     params["state"] = !job.ended ? "verifying" : job.state == State::Done ? "verified" : "gone";
-    if (job.is_equal) { params["equal"] = *job.is_equal; }
+    if (job.is_equal) {
+      params["equal"] = *job.is_equal;
+      params["extent"] = job.extent;
+      if (!*job.is_equal) { params["difference"] = job.failure; }
+    }
   } else if (job.kind == JobKind::Bench) {
     params["schedule"] = job.schedule;
     if (!job.other.empty()) { params["other"] = job.other; }

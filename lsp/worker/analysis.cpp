@@ -27,6 +27,7 @@
 #include "lsp/protocol/sync.h"
 #include "lsp/protocol/uri.h"
 #include "lsp/worker/routes.h"
+#include "lsp/worker/verdicts.h"
 #include "support/hash.h"
 #include "support/memory.h"
 #include "support/process.h"
@@ -160,6 +161,7 @@ class Worker {
   [[nodiscard]] auto is_stale(const Frame& frame) -> bool;
   auto later_edits(uint64_t document) -> std::vector<Frame>;
   void note_job(const Json& params);
+  void take_job(const Json& params);
   void note_machine(const Json& options);
   void note_hints(const Json& options);
   void note_folders(const Json& params);
@@ -511,6 +513,16 @@ void Worker::note_job(const Json& params) {
     return;
   }
   job.uri = string_in(params, "uri");
+  take_job(params);
+  // What a comparison found stands in the text, until another one has come to an end.
+  if (string_in(params, "state") != "verified") { return; }
+  std::string uri = string_in(params, "uri");
+  for (const auto& open : documents_) {
+    if (!pulls_ && open->document->snapshot()->name() == uri && !open->needs_check && !open->needs_replay) { publish(*open); }
+  }
+}
+
+void Worker::take_job(const Json& params) {
   job.function = string_in(params, "function");
   job.version = int_in(params, "version").value_or(0);
   job.is_done = state == "done" || state == "timed" || state == "verified";
@@ -529,6 +541,8 @@ void Worker::note_job(const Json& params) {
   job.state = string_in(params, "hole");
   if (!job.tunes() && !job.fills()) {
     // What it says is of the text that it was started with.
+  job.extent = string_in(params, "extent");
+  job.difference = string_in(params, "difference");
     for (const auto& open : documents_) {
       workspace::SnapshotPtr snapshot = open->document->snapshot();
       if (snapshot->name() != job.uri || snapshot->version() != job.version) { continue; }
@@ -538,7 +552,7 @@ void Worker::note_job(const Json& params) {
     if (auto known = jobs_.find(job.job); known != jobs_.end()) { job.text_hash = known->second.text_hash; }
     // The newest measurement of a thing stands for it.
     std::erase_if(jobs_, [&](const auto& one) {
-      return one.first != job.job && one.second.measures == job.measures && one.second.verifies == job.verifies && one.second.executes == job.executes && one.second.uri == job.uri && one.second.function == job.function && one.second.schedule == job.schedule && one.second.other == job.other;
+      return one.first != job.job && (!job.verifies || job.is_done) && one.second.measures == job.measures && one.second.verifies == job.verifies && one.second.executes == job.executes && one.second.uri == job.uri && one.second.function == job.function && one.second.schedule == job.schedule && one.second.other == job.other;
     });
   }
   job.schedule_text = string_in(params, "schedule_text");
@@ -773,6 +787,7 @@ auto answer_of(const Route& route, const RouteContext& context, const Json& para
 
 }  // namespace
 
+  if (!pulls_) { add_verdicts(*snapshot, encoding_, jobs_, records_, json["params"]["diagnostics"]); }
 void Worker::answer(const Request& request) {
   OpenDocument* open = find(request.document);
   bool is_completion = open != nullptr && request.route != nullptr && request.route->method == Method::Completion;

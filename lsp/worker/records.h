@@ -30,6 +30,10 @@ class Records {
   struct Drawn { int64_t trials = 0; double best_seconds = 0; };
   struct DrawnValues { std::map<std::vector<int64_t>, Drawn> values; int64_t trials = 0; };
   auto drawn(const IRModule& program, const schedule::Draw& draw) -> const DrawnValues&;
+  /// When the file was written; 0: there is none.
+  [[nodiscard]] auto written() const -> int64_t;
+  /// Structural, and remembered.
+  auto hash_of(const IRModule& program) -> uint64_t;
   /// Where it is.
   [[nodiscard]] auto path() const -> const std::string& { return path_; }
   /// Lets go of the programs that were asked about; where they are more than so many.
@@ -42,7 +46,6 @@ class Records {
   int64_t written_ = 0;       // what the answers kept are of: when the file was written
   std::map<uint64_t, std::optional<tune::Recorded>> known_;
   std::map<std::tuple<uint64_t, std::string, std::string, size_t>, DrawnValues> drawn_;
-  auto hash_of(const IRModule& program) -> uint64_t;
   auto is_there() -> bool;
   // A program is hashed once: most of a file stays while somebody types in it. Kept, so that no other takes its place in memory.
   std::unordered_map<const void*, std::pair<IRModule, uint64_t>> hashes_;

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <ranges>
 #include <unordered_set>
 
 #include "ir/memory.h"
@@ -50,6 +51,7 @@
 #include "lsp/worker/files.h"
 #include "lsp/worker/pieces.h"
 #include "lsp/worker/records.h"
+#include "lsp/worker/verdicts.h"
 #include "support/hash.h"
 #include "support/memory.h"
 #include "target/hardware.h"
@@ -154,6 +156,7 @@ auto edit_of(const RouteContext& context, const std::vector<TextEdit>& edits, co
 auto report_of(const Snapshot& snapshot, const RouteContext& context, const std::string& previous) -> Json {
   Json items = diagnostics_of(snapshot, context.encoding, context.manual);
   if (context.loop_hints) { add_loop_hints(snapshot, context.encoding, items); }
+  if (context.records != nullptr) { add_verdicts(snapshot, context.encoding, context.jobs, *context.records, items); }
   std::string id = fmt::format("{:016x}", hash_bytes(to_text(items)));
   if (id == previous) { return {{"kind", "unchanged"}, {"resultId", id}}; }
   return {{"kind", "full"}, {"resultId", id}, {"items", std::move(items)}};
@@ -922,7 +925,7 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
       if (!job.verifies || job.uri != snapshot.name() || job.function != function || job.schedule != schedule) { continue; }
       if (!job.is_done) { return add(lens, "verifying …", stop_tune_command, {{"job", id}}); }
       if (job.text_hash != hash_of_declarations(snapshot, function, schedule)) { break; }
-      return add(lens, job.is_equal ? "verified" : "results differ: verify again", verify_command, std::move(argument));
+      return add(lens, job.is_equal ? (job.extent.empty() ? "verified" : "verified: " + job.extent) : "results differ: verify again", verify_command, std::move(argument));
     }
     add(lens, "verify", verify_command, std::move(argument));
   };
@@ -930,7 +933,7 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
   auto add_run = [&](const Lens& lens, const std::string& function, const std::string& schedule) {
     Json argument = {{"uri", snapshot.name()}, {"function", function}};
     if (!schedule.empty()) { argument["schedule"] = schedule; }
-    for (const auto& [id, job] : context.jobs) {
+    for (const auto& [id, job] : context.jobs | std::views::reverse) {
       if (job.executes && job.uri == snapshot.name() && job.function == function && job.schedule == schedule) { return add(lens, "running …", stop_tune_command, {{"job", id}}); }
     }
     add(lens, "run", run_command, std::move(argument));
@@ -964,7 +967,9 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
       continue;
     }
     if (lens.action == Lens::Action::None) {
-      add(lens, lens.title, "", Json());
+      auto schedule = std::find_if(snapshot.schedules().begin(), snapshot.schedules().end(), [&](const script::FileSchedule& one) { return one.name.view() == lens.function; });
+      bool is_of_another = schedule != snapshot.schedules().end() && context.records != nullptr && is_of_another_program(snapshot, *schedule, *context.records);
+      add(lens, lens.title + (is_of_another ? "; tuned for another program" : ""), "", Json());
       continue;
     }
     bool is_running = false;

@@ -33,6 +33,8 @@ struct JobFacts {
   bool verifies = false;      // compared, not searched
   bool executes = false;      // run, not searched
   bool is_equal = false;      // what was compared has the same results
+  std::string extent;         // on how much, and how close: "2 inputs, max 1 ulp, seed 8"
+  std::string difference;     // the first one of results that differ
   std::string schedule;       // what was timed or compared; empty: the program as written. Of a search: whose hole it fills; empty: none
   std::string other;          // timed with it in turns; `plain_seconds` is then the schedule's and `seconds` the other's
   std::string state;          // of the program that steps for a hole were found for (`Hole::state`)

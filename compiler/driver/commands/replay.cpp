@@ -13,7 +13,9 @@
 #include "ir/script_diff.h"
 #include "schedule/schedule.h"
 #include "schedule/trace_json.h"
+#include "script/held.h"
 #include "tune/session/text.h"
+#include "workspace/snapshot.h"
 
 namespace loopsmith::driver::commands {
 namespace {
@@ -49,6 +51,19 @@ auto function_in(const std::string& path, const std::string& name) -> std::strin
   return text->substr(begin, end == std::string::npos ? end : end - begin);
 }
 
+/// How much of a schedule of a file still holds (`script/held.h`); of the only one, where no name is given. Empty: it has none that runs.
+auto what_holds_in(const std::string& path, std::string_view name) -> std::string {
+  auto text = read_file(path);
+  if (!text.ok()) { return {}; }
+  auto document = workspace::analyse(path, std::move(*text));
+  const auto& schedules = document->snapshot()->schedules();
+  for (const script::FileSchedule& schedule : schedules) {
+    bool is_meant = name.empty() ? schedules.size() == 1 : schedule.name.view() == name;
+    if (is_meant && schedule.run != nullptr && !schedule.run->steps.empty()) { return fmt::format("{}: {}", schedule.name.view(), script::what_holds(*schedule.run)); }
+  }
+  return {};
+}
+
 }  // namespace
 
 auto replay(std::vector<std::string> args) -> int {
@@ -62,7 +77,12 @@ auto replay(std::vector<std::string> args) -> int {
   }
   Reporter reporter(arguments);
   auto picked = pick(arguments, {.path = path, .only_schedule = true}, reporter);
-  if (const int* status = std::get_if<int>(&picked)) { return *status; }
+  if (const int* status = std::get_if<int>(&picked)) {
+    // Where a step is refused that once worked, what came before it is still good.
+    std::string holds = *status != exit_usage && arguments.has("--check") && path != "-" ? what_holds_in(path, arguments.get("--with", "")) : std::string();
+    if (!holds.empty() && !arguments.json()) { fmt::print("{}\n", holds); }
+    return *status;
+  }
   const auto& selection = std::get<Selection>(picked);
   auto fail = [&](const Diagnostics& diagnostics) {
     reporter.report(diagnostics, selection.file.get());
@@ -91,10 +111,14 @@ auto replay(std::vector<std::string> args) -> int {
   // What a schedule that was found says of itself is as good as what was written down.
   auto certificate = path == "-" ? std::nullopt : tune::certificate_in(function_in(path, selection.schedule));
   if (certificate) {
-    const char* other = structural_hash(selection.before) != certificate->program   ? "the program is not the one that the schedule was found for, as its comment says"
-                        : structural_hash(selection.module) != certificate->scheduled ? "the schedule gives another program than it did when it was found, as its comment says"
-                                                                                      : nullptr;
-    if (other != nullptr) {
+    std::string other;
+    if (structural_hash(selection.before) != certificate->program) {
+      other = "the program is not the one that the schedule was found for, as its comment says";
+      if (std::string holds = what_holds_in(path, selection.schedule); !holds.empty()) { other += "; " + holds.substr(holds.find(": ") + 2); }
+    } else if (structural_hash(selection.module) != certificate->scheduled) {
+      other = "the schedule gives another program than it did when it was found, as its comment says";
+    }
+    if (!other.empty()) {
       if (arguments.json()) { fmt::print("{}\n", nlohmann::json{{"event", "different"}, {"what", other}, {"schedule", selection.schedule}}.dump()); }
       else { fmt::print("{}: {}\n", selection.schedule, other); }
       return exit_input;

@@ -50,6 +50,17 @@ auto outcome_of(const json& object) -> Outcome {
 
 }  // namespace
 
+auto extent_text(const CheckReply& reply) -> std::string {
+  if (reply.inputs == 0) { return {}; }
+  return std::to_string(reply.inputs) + " inputs" + (reply.ulps < 0 ? "" : ", max " + std::to_string(reply.ulps) + " ulp") + ", seed " + std::to_string(reply.seed);
+}
+
+auto verified_text(const CheckReply& reply) -> std::string {
+  std::string extent = extent_text(reply);
+  size_t comma = extent.find(',');
+  return comma == std::string::npos ? reply.how : reply.how + extent.substr(comma);
+}
+
 auto to_line(const WorkerTask& t) -> std::string {
   return line({{"op", "task"}, {"module", t.module}, {"function", t.function}, {"target", t.target}, {"seed", hex(t.seed)}});
 }
@@ -74,7 +85,7 @@ auto to_line(const MeasureReply& r) -> std::string {
                {"median", r.median_seconds}, {"spread", r.spread_seconds}, {"blocks", r.blocks}});
 }
 auto to_line(const CheckReply& r) -> std::string {
-  return line({{"reply", "check"}, {"id", r.id}, {"equal", r.equal}, {"how", r.how}, {"note", r.note}});
+  return line({{"reply", "check"}, {"id", r.id}, {"equal", r.equal}, {"how", r.how}, {"note", r.note}, {"ulps", r.ulps}, {"seed", r.seed}, {"inputs", r.inputs}});
 }
 
 auto parse_line(const std::string& text, TaskReply& out) -> bool {
@@ -94,7 +105,7 @@ auto parse_line(const std::string& text, MeasureReply& out) -> bool {
 }
 auto parse_line(const std::string& text, CheckReply& out) -> bool {
   json o = parse(text);
-  out = {id_of(o), is_true(o, "equal"), text_of(o, "how"), text_of(o, "note")};
+  out = {id_of(o), is_true(o, "equal"), text_of(o, "how"), text_of(o, "note"), static_cast<int64_t>(real_of(o, "ulps")), static_cast<uint64_t>(real_of(o, "seed")), static_cast<int>(real_of(o, "inputs"))};
   return text_of(o, "reply") == "check";
 }
 auto parse_line(const std::string& text, Request& out) -> bool {

@@ -51,7 +51,14 @@ struct CheckReply {
   bool equal = false;
   std::string how;       // "interpreter, all outputs"; "unoptimised build, all outputs; interpreter, 64 sampled"
   std::string note;      // where it differs
+  int64_t ulps = -1;     // of the results, as far as they were compared: steps of their type apart, at most; -1: none are reals
+  uint64_t seed = 0;     // of the inputs
+  int inputs = 0;        // that were compared
 };
+/// "2 inputs, max 1 ulp, seed 8"; empty: nothing was compared.
+[[nodiscard]] auto extent_text(const CheckReply& reply) -> std::string;
+/// `how` with the rest of that: "interpreter, all outputs, 2 inputs, max 1 ulp, seed 8".
+[[nodiscard]] auto verified_text(const CheckReply& reply) -> std::string;
 
 [[nodiscard]] auto to_line(const WorkerTask& task) -> std::string;
 [[nodiscard]] auto build_line(uint64_t id, const std::string& trace, const std::string& module) -> std::string;

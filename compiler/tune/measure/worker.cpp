@@ -186,14 +186,16 @@ auto run_compiled(const runtime::JitModule& code, interp::Inputs& inputs) -> Sta
   return ok();
 }
 
-// `may_round`: set where the difference is one of short types, and no larger than rounding makes it.
-auto differs(const PrimFunc& func, const interp::Inputs& expected, const interp::Inputs& got, bool exact, bool* may_round = nullptr) -> std::string {
+// `may_round`: set where the difference is one of short types, and no larger than rounding makes it. `ulps`: raised to how far reals are apart.
+auto differs(const PrimFunc& func, const interp::Inputs& expected, const interp::Inputs& got, bool exact, bool* may_round = nullptr, int64_t* ulps = nullptr) -> std::string {
   for (size_t i = 0; i < expected.arguments.size(); ++i) {
     const auto* a = std::get_if<TensorView>(&expected.arguments[i]);
     if (!a) { continue; }
-    interp::Difference d = interp::compare_tensors(func->params[i]->name.str(), *a, std::get<TensorView>(got.arguments[i]), exact);
-    if (!d.found) { continue; }
+    Buffer buffer = func->buffer_of(func->params[i]);
+    interp::Difference d = interp::compare_tensors((buffer ? buffer->name : func->params[i]->name).str(), *a, std::get<TensorView>(got.arguments[i]), exact);
     DataType t = a->dtype.element();
+    if (ulps && t.is_real()) { *ulps = std::max(*ulps, d.ulps); }
+    if (!d.found) { continue; }
     if (may_round) { *may_round = t.is_real() && t.bits < 32 && d.largest <= interp::most_rounding * interp::magnitude_of(*a); }
     return d.where;
   }
@@ -251,7 +253,8 @@ auto Worker::check_built(const IRModule& module, const Built& built, bool& may_r
   }
   std::string sampled;
   for (interp::Contents contents : {interp::Contents::SmallIntegers, interp::Contents::Reals}) {
-    auto inputs = interp::make_inputs(func, seed_ + 7, contents, 64);
+    reply.seed = seed_ + 7;
+    auto inputs = interp::make_inputs(func, reply.seed, contents, 64);
     if (!inputs.ok()) {
       reply.note = first_message(inputs.diagnostics());
       return reply;
@@ -281,7 +284,8 @@ auto Worker::check_built(const IRModule& module, const Built& built, bool& may_r
       }
       reply.how = "unoptimised build, all outputs, 2 inputs";
     }
-    reply.note = differs(func, expected, got, exactly, &may_round);
+    ++reply.inputs;
+    reply.note = differs(func, expected, got, exactly, &may_round, &reply.ulps);
     if (!reply.note.empty()) { return reply; }
     // Right by what happened to lie in memory? A program that itself reads what it never wrote has no one result.
     if (contents == interp::Contents::SmallIntegers) {

@@ -429,8 +429,8 @@ auto Comparison::finish(std::function<bool()> abandon) -> Result<SessionResult> 
         ++result.progress.failures[outcome_name(Outcome::Wrong)];
         continue;
       }
-      result.verified = reply.how;
-      LOOPSMITH_CHECK(parts_->database.mark_verified(finalist.record, reply.how));
+      result.verified = verified_text(reply);
+      LOOPSMITH_CHECK(parts_->database.mark_verified(finalist.record, result.verified));
     }
     result.found = true;
     result.trace = std::move(finalist.candidate.trace);

@@ -587,7 +587,7 @@ TEST_CASE("results are compared with a program that is played: the lens knows un
   {
     std::ofstream script(verify);
     script << "#!/bin/sh\n[ \"$1\" = verify ] || exit 2\n"
-              "if grep -q parallel; then echo '{\"compared\":true,\"difference\":\"\",\"equal\":true,\"how\":\"interpreter, all outputs\"}'\n"
+              "if grep -q parallel; then echo '{\"compared\":true,\"difference\":\"\",\"equal\":true,\"extent\":\"2 inputs, max 1 ulp, seed 8\",\"how\":\"interpreter, all outputs\"}'\n"
               "else echo '{\"compared\":true,\"difference\":\"`B[3]` is 1, not 2\",\"equal\":false,\"how\":\"interpreter\"}'; exit 1; fi\n";
   }
   ::chmod(verify.c_str(), 0755);
@@ -613,7 +613,8 @@ TEST_CASE("results are compared with a program that is played: the lens knows un
   Json same = verdict();
   CHECK(same["type"] == 3);
   CHECK(same["message"] == "s keeps the results of f (interpreter, all outputs)");
-  CHECK(verify_title() == "verified");
+  CHECK(verify_title() == "verified: 2 inputs, max 1 ulp, seed 8");
+  CHECK(session.diagnostics(uri).empty());
   session.notify("textDocument/didChange", {{"textDocument", {{"uri", uri}, {"version", 2}}},
                                             {"contentChanges", {{{"range", {{"start", {{"line", 11}, {"character", 8}}}, {"end", {{"line", 11}, {"character", 16}}}}}, {"text", "unroll"}}}}});
   (void)session.wait_for(uri, 2);
@@ -630,6 +631,24 @@ TEST_CASE("a program is run by a lens, with a program that is played: what came 
   std::string runner = "/tmp/loopsmith-run-" + std::to_string(::getpid());
   {
     std::ofstream script(runner);
+  // It stands on the schedule until the text is another one.
+  Json found = session.diagnostics(uri);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0]["code"] == "results-differ");
+  CHECK(found[0]["severity"] == 1);
+  CHECK(found[0]["message"] == "`s` does not keep the results of `f`: `B[3]` is 1, not 2");
+  CHECK(found[0]["range"]["start"]["line"] == 9);
+  CHECK(found[0]["relatedInformation"][0]["location"]["range"]["start"]["line"] == 1);
+  auto insert = [&](int version, int line, const char* text) {
+    session.notify("textDocument/didChange", {{"textDocument", {{"uri", uri}, {"version", version}}},
+                                              {"contentChanges", {{{"range", {{"start", {{"line", line}, {"character", 0}}}, {"end", {{"line", line}, {"character", 0}}}}}, {"text", text}}}}});
+    (void)session.wait_for(uri, version);
+  };
+  // Lines between are none of theirs.
+  insert(3, 7, "\n");
+  CHECK(session.diagnostics(uri)[0]["range"]["start"]["line"] == 10);
+  insert(4, 12, "    # as it was\n");
+  CHECK(session.diagnostics(uri).empty());
     script << "#!/bin/sh\n[ \"$1\" = run ] || exit 2\ncat > /dev/null\n"
               "case \"$*\" in *--with*) echo '{\"severity\":\"error\",\"message\":\"no such thing\"}'; exit 1;; esac\n"
               "echo '{\"dtype\":\"float32\",\"max\":2.5,\"mean\":1.5,\"min\":1,\"name\":\"B\",\"shape\":[16],\"not_finite\":3}'\n";
