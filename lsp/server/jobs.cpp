@@ -44,6 +44,18 @@ auto roofline_text(double share, int digits) -> std::string {
   return share > 1.005 ? "above the roofline: `loopsmith target show --measure` measures it again" : fmt::format("{:.{}f}% of the roofline", share * 100, digits);
 }
 
+/// What is left of a search, until it has no trials left or no time: "51 s to 1:34 min left". Empty: nobody knows.
+auto left_text(double elapsed, std::optional<int64_t> trial, std::optional<int64_t> trials, std::optional<double> budget) -> std::string {
+  std::optional<double> by_time = budget ? std::optional(std::max(*budget - elapsed, 0.0)) : std::nullopt;
+  std::optional<double> by_trials;
+  if (trial && trials && *trial >= trials_for_estimate && *trials > *trial) { by_trials = elapsed / static_cast<double>(*trial) * static_cast<double>(*trials - *trial); }
+  if (!by_trials) { return by_time ? clock_text(*by_time) + " left" : std::string(); }
+  double least = *by_trials * 0.7, most = *by_trials * 1.3;
+  if (by_time && *by_time <= least) { return clock_text(*by_time) + " left"; }
+  if (by_time) { most = std::min(most, *by_time); }
+  return fmt::format("{} to {} left", clock_text(least), clock_text(most));
+}
+
 auto comparing_text(std::optional<double> best_seconds) -> std::string {
   return fmt::format("comparing the best{} with the program", best_seconds ? fmt::format(", {},", duration_text(*best_seconds)) : std::string());
 }
@@ -173,13 +185,10 @@ void Jobs::show_progress(JobId id) {
     if (found == jobs_.end() || found->second.ended || response.contains("error")) { return; }
     Job& begun = found->second;
     begun.has_progress = true;
-    talk_.to_client(notification("$/progress", {{"token", token},
-                                                {"value",
-                                                 {{"kind", "begin"},
-                                                  {"title", fmt::format("{} {}", words(begun.kind).title, begun.schedule.empty() ? begun.function : begun.schedule)},
-                                                  {"cancellable", true},
-                                                  {"message", begun.message},
-                                                  {"percentage", begun.percentage}}}}));
+    Json value = {{"kind", "begin"}, {"title", fmt::format("{} {}", words(begun.kind).title, begun.schedule.empty() ? begun.function : begun.schedule)}, {"cancellable", true}, {"message", begun.message}};
+    // Editors that are told none here need not show one later. A search always has a limit.
+    if (begun.percentage || begun.kind == JobKind::Tune) { value["percentage"] = begun.percentage.value_or(0); }
+    talk_.to_client(notification("$/progress", {{"token", token}, {"value", std::move(value)}}));
   });
 }
 
@@ -189,7 +198,7 @@ void Jobs::keep(Job& job, bool now) {
   job.last_kept = Clock::now();
   job.kept.message = job.message;
   job.kept.best_seconds = job.best_seconds;
-  job.kept.percentage = job.percentage;
+  job.kept.percentage = job.percentage.value_or(0);
   kept_.keep(job.kept);
 }
 
@@ -365,6 +374,7 @@ void Jobs::on_line(JobId id, std::string_view line) {
     if (bool_in(*event, "compared")) {
       job.is_equal = bool_in(*event, "equal");
       job.message = string_in(*event, "how");
+      job.extent = string_in(*event, "extent");
       if (!*job.is_equal) { job.failure = string_in(*event, "difference"); }
     }
     if (string_in(*event, "severity") == "error" && job.failure.empty()) { job.failure = string_in(*event, "message"); }
@@ -374,7 +384,6 @@ void Jobs::on_line(JobId id, std::string_view line) {
     if (event->contains("dtype")) { job.rows.push_back(*event); }
     if (string_in(*event, "severity") == "warning") { job.warnings.push_back(string_in(*event, "message")); }
     if (string_in(*event, "severity") == "error" && job.failure.empty()) { job.failure = string_in(*event, "message"); }
-      job.extent = string_in(*event, "extent");
     return;
   }
   if (job.kind == JobKind::Bench) {
@@ -386,6 +395,7 @@ void Jobs::on_line(JobId id, std::string_view line) {
     // Asked for before it could hear.
     if (!std::exchange(job.hears, true) && job.state == State::Paused) { host_.signal_job(id, SIGUSR1); }
     note_news(job.news, *event);
+    if (auto floor = number_in(*event, "floor_seconds"); floor && *floor > 0) { job.floor_seconds = *floor; }
     if (auto best = number_in(*event, "best_seconds"); best && *best > 0) { job.best_seconds = best; }
     bool verified_before = std::exchange(job.verifies, string_in(*event, "phase") == "verifying");
     if (job.verifies && job.state == State::Stopping) { return compare(job); }
@@ -400,22 +410,26 @@ void Jobs::on_line(JobId id, std::string_view line) {
       job.message = comparing_text(job.best_seconds);
       return report(job, !verified_before);
     }
+    // Whichever limit is nearer ends it.
+    std::optional<double> share;
+    if (trial && trials && *trials > 0) { share = static_cast<double>(*trial) / static_cast<double>(*trials); }
+    // What the command left open, the search says.
+    std::optional<double> limit = job.budget ? job.budget : number_in(*event, "limit");
+    if (elapsed && limit && *limit > 0) { share = std::max(share.value_or(0), *elapsed / *limit); }
+    if (share) { job.percentage = static_cast<int>(std::clamp(*share, 0.0, 1.0) * 100); }
     if (trial && trials && *trials > 0) {
-      job.percentage = static_cast<int>(std::clamp<int64_t>(*trial * 100 / *trials, 0, 100));
       job.message = fmt::format("trial {}/{}", *trial, *trials);
     } else if (trial) {
       job.message = fmt::format("trial {}", *trial);
     }
     if (job.best_seconds) { job.message += fmt::format(", best {}", duration_text(*job.best_seconds)); }
-    if (auto floor = number_in(*event, "floor_seconds"); floor && *floor > 0 && job.best_seconds) {
-      job.message += fmt::format(" ({})", roofline_text(*floor / *job.best_seconds, 0));
-    }
+    if (job.floor_seconds > 0 && job.best_seconds) { job.message += fmt::format(" ({})", roofline_text(job.floor_seconds / *job.best_seconds, 0)); }
     if (elapsed) { job.message += fmt::format(", {} so far", clock_text(*elapsed)); }
     if (elapsed && job.budget) { job.kept.seconds = std::max(*job.budget - *elapsed, 1.0); }
     keep(job, false);
-    if (job.state == State::Running && elapsed && trial && trials && *trial >= trials_for_estimate && *trials > *trial) {
-      double left = *elapsed / static_cast<double>(*trial) * static_cast<double>(*trials - *trial);
-      job.message += fmt::format(", {} to {} left", clock_text(left * 0.7), clock_text(left * 1.3));
+    if (job.state == State::Running && elapsed) {
+      std::string left = left_text(*elapsed, trial, trials, limit);
+      if (!left.empty()) { job.message += ", " + left; }
     }
     report(job, false);
   } else if (kind == "done") {
@@ -464,12 +478,9 @@ void Jobs::report(Job& job, bool now) {
   }
   if (!job.has_progress || (!now && Clock::now() - job.last_report < report_gap)) { return; }
   job.last_report = Clock::now();
-  talk_.to_client(notification("$/progress", {{"token", token_of(job)},
-                                              {"value",
-                                               {{"kind", "report"},
-                                                {"cancellable", job.state == State::Running || job.state == State::Paused},
-                                                {"message", job.state == State::Paused ? "paused: " + job.message : job.message},
-                                                {"percentage", job.percentage}}}}));
+  Json value = {{"kind", "report"}, {"cancellable", job.state == State::Running || job.state == State::Paused}, {"message", job.state == State::Paused ? "paused: " + job.message : job.message}};
+  if (job.percentage) { value["percentage"] = *job.percentage; }
+  talk_.to_client(notification("$/progress", {{"token", token_of(job)}, {"value", std::move(value)}}));
 }
 
 void Jobs::finish(Job& job) {
@@ -605,6 +616,7 @@ auto Jobs::for_worker(const Job& job) -> Json {
   }
   if (job.kind == JobKind::Tune && job.state == State::Done && job.ended) {
     params["seconds"] = job.best_seconds.value_or(0);
+    if (job.floor_seconds > 0 && job.best_seconds) { params["share"] = job.floor_seconds / *job.best_seconds; }
     params["hole"] = string_in(member(job.result, "hole"), "state");
     params["schedule_text"] = string_in(job.result, "schedule_text");
     params["insert"] = member(job.result, "insert");

@@ -118,16 +118,17 @@ class Jobs {
     Deadline kill_at = never();
     Clock::time_point last_report{};
     std::optional<double> best_seconds;
+    double floor_seconds = 0;   // of a search: no schedule is faster on this machine; 0: not known
     bool verifies = false;      // a search: it compares its best with the program
     std::string message;
-    int percentage = 0;
+    std::optional<int> percentage;   // none: nobody knows of how much
     std::string failure;
     Json result;
     JobKind kind = JobKind::Tune;
     std::string schedule;
     std::optional<bool> is_equal;   // of a comparison
-    std::vector<Json> rows;         // of a measurement, or the results of a run
     std::string extent;             // the same: "2 inputs, max 1 ulp, seed 8"; empty: not said
+    std::vector<Json> rows;         // of a measurement, or the results of a run
     std::vector<std::string> warnings;   // of an interpretation
     Clock::time_point last_told{};  // when the worker heard of progress
     std::string other;

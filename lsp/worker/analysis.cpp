@@ -548,6 +548,7 @@ void Worker::take_job(const Json& params) {
       if (snapshot->name() != job.uri || snapshot->version() != job.version) { continue; }
       job.text_hash = hash_of_declarations(*snapshot, job.function, job.schedule);
       if (!job.other.empty()) { job.text_hash = hash_combine(job.text_hash, hash_of_declarations(*snapshot, job.function, job.other)); }
+  if (const Json& share = member(params, "share"); share.is_number()) { job.share = share.get<double>(); }
     }
     if (auto known = jobs_.find(job.job); known != jobs_.end()) { job.text_hash = known->second.text_hash; }
     // The newest measurement of a thing stands for it.

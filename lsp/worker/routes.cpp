@@ -836,6 +836,13 @@ auto progress_title(const JobFacts& job) -> std::string {
   return fmt::format("tuning{}; stop and keep the best", job.message.empty() || job.message == "starting" ? " …" : ": " + job.message);
 }
 
+/// "138 us, 71% of the roofline"
+auto time_title(double seconds, double share) -> std::string {
+  std::string title = duration_text(seconds);
+  if (share > 0) { title += share > 1.005 ? ", above the roofline that was measured" : fmt::format(", {:.0f}% of the roofline", share * 100); }
+  return title;
+}
+
 /// What can be done about the hole of a schedule: begin a search, end it, or write what it found.
 struct Filling {
   std::string title;
@@ -852,7 +859,7 @@ auto filling(const RouteContext& context, const std::string& schedule, const Hol
     if (!job.fills() || job.uri != context.snapshot->name() || job.schedule != schedule) { continue; }
     if (!job.is_done) { return {progress_title(job), stop_tune_command, {{"job", id}}}; }
     if (job.state == hole.state) {
-      out = {fmt::format("fill in the best steps: {}", duration_text(job.seconds)), insert_schedule_command, {{"job", id}}};
+      out = {"fill in the best steps: " + time_title(job.seconds, job.share), insert_schedule_command, {{"job", id}}};
     } else if (out.command == tune_command) {
       out.title = "tune this again: the program here is another one now";
     }
@@ -921,7 +928,7 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
   // Whether a schedule keeps the results, as of the text that was compared.
   auto add_verified = [&](const Lens& lens, const std::string& function, const std::string& schedule) {
     Json argument = {{"uri", snapshot.name()}, {"function", function}, {"schedule", schedule}};
-    for (const auto& [id, job] : context.jobs) {
+    for (const auto& [id, job] : context.jobs | std::views::reverse) {
       if (!job.verifies || job.uri != snapshot.name() || job.function != function || job.schedule != schedule) { continue; }
       if (!job.is_done) { return add(lens, "verifying …", stop_tune_command, {{"job", id}}); }
       if (job.text_hash != hash_of_declarations(snapshot, function, schedule)) { break; }
@@ -933,7 +940,7 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
   auto add_run = [&](const Lens& lens, const std::string& function, const std::string& schedule) {
     Json argument = {{"uri", snapshot.name()}, {"function", function}};
     if (!schedule.empty()) { argument["schedule"] = schedule; }
-    for (const auto& [id, job] : context.jobs | std::views::reverse) {
+    for (const auto& [id, job] : context.jobs) {
       if (job.executes && job.uri == snapshot.name() && job.function == function && job.schedule == schedule) { return add(lens, "running …", stop_tune_command, {{"job", id}}); }
     }
     add(lens, "run", run_command, std::move(argument));
@@ -978,7 +985,7 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
       if (!job.tunes() || job.uri != snapshot.name() || job.function != lens.function) { continue; }
       has_found = has_found || job.is_done;
       if (job.is_done) {
-        add(lens, "insert best schedule", insert_schedule_command, {{"job", id}});
+        add(lens, "insert best schedule: " + time_title(job.seconds, job.share), insert_schedule_command, {{"job", id}});
       } else {
         is_running = true;
         add(lens, progress_title(job), stop_tune_command, {{"job", id}});
@@ -987,8 +994,7 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
     }
     if (!is_running) { add(lens, lens.title, tune_command, {{"uri", snapshot.name()}, {"function", lens.function}}); }
     if (auto best = is_running || has_found ? std::nullopt : recorded_best(context, lens.function)) {
-      std::string title = "best " + duration_text(best->recorded.best.median_seconds);
-      if (best->share > 0) { title += best->share > 1.005 ? ", above the roofline that was measured" : fmt::format(", {:.0f}% of the roofline", best->share * 100); }
+      std::string title = "best " + time_title(best->recorded.best.median_seconds, best->share);
       // What was not compared with the program is told of and not offered.
       bool is_offered = !best->recorded.best.verified.empty();
       add(lens, title + (is_offered ? ": insert it" : ""), is_offered ? insert_schedule_command : "", is_offered ? recorded_argument(context, lens.function) : Json());

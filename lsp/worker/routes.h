@@ -42,6 +42,7 @@ struct JobFacts {
   /// Searches for what is to take the place of `sch.tune()` in the schedule.
   [[nodiscard]] auto fills() const -> bool { return !measures && !verifies && !executes && !schedule.empty(); }
   double seconds = 0;         // of what was timed
+  double share = 0;           // of a search: what its best is of the roofline; 0: not known
   double plain_seconds = 0;
   uint64_t text_hash = 0;     // of the declarations it was about (`hash_of_declarations`)
   std::string schedule_text;

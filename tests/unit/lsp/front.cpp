@@ -558,6 +558,29 @@ TEST_CASE("tuning: a program of its own, progress, stop and keep the best, inser
   CHECK(stage.error_of(stage.ask("workspace/executeCommand", {{"command", "loopsmith.insertSchedule"}, {"arguments", {{{"job", 1}}}}})) == invalid_params);
 }
 
+TEST_CASE("how far a search is, is told by the limit that is nearer") {
+  auto message = [](Json arguments, const char* line) {
+    Stage stage;
+    stage.initialize({{"window", {{"workDoneProgress", true}}}});
+    stage.open("a", "x");
+    arguments.update({{"uri", "a"}, {"function", "f"}});
+    stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune"}, {"arguments", Json::array({arguments})}});
+    stage.send({{"jsonrpc", "2.0"}, {"id", stage.last("window/workDoneProgress/create")["id"]}, {"result", nullptr}});
+    CHECK(stage.last("$/progress")["params"]["value"]["percentage"] == 0);
+    stage.front.on_job_line(1, line);
+    Json report = stage.last("$/progress")["params"]["value"];
+    return report["message"].get<std::string>() + (report.contains("percentage") ? fmt::format(": {}%", report["percentage"].get<int>()) : "");
+  };
+  CHECK(message({{"trials", 600}, {"seconds", 9}}, R"({"event":"progress","trial":70,"trials":600,"elapsed":8})") == "trial 70/600, 8 s so far, 1 s left: 88%");
+  CHECK(message({{"trials", 100}, {"seconds", 900}}, R"({"event":"progress","trial":80,"trials":100,"elapsed":80})") == "trial 80/100, 1:20 min so far, 14 s to 26 s left: 80%");
+  // The trials may be over before the time, or after it.
+  CHECK(message({{"trials", 100}, {"seconds", 100}}, R"({"event":"progress","trial":80,"trials":100,"elapsed":80})") == "trial 80/100, 1:20 min so far, 14 s to 20 s left: 80%");
+  CHECK(message({{"seconds", 5}}, R"({"event":"progress","trial":3,"elapsed":2})") == "trial 3, 2 s so far, 3 s left: 40%");
+  // What the command leaves open, the search says; or nobody does.
+  CHECK(message(Json::object(), R"({"event":"progress","trial":3,"elapsed":15,"limit":60})") == "trial 3, 15 s so far, 45 s left: 25%");
+  CHECK(message(Json::object(), R"({"event":"progress","trial":3,"elapsed":15})") == "trial 3, 15 s so far");
+}
+
 TEST_CASE("what was answered to the questions of a search is what it is begun with; answers that are not valid are none") {
   Stage stage;
   stage.initialize({{"experimental", {{"interactiveInputTypes", {"string", "number"}}}}});
