@@ -115,6 +115,8 @@ inline constexpr std::string_view cancel = "Cancel";
 inline constexpr std::string_view ping = "Ping";
 /// Worker to front: views of the document that an editor has are others by now; the body lists their addresses.
 inline constexpr std::string_view views = "Views";
+/// Worker to front: what is recorded of a program in an open document is another by now; lenses show it.
+inline constexpr std::string_view records = "Records";
 /// Worker to front: it has nothing to do, having taken so many frames (signs of life not counted).
 inline constexpr std::string_view rest = "Rest";
 }  // namespace header

@@ -685,6 +685,10 @@ void Front::on_worker_frame(Frame frame) {
     if (rests_) { host_.let_jobs_go(); }
     return;
   }
+  if (frame.number(header::records)) {
+    ask_client("workspace/codeLens/refresh", Json(), [](const Json&) {});
+    return;
+  }
   if (frame.number(header::views)) {
     std::string why;
     auto views = parse_json(frame.body, why);

@@ -96,8 +96,8 @@ void misbehave_if_told(const Json& params) {
   if (faults_allowed()) { misbehave(string_in(params, "fault")); }
 }
 
-/// How often files that others import are looked at.
-constexpr auto imports_gap = std::chrono::seconds(1);
+/// How often files that others write are looked at: those that are imported, and the records of searches.
+constexpr auto look_gap = std::chrono::seconds(1);
 
 /// docs/diagnostics.md, installed beside the program or in the tree it was built in; empty: neither.
 auto manual_uri() -> std::string {
@@ -169,6 +169,7 @@ class Worker {
   void check(OpenDocument& open);
   void look_at_imports();
   void look_at_imports_of(const std::string& path);
+  void look_at_records();
   auto replay_one() -> bool;
   void replay_briefly(OpenDocument& open);
   void tell_replayed(OpenDocument& open);
@@ -250,6 +251,9 @@ class Worker {
   bool has_closed_ = false;      // one, since memory was given back
   std::map<uint64_t, JobFacts> jobs_;
   Records records_;
+  bool refreshes_lenses_ = false;   // the client does, when it is told to
+  int64_t records_seen_ = 0;     // when their file was written, as of the last look
+  std::map<uint64_t, double> bests_;   // of the programs that were open at the last look: what is recorded of them
   std::optional<target::Peaks> peaks_;   // what `machine_` says of all cores
   std::deque<Request> settled_;  // wait until all is known of their document
 };
@@ -320,11 +324,13 @@ void Worker::analyse() {
           continue;
         }
         auto has_news = [this] { return !arrived_.empty() || ended_; };
-        if (imports_ == nullptr || imports_->is_empty()) {
+        bool looks = (imports_ != nullptr && !imports_->is_empty()) || (refreshes_lenses_ && !documents_.empty());
+        if (!looks) {
           changed_.wait(lock, has_news);
-        } else if (!changed_.wait_for(lock, imports_gap, has_news)) {
+        } else if (!changed_.wait_for(lock, look_gap, has_news)) {
           lock.unlock();
           look_at_imports();
+          look_at_records();
           continue;
         }
       }
@@ -414,6 +420,8 @@ void Worker::handle(Frame frame) {
       note_machine(member(params, "configuration"));
       loop_hints_ = bool_in(member(params, "configuration"), "loopHints");
       note_folders(params);
+      refreshes_lenses_ = bool_in(member(member(capabilities_, "workspace"), "codeLens"), "refreshSupport");
+      records_seen_ = records_.written();
       pulls_ = pulls_diagnostics(capabilities_, member(params, "configuration"));
     }
     if (name == "loopsmith/job") { note_job(params); }
@@ -505,14 +513,6 @@ void Worker::change(OpenDocument& open, const Frame& frame, const Json& params) 
 }
 
 void Worker::note_job(const Json& params) {
-  JobFacts job;
-  job.job = static_cast<uint64_t>(int_in(params, "job").value_or(0));
-  std::string state = string_in(params, "state");
-  if (state == "gone") {
-    jobs_.erase(job.job);
-    return;
-  }
-  job.uri = string_in(params, "uri");
   take_job(params);
   // What a comparison found stands in the text, until another one has come to an end.
   if (string_in(params, "state") != "verified") { return; }
@@ -523,6 +523,14 @@ void Worker::note_job(const Json& params) {
 }
 
 void Worker::take_job(const Json& params) {
+  JobFacts job;
+  job.job = static_cast<uint64_t>(int_in(params, "job").value_or(0));
+  std::string state = string_in(params, "state");
+  if (state == "gone") {
+    jobs_.erase(job.job);
+    return;
+  }
+  job.uri = string_in(params, "uri");
   job.function = string_in(params, "function");
   job.version = int_in(params, "version").value_or(0);
   job.is_done = state == "done" || state == "timed" || state == "verified";
@@ -533,22 +541,22 @@ void Worker::take_job(const Json& params) {
   job.verifies = state == "verifying" || state == "verified";
   job.executes = state == "executing";
   job.is_equal = bool_in(params, "equal");
+  job.extent = string_in(params, "extent");
+  job.difference = string_in(params, "difference");
   job.message = string_in(params, "message");
   job.schedule = string_in(params, "schedule");
   job.other = string_in(params, "other");
   if (const Json& seconds = member(params, "seconds"); seconds.is_number()) { job.seconds = seconds.get<double>(); }
   if (const Json& seconds = member(params, "plain_seconds"); seconds.is_number()) { job.plain_seconds = seconds.get<double>(); }
+  if (const Json& share = member(params, "share"); share.is_number()) { job.share = share.get<double>(); }
   job.state = string_in(params, "hole");
   if (!job.tunes() && !job.fills()) {
     // What it says is of the text that it was started with.
-  job.extent = string_in(params, "extent");
-  job.difference = string_in(params, "difference");
     for (const auto& open : documents_) {
       workspace::SnapshotPtr snapshot = open->document->snapshot();
       if (snapshot->name() != job.uri || snapshot->version() != job.version) { continue; }
       job.text_hash = hash_of_declarations(*snapshot, job.function, job.schedule);
       if (!job.other.empty()) { job.text_hash = hash_combine(job.text_hash, hash_of_declarations(*snapshot, job.function, job.other)); }
-  if (const Json& share = member(params, "share"); share.is_number()) { job.share = share.get<double>(); }
     }
     if (auto known = jobs_.find(job.job); known != jobs_.end()) { job.text_hash = known->second.text_hash; }
     // The newest measurement of a thing stands for it.
@@ -643,6 +651,20 @@ void Worker::look_at_imports() {
 }
 void Worker::look_at_imports_of(const std::string& path) {
   if (imports_ != nullptr && imports_->asked_for(path)) { look_at_imports(); }
+}
+
+/// Who tunes beside the editor finds what lenses over its programs should say.
+void Worker::look_at_records() {
+  int64_t written = records_.written();
+  if (!refreshes_lenses_ || documents_.empty() || std::exchange(records_seen_, written) == written) { return; }
+  std::map<uint64_t, double> bests;
+  for (const auto& open : documents_) {
+    for (const workspace::Program& program : open->document->snapshot()->programs()) {
+      auto best = program.module && !program.is_inside ? records_.best(program.module) : std::nullopt;
+      if (best) { bests[records_.hash_of(program.module)] = best->best.median_seconds; }
+    }
+  }
+  if (std::exchange(bests_, bests) != bests) { write(framed("", {{header::records, 1}})); }
 }
 
 void Worker::check(OpenDocument& open) {
@@ -765,6 +787,7 @@ void Worker::publish(OpenDocument& open) {
   Json json = diagnostics_message(*snapshot, encoding_, manual_);
   size_t before = json["params"]["diagnostics"].size();
   if (loop_hints_ && !pulls_) { add_loop_hints(*snapshot, encoding_, json["params"]["diagnostics"]); }
+  if (!pulls_) { add_verdicts(*snapshot, encoding_, jobs_, records_, json["params"]["diagnostics"]); }
   std::string message = to_text(json);
   if (message == open.published) { return; }
   open.published = message;
@@ -788,7 +811,6 @@ auto answer_of(const Route& route, const RouteContext& context, const Json& para
 
 }  // namespace
 
-  if (!pulls_) { add_verdicts(*snapshot, encoding_, jobs_, records_, json["params"]["diagnostics"]); }
 void Worker::answer(const Request& request) {
   OpenDocument* open = find(request.document);
   bool is_completion = open != nullptr && request.route != nullptr && request.route->method == Method::Completion;

@@ -26,10 +26,14 @@ auto Records::hash_of(const IRModule& program) -> uint64_t {
   return hash->second.second;
 }
 
+auto Records::written() const -> int64_t {
+  struct stat facts {};
+  return ::stat(path_.c_str(), &facts) == 0 ? facts.st_mtim.tv_sec * 1000000000 + facts.st_mtim.tv_nsec : 0;
+}
+
 /// Forgets what was known of a file that is another one by now. False: there is none.
 auto Records::is_there() -> bool {
-  struct stat facts {};
-  int64_t written = ::stat(path_.c_str(), &facts) == 0 ? facts.st_mtim.tv_sec * 1000000000 + facts.st_mtim.tv_nsec : 0;
+  int64_t written = this->written();
   if (written != written_) {
     known_.clear();
     drawn_.clear();

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "lsp/features/tuning.h"
+#include "target/hardware.h"
 #include "target/peaks.h"
 #include "tests/unit/catch.h"
 #include "tests/support/effort.h"
@@ -45,6 +46,13 @@ auto worker_of(Session& session) -> int {
   int worker = 0;
   std::istringstream(found.ok() ? found->output : "") >> worker;
   return worker;
+}
+
+auto file(const std::string& path) -> std::string {
+  std::ifstream in(std::string(LOOPSMITH_SOURCE_DIR) + "/" + path);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
 }
 
 auto is_error(const Json& answer, int code) -> bool { return answer.contains("error") && answer["error"]["code"] == code; }
@@ -623,14 +631,6 @@ TEST_CASE("results are compared with a program that is played: the lens knows un
   CHECK(other["type"] == 1);
   CHECK(other["message"] == "s does not keep the results of f: `B[3]` is 1, not 2");
   CHECK(verify_title() == "results differ: verify again");
-  CHECK(session.goodbye() == 0);
-  ::unlink(verify.c_str());
-}
-
-TEST_CASE("a program is run by a lens, with a program that is played: what came out is said") {
-  std::string runner = "/tmp/loopsmith-run-" + std::to_string(::getpid());
-  {
-    std::ofstream script(runner);
   // It stands on the schedule until the text is another one.
   Json found = session.diagnostics(uri);
   REQUIRE(found.size() == 1);
@@ -649,6 +649,38 @@ TEST_CASE("a program is run by a lens, with a program that is played: what came 
   CHECK(session.diagnostics(uri)[0]["range"]["start"]["line"] == 10);
   insert(4, 12, "    # as it was\n");
   CHECK(session.diagnostics(uri).empty());
+  CHECK(session.goodbye() == 0);
+  ::unlink(verify.c_str());
+}
+
+TEST_CASE("what is tuned beside the editor is told to it, when it is of a program that is open") {
+  std::string folder = "/tmp/loopsmith-beside-" + std::to_string(::getpid());
+  std::filesystem::create_directories(folder);
+  Session session({server, "lsp"}, {{"XDG_DATA_HOME", folder}});
+  session.initialize({{"workspace", {{"codeLens", {{"refreshSupport", true}}}}}});
+  const std::string uri = "file:///recorded.tir";
+  std::string text = file("tests/golden/lsp/recorded.tir");
+  session.open(uri, text);
+  (void)session.wait_for(uri, 1);
+  auto best = [&] {
+    Json lenses = session.call("textDocument/codeLens", {{"textDocument", {{"uri", uri}}}})["result"];
+    return std::any_of(lenses.begin(), lenses.end(), [](const Json& lens) { return lens["command"]["title"].get<std::string>().starts_with("best 0.7 us"); });
+  };
+  CHECK_FALSE(best());
+  std::string records = file("tests/golden/lsp/recorded.jsonl");
+  for (size_t at; (at = records.find("@machine")) != std::string::npos;) { records.replace(at, 8, target::machine_identity()); }
+  std::ofstream(folder + "/records.jsonl") << records;
+  REQUIRE(run_program({.argv = {server, "db", "import", folder + "/records.jsonl"}, .environment = {{"XDG_DATA_HOME", folder}}}, "", in(Session::patience)).ok());
+  (void)session.until([](const Json& message) { return message.value("method", "") == "workspace/codeLens/refresh"; });
+  CHECK(best());
+  CHECK(session.goodbye() == 0);
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a program is run by a lens, with a program that is played: what came out is said") {
+  std::string runner = "/tmp/loopsmith-run-" + std::to_string(::getpid());
+  {
+    std::ofstream script(runner);
     script << "#!/bin/sh\n[ \"$1\" = run ] || exit 2\ncat > /dev/null\n"
               "case \"$*\" in *--with*) echo '{\"severity\":\"error\",\"message\":\"no such thing\"}'; exit 1;; esac\n"
               "echo '{\"dtype\":\"float32\",\"max\":2.5,\"mean\":1.5,\"min\":1,\"name\":\"B\",\"shape\":[16],\"not_finite\":3}'\n";
