@@ -363,6 +363,8 @@ auto nearest_divisor(int64_t of, int64_t to) -> int64_t {
 // left out, and the others at the nearest numbers that leave no iteration over.
 auto factors_near(const Value& given, const Choice& choice) -> std::vector<Value> {
   const auto* list = given.as<Value::List>();
+  // A number alone is the extent of the inner loop.
+  if (const int64_t* number = given.integer(); number && *number > 0 && choice.subject().is_loop()) { return {Value(Value::List{Value(), *number})}; }
   if (!list || list->empty() || !choice.subject().is_loop()) { return {}; }
   std::vector<int64_t> numbers;
   for (const Value& factor : *list) {
@@ -463,7 +465,8 @@ void repair_by_argument(const Schedule& schedule, const FuncState& func, const M
     if (out.size() >= 2) { break; }
     const Param& param = primitive.params[i];
     if (param.role == Role::Decision) { continue; }
-    const bool is_at_fault = param.name == parameter_at_fault(code);
+    const bool is_no_list = code == Code::ParameterKind && param.name == "factors" && refused.values[i].integer();
+    const bool is_at_fault = param.name == parameter_at_fault(code) || is_no_list;
     const Place* focus = nullptr;
     Choice all{schedule.state(), func, func.root(), refused.values};
     focus = &all.subject();

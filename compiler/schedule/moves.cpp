@@ -173,6 +173,11 @@ auto candidate_moves(const State& state, const FuncState& func, const Place& foc
   return out;
 }
 
+auto candidate_values(const State& state, const FuncState& func, const Place& focus, const Primitive& primitive, std::span<const Value> before) -> std::vector<Value> {
+  if (before.size() >= primitive.params.size()) { return {}; }
+  return candidates_for({state, func, focus, before}, primitive.params[before.size()], before.empty());
+}
+
 auto judge(const State& state, const FuncState& func, const Move& move) -> Status { return judge_with(state, func, move, table_of(func)); }
 
 auto moves_at(const State& state, const FuncState& func, const Place& focus, const Primitive* only) -> std::vector<JudgedMove> {
@@ -209,6 +214,8 @@ auto in_words_of(std::string calls, std::string_view schedule) -> std::string {
 auto place_text(const FuncState& func, const Place& place, const NameOfPlace& name_of) -> std::string {
   return place.is_block() ? block_text(func, place, name_of, true) : loop_text(func, place, name_of);
 }
+
+auto argument_text(const FuncState& func, const Value& value, const Param& param, const NameOfPlace& name_of) -> std::string { return value_text(func, value, param, name_of); }
 
 auto text_of(const FuncState& func, const Move& move, const NameOfPlace& name_of) -> std::string {
   std::string out = fmt::format("sch.{}(", move.primitive->name);

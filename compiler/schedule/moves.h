@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ struct Move {
 /// The calls of a primitive worth trying at a loop or block. Empty for look-ups, for primitives about another kind of place,
 /// and where a parameter has no candidates.
 [[nodiscard]] auto candidate_moves(const State& state, const FuncState& func, const Place& focus, const Primitive& primitive) -> std::vector<Move>;
+/// What is worth trying for one parameter of such a call, behind the arguments for those before it.
+[[nodiscard]] auto candidate_values(const State& state, const FuncState& func, const Place& focus, const Primitive& primitive, std::span<const Value> before) -> std::vector<Value>;
 /// Is the move legal? The diagnostics say why not. Changes nothing and rewrites nothing.
 [[nodiscard]] auto judge(const State& state, const FuncState& func, const Move& move) -> Status;
 
@@ -51,6 +54,9 @@ using NameOfPlace = std::function<std::string(const Place&)>;
 
 /// A loop or block as an argument in the script: its name, or a look-up.
 [[nodiscard]] auto place_text(const FuncState& func, const Place& place, const NameOfPlace& name_of = {}) -> std::string;
+
+/// Any argument as the script writes it: `[None, 8]`, `("read", 0)`, `lambda i, j: (j, i)`.
+[[nodiscard]] auto argument_text(const FuncState& func, const Value& value, const Param& param, const NameOfPlace& name_of = {}) -> std::string;
 
 /// Calls as they are written here, for a script whose schedule has another name than `sch`.
 [[nodiscard]] auto in_words_of(std::string calls, std::string_view schedule) -> std::string;

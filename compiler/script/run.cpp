@@ -8,6 +8,7 @@
 #include "frontend/objects.h"
 #include "ir/equal.h"
 #include "script/objects.h"
+#include "script/partway.h"
 #include "script/refusals.h"
 #include "support/codes.h"
 
@@ -143,34 +144,10 @@ class Recorder final : public eval::Observer {
   void enter_contexts(eval::Evaluator& evaluator, const eval::Frame& frame, size_t index) const {
     const auto& contexts = request_.function.contexts;
     if (index >= contexts.size()) { return; }
-    enter(evaluator, contexts[index], frame.scope);
-  }
-  static void enter(eval::Evaluator& evaluator, const std::vector<const syntax::Expr*>& contexts, const eval::ScopeRef& scope) {
-    evaluator.contexts.clear();
-    size_t said = evaluator.diagnostics.size();
-    for (const syntax::Expr* context : contexts) {
-      eval::Value value = evaluator.eval(*context, scope);
-      if (value.object() && value.object()->is_context()) { evaluator.contexts.push_back(std::move(value)); }
-    }
-    evaluator.diagnostics.resize(said);
+    script::enter_contexts(evaluator, contexts[index], frame.scope);
   }
 
  private:
-  /// What a value is to a schedule: a variable, or a list of nothing else (`loops = sch.get_loops(c)`). None: something else.
-  static auto variable_of(const eval::Value& value) -> std::optional<schedule::Value> {
-    if (const auto* variable = value.as<VariableObject>()) { return variable->variable; }
-    const std::vector<eval::Value>* items = nullptr;
-    if (const auto* list = value.as<eval::List>()) { items = &list->items; }
-    if (const auto* tuple = value.as<eval::Tuple>()) { items = &tuple->items; }
-    if (items == nullptr || items->empty()) { return std::nullopt; }
-    schedule::Value::List variables;
-    for (const eval::Value& item : *items) {
-      const auto* variable = item.as<VariableObject>();
-      if (variable == nullptr) { return std::nullopt; }
-      variables.push_back(variable->variable);
-    }
-    return schedule::Value(std::move(variables));
-  }
   static void collect_names(const syntax::Expr& target, const eval::Frame& frame, Step& step) {
     if (const auto* name = target.as<syntax::NameExpr>()) {
       const eval::Value* value = frame.scope->find_here(name->name);

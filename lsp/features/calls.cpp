@@ -99,6 +99,7 @@ auto cursor_text(std::string_view text, uint32_t at) -> CursorText {
     if (begin > 0 && text[begin - 1] == '.') { result.object = dotted_before(text, begin - 1); }
   }
   bool in_list = false;
+  bool in_tuple = false;
   size_t list_item = 0;
   std::vector<std::string> list_items;
   // A key is what its quote is the first of: behind it stands a colon and a value.
@@ -115,6 +116,7 @@ auto cursor_text(std::string_view text, uint32_t at) -> CursorText {
       call.in_list = in_list;
       call.list_item = list_item;
       call.list_items = std::move(list_items);
+      call.in_tuple = in_tuple;
       call.in_dictionary = in_dictionary;
       std::string_view current = trim(text.substr(bracket->argument_begin, end - bracket->argument_begin));
       size_t equals = current.find('=');
@@ -125,6 +127,7 @@ auto cursor_text(std::string_view text, uint32_t at) -> CursorText {
       result.call = std::move(call);
       break;
     }
+    in_tuple = in_tuple || bracket->kind == '(';
     if (bracket->kind == '[' && !in_list && callee.empty()) {
       in_list = true;
       list_item = bracket->before.size();

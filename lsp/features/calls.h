@@ -20,6 +20,7 @@ struct CallContext {
   size_t list_item = 0;          // commas before the cursor in a list that the argument is; with in_list
   bool in_list = false;
   std::vector<std::string> list_items;  // texts of the items before the cursor's; with in_list
+  bool in_tuple = false;         // the cursor is within parentheses that the argument is
   bool in_dictionary = false;    // the argument is one, and the cursor is in a key of it
 };
 

@@ -19,6 +19,7 @@
 #include "lsp/features/steps.h"
 #include "lsp/features/tuning.h"
 #include "lsp/features/words.h"
+#include "schedule/candidates.h"
 #include "schedule/intrinsics.h"
 #include "schedule/legality.h"
 #include "schedule/primitive.h"
@@ -46,12 +47,49 @@ struct Spot {
   const schedule::Schedule* state = nullptr;      // before the statement at the cursor; null: no step was taken
   std::shared_ptr<const schedule::Schedule> now = nullptr;  // the same, and of the plain program before the first step; null: not known
   IRModule program;                               // before the first step
-  size_t step = no_step;
+  size_t steps = 0;                               // taken before it
+  std::shared_ptr<const script::Partway> inside = nullptr;   // further, into the statement that the cursor is inside of; null: it is in none
   Patience patience = {};
   mutable bool is_cut_short = false;              // something was not judged for lack of time
 
   [[nodiscard]] auto is_late() const -> bool { return patience.cancel.is_cancelled() || (patience.until != never() && Clock::now() > patience.until); }
 };
+
+/// The function of a schedule, with the text from its first byte on.
+auto function_of(const script::FileSchedule& schedule, std::string_view text) -> script::ScheduleFunction {
+  auto def = syntax::function_of(schedule.item);
+  script::ScheduleFunction function = script::as_schedule_function(*def, def, text, schedule.form);
+  function.others = schedule.others;
+  function.contexts = syntax::contexts_of(schedule.item);
+  return function;
+}
+
+/// The schedule inside statement `index` of a function, before the one at the cursor. Null: it is not known. What was found is remembered while the text
+/// in front of the cursor's line, or of the part of it that may be a statement, stays.
+auto inside_of(const Spot& spot, const script::ScheduleFunction& function, size_t index, uint32_t place) -> std::shared_ptr<const script::Partway> {
+  const script::ScheduleRun& run = *spot.run;
+  uint32_t begin = function.def->body[index]->span.begin;
+  bool has_run = index < run.steps.size() && run.steps[index].where.begin == begin && std::string_view(run.text).substr(0, begin) == function.text.substr(0, begin);
+  if (!has_run) { return nullptr; }
+  size_t end = function.text.substr(0, place).find_last_of("\n:;");
+  end = std::max<size_t>(end == std::string_view::npos ? 0 : end + 1, begin);
+  // How far it is indented says what the cursor's line is in, and a blank that a statement has ended.
+  size_t word = std::min<size_t>(function.text.find_first_not_of(" \t", end), place);
+  if (place > 0 && place <= function.text.size() && function.text[place - 1] == ' ') { word = place; }
+  std::string what = fmt::format("{} {} {} {}", run.context, spot.schedule->number, run.target, function.text.substr(0, std::max(end, word)));
+  JudgedState* known = spot.patience.judged;
+  if (known != nullptr && known->inside != nullptr && known->inside_of == what && known->inside_program.same_as(run.program)) { return known->inside; }
+  bool is_late = false;
+  auto found = script::partway({.function = function, .run = run, .index = index, .at = place, .stop = [&] { return is_late = is_late || spot.is_late(); }, .cancel = spot.patience.cancel});
+  spot.is_cut_short = spot.is_cut_short || is_late;
+  auto inside = found ? std::make_shared<const script::Partway>(std::move(*found)) : nullptr;
+  if (known != nullptr && !is_late) {
+    known->inside_of = std::move(what);
+    known->inside_program = run.program;
+    known->inside = inside;
+  }
+  return inside;
+}
 
 auto find_spot(const Snapshot& snapshot, uint32_t at, const Patience& patience = {}) -> Spot {
   Spot spot{.snapshot = snapshot, .at = std::min(at, static_cast<uint32_t>(snapshot.text().size())), .text = {}, .schedule_name = {}, .program = {}, .patience = patience};
@@ -89,23 +127,39 @@ auto find_spot(const Snapshot& snapshot, uint32_t at, const Patience& patience =
     spot.schedule_name = form->variable.str();
     spot.program = spot.schedule->program;
     spot.run = spot.schedule->interrupted ? spot.schedule->interrupted.get() : spot.schedule->run.get();
+    bool is_known = true;
     if (const script::ScheduleRun* run = spot.run) {
       // Steps whose statement ends before the one at the cursor.
-      uint32_t place = spot.at - snapshot.syntax().resolve({decl, 0, 0, 0}).value_or(Span{spot.base, spot.base}).begin;
-      for (size_t i = 0; i < run->steps.size() && run->steps[i].where.end < place; ++i) {
+      uint32_t begin = snapshot.syntax().resolve({decl, 0, 0, 0}).value_or(Span{spot.base, spot.base}).begin;
+      uint32_t place = spot.at - begin;
+      script::ScheduleFunction function = function_of(*spot.schedule, std::string_view(snapshot.text()).substr(begin));
+      std::optional<size_t> around = script::statement_around(function, place);
+      for (size_t i = 0; i < std::min(run->steps.size(), around.value_or(SIZE_MAX)) && run->steps[i].where.end < place; ++i) {
         if (run->steps[i].after == nullptr) { break; }
         spot.state = run->steps[i].after.get();
-        spot.step = i;
+        spot.steps = i + 1;
+      }
+      if (around) {
+        spot.inside = inside_of(spot, function, *around, place);
+        is_known = spot.inside != nullptr;
+        spot.state = is_known ? spot.inside->schedule.get() : nullptr;
+        if (!is_known) { spot.steps = 0; }
       }
     }
-    if (spot.state != nullptr) {
-      spot.now = spot.run->steps[spot.step].after;
-    } else if (spot.program) {
-      bool is_known = patience.judged != nullptr && patience.judged->program && patience.judged->program.same_as(spot.program);
-      spot.now = is_known ? patience.judged->state : std::make_shared<const schedule::Schedule>(spot.program);
+    JudgedState* judged = patience.judged;
+    if (spot.inside != nullptr) {
+      spot.now = spot.inside->schedule;
+    } else if (spot.state != nullptr) {
+      spot.now = spot.run->steps[spot.steps - 1].after;
+    } else if (spot.program && is_known) {
+      bool is_judged = judged != nullptr && judged->program && judged->program.same_as(spot.program);
+      spot.now = is_judged ? judged->state : std::make_shared<const schedule::Schedule>(spot.program);
     }
-    if (patience.judged != nullptr && patience.judged->state != spot.now) {
-      *patience.judged = {spot.now, spot.state == nullptr ? spot.program : IRModule(), {}};
+    if (judged != nullptr && judged->state != spot.now) {
+      judged->state = spot.now;
+      judged->program = spot.state == nullptr ? spot.program : IRModule();
+      judged->found.clear();
+      judged->best.clear();
     }
   }
   if (spot.schedule_name.empty() && spot.function != nullptr) { spot.schedule_name = syntax::schedule_parameter(*spot.function).str(); }
@@ -143,32 +197,30 @@ auto live_variables(const Spot& spot) -> std::vector<LiveVariable> {
     forget(variable.name);
     live.push_back(variable);
   };
-  for (size_t i = 0; i <= spot.step; ++i) {
-    for (const auto& named : spot.run->steps[i].named) {
-      LiveVariable variable{.name = named.name.str()};
-      if (const auto* list = named.variable.as<schedule::Value::List>()) {
-        forget(variable.name);
-        for (size_t item = 0; item < list->size(); ++item) {
-          auto place = place_of(*spot.state, (*list)[item]);
-          if (place != nullptr) { live.push_back({fmt::format("{}[{}]", named.name.view(), item), place}); }
-        }
-        continue;
+  auto add = [&](Name name, const schedule::Value& value) {
+    LiveVariable variable{.name = name.str()};
+    if (const auto* list = value.as<schedule::Value::List>()) {
+      forget(variable.name);
+      for (size_t item = 0; item < list->size(); ++item) {
+        if (const schedule::Place* place = place_of(*spot.state, (*list)[item])) { live.push_back({fmt::format("{}[{}]", name.view(), item), place}); }
       }
-      if (const auto* loop = named.variable.as<schedule::LoopRV>()) {
-        auto place = spot.state->get(*loop);
-        if (place.ok()) { variable.place = *place; }
-      } else if (const auto* block = named.variable.as<schedule::BlockRV>()) {
-        auto place = spot.state->get(*block);
-        if (place.ok()) { variable.place = *place; }
-      } else if (const auto* number = named.variable.as<schedule::ExprRV>()) {
-        auto value = spot.state->get(*number);
-        if (!value.ok()) { continue; }
-        variable.number = *value;
-        set(variable);
-        continue;
-      }
-      if (variable.place != nullptr) { set(variable); } else { forget(variable.name); }
+      return;
     }
+    if (const auto* number = value.as<schedule::ExprRV>()) {
+      auto known = spot.state->get(*number);
+      if (!known.ok()) { return; }
+      variable.number = *known;
+      set(variable);
+      return;
+    }
+    variable.place = place_of(*spot.state, value);
+    if (variable.place != nullptr) { set(variable); } else { forget(variable.name); }
+  };
+  for (size_t i = 0; i < spot.steps; ++i) {
+    for (const auto& named : spot.run->steps[i].named) { add(named.name, named.variable); }
+  }
+  if (spot.inside != nullptr) {
+    for (const auto& named : spot.inside->named) { add(named.name, named.variable); }
   }
   return live;
 }
@@ -218,6 +270,14 @@ auto block_names(const Spot& spot) -> std::vector<std::string> {
   return names;
 }
 
+auto function_names(const Spot& spot) -> std::vector<Name> {
+  std::vector<Name> names;
+  IRModule module = spot.now != nullptr ? spot.now->module() : spot.program;
+  if (!module) { return names; }
+  for (const auto& [name, function] : module->functions) { names.push_back(name); }
+  return names;
+}
+
 /// The parameter that an argument of a call is for; null: none.
 auto parameter_at(const schedule::Primitive& row, const CallContext& call) -> const schedule::Param* {
   for (const schedule::Param& param : row.params) {
@@ -254,27 +314,125 @@ auto unnamed_places(const Spot& spot, const std::vector<LiveVariable>& live) -> 
   return out;
 }
 
+/// Where an argument, or an item of a list, ends.
+auto end_of_item(std::string_view text, size_t from) -> size_t {
+  int depth = 0;
+  char quote = 0;
+  bool is_lambda = text.substr(from).starts_with("lambda");
+  size_t i = from;
+  for (; i < text.size(); ++i) {
+    char c = text[i];
+    if (quote != 0) { quote = c == quote ? '\0' : quote; continue; }
+    if (c == '"' || c == '\'') { quote = c; }
+    if (c == '(' || c == '[' || c == '{') { ++depth; }
+    if (c == ')' || c == ']' || c == '}') { --depth; }
+    // What stands in front of it names the parameters.
+    if (c == ':' && depth == 0) { is_lambda = false; }
+    if (c == ',' && depth == 0 && !is_lambda) { break; }
+  }
+  return i;
+}
+
 /// An argument that is written: a variable's place, or a constant; none: anything else.
-auto written_value(const Spot& spot, const std::vector<LiveVariable>& live, std::string_view text) -> std::optional<schedule::Value> {
+auto written_value(const Spot& spot, const std::vector<LiveVariable>& live, const schedule::Param& param, std::string_view text) -> std::optional<schedule::Value> {
   for (const LiveVariable& variable : live) {
     if (variable.name != text) { continue; }
     if (variable.place == nullptr) { return schedule::Value(variable.number); }
     return variable.place->is_block() ? schedule::Choice::block(*variable.place) : schedule::Choice::loop(*variable.place);
+  }
+  if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front()) {
+    std::string_view name = text.substr(1, text.size() - 2);
+    bool names_block = param.kind == schedule::ValueKind::Block || param.kind == schedule::ValueKind::BlockOrLoop;
+    for (const schedule::Place& place : spot.now->state().func(spot.now->func_working_on())->places()) {
+      if (names_block && place.is_block() && place.parent >= 0 && place.name() == name) { return schedule::Choice::block(place); }
+    }
+    return names_block ? std::nullopt : std::optional(schedule::Value(std::string(name)));
+  }
+  bool is_list = text.size() >= 2 && ((text.front() == '[' && text.back() == ']') || (text.front() == '(' && text.back() == ')'));
+  if (is_list) {
+    std::string_view items = text.substr(1, text.size() - 2);
+    schedule::Value::List list;
+    for (size_t begin = 0; begin < items.size();) {
+      size_t end = end_of_item(items, begin);
+      std::string_view item = items.substr(begin, end - begin);
+      item = item.substr(std::min(item.find_first_not_of(' '), item.size()));
+      auto value = written_value(spot, live, param, item.substr(0, item.find_last_not_of(' ') + 1));
+      if (!value) { return std::nullopt; }
+      list.push_back(std::move(*value));
+      begin = end + 1;
+    }
+    return schedule::Value(std::move(list));
   }
   if (text.find('(') != std::string_view::npos) {
     for (const auto& [written, place] : unnamed_places(spot, live)) {
       if (written == text) { return place->is_block() ? schedule::Choice::block(*place) : schedule::Choice::loop(*place); }
     }
   }
-  if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front()) {
-    std::string_view name = text.substr(1, text.size() - 2);
-    for (const schedule::Place& place : spot.now->state().func(spot.now->func_working_on())->places()) {
-      if (place.is_block() && place.parent >= 0 && place.name() == name) { return schedule::Choice::block(place); }
-    }
-    return schedule::Value(std::string(name));
-  }
+  if (text == "None") { return schedule::Value(); }
+  if (text == "True" || text == "False") { return schedule::Value(text == "True"); }
   if (!text.empty() && text.size() < 10 && text.find_first_not_of("0123456789") == std::string_view::npos) { return schedule::Value(int64_t{std::stol(std::string(text))}); }
   return std::nullopt;
+}
+
+/// What is written for a parameter among the arguments before the cursor; empty: nothing is.
+auto argument_for(const CallContext& call, const schedule::Primitive& row, size_t param) -> std::string {
+  std::string named = std::string(row.params[param].name) + "=";
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    const std::string& text = call.arguments[i];
+    if (text.starts_with(named)) { return text.substr(std::min(text.find_first_not_of(' ', named.size()), text.size())); }
+    size_t equals = text.find('=');
+    bool is_named = equals != std::string::npos && std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(equals), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+    if (i == param && !is_named) { return text; }
+  }
+  return {};
+}
+
+/// A buffer that is named (`"A"`), as the block before it counts it. Other values, and names that it has not: as they are.
+auto with_buffer_found(const Spot& spot, const std::vector<schedule::Value>& before, const schedule::Param& param, schedule::Value value) -> schedule::Value {
+  const auto* name = value.as<std::string>();
+  bool is_buffer = param.kind == schedule::ValueKind::Buffer;
+  if (name == nullptr || (param.index_of.empty() && !is_buffer)) { return value; }
+  const schedule::FuncState& func = *spot.now->state().func(spot.now->func_working_on());
+  for (const schedule::Value& one : before) {
+    const schedule::Place* place = schedule::Choice{spot.now->state(), func, func.root(), {}}.place(one);
+    if (place == nullptr || !place->is_block()) { continue; }
+    for (bool is_write : {false, true}) {
+      if (!is_buffer && is_write != (param.index_of == "write")) { continue; }
+      const auto& regions = is_write ? place->block()->writes : place->block()->reads;
+      for (size_t i = 0; i < regions.size(); ++i) {
+        if (regions[i].buffer->name.view() != *name) { continue; }
+        schedule::Value index(static_cast<int64_t>(i));
+        return is_buffer ? schedule::Value(schedule::Value::List{is_write ? "write" : "read", std::move(index)}) : index;
+      }
+    }
+  }
+  return value;
+}
+
+/// The arguments for the parameters before one. None: one is not known, or nothing is known here.
+auto values_before(const Spot& spot, const std::vector<LiveVariable>& live, const schedule::Primitive& row, size_t param) -> std::optional<std::vector<schedule::Value>> {
+  if (spot.now == nullptr || spot.now->state().func(spot.now->func_working_on()) == nullptr) { return std::nullopt; }
+  std::vector<schedule::Value> values;
+  for (size_t i = 0; i < param; ++i) {
+    std::string text = argument_for(*spot.text.call, row, i);
+    auto value = text.empty() ? row.params[i].otherwise : written_value(spot, live, row.params[i], text);
+    if (!value) { return std::nullopt; }
+    values.push_back(with_buffer_found(spot, values, row.params[i], std::move(*value)));
+  }
+  return values;
+}
+
+/// The block that the first argument is.
+auto block_of_argument(const Spot& spot, const std::vector<LiveVariable>& live, const schedule::Primitive& row) -> const Block* {
+  for (size_t i = 0; i < row.params.size(); ++i) {
+    if (row.params[i].kind != schedule::ValueKind::Block && row.params[i].kind != schedule::ValueKind::BlockOrLoop) { continue; }
+    auto before = values_before(spot, live, row, i + 1);
+    if (!before) { return nullptr; }
+    const schedule::FuncState& func = *spot.now->state().func(spot.now->func_working_on());
+    const schedule::Place* place = schedule::Choice{spot.now->state(), func, func.root(), {}}.place(before->back());
+    return place != nullptr && place->is_block() ? place->block() : nullptr;
+  }
+  return nullptr;
 }
 
 /// What was judged of this state before, or is now. Cut short, it is judged again with the next key.
@@ -315,7 +473,7 @@ auto argument_legality(const Spot& spot, const std::vector<LiveVariable>& live, 
     if (at != 0 || !param.is_variadic || call.arguments.empty()) { return {}; }
     schedule::Value::List list;
     for (const std::string& argument : call.arguments) {
-      auto value = written_value(spot, live, argument);
+      auto value = written_value(spot, live, param, argument);
       if (!value) { return {}; }
       list.push_back(std::move(*value));
     }
@@ -323,12 +481,9 @@ auto argument_legality(const Spot& spot, const std::vector<LiveVariable>& live, 
     first.emplace_back(schedule::Value(std::move(list)));
     return judged();
   }
-  if (!call.keyword.empty() && at > call.arguments.size()) { return {}; }
-  for (size_t i = 0; i < at; ++i) {
-    auto value = i < call.arguments.size() ? written_value(spot, live, call.arguments[i]) : std::nullopt;
-    if (!value) { return {}; }
-    first.push_back(std::move(value));
-  }
+  auto before = values_before(spot, live, row, at);
+  if (!before) { return {}; }
+  first.assign(before->begin(), before->end());
   first.emplace_back(std::move(here));
   return judged();
 }
@@ -381,6 +536,7 @@ constexpr std::string_view dtypes[] = {"float32", "float16", "bfloat16", "float6
 constexpr std::string_view scopes[] = {"global", "shared", "local", "shared.dyn", "warp", "wmma.matrix_a", "wmma.matrix_b", "wmma.accumulator"};
 constexpr std::string_view threads[] = {"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z", "vthread.x", "vthread.y", "vthread.z"};
 
+constexpr std::string_view accesses[] = {"read", "write"};
 constexpr std::string_view targets[] = {"llvm", "cuda", "rocm", "c", "llvm -mcpu=native", "llvm -num-cores=1"};
 
 struct Items {
@@ -410,7 +566,8 @@ void add_intrinsics(Items& items, const std::vector<LiveVariable>& live) {
     for (Name name : table->names()) { names.push_back(name); }
   }
   const schedule::Primitive* row = schedule::find_primitive("tensorize");
-  auto first = row != nullptr && spot.now != nullptr && !spot.text.call->arguments.empty() ? written_value(spot, live, spot.text.call->arguments.front()) : std::nullopt;
+  auto before = row != nullptr ? values_before(spot, live, *row, 1) : std::nullopt;
+  auto first = before ? std::optional(before->front()) : std::nullopt;
   for (size_t i = 0; i < names.size(); ++i) {
     CompletionItem item{names[i].str(), CompletionKind::Value, "tensor intrinsic", {}, {}, false, 100};
     if (first && i < most_judged) {
@@ -425,6 +582,173 @@ void add_intrinsics(Items& items, const std::vector<LiveVariable>& live) {
       }
     }
     items.add(std::move(item));
+  }
+}
+
+/// A value that may be the argument at the cursor.
+struct Offered {
+  std::string text;            // as it is written
+  std::string about;           // "buffer `A`"; may be empty
+  schedule::Legality legality;
+};
+
+/// What a number or a pair stands for: `1` the buffer `A` that the block reads, `[1, 0]` iter vars. Empty: itself.
+auto about_value(const schedule::Value& value, const schedule::Param& param, const Block* block, const std::vector<schedule::Value>& before) -> std::string {
+  if (block == nullptr) { return {}; }
+  auto buffer = [&](bool is_write, const int64_t* index) {
+    const auto& regions = is_write ? block->writes : block->reads;
+    bool is_there = index != nullptr && *index >= 0 && static_cast<size_t>(*index) < regions.size();
+    return is_there ? fmt::format("buffer `{}`", regions[static_cast<size_t>(*index)].buffer->name.view()) : std::string();
+  };
+  if (!param.index_of.empty()) { return buffer(param.index_of == "write", value.integer()); }
+  const auto* list = value.as<schedule::Value::List>();
+  if (param.kind == schedule::ValueKind::Buffer && list != nullptr && list->size() == 2) { return buffer((*list)[0] == schedule::Value("write"), (*list)[1].integer()); }
+  if (param.name == "buffer_index" && before.size() == 1) { return buffer(false, value.integer()); }
+  if (param.name == "new_order" && list != nullptr) {
+    std::string order;
+    for (const schedule::Value& item : *list) {
+      const int64_t* at = item.integer();
+      if (at == nullptr || static_cast<size_t>(*at) >= block->iter_vars.size()) { return {}; }
+      order += (order.empty() ? "" : ", ") + fmt::format("`{}`", block->iter_vars[static_cast<size_t>(*at)].var->name.view());
+    }
+    return order;
+  }
+  return {};
+}
+
+/// What is worth trying as the argument at the cursor, where that is no loop or block, judged with the arguments before it.
+auto values_offered(const Spot& spot, const std::vector<LiveVariable>& live, const schedule::Primitive& row, const schedule::Param& param) -> std::vector<Offered> {
+  constexpr size_t most = 24;
+  using schedule::ValueKind;
+  auto at = static_cast<size_t>(&param - row.params.data());
+  bool is_place = param.kind == ValueKind::Loop || param.kind == ValueKind::Block || param.kind == ValueKind::BlockOrLoop || param.kind == ValueKind::Bool;
+  auto before = at > 0 && !is_place && !row.is_pure ? values_before(spot, live, row, at) : std::nullopt;
+  if (!before) { return {}; }
+  const schedule::FuncState& func = *spot.now->state().func(spot.now->func_working_on());
+  if (!func.is_schedulable()) { return {}; }
+  schedule::Choice all{spot.now->state(), func, func.root(), *before};
+  std::vector<schedule::Value> values = schedule::candidate_values(spot.now->state(), func, all.subject(), row, *before);
+  auto words = [&](const auto& known) {
+    values.clear();
+    for (std::string_view word : known) { values.emplace_back(std::string(word)); }
+  };
+  if (param.name == "thread_axis") { words(threads); }
+  if (param.name == "storage_scope") { words(scopes); }
+  if (param.name == "dtype") { words(dtypes); }
+  // Those that cannot be taken are told, too.
+  if (param.kind == ValueKind::Buffer) { values = schedule::candidates::buffers(all); }
+  const schedule::Place& subject = all.subject();
+  const Block* block = subject.is_block() ? subject.block() : block_of_argument(spot, live, row);
+  auto name_of = names_for(live);
+  std::vector<Offered> out;
+  for (const schedule::Value& value : values) {
+    if (out.size() == most) { break; }
+    Offered one{schedule::argument_text(func, value, param, name_of), about_value(value, param, block, *before), {}};
+    std::vector<std::optional<schedule::Value>> first(before->begin(), before->end());
+    first.emplace_back(value);
+    std::string question = fmt::format("{}({},{}={}", row.name, fmt::join(spot.text.call->arguments, ","), param.name, one.text);
+    one.legality = remembered(spot, question, [&](const schedule::Stop& stop) { return schedule::legality_with(*spot.now, row, first, stop); });
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+/// Those as items: what is legal first, what is not with the reason.
+void add_values(Items& items, const std::vector<LiveVariable>& live, const schedule::Primitive& row, const schedule::Param& param) {
+  const Spot& spot = items.spot;
+  auto extent = param.name == "factors" ? extent_of_argument(spot, live) : std::nullopt;
+  for (Offered& one : values_offered(spot, live, row, param)) {
+    using Verdict = schedule::Legality::Verdict;
+    CompletionItem item{one.text, CompletionKind::Value, one.about, {}, {}, false, one.legality.verdict == Verdict::Legal ? 0 : 3};
+    if (item.detail.empty() && extent) {
+      int64_t product = 1;
+      auto list = written_value(spot, live, param, one.text);
+      const auto* factors = list ? list->as<schedule::Value::List>() : nullptr;
+      for (size_t i = 0; factors != nullptr && i < factors->size(); ++i) { product *= (*factors)[i].integer() != nullptr ? *(*factors)[i].integer() : 1; }
+      item.detail = *extent % product == 0 ? fmt::format("`None` is {}", *extent / product) : fmt::format("{} is no multiple of {}: guarded by a condition", *extent, product);
+      if (*extent % product != 0) { item.rank = 2; }
+    }
+    if (one.legality.verdict == Verdict::Refused) {
+      item.rank = refused_argument_rank;
+      item.detail = one.legality.why_not;
+      item.note = "not here";
+    }
+    // What a number stands for may be said by its name.
+    if (!param.index_of.empty() && one.about.size() > 9) {
+      CompletionItem named = item;
+      named.label = fmt::format("\"{}\"", std::string_view(one.about).substr(8, one.about.size() - 9));
+      named.detail = item.note.empty() ? fmt::format("what `{}` is", one.text) : item.detail;
+      named.rank += 1;
+      items.add(std::move(named));
+    }
+    items.add(std::move(item));
+  }
+}
+
+/// Buffers of a block by their names, in a string.
+void add_buffer_names(Items& items, const std::vector<LiveVariable>& live, const schedule::Primitive& row, const schedule::Param& param) {
+  const Block* block = block_of_argument(items.spot, live, row);
+  if (block == nullptr) { return; }
+  for (bool is_write : {false, true}) {
+    if (!param.index_of.empty() && is_write != (param.index_of == "write")) { continue; }
+    for (const BufferRegion& region : is_write ? block->writes : block->reads) {
+      items.add({region.buffer->name.str(), CompletionKind::Buffer, is_write ? "buffer that the block writes" : "buffer that the block reads", {}, {}, false, is_write ? 1 : 0});
+    }
+  }
+}
+
+/// In a list that is one number for each iter var of a block, or an order of them: what the next may be.
+void add_iter_numbers(Items& items, const std::vector<LiveVariable>& live, const schedule::Primitive& row, const schedule::Param& param) {
+  const Block* block = block_of_argument(items.spot, live, row);
+  if (block == nullptr) { return; }
+  const CallContext& call = *items.spot.text.call;
+  if (param.name == "padding") {
+    if (call.list_item >= block->iter_vars.size()) { return; }
+    const IterVar& iter = block->iter_vars[call.list_item];
+    auto extent = as_int(iter.dom.extent);
+    int rank = 0;
+    for (int64_t number : {1, 2, 4, 8, 16, 32, 64}) {
+      int64_t padded = extent ? (*extent + number - 1) / number * number : 0;
+      items.add({std::to_string(number), CompletionKind::Value, extent ? fmt::format("`{}`: {} becomes {}", iter.var->name.view(), *extent, padded) : fmt::format("`{}`", iter.var->name.view()), {}, {}, false, rank++});
+    }
+    return;
+  }
+  for (size_t i = 0; i < block->iter_vars.size(); ++i) {
+    std::string text = std::to_string(i);
+    bool is_there = std::find(call.list_items.begin(), call.list_items.end(), text) != call.list_items.end();
+    if (!is_there) { items.add({text, CompletionKind::Value, fmt::format("iter var `{}`", block->iter_vars[i].var->name.view()), {}, {}, false, static_cast<int>(i)}); }
+  }
+}
+
+/// The next factor of a list: what divides what the others leave.
+void add_factors(Items& items, const std::vector<LiveVariable>& live, bool may_be_open) {
+  const Spot& spot = items.spot;
+  if (auto extent = extent_of_argument(spot, live)) {
+    int64_t left = extent_left(spot, *extent).value_or(*extent);
+    std::vector<int64_t> all = divisors(left);
+    for (size_t i = 0; i < all.size(); ++i) {
+      items.add({std::to_string(all[i]), CompletionKind::Value, fmt::format("divides {}: {} are left", left, left / all[i]), {}, {}, false, static_cast<int>(1 + i)});
+    }
+  }
+  const std::vector<std::string>& written = spot.text.call->list_items;
+  bool has_open = std::find(written.begin(), written.end(), "None") != written.end();
+  if (may_be_open && !has_open) { items.add({"None", CompletionKind::Value, "what is left of the extent; once", {}, {}, false, 0}); }
+}
+
+/// Decisions of a sampled tile: as many factors as it is asked for, of which the last ones are those most used.
+void add_decisions(Items& items, const std::vector<LiveVariable>& live, const schedule::Primitive& row) {
+  auto extent = extent_of_argument(items.spot, live);
+  auto before = extent ? values_before(items.spot, live, row, 2) : std::nullopt;
+  const int64_t* count = before ? before->back().integer() : nullptr;
+  if (count == nullptr || *count < 1 || *count > 8) { return; }
+  int rank = 0;
+  for (int64_t inner : {4, 8, 16, 2, 1}) {
+    bool fits = *extent % inner == 0 && (inner == 1 || *extent > inner) && (*count > 1 || inner == 1);
+    if (!fits) { continue; }
+    std::vector<int64_t> factors(static_cast<size_t>(*count), 1);
+    factors.back() *= inner;
+    factors.front() *= *extent / inner;
+    items.add({fmt::format("[{}]", fmt::join(factors, ", ")), CompletionKind::Value, fmt::format("their product is {}", *extent), {}, {}, false, rank++});
   }
 }
 
@@ -498,24 +822,6 @@ auto snippet_of(std::string_view name, std::string_view call) -> std::string {
   if (open == std::string_view::npos || !call.ends_with(')')) { return {}; }
   std::string_view text = call.substr(open + name.size() + 2);
   text.remove_suffix(1);
-  // Where an argument, or an item of a list of them, ends.
-  auto end_of = [](std::string_view all, size_t from) {
-    int depth = 0;
-    char quote = 0;
-    bool is_lambda = all.substr(from).starts_with("lambda");
-    size_t i = from;
-    for (; i < all.size(); ++i) {
-      char c = all[i];
-      if (quote != 0) { quote = c == quote ? '\0' : quote; continue; }
-      if (c == '"' || c == '\'') { quote = c; }
-      if (c == '(' || c == '[' || c == '{') { ++depth; }
-      if (c == ')' || c == ']' || c == '}') { --depth; }
-      // What stands in front of it names the parameters.
-      if (c == ':' && depth == 0) { is_lambda = false; }
-      if (c == ',' && depth == 0 && !is_lambda) { break; }
-    }
-    return i;
-  };
   int number = 0;
   auto placeholder = [&](std::string_view value) { return fmt::format("${{{}:{}}}", ++number, escaped(value)); };
   std::string out = std::string(name) + "(";
@@ -527,13 +833,13 @@ auto snippet_of(std::string_view name, std::string_view call) -> std::string {
       out += text.substr(i, begin + 1 - i);
       i = begin + 1;
     }
-    size_t end = end_of(text, i);
+    size_t end = end_of_item(text, i);
     std::string_view value = text.substr(i, end - i);
     if (value.starts_with('[') && value.ends_with(']') && value.size() > 2) {
       std::string_view list = value.substr(1, value.size() - 2);
       out += '[';
       for (size_t k = 0; k < list.size();) {
-        size_t next = end_of(list, k);
+        size_t next = end_of_item(list, k);
         out += (k > 0 ? ", " : "") + placeholder(list.substr(k, next - k));
         k = std::min(next + 2, list.size());
       }
@@ -684,12 +990,12 @@ auto kind_text(const Entity& entity) -> std::string {
 /// Did a step before the cursor bind the name to a loop, block or number?
 auto was_named(const Spot& spot, Name name) -> bool {
   if (spot.state == nullptr) { return false; }
-  for (size_t i = 0; i <= spot.step; ++i) {
-    for (const auto& named : spot.run->steps[i].named) {
-      if (named.name == name) { return true; }
-    }
+  auto is_it = [&](const auto& named) { return named.name == name; };
+  for (size_t i = 0; i < spot.steps; ++i) {
+    const auto& named = spot.run->steps[i].named;
+    if (std::any_of(named.begin(), named.end(), is_it)) { return true; }
   }
-  return false;
+  return spot.inside != nullptr && std::any_of(spot.inside->named.begin(), spot.inside->named.end(), is_it);
 }
 
 /// Names bound above the cursor in the function around it, and those of the file.
@@ -769,7 +1075,15 @@ auto completion(const Snapshot& snapshot, uint32_t at, const Patience& patience)
     std::string_view keyword = spot.text.call ? std::string_view(spot.text.call->keyword) : std::string_view();
     bool names_block = param != nullptr && (param->kind == schedule::ValueKind::Block || param->kind == schedule::ValueKind::BlockOrLoop ||
                                             (row->name == "get_block" && param->name == "name"));
-    if (names_block) {
+    bool names_function = (param != nullptr && param->name == "func_name") || (callee == "work_on" && spot.text.call->callee == spot.schedule_name + ".work_on");
+    bool names_buffer = param != nullptr && (!param->index_of.empty() || param->kind == schedule::ValueKind::Buffer);
+    if (names_function) {
+      for (Name name : function_names(spot)) { items.add({name.str(), CompletionKind::Function, "function of the module", {}, {}, false, 0}); }
+    } else if (names_buffer && spot.text.call->in_tuple) {
+      items.values(accesses, "buffers that the block accesses so");
+    } else if (names_buffer) {
+      add_buffer_names(items, live, *row, *param);
+    } else if (names_block) {
       for (const std::string& name : block_names(spot)) { items.add({name, CompletionKind::Block, "block", {}, {}, false, 0}); }
     } else if (keyword == "scope" || keyword == "storage_scope" || (param != nullptr && param->name.find("scope") != std::string_view::npos)) {
       items.values(scopes, "storage scope");
@@ -786,13 +1100,16 @@ auto completion(const Snapshot& snapshot, uint32_t at, const Patience& patience)
       if (keyword == "annotations") { items.words(frontend::Vocabulary::LoopAnnotation, "annotation of loops", 0); }
     } else if (keyword == "target") {
       items.values(targets, "target");
-    } else if (keyword == "dtype" || callee == "Buffer" || callee == "alloc_buffer" || callee == "match_buffer" || callee == "decl_buffer" || callee == "cast" || callee == "allocate") {
+    } else if (keyword == "dtype" || (param != nullptr && param->name == "dtype") || callee == "Buffer" || callee == "alloc_buffer" || callee == "match_buffer" || callee == "decl_buffer" || callee == "cast" || callee == "allocate") {
       items.values(dtypes, "dtype");
     }
   } else if (!spot.text.object.empty()) {
     if (!spot.schedule_name.empty() && spot.text.object == spot.schedule_name) {
       add_primitives(items, live);
     } else {
+      std::string_view space = spot.text.object;
+      space = space.substr(space.rfind('.') == std::string_view::npos ? 0 : space.rfind('.') + 1);
+      if (space == "tir" || space == "s_tir") { items.add({"Schedule", CompletionKind::Class, "tir.Schedule(mod)", "a program that is scheduled; as the annotation of a parameter, one that is handed to the function", {}, false, 0}); }
       (void)add_namespace(items, spot.text.object);
     }
   } else {
@@ -831,17 +1148,18 @@ auto completion(const Snapshot& snapshot, uint32_t at, const Patience& patience)
         item.found_by = place->name().str() + " " + written;
         items.add(std::move(item));
       }
-      if (param->name == "factors") {
-        if (auto extent = extent_of_argument(spot, live)) {
-          int64_t left = extent_left(spot, *extent).value_or(*extent);
-          std::vector<int64_t> all = divisors(left);
-          for (size_t i = 0; i < all.size(); ++i) {
-            items.add({std::to_string(all[i]), CompletionKind::Value, fmt::format("divides {}: {} are left", left, left / all[i]), {}, {}, false, static_cast<int>(1 + i)});
-          }
-        }
-        const std::vector<std::string>& written = spot.text.call->list_items;
-        bool has_open = std::find(written.begin(), written.end(), "None") != written.end();
-        if (!has_open) { items.add({"None", CompletionKind::Value, "what is left of the extent; once", {}, {}, false, 0}); }
+      const CallContext& call = *spot.text.call;
+      bool is_decision = param->name == "decision" && row->name.find("tile") != std::string_view::npos;
+      if (call.in_list && (param->name == "factors" || is_decision)) {
+        add_factors(items, live, !is_decision);
+      } else if (call.in_list && (param->name == "padding" || param->name == "new_order")) {
+        add_iter_numbers(items, live, *row, *param);
+      } else if (is_decision) {
+        add_decisions(items, live, *row);
+      } else if (param->name == "name" && row->name == "get_block") {
+        for (const std::string& name : block_names(spot)) { items.add({fmt::format("\"{}\"", name), CompletionKind::Block, "block", {}, {}, false, 0}); }
+      } else if (!call.in_list && !call.in_tuple) {
+        add_values(items, live, *row, *param);
       }
       if (param->kind == ValueKind::Bool) {
         items.add({"True", CompletionKind::Value, "", {}, {}, false, 0});
@@ -901,14 +1219,44 @@ auto preview(const Snapshot& snapshot, uint32_t at, std::string_view primitive) 
 
 namespace {
 
+/// What an argument may be now, and what not, each with its reason.
+class Note {
+ public:
+  void add(const std::string& what, const std::string& about, const schedule::Legality& legality) {
+    std::string text = about.empty() ? fmt::format("`{}`", what) : fmt::format("`{}` ({})", what, about);
+    if (legality.verdict != schedule::Legality::Verdict::Refused) {
+      fits_.push_back(std::move(text));
+      return;
+    }
+    auto same = std::find_if(refused_.begin(), refused_.end(), [&](const auto& one) { return one.first == legality.why_not; });
+    if (same == refused_.end()) { same = refused_.insert(same, {legality.why_not, {}}); }
+    same->second.push_back(fmt::format("`{}`", what));
+  }
+  [[nodiscard]] auto is_empty() const -> bool { return fits_.empty() && refused_.empty(); }
+  [[nodiscard]] auto text(std::string_view head = "now: ") const -> std::string {
+    constexpr size_t most_fitting = 16;
+    constexpr size_t most_reasons = 4;
+    std::string out = fits_.empty() ? std::string() : std::string(head) + joined(fits_, most_fitting);
+    for (size_t i = 0; i < std::min(refused_.size(), most_reasons); ++i) { out += fmt::format("{}not {}: {}", out.empty() ? "" : "; ", joined(refused_[i].second, most_fitting / 2), refused_[i].first); }
+    return out;
+  }
+
+ private:
+  static auto joined(const std::vector<std::string>& all, size_t most) -> std::string {
+    std::string out;
+    for (size_t i = 0; i < std::min(all.size(), most); ++i) { out += (i > 0 ? ", " : "") + all[i]; }
+    return all.size() > most ? out + fmt::format(" and {} more", all.size() - most) : out;
+  }
+  std::vector<std::string> fits_;
+  std::vector<std::pair<std::string, std::vector<std::string>>> refused_;   // by reason
+};
+
 auto parameter_note(const Spot& spot, const schedule::Primitive& row, const schedule::Param& param, bool is_active, const std::vector<LiveVariable>& live)
     -> std::string {
   using schedule::ValueKind;
-  std::string note;
-  std::string refused;
-  std::string why;
+  Note note;
   if (param.name == "factors") {
-    note = "one per new loop, outermost first; one may be `None`";
+    std::string text = "one per new loop, outermost first; one may be `None`";
     if (auto extent = extent_of_argument(spot, live)) {
       std::string list;
       for (int64_t d : divisors(*extent)) {
@@ -918,9 +1266,9 @@ auto parameter_note(const Spot& spot, const schedule::Primitive& row, const sche
         }
         list += (list.empty() ? "" : " ") + std::to_string(d);
       }
-      note += fmt::format("; their product is at least {} (divisors: {})", *extent, list);
+      text += fmt::format("; their product is at least {} (divisors: {})", *extent, list);
     }
-    return note;
+    return text;
   }
   if (param.kind == ValueKind::Loop || param.kind == ValueKind::Block || param.kind == ValueKind::BlockOrLoop) {
     for (const LiveVariable& variable : live) {
@@ -928,19 +1276,42 @@ auto parameter_note(const Spot& spot, const schedule::Primitive& row, const sche
       bool fits = param.kind == ValueKind::BlockOrLoop || variable.place->is_loop() == (param.kind == ValueKind::Loop);
       if (!fits) { continue; }
       schedule::Legality legality = is_active ? argument_legality(spot, live, row, param, *variable.place) : schedule::Legality();
-      if (legality.verdict == schedule::Legality::Verdict::Refused) {
-        refused += fmt::format("{}`{}`", refused.empty() ? "" : ", ", variable.name);
-        if (why.empty()) { why = legality.why_not; }
-        continue;
-      }
-      note += fmt::format("{}`{}` ({})", note.empty() ? "now: " : ", ", variable.name, describe(*variable.place));
+      note.add(variable.name, describe(*variable.place), legality);
     }
-    if (!refused.empty()) { note += fmt::format("{}not {}: {}", note.empty() ? "" : "; ", refused, why); }
-    if (note.empty() && param.kind != ValueKind::Loop) {
-      for (const std::string& name : block_names(spot)) { note += (note.empty() ? "now: " : ", ") + fmt::format("`\"{}\"`", name); }
+    if (note.is_empty() && param.kind != ValueKind::Loop) {
+      for (const std::string& name : block_names(spot)) { note.add(fmt::format("\"{}\"", name), {}, {}); }
     }
+    return note.text();
   }
-  return note;
+  if (!is_active || spot.now == nullptr) { return {}; }
+  if (param.name == "func_name") {
+    for (Name name : function_names(spot)) { note.add(fmt::format("\"{}\"", name.view()), {}, {}); }
+  } else if (row.name == "get_block" && param.name == "name") {
+    for (const std::string& name : block_names(spot)) { note.add(fmt::format("\"{}\"", name), {}, {}); }
+  } else if (param.name == "ann_key" && row.name == "annotate") {
+    auto before = values_before(spot, live, row, 1);
+    bool is_block = before && before->front().as<schedule::BlockRV>() != nullptr;
+    for (Name word : frontend::known_words(is_block ? frontend::Vocabulary::BlockAnnotation : frontend::Vocabulary::LoopAnnotation)) { note.add(fmt::format("\"{}\"", word.view()), {}, {}); }
+    return note.text("any; known are: ");
+  } else if (param.name == "tensor_intrin") {
+    Items items{spot, {}};
+    add_intrinsics(items, live);
+    std::sort(items.list.begin(), items.list.end(), [](const CompletionItem& a, const CompletionItem& b) { return std::tie(a.rank, a.label) < std::tie(b.rank, b.label); });
+    using Verdict = schedule::Legality::Verdict;
+    for (const CompletionItem& item : items.list) {
+      bool is_refused = !item.note.empty();
+      note.add(fmt::format("\"{}\"", item.label), {}, {is_refused ? Verdict::Refused : Verdict::Unknown, {}, is_refused ? item.detail : std::string()});
+    }
+  } else if (row.is_sampling && row.name.find("tile") != std::string_view::npos) {
+    auto extent = extent_of_argument(spot, live);
+    std::string of = extent ? fmt::format(", {}", *extent) : std::string();
+    if (param.name == "n") { return fmt::format("how many factors: any number from 1; their product is the extent of the loop{}", of); }
+    if (param.name == "max_innermost_factor") { return fmt::format("what the last factor is at most; -1: any that divides the extent{}", of); }
+    if (param.name == "decision") { return fmt::format("the factors, if they are not to be drawn; their product is the extent of the loop{}", of); }
+  } else {
+    for (const Offered& one : values_offered(spot, live, row, param)) { note.add(one.text, one.about, one.legality); }
+  }
+  return note.text();
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "schedule/legality.h"
+#include "script/partway.h"
 #include "support/cancel.h"
 #include "support/process.h"
 #include "workspace/snapshot.h"
@@ -45,6 +46,10 @@ struct JudgedState {
   std::unordered_map<std::string, schedule::Legality> found;
   /// Of each primitive the call that should pay most, and how many times as fast the program is with it by the estimate (1: the same).
   std::unordered_map<std::string, std::pair<schedule::Move, double>> best = {};
+  /// What a schedule is inside a statement, and the text, program and target that make it that.
+  std::string inside_of = {};
+  IRModule inside_program = {};
+  std::shared_ptr<const script::Partway> inside = {};
 };
 
 /// Judging every primitive of a large state takes longer than anybody waits for a list.

@@ -24,6 +24,8 @@
 #include "schedule/moves.h"
 #include "schedule/primitive.h"
 #include "schedule/state.h"
+#include "script/partway.h"
+#include "support/process.h"
 #include "support/text_diff.h"
 #include "syntax/schedule_form.h"
 #include "target/target.h"
@@ -533,6 +535,20 @@ auto item_text(const schedule::Schedule& state, const schedule::Value& item) -> 
   return "a value";
 }
 
+/// The schedule behind the statement at the cursor, where that is inside another one; none: it is not, or that is not known.
+auto inside_statement(const Snapshot& snapshot, const Cursor& cursor, const script::FileSchedule& schedule) -> std::optional<script::Partway> {
+  auto def = syntax::function_of(schedule.item);
+  const script::ScheduleRun& run = *schedule.run;
+  if (!def || schedule.decl != cursor.at.decl || !schedule.is_settled) { return std::nullopt; }
+  script::ScheduleFunction function = script::as_schedule_function(*def, def, schedule.item->text, schedule.form);
+  function.others = schedule.others;
+  function.contexts = syntax::contexts_of(schedule.item);
+  auto index = script::statement_around(function, cursor.at.begin);
+  if (!index) { return std::nullopt; }
+  Deadline until = in(std::chrono::milliseconds(200));
+  return script::partway({.function = function, .run = run, .index = *index, .at = cursor.at.begin, .is_behind = true, .stop = [until] { return Clock::now() > until; }});
+}
+
 /// A variable of a schedule, as what it stands for is after the statement at the cursor.
 auto hover_schedule(const Snapshot& snapshot, const Cursor& cursor, const script::FileSchedule& schedule, const Machine& whole_machine) -> std::optional<HoverInfo> {
   const Machine machine = cost::is_of_device(schedule.target) ? Machine() : whole_machine;
@@ -550,10 +566,20 @@ auto hover_schedule(const Snapshot& snapshot, const Cursor& cursor, const script
       }
     }
   }
-  if (here == nullptr || variable == nullptr) { return std::nullopt; }
-  const schedule::Schedule& state = *here->after;
+  // Inside a statement: as it is there, the first time that the script comes by.
+  std::optional<script::Partway> inside = inside_statement(snapshot, cursor, schedule);
+  Origin made_at = maker != nullptr ? maker->where : Origin();
+  if (inside) {
+    for (const auto& named : inside->named) {
+      if (named.name != cursor.name) { continue; }
+      variable = &named.variable;
+      made_at = named.where;
+    }
+  }
+  if ((here == nullptr && !inside) || variable == nullptr) { return std::nullopt; }
+  const schedule::Schedule& state = inside ? *inside->schedule : *here->after;
   Fact made{"made", ""};
-  if (auto span = snapshot.resolve(maker->where)) {
+  if (auto span = snapshot.resolve(made_at)) {
     made.text = fmt::format("made in line {}: `{}`", snapshot.lines().line_of(span->begin) + 1,
                             snapshot.lines().line_text(snapshot.text(), snapshot.lines().line_of(span->begin)));
     size_t blank = made.text.find_first_not_of(' ', made.text.find('`') + 1);
