@@ -115,13 +115,25 @@ auto loops_around(const Choice& c) -> std::vector<Value> {
   return out;
 }
 
+namespace {
+
+// The block among the arguments before, also behind a loop (`read_at`); null: there is none.
+auto block_before(const Choice& c) -> const Block* {
+  for (const Value& value : c.chosen) {
+    if (const Place* place = c.place(value); place && place->is_block()) { return place->block(); }
+  }
+  return c.subject().is_block() ? c.subject().block() : nullptr;
+}
+
+}  // namespace
+
 auto read_indices(const Choice& c) -> std::vector<Value> {
-  const Place& at = c.subject();
-  return count_up(at.is_block() ? at.block()->reads.size() : 0);
+  const Block* block = block_before(c);
+  return count_up(block ? block->reads.size() : 0);
 }
 auto write_indices(const Choice& c) -> std::vector<Value> {
-  const Place& at = c.subject();
-  return count_up(at.is_block() ? at.block()->writes.size() : 0);
+  const Block* block = block_before(c);
+  return count_up(block ? block->writes.size() : 0);
 }
 namespace {
 
@@ -350,7 +362,6 @@ auto loops_and_pairs(const Choice& c) -> std::vector<Value> {
 }
 
 auto booleans(const Choice&) -> std::vector<Value> { return {false, true}; }
-auto none(const Choice&) -> std::vector<Value> { return {}; }
 
 }  // namespace candidates
 }  // namespace loopsmith::schedule

@@ -52,7 +52,5 @@ auto annotation_keys(const Choice& c) -> std::vector<Value>;
 auto loops_and_pairs(const Choice& c) -> std::vector<Value>;
 /// Both booleans.
 auto booleans(const Choice& c) -> std::vector<Value>;
-/// No candidates: the primitive is no move.
-auto none(const Choice& c) -> std::vector<Value>;
 
 }  // namespace loopsmith::schedule::candidates

@@ -168,6 +168,8 @@ auto looked_up(Schedule& schedule, const FuncState& func, const Value& value) ->
 auto candidate_moves(const State& state, const FuncState& func, const Place& focus, const Primitive& primitive) -> std::vector<Move> {
   std::vector<Move> out;
   if (primitive.is_pure || primitive.params.empty()) { return out; }
+  // A loop that holds no block (in a block that copies a tile) is nothing that a script can look up.
+  if (focus.is_loop() && func.child_blocks(focus).empty()) { return out; }
   std::vector<Value> chosen;
   combine({state, func, focus, {}}, primitive, chosen, out);
   return out;

@@ -20,7 +20,6 @@ using workspace::Snapshot;
 
 /// What `Refusals::Usual` tells.
 constexpr std::string_view always_told[] = {"parallel", "vectorize", "unroll"};
-constexpr size_t most_offered = 14;
 
 struct Asked {
   Refusals refusals = Refusals::Usual;
@@ -39,25 +38,18 @@ auto offer(const Stand& stand, const schedule::FuncState& func, const schedule::
   };
   for (const schedule::Primitive* row : schedule::all_primitives()) {
     if (row->is_pure || row->is_sampling || Clock::now() >= asked.until) { continue; }
-    bool is_full = legal.size() >= most_offered;
     // Done already: it is legal, and changes nothing.
     bool is_done = focus.is_loop() && ((row->name == "parallel" && focus.loop->for_kind == ForKind::Parallel) || (row->name == "vectorize" && focus.loop->for_kind == ForKind::Vectorized) ||
                                        (row->name == "unroll" && focus.loop->for_kind == ForKind::Unrolled));
     if (is_done) { continue; }
     bool is_told = asked.refusals == Refusals::All || std::find(std::begin(always_told), std::end(always_told), row->name) != std::end(always_told);
-    if (is_full && !is_told) { continue; }
     std::optional<OfferedMove> refused;
     bool is_found = false;
     for (const schedule::Move& move : schedule::candidate_moves(stand.schedule.state(), func, focus, *row)) {
       Status status = schedule::judge(stand.schedule.state(), func, move);
-      std::string text = stand.in_words(schedule::text_of(func, move, name_of));
       if (!status.ok()) {
-        if (!refused && is_told) { refused = OfferedMove{text, status.diagnostics().front().message(), 1, stand.offset, {}}; }
+        if (!refused && is_told) { refused = OfferedMove{stand.in_words(schedule::text_of(func, move, name_of)), status.diagnostics().front().message(), 1, stand.offset, {}}; }
         continue;
-      }
-      if (is_full) {
-        is_found = true;
-        break;
       }
       // Judged legal and then refused would be a fault of ours; it is not offered.
       auto tried = schedule::try_move(stand.schedule, move, name_of, is_taken);
@@ -66,7 +58,7 @@ auto offer(const Stand& stand, const schedule::FuncState& func, const schedule::
       double gain = after != nullptr ? cost::gain(func, *after, core).value_or(1) : 1;
       if (cost::gain_text(gain).empty()) { gain = 1; }
       std::string statement = stand.in_words(tried->statement);
-      put({statement, {}, gain, stand.offset, stand.before + statement + stand.after, stand.imports});
+      put({statement, {}, gain, stand.offset, stand.before + statement + stand.after, stand.imports, {}, row->name});
       is_found = true;
       break;
     }

@@ -19,6 +19,7 @@ struct OfferedMove {
   std::string insert;
   std::optional<TextEdit> imports = {};   // what the file must import for it; in front of the statement
   std::string title = {};    // of several statements: "Tile `i` and `j` by 8 x 32"; empty: that of one is the statement
+  std::string_view primitive = {};   // its name; of several statements "tile"
 };
 
 /// What is told beside what can be done: `Usual` what people look for first and cannot have there, `All` every primitive about such a place.

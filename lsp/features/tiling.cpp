@@ -90,6 +90,7 @@ auto tiling_offered(const Stand& stand, const schedule::FuncState& func, const s
   auto called = [&](const schedule::Place& place) { return stand.name_of(place).empty() ? place.name().str() : stand.name_of(place); };
   OfferedMove offered;
   offered.offset = stand.offset;
+  offered.primitive = "tile";
   offered.title = fmt::format("Tile `{}` and `{}`", called(focus), called(*inner));
   std::vector<int64_t> outer_factors = sizes_for(*rows, outer_sizes);
   std::vector<int64_t> inner_factors = sizes_for(*columns, inner_sizes);

@@ -1281,12 +1281,24 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
     add_rewrites();
     return actions;
   }
-  for (const OfferedMove& move : moves_offered(snapshot, span.begin, can_disable ? Refusals::All : Refusals::Usual, patience_of(context).until)) {
-    Json action = {{"title", title_of(move)}, {"kind", "refactor.rewrite"}};
-    if (move.why_not.empty()) {
-      action["edit"] = edit_of_move(context, move);
+  // A list of more is not read; who asks for such actions only, or cannot show what is grey, gets all.
+  constexpr size_t most_shown = 14;
+  bool shows_all = (only.is_array() && !only.empty()) || !can_disable;
+  std::vector<OfferedMove> moves = moves_offered(snapshot, span.begin, can_disable ? Refusals::All : Refusals::Usual, patience_of(context).until);
+  auto legal_end = std::find_if(moves.begin(), moves.end(), [](const OfferedMove& move) { return !move.why_not.empty(); });
+  auto shown_end = shows_all || legal_end - moves.begin() <= static_cast<std::ptrdiff_t>(most_shown) ? legal_end : moves.begin() + most_shown;
+  for (auto move = moves.begin(); move != moves.end(); ++move) {
+    Json action = {{"title", title_of(*move)}, {"kind", "refactor.rewrite"}};
+    if (move == shown_end && shown_end != legal_end) {
+      std::vector<std::string_view> names;
+      for (; move != legal_end; ++move) { names.push_back(move->primitive); }
+      --move;
+      action["title"] = fmt::format("{} more: {}", names.size(), fmt::join(names, ", "));
+      action["disabled"] = {{"reason", "the loop view, and a request for `refactor.rewrite` alone, show all that can be done"}};
+    } else if (move->why_not.empty()) {
+      action["edit"] = edit_of_move(context, *move);
     } else if (can_disable) {
-      action["disabled"] = {{"reason", move.why_not}};
+      action["disabled"] = {{"reason", move->why_not}};
     } else {
       continue;
     }

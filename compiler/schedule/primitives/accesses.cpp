@@ -162,6 +162,16 @@ struct UnsafeHideBufferAccess {
   }
 };
 
+// Each buffer of the side that the argument before names.
+auto hidden_indices(const Choice& c) -> std::vector<Value> {
+  std::vector<Value> out;
+  const Place& at = c.subject();
+  if (!at.is_block()) { return out; }
+  size_t count = c.chosen.back() == Value("write") ? at.block()->writes.size() : at.block()->reads.size();
+  for (size_t i = 0; i < count; ++i) { out.push_back(Value::List{static_cast<int64_t>(i)}); }
+  return out;
+}
+
 }  // namespace
 
 const Primitive annotate_buffer_access = primitive<AnnotateBufferAccess>("annotate_buffer_access", "AnnotateBufferAccess", "says which elements of a buffer a block accesses")
@@ -172,8 +182,8 @@ const Primitive annotate_buffer_access = primitive<AnnotateBufferAccess>("annota
     .example(examples::two_stages, "sch.annotate_buffer_access(\"B\", 0, \"read\", lambda vi: [(vi, vi + 4)])");
 const Primitive unsafe_hide_buffer_access = primitive<UnsafeHideBufferAccess>("unsafe_hide_buffer_access", "UnsafeHideBufferAccess", "takes buffers out of what a block says that it accesses")
     .input("block", &UnsafeHideBufferAccess::Args::block)
-    .input("buf_type", &UnsafeHideBufferAccess::Args::buf_type).from(candidates::none)
-    .input("buf_index_array", &UnsafeHideBufferAccess::Args::buf_index_array).from(candidates::none)
+    .input("buf_type", &UnsafeHideBufferAccess::Args::buf_type).from([](const Choice&) { return std::vector<Value>{"read", "write"}; })
+    .input("buf_index_array", &UnsafeHideBufferAccess::Args::buf_index_array).from(hidden_indices)
     .example(examples::matmul, "sch.unsafe_hide_buffer_access(\"C\", \"read\", [1])");
 
 }  // namespace loopsmith::schedule::primitives

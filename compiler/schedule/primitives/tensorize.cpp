@@ -126,12 +126,42 @@ struct Tensorize {
   }
 };
 
+// Extents of loops, each the only statement of the one before, from one on inwards.
+auto extents_from(const Stmt& outermost) -> std::vector<int64_t> {
+  std::vector<int64_t> out;
+  for (const auto* loop = outermost.as<For>(); loop; loop = loop->body.as<For>()) { out.push_back(as_int(loop->extent).value_or(0)); }
+  return out;
+}
+
+// Of each intrinsic that comes with Loopsmith, the extents of the loops that its description is.
+auto shapes() -> const std::vector<std::pair<Name, std::vector<int64_t>>>& {
+  static const auto all = [] {
+    std::vector<std::pair<Name, std::vector<int64_t>>> out;
+    for (Name name : builtin_intrinsics()->names()) {
+      const TensorIntrin* intrinsic = builtin_intrinsics()->find(name);
+      const auto* root = intrinsic ? intrinsic->description->body.as<BlockRealize>() : nullptr;
+      if (root) { out.emplace_back(name, extents_from(root->block->body)); }
+    }
+    return out;
+  }();
+  return all;
+}
+
 // Intrinsics whose description has the shape of what stands there: nobody would try all.
 auto matching_intrinsics(const Choice& c) -> std::vector<Value> {
   std::vector<Value> out;
   const Place& at = c.subject();
+  if (at.parent < 0 || !builtin_intrinsics()) { return out; }
+  if (at.is_loop()) {
+    std::vector<int64_t> extents{as_int(at.loop->extent).value_or(0)};
+    for (int64_t extent : extents_from(at.loop->body)) { extents.push_back(extent); }
+    for (const auto& [name, shape] : shapes()) {
+      if (shape == extents) { out.emplace_back(name.str()); }
+    }
+    return out;
+  }
   // Descriptions hold a block, so blocks that hold none match none.
-  if (!at.is_block() || at.parent < 0 || c.func.child_blocks(at).empty() || !builtin_intrinsics()) { return out; }
+  if (c.func.child_blocks(at).empty()) { return out; }
   for (Name name : builtin_intrinsics()->names()) {
     IntrinsicMatch match;
     const TensorIntrin* intrinsic = builtin_intrinsics()->find(name);

@@ -13,6 +13,7 @@
 #include "ir/script_diff.h"
 #include "lsp/features/completion.h"
 #include "lsp/features/names.h"
+#include "lsp/features/stand.h"
 #include "schedule/moves.h"
 #include "tests/support/effort.h"
 #include "tests/unit/catch.h"
@@ -156,6 +157,50 @@ TEST_CASE("moves are written in the words of the script: its name for the schedu
     worked += schedule.run->primitives > 2 ? 1 : 0;
   }
   CHECK(worked > 8);
+}
+
+TEST_CASE("what is listed for a loop or block is all that is legal there") {
+  size_t most = 0;
+  size_t places = 0;
+  for (const char* name : {"matmul.tir", "softmax.tir", "conv2d_bias_relu.tir"}) {
+    auto document = workspace::analyse(name, example(name));
+    workspace::SnapshotPtr snapshot = document->snapshot();
+    for (const script::FileSchedule& schedule : snapshot->schedules()) {
+      REQUIRE(schedule.run != nullptr);
+      for (size_t i = 0; i < schedule.run->steps.size(); i += tests::stride(3)) {
+        auto span = snapshot->resolve(schedule.run->steps[i].where);
+        REQUIRE(span);
+        auto stand = stand_at(*snapshot, span->begin);
+        if (!stand || stand->func() == nullptr) { continue; }
+        const schedule::FuncState& func = *stand->func();
+        for (const schedule::Place& place : func.places()) {
+          std::set<std::string> legal;
+          for (const schedule::JudgedMove& judged : schedule::moves_at(stand->schedule.state(), func, place)) {
+            if (judged.is_legal()) { legal.insert(std::string(judged.move.primitive->name)); }
+          }
+          // What it is already.
+          if (place.is_loop() && place.loop->for_kind == ForKind::Parallel) { legal.erase("parallel"); }
+          if (place.is_loop() && place.loop->for_kind == ForKind::Vectorized) { legal.erase("vectorize"); }
+          if (place.is_loop() && place.loop->for_kind == ForKind::Unrolled) { legal.erase("unroll"); }
+          std::set<std::string> listed;
+          double gain = 1e9;
+          for (const OfferedMove& move : moves_offered_on(*snapshot, span->begin, static_cast<size_t>(place.index))) {
+            if (!move.why_not.empty()) { continue; }
+            CHECK(move.gain <= gain);
+            gain = move.gain;
+            if (move.primitive != "tile") { CHECK(listed.insert(std::string(move.primitive)).second); }
+          }
+          INFO(name << ": " << place.name().view() << " after " << stand->title);
+          CHECK(listed == legal);
+          most = std::max(most, listed.size());
+          ++places;
+        }
+      }
+    }
+  }
+  // More than a menu shows at once.
+  CHECK(most > 14);
+  CHECK(places > 100 / tests::stride(3));
 }
 
 TEST_CASE("completion ranks primitives by what is legal in the state at the cursor") {

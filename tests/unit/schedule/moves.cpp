@@ -13,6 +13,7 @@
 #include "ir/printer.h"
 #include "schedule/examples.h"
 #include "schedule/explain.h"
+#include "schedule/legality.h"
 #include "support/codes.h"
 #include "support/hash.h"
 #include "syntax/document.h"
@@ -77,7 +78,7 @@ void each_state(const F& visit) {
       const Place& focus = func.places()[random.below(func.places().size())];
       std::vector<Move> legal;
       for (JudgedMove& judged : moves_at(sch.state(), func, focus)) {
-        if (judged.is_legal() && judged.move.primitive->name != "unsafe_set_dtype") { legal.push_back(std::move(judged.move)); }
+        if (judged.is_legal() && !judged.move.primitive->name.starts_with("unsafe_")) { legal.push_back(std::move(judged.move)); }
       }
       if (legal.empty()) { continue; }
       (void)apply_move(sch, legal[random.below(legal.size())]);
@@ -106,6 +107,33 @@ TEST_CASE("legal moves are those that are accepted when tried", "[moves]") {
   // The walk says something.
   CHECK(accepted > 500);
   CHECK(refused > 200);
+}
+
+TEST_CASE("a primitive is told to be legal where some call of it is accepted, and nowhere else", "[moves]") {
+  size_t legal = 0, refused = 0;
+  each_state([&](const Schedule& sch, const FuncState& func) {
+    for (const Primitive* primitive : all_primitives()) {
+      if (primitive->is_pure) { continue; }
+      std::string accepted;
+      size_t tried = 0;
+      for (const Place& focus : func.places()) {
+        if (focus.parent < 0) { continue; }
+        for (const Move& move : candidate_moves(sch.state(), func, focus, *primitive)) {
+          ++tried;
+          Schedule fork = sch;
+          if (accepted.empty() && apply_move(fork, move).ok()) { accepted = text_of(func, move); }
+        }
+      }
+      Legality told = legality_of(sch, *primitive, {});
+      // More than is tried for a list.
+      if (told.verdict == Legality::Verdict::Unknown && tried > 200) { continue; }
+      INFO(primitive->name << ": " << accepted << "\n" << print_script(sch.module()));
+      REQUIRE((told.verdict == Legality::Verdict::Legal) == !accepted.empty());
+      (accepted.empty() ? refused : legal) += 1;
+    }
+  });
+  CHECK(legal > 200 / tests::stride(2));
+  CHECK(refused > 100 / tests::stride(2));
 }
 
 TEST_CASE("repairs work, and pairs of iterations conflict", "[moves]") {
@@ -214,6 +242,8 @@ TEST_CASE("repairs change a second argument, or do it by another primitive", "[m
   CHECK(has(repairs_of("unsafe_set_dtype", {d, 0, "float16"}), "sch.cache_write(\"D\", write_buffer_index=0, storage_scope=\"global\") first"));
   // The loop that is named twice, once.
   CHECK(has(repairs_of("reorder", {Value(Value::List{loops[1], loops[0], loops[1]})}), "sch.reorder(sch.get_loops(\"C\")[1], sch.get_loops(\"C\")[0])"));
+  // One number is the inner factor.
+  CHECK(repairs_of("split", {loops[0], 8}).front() == "sch.split(sch.get_loops(\"C\")[0], factors=[None, 8])");
   // Blocks instead of the one around them; both a buffer and an axis that are there.
   CHECK_FALSE(repairs_of("cache_write", {root, 0, "shared"}).empty());
   CHECK_FALSE(repairs_of("storage_align", {c, 3, 7, 32, 8}).empty());

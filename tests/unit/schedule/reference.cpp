@@ -5,10 +5,44 @@
 #include <fstream>
 #include <sstream>
 
+#include "frontend/file.h"
 #include "schedule/comments.h"
+#include "schedule/moves.h"
+#include "script/schedules.h"
+#include "syntax/document.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
+
+namespace {
+
+/// Is some call of a primitive legal, by what is worth trying, before the last call of its example?
+auto is_legal_in_example(const schedule::Primitive& primitive) -> bool {
+  std::istringstream calls{std::string(primitive.example_calls)};
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(calls, line);) { lines.push_back(line); }
+  std::string text = std::string(primitive.example_program) + "\n@ls.schedule(main)\ndef s(sch: tir.Schedule) -> None:\n    pass\n";
+  for (size_t i = 0; i + 1 < lines.size(); ++i) { text += "    " + lines[i] + "\n"; }
+  syntax::Document document(text);
+  frontend::File file(script::predeclared);
+  file.update(document);
+  script::Schedules schedules;
+  schedules.update(file);
+  schedules.run_all(file, {});
+  REQUIRE(schedules.all().size() == 1);
+  REQUIRE(schedules.all()[0].run);
+  REQUIRE(schedules.all()[0].run->is_complete);
+  const schedule::State& state = schedules.all()[0].run->result->state();
+  const schedule::FuncState& func = *state.func("main");
+  for (const schedule::Place& place : func.places()) {
+    for (const schedule::JudgedMove& judged : schedule::moves_at(state, func, place, &primitive)) {
+      if (judged.is_legal()) { return true; }
+    }
+  }
+  return false;
+}
+
+}  // namespace
 
 TEST_CASE("every primitive has a comment, and its example runs", "[reference]") {
   for (const schedule::Primitive* primitive : schedule::all_primitives()) {
@@ -22,6 +56,15 @@ TEST_CASE("every primitive has a comment, and its example runs", "[reference]") 
     CHECK(example->calls.find(std::string(primitive->name) + "(") != std::string::npos);
     // What changes the program shows a change.
     if (!primitive->is_pure) { CHECK(example->before != example->after); }
+  }
+}
+
+TEST_CASE("of every primitive a legal call is found where its example has one", "[reference]") {
+  for (const schedule::Primitive* primitive : schedule::all_primitives()) {
+    if (primitive->is_pure) { continue; }
+    INFO(primitive->name);
+    REQUIRE_FALSE(primitive->example_program.empty());
+    CHECK(is_legal_in_example(*primitive));
   }
 }
 
