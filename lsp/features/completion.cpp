@@ -980,7 +980,7 @@ auto kind_text(const Entity& entity) -> std::string {
     case EntityKind::Function: return "function";
     case EntityKind::Constant: return "constant";
     case EntityKind::Parameter: return "parameter";
-    case EntityKind::Buffer: return entity.has(Trait::LocalScope) ? "local buffer" : "buffer";
+    case EntityKind::Buffer: return entity.has(Trait::LocalScope) ? "local buffer" : entity.has(Trait::SharedScope) ? "shared buffer" : entity.has(Trait::WarpScope) ? "warp buffer" : "buffer";
     case EntityKind::Loop: return "loop variable";
     case EntityKind::Iter: return entity.has(Trait::Reduction) ? "reduction iter var" : entity.has(Trait::Spatial) ? "spatial iter var" : "iter var";
     default: return "variable";

@@ -66,8 +66,9 @@ auto kind_bound_by(const syn::Expr* value) -> std::pair<EntityKind, uint16_t> {
   if (callee == "alloc_buffer" || callee == "match_buffer" || callee == "decl_buffer" || callee == "Buffer" || callee == "sblock_alloc_buffer" ||
       callee == "allocate" || callee == "allocate_const" || callee == "alloc_shared" || callee == "alloc_local") {
     const syn::StringExpr* scope = string_keyword(*call, "scope");
-    bool is_local = scope != nullptr ? scope->value != "global" && !scope->value.empty() : callee == "alloc_shared" || callee == "alloc_local";
-    return {EntityKind::Buffer, is_local ? trait(Trait::LocalScope) : uint16_t{0}};
+    std::string_view memory = scope != nullptr ? std::string_view(scope->value) : callee == "alloc_shared" ? "shared" : callee == "alloc_local" ? "local" : "global";
+    if (memory.empty() || memory.starts_with("global")) { return {EntityKind::Buffer, 0}; }
+    return {EntityKind::Buffer, trait(memory.starts_with("shared") ? Trait::SharedScope : memory == "warp" ? Trait::WarpScope : Trait::LocalScope)};
   }
   if (callee == "thread_binding" || callee == "launch_thread" || callee == "env_thread") { return {EntityKind::Loop, trait(Trait::ThreadBound)}; }
   return {EntityKind::Variable, 0};
@@ -268,6 +269,7 @@ class Finder {
         visit_target(target, kind, traits, assign->value);
         note_value(target, assign->value);
       }
+      if (kind == EntityKind::Iter) { note_feeding(assign->value, traits); }
     } else if (const auto* annotated = statement.as<syn::AnnAssignStmt>()) {
       visit(annotated->annotation);
       if (annotated->value != nullptr) { visit(annotated->value); }
@@ -525,6 +527,27 @@ class Finder {
     if (call == nullptr || last_name(call->callee) != "remap" || call->args.empty()) { return {}; }
     const auto* kinds = call->args.front()->as<syn::StringExpr>();
     return kinds != nullptr ? kinds->value : std::string_view();
+  }
+
+  /// Loops in what iter vars are bound to feed what these are; `traits`: of a single one.
+  void note_feeding(const syn::Expr* value, uint16_t traits) {
+    const auto* call = value->as<syn::CallExpr>();
+    if (call == nullptr) { return; }
+    auto feed = [&](const syn::Expr* bound, uint16_t what) {
+      syn::walk(*bound, [&](const syn::Node& node) {
+        const auto* name = node.as<syn::NameExpr>();
+        uint32_t entity = name != nullptr ? look_up(name->name) : no_entity;
+        if (entity != no_entity && table_.entities[entity].kind == EntityKind::Loop) { table_.entities[entity].traits |= what; }
+        return true;
+      });
+    };
+    std::string_view kinds = remap_kinds(value);
+    const auto* bound = !kinds.empty() && call->args.size() > 1 ? call->args[1]->as<syn::ListExpr>() : nullptr;
+    for (size_t i = 0; bound != nullptr && i < std::min<size_t>(kinds.size(), bound->elements.size()); ++i) {
+      feed(bound->elements[static_cast<uint32_t>(i)], kinds[i] == 'S' ? trait(Trait::Spatial) : kinds[i] == 'R' ? trait(Trait::Reduction) : uint16_t{0});
+    }
+    // `T.axis.reduce(512, k_0 * 8 + k_1)`: the last argument.
+    if (kinds.empty() && !call->args.empty()) { feed(call->args[call->args.size() - 1], traits); }
   }
 
   // ---- expressions ----------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ enum class EntityKind : uint8_t {
   Block,       // by its name, a string
 };
 
-/// What is known of an entity from its binding in the text.
+/// What is known of an entity from its binding in the text; of a loop, Spatial and Reduction are what blocks bind it to.
 enum class Trait : uint16_t {
   Spatial = 1 << 0,
   Reduction = 1 << 1,
@@ -42,7 +42,9 @@ enum class Trait : uint16_t {
   Vectorized = 1 << 3,
   Unrolled = 1 << 4,
   ThreadBound = 1 << 5,
-  LocalScope = 1 << 6,    // a buffer that is not in global memory
+  LocalScope = 1 << 6,    // a buffer that is neither in global memory nor in one of the next two
+  SharedScope = 1 << 7,
+  WarpScope = 1 << 8,
 };
 
 /// An index that is none.

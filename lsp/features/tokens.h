@@ -11,9 +11,11 @@ namespace loopsmith::lsp {
 /// The last four are ours; editors show them as their nearest kin.
 enum class TokenType : uint8_t { Namespace, Class, Function, Parameter, Variable, Buffer, Loop, Iterator, Block, Count };
 
-/// Bits of Token::modifiers. Deprecated: a variable whose loop or block is no longer there.
+/// Bits of Token::modifiers. Deprecated: a variable whose loop or block is no longer there. Spatial, Reduction: of a loop, what it feeds; both:
+/// reduction. Shared, Warp: memory of a thread block, of a warp; Local: other memory that is not global. Idle: in a statement of a schedule
+/// that changes nothing, or that does not run because one before it fails.
 enum class TokenModifier : uint8_t {
-  Declaration, Modification, Readonly, Deprecated, Spatial, Reduction, Parallel, Vectorized, Unrolled, ThreadBound, Local, Count
+  Declaration, Modification, Readonly, Deprecated, Spatial, Reduction, Parallel, Vectorized, Unrolled, ThreadBound, Local, Shared, Warp, Idle, Count
 };
 
 struct Token {

@@ -48,9 +48,10 @@ inline constexpr MethodRow method_rows[] = {
 // The legend of semantic tokens: lsp/features/tokens.h has the same as enumerators.
 inline constexpr std::array<std::string_view, 9> token_types = {"namespace", "class", "function", "parameter", "variable",
                                                                 "buffer",    "loop",  "iterator", "block"};
-inline constexpr std::array<std::string_view, 11> token_modifiers = {"declaration", "modification", "readonly",   "deprecated",
+inline constexpr std::array<std::string_view, 14> token_modifiers = {"declaration", "modification", "readonly",   "deprecated",
                                                                      "spatial",     "reduction",    "parallel",   "vectorized",
-                                                                     "unrolled",    "threadBound",  "local"};
+                                                                     "unrolled",    "threadBound",  "local",      "shared",
+                                                                     "warp",        "idle"};
 
 // Commands of workspace/executeCommand.
 inline constexpr std::string_view tune_command = "loopsmith.tune";
