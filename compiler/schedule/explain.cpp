@@ -293,6 +293,21 @@ auto find_read_across(const FuncState& func, const Place& reader, const Place& l
   return {};
 }
 
+// Where a block writes to or reads from a buffer.
+auto statement_touching(const Place& block, bool writes, const BufferNode* buffer) -> Origin {
+  std::optional<Origin> found;
+  bool is_read = false;
+  post_order(block.block()->body, [&](const Stmt& stmt) {
+    const auto* store = stmt.as<BufferStore>();
+    if (store != nullptr && !found && (writes ? store->buffer.get() == buffer : is_read)) { found = stmt->origin; }
+    is_read = false;
+  }, [&](const Expr& expr) {
+    const auto* load = expr.as<BufferLoad>();
+    is_read = is_read || (load != nullptr && load->buffer.get() == buffer);
+  });
+  return found.value_or(block.block()->origin);
+}
+
 auto conflict_of(const FuncState& func, const Diagnostics& why) -> std::optional<Conflict> {
   for (const Diagnostic& d : why) {
     if (d.code == Code::ReadsAcross) {
@@ -756,6 +771,9 @@ auto explain(const Schedule& schedule, const Primitive& primitive, const std::ve
   auto by_place = to_places(schedule, *func, primitive, values);
   if (!by_place) { return out; }
   out.conflict = conflict_of(*func, why);
+  if (out.conflict) {
+    for (Conflict::Instance* one : {&out.conflict->first, &out.conflict->second}) { one->at = statement_touching(*func->find(one->block), one->writes, out.conflict->buffer); }
+  }
   if (out.conflict) { out.verdict = Verdict::Illegal; }
   bool is_shown = out.conflict || std::any_of(why.front().args.begin(), why.front().args.end(), [](const auto& arg) { return arg.first == "shown"; });
   if (why.front().code == Code::IterationsDepend && !is_shown) { out.verdict = Verdict::NotProved; }
@@ -784,7 +802,15 @@ auto with_explanation(Diagnostics why, const Explanation& explanation) -> Diagno
   if (why.empty()) { return why; }
   Diagnostic& d = why.front();
   if (explanation.conflict) {
-    d.notes.push_back({d.where, explanation.conflict->text, explanation.conflict->second.block});
+    // On the statements that meet there; the one that goes wrong, which the text begins with, first.
+    const auto& [first, second, buffer, element, text] = *explanation.conflict;
+    bool is_first_told = second.writes && !first.writes;
+    const Conflict::Instance& told = is_first_told ? first : second;
+    const Conflict::Instance& other = is_first_told ? second : first;
+    d.notes.push_back({told.at.is_known() ? told.at : d.where, text, told.block});
+    if (other.at.is_known() && other.at != told.at) {
+      d.notes.push_back({other.at, fmt::format("`{}[{}]` is {} here", buffer->name.view(), fmt::join(element, ", "), other.writes ? "written" : "read"), other.block});
+    }
   } else if (explanation.verdict == Verdict::NotProved) {
     d.notes.push_back({d.where, "this is not shown to be wrong: it could not be proved legal within the budget", 0});
   }

@@ -27,6 +27,7 @@ struct Conflict {
     std::vector<int64_t> iters;            // the values of its iter vars
     std::vector<std::pair<Name, int64_t>> loops;   // the loops around it, from outside to inside
     bool writes = false;
+    Origin at = {};                        // the statement in the block that does it; not known: none there does
   };
   Instance first, second;                  // in the order they run
   const BufferNode* buffer = nullptr;
