@@ -165,6 +165,37 @@ auto moves_offered(const Snapshot& snapshot, uint32_t at, Refusals refusals, Dea
   return found ? offer(focus->stand, *found.func, *found.place, {refusals, until}) : std::vector<OfferedMove>();
 }
 
+auto focus_of_selection(const Snapshot& snapshot, Span selected) -> uint32_t {
+  const std::string& text = snapshot.text();
+  uint32_t at = selected.begin;
+  while (at < selected.end && at < text.size() && (text[at] == ' ' || text[at] == '\t' || text[at] == '\r' || text[at] == '\n')) { ++at; }
+  if (at >= text.size() || schedule_at(snapshot, at) != nullptr) { return at; }
+  Origin cursor = snapshot.syntax().origin_at(at);
+  syntax::ItemPtr item = snapshot.syntax().declaration(cursor.decl);
+  if (!item) { return at; }
+  const syntax::ForStmt* loop = nullptr;
+  for (const syntax::Stmt* top : item->statements) {
+    syntax::walk(*top, [&](const syntax::Node& node) {
+      if (node.decl != cursor.decl || cursor.begin < node.span.begin || cursor.begin > node.span.end) { return false; }
+      if (const auto* one = node.as<syntax::ForStmt>(); one != nullptr && cursor.begin <= one->header_span.end) { loop = one; }
+      return true;
+    });
+  }
+  if (loop == nullptr) { return at; }
+  uint32_t to_text = at - cursor.begin;
+  std::optional<uint32_t> chosen;
+  uint32_t innermost = at;
+  syntax::walk(*loop->target, [&](const syntax::Node& node) {
+    if (node.as<syntax::NameExpr>() == nullptr) { return true; }
+    innermost = node.span.begin + to_text;
+    bool is_selected = selected.begin == selected.end ? node.span.begin <= cursor.begin && cursor.begin <= node.span.end
+                                                      : innermost < selected.end && node.span.end + to_text > selected.begin;
+    if (is_selected) { chosen = innermost; }
+    return true;
+  });
+  return chosen.value_or(innermost);
+}
+
 auto block_meant(const Snapshot& snapshot, uint32_t at) -> std::string {
   if (at < snapshot.text().size() && schedule_at(snapshot, at) == nullptr) {
     // As it is written: schedules may have made others of it.

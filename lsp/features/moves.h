@@ -33,6 +33,10 @@ enum class Refusals : uint8_t { Usual, All };
 /// with the reason. What is not judged by `until` is left out.
 [[nodiscard]] auto moves_offered(const workspace::Snapshot& snapshot, uint32_t at, Refusals refusals = Refusals::Usual, Deadline until = never()) -> std::vector<OfferedMove>;
 
+/// Where the cursor would be on what is selected. In a program, of the `for` that the selection begins at or lies in the head of: the last of its
+/// variables that are selected; where none is, as on the word `for`, the innermost. Elsewhere the first letter that is selected.
+[[nodiscard]] auto focus_of_selection(const workspace::Snapshot& snapshot, Span selected) -> uint32_t;
+
 /// The name of the block that the cursor is on: in a program at its head, in a schedule on a variable of it. Empty: it is on none.
 [[nodiscard]] auto block_meant(const workspace::Snapshot& snapshot, uint32_t at) -> std::string;
 

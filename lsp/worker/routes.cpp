@@ -1281,10 +1281,11 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
     add_rewrites();
     return actions;
   }
+  const uint32_t focus = focus_of_selection(snapshot, span);
   // A list of more is not read; who asks for such actions only, or cannot show what is grey, gets all.
   constexpr size_t most_shown = 14;
   bool shows_all = (only.is_array() && !only.empty()) || !can_disable;
-  std::vector<OfferedMove> moves = moves_offered(snapshot, span.begin, can_disable ? Refusals::All : Refusals::Usual, patience_of(context).until);
+  std::vector<OfferedMove> moves = moves_offered(snapshot, focus, can_disable ? Refusals::All : Refusals::Usual, patience_of(context).until);
   auto legal_end = std::find_if(moves.begin(), moves.end(), [](const OfferedMove& move) { return !move.why_not.empty(); });
   auto shown_end = shows_all || legal_end - moves.begin() <= static_cast<std::ptrdiff_t>(most_shown) ? legal_end : moves.begin() + most_shown;
   for (auto move = moves.begin(); move != moves.end(); ++move) {
@@ -1307,9 +1308,9 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
   for (const TextRewrite& rewrite : other_factors_offered(snapshot, span.begin, context.cancel)) {
     actions.push_back({{"title", rewrite.title}, {"kind", "refactor.rewrite"}, {"edit", edit_of(context, rewrite.edits, rewrite.title)}});
   }
-  if (auto question = asks_forms(context.capabilities) ? split_asked(snapshot, span.begin) : std::nullopt) {
+  if (auto question = asks_forms(context.capabilities) ? split_asked(snapshot, focus) : std::nullopt) {
     std::string title = question->extent > 0 ? fmt::format("Split `{}` ({}) by ...", question->loop, question->extent) : fmt::format("Split `{}` by ...", question->loop);
-    Json argument = {{"uri", snapshot.name()}, {"version", snapshot.version()}, {"position", to_json(*range)["start"]}, {"loop", question->loop}, {"extent", question->extent}, {"proposed", question->factors}};
+    Json argument = {{"uri", snapshot.name()}, {"version", snapshot.version()}, {"position", range_of(context, {focus, focus})["start"]}, {"loop", question->loop}, {"extent", question->extent}, {"proposed", question->factors}};
     actions.push_back({{"title", title}, {"kind", "refactor.rewrite"}, {"command", {{"title", title}, {"command", split_command}, {"arguments", Json::array({std::move(argument)})}}}});
   }
   add_rewrites();
