@@ -578,13 +578,7 @@ auto hover_schedule(const Snapshot& snapshot, const Cursor& cursor, const script
   }
   if ((here == nullptr && !inside) || variable == nullptr) { return std::nullopt; }
   const schedule::Schedule& state = inside ? *inside->schedule : *here->after;
-  Fact made{"made", ""};
-  if (auto span = snapshot.resolve(made_at)) {
-    made.text = fmt::format("made in line {}: `{}`", snapshot.lines().line_of(span->begin) + 1,
-                            snapshot.lines().line_text(snapshot.text(), snapshot.lines().line_of(span->begin)));
-    size_t blank = made.text.find_first_not_of(' ', made.text.find('`') + 1);
-    made.text.erase(made.text.find('`') + 1, blank - made.text.find('`') - 1);
-  }
+  Fact made{"made", made_in(snapshot, made_at)};
   PrimFunc function = state.module()->find(state.func_working_on());
   std::optional<HoverInfo> info;
   auto gone = [&](const char* what) {
@@ -839,6 +833,15 @@ auto hover_block_name(const Snapshot& snapshot, uint32_t at, const Machine& whol
 }
 
 }  // namespace
+
+auto made_in(const Snapshot& snapshot, Origin statement) -> std::string {
+  auto span = snapshot.resolve(statement);
+  if (!span) { return {}; }
+  uint32_t line = snapshot.lines().line_of(span->begin);
+  std::string_view text = snapshot.lines().line_text(snapshot.text(), line);
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  return fmt::format("made in line {}: `{}`", line + 1, text);
+}
 
 auto hover_place(const PrimFunc& function, NodeId id, const Machine& machine) -> std::optional<HoverInfo> {
   std::optional<HoverInfo> info;

@@ -38,6 +38,9 @@ struct Machine {
 /// Empty where the cursor is on nothing that has a meaning (blank space, a comment).
 [[nodiscard]] auto hover(const workspace::Snapshot& snapshot, uint32_t at, const Machine& machine = {}) -> std::optional<HoverInfo>;
 
+/// "made in line 5: `i0, i1 = sch.split(i, factors=[None, 8])`"; empty: the statement is not in the text.
+[[nodiscard]] auto made_in(const workspace::Snapshot& snapshot, Origin statement) -> std::string;
+
 /// A loop or block of a function, by its id. None: it is not there.
 [[nodiscard]] auto hover_place(const PrimFunc& function, NodeId id, const Machine& machine) -> std::optional<HoverInfo>;
 /// A buffer of a function, by its name. None: it has none of that name.

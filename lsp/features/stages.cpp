@@ -15,6 +15,12 @@
 namespace loopsmith::lsp {
 namespace {
 
+void add_step(StageText& out, uint32_t line, uint32_t step) {
+  bool is_known = step == 0;
+  for (auto known = out.steps.rbegin(); known != out.steps.rend() && known->first == line; ++known) { is_known = is_known || known->second == step; }
+  if (!is_known) { out.steps.emplace_back(line, step); }
+}
+
 auto printed(const IRModule& module) -> StageText {
   StageText out;
   std::vector<PrintedRange> ranges;
@@ -29,6 +35,7 @@ auto printed(const IRModule& module) -> StageText {
     if (range.node == nullptr || !range.node->origin.is_known() || range.begin < at) { continue; }
     line += static_cast<uint32_t>(std::count(out.text.begin() + static_cast<std::ptrdiff_t>(at), out.text.begin() + range.begin, '\n'));
     at = range.begin;
+    add_step(out, line, range.node->origin.step);
     // Loops of one `T.grid` share a line: it is the outermost's.
     if (out.lines.empty() || out.lines.back().first != line) { out.lines.emplace_back(line, range.node->origin); }
   }
@@ -53,7 +60,10 @@ class Emitted {
   explicit Emitted(const std::vector<Origin>& origins) : origins_(origins) {}
 
   void add(const std::string& line, size_t place) {
-    if (place > 0 && place <= origins_.size()) { out.lines.emplace_back(count_, origins_[place - 1]); }
+    if (place > 0 && place <= origins_.size()) {
+      out.lines.emplace_back(count_, origins_[place - 1]);
+      add_step(out, static_cast<uint32_t>(count_), origins_[place - 1].step);
+    }
     out.text += line;
     out.text += '\n';
     ++count_;

@@ -24,6 +24,7 @@ enum class Stage : uint8_t { State, Lowered, LlvmIR, Assembly };
 struct StageText {
   std::string text;
   std::vector<std::pair<uint32_t, Origin>> lines;   // lines (from 0) that come from somewhere, in the order of the text
+  std::vector<std::pair<uint32_t, uint32_t>> steps; // lines and the steps of the schedule (from 1) that made what stands there, one pair each
   std::vector<PrintedRange> places;                 // of a state: its loops and blocks, without their nodes
   Diagnostics problems;                             // why there is no text
 };

@@ -11,6 +11,7 @@
 #include "lsp/features/numbers.h"
 #include "lsp/features/stand.h"
 #include "lsp/features/steps.h"
+#include "lsp/features/view_origins.h"
 #include "lsp/features/views.h"
 #include "schedule/moves.h"
 #include "target/target.h"
@@ -28,13 +29,6 @@ auto offset_in(const View& view, uint32_t line, uint32_t column) -> size_t {
     at = end + 1;
   }
   return std::min(at + column, std::min(view.text.find('\n', at), view.text.size()));
-}
-
-auto span_in(const View& view, const PrintedRange& place) -> ViewSpan {
-  std::string_view before = std::string_view(view.text).substr(0, place.name_begin);
-  size_t start = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
-  auto line = static_cast<uint32_t>(std::count(before.begin(), before.end(), '\n'));
-  return {line, place.name_begin - static_cast<uint32_t>(start), place.name_end - static_cast<uint32_t>(start)};
 }
 
 /// The innermost loop or block there. Of loops that share a head: the one whose variable it is, else on the head the outermost.
@@ -91,6 +85,15 @@ auto usual_factors(const schedule::Place& loop) -> std::string {
 
 }  // namespace
 
+auto printed_at(const View& view, uint32_t line, uint32_t column) -> const PrintedRange* { return place_at(view, offset_in(view, line, column)); }
+
+auto name_in(const View& view, const PrintedRange& place) -> ViewSpan {
+  std::string_view before = std::string_view(view.text).substr(0, place.name_begin);
+  size_t start = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
+  auto line = static_cast<uint32_t>(std::count(before.begin(), before.end(), '\n'));
+  return {line, place.name_begin - static_cast<uint32_t>(start), place.name_end - static_cast<uint32_t>(start)};
+}
+
 auto moves_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_t column, std::string_view primitive, const std::vector<std::optional<int64_t>>& factors) -> ViewMoves {
   ViewMoves out;
   auto refuse = [&](std::string why) {
@@ -124,7 +127,7 @@ auto moves_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
       if (loop == nullptr || loop->var >= func->places().size()) { continue; }
       NodeId id = func->places()[loop->var].id;
       auto shown = std::find_if(view->places.begin(), view->places.end(), [&](const PrintedRange& range) { return range.id == id; });
-      if (id != focus->id && is_of_blocks(primitive) && shown != view->places.end()) { one.other = span_in(*view, *shown); }
+      if (id != focus->id && is_of_blocks(primitive) && shown != view->places.end()) { one.other = name_in(*view, *shown); }
     }
     one.move.offset = stand->offset;
     auto tried = schedule::try_move(stand->schedule, move, name_of, is_taken);
@@ -195,7 +198,11 @@ auto hover_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
       if (auto buffer = is_here && !word.empty() && !is_on_name ? hover_buffer(function, Name(word)) : std::nullopt) {
         return ViewHover{std::move(*buffer), {line, column - static_cast<uint32_t>(offset - begin), column + static_cast<uint32_t>(end - offset)}};
       }
-      if (info) { return ViewHover{std::move(*info), span_in(*view, *place)}; }
+      if (!info) { continue; }
+      if (view->schedule != nullptr) {
+        for (size_t step : makers_of(*view->schedule->run, view->reached, place->id)) { info->facts.push_back({"made", made_in(snapshot, view->schedule->run->steps[step].where)}); }
+      }
+      return ViewHover{std::move(*info), name_in(*view, *place)};
     }
   }
   return std::nullopt;

@@ -10,6 +10,7 @@
 
 #include "lsp/features/hover.h"
 #include "lsp/features/moves.h"
+#include "lsp/features/views.h"
 #include "workspace/snapshot.h"
 
 namespace loopsmith::lsp {
@@ -29,13 +30,20 @@ struct ViewMoves {
   std::vector<ViewMove> moves;            // legal ones first, those that should pay most first of all; then refused ones
 };
 
+/// The innermost loop or block at a place of a view; null: none. Of loops that share a head: the one whose variable it is, else on the head the
+/// outermost.
+[[nodiscard]] auto printed_at(const View& view, uint32_t line, uint32_t column) -> const PrintedRange*;
+/// Where its name stands.
+[[nodiscard]] auto name_in(const View& view, const PrintedRange& place) -> ViewSpan;
+
 /// At a place of the view that `at` of the text shows: calls of `primitive`. Of a loop's primitives a line in a block means the loop around it;
 /// `compute_at` on a loop means the only block in it, and goes together with `reverse_compute_at`. `factors`: of `split`; then its call is
 /// the only one.
 [[nodiscard]] auto moves_in_view(const workspace::Snapshot& snapshot, uint32_t at, uint32_t line, uint32_t column, std::string_view primitive,
                                  const std::vector<std::optional<int64_t>>& factors = {}) -> ViewMoves;
 
-/// What is known of the buffer, loop or block at a place of the view; the span of the text is not set. None: nothing is there.
+/// What is known of the buffer, loop or block at a place of the view, with the statements that made it; the span of the text is not set. None:
+/// nothing is there.
 struct ViewHover { HoverInfo info; ViewSpan span; };
 [[nodiscard]] auto hover_in_view(const workspace::Snapshot& snapshot, uint32_t at, uint32_t line, uint32_t column, const Machine& machine) -> std::optional<ViewHover>;
 

@@ -33,7 +33,8 @@ auto first_line(const Snapshot& snapshot, Origin where) -> std::string {
 }
 
 /// The text of a stage, and where its lines come from; a text that says why, where it cannot be made.
-void fill(View& view, const Snapshot& snapshot, const IRModule& module, Stage stage, std::string_view symbol, const std::string& target) {
+/// `run`: of the schedule that made the module; null: none did.
+void fill(View& view, const Snapshot& snapshot, const IRModule& module, Stage stage, std::string_view symbol, const std::string& target, const script::ScheduleRun* run) {
   StageText made = stage_text(module, stage, symbol, target);
   view.text = std::move(made.text);
   view.places = std::move(made.places);
@@ -44,6 +45,10 @@ void fill(View& view, const Snapshot& snapshot, const IRModule& module, Stage st
   }
   for (const auto& [line, origin] : made.lines) {
     if (auto span = snapshot.resolve(origin)) { view.sources.emplace_back(line, *span); }
+  }
+  for (const auto& [line, step] : made.steps) {
+    auto span = run != nullptr && step <= run->steps.size() ? snapshot.resolve(run->steps[step - 1].where) : std::nullopt;
+    if (span) { view.steps.emplace_back(line, *span); }
   }
 }
 
@@ -75,7 +80,9 @@ auto view_of_schedule(const Snapshot& snapshot, const script::FileSchedule& sche
   size_t reached = steps;
   while (reached > 0 && run->steps[reached - 1].after == nullptr) { --reached; }
   auto module_after = [&](size_t count) { return count == 0 ? program : run->steps[count - 1].after->module(); };
-  fill(view, snapshot, module_after(reached), stage, symbol_of(snapshot, schedule.program_decl, schedule.program_name), schedule.target);
+  fill(view, snapshot, module_after(reached), stage, symbol_of(snapshot, schedule.program_decl, schedule.program_name), schedule.target, run);
+  view.schedule = run != nullptr ? &schedule : nullptr;
+  view.reached = reached;
   view.is_behind = reached < steps;
   if (reached > 0 && stage == Stage::State) {
     IRModule before = module_after(reached - 1);
@@ -122,7 +129,7 @@ auto view_of_programs(const Snapshot& snapshot) -> std::optional<View> {
 auto view_of_program(const Snapshot& snapshot, const workspace::Program& program, Stage stage) -> std::optional<View> {
   if (!program.module) { return std::nullopt; }
   View view;
-  fill(view, snapshot, program.module, stage, symbol_of(snapshot, program.decl, program.name), {});
+  fill(view, snapshot, program.module, stage, symbol_of(snapshot, program.decl, program.name), {}, nullptr);
   view.address = fmt::format("{}#{}{}", view_address(snapshot.name()), program.name.view(), suffix_of(stage));
   view.title = fmt::format("{} as written{}", program.name.view(), title_of(stage));
   return view;
@@ -132,10 +139,13 @@ auto view_of_program(const Snapshot& snapshot, const workspace::Program& program
 
 auto view_address(std::string_view uri) -> std::string {
   constexpr std::string_view file = "file://";
+  if (uri.starts_with(view_scheme)) { return std::string(uri.substr(0, std::min(uri.find('#'), uri.find("%23")))); }
   return std::string(view_scheme) + std::string(uri.starts_with(file) ? uri.substr(file.size()) : uri);
 }
 
 auto view_at(const Snapshot& snapshot, uint32_t cursor, Stage stage) -> std::optional<View> {
+  // A view that an editor has opened as a text is no program of the user's, and has no views of its own.
+  if (snapshot.name().starts_with(view_scheme)) { return std::nullopt; }
   uint32_t at = on_statement(snapshot, cursor);
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
   if (schedule == nullptr) {

@@ -26,8 +26,13 @@ struct View {
   std::vector<std::pair<uint32_t, uint32_t>> changed;
   /// Lines of the view (from 0) and the bytes of the text that they stand for, in the order of the view.
   std::vector<std::pair<uint32_t, Span>> sources;
+  /// Lines of the view and the statements of the schedule that made what stands there, one pair each.
+  std::vector<std::pair<uint32_t, Span>> steps;
   /// Loops and blocks in `text`, outer ones first; none where it is lowered. The nodes are not there.
   std::vector<PrintedRange> places;
+  /// The schedule that made it, the snapshot's, and how many of its steps have run; null: it is as written.
+  const script::FileSchedule* schedule = nullptr;
+  size_t reached = 0;
   /// The schedule stopped before the place asked for; `text` is the last state there is.
   bool is_behind = false;
 };
@@ -39,7 +44,7 @@ struct View {
 /// Of an address, without the text's own part: "tiled@3", "tiled", "", "tiled@3:asm", "matmul:lowered".
 [[nodiscard]] auto view_of(const workspace::Snapshot& snapshot, std::string_view fragment) -> std::optional<View>;
 
-/// "loopsmith-ir:/a.tir" of "file:///a.tir".
+/// "loopsmith-ir:/a.tir" of "file:///a.tir"; of a view's own address, of the text that it is of.
 [[nodiscard]] auto view_address(std::string_view uri) -> std::string;
 
 }  // namespace loopsmith::lsp

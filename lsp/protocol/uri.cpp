@@ -5,12 +5,9 @@ namespace loopsmith::lsp {
 namespace {
 
 constexpr std::string_view scheme = "file://";
+constexpr std::string_view view_scheme = "loopsmith-ir:";
 
-}  // namespace
-
-auto path_of(std::string_view uri) -> std::string {
-  if (!uri.starts_with(scheme)) { return std::string(uri); }
-  uri.remove_prefix(scheme.size());
+auto unescaped(std::string_view uri) -> std::string {
   auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; };
   std::string path;
   for (size_t i = 0; i < uri.size(); ++i) {
@@ -19,6 +16,21 @@ auto path_of(std::string_view uri) -> std::string {
     i += is_escaped ? 2 : 0;
   }
   return path;
+}
+
+}  // namespace
+
+auto path_of(std::string_view uri) -> std::string { return uri.starts_with(scheme) ? unescaped(uri.substr(scheme.size())) : std::string(uri); }
+
+auto parse_view(std::string_view uri) -> std::optional<ViewAddress> {
+  if (!uri.starts_with(view_scheme)) { return std::nullopt; }
+  uri.remove_prefix(view_scheme.size());
+  // Editors may write the `#` of an address as `%23`, and what follows it escaped.
+  for (std::string_view mark : {"#", "%23"}) {
+    size_t hash = uri.rfind(mark);
+    if (hash != std::string_view::npos) { return ViewAddress{std::string(uri.substr(0, hash)), unescaped(uri.substr(hash + mark.size()))}; }
+  }
+  return ViewAddress{std::string(uri), {}};
 }
 
 auto uri_of(std::string_view path) -> std::string {

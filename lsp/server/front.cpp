@@ -187,6 +187,14 @@ void Front::on_request(const MethodRow& row, const Json& message, std::string bo
     std::string uri = document_uri(params);
     if (uri.empty()) { return fail(id, ErrorCode::InvalidParams, "the request names no document"); }
     Document* document = find_document(uri);
+    // From a view they lead into the text that it is of, whether or not the view is open.
+    bool leads_away = row.method == Method::Definition || row.method == Method::Declaration || row.method == Method::Implementation;
+    if (auto view = leads_away ? parse_view(uri) : std::nullopt) {
+      Document* shown = find_document("file://" + view->text);
+      if (shown == nullptr) { shown = find_document(view->text); }
+      if (shown == nullptr) { return fail(id, ErrorCode::RequestFailed, "the text of this view is not open"); }
+      document = shown;
+    }
     if (document == nullptr) { return fail(id, ErrorCode::InvalidParams, fmt::format("`{}` is not open", uri)); }
     if (document->quarantined) {
       if (row.method == Method::WaitForState) {

@@ -438,7 +438,7 @@ void Worker::handle(Frame frame) {
   Request request{*ticket, open != nullptr ? open->number : 0, nullptr, member(*message, "id"), params};
   const MethodRow* row = find_method(name);
   if (row != nullptr) { request.route = find_route(row->method); }
-  if (request.route != nullptr && request.route->lane == Lane::Settled) {
+  if (request.route != nullptr && lane_of(*request.route, request.params) == Lane::Settled) {
     settled_.push_back(std::move(request));
     return answer_settled();
   }
@@ -784,7 +784,7 @@ void Worker::tell_views(OpenDocument& open) {
 /// What is known now, unless that was said of this very version before.
 void Worker::publish(OpenDocument& open) {
   workspace::SnapshotPtr snapshot = open.document->snapshot();
-  Json json = diagnostics_message(*snapshot, encoding_, manual_);
+  Json json = diagnostics_message(*snapshot, encoding_, manual_, shows_views(capabilities_));
   size_t before = json["params"]["diagnostics"].size();
   if (loop_hints_ && !pulls_) { add_loop_hints(*snapshot, encoding_, json["params"]["diagnostics"]); }
   if (!pulls_) { add_verdicts(*snapshot, encoding_, jobs_, records_, json["params"]["diagnostics"]); }

@@ -46,6 +46,7 @@
 #include "lsp/features/touched.h"
 #include "lsp/features/tuning.h"
 #include "lsp/features/view_keys.h"
+#include "lsp/features/view_origins.h"
 #include "lsp/features/views.h"
 #include "lsp/protocol/uri.h"
 #include "lsp/worker/files.h"
@@ -72,7 +73,8 @@ auto in_file(const RouteContext& context, const Snapshot& file) -> RouteContext 
   return there;
 }
 
-auto diagnostic_of(const Snapshot& snapshot, Encoding encoding, const std::string& manual, const workspace::Finding& finding) -> Json {
+/// `views`: the client opens them, and is told where a failed statement's loops and blocks stand in the state before it.
+auto diagnostic_of(const Snapshot& snapshot, Encoding encoding, const std::string& manual, bool views, const workspace::Finding& finding) -> Json {
   auto range = [&](Span span) { return to_json(to_range(snapshot.text(), snapshot.lines(), span, encoding)); };
   std::string message = finding.message;
   for (const std::string& remedy : finding.remedies) { message += "\nhelp: " + remedy; }
@@ -94,12 +96,18 @@ auto diagnostic_of(const Snapshot& snapshot, Encoding encoding, const std::strin
     }
     diagnostic["relatedInformation"] = std::move(related);
   }
+  if (auto state = views ? state_at_fault(snapshot, finding) : std::nullopt) {
+    LineIndex lines(state->text);
+    for (const FaultPlace& place : state->places) {
+      diagnostic["relatedInformation"].push_back({{"location", {{"uri", state->address}, {"range", to_json(to_range(state->text, lines, place.span, encoding))}}}, {"message", fmt::format("the {} before this statement", place.what)}});
+    }
+  }
   return diagnostic;
 }
 
-auto diagnostics_of(const Snapshot& snapshot, Encoding encoding, const std::string& manual) -> Json {
+auto diagnostics_of(const Snapshot& snapshot, Encoding encoding, const std::string& manual, bool views) -> Json {
   Json diagnostics = Json::array();
-  for (const workspace::Finding& finding : snapshot.findings()) { diagnostics.push_back(diagnostic_of(snapshot, encoding, manual, finding)); }
+  for (const workspace::Finding& finding : snapshot.findings()) { diagnostics.push_back(diagnostic_of(snapshot, encoding, manual, views, finding)); }
   return diagnostics;
 }
 
@@ -154,7 +162,7 @@ auto edit_of(const RouteContext& context, const std::vector<TextEdit>& edits, co
 
 /// What is known of a document, or that it is what was told before.
 auto report_of(const Snapshot& snapshot, const RouteContext& context, const std::string& previous) -> Json {
-  Json items = diagnostics_of(snapshot, context.encoding, context.manual);
+  Json items = diagnostics_of(snapshot, context.encoding, context.manual, shows_views(context.capabilities));
   if (context.loop_hints) { add_loop_hints(snapshot, context.encoding, items); }
   if (context.records != nullptr) { add_verdicts(snapshot, context.encoding, context.jobs, *context.records, items); }
   std::string id = fmt::format("{:016x}", hash_bytes(to_text(items)));
@@ -460,7 +468,20 @@ auto span_in(const RouteContext& context, const Json& params) -> Span {
 
 auto location_json(const RouteContext& context, Span span) -> Json { return {{"uri", context.snapshot->name()}, {"range", range_of(context, span)}}; }
 
+/// A request about a place of a view, by its address: what of the text it shows.
+auto view_meant(const Json& params) -> std::optional<ViewAddress> { return parse_view(string_in(member(params, "textDocument"), "uri")); }
+
+/// From a view: the place of the program, then the statements of the schedule that made what is there.
+auto definition_in_view(const RouteContext& context, const ViewAddress& view, const Json& params) -> RouteResult {
+  auto at = position_from(member(params, "position"));
+  if (!at) { return bad_params("`position` is missing"); }
+  Json places = Json::array();
+  for (Span span : origins_in_view(*context.snapshot, view.fragment, static_cast<uint32_t>(at->line), static_cast<uint32_t>(at->character))) { places.push_back(location_json(context, span)); }
+  return places.empty() ? Json() : places;
+}
+
 auto definition_route(const RouteContext& context, const Json& params) -> RouteResult {
+  if (auto view = view_meant(params)) { return definition_in_view(context, *view, params); }
   auto at = offset_in(context, params);
   if (!at) { return bad_params("`position` is missing"); }
   WorkspaceFiles files(context.documents, context.folders, context.cancel, context.too_large_until);
@@ -470,6 +491,7 @@ auto definition_route(const RouteContext& context, const Json& params) -> RouteR
 
 /// Of what another file binds, the statement that brings it here.
 auto declaration_route(const RouteContext& context, const Json& params) -> RouteResult {
+  if (view_meant(params)) { return definition_route(context, params); }
   auto at = offset_in(context, params);
   if (!at) { return bad_params("`position` is missing"); }
   NameTable names = names_of(*context.snapshot);
@@ -496,6 +518,10 @@ auto type_definition_route(const RouteContext& context, const Json& params) -> R
 auto implementation_route(const RouteContext& context, const Json& params) -> RouteResult {
   auto at = offset_in(context, params);
   if (!at) { return bad_params("`position` is missing"); }
+  if (auto view = view_meant(params)) {
+    auto code = code_of_view(*context.snapshot, view->fragment, static_cast<uint32_t>(position_from(member(params, "position"))->line));
+    return code ? counterpart_locations(context, *code) : Json();
+  }
   auto found = shows_views(context.capabilities) ? implementation(*context.snapshot, *at) : std::nullopt;
   return found ? counterpart_locations(context, *found) : Json();
 }
@@ -1014,6 +1040,10 @@ auto view_json(const RouteContext& context, const View& view) -> Json {
   Json sources = Json::array();
   for (const auto& [line, span] : view.sources) { sources.push_back({line, context.snapshot->lines().line_of(span.begin)}); }
   json["sources"] = std::move(sources);
+  // The same, of statements of the schedule that made what stands there.
+  Json steps = Json::array();
+  for (const auto& [line, span] : view.steps) { steps.push_back({line, context.snapshot->lines().line_of(span.begin)}); }
+  json["steps"] = std::move(steps);
   return json;
 }
 
@@ -1129,34 +1159,12 @@ auto view_hover_route(const RouteContext& context, const Json& params) -> RouteR
   return Json{{"contents", {{"kind", "markdown"}, {"value", hover_text(context, found->info, true)}}}, {"range", view_span_json(found->span)}};
 }
 
-auto unescaped(std::string_view text) -> std::string {
-  auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; };
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 && digit(text[i + 2]) >= 0) {
-      out += static_cast<char>(digit(text[i + 1]) * 16 + digit(text[i + 2]));
-      i += 2;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
-
 /// LSP 3.18: what a `loopsmith-ir:` document holds.
 auto text_document_content(const RouteContext& context, const Json& params) -> RouteResult {
   std::string uri = string_in(params, "uri");
-  if (!uri.starts_with(view_scheme)) { return bad_params("only `loopsmith-ir:` documents are ours"); }
-  std::string path = uri.substr(view_scheme.size());
-  std::string fragment;
-  // Editors may write the `#` of an address as `%23`, and what follows it escaped.
-  for (std::string_view mark : {"#", "%23"}) {
-    if (size_t hash = path.rfind(mark); hash != std::string::npos) {
-      fragment = unescaped(std::string_view(path).substr(hash + mark.size()));
-      path.resize(hash);
-      break;
-    }
-  }
+  auto address = parse_view(uri);
+  if (!address) { return bad_params("only `loopsmith-ir:` documents are ours"); }
+  const auto& [path, fragment] = *address;
   const Snapshot* snapshot = context.find("file://" + path);
   if (snapshot == nullptr) { snapshot = context.find(path); }
   if (snapshot == nullptr) { return RouteError{ErrorCode::RequestFailed, "the text of this view is not open"}; }
@@ -1762,6 +1770,8 @@ auto shows_views(const Json& capabilities) -> bool {
   return member(member(capabilities, "workspace"), "textDocumentContent").is_object() || bool_in(member(capabilities, "experimental"), "loopsmithViews");
 }
 
+auto lane_of(const Route& route, const Json& params) -> Lane { return view_meant(params) ? Lane::Settled : route.lane; }
+
 auto find_route(Method method) -> const Route* {
   const auto* found = std::find_if(std::begin(routes), std::end(routes), [&](const Route& route) { return route.method == method; });
   return found == std::end(routes) ? nullptr : found;
@@ -1788,9 +1798,9 @@ void add_loop_hints(const Snapshot& snapshot, Encoding encoding, Json& diagnosti
   }
 }
 
-auto diagnostics_message(const Snapshot& snapshot, Encoding encoding, const std::string& manual) -> Json {
+auto diagnostics_message(const Snapshot& snapshot, Encoding encoding, const std::string& manual, bool views) -> Json {
   return notification("textDocument/publishDiagnostics",
-                      {{"uri", snapshot.name()}, {"version", snapshot.version()}, {"diagnostics", diagnostics_of(snapshot, encoding, manual)}});
+                      {{"uri", snapshot.name()}, {"version", snapshot.version()}, {"diagnostics", diagnostics_of(snapshot, encoding, manual, views)}});
 }
 
 }  // namespace loopsmith::lsp

@@ -104,6 +104,9 @@ struct Route {
 /// Does the client open `loopsmith-ir:` documents?
 [[nodiscard]] auto shows_views(const Json& capabilities) -> bool;
 
+/// Requests about a place of a view need what schedules made, whatever they are asked of texts.
+[[nodiscard]] auto lane_of(const Route& route, const Json& params) -> Lane;
+
 /// None: the worker has no such method.
 [[nodiscard]] auto find_route(Method method) -> const Route*;
 
@@ -113,8 +116,8 @@ struct Route {
 [[nodiscard]] auto progress_message(const workspace::Snapshot& snapshot, Encoding encoding, const std::vector<ReplayMark>& marks) -> Json;
 
 /// `textDocument/publishDiagnostics` for a snapshot.
-/// `manual`: a URI that explains each code under its name, or empty.
-[[nodiscard]] auto diagnostics_message(const workspace::Snapshot& snapshot, Encoding encoding, const std::string& manual = {}) -> Json;
+/// `manual`: a URI that explains each code under its name, or empty. `views`: the client opens views.
+[[nodiscard]] auto diagnostics_message(const workspace::Snapshot& snapshot, Encoding encoding, const std::string& manual = {}, bool views = false) -> Json;
 
 /// Adds hints that say why loops are not vectorized (features/loop_hints.h).
 void add_loop_hints(const workspace::Snapshot& snapshot, Encoding encoding, Json& diagnostics);

@@ -146,6 +146,12 @@ local ok, err = xpcall(function()
   end
   look_at(split)
   wait('the split', function() return view_text():find('for i_0, i_1', 1, true) ~= nil end)
+  -- Where a loop came from: the program's line, and the statement that made it.
+  press('for i_0, i_1', 'i_1', 'gd')
+  wait('the text that it came from', function() return vim.api.nvim_get_current_buf() == source and #vim.fn.getloclist(0) > 0 end)
+  local origins = vim.tbl_map(function(one) return vim.trim(vim.api.nvim_buf_get_lines(source, one.lnum - 1, one.lnum, false)[1]) end, vim.fn.getloclist(0))
+  check('gd in the view', #origins == 2 and origins[1]:find('T.grid', 1, true) ~= nil and origins[2]:find('sch.split', 1, true) ~= nil, origins)
+  look_at(split)
   press('for i_0, i_1', 'i_1', 'u')
   wait('the unrolled loop', function() return view_text():find('for i_1 in T.unroll(8)', 1, true) ~= nil end)
   local written = vim.api.nvim_buf_get_lines(source, split, split + 1, false)[1]

@@ -123,6 +123,21 @@ local function show_source(buffer, stage)
   end
 end
 
+-- From a line of a view to the program's line and the statements of the schedule that made it: to the first, all of them in the location list.
+local function go_to_origin(buffer, stage)
+  local view, client = (views[buffer] or {})[stage], server.need(buffer)
+  if not (view and view.answer and client) then return end
+  local row, column = unpack(vim.api.nvim_win_get_cursor(0))
+  if row == 1 then return end
+  server.request(client, 'textDocument/definition', { textDocument = { uri = view.answer.uri }, position = { line = row - 2, character = column } }, function(problem, found)
+    if problem or not found or not found[1] then return server.warn(problem and problem.message or 'this line came from nowhere in the text') end
+    local window = windows.of(buffer)
+    if window then vim.api.nvim_set_current_win(window) end
+    vim.fn.setloclist(0, {}, ' ', { title = 'Where it came from', items = vim.lsp.util.locations_to_items(found, client.offset_encoding) })
+    vim.lsp.util.show_document(found[1], client.offset_encoding, { focus = true })
+  end, buffer)
+end
+
 --- Shows the IR at the cursor in a window beside, which follows the cursor; `stage`: 'lowered', 'llvm', 'asm'.
 function M.show(stage)
   stage = stage or ''
@@ -152,6 +167,7 @@ function M.show(stage)
       end,
     })
     vim.api.nvim_create_autocmd('CursorMoved', { group = group, buffer = view.buffer, callback = function() show_source(buffer, stage) end })
+    vim.keymap.set('n', 'gd', function() go_to_origin(buffer, stage) end, { buffer = view.buffer, desc = 'Loopsmith: where this line came from' })
     -- Lowered views show what no primitive is about.
     if stage == '' then
       require('loopsmith.keys').attach(view, buffer, function(is_written, then_) follow(buffer, stage, view, is_written, then_) end)
