@@ -29,12 +29,17 @@ export async function answered(server: LanguageClient, command: string, args: un
   }
 }
 
-export function registerCommands(client: () => LanguageClient | undefined): vscode.Disposable {
+/// `needed`: the server; where there is none the user is told.
+export function registerCommands(needed: () => LanguageClient | undefined): vscode.Disposable {
   /// What the server answers, told where the cursor is, or what a lens is about; undefined: it refused, and said why.
   async function ask<T>(command: string, about?: About): Promise<T | undefined> {
     const editor = vscode.window.activeTextEditor;
-    const server = client();
-    if (!server || (!editor && !about)) { return undefined; }
+    const server = needed();
+    if (!server) { return undefined; }
+    if (!editor && !about) {
+      void vscode.window.showInformationMessage('Put the cursor into a program or a schedule first: this command is about the one there.');
+      return undefined;
+    }
     const { code2ProtocolConverter: to } = server;
     try {
       return await server.sendRequest<T>('workspace/executeCommand', {
@@ -76,8 +81,9 @@ export function registerCommands(client: () => LanguageClient | undefined): vsco
   /// The action at the cursor that has such a command; its questions are asked, and it is carried out.
   async function withAnswers(command: string, title: string, missing: string): Promise<void> {
     const editor = vscode.window.activeTextEditor;
-    const server = client();
-    if (!server || !editor) { return; }
+    const server = needed();
+    if (!server) { return; }
+    if (!editor) { void vscode.window.showInformationMessage(missing); return; }
     const actions = await vscode.commands.executeCommand<vscode.CodeAction[]>('vscode.executeCodeActionProvider', editor.document.uri, editor.selection);
     const found = actions.find((action) => action.command?.command === command)?.command;
     if (!found) { void vscode.window.showInformationMessage(missing); return; }

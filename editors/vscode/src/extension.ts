@@ -36,12 +36,12 @@ export async function activate(context: vscode.ExtensionContext): Promise<Api> {
   tuning = new TuningPanel(() => client);
   context.subscriptions.push(
     status,
-    views = new IrView(() => client),
-    new LoopView(() => client),
+    views = new IrView(() => client, needed),
+    new LoopView(() => client, needed),
     tuning,
     replay = new ReplayMarks(),
     registerTasks(),
-    registerCommands(() => client),
+    registerCommands(needed),
     vscode.commands.registerCommand('loopsmith.openRepl', openRepl),
     vscode.commands.registerCommand('loopsmith.showMemory', showMemory),
     vscode.commands.registerCommand('loopsmith.restart', restart),
@@ -54,13 +54,21 @@ export async function activate(context: vscode.ExtensionContext): Promise<Api> {
   return { replayMarks: (uri) => replay.of(uri), status: () => `${status.text} (${String(status.tooltip)})` };
 }
 
+/// The server, for what the user asked for. Where it does not run that is said, not that something is wrong with the file.
+function needed(): LanguageClient | undefined {
+  if (client && client.state !== State.Stopped) { return client; }
+  void reportMissing('The Loopsmith server does not run');
+  return undefined;
+}
+
 /// A REPL in a terminal that sees the text of the active editor as it is here, saved or not.
 async function openRepl(): Promise<void> {
   const uri = vscode.window.activeTextEditor?.document.uri;
-  if (!client || !uri) { return; }
+  const server = needed();
+  if (!server || !uri) { return; }
   try {
-    const { command } = await client.sendRequest<{ command: string[] }>('workspace/executeCommand', {
-      command: 'loopsmith.attachRepl', arguments: [{ uri: client.code2ProtocolConverter.asUri(uri) }],
+    const { command } = await server.sendRequest<{ command: string[] }>('workspace/executeCommand', {
+      command: 'loopsmith.attachRepl', arguments: [{ uri: server.code2ProtocolConverter.asUri(uri) }],
     });
     vscode.window.createTerminal({ name: 'Loopsmith', shellPath: command[0], shellArgs: command.slice(1) }).show();
   } catch (problem) {
@@ -70,8 +78,9 @@ async function openRepl(): Promise<void> {
 
 /// What the server takes of memory, file by file, as a text of its own.
 async function showMemory(): Promise<void> {
-  if (!client) { return; }
-  const { text } = await client.sendRequest<{ text: string }>('loopsmith/memoryUsage', {});
+  const server = needed();
+  if (!server) { return; }
+  const { text } = await server.sendRequest<{ text: string }>('loopsmith/memoryUsage', {});
   await vscode.window.showTextDocument(await vscode.workspace.openTextDocument({ content: text }), { preview: true });
 }
 
@@ -85,6 +94,8 @@ export async function deactivate(): Promise<void> {
 const settledMs = 500;
 let startedWith = '';
 let settling: NodeJS.Timeout | undefined;
+// Why it did not start, behind what is said of it; empty: it did.
+let whyMissing = '';
 
 function whatToStart(): { command: string; args: string[]; python: boolean; pulls: boolean } {
   const settings = vscode.workspace.getConfiguration('loopsmith');
@@ -161,9 +172,12 @@ async function start(): Promise<void> {
   client.onNotification('experimental/serverStatus', showHealth);
   client.onRequest('workspace/textDocumentContent/refresh', ({ uri }: { uri: string }) => { views.refresh(uri); return null; });
   try {
+    whyMissing = '';
     await client.start();
   } catch (failure) {
-    await reportMissing(command, failure);
+    whyMissing = `: \`${command} lsp\`: ${failure instanceof Error ? failure.message : String(failure)}. Build it with ./bootstrap build and set loopsmith.server.path to build/release/bin/loopsmith`;
+    // Commands answer before the message is gone.
+    void reportMissing('The Loopsmith server did not start');
   }
 }
 
@@ -195,12 +209,9 @@ function showHealth({ health, quiescent, message }: Health): void {
   status.backgroundColor = health === 'ok' ? undefined : new vscode.ThemeColor(`statusBarItem.${health}Background`);
 }
 
-async function reportMissing(command: string, failure: unknown): Promise<void> {
-  const openSettings = 'Open Settings';
-  const reason = failure instanceof Error ? failure.message : String(failure);
-  const choice = await vscode.window.showErrorMessage(
-    `The Loopsmith server did not start: \`${command} lsp\`: ${reason}. Build it with ./bootstrap build and set loopsmith.server.path to build/release/bin/loopsmith.`,
-    openSettings,
-  );
+async function reportMissing(what: string): Promise<void> {
+  const [openSettings, startAgain] = ['Open Settings', 'Restart Server'];
+  const choice = await vscode.window.showErrorMessage(`${what}${whyMissing}.`, openSettings, startAgain);
   if (choice === openSettings) { await vscode.commands.executeCommand('workbench.action.openSettings', 'loopsmith.server.path'); }
+  if (choice === startAgain) { await restart(); }
 }

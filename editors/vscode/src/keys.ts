@@ -1,23 +1,38 @@
 // Keys in the IR view: one key on a loop or block writes a primitive into the schedule, behind the statement that is viewed, and the view
-// follows. Where there is a choice it is asked for, with the loops where a block may go marked; what is refused says why. Hovers of the view.
-// All answers are the server's (`loopsmith/viewMoves`, `loopsmith/viewHover`).
+// follows. Where there is a choice it is asked for, with the loops where a block may go marked; what is refused says why. Hovers of the view;
+// the way from a line of it to where it came from. All answers are the server's (`loopsmith/viewMoves`, `loopsmith/viewHover`,
+// `textDocument/definition`).
 import * as vscode from 'vscode';
-import { LanguageClient, Range, WorkspaceEdit } from 'vscode-languageclient/node';
+import { LanguageClient, Location, Range } from 'vscode-languageclient/node';
+import { Move, write } from './moves';
 
-interface Move { title: string; statement: string; edit?: WorkspaceEdit; reason?: string; other?: Range }
-interface Moves { about: string; moves: Move[]; reason?: string; factors?: string }
+interface ViewMove extends Move { other?: Range }
+interface Moves { about: string; moves: ViewMove[]; reason?: string; factors?: string }
 interface Hover { contents: { kind: string; value: string }; range: Range }
 
 /// What a view shows: the place of the text, as the protocol has it.
 export interface Viewed { source: vscode.Uri; at: { textDocument: { uri: string }; position: { line: number; character: number } } }
+
+/// What stands in a view: the state by its address, and the line of the view where that begins.
+export interface ViewedState { address: string; firstLine: number }
+
+export interface ViewKeys {
+  client: () => LanguageClient | undefined;
+  /// The same, for what the user asked for: where there is none that is told.
+  needed: () => LanguageClient | undefined;
+  /// None: it is no view of a program that a cursor leads.
+  viewed: (view: vscode.Uri) => Viewed | undefined;
+  state: (view: vscode.Uri) => ViewedState | undefined;
+  /// Shows what came of an edit; the cursor is then on what it changed.
+  follow: (view: vscode.Uri, source: vscode.TextEditor) => Promise<void>;
+}
 
 const keys: [command: string, primitive: string][] = [
   ['loopsmith.ir.split', 'split'], ['loopsmith.ir.vectorize', 'vectorize'], ['loopsmith.ir.unroll', 'unroll'], ['loopsmith.ir.parallel', 'parallel'],
   ['loopsmith.ir.bind', 'bind'], ['loopsmith.ir.computeAt', 'compute_at'], ['loopsmith.ir.reorder', 'reorder'], ['loopsmith.ir.fuse', 'fuse'],
 ];
 
-/// `viewed`: what a view shows; none: it is no view of a program. `follow`: shows what came of an edit, the cursor on what it changed.
-export function registerKeys(client: () => LanguageClient | undefined, viewed: (view: vscode.Uri) => Viewed | undefined, follow: (view: vscode.Uri, source: vscode.TextEditor) => void): vscode.Disposable {
+export function registerKeys({ client, needed, viewed, state, follow }: ViewKeys): vscode.Disposable {
   const legal = vscode.window.createTextEditorDecorationType({
     backgroundColor: new vscode.ThemeColor('editor.findMatchHighlightBackground'), border: '1px solid', borderColor: new vscode.ThemeColor('editorBracketMatch.border'),
   });
@@ -28,8 +43,9 @@ export function registerKeys(client: () => LanguageClient | undefined, viewed: (
 
   async function moves(editor: vscode.TextEditor, primitive: string, factors?: string): Promise<Moves | undefined> {
     const shown = viewed(editor.document.uri);
-    const server = client();
-    if (!shown || !server || editor.selection.active.line === 0) {
+    const server = needed();
+    if (!server) { return undefined; }
+    if (!shown || editor.selection.active.line === 0) {
       refuse('There is no loop or block at the cursor.');
       return undefined;
     }
@@ -39,7 +55,7 @@ export function registerKeys(client: () => LanguageClient | undefined, viewed: (
     });
   }
 
-  async function choose(editor: vscode.TextEditor, found: Moves): Promise<Move | undefined> {
+  async function choose(editor: vscode.TextEditor, found: Moves): Promise<ViewMove | undefined> {
     const allowed = found.moves.filter((move) => move.edit);
     if (allowed.length === 0) { refuse(found.reason ?? 'Nothing can be done here.'); return undefined; }
     if (allowed.length === 1) { return allowed[0]; }
@@ -52,10 +68,14 @@ export function registerKeys(client: () => LanguageClient | undefined, viewed: (
     return picked?.move?.edit ? picked.move : undefined;
   }
 
-  async function press(primitive: string): Promise<void> {
-    const editor = vscode.window.activeTextEditor;
-    const server = client();
-    if (!editor || !server) { return; }
+  async function carryOut(editor: vscode.TextEditor, primitive: string): Promise<void> {
+    const shown = viewed(editor.document.uri);
+    // The server knows texts that are open; it is, while somebody writes into it.
+    const text = shown && await vscode.workspace.openTextDocument(shown.source).then((document) => document, (problem: Error) => {
+      refuse(`The text of this view cannot be opened: ${problem.message}`);
+      return undefined;
+    });
+    if (shown && !text) { return; }
     let found = await moves(editor, primitive);
     if (found && primitive === 'split') {
       if (!found.factors) { refuse(found.reason ?? ''); return; }
@@ -63,18 +83,20 @@ export function registerKeys(client: () => LanguageClient | undefined, viewed: (
       found = factors ? await moves(editor, primitive, factors) : undefined;
     }
     const move = found && await choose(editor, found);
-    const shown = viewed(editor.document.uri);
-    if (!move?.edit || !shown) { return; }
-    const edit = await server.protocol2CodeConverter.asWorkspaceEdit(move.edit);
-    const written = edit.get(shown.source)[0];
-    if (!await vscode.workspace.applyEdit(edit)) { return; }
+    const server = client();
+    if (!move || !shown || !server) { return; }
     // On to the new statement in the text; the keys stay with the view.
-    const source = vscode.window.visibleTextEditors.find((one) => one.document.uri.toString() === shown.source.toString());
-    if (!source) { return; }
-    const end = source.document.positionAt(source.document.offsetAt(written.range.start) + written.newText.replace(/\r?\n/g, source.document.eol === vscode.EndOfLine.CRLF ? '\r\n' : '\n').indexOf(move.statement) + move.statement.length);
-    source.selection = new vscode.Selection(end, end);
-    source.revealRange(new vscode.Range(end, end));
-    follow(editor.document.uri, source);
+    const source = await write(server, shown.source, move, true);
+    if (source) { await follow(editor.document.uri, source); }
+  }
+
+  // One after the other: a key is about what the one before it made, however fast they are typed.
+  let before = Promise.resolve();
+  function press(primitive: string): Promise<void> {
+    const editor = vscode.window.activeTextEditor;
+    if (!editor) { return Promise.resolve(); }
+    before = before.then(() => carryOut(editor, primitive)).catch((problem: Error) => refuse(problem.message));
+    return before;
   }
 
   return vscode.Disposable.from(
@@ -86,6 +108,17 @@ export function registerKeys(client: () => LanguageClient | undefined, viewed: (
         if (!shown || position.line === 0) { return undefined; }
         const hover = await client()?.sendRequest<Hover | null>('loopsmith/viewHover', { ...shown.at, at: inProgram(position) }).catch(() => undefined);
         return hover ? new vscode.Hover(new vscode.MarkdownString(hover.contents.value), inView(hover.range)) : undefined;
+      },
+    }),
+    // The program's line that a line of the view stands for, and the statements of the schedule that made it.
+    vscode.languages.registerDefinitionProvider({ scheme: 'loopsmith-ir' }, {
+      async provideDefinition(document, position) {
+        const [shown, server] = [state(document.uri), client()];
+        if (!shown || !server || position.line < shown.firstLine) { return undefined; }
+        const found = await server.sendRequest<Location[] | null>('textDocument/definition', {
+          textDocument: { uri: shown.address }, position: { line: position.line - shown.firstLine, character: position.character },
+        }).catch(() => undefined);
+        return found?.map((one) => new vscode.Location(server.protocol2CodeConverter.asUri(one.uri), server.protocol2CodeConverter.asRange(one.range)));
       },
     }),
   );

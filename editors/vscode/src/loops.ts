@@ -2,7 +2,8 @@
 // can be done to it; what is chosen is written into the schedule, and the cursor goes there. All answers are the server's
 // (`loopsmith/loops`, `loopsmith/moves`).
 import * as vscode from 'vscode';
-import { LanguageClient, Range, WorkspaceEdit } from 'vscode-languageclient/node';
+import { LanguageClient, Range } from 'vscode-languageclient/node';
+import { Move, write } from './moves';
 
 interface LoopNode {
   place: number;
@@ -18,12 +19,6 @@ interface Loops {
   title: string;
   function: string;
   nodes: LoopNode[];
-}
-
-interface Move {
-  title: string;
-  edit?: WorkspaceEdit;
-  reason?: string;
 }
 
 interface Item {
@@ -49,7 +44,8 @@ export class LoopView implements vscode.TreeDataProvider<Item>, vscode.Disposabl
   private position = new vscode.Position(0, 0);
   private timer: NodeJS.Timeout | undefined;
 
-  constructor(private readonly client: () => LanguageClient | undefined) {
+  /// `needed`: the server, for what the user asked for; where there is none that is told.
+  constructor(private readonly client: () => LanguageClient | undefined, private readonly needed: () => LanguageClient | undefined) {
     this.tree = vscode.window.createTreeView('loopsmith.loops', { treeDataProvider: this, showCollapseAll: true });
     this.subscriptions = [
       this.tree,
@@ -120,7 +116,7 @@ export class LoopView implements vscode.TreeDataProvider<Item>, vscode.Disposabl
   }
 
   private async choose(item: Item): Promise<void> {
-    const [client, at, document] = [this.client(), this.at(), this.document];
+    const [client, at, document] = [this.needed(), this.at(), this.document];
     if (!client || !at || !document) { return; }
     const moves = await client.sendRequest<Move[]>('loopsmith/moves', { ...at, place: item.node.place }).catch((failure: Error) => {
       void vscode.window.showInformationMessage(`The text has changed meanwhile: ${failure.message}. Choose again.`);
@@ -138,16 +134,8 @@ export class LoopView implements vscode.TreeDataProvider<Item>, vscode.Disposabl
       title: item.node.text, placeHolder: 'A primitive to write into the schedule', matchOnDetail: true,
     });
     if (!picked?.move?.edit) { return; }
-    const edit = await client.protocol2CodeConverter.asWorkspaceEdit(picked.move.edit);
-    const written = edit.get(document.uri)[0];
-    if (!await vscode.workspace.applyEdit(edit)) { return; }
     // On to the new statement: the next choice is about what it left.
-    const before = written.newText.indexOf(picked.move.title);
-    const offset = document.offsetAt(written.range.start) + before + picked.move.title.length;
-    const editor = await vscode.window.showTextDocument(document, { viewColumn: vscode.window.visibleTextEditors.find((one) => one.document === document)?.viewColumn });
-    const end = document.positionAt(offset);
-    editor.selection = new vscode.Selection(end, end);
-    editor.revealRange(new vscode.Range(end, end));
+    await write(client, document.uri, picked.move, false);
   }
 
   private async reveal(item: Item): Promise<void> {

@@ -4,7 +4,8 @@
 // (`loopsmith/ir`, `workspace/textDocumentContent`); nothing is computed here.
 import * as vscode from 'vscode';
 import { LanguageClient } from 'vscode-languageclient/node';
-import { registerKeys, Viewed } from './keys';
+import { registerKeys, Viewed, ViewedState } from './keys';
+import { columnOf } from './moves';
 
 interface Answer {
   uri: string;
@@ -35,12 +36,23 @@ const stages: Stage[] = [
 ];
 
 interface Place { uri: string; position: { line: number; character: number } }
-interface Shown { answer: Answer; source: vscode.Uri; line: number; character: number }
+/// `version`: of the text that the answer is about.
+interface Shown { answer: Answer; source: vscode.Uri; line: number; character: number; version: number }
+/// Where a key in a view leads: the view is to show this line of the text, and its cursor goes to what changed.
+interface Jump { view: string; line: number; done: () => void }
+
+/// Longer than a state takes; what a view does not show by then holds up no further key.
+const longestJumpMs = 3000;
 
 export class IrView implements vscode.TextDocumentContentProvider, vscode.Disposable {
   private readonly changedEmitter = new vscode.EventEmitter<vscode.Uri>();
   readonly onDidChange = this.changedEmitter.event;
+  /// Of views that are open.
   private readonly shown = new Map<string, Shown>();
+  /// Views in front when it was last looked: only those are computed anew.
+  private inFront = new Set<string>();
+  /// The newest question for each view: an answer to an earlier one is not shown.
+  private readonly asked = new Map<string, number>();
   private readonly mark = vscode.window.createTextEditorDecorationType({
     isWholeLine: true,
     backgroundColor: new vscode.ThemeColor('diffEditor.insertedLineBackground'),
@@ -56,16 +68,13 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
   });
   private readonly subscriptions: vscode.Disposable[];
   private readonly timers = new Map<string, NodeJS.Timeout>();
-  /// The view whose cursor goes to what changed, once that is shown.
-  private jumping: string | undefined;
+  private jump: Jump | undefined;
 
-  constructor(private readonly client: () => LanguageClient | undefined) {
+  /// `needed`: the server, for what the user asked for; where there is none that is told.
+  constructor(private readonly client: () => LanguageClient | undefined, private readonly needed: () => LanguageClient | undefined) {
     this.subscriptions = [
       vscode.workspace.registerTextDocumentContentProvider(scheme, this),
-      registerKeys(client, (view) => this.viewed(view), (view, source) => {
-        this.jumping = view.toString();
-        void this.update(source.document, source.selection.active, stages[0]);
-      }),
+      registerKeys({ client, needed, viewed: (view) => this.viewed(view), state: (view) => this.stateOf(view), follow: (view, source) => this.jumpTo(view, source) }),
       ...stages.map((stage) => vscode.commands.registerCommand(stage.command, (place?: Place) => this.show(stage, place))),
       vscode.commands.registerCommand('loopsmith.compareSteps', () => this.compare()),
       vscode.commands.registerCommand('loopsmith.showDifference', (states?: { from: string; to: string; title: string }) => {
@@ -84,7 +93,11 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
         const editor = vscode.window.visibleTextEditors.find((candidate) => candidate.document === event.document);
         if (event.document.uri.scheme === scheme) { this.paint(event.document.uri); } else if (editor) { this.follow(editor); }
       }),
-      vscode.window.onDidChangeVisibleTextEditors((editors) => { for (const editor of editors) { this.paint(editor.document.uri); } }),
+      vscode.workspace.onDidCloseTextDocument((document) => {
+        // One that gets another language is closed and opened, and is still there.
+        if (document.isClosed) { this.forget(document.uri); }
+      }),
+      vscode.window.onDidChangeVisibleTextEditors((editors) => this.comeToFront(editors)),
     ];
   }
 
@@ -103,9 +116,11 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
       return content?.text ?? '# nothing to show here\n';
     }
     const shown = this.shown.get(uri.toString());
-    const stage = stages.find((candidate) => uri.path.endsWith(candidate.suffix)) ?? stages[0];
-    return shown ? `${stage.comment} ${shown.answer.title}\n${shown.answer.text}\n` : `${stage.comment} nothing to show here\n`;
+    return shown ? IrView.textOf(uri, shown.answer) : `${IrView.stageOf(uri).comment} nothing to show here\n`;
   }
+
+  private static stageOf(view: vscode.Uri): Stage { return stages.find((candidate) => view.path.endsWith(candidate.suffix)) ?? stages[0]; }
+  private static textOf(view: vscode.Uri, answer: Answer): string { return `${IrView.stageOf(view).comment} ${answer.title}\n${answer.text}\n`; }
 
   /// One view for a text and a stage, whatever the statement: so that it stays where the user put it.
   private static viewOf(document: vscode.TextDocument, stage: Stage): vscode.Uri {
@@ -116,24 +131,30 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
     const editor = place
       ? vscode.window.visibleTextEditors.find((candidate) => candidate.document.uri.toString() === vscode.Uri.parse(place.uri).toString())
       : vscode.window.activeTextEditor;
-    if (!editor) { return; }
-    const position = place ? new vscode.Position(place.position.line, place.position.character) : editor.selection.active;
-    const uri = IrView.viewOf(editor.document, stage);
-    if (!await this.update(editor.document, position, stage)) {
+    if (!this.needed() || !editor) { return; }
+    // In a view: what becomes of the same place of the text.
+    const from = this.shown.get(editor.document.uri.toString());
+    if (!from && editor.document.uri.scheme === scheme) {
+      void vscode.window.showInformationMessage('This view shows one state as it is, and follows nothing. Put the cursor into the text.');
+      return;
+    }
+    const source = from ? await vscode.workspace.openTextDocument(from.source) : editor.document;
+    const position = place ? new vscode.Position(place.position.line, place.position.character) : from ? new vscode.Position(from.line, from.character) : editor.selection.active;
+    const uri = IrView.viewOf(source, stage);
+    if (!await this.update(source, position, stage)) {
       void vscode.window.showInformationMessage('There is no program here to show.');
       return;
     }
     const document = await vscode.workspace.openTextDocument(uri);
     if (stage.language) { await vscode.languages.setTextDocumentLanguage(document, stage.language); }
-    await vscode.window.showTextDocument(document, { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true, preview: false });
+    await vscode.window.showTextDocument(document, { viewColumn: columnOf(uri), preserveFocus: true, preview: false });
     this.paint(uri);
   }
 
   /// The statement at the cursor and any other one of its schedule: both states in the editor of differences.
   private async compare(): Promise<void> {
     const editor = vscode.window.activeTextEditor;
-    const client = this.client();
-    if (!editor || !client) { return; }
+    if (!this.needed() || !editor) { return; }
     const here = await this.ask(editor.document, editor.selection.active, stages[0]);
     const address = /^(.*)#(.*)@(\d+)$/.exec(here?.uri ?? '');
     if (!here || !address) {
@@ -163,10 +184,38 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
     return { source: shown.source, at: { textDocument: { uri: client.code2ProtocolConverter.asUri(shown.source) }, position: { line: shown.line, character: shown.character } } };
   }
 
+  /// The state in a view, which is one by its address where no cursor leads it.
+  private stateOf(view: vscode.Uri): ViewedState | undefined {
+    const shown = this.shown.get(view.toString());
+    // The title is the view's first line.
+    if (shown) { return { address: shown.answer.uri, firstLine: 1 }; }
+    return view.fragment === '' ? undefined : { address: view.toString(), firstLine: 0 };
+  }
+
+  private forget(view: vscode.Uri): void {
+    const key = view.toString();
+    clearTimeout(this.timers.get(key));
+    for (const known of [this.timers, this.shown, this.asked]) { known.delete(key); }
+  }
+
+  /// A view that was behind another tab catches up with the text.
+  private comeToFront(editors: readonly vscode.TextEditor[]): void {
+    const before = this.inFront;
+    this.inFront = new Set(editors.map((editor) => editor.document.uri.toString()));
+    for (const { document: { uri } } of editors) {
+      this.paint(uri);
+      const shown = before.has(uri.toString()) ? undefined : this.shown.get(uri.toString());
+      const source = shown && editors.find((editor) => editor.document.uri.toString() === shown.source.toString());
+      const at = source?.selection.active;
+      if (source && (at?.line !== shown.line || at.character !== shown.character || source.document.version !== shown.version)) { this.follow(source); }
+    }
+  }
+
   private follow(editor: vscode.TextEditor): void {
     for (const stage of stages) {
       const key = IrView.viewOf(editor.document, stage).toString();
-      if (!this.shown.has(key)) { continue; }
+      const isSeen = vscode.window.visibleTextEditors.some((view) => view.document.uri.toString() === key);
+      if (!isSeen || !this.shown.has(key)) { continue; }
       if (!vscode.workspace.getConfiguration('loopsmith').get<boolean>('ir.follow', true)) { return; }
       clearTimeout(this.timers.get(key));
       this.timers.set(key, setTimeout(() => void this.update(editor.document, editor.selection.active, stage), stage.delayMs));
@@ -184,13 +233,31 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
   }
 
   private async update(document: vscode.TextDocument, position: vscode.Position, stage: Stage): Promise<boolean> {
+    const uri = IrView.viewOf(document, stage);
+    const key = uri.toString();
+    const [number, version] = [(this.asked.get(key) ?? 0) + 1, document.version];
+    this.asked.set(key, number);
     const answer = await this.ask(document, position, stage);
     if (!answer) { return false; }
-    const uri = IrView.viewOf(document, stage);
-    const before = this.shown.get(uri.toString());
-    this.shown.set(uri.toString(), { answer, source: document.uri, line: position.line, character: position.character });
+    if (this.asked.get(key) !== number) { return true; }
+    const before = this.shown.get(key);
+    this.shown.set(key, { answer, source: document.uri, line: position.line, character: position.character, version });
     if (before?.answer.text === answer.text && before.answer.title === answer.title) { this.paint(uri); } else { this.changedEmitter.fire(uri); }
     return true;
+  }
+
+  /// Done once the view shows the line of the text that the cursor is on, its own cursor on what that changed.
+  private jumpTo(view: vscode.Uri, source: vscode.TextEditor): Promise<void> {
+    return new Promise((resolve) => {
+      const end = setTimeout(() => this.jump?.done(), longestJumpMs);
+      const done = () => {
+        clearTimeout(end);
+        this.jump = undefined;
+        resolve();
+      };
+      this.jump = { view: view.toString(), line: source.selection.active.line, done };
+      void this.update(source.document, source.selection.active, IrView.stageOf(view));
+    });
   }
 
   private paint(uri: vscode.Uri): void {
@@ -205,10 +272,13 @@ export class IrView implements vscode.TextDocumentContentProvider, vscode.Dispos
       editor.setDecorations(this.mark, ranges);
       editor.setDecorations(this.same, here);
       const first = ranges[0] ?? here[0];
-      if (first && this.jumping === uri.toString()) {
-        this.jumping = undefined;
-        editor.selection = new vscode.Selection(first.start, first.start);
-        editor.revealRange(first, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+      // Not before the view has the text that these lines are of.
+      if (this.jump?.view === uri.toString() && this.jump.line === shown.line && editor.document.getText() === IrView.textOf(uri, answer)) {
+        if (first) {
+          editor.selection = new vscode.Selection(first.start, first.start);
+          editor.revealRange(first, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+        }
+        this.jump.done();
       }
       if (first && vscode.window.activeTextEditor !== editor) { editor.revealRange(first, vscode.TextEditorRevealType.InCenterIfOutsideViewport); }
     }

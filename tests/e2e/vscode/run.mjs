@@ -184,6 +184,42 @@ try {
   const why = await vscode.until('v: the reason', async () => (await vscode.notifications()).find((text) => text.includes('which is not spatial')));
   assert.ok(!(await codeText()).includes('sch.vectorize'), why);
   done(`keys in the IR view write into the schedule, or say why not: ${JSON.stringify(why)}`);
+  // Typed at once: the second is about what the first one made.
+  await lookAt(split + 1);
+  await intoView('i_1, j, k');
+  await vscode.page.keyboard.press('u');
+  await vscode.page.keyboard.press('p');
+  await vscode.until('both keys in the order of typing', async () => {
+    const written = await vscode.page.evaluate(() => [...document.querySelector('.editor-group-container').querySelectorAll('.view-line')]
+      .sort((a, b) => parseFloat(a.style.top) - parseFloat(b.style.top)).map((line) => (line.textContent ?? '').replace(/\u00a0/g, ' ').trim()).join('\n'));
+    return /sch\.unroll\(i1\).*\n.*sch\.parallel\(i0\)/.test(written);
+  });
+  await lookAt(split + 1);
+  for (const key of ['Control+z', 'Control+z']) { await vscode.page.keyboard.press(key); }
+  await vscode.until('the keys to be undone', async () => !/sch\.(unroll|parallel)/.test(await codeText()));
+  done('keys typed fast follow each other');
+  // From the view: where a loop came from; and the command that opens it has nothing to complain of.
+  await lookAt(split + 1);
+  await intoView('i_1, j, k');
+  await vscode.page.keyboard.press('Control+k');
+  await vscode.page.keyboard.press('i');
+  await vscode.page.keyboard.press('F12');
+  await vscode.until('the places that the loop came from', () => vscode.page.evaluate(() => (document.querySelector('.peekview-widget')?.textContent ?? '').includes('kernel.tir')));
+  await vscode.screenshot(screenshot.replace(/\.png$/, '-origins.png'));
+  await vscode.page.keyboard.press('Escape');
+  assert.ok(!(await vscode.notifications()).some((text) => text.includes('no program here')));
+  done('from the view to the text');
+  // Hidden by another text, it comes to the front when a key is written into it.
+  await lookAt(split + 1);
+  await vscode.page.keyboard.press('Control+n');
+  await vscode.until('the text to be hidden', async () => !(await codeText()).includes('sch.split'));
+  await vscode.page.locator('.editor-group-container').nth(1).locator('.view-line', { hasText: 'for i_0, i_1, j' }).click({ position: { x: 5, y: 5 } });
+  await vscode.page.keyboard.press('p');
+  await vscode.until('the text with what was written', async () => (await codeText()).includes('sch.parallel(i0)'));
+  await lookAt(split + 1);
+  await vscode.page.keyboard.press('Control+z');
+  await vscode.until('it to be undone', async () => !(await codeText()).includes('sch.parallel(i0)'));
+  done('a hidden text comes to the front with what a key wrote');
   await lookAt(split);
   await vscode.until('the IR of the line before', async () => !(await viewText()).includes('i_0'));
   await vscode.page.locator('.editor-group-container').nth(1).locator('.monaco-editor').click();
@@ -203,7 +239,16 @@ try {
   await vscode.command('View: Close All Editors in Group');
   await vscode.until('one group of editors', () => vscode.page.evaluate(() => document.querySelectorAll('.editor-group-container').length === 1));
   await vscode.focusEditor();
-  done('the assembly beside, with the lines of the statement at the cursor');
+  // What is closed is computed no more.
+  const asked_for = () => readFileSync(recording, 'utf8').split('loopsmith/ir').length - 1;
+  const asked_before = asked_for();
+  assert.ok(asked_before > 0);
+  for (const line of [product + 1, split + 1, product + 1]) {
+    await vscode.goto(line, 6);
+    await new Promise((r) => setTimeout(r, 500));
+  }
+  assert.equal(asked_for(), asked_before, 'views that are closed are asked for');
+  done('the assembly beside, with the lines of the statement at the cursor, until it is closed');
   // Two states of the schedule in the editor of differences.
   await vscode.goto(split + 1, 8);
   // The list of states takes the place of the list of commands: there is no moment between them to wait for.
@@ -254,7 +299,33 @@ try {
   await vscode.focusEditor();
   await vscode.page.keyboard.press('Control+Z');
   await vscode.until('the choice to be undone', async () => !(await treeRows()).some((row) => row.includes('unrolled')));
-  done(`loop view: ${rows.length} rows, ${picks.length} choices`);
+  // What is told of a gain is not in the text; several statements are. The cursor goes behind the last one, and the tree shows what it left.
+  const take = async (loop, wanted, behind, statements, shown) => {
+    await vscode.goto(split + 1, 8);
+    const label = await vscode.until(`the choice of ${wanted}`, async () => {
+      await vscode.page.locator('.pane-body .monaco-list-row', { hasText: loop }).click();
+      for (let i = 0; i < 15; ++i) {
+        const found = (await vscode.page.evaluate(() => [...document.querySelectorAll('.quick-input-list .monaco-list-row .label-name')].map((row) => (row.textContent ?? '').replace(/\u00a0/g, ' ')))).find((row) => wanted.test(row));
+        if (found) { return found; }
+        await new Promise((r) => setTimeout(r, 200));
+      }
+      return undefined;
+    });
+    await vscode.pick(label, label);
+    const text = await vscode.until(`the statement ${behind}`, async () => {
+      // What a hint says behind the statement is not in it.
+      const written = (await vscode.lines()).find((line) => behind.test(line))?.replace(/ *=>.*$/, '');
+      return written && (await vscode.statusBar()).some((t) => t.includes(`Ln ${split + 1 + statements}, Col ${written.length + 1}`)) && written.trim();
+    });
+    await vscode.until(`the tree of ${shown}`, async () => (await treeRows()).some((row) => shown.test(row)));
+    await vscode.focusEditor();
+    await vscode.page.keyboard.press('Control+Z');
+    await vscode.until('the choice to be undone', async () => !(await vscode.lines()).some((line) => behind.test(line)));
+    return `${label}: ${text}`;
+  };
+  const gained = await take('i_0 16', /^sch\.parallel\(i0\) +\(about .* faster\)$/, /sch\.parallel\(i0\)/, 1, /i_0 16 parallel/);
+  const tiled = await take('i_1 8', /^Tile /, /sch\.reorder\(i_?1_0/, 3, /j_1 \d/);
+  done(`loop view: ${rows.length} rows, ${picks.length} choices; ${gained}; ${tiled}`);
 
   // A loop is split by what is answered; what is no answer is said, and asked again.
   const input = () => vscode.page.evaluate(() => document.querySelector('.quick-input-widget')?.textContent?.replace(/\u00a0/g, ' ') ?? '');
@@ -487,6 +558,15 @@ try {
   done(execFileSync(process.execPath, [join(session, 'steps.mjs'), answers, 'VS Code'], { encoding: 'utf8' }).trim());
   assert.match(vscode.output('Loopsmith'), /textDocument\/hover answered in/);
   done('what the server traces stands in the output');
+
+  // Without a server it is not the file that is blamed.
+  writeFileSync(join(folder, '.vscode/settings.json'), JSON.stringify({ 'loopsmith.server.path': join(work, 'nothing') }));
+  await vscode.until('that the server did not start', async () => (await vscode.notifications()).some((text) => text.includes('did not start')));
+  await vscode.command('Notifications: Clear All Notifications');
+  await vscode.command('Loopsmith: Show IR Beside');
+  const missing = await vscode.until('that there is no server', async () => (await vscode.notifications()).find((text) => text.includes('does not run')));
+  assert.ok(missing.includes('loopsmith.server.path') && missing.includes('Open Settings'), missing);
+  done(`no server: ${JSON.stringify(missing)}`);
 
   for (let recorded = recording; existsSync(recorded); recorded += '.next') { done(execFileSync(process.execPath, [join(root, 'tests/e2e/protocol/run.mjs'), recorded], { encoding: 'utf8' }).trim()); }
 } catch (failure) {
