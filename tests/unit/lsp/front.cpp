@@ -709,7 +709,7 @@ TEST_CASE("a search that is interrupted stands still in the next session, and go
   CHECK(second.job_input == "y");
   second.front.on_job_line(1, R"({"event":"progress","trial":0,"trials":64,"elapsed":1})");
   command(second, "loopsmith.tune.pause", {{"uri", "a"}});
-  CHECK(told(second)["message"] == "trial 0/64, 1 s so far");
+  CHECK(told(second)["message"] == "trial 0/64, 1 s so far, 39 s left");
   command(second, "loopsmith.tune.resume", {{"uri", "a"}});
   second.front.on_job_line(1, R"({"event":"done","schedule_text":"def s(sch): ...","best_seconds":0.2,"verified":"3 inputs"})");
   second.front.on_job_end(1, ExitStatus{}, "");
