@@ -176,8 +176,20 @@ class Checker : public Visitor {
   // Of two loops that go to one axis of threads only iterations with equal numbers run: a block that goes by both misses the others.
   void check_axes(const BlockRealize& node) {
     std::unordered_map<Name, const For*> gone_by;
-    for (const Expr& value : node.iter_values) {
-      post_order(value, [&](const Expr& e) {
+    // What the block writes is what counts: an iter var that leaves that alone is a repetition.
+    std::unordered_set<const VarNode*> written_by;
+    auto note = [&](const Expr& e) {
+      if (const auto* var = e.as<VarNode>()) { written_by.insert(var); }
+    };
+    for (const BufferRegion& write : node.block->writes) {
+      for (const Range& range : write.region) {
+        post_order(range.min, note);
+        post_order(range.extent, note);
+      }
+    }
+    for (size_t k = 0; k < node.iter_values.size() && k < node.block->iter_vars.size(); ++k) {
+      if (written_by.count(node.block->iter_vars[k].var.get()) == 0) { continue; }
+      post_order(node.iter_values[k], [&](const Expr& e) {
         const auto* var = e.as<VarNode>();
         auto open = var ? loops_.find(var) : loops_.end();
         const For* loop = open != loops_.end() ? open->second.first : nullptr;

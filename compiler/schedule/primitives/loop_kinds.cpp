@@ -291,7 +291,7 @@ auto check_begins_with_identity(const Context& cx, const LoopArg& loop) -> Statu
 }
 
 // A thread has one index of an axis: of two loops around a block that both go to it, iterations with different numbers would never run. Blocks
-// that go by one of them only, as copies that threads make together do, see the other as a repetition.
+// that write by one of them only, as copies that threads make together do, see the other as a repetition.
 auto check_axis_alone(const Context& cx, const LoopArg& loop, Name axis) -> Status {
   const FuncState& func = *loop.func;
   const VarNode* var = loop.loop().var.get();
@@ -302,8 +302,17 @@ auto check_axis_alone(const Context& cx, const LoopArg& loop, Name axis) -> Stat
   for (int i = loop->index + 1; i < loop->end; ++i) {
     const Place& place = func.places()[i];
     if (!place.is_block()) { continue; }
+    // What it writes is what counts: an iter var that leaves that alone is a repetition.
     auto follows = [&](const VarNode* of) {
-      return std::any_of(place.realize->iter_values.begin(), place.realize->iter_values.end(), [&](const Expr& value) { return uses_var(value, [&](const VarNode& v) { return &v == of; }); });
+      const Block& block = *place.block();
+      for (size_t k = 0; k < block.iter_vars.size(); ++k) {
+        auto is_it = [&](const VarNode& v) { return &v == block.iter_vars[k].var.get(); };
+        bool is_written_by = std::any_of(block.writes.begin(), block.writes.end(), [&](const BufferRegion& write) {
+          return std::any_of(write.region.begin(), write.region.end(), [&](const Range& r) { return uses_var(r.min, is_it) || uses_var(r.extent, is_it); });
+        });
+        if (is_written_by && uses_var(place.realize->iter_values[k], [&](const VarNode& v) { return &v == of; })) { return true; }
+      }
+      return false;
     };
     if (!follows(var)) { continue; }
     for (const Place* other = func.parent(place); other; other = func.parent(*other)) {
@@ -366,7 +375,7 @@ struct Vectorize {
 ///
 /// Needs  blocks below that are complete or reductions, and that read of each other what the same iteration wrote; the loop
 ///        feeds spatial iter vars only; on `threadIdx` it may feed reduction iter vars too (cross-thread
-///        reduction); no block below goes by another loop of that axis as well.
+///        reduction); no block below writes by another loop of that axis as well.
 /// Keeps  results, a cross-thread reduction being accumulated in another order.
 struct Bind {
   struct Args { LoopArg loop; std::string thread_axis; };
