@@ -1291,7 +1291,7 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
   }
   const uint32_t focus = focus_of_selection(snapshot, span);
   // A list of more is not read; who asks for such actions only, or cannot show what is grey, gets all.
-  constexpr size_t most_shown = 14;
+  constexpr size_t most_shown = 10;
   bool shows_all = (only.is_array() && !only.empty()) || !can_disable;
   std::vector<OfferedMove> moves = moves_offered(snapshot, focus, can_disable ? Refusals::All : Refusals::Usual, patience_of(context).until);
   auto legal_end = std::find_if(moves.begin(), moves.end(), [](const OfferedMove& move) { return !move.why_not.empty(); });
