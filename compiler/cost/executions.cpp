@@ -15,7 +15,7 @@ namespace {
 /// Loops that decide together how often a place is reached; counted by trying.
 class Group {
  public:
-  struct Loop { NestLoop loop; bool is_still = false, is_tried = false; };
+  struct Loop { LoopAround loop; bool is_still = false, is_tried = false; };
 
   Group(std::vector<Loop> loops, std::vector<Expr> conditions, int64_t& steps) : loops_(std::move(loops)), steps_(steps) {
     due_.resize(loops_.size());
@@ -111,14 +111,14 @@ class Group {
 };
 
 /// A loop over a thread index that a loop around is over already is that one, as far as it goes.
-auto with_threads_once(Nest nest, size_t still) -> Nest {
+auto with_threads_once(Surroundings nest, size_t still) -> Surroundings {
   VarMap same;
-  Nest out;
+  Surroundings out;
   out.conditions = std::move(nest.conditions);
   for (size_t i = 0; i < nest.loops.size(); ++i) {
-    NestLoop& loop = nest.loops[i];
+    LoopAround& loop = nest.loops[i];
     auto known = std::find_if(out.loops.begin() + static_cast<std::ptrdiff_t>(std::min(i, still)), out.loops.end(),
-                              [&](const NestLoop& other) { return !loop.thread.empty() && other.thread == loop.thread; });
+                              [&](const LoopAround& other) { return !loop.thread.empty() && other.thread == loop.thread; });
     if (known == out.loops.end() || !loop.extent || !known->extent || !is_zero(loop.min) || !is_zero(known->min)) {
       out.loops.push_back(std::move(loop));
       continue;
@@ -127,7 +127,7 @@ auto with_threads_once(Nest nest, size_t still) -> Nest {
     if (as_int(loop.extent) != as_int(known->extent)) { out.conditions.push_back(less(cast(loop.extent.dtype(), known->var), loop.extent)); }
   }
   if (same.empty()) { return out; }
-  for (NestLoop& loop : out.loops) {
+  for (LoopAround& loop : out.loops) {
     loop.min = substitute(loop.min, same);
     if (loop.extent) { loop.extent = substitute(loop.extent, same); }
   }
@@ -143,8 +143,8 @@ auto without_likely(const Expr& condition) -> Expr {
 
 }  // namespace
 
-auto executions(const Nest& given, size_t still, int64_t& steps) -> std::optional<Executions> {
-  Nest nest = with_threads_once(given, still);
+auto executions(const Surroundings& given, size_t still, int64_t& steps) -> std::optional<Executions> {
+  Surroundings nest = with_threads_once(given, still);
   const size_t count = nest.loops.size();
   for (size_t i = still; i < count; ++i) {
     if (!nest.loops[i].extent) { return std::nullopt; }
@@ -154,7 +154,7 @@ auto executions(const Nest& given, size_t still, int64_t& steps) -> std::optiona
   std::vector<size_t> group(count);
   std::iota(group.begin(), group.end(), size_t{0});
   auto loop_of = [&](const VarNode& var) -> size_t {
-    auto found = std::find_if(nest.loops.begin(), nest.loops.end(), [&](const NestLoop& loop) { return loop.var.get() == &var; });
+    auto found = std::find_if(nest.loops.begin(), nest.loops.end(), [&](const LoopAround& loop) { return loop.var.get() == &var; });
     return static_cast<size_t>(found - nest.loops.begin());
   };
   // False: it speaks of what is not known.

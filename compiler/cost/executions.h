@@ -14,15 +14,15 @@
 
 namespace loopsmith::cost {
 
-struct NestLoop {
+struct LoopAround {
   Var var;
   Expr min, extent;                // extent none: not known
   Name thread = {};                // "threadIdx.x" ...; empty: no threads
 };
 
 /// What is around a place: loops, outermost first, and conditions over their variables, any of which may be undecidable.
-struct Nest {
-  std::vector<NestLoop> loops;
+struct Surroundings {
+  std::vector<LoopAround> loops;
   std::vector<Expr> conditions;
 };
 
@@ -33,6 +33,6 @@ struct Executions {
 
 /// The first `still` loops stand at one iteration: how often the place is reached within it, at most where that differs between them.
 /// `steps`: iterations that may still be tried; beyond them conditions count as true. None: an extent is not known.
-[[nodiscard]] auto executions(const Nest& nest, size_t still, int64_t& steps) -> std::optional<Executions>;
+[[nodiscard]] auto executions(const Surroundings& nest, size_t still, int64_t& steps) -> std::optional<Executions>;
 
 }  // namespace loopsmith::cost

@@ -175,7 +175,7 @@ class Collector {
   /// What is done so often as the place is reached that the walk has come to.
   auto times_run(double flops) -> Flops {
     if (flops == 0) { return {}; }
-    Nest nest = nest_;
+    Surroundings nest = nest_;
     if (!of_all_) { nest.conditions.erase(nest.conditions.begin(), nest.conditions.begin() + static_cast<std::ptrdiff_t>(conditions_around_)); }
     auto reached = executions(nest, of_all_ ? 0 : loops_around_, steps_);
     if (!reached) { return {std::nullopt}; }
@@ -189,14 +189,14 @@ class Collector {
 
   /// How often what is asked for runs. A loop over threads is entered by those that it is not over itself.
   void count_runs(const For* itself) {
-    Nest nest = nest_;
+    Surroundings nest = nest_;
     auto reached = executions(nest, 0, steps_);
     if (itself != nullptr) {
       nest.loops.push_back(nest_loop(*itself));
       auto all = executions(nest, 0, steps_);
       if (all) { facts.iterations = all->count; }
       nest.loops.pop_back();
-      std::erase_if(nest.loops, [&](const NestLoop& around) { return !around.thread.empty() && around.thread == nest_loop(*itself).thread; });
+      std::erase_if(nest.loops, [&](const LoopAround& around) { return !around.thread.empty() && around.thread == nest_loop(*itself).thread; });
       reached = executions(nest, 0, steps_);
       facts.is_most_runs = all && all->is_most;
     }
@@ -206,7 +206,7 @@ class Collector {
     if (itself == nullptr) { facts.iterations = reached->count; }
   }
 
-  auto nest_loop(const For& node) const -> NestLoop {
+  auto nest_loop(const For& node) const -> LoopAround {
     return {node.var, substitute(node.min, bindings_), substitute(node.extent, bindings_), node.for_kind == ForKind::ThreadBinding && node.thread ? node.thread->thread_tag : Name()};
   }
 
@@ -294,7 +294,7 @@ class Collector {
   bool leaves_ = false;              // loops or the function are left early
   VarMap bindings_;
   std::vector<const For*> around_;
-  Nest nest_;                        // all that is around the place where the walk is
+  Surroundings nest_;                        // all that is around the place where the walk is
   size_t loops_around_ = 0, conditions_around_ = 0;   // those of them that are around what is asked for
   int64_t steps_ = 1 << 15;
 };

@@ -314,7 +314,7 @@ try {
     await vscode.pick(label, label);
     const text = await vscode.until(`the statement ${behind}`, async () => {
       // What a hint says behind the statement is not in it.
-      const written = (await vscode.lines()).find((line) => behind.test(line))?.replace(/ *=>.*$/, '');
+      const written = (await vscode.lines()).find((line) => behind.test(line))?.replace(/[\s\u200b-\u200d]*=>.*$/, '');
       return written && (await vscode.statusBar()).some((t) => t.includes(`Ln ${split + 1 + statements}, Col ${written.length + 1}`)) && written.trim();
     });
     await vscode.until(`the tree of ${shown}`, async () => (await treeRows()).some((row) => shown.test(row)));

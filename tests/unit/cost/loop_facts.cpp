@@ -327,8 +327,8 @@ TEST_CASE("how often a place is reached") {
   auto var = [](const char* name) { return make<VarNode>(name, DataType::int_(32)); };
   Var i = var("i"), j = var("j"), n = var("n");
   int64_t steps = 1000;
-  auto count = [&](const cost::Nest& nest, size_t still = 0) { return cost::executions(nest, still, steps); };
-  cost::Nest grid{{{i, int_imm(0), int_imm(8)}, {j, int_imm(0), int_imm(5)}}, {}};
+  auto count = [&](const cost::Surroundings& nest, size_t still = 0) { return cost::executions(nest, still, steps); };
+  cost::Surroundings grid{{{i, int_imm(0), int_imm(8)}, {j, int_imm(0), int_imm(5)}}, {}};
   CHECK(count(grid)->count == 40);
   CHECK(count(grid, 1)->count == 5);
   CHECK(steps == 1000);
@@ -343,7 +343,7 @@ TEST_CASE("how often a place is reached") {
   CHECK(count(grid)->is_most);
   CHECK(!count({{{i, int_imm(0), n}}, {}}));
   // Beyond what may be tried the longest row bounds all.
-  cost::Nest triangle{{{i, int_imm(0), int_imm(2000)}, {j, int_imm(0), i}}, {}};
+  cost::Surroundings triangle{{{i, int_imm(0), int_imm(2000)}, {j, int_imm(0), i}}, {}};
   auto bound = count(triangle);
   CHECK(bound->is_most);
   CHECK(bound->count == 2000 * 1999);
