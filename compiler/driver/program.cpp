@@ -393,12 +393,13 @@ auto pick(const Arguments& arguments, const PickRequest& request, Reporter& repo
       out.is_bare = p.is_function;
       if (p.has_errors && !request.ill_formed) { return reporter.status(); }
     }
-    if (out.program.empty()) { out.program = Name(with); }
     std::string function = arguments.get("--function", "");
-    if (!function.empty() && out.program != std::string_view(function) && !out.before->find(Name(function))) {
+    // A program of another file has here the name that it is imported by.
+    if (!function.empty() && !out.program.empty() && out.program != std::string_view(function) && !out.before->find(Name(function))) {
       fmt::print(stderr, "loopsmith: `{}` is a schedule of `{}`, and `--function` names `{}`\n", with, out.program.view(), function);
       return exit_usage;
     }
+    if (out.program.empty()) { out.program = Name(with); }
   } else {
     auto program = file.program(arguments.get("--function", ""));
     if (!program) { return fail(program.diagnostics()); }
