@@ -36,11 +36,8 @@ auto offer(const Stand& stand, const schedule::FuncState& func, const schedule::
     auto place = std::upper_bound(legal.begin(), legal.end(), move.gain, [](double g, const OfferedMove& other) { return g > other.gain; });
     legal.insert(place, std::move(move));
   };
-  // First: what it tells is worth most, and there may be no time for all that follows.
-  std::optional<OfferedMove> refused_tiling;
-  if (auto tiling = tiling_offered(stand, func, focus, asked.until)) {
-    if (tiling->why_not.empty()) { put(std::move(*tiling)); } else if (asked.refusals == Refusals::All) { refused_tiling = std::move(*tiling); }
-  }
+  // Judged first: it is worth most, and there may be no time for all that follows.
+  std::optional<OfferedMove> tiling = tiling_offered(stand, func, focus, asked.until);
   for (const schedule::Primitive* row : schedule::all_primitives()) {
     if (row->is_pure || row->is_sampling || Clock::now() >= asked.until) { continue; }
     // Done already: it is legal, and changes nothing.
@@ -69,7 +66,11 @@ auto offer(const Stand& stand, const schedule::FuncState& func, const schedule::
     }
     if (!is_found && refused) { others.push_back(std::move(*refused)); }
   }
-  if (refused_tiling) { others.push_back(std::move(*refused_tiling)); }
+  if (tiling && tiling->why_not.empty()) {
+    put(std::move(*tiling));
+  } else if (tiling && asked.refusals == Refusals::All) {
+    others.push_back(std::move(*tiling));
+  }
   legal.insert(legal.end(), std::make_move_iterator(others.begin()), std::make_move_iterator(others.end()));
   return legal;
 }
