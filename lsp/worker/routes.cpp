@@ -1295,6 +1295,9 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
   bool shows_all = (only.is_array() && !only.empty()) || !can_disable;
   std::vector<OfferedMove> moves = moves_offered(snapshot, focus, can_disable ? Refusals::All : Refusals::Usual, patience_of(context).until);
   auto legal_end = std::find_if(moves.begin(), moves.end(), [](const OfferedMove& move) { return !move.why_not.empty(); });
+  // Several statements at once are worth a place, whatever the estimate says of them.
+  auto tile = std::find_if(moves.begin(), legal_end, [](const OfferedMove& move) { return move.primitive == "tile"; });
+  if (!shows_all && tile != legal_end && tile - moves.begin() >= static_cast<std::ptrdiff_t>(most_shown)) { std::rotate(moves.begin() + most_shown - 1, tile, tile + 1); }
   auto shown_end = shows_all || legal_end - moves.begin() <= static_cast<std::ptrdiff_t>(most_shown) ? legal_end : moves.begin() + most_shown;
   for (auto move = moves.begin(); move != moves.end(); ++move) {
     Json action = {{"title", title_of(*move)}, {"kind", "refactor.rewrite"}};
