@@ -5,12 +5,15 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "ir/evaluate.h"
 #include "ir/follow.h"
 #include "ir/ops.h"
 #include "schedule/analysis.h"
+#include "support/cancel_scope.h"
+#include "support/hash.h"
 
 namespace loopsmith::schedule {
 namespace {
@@ -277,21 +280,63 @@ auto counted_instances(const FuncState& func, const Place& block, const std::vec
 
 namespace {
 
+// An element, or an instance of a block, by what it is of; looked up without a copy of its numbers.
+template <class Of>
+struct Numbered {
+  Of of{};
+  Follower::Element at;
+};
+template <class Of>
+struct NumberedHash {
+  using is_transparent = void;
+  auto operator()(const std::pair<Of, const Follower::Element*>& key) const -> size_t {
+    uint64_t hash = std::hash<Of>()(key.first);
+    for (int64_t i : *key.second) { hash = hash_combine(hash, static_cast<uint64_t>(i)); }
+    return hash;
+  }
+  auto operator()(const Numbered<Of>& key) const -> size_t { return (*this)(std::pair<Of, const Follower::Element*>(key.of, &key.at)); }
+};
+template <class Of>
+struct NumberedEqual {
+  using is_transparent = void;
+  auto operator()(const Numbered<Of>& a, const Numbered<Of>& b) const -> bool { return a.of == b.of && a.at == b.at; }
+  auto operator()(const Numbered<Of>& a, const std::pair<Of, const Follower::Element*>& b) const -> bool { return a.of == b.first && a.at == *b.second; }
+  auto operator()(const std::pair<Of, const Follower::Element*>& b, const Numbered<Of>& a) const -> bool { return a.of == b.first && a.at == *b.second; }
+};
+template <class Of, class T>
+using NumberedMap = std::unordered_map<Numbered<Of>, T, NumberedHash<Of>, NumberedEqual<Of>>;
+
+template <class Of, class T>
+auto entry_of(NumberedMap<Of, T>& map, Of of, const Follower::Element& at, const T& fresh = {}) -> T& {
+  auto found = map.find(std::pair<Of, const Follower::Element*>(of, &at));
+  return found != map.end() ? found->second : map.emplace(Numbered<Of>{of, at}, fresh).first->second;
+}
+
 // The innermost block that runs, and which instance of it.
 struct Running {
   NodeId block = 0;
-  Follower::Element instance = {};
+  int64_t instance = 0;                        // a number for the block and the values of its iter vars
   bool is_same_again = false;                  // it would write the same if it ran again
 
   void enter(const Block& next, const Valuation& values, int64_t now) {
     block = next.id;
-    instance.clear();
-    is_same_again = !next.init;
-    for (const IterVar& iter : next.iter_vars) { instance.push_back(evaluate_integer(iter.var, values).value_or(-1 - now)); }
-    for (const BufferRegion& write : next.writes) {
-      for (const BufferRegion& read : next.reads) { is_same_again = is_same_again && !(read.buffer == write.buffer); }
+    at_.clear();
+    for (const IterVar& iter : next.iter_vars) { at_.push_back(evaluate_integer(iter.var, values).value_or(-1 - now)); }
+    instance = entry_of(instances_, block, at_, static_cast<int64_t>(instances_.size()) + 1);
+    auto known = same_again_.find(block);
+    if (known == same_again_.end()) {
+      bool reads_what_it_writes = std::any_of(next.writes.begin(), next.writes.end(), [&](const BufferRegion& write) {
+        return std::any_of(next.reads.begin(), next.reads.end(), [&](const BufferRegion& read) { return read.buffer == write.buffer; });
+      });
+      known = same_again_.emplace(block, !next.init && !reads_what_it_writes).first;
     }
+    is_same_again = known->second;
   }
+
+ private:
+  Follower::Element at_;
+  NumberedMap<NodeId, int64_t> instances_;
+  std::unordered_map<NodeId, bool> same_again_;
 };
 
 // Who touched which element, iteration by iteration.
@@ -300,7 +345,6 @@ class Touches : public Follower {
   int64_t now = 0;
   void begin(int64_t iteration) {
     now = iteration;
-    filled_.clear();
   }
   void forget() { touched_.clear(); }
   struct Met { Buffer buffer; NodeId block, other; };
@@ -318,8 +362,8 @@ class Touches : public Follower {
     return true;
   }
   void load(const Buffer& buffer, const Element& at) override {
-    if (!filled_.contains({buffer.get(), at})) { not_filled.insert(buffer.get()); }
-    Touch& touch = touched_[{buffer.get(), at}];
+    Touch& touch = entry_of(touched_, buffer.get(), at);
+    if (touch.filled_at != now) { not_filled.insert(buffer.get()); }
     if (touch.writer >= 0 && touch.writer != now) { meet(buffer, touch.block); }
     newest_ = std::max(newest_, touch.at);
     touch.reader = touch.reader < 0 || touch.reader == now ? now : several;
@@ -330,8 +374,8 @@ class Touches : public Follower {
     unknown.insert(buffer.get());
   }
   void store(const Buffer& buffer, const Element& at, bool certain) override {
-    if (certain) { filled_.insert({buffer.get(), at}); }
-    Touch& touch = touched_[{buffer.get(), at}];
+    Touch& touch = entry_of(touched_, buffer.get(), at);
+    if (certain) { touch.filled_at = now; }
     bool is_same = touch.block == running_.block && touch.instance == running_.instance;
     // What an iteration writes again from other values, as sums that go on, another one may find half done.
     touch.varies = is_same && (touch.varies || (touch.writer == now && newest_ > touch.at));
@@ -353,7 +397,8 @@ class Touches : public Follower {
     int64_t writer = -1, reader = -1;
     NodeId block = 0;                          // of the last store
     NodeId reading = 0;
-    Element instance = {};
+    int64_t filled_at = -1;                    // the last iteration that stored it for certain
+    int64_t instance = 0;
     int64_t at = 0;                            // number of the last store
     bool varies = false;                       // the instance stored other values in one iteration
   };
@@ -361,8 +406,7 @@ class Touches : public Follower {
     if (handed_.contains(buffer->data.get()) || (reads_only && other == running_.block)) { return; }
     if (std::none_of(met.begin(), met.end(), [&](const Met& m) { return m.buffer == buffer; })) { met.push_back({buffer, running_.block, other}); }
   }
-  std::map<std::pair<const BufferNode*, Element>, Touch> touched_;
-  std::set<std::pair<const BufferNode*, Element>> filled_;
+  NumberedMap<const BufferNode*, Touch> touched_;
   std::set<const VarNode*> handed_;
   Running running_;
   int64_t stores_ = 0;
@@ -427,7 +471,7 @@ static auto count_races(const FuncState& func, const Place& loop, const Place& b
     return Around(func, bottom, func.parent(loop)).run(outer, steps, [&](Valuation& inner) {
       races.begin(iteration++);
       races.values = inner;
-      return races.follow(bottom.loop->body);
+      return !CancelScope::is_cancelled() && races.follow(bottom.loop->body);
     });
   });
   // Buffers made below the loop, and those that only code below it uses.
@@ -461,8 +505,35 @@ static auto count_races(const FuncState& func, const Place& loop, const Place& b
   }
   return out;
 }
+
+// By ids: places belong to the object that was asked.
+struct RacesKept {
+  NodeId loop = 0;
+  int64_t most = 0;
+  bool is_known = false;
+  NodeId block = 0, other = 0;                 // 0: none
+  Buffer buffer;
+  std::vector<Buffer> own;
+  struct Pair { NodeId block, other; Buffer buffer; };
+  std::vector<Pair> further;
+};
+
 auto counted_races(const FuncState& func, const Place& loop, int64_t most) -> Races {
-  return count_races(func, loop, loop, false, most > 0 ? most : most_steps);
+  if (most <= 0) { most = most_steps; }
+  auto id_of = [](const Place* place) { return place ? place->id : NodeId{0}; };
+  auto kept = std::find_if(func.races_kept.begin(), func.races_kept.end(), [&](const auto& one) { return one->loop == loop.id && one->most == most; });
+  if (kept == func.races_kept.end()) {
+    Races found = count_races(func, loop, loop, false, most);
+    RacesKept out{.loop = loop.id, .most = most, .is_known = found.is_known, .block = id_of(found.block), .other = id_of(found.other), .buffer = found.buffer, .own = found.own, .further = {}};
+    for (const Races::Pair& pair : found.further) { out.further.push_back({id_of(pair.block), id_of(pair.other), pair.buffer}); }
+    if (!CancelScope::is_cancelled()) { func.races_kept.push_back(std::make_shared<const RacesKept>(std::move(out))); }
+    return found;
+  }
+  const RacesKept& known = **kept;
+  auto place_of = [&](NodeId id) { return id != 0 ? func.find(id) : nullptr; };
+  Races out{.is_known = known.is_known, .block = place_of(known.block), .other = place_of(known.other), .buffer = known.buffer, .own = known.own};
+  for (const RacesKept::Pair& pair : known.further) { out.further.push_back({place_of(pair.block), place_of(pair.other), pair.buffer}); }
+  return out;
 }
 auto counted_crossings(const FuncState& func, const Place& top, const Place& bottom) -> Races { return count_races(func, top, bottom, true); }
 
@@ -553,7 +624,7 @@ class Changes : public Follower {
   struct Write {
     int64_t at = 0;
     NodeId block = 0;
-    Element instance = {};
+    int64_t instance = 0;                      // a number of `Running`
   };
   std::map<std::pair<const BufferNode*, Element>, Write> last;     // by element; all that was written
   bool is_known = true;
@@ -678,7 +749,7 @@ auto counted_replacement(const FuncState& func, const Place& loop, const Block& 
         here.resize(slot);
         return true;
       }
-      if (++steps > most_steps) { return false; }
+      if (++steps > most_steps || CancelScope::is_cancelled()) { return false; }
       auto holds = is_one(predicate) ? std::optional<int64_t>(1) : evaluate_integer(predicate, here);
       if (!holds) { return false; }
       if (*holds == 0) { return true; }

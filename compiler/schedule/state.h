@@ -91,6 +91,7 @@ struct Rewrite {
 };
 
 struct ScopeTree;
+struct RacesKept;
 
 /// The tree of one function; shared, immutable but for the answers it keeps.
 class FuncState {
@@ -145,6 +146,9 @@ class FuncState {
   [[nodiscard]] auto region_cover(const Place& block) const -> bool;
   /// Only RAW dependences between the children, each covered.
   [[nodiscard]] auto stage_pipeline(const Place& scope_place) const -> bool;
+
+  /// What `counted_races` found of loops (instances.h), which keeps it here: several primitives are asked about one loop in turn.
+  mutable std::vector<std::shared_ptr<const RacesKept>> races_kept;
 
   /// Takes over what is kept by the state before and still holds.
   void adopt(const FuncState& before);

@@ -24,6 +24,7 @@
 #include "schedule/legality.h"
 #include "schedule/primitive.h"
 #include "script/schedules.h"
+#include "support/cancel_scope.h"
 #include "syntax/schedule_form.h"
 
 namespace loopsmith::lsp {
@@ -83,7 +84,7 @@ auto inside_of(const Spot& spot, const script::ScheduleFunction& function, size_
   auto found = script::partway({.function = function, .run = run, .index = index, .at = place, .stop = [&] { return is_late = is_late || spot.is_late(); }, .cancel = spot.patience.cancel});
   spot.is_cut_short = spot.is_cut_short || is_late;
   auto inside = found ? std::make_shared<const script::Partway>(std::move(*found)) : nullptr;
-  if (known != nullptr && !is_late) {
+  if (known != nullptr && !is_late && !spot.patience.cancel.is_cancelled()) {
     known->inside_of = std::move(what);
     known->inside_program = run.program;
     known->inside = inside;
@@ -381,7 +382,7 @@ auto argument_for(const CallContext& call, const schedule::Primitive& row, size_
     const std::string& text = call.arguments[i];
     if (text.starts_with(named)) { return text.substr(std::min(text.find_first_not_of(' ', named.size()), text.size())); }
     size_t equals = text.find('=');
-    bool is_named = equals != std::string::npos && std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(equals), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+    bool is_named = equals != std::string::npos && std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(equals), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c >= 0x80; });
     if (i == param && !is_named) { return text; }
   }
   return {};
@@ -448,7 +449,7 @@ auto remembered(const Spot& spot, const std::string& question, const Judge& judg
   }
   bool is_stopped = false;
   schedule::Legality legality = judge([&] { return is_stopped = is_stopped || spot.is_late(); });
-  if (is_stopped) {
+  if (is_stopped || spot.patience.cancel.is_cancelled()) {
     spot.is_cut_short = true;
     return {};
   }
@@ -781,6 +782,7 @@ class Gains {
         break;
       }
     }
+    if (spot_.patience.cancel.is_cancelled()) { return std::nullopt; }
     if (known != nullptr) { known->best.emplace(std::string(row.name), best); }
     return best;
   }
@@ -1060,6 +1062,7 @@ void add_snippets(Items& items) {
 }  // namespace
 
 auto completion(const Snapshot& snapshot, uint32_t at, const Patience& patience) -> Completion {
+  CancelScope scope(patience.cancel);
   Spot spot = find_spot(snapshot, at, patience);
   Completion result;
   result.replaced = {spot.text.prefix_begin, spot.at};
@@ -1381,6 +1384,7 @@ auto signature_of_function(const Snapshot& snapshot, std::string_view name, cons
 }  // namespace
 
 auto signature_help(const Snapshot& snapshot, uint32_t at, const Patience& patience, const FindElsewhere& elsewhere) -> std::optional<Signature> {
+  CancelScope scope(patience.cancel);
   Spot spot = find_spot(snapshot, at, patience);
   if (spot.text.in_comment || !spot.text.call) { return std::nullopt; }
   const CallContext& call = *spot.text.call;

@@ -2,8 +2,10 @@
 #include "lsp/features/completion.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "lsp/features/hover.h"
+#include "tests/support/effort.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
@@ -237,4 +239,43 @@ TEST_CASE("each argument that is refused has its own reason") {
   CHECK(has(note, "not `i`: cannot reorder: `i` is named twice"));
   CHECK(has(note, "not `di`"));
   CHECK_FALSE(has(note, "not `i`, `di`"));
+}
+
+TEST_CASE("a completion that is cancelled at any moment is remembered for nothing that it did not find") {
+  auto told = [](const Completion& found) {
+    std::string out;
+    for (const CompletionItem& item : found.items) { out += item.label + " | " + item.detail + " | " + item.note + " | " + item.call + "\n"; }
+    return out;
+  };
+  // Of few iterations, so that they are counted.
+  auto small = [](const std::string& lines) {
+    std::string text = program + lines;
+    for (auto [from, to] : {std::pair<std::string_view, std::string_view>("128", "16"), {"64", "8"}}) {
+      for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) { text.replace(at, from.size(), to); }
+    }
+    size_t at = text.find("$0");
+    text.erase(at, 2);
+    return Typed{workspace::analyse("file:///t.tir", text), static_cast<uint32_t>(at)};
+  };
+  for (const char* lines : {"    sch.$0", "    sch.parallel($0", "    sch.reverse_compute_at(d, $0", "    if True:\n        i0, i1 = sch.split(i, factors=[None, 4])\n        sch.vec$0"}) {
+    INFO(lines);
+    Typed typed = small(lines);
+    const auto snapshot = typed.document->snapshot();
+    JudgedState whole;
+    const std::string expected = told(completion(*snapshot, typed.at, {.judged = &whole}));
+    for (int microseconds = 0; microseconds < 12000; microseconds += tests::is_sanitized ? 4000 : 300) {
+      CAPTURE(microseconds);
+      // Nothing is kept of the state from before, and all of what this one leaves.
+      Typed fresh = small(lines);
+      JudgedState judged;
+      CancelSource source;
+      std::thread other([&] {
+        std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
+        source.cancel();
+      });
+      (void)completion(*fresh.document->snapshot(), fresh.at, {.cancel = source.token(), .judged = &judged});
+      other.join();
+      CHECK(told(completion(*fresh.document->snapshot(), fresh.at, {.judged = &judged})) == expected);
+    }
+  }
 }
