@@ -338,6 +338,10 @@ void File::evaluate(size_t index) {
     if (d.code == Code::MisspeltWord) {
       if (const syntax::Item* home = part_of(*out.item, d.where.decl)) { place_word(d, home->text); }
     }
+    if (d.code == Code::Deprecated) {
+      if (const syntax::Item* home = part_of(*out.item, d.where.decl)) { modernise(d, home->text); }
+      continue;
+    }
     if (d.code == Code::NoTruthValue && d.remedies.empty()) {
       const syntax::Item* home = part_of(*out.item, d.where.decl);
       std::string_view text = home && d.where.end <= home->text.size() ? std::string_view(home->text).substr(d.where.begin, d.where.end - d.where.begin) : std::string_view();

@@ -97,7 +97,9 @@ class DtypeObject final : public eval::Object {
   const DataType dtype;
   /// `x: T.int32` makes a variable that can be assigned to, as in TVM's main line.
   const bool declares_cell;
-  explicit DtypeObject(DataType t, bool cell = false) : Object(&type_tag), dtype(t), declares_cell(cell) {}
+  /// The name of an older form, `Ptr`: where it is called or indexed, people are told what stands in its place.
+  const std::string_view older;
+  explicit DtypeObject(DataType t, bool cell = false, std::string_view older = {}) : Object(&type_tag), dtype(t), declares_cell(cell), older(older) {}
   auto is_callable() const -> bool override { return true; }
   auto call(Evaluator&, const Arguments&) const -> std::optional<Value> override;
   auto get_item(Evaluator&, const std::vector<Argument>&, bool is_tuple, Origin where) const -> std::optional<Value> override;

@@ -130,4 +130,25 @@ void place_word(Diagnostic& diagnostic, std::string_view text) {
   }
 }
 
+void modernise(Diagnostic& diagnostic, std::string_view text) {
+  const Origin at = diagnostic.where;
+  if (at.end > text.size() || at.begin >= at.end) { return; }
+  std::string_view within = text.substr(at.begin, at.end - at.begin);
+  auto part = [&](size_t begin, size_t end) { return Origin{at.decl, at.begin + static_cast<uint32_t>(begin), at.begin + static_cast<uint32_t>(end), at.step}; };
+  auto call = [&](size_t open, std::string before, std::string after) {
+    diagnostic.fixes = {{part(open, open + 1), std::move(before)}, {part(within.size() - 1, within.size()), std::move(after)}};
+  };
+  // Of a call the name alone.
+  if (within == "buffer_decl") { diagnostic.fixes = {{at, "Buffer"}}; }
+  if (within == "Ptr" || within == "ptr") { diagnostic.fixes = {{at, "handle"}}; }
+  if (within.starts_with("T.Ptr[") || within.starts_with("T.ptr[")) {
+    call(5, "(", ")");
+    diagnostic.fixes.insert(diagnostic.fixes.begin(), {part(2, 5), "handle"});
+  }
+  if (within.starts_with("T.Buffer[")) {
+    bool is_list = std::ranges::any_of(diagnostic.args, [](const auto& arg) { return arg.second == "T.Buffer((...))"; });
+    call(8, is_list ? "((" : "(", is_list ? "))" : ")");
+  }
+}
+
 }  // namespace loopsmith::frontend

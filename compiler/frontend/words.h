@@ -23,4 +23,7 @@ void check_keys(Evaluator& evaluator, Vocabulary vocabulary, const AttrMap& attr
 /// A word that comes from elsewhere (a constant, an f-string) is left as it is.
 void place_word(Diagnostic& diagnostic, std::string_view text);
 
+/// The fix of a `Deprecated` where the form is written in full (`T.Buffer[...]`): none otherwise. `text`: of the declaration.
+void modernise(Diagnostic& diagnostic, std::string_view text);
+
 }  // namespace loopsmith::frontend

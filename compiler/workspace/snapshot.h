@@ -39,6 +39,7 @@ struct Finding {
   Severity severity = Severity::Error;
   Span span;
   std::string message;
+  bool is_deprecated = false;    // an older form: editors strike it through
   bool is_unnecessary = false;   // what it is about can be taken away: editors fade it
   std::vector<Note> notes;
   std::vector<std::string> remedies;

@@ -73,6 +73,27 @@ auto in_form_of(const Snapshot& snapshot, std::string_view function) -> Schedule
   return out;
 }
 
+auto has_steps_of(const Snapshot& snapshot, std::string_view function) -> bool {
+  auto without_comments = [](std::string_view text) {
+    std::string out = "\n";
+    while (!text.empty()) {
+      size_t end = std::min(text.find('\n'), text.size());
+      std::string_view line = text.substr(0, end);
+      text.remove_prefix(std::min(end + 1, text.size()));
+      if (line.ends_with('\r')) { line.remove_suffix(1); }
+      size_t first = line.find_first_not_of(" \t");
+      if (first == std::string_view::npos || line[first] == '#') { continue; }
+      out.append(line).push_back('\n');
+    }
+    return out;
+  };
+  std::string steps = without_comments(in_form_of(snapshot, function).text);
+  // Decorators and the line with the name are the person's.
+  size_t header = steps.find("\ndef ");
+  size_t begin = header == std::string::npos ? header : steps.find('\n', header + 1);
+  return begin != std::string::npos && begin + 1 < steps.size() && without_comments(snapshot.text()).find(std::string_view(steps).substr(begin)) != std::string::npos;
+}
+
 auto insertion_after(const Snapshot& snapshot, std::string_view function, std::string_view schedule_text) -> std::optional<Insertion> {
   std::optional<uint32_t> end;
   for_each_prim_func(snapshot, [&](const syntax::PlacedItem& placed, const syntax::FunctionDef& found) {

@@ -45,6 +45,9 @@ struct ScheduleInFile {
 /// Is that another form than `@ls.schedule(...)`?
 [[nodiscard]] auto makes_schedules_itself(const workspace::Snapshot& snapshot) -> bool;
 
+/// Do the steps of a found schedule stand in the text already, under whatever name and comments?
+[[nodiscard]] auto has_steps_of(const workspace::Snapshot& snapshot, std::string_view function) -> bool;
+
 struct Insertion {
   uint32_t offset = 0;
   std::string text;

@@ -83,7 +83,7 @@ auto diagnostic_of(const Snapshot& snapshot, Encoding encoding, const std::strin
                      {"code", code_id(finding.code)},
                      {"source", "loopsmith"},
                      {"message", std::move(message)}};
-  if (finding.is_unnecessary) { diagnostic["tags"] = Json::array({1}); }
+  if (finding.is_unnecessary || finding.is_deprecated) { diagnostic["tags"] = Json::array({finding.is_unnecessary ? 1 : 2}); }
   if (!manual.empty()) { diagnostic["codeDescription"] = {{"href", manual + "#" + std::string(code_id(finding.code))}}; }
   if (!finding.notes.empty()) {
     Json related = Json::array();
@@ -1011,7 +1011,8 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
       if (!job.tunes() || job.uri != snapshot.name() || job.function != lens.function) { continue; }
       has_found = has_found || job.is_done;
       if (job.is_done) {
-        add(lens, "insert best schedule: " + time_title(job.seconds, job.share), insert_schedule_command, {{"job", id}});
+        bool is_there = has_steps_of(snapshot, job.schedule_text);
+        add(lens, (is_there ? "best, in this file: " : "insert best schedule: ") + time_title(job.seconds, job.share), is_there ? "" : insert_schedule_command, is_there ? Json() : Json{{"job", id}});
       } else {
         is_running = true;
         add(lens, progress_title(job), stop_tune_command, {{"job", id}});
@@ -1022,7 +1023,11 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
     if (auto best = is_running || has_found ? std::nullopt : recorded_best(context, lens.function)) {
       std::string title = "best " + time_title(best->recorded.best.median_seconds, best->share);
       // What was not compared with the program is told of and not offered.
-      bool is_offered = !best->recorded.best.verified.empty();
+      bool has_schedules = std::any_of(snapshot.schedules().begin(), snapshot.schedules().end(), [&](const script::FileSchedule& one) { return one.program_name.view() == lens.function; });
+      auto text = has_schedules ? schedule_text_of(snapshot, *best) : std::nullopt;
+      bool is_there = text && has_steps_of(snapshot, *text);
+      if (is_there) { title += ", in this file"; }
+      bool is_offered = !best->recorded.best.verified.empty() && !is_there;
       add(lens, title + (is_offered ? ": insert it" : ""), is_offered ? insert_schedule_command : "", is_offered ? recorded_argument(context, lens.function) : Json());
     }
     if (views && recorded_best(context, lens.function)) { add(lens, "history", show_history_command, {{"uri", snapshot.name()}, {"function", lens.function}}); }

@@ -143,3 +143,24 @@ TEST_CASE("the best schedule takes the place of one of Python's, with what was s
   after = replaced(handed, better);
   CHECK(after.ends_with("def mine(s: tir.Schedule):\n    \"\"\"Of a person.\"\"\"\n    # Tuned: 0.5 us.\n    x, y = s.get_loops(\"B\")\n    s.parallel(x)\n    s.vectorize(y)\n"));
 }
+
+TEST_CASE("a found schedule that stands in the file is known there, in both languages, whatever its name and comments are") {
+  auto holds = [](const std::string& name, const std::string& text) { return has_steps_of(*workspace::analyse(name, text)->snapshot(), best); };
+  CHECK_FALSE(holds("file:///kernel.py", program()));
+  std::string python = inserted(program());
+  CHECK(holds("file:///kernel.py", python));
+  CHECK_FALSE(holds("file:///kernel.tir", program()));
+  std::string own = program() + "\n\n" + best;
+  CHECK(holds("file:///kernel.tir", own));
+  std::string renamed = own;
+  renamed.replace(renamed.find("B_tuned"), 7, "fast");
+  renamed.replace(renamed.find("    # Tuned: 1 us.\n"), 19, "");
+  CHECK(holds("file:///kernel.tir", renamed));
+  std::string crlf;
+  for (char c : own) { crlf += c == '\n' ? std::string("\r\n") : std::string(1, c); }
+  CHECK(holds("file:///kernel.tir", crlf));
+  // One step less, or another loop, is another schedule.
+  std::string other = own;
+  other.replace(other.find("vectorize(j)"), 12, "vectorize(i)");
+  CHECK_FALSE(holds("file:///kernel.tir", other));
+}
