@@ -238,6 +238,9 @@ auto Analyses::update(const syntax::Document& document, frontend::File& file, bo
       }
       Ignores ignores(*declaration.item);
       ignores.apply(kept.found);
+      // Those that reading it found are known elsewhere; a comment about them is of use.
+      Diagnostics read = declaration.diagnostics;
+      ignores.apply(read);
       Diagnostics problems = ignores.problems(is_clean && !is_instance);
       kept.found.insert(kept.found.end(), problems.begin(), problems.end());
     }

@@ -149,4 +149,16 @@ auto Ignores::of_file(const syntax::Document& document, Diagnostics& problems) -
   return out;
 }
 
+auto is_silenced(const syntax::Document& document, const Diagnostic& diagnostic) -> bool {
+  if (diagnostic.severity == Severity::Error) { return false; }
+  if (syntax::ItemPtr item = document.declaration(diagnostic.where.decl)) {
+    Diagnostics one{diagnostic};
+    Ignores(*item).apply(one);
+    if (one.empty()) { return true; }
+  }
+  Diagnostics problems;
+  std::vector<Code> silenced = Ignores::of_file(document, problems);
+  return std::find(silenced.begin(), silenced.end(), diagnostic.code) != silenced.end();
+}
+
 }  // namespace loopsmith::analysis

@@ -17,6 +17,9 @@
 
 namespace loopsmith::analysis {
 
+/// Is a warning silenced by a comment, of its declaration or of the file? For what no analysis found: reading a file, running its schedules.
+[[nodiscard]] auto is_silenced(const syntax::Document& document, const Diagnostic& diagnostic) -> bool;
+
 class Ignores {
  public:
   /// The comments of a declaration, and of its members. The declaration must outlive this.

@@ -1,6 +1,7 @@
 // Snapshots of a document and the work that fills them: see snapshot.h.
 #include "workspace/snapshot.h"
 
+#include "analysis/ignore.h"
 #include "support/codes.h"
 
 #include <algorithm>
@@ -26,6 +27,7 @@ auto to_finding(const Diagnostic& diagnostic, const Snapshot& snapshot) -> Findi
   // What has no place (or lost it) is shown at the top of the file rather than not at all.
   finding.span = snapshot.resolve(diagnostic.where).value_or(Span{0, 0});
   finding.message = diagnostic.message();
+  finding.is_deprecated = diagnostic.code == Code::Deprecated;
   finding.is_unnecessary = is_unnecessary(diagnostic.code);
   finding.remedies = diagnostic.remedies;
   for (const RelatedNote& note : diagnostic.notes) {
@@ -62,14 +64,15 @@ auto Snapshot::resolve(Origin origin) const -> std::optional<Span> {
 
 auto Snapshot::findings() const -> std::vector<Finding> {
   std::vector<Finding> all;
-  auto add = [&](const Diagnostics& diagnostics) {
+  auto add = [&](const Diagnostics& diagnostics, bool is_asked = false) {
     for (const Diagnostic& diagnostic : diagnostics) {
-      if (diagnostic.code != Code::Cancelled) { all.push_back(to_finding(diagnostic, *this)); }
+      if (diagnostic.code == Code::Cancelled || (!is_asked && analysis::is_silenced(syntax_, diagnostic))) { continue; }
+      all.push_back(to_finding(diagnostic, *this));
     }
   };
   add(syntax_.diagnostics());
   add(semantic_);
-  add(analysed_);
+  add(analysed_, true);
   for (const script::FileSchedule& schedule : schedules_) {
     add(schedule.diagnostics);
     if (is_current(schedule)) { add(schedule.run->all_diagnostics()); }
