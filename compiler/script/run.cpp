@@ -395,8 +395,60 @@ auto not_followed(const ScheduleRun& run, const Step& step) -> Diagnostic {
 auto ScheduleRun::all_diagnostics() const -> Diagnostics {
   Diagnostics out = diagnostics;
   for (const Step& step : steps) { out.insert(out.end(), step.diagnostics.begin(), step.diagnostics.end()); }
+  out.insert(out.end(), further_on.begin(), further_on.end());
   return out;
 }
+
+namespace {
+
+// `sch.parallel(k)`: without it the program has the same loops and blocks.
+auto only_marks_a_loop(const syntax::Stmt& stmt) -> bool {
+  const auto* expression = stmt.as<syntax::ExprStmt>();
+  const auto* call = expression ? expression->value->as<syntax::CallExpr>() : nullptr;
+  const auto* callee = call ? call->callee->as<syntax::AttributeExpr>() : nullptr;
+  if (!callee || !callee->object->as<syntax::NameExpr>()) { return false; }
+  static const Name marks[] = {Name("parallel"), Name("vectorize"), Name("unroll"), Name("bind"), Name("annotate")};
+  return std::find(std::begin(marks), std::end(marks), callee->attr.name) != std::end(marks);
+}
+
+// Fills `further_on`: goes on as if refused marks were not there, up to what is refused and is none.
+void look_further_on(ScheduleRun& run, const RunRequest& request, const Ref<eval::Function>& function, size_t limit) {
+  const syntax::Block& body = request.function.def->body;
+  auto failed = static_cast<size_t>(std::find_if(run.steps.begin(), run.steps.end(), [](const Step& s) { return s.state != StepState::Done; }) - run.steps.begin());
+  auto made_later = [&](const syntax::ScheduleForm& form) { return form.made && form.made_at >= failed; };
+  if (made_later(request.function.form) || std::any_of(request.function.others.begin(), request.function.others.end(), made_later)) { return; }
+  RunRequest rest = request;
+  rest.watch = {};
+  ScheduleRun ahead;
+  ahead.steps.resize(run.steps.size());
+  for (size_t i = 0; i < ahead.steps.size(); ++i) {
+    ahead.steps[i].index = i;
+    ahead.steps[i].where = run.steps[i].where;
+  }
+  ahead.frames = run.frames;
+  ahead.result = run.result;
+  for (bool is_first = true; failed < limit; is_first = false) {
+    const Step& step = is_first ? run.steps[failed] : ahead.steps[failed];
+    if (!is_first) { run.further_on.insert(run.further_on.end(), step.diagnostics.begin(), step.diagnostics.end()); }
+    if (step.state != StepState::Failed || !only_marks_a_loop(*body[static_cast<uint32_t>(failed)]) || failed >= ahead.frames.size() || failed + 1 >= limit || request.cancel.is_cancelled()) { return; }
+    eval::Evaluator evaluator(request.heap ? request.heap : std::make_shared<eval::Heap>());
+    evaluator.cancel = request.cancel;
+    evaluator.globals = request.globals;
+    evaluator.tree = request.function.tree;
+    Recorder recorder(ahead, rest);
+    recorder.is_made = true;
+    recorder.limit = limit;
+    eval::Frame frame = ahead.frames[failed].snapshot();
+    evaluator.resume_from(failed + 1, frame, function, &recorder);
+    size_t next = failed + 1;
+    while (next < limit && ahead.steps[next].state == StepState::Done) { ++next; }
+    // What is not followed is told once the mistake is mended; what was cancelled is run again.
+    if (next >= limit || ahead.steps[next].state != StepState::Failed || request.cancel.is_cancelled()) { return; }
+    failed = next;
+  }
+}
+
+}  // namespace
 
 auto run_schedule(const RunRequest& request, const ScheduleRun* before) -> ScheduleRun {
   const syntax::FunctionDef& def = *request.function.def;
@@ -512,6 +564,7 @@ auto run_schedule(const RunRequest& request, const ScheduleRun* before) -> Sched
   for (Step& step : run.steps) {
     if (step.state == StepState::Unknown && !expects_failure(def)) { step.diagnostics.push_back(not_followed(run, step)); }
   }
+  if (!request.steps && !run.makes_its_own) { look_further_on(run, request, function, limit); }
   bool all_done = std::all_of(run.steps.begin(), run.steps.end(), [](const Step& s) { return s.state == StepState::Done; });
   // An early `return` leaves later statements not run; that is complete too.
   run.is_complete = all_done || (frame.flow == eval::Flow::Return && !has_errors(evaluator.diagnostics));

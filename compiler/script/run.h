@@ -81,6 +81,8 @@ struct ScheduleRun {
   std::vector<Step> steps;
   std::shared_ptr<const schedule::Schedule> result;   // after the last step that worked; null: none
   Diagnostics diagnostics;                     // of the function as a whole (parameters, program); steps have theirs
+  /// What is refused further on where the step that failed only says how a loop runs (`parallel`, `bind`): the same is refused once that is mended.
+  Diagnostics further_on;
   bool makes_its_own = false;                  // `sch = tir.Schedule(program)` in its body
   bool is_complete = false;                    // every step ran
   size_t first_step = 0;                       // the first one executed now; those before were taken over
