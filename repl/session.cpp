@@ -653,7 +653,7 @@ auto Session::with_places(const std::string& call) const -> std::string {
   const schedule::FuncState* func = has_program() ? schedule().state().func(function()) : nullptr;
   if (func == nullptr) { return call; }
   const eval::Scope& scope = *steps_[position_].frame.scope;
-  auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || (c & 0x80) != 0; };
   std::string out;
   char quote = 0;
   for (size_t i = 0; i < call.size();) {

@@ -57,7 +57,7 @@ auto list_row(std::string_view head, std::string_view said, size_t at, size_t wi
 }
 
 auto mentions(std::string_view line, std::string_view name) -> bool {
-  auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || (c & 0x80) != 0; };
   for (size_t at = line.find(name); at != std::string_view::npos; at = line.find(name, at + 1)) {
     size_t end = at + name.size();
     if ((at == 0 || !is_letter(line[at - 1])) && (end >= line.size() || !is_letter(line[end]))) { return true; }

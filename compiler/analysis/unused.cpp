@@ -303,7 +303,7 @@ class Names {
   bool has_blocks_ = false;   // the statement list being looked at holds blocks
 };
 
-auto is_word(char c) -> bool { return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+auto is_word(char c) -> bool { return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80) != 0; }
 
 auto has_word(std::string_view text, std::string_view word) -> bool {
   for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {

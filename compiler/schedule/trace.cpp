@@ -160,7 +160,8 @@ struct Namer {
     std::unordered_set<std::string> used;
     std::string out = "lambda ";
     for (const Var& var : map.initial) {
-      std::string name = var->name.str();
+      // As results name it: letters that are not ASCII are none there.
+      std::string name = print_script(Expr(var));
       if (used.count(name)) {
         name += std::to_string(used.size());
         renamed[var.get()] = make<VarNode>(Name(name), var->dtype);

@@ -185,7 +185,7 @@ auto programs_of(frontend::File& file) -> std::vector<std::pair<const frontend::
 // The words of a text that may be names.
 auto words_of(std::string_view text) -> std::unordered_set<std::string_view> {
   std::unordered_set<std::string_view> words;
-  auto is_of_name = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; };
+  auto is_of_name = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || (c & 0x80) != 0; };
   for (size_t at = 0; at < text.size();) {
     size_t begin = at;
     while (at < text.size() && is_of_name(text[at])) { ++at; }

@@ -26,7 +26,7 @@ auto identifier(std::string text) -> std::string {
 
 auto is_there(const Snapshot& snapshot, std::string_view name) -> bool {
   const std::string& text = snapshot.text();
-  auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || (c & 0x80) != 0; };
   for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
     if ((at == 0 || !is_word(text[at - 1])) && (at + name.size() == text.size() || !is_word(text[at + name.size()]))) { return true; }
   }

@@ -131,7 +131,7 @@ auto head_of(EntityKind kind) -> const char* {
   return "x";
 }
 
-auto is_word(char c) -> bool { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+auto is_word(char c) -> bool { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || (c & 0x80) != 0; }
 
 auto words_of(std::string_view text) -> std::set<std::string> {
   std::set<std::string> words;

@@ -18,7 +18,7 @@ using workspace::Snapshot;
 
 constexpr int most_entries = 2000;   // of a folder
 
-auto is_word(char c) -> bool { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+auto is_word(char c) -> bool { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || (c & 0x80) != 0; }
 
 /// An import statement up to the cursor.
 struct Written {

@@ -38,8 +38,13 @@ auto offer(const Stand& stand, const schedule::FuncState& func, const schedule::
   };
   // Judged first: it is worth most, and there may be no time for all that follows.
   std::optional<OfferedMove> tiling = tiling_offered(stand, func, focus, asked.until);
+  size_t not_judged = 0;
   for (const schedule::Primitive* row : schedule::all_primitives()) {
-    if (row->is_pure || row->is_sampling || Clock::now() >= asked.until) { continue; }
+    if (row->is_pure || row->is_sampling) { continue; }
+    if (Clock::now() >= asked.until) {
+      ++not_judged;
+      continue;
+    }
     // Done already: it is legal, and changes nothing.
     bool is_done = focus.is_loop() && ((row->name == "parallel" && focus.loop->for_kind == ForKind::Parallel) || (row->name == "vectorize" && focus.loop->for_kind == ForKind::Vectorized) ||
                                        (row->name == "unroll" && focus.loop->for_kind == ForKind::Unrolled));
@@ -72,6 +77,9 @@ auto offer(const Stand& stand, const schedule::FuncState& func, const schedule::
     others.push_back(std::move(*tiling));
   }
   legal.insert(legal.end(), std::make_move_iterator(others.begin()), std::make_move_iterator(others.end()));
+  if (not_judged > 0 && asked.refusals == Refusals::All) {
+    legal.push_back({fmt::format("{} more primitives", not_judged), "the program is large, and there was no time to judge them: the loop view takes its time", 1, stand.offset, {}});
+  }
   return legal;
 }
 

@@ -30,7 +30,7 @@ enum class Refusals : uint8_t { Usual, All };
 
 /// On a variable of a schedule: after its statement, for what the variable stands for there. On a loop or block of a program: at the
 /// end of the last schedule function for that program, or in a new one. At most one legal call per primitive, those that should pay most first; then refusals,
-/// with the reason. What is not judged by `until` is left out.
+/// with the reason. What is not judged by `until` is counted, as one refusal.
 [[nodiscard]] auto moves_offered(const workspace::Snapshot& snapshot, uint32_t at, Refusals refusals = Refusals::Usual, Deadline until = never()) -> std::vector<OfferedMove>;
 
 /// Where the cursor would be on what is selected. In a program, of the `for` that the selection begins at or lies in the head of: the last of its

@@ -12,7 +12,7 @@ namespace loopsmith::lsp {
 
 namespace {
 
-auto is_of_name(char c) -> bool { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+auto is_of_name(char c) -> bool { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || (c & 0x80) != 0; }
 
 /// Where a text has a name as a word of its own; npos: nowhere.
 auto find_word(std::string_view text, std::string_view word) -> size_t {

@@ -16,7 +16,7 @@ namespace {
 
 using workspace::Snapshot;
 
-auto is_name_byte(char c) -> bool { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+auto is_name_byte(char c) -> bool { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || (c & 0x80) != 0; }
 
 /// The word around a byte and, where it is an attribute, what stands before its dot.
 struct Word {
