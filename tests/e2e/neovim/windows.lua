@@ -188,6 +188,20 @@ local ok, problem = xpcall(function()
   if not vim.api.nvim_win_is_valid(code) then code = vim.fn.bufwinid(source) end
   vim.api.nvim_set_current_buf(source)
 
+  -- A buffer without a name is served from when it gets one.
+  vim.cmd('enew')
+  local unnamed = vim.api.nvim_get_current_buf()
+  vim.bo.filetype = 'tirscript'
+  vim.api.nvim_buf_set_lines(unnamed, 0, -1, false, { 'x = y' })
+  vim.wait(300)
+  local before = server.of(unnamed)
+  vim.cmd('silent write! ' .. vim.fn.fnameescape(vim.fn.fnamemodify(vim.api.nvim_buf_get_name(source), ':h') .. '/named.tir'))
+  wait('a server for what has a name now', function() return server.of(unnamed) ~= nil end)
+  wait('its diagnostics', function() return #vim.diagnostic.get(unnamed) > 0 end)
+  check('a buffer without a name', before == nil and vim.fn.bufexists('/') == 0, { before and before.id, vim.fn.bufexists('/') })
+  vim.cmd('bdelete!')
+  vim.api.nvim_set_current_buf(source)
+
   -- A server that is killed: it is said, and another one serves the buffers. One that runs is ended first.
   local first = server.of(source)
   told = {}

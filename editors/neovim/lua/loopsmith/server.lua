@@ -80,18 +80,35 @@ end
 function M.setup(options, config)
   M.options = options
   config = vim.tbl_extend('force', config, { name = 'loopsmith', cmd = options.cmd, filetypes = options.filetypes, root_markers = options.root_markers, on_exit = on_exit })
+  local group = vim.api.nvim_create_augroup('loopsmith', { clear = true })
+  -- A buffer without a name has no address that edits and views could mean: it is served from when it gets one.
+  local function root_of(buffer)
+    local name = vim.api.nvim_buf_get_name(buffer)
+    return name ~= '' and (vim.fs.root(buffer, options.root_markers) or vim.fs.dirname(name)) or nil
+  end
+  vim.api.nvim_create_autocmd({ 'BufFilePost', 'BufWritePost' }, {
+    group = group,
+    callback = function(event)
+      local kind = vim.bo[event.buf].filetype
+      if vim.tbl_contains(options.filetypes, kind) and not M.of(event.buf) then vim.bo[event.buf].filetype = kind end
+    end,
+  })
   vim.api.nvim_create_autocmd('FileType', {
-    group = vim.api.nvim_create_augroup('loopsmith', { clear = true }),
+    group = group,
     pattern = options.filetypes,
     callback = function(event)
       local why = M.hindrance()
       if why then return vim.notify_once('loopsmith: ' .. why, vim.log.levels.WARN) end
       if not is_older then return end
-      config.root_dir = vim.fs.root(event.buf, options.root_markers) or vim.fs.dirname(vim.api.nvim_buf_get_name(event.buf))
-      vim.lsp.start(config, { bufnr = event.buf })
+      config.root_dir = root_of(event.buf)
+      if config.root_dir then vim.lsp.start(config, { bufnr = event.buf }) end
     end,
   })
   if is_older then return end
+  config.root_dir = function(buffer, on_dir)
+    local root = root_of(buffer)
+    if root then on_dir(root) end
+  end
   vim.lsp.config('loopsmith', config)
   vim.lsp.enable('loopsmith')
 end
