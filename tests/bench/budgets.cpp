@@ -49,6 +49,7 @@ namespace {
 
 struct Options {
   bool quick = false;
+  bool gate = false;             // a row over its budget is a failure
   double tune_seconds = 60;
   std::string program;
 };
@@ -58,6 +59,7 @@ auto seconds(Clock::duration span) -> double { return std::chrono::duration<doub
 // ---- the table -----------------------------------------------------------------------------------------------------
 
 int failures = 0;
+int over = 0;
 
 struct Row {
   std::string what;
@@ -77,6 +79,7 @@ void print_row(const Row& row, const std::string& measured, const std::string& r
 void report(const Row& row, double value, const std::string& how, double tvm = 0, std::string note = {}) {
   bool is_ok = row.budget <= 0 || (row.more_is_better ? value >= row.budget : value <= row.budget);
   if (tvm > 0) { note = fmt::format("{:.1f} times TVM's {:.4g} {}{}{}", tvm / value, tvm, row.unit, note.empty() ? "" : "; ", note); }
+  over += is_ok ? 0 : 1;
   print_row(row, fmt::format("{:.4g} {} ({})", value, row.unit, how), row.budget > 0 ? fmt::format("{:.2f}", value / row.budget) : "-",
             row.budget > 0 ? (is_ok ? "ok" : "over") : "-", note);
 }
@@ -640,7 +643,7 @@ auto all(const Options& options) -> int {
   left_out({"f32 matmul 1024, one core", ""}, "bench_cpu measures it");
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);
-  return failures > 0 ? 1 : 0;
+  return failures > 0 || (options.gate && over > 0) ? 1 : 0;
 }
 
 }  // namespace
@@ -655,13 +658,15 @@ auto main(int argc, char** argv) -> int {
     std::string_view argument = argv[i];
     if (argument == "--quick") {
       options.quick = true;
+    } else if (argument == "--gate") {
+      options.gate = true;
     } else if (argument == "--tune-seconds" && i + 1 < argc) {
       options.tune_seconds = std::atof(argv[++i]);
       has_tune_seconds = true;
     } else if (argument == "--program" && i + 1 < argc) {
       options.program = argv[++i];
     } else {
-      fmt::print(stderr, "usage: bench-budgets [--quick] [--tune-seconds N] [--program FILE]\n");
+      fmt::print(stderr, "usage: bench-budgets [--quick] [--gate] [--tune-seconds N] [--program FILE]\n");
       return 2;
     }
   }

@@ -153,8 +153,10 @@ TEST_CASE("a crash in any handler costs the worker for a moment; what crashes tw
     }
   }
   std::sort(seconds.begin(), seconds.end());
-  INFO("from the crash to answers about both documents: median " << seconds[seconds.size() / 2] << " s, longest " << seconds.back() << " s");
+  INFO("from the crash to answers about both documents: median " << seconds[seconds.size() / 2] << " s, nineteen of twenty within " << seconds[seconds.size() * 19 / 20] << " s, longest " << seconds.back() << " s");
+  // A second at most; a machine that is busy elsewhere is late now and then.
   CHECK(seconds[seconds.size() / 2] < 1);
+  if (!tests::is_sanitized) { CHECK(seconds[seconds.size() * 19 / 20] < 1); }
   CHECK(seconds.back() < 10);
 }
 

@@ -1,5 +1,6 @@
 // Much at once: a thousand documents open, and the memory that is left when they are closed; a file of 20,000 lines, edited as fast as
-// messages go.
+// messages go. Much in a row: documents opened, edited and closed, hundreds here, as many as one likes by
+//   LOOPSMITH_CYCLES=10000 build/release/bin/unit_lsp_load 'documents opened*'
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -20,13 +21,29 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Bytes resident, of the server and its worker.
-auto memory_of(Session& session) -> uint64_t {
+/// The server and its worker.
+auto processes_of(Session& session) -> std::vector<int> {
   const std::string front = std::to_string(session.process().pid());
   auto found = run_program({.argv = {"sh", "-c", "cat /proc/" + front + "/task/*/children"}}, "", in(5s));
   std::istringstream pids(front + " " + (found.ok() ? found->output : ""));
+  std::vector<int> out;
+  for (int pid = 0; pids >> pid;) { out.push_back(pid); }
+  return out;
+}
+
+auto descriptors_of(Session& session) -> size_t {
+  size_t count = 0;
+  for (int pid : processes_of(session)) {
+    std::error_code none;
+    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/fd", pid), none)) { ++count; }
+  }
+  return count;
+}
+
+/// Bytes resident, of the server and its worker.
+auto memory_of(Session& session) -> uint64_t {
   uint64_t bytes = 0;
-  for (int pid = 0; pids >> pid;) {
+  for (int pid : processes_of(session)) {
     std::ifstream sizes(fmt::format("/proc/{}/statm", pid));
     uint64_t whole = 0;
     uint64_t pages = 0;
@@ -72,6 +89,48 @@ TEST_CASE("a thousand documents, and memory once they are closed") {
   INFO(fmt::format("{:.1f} MB before, {:.1f} MB with {} files, {:.1f} MB after", static_cast<double>(before) * 1e-6, static_cast<double>(open) * 1e-6, count, static_cast<double>(after) * 1e-6));
   CHECK(open > before);
   if (!tests::is_sanitized) { CHECK(static_cast<double>(after) <= 1.1 * static_cast<double>(before)); }
+  CHECK(session.goodbye() == 0);
+}
+
+TEST_CASE("documents opened, edited and closed over and over leave no memory and no descriptors behind") {
+  const char* asked = std::getenv("LOOPSMITH_CYCLES");
+  const size_t cycles = asked != nullptr ? std::strtoul(asked, nullptr, 10) : tests::is_sanitized ? 60 : 300;
+  const std::vector<std::string> texts = corpus(200);
+  Session session({LOOPSMITH_PROGRAM, "lsp"});
+  session.initialize();
+  Random random{13};
+  std::vector<double> memory;
+  size_t descriptors = 0;
+  for (size_t cycle = 0; cycle < cycles; ++cycle) {
+    // The same texts over and over: what is kept of each is kept once.
+    Document document{name_of(static_cast<int>(cycle % 97)), 1, lines_of(texts[cycle % std::min<size_t>(texts.size(), 60)])};
+    if (document.lines.empty()) { continue; }
+    session.open(document.uri, document.text());
+    for (int edit = 0; edit < 2; ++edit) {
+      Json change = random_change(document, random);
+      session.notify("textDocument/didChange", {{"textDocument", {{"uri", document.uri}, {"version", ++document.version}}}, {"contentChanges", {change}}});
+      size_t line = random.below(document.lines.size());
+      CHECK(session.call("textDocument/hover", params_at(document, "textDocument/hover", line, 4)).is_object());
+      CHECK(session.call("textDocument/completion", params_at(document, "textDocument/completion", line, 4)).is_object());
+    }
+    CHECK(session.wait_for(document.uri, document.version).is_object());
+    close(session, document.uri);
+    session.received.clear();
+    if (cycle % std::max<size_t>(cycles / 30, 1) != 0) { continue; }
+    (void)session.call("workspace/symbol", {{"query", ""}});
+    std::this_thread::sleep_for(100ms);
+    memory.push_back(static_cast<double>(memory_of(session)) * 1e-6);
+    if (cycle >= cycles / 5 && descriptors == 0) { descriptors = descriptors_of(session); }
+  }
+  CHECK(descriptors_of(session) <= descriptors);
+  REQUIRE(memory.size() > 9);
+  auto median = [](std::vector<double> part) { std::nth_element(part.begin(), part.begin() + static_cast<std::ptrdiff_t>(part.size() / 2), part.end()); return part[part.size() / 2]; };
+  auto third = static_cast<std::ptrdiff_t>(memory.size() / 3);
+  double middle = median({memory.begin() + third, memory.end() - third});
+  double last = median({memory.end() - third, memory.end()});
+  INFO(fmt::format("{} cycles: {:.1f} MB in the middle of them, {:.1f} MB at the end, {} descriptors", cycles, middle, last, descriptors));
+  if (asked != nullptr) { fmt::print("{} cycles: {:.1f} MB in the middle of them, {:.1f} MB at the end, {} descriptors\n", cycles, middle, last, descriptors); }
+  if (!tests::is_sanitized) { CHECK(last <= 1.1 * middle); }
   CHECK(session.goodbye() == 0);
 }
 

@@ -1,6 +1,6 @@
 // Random sessions with the real server: edits, requests of every kind at random places, cancellations, malformed messages, documents closed
-// and opened again, nothing waited for. Each request is answered once; at the end every answer equals that of a fresh server that was given
-// the final texts, and no worker has died. Texts are an example or two and what the source tree's tests are about; edits are what people type,
+// and opened again, nothing waited for. Each request is answered once; some that were asked on the way, and at the end all, equal the answers of a
+// fresh server that was given the texts as they stood, and no worker has died. Texts are an example or two and what the source tree's tests are about; edits are what people type,
 // accidents, and steps of schedules. The seed is printed.
 //
 //   LOOPSMITH_SESSIONS=N plays N of them, LOOPSMITH_SECONDS=S goes on for so long, LOOPSMITH_SEED=S begins with that one:
@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <set>
 
 #include "tests/unit/catch.h"
 #include "tests/unit/lsp/random_edits.h"
@@ -69,6 +70,36 @@ auto ask_all(Session& session, const Document& document, uint64_t seed) -> std::
   return answers;
 }
 
+/// What is answered from the text of one document alone. Of the rest some may be of the state before a replay, and is told anew (tokens,
+/// completion); and what is about several documents is answered for all edits that have arrived by then.
+const std::set<std::string> of_text = {"textDocument/formatting",     "textDocument/rangeFormatting", "textDocument/rangesFormatting", "textDocument/onTypeFormatting",
+                                       "textDocument/foldingRange",   "textDocument/selectionRange",  "textDocument/prepareRename"};
+
+/// Asked while texts changed: what the editor had at that moment.
+struct OnTheWay {
+  int id = 0;
+  std::string method;
+  Json params;
+  std::vector<std::pair<std::string, std::string>> texts;   // address, text
+};
+
+/// What was answered for texts that have changed since is what a server says that never knew others.
+void compare(Session& session, const OnTheWay& asked) {
+  Json answer = session.answer(asked.id);
+  if (!answer.contains("result")) { return; }
+  Json ours = answer["result"];
+  Session fresh({LOOPSMITH_PROGRAM, "lsp"}, {{"LOOPSMITH_TEST_PATIENCE", "1"}});
+  fresh.initialize();
+  for (const auto& [uri, text] : asked.texts) { fresh.open(uri, text); }
+  for (const auto& [uri, text] : asked.texts) { (void)fresh.wait_for(uri, 1); }
+  Json theirs = fresh.call(asked.method, asked.params)["result"];
+  normalise(ours);
+  normalise(theirs);
+  INFO("on the way: " << asked.method << " " << asked.params.dump() << "\n" << asked.texts[0].second);
+  CHECK(ours == theirs);
+  CHECK(fresh.goodbye() == 0);
+}
+
 void play(uint64_t seed) {
   INFO("seed " << seed);
   Random random{seed};
@@ -94,6 +125,7 @@ void play(uint64_t seed) {
     documents.push_back(std::move(document));
   }
   std::vector<int> asked;
+  std::vector<OnTheWay> on_the_way;
   for (int step = 0; step < 60; ++step) {
     Document& document = documents[random.below(documents.size())];
     switch (random.below(8)) {
@@ -126,7 +158,14 @@ void play(uint64_t seed) {
         size_t line = random.below(document.lines.size() + 2);
         const std::vector<std::string>* kinds[] = {&of_document, &at_position, &of_range};
         const std::string& method = random.one_of(*kinds[random.below(3)]);
-        asked.push_back(session.request(method, params_at(document, method, line, random.below(60))));
+        Json params = params_at(document, method, line, random.below(60));
+        asked.push_back(session.request(method, params));
+        if (on_the_way.size() < (tests::is_sanitized ? 1 : 3) && of_text.contains(method)) {
+          on_the_way.push_back({asked.back(), method, std::move(params), {{document.uri, document.text()}}});
+          for (const Document& other : documents) {
+            if (&other != &document) { on_the_way.back().texts.emplace_back(other.uri, other.text()); }
+          }
+        }
       }
     }
   }
@@ -150,6 +189,7 @@ void play(uint64_t seed) {
     INFO(message.dump());
     CHECK((message.value("method", "") != "window/logMessage" || message["params"]["message"].get<std::string>().find("worker") == std::string::npos));
   }
+  for (const OnTheWay& one : on_the_way) { compare(session, one); }
   Session fresh({LOOPSMITH_PROGRAM, "lsp"}, {{"LOOPSMITH_TEST_PATIENCE", "1"}});
   fresh.initialize();
   for (const Document& document : documents) { fresh.open(document.uri, document.text()); }

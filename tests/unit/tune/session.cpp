@@ -12,6 +12,7 @@
 
 #include "frontend/file.h"
 #include "syntax/document.h"
+#include "tests/support/effort.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
@@ -38,11 +39,29 @@ for line in sys.stdin:
     print(json.dumps(out), flush=True)
 )PY";
 
+// The same, measuring what a candidate is: by its trace, whatever number it has.
+constexpr const char* measuring_traces = R"PY(
+import hashlib, json, os, sys
+built = {}
+for line in sys.stdin:
+    m = json.loads(line)
+    op = m["op"]
+    if op == "task": out = {"reply": "task", "ok": True, "why": ""}
+    elif op == "build":
+        what = hashlib.sha256(json.dumps(m["trace"]).encode()).hexdigest()
+        built[m["id"]] = 1e-6 * (1 + int(what[:6], 16) % 1000)
+        out = {"reply": "build", "id": m["id"], "outcome": "measured", "note": "", "lowered": what[:15], "object": what[15:30], "seconds": 0.001}
+    elif op == "measure": out = {"reply": "measure", "id": m["id"], "outcome": "measured", "note": "", "median": built.get(m["id"], 1e-3), "spread": 1e-9, "blocks": 5}
+    elif op == "check": out = {"reply": "check", "id": m["id"], "equal": True, "how": "a look", "note": ""}
+    else: continue
+    print(json.dumps(out), flush=True)
+)PY";
+
 struct StoppedSearch {
-  StoppedSearch() {
+  explicit StoppedSearch(const char* worker = script) {
     char pattern[] = "/tmp/loopsmith-session-XXXXXX";
     folder = ::mkdtemp(pattern);
-    std::ofstream(folder + "/worker.py") << script;
+    std::ofstream(folder + "/worker.py") << worker;
     options.worker = {"python3", folder + "/worker.py", folder};
     options.workers = 1;
     options.seconds = 0;
@@ -61,14 +80,7 @@ struct StoppedSearch {
     while (!has("asked")) { std::this_thread::sleep_for(std::chrono::milliseconds(5)); }
   }
   auto run() -> Result<SessionResult> {
-    syntax::Document document(R"(
-@T.prim_func
-def main(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32")):
-    for i, j in T.grid(64, 64):
-        with T.block("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = A[vi, vj] + T.float32(1)
-)");
+    syntax::Document document(program);
     frontend::File file;
     file.update(document);
     IRModule module;
@@ -79,6 +91,14 @@ def main(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32")):
     return tune::tune(module, Name("main"), *target, "main", options);
   }
   std::string folder;
+  std::string program = R"(
+@T.prim_func
+def main(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32")):
+    for i, j in T.grid(64, 64):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] + T.float32(1)
+)";
   SessionOptions options;
   std::atomic<bool> stopped = false;
   std::vector<std::string> phases;
@@ -177,5 +197,62 @@ TEST_CASE("a search that goes on, stopped before its first trial, has what the o
     REQUIRE(result.ok());
     CHECK(result->found);
     CHECK(result->trace != first->trace);
+  }
+}
+
+TEST_CASE("a search that is stopped after any trial and goes on measures the same candidates, in the same order, as one that never was") {
+  constexpr int trials = 40;
+  const std::string matmul = R"(
+@T.prim_func
+def main(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32"), C: T.Buffer((64, 64), "float32")):
+    for i, j, k in T.grid(64, 64, 64):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+)";
+  auto measured = [](const std::string& path) {
+    auto database = tune::Database::open(path);
+    REQUIRE(database.ok());
+    auto tasks = database->workloads();
+    REQUIRE(tasks.ok());
+    REQUIRE(tasks->size() == 1);
+    auto records = database->records(tasks->front().task);
+    REQUIRE(records.ok());
+    std::vector<std::pair<std::string, double>> out;
+    for (const tune::Record& record : *records) { out.emplace_back(record.trace, record.median_seconds); }
+    return out;
+  };
+  StoppedSearch whole(measuring_traces);
+  whole.program = matmul;
+  whole.options.database = whole.folder + "/kept.db";
+  whole.options.trials = trials;
+  whole.options.on_progress = {};
+  auto expected_best = whole.run();
+  REQUIRE(expected_best.ok());
+  auto expected = measured(whole.options.database);
+  REQUIRE(expected.size() > 20);
+  for (int cut : tests::is_sanitized ? std::vector<int>{16} : std::vector<int>{2, 7, 16, 17, 30}) {
+    CAPTURE(cut);
+    StoppedSearch search(measuring_traces);
+    search.program = matmul;
+    search.options.database = search.folder + "/kept.db";
+    search.options.trials = trials;
+    search.options.on_progress = [&](const Progress& progress) {
+      if (progress.trials - progress.from_database >= cut) { search.stopped = true; }
+    };
+    int sessions = 0;
+    for (;; ++sessions) {
+      REQUIRE(sessions < trials + 2);
+      search.stopped = false;
+      auto result = search.run();
+      REQUIRE(result.ok());
+      if (result->stopped) { continue; }
+      CHECK(result->trace == expected_best->trace);
+      break;
+    }
+    CHECK(sessions >= 1);
+    CHECK(measured(search.options.database) == expected);
   }
 }
