@@ -39,6 +39,7 @@
 #include "tests/bench/editor.h"
 #include "tests/bench/matmul.h"
 #include "tests/bench/texts.h"
+#include "tests/support/paths.h"
 #include "transform/pipelines.h"
 
 using namespace loopsmith;
@@ -478,7 +479,7 @@ void schedules(const Options& options) {
 
 void compiling(const Options& options) {
   Row row{"scheduled module to callable code", "matmul 1024, tiled", 33.0 / 2};
-  std::ifstream stream(LOOPSMITH_SOURCE_DIR "/examples/matmul_1024.tir");
+  std::ifstream stream(tests::source_folder() + "/examples/matmul_1024.tir");
   std::stringstream text;
   text << stream.rdbuf();
   auto programs = bench::programs_of(text.str());

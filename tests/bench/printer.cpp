@@ -13,6 +13,7 @@
 #include "ir/equal.h"
 #include "ir/printer.h"
 #include "syntax/document.h"
+#include "tests/support/paths.h"
 
 using namespace loopsmith;
 
@@ -35,7 +36,7 @@ auto microseconds(F f) -> double {
 auto main(int argc, char** argv) -> int {
   std::vector<std::string> paths(argv + 1, argv + argc);
   if (paths.empty()) {
-    for (const char* name : {"matmul", "conv2d_bias_relu", "softmax"}) { paths.push_back(std::string(LOOPSMITH_SOURCE_DIR "/examples/") + name + ".tir"); }
+    for (const char* name : {"matmul", "conv2d_bias_relu", "softmax"}) { paths.push_back(tests::source_folder() + "/examples/" + name + ".tir"); }
   }
   fmt::print("{:<24} {:>6} {:>10} {:>14} {:>10} {:>10}\n", "program", "lines", "print us", "us for 94 lines", "equal us", "hash us");
   for (const std::string& path : paths) {

@@ -27,6 +27,7 @@
 #include "tests/bench/editor.h"
 #include "tests/bench/matmul.h"
 #include "tests/bench/texts.h"
+#include "tests/support/paths.h"
 
 using namespace loopsmith;
 using bench::Editor;
@@ -51,7 +52,7 @@ struct Key {
 
 auto recorded() -> std::vector<Key> {
   std::vector<Key> keys;
-  std::ifstream file(LOOPSMITH_SOURCE_DIR "/tests/bench/typing.jsonl");
+  std::ifstream file(tests::source_folder() + "/tests/bench/typing.jsonl");
   for (std::string line; std::getline(file, line);) {
     Json json = Json::parse(line, nullptr, false);
     if (!json.is_object()) { continue; }

@@ -18,6 +18,7 @@
 #include "syntax/document.h"
 #include "syntax/lines.h"
 #include "tests/support/corpus.h"
+#include "tests/support/paths.h"
 #include "workspace/snapshot.h"
 
 namespace {
@@ -92,7 +93,7 @@ auto main(int argc, char** argv) -> int {
     for (size_t k = 0; k < 5; ++k) { joined += corpus[i + k].second + "\n\n"; }
     texts.push_back(std::move(joined));
   }
-  for (const char* name : {"matmul", "softmax", "conv2d_bias_relu"}) { texts.push_back(read(std::string(LOOPSMITH_SOURCE_DIR "/examples/") + name + ".tir")); }
+  for (const char* name : {"matmul", "softmax", "conv2d_bias_relu"}) { texts.push_back(read(tests::source_folder() + "/examples/" + name + ".tir")); }
   size_t edits = 0, full = 0, count = 0, bad = 0;
   Kept all;
   double worst = 1;

@@ -14,6 +14,7 @@
 #include "program.h"
 #include "support/origin.h"
 #include "syntax/document.h"
+#include "tests/support/paths.h"
 
 namespace loopsmith::oracle {
 namespace {
@@ -32,7 +33,7 @@ auto fingerprint(const std::string& text) -> std::string {
 auto exceptions() -> const std::map<std::string, std::set<std::string>>& {
   static const auto all = [] {
     std::map<std::string, std::set<std::string>> out;
-    std::ifstream in(LOOPSMITH_SOURCE_DIR "/tests/oracle/diagnostics.txt");
+    std::ifstream in(tests::source_folder() + "/tests/oracle/diagnostics.txt");
     std::string line;
     while (std::getline(in, line)) {
       if (line.empty() || line[0] == '#') { continue; }

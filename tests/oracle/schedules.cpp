@@ -13,6 +13,7 @@
 #include "schedule/schedule.h"
 #include "schedule/trace_json.h"
 #include "support/hash.h"
+#include "tests/support/paths.h"
 
 namespace loopsmith::oracle {
 namespace {
@@ -35,7 +36,7 @@ auto says_ok(const Json& line, const char* key) -> bool {
 auto difference_on_purpose(const Json& line) -> const std::string* {
   static const std::map<std::string, std::string> reasons = [] {
     std::map<std::string, std::string> out;
-    std::ifstream in(LOOPSMITH_ORACLE_DIFFERENCES);
+    std::ifstream in(tests::source_folder() + "/tests/oracle/differences.txt");
     for (std::string text; std::getline(in, text);) {
       size_t id = text.find(' ');
       size_t hash = id == std::string::npos ? id : text.find(' ', id + 1);

@@ -1,5 +1,6 @@
 // Gzip-compressed lines of JSON, of which the program texts are taken.
 #include "tests/support/corpus.h"
+#include "tests/support/paths.h"
 
 #include <zlib.h>
 
@@ -13,7 +14,7 @@ auto corpus_texts() -> const std::vector<std::pair<std::string, std::string>>& {
     std::vector<std::pair<std::string, std::string>> out;
     std::unordered_set<std::string> seen;
     for (const char* name : {"workloads", "texts", "schedule"}) {
-      gzFile file = gzopen((std::string(LOOPSMITH_SOURCE_DIR "/tests/oracle/data/") + name + ".jsonl.gz").c_str(), "rb");
+      gzFile file = gzopen((tests::source_folder() + "/tests/oracle/data/" + name + ".jsonl.gz").c_str(), "rb");
       if (file == nullptr) { continue; }
       std::string content;
       char chunk[65536];

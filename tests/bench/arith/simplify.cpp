@@ -15,6 +15,7 @@
 #include "arith/analyzer.h"
 #include "expression.h"
 #include "ir/ops.h"
+#include "tests/support/paths.h"
 
 namespace {
 
@@ -62,7 +63,7 @@ auto time_one(const nlohmann::json& line) -> double {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string path = argc > 1 ? argv[1] : LOOPSMITH_SOURCE_DIR "/tests/oracle/data/arith.jsonl.gz";
+  std::string path = argc > 1 ? argv[1] : tests::source_folder() + "/tests/oracle/data/arith.jsonl.gz";
   std::vector<double> times;
   for (const std::string& text : read_lines(path)) {
     auto line = nlohmann::json::parse(text, nullptr, false);

@@ -22,6 +22,7 @@
 #include "tests/bench/cpu/peers.h"
 #include "tests/bench/cpu/programs.h"
 #include "tests/bench/cpu/race.h"
+#include "tests/support/paths.h"
 #include "transform/pipelines.h"
 
 namespace loopsmith::bench {
@@ -30,8 +31,8 @@ namespace {
 using runtime::Arguments;
 using runtime::JitModule;
 
-constexpr const char* matmul_file = LOOPSMITH_SOURCE_DIR "/examples/matmul_1024.tir";
-constexpr const char* kernels = LOOPSMITH_SOURCE_DIR "/tests/bench/cpu/kernels/";
+const std::string matmul_file = tests::source_folder() + "/examples/matmul_1024.tir";
+const std::string kernels = tests::source_folder() + "/tests/bench/cpu/kernels/";
 
 auto target_with(int threads) -> target::Target {
   target::Target out = target::host();
@@ -180,7 +181,7 @@ struct Table {
   auto conv(int64_t channels, int64_t size, int threads) -> Status {
     std::string name = fmt::format("f32 conv 3x3 {}x{}x{}", size, size, channels);
     if (!wanted(name)) { return ok(); }
-    LOOPSMITH_TRY(ours, kernel(std::string(kernels) + "conv2d.tir", fmt::format("conv_{}_tiled", size), threads));
+    LOOPSMITH_TRY(ours, kernel(kernels + "conv2d.tir", fmt::format("conv_{}_tiled", size), threads));
     std::vector<Racer> racers = {{"ours", [&] { ours->run(); }, {}}};
     if (auto run = onednn_conv3x3(channels, size, threads)) { racers.push_back({"oneDNN", run, {}}); }
     race(racers);
@@ -238,8 +239,8 @@ auto table(std::string_view word) -> Status {
     }
   }
   LOOPSMITH_CHECK(out.compiling(matmul_file, f32_tile));
-  LOOPSMITH_CHECK(out.compiling(std::string(kernels) + "conv2d.tir", "conv_56_tiled"));
-  LOOPSMITH_CHECK(out.compiling(std::string(kernels) + "softmax.tir", "softmax_8m_rows"));
+  LOOPSMITH_CHECK(out.compiling(kernels + "conv2d.tir", "conv_56_tiled"));
+  LOOPSMITH_CHECK(out.compiling(kernels + "softmax.tir", "softmax_8m_rows"));
   return ok();
 }
 

@@ -18,6 +18,7 @@
 #include "script/run.h"
 #include "support/process.h"
 #include "target/hardware.h"
+#include "tests/support/paths.h"
 #include "tests/unit/codegen/build.h"
 #include "transform/pipelines.h"
 
@@ -118,7 +119,7 @@ auto resized(std::string text, const std::vector<std::pair<std::string, std::str
 }
 
 void check_file(const std::string& name, const std::vector<std::pair<std::string, std::string>>& changes) {
-  auto programs = programs_of(resized(read(LOOPSMITH_SOURCE_DIR "/examples/" + name), changes));
+  auto programs = programs_of(resized(read(tests::source_folder() + "/examples/" + name), changes));
   REQUIRE_FALSE(programs.empty());
   for (const Program& p : programs) {
     INFO(p.name);
@@ -190,7 +191,7 @@ auto inner_loop_of(const std::string& text, const std::string& schedule, const s
 }  // namespace
 
 TEST_CASE("register tiles stay in registers: no access to the stack in the inner loop of a matrix product") {
-  const std::string text = read(LOOPSMITH_SOURCE_DIR "/examples/matmul_1024.tir");
+  const std::string text = read(tests::source_folder() + "/examples/matmul_1024.tir");
   const std::string avx2 = "llvm -mtriple=x86_64-pc-linux-gnu -mcpu=haswell -num-cores=1";
   const std::string avx512 = "llvm -mtriple=x86_64-pc-linux-gnu -mcpu=skylake-avx512 -num-cores=1";
   InnerLoop small = inner_loop_of(text, "tile_6_by_16", avx2);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/process.h"
+#include "tests/support/paths.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
@@ -18,7 +19,7 @@ using Json = nlohmann::json;
 namespace {
 
 constexpr auto patience = std::chrono::seconds(60);
-const std::string examples = std::string(LOOPSMITH_SOURCE_DIR) + "/examples/";
+const std::string examples = tests::source_folder() + "/examples/";
 
 struct Folder {
   std::filesystem::path path = std::filesystem::temp_directory_path() / ("loopsmith-mcp-" + std::to_string(::getpid()));
@@ -33,7 +34,7 @@ class Agent {
   Agent() {
     // What tuning measures goes into a database of its own.
     static const Folder data;
-    auto started = Process::start({.argv = {LOOPSMITH_PROGRAM, "mcp"}, .environment = {{"XDG_DATA_HOME", data.path.string()}}});
+    auto started = Process::start({.argv = {tests::loopsmith_program(), "mcp"}, .environment = {{"XDG_DATA_HOME", data.path.string()}}});
     REQUIRE(started.ok());
     process_.emplace(std::move(started).value());
   }
@@ -85,7 +86,7 @@ class Agent {
 auto text_of(const Json& result) -> std::string { return result["content"][0]["text"].get<std::string>(); }
 
 auto lines_of_check(const std::string& text) -> Json {
-  auto result = run_program({.argv = {LOOPSMITH_PROGRAM, "check", "--json", "-"}}, text, in(patience));
+  auto result = run_program({.argv = {tests::loopsmith_program(), "check", "--json", "-"}}, text, in(patience));
   REQUIRE(result.ok());
   Json lines = Json::array();
   size_t begin = 0;

@@ -20,6 +20,7 @@
 #include "syntax/lines.h"
 #include "tests/support/corpus.h"
 #include "tests/support/effort.h"
+#include "tests/support/paths.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
@@ -47,7 +48,7 @@ void walk(const std::string& folder, const std::function<void(const std::string&
 auto texts() -> const std::vector<std::pair<std::string, std::string>>& {
   static const auto all = [] {
     std::vector<std::pair<std::string, std::string>> out = tests::corpus_texts();
-    const std::string root = LOOPSMITH_SOURCE_DIR;
+    const std::string root = tests::source_folder();
     for (const char* folder : {"/examples", "/tests/golden", "/tests/e2e", "/tests/bench"}) {
       walk(root + folder, [&](const std::string& path) {
         if (!path.ends_with(".tir") && !path.ends_with(".py")) { return; }

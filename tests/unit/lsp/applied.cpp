@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "ir/equal.h"
+#include "tests/support/paths.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
@@ -16,7 +17,7 @@ namespace {
 const Name global_symbol("global_symbol");
 
 auto file(const std::string& path) -> std::string {
-  std::ifstream in(std::string(LOOPSMITH_SOURCE_DIR) + "/" + path);
+  std::ifstream in(tests::source_folder() + "/" + path);
   std::ostringstream text;
   text << in.rdbuf();
   return text.str();

@@ -7,6 +7,7 @@
 
 #include "lsp/protocol/methods.h"
 #include "tests/support/effort.h"
+#include "tests/support/paths.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/lsp/random_edits.h"
 #include "tests/unit/lsp/session.h"
@@ -40,7 +41,7 @@ auto milliseconds(Clock::time_point since) -> double { return std::chrono::durat
 TEST_CASE("every request can be cancelled at any moment, and frees its work") {
   const int blocks = tests::is_sanitized ? 24 : 160;
   const std::string uri = "file:///wide.tir";
-  Session session({LOOPSMITH_PROGRAM, "lsp"});
+  Session session({tests::loopsmith_program(), "lsp"});
   session.initialize({{"textDocument", {{"completion", {{"completionItem", {{"snippetSupport", true}}}}}}}});
   Document document{uri, 1, lines_of(wide(blocks, 0))};
   session.open(uri, document.text());

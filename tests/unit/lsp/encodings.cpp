@@ -6,6 +6,7 @@
 
 #include "lsp/protocol/encoding.h"
 #include "tests/support/effort.h"
+#include "tests/support/paths.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/lsp/random_edits.h"
 #include "tests/unit/lsp/session.h"
@@ -68,7 +69,7 @@ TEST_CASE("editors that count bytes, 16-bit units and code points are told of th
   const Encoding encodings[] = {Encoding::Utf8, Encoding::Utf16, Encoding::Utf32};
   std::vector<std::vector<std::pair<std::string, Json>>> told;
   for (Encoding encoding : encodings) {
-    Session session({LOOPSMITH_PROGRAM, "lsp"}, {{"LOOPSMITH_TEST_PATIENCE", "1"}});
+    Session session({tests::loopsmith_program(), "lsp"}, {{"LOOPSMITH_TEST_PATIENCE", "1"}});
     session.initialize({{"general", {{"positionEncodings", {name_of(encoding)}}}}});
     session.open(uri, text);
     CHECK(session.wait_for(uri, 1)["result"]["state"] == "done");

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "lsp/protocol/methods.h"
+#include "tests/support/paths.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/lsp/session.h"
 
@@ -28,7 +29,7 @@ const std::string program =
     "        with T.block(\"A\"):\n            vi = T.axis.spatial(16, i)\n            B[vi] = A[vi] + T.float32(1)\n\n\n"
     "@ls.schedule(f)\ndef s(sch: tir.Schedule) -> None:\n    (i,) = sch.get_loops(\"A\")\n    sch.parallel(i)\n";
 
-auto start() -> Session { return Session({LOOPSMITH_PROGRAM, "lsp", "--hang-limit", "300ms"}, {{"LOOPSMITH_TEST_FAULT", "1"}}); }
+auto start() -> Session { return Session({tests::loopsmith_program(), "lsp", "--hang-limit", "300ms"}, {{"LOOPSMITH_TEST_FAULT", "1"}}); }
 
 void begin(Session& session) {
   session.initialize();

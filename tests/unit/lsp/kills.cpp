@@ -15,6 +15,7 @@
 #include <memory>
 #include <thread>
 
+#include "tests/support/paths.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/lsp/random_edits.h"
 #include "tests/unit/lsp/session.h"
@@ -72,7 +73,7 @@ class Editor {
     restart();
   }
   void restart() {
-    session_ = std::make_unique<Session>(std::vector<std::string>{LOOPSMITH_PROGRAM, "lsp"}, std::vector<std::pair<std::string, std::string>>{{"XDG_DATA_HOME", folder_}});
+    session_ = std::make_unique<Session>(std::vector<std::string>{tests::loopsmith_program(), "lsp"}, std::vector<std::pair<std::string, std::string>>{{"XDG_DATA_HOME", folder_}});
     session_->initialize({{"experimental", {{"loopsmithViews", true}}}});
     for (const Document& document : documents) { session_->open(document.uri, document.text(), document.version); }
     is_tuning = false;
@@ -225,7 +226,7 @@ TEST_CASE("whatever is killed, the editor goes on and nothing that was told is l
     // What is on the screen is what a fresh server says of it.
     for (const Document& document : editor.documents) {
       (void)editor.session().wait_for(document.uri, document.version);
-      Session fresh({LOOPSMITH_PROGRAM, "lsp"});
+      Session fresh({tests::loopsmith_program(), "lsp"});
       fresh.initialize();
       fresh.open(document.uri, document.text());
       (void)fresh.wait_for(document.uri, 1);

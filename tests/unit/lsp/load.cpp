@@ -10,6 +10,7 @@
 
 #include "tests/bench/texts.h"
 #include "tests/support/effort.h"
+#include "tests/support/paths.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/lsp/random_edits.h"
 #include "tests/unit/lsp/session.h"
@@ -61,7 +62,7 @@ void close(Session& session, const std::string& uri) { session.notify("textDocum
 TEST_CASE("a thousand documents, and memory once they are closed") {
   const int count = tests::is_sanitized ? 50 : 1000;
   const std::string text = bench::file_of_lines(50);
-  Session session({LOOPSMITH_PROGRAM, "lsp"});
+  Session session({tests::loopsmith_program(), "lsp"});
   session.initialize();
   auto visit = [&](int from, int to) {
     for (int i = from; i < to; ++i) { session.open(name_of(i), text); }
@@ -96,7 +97,7 @@ TEST_CASE("documents opened, edited and closed over and over leave no memory and
   const char* asked = std::getenv("LOOPSMITH_CYCLES");
   const size_t cycles = asked != nullptr ? std::strtoul(asked, nullptr, 10) : tests::is_sanitized ? 60 : 300;
   const std::vector<std::string> texts = corpus(200);
-  Session session({LOOPSMITH_PROGRAM, "lsp"});
+  Session session({tests::loopsmith_program(), "lsp"});
   session.initialize();
   Random random{13};
   std::vector<double> memory;
@@ -138,7 +139,7 @@ TEST_CASE("a file of 20,000 lines, edited as fast as messages go") {
   const int lines = tests::is_sanitized ? 2000 : 20000;
   const std::string uri = "file:///long.tir";
   Document document{uri, 1, lines_of(bench::file_of_lines(lines))};
-  Session session({LOOPSMITH_PROGRAM, "lsp"});
+  Session session({tests::loopsmith_program(), "lsp"});
   session.initialize();
   session.open(uri, document.text());
   CHECK(session.wait_for(uri, 1)["result"]["state"] == "done");
@@ -163,7 +164,7 @@ TEST_CASE("a file of 20,000 lines, edited as fast as messages go") {
   }
   for (int id : asked) { CHECK(session.answer(id).is_object()); }
   CHECK(session.wait_for(uri, document.version)["result"]["state"] == "done");
-  Session fresh({LOOPSMITH_PROGRAM, "lsp"});
+  Session fresh({tests::loopsmith_program(), "lsp"});
   fresh.initialize();
   fresh.open(uri, document.text());
   CHECK(fresh.wait_for(uri, 1)["result"]["state"] == "done");

@@ -16,6 +16,7 @@
 #include "lsp/features/stand.h"
 #include "schedule/moves.h"
 #include "tests/support/effort.h"
+#include "tests/support/paths.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
@@ -24,7 +25,7 @@ using namespace loopsmith::lsp;
 namespace {
 
 auto example(const std::string& name) -> std::string {
-  std::ifstream file(std::string(LOOPSMITH_SOURCE_DIR) + "/examples/" + name);
+  std::ifstream file(tests::source_folder() + "/examples/" + name);
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();

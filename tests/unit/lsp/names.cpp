@@ -7,6 +7,7 @@
 
 #include "ir/equal.h"
 #include "tests/support/effort.h"
+#include "tests/support/paths.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
@@ -15,7 +16,7 @@ using namespace loopsmith::lsp;
 namespace {
 
 auto read(const std::string& path) -> std::string {
-  std::ifstream file(std::string(LOOPSMITH_SOURCE_DIR) + "/" + path);
+  std::ifstream file(tests::source_folder() + "/" + path);
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();

@@ -14,6 +14,7 @@
 
 #include "lsp/protocol/json.h"
 #include "support/hash.h"
+#include "tests/support/paths.h"
 
 namespace loopsmith::lsp::random {
 
@@ -26,7 +27,7 @@ struct Random {
 
 /// A file of the source tree.
 inline auto file(const std::string& path) -> std::string {
-  std::ifstream in(std::string(LOOPSMITH_SOURCE_DIR) + "/" + path);
+  std::ifstream in(tests::source_folder() + "/" + path);
   std::ostringstream text;
   text << in.rdbuf();
   return text.str();
@@ -42,7 +43,7 @@ inline auto lines_of(const std::string& text) -> std::vector<std::string> {
 /// Texts of the source tree of at most so many lines, in an order that does not change: examples, and what tests are about.
 inline auto corpus(size_t most_lines) -> std::vector<std::string> {
   std::vector<std::string> paths;
-  const std::filesystem::path root(LOOPSMITH_SOURCE_DIR);
+  const std::filesystem::path root(tests::source_folder());
   for (const char* folder : {"examples", "tests/golden/frontend", "tests/golden/schedule", "tests/golden/analysis", "tests/golden/lsp", "tests/language/data"}) {
     std::error_code none;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder, none)) {

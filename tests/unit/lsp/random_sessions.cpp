@@ -13,6 +13,7 @@
 #include <map>
 #include <set>
 
+#include "tests/support/paths.h"
 #include "tests/unit/catch.h"
 #include "tests/unit/lsp/random_edits.h"
 #include "tests/unit/lsp/session.h"
@@ -88,7 +89,7 @@ void compare(Session& session, const OnTheWay& asked) {
   Json answer = session.answer(asked.id);
   if (!answer.contains("result")) { return; }
   Json ours = answer["result"];
-  Session fresh({LOOPSMITH_PROGRAM, "lsp"}, {{"LOOPSMITH_TEST_PATIENCE", "1"}});
+  Session fresh({tests::loopsmith_program(), "lsp"}, {{"LOOPSMITH_TEST_PATIENCE", "1"}});
   fresh.initialize();
   for (const auto& [uri, text] : asked.texts) { fresh.open(uri, text); }
   for (const auto& [uri, text] : asked.texts) { (void)fresh.wait_for(uri, 1); }
@@ -105,7 +106,7 @@ void play(uint64_t seed) {
   Random random{seed};
   static const std::vector<std::string> texts = corpus(150);
   const char* records = std::getenv("LOOPSMITH_RECORD");
-  std::vector<std::string> argv = {LOOPSMITH_PROGRAM, "lsp"};
+  std::vector<std::string> argv = {tests::loopsmith_program(), "lsp"};
   if (records != nullptr) { argv.insert(argv.end(), {"--record", fmt::format("{}/{}.jsonl", records, seed)}); }
   Session session(argv, {{"LOOPSMITH_TEST_PATIENCE", "1"}});
   session.initialize();
@@ -190,7 +191,7 @@ void play(uint64_t seed) {
     CHECK((message.value("method", "") != "window/logMessage" || message["params"]["message"].get<std::string>().find("worker") == std::string::npos));
   }
   for (const OnTheWay& one : on_the_way) { compare(session, one); }
-  Session fresh({LOOPSMITH_PROGRAM, "lsp"}, {{"LOOPSMITH_TEST_PATIENCE", "1"}});
+  Session fresh({tests::loopsmith_program(), "lsp"}, {{"LOOPSMITH_TEST_PATIENCE", "1"}});
   fresh.initialize();
   for (const Document& document : documents) { fresh.open(document.uri, document.text()); }
   for (const Document& document : documents) {

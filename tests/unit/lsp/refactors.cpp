@@ -14,6 +14,7 @@
 #include "lsp/features/inlining.h"
 #include "lsp/features/rewrites.h"
 #include "tests/support/effort.h"
+#include "tests/support/paths.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
@@ -22,7 +23,7 @@ using namespace loopsmith::lsp;
 namespace {
 
 auto file(const std::string& path) -> std::string {
-  std::ifstream in(std::string(LOOPSMITH_SOURCE_DIR) + "/" + path);
+  std::ifstream in(tests::source_folder() + "/" + path);
   std::ostringstream text;
   text << in.rdbuf();
   return text.str();

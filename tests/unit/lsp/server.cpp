@@ -18,6 +18,7 @@
 #include "lsp/features/tuning.h"
 #include "target/hardware.h"
 #include "target/peaks.h"
+#include "tests/support/paths.h"
 #include "tests/unit/catch.h"
 #include "tests/support/effort.h"
 #include "tests/unit/lsp/session.h"
@@ -29,7 +30,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::string server = LOOPSMITH_PROGRAM;
+const std::string server = tests::loopsmith_program();
 
 auto start(std::vector<std::string> options = {}) -> Session {
   std::vector<std::string> argv = {server, "lsp"};
@@ -49,7 +50,7 @@ auto worker_of(Session& session) -> int {
 }
 
 auto file(const std::string& path) -> std::string {
-  std::ifstream in(std::string(LOOPSMITH_SOURCE_DIR) + "/" + path);
+  std::ifstream in(tests::source_folder() + "/" + path);
   std::ostringstream text;
   text << in.rdbuf();
   return text.str();
@@ -93,7 +94,7 @@ auto output_of(const std::string& command) -> std::string {
 TEST_CASE("the editor, the command line and the REPL say the same of a file, and show the same program after its schedules") {
   std::vector<std::string> files;
   for (const char* folder : {"/examples", "/tests/golden/lsp", "/tests/golden/analysis", "/tests/golden/frontend"}) {
-    for (const auto& entry : std::filesystem::directory_iterator(LOOPSMITH_SOURCE_DIR + std::string(folder))) {
+    for (const auto& entry : std::filesystem::directory_iterator(tests::source_folder() + folder)) {
       if (entry.path().extension() == ".tir" || (entry.path().extension() == ".py" && folder != std::string("/examples"))) { files.push_back(entry.path()); }
     }
   }
@@ -123,7 +124,7 @@ TEST_CASE("the editor, the command line and the REPL say the same of a file, and
       editor.push_back(std::to_string(begin["line"].get<int>() + 1) + ":" + std::to_string(is_plain ? begin["character"].get<int>() + 1 : 0) + " " + one["code"].get<std::string>() + " " +
                        message.substr(0, message.find("\nhelp: ")));
     }
-    std::istringstream lines(output_of(LOOPSMITH_PROGRAM " check --json '" + file + "'"));
+    std::istringstream lines(output_of(tests::loopsmith_program() + " check --json '" + file + "'"));
     for (std::string line; std::getline(lines, line);) {
       Json one = Json::parse(line, nullptr, false);
       if (!one.is_object() || !one.contains("code") || (one["severity"] != "error" && one["severity"] != "warning")) { continue; }
@@ -138,8 +139,8 @@ TEST_CASE("the editor, the command line and the REPL say the same of a file, and
       if (schedule.run == nullptr || !schedule.run->is_complete || schedule.program_name.empty()) { continue; }
       std::string name = schedule.name.str();
       CAPTURE(name);
-      std::string by_command = output_of(LOOPSMITH_PROGRAM " schedule '" + file + "' --with " + name + " 2>/dev/null");
-      std::string by_repl = output_of("printf ':load " + file + "\\n:with " + name + "\\n:print\\n' | " LOOPSMITH_PROGRAM " repl 2>/dev/null");
+      std::string by_command = output_of(tests::loopsmith_program() + " schedule '" + file + "' --with " + name + " 2>/dev/null");
+      std::string by_repl = output_of("printf ':load " + file + "\\n:with " + name + "\\n:print\\n' | " + tests::loopsmith_program() + " repl 2>/dev/null");
       Json view = session.call("workspace/textDocumentContent", {{"uri", "loopsmith-ir:" + file + "#" + name}})["result"]["text"];
       REQUIRE(view.is_string());
       std::string by_editor = view.get<std::string>();

@@ -8,6 +8,7 @@
 
 #include "lsp/protocol/json.h"
 #include "lsp/protocol/methods.h"
+#include "tests/support/paths.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
@@ -16,7 +17,7 @@ using namespace loopsmith::lsp;
 namespace {
 
 auto extension_file(const std::string& name) -> std::string {
-  std::ifstream file(std::string(LOOPSMITH_SOURCE_DIR) + "/editors/vscode/" + name);
+  std::ifstream file(tests::source_folder() + "/editors/vscode/" + name);
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();

@@ -26,6 +26,7 @@
 #include "runtime/threads.h"
 #include "support/codes.h"
 #include "target/hardware.h"
+#include "tests/support/paths.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
@@ -144,7 +145,7 @@ TEST_CASE("arrays in column order come out in row order") {
 }
 
 TEST_CASE("arrays of an archive are read by name, deflated, in column order, without dimensions") {
-  auto archive = NpzFile::open(LOOPSMITH_SOURCE_DIR "/tests/numpy/data/archive.npz");
+  auto archive = NpzFile::open(tests::source_folder() + "/tests/numpy/data/archive.npz");
   REQUIRE(archive.ok());
   CHECK(archive->names() == std::vector<std::string>{"A", "B", "n"});
   auto a = archive->read("A"), b = archive->read("B"), n = archive->read("n");
@@ -161,7 +162,7 @@ TEST_CASE("arrays of an archive are read by name, deflated, in column order, wit
 
 TEST_CASE("a damaged archive is refused, or gives what was written") {
   Folder folder;
-  std::ifstream in(LOOPSMITH_SOURCE_DIR "/tests/numpy/data/archive.npz", std::ios::binary);
+  std::ifstream in(tests::source_folder() + "/tests/numpy/data/archive.npz", std::ios::binary);
   std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   REQUIRE(bytes.size() > 300);
   auto read_all = [&](const std::string& damaged) {

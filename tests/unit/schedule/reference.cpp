@@ -10,6 +10,7 @@
 #include "schedule/moves.h"
 #include "script/schedules.h"
 #include "syntax/document.h"
+#include "tests/support/paths.h"
 #include "tests/unit/catch.h"
 
 using namespace loopsmith;
@@ -69,7 +70,7 @@ TEST_CASE("of every primitive a legal call is found where its example has one", 
 }
 
 TEST_CASE("docs/primitives.md is what the rows say", "[reference]") {
-  std::string path = std::string(LOOPSMITH_SOURCE_DIR) + "/docs/primitives.md";
+  std::string path = tests::source_folder() + "/docs/primitives.md";
   std::string page = script::reference_page();
   if (std::getenv("LOOPSMITH_UPDATE")) { std::ofstream(path) << page; }
   std::ifstream in(path);

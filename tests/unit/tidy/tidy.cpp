@@ -13,11 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/paths.h"
 #include "tests/unit/catch.h"
 
 namespace {
 
-const std::string root = LOOPSMITH_SOURCE_DIR;
+const std::string root = loopsmith::tests::source_folder();
 
 // Lowest first: a room may use rooms of its own row and rows above it in this list.
 const std::vector<std::set<std::string>> rows = {

@@ -1,0 +1,9 @@
+// The two paths, as CMake knows them.
+#include "tests/support/paths.h"
+
+namespace loopsmith::tests {
+
+auto source_folder() -> std::string { return LOOPSMITH_SOURCE_DIR; }
+auto loopsmith_program() -> std::string { return LOOPSMITH_PROGRAM; }
+
+}  // namespace loopsmith::tests

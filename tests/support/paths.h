@@ -1,0 +1,15 @@
+#pragma once
+// Where the sources and the program under test are. Both are known when the build is configured and are compiled into one file alone, so that
+// the compiler cache shares all other files of the tests between checkouts.
+
+#include <string>
+
+namespace loopsmith::tests {
+
+/// The root of this checkout, absolute, without a slash at the end.
+auto source_folder() -> std::string;
+
+/// The `loopsmith` that this build makes. A test that runs it adds a dependency on the target `loopsmith`.
+auto loopsmith_program() -> std::string;
+
+}  // namespace loopsmith::tests
