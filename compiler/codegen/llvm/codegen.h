@@ -53,7 +53,7 @@ struct CodegenOptions {
 [[nodiscard]] auto emit(const IRModule& module, const target::Target& target, EmitKind kind, const CodegenOptions& options = {})
     -> Result<std::string>;
 
-/// A member of a static library (`ar`). The library has an index; the same members give the same bytes.
+/// A member of a static library. `archive` makes the library (`ar`), with an index; the same members give the same bytes.
 struct ArchiveMember {
   std::string name;
   std::string content;
