@@ -1,4 +1,4 @@
-// The C text that goes into every library: see artefact.h.
+// The C text of `support()`, a part of every library: see artefact.h.
 #include "artefact/artefact.h"
 
 namespace loopsmith::artefact {

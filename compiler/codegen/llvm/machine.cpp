@@ -1,5 +1,5 @@
-// Making TargetMachines, and telling which processors and features LLVM knows: see machine.h. LLVM would print
-// and carry on (or exit) where a name is wrong; here names are looked up first.
+// TargetMachines, and the processors and features that LLVM knows: see machine.h. For a wrong name LLVM prints a
+// message and goes on (or exits); so names are looked up here first.
 #include "codegen/llvm/machine.h"
 #include "ir/vocabulary.h"
 #include "support/codes.h"
@@ -130,7 +130,7 @@ auto machine_for(const target::Target& target, const CodegenOptions& options) ->
   std::vector<std::string> features = target.features;
   std::optional<llvm::CodeModel::Model> model;
   if (target.architecture() == target::Architecture::RiscV64) {
-    // RV64GC, what Linux distributions are built for; LLVM's own default has no multiplication. Libraries for it pass doubles in registers.
+    // RV64GC, the base of Linux distributions, whose libraries pass doubles in registers; LLVM's own default lacks even multiplication.
     if (target.cpu.empty()) { features.insert(features.begin(), {"+m", "+a", "+f", "+d", "+c"}); }
     settings.MCOptions.ABIName = "lp64d";
     model = llvm::CodeModel::Medium;
