@@ -1,4 +1,4 @@
-// Documents to edits: lines and comments of a declaration in order, the blocks they are in, and what becomes of each.
+// Documents to edits: the lines and comments of a declaration in order, the blocks that they are in, and the new text of each.
 #include "format/format.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ auto count_newlines(std::string_view text) -> size_t {
   return count;
 }
 
-/// What ends the first line of a document, a comment or statement: breaks inside of its brackets may go away.
+/// The line ending of the document, taken from its first line, comment or statement. Breaks inside of brackets may go away.
 auto newline_of(const syntax::Document& document) -> std::string_view {
   std::string_view text = document.text();
   size_t from = 0;
@@ -105,7 +105,7 @@ class ItemFormatter {
   [[nodiscard]] auto is_free_at_end() const -> bool { return !entries_.empty() && !entries_.back().is_frozen; }
 
  private:
-  // ---- what is left alone
+  // ---- lines that are left alone
 
   void mark_lines() {
     size_t count = scanned_.lines.size();
@@ -140,7 +140,7 @@ class ItemFormatter {
     }
   }
 
-  // In the formatted part of a Python file, and in the range asked for.
+  // True in the formatted part of a Python file, and in the requested range.
   [[nodiscard]] auto is_wanted(Span span) const -> bool {
     if (options_.range && !intersects(span, *options_.range)) { return false; }
     return !options_.is_python || std::any_of(selected_.begin(), selected_.end(), [&](Span s) { return span.begin >= s.begin && span.end <= s.end; });
@@ -246,7 +246,7 @@ class ItemFormatter {
     }
   }
 
-  // Bottom up which blocks keep their columns, then top down what the columns are.
+  // Decides bottom up which blocks keep their columns, then top down the columns.
   void settle_columns() {
     for (size_t i = 0; i < scanned_.lines.size(); ++i) {
       if (has_broken_ || stays_[i] || base_indent_ > 0) { suites_[static_cast<size_t>(suite_of_line_[i])].is_fixed = true; }
@@ -402,7 +402,7 @@ class ItemFormatter {
   std::vector<Entry> entries_;
 };
 
-// ---- what must be kept -------------------------------------------------------------------------------------------
+// ---- text that must be kept ----------------------------------------------------------------------------------------
 
 /// Trees and comments of a text, without their places.
 auto meaning(std::string_view text) -> std::string {
@@ -435,7 +435,7 @@ auto format_document(const syntax::Document& document, const FormatOptions& opti
   auto gap = [&](Span span, std::string wanted) {
     std::string_view is = std::string_view(text).substr(span.begin, span.end - span.begin);
     if (is == wanted || !is_blank(is) || (options.range && !intersects(span, *options.range))) { return; }
-    // What is left as it is may end within a line break: the rest of it is no gap.
+    // Text that is left alone may end within a line break: the rest of the break is no gap.
     if (span.begin > 0 && text[span.begin - 1] == '\r' && is.starts_with('\n')) { return; }
     out.push_back({span, std::move(wanted)});
   };
@@ -511,11 +511,11 @@ auto format_on_newline(const syntax::Document& document, uint32_t at, FormatOpti
   if (above->ends_with_colon && syntax::is_head_word(word)) { wanted += options.indent; }
   else if (word == "return" || word == "pass" || word == "break" || word == "continue") { wanted -= std::min(wanted, options.indent); }
   std::string blanks(wanted, ' ');
-  // A head whose block is still to be written is broken: as if there were one.
+  // A head whose block is not written yet is broken: it is formatted as if the block were there.
   syntax::Document read = document;
   if (above->ends_with_colon && is_empty_line) { read.edit({line_begin, line_end}, blanks + "pass"); }
   std::vector<Edit> out;
-  // Only the statement: the blanks around it are what is being typed.
+  // Only the statement: the blanks around it are being typed.
   for (Edit& edit : format_document(read, options)) {
     if (edit.span.begin >= options.range->begin && edit.span.end <= code_end && edit.span.begin < edit.span.end) { out.push_back(std::move(edit)); }
   }

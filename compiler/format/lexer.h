@@ -1,4 +1,4 @@
-// The tokens of one logical line, comments and strings included: what a formatter may move apart but never change.
+// The tokens of one logical line, comments and strings included. A formatter may change the space between them, never the tokens.
 // Unlike syntax/lines.h, which looks for where lines end in text that may be wrong, this takes lines that parse, and
 // gives up on anything else.
 #pragma once
@@ -33,7 +33,7 @@ struct LexedLine {
 /// None: a character or string that no token is.
 [[nodiscard]] auto lex(std::string_view line) -> std::optional<LexedLine>;
 
-/// Decides where single spaces stand between the tokens of one statement.
+/// Decides which tokens of one statement have a single space between them.
 void space_tokens(std::vector<Token>& tokens);
 
 /// Does a "+", "-", "*", "**" or "~" at `at` have nothing on its left?

@@ -2,11 +2,13 @@
 #include "frontend/inside.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "frontend/objects.h"
 #include "frontend/well_formed.h"
 #include "support/codes.h"
+#include "support/guards.h"
 
 namespace loopsmith::frontend {
 
@@ -14,7 +16,7 @@ using namespace syntax;
 
 namespace {
 
-// Steps that one statement around programs may take: a constant, a small table. More is not worth waiting for.
+// The most evaluation steps of one statement around programs: enough for a constant or a small table.
 constexpr uint64_t steps_around = 100'000;
 constexpr int deepest_block = 100;
 
@@ -78,19 +80,15 @@ auto any_program(const syntax::Block& block, const ClassDef* owner, int depth) -
   return false;
 }
 
-// What is evaluated to learn a value: within few steps, and nothing is said of it.
+// Evaluates to learn a value: within few steps, and nothing is reported.
 template <class F>
 void quietly(eval::Evaluator& evaluator, F&& f) {
-  size_t said = evaluator.diagnostics.size();
-  Origin opaque_at = evaluator.opaque_at;
-  uint64_t limit = evaluator.limits.steps;
+  WithoutReports unreported(evaluator.diagnostics);
+  Temporarily opaque_at(evaluator.opaque_at);
+  Temporarily limit(evaluator.limits.steps, steps_around);
   evaluator.reset_steps();
-  evaluator.limits.steps = steps_around;
   f();
-  evaluator.limits.steps = limit;
   evaluator.reset_steps();
-  evaluator.opaque_at = opaque_at;
-  evaluator.diagnostics.resize(said);
 }
 
 auto elements(const syntax::Expr& e) -> const syntax::List<ExprPtr>* {
@@ -109,7 +107,7 @@ auto split_names(std::string_view text) -> std::vector<Name> {
   return out;
 }
 
-// `@pytest.mark.parametrize("extent, dtype", [(4, "float32"), ...])`: what stands for the name in the first row; null: nothing.
+// `@pytest.mark.parametrize("extent, dtype", [(4, "float32"), ...])`: the value of the name in the first row; null: none.
 auto first_of_test(const syntax::Expr& decorator, Name name) -> const syntax::Expr* {
   static const Name parametrize("parametrize");
   const auto* call = decorator.as<CallExpr>();
@@ -139,7 +137,7 @@ class Reader {
     for (StmtPtr s : block) { statement(*s, scope, owner, around); }
   }
 
-  // `around`: what functions in here see, which in a class is not the names of the class.
+  // `around`: the scope that functions in here see; in a class that is not the scope of the class.
   void statement(const syntax::Stmt& stmt, const eval::ScopeRef& scope, const ClassDef* owner, const eval::ScopeRef& around) {
     if (depth_ > deepest_block) { return; }
     ++depth_;
@@ -159,7 +157,7 @@ class Reader {
         return perhaps_wrong(def.decorators, [&] { a_class(def, scope); });
       }
       case Kind::If: {
-        // Both: which of them is taken may depend on anything. Where it is known, the other is for other values.
+        // Reads both branches. Where the condition is known, the branch that is not taken is read with unknown values.
         const auto& s = static_cast<const IfStmt&>(stmt);
         if (!any_program(stmt, owner, 0)) { return around_it(stmt, scope); }
         std::optional<bool> taken = known_truth(*s.condition, scope);
@@ -172,7 +170,7 @@ class Reader {
       case Kind::For: {
         const auto& s = static_cast<const ForStmt&>(stmt);
         if (!any_program(stmt, owner, 0)) { return around_it(stmt, scope); }
-        // Once, with the first of the values.
+        // Reads the body once, with the first value.
         unknown_names(stmt, scope);
         quietly([&] {
           Argument values = evaluator_.eval_argument(*s.iterable, scope);
@@ -190,13 +188,11 @@ class Reader {
           is_wrong |= last_name(*item.context) == raises;
           if (item.target) { unknown_target(*item.target, scope); }
         }
-        size_t said = evaluator_.diagnostics.size();
+        std::optional<WithoutReports> unreported;
+        if (is_wrong) { unreported.emplace(evaluator_.diagnostics); }
         size_t made = out_.size();
         block(s.body, scope, owner, around);
-        if (is_wrong) {
-          evaluator_.diagnostics.resize(said);
-          out_.resize(made);
-        }
+        if (is_wrong) { out_.resize(made); }
         return;
       }
       case Kind::ExprStmt: case Kind::Return: case Kind::Assert: case Kind::Pass: return;
@@ -211,20 +207,20 @@ class Reader {
     }
   }
 
-  // What a test marks with `xfail` is wrong on purpose: its mistakes are not reported.
+  // A test marked with `xfail` is wrong on purpose: its mistakes are not reported.
   template <class Decorators, class F>
   void perhaps_wrong(const Decorators& decorators, F&& read) {
     static const Name xfail("xfail");
     bool is_wrong = std::any_of(decorators.begin(), decorators.end(), [](const syntax::Expr* d) { return last_name(*d) == xfail; });
-    size_t said = evaluator_.diagnostics.size();
+    std::optional<WithoutReports> unreported;
+    if (is_wrong) { unreported.emplace(evaluator_.diagnostics); }
     auto made = static_cast<std::ptrdiff_t>(out_.size());
     read();
     if (!is_wrong) { return; }
-    evaluator_.diagnostics.resize(said);
     out_.erase(std::remove_if(out_.begin() + made, out_.end(), [](const InnerProgram& p) { return p.has_errors; }), out_.end());
   }
 
-  // A statement that is no program: what it binds, as far as that can be told.
+  // A statement that is no program: binds its names to their values, or to unknown where evaluation fails.
   void around_it(const syntax::Stmt& stmt, const eval::ScopeRef& scope) {
     std::vector<Name> names;
     bound_names(stmt, names);
@@ -259,7 +255,7 @@ class Reader {
     });
     return out;
   }
-  // The scope where something else holds: of what has a value in it, only functions are what they are.
+  // A scope for the branch that is not taken: all names but those of functions are unknown.
   auto with_unknown(const eval::ScopeRef& scope) -> eval::ScopeRef {
     eval::ScopeRef out = evaluator_.new_scope(scope);
     for (const auto& [name, value] : scope ? scope->slots() : std::vector<std::pair<Name, Value>>()) {
@@ -282,7 +278,7 @@ class Reader {
     bool is_bare = is_bare_program(def, owner);
     if (is_bare || is_program(def)) { return program(def, scope, is_bare); }
     if (!any_program(def.body, nullptr, 0)) { return around_it(def, scope); }
-    // It can be called like any other; what it gives is its own matter.
+    // The function itself can be called by statements around programs.
     around_it(def, scope);
     eval::ScopeRef inner = evaluator_.new_scope(around);
     for (const Param& p : def.params) {
@@ -299,7 +295,7 @@ class Reader {
     FunctionOptions options;
     options.check_well_formed = !is_bare;
     if (!is_bare) {
-      // The one next to the function makes the program; others (of test runners) have their say later.
+      // The decorator next to the function makes the program; those above it (of test runners) get the program.
       Argument decorator = evaluator_.eval_argument(*def.decorators[def.decorators.size() - 1], scope);
       auto given = prim_func_options(decorator.value);
       if (!given) {
@@ -361,7 +357,7 @@ class Reader {
   }
   void add(InnerProgram program, size_t said, bool is_opaque) {
     for (size_t i = said; i < evaluator_.diagnostics.size(); ++i) { program.has_errors |= evaluator_.diagnostics[i].severity == Severity::Error; }
-    // Of what is not known nothing is shown: its shape may be another.
+    // A program that depends on unknown values is not shown: its shape may be another.
     if (is_opaque) { program.module = program.partial = {}; }
     out_.push_back(std::move(program));
   }
@@ -445,7 +441,7 @@ auto first_value(eval::Evaluator& evaluator, const FunctionDef& def, const Param
     const auto* fixture = known ? known->as<FixtureObject>() : global ? global->as<FixtureObject>() : nullptr;
     if (fixture) { out = fixture->first; }
   }
-  // No value, or one that stands for any other: `None` is what is made into something below.
+  // `None` counts as no value: code below replaces it by something else.
   return out.is_unknown() || out.is_none() ? Value::opaque() : out;
 }
 

@@ -80,6 +80,8 @@ class Document {
     const Item* item;
     DeclId whole;
   };
+  /// An item for a text that is too large, or no text; null: it is read.
+  [[nodiscard]] auto refused() const -> ItemPtr;
   /// `before`: the text that `lines_` are of.
   void update(std::string_view before);
   void index();
