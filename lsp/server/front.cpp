@@ -592,7 +592,7 @@ auto Front::status() const -> Json {
   std::sort(aside.begin(), aside.end(), [](const Document* a, const Document* b) { return a->number < b->number; });
   for (const Document* document : aside) {
     health = "warning";
-    add(fmt::format("{} is not analysed: its analysis crashed; edit it to analyse it again", document->uri.substr(document->uri.rfind('/') + 1)));
+    add(fmt::format("{} is set aside: its analysis crashed; edit it to analyse it again", document->uri.substr(document->uri.rfind('/') + 1)));
   }
   if (!worker_up_) {
     bool fails_again = restarts_.size() > restart_limit;

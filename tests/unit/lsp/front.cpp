@@ -424,7 +424,7 @@ TEST_CASE("a dead worker: pending requests get an error, a new one gets all docu
   int pending = stage.hover("a");
   stage.worker_dies(SIGKILL);
   CHECK(stage.error_of(pending) == internal_error);
-  CHECK(stage.answer_to(pending)["error"]["message"] == "the analysis worker was killed by signal 9 (SIGKILL); it is started anew");
+  CHECK(stage.answer_to(pending)["error"]["message"] == "the analysis worker was killed by signal 9 (SIGKILL); it restarts");
   CHECK(stage.workers == 2);
   CHECK(stage.has_open("edited"));
   CHECK(stage.has_open("second"));
@@ -447,7 +447,7 @@ TEST_CASE("content that killed two workers is set aside with a diagnostic, until
   Json shown = stage.last("textDocument/publishDiagnostics");
   CHECK(shown["params"]["uri"] == "bad");
   CHECK(shown["params"]["diagnostics"][0]["message"] ==
-        "analysis of this file crashed (the analysis worker was killed by signal 11 (SIGSEGV)); edits re-enable it");
+        "analysis of this file crashed (the analysis worker was killed by signal 11 (SIGSEGV)); edit the file to analyse it again");
   CHECK(stage.answer_to(stage.hover("bad")).contains("result"));
   CHECK(stage.answer_to(stage.ask("loopsmith/waitForState", {{"uri", "bad"}, {"version", 1}}))["result"]["state"] == "crashed");
 
