@@ -45,7 +45,7 @@ auto wrapped(const Json& numbers, size_t depth) -> std::string {
 
 auto members(const Json& object, size_t depth, bool first_is_placed) -> std::string;
 
-/// What stands behind a name or a dash at `depth`: on its line, or on lines of its own below.
+/// The value behind a name or a dash at `depth`: on the same line, or on lines of its own below.
 auto value_behind(const Json& value, size_t depth, size_t width_before) -> std::string {
   if (value.is_string() && is_block(value.get_ref<const std::string&>())) { return block(value.get_ref<const std::string&>(), depth + indent); }
   std::string line = one_line(value);

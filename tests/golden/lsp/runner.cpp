@@ -34,7 +34,7 @@ auto read_file(const std::string& path) -> std::string {
   return text.str();
 }
 
-/// How much memory there is differs from machine to machine; what it is of does not.
+/// Bytes of memory differ from machine to machine; the parts that they are counted for do not.
 void mask_bytes(Json& node) {
   node["bytes"] = 1;
   if (node.contains("text")) { node["text"] = "TEXT"; }
@@ -43,7 +43,7 @@ void mask_bytes(Json& node) {
   }
 }
 
-/// Where the pages lie that hovers link to differs, too.
+/// The folder of the pages that hovers link to differs, too.
 void mask_links(Json& value) {
   static const std::regex folder(R"(\]\([^)]*/)");
   value = std::regex_replace(value.get<std::string>(), folder, "](");

@@ -222,7 +222,7 @@ auto diagnostics_text(const Json& params) -> std::string {
   return out + "\n";
 }
 
-/// What is left of an answer of which members with some names are shown: those, and whatever leads to them.
+/// The part of an answer that `show NAME,...` keeps: members with these names, and the members around them.
 auto shown_part(const Json& value, const std::vector<std::string>& names) -> Json {
   if (value.is_array()) {
     Json out = Json::array();
