@@ -71,15 +71,15 @@ auto write_report(const Json& facts, const Json& shown, const std::string& file,
   std::string program = string_in(shown, "text");
   std::string codes;
   for (const Json& code : member(shown, "codes")) { codes += (codes.empty() ? "" : ", ") + ("`" + code.get<std::string>() + "`"); }
-  std::string readme = fmt::format("# A report for Loopsmith\n\nMade by {}; nothing was sent to anybody. Look through it before you pass it on.\n\n",
+  std::string readme = fmt::format("# A report for Loopsmith\n\nMade by {}; nothing was sent anywhere. Look through it before you send it to anybody.\n\n",
                                    history != nullptr ? "the command `loopsmith.report.bundle`" : "`loopsmith report --fault`");
   readme += history == nullptr ? "- `report.json`: versions, the machine\n"
-                               : "- `report.json`: versions, the machine, what the editor is, crashes\n- `session.jsonl`: the last requests by their names, how long they took; nothing of what was in them\n";
+                               : "- `report.json`: versions, the machine, the editor, crashes\n- `session.jsonl`: the names of the last requests and how long they took; none of their contents\n";
   if (!program.empty()) {
-    readme += fmt::format("- `{}`: {} of {} declarations of the file, without its names, comments and texts; sizes of buffers and loops are as they were\n\n"
-                          "`loopsmith check {}` says: {}\n", file, int_in(shown, "declarations").value_or(0), int_in(shown, "of_declarations").value_or(0), file, codes.empty() ? "nothing" : codes);
+    readme += fmt::format("- `{}`: {} of {} declarations of the file, without its names, comments and texts; the sizes of buffers and loops are unchanged\n\n"
+                          "`loopsmith check {}` reports: {}\n", file, int_in(shown, "declarations").value_or(0), int_in(shown, "of_declarations").value_or(0), file, codes.empty() ? "nothing" : codes);
   } else {
-    readme += fmt::format("\nThere is no program in it: {}.\n", string_in(shown, "left_out"));
+    readme += fmt::format("\nIt contains no program: {}.\n", string_in(shown, "left_out"));
   }
   bool is_written = write(folder + "/report.json", facts.dump(2, ' ', false, Json::error_handler_t::replace) + "\n") && (history == nullptr || write(folder + "/session.jsonl", history->lines())) &&
                     write(folder + "/README.md", readme) && (program.empty() || write(folder + "/" + file, program));

@@ -29,7 +29,7 @@ auto plain(const PrimFunc& function) -> PrimFunc {
   return make_func(std::move(fields));
 }
 
-/// How many schedules of a text were applied; every one that runs to its end has to be.
+/// The number of schedules of a text that were applied: each one that runs to its end must be.
 auto check_all(const std::string& name, const std::string& text) -> int {
   auto document = workspace::analyse(name, text);
   workspace::SnapshotPtr snapshot = document->snapshot();
