@@ -24,6 +24,7 @@
 
 #include "ir/memory.h"
 #include "lsp/protocol/framing.h"
+#include "lsp/protocol/jobs.h"
 #include "lsp/protocol/sync.h"
 #include "lsp/protocol/uri.h"
 #include "lsp/worker/routes.h"
@@ -424,7 +425,7 @@ void Worker::handle(Frame frame) {
       records_seen_ = records_.written();
       pulls_ = pulls_diagnostics(capabilities_, member(params, "configuration"));
     }
-    if (name == "loopsmith/job") { note_job(params); }
+    if (name == job_method) { note_job(params); }
     if (name == "loopsmith/folders") { note_folders(params); }
     if (name == "workspace/didChangeConfiguration") {
       const Json& settings = member(params, "settings");
@@ -515,7 +516,7 @@ void Worker::change(OpenDocument& open, const Frame& frame, const Json& params) 
 void Worker::note_job(const Json& params) {
   take_job(params);
   // What a comparison found stands in the text, until another one has come to an end.
-  if (string_in(params, "state") != "verified") { return; }
+  if (auto job = job_from(params); !job || job->kind != JobKind::Verify || !job->is_done()) { return; }
   std::string uri = string_in(params, "uri");
   for (const auto& open : documents_) {
     if (!pulls_ && open->document->snapshot()->name() == uri && !open->needs_check && !open->needs_replay) { publish(*open); }
@@ -523,34 +524,14 @@ void Worker::note_job(const Json& params) {
 }
 
 void Worker::take_job(const Json& params) {
-  JobFacts job;
-  job.job = static_cast<uint64_t>(int_in(params, "job").value_or(0));
-  std::string state = string_in(params, "state");
-  if (state == "gone") {
+  auto known = job_from(params);
+  if (!known) { return; }
+  JobFacts job = std::move(*known);
+  if (job.phase == JobPhase::Gone) {
     jobs_.erase(job.job);
     return;
   }
-  job.uri = string_in(params, "uri");
-  job.function = string_in(params, "function");
-  job.version = int_in(params, "version").value_or(0);
-  job.is_done = state == "done" || state == "timed" || state == "verified";
-  job.is_paused = state == "paused";
-  job.is_restored = bool_in(params, "restored");
-  job.compares = state == "comparing";
-  job.measures = state == "timing" || state == "timed";
-  job.verifies = state == "verifying" || state == "verified";
-  job.executes = state == "executing";
-  job.is_equal = bool_in(params, "equal");
-  job.extent = string_in(params, "extent");
-  job.difference = string_in(params, "difference");
-  job.message = string_in(params, "message");
-  job.schedule = string_in(params, "schedule");
-  job.other = string_in(params, "other");
-  if (const Json& seconds = member(params, "seconds"); seconds.is_number()) { job.seconds = seconds.get<double>(); }
-  if (const Json& seconds = member(params, "plain_seconds"); seconds.is_number()) { job.plain_seconds = seconds.get<double>(); }
-  if (const Json& share = member(params, "share"); share.is_number()) { job.share = share.get<double>(); }
-  job.state = string_in(params, "hole");
-  if (!job.tunes() && !job.fills()) {
+  if (job.kind != JobKind::Tune) {
     // What it says is of the text that it was started with.
     for (const auto& open : documents_) {
       workspace::SnapshotPtr snapshot = open->document->snapshot();
@@ -558,17 +539,12 @@ void Worker::take_job(const Json& params) {
       job.text_hash = hash_of_declarations(*snapshot, job.function, job.schedule);
       if (!job.other.empty()) { job.text_hash = hash_combine(job.text_hash, hash_of_declarations(*snapshot, job.function, job.other)); }
     }
-    if (auto known = jobs_.find(job.job); known != jobs_.end()) { job.text_hash = known->second.text_hash; }
+    if (auto earlier = jobs_.find(job.job); earlier != jobs_.end()) { job.text_hash = earlier->second.text_hash; }
     // The newest measurement of a thing stands for it.
     std::erase_if(jobs_, [&](const auto& one) {
-      return one.first != job.job && (!job.verifies || job.is_done) && one.second.measures == job.measures && one.second.verifies == job.verifies && one.second.executes == job.executes && one.second.uri == job.uri && one.second.function == job.function && one.second.schedule == job.schedule && one.second.other == job.other;
+      return one.first != job.job && (job.kind != JobKind::Verify || job.is_done()) && one.second.kind == job.kind && one.second.uri == job.uri && one.second.function == job.function && one.second.schedule == job.schedule && one.second.other == job.other;
     });
   }
-  job.schedule_text = string_in(params, "schedule_text");
-  const Json& insert = member(params, "insert");
-  auto offset = int_in(insert, "offset");
-  std::string text = string_in(insert, "text");
-  if (offset && *offset >= 0 && *offset <= UINT32_MAX && !text.empty()) { job.insert.emplace(static_cast<uint32_t>(*offset), text); }
   jobs_[job.job] = std::move(job);
 }
 

@@ -8,7 +8,7 @@
 
 #include "ir/equal.h"
 #include "lsp/features/names.h"
-#include "lsp/features/numbers.h"
+#include "lsp/jobs/wording.h"
 #include "schedule/trace_json.h"
 #include "target/hardware.h"
 #include "tune/session/explain.h"

@@ -48,6 +48,7 @@
 #include "lsp/features/view_keys.h"
 #include "lsp/features/view_origins.h"
 #include "lsp/features/views.h"
+#include "lsp/jobs/wording.h"
 #include "lsp/protocol/uri.h"
 #include "lsp/worker/files.h"
 #include "lsp/worker/pieces.h"
@@ -197,10 +198,10 @@ auto workspace_diagnostic(const RouteContext& context, const Json& params) -> Ro
 /// "tuning 37 trials, best 141 us", "tuned: 138 us", "timed: 12 us"; empty: it is over, and left nothing.
 auto job_text(const JobFacts& job) -> std::string {
   std::string what = !job.schedule.empty() ? job.schedule : job.function;
-  if (job.tunes() || job.fills()) { return job.is_done ? fmt::format("tuned {}: {}", what, duration_text(job.seconds)) : fmt::format("tuning {}: {}", what, job.message); }
-  if (job.measures) { return job.is_done ? fmt::format("timed {}: {}", what, duration_text(job.seconds)) : fmt::format("timing {}", what); }
-  if (job.verifies) { return job.is_done ? fmt::format("verified {}: {}", what, job.is_equal ? "same results" : "other results") : fmt::format("verifying {}", what); }
-  return job.is_done ? std::string() : fmt::format("running {}", what);
+  if (job.tunes() || job.fills()) { return job.is_done() ? fmt::format("tuned {}: {}", what, duration_text(job.seconds)) : fmt::format("tuning {}: {}", what, progress_text(job)); }
+  if (job.kind == JobKind::Bench) { return job.is_done() ? fmt::format("timed {}: {}", what, duration_text(job.seconds)) : fmt::format("timing {}", what); }
+  if (job.kind == JobKind::Verify) { return job.is_done() ? fmt::format("verified {}: {}", what, job.is_equal ? "same results" : "other results") : fmt::format("verifying {}", what); }
+  return job.is_done() ? std::string() : fmt::format("running {}", what);
 }
 
 /// "llvm znver4" of a target with all its options.
@@ -426,10 +427,10 @@ void add_drawn(const RouteContext& context, HoverInfo& info) {
 void add_timed(const RouteContext& context, HoverInfo& info) {
   if (info.schedule.empty()) { return; }
   for (const auto& [id, job] : context.jobs) {
-    if (!job.is_done || job.uri != context.snapshot->name() || job.schedule != info.schedule || job.function != info.program) { continue; }
+    if (!job.is_done() || job.uri != context.snapshot->name() || job.schedule != info.schedule || job.function != info.program) { continue; }
     std::string stale = job.text_hash != hash_of_declarations(*context.snapshot, job.function, job.schedule) ? ", before it was changed" : "";
-    if (job.measures) { info.facts.push_back({"time", fmt::format("timed: {}{}{}", duration_text(job.seconds), job.seconds > 0 ? fmt::format(", {:.2f} times as fast as written", job.plain_seconds / job.seconds) : "", stale)}); }
-    if (job.verifies) { info.facts.push_back({"verified", fmt::format("{}{}", job.is_equal ? fmt::format("verified: the results of `{}`", job.function) : "results differ", stale)}); }
+    if (job.kind == JobKind::Bench) { info.facts.push_back({"time", fmt::format("timed: {}{}{}", duration_text(job.seconds), job.seconds > 0 ? fmt::format(", {:.2f} times as fast as written", job.plain_seconds / job.seconds) : "", stale)}); }
+    if (job.kind == JobKind::Verify) { info.facts.push_back({"verified", fmt::format("{}{}", job.is_equal ? fmt::format("verified: the results of `{}`", job.function) : "results differ", stale)}); }
   }
 }
 
@@ -856,10 +857,10 @@ auto signature_route(const RouteContext& context, const Json& params) -> RouteRe
 
 /// Of a search that is not done: how far it is, and what a click does.
 auto progress_title(const JobFacts& job) -> std::string {
-  if (job.compares) { return job.message + "; give it up"; }
-  if (job.is_restored) { return fmt::format("tuning of an earlier session: {}; give it up", job.message); }
-  if (job.is_paused) { return fmt::format("tuning paused: {}; stop and keep the best", job.message); }
-  return fmt::format("tuning{}; stop and keep the best", job.message.empty() || job.message == "starting" ? " …" : ": " + job.message);
+  if (job.phase == JobPhase::ComparingStopped) { return progress_text(job) + "; give it up"; }
+  if (job.phase == JobPhase::Kept) { return fmt::format("tuning of an earlier session: {}; give it up", progress_text(job)); }
+  if (job.is_paused()) { return fmt::format("tuning paused: {}; stop and keep the best", progress_text(job)); }
+  return fmt::format("tuning{}; stop and keep the best", job.phase == JobPhase::Running && !job.progress.has_begun() ? " …" : ": " + progress_text(job));
 }
 
 /// "138 us, 71% of the roofline"
@@ -883,8 +884,8 @@ auto filling(const RouteContext& context, const std::string& schedule, const Hol
   // The newest search counts.
   for (const auto& [id, job] : context.jobs) {
     if (!job.fills() || job.uri != context.snapshot->name() || job.schedule != schedule) { continue; }
-    if (!job.is_done) { return {progress_title(job), stop_tune_command, {{"job", id}}}; }
-    if (job.state == hole.state) {
+    if (!job.is_done()) { return {progress_title(job), stop_tune_command, {{"job", id}}}; }
+    if (job.hole_state == hole.state) {
       out = {"fill in the best steps: " + time_title(job.seconds, job.share), insert_schedule_command, {{"job", id}}};
     } else if (out.command == tune_command) {
       out.title = "tune this again: the program here is another one now";
@@ -915,8 +916,8 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
     Json argument = {{"uri", snapshot.name()}, {"function", function}};
     if (!schedule.empty()) { argument["schedule"] = schedule; }
     for (const auto& [id, job] : context.jobs) {
-      if (!job.measures || !job.other.empty() || job.uri != snapshot.name() || job.function != function || job.schedule != schedule) { continue; }
-      if (!job.is_done) { return add(lens, "timing …", stop_tune_command, {{"job", id}}); }
+      if (job.kind != JobKind::Bench || !job.other.empty() || job.uri != snapshot.name() || job.function != function || job.schedule != schedule) { continue; }
+      if (!job.is_done()) { return add(lens, "timing …", stop_tune_command, {{"job", id}}); }
       std::string title = duration_text(job.seconds);
       if (!schedule.empty() && job.seconds > 0) { title += fmt::format(", {:.2f}x", job.plain_seconds / job.seconds); }
       bool is_stale = job.text_hash != hash_of_declarations(snapshot, function, schedule);
@@ -942,21 +943,21 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
     if (other == nullptr) { return; }
     std::string title = fmt::format("compare with {}", other->name.view());
     for (const auto& [id, job] : context.jobs) {
-      if (!job.measures || job.other != other->name.view() || job.uri != snapshot.name() || job.schedule != schedule.name.view()) { continue; }
+      if (job.kind != JobKind::Bench || job.other != other->name.view() || job.uri != snapshot.name() || job.schedule != schedule.name.view()) { continue; }
       bool is_stale = hash_combine(hash_of_declarations(snapshot, job.function, job.schedule), hash_of_declarations(snapshot, job.function, job.other)) != job.text_hash;
-      if (!job.is_done) { title += ": timing …"; } else if (job.seconds > 0 && !is_stale) { title += fmt::format(": {} and {}", duration_text(job.plain_seconds), duration_text(job.seconds)); }
+      if (!job.is_done()) { title += ": timing …"; } else if (job.seconds > 0 && !is_stale) { title += fmt::format(": {} and {}", duration_text(job.plain_seconds), duration_text(job.seconds)); }
     }
     add(lens, title, show_comparison_command, {{"uri", snapshot.name()}, {"function", schedule.program_name.view()}, {"schedule", schedule.name.view()}, {"other", other->name.view()}});
   };
   auto add_pause = [&](const Lens& lens, const JobFacts& job) {
-    if (!job.compares) { add(lens, job.is_paused ? "resume" : "pause", job.is_paused ? resume_tune_command : pause_tune_command, {{"job", job.job}}); }
+    if (job.phase != JobPhase::ComparingStopped) { add(lens, job.is_paused() ? "resume" : "pause", job.is_paused() ? resume_tune_command : pause_tune_command, {{"job", job.job}}); }
   };
   // Whether a schedule keeps the results, as of the text that was compared.
   auto add_verified = [&](const Lens& lens, const std::string& function, const std::string& schedule) {
     Json argument = {{"uri", snapshot.name()}, {"function", function}, {"schedule", schedule}};
     for (const auto& [id, job] : context.jobs | std::views::reverse) {
-      if (!job.verifies || job.uri != snapshot.name() || job.function != function || job.schedule != schedule) { continue; }
-      if (!job.is_done) { return add(lens, "verifying …", stop_tune_command, {{"job", id}}); }
+      if (job.kind != JobKind::Verify || job.uri != snapshot.name() || job.function != function || job.schedule != schedule) { continue; }
+      if (!job.is_done()) { return add(lens, "verifying …", stop_tune_command, {{"job", id}}); }
       if (job.text_hash != hash_of_declarations(snapshot, function, schedule)) { break; }
       return add(lens, job.is_equal ? (job.extent.empty() ? "verified" : "verified: " + job.extent) : "results differ: verify again", verify_command, std::move(argument));
     }
@@ -967,7 +968,7 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
     Json argument = {{"uri", snapshot.name()}, {"function", function}};
     if (!schedule.empty()) { argument["schedule"] = schedule; }
     for (const auto& [id, job] : context.jobs) {
-      if (job.executes && job.uri == snapshot.name() && job.function == function && job.schedule == schedule) { return add(lens, "running …", stop_tune_command, {{"job", id}}); }
+      if (job.executes() && job.uri == snapshot.name() && job.function == function && job.schedule == schedule) { return add(lens, "running …", stop_tune_command, {{"job", id}}); }
     }
     add(lens, "run", run_command, std::move(argument));
   };
@@ -995,7 +996,7 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
       auto [title, command, argument] = filling(context, lens.function, *lens.hole);
       add(lens, title, command, argument);
       for (const auto& [id, job] : context.jobs) {
-        if (!job.is_done && job.fills() && job.uri == snapshot.name() && job.schedule == lens.function) { add_pause(lens, job); }
+        if (!job.is_done() && job.fills() && job.uri == snapshot.name() && job.schedule == lens.function) { add_pause(lens, job); }
       }
       continue;
     }
@@ -1009,8 +1010,8 @@ auto code_lens(const RouteContext& context, const Json&) -> RouteResult {
     bool has_found = false;
     for (const auto& [id, job] : context.jobs) {
       if (!job.tunes() || job.uri != snapshot.name() || job.function != lens.function) { continue; }
-      has_found = has_found || job.is_done;
-      if (job.is_done) {
+      has_found = has_found || job.is_done();
+      if (job.is_done()) {
         bool is_there = has_steps_of(snapshot, job.schedule_text);
         add(lens, (is_there ? "best, in this file: " : "insert best schedule: ") + time_title(job.seconds, job.share), is_there ? "" : insert_schedule_command, is_there ? Json() : Json{{"job", id}});
       } else {
@@ -1342,7 +1343,7 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
     };
     bool has_found = false;
     for (const auto& [id, job] : context.jobs) {
-      if (!is_replaceable || !job.tunes() || job.uri != snapshot.name() || !job.is_done || !is_for(snapshot, *schedule, job.function)) { continue; }
+      if (!is_replaceable || !job.tunes() || job.uri != snapshot.name() || !job.is_done() || !is_for(snapshot, *schedule, job.function)) { continue; }
       has_found = true;
       offer({{"job", id}});
     }
@@ -1378,16 +1379,16 @@ auto code_action(const RouteContext& context, const Json& params) -> RouteResult
     bool has_found = false;
     for (const auto& [id, job] : context.jobs) {
       if (!job.tunes() || job.uri != snapshot.name() || job.function != tunable.name) { continue; }
-      has_found = has_found || job.is_done;
-      if (!job.is_done) {
+      has_found = has_found || job.is_done();
+      if (!job.is_done()) {
         is_running = true;
-        std::string stop = job.is_restored ? fmt::format("Give up tuning {}, as an earlier session began it", tunable.name) : job.compares ? fmt::format("Give up the comparison of the best of {} with the program", tunable.name) : fmt::format("Stop tuning {} and keep the best", tunable.name);
+        std::string stop = job.phase == JobPhase::Kept ? fmt::format("Give up tuning {}, as an earlier session began it", tunable.name) : job.phase == JobPhase::ComparingStopped ? fmt::format("Give up the comparison of the best of {} with the program", tunable.name) : fmt::format("Stop tuning {} and keep the best", tunable.name);
         actions.push_back({{"title", stop}, {"kind", "refactor.rewrite"},
                            {"command", {{"title", stop}, {"command", stop_tune_command}, {"arguments", {{{"job", id}}}}}}});
-        std::string pause = fmt::format("{} tuning {}", job.is_paused ? "Resume" : "Pause", tunable.name);
-        if (!job.compares) {
+        std::string pause = fmt::format("{} tuning {}", job.is_paused() ? "Resume" : "Pause", tunable.name);
+        if (job.phase != JobPhase::ComparingStopped) {
           actions.push_back({{"title", pause}, {"kind", "refactor.rewrite"},
-                             {"command", {{"title", pause}, {"command", job.is_paused ? resume_tune_command : pause_tune_command}, {"arguments", {{{"job", id}}}}}}});
+                             {"command", {{"title", pause}, {"command", job.is_paused() ? resume_tune_command : pause_tune_command}, {"arguments", {{{"job", id}}}}}}});
         }
       } else {
         actions.push_back({{"title", "Insert best schedule"}, {"kind", "refactor.rewrite"}, {"isPreferred", true},
@@ -1607,7 +1608,7 @@ auto execute_command(const RouteContext& context, const Json& params) -> RouteRe
   }
   auto id = int_in(first, "job");
   auto found = id ? context.jobs.find(static_cast<uint64_t>(*id)) : context.jobs.end();
-  if (found == context.jobs.end() || !found->second.is_done || !(found->second.tunes() || found->second.fills())) { return bad_params("there is no such job, or it has no result yet"); }
+  if (found == context.jobs.end() || !found->second.is_done() || !(found->second.tunes() || found->second.fills())) { return bad_params("there is no such job, or it has no result yet"); }
   const JobFacts& job = found->second;
   const Snapshot* snapshot = context.find(job.uri);
   if (snapshot == nullptr) { return RouteError{ErrorCode::RequestFailed, "the file that was tuned is not open any more"}; }
@@ -1621,7 +1622,7 @@ auto execute_command(const RouteContext& context, const Json& params) -> RouteRe
         return RouteError{ErrorCode::RequestFailed, schedule.is_settled ? fmt::format("`{}` has no `tune()` any more; the steps were not written", job.schedule)
                                                                         : fmt::format("`{}` is being run after an edit; try again in a moment", job.schedule)};
       }
-      if (hole->state != job.state) { return RouteError{ErrorCode::RequestFailed, "the program before the search is another one now, and the steps found are not for it; tune again"}; }
+      if (hole->state != job.hole_state) { return RouteError{ErrorCode::RequestFailed, "the program before the search is another one now, and the steps found are not for it; tune again"}; }
       return Json{{"edit", edit_of(there, {{hole->span, filled(*snapshot, *hole, job.schedule_text)}}, "Fill in the best steps")}};
     }
     return RouteError{ErrorCode::RequestFailed, fmt::format("`{}` is not in the file any more; the steps were not written", job.schedule)};

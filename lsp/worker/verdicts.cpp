@@ -50,7 +50,7 @@ void add_verdicts(const Snapshot& snapshot, Encoding encoding, const std::map<ui
       diagnostics.push_back(std::move(diagnostic));
     };
     for (const auto& [id, job] : jobs) {
-      bool differs = job.verifies && job.is_done && !job.is_equal && job.uri == snapshot.name() && job.schedule == schedule.name.view();
+      bool differs = job.kind == JobKind::Verify && job.is_done() && !job.is_equal && job.uri == snapshot.name() && job.schedule == schedule.name.view();
       if (!differs || job.text_hash != hash_of_declarations(snapshot, job.function, job.schedule)) { continue; }
       add(severity_error, "results-differ", fmt::format("`{}` does not keep the results of `{}`: {}", job.schedule, job.function, job.difference), "the program whose results were compared");
     }

@@ -29,6 +29,7 @@ const std::vector<std::set<std::string>> rows = {
     {"frontend", "schedule", "codegen", "intrinsics"},
     {"script", "artefact", "runtime", "analysis", "cost"},
     {"workspace", "tune"},
+    {"lsp/jobs"},
     {"lsp/features", "lsp/protocol"},
     {"repl", "lsp/server", "lsp/worker", "driver"},
 };
