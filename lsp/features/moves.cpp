@@ -2,6 +2,7 @@
 #include "lsp/features/moves.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include <fmt/format.h>
 
@@ -273,6 +274,32 @@ auto moves_offered_on(const Snapshot& snapshot, uint32_t at, size_t place) -> st
   const schedule::FuncState* func = stand ? stand->func() : nullptr;
   if (func == nullptr || place >= func->places().size()) { return {}; }
   return offer(*stand, *func, func->places()[place], {});
+}
+
+auto parse_factors(std::string_view text) -> std::optional<std::vector<std::optional<int64_t>>> {
+  std::vector<std::optional<int64_t>> factors;
+  while (true) {
+    size_t comma = std::min(text.find(','), text.size());
+    std::string_view one = text.substr(0, comma);
+    while (!one.empty() && one.front() == ' ') { one.remove_prefix(1); }
+    while (!one.empty() && one.back() == ' ') { one.remove_suffix(1); }
+    int64_t number = 0;
+    auto [end, problem] = std::from_chars(one.data(), one.data() + one.size(), number);
+    bool is_number = problem == std::errc() && end == one.data() + one.size() && number > 0;
+    if (!is_number && one != "None") { return std::nullopt; }
+    factors.push_back(is_number ? std::optional(number) : std::nullopt);
+    if (comma == text.size()) { break; }
+    text.remove_prefix(comma + 1);
+  }
+  if (factors.size() == 1) { factors.insert(factors.begin(), std::nullopt); }
+  return factors;
+}
+
+auto edits_of(const OfferedMove& move) -> std::vector<TextEdit> {
+  std::vector<TextEdit> edits;
+  if (move.imports) { edits.push_back(*move.imports); }
+  edits.push_back({{move.offset, move.offset}, move.insert});
+  return edits;
 }
 
 }  // namespace loopsmith::lsp

@@ -28,7 +28,8 @@
 #include "lsp/protocol/sync.h"
 #include "lsp/protocol/uri.h"
 #include "lsp/worker/routes.h"
-#include "lsp/worker/verdicts.h"
+#include "lsp/features/measured.h"
+#include "lsp/worker/records.h"
 #include "support/hash.h"
 #include "support/memory.h"
 #include "support/process.h"
@@ -763,7 +764,8 @@ void Worker::publish(OpenDocument& open) {
   Json json = diagnostics_message(*snapshot, encoding_, manual_, shows_views(capabilities_));
   size_t before = json["params"]["diagnostics"].size();
   if (loop_hints_ && !pulls_) { add_loop_hints(*snapshot, encoding_, json["params"]["diagnostics"]); }
-  if (!pulls_) { add_verdicts(*snapshot, encoding_, jobs_, records_, json["params"]["diagnostics"]); }
+  RecordsOfPrograms recorded(records_, peaks_);
+  if (!pulls_) { add_verdicts(*snapshot, encoding_, {jobs_, &recorded}, json["params"]["diagnostics"]); }
   std::string message = to_text(json);
   if (message == open.published) { return; }
   open.published = message;
@@ -833,8 +835,9 @@ void Worker::answer(const Request& request) {
       }
     };
     context.machine = machine_;
+    RecordsOfPrograms recorded(records_, peaks_);
     context.records = &records_;
-    context.peaks = peaks_;
+    context.recorded = &recorded;
     context.folders = folders_;
     context.too_large_until = &too_large_until_;
     context.manual = manual_;

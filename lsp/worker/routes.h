@@ -8,6 +8,7 @@
 
 #include "lsp/features/completion.h"
 #include "lsp/features/hover.h"
+#include "lsp/features/measured.h"
 #include "lsp/features/progress.h"
 #include "lsp/jobs/facts.h"
 #include "lsp/protocol/json.h"
@@ -44,8 +45,8 @@ struct RouteContext {
   std::vector<std::string> folders = {};   // that the editor has opened, as paths
   Deadline* too_large_until = nullptr;     // see files.h; null: not kept between requests
   Machine machine = {};               // what hovers compare with
-  Records* records = nullptr;         // what was measured on earlier days; null: nothing is known of it
-  std::optional<target::Peaks> peaks = {};   // of all cores; none: not measured
+  Records* records = nullptr;         // the tuning database; null: none
+  RecordedSearches* recorded = nullptr;   // the same for features; null with `records`
   std::string links = {};   // the same, for links in texts
   bool loop_hints = false;  // hints say why loops are not vectorized
   /// Sends `$/progress` for a token that came with the request (pieces.h); unset: nobody listens.
@@ -68,9 +69,6 @@ struct Route {
   auto (*answer)(const RouteContext& context, const Json& params) -> RouteResult;
 };
 
-/// Of the texts of a program and a schedule, by their names: a measurement is stale once it differs.
-[[nodiscard]] auto hash_of_declarations(const workspace::Snapshot& snapshot, const std::string& function, const std::string& schedule) -> uint64_t;
-
 /// Does the client open `loopsmith-ir:` documents?
 [[nodiscard]] auto shows_views(const Json& capabilities) -> bool;
 
@@ -91,5 +89,8 @@ struct Route {
 
 /// Adds hints that say why loops are not vectorized (features/loop_hints.h).
 void add_loop_hints(const workspace::Snapshot& snapshot, Encoding encoding, Json& diagnostics);
+
+/// Adds findings that are measured (features/verdicts.h).
+void add_verdicts(const workspace::Snapshot& snapshot, Encoding encoding, const Measured& measured, Json& diagnostics);
 
 }  // namespace loopsmith::lsp
