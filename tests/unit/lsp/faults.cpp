@@ -1,7 +1,7 @@
 // A fault in every handler of the server, the real one, front and worker as programs: exceptions cost one request, crashes cost the
 // worker for a moment, a request that crashes twice is refused while all else of its document goes on, and no edit is lost.
 //
-// Messages carry the fault (`"fault": "segfault"` in their parameters; see lsp/worker/analysis.cpp). LOOPSMITH_FAULTS=all: every kind of
+// Messages carry the fault (`"fault": "segfault"` in their parameters; see lsp/worker/faults.h). LOOPSMITH_FAULTS=all: every kind of
 // crash in every handler, some minutes; else each handler has one of them.
 #include <fmt/format.h>
 
