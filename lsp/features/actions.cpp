@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "lsp/features/applied.h"
+#include "lsp/features/scheduled_program.h"
 #include "lsp/features/callers.h"
 #include "lsp/features/decisions.h"
-#include "lsp/features/decomposed.h"
+#include "lsp/features/reduction_repairs.h"
 #include "lsp/features/factors.h"
 #include "lsp/features/idle_steps.h"
 #include "lsp/features/inlining.h"
@@ -17,7 +17,7 @@
 #include "lsp/features/rewrites.h"
 #include "lsp/features/steps.h"
 #include "lsp/features/tuning.h"
-#include "lsp/features/unpacked.h"
+#include "lsp/features/loop_name_repairs.h"
 #include "lsp/jobs/wording.h"
 
 namespace loopsmith::lsp {
@@ -88,8 +88,8 @@ void add_lazy_rewrites(ActionList& out) {
 void add_repairs(ActionList& out, const workspace::Finding& finding, size_t index) {
   if (out.wants(ActionKind::QuickFix)) {
     std::vector<TextRewrite> repairs = repairs_of(out.snapshot, finding);
-    for (TextRewrite& repair : repairs_of_decomposed(out.snapshot, finding, out.request.cancel)) { repairs.push_back(std::move(repair)); }
-    for (TextRewrite& repair : repairs_of_unpacking(out.snapshot, finding, out.request.cancel)) { repairs.push_back(std::move(repair)); }
+    for (TextRewrite& repair : reduction_repairs(out.snapshot, finding, out.request.cancel)) { repairs.push_back(std::move(repair)); }
+    for (TextRewrite& repair : loop_name_repairs(out.snapshot, finding, out.request.cancel)) { repairs.push_back(std::move(repair)); }
     for (TextRewrite& repair : repairs) {
       bool is_first = &repair == &repairs.front();
       out.actions.push_back({.title = repair.title, .kind = ActionKind::QuickFix, .edits = std::move(repair.edits), .is_preferred = is_first, .finding = index});

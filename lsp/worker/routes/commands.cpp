@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "lsp/features/applied.h"
+#include "lsp/features/scheduled_program.h"
 #include "lsp/features/bundle.h"
 #include "lsp/features/found_schedule.h"
 #include "lsp/features/moves.h"

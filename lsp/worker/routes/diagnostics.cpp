@@ -5,7 +5,7 @@
 
 #include "lsp/features/counterparts.h"
 #include "lsp/features/loop_hints.h"
-#include "lsp/features/stand.h"
+#include "lsp/features/insertion_point.h"
 #include "lsp/features/verdicts.h"
 #include "lsp/features/view_keys.h"
 #include "lsp/features/views.h"

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "lsp/features/across.h"
+#include "lsp/features/cross_file_names.h"
 #include "lsp/features/callers.h"
 #include "lsp/features/counterparts.h"
 #include "lsp/features/moved_files.h"
 #include "lsp/features/names.h"
-#include "lsp/features/touched.h"
+#include "lsp/features/operands.h"
 #include "lsp/features/view_origins.h"
 #include "lsp/features/views.h"
 #include "lsp/protocol/uri.h"
@@ -76,7 +76,7 @@ auto calls_on_binding(const Snapshot& snapshot, uint32_t at) -> std::vector<Span
   EntityKind kind = here != nullptr ? names.entities[here->entity].kind : EntityKind::Namespace;
   if (kind != EntityKind::Loop && kind != EntityKind::Block) { return {}; }
   for (const Occurrence& bound : names.occurrences) {
-    if (bound.entity == here->entity && bound.role == Role::Bind) { return calls_touching(snapshot, bound.span); }
+    if (bound.entity == here->entity && bound.role == Role::Bind) { return calls_on(snapshot, bound.span); }
   }
   return {};
 }
@@ -140,10 +140,10 @@ auto references_route(const RouteContext& context, const Json& params) -> RouteR
   bool is_first = true;
   WorkspaceFiles files = files_of(context);
   files.watch([&](size_t done, size_t all, const std::string& path) { work.report(done, all, path); });
-  references(files, own, *at, context.cancel, [&](const std::vector<PlaceIn>& there) {
+  references(files, own, *at, context.cancel, [&](const std::vector<PlaceInFile>& there) {
     const Snapshot& file = *there.front().file;
     std::vector<Span> wanted;
-    for (const PlaceIn& place : there) {
+    for (const PlaceInFile& place : there) {
       if (with_bindings || place.role != Role::Bind) { wanted.push_back(place.span); }
     }
     if (&file == &own) { spans.insert(spans.begin(), wanted.begin(), wanted.end()); }
@@ -168,7 +168,7 @@ auto document_highlight(const RouteContext& context, const Json& params) -> Rout
   }
   // On what is no name of the text, as `split` of `sch.split(i)`: what the statement works on.
   if (places.empty()) {
-    for (Span span : touched_at(*context.snapshot, *at)) { places.push_back({{"range", range_of(context, span)}, {"kind", 3}}); }
+    for (Span span : operands_at(*context.snapshot, *at)) { places.push_back({{"range", range_of(context, span)}, {"kind", 3}}); }
   }
   return places;
 }
@@ -208,7 +208,7 @@ auto rename_route(const RouteContext& context, const Json& params) -> RouteResul
   WorkDone work(context, params, "Looking for what is renamed");
   WorkspaceFiles files = files_of(context);
   files.watch([&](size_t done, size_t all, const std::string& path) { work.report(done, all, path); });
-  RenameIn result = rename(files, *context.snapshot, *at, name, context.cancel);
+  RenameInFiles result = rename(files, *context.snapshot, *at, name, context.cancel);
   if (context.cancel.is_cancelled()) { return cancelled(); }
   if (!result.problem.empty()) { return failed(result.problem); }
   // Files in the order of their places.
@@ -220,7 +220,7 @@ auto rename_route(const RouteContext& context, const Json& params) -> RouteResul
   constexpr const char* annotation = "strings elsewhere";
   bool asks = false;
   if (result.places.empty()) { edits.emplace_back(context.snapshot, Json::array()); }
-  for (const PlaceIn& place : result.places) {
+  for (const PlaceInFile& place : result.places) {
     if (edits.empty() || edits.back().first != place.file) { edits.emplace_back(place.file, Json::array()); }
     edits.back().second.push_back({{"range", range_of(in_file(context, *place.file), place.span)}, {"newText", name}});
     const std::string& text = place.file->text();

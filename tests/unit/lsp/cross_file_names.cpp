@@ -1,5 +1,5 @@
 // Names beyond one file: a program and its blocks are renamed in every file that imports them, however it does, and in no other.
-#include "lsp/features/across.h"
+#include "lsp/features/cross_file_names.h"
 
 #include <algorithm>
 #include <map>
@@ -51,16 +51,16 @@ auto texts() -> Texts {
 }
 
 /// "FILE LINE:COLUMN" of every place, in order.
-auto lines_of(const std::vector<PlaceIn>& places) -> std::vector<std::string> {
+auto lines_of(const std::vector<PlaceInFile>& places) -> std::vector<std::string> {
   std::vector<std::string> out;
-  for (const PlaceIn& place : places) {
+  for (const PlaceInFile& place : places) {
     uint32_t line = place.file->lines().line_of(place.span.begin);
     out.push_back(place.file->name().substr(10) + " " + std::to_string(line + 1) + ":" + std::to_string(place.span.begin - place.file->lines().line_start(place.file->text(), line)));
   }
   return out;
 }
 auto renamed(Texts& files, std::pair<const workspace::Snapshot*, uint32_t> at, const std::string& name = "fresh") -> std::vector<std::string> {
-  RenameIn result = rename(files, *at.first, at.second, name, {});
+  RenameInFiles result = rename(files, *at.first, at.second, name, {});
   return result.problem.empty() ? lines_of(result.places) : std::vector<std::string>{result.problem};
 }
 using Lines = std::vector<std::string>;
@@ -71,9 +71,9 @@ const Lines block = {"kernels.py 6:22", "alias.py 5:18", "deep/use.tir 5:19", "m
 
 }  // namespace
 
-auto all_references(Files& files, const workspace::Snapshot& file, uint32_t offset) -> std::vector<PlaceIn> {
-  std::vector<PlaceIn> all;
-  references(files, file, offset, {}, [&](const std::vector<PlaceIn>& there) { all.insert(all.end(), there.begin(), there.end()); });
+auto all_references(Files& files, const workspace::Snapshot& file, uint32_t offset) -> std::vector<PlaceInFile> {
+  std::vector<PlaceInFile> all;
+  references(files, file, offset, {}, [&](const std::vector<PlaceInFile>& there) { all.insert(all.end(), there.begin(), there.end()); });
   return all;
 }
 

@@ -1,5 +1,5 @@
-// Printing a scheduled program where it can be read again: see applied.h.
-#include "lsp/features/applied.h"
+// Printing a scheduled program where it can be read again: see scheduled_program.h.
+#include "lsp/features/scheduled_program.h"
 
 #include <fmt/format.h>
 

@@ -12,6 +12,6 @@ namespace loopsmith::lsp {
 
 /// Of a step that was refused since its block, or one below its loop, is a half of a reduction; each was tried: all statements up to that one work then. At most two.
 /// Empty: it was refused for something else, or nothing of the kind helps.
-[[nodiscard]] auto repairs_of_decomposed(const workspace::Snapshot& snapshot, const workspace::Finding& finding, const CancelToken& cancel) -> std::vector<TextRewrite>;
+[[nodiscard]] auto reduction_repairs(const workspace::Snapshot& snapshot, const workspace::Finding& finding, const CancelToken& cancel) -> std::vector<TextRewrite>;
 
 }  // namespace loopsmith::lsp

@@ -12,7 +12,7 @@
 
 namespace loopsmith::lsp {
 
-struct Stand {
+struct InsertionPoint {
   schedule::Schedule schedule;
   std::vector<std::pair<std::string, NodeId>> names;   // of variables, the last binding of each
   uint32_t offset = 0;
@@ -34,11 +34,11 @@ struct Stand {
 };
 
 /// After step `index` of a schedule. None: it did not run.
-[[nodiscard]] auto stand_after(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule, size_t index) -> std::optional<Stand>;
+[[nodiscard]] auto point_after(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule, size_t index) -> std::optional<InsertionPoint>;
 /// For the program that holds a place: at the end of its last schedule, or in a schedule that is written with the statement. None:
 /// no program is there, or its schedule does not run to its end.
-[[nodiscard]] auto stand_of_program(const workspace::Snapshot& snapshot, Origin at) -> std::optional<Stand>;
+[[nodiscard]] auto point_for_program(const workspace::Snapshot& snapshot, Origin at) -> std::optional<InsertionPoint>;
 /// In a schedule: after the statement at the cursor, or above all; elsewhere `stand_of_program`.
-[[nodiscard]] auto stand_at(const workspace::Snapshot& snapshot, uint32_t at) -> std::optional<Stand>;
+[[nodiscard]] auto point_at(const workspace::Snapshot& snapshot, uint32_t at) -> std::optional<InsertionPoint>;
 
 }  // namespace loopsmith::lsp

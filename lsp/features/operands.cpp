@@ -1,5 +1,5 @@
-// From calls of primitives to places of the program's text: see touched.h.
-#include "lsp/features/touched.h"
+// From calls of primitives to places of the program's text: see operands.h.
+#include "lsp/features/operands.h"
 
 #include <algorithm>
 
@@ -84,7 +84,7 @@ auto touches_of(const Snapshot& snapshot, const script::ScheduleRun& run, size_t
 
 }  // namespace
 
-auto touched_at(const Snapshot& snapshot, uint32_t at) -> std::vector<Span> {
+auto operands_at(const Snapshot& snapshot, uint32_t at) -> std::vector<Span> {
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
   if (schedule == nullptr || schedule->run == nullptr) { return {}; }
   size_t step = step_at(*schedule->run, snapshot.syntax().origin_at(at).begin);
@@ -95,7 +95,7 @@ auto touched_at(const Snapshot& snapshot, uint32_t at) -> std::vector<Span> {
   return out;
 }
 
-auto calls_touching(const Snapshot& snapshot, Span bound) -> std::vector<Span> {
+auto calls_on(const Snapshot& snapshot, Span bound) -> std::vector<Span> {
   auto holds = [&](const std::vector<Span>& spans) { return std::any_of(spans.begin(), spans.end(), [&](Span span) { return span.begin <= bound.begin && bound.end <= span.end; }); };
   std::vector<Span> out;
   for (const script::FileSchedule& schedule : snapshot.schedules()) {

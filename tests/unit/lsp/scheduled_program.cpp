@@ -1,5 +1,5 @@
 // Programs that schedules make, written behind them: read again they are the scheduled module, and all that stood in the text is as it was.
-#include "lsp/features/applied.h"
+#include "lsp/features/scheduled_program.h"
 
 #include <algorithm>
 #include <fstream>

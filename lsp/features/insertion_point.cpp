@@ -1,5 +1,5 @@
-// Finding the state that a place of the text is about: see stand.h.
-#include "lsp/features/stand.h"
+// Finding the state that a place of the text is about: see insertion_point.h.
+#include "lsp/features/insertion_point.h"
 
 #include <algorithm>
 
@@ -14,11 +14,11 @@ namespace {
 
 using workspace::Snapshot;
 
-void collect_names(const script::ScheduleRun& run, size_t end, const schedule::Schedule& state, Stand& stand) {
+void collect_names(const script::ScheduleRun& run, size_t end, const schedule::Schedule& state, InsertionPoint& point) {
   for (size_t i = 0; i < end; ++i) {
     for (const auto& named : run.steps[i].named) {
       std::string items = named.name.str() + "[";
-      std::erase_if(stand.names, [&](const auto& one) { return one.first == named.name.view() || one.first.starts_with(items); });
+      std::erase_if(point.names, [&](const auto& one) { return one.first == named.name.view() || one.first.starts_with(items); });
       auto add = [&](std::string name, const schedule::Value& variable) {
         const schedule::Place* place = nullptr;
         if (const auto* loop = variable.as<schedule::LoopRV>()) {
@@ -26,7 +26,7 @@ void collect_names(const script::ScheduleRun& run, size_t end, const schedule::S
         } else if (const auto* block = variable.as<schedule::BlockRV>()) {
           if (auto found = state.get(*block); found.ok()) { place = *found; }
         }
-        if (place != nullptr) { stand.names.emplace_back(std::move(name), place->id); }
+        if (place != nullptr) { point.names.emplace_back(std::move(name), place->id); }
       };
       add(named.name.str(), named.variable);
       const auto* list = named.variable.as<schedule::Value::List>();
@@ -58,12 +58,12 @@ auto count_of(const script::FileSchedule& schedule, size_t done) -> std::string 
 }
 
 /// Above the first statement: the program as it is written.
-auto stand_above(const Snapshot& snapshot, const script::FileSchedule& schedule) -> std::optional<Stand> {
+auto point_above(const Snapshot& snapshot, const script::FileSchedule& schedule) -> std::optional<InsertionPoint> {
   const script::ScheduleRun& run = *schedule.run;
   if (run.steps.empty() || !run.program) { return std::nullopt; }
   auto span = snapshot.resolve(run.steps.front().where);
   if (!span) { return std::nullopt; }
-  return Stand{schedule::Schedule(run.program), {}, span->begin, names_bound_by(snapshot, run.decl), "", "\n" + indent_of(snapshot, span->begin), count_of(schedule, 0), variable_of(schedule), schedule.target};
+  return InsertionPoint{schedule::Schedule(run.program), {}, span->begin, names_bound_by(snapshot, run.decl), "", "\n" + indent_of(snapshot, span->begin), count_of(schedule, 0), variable_of(schedule), schedule.target};
 }
 
 /// Behind it go further statements: what follows it only uses the schedule (`return tvm.build(sch.mod)`).
@@ -80,7 +80,7 @@ auto last_that_works(const script::ScheduleRun& run) -> size_t {
 
 }  // namespace
 
-auto Stand::name_of(const schedule::Place& place) const -> std::string {
+auto InsertionPoint::name_of(const schedule::Place& place) const -> std::string {
   // A name of its own rather than an item of a list.
   std::string item;
   for (auto one = names.rbegin(); one != names.rend(); ++one) {
@@ -91,9 +91,9 @@ auto Stand::name_of(const schedule::Place& place) const -> std::string {
   return item;
 }
 
-auto Stand::is_taken(std::string_view name) const -> bool { return std::find(taken.begin(), taken.end(), name) != taken.end(); }
+auto InsertionPoint::is_taken(std::string_view name) const -> bool { return std::find(taken.begin(), taken.end(), name) != taken.end(); }
 
-auto stand_after(const Snapshot& snapshot, const script::FileSchedule& schedule, size_t index) -> std::optional<Stand> {
+auto point_after(const Snapshot& snapshot, const script::FileSchedule& schedule, size_t index) -> std::optional<InsertionPoint> {
   const script::ScheduleRun& run = *schedule.run;
   if (index >= run.steps.size() || run.steps[index].after == nullptr) { return std::nullopt; }
   auto span = snapshot.resolve(run.steps[index].where);
@@ -103,12 +103,12 @@ auto stand_after(const Snapshot& snapshot, const script::FileSchedule& schedule,
   const std::string& text = snapshot.text();
   size_t next = text.find_first_not_of(" \t", end);
   if (next != std::string::npos && text[next] == '#') { end = static_cast<uint32_t>(std::min(text.find_first_of("\r\n", next), text.size())); }
-  Stand stand{*run.steps[index].after, {}, end, names_bound_by(snapshot, run.decl), "\n" + indent_of(snapshot, span->begin), "", count_of(schedule, index + 1), variable_of(schedule), schedule.target};
-  collect_names(run, index + 1, stand.schedule, stand);
-  return stand;
+  InsertionPoint point{*run.steps[index].after, {}, end, names_bound_by(snapshot, run.decl), "\n" + indent_of(snapshot, span->begin), "", count_of(schedule, index + 1), variable_of(schedule), schedule.target};
+  collect_names(run, index + 1, point.schedule, point);
+  return point;
 }
 
-auto stand_of_program(const Snapshot& snapshot, Origin at) -> std::optional<Stand> {
+auto point_for_program(const Snapshot& snapshot, Origin at) -> std::optional<InsertionPoint> {
   DeclId whole = snapshot.syntax().whole(at.decl);
   const workspace::Program* program = nullptr;
   for (const workspace::Program& one : snapshot.programs()) {
@@ -120,16 +120,16 @@ auto stand_of_program(const Snapshot& snapshot, Origin at) -> std::optional<Stan
   }
   if (program == nullptr) { return std::nullopt; }
   // The last schedule for it that runs to its end; else a new one.
-  std::optional<Stand> stand;
+  std::optional<InsertionPoint> point;
   bool has_schedule = false;
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
     if (schedule.program_decl != program->decl) { continue; }
     has_schedule = true;
-    stand.reset();
+    point.reset();
     if (schedule.run == nullptr || !schedule.is_settled || !schedule.run->is_complete || schedule.run->steps.empty()) { continue; }
-    stand = stand_after(snapshot, schedule, last_that_works(*schedule.run));
+    point = point_after(snapshot, schedule, last_that_works(*schedule.run));
   }
-  if (has_schedule) { return stand; }
+  if (has_schedule) { return point; }
   std::string mark = "\x01";
   std::string text = fmt::format("@ls.schedule({0})\ndef {0}_schedule(sch: tir.Schedule) -> None:\n    {1}\n", program->name.view(), mark);
   ScheduleInFile written = in_form_of(snapshot, text);
@@ -138,25 +138,25 @@ auto stand_of_program(const Snapshot& snapshot, Origin at) -> std::optional<Stan
   size_t hole = insertion->text.find(mark);
   if (hole == std::string::npos) { return std::nullopt; }
   // A variable named as the program would be meant where the schedule is made.
-  Stand made{schedule::Schedule(program->module), {}, insertion->offset, {Name("sch"), program->name}, insertion->text.substr(0, hole),
+  InsertionPoint made{schedule::Schedule(program->module), {}, insertion->offset, {Name("sch"), program->name}, insertion->text.substr(0, hole),
              insertion->text.substr(hole + mark.size()), fmt::format("{} as written", program->name.view())};
   made.imports = std::move(written.imports);
   return made;
 }
 
-auto stand_at(const Snapshot& snapshot, uint32_t at) -> std::optional<Stand> {
+auto point_at(const Snapshot& snapshot, uint32_t at) -> std::optional<InsertionPoint> {
   if (at > snapshot.text().size()) { return std::nullopt; }
   at = on_statement(snapshot, at);
   Origin cursor = snapshot.syntax().origin_at(at);
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
-  if (schedule == nullptr) { return stand_of_program(snapshot, cursor); }
+  if (schedule == nullptr) { return point_for_program(snapshot, cursor); }
   // Behind a loop, a branch or an inner function nobody may know the variable.
   if (schedule->run == nullptr || !schedule->is_settled || schedule->form.is_nested) { return std::nullopt; }
   size_t index = step_at(*schedule->run, cursor.begin);
   // Behind a `return` nothing runs.
   auto span = index != no_step ? snapshot.resolve(schedule->run->steps[index].where) : std::nullopt;
   if (span && std::string_view(snapshot.text()).substr(span->begin).starts_with("return")) { index = index == 0 ? no_step : index - 1; }
-  return index == no_step ? stand_above(snapshot, *schedule) : stand_after(snapshot, *schedule, index);
+  return index == no_step ? point_above(snapshot, *schedule) : point_after(snapshot, *schedule, index);
 }
 
 }  // namespace loopsmith::lsp

@@ -30,7 +30,7 @@ class Files {
   [[nodiscard]] virtual auto roots() const -> const std::vector<std::string>& = 0;
 };
 
-struct PlaceIn {
+struct PlaceInFile {
   const workspace::Snapshot* file = nullptr;
   Span span;
   Role role{};
@@ -38,24 +38,24 @@ struct PlaceIn {
 };
 
 /// Where what is named at an offset was bound, in this file or the one it is imported from.
-[[nodiscard]] auto definition(Files& files, const workspace::Snapshot& snapshot, uint32_t offset) -> std::optional<PlaceIn>;
+[[nodiscard]] auto definition(Files& files, const workspace::Snapshot& snapshot, uint32_t offset) -> std::optional<PlaceInFile>;
 
 /// What is named in a part of a text, and where it was bound, in this file or another; in the order of the text.
-struct Naming {
+struct BoundName {
   Span span;
-  PlaceIn bound;
+  PlaceInFile bound;
 };
-[[nodiscard]] auto named_in(Files& files, const workspace::Snapshot& snapshot, Span part) -> std::vector<Naming>;
+[[nodiscard]] auto bound_names(Files& files, const workspace::Snapshot& snapshot, Span part) -> std::vector<BoundName>;
 
 /// All places of what is named at an offset, told file after file as they are found: this file, the one that binds it, the others by their paths. In
 /// a workspace that is too large, the first two only. Uses by another name, as behind `import matmul as m`, are places too.
-void references(Files& files, const workspace::Snapshot& snapshot, uint32_t offset, const CancelToken& cancel, const std::function<void(const std::vector<PlaceIn>&)>& found);
+void references(Files& files, const workspace::Snapshot& snapshot, uint32_t offset, const CancelToken& cancel, const std::function<void(const std::vector<PlaceInFile>&)>& found);
 
-struct RenameIn {
-  std::vector<PlaceIn> places;  // file after file
+struct RenameInFiles {
+  std::vector<PlaceInFile> places;  // file after file
   std::string problem;          // why it cannot be done, in words
 };
-[[nodiscard]] auto rename(Files& files, const workspace::Snapshot& snapshot, uint32_t offset, std::string_view name, const CancelToken& cancel) -> RenameIn;
+[[nodiscard]] auto rename(Files& files, const workspace::Snapshot& snapshot, uint32_t offset, std::string_view name, const CancelToken& cancel) -> RenameInFiles;
 /// The name at an offset, where it can be renamed.
 [[nodiscard]] auto renameable(Files& files, const workspace::Snapshot& snapshot, uint32_t offset) -> std::optional<Span>;
 

@@ -1,5 +1,5 @@
-// What imports stand for, and who uses it: see across.h.
-#include "lsp/features/across.h"
+// What imports stand for, and who uses it: see cross_file_names.h.
+#include "lsp/features/cross_file_names.h"
 
 #include <fmt/format.h>
 
@@ -157,8 +157,8 @@ class Workspace {
 
   /// Of another file, all places of a symbol. `aliases`: other names that it is imported by, where its places by those are wanted too; it is told those
   /// that the file adds. Null: only what can be renamed with it.
-  auto places(const Snapshot& file, const Symbol& symbol, std::vector<Name>* aliases) -> std::vector<PlaceIn> {
-    std::vector<PlaceIn> out;
+  auto places(const Snapshot& file, const Symbol& symbol, std::vector<Name>* aliases) -> std::vector<PlaceInFile> {
+    std::vector<PlaceInFile> out;
     const NameTable& table = names(file);
     Name name = names(*symbol.file).entities[symbol.entity].name;
     bool is_block = names(*symbol.file).entities[symbol.entity].kind == EntityKind::Block;
@@ -168,7 +168,7 @@ class Workspace {
         if (outside_blocks(file, one.span) == std::vector<Symbol>{symbol}) { out.push_back({&file, one.span, Role::Read}); }
       }
       in_order(out);
-      out.erase(std::unique(out.begin(), out.end(), [](const PlaceIn& a, const PlaceIn& b) { return a.span == b.span; }), out.end());
+      out.erase(std::unique(out.begin(), out.end(), [](const PlaceInFile& a, const PlaceInFile& b) { return a.span == b.span; }), out.end());
       return out;
     }
     auto is_called = [&](Name one) { return one == name || (aliases != nullptr && std::find(aliases->begin(), aliases->end(), one) != aliases->end()); };
@@ -195,8 +195,8 @@ class Workspace {
   }
 
  private:
-  static void in_order(std::vector<PlaceIn>& places) {
-    std::sort(places.begin(), places.end(), [](const PlaceIn& a, const PlaceIn& b) { return a.span.begin < b.span.begin; });
+  static void in_order(std::vector<PlaceInFile>& places) {
+    std::sort(places.begin(), places.end(), [](const PlaceInFile& a, const PlaceInFile& b) { return a.span.begin < b.span.begin; });
   }
   static auto can_be_named_outside(const NameTable& table, uint32_t index) -> bool {
     const Entity& entity = table.entities[index];
@@ -259,8 +259,8 @@ class Workspace {
   std::unordered_map<const Snapshot*, NameTable> names_;
 };
 
-auto places_in_own(Workspace& workspace, const Symbol& symbol) -> std::vector<PlaceIn> {
-  std::vector<PlaceIn> out;
+auto places_in_own(Workspace& workspace, const Symbol& symbol) -> std::vector<PlaceInFile> {
+  std::vector<PlaceInFile> out;
   for (const Occurrence& o : workspace.names(*symbol.file).occurrences) {
     if (o.entity == symbol.entity) { out.push_back({symbol.file, o.span, o.role}); }
   }
@@ -305,37 +305,37 @@ auto each_file(Files& files, Workspace& workspace, const Symbol& symbol, const S
   return true;
 }
 
-auto places_in(Workspace& workspace, const Snapshot& file, const Symbol& symbol, std::vector<Name>* aliases) -> std::vector<PlaceIn> {
+auto places_in(Workspace& workspace, const Snapshot& file, const Symbol& symbol, std::vector<Name>* aliases) -> std::vector<PlaceInFile> {
   return &file == symbol.file ? places_in_own(workspace, symbol) : workspace.places(file, symbol, aliases);
 }
 
 }  // namespace
 
-auto definition(Files& files, const Snapshot& snapshot, uint32_t offset) -> std::optional<PlaceIn> {
+auto definition(Files& files, const Snapshot& snapshot, uint32_t offset) -> std::optional<PlaceInFile> {
   Workspace workspace(files);
   auto found = workspace.at(snapshot, offset, true);
   if (found && found->first.file != &snapshot) {
-    for (const PlaceIn& place : places_in_own(workspace, found->first)) {
+    for (const PlaceInFile& place : places_in_own(workspace, found->first)) {
       if (place.role == Role::Bind) { return place; }
     }
   }
   auto span = definition(snapshot, offset);
-  return span ? std::optional(PlaceIn{&snapshot, *span, Role::Bind}) : std::nullopt;
+  return span ? std::optional(PlaceInFile{&snapshot, *span, Role::Bind}) : std::nullopt;
 }
 
-auto named_in(Files& files, const Snapshot& snapshot, Span part) -> std::vector<Naming> {
+auto bound_names(Files& files, const Snapshot& snapshot, Span part) -> std::vector<BoundName> {
   Workspace workspace(files);
   const NameTable& names = workspace.names(snapshot);
   std::unordered_map<uint32_t, Span> bound;
   for (const Occurrence& o : names.occurrences) {
     if (o.role == Role::Bind) { bound.try_emplace(o.entity, o.span); }
   }
-  std::vector<Naming> out;
+  std::vector<BoundName> out;
   auto is_inside = [&](Span span) { return part.begin <= span.begin && span.end <= part.end; };
   auto is_elsewhere = [&](Span span) {
     auto meant = workspace.at(snapshot, span.begin, true);
     if (!meant || meant->first.file == &snapshot) { return false; }
-    for (const PlaceIn& place : places_in_own(workspace, meant->first)) {
+    for (const PlaceInFile& place : places_in_own(workspace, meant->first)) {
       if (place.role != Role::Bind) { continue; }
       out.push_back({span, place});
       return true;
@@ -354,22 +354,22 @@ auto named_in(Files& files, const Snapshot& snapshot, Span part) -> std::vector<
       is_elsewhere(o.span);
     }
   }
-  std::sort(out.begin(), out.end(), [](const Naming& a, const Naming& b) { return a.span.begin < b.span.begin; });
-  out.erase(std::unique(out.begin(), out.end(), [](const Naming& a, const Naming& b) { return a.span == b.span; }), out.end());
+  std::sort(out.begin(), out.end(), [](const BoundName& a, const BoundName& b) { return a.span.begin < b.span.begin; });
+  out.erase(std::unique(out.begin(), out.end(), [](const BoundName& a, const BoundName& b) { return a.span == b.span; }), out.end());
   return out;
 }
 
-void references(Files& files, const Snapshot& snapshot, uint32_t offset, const CancelToken& cancel, const std::function<void(const std::vector<PlaceIn>&)>& found) {
+void references(Files& files, const Snapshot& snapshot, uint32_t offset, const CancelToken& cancel, const std::function<void(const std::vector<PlaceInFile>&)>& found) {
   Workspace workspace(files);
   if (auto meant = workspace.at(snapshot, offset, false)) {
     std::vector<Name> aliases;
     each_file(files, workspace, meant->first, &snapshot, &aliases, cancel, [&](const Snapshot& file) {
-      std::vector<PlaceIn> places = places_in(workspace, file, meant->first, &aliases);
+      std::vector<PlaceInFile> places = places_in(workspace, file, meant->first, &aliases);
       if (!places.empty()) { found(places); }
     });
     return;
   }
-  std::vector<PlaceIn> own;
+  std::vector<PlaceInFile> own;
   for (const Occurrence& o : references(snapshot, offset)) { own.push_back({&snapshot, o.span, o.role}); }
   if (!own.empty()) { found(own); }
 }
@@ -381,10 +381,10 @@ auto renameable(Files& files, const Snapshot& snapshot, uint32_t offset) -> std:
   return found ? std::optional(found->second) : std::nullopt;
 }
 
-auto rename(Files& files, const Snapshot& snapshot, uint32_t offset, std::string_view name, const CancelToken& cancel) -> RenameIn {
+auto rename(Files& files, const Snapshot& snapshot, uint32_t offset, std::string_view name, const CancelToken& cancel) -> RenameInFiles {
   Workspace workspace(files);
   auto found = workspace.at(snapshot, offset, false);
-  RenameIn result;
+  RenameInFiles result;
   result.problem = found ? std::string() : workspace.unclear_at(snapshot, offset);
   if (!result.problem.empty()) { return result; }
   if (!found) {
@@ -400,7 +400,7 @@ auto rename(Files& files, const Snapshot& snapshot, uint32_t offset, std::string
   if (!result.problem.empty() || Name(name) == entity.name) { return result; }
   std::string unclear;
   bool is_whole = each_file(files, workspace, symbol, nullptr, nullptr, cancel, [&](const Snapshot& file) {
-    std::vector<PlaceIn> there = places_in(workspace, file, symbol, nullptr);
+    std::vector<PlaceInFile> there = places_in(workspace, file, symbol, nullptr);
     result.places.insert(result.places.end(), there.begin(), there.end());
     if (is_block && unclear.empty()) { unclear = workspace.unclear(file, symbol, snapshot); }
   });

@@ -1,11 +1,11 @@
-// Other orders of two statements, tried on copies of the text: see decomposed.h.
-#include "lsp/features/decomposed.h"
+// Other orders of two statements, tried on copies of the text: see reduction_repairs.h.
+#include "lsp/features/reduction_repairs.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "lsp/features/stand.h"
+#include "lsp/features/insertion_point.h"
 #include "lsp/features/steps.h"
 #include "schedule/moves.h"
 #include "schedule/primitive.h"
@@ -79,7 +79,7 @@ auto repairs_of_loop(const Snapshot& snapshot, const script::FileSchedule& sched
 
 }  // namespace
 
-auto repairs_of_decomposed(const Snapshot& snapshot, const workspace::Finding& finding, const CancelToken& cancel) -> std::vector<TextRewrite> {
+auto reduction_repairs(const Snapshot& snapshot, const workspace::Finding& finding, const CancelToken& cancel) -> std::vector<TextRewrite> {
   std::vector<TextRewrite> out;
   bool is_of_that_kind = finding.code == Code::NotCompleteOrReduction || finding.code == Code::NotCompact;
   const script::FileSchedule* schedule = is_of_that_kind ? schedule_at(snapshot, finding.span.begin) : nullptr;
@@ -125,7 +125,7 @@ auto repairs_of_decomposed(const Snapshot& snapshot, const workspace::Finding& f
     };
     const TextEdit gone{lines[failed], ""};
     // The init was to go under a loop around it: taken apart at the next loop inside, it is there.
-    std::optional<Stand> before = i > 0 ? stand_after(snapshot, *schedule, i - 1) : std::nullopt;
+    std::optional<InsertionPoint> before = i > 0 ? point_after(snapshot, *schedule, i - 1) : std::nullopt;
     const auto* loop_name = refused.call->args.size() > 1 ? refused.call->args[1]->as<syntax::NameExpr>() : nullptr;
     const schedule::Value* loop_value = loop_name != nullptr ? variable_at(run, failed - 1, loop_name->name, true) : nullptr;
     const auto* loop = loop_value != nullptr ? loop_value->as<schedule::LoopRV>() : nullptr;

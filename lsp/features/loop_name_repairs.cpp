@@ -1,5 +1,5 @@
-// Finding the loops, and trying names for them: see unpacked.h.
-#include "lsp/features/unpacked.h"
+// Finding the loops, and trying names for them: see loop_name_repairs.h.
+#include "lsp/features/loop_name_repairs.h"
 
 #include <fmt/format.h>
 
@@ -16,14 +16,14 @@ namespace {
 using workspace::Snapshot;
 
 /// A statement of a schedule, and the state that it meets.
-struct Met {
+struct FailedStatement {
   const script::FileSchedule* schedule = nullptr;
   size_t index = 0;
   Span statement;
   schedule::Schedule state;
 };
 
-auto met_at(const Snapshot& snapshot, uint32_t at) -> std::optional<Met> {
+auto failed_statement_at(const Snapshot& snapshot, uint32_t at) -> std::optional<FailedStatement> {
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
   if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled || !schedule->run->program) { return std::nullopt; }
   const script::ScheduleRun& run = *schedule->run;
@@ -32,11 +32,11 @@ auto met_at(const Snapshot& snapshot, uint32_t at) -> std::optional<Met> {
   if (!span || at < span->begin || at > span->end) { return std::nullopt; }
   auto index = static_cast<size_t>(failed - run.steps.begin());
   const schedule::Schedule* before = state_at(run, index, false);
-  return Met{schedule, index, *span, before != nullptr ? *before : schedule::Schedule(run.program, 1)};
+  return FailedStatement{schedule, index, *span, before != nullptr ? *before : schedule::Schedule(run.program, 1)};
 }
 
 /// Does the statement run with the edit?
-auto works(const Snapshot& snapshot, const Met& met, const TextEdit& edit, const CancelToken& cancel) -> bool {
+auto works(const Snapshot& snapshot, const FailedStatement& met, const TextEdit& edit, const CancelToken& cancel) -> bool {
   std::string text = snapshot.text();
   text.replace(edit.span.begin, edit.span.end - edit.span.begin, edit.text);
   workspace::Document document(snapshot.name(), snapshot.version(), std::move(text), snapshot.modules());
@@ -49,7 +49,7 @@ auto works(const Snapshot& snapshot, const Met& met, const TextEdit& edit, const
 }
 
 /// `i, j = sch.get_loops(c)` of three loops: names for all of them. What is written is kept, loops beyond have the program's names.
-void add_loop_names(const Snapshot& snapshot, const Met& met, const schedule::FuncState& func, const CancelToken& cancel, std::vector<TextRewrite>& out) {
+void add_loop_names(const Snapshot& snapshot, const FailedStatement& met, const schedule::FuncState& func, const CancelToken& cancel, std::vector<TextRewrite>& out) {
   std::string_view text = std::string_view(snapshot.text()).substr(met.statement.begin, met.statement.end - met.statement.begin);
   size_t equals = text.find(" = ");
   size_t call = text.find(".get_loops(");
@@ -102,9 +102,9 @@ void add_loop_names(const Snapshot& snapshot, const Met& met, const schedule::Fu
 
 }  // namespace
 
-auto repairs_of_unpacking(const Snapshot& snapshot, const workspace::Finding& finding, const CancelToken& cancel) -> std::vector<TextRewrite> {
+auto loop_name_repairs(const Snapshot& snapshot, const workspace::Finding& finding, const CancelToken& cancel) -> std::vector<TextRewrite> {
   std::vector<TextRewrite> out;
-  auto met = finding.code == Code::UnpackCount ? met_at(snapshot, finding.span.begin) : std::nullopt;
+  auto met = finding.code == Code::UnpackCount ? failed_statement_at(snapshot, finding.span.begin) : std::nullopt;
   const schedule::FuncState* func = met ? met->state.state().func(met->state.func_working_on()) : nullptr;
   if (func != nullptr && func->is_schedulable()) { add_loop_names(snapshot, *met, *func, cancel, out); }
   return out;

@@ -11,6 +11,6 @@ namespace loopsmith::lsp {
 
 /// What is written is kept, and the loops beyond have the program's names. It was tried: the statement works with it. At most one; empty: the
 /// finding is of another kind.
-[[nodiscard]] auto repairs_of_unpacking(const workspace::Snapshot& snapshot, const workspace::Finding& finding, const CancelToken& cancel) -> std::vector<TextRewrite>;
+[[nodiscard]] auto loop_name_repairs(const workspace::Snapshot& snapshot, const workspace::Finding& finding, const CancelToken& cancel) -> std::vector<TextRewrite>;
 
 }  // namespace loopsmith::lsp
