@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lsp/features/across.h"
+#include "lsp/features/cross_file_names.h"
 #include "lsp/features/symbols.h"
 #include "support/cancel.h"
 #include "workspace/snapshot.h"

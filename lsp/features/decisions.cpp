@@ -7,7 +7,7 @@
 
 #include "ir/ops.h"
 #include "lsp/features/names.h"
-#include "lsp/features/stand.h"
+#include "lsp/features/insertion_point.h"
 #include "lsp/features/steps.h"
 #include "schedule/moves.h"
 #include "schedule/primitive.h"
@@ -133,11 +133,11 @@ auto loop_text_of(const Snapshot& snapshot, const Drawing& drawing, const Call& 
   if (index == nullptr || *index < 0 || loop == nullptr || call.statement >= run.steps.size() || run.steps[call.statement].after == nullptr) { return {}; }
   auto drawn = run.steps[call.statement].after->get(*loop);
   // The statement may use the loop at once, and give names to others: it is the state in front of it that counts.
-  auto stand = call.statement > 0 ? stand_after(snapshot, *drawing.schedule, call.statement - 1) : std::nullopt;
-  const schedule::Schedule before = stand ? stand->schedule : schedule::Schedule(run.program);
+  auto point = call.statement > 0 ? point_after(snapshot, *drawing.schedule, call.statement - 1) : std::nullopt;
+  const schedule::Schedule before = point ? point->schedule : schedule::Schedule(run.program);
   auto found = drawn.ok() ? before.state().find((*drawn)->id) : schedule::State::Found{};
   if (!found) { return {}; }
-  std::string text = schedule::place_text(*found.func, *found.place, [&](const schedule::Place& one) { return stand ? stand->name_of(one) : std::string(); });
+  std::string text = schedule::place_text(*found.func, *found.place, [&](const schedule::Place& one) { return point ? point->name_of(one) : std::string(); });
   return schedule::in_words_of(std::move(text), drawing.schedule->form.variable.view());
 }
 

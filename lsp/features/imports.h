@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "lsp/features/across.h"
+#include "lsp/features/cross_file_names.h"
 #include "lsp/features/completion.h"
 #include "lsp/features/hover.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lsp/features/across.h"
+#include "lsp/features/cross_file_names.h"
 #include "lsp/features/lines.h"
 
 namespace loopsmith::lsp {

@@ -46,6 +46,12 @@ struct SplitQuestion { std::string loop; int64_t extent = 0; std::string factors
 /// The statement that splits it so; none stands for what is left.
 [[nodiscard]] auto split_by(const workspace::Snapshot& snapshot, uint32_t at, const std::vector<std::optional<int64_t>>& factors) -> OfferedMove;
 
+/// Factors of a split as a person types them: "None, 32", "4, None, 8"; a single number is the inner factor. None: the text is no such list.
+[[nodiscard]] auto parse_factors(std::string_view text) -> std::optional<std::vector<std::optional<int64_t>>>;
+
+/// The edits that write a legal move into the text.
+[[nodiscard]] auto edits_of(const OfferedMove& move) -> std::vector<TextEdit>;
+
 /// On a loop or block of the loop view at `at` (loop_view.h), by its place.
 [[nodiscard]] auto moves_offered_on(const workspace::Snapshot& snapshot, uint32_t at, size_t place) -> std::vector<OfferedMove>;
 

@@ -37,11 +37,4 @@ auto bytes_text(int64_t bytes) -> std::string {
   return whole ? fmt::format("{} {}", static_cast<int64_t>(value), units[unit]) : fmt::format("{:.1f} {}", value, units[unit]);
 }
 
-auto duration_text(double seconds) -> std::string {
-  if (seconds > 0 && seconds < 1e-7) { return fmt::format("{:.1f} ns", seconds * 1e9); }
-  if (seconds < 1e-3) { return fmt::format("{:.1f} us", seconds * 1e6); }
-  if (seconds < 1) { return fmt::format("{:.2f} ms", seconds * 1e3); }
-  return fmt::format("{:.2f} s", seconds);
-}
-
 }  // namespace loopsmith::lsp

@@ -13,7 +13,4 @@ namespace loopsmith::lsp {
 /// "1.5 KiB".
 [[nodiscard]] auto bytes_text(int64_t bytes) -> std::string;
 
-/// "412.0 us", "1.50 ms", "2.00 s".
-[[nodiscard]] auto duration_text(double seconds) -> std::string;
-
 }  // namespace loopsmith::lsp

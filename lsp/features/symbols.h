@@ -8,8 +8,8 @@
 
 namespace loopsmith::lsp {
 
-/// Step: a statement of a schedule.
-enum class SymbolKind : uint8_t { Function, Class, Variable, Buffer, Loop, Block, Schedule, Step };
+/// Step: a statement of a schedule. Job, Record: a search or a measurement of a program, which a text has none of (symbol_search.h).
+enum class SymbolKind : uint8_t { Function, Class, Variable, Buffer, Loop, Block, Schedule, Step, Job, Record };
 
 struct Symbol {
   SymbolKind kind{};

@@ -9,7 +9,7 @@
 #include "cost/estimate.h"
 #include "ir/ops.h"
 #include "lsp/features/numbers.h"
-#include "lsp/features/stand.h"
+#include "lsp/features/insertion_point.h"
 #include "lsp/features/steps.h"
 #include "lsp/features/view_origins.h"
 #include "lsp/features/views.h"
@@ -101,8 +101,8 @@ auto moves_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
     return out;
   };
   auto view = view_at(snapshot, at);
-  auto stand = stand_at(snapshot, at);
-  const schedule::FuncState* func = stand ? stand->func() : nullptr;
+  auto point = point_at(snapshot, at);
+  const schedule::FuncState* func = point ? point->func() : nullptr;
   if (!view || func == nullptr || !func->is_schedulable()) { return refuse("no schedule can be written for what is shown here"); }
   const PrintedRange* printed = place_at(*view, offset_in(*view, line, column));
   if (printed == nullptr) { return refuse("there is no loop or block at the cursor"); }
@@ -115,9 +115,9 @@ auto moves_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
   out.about = about_of(*focus);
   if (primitive == "split") { out.factors = usual_factors(*focus); }
 
-  auto name_of = [&](const schedule::Place& one) { return stand->name_of(one); };
-  auto is_taken = [&](std::string_view name) { return stand->is_taken(name); };
-  const cost::CoreModel core = cost::core_for(stand->target);
+  auto name_of = [&](const schedule::Place& one) { return point->name_of(one); };
+  auto is_taken = [&](std::string_view name) { return point->is_taken(name); };
+  const cost::CoreModel core = cost::core_for(point->target);
   std::vector<ViewMove> refused;
   auto add = [&](const schedule::Move& move) {
     ViewMove one;
@@ -129,10 +129,10 @@ auto moves_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
       auto shown = std::find_if(view->places.begin(), view->places.end(), [&](const PrintedRange& range) { return range.id == id; });
       if (id != focus->id && is_of_blocks(primitive) && shown != view->places.end()) { one.other = name_in(*view, *shown); }
     }
-    one.move.offset = stand->offset;
-    auto tried = schedule::try_move(stand->schedule, move, name_of, is_taken);
+    one.move.offset = point->offset;
+    auto tried = schedule::try_move(point->schedule, move, name_of, is_taken);
     if (!tried.ok()) {
-      one.move.text = stand->in_words(schedule::text_of(*func, move, name_of));
+      one.move.text = point->in_words(schedule::text_of(*func, move, name_of));
       one.move.why_not = tried.diagnostics().front().message();
       refused.push_back(std::move(one));
       return;
@@ -140,9 +140,9 @@ auto moves_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
     const schedule::FuncState* after = tried->after.state().func(func->name());
     one.move.gain = after != nullptr ? cost::gain(*func, *after, core).value_or(1) : 1;
     if (cost::gain_text(one.move.gain).empty()) { one.move.gain = 1; }
-    one.move.text = stand->in_words(tried->statement);
-    one.move.insert = stand->before + one.move.text + stand->after;
-    one.move.imports = stand->imports;
+    one.move.text = point->in_words(tried->statement);
+    one.move.insert = point->before + one.move.text + point->after;
+    one.move.imports = point->imports;
     bool is_said = std::any_of(out.moves.begin(), out.moves.end(), [&](const ViewMove& other) { return other.move.text == one.move.text; });
     if (is_said) { return; }
     auto better = std::upper_bound(out.moves.begin(), out.moves.end(), one.move.gain, [](double gain, const ViewMove& other) { return gain > other.move.gain; });
@@ -161,7 +161,7 @@ auto moves_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
       add({row, std::move(matched->values)});
       continue;
     }
-    for (const schedule::Move& move : schedule::candidate_moves(stand->schedule.state(), *func, *focus, *row)) { add(move); }
+    for (const schedule::Move& move : schedule::candidate_moves(point->schedule.state(), *func, *focus, *row)) { add(move); }
   }
   if (out.moves.empty()) {
     out.why_none = refused.empty() ? fmt::format("`{}` cannot be tried on {}", primitive, out.about) : refused.front().move.why_not;
@@ -177,8 +177,8 @@ auto hover_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
   const PrintedRange* place = place_at(*view, offset);
   std::vector<IRModule> modules;
   if (const script::FileSchedule* schedule = schedule_at(snapshot, on_statement(snapshot, at)); schedule != nullptr) {
-    auto stand = stand_at(snapshot, at);
-    if (stand) { modules.push_back(stand->schedule.module()); } else if (schedule->program) { modules.push_back(schedule->program); }
+    auto point = point_at(snapshot, at);
+    if (point) { modules.push_back(point->schedule.module()); } else if (schedule->program) { modules.push_back(schedule->program); }
   } else {
     for (const workspace::Program& program : snapshot.programs()) {
       if (program.module) { modules.push_back(program.module); }

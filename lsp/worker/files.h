@@ -1,4 +1,4 @@
-// The files of the workspace for features that look beyond one (features/across.h): open documents as the editor has them, the others as
+// The files of the workspace for features that look beyond one (features/cross_file_names.h): open documents as the editor has them, the others as
 // they are written. Made for one request; nothing is kept. Reads `.py` and `.tir` files below the folders that the editor has opened, or, where it
 // has opened none, beside the document; never hidden folders, those of tools, or what links lead to.
 #pragma once
@@ -7,7 +7,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include "lsp/features/across.h"
+#include "lsp/features/cross_file_names.h"
 #include "support/process.h"
 
 namespace loopsmith::lsp {

@@ -1,5 +1,7 @@
 // The front by itself, with a worker and an editor that are played: order of messages, stale and cancelled requests,
 // workers that die, content that kills, jobs.
+#include "lsp/jobs/wording.h"
+#include "lsp/protocol/jobs.h"
 #include "lsp/server/front.h"
 
 #include "tests/unit/lsp/session.h"
@@ -690,7 +692,7 @@ TEST_CASE("a search that is interrupted stands still in the next session, and go
       Stage again(options);
       again.initialize({});
       again.open("a", "x");
-      CHECK(job_sent(again)["state"] == "paused");
+      CHECK(job_sent(again)["phase"] == "kept");
     }
     first.front.on_job_line(1, R"({"event":"done","schedule_text":"def s(sch): ...","best_seconds":0.2,"verified":"3 inputs"})");
     first.front.on_job_end(1, ExitStatus{}, "");
@@ -701,9 +703,8 @@ TEST_CASE("a search that is interrupted stands still in the next session, and go
   CHECK(job_sent(second).is_null());
   second.open("a", "y");
   Json job = job_sent(second);
-  CHECK(job["state"] == "paused");
-  CHECK(job["restored"] == true);
-  CHECK(job["message"] == "trial 12/64, best 250.00 ms");
+  CHECK(job["phase"] == "kept");
+  CHECK(progress_text(job_from(job).value()) == "trial 12/64, best 250.00 ms");
   CHECK(second.job_arguments.empty());
   // On the text as it is now.
   CHECK(second.answer_to(command(second, "loopsmith.tune.resume", {{"uri", "a"}})).contains("result"));
@@ -711,7 +712,7 @@ TEST_CASE("a search that is interrupted stands still in the next session, and go
   CHECK(second.job_input == "y");
   second.front.on_job_line(1, R"({"event":"progress","trial":0,"trials":64,"elapsed":1})");
   command(second, "loopsmith.tune.pause", {{"uri", "a"}});
-  CHECK(job_sent(second)["message"] == "trial 0/64, 1 s so far, 39 s left");
+  CHECK(progress_text(job_from(job_sent(second)).value()) == "trial 0/64, 1 s so far, 39 s left");
   command(second, "loopsmith.tune.resume", {{"uri", "a"}});
   second.front.on_job_line(1, R"({"event":"done","schedule_text":"def s(sch): ...","best_seconds":0.2,"verified":"3 inputs"})");
   second.front.on_job_end(1, ExitStatus{}, "");
@@ -722,13 +723,13 @@ TEST_CASE("a search that is interrupted stands still in the next session, and go
   CHECK_FALSE(std::filesystem::is_empty(folder.path + "/searches"));
   // Whatever lies there, no document is lost for it.
   int number = 0;
-  for (const char* text : {R"({"uri":"c","function":"f","message":"1 s so far","seconds":-1e300,"percentage":9e99,"trials":-5})", R"({"uri":"c","function":"g","message":7})", R"({"uri":"c"})", "[", "", "\xff\xfe", "null"}) {
+  for (const char* text : {R"({"uri":"c","function":"f","measured":-1,"best_seconds":-2,"seconds":-1e300,"percentage":9e99,"trials":-5})", R"({"uri":"c","function":"g","measured":"7"})", R"({"uri":"c"})", "[", "", "\xff\xfe", "null"}) {
     std::ofstream(fmt::format("{}/searches/{:016x}.json", folder.path, ++number)) << text;
   }
   Stage third(options);
   third.initialize({});
   third.open("c", "x");
-  CHECK(job_sent(third)["message"] == "nothing was measured yet");
+  CHECK(progress_text(job_from(job_sent(third)).value()) == "nothing was measured yet");
   CHECK(third.answer_to(command(third, "loopsmith.tune.resume", {{"uri", "c"}})).contains("result"));
 }
 
