@@ -16,7 +16,7 @@
 namespace loopsmith::transform {
 namespace {
 
-/// `break`, `continue` or a return that leaves this statement.
+/// True when a `break`, `continue` or return leaves this statement.
 auto leaves(const Stmt& stmt) -> bool {
   if (stmt.as<Break>() || stmt.as<Continue>()) { return true; }
   if (const auto* evaluate = stmt.as<Evaluate>()) {
@@ -26,7 +26,7 @@ auto leaves(const Stmt& stmt) -> bool {
   bool found = false;
   visit_children(stmt, [](const Expr&) {}, [&](const Stmt& s) { found = found || leaves(s); });
   if (!found || !(stmt.as<For>() || stmt.as<While>())) { return found; }
-  // Its own breaks stay within.
+  // The loop's own breaks stay inside.
   bool returns = false;
   post_order(
       stmt, [](const Stmt&) {},
@@ -43,7 +43,7 @@ struct Problem {
   Origin origin;
 };
 
-/// The threads of one block, where they wait for each other.
+/// Splits the code of a thread block at its barriers.
 class Fission {
  public:
   explicit Fission(const Stmt& outermost) : block_(outermost) {}
@@ -59,7 +59,7 @@ class Fission {
   }
 
  private:
-  // What every thread has for itself.
+  // A thread-local allocation.
   struct Own {
     Expr elements;       // of one thread
     int element_bytes;
@@ -70,7 +70,7 @@ class Fission {
     return no_op();
   }
 
-  /// What all threads do, from what each does.
+  /// Turns a statement of each thread into statements for all threads.
   auto split(const Stmt& stmt) -> Stmt {
     if (problem || is_barrier(stmt)) { return no_op(); }
     if (!waits(stmt)) {
@@ -162,7 +162,7 @@ class Fission {
     arrays_.push_back(make_buffer(Name(name), dtype, Array<Expr>{block_.count()}, "local"));
     return arrays_.back();
   }
-  /// The same memory with a place for every thread's part.
+  /// The buffer with room for all threads.
   auto widen(const Buffer& buffer) -> Buffer {
     auto found = widened_.find(buffer.get());
     if (found != widened_.end()) { return found->second; }
@@ -176,7 +176,7 @@ class Fission {
     return widened_[buffer.get()] = make_buffer(std::move(fields));
   }
 
-  /// Is it the same for all threads?
+  /// True for expressions that have the same value for all threads.
   auto is_uniform(const Expr& e) -> bool {
     bool out = true;
     post_order(e, [&](const Expr& sub) {
@@ -200,7 +200,7 @@ class Fission {
   }
 
   auto branch(const IfThenElse& n) -> Stmt {
-    // In a branch that some threads do not take, its memory may say anything.
+    // Inside of a branch that some threads skip, their values are undefined.
     if (is_uniform(n.condition) && conditions_.empty()) {
       return make<IfThenElse>(n.condition, split(n.then_case), n.else_case ? split(n.else_case) : Stmt(), n.origin);
     }
@@ -209,7 +209,7 @@ class Fission {
       Buffer taken = array("taken", DataType::bool_());
       Expr all = condition;
       if (Expr around = taken_around()) { all = if_then_else(around, all, bool_imm(false)); }
-      // Both are found out before either side runs, which may change what they depend on.
+      // Both conditions are evaluated before either side runs, because a side may change their operands.
       out.push_back(for_all(make<BufferStore>(taken, all, Array<Expr>{Expr(thread_)}), false));
       return std::pair(taken, side);
     };
@@ -222,13 +222,13 @@ class Fission {
     }
     return seq(std::move(out), n.origin);
   }
-  /// Conditions of all branches around, of this thread; none where there is no such branch.
+  /// This thread's conditions of all branches around; null without such branches.
   auto taken_around() -> Expr {
     if (conditions_.empty()) { return {}; }
     return make<BufferLoad>(conditions_.back(), Array<Expr>{Expr(thread_)});
   }
 
-  // One thread's statement: its own memory, its index in every dimension.
+  // The statement of one thread: with its part of the memory and its index in every dimension.
   class OneThread : public Mutator {
    public:
     OneThread(Fission& fission, std::vector<Var> indices) : fission_(fission), indices_(std::move(indices)) {
@@ -287,7 +287,7 @@ class Fission {
     Expr number_;
   };
 
-  /// A loop over all threads, those that take the branches around.
+  /// A loop over all threads that take the branches around.
   auto for_all(const Stmt& stmt, bool only_taken = true) -> Stmt {
     if (is_no_op(stmt)) { return stmt; }
     Stmt body = stmt;
@@ -306,13 +306,13 @@ class Fission {
   }
 
   ThreadBlock block_;
-  Var thread_ = var("thread");                                      // the number of the thread, until there is a loop over them
-  std::unordered_map<const VarNode*, size_t> index_of_;            // variables that are a thread's index, by dimension
-  std::unordered_map<const VarNode*, Own> own_;                    // data of buffers that each thread has
-  std::unordered_map<const VarNode*, Buffer> kept_;                // lets across barriers
+  Var thread_ = var("thread");                                      // the number of the thread; `for_all` replaces it by a loop variable
+  std::unordered_map<const VarNode*, size_t> index_of_;            // the dimensions of variables that are thread indices
+  std::unordered_map<const VarNode*, Own> own_;                    // thread-local buffers, by data variable
+  std::unordered_map<const VarNode*, Buffer> kept_;                // arrays for lets that live across barriers
   std::unordered_map<const BufferNode*, Buffer> widened_;
   std::vector<Buffer> arrays_;
-  std::vector<Buffer> conditions_;                                  // which threads take the branches around; each implies those before
+  std::vector<Buffer> conditions_;                                  // for each branch around, a flag per thread; each flag implies the ones before
 };
 
 class Lower : public Mutator {
@@ -338,7 +338,7 @@ class Lower : public Mutator {
       Fission fission(stmt);
       Stmt out = fission.run(stmt);
       if (fission.problem && !problem) { problem = fission.problem; }
-      // Loops over blocks in it are no more than loops.
+      // Loops over blocks inside become plain loops.
       return out;
     }
     ForKind kind = is_block_axis(loop->tag.view()) && !in_parallel_ ? ForKind::Parallel : ForKind::Serial;

@@ -1,5 +1,5 @@
-// The interpreter on programs as people write them: threads that work together, pointers, calls; what it reports of races,
-// unwritten elements and declared regions, with the iteration at fault; what it counts.
+// The interpreter on programs as people write them: cooperating threads, pointers, calls; its reports of races, unwritten
+// elements and accesses outside of declared regions, with the iteration at fault; its counters.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -131,7 +131,7 @@ TEST_CASE("shuffles within a warp") {
       "        with T.LetStmt(T.tvm_warp_shuffle_down(T.tvm_warp_activemask(), A[tx], 2, 4, 8)) as x:\n"
       "            B[tx] = x + T.tvm_warp_shuffle(T.tvm_warp_activemask(), A[tx], 0, 8, 8)\n");
   REQUIRE(ran.error.empty());
-  // Two further within halves of four; beyond, its own.
+  // Shifted by two within halves of four; lanes outside keep their own value.
   CHECK(ran.tensors[1] == std::vector<float>{2, 3, 2, 3, 6, 7, 6, 7});
 }
 
@@ -236,7 +236,7 @@ TEST_CASE("a copy that is not waited for has not come: as late as allowed, in th
   };
   Ran ran = run(text(0), asking(&Options::report_unwritten));
   CHECK(ran.warnings() == "");
-  // The second copy of thread 0 is of zeros: its predicate does not hold.
+  // The second copy of thread 0 writes zeros: its predicate is false.
   CHECK(ran.tensors[1] == std::vector<float>{0, 1, 0, 0, 8, 9, 10, 11});
   CHECK(run(text(1), asking(&Options::report_unwritten)).warnings() == "`S` is read before anything was written there, at t=0, i=2");
 }
@@ -274,7 +274,7 @@ TEST_CASE("copies of an engine come at the wait for their queue, those of a barr
         "                B[v * 2 + i] = S[3 - (v * 2 + i)]\n", arrival);
   };
   CHECK(run(barrier("T.ptx_arrive_barrier_expect_tx(0, 8)")).tensors[1] == std::vector<float>{3, 2, 1, 0});
-  // More bytes than come, and a thread that does not arrive.
+  // The barrier expects more bytes than arrive, and a thread does not arrive.
   CHECK(run(barrier("T.ptx_arrive_barrier_expect_tx(0, 16)")).error == "some threads never come here, where this one waits for them, at t=0");
   CHECK(run(barrier("if v == 0:\n                T.ptx_arrive_barrier(0)")).error == "some threads never come here, where this one waits for them, at t=0");
 }
@@ -334,7 +334,7 @@ TEST_CASE("constants by name, lists of values, memory of devices: what they hold
   CHECK(run(list("T.anylist_setitem_call_packed(values, 3, \"thrice\", 5)")).error == "index 56 of `the structure` is outside of its extent 48 (dimension bytes), at the beginning");
   CHECK(run(list("T.anylist_setitem_call_packed(values, 2, \"elsewhere\", 5)")).error ==
         "the interpreter does not know the intrinsic `anylist_setitem_call_packed`: the module has no function of that name that takes these arguments");
-  // A pixel's four numbers lie together; x counts along a row.
+  // The four numbers of a pixel are adjacent; x counts along a row.
   auto image = [](const char* line) {
     return fmt::format(
         "@T.prim_func\n"
@@ -449,7 +449,7 @@ TEST_CASE("an instruction runs by its description") {
   CHECK(inputs->storage[0] == inputs->storage[1]);
 }
 
-// One iteration of many is spoilt, another each time: that one is named.
+// A different iteration is made wrong each time; the report must name it.
 namespace {
 
 struct Random {
@@ -508,7 +508,7 @@ TEST_CASE("of iterations that may run in any order the two that meet are named")
     for (int round = 0; round < 20; ++round) {
       int first = random.below(7), second = first + 1 + random.below(7 - first), outer = random.below(3);
       bool reads = random.below(2);
-      // In one run of the loop `second` writes what is the other's.
+      // In one run of the loop, iteration `second` writes the element of another.
       std::string index = fmt::format("T.if_then_else(o == {} and i == {}, {}, i)", outer, second, first);
       std::string text = fmt::format("@T.prim_func\ndef main(A: T.Buffer((8,), \"float32\"), B: T.Buffer((3, 8), \"float32\")):\n    for o in range(3):\n        for i in {}:\n", kind);
       text += reads ? fmt::format("            B[o, i] = A[i] + T.Cast(\"float32\", o)\n            A[{}] = T.float32(-1) - T.Cast(\"float32\", i)\n", index)
@@ -537,7 +537,7 @@ TEST_CASE("a write that a declared region does not cover is reported at its iter
 
 namespace {
 
-// A sum of 2,048 products in one go, or in 32 parts (`index`: which element a part begins with).
+// A sum of 2,048 products in a single loop, or in 32 parts (`index`: the element of a part's iteration).
 auto sum_of_products(const std::string& type, bool in_parts, const std::string& index = "p * 64 + k") -> IRModule {
   std::string head = "@T.prim_func\ndef main(A: T.Buffer((4, 2048), \"" + type + "\"), B: T.Buffer((2048,), \"" + type + "\"), C: T.Buffer((4,), \"" + type + "\")):\n";
   if (!in_parts) {
@@ -557,7 +557,7 @@ TEST_CASE("sums of short types that round apart are the same where wider types s
     REQUIRE(same.ok());
     CHECK(same->difference == "");
     CHECK(same->how.find("in float32") != std::string::npos);
-    // One product of 2,048 left out, another taken twice: less than rounding makes, and found.
+    // One of 2,048 products is left out and another counted twice: the error is smaller than rounding, and found.
     auto wrong = compare_modules(sum_of_products(type, false), sum_of_products(type, true, "T.min(p * 64 + k, 2046)"), "main");
     REQUIRE(wrong.ok());
     CHECK_FALSE(wrong->equal);
