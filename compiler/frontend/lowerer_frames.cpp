@@ -152,7 +152,7 @@ auto Lowerer::thread_axis(const VarNode* var) -> IterVar* {
 
 auto Lowerer::enter(const FrameObject& object, Origin where) -> Value {
   if (object.entered) {
-    return evaluator_.report(error(Code::BadValue, where).arg("what", "this was entered before"));
+    return evaluator_.report(error(Code::EnteredTwice, where).arg("what", object.what).remedy("call it again for every `with` or `for`"));
   }
   object.entered = true;
   frames_.push_back(std::move(object.frame));

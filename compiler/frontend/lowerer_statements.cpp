@@ -129,7 +129,7 @@ void Lowerer::on_expr(const ExprStmt& s, const eval::ScopeRef& scope) {
 auto Lowerer::loop_items(const Argument& iterable, const ForStmt& s, const eval::ScopeRef& scope) -> bool {
   if (const auto* range = iterable.value.as<eval::RangeObject>()) {
     if (range->step < 1) {
-      evaluator_.report(error(Code::BadValue, iterable.where).arg("what", "the step of a loop is at least 1"));
+      evaluator_.report(error(Code::LoopStep, iterable.where).arg("step", range->step).remedy("count upwards, and compute the index from the loop variable"));
       return false;
     }
     auto narrow = [](int64_t x) { return x >= std::numeric_limits<int32_t>::min() && x <= std::numeric_limits<int32_t>::max(); };
@@ -272,7 +272,7 @@ void Lowerer::on_with(const WithStmt& s, const eval::ScopeRef& scope) {
       bound = enter(*f, context.where);
       frames_.back().origin = s.origin();
       if (item.target && bound.is_none()) {
-        bound = evaluator_.report(error(Code::BadValue, item.target->origin()).arg("what", "`" + std::string(f->what) + "` gives nothing that `as` could name"));
+        bound = evaluator_.report(error(Code::NothingToName, item.target->origin()).arg("function", f->what).remedy("remove `as`"));
       }
     } else {
       if (!context.value.is_unknown()) { evaluator_.report(error(Code::NotAFrame, context.where).arg("what", describe(context.value))); }

@@ -229,7 +229,7 @@ class IntrinsicObject final : public eval::Object {
   auto keeps_bits(Evaluator& e, const Arguments& a, DataType from, DataType to) const -> bool {
     bool is_number = !to.is_handle() && !from.is_handle() && !from.is_void() && !to.scalable && !from.scalable && to.bits >= 8 && from.bits >= 8;
     if (!is_number || to.bits * to.lanes == from.bits * from.lanes) { return true; }
-    e.report(error(Code::BadValue, a.all[0].where).arg("what", fmt::format("`{}` has {} bits, and `{}` has {}: a reinterpretation keeps them all", from.str(), from.bits * from.lanes, to.str(), to.bits * to.lanes))
+    e.report(error(Code::ReinterpretBits, a.all[0].where).arg("from", from.str()).arg("to", to.str()).arg("bits", static_cast<int64_t>(from.bits * from.lanes)).arg("other", static_cast<int64_t>(to.bits * to.lanes))
                  .remedy(fmt::format("use `T.Cast(\"{}\", ...)` to convert the value", to.str())));
     return false;
   }

@@ -46,7 +46,7 @@ auto ReducerFunction::combined(Evaluator& e, std::vector<Expr> left, std::vector
   Value result = e.call(combine, {side(left), side(right)}, where);
   if (result.is_unknown() || !to_exprs(e, {result, where, {}}, out)) { return false; }
   if (out.size() != left.size()) {
-    e.report(error(Code::BadValue, where).arg("what", "a combiner gives as many values as are reduced, " + std::to_string(left.size())));
+    e.report(wrong_count("te.comm_reducer", left.size(), "values of its combiner", out.size(), where));
     return false;
   }
   for (size_t i = 0; i < out.size(); ++i) {
@@ -74,7 +74,7 @@ auto ReducerFunction::identities(Evaluator& e, const std::vector<Expr>& sources,
   std::vector<Value> items{result};
   if (const auto* several = result.items()) { items = *several; }
   if (items.size() != sources.size()) {
-    e.report(error(Code::BadValue, where).arg("what", "an identity has as many values as are reduced, " + std::to_string(sources.size())));
+    e.report(wrong_count("te.comm_reducer", sources.size(), "values of its identity", items.size(), where));
     return false;
   }
   for (size_t i = 0; i < items.size(); ++i) {

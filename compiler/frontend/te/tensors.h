@@ -82,6 +82,8 @@ void collect_inputs(const std::vector<Expr>& exprs, std::vector<Ref<Operation>>&
 [[nodiscard]] auto set_depth(Evaluator& e, Operation& op) -> bool;
 /// A shape: integer extents. False: reported.
 [[nodiscard]] auto to_shape(Evaluator& e, const Argument& a, std::vector<Expr>& out) -> bool;
+/// A diagnostic: `function` needs another number of things.
+[[nodiscard]] auto wrong_count(std::string_view function, size_t expected, std::string_view what, size_t found, Origin where) -> Diagnostic;
 /// A string argument, or `otherwise` where none is given.
 [[nodiscard]] auto text_of(const BoundArguments& b, size_t i, const char* otherwise) -> std::string;
 
