@@ -341,7 +341,7 @@ auto is_within(const Expr& root, int depth, int64_t& nodes) -> bool {
 
 }  // namespace
 
-auto is_bearable(Evaluator& evaluator, const Expr& expr, Origin where) -> bool {
+auto is_within_limits(Evaluator& evaluator, const Expr& expr, Origin where) -> bool {
   int64_t nodes = largest_expression;
   if (is_within(expr, deepest_expression, nodes)) { return true; }
   if (nodes < 0) { evaluator.report(error(Code::TooMuchWork, where).arg("what", "an expression of more than " + std::to_string(largest_expression) + " parts")); }

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "eval/evaluator.h"
-#include "frontend/inside.h"
+#include "frontend/inner_programs.h"
 #include "frontend/lower.h"
 #include "frontend/modules.h"
 #include "support/guards.h"
@@ -94,7 +94,7 @@ class File : public eval::Environment {
   /// The place of an origin in a file that this one imports from.
   [[nodiscard]] auto elsewhere(const Origin& origin) const -> std::optional<Elsewhere> { return modules_ ? modules_->locate(origin) : std::nullopt; }
   /// Moves diagnostics in other files to the call, `from`; a note keeps the place.
-  void bring_home(Diagnostics& diagnostics, const Origin& from) const;
+  void move_to_call(Diagnostics& diagnostics, const Origin& from) const;
   /// True when the name is imported from another file that could be read.
   [[nodiscard]] auto is_imported(Name name) -> bool;
 

@@ -33,7 +33,7 @@ void Lowerer::add(IrStmt stmt) {
 void Lowerer::add_evaluated(IrExpr value, Origin where) {
   static const Name break_loop("break_loop"), continue_loop("continue_loop");
   const auto* call = value.as<Call>();
-  for (const auto& [meant, store] : meant_) {
+  for (const auto& [meant, store] : evaluated_as_) {
     if (meant.same_as(value)) { return add(store); }
   }
   bool is_flow = call && call->args.size() == 0 && (call->op == break_loop || call->op == continue_loop);

@@ -119,7 +119,7 @@ void Lowerer::on_expr(const ExprStmt& s, const eval::ScopeRef& scope) {
       // A fresh variable of an axis or a declaration that nothing uses.
       if (const auto* var = e->expr.as<VarNode>(); var && var->name.empty()) { return; }
     }
-    if (IrExpr e = to_expr(evaluator_, value); e && is_bearable(evaluator_, e, value.where)) { add_evaluated(std::move(e), s.origin()); }
+    if (IrExpr e = to_expr(evaluator_, value); e && is_within_limits(evaluator_, e, value.where)) { add_evaluated(std::move(e), s.origin()); }
     return;
   }
   if (v.as<BufferObject>() || v.items()) { return; }
@@ -202,7 +202,7 @@ namespace {
 
 auto condition_of(Evaluator& evaluator, const Argument& value) -> IrExpr {
   IrExpr e = to_expr(evaluator, value);
-  if (!e || !is_bearable(evaluator, e, value.where)) { return {}; }
+  if (!e || !is_within_limits(evaluator, e, value.where)) { return {}; }
   if (e.dtype().is_bool() && e.dtype().is_scalar()) { return e; }
   if (e.dtype().is_integral() && e.dtype().is_scalar()) { return cast(DataType::bool_(), e, value.where); }
   evaluator.report(error(Code::WrongType, value.where).arg("expected", "a condition").arg("found", describe(value.value)));
@@ -354,9 +354,9 @@ void Lowerer::store(const Buffer& buffer, const std::vector<Argument>& indices, 
     wanted.scalable = at.back().dtype().scalable || wanted.scalable;
   }
   IrExpr e = to_expr_like(evaluator_, value, buffer->dtype);
-  if (!e || !good || !is_bearable(evaluator_, e, value.where)) { return; }
+  if (!e || !good || !is_within_limits(evaluator_, e, value.where)) { return; }
   for (const IrExpr& index : at) {
-    if (!is_bearable(evaluator_, index, where)) { return; }
+    if (!is_within_limits(evaluator_, index, where)) { return; }
   }
   if (!(e.dtype() == wanted)) {
     DataType t = e.dtype();

@@ -31,7 +31,7 @@ auto masked_access(Evaluator& e, std::string_view op, const std::vector<Argument
   Expr value = to_expr_like(e, args[1], buffer->buffer->dtype);
   if (!value || !lowerer) { return Value::error(); }
   Expr call = make<Call>(DataType::void_(), Name("masked_store"), Array<Expr>{buffer->buffer->data, value}, where);
-  lowerer->means(call, make<BufferStore>(buffer->buffer, std::move(value), std::move(indices), where, std::move(mask)));
+  lowerer->evaluates_to(call, make<BufferStore>(buffer->buffer, std::move(value), std::move(indices), where, std::move(mask)));
   return expr_or_error(std::move(call));
 }
 

@@ -111,7 +111,7 @@ auto compute(Evaluator& e, const Arguments& a) -> Value {
   std::vector<Expr> body;
   if (!to_exprs(e, {result, b.values[1].where, {}}, body)) { return Value::error(); }
   if (body.empty()) { return wrong_type(e, b.values[1], "a function that gives a value"); }
-  if (!is_readable(e, body, b.values[1].where)) { return Value::error(); }
+  if (!are_within_limits(e, body, b.values[1].where)) { return Value::error(); }
   bool reduces = body[0].as<Reduce>() != nullptr;
   for (const Expr& x : body) {
     bool misplaced = bool(x.as<Reduce>()) != reduces;

@@ -100,7 +100,7 @@ auto extern_op(Evaluator& e, const Arguments& a) -> Value {
   Stmt statement;
   if (const auto* s = result.as<StmtObject>()) { statement = s->stmt; }
   else if (Expr x = to_expr(e, {result, b.values[2].where, {}})) {
-    if (!is_readable(e, {x}, b.values[2].where)) { return Value::error(); }
+    if (!are_within_limits(e, {x}, b.values[2].where)) { return Value::error(); }
     statement = make<Evaluate>(x, x.origin());
   }
   if (!statement) { return Value::error(); }

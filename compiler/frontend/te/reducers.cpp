@@ -138,7 +138,7 @@ auto ReducerFunction::call(Evaluator& e, const Arguments& a) const -> std::optio
   }
   std::vector<Expr> result, neutral;
   if (!combined(e, left, right, a.call, result) || !identities(e, sources, a.call, neutral)) { return Value::error(); }
-  if (!is_readable(e, sources, a.call) || !is_readable(e, result, a.call) || !is_readable(e, neutral, a.call)) { return Value::error(); }
+  if (!are_within_limits(e, sources, a.call) || !are_within_limits(e, result, a.call) || !are_within_limits(e, neutral, a.call)) { return Value::error(); }
   auto* node = new (allocate_node(sizeof(CommReducerNode))) CommReducerNode;
   node->lhs = std::move(lhs);
   node->rhs = std::move(rhs);

@@ -137,8 +137,8 @@ void collect_inputs(const std::vector<Expr>& exprs, std::vector<Ref<Operation>>&
   }
 }
 
-auto is_readable(Evaluator& e, const std::vector<Expr>& exprs, Origin where) -> bool {
-  return std::all_of(exprs.begin(), exprs.end(), [&](const Expr& x) { return is_bearable(e, x, where); });
+auto are_within_limits(Evaluator& e, const std::vector<Expr>& exprs, Origin where) -> bool {
+  return std::all_of(exprs.begin(), exprs.end(), [&](const Expr& x) { return is_within_limits(e, x, where); });
 }
 auto set_depth(Evaluator& e, Operation& op) -> bool {
   for (const auto& side : {op.inputs, op.init, op.update}) {
