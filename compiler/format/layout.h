@@ -22,7 +22,7 @@ struct LayoutOptions {
   std::string_view lead;       // the blanks before the statement on its line
 };
 
-/// Without the blanks before its first line. None: it has comments where none can be placed; leave it as it is.
+/// The layout, without the blanks before its first line. None: a comment has no place in it, and the statement must stay as it is.
 [[nodiscard]] auto lay_out(std::vector<Token> tokens, const LayoutOptions& options) -> std::optional<std::string>;
 
 /// A comment in the standard form: "#text" gets a blank, blanks at the end go.

@@ -75,7 +75,7 @@ void add_modules(const syntax::Stmt& stmt, std::vector<std::pair<uint32_t, std::
 
 auto last_name(const syntax::List<Identifier>& path) -> Name { return path.empty() ? Name() : path.back().name; }
 
-// The evaluation around, of a program that asked for this declaration, is set aside while the declaration is evaluated.
+// Sets the evaluation at hand aside, which needs this declaration, while the declaration is evaluated.
 struct SetAside {
   Temporarily<Diagnostics> diagnostics;
   Temporarily<Origin> opaque_at;

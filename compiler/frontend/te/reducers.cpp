@@ -94,7 +94,7 @@ auto ReducerFunction::call(Evaluator& e, const Arguments& a) const -> std::optio
   if (!source) { return e.report(error(Code::MissingArgument, a.callee).arg("name", "expr").arg("callee", "the reducer")); }
   bool over_axes = axis && (axis->value.as<IterVarObject>() || axis->value.items());
   if (!over_axes) {
-    // `te.max(a, b, c)`: combined right here.
+    // `te.max(a, b, c)`: combines the values at once.
     if (a.positional != a.all.size() || kind == Kind::Custom) { return wrong_type(e, axis ? *axis : *source, "an axis, `te.reduce_axis(...)`"); }
     Expr out = to_expr(e, a.all[0]);
     for (size_t i = 1; out && i < a.all.size(); ++i) {
