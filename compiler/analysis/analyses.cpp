@@ -177,18 +177,18 @@ auto analyse(const syntax::Document& document, const syntax::Item& item, const I
 
 namespace {
 
-// The program of a declaration, as far as it can be looked at.
-struct Looked {
+// The program of a declaration, as far as it can be program at.
+struct AnalysedProgram {
   const frontend::Declaration& declaration;
-  IRModule module;                 // none: only programs inside are looked at
+  IRModule module;                 // none: only programs inside are program at
   bool is_instance = false;        // a function of the file made it: other calls make others
   bool is_whole = false;           // the whole program could be lowered
   bool is_clean = false;           // it has no errors
   std::vector<IRModule> inside;    // programs in Python functions and classes
 };
 
-auto look_at(const frontend::Declaration& declaration, frontend::File& file) -> Looked {
-  Looked out{declaration, {}, false, false, false, {}};
+auto program_of(const frontend::Declaration& declaration, frontend::File& file) -> AnalysedProgram {
+  AnalysedProgram out{declaration, {}, false, false, false, {}};
   if (declaration.is_program) {
     out.module = declaration.module ? declaration.module : declaration.partial;
   } else if (const auto* made = declaration.value.as<frontend::ProgramObject>()) {
@@ -205,14 +205,14 @@ auto look_at(const frontend::Declaration& declaration, frontend::File& file) -> 
 }
 
 // The findings of all analyses in a declaration, those that comments silence left out.
-auto findings_in(const syntax::Document& document, const Looked& looked, const CancelToken& cancel) -> Diagnostics {
-  const frontend::Declaration& declaration = looked.declaration;
+auto findings_in(const syntax::Document& document, const AnalysedProgram& program, const CancelToken& cancel) -> Diagnostics {
+  const frontend::Declaration& declaration = program.declaration;
   Diagnostics found;
-  if (looked.is_clean) {
-    found = run_all(document, *declaration.item, looked.module, looked.is_instance, cancel);
-  } else if (looked.is_whole && declaration.is_program) {
+  if (program.is_clean) {
+    found = run_all(document, *declaration.item, program.module, program.is_instance, cancel);
+  } else if (program.is_whole && declaration.is_program) {
     // Of a module, functions with errors are left out. Names that only those use are not unused.
-    found = run_all(document, *declaration.item, without_errors(document, looked.module, declaration.diagnostics), true, cancel);
+    found = run_all(document, *declaration.item, without_errors(document, program.module, declaration.diagnostics), true, cancel);
   }
   // One message for one mistake.
   std::erase_if(found, [&](const Diagnostic& d) {
@@ -221,7 +221,7 @@ auto findings_in(const syntax::Document& document, const Looked& looked, const C
     });
   });
   // The Python around programs shapes them in ways that are not known: they are judged like instances.
-  for (const IRModule& inner : looked.inside) {
+  for (const IRModule& inner : program.inside) {
     Diagnostics more = run_all(document, *declaration.item, inner, true, cancel);
     found.insert(found.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   }
@@ -231,7 +231,7 @@ auto findings_in(const syntax::Document& document, const Looked& looked, const C
   // A comment that silences a diagnostic of the frontend is of use too.
   Diagnostics read = declaration.diagnostics;
   ignores.apply(read);
-  Diagnostics problems = ignores.problems(looked.is_clean && !looked.is_instance);
+  Diagnostics problems = ignores.problems(program.is_clean && !program.is_instance);
   found.insert(found.end(), problems.begin(), problems.end());
   return found;
 }
@@ -261,18 +261,18 @@ auto Analyses::update(const syntax::Document& document, frontend::File& file, bo
   std::vector<Code> silenced = Ignores::of_file(document, file_problems);
   for (size_t i = 0; i < file.size(); ++i) {
     const frontend::Declaration& declaration = file.declaration(i);
-    Looked looked = look_at(declaration, file);
-    if (!looked.module && !declaration.is_program && declaration.inside.empty()) { continue; }
+    AnalysedProgram program = program_of(declaration, file);
+    if (!program.module && !declaration.is_program && declaration.inside.empty()) { continue; }
     auto same = [](const IRModule& a, const IRModule& b) { return a.same_as(b); };
     Kept& kept = kept_[declaration.item->decl];
-    bool is_known = kept.item == declaration.item && kept.module.same_as(looked.module) && kept.was_clean == looked.is_clean &&
-                    std::equal(kept.inside.begin(), kept.inside.end(), looked.inside.begin(), looked.inside.end(), same);
+    bool is_known = kept.item == declaration.item && kept.module.same_as(program.module) && kept.was_clean == program.is_clean &&
+                    std::equal(kept.inside.begin(), kept.inside.end(), program.inside.begin(), program.inside.end(), same);
     if (!is_known) {
       int64_t size = line_count(declaration.item->text);
       bool is_left = size > lines || cancel.is_cancelled();
       if (!is_left) {
         lines -= size;
-        kept = {looked.module, looked.inside, declaration.item, looked.is_clean, findings_in(document, looked, cancel), 0};
+        kept = {program.module, program.inside, declaration.item, program.is_clean, findings_in(document, program, cancel), 0};
         // A long program does not keep the next key waiting: it is begun again when the user rests.
         is_left = cancel.is_cancelled();
       }

@@ -3,6 +3,7 @@
 
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "support/guards.h"
 
 namespace loopsmith::analysis {
 namespace {
@@ -28,13 +29,12 @@ class Collector : public Visitor {
     note(node.buffer.get(), node.indices, false, bool(node.predicate), node.origin).load = &node;
   }
   void on(const BufferStore& node) override {
-    const BufferStore* outer = std::exchange(store_, &node);
+    Temporarily inner(store_, &node);
     for (const Expr& i : node.indices) { visit(i); }
     visit(node.value);
     if (node.predicate) { visit(node.predicate); }
     note(node.buffer.get(), node.indices, true, bool(node.predicate), node.origin);
     effect();
-    store_ = outer;
   }
   void on(const VarNode& node) override {
     if (node.dtype.is_handle()) {
@@ -154,9 +154,10 @@ class Collector : public Visitor {
     visit(node.condition);
     size_t mark = space_.size();
     guard(node.condition, false);
-    bool was = std::exchange(certain_, false);
-    visit(node.body);
-    certain_ = was;
+    {
+      Temporarily uncertain(certain_, false);
+      visit(node.body);
+    }
     leave(mark);
   }
   void on(const Break& node) override { jump(); }
@@ -259,9 +260,10 @@ class Collector : public Visitor {
       for (const IterVar& iter : node.iter_vars) {
         if (iter.kind == IterKind::Reduction && iter.dom.min) { guard(equal(Expr(iter.var), iter.dom.min), false); }
       }
-      bool was = std::exchange(in_init_, true);
-      visit(node.init);
-      in_init_ = was;
+      {
+        Temporarily init(in_init_, true);
+        visit(node.init);
+      }
       leave(before);
     }
     visit(node.body);

@@ -59,7 +59,7 @@ class Initialisation {
       Diagnostic d = error(Code::ReadBeforeWrite, a.origin).arg("buffer", a.buffer->name.view());
       if (a.buffer->origin.is_known()) { (void)std::move(d).note(a.buffer->origin, fmt::format("`{}` is allocated here, with no values", a.buffer->name.view())); }
       if (written == SIZE_MAX) {
-        (void)std::move(d).remedy(fmt::format("write `{}` first: nothing in the function does", a.buffer->name.view()));
+        (void)std::move(d).remedy(fmt::format("write to `{}` first", a.buffer->name.view()));
       } else if (written < facts_.accesses.size() && facts_.accesses[written].origin.is_known()) {
         (void)std::move(d).note(facts_.accesses[written].origin, "it is first written here")
             .remedy(fmt::format("set `{}` before this statement", a.buffer->name.view()));
@@ -128,7 +128,7 @@ class Initialisation {
       }
     }
     if (is_argument) {
-      (void)std::move(d).remedy(fmt::format("where adding to the caller's values is meant, say so: list `{}` in `T.reads`", name));
+      (void)std::move(d).remedy(fmt::format("to add to the caller's values, list `{}` in `T.reads`", name));
     }
     subject_.report(std::move(d));
   }
@@ -163,7 +163,7 @@ class Initialisation {
       if (!is_counted || is_index || !uses_var(update.store->value, is_this)) { continue; }
       auto [where, word] = kind_of(iter);
       Diagnostic d = error(Code::SpatialReduction, where).arg("iter", iter.var->name.view()).arg("block", fact.block->name.view()).arg("buffer", update.store->buffer->name.view());
-      (void)std::move(d).note(update.store->origin, fmt::format("`{}` is no part of where this stores", iter.var->name.view()))
+      (void)std::move(d).note(update.store->origin, fmt::format("the element that is stored does not depend on `{}`", iter.var->name.view()))
           .remedy("declare it a reduction: `R` in `T.axis.remap`, or `T.axis.reduce`");
       if (!word.empty()) { (void)std::move(d).fix(where, std::string(word)); }
       subject_.report(std::move(d));

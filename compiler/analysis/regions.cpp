@@ -162,9 +162,9 @@ class Regions {
       break;
     }
     if (code == Code::RegionMissing) {
-      (void)std::move(d).remedy(fmt::format("add `{}` to `T.{}`, or leave `T.{}` out: it is then found from the body", subject_.text(a.origin), what, what));
+      (void)std::move(d).remedy(fmt::format("add `{}` to `T.{}`, or remove `T.{}`, which is then found from the body", subject_.text(a.origin), what, what));
     } else {
-      (void)std::move(d).remedy(fmt::format("widen the region in `T.{}`, or leave `T.{}` out: it is then found from the body", what, what));
+      (void)std::move(d).remedy(fmt::format("widen the region in `T.{}`, or remove `T.{}`, which is then found from the body", what, what));
     }
     subject_.report(std::move(d));
   }

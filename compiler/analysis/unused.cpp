@@ -289,7 +289,7 @@ class Names {
     bool is_store = compare && compare->ops.size() == 1 && compare->ops[0] == CompareOp::Eq && compare->operands[0]->kind == Kind::Subscript;
     if (is_store) {
       Span equal = compare->op_spans[0];
-      (void)std::move(d).remedy("`==` compares; `=` stores").fix({at.decl, equal.begin, equal.end, 0}, "=");
+      (void)std::move(d).remedy("write `=` to store").fix({at.decl, equal.begin, equal.end, 0}, "=");
     } else {
       (void)std::move(d).remedy("store it, `B[...] = " + text + "`, or remove it");
     }
@@ -338,7 +338,7 @@ auto stray_decorators(const Document& document) -> Diagnostics {
     Origin at = line->value->origin();
     std::string text = above->item->text.substr(at.begin, at.end - at.begin);
     Diagnostic d = error(Code::ValueUnused, at).arg("what", text);
-    out.push_back(std::move(d).remedy("a decorator begins with `@`: `@" + text + "`").fix({at.decl, at.begin, at.begin, 0}, "@"));
+    out.push_back(std::move(d).remedy("write the decorator with its `@`: `@" + text + "`").fix({at.decl, at.begin, at.begin, 0}, "@"));
   }
   return out;
 }

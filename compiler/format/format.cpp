@@ -29,7 +29,7 @@ auto count_newlines(std::string_view text) -> size_t {
   return count;
 }
 
-/// The line ending of the document, taken from its first line, comment or statement. Breaks inside of brackets may go away.
+/// The document's line ending: the one behind its first statement or comment, since breaks inside of brackets may go away.
 auto newline_of(const syntax::Document& document) -> std::string_view {
   std::string_view text = document.text();
   size_t from = 0;
@@ -45,7 +45,7 @@ auto newline_of(const syntax::Document& document) -> std::string_view {
   return text.substr(at, 2) == "\r\n" ? "\r\n" : "\r";
 }
 
-// ---- which Python is TVMScript -----------------------------------------------------------------------------------
+// ---- the TVMScript in Python files ---------------------------------------------------------------------------------
 
 auto last_name(const syntax::Expr& expr) -> std::string_view {
   if (const auto* call = expr.as<syntax::CallExpr>()) { return last_name(*call->callee); }
@@ -74,11 +74,11 @@ struct Suite {
   int parent = -1;
   uint32_t indent = 0;     // columns, as written
   bool is_fixed = false;   // its lines keep their columns
-  std::string lead;        // what is to stand before its lines
+  std::string lead;        // the new blanks before its lines
 };
 
 struct Entry {
-  Span span;               // of the declaration's text; a line's goes to the end of the comment after it
+  Span span;               // in the declaration's text; that of a line includes the comment behind it
   bool is_comment = false;
   bool is_frozen = false;  // stays as it is
   int suite = 0;
@@ -100,7 +100,7 @@ class ItemFormatter {
     settle_columns();
     return edits();
   }
-  /// The declaration's ends may be moved.
+  /// True when the beginning, or the end, of the declaration may be moved.
   [[nodiscard]] auto is_free_at_begin() const -> bool { return !entries_.empty() && !entries_.front().is_frozen; }
   [[nodiscard]] auto is_free_at_end() const -> bool { return !entries_.empty() && !entries_.back().is_frozen; }
 
@@ -223,7 +223,7 @@ class ItemFormatter {
     });
   }
 
-  // A comment belongs to the block below it, or to one that ends above it when it is indented as that is.
+  // A comment belongs to the block below it, or to a block that ends above it and has the same indentation.
   void place_comments() {
     auto indent_of = [&](int suite) { return suites_[static_cast<size_t>(suite)].indent; };
     int above = 0;
@@ -283,7 +283,7 @@ class ItemFormatter {
         std::string_view gap = code(span);
         bool is_wanted_gap = !options_.range || intersects(span, *options_.range);
         if (!before.is_frozen && !entry.is_frozen && is_wanted_gap && is_blank(gap)) { replace(out, span, gap_text(before, entry, gap)); }
-        // Blanks at the end of a line before one that stays, and its own beginning, are left.
+        // Blanks before a line that stays as it is are left alone.
       }
       if (!entry.is_frozen) { replace(out, entry.span, entry.is_comment ? comment_text(code(entry.span)) : line_text(entry)); }
     }
@@ -360,7 +360,7 @@ class ItemFormatter {
     return out;
   }
 
-  // The line as written, its further lines moved as its first one is.
+  // The logical line as written, with its further lines moved like its first.
   auto shifted(const syntax::LogicalLine& line, const LexedLine& lexed, const std::string& lead) const -> std::string {
     std::string_view all = code(line.span);
     auto delta = static_cast<int64_t>(columns(lead)) - static_cast<int64_t>(line.indent);
@@ -385,7 +385,7 @@ class ItemFormatter {
   }
 
   const Item& item_;
-  const std::unordered_map<DeclId, uint32_t> offsets_ = syntax::offsets_in(item_);   // of what is inside
+  const std::unordered_map<DeclId, uint32_t> offsets_ = syntax::offsets_in(item_);   // of members and parts
   std::string_view text_;
   uint32_t base_indent_;
   std::string_view newline_;
@@ -393,8 +393,8 @@ class ItemFormatter {
   bool& is_off_;
   syntax::Lines scanned_;
   std::vector<std::optional<LexedLine>> lexed_;
-  std::vector<bool> frozen_;             // lines: broken, or asked to be left
-  std::vector<bool> stays_;              // lines: not asked for
+  std::vector<bool> frozen_;             // lines that are broken, or that a comment excludes
+  std::vector<bool> stays_;              // lines outside of the requested range
   bool has_broken_ = false;
   std::vector<Span> selected_;           // TVMScript in Python
   std::vector<Suite> suites_;            // parents before children

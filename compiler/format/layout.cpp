@@ -20,7 +20,7 @@ constexpr int kRounds = 4;
 
 struct Group;
 
-/// A token, or a bracket with all that is in it.
+/// A token, or a bracket with its contents.
 struct Part {
   std::string text;             // of a token
   TokenKind kind{};
@@ -194,7 +194,7 @@ class TreeBuilder {
   size_t at_ = 0;
 };
 
-/// Lines, with the costs of their layout.
+/// Laid out lines, with their costs.
 struct Text {
   std::string text;
   uint32_t lines = 1;

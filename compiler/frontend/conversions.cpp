@@ -66,7 +66,7 @@ auto fits(Evaluator& evaluator, int64_t value, DataType type, Origin where) -> b
   int64_t high = is_whole ? std::numeric_limits<int64_t>::max() : (int64_t{1} << (t.is_uint() ? t.bits : t.bits - 1)) - 1;
   if (value >= low && value <= high) { return true; }
   std::string most = is_whole ? "18446744073709551615" : std::to_string(high);
-  evaluator.report(error(Code::BadValue, where).arg("what", fmt::format("{} does not fit `{}`, which holds {} to {}", value, t.str(), low, most))
+  evaluator.report(error(Code::NumberDoesNotFit, where).arg("value", value).arg("type", t.str()).arg("low", low).arg("high", most)
                        .remedy(fmt::format("write a number that fits, or use another type; `T.Cast(\"{}\", {})` keeps the lowest {} bits", t.str(), value, t.bits)));
   return false;
 }
@@ -341,7 +341,7 @@ auto is_within(const Expr& root, int depth, int64_t& nodes) -> bool {
 
 }  // namespace
 
-auto is_bearable(Evaluator& evaluator, const Expr& expr, Origin where) -> bool {
+auto is_within_limits(Evaluator& evaluator, const Expr& expr, Origin where) -> bool {
   int64_t nodes = largest_expression;
   if (is_within(expr, deepest_expression, nodes)) { return true; }
   if (nodes < 0) { evaluator.report(error(Code::TooMuchWork, where).arg("what", "an expression of more than " + std::to_string(largest_expression) + " parts")); }

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "frontend/hints.h"
 #include "frontend/objects.h"
 #include "frontend/parts.h"
+#include "frontend/remedies.h"
 #include "frontend/well_formed.h"
 #include "support/codes.h"
 #include "support/hash.h"
@@ -75,7 +75,7 @@ void add_modules(const syntax::Stmt& stmt, std::vector<std::pair<uint32_t, std::
 
 auto last_name(const syntax::List<Identifier>& path) -> Name { return path.empty() ? Name() : path.back().name; }
 
-// The evaluation around, of a program that asked for this declaration, is set aside while the declaration is evaluated.
+// Sets the evaluation at hand aside, which needs this declaration, while the declaration is evaluated.
 struct SetAside {
   Temporarily<Diagnostics> diagnostics;
   Temporarily<Origin> opaque_at;
@@ -327,7 +327,7 @@ void File::evaluate(size_t index) {
   if (!entry.is_heavy) { out.is_opaque = out.value.is_opaque(); }
   out.opaque_at = evaluator_.opaque_at;
   out.diagnostics = std::move(evaluator_.diagnostics);
-  bring_home(out.diagnostics, out.item->statements.empty() ? Origin{out.item->decl, 0, 0, 0} : out.item->statements[0]->origin());
+  move_to_call(out.diagnostics, out.item->statements.empty() ? Origin{out.item->decl, 0, 0, 0} : out.item->statements[0]->origin());
   add_remedies(out.diagnostics, *out.item);
   if (entry.is_heavy && out.is_opaque) {
     out.diagnostics.push_back(error(Code::NotChecked, out.opaque_at.is_known() ? out.opaque_at : Origin{out.item->decl, 0, 0, 0}));
@@ -587,7 +587,7 @@ auto File::holds(DeclId decl) const -> bool {
   return std::any_of(entries_.begin(), entries_.end(), [&](const auto& entry) { return part_of(*entry->result.item, decl) != nullptr; });
 }
 
-void File::bring_home(Diagnostics& diagnostics, const Origin& from) const {
+void File::move_to_call(Diagnostics& diagnostics, const Origin& from) const {
   for (Diagnostic& d : diagnostics) {
     if (!d.where.is_known() || !modules_ || holds(d.where.decl)) { continue; }
     d.notes.insert(d.notes.begin(), RelatedNote{.where = d.where, .message = "it is here"});

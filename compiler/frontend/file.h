@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "eval/evaluator.h"
-#include "frontend/inside.h"
+#include "frontend/inner_programs.h"
 #include "frontend/lower.h"
 #include "frontend/modules.h"
 #include "support/guards.h"
@@ -72,8 +72,8 @@ class File : public eval::Environment {
   [[nodiscard]] auto diagnostics() -> Diagnostics;
   /// The value of a name at the end of the file.
   [[nodiscard]] auto value(Name name) -> std::optional<eval::Value>;
-  /// While the guard lives, names mean what the declarations above this one give them, as for statements at the top of the file. SIZE_MAX:
-  /// what the whole file gives them, as in functions and by default.
+  /// While the guard lives, names have the values that the declarations above this one give them, as for statements at the top of the file.
+  /// SIZE_MAX: the values at the end of the file, as in functions and by default.
   auto seen_from(size_t index) -> Temporarily<size_t> { return {place_, index}; }
   /// The evaluator for functions, schedules and scripts of this file.
   [[nodiscard]] auto evaluator() -> eval::Evaluator& { return evaluator_; }
@@ -94,7 +94,7 @@ class File : public eval::Environment {
   /// The place of an origin in a file that this one imports from.
   [[nodiscard]] auto elsewhere(const Origin& origin) const -> std::optional<Elsewhere> { return modules_ ? modules_->locate(origin) : std::nullopt; }
   /// Moves diagnostics in other files to the call, `from`; a note keeps the place.
-  void bring_home(Diagnostics& diagnostics, const Origin& from) const;
+  void move_to_call(Diagnostics& diagnostics, const Origin& from) const;
   /// True when the name is imported from another file that could be read.
   [[nodiscard]] auto is_imported(Name name) -> bool;
 
@@ -140,7 +140,7 @@ class File : public eval::Environment {
   uint64_t names_hash_ = 1;                                // of all names that the file binds
   bool looks_ahead_ = false;   // in the body of a Python function, which sees all names of the file
   bool has_star_import_ = false;                           // names may come from anywhere
-  size_t place_ = SIZE_MAX;    // names asked for from outside mean what declarations above this one give them
+  size_t place_ = SIZE_MAX;    // names looked up from outside have the values that declarations above this one give
   size_t ensured_ = 0;                                     // constants and functions below this index are evaluated
   Work work_;
   std::unique_ptr<PartCache> parts_;                       // of long programs

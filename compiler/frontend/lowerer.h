@@ -33,7 +33,7 @@ class Lowerer {
   /// An expression evaluated for its effect; `T.break_loop()` and `T.continue_loop()` in a loop are the statements.
   void add_evaluated(Expr value, Origin where);
   /// `T.call_intrin("void", "tirx.masked_store", B, value, index, mask)`: where the call is evaluated, this store takes its place.
-  void means(const Expr& call, Stmt store) { meant_.emplace_back(call, std::move(store)); }
+  void evaluates_to(const Expr& call, Stmt store) { evaluated_as_.emplace_back(call, std::move(store)); }
   void store(const Buffer& buffer, const std::vector<Argument>& indices, const Argument& value, Origin where);
   auto expand(const MacroObject& macro, const Arguments& arguments) -> Value;
   /// The innermost block; null: none.
@@ -146,7 +146,7 @@ class Lowerer {
   std::unordered_map<Name, std::optional<Value>> outside_;   // values of names outside of the program that parts looked up
   uint32_t symbols_asked_ = 0;                   // calls of `symbol`
   std::unordered_set<const BufferNode*> cells_;
-  std::vector<std::pair<Expr, Stmt>> meant_;     // calls that become statements when they are evaluated
+  std::vector<std::pair<Expr, Stmt>> evaluated_as_;     // calls that become statements when they are evaluated
   std::unordered_map<Name, Var> ahead_;          // scalar parameters that earlier annotations use
   uint32_t expansions_ = 0;                      // of macros
   uint32_t remapped_ = 0;                        // parameters that got a second buffer
@@ -170,7 +170,7 @@ class Lowerer {
 
 /// True when an expression is small enough for the functions that walk over it. Scripts can make expressions of any depth, and larger than
 /// any memory by using one twice again and again. False: reported.
-[[nodiscard]] auto is_bearable(Evaluator& evaluator, const Expr& expr, Origin where) -> bool;
+[[nodiscard]] auto is_within_limits(Evaluator& evaluator, const Expr& expr, Origin where) -> bool;
 [[nodiscard]] auto arith_deep_equal(const Expr& a, const Expr& b) -> bool;
 [[nodiscard]] auto simplified(const Expr& e) -> Expr;
 

@@ -33,7 +33,7 @@ void Lowerer::add(IrStmt stmt) {
 void Lowerer::add_evaluated(IrExpr value, Origin where) {
   static const Name break_loop("break_loop"), continue_loop("continue_loop");
   const auto* call = value.as<Call>();
-  for (const auto& [meant, store] : meant_) {
+  for (const auto& [meant, store] : evaluated_as_) {
     if (meant.same_as(value)) { return add(store); }
   }
   bool is_flow = call && call->args.size() == 0 && (call->op == break_loop || call->op == continue_loop);
@@ -152,7 +152,7 @@ auto Lowerer::thread_axis(const VarNode* var) -> IterVar* {
 
 auto Lowerer::enter(const FrameObject& object, Origin where) -> Value {
   if (object.entered) {
-    return evaluator_.report(error(Code::BadValue, where).arg("what", "this was entered before"));
+    return evaluator_.report(error(Code::EnteredTwice, where).arg("what", object.what).remedy("call it again for every `with` or `for`"));
   }
   object.entered = true;
   frames_.push_back(std::move(object.frame));

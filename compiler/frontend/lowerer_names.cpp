@@ -39,7 +39,7 @@ auto Lowerer::bind_var(const VarNode* var) -> bool {
 }
 
 auto Lowerer::let(Name name, IrExpr value, Origin where) -> Value {
-  if (!is_bearable(evaluator_, value, where)) { return Value::error(); }
+  if (!is_within_limits(evaluator_, value, where)) { return Value::error(); }
   BuildFrame f;
   f.kind = FrameKind::Let;
   f.origin = where;
@@ -289,7 +289,7 @@ void Lowerer::on_ann_assign(const AnnAssignStmt& s, const eval::ScopeRef& scope)
   }
   (void)bind_var(var.get());
   scope->set(name->name, make_object<ExprObject>(IrExpr(var)));
-  if (!e || !is_bearable(evaluator_, e, value.where)) { return; }
+  if (!e || !is_within_limits(evaluator_, e, value.where)) { return; }
   BuildFrame f;
   f.kind = FrameKind::Let;
   f.origin = s.origin();

@@ -1,7 +1,7 @@
 // Parts of long programs: a part whose names mean the same as before is taken from the cache (parts.h) instead of being lowered again.
 #include "frontend/lowerer.h"
 
-#include "frontend/inside.h"
+#include "frontend/inner_programs.h"
 
 namespace loopsmith::frontend {
 

@@ -119,7 +119,7 @@ void Lowerer::on_expr(const ExprStmt& s, const eval::ScopeRef& scope) {
       // A fresh variable of an axis or a declaration that nothing uses.
       if (const auto* var = e->expr.as<VarNode>(); var && var->name.empty()) { return; }
     }
-    if (IrExpr e = to_expr(evaluator_, value); e && is_bearable(evaluator_, e, value.where)) { add_evaluated(std::move(e), s.origin()); }
+    if (IrExpr e = to_expr(evaluator_, value); e && is_within_limits(evaluator_, e, value.where)) { add_evaluated(std::move(e), s.origin()); }
     return;
   }
   if (v.as<BufferObject>() || v.items()) { return; }
@@ -129,7 +129,7 @@ void Lowerer::on_expr(const ExprStmt& s, const eval::ScopeRef& scope) {
 auto Lowerer::loop_items(const Argument& iterable, const ForStmt& s, const eval::ScopeRef& scope) -> bool {
   if (const auto* range = iterable.value.as<eval::RangeObject>()) {
     if (range->step < 1) {
-      evaluator_.report(error(Code::BadValue, iterable.where).arg("what", "the step of a loop is at least 1"));
+      evaluator_.report(error(Code::LoopStep, iterable.where).arg("step", range->step).remedy("count upwards, and compute the index from the loop variable"));
       return false;
     }
     auto narrow = [](int64_t x) { return x >= std::numeric_limits<int32_t>::min() && x <= std::numeric_limits<int32_t>::max(); };
@@ -202,7 +202,7 @@ namespace {
 
 auto condition_of(Evaluator& evaluator, const Argument& value) -> IrExpr {
   IrExpr e = to_expr(evaluator, value);
-  if (!e || !is_bearable(evaluator, e, value.where)) { return {}; }
+  if (!e || !is_within_limits(evaluator, e, value.where)) { return {}; }
   if (e.dtype().is_bool() && e.dtype().is_scalar()) { return e; }
   if (e.dtype().is_integral() && e.dtype().is_scalar()) { return cast(DataType::bool_(), e, value.where); }
   evaluator.report(error(Code::WrongType, value.where).arg("expected", "a condition").arg("found", describe(value.value)));
@@ -272,7 +272,7 @@ void Lowerer::on_with(const WithStmt& s, const eval::ScopeRef& scope) {
       bound = enter(*f, context.where);
       frames_.back().origin = s.origin();
       if (item.target && bound.is_none()) {
-        bound = evaluator_.report(error(Code::BadValue, item.target->origin()).arg("what", "`" + std::string(f->what) + "` gives nothing that `as` could name"));
+        bound = evaluator_.report(error(Code::NothingToName, item.target->origin()).arg("function", f->what).remedy("remove `as`"));
       }
     } else {
       if (!context.value.is_unknown()) { evaluator_.report(error(Code::NotAFrame, context.where).arg("what", describe(context.value))); }
@@ -354,9 +354,9 @@ void Lowerer::store(const Buffer& buffer, const std::vector<Argument>& indices, 
     wanted.scalable = at.back().dtype().scalable || wanted.scalable;
   }
   IrExpr e = to_expr_like(evaluator_, value, buffer->dtype);
-  if (!e || !good || !is_bearable(evaluator_, e, value.where)) { return; }
+  if (!e || !good || !is_within_limits(evaluator_, e, value.where)) { return; }
   for (const IrExpr& index : at) {
-    if (!is_bearable(evaluator_, index, where)) { return; }
+    if (!is_within_limits(evaluator_, index, where)) { return; }
   }
   if (!(e.dtype() == wanted)) {
     DataType t = e.dtype();

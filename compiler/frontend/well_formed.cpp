@@ -124,7 +124,7 @@ class Checker : public Visitor {
     if (iter) { defined_.insert(iter->var.get()); }
     static const Name thread_extent("thread_extent");
     if (!iter || node.key != thread_extent || iter->thread_tag.empty()) { return Visitor::on(node); }
-    // Kernels beside each other have variables of their own; inside of one, a second variable would be the same index.
+    // Each kernel has its own variable for a thread index; a second variable inside of one would be the same index.
     const VarNode* var = iter->var.get();
     const VarNode* around = std::exchange(threads_[iter->thread_tag], var);
     if (learning_) { learning_->threads.emplace_back(iter->thread_tag, var); }

@@ -615,9 +615,9 @@ auto Schedules::run_one(frontend::File& file, FileSchedule& schedule, const Canc
     auto place_of_names = file.seen_from(schedule.place);
     return std::make_shared<ScheduleRun>(run_schedule(request, before));
   }();
-  file.bring_home(run->diagnostics, schedule.where);
+  file.move_to_call(run->diagnostics, schedule.where);
   for (Step& step : run->steps) {
-    file.bring_home(step.diagnostics, step.where);
+    file.move_to_call(step.diagnostics, step.where);
     // What is wrong there says why it is not followed.
     std::erase_if(step.diagnostics, [&](const Diagnostic& d) {
       const Origin& at = d.notes.empty() ? d.where : d.notes[0].where;

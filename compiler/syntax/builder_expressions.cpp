@@ -520,7 +520,7 @@ auto Builder::target(ExprPtr root) -> ExprPtr {
         }
         Diagnostic wrong = error(Code::InvalidTarget, at->origin()).arg("what", what);
         if (at->kind == Kind::Call) {
-          (void)std::move(wrong).remedy("an element of a buffer is written with brackets: `A[i, j] = ...`");
+          (void)std::move(wrong).remedy("name the element with brackets: `A[i, j] = ...`");
         }
         report(std::move(wrong));
       }

@@ -31,7 +31,7 @@ auto masked_access(Evaluator& e, std::string_view op, const std::vector<Argument
   Expr value = to_expr_like(e, args[1], buffer->buffer->dtype);
   if (!value || !lowerer) { return Value::error(); }
   Expr call = make<Call>(DataType::void_(), Name("masked_store"), Array<Expr>{buffer->buffer->data, value}, where);
-  lowerer->means(call, make<BufferStore>(buffer->buffer, std::move(value), std::move(indices), where, std::move(mask)));
+  lowerer->evaluates_to(call, make<BufferStore>(buffer->buffer, std::move(value), std::move(indices), where, std::move(mask)));
   return expr_or_error(std::move(call));
 }
 
@@ -229,7 +229,7 @@ class IntrinsicObject final : public eval::Object {
   auto keeps_bits(Evaluator& e, const Arguments& a, DataType from, DataType to) const -> bool {
     bool is_number = !to.is_handle() && !from.is_handle() && !from.is_void() && !to.scalable && !from.scalable && to.bits >= 8 && from.bits >= 8;
     if (!is_number || to.bits * to.lanes == from.bits * from.lanes) { return true; }
-    e.report(error(Code::BadValue, a.all[0].where).arg("what", fmt::format("`{}` has {} bits, and `{}` has {}: a reinterpretation keeps them all", from.str(), from.bits * from.lanes, to.str(), to.bits * to.lanes))
+    e.report(error(Code::ReinterpretBits, a.all[0].where).arg("from", from.str()).arg("to", to.str()).arg("bits", static_cast<int64_t>(from.bits * from.lanes)).arg("other", static_cast<int64_t>(to.bits * to.lanes))
                  .remedy(fmt::format("use `T.Cast(\"{}\", ...)` to convert the value", to.str())));
     return false;
   }

@@ -33,7 +33,7 @@ auto add_step(Evaluator& e, LoopSpec& loop, const Argument& given) -> bool {
   Expr step = to_integer(e, given);
   if (!step) { return false; }
   if (auto constant = as_int(step); constant && *constant < 1) {
-    e.report(error(Code::BadValue, given.where).arg("what", "the step of a loop is at least 1"));
+    e.report(error(Code::LoopStep, given.where).arg("step", *constant).remedy("count upwards, and compute the index from the loop variable"));
     return false;
   }
   if (is_one(step)) { return true; }

@@ -142,7 +142,7 @@ auto branch(Evaluator& e, const Arguments& a) -> Value {
   const char* what = kind == FrameKind::Then ? "T.Then" : "T.Else";
   Lowerer* lowerer = need_program(e, a, what);
   if (!lowerer) { return Value::error(); }
-  if (!lowerer->directly_in(FrameKind::If)) { return e.report(error(Code::BadValue, a.callee).arg("what", std::string("`") + what + "` stands directly in `with T.If(...)`")); }
+  if (!lowerer->directly_in(FrameKind::If)) { return e.report(error(Code::BranchOutsideIf, a.callee).arg("branch", what)); }
   BuildFrame f;
   f.kind = kind;
   f.origin = a.call;

@@ -21,7 +21,7 @@ auto axis_names(Evaluator& e, const Argument& f, size_t dimensions, const Argume
     has_rest |= p.kind == syntax::ParamKind::Star;
   }
   if (out.size() > dimensions) {
-    e.report(error(Code::BadValue, f.where).arg("what", "a function of " + std::to_string(out.size()) + " indices for " + std::to_string(dimensions) + " dimensions"));
+    e.report(wrong_count("te.compute", dimensions, "indices in its function", out.size(), f.where));
     return false;
   }
   const auto* given = varargs_names.value.items();
@@ -111,7 +111,7 @@ auto compute(Evaluator& e, const Arguments& a) -> Value {
   std::vector<Expr> body;
   if (!to_exprs(e, {result, b.values[1].where, {}}, body)) { return Value::error(); }
   if (body.empty()) { return wrong_type(e, b.values[1], "a function that gives a value"); }
-  if (!is_readable(e, body, b.values[1].where)) { return Value::error(); }
+  if (!are_within_limits(e, body, b.values[1].where)) { return Value::error(); }
   bool reduces = body[0].as<Reduce>() != nullptr;
   for (const Expr& x : body) {
     bool misplaced = bool(x.as<Reduce>()) != reduces;
@@ -122,7 +122,7 @@ auto compute(Evaluator& e, const Arguments& a) -> Value {
       misplaced |= contains_reduce(x);
     }
     if (misplaced) {
-      return e.report(error(Code::BadValue, x.origin().is_known() ? x.origin() : b.values[1].where).arg("what", "a reduction is all that a `te.compute` gives")
+      return e.report(error(Code::ReductionPlace, x.origin().is_known() ? x.origin() : b.values[1].where)
                           .remedy("compute it in a `te.compute` of its own, and use that tensor here"));
     }
   }

@@ -78,7 +78,7 @@ auto extern_op(Evaluator& e, const Arguments& a) -> Value {
       types.assign(shapes.size(), t->buffer()->dtype);
     }
   }
-  if (types.size() != shapes.size()) { return e.report(error(Code::BadValue, a.call).arg("what", "the inputs have no one type: say that of the output, `dtype=...`")); }
+  if (types.size() != shapes.size()) { return e.report(wrong_count("te.extern", shapes.size(), "types of outputs", types.size(), a.call).remedy("give the type of each output: `dtype=[...]`")); }
   Name name(text_of(b, 3, "extern"));
   if (ins.empty()) {
     for (const Ref<TensorObject>& t : inputs) { ins.push_back(offset_buffer(t->op->name, t->buffer()->dtype, t->buffer()->shape, a.call)); }
@@ -87,7 +87,8 @@ auto extern_op(Evaluator& e, const Arguments& a) -> Value {
     for (size_t i = 0; i < shapes.size(); ++i) { outs.push_back(offset_buffer(name, types[i], shapes[i], a.call)); }
   }
   if (ins.size() != inputs.size() || outs.size() != shapes.size()) {
-    return e.report(error(Code::BadValue, a.call).arg("what", "there is one buffer for each input and output"));
+    bool is_input = ins.size() != inputs.size();
+    return e.report(wrong_count("te.extern", is_input ? inputs.size() : shapes.size(), is_input ? "buffers of inputs" : "buffers of outputs", is_input ? ins.size() : outs.size(), a.call));
   }
   auto values = [](const std::vector<Buffer>& of) {
     std::vector<Value> out;
@@ -99,7 +100,7 @@ auto extern_op(Evaluator& e, const Arguments& a) -> Value {
   Stmt statement;
   if (const auto* s = result.as<StmtObject>()) { statement = s->stmt; }
   else if (Expr x = to_expr(e, {result, b.values[2].where, {}})) {
-    if (!is_readable(e, {x}, b.values[2].where)) { return Value::error(); }
+    if (!are_within_limits(e, {x}, b.values[2].where)) { return Value::error(); }
     statement = make<Evaluate>(x, x.origin());
   }
   if (!statement) { return Value::error(); }
@@ -125,12 +126,12 @@ auto scan(Evaluator& e, const Arguments& a) -> Value {
   std::vector<Ref<TensorObject>> init, update, state;
   if (!tensor_list(e, b.values[0], init) || !tensor_list(e, b.values[1], update) || !tensor_list(e, b.values[2], state)) { return Value::error(); }
   if (init.size() != update.size() || init.size() != state.size() || init.empty()) {
-    return e.report(error(Code::BadValue, a.call).arg("what", "there are as many starts and updates as states"));
+    return e.report(wrong_count("te.scan", std::max<size_t>(state.size(), 1), init.size() != state.size() ? "starts" : "updates", init.size() != state.size() ? init.size() : update.size(), a.call));
   }
   for (const auto& side : {init, update}) {
     for (const Ref<TensorObject>& t : side) {
       if (t->op->kind != Operation::Kind::Compute || t->op->outputs.size() != 1 || t->buffer()->shape.empty()) {
-        return e.report(error(Code::BadValue, b.values[1].where).arg("what", "what starts a scan and goes on with it is a `te.compute` with a dimension of time"));
+        return e.report(error(Code::ScanTensor, b.values[1].where).arg("tensor", t->op->name.view()));
       }
     }
   }

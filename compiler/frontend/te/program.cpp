@@ -309,7 +309,7 @@ auto ProgramMaker::emit(const Ref<Operation>& op) -> bool {
   switch (op->kind) {
     case Operation::Kind::Placeholder:
       if (!is_argument(op->outputs[0])) {
-        evaluator_.report(error(Code::BadValue, where_).arg("what", "`" + op->name.str() + "` is read, and is not among the tensors of the program")
+        evaluator_.report(error(Code::TensorNotListed, where_).arg("tensor", op->name.view())
                               .note(op->where, "it is declared here").remedy("add it to the list of `te.create_prim_func`"));
         return false;
       }

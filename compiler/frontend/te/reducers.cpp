@@ -46,7 +46,7 @@ auto ReducerFunction::combined(Evaluator& e, std::vector<Expr> left, std::vector
   Value result = e.call(combine, {side(left), side(right)}, where);
   if (result.is_unknown() || !to_exprs(e, {result, where, {}}, out)) { return false; }
   if (out.size() != left.size()) {
-    e.report(error(Code::BadValue, where).arg("what", "a combiner gives as many values as are reduced, " + std::to_string(left.size())));
+    e.report(wrong_count("te.comm_reducer", left.size(), "values of its combiner", out.size(), where));
     return false;
   }
   for (size_t i = 0; i < out.size(); ++i) {
@@ -74,7 +74,7 @@ auto ReducerFunction::identities(Evaluator& e, const std::vector<Expr>& sources,
   std::vector<Value> items{result};
   if (const auto* several = result.items()) { items = *several; }
   if (items.size() != sources.size()) {
-    e.report(error(Code::BadValue, where).arg("what", "an identity has as many values as are reduced, " + std::to_string(sources.size())));
+    e.report(wrong_count("te.comm_reducer", sources.size(), "values of its identity", items.size(), where));
     return false;
   }
   for (size_t i = 0; i < items.size(); ++i) {
@@ -94,7 +94,7 @@ auto ReducerFunction::call(Evaluator& e, const Arguments& a) const -> std::optio
   if (!source) { return e.report(error(Code::MissingArgument, a.callee).arg("name", "expr").arg("callee", "the reducer")); }
   bool over_axes = axis && (axis->value.as<IterVarObject>() || axis->value.items());
   if (!over_axes) {
-    // `te.max(a, b, c)`: combined right here.
+    // `te.max(a, b, c)`: combines the values at once.
     if (a.positional != a.all.size() || kind == Kind::Custom) { return wrong_type(e, axis ? *axis : *source, "an axis, `te.reduce_axis(...)`"); }
     Expr out = to_expr(e, a.all[0]);
     for (size_t i = 1; out && i < a.all.size(); ++i) {
@@ -138,7 +138,7 @@ auto ReducerFunction::call(Evaluator& e, const Arguments& a) const -> std::optio
   }
   std::vector<Expr> result, neutral;
   if (!combined(e, left, right, a.call, result) || !identities(e, sources, a.call, neutral)) { return Value::error(); }
-  if (!is_readable(e, sources, a.call) || !is_readable(e, result, a.call) || !is_readable(e, neutral, a.call)) { return Value::error(); }
+  if (!are_within_limits(e, sources, a.call) || !are_within_limits(e, result, a.call) || !are_within_limits(e, neutral, a.call)) { return Value::error(); }
   auto* node = new (allocate_node(sizeof(CommReducerNode))) CommReducerNode;
   node->lhs = std::move(lhs);
   node->rhs = std::move(rhs);

@@ -37,7 +37,8 @@ auto output_of(Evaluator& e, const Value& self, const Arguments& a) -> Value {
   Ref<Operation> op(self.as<Operation>());
   auto index = a.all.size() == 1 ? a.all[0].value.to_int() : std::nullopt;
   if (!index || *index < 0 || *index >= static_cast<int64_t>(op->outputs.size())) {
-    return e.report(error(Code::BadValue, a.call).arg("what", "`output` takes the index of one of " + std::to_string(op->outputs.size()) + " outputs"));
+    if (!index) { return e.report(error(Code::WrongType, a.call).arg("expected", "the index of an output").arg("found", a.all.empty() ? "nothing" : describe(a.all[0].value))); }
+    return e.report(error(Code::IndexOutOfRange, a.call).arg("index", *index).arg("what", "the outputs").arg("size", static_cast<int64_t>(op->outputs.size())));
   }
   return make_object<TensorObject>(op, static_cast<size_t>(*index));
 }
@@ -136,8 +137,8 @@ void collect_inputs(const std::vector<Expr>& exprs, std::vector<Ref<Operation>>&
   }
 }
 
-auto is_readable(Evaluator& e, const std::vector<Expr>& exprs, Origin where) -> bool {
-  return std::all_of(exprs.begin(), exprs.end(), [&](const Expr& x) { return is_bearable(e, x, where); });
+auto are_within_limits(Evaluator& e, const std::vector<Expr>& exprs, Origin where) -> bool {
+  return std::all_of(exprs.begin(), exprs.end(), [&](const Expr& x) { return is_within_limits(e, x, where); });
 }
 auto set_depth(Evaluator& e, Operation& op) -> bool {
   for (const auto& side : {op.inputs, op.init, op.update}) {
@@ -166,6 +167,10 @@ auto to_shape(Evaluator& e, const Argument& a, std::vector<Expr>& out) -> bool {
 auto text_of(const BoundArguments& b, size_t i, const char* otherwise) -> std::string {
   const std::string* s = b.given[i] ? b.values[i].value.string() : nullptr;
   return s ? *s : otherwise;
+}
+
+auto wrong_count(std::string_view function, size_t expected, std::string_view what, size_t found, Origin where) -> Diagnostic {
+  return error(Code::TensorCount, where).arg("function", function).arg("expected", static_cast<int64_t>(expected)).arg("what", what).arg("found", static_cast<int64_t>(found));
 }
 
 }  // namespace loopsmith::frontend::te

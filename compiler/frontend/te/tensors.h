@@ -77,11 +77,13 @@ class TensorObject final : public eval::Object {
 /// Adds the operations that `exprs` read, in the order in which TVM finds them: operands before the expressions made of them.
 void collect_inputs(const std::vector<Expr>& exprs, std::vector<Ref<Operation>>& out);
 /// True when every expression is small enough to be walked. False: reported.
-[[nodiscard]] auto is_readable(Evaluator& e, const std::vector<Expr>& exprs, Origin where) -> bool;
+[[nodiscard]] auto are_within_limits(Evaluator& e, const std::vector<Expr>& exprs, Origin where) -> bool;
 /// Sets the depth of an operation from its inputs. False: the chain is too long, which is reported.
 [[nodiscard]] auto set_depth(Evaluator& e, Operation& op) -> bool;
 /// A shape: integer extents. False: reported.
 [[nodiscard]] auto to_shape(Evaluator& e, const Argument& a, std::vector<Expr>& out) -> bool;
+/// A diagnostic: `function` needs another number of things.
+[[nodiscard]] auto wrong_count(std::string_view function, size_t expected, std::string_view what, size_t found, Origin where) -> Diagnostic;
 /// A string argument, or `otherwise` where none is given.
 [[nodiscard]] auto text_of(const BoundArguments& b, size_t i, const char* otherwise) -> std::string;
 

@@ -8,7 +8,6 @@ namespace loopsmith::frontend::te {
 
 namespace {
 
-// Every index of a program in 64 bits, as `index_dtype_override="int64"` wants it.
 class Widen : public Mutator {
  public:
   using Mutator::on;

@@ -120,7 +120,7 @@ void ScriptPrinter::buffer_name(const BufferNode& buffer) {
       Frame& frame = frame_of(&buffer);
       size_t index = static_cast<size_t>(&frame - frames_.data());
       Name name = define_in(frame, &buffer, hint);
-      // The arguments may need declarations of their own, in the same frame and in front of this one.
+      // The arguments may need further declarations, in the same frame and in front of this one.
       Mark mark(*this);
       std::swap(frames_[index], frames_.back());
       buffer_arguments(Buffer(&buffer), VarDefinition::DataPointer, true);

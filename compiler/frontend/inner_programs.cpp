@@ -1,5 +1,5 @@
-// Programs inside of Python functions and classes: see inside.h.
-#include "frontend/inside.h"
+// Programs inside of Python functions and classes: see inner_programs.h.
+#include "frontend/inner_programs.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,5 +1,5 @@
-// Remedies for slips that the text shows: see hints.h.
-#include "frontend/hints.h"
+// Remedies for slips that the text shows: see remedies.h.
+#include "frontend/remedies.h"
 
 #include <string>
 #include <string_view>
