@@ -70,7 +70,7 @@ auto document_uri(const Json& params) -> std::string {
 }  // namespace
 
 Front::Front(Host& host, FrontOptions options, Recorder* recorder)
-    : host_(host), options_(options), recorder_(recorder),
+    : host_(host), options_(options), recorder_(recorder), history_(host.now()),
       jobs_(host, JobTalk{.to_client = [this](const Json& message) { send(message); },
                           .ask_client = [this](std::string_view method, Json params,
                                                std::function<void(const Json&)> then) {
@@ -150,7 +150,7 @@ void Front::handle(Json& message, std::string body) {
   auto name = method.get<std::string>();
   const MethodRow* row = find_method(name);
 
-  if (row != nullptr) { history_.asked(row->name); }
+  if (row != nullptr) { history_.asked(row->name, host_.now()); }
   if (is_request) {
     if (row != nullptr && row->kind == MethodKind::Notification) {
       return fail(id, ErrorCode::InvalidRequest, fmt::format("`{}` is a notification: it has no id", name));
@@ -727,7 +727,7 @@ void Front::on_worker_frame(Frame frame) {
     Pending pending = std::move(found->second);
     pending_.erase(found);
     // Members are sorted: an error comes first.
-    history_.answered(pending.row->name, std::chrono::duration<double, std::milli>(host_.now() - pending.since).count(), frame.body.starts_with("{\"error\""));
+    history_.answered(pending.row->name, pending.since, host_.now(), frame.body.starts_with("{\"error\""));
     if (pending.inserts) { return insert_schedule(pending, frame.body); }
     if (pending.shows) { return show_view(pending, frame.body); }
     if (pending.reports) { return report(pending, frame.body); }

@@ -32,17 +32,18 @@ auto write(const std::string& path, const std::string& text) -> bool {
 
 }  // namespace
 
-void History::note(Json line) {
-  double milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count();
+void History::note(Json line, Time now) {
+  double milliseconds = std::chrono::duration<double, std::milli>(now - start_).count();
   line["t"] = std::round(milliseconds * 10) / 10;
   recent_.push_back(std::move(line));
   if (recent_.size() > most_kept) { recent_.pop_front(); }
 }
 
-void History::answered(std::string_view method, double milliseconds, bool is_error) {
+void History::answered(std::string_view method, Time asked, Time now, bool is_error) {
+  double milliseconds = std::chrono::duration<double, std::milli>(now - asked).count();
   Json line = {{"answered", method}, {"ms", std::round(milliseconds * 100) / 100}};
   if (is_error) { line["error"] = true; }
-  note(std::move(line));
+  note(std::move(line), now);
 }
 
 auto History::lines() const -> std::string {

@@ -15,14 +15,16 @@ namespace loopsmith::lsp {
 /// The last messages of a session, by the names of their methods. Only known names are kept: an unknown one could hold private text.
 class History {
  public:
-  void asked(std::string_view method) { note({{"method", method}}); }
-  void answered(std::string_view method, double milliseconds, bool is_error);
+  using Time = std::chrono::steady_clock::time_point;
+  explicit History(Time start) : start_(start) {}
+  void asked(std::string_view method, Time now) { note({{"method", method}}, now); }
+  void answered(std::string_view method, Time asked, Time now, bool is_error);
   [[nodiscard]] auto lines() const -> std::string;
 
  private:
-  void note(Json line);
+  void note(Json line, Time now);
   std::deque<Json> recent_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Time start_;
 };
 
 /// The versions of Loopsmith and the system. `machine`: the processor, as the compiler names it.

@@ -65,7 +65,7 @@ auto texts() -> const std::vector<std::pair<std::string, std::string>>& {
 
 // A spread of the corpus and all other texts; every text where LOOPSMITH_ALL is set.
 auto next_text(size_t i, size_t step) -> size_t {
-  step *= tests::stride(5);
+  step *= tests::stride(5, 3);
   return i + (std::getenv("LOOPSMITH_ALL") == nullptr && i + step < tests::corpus_texts().size() ? step : 1);
 }
 
@@ -194,7 +194,7 @@ TEST_CASE("damaged blanks are repaired") {
     CHECK(format_text(worse) == wanted);
     ++tried;
   }
-  CHECK(tried > 50 / tests::stride(2));
+  CHECK(tried > 50 / tests::stride(2, 2));
 }
 
 TEST_CASE("damage of any kind is survived, and formatted once is formatted") {
