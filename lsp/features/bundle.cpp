@@ -16,6 +16,7 @@
 #include "lsp/features/steps.h"
 #include "schedule/primitive.h"
 #include "support/codes.h"
+#include "support/text.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -108,7 +109,7 @@ auto is_known_string(std::string_view text) -> bool {
   if (std::all_of(text.begin(), text.end(), [](char c) { return c == 'S' || c == 'R' || c == 'O'; })) { return true; }
   for (std::string_view head : {"int", "uint", "float", "bfloat"}) {
     std::string_view rest = text.starts_with(head) ? text.substr(head.size()) : std::string_view();
-    if (!rest.empty() && std::isdigit(static_cast<unsigned char>(rest[0])) != 0 && rest.size() < 12) { return true; }
+    if (!rest.empty() && is_digit(rest[0]) && rest.size() < 12) { return true; }
   }
   return false;
 }
@@ -131,13 +132,11 @@ auto head_of(EntityKind kind) -> const char* {
   return "x";
 }
 
-auto is_word(char c) -> bool { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || (c & 0x80) != 0; }
-
 auto words_of(std::string_view text) -> std::set<std::string> {
   std::set<std::string> words;
   for (size_t i = 0; i < text.size();) {
     size_t end = i;
-    while (end < text.size() && is_word(text[end])) { ++end; }
+    while (end < text.size() && is_name_part(text[end])) { ++end; }
     if (end > i) { words.insert(std::string(text.substr(i, end - i))); }
     i = std::max(end, i + 1);
   }
@@ -149,7 +148,6 @@ auto is_of_language(const std::string& word, const std::string& text) -> bool {
   static const std::set<std::string> language = words_of(
       "def for in with as return if elif else and or not is None True False import from class pass while break continue lambda assert del T tir I ls tvm script s_tir Schedule schedule Buffer root "
       "range len enumerate list tuple zip reversed min max int float bool str sorted abs sum text ignore file __future__ annotations");
-  auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
   if (is_digit(word[0]) || language.contains(word) || schedule::find_primitive(word) != nullptr) { return true; }
   for (int kind = 0; kind <= static_cast<int>(EntityKind::Block); ++kind) {
     std::string_view head = head_of(static_cast<EntityKind>(kind));
@@ -163,7 +161,7 @@ auto is_of_language(const std::string& word, const std::string& text) -> bool {
   }
   // Everywhere behind a namespace of the language.
   for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
-    bool is_whole = (at == 0 || !is_word(text[at - 1])) && (at + word.size() == text.size() || !is_word(text[at + word.size()]));
+    bool is_whole = (at == 0 || !is_name_part(text[at - 1])) && (at + word.size() == text.size() || !is_name_part(text[at + word.size()]));
     std::string_view before = std::string_view(text).substr(0, at);
     bool is_behind = before.ends_with("T.") || before.ends_with("I.") || before.ends_with("tir.") || before.ends_with("ls.") || before.ends_with("T.axis.");
     if (is_whole && !is_behind) { return false; }

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "support/text.h"
 #include "workspace/imports.h"
 
 namespace loopsmith::lsp {
@@ -267,15 +268,6 @@ auto places_in_own(Workspace& workspace, const Symbol& symbol) -> std::vector<Pl
   return out;
 }
 
-auto has_word(std::string_view text, std::string_view word) -> bool {
-  auto is_part = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || static_cast<unsigned char>(c) >= 0x80; };
-  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
-    bool begins = at == 0 || !is_part(text[at - 1]);
-    if (begins && (at + word.size() == text.size() || !is_part(text[at + word.size()]))) { return true; }
-  }
-  return false;
-}
-
 /// What may have places of a symbol, file after file: `first` (null: no file goes before), the file that binds it, the others by their paths.
 /// False: there are more files than can be looked at, and the others were not.
 auto each_file(Files& files, Workspace& workspace, const Symbol& symbol, const Snapshot* first, std::vector<Name>* aliases, const CancelToken& cancel, const std::function<void(const Snapshot&)>& look) -> bool {
@@ -289,7 +281,7 @@ auto each_file(Files& files, Workspace& workspace, const Symbol& symbol, const S
   auto wants = [&](std::string_view text) {
     if (text.find("import") == std::string_view::npos) { return false; }
     std::string name = entity.name.str();
-    if (!is_block) { return std::any_of(wanted.begin(), wanted.end(), [&](Name one) { return has_word(text, one.view()); }); }
+    if (!is_block) { return std::any_of(wanted.begin(), wanted.end(), [&](Name one) { return contains_name(text, one.view()); }); }
     return (text.find("\"" + name + "\"") != std::string_view::npos || text.find("'" + name + "'") != std::string_view::npos) && text.find("chedule") != std::string_view::npos;
   };
   auto visit = [&](const Snapshot& file) {

@@ -13,8 +13,10 @@
 #include "ir/printer.h"
 #include "ir/visitor.h"
 #include "lsp/features/names.h"
-#include "lsp/features/numbers.h"
 #include "lsp/features/steps.h"
+#include "support/text.h"
+#include "syntax/ast.h"
+#include "syntax/schedule_form.h"
 #include "transform/pipelines.h"
 
 namespace loopsmith::lsp {
@@ -155,32 +157,43 @@ auto working_function(const schedule::Schedule* state, const IRModule& program, 
   return program ? program->find(func) : PrimFunc();
 }
 
-/// `factors=[None, 8]` of a statement that names all the loops it makes: the place of `None`, and what it is here.
-auto open_factor(const workspace::Snapshot& snapshot, Span statement, const script::Step& step, const schedule::Schedule& after) -> std::optional<Hint::Fill> {
-  std::string_view text = std::string_view(snapshot.text()).substr(statement.begin, statement.end - statement.begin);
-  constexpr std::string_view head = "factors=[";
-  size_t begin = text.find(head);
-  if (begin == std::string_view::npos || text.find(head, begin + 1) != std::string_view::npos) { return std::nullopt; }
-  begin += head.size();
-  size_t end = text.find(']', begin);
-  if (end == std::string_view::npos) { return std::nullopt; }
-  std::vector<std::string_view> items;
-  for (size_t at = begin; at <= end;) {
-    size_t comma = std::min(text.find(',', at), end);
-    std::string_view item = text.substr(at, comma - at);
-    size_t first = std::min(item.find_first_not_of(" \n\t"), item.size());
-    items.push_back(item.substr(first, item.find_last_not_of(" \n\t") + 1 - first));
-    at = comma + 1;
+/// The only list `factors=[...]` in the statement of a step; null: none or several.
+auto factors_of(const script::FileSchedule& schedule, const script::Step& step) -> const syntax::ListExpr* {
+  auto function = syntax::function_of(schedule.item);
+  const syntax::ListExpr* found = nullptr;
+  size_t count = 0;
+  for (const syntax::Stmt* statement : function != nullptr ? function->body : syntax::Block()) {
+    if (statement->span.begin != step.where.begin) { continue; }
+    syntax::walk(*statement, [&](const syntax::Node& node) {
+      const auto* call = node.as<syntax::CallExpr>();
+      for (const syntax::Keyword& keyword : call != nullptr ? call->keywords : syntax::List<syntax::Keyword>()) {
+        const auto* list = keyword.name.name == "factors" && keyword.value != nullptr ? keyword.value->as<syntax::ListExpr>() : nullptr;
+        if (list == nullptr) { continue; }
+        found = list;
+        ++count;
+      }
+      return true;
+    });
   }
-  auto open = std::find(items.begin(), items.end(), "None");
-  if (open == items.end() || items.size() != step.named.size()) { return std::nullopt; }
-  const auto* loop = step.named[static_cast<size_t>(open - items.begin())].variable.as<schedule::LoopRV>();
-  auto place = loop != nullptr ? after.get(*loop) : Result<const schedule::Place*>(nullptr);
-  if (loop == nullptr || !place.ok() || *place == nullptr || !(*place)->is_loop()) { return std::nullopt; }
-  auto extent = as_int((*place)->loop->extent);
-  if (!extent) { return std::nullopt; }
-  auto from = statement.begin + static_cast<uint32_t>(open->data() - text.data());
-  return Hint::Fill{{from, from + 4}, std::to_string(*extent)};
+  return count == 1 ? found : nullptr;
+}
+
+/// For `factors=[None, 8]` in a statement that names all the loops it makes: the place of `None`, and the extent that it stands for.
+auto open_factor(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule, const script::Step& step, const schedule::Schedule& after) -> std::optional<Hint::Fill> {
+  const syntax::ListExpr* factors = factors_of(schedule, step);
+  if (factors == nullptr || factors->elements.size() != step.named.size()) { return std::nullopt; }
+  for (size_t i = 0; i < step.named.size(); ++i) {
+    const syntax::Expr* factor = factors->elements[static_cast<uint32_t>(i)];
+    const auto* constant = factor->as<syntax::ConstantExpr>();
+    if (constant == nullptr || constant->value != syntax::ConstantValue::None) { continue; }
+    const auto* loop = step.named[i].variable.as<schedule::LoopRV>();
+    auto place = loop != nullptr ? after.get(*loop) : Result<const schedule::Place*>(nullptr);
+    if (loop == nullptr || !place.ok() || *place == nullptr || !(*place)->is_loop()) { return std::nullopt; }
+    auto extent = as_int((*place)->loop->extent);
+    auto span = snapshot.resolve(factor->origin());
+    return extent && span ? std::optional(Hint::Fill{*span, std::to_string(*extent)}) : std::nullopt;
+  }
+  return std::nullopt;
 }
 
 /// Behind a variable that a refused statement names and whose loop or block is gone: the line that took it.
@@ -299,16 +312,15 @@ auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vecto
         int64_t guards = guards_of(function) - guards_of(before);
         if (guards > 0) {
           changes.emplace_back("guarded");
-          tooltip += fmt::format("{} more block{} run under a condition: the factors do not divide the extent\n", guards, guards == 1 ? "" : "s");
+          tooltip += fmt::format("{} more {} run under a condition: the factors do not divide the extent\n", guards, plural(guards, "block"));
         }
         const schedule::Schedule* previous = i > 0 ? run->steps[i - 1].after.get() : nullptr;
         auto was = previous != nullptr && previous == known_state ? known : estimated(previous != nullptr ? *previous : schedule::Schedule(run->program, 1), core);
         known_state = &after;
         known = estimated(after, core);
         if (std::string told = was && known && *known > 0 ? cost::gain_text(*was / *known) : std::string(); !told.empty()) {
-          // Beyond twice the time per cent say little.
-          double times = *known / *was;
-          changes.push_back(times >= 2 ? fmt::format("est {:.2g}x slower", times) : fmt::format("est {:+.0f}%", std::round((times - 1) * 100)));
+          constexpr std::string_view about = "about ";
+          changes.push_back("est " + (told.starts_with(about) ? told.substr(about.size()) : told));
           tooltip += fmt::format("{}, by an estimate: nothing was run\n", told);
         }
       }
@@ -326,7 +338,7 @@ auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vecto
       if (text.empty()) { continue; }
       if (text.front() == ' ') { text.erase(0, 1); }
       if (!tooltip.empty()) { tooltip.pop_back(); }
-      hints.push_back({span->end, std::string(arrow) + text, tooltip, std::move(links), open_factor(snapshot, *span, step, after)});
+      hints.push_back({span->end, std::string(arrow) + text, tooltip, std::move(links), open_factor(snapshot, schedule, step, after)});
     }
   }
   std::sort(hints.begin(), hints.end(), [](const Hint& a, const Hint& b) { return a.offset < b.offset; });

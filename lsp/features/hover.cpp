@@ -17,7 +17,7 @@
 #include "lsp/features/hints.h"
 #include "lsp/features/lenses.h"
 #include "lsp/features/names.h"
-#include "lsp/features/numbers.h"
+#include "lsp/features/refusal_reason.h"
 #include "lsp/features/steps.h"
 #include "lsp/features/words.h"
 #include "schedule/analysis.h"
@@ -26,6 +26,7 @@
 #include "schedule/state.h"
 #include "script/partway.h"
 #include "support/process.h"
+#include "support/text.h"
 #include "support/text_diff.h"
 #include "syntax/schedule_form.h"
 #include "target/target.h"
@@ -190,7 +191,8 @@ void add_kinds(const PrimFunc& function, const For& loop, std::vector<Fact>& out
   const schedule::Place* place = func != nullptr ? func->find(loop.id) : nullptr;
   if (place == nullptr) { return; }
   std::string can;
-  std::vector<Fact> cannot;
+  struct Refused { std::string_view word; std::string why; };
+  std::vector<Refused> refused;
   for (auto [primitive, word] : {std::pair("parallel", "parallel"), std::pair("vectorize", "vectorized")}) {
     const schedule::Primitive* row = schedule::find_primitive(primitive);
     for (const schedule::Move& move : schedule::candidate_moves(state, *func, *place, *row)) {
@@ -198,19 +200,18 @@ void add_kinds(const PrimFunc& function, const For& loop, std::vector<Fact>& out
       if (status.ok()) {
         can += (can.empty() ? "can be " : " or ") + std::string(word);
       } else {
-        std::string why = status.diagnostics().front().message();
-        size_t reason = why.find(": ");
-        cannot.push_back({"kind", fmt::format("cannot be {}: {}", word, reason == std::string::npos ? why : why.substr(reason + 2))});
+        refused.push_back({word, refusal_reason(status.diagnostics().front().message())});
       }
       break;
     }
   }
   if (!can.empty()) { out.push_back({"kind", can}); }
-  // The same reason is said once.
-  if (cannot.size() == 2 && cannot[0].text.substr(cannot[0].text.find(": ")) == cannot[1].text.substr(cannot[1].text.find(": "))) {
-    cannot = {{"kind", "cannot be parallel or vectorized" + cannot[0].text.substr(cannot[0].text.find(": "))}};
+  // One fact for one reason.
+  if (refused.size() == 2 && refused[0].why == refused[1].why) {
+    out.push_back({"kind", "cannot be parallel or vectorized: " + refused[0].why});
+    return;
   }
-  out.insert(out.end(), cannot.begin(), cannot.end());
+  for (const Refused& one : refused) { out.push_back({"kind", fmt::format("cannot be {}: {}", one.word, one.why)}); }
 }
 
 /// This machine's caches and rates say nothing of a program that runs on a device.
@@ -748,7 +749,7 @@ auto hover_primitive(const Snapshot& snapshot, const Cursor& cursor) -> std::opt
       DiffCount count = count_diff(diff_lines(then, now));
       // Vectorised once more, a loop is another node and the same program.
       info.facts.push_back({"effect", count.removed + count.added == 0 ? "here: it changed nothing"
-                                                                       : fmt::format("here: {} line{} of the program became {}", count.removed, count.removed == 1 ? "" : "s", count.added)});
+                                                                       : fmt::format("here: {} of the program became {}", count_text(static_cast<int64_t>(count.removed), "line"), count.added)});
     }
     // The loops made, memory, guards and the estimate, as the hint behind the statement has them.
     Span statement = snapshot.resolve(step.where).value_or(Span{});
@@ -781,8 +782,8 @@ auto hover_schedule_name(const Snapshot& snapshot, const Cursor& cursor, const s
   auto done = static_cast<size_t>(std::count_if(run.steps.begin(), run.steps.end(), [](const script::Step& step) { return step.state == script::StepState::Done; }));
   uint64_t primitives = 0;
   for (const script::Step& step : run.steps) { primitives += step.primitives; }
-  std::string steps = done == run.steps.size() ? fmt::format("{} step{}, all done", done, done == 1 ? "" : "s") : fmt::format("{} of {} steps done", done, run.steps.size());
-  info.facts.push_back({"steps", fmt::format("{}, {} primitive{} called", steps, grouped(static_cast<int64_t>(primitives)), primitives == 1 ? "" : "s")});
+  std::string steps = done == run.steps.size() ? fmt::format("{}, all done", count_text(static_cast<int64_t>(done), "step")) : fmt::format("{} of {} steps done", done, run.steps.size());
+  info.facts.push_back({"steps", fmt::format("{}, {} called", steps, count_text(static_cast<int64_t>(primitives), "primitive"))});
   for (const script::Step& step : run.steps) {
     if (step.state != script::StepState::Failed || step.diagnostics.empty()) { continue; }
     auto span = snapshot.resolve(step.where);
@@ -791,7 +792,7 @@ auto hover_schedule_name(const Snapshot& snapshot, const Cursor& cursor, const s
   }
   if (run.result != nullptr && run.program) {
     DiffCount count = count_diff(diff_lines(print_script(run.program), print_script(run.result->module())));
-    info.facts.push_back({"effect", count.removed + count.added == 0 ? "the program is as it was" : fmt::format("{} line{} of the program became {}", count.removed, count.removed == 1 ? "" : "s", count.added)});
+    info.facts.push_back({"effect", count.removed + count.added == 0 ? "the program is as it was" : fmt::format("{} of the program became {}", count_text(static_cast<int64_t>(count.removed), "line"), count.added)});
     schedule::Schedule plain(run.program, 1);
     const schedule::FuncState* before = plain.state().func(run.result->func_working_on());
     const schedule::FuncState* after = run.result->state().func(run.result->func_working_on());

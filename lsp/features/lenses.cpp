@@ -7,7 +7,7 @@
 #include <ranges>
 
 #include "lsp/features/views.h"
-#include "lsp/jobs/wording.h"
+#include "support/text.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -141,7 +141,7 @@ auto steps_title(const Snapshot& snapshot, const script::ScheduleRun& run) -> st
   }
   size_t total = run.steps.size();
   if (failed > 0) { return fmt::format("{} of {} steps, stops in line {}", done, total, line); }
-  return done == total ? fmt::format("{} step{} ok", total, total == 1 ? "" : "s") : fmt::format("{} of {} steps", done, total);
+  return done == total ? count_text(static_cast<int64_t>(total), "step") + " ok" : fmt::format("{} of {} steps", done, total);
 }
 
 /// Commands for a schedule that ran to its end, then its views.

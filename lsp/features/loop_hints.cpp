@@ -10,10 +10,11 @@
 #include "cost/loop_facts.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
-#include "lsp/features/numbers.h"
+#include "lsp/features/refusal_reason.h"
 #include "schedule/moves.h"
 #include "schedule/primitive.h"
 #include "schedule/schedule.h"
+#include "support/text.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -36,9 +37,8 @@ auto about_serial(const schedule::State& state, const schedule::FuncState& func,
   for (const schedule::Move& move : schedule::candidate_moves(state, func, place, *row)) {
     Status status = schedule::judge(state, func, move);
     if (status.ok()) { return {"not-vectorized", fmt::format("loop `{}` ({}) is not vectorized, and could be: `{}`", name, extent_text(*place.loop), schedule::text_of(func, move, name_of))}; }
-    std::string why = status.diagnostics().front().message();
-    size_t reason = why.find(": ");
-    return {"not-vectorized", fmt::format("loop `{}` ({}) is not vectorized: {}", name, extent_text(*place.loop), reason == std::string::npos ? why : why.substr(reason + 2))};
+    std::string why = refusal_reason(status.diagnostics().front().message());
+    return {"not-vectorized", fmt::format("loop `{}` ({}) is not vectorized: {}", name, extent_text(*place.loop), why)};
   }
   return {};
 }

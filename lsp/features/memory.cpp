@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "ir/memory.h"
-#include "lsp/features/numbers.h"
+#include "support/text.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -109,7 +109,7 @@ auto memory_of(const workspace::Snapshot& snapshot, std::unordered_set<const voi
   add("what the next edit is parsed with", snapshot.syntax().kept_bytes());
   uint64_t programs = 0;
   for (const workspace::Program& program : snapshot.programs()) { programs += count_nodes(program.module, counted) + count_nodes(program.partial, counted); }
-  add(fmt::format("{} program{}", snapshot.programs().size(), snapshot.programs().size() == 1 ? "" : "s"), programs);
+  add(count_text(static_cast<int64_t>(snapshot.programs().size()), "program"), programs);
   uint64_t states = 0;
   size_t steps = 0;
   for (const script::FileSchedule& schedule : snapshot.schedules()) {
@@ -123,7 +123,7 @@ auto memory_of(const workspace::Snapshot& snapshot, std::unordered_set<const voi
       states += owned + sizeof(schedule::Schedule) + bytes_of(*step.after, counted);
     }
   }
-  add(fmt::format("{} state{} of schedules", steps, steps == 1 ? "" : "s"), states);
+  add(count_text(static_cast<int64_t>(steps), "state") + " of schedules", states);
   return out;
 }
 

@@ -15,6 +15,7 @@
 #include "lsp/features/tuning.h"
 #include "schedule/primitive.h"
 #include "script/refusals.h"
+#include "support/text.h"
 #include "support/text_diff.h"
 #include "syntax/schedule_form.h"
 
@@ -148,7 +149,7 @@ auto explain_schedule(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
   TextRewrite rewrite;
   if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled) { return rewrite; }
-  rewrite.title = fmt::format("Explain {} in comments", schedule->name.view());
+  rewrite.title = fmt::format("Explain `{}` in comments", schedule->name.view());
   Body body = body_of(snapshot, schedule->decl);
   if (body.def == nullptr) { return rewrite; }
   const script::ScheduleRun& run = *schedule->run;
@@ -173,7 +174,7 @@ auto explain_schedule(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
       std::string then = print_script(before);
       std::string now = print_script(step.after->module());
       DiffCount count = count_diff(diff_lines(then, now));
-      what += count.removed + count.added == 0 ? "; changes nothing here" : fmt::format("; {} line{} of the program became {}", count.removed, count.removed == 1 ? "" : "s", count.added);
+      what += count.removed + count.added == 0 ? "; changes nothing here" : fmt::format("; {} of the program became {}", count_text(static_cast<int64_t>(count.removed), "line"), count.added);
     }
     uint32_t start = line_start_of(snapshot, body.statements[i].begin);
     std::string comment = indent_at(snapshot, body.statements[i].begin) + "# " + what;
@@ -286,7 +287,7 @@ auto statements_of(std::string_view function_text, const std::string& variable) 
     char quote = 0;
     for (size_t i = 0; i < line.size(); ++i) {
       char c = line[i];
-      bool begins = quote == 0 && line.substr(i).starts_with(was + ".") && (i == 0 || (std::isalnum(static_cast<unsigned char>(line[i - 1])) == 0 && line[i - 1] != '_' && line[i - 1] != '.'));
+      bool begins = quote == 0 && line.substr(i).starts_with(was + ".") && (i == 0 || (!is_name_part(line[i - 1]) && line[i - 1] != '.'));
       if (begins) {
         out += variable;
         i += was.size() - 1;
@@ -330,7 +331,7 @@ auto with_certificate(const Snapshot& snapshot, Span lines, uint32_t least) -> S
 }  // namespace
 
 auto replace_schedule(const Snapshot& snapshot, const script::FileSchedule& schedule, std::string_view function_text) -> TextRewrite {
-  TextRewrite rewrite{fmt::format("Replace {} with the best schedule", schedule.name.view()), {}, {}};
+  TextRewrite rewrite{fmt::format("Replace `{}` with the best schedule", schedule.name.view()), {}, {}};
   Body body = body_of(snapshot, schedule.decl);
   std::optional<syntax::ScheduleForm> form = body.def != nullptr ? std::optional(schedule.form) : std::nullopt;
   if (form && (form->is_nested || !schedule.others.empty())) {
@@ -431,7 +432,7 @@ auto minimise_schedule(const Snapshot& snapshot, uint32_t at, Removed removed, c
   TextRewrite rewrite;
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
   if (schedule == nullptr || schedule->run == nullptr || !schedule->is_settled) { return rewrite; }
-  rewrite.title = fmt::format("Minimise {}", schedule->name.view());
+  rewrite.title = fmt::format("Minimise `{}`", schedule->name.view());
   Body body = body_of(snapshot, schedule->decl);
   auto failing = [](const script::ScheduleRun& run) -> const script::Step* {
     for (const script::Step& step : run.steps) {

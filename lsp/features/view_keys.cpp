@@ -8,12 +8,12 @@
 
 #include "cost/estimate.h"
 #include "ir/ops.h"
-#include "lsp/features/numbers.h"
 #include "lsp/features/insertion_point.h"
 #include "lsp/features/steps.h"
 #include "lsp/features/view_origins.h"
 #include "lsp/features/views.h"
 #include "schedule/moves.h"
+#include "support/text.h"
 #include "target/target.h"
 
 namespace loopsmith::lsp {
@@ -184,11 +184,7 @@ auto hover_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
       if (program.module) { modules.push_back(program.module); }
     }
   }
-  auto is_word = [&](size_t i) { return i < view->text.size() && (std::isalnum(static_cast<unsigned char>(view->text[i])) != 0 || view->text[i] == '_'); };
-  size_t begin = offset, end = offset;
-  while (begin > 0 && is_word(begin - 1)) { --begin; }
-  while (is_word(end)) { ++end; }
-  std::string word = view->text.substr(begin, end - begin);
+  std::string word(name_around(view->text, offset));
   for (const IRModule& module : modules) {
     for (const auto& [name, function] : module->functions) {
       auto info = place != nullptr ? hover_place(function, place->id, machine) : std::nullopt;

@@ -8,6 +8,7 @@
 #include "lsp/jobs/wording.h"
 #include "lsp/protocol/jobs.h"
 #include "lsp/protocol/uri.h"
+#include "support/text.h"
 
 namespace loopsmith::lsp {
 namespace {
