@@ -26,7 +26,7 @@ using workspace::Snapshot;
 /// Copies of the file that are looked at before a search for less ends.
 constexpr int most_tried = 150;
 
-/// What a report is about: an error by its code, or a schedule that runs, or a program.
+/// The subject of a report: an error by its code, a schedule that runs, or a program.
 struct Case {
   Code code{};
   bool has_error = false;
@@ -103,7 +103,7 @@ auto is_known_string(std::string_view text) -> bool {
       "software_pipeline_stage", "software_pipeline_order", "software_pipeline_async_stages", "double_buffer_scope", "script_parsing_detect_access", "zero", "default"};
   if (known.contains(text)) { return true; }
   for (std::string_view head : {"pragma_", "meta_schedule.", "threadIdx.", "blockIdx.", "vthread", "wmma.", "llvm", "cuda", "rocm", "tir."}) {
-    // What stands behind a known head is a word of the language too, where it is one word or options.
+    // A known head followed by one word or by options is a word of the language.
     if (text.starts_with(head) && std::all_of(text.begin(), text.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '-' || c == '=' || c == ' ' || c == '+' || c == ','; })) { return true; }
   }
   if (std::all_of(text.begin(), text.end(), [](char c) { return c == 'S' || c == 'R' || c == 'O'; })) { return true; }
@@ -180,7 +180,7 @@ auto nameless(const Snapshot& snapshot, std::set<std::string>& known) -> std::st
   for (const Occurrence& o : names.occurrences) {
     const Entity& entity = names.entities[o.entity];
     bool is_ours = entity.is_bound && entity.imported == nowhere && entity.kind != EntityKind::Namespace;
-    // What nothing defines is somebody's name as well, and goes on to be undefined.
+    // An undefined name is replaced too, and stays undefined.
     bool is_undefined = !entity.is_bound && entity.imported == nowhere && entity.kind != EntityKind::Namespace && !is_of_language(entity.name.str(), entity.name.str());
     if (!is_ours && !is_undefined && entity.kind != EntityKind::Block) { continue; }
     if (entity.kind == EntityKind::Block && entity.name == "root") { continue; }
@@ -290,7 +290,7 @@ auto reported_case(const Snapshot& snapshot, uint32_t at, const CancelToken& can
       text = with_edits(text, fewer.edits);
       break;
     }
-    // What only those steps needed.
+    // Remove declarations that only the removed steps needed.
     size_t all = out.of_declarations;
     text = without_the_rest(*analysed(snapshot.name(), text, {})->snapshot(), wanted, cancel, out);
     out.of_declarations = all;
@@ -300,7 +300,7 @@ auto reported_case(const Snapshot& snapshot, uint32_t at, const CancelToken& can
     out.left_out = "it was cancelled";
     return out;
   }
-  // What is left is words of the language, and names made here.
+  // Now all words must be words of the language, or names made here.
   std::set<std::string> known;
   std::string bare = nameless(*smallest->snapshot(), known);
   for (const std::string& word : words_of(bare)) {

@@ -125,7 +125,7 @@ auto decide(const Snapshot& snapshot, const Call& call) -> TextEdit {
   return {{end, end}, ", decision=" + text};
 }
 
-/// What the loop drawn by a call is called in its place: a name that stands there already, else a look-up. Empty: it drew none.
+/// An expression for the loop that a call drew: a name that the script has for it, else a look-up. Empty: the call drew no loop.
 auto loop_text_of(const Snapshot& snapshot, const Drawing& drawing, const Call& call) -> std::string {
   const script::ScheduleRun& run = *drawing.schedule->run;
   const int64_t* index = call.drawn.front()->decision.integer();

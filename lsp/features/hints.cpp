@@ -1,4 +1,4 @@
-// What a step gave names to, and what it cost: see hints.h.
+// The loops and blocks that a step names, and its effects on memory and time: see hints.h.
 #include "lsp/features/hints.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@
 namespace loopsmith::lsp {
 namespace {
 
-/// Beyond the arrow.
+/// The longest text behind the arrow.
 constexpr size_t longest = 40;
 constexpr std::string_view arrow = "=> ";
 
@@ -67,7 +67,7 @@ auto memory_of(const PrimFunc& function, std::string_view target) -> Memory {
   return compact ? allocated_in(compact) : plain;
 }
 
-/// What a step made of the memory: "shared +8 KiB", of a scope that has had some before "shared 4 MiB -> 8 KiB".
+/// The change of allocated memory by a step: "shared +8 KiB", for a scope that had buffers before "shared 4 MiB -> 8 KiB".
 struct MemoryChange {
   std::vector<std::string> texts;
   std::string tooltip;
@@ -87,7 +87,7 @@ auto change_of(const Memory& before, const Memory& after) -> MemoryChange {
   return out;
 }
 
-/// What a hint says of one name; of a list, item by item.
+/// The part of a hint about one name; for a list, item by item.
 struct Part {
   std::string text;
   std::optional<Span> target;
@@ -103,14 +103,14 @@ auto shortened(const Part& part, size_t room) -> std::optional<std::string> {
   return std::nullopt;
 }
 
-/// Names as far as there is room beside what else is said, then how many are left out.
+/// As many names as the room allows, then the number of those left out.
 auto names_text(const std::vector<Part>& parts, size_t room, std::vector<Hint::Link>& links) -> std::string {
   std::string text;
   size_t left_out = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
     const Part& part = parts[i];
     std::string own = part.items.empty() ? part.text : fmt::format("{}[{}]", part.text, fmt::join(part.items, ", "));
-    // What is left out needs its number; the last one leaves nothing out.
+    // Leave room for the number of names left out, except behind the last name.
     size_t before = text.empty() ? 0 : text.size() + 1;
     size_t after = left_out > 0 || i + 1 < parts.size() ? 3 : 0;
     size_t own_room = room > before + after ? room - before - after : 0;
@@ -145,7 +145,7 @@ auto unnamed_of(const schedule::Schedule* before, const IRModule& program, const
   return made;
 }
 
-/// What a call should take after a step; none where the model has nothing to say (cost/estimate.h).
+/// The estimated seconds of a call in a state; none: the model does not know the program (cost/estimate.h).
 auto estimated(const schedule::Schedule& state, const cost::CoreModel& core) -> std::optional<double> {
   const schedule::FuncState* func = state.state().func(state.func_working_on());
   auto found = func != nullptr ? cost::estimate(*func, core) : std::nullopt;
@@ -251,7 +251,7 @@ auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vecto
       const schedule::Schedule& after = *step.after;
       PrimFunc function = working_function(&after, {}, {});
       std::vector<Part> parts;
-      // What the step cost and changed, the most telling last.
+      // The effects of the step, the most important last.
       std::vector<std::string> changes;
       std::string tooltip;
       for (const auto& named : step.named) {
@@ -267,7 +267,7 @@ auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vecto
           auto place = after.get(*block);
           if (!place.ok() || !(*place)->is_block()) { continue; }
           part.target = snapshot.resolve((*place)->block()->origin);
-          // A block that has its variable's name says nothing new.
+          // A block with the name of its variable needs no hint.
           part.text = (*place)->block()->name == named.name ? std::string() : fmt::format("{}:{}", named.name.view(), (*place)->block()->name.view());
           tooltip += fmt::format("`{}` is block `{}`\n", named.name.view(), (*place)->block()->name.view());
         } else if (const auto* list = named.variable.as<schedule::Value::List>()) {
@@ -299,7 +299,7 @@ auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vecto
       PrimFunc before = i > 0 ? working_function(run->steps[i - 1].after.get(), {}, {}) : working_function(nullptr, run->program, after.func_working_on());
       // The statement that makes the schedule may make the program anew, and changes nothing.
       bool is_changed = step.primitives > 0 && function && before && !function.same_as(before);
-      // What the script names says enough; else what is new is told.
+      // A statement that names nothing shows the loops and blocks that it made.
       for (const schedule::Place* place : is_changed && step.named.empty() ? unnamed_of(i > 0 ? run->steps[i - 1].after.get() : nullptr, run->program, after) : std::vector<const schedule::Place*>()) {
         std::string extent = place->is_loop() ? print_script(place->loop->extent) : std::string();
         parts.push_back({place->is_loop() ? fmt::format("{}:{}", place->name().view(), extent) : place->name().str(), {}, {}});

@@ -84,7 +84,7 @@ auto dependence_text(const cost::Dependence& dependence, std::string_view loop) 
                      writes_first && writes_then ? " again" : "", at, dependence.first == dependence.second ? "" : fmt::format(" as `{}`", dependence.second), distance);
 }
 
-/// What iterations share: dependences, or that there are none.
+/// Facts about dependences between iterations, or that there are none.
 void add_dependences(const cost::Carried& carried, const For& loop, std::vector<Fact>& out) {
   constexpr size_t most = 4;
   for (size_t i = 0; i < carried.dependences.size() && i < most; ++i) { out.push_back({"carries", dependence_text(carried.dependences[i], loop.var->name.view())}); }
@@ -110,7 +110,7 @@ auto stride_text(const Expr& stride, const char* irregular, const char* same) ->
 auto touch_text(const cost::Touch& touch, bool is_loop) -> std::string {
   std::string text = fmt::format("`{}` ", touch.buffer->name.view());
   text += touch.is_read && touch.is_written ? "read and written" : touch.is_written ? "written" : "read";
-  // Of several accesses each is told.
+  // A buffer that is accessed several times has a stride for each access.
   for (size_t i = 0; is_loop && i < touch.strides.size(); ++i) { text += (i == 0 ? ", " : " and ") + stride_text(touch.strides[i].elements, "irregular", "the same in each iteration"); }
   if (auto bytes = touch.bytes()) { text += fmt::format(", {}{}", touch.is_most ? "at most " : "", bytes_text(*bytes)); }
   return text;
@@ -182,7 +182,7 @@ struct Alone {
   const schedule::FuncState* func;   // null: not at schedule level
 };
 
-/// Whether a serial loop could be parallel or vectorized, by the checks of the primitives; and if not, why not.
+/// Adds for a serial loop that it could be parallel or vectorized, by the checks of the primitives, or the reason why it cannot.
 void add_kinds(const PrimFunc& function, const For& loop, std::vector<Fact>& out) {
   if (loop.for_kind != ForKind::Serial) { return; }
   Alone alone(function);
@@ -611,7 +611,7 @@ auto hover_schedule(const Snapshot& snapshot, const Cursor& cursor, const script
   return info;
 }
 
-/// How many lists of `n` factors have a product, the last of them at most `most` (-1: whatever it is).
+/// The number of lists of `n` factors with this product whose last factor is at most `most` (-1: no limit).
 auto factorizations(int64_t product, int64_t n, int64_t most) -> int64_t {
   if (n <= 1) { return n == 1 && (most < 0 || product <= most) ? 1 : 0; }
   int64_t count = 0;
@@ -625,7 +625,7 @@ auto factorizations(int64_t product, int64_t n, int64_t most) -> int64_t {
   return count;
 }
 
-/// What a draw came to at a step, and of how many; empty: nothing is known.
+/// The value that a draw had at a step, and the number of possible values; empty: not known.
 auto drawn_text(const script::ScheduleRun& run, size_t index, const schedule::Primitive& row) -> std::string {
   const schedule::Schedule& after = *run.steps[index].after;
   size_t was = index > 0 && run.steps[index - 1].after != nullptr ? run.steps[index - 1].after->trace().size() : 0;

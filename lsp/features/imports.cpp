@@ -97,7 +97,7 @@ auto kind_of(EntityKind kind) -> std::pair<CompletionKind, const char*> {
 
 auto base_of(const std::string& path) -> std::string { return path.substr(path.rfind('/') + 1); }
 
-/// What a module gives: not what it has from elsewhere, nor what it keeps to itself.
+/// Adds the names that a module defines, without those that it imports and those that begin with an underscore.
 void add_given(Files& files, const Snapshot& file, Completion& out) {
   NameTable names = names_of(file);
   for (const auto& [name, index] : names.of_file) {

@@ -53,7 +53,7 @@ auto site_at(const Snapshot& snapshot, const Body& around, uint32_t at) -> Site 
   return site;
 }
 
-/// Why the statements of a function cannot stand elsewhere; empty: they can.
+/// The reason why the statements of a function cannot be moved elsewhere; empty: they can.
 auto why_not_movable(const syntax::FunctionDef& def) -> std::string {
   std::string name = def.name.name.str();
   if (!def.decorators.empty()) { return fmt::format("`{}` is decorated", name); }
@@ -91,7 +91,7 @@ auto has_calls(const syntax::Expr& e) -> bool {
   return found;
 }
 
-/// Can an expression stand wherever a name can?
+/// True when an expression can take the place of a name.
 auto is_closed(const syntax::Expr& e) -> bool {
   switch (e.kind) {
     case syntax::Kind::Name: case syntax::Kind::Int: case syntax::Kind::Float: case syntax::Kind::Constant: case syntax::Kind::ListExpr:
@@ -100,7 +100,7 @@ auto is_closed(const syntax::Expr& e) -> bool {
   }
 }
 
-/// What an argument gives a parameter.
+/// The argument for a parameter.
 struct Given {
   const syntax::Expr* value = nullptr;
   std::string text;
@@ -213,14 +213,14 @@ auto inline_helper(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
     if (entity.kind == EntityKind::Block) { continue; }
     ++uses[o.entity];
     if (o.role == Role::Bind) { rebound.insert(o.entity); }
-    // What is the file's has to be the file's at the caller too.
+    // A name of the file must mean the same at the caller.
     bool is_hidden = entity.function == 0 && std::any_of(in.names.entities.begin(), in.names.entities.end(), [&](const Entity& other) {
       return !in.is_file && other.function == caller && other.name == entity.name && (other.kind == EntityKind::Variable || other.kind == EntityKind::Parameter);
     });
     if (is_hidden) { return refuse(fmt::format("`{}` is something else in `{}`", entity.name.view(), around.def->name.name.view())); }
   }
 
-  // Parameters: the argument itself where it can stand there, else a variable.
+  // A parameter becomes the argument itself where its place allows that, else a variable.
   std::vector<std::string> lines;
   std::set<std::string> arguments_named;
   for (const syntax::Param& p : def.params) {

@@ -36,7 +36,7 @@ void add_timed(LensList& out, Span span, const std::string& function, const std:
   out.add(span, "bench", std::move(bench));
 }
 
-/// Whether a schedule keeps the results, as long as the text is the one that was compared; and the command that compares.
+/// The result of comparing a schedule with its program, as long as the text is unchanged; and the command that compares.
 void add_verified(LensList& out, Span span, const std::string& function, const std::string& schedule) {
   OfferedCommand verify{.kind = CommandKind::Verify, .function = function, .schedule = schedule};
   for (const auto& [id, job] : out.measured.jobs | std::views::reverse) {
@@ -128,7 +128,7 @@ void add_searches(LensList& out, Span span, const std::string& function, bool wi
   if (with_views) { out.add(span, "history", {.kind = CommandKind::ShowHistory, .function = function}); }
 }
 
-/// How many steps of a schedule ran: "5 steps ok", "2 of 5 steps, stops in line 12".
+/// The number of steps that ran: "5 steps ok", "2 of 5 steps, stops in line 12".
 auto steps_title(const Snapshot& snapshot, const script::ScheduleRun& run) -> std::string {
   size_t done = 0;
   size_t failed = 0;

@@ -24,7 +24,7 @@ using workspace::Snapshot;
 /// Of one file; more than this nobody reads.
 constexpr size_t most_hints = 60;
 
-/// What is said of a loop; code empty: nothing.
+/// The hint for a loop; empty code: none.
 struct Said { std::string code; std::string message; };
 
 auto extent_text(const For& loop) -> std::string {
@@ -101,7 +101,7 @@ void of_schedule(const Snapshot& snapshot, const script::FileSchedule& schedule,
   const schedule::Schedule& last = *run.steps.back().after;
   const schedule::FuncState* func = last.state().func(last.func_working_on());
   if (func == nullptr || !func->is_schedulable()) { return; }
-  // What the script calls a loop, and which statement did so last.
+  // The script's names for loops, and the statement that bound each last.
   struct Named { NodeId id; std::string name; size_t step; };
   std::vector<Named> all;
   for (size_t i = 0; i < run.steps.size(); ++i) {

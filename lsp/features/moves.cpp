@@ -19,7 +19,7 @@ namespace {
 
 using workspace::Snapshot;
 
-/// What `Refusals::Usual` tells.
+/// The primitives that `Refusals::Usual` lists.
 constexpr std::string_view always_told[] = {"parallel", "vectorize", "unroll"};
 
 struct Asked {
@@ -158,7 +158,7 @@ auto focus_at(const Snapshot& snapshot, uint32_t at) -> std::optional<Focus> {
   return schedule != nullptr ? focus_in_schedule(snapshot, *schedule, at) : focus_in_program(snapshot, at);
 }
 
-/// What the script would say of a loop: its name there, else the program's.
+/// The script's name for a loop, else the program's.
 auto called(const Focus& focus, const schedule::Place& place) -> std::string {
   std::string name = focus.point.name_of(place);
   return name.empty() ? place.name().str() : name;
@@ -233,7 +233,7 @@ auto split_asked(const Snapshot& snapshot, uint32_t at) -> std::optional<SplitQu
   bool is_legal = std::any_of(moves.begin(), moves.end(), [&](const schedule::Move& move) { return schedule::judge(focus->point.schedule.state(), *found.func, move).ok(); });
   if (!is_legal || (extent && *extent < 2)) { return std::nullopt; }
   SplitQuestion question{called(*focus, *found.place), extent.value_or(0), "None, 8"};
-  // What would divide it.
+  // Propose a factor that divides the extent.
   for (int64_t factor : {32, 16, 8, 4, 2}) {
     if (extent && *extent > factor && *extent % factor == 0) {
       question.factors = fmt::format("None, {}", factor);

@@ -31,8 +31,8 @@ constexpr int most_tried = 400;
 /// Functions of Python that do nothing but answer.
 constexpr std::string_view quiet_calls[] = {"range", "len", "zip", "enumerate", "reversed", "sorted", "list", "tuple", "int", "min", "max", "sum", "dict", "set", "divmod"};
 
-/// Does the statement do nothing but schedule: calls of primitives and look-ups, of functions that are handed the schedule, names for what they
-/// make, and loops and branches around those? What checks, prints, writes or gives something back is no such statement.
+/// True for a statement that only schedules: calls of primitives and look-ups, calls of functions that get the schedule, names for their results, and
+/// loops and branches around those. False for statements that check, print, write or return something.
 auto only_schedules(const syntax::Stmt& statement, Name variable) -> bool {
   bool does = true;
   syntax::walk(statement, [&](const syntax::Node& node) {
@@ -178,7 +178,7 @@ auto explain_schedule(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
     }
     uint32_t start = line_start_of(snapshot, body.statements[i].begin);
     std::string comment = indent_at(snapshot, body.statements[i].begin) + "# " + what;
-    // What is said already is not said again.
+    // The comment is there already.
     if (start > 0 && snapshot.lines().line_text(snapshot.text(), snapshot.lines().line_of(start) - 1) == comment) { continue; }
     rewrite.edits.push_back({{start, start}, comment + line_break_of(snapshot)});
   }
@@ -201,7 +201,7 @@ auto extract_steps(const Snapshot& snapshot, Span selection) -> TextRewrite {
     Span statement = body.statements[i];
     if (statement.end <= selection.begin || statement.begin >= selection.end) { continue; }
     if (form->made != nullptr && i <= form->made_at) { return rewrite; }
-    // What begins or ends a `with` between them stays where it is.
+    // A `with` that begins or ends between the statements cannot move.
     if (!one) { one = i; }
     bool is_beside = indent_at(snapshot, statement.begin) == indent_at(snapshot, body.statements[*one].begin) && (contexts.empty() || contexts[i] == contexts[*one]);
     if (!is_beside) { return rewrite; }
@@ -248,7 +248,7 @@ auto extract_steps(const Snapshot& snapshot, Span selection) -> TextRewrite {
   const std::string indent = is_top || body.statements.empty() ? "    " : indent_at(snapshot, body.statements.front().begin);
   std::string lines = snapshot.text().substr(steps.begin, steps.end - steps.begin);
   if (indent != was) {
-    // What a text of several lines says would be another text behind another indentation.
+    // A string of several lines would change with its indentation.
     if (lines.find("\"\"\"") != std::string::npos || lines.find("'''") != std::string::npos) { return rewrite; }
     for (size_t at = lines.find('\n'); at != std::string::npos; at = lines.find('\n', at + 1)) {
       size_t end = std::min(lines.find_first_not_of(" \t", at + 1), lines.size());

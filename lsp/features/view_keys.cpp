@@ -34,7 +34,7 @@ auto offset_in(const View& view, uint32_t line, uint32_t column) -> size_t {
 /// The innermost loop or block there. Of loops that share a head: the one whose variable it is, else on the head the outermost.
 auto place_at(const View& view, size_t at) -> const PrintedRange* {
   size_t line = at == 0 ? 0 : view.text.rfind('\n', at - 1) + 1;
-  // What is in front of a statement on its line is its own.
+  // The indentation of a line belongs to its statement.
   at = std::max(at, std::min(view.text.find_first_not_of(' ', line), view.text.size()));
   size_t end_of_line = std::min(view.text.find('\n', line), view.text.size());
   const PrintedRange* found = nullptr;
@@ -56,7 +56,7 @@ auto about_of(const schedule::Place& place) -> std::string {
 
 auto is_of_blocks(std::string_view primitive) -> bool { return primitive == "compute_at" || primitive == "reverse_compute_at"; }
 
-/// What a primitive is meant for: the block in a loop, the loop around a block.
+/// The loop or block that a primitive applies to at a place: the block in a loop, or the loop around a block.
 auto focus_of(const schedule::FuncState& func, const schedule::Place& place, std::string_view primitive) -> const schedule::Place* {
   if (!is_of_blocks(primitive)) {
     const schedule::Place* at = &place;
@@ -74,7 +74,7 @@ auto focus_of(const schedule::FuncState& func, const schedule::Place& place, std
   return only;
 }
 
-/// What is worth proposing: the largest usual tile that divides.
+/// Factors to propose: the largest usual tile that divides the extent.
 auto usual_factors(const schedule::Place& loop) -> std::string {
   auto extent = as_int(loop.loop->extent);
   for (int64_t factor : {32, 16, 8, 4, 2}) {
