@@ -95,7 +95,7 @@ auto bank_conflicts_in_words(const PrimFunc& function, const Buffer& buffer) -> 
     for (const Expr& extent : one->shape) { text += (text.empty() ? "" : ", ") + print_script(extent); }
     return "(" + text + ")";
   };
-  if (std::string shape = shape_of(compact); !(out.empty() && free.empty()) && shape != shape_of(buffer)) { out.insert(out.begin(), "lowering makes it " + shape + ", as large as what is touched"); }
+  if (std::string shape = shape_of(compact); !(out.empty() && free.empty()) && shape != shape_of(buffer)) { out.insert(out.begin(), "lowering makes it " + shape + ", as large as the touched region"); }
   if (!free.empty()) { out.push_back("no bank conflicts at " + free); }
   if (!unknown.empty()) { out.push_back("bank conflicts not known at " + unknown); }
   return out;

@@ -173,7 +173,7 @@ auto decisions_as_constants(const Snapshot& snapshot, uint32_t at) -> TextRewrit
 auto decisions_as_arguments(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
   Drawing drawing = find_drawing(snapshot, at);
   std::erase_if(drawing.calls, [](const Call& call) { return call.is_decided(); });
-  TextRewrite rewrite{"Write what was drawn as `decision=`", {}, why_not_one(snapshot, drawing)};
+  TextRewrite rewrite{"Write the drawn values as `decision=`", {}, why_not_one(snapshot, drawing)};
   if (!rewrite.why_not.empty()) { return rewrite; }
   for (const Call& call : drawing.calls) { rewrite.edits.push_back(decide(snapshot, call)); }
   return rewrite;

@@ -152,7 +152,7 @@ void add_cost(const cost::LoopFacts& facts, bool is_loop, const Machine& machine
   }
   std::string cost = cost_text(facts);
   if (!cost.empty()) { out.push_back({"cost", (is_loop ? "one run: " : facts.runs && *facts.runs > 1 ? "one instance: " : "") + cost}); }
-  if (facts.bytes && *facts.bytes > 0 && !machine.caches.empty()) { out.push_back({"cache", (is_loop ? "what one run touches " : "what is touched ") + cache_text(*facts.bytes, machine, facts.is_most_bytes)}); }
+  if (facts.bytes && *facts.bytes > 0 && !machine.caches.empty()) { out.push_back({"cache", (is_loop ? "the data of one run " : "the data ") + cache_text(*facts.bytes, machine, facts.is_most_bytes)}); }
   if (std::string roofline = is_loop ? roofline_text(facts, machine) : std::string(); !roofline.empty()) { out.push_back({"roofline", "roofline: " + roofline}); }
   for (const cost::Touch& touch : facts.touches) {
     std::string text = touch_text(touch, is_loop);
@@ -241,7 +241,7 @@ void add_neighbours(const PrimFunc& function, const Block& block, std::vector<Fa
   if (place == nullptr || !place->is_block() || place->parent < 0) { return; }
   bool is_complete = schedule::is_complete(*alone.func, *place);
   if (is_complete || schedule::is_reduction(*alone.func, *place)) {
-    out.push_back({"class", is_complete ? "complete: it alone writes what it writes, each element once" : "a reduction"});
+    out.push_back({"class", is_complete ? "complete: no other block writes its elements, and it writes each once" : "a reduction"});
   } else {
     auto why = schedule::why_not_complete(*alone.func, *place);
     out.push_back({"class", "neither complete nor a reduction" + (why ? ": " + *why : std::string())});
@@ -253,8 +253,8 @@ void add_neighbours(const PrimFunc& function, const Block& block, std::vector<Fa
     }
     if (!text.empty()) { out.push_back({label, std::string(words) + text}); }
   };
-  names("producers", "reads what is written by ", schedule::producers_of(*alone.func, *place));
-  names("consumers", "what it writes is read by ", schedule::consumers_of(*alone.func, *place));
+  names("producers", "reads buffers written by ", schedule::producers_of(*alone.func, *place));
+  names("consumers", "its results are read by ", schedule::consumers_of(*alone.func, *place));
 }
 
 auto describe_block(const PrimFunc& function, const Block& block, Span span, const Machine& whole_machine) -> HoverInfo {

@@ -209,7 +209,7 @@ auto hole_lens(const Snapshot& snapshot, const Measured& measured, const std::st
     if (job.hole_state == hole.state) {
       out = {hole.span, "fill in the best steps: " + time_title(job.seconds, job.share), {.kind = CommandKind::InsertSchedule, .job = id}};
     } else if (out.command.kind == CommandKind::Tune) {
-      out.title = "tune this again: the program here is another one now";
+      out.title = "tune this again: the program was changed";
     }
   }
   return out;

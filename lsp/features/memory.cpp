@@ -106,7 +106,7 @@ auto memory_of(const workspace::Snapshot& snapshot, std::unordered_set<const voi
     if (counted.insert(placed.item.get()).second) { tree += bytes_of(*placed.item); }
   }
   add("syntax tree", tree);
-  add("what the next edit is parsed with", snapshot.syntax().kept_bytes());
+  add("trees for the next edit", snapshot.syntax().kept_bytes());
   uint64_t programs = 0;
   for (const workspace::Program& program : snapshot.programs()) { programs += count_nodes(program.module, counted) + count_nodes(program.partial, counted); }
   add(count_text(static_cast<int64_t>(snapshot.programs().size()), "program"), programs);

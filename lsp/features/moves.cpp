@@ -20,7 +20,7 @@ namespace {
 using workspace::Snapshot;
 
 /// The primitives that `Refusals::Usual` lists.
-constexpr std::string_view always_told[] = {"parallel", "vectorize", "unroll"};
+constexpr std::string_view usually_shown[] = {"parallel", "vectorize", "unroll"};
 
 struct Asked {
   Refusals refusals = Refusals::Usual;
@@ -50,7 +50,7 @@ auto offer(const InsertionPoint& point, const schedule::FuncState& func, const s
     bool is_done = focus.is_loop() && ((row->name == "parallel" && focus.loop->for_kind == ForKind::Parallel) || (row->name == "vectorize" && focus.loop->for_kind == ForKind::Vectorized) ||
                                        (row->name == "unroll" && focus.loop->for_kind == ForKind::Unrolled));
     if (is_done) { continue; }
-    bool is_told = asked.refusals == Refusals::All || std::find(std::begin(always_told), std::end(always_told), row->name) != std::end(always_told);
+    bool is_told = asked.refusals == Refusals::All || std::find(std::begin(usually_shown), std::end(usually_shown), row->name) != std::end(usually_shown);
     std::optional<OfferedMove> refused;
     bool is_found = false;
     for (const schedule::Move& move : schedule::candidate_moves(point.schedule.state(), func, focus, *row)) {
@@ -167,9 +167,9 @@ auto called(const Focus& focus, const schedule::Place& place) -> std::string {
 }  // namespace
 
 auto title_of(const OfferedMove& move) -> std::string {
-  std::string told = cost::gain_text(move.gain);
+  std::string gain = cost::gain_text(move.gain);
   const std::string& what = move.title.empty() ? move.text : move.title;
-  return told.empty() ? what : what + "  (" + told + ")";
+  return gain.empty() ? what : what + "  (" + gain + ")";
 }
 
 auto moves_offered(const Snapshot& snapshot, uint32_t at, Refusals refusals, Deadline until) -> std::vector<OfferedMove> {

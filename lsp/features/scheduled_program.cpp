@@ -66,9 +66,9 @@ auto apply_schedule(const Snapshot& snapshot, const script::FileSchedule& schedu
   document.check();
   workspace::SnapshotPtr after = document.snapshot();
   auto program = std::find_if(after->programs().begin(), after->programs().end(), [&](const workspace::Program& one) { return one.name.view() == name; });
-  if (program == after->programs().end() || !program->module) { return refuse("what is written could not be read again"); }
+  if (program == after->programs().end() || !program->module) { return refuse("the written program could not be parsed"); }
   bool is_same = only ? program->module->functions.size() == 1 && structural_equal(program->module->functions.begin()->second, only) : structural_equal(program->module, module);
-  return is_same ? out : refuse("what is written would be another program");
+  return is_same ? out : refuse("the written program would differ from the scheduled one");
 }
 
 }  // namespace loopsmith::lsp

@@ -103,11 +103,11 @@ auto moves_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
   auto view = view_at(snapshot, at);
   auto point = point_at(snapshot, at);
   const schedule::FuncState* func = point ? point->func() : nullptr;
-  if (!view || func == nullptr || !func->is_schedulable()) { return refuse("no schedule can be written for what is shown here"); }
+  if (!view || func == nullptr || !func->is_schedulable()) { return refuse("no schedule can be written for this view"); }
   const PrintedRange* printed = place_at(*view, offset_in(*view, line, column));
   if (printed == nullptr) { return refuse("there is no loop or block at the cursor"); }
   const schedule::Place* place = func->find(printed->id);
-  if (place == nullptr) { return refuse("this is not there any more where the schedule ends, or is of another function; put the cursor on a statement of the schedule"); }
+  if (place == nullptr) { return refuse("this loop or block no longer exists at the end of the schedule, or is in another function; put the cursor on a statement of the schedule"); }
   const schedule::Place* focus = focus_of(*func, *place, primitive);
   if (focus == nullptr) {
     return refuse(is_of_blocks(primitive) ? fmt::format("several blocks are in loop `{}`; put the cursor on one of them", place->name().view()) : "there is no loop at the cursor");

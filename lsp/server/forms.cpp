@@ -70,7 +70,7 @@ auto read_factors(const Json& answer, const Json& argument, Json& factors) -> st
       continue;
     }
     bool is_number = word.find_first_not_of("0123456789") == std::string::npos && word.size() < 10 && word != "0";
-    if (!is_number) { return "numbers from 1 on, and `None` for what is left: `None, 8`"; }
+    if (!is_number) { return "numbers from 1 on, and `None` for the rest: `None, 8`"; }
     factors.push_back(std::stoll(word));
     product = std::min<int64_t>(product, INT32_MAX) * std::stoll(word);
   }
@@ -90,7 +90,7 @@ auto resolved_split(Json out) -> Json {
   if (problem.empty()) { return out; }
   std::string what = "`" + string_in(argument, "loop") + "`";
   if (auto extent = int_in(argument, "extent").value_or(0); extent > 0) { what += " (" + std::to_string(extent) + ")"; }
-  Json field = {{"description", "Factors of " + what + ", the outermost first; None is what is left"}, {"type", {{"kind", "string"}}},
+  Json field = {{"description", "Factors of " + what + ", the outermost first; None is the rest"}, {"type", {{"kind", "string"}}},
                 {"default", string_in(argument, "proposed").empty() ? "None, 8" : string_in(argument, "proposed")}};
   if (given.is_array()) { field["error"] = problem; }
   out["formFields"] = Json::array({std::move(field)});

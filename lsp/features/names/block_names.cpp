@@ -27,18 +27,18 @@ void NameFinder::bind_block(const syn::StringExpr& name) {
 }
 
 auto NameFinder::scheduled_program(const syn::ScheduleForm& form) -> uint32_t {
-  const syn::Expr* said = form.made != nullptr ? syn::scheduled_program(*form.made) : form.decorator != nullptr && !form.decorator->args.empty() ? form.decorator->args.front() : nullptr;
-  const auto* name = said != nullptr ? said->as<syn::NameExpr>() : nullptr;
+  const syn::Expr* value = form.made != nullptr ? syn::scheduled_program(*form.made) : form.decorator != nullptr && !form.decorator->args.empty() ? form.decorator->args.front() : nullptr;
+  const auto* name = value != nullptr ? value->as<syn::NameExpr>() : nullptr;
   if (name != nullptr) {
     uint32_t entity = look_up(name->name);
     bool is_variable = entity != no_entity && table_.entities[entity].function != 0 && (table_.entities[entity].kind == EntityKind::Variable || table_.entities[entity].kind == EntityKind::Parameter);
     if (form.made == nullptr || (entity != no_entity && (!is_variable || table_.gives.contains(entity)))) { return entity; }
-  } else if (said != nullptr) {
+  } else if (value != nullptr) {
     // `tir.Schedule(sch.mod)` goes on with the program of `sch`.
-    const auto* part = said->as<syn::SubscriptExpr>();
-    const auto* module = (part != nullptr ? part->object : said)->as<syn::AttributeExpr>();
+    const auto* part = value->as<syn::SubscriptExpr>();
+    const auto* module = (part != nullptr ? part->object : value)->as<syn::AttributeExpr>();
     const Made* other = module != nullptr && module->attr.name == "mod" ? find_schedule(last_name(module->object)) : nullptr;
-    return other != nullptr ? other->program : unnamed_program(*said);
+    return other != nullptr ? other->program : unnamed_program(*value);
   }
   // Without a decorator it is for the file's only program, as where it is run.
   uint32_t only = no_entity;
@@ -51,8 +51,8 @@ auto NameFinder::scheduled_program(const syn::ScheduleForm& form) -> uint32_t {
   return only;
 }
 
-auto NameFinder::unnamed_program(const syn::Expr& said) -> uint32_t {
-  Giving value = giving(said);
+auto NameFinder::unnamed_program(const syn::Expr& value) -> uint32_t {
+  Giving value = giving(value);
   if (value.entity == no_entity || !value.is_call) { return value.entity; }
   uint32_t entity = new_entity(Name(), EntityKind::Variable, 0, false);
   table_.gives[entity].push_back(value);
@@ -79,9 +79,9 @@ auto NameFinder::giving(const syn::Expr& expr) -> Giving {
   return {found != members->second.end() ? found->second : no_entity, false};
 }
 
-auto NameFinder::outside_program(const syn::Expr& said) -> uint32_t {
+auto NameFinder::outside_program(const syn::Expr& value) -> uint32_t {
   // The statement that makes the schedule has not been read yet.
-  const auto* attribute = said.as<syn::AttributeExpr>();
+  const auto* attribute = value.as<syn::AttributeExpr>();
   const Imported* outer = attribute != nullptr && !table_.imports.empty() ? imported_by(attribute->object) : nullptr;
   if (outer == nullptr || is_of_others(*outer)) { return no_entity; }
   Imported what = *outer;

@@ -158,11 +158,11 @@ class NameFinder {
   void bind_block(const syn::StringExpr& name);
   auto scheduled_program(const syn::ScheduleForm& form) -> uint32_t;
   /// `make(16)`: an entity without a name or a place of its own.
-  auto unnamed_program(const syn::Expr& said) -> uint32_t;
+  auto unnamed_program(const syn::Expr& value) -> uint32_t;
   /// The entity whose value an expression has; none: the text does not tell.
   auto giving(const syn::Expr& expr) -> Giving;
   /// `kernels.matmul`: an entity without a name or a place of its own.
-  auto outside_program(const syn::Expr& said) -> uint32_t;
+  auto outside_program(const syn::Expr& value) -> uint32_t;
   /// From here on the form's variable is a schedule.
   void note_schedule(const syn::ScheduleForm& form);
   [[nodiscard]] auto find_schedule(std::string_view variable) -> Made*;

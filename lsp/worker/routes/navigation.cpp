@@ -205,7 +205,7 @@ auto rename_route(const RouteContext& context, const Json& params) -> RouteResul
   auto at = offset_in(context, params);
   if (!at) { return bad_params("`position` is missing"); }
   std::string name = string_in(params, "newName");
-  WorkDone work(context, params, "Looking for what is renamed");
+  WorkDone work(context, params, "Looking for places to rename");
   WorkspaceFiles files = files_of(context);
   files.watch([&](size_t done, size_t all, const std::string& path) { work.report(done, all, path); });
   RenameInFiles result = rename(files, *context.snapshot, *at, name, context.cancel);

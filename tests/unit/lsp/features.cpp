@@ -97,9 +97,9 @@ TEST_CASE("what is touched is compared with caches, the nearest that holds it") 
     return "";
   };
   CHECK(fact("$0k in T.grid", {}).empty());
-  CHECK(fact("$0k in T.grid", {32768, 1048576}) == "what one run touches fits L1 (32 KiB)");
-  CHECK(fact("$0j, k in T.grid", {32768, 1048576}) == "what one run touches fits L2 (1 MiB)");
-  CHECK(fact("$0matmul(A", {32768, 65536}) == "what is touched exceeds L2 (64 KiB)");
+  CHECK(fact("$0k in T.grid", {32768, 1048576}) == "the data of one run fits L1 (32 KiB)");
+  CHECK(fact("$0j, k in T.grid", {32768, 1048576}) == "the data of one run fits L2 (1 MiB)");
+  CHECK(fact("$0matmul(A", {32768, 65536}) == "the data exceeds L2 (64 KiB)");
 }
 
 TEST_CASE("loops stand under the roofline of one core, where it is known") {
