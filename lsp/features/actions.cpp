@@ -18,7 +18,7 @@
 #include "lsp/features/steps.h"
 #include "lsp/features/tuning.h"
 #include "lsp/features/loop_name_repairs.h"
-#include "lsp/jobs/wording.h"
+#include "support/text.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -52,7 +52,7 @@ struct LazyRewrite {
 
 auto minimisable(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
   const script::FileSchedule* schedule = schedule_at(snapshot, at);
-  return {schedule != nullptr && schedule->run != nullptr ? fmt::format("Minimise {}", schedule->name.view()) : std::string(), {}, {}};
+  return {schedule != nullptr && schedule->run != nullptr ? fmt::format("Minimise `{}`", schedule->name.view()) : std::string(), {}, {}};
 }
 
 constexpr std::string_view minimise_rewrite = "minimise";
@@ -162,7 +162,7 @@ void add_schedule_rewrites(ActionList& out) {
   out.add_edits(explain_schedule(out.snapshot, out.request.span.begin));
   // A function without steps shows whether the steps of another one can take the place of these.
   if (replace_schedule(out.snapshot, *schedule, "def f(sch):\n    sch.trace\n").edits.empty()) { return; }
-  std::string title = fmt::format("Replace {} with the best schedule", schedule->name.view());
+  std::string title = fmt::format("Replace `{}` with the best schedule", schedule->name.view());
   bool has_found = false;
   for (const auto& [id, job] : out.measured.jobs) {
     if (!job.tunes() || !out.is_here(job) || !job.is_done() || !is_for(out.snapshot, *schedule, job.function)) { continue; }

@@ -1,4 +1,4 @@
-// What imports stand for, and who uses it: see cross_file_names.h.
+// Following imports, and finding uses in other files: see cross_file_names.h.
 #include "lsp/features/cross_file_names.h"
 
 #include <fmt/format.h>
@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "support/text.h"
 #include "workspace/imports.h"
 
 namespace loopsmith::lsp {
@@ -35,7 +36,7 @@ class Workspace {
   }
   auto path(const Snapshot& file) -> std::string { return files_.path_of(file); }
 
-  /// What an import of a file stands for, followed to where it is bound.
+  /// Follows an import of a file to the binding that it refers to.
   auto resolve(const Snapshot& from, const Imported& what, int depth = 0) -> std::optional<Symbol> {
     if (depth > deepest) { return std::nullopt; }
     size_t size = what.path.size();
@@ -131,7 +132,7 @@ class Workspace {
     return {};
   }
 
-  /// What is named at an offset, where that is of a file: this or another. `through_alias`: `m` of `import matmul as m` is what it stands for.
+  /// The thing named at an offset, where a file binds it, this one or another. `through_alias`: `m` of `import matmul as m` means `matmul`.
   auto at(const Snapshot& file, uint32_t offset, bool through_alias) -> std::optional<std::pair<Symbol, Span>> {
     const NameTable& table = names(file);
     auto is_here = [&](Span span) { return span.begin <= offset && offset <= span.end; };
@@ -155,8 +156,8 @@ class Workspace {
     return std::nullopt;
   }
 
-  /// Of another file, all places of a symbol. `aliases`: other names that it is imported by, where its places by those are wanted too; it is told those
-  /// that the file adds. Null: only what can be renamed with it.
+  /// All places of a symbol in another file. `aliases`: other names that it is imported by, whose places count too; the file's own are added to the
+  /// list. Null: only places that a rename of the symbol changes.
   auto places(const Snapshot& file, const Symbol& symbol, std::vector<Name>* aliases) -> std::vector<PlaceInFile> {
     std::vector<PlaceInFile> out;
     const NameTable& table = names(file);
@@ -267,17 +268,8 @@ auto places_in_own(Workspace& workspace, const Symbol& symbol) -> std::vector<Pl
   return out;
 }
 
-auto has_word(std::string_view text, std::string_view word) -> bool {
-  auto is_part = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || static_cast<unsigned char>(c) >= 0x80; };
-  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
-    bool begins = at == 0 || !is_part(text[at - 1]);
-    if (begins && (at + word.size() == text.size() || !is_part(text[at + word.size()]))) { return true; }
-  }
-  return false;
-}
-
-/// What may have places of a symbol, file after file: `first` (null: no file goes before), the file that binds it, the others by their paths.
-/// False: there are more files than can be looked at, and the others were not.
+/// Calls `look` for the files that may have places of a symbol: `first` (may be null), the file that binds it, the others by their paths.
+/// False: the workspace has too many files, and the others were not read.
 auto each_file(Files& files, Workspace& workspace, const Symbol& symbol, const Snapshot* first, std::vector<Name>* aliases, const CancelToken& cancel, const std::function<void(const Snapshot&)>& look) -> bool {
   if (first != nullptr && first != symbol.file) { look(*first); }
   look(*symbol.file);
@@ -285,11 +277,11 @@ auto each_file(Files& files, Workspace& workspace, const Symbol& symbol, const S
   bool is_block = entity.kind == EntityKind::Block;
   std::vector<Name> wanted = {entity.name};
   std::unordered_set<const Snapshot*> seen = {symbol.file, first};
-  // What uses it has it by an import, and a block as a string in a schedule.
+  // Other files use a symbol by an import, and a block by a string in a schedule.
   auto wants = [&](std::string_view text) {
     if (text.find("import") == std::string_view::npos) { return false; }
     std::string name = entity.name.str();
-    if (!is_block) { return std::any_of(wanted.begin(), wanted.end(), [&](Name one) { return has_word(text, one.view()); }); }
+    if (!is_block) { return std::any_of(wanted.begin(), wanted.end(), [&](Name one) { return contains_name(text, one.view()); }); }
     return (text.find("\"" + name + "\"") != std::string_view::npos || text.find("'" + name + "'") != std::string_view::npos) && text.find("chedule") != std::string_view::npos;
   };
   auto visit = [&](const Snapshot& file) {

@@ -125,7 +125,7 @@ auto decide(const Snapshot& snapshot, const Call& call) -> TextEdit {
   return {{end, end}, ", decision=" + text};
 }
 
-/// What the loop drawn by a call is called in its place: a name that stands there already, else a look-up. Empty: it drew none.
+/// An expression for the loop that a call drew: a name that the script has for it, else a look-up. Empty: the call drew no loop.
 auto loop_text_of(const Snapshot& snapshot, const Drawing& drawing, const Call& call) -> std::string {
   const script::ScheduleRun& run = *drawing.schedule->run;
   const int64_t* index = call.drawn.front()->decision.integer();
@@ -173,7 +173,7 @@ auto decisions_as_constants(const Snapshot& snapshot, uint32_t at) -> TextRewrit
 auto decisions_as_arguments(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
   Drawing drawing = find_drawing(snapshot, at);
   std::erase_if(drawing.calls, [](const Call& call) { return call.is_decided(); });
-  TextRewrite rewrite{"Write what was drawn as `decision=`", {}, why_not_one(snapshot, drawing)};
+  TextRewrite rewrite{"Write the drawn values as `decision=`", {}, why_not_one(snapshot, drawing)};
   if (!rewrite.why_not.empty()) { return rewrite; }
   for (const Call& call : drawing.calls) { rewrite.edits.push_back(decide(snapshot, call)); }
   return rewrite;

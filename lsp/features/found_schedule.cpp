@@ -27,7 +27,7 @@ auto fill_hole(const Snapshot& snapshot, const JobFacts& job) -> TextRewrite {
     return refused(schedule->is_settled ? fmt::format("`{}` has no `tune()` any more; the steps were not written", job.schedule)
                                         : fmt::format("`{}` is being run after an edit; try again in a moment", job.schedule));
   }
-  if (hole->state != job.hole_state) { return refused("the program before the search is another one now, and the steps found are not for it; tune again"); }
+  if (hole->state != job.hole_state) { return refused("the program was changed since the search began, and the steps found are not for it; tune again"); }
   return {"Fill in the best steps", {{hole->span, filled(snapshot, *hole, job.schedule_text)}}, {}};
 }
 

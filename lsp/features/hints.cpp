@@ -1,4 +1,4 @@
-// What a step gave names to, and what it cost: see hints.h.
+// The loops and blocks that a step names, and its effects on memory and time: see hints.h.
 #include "lsp/features/hints.h"
 
 #include <fmt/format.h>
@@ -13,14 +13,16 @@
 #include "ir/printer.h"
 #include "ir/visitor.h"
 #include "lsp/features/names.h"
-#include "lsp/features/numbers.h"
 #include "lsp/features/steps.h"
+#include "support/text.h"
+#include "syntax/ast.h"
+#include "syntax/schedule_form.h"
 #include "transform/pipelines.h"
 
 namespace loopsmith::lsp {
 namespace {
 
-/// Beyond the arrow.
+/// The longest text behind the arrow.
 constexpr size_t longest = 40;
 constexpr std::string_view arrow = "=> ";
 
@@ -65,7 +67,7 @@ auto memory_of(const PrimFunc& function, std::string_view target) -> Memory {
   return compact ? allocated_in(compact) : plain;
 }
 
-/// What a step made of the memory: "shared +8 KiB", of a scope that has had some before "shared 4 MiB -> 8 KiB".
+/// The change of allocated memory by a step: "shared +8 KiB", for a scope that had buffers before "shared 4 MiB -> 8 KiB".
 struct MemoryChange {
   std::vector<std::string> texts;
   std::string tooltip;
@@ -85,7 +87,7 @@ auto change_of(const Memory& before, const Memory& after) -> MemoryChange {
   return out;
 }
 
-/// What a hint says of one name; of a list, item by item.
+/// The part of a hint about one name; for a list, item by item.
 struct Part {
   std::string text;
   std::optional<Span> target;
@@ -101,14 +103,14 @@ auto shortened(const Part& part, size_t room) -> std::optional<std::string> {
   return std::nullopt;
 }
 
-/// Names as far as there is room beside what else is said, then how many are left out.
+/// As many names as the room allows, then the number of those left out.
 auto names_text(const std::vector<Part>& parts, size_t room, std::vector<Hint::Link>& links) -> std::string {
   std::string text;
   size_t left_out = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
     const Part& part = parts[i];
     std::string own = part.items.empty() ? part.text : fmt::format("{}[{}]", part.text, fmt::join(part.items, ", "));
-    // What is left out needs its number; the last one leaves nothing out.
+    // Leave room for the number of names left out, except behind the last name.
     size_t before = text.empty() ? 0 : text.size() + 1;
     size_t after = left_out > 0 || i + 1 < parts.size() ? 3 : 0;
     size_t own_room = room > before + after ? room - before - after : 0;
@@ -143,7 +145,7 @@ auto unnamed_of(const schedule::Schedule* before, const IRModule& program, const
   return made;
 }
 
-/// What a call should take after a step; none where the model has nothing to say (cost/estimate.h).
+/// The estimated seconds of a call in a state; none: the model does not know the program (cost/estimate.h).
 auto estimated(const schedule::Schedule& state, const cost::CoreModel& core) -> std::optional<double> {
   const schedule::FuncState* func = state.state().func(state.func_working_on());
   auto found = func != nullptr ? cost::estimate(*func, core) : std::nullopt;
@@ -155,32 +157,43 @@ auto working_function(const schedule::Schedule* state, const IRModule& program, 
   return program ? program->find(func) : PrimFunc();
 }
 
-/// `factors=[None, 8]` of a statement that names all the loops it makes: the place of `None`, and what it is here.
-auto open_factor(const workspace::Snapshot& snapshot, Span statement, const script::Step& step, const schedule::Schedule& after) -> std::optional<Hint::Fill> {
-  std::string_view text = std::string_view(snapshot.text()).substr(statement.begin, statement.end - statement.begin);
-  constexpr std::string_view head = "factors=[";
-  size_t begin = text.find(head);
-  if (begin == std::string_view::npos || text.find(head, begin + 1) != std::string_view::npos) { return std::nullopt; }
-  begin += head.size();
-  size_t end = text.find(']', begin);
-  if (end == std::string_view::npos) { return std::nullopt; }
-  std::vector<std::string_view> items;
-  for (size_t at = begin; at <= end;) {
-    size_t comma = std::min(text.find(',', at), end);
-    std::string_view item = text.substr(at, comma - at);
-    size_t first = std::min(item.find_first_not_of(" \n\t"), item.size());
-    items.push_back(item.substr(first, item.find_last_not_of(" \n\t") + 1 - first));
-    at = comma + 1;
+/// The only list `factors=[...]` in the statement of a step; null: none or several.
+auto factors_of(const script::FileSchedule& schedule, const script::Step& step) -> const syntax::ListExpr* {
+  auto function = syntax::function_of(schedule.item);
+  const syntax::ListExpr* found = nullptr;
+  size_t count = 0;
+  for (const syntax::Stmt* statement : function != nullptr ? function->body : syntax::Block()) {
+    if (statement->span.begin != step.where.begin) { continue; }
+    syntax::walk(*statement, [&](const syntax::Node& node) {
+      const auto* call = node.as<syntax::CallExpr>();
+      for (const syntax::Keyword& keyword : call != nullptr ? call->keywords : syntax::List<syntax::Keyword>()) {
+        const auto* list = keyword.name.name == "factors" && keyword.value != nullptr ? keyword.value->as<syntax::ListExpr>() : nullptr;
+        if (list == nullptr) { continue; }
+        found = list;
+        ++count;
+      }
+      return true;
+    });
   }
-  auto open = std::find(items.begin(), items.end(), "None");
-  if (open == items.end() || items.size() != step.named.size()) { return std::nullopt; }
-  const auto* loop = step.named[static_cast<size_t>(open - items.begin())].variable.as<schedule::LoopRV>();
-  auto place = loop != nullptr ? after.get(*loop) : Result<const schedule::Place*>(nullptr);
-  if (loop == nullptr || !place.ok() || *place == nullptr || !(*place)->is_loop()) { return std::nullopt; }
-  auto extent = as_int((*place)->loop->extent);
-  if (!extent) { return std::nullopt; }
-  auto from = statement.begin + static_cast<uint32_t>(open->data() - text.data());
-  return Hint::Fill{{from, from + 4}, std::to_string(*extent)};
+  return count == 1 ? found : nullptr;
+}
+
+/// For `factors=[None, 8]` in a statement that names all the loops it makes: the place of `None`, and the extent that it stands for.
+auto open_factor(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule, const script::Step& step, const schedule::Schedule& after) -> std::optional<Hint::Fill> {
+  const syntax::ListExpr* factors = factors_of(schedule, step);
+  if (factors == nullptr || factors->elements.size() != step.named.size()) { return std::nullopt; }
+  for (size_t i = 0; i < step.named.size(); ++i) {
+    const syntax::Expr* factor = factors->elements[static_cast<uint32_t>(i)];
+    const auto* constant = factor->as<syntax::ConstantExpr>();
+    if (constant == nullptr || constant->value != syntax::ConstantValue::None) { continue; }
+    const auto* loop = step.named[i].variable.as<schedule::LoopRV>();
+    auto place = loop != nullptr ? after.get(*loop) : Result<const schedule::Place*>(nullptr);
+    if (loop == nullptr || !place.ok() || *place == nullptr || !(*place)->is_loop()) { return std::nullopt; }
+    auto extent = as_int((*place)->loop->extent);
+    auto span = snapshot.resolve(factor->origin());
+    return extent && span ? std::optional(Hint::Fill{*span, std::to_string(*extent)}) : std::nullopt;
+  }
+  return std::nullopt;
 }
 
 /// Behind a variable that a refused statement names and whose loop or block is gone: the line that took it.
@@ -238,7 +251,7 @@ auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vecto
       const schedule::Schedule& after = *step.after;
       PrimFunc function = working_function(&after, {}, {});
       std::vector<Part> parts;
-      // What the step cost and changed, the most telling last.
+      // The effects of the step, the most important last.
       std::vector<std::string> changes;
       std::string tooltip;
       for (const auto& named : step.named) {
@@ -254,7 +267,7 @@ auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vecto
           auto place = after.get(*block);
           if (!place.ok() || !(*place)->is_block()) { continue; }
           part.target = snapshot.resolve((*place)->block()->origin);
-          // A block that has its variable's name says nothing new.
+          // A block with the name of its variable needs no hint.
           part.text = (*place)->block()->name == named.name ? std::string() : fmt::format("{}:{}", named.name.view(), (*place)->block()->name.view());
           tooltip += fmt::format("`{}` is block `{}`\n", named.name.view(), (*place)->block()->name.view());
         } else if (const auto* list = named.variable.as<schedule::Value::List>()) {
@@ -286,7 +299,7 @@ auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vecto
       PrimFunc before = i > 0 ? working_function(run->steps[i - 1].after.get(), {}, {}) : working_function(nullptr, run->program, after.func_working_on());
       // The statement that makes the schedule may make the program anew, and changes nothing.
       bool is_changed = step.primitives > 0 && function && before && !function.same_as(before);
-      // What the script names says enough; else what is new is told.
+      // A statement that names nothing shows the loops and blocks that it made.
       for (const schedule::Place* place : is_changed && step.named.empty() ? unnamed_of(i > 0 ? run->steps[i - 1].after.get() : nullptr, run->program, after) : std::vector<const schedule::Place*>()) {
         std::string extent = place->is_loop() ? print_script(place->loop->extent) : std::string();
         parts.push_back({place->is_loop() ? fmt::format("{}:{}", place->name().view(), extent) : place->name().str(), {}, {}});
@@ -299,16 +312,15 @@ auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vecto
         int64_t guards = guards_of(function) - guards_of(before);
         if (guards > 0) {
           changes.emplace_back("guarded");
-          tooltip += fmt::format("{} more block{} run under a condition: the factors do not divide the extent\n", guards, guards == 1 ? "" : "s");
+          tooltip += fmt::format("{} more {} run under a condition: the factors do not divide the extent\n", guards, plural(guards, "block"));
         }
         const schedule::Schedule* previous = i > 0 ? run->steps[i - 1].after.get() : nullptr;
         auto was = previous != nullptr && previous == known_state ? known : estimated(previous != nullptr ? *previous : schedule::Schedule(run->program, 1), core);
         known_state = &after;
         known = estimated(after, core);
         if (std::string told = was && known && *known > 0 ? cost::gain_text(*was / *known) : std::string(); !told.empty()) {
-          // Beyond twice the time per cent say little.
-          double times = *known / *was;
-          changes.push_back(times >= 2 ? fmt::format("est {:.2g}x slower", times) : fmt::format("est {:+.0f}%", std::round((times - 1) * 100)));
+          constexpr std::string_view about = "about ";
+          changes.push_back("est " + (told.starts_with(about) ? told.substr(about.size()) : told));
           tooltip += fmt::format("{}, by an estimate: nothing was run\n", told);
         }
       }
@@ -326,7 +338,7 @@ auto inlay_hints(const workspace::Snapshot& snapshot, Span within) -> std::vecto
       if (text.empty()) { continue; }
       if (text.front() == ' ') { text.erase(0, 1); }
       if (!tooltip.empty()) { tooltip.pop_back(); }
-      hints.push_back({span->end, std::string(arrow) + text, tooltip, std::move(links), open_factor(snapshot, *span, step, after)});
+      hints.push_back({span->end, std::string(arrow) + text, tooltip, std::move(links), open_factor(snapshot, schedule, step, after)});
     }
   }
   std::sort(hints.begin(), hints.end(), [](const Hint& a, const Hint& b) { return a.offset < b.offset; });

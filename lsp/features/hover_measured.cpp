@@ -7,7 +7,7 @@
 #include <array>
 #include <cmath>
 
-#include "lsp/jobs/wording.h"
+#include "support/text.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -48,7 +48,7 @@ void add_recorded_draws(const Measured& measured, HoverInfo& info) {
                                                 value_text(all[std::min(all.size(), most_bars) - 1]), bars_of(all, most_bars))});
   std::sort(all.begin(), all.end(), [](const RecordedDraw& a, const RecordedDraw& b) { return std::pair(a.best_seconds, a.value) < std::pair(b.best_seconds, b.value); });
   for (size_t i = 0; i < std::min(all.size(), most_listed); ++i) {
-    info.facts.push_back({"recorded", fmt::format("`{}`: {} trial{}, best {}", value_text(all[i]), all[i].trials, all[i].trials == 1 ? "" : "s", duration_text(all[i].best_seconds))});
+    info.facts.push_back({"recorded", fmt::format("`{}`: {}, best {}", value_text(all[i]), count_text(all[i].trials, "trial"), duration_text(all[i].best_seconds))});
   }
 }
 

@@ -53,7 +53,7 @@ auto site_at(const Snapshot& snapshot, const Body& around, uint32_t at) -> Site 
   return site;
 }
 
-/// Why the statements of a function cannot stand elsewhere; empty: they can.
+/// The reason why the statements of a function cannot be moved elsewhere; empty: they can.
 auto why_not_movable(const syntax::FunctionDef& def) -> std::string {
   std::string name = def.name.name.str();
   if (!def.decorators.empty()) { return fmt::format("`{}` is decorated", name); }
@@ -70,7 +70,7 @@ auto why_not_movable(const syntax::FunctionDef& def) -> std::string {
       if (is_function && why.empty()) { why = fmt::format("`{}` has functions or comprehensions of its own", name); }
       bool is_odd = node.as<syntax::ScopeStmt>() != nullptr || node.as<syntax::OpaqueStmt>() != nullptr || node.as<syntax::OpaqueExpr>() != nullptr ||
                     node.as<syntax::BrokenStmt>() != nullptr || node.as<syntax::BrokenExpr>() != nullptr || node.as<syntax::ImportStmt>() != nullptr || node.as<syntax::ImportFromStmt>() != nullptr;
-      if (is_odd && why.empty()) { why = fmt::format("`{}` does more than is understood here", name); }
+      if (is_odd && why.empty()) { why = fmt::format("`{}` has statements that cannot be inlined", name); }
       return why.empty();
     });
   }
@@ -91,7 +91,7 @@ auto has_calls(const syntax::Expr& e) -> bool {
   return found;
 }
 
-/// Can an expression stand wherever a name can?
+/// True when an expression can take the place of a name.
 auto is_closed(const syntax::Expr& e) -> bool {
   switch (e.kind) {
     case syntax::Kind::Name: case syntax::Kind::Int: case syntax::Kind::Float: case syntax::Kind::Constant: case syntax::Kind::ListExpr:
@@ -100,7 +100,7 @@ auto is_closed(const syntax::Expr& e) -> bool {
   }
 }
 
-/// What an argument gives a parameter.
+/// The argument for a parameter.
 struct Given {
   const syntax::Expr* value = nullptr;
   std::string text;
@@ -178,18 +178,18 @@ auto inline_helper(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
     std::string behind = in.text_of({replaced.end, line_end_of(snapshot, replaced.end)});
     size_t next = behind.find_first_not_of(" \t");
     is_whole_line = before.find_first_not_of(" \t") == std::string::npos && (next == std::string::npos || behind[next] == '#');
-    if (!is_whole_line) { return refuse("its line holds several statements"); }
+    if (!is_whole_line) { return refuse("its line has several statements"); }
   }
 
   // Arguments by parameter.
   std::map<std::string, Given> given;
   size_t position = 0;
   for (const syntax::Expr* argument : site.call->args) {
-    if (argument->as<syntax::StarredExpr>() != nullptr || position >= def.params.size() || def.params[position].kind != syntax::ParamKind::Plain) { return refuse("its arguments are not told one by one"); }
+    if (argument->as<syntax::StarredExpr>() != nullptr || position >= def.params.size() || def.params[position].kind != syntax::ParamKind::Plain) { return refuse("its arguments cannot be matched with the parameters one by one"); }
     given[def.params[position++].name.name.str()] = {argument, in.text_of(in.span_of(*argument))};
   }
   for (const syntax::Keyword& keyword : site.call->keywords) {
-    if (keyword.name.name.empty()) { return refuse("its arguments are not told one by one"); }
+    if (keyword.name.name.empty()) { return refuse("its arguments cannot be matched with the parameters one by one"); }
     given[keyword.name.name.str()] = {keyword.value, in.text_of(in.span_of(*keyword.value))};
   }
 
@@ -213,14 +213,14 @@ auto inline_helper(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
     if (entity.kind == EntityKind::Block) { continue; }
     ++uses[o.entity];
     if (o.role == Role::Bind) { rebound.insert(o.entity); }
-    // What is the file's has to be the file's at the caller too.
+    // A name of the file must mean the same at the caller.
     bool is_hidden = entity.function == 0 && std::any_of(in.names.entities.begin(), in.names.entities.end(), [&](const Entity& other) {
       return !in.is_file && other.function == caller && other.name == entity.name && (other.kind == EntityKind::Variable || other.kind == EntityKind::Parameter);
     });
     if (is_hidden) { return refuse(fmt::format("`{}` is something else in `{}`", entity.name.view(), around.def->name.name.view())); }
   }
 
-  // Parameters: the argument itself where it can stand there, else a variable.
+  // A parameter becomes the argument itself where its place allows that, else a variable.
   std::vector<std::string> lines;
   std::set<std::string> arguments_named;
   for (const syntax::Param& p : def.params) {
@@ -294,7 +294,7 @@ auto inline_helper(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
 
   if (is_expression) {
     std::string text = in.renamed(in.span_of(*result));
-    if (text.find('\n') != std::string::npos) { return refuse(fmt::format("what `{}` gives back stands on several lines", site.callee.view())); }
+    if (text.find('\n') != std::string::npos) { return refuse(fmt::format("the result of `{}` is written on several lines", site.callee.view())); }
     rewrite.edits = {{replaced, is_closed(*result) ? text : "(" + text + ")"}};
     return rewrite;
   }
@@ -305,7 +305,7 @@ auto inline_helper(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
     // Comments above the first statement are its own.
     uint32_t from = line_start_of(snapshot, helper.statements[first].begin);
     uint32_t least = first > 0 ? helper.statements[first - 1].end : helper.item_begin + def.header_span.end;
-    if (from < least) { return refuse(fmt::format("`{}` stands on one line", site.callee.view())); }
+    if (from < least) { return refuse(fmt::format("`{}` is written on one line", site.callee.view())); }
     while (from > 0 && line_start_of(snapshot, from - 1) > least) {
       std::string_view above = snapshot.lines().line_text(snapshot.text(), snapshot.lines().line_of(from - 1));
       size_t word = above.find_first_not_of(" \t");
@@ -313,8 +313,8 @@ auto inline_helper(const Snapshot& snapshot, uint32_t at) -> TextRewrite {
       from = line_start_of(snapshot, from - 1);
     }
     std::string body = in.renamed({from, line_end_of(snapshot, helper.statements[end - 1].end)});
-    if (body.find("\"\"\"") != std::string::npos || body.find("'''") != std::string::npos) { return refuse(fmt::format("`{}` holds a text of several lines", site.callee.view())); }
-    if (back != nullptr && helper.statements[end - 1].end > line_start_of(snapshot, helper.statements.back().begin)) { return refuse(fmt::format("a line of `{}` holds several statements", site.callee.view())); }
+    if (body.find("\"\"\"") != std::string::npos || body.find("'''") != std::string::npos) { return refuse(fmt::format("`{}` has a string of several lines", site.callee.view())); }
+    if (back != nullptr && helper.statements[end - 1].end > line_start_of(snapshot, helper.statements.back().begin)) { return refuse(fmt::format("a line of `{}` has several statements", site.callee.view())); }
     for (size_t begin = 0; begin <= body.size();) {
       size_t stop = std::min(body.find('\n', begin), body.size());
       std::string line = body.substr(begin, stop - begin);

@@ -1,4 +1,4 @@
-// Where a move is made: a state of a schedule, what the script calls things in it, and where a statement about it goes in the text.
+// The place where a new statement goes into a schedule: the state there, the names of the script for its loops and blocks, and the text around it.
 #pragma once
 
 #include <optional>
@@ -16,29 +16,29 @@ struct InsertionPoint {
   schedule::Schedule schedule;
   std::vector<std::pair<std::string, NodeId>> names;   // of variables, the last binding of each
   uint32_t offset = 0;
-  std::vector<Name> taken;                             // names that the function binds, anywhere
-  std::string before;                                  // what the statement is inserted between
+  std::vector<Name> taken;                             // names that the function binds anywhere
+  std::string before;                                  // texts around the inserted statement
   std::string after;
   std::string title;                                   // "tiled after 3 of 12 statements"
-  std::string variable = "sch";                        // what the script calls its schedule
-  std::string target = {};                             // that the schedule is for; empty: not said
-  std::optional<TextEdit> imports = {};                // what the file must import for the statement
+  std::string variable = "sch";                        // the script's name for the schedule
+  std::string target = {};                             // that the schedule is for; empty: the file names none
+  std::optional<TextEdit> imports = {};                // an import that the statement needs
 
-  /// What the script calls a loop or block; empty: nothing.
+  /// The script's name for a loop or block; empty: it has none.
   [[nodiscard]] auto name_of(const schedule::Place& place) const -> std::string;
-  /// Calls as `schedule/moves.h` writes them, in the script's words.
+  /// Calls as `schedule/moves.h` writes them, with the script's name for the schedule.
   [[nodiscard]] auto in_words(std::string calls) const -> std::string { return schedule::in_words_of(std::move(calls), variable); }
   [[nodiscard]] auto is_taken(std::string_view name) const -> bool;
   /// The function that statements are about; null: none.
   [[nodiscard]] auto func() const -> const schedule::FuncState* { return schedule.state().func(schedule.func_working_on()); }
 };
 
-/// After step `index` of a schedule. None: it did not run.
+/// Behind step `index` of a schedule. None: the step did not run.
 [[nodiscard]] auto point_after(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule, size_t index) -> std::optional<InsertionPoint>;
-/// For the program that holds a place: at the end of its last schedule, or in a schedule that is written with the statement. None:
+/// For the program around a place: the end of its last schedule, or a new schedule that is written together with the statement. None:
 /// no program is there, or its schedule does not run to its end.
 [[nodiscard]] auto point_for_program(const workspace::Snapshot& snapshot, Origin at) -> std::optional<InsertionPoint>;
-/// In a schedule: after the statement at the cursor, or above all; elsewhere `stand_of_program`.
+/// In a schedule behind the statement at the cursor, or above all statements; elsewhere `point_for_program`.
 [[nodiscard]] auto point_at(const workspace::Snapshot& snapshot, uint32_t at) -> std::optional<InsertionPoint>;
 
 }  // namespace loopsmith::lsp

@@ -7,7 +7,7 @@
 #include <ranges>
 
 #include "lsp/features/views.h"
-#include "lsp/jobs/wording.h"
+#include "support/text.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -36,7 +36,7 @@ void add_timed(LensList& out, Span span, const std::string& function, const std:
   out.add(span, "bench", std::move(bench));
 }
 
-/// Whether a schedule keeps the results, as long as the text is the one that was compared; and the command that compares.
+/// The result of comparing a schedule with its program, as long as the text is unchanged; and the command that compares.
 void add_verified(LensList& out, Span span, const std::string& function, const std::string& schedule) {
   OfferedCommand verify{.kind = CommandKind::Verify, .function = function, .schedule = schedule};
   for (const auto& [id, job] : out.measured.jobs | std::views::reverse) {
@@ -128,7 +128,7 @@ void add_searches(LensList& out, Span span, const std::string& function, bool wi
   if (with_views) { out.add(span, "history", {.kind = CommandKind::ShowHistory, .function = function}); }
 }
 
-/// How many steps of a schedule ran: "5 steps ok", "2 of 5 steps, stops in line 12".
+/// The number of steps that ran: "5 steps ok", "2 of 5 steps, stops in line 12".
 auto steps_title(const Snapshot& snapshot, const script::ScheduleRun& run) -> std::string {
   size_t done = 0;
   size_t failed = 0;
@@ -141,7 +141,7 @@ auto steps_title(const Snapshot& snapshot, const script::ScheduleRun& run) -> st
   }
   size_t total = run.steps.size();
   if (failed > 0) { return fmt::format("{} of {} steps, stops in line {}", done, total, line); }
-  return done == total ? fmt::format("{} step{} ok", total, total == 1 ? "" : "s") : fmt::format("{} of {} steps", done, total);
+  return done == total ? count_text(static_cast<int64_t>(total), "step") + " ok" : fmt::format("{} of {} steps", done, total);
 }
 
 /// Commands for a schedule that ran to its end, then its views.
@@ -209,7 +209,7 @@ auto hole_lens(const Snapshot& snapshot, const Measured& measured, const std::st
     if (job.hole_state == hole.state) {
       out = {hole.span, "fill in the best steps: " + time_title(job.seconds, job.share), {.kind = CommandKind::InsertSchedule, .job = id}};
     } else if (out.command.kind == CommandKind::Tune) {
-      out.title = "tune this again: the program here is another one now";
+      out.title = "tune this again: the program was changed";
     }
   }
   return out;

@@ -48,7 +48,7 @@ auto works(const Snapshot& snapshot, const FailedStatement& met, const TextEdit&
   return false;
 }
 
-/// `i, j = sch.get_loops(c)` of three loops: names for all of them. What is written is kept, loops beyond have the program's names.
+/// For `i, j = sch.get_loops(c)` with three loops: names for all of them. The written names stay, the other loops get the program's names.
 void add_loop_names(const Snapshot& snapshot, const FailedStatement& met, const schedule::FuncState& func, const CancelToken& cancel, std::vector<TextRewrite>& out) {
   std::string_view text = std::string_view(snapshot.text()).substr(met.statement.begin, met.statement.end - met.statement.begin);
   size_t equals = text.find(" = ");

@@ -9,8 +9,8 @@
 
 namespace loopsmith::lsp {
 
-/// What is written is kept, and the loops beyond have the program's names. It was tried: the statement works with it. At most one; empty: the
-/// finding is of another kind.
+/// Adds the program's names of the loops that have none; the written names stay. The repair was tried, and the statement runs with it. At most one;
+/// empty: the finding is of another kind.
 [[nodiscard]] auto loop_name_repairs(const workspace::Snapshot& snapshot, const workspace::Finding& finding, const CancelToken& cancel) -> std::vector<TextRewrite>;
 
 }  // namespace loopsmith::lsp

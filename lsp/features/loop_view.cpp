@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "cost/loop_facts.h"
-#include "lsp/features/numbers.h"
 #include "lsp/features/insertion_point.h"
 #include "schedule/loop_tree.h"
+#include "support/text.h"
 
 namespace loopsmith::lsp {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "lsp/jobs/wording.h"
 #include "support/hash.h"
+#include "support/text.h"
 
 namespace loopsmith::lsp {
 

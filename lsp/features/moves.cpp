@@ -19,8 +19,8 @@ namespace {
 
 using workspace::Snapshot;
 
-/// What `Refusals::Usual` tells.
-constexpr std::string_view always_told[] = {"parallel", "vectorize", "unroll"};
+/// The primitives that `Refusals::Usual` lists.
+constexpr std::string_view usually_shown[] = {"parallel", "vectorize", "unroll"};
 
 struct Asked {
   Refusals refusals = Refusals::Usual;
@@ -50,7 +50,7 @@ auto offer(const InsertionPoint& point, const schedule::FuncState& func, const s
     bool is_done = focus.is_loop() && ((row->name == "parallel" && focus.loop->for_kind == ForKind::Parallel) || (row->name == "vectorize" && focus.loop->for_kind == ForKind::Vectorized) ||
                                        (row->name == "unroll" && focus.loop->for_kind == ForKind::Unrolled));
     if (is_done) { continue; }
-    bool is_told = asked.refusals == Refusals::All || std::find(std::begin(always_told), std::end(always_told), row->name) != std::end(always_told);
+    bool is_told = asked.refusals == Refusals::All || std::find(std::begin(usually_shown), std::end(usually_shown), row->name) != std::end(usually_shown);
     std::optional<OfferedMove> refused;
     bool is_found = false;
     for (const schedule::Move& move : schedule::candidate_moves(point.schedule.state(), func, focus, *row)) {
@@ -158,7 +158,7 @@ auto focus_at(const Snapshot& snapshot, uint32_t at) -> std::optional<Focus> {
   return schedule != nullptr ? focus_in_schedule(snapshot, *schedule, at) : focus_in_program(snapshot, at);
 }
 
-/// What the script would say of a loop: its name there, else the program's.
+/// The script's name for a loop, else the program's.
 auto called(const Focus& focus, const schedule::Place& place) -> std::string {
   std::string name = focus.point.name_of(place);
   return name.empty() ? place.name().str() : name;
@@ -167,9 +167,9 @@ auto called(const Focus& focus, const schedule::Place& place) -> std::string {
 }  // namespace
 
 auto title_of(const OfferedMove& move) -> std::string {
-  std::string told = cost::gain_text(move.gain);
+  std::string gain = cost::gain_text(move.gain);
   const std::string& what = move.title.empty() ? move.text : move.title;
-  return told.empty() ? what : what + "  (" + told + ")";
+  return gain.empty() ? what : what + "  (" + gain + ")";
 }
 
 auto moves_offered(const Snapshot& snapshot, uint32_t at, Refusals refusals, Deadline until) -> std::vector<OfferedMove> {
@@ -233,7 +233,7 @@ auto split_asked(const Snapshot& snapshot, uint32_t at) -> std::optional<SplitQu
   bool is_legal = std::any_of(moves.begin(), moves.end(), [&](const schedule::Move& move) { return schedule::judge(focus->point.schedule.state(), *found.func, move).ok(); });
   if (!is_legal || (extent && *extent < 2)) { return std::nullopt; }
   SplitQuestion question{called(*focus, *found.place), extent.value_or(0), "None, 8"};
-  // What would divide it.
+  // Propose a factor that divides the extent.
   for (int64_t factor : {32, 16, 8, 4, 2}) {
     if (extent && *extent > factor && *extent % factor == 0) {
       question.factors = fmt::format("None, {}", factor);

@@ -56,7 +56,7 @@ void add_place(const Snapshot& snapshot, const schedule::Schedule& schedule, con
   }
 }
 
-/// What each call of a step worked on: as it was before the step, or, made within it, as it is after.
+/// The operands of each call of a step: in the state before the step, or in the state after it where the step itself made them.
 auto touches_of(const Snapshot& snapshot, const script::ScheduleRun& run, size_t step) -> std::vector<Touch> {
   const schedule::Schedule* after = state_at(run, step, true);
   if (after == nullptr) { return {}; }

@@ -1,4 +1,4 @@
-// What the statements of a schedule work on, in the text of the program: the loops and blocks that their primitives are given.
+// Operands of the statements of a schedule: the loops and blocks that their primitives work on, as places in the text of the program.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace loopsmith::lsp {
 
-/// For a statement of a schedule that has run: the loops (their variables) and blocks (their headers) of the text that it worked on, in the order
-/// of the text. Empty: the byte is in no such statement, or the program is in another file.
+/// The loops (their variables) and blocks (their headers) that the statement at a byte worked on when it ran, in the order
+/// of the text. Empty: no statement of a schedule is there, or the program is in another file.
 [[nodiscard]] auto operands_at(const workspace::Snapshot& snapshot, uint32_t at) -> std::vector<Span>;
 
-/// For a loop or block of a program, by the bytes that bind its name: the calls in the file's schedules that work on it; of a block, those too
-/// that work on a loop around it.
+/// The calls in the file's schedules that work on a loop or block, given by the span that binds its name; for a block also the calls that
+/// work on a loop around it.
 [[nodiscard]] auto calls_on(const workspace::Snapshot& snapshot, Span bound) -> std::vector<Span>;
 
 }  // namespace loopsmith::lsp

@@ -1,5 +1,5 @@
-// Repairs of steps that come too late: a block that `decompose_reduction` took apart is moved no more. The step goes in front of it, or it
-// behind the step, or it takes the reduction apart where the init was to go.
+// Repairs of a step that comes after `decompose_reduction`, which no longer lets the block move. The step moves in front of the decomposition, or the
+// decomposition behind the step, or it decomposes at the loop where the init was to go.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@
 
 namespace loopsmith::lsp {
 
-/// Of a step that was refused since its block, or one below its loop, is a half of a reduction; each was tried: all statements up to that one work then. At most two.
-/// Empty: it was refused for something else, or nothing of the kind helps.
+/// For a step that was refused because its block, or a block in its loop, is half of a decomposed reduction. Each repair was tried: all statements up to the step run with it. At most two.
+/// Empty: the step was refused for another reason, or no such repair helps.
 [[nodiscard]] auto reduction_repairs(const workspace::Snapshot& snapshot, const workspace::Finding& finding, const CancelToken& cancel) -> std::vector<TextRewrite>;
 
 }  // namespace loopsmith::lsp

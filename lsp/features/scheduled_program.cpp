@@ -9,6 +9,7 @@
 #include "ir/equal.h"
 #include "ir/printer.h"
 #include "lsp/features/tuning.h"
+#include "support/text.h"
 #include "workspace/snapshot.h"
 
 namespace loopsmith::lsp {
@@ -18,25 +19,10 @@ using workspace::Snapshot;
 
 const Name global_symbol("global_symbol");
 
-/// A name of the parts, which a test's class may be one of.
-auto identifier(std::string text) -> std::string {
-  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) == 0 && c != '_'; }, '_');
-  return text;
-}
-
-auto is_there(const Snapshot& snapshot, std::string_view name) -> bool {
-  const std::string& text = snapshot.text();
-  auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || (c & 0x80) != 0; };
-  for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
-    if ((at == 0 || !is_word(text[at - 1])) && (at + name.size() == text.size() || !is_word(text[at + name.size()]))) { return true; }
-  }
-  return false;
-}
-
 }  // namespace
 
 auto apply_schedule(const Snapshot& snapshot, const script::FileSchedule& schedule) -> TextRewrite {
-  TextRewrite out{fmt::format("Apply {}", schedule.name.view()), {}, {}};
+  TextRewrite out{fmt::format("Apply `{}`", schedule.name.view()), {}, {}};
   auto refuse = [&](std::string why) {
     out.edits.clear();
     out.why_not = std::move(why);
@@ -49,15 +35,15 @@ auto apply_schedule(const Snapshot& snapshot, const script::FileSchedule& schedu
   if (item == nullptr) { return refuse(fmt::format("`{}` is not in the text any more", schedule.name.view())); }
   IRModule module = run->result->module();
   // Python reads what is written only where these are imported; TIRScript knows them.
-  if (snapshot.name().ends_with(".py") && (!is_there(snapshot, "T") || (module->functions.size() > 1 && !is_there(snapshot, "I")))) {
+  if (snapshot.name().ends_with(".py") && (!contains_name(snapshot.text(), "T") || (module->functions.size() > 1 && !contains_name(snapshot.text(), "I")))) {
     return refuse("the program would be written with `T` and `I`, as `from tvm.script import ir as I, tir as T` makes them, and the file does not import them so");
   }
 
-  std::string wanted = identifier(schedule.program_name.empty() ? schedule.name.str() : schedule.program_name.str() + "_" + schedule.name.str());
+  std::string wanted = to_name(schedule.program_name.empty() ? schedule.name.str() : schedule.program_name.str() + "_" + schedule.name.str());
   std::string name = wanted;
-  for (int i = 2; is_there(snapshot, name); ++i) { name = fmt::format("{}_{}", wanted, i); }
+  for (int i = 2; contains_name(snapshot.text(), name); ++i) { name = fmt::format("{}_{}", wanted, i); }
   size_t steps = run->steps.size();
-  std::string text = fmt::format("# `{}` as `{}` makes it, in {} step{}.\n", schedule.program_name.view(), schedule.name.view(), steps, steps == 1 ? "" : "s");
+  std::string text = fmt::format("# `{}` as `{}` makes it, in {}.\n", schedule.program_name.view(), schedule.name.view(), count_text(static_cast<int64_t>(steps), "step"));
   PrimFunc only;
   if (module->functions.size() == 1) {
     PrimFunc function = module->functions.begin()->second;
@@ -80,9 +66,9 @@ auto apply_schedule(const Snapshot& snapshot, const script::FileSchedule& schedu
   document.check();
   workspace::SnapshotPtr after = document.snapshot();
   auto program = std::find_if(after->programs().begin(), after->programs().end(), [&](const workspace::Program& one) { return one.name.view() == name; });
-  if (program == after->programs().end() || !program->module) { return refuse("what is written could not be read again"); }
+  if (program == after->programs().end() || !program->module) { return refuse("the written program could not be parsed"); }
   bool is_same = only ? program->module->functions.size() == 1 && structural_equal(program->module->functions.begin()->second, only) : structural_equal(program->module, module);
-  return is_same ? out : refuse("what is written would be another program");
+  return is_same ? out : refuse("the written program would differ from the scheduled one");
 }
 
 }  // namespace loopsmith::lsp

@@ -6,8 +6,8 @@
 
 namespace loopsmith::lsp {
 
-/// Of a schedule that runs to its end. `PROGRAM_SCHEDULE` (with a number where that is taken); of a module with several functions a class of
-/// that name. Tried: the text with it has no new error, and what is read from it is the scheduled program, structurally. No edits: why not.
+/// For a schedule that runs to its end. The function is `PROGRAM_SCHEDULE`, with a number where that name is taken; for a module with several functions a
+/// class of that name. The text with it has no new error, and reading it gives the scheduled program, structurally. No edits: see `why_not`.
 [[nodiscard]] auto apply_schedule(const workspace::Snapshot& snapshot, const script::FileSchedule& schedule) -> TextRewrite;
 
 }  // namespace loopsmith::lsp

@@ -7,6 +7,7 @@
 
 #include "lsp/features/links.h"
 #include "lsp/jobs/wording.h"
+#include "support/text.h"
 
 namespace loopsmith::lsp {
 namespace {

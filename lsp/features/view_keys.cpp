@@ -8,12 +8,12 @@
 
 #include "cost/estimate.h"
 #include "ir/ops.h"
-#include "lsp/features/numbers.h"
 #include "lsp/features/insertion_point.h"
 #include "lsp/features/steps.h"
 #include "lsp/features/view_origins.h"
 #include "lsp/features/views.h"
 #include "schedule/moves.h"
+#include "support/text.h"
 #include "target/target.h"
 
 namespace loopsmith::lsp {
@@ -34,7 +34,7 @@ auto offset_in(const View& view, uint32_t line, uint32_t column) -> size_t {
 /// The innermost loop or block there. Of loops that share a head: the one whose variable it is, else on the head the outermost.
 auto place_at(const View& view, size_t at) -> const PrintedRange* {
   size_t line = at == 0 ? 0 : view.text.rfind('\n', at - 1) + 1;
-  // What is in front of a statement on its line is its own.
+  // The indentation of a line belongs to its statement.
   at = std::max(at, std::min(view.text.find_first_not_of(' ', line), view.text.size()));
   size_t end_of_line = std::min(view.text.find('\n', line), view.text.size());
   const PrintedRange* found = nullptr;
@@ -56,7 +56,7 @@ auto about_of(const schedule::Place& place) -> std::string {
 
 auto is_of_blocks(std::string_view primitive) -> bool { return primitive == "compute_at" || primitive == "reverse_compute_at"; }
 
-/// What a primitive is meant for: the block in a loop, the loop around a block.
+/// The loop or block that a primitive applies to at a place: the block in a loop, or the loop around a block.
 auto focus_of(const schedule::FuncState& func, const schedule::Place& place, std::string_view primitive) -> const schedule::Place* {
   if (!is_of_blocks(primitive)) {
     const schedule::Place* at = &place;
@@ -74,7 +74,7 @@ auto focus_of(const schedule::FuncState& func, const schedule::Place& place, std
   return only;
 }
 
-/// What is worth proposing: the largest usual tile that divides.
+/// Factors to propose: the largest usual tile that divides the extent.
 auto usual_factors(const schedule::Place& loop) -> std::string {
   auto extent = as_int(loop.loop->extent);
   for (int64_t factor : {32, 16, 8, 4, 2}) {
@@ -103,11 +103,11 @@ auto moves_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
   auto view = view_at(snapshot, at);
   auto point = point_at(snapshot, at);
   const schedule::FuncState* func = point ? point->func() : nullptr;
-  if (!view || func == nullptr || !func->is_schedulable()) { return refuse("no schedule can be written for what is shown here"); }
+  if (!view || func == nullptr || !func->is_schedulable()) { return refuse("no schedule can be written for this view"); }
   const PrintedRange* printed = place_at(*view, offset_in(*view, line, column));
   if (printed == nullptr) { return refuse("there is no loop or block at the cursor"); }
   const schedule::Place* place = func->find(printed->id);
-  if (place == nullptr) { return refuse("this is not there any more where the schedule ends, or is of another function; put the cursor on a statement of the schedule"); }
+  if (place == nullptr) { return refuse("this loop or block no longer exists at the end of the schedule, or is in another function; put the cursor on a statement of the schedule"); }
   const schedule::Place* focus = focus_of(*func, *place, primitive);
   if (focus == nullptr) {
     return refuse(is_of_blocks(primitive) ? fmt::format("several blocks are in loop `{}`; put the cursor on one of them", place->name().view()) : "there is no loop at the cursor");
@@ -184,11 +184,7 @@ auto hover_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
       if (program.module) { modules.push_back(program.module); }
     }
   }
-  auto is_word = [&](size_t i) { return i < view->text.size() && (std::isalnum(static_cast<unsigned char>(view->text[i])) != 0 || view->text[i] == '_'); };
-  size_t begin = offset, end = offset;
-  while (begin > 0 && is_word(begin - 1)) { --begin; }
-  while (is_word(end)) { ++end; }
-  std::string word = view->text.substr(begin, end - begin);
+  std::string word(name_around(view->text, offset));
   for (const IRModule& module : modules) {
     for (const auto& [name, function] : module->functions) {
       auto info = place != nullptr ? hover_place(function, place->id, machine) : std::nullopt;

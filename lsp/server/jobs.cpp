@@ -8,6 +8,7 @@
 #include "lsp/jobs/wording.h"
 #include "lsp/protocol/jobs.h"
 #include "lsp/protocol/uri.h"
+#include "support/text.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -493,13 +494,13 @@ void Jobs::finish(Job& job) {
       break;
     case State::Stopping:
       if (job.is_restored) {
-        message = fmt::format("{} of {} is given up; what was measured is kept", words(job.kind).name, job.function);
+        message = fmt::format("{} of {} is given up; its measurements are kept", words(job.kind).name, job.function);
         break;
       }
       message = fmt::format("{} of {} stopped before there was a result", words(job.kind).name, job.function);
       break;
     case State::Abandoned:
-      message = fmt::format("the best of {} was not compared with the program and is not offered; what was measured is kept", job.function);
+      message = fmt::format("the best of {} was not compared with the program and is not offered; its measurements are kept", job.function);
       break;
     default:
       message = fmt::format("{} of {} failed: {}", words(job.kind).name, job.function, job.failure);

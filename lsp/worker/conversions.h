@@ -44,7 +44,7 @@ namespace loopsmith::lsp {
 /// The folder of the pages that texts link to, as a URI that ends with a slash; empty: not found.
 [[nodiscard]] auto folder_of_pages(const RouteContext& context) -> std::string;
 
-/// How an editor introduces edits that it shows before it makes them.
+/// The label of edits in an editor that shows them before it makes them.
 struct EditLabel {
   std::string text;
   std::string description = {};

@@ -8,8 +8,8 @@
 
 #include "ir/equal.h"
 #include "lsp/features/names.h"
-#include "lsp/jobs/wording.h"
 #include "schedule/trace_json.h"
+#include "support/text.h"
 #include "target/hardware.h"
 #include "tune/session/explain.h"
 #include "tune/session/history.h"

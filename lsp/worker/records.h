@@ -1,5 +1,5 @@
-// What searches of earlier days found: the best so far of a program, from the database that `loopsmith tune` writes. Reading it writes
-// nothing and takes no lock; a database that is missing, of somebody else, or being written is silence.
+// Results of earlier searches: the best schedule recorded for a program, from the database that `loopsmith tune` writes. Reading writes
+// nothing and takes no lock; a database that is missing, unreadable, or being written counts as empty.
 #pragma once
 
 #include <cstdint>
@@ -17,35 +17,35 @@
 
 namespace loopsmith::lsp {
 
-/// What is asked again and again of a file that seldom changes. One thread's.
+/// Answers about the database, remembered until the file changes. For one thread.
 class Records {
  public:
-  /// Of the file that `tune` writes.
+  /// Reads the file that `tune` writes.
   Records();
   explicit Records(std::string path) : path_(std::move(path)) {}
-  /// None: nothing was measured of it on this machine.
+  /// None: nothing was measured for the program on this machine.
   auto best(uint64_t workload) -> std::optional<tune::Recorded>;
   auto best(const IRModule& program) -> std::optional<tune::Recorded>;
   /// The values that trials of a program on this machine drew.
   auto drawn(const IRModule& program, const schedule::Draw& draw) -> const RecordedDraws&;
-  /// When the file was written; 0: there is none.
+  /// The time when the file was written; 0: it does not exist.
   [[nodiscard]] auto written() const -> int64_t;
-  /// Structural, and remembered.
+  /// The structural hash, remembered.
   auto hash_of(const IRModule& program) -> uint64_t;
-  /// Where it is.
+  /// The path of the database.
   [[nodiscard]] auto path() const -> const std::string& { return path_; }
-  /// Lets go of the programs that were asked about; where they are more than so many.
+  /// Releases the programs whose hashes are remembered, if they are more than `most`.
   void forget(size_t most = 0) {
     if (hashes_.size() > most) { hashes_.clear(); }
   }
 
  private:
   std::string path_;
-  int64_t written_ = 0;       // what the answers kept are of: when the file was written
+  int64_t written_ = 0;       // the time when the file was written that the remembered answers are from
   std::map<uint64_t, std::optional<tune::Recorded>> known_;
   std::map<std::tuple<uint64_t, std::string, std::string, size_t>, RecordedDraws> drawn_;
   auto is_there() -> bool;
-  // A program is hashed once: most of a file stays while somebody types in it. Kept, so that no other takes its place in memory.
+  // Most programs of a file stay while somebody types, so each is hashed once. The module is kept so that no other module gets its address.
   std::unordered_map<const void*, std::pair<IRModule, uint64_t>> hashes_;
 };
 
@@ -68,10 +68,10 @@ class RecordsOfPrograms : public RecordedSearches {
   std::optional<target::Peaks> peaks_;
 };
 
-/// Which records are used for a program and why others are not, in lines of Markdown. Empty: there is no such program.
+/// The records that are used for a program, and the reasons why others are not, in Markdown. Empty: no such program.
 [[nodiscard]] auto records_explained(const workspace::Snapshot& snapshot, std::string_view function, const Records& records) -> std::string;
 
-/// What searches for a program found, one after the other, in lines of Markdown. Empty: there is no such program.
+/// The results of all searches for a program, one after the other, in Markdown. Empty: no such program.
 [[nodiscard]] auto records_told(const workspace::Snapshot& snapshot, std::string_view function, const Records& records) -> std::string;
 
 }  // namespace loopsmith::lsp

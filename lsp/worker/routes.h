@@ -20,13 +20,13 @@
 
 namespace loopsmith::lsp {
 
-/// The semantic tokens that were sent last for a document: what a delta counts from.
+/// The semantic tokens that were sent last for a document; a delta is the difference to them.
 struct SentTokens {
   uint64_t id = 0;
   std::vector<uint32_t> data;
 };
 
-/// What a route may look at, beside its parameters.
+/// The state that a route may read, beside its parameters.
 struct RouteContext {
   const workspace::Snapshot* snapshot = nullptr;  // null for requests about no document
   Encoding encoding = Encoding::Utf16;
@@ -39,15 +39,15 @@ struct RouteContext {
   std::function<const workspace::Snapshot*(const std::string& uri)> find;
   /// All open documents, in the order they were opened.
   std::vector<const workspace::Snapshot*> documents = {};
-  std::string manual = {};  // where diagnostics are explained, for a client that shows it; empty: nowhere
-  /// Told of every view that is handed out by its address, with the text it is of.
+  std::string manual = {};  // the page that explains diagnostics, for a client that shows it; empty: none
+  /// Called for every view that is sent by its address, with the text that the view is of.
   std::function<void(const workspace::Snapshot&, const std::string& uri)> served = {};
-  std::vector<std::string> folders = {};   // that the editor has opened, as paths
+  std::vector<std::string> folders = {};   // the folders that the editor has opened, as paths
   Deadline* too_large_until = nullptr;     // see files.h; null: not kept between requests
-  Machine machine = {};               // what hovers compare with
+  Machine machine = {};               // that hovers compare loops with
   Records* records = nullptr;         // the tuning database; null: none
   RecordedSearches* recorded = nullptr;   // the same for features; null with `records`
-  std::string links = {};   // the same, for links in texts
+  std::string links = {};   // the same page, for links in texts
   bool loop_hints = false;  // hints say why loops are not vectorized
   /// Sends `$/progress` for a token that came with the request (pieces.h); unset: nobody listens.
   std::function<void(const Json& token, Json value)> progress = {};
@@ -59,8 +59,8 @@ struct RouteError {
 };
 using RouteResult = std::variant<Json, RouteError>;
 
-/// Interactive: needs names and types only, and goes before schedules are replayed. Settled: needs all that is known of
-/// the version.
+/// Interactive: needs names and types only, and is answered before schedules are replayed. Settled: waits until all schedules of the
+/// version have run.
 enum class Lane : uint8_t { Interactive, Settled };
 
 struct Route {
@@ -72,7 +72,7 @@ struct Route {
 /// Does the client open `loopsmith-ir:` documents?
 [[nodiscard]] auto shows_views(const Json& capabilities) -> bool;
 
-/// Requests about a place of a view need what schedules made, whatever they are asked of texts.
+/// The lane of a request. One about a place of a view waits for the schedules, whatever its route.
 [[nodiscard]] auto lane_of(const Route& route, const Json& params) -> Lane;
 
 /// None: the worker has no such method.

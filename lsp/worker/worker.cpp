@@ -17,7 +17,7 @@
 namespace loopsmith::lsp {
 namespace {
 
-/// How often files that others write are looked at: those that are imported, and the records of searches.
+/// The time between two looks at files that other programs write: imported files and the records of searches.
 constexpr auto look_gap = std::chrono::seconds(1);
 
 /// docs/diagnostics.md, installed beside the program or in the tree it was built in; empty: neither.

@@ -179,7 +179,7 @@ class Worker {
   bool has_closed_ = false;      // one, since memory was given back
   std::map<uint64_t, JobFacts> jobs_;
   Records records_;
-  bool refreshes_lenses_ = false;   // the client does, when it is told to
+  bool refreshes_lenses_ = false;   // the client asks for lenses again when it gets a request to do so
   int64_t records_seen_ = 0;     // when their file was written, as of the last look
   std::map<uint64_t, double> bests_;   // of the programs that were open at the last look: what is recorded of them
   std::deque<Request> settled_;  // wait until all is known of their document

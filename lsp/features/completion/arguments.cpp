@@ -2,10 +2,10 @@
 #include "lsp/features/completion/arguments.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "ir/ops.h"
 #include "schedule/candidates.h"
+#include "support/text.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -17,7 +17,7 @@ auto argument_for(const CallContext& call, const schedule::Primitive& row, size_
     const std::string& text = call.arguments[i];
     if (text.starts_with(named)) { return text.substr(std::min(text.find_first_not_of(' ', named.size()), text.size())); }
     size_t equals = text.find('=');
-    bool is_named = equals != std::string::npos && std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(equals), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c >= 0x80; });
+    bool is_named = equals != std::string::npos && std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(equals), is_name_part);
     if (i == param && !is_named) { return text; }
   }
   return {};

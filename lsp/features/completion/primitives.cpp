@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "lsp/features/completion/arguments.h"
 #include "lsp/features/completion/legality.h"
 #include "lsp/features/words.h"
+#include "support/text.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -33,8 +33,7 @@ auto snippet_of(std::string_view name, std::string_view call) -> std::string {
   auto placeholder = [&](std::string_view value) { return fmt::format("${{{}:{}}}", ++number, escaped(value)); };
   std::string out = std::string(name) + "(";
   for (size_t i = 0; i < text.size();) {
-    size_t begin = i;
-    while (begin < text.size() && (std::isalnum(static_cast<unsigned char>(text[begin])) != 0 || text[begin] == '_')) { ++begin; }
+    size_t begin = name_end(text, i);
     bool is_named = begin < text.size() && begin > i && text[begin] == '=' && text.substr(begin, 2) != "==";
     if (is_named) {
       out += text.substr(i, begin + 1 - i);
@@ -96,7 +95,7 @@ void add_primitives(const ScheduleSpot& spot, ItemList& items) {
   }
   // In front of a call that is written already only the name is replaced.
   const std::string_view behind = spot.behind;
-  const bool is_called = !behind.empty() && (behind[0] == '(' || behind[0] == '_' || std::isalnum(static_cast<unsigned char>(behind[0])) != 0);
+  const bool is_called = !behind.empty() && (behind[0] == '(' || is_name_part(behind[0]));
   for (const Legal& one : legal) {
     if (one.item < items.list.size() && !is_called) { items.list[one.item].call = snippet_of(one.row->name, items.list[one.item].detail); }
   }

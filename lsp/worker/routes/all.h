@@ -71,7 +71,7 @@ auto wait_for_state(const RouteContext& context, const Json& params) -> RouteRes
 /// The view that a request is about, by the address of its document; none: it is about a text.
 [[nodiscard]] auto view_meant(const Json& params) -> std::optional<ViewAddress>;
 
-/// How long one answer may judge the legality of calls; the next request goes on.
+/// The time that one answer may spend on the legality of calls; the next request goes on from there.
 [[nodiscard]] auto patience_of(const RouteContext& context) -> Patience;
 
 /// Follows the name of a program in the address of its records, as a document.

@@ -120,9 +120,9 @@ auto answer_insert(const RouteContext& context, const Json& argument) -> RouteRe
     if (snapshot == nullptr) { return failed(not_open); }
     function = string_in(argument, "function");
     auto best = context.recorded != nullptr ? context.recorded->best(*snapshot, function) : std::nullopt;
-    if (!best || !best->is_compared) { return failed("nothing that was compared is recorded for this program: tune it"); }
+    if (!best || !best->is_compared) { return failed("no recorded schedule was compared with this program: tune it"); }
     auto text = context.recorded->schedule_text(*snapshot, function);
-    if (!text) { return failed("the steps recorded do not work on this program any more: tune it again"); }
+    if (!text) { return failed("the recorded steps no longer work on this program: tune it again"); }
     rewrite = write_found(*snapshot, {function, std::move(*text)}, replaced);
   } else {
     auto id = int_in(argument, "job");

@@ -23,7 +23,7 @@ namespace {
 
 using workspace::Snapshot;
 
-/// From a view: the place of the program, then the statements of the schedule that made what is there.
+/// From a view: the place of the program, then the statements of the schedule that made the line.
 auto definition_in_view(const RouteContext& context, const ViewAddress& view, const Json& params) -> RouteResult {
   auto at = position_from(member(params, "position"));
   if (!at) { return bad_params("`position` is missing"); }
@@ -45,7 +45,7 @@ auto callable_json(const RouteContext& context, const Callable& callable) -> Jso
           {"selectionRange", range_of(there, callable.name_span)}};
 }
 
-/// `direction`: "from" for those who call, "to" for those who are called.
+/// `direction`: "from" for callers, "to" for callees.
 auto calls_route(const RouteContext& context, const Json& params, const char* direction) -> RouteResult {
   const Json& item = member(params, "item");
   auto range = range_from(member(item, "selectionRange"));
@@ -59,7 +59,7 @@ auto calls_route(const RouteContext& context, const Json& params, const char* di
   uint32_t name = to_offset(snapshot->text(), snapshot->lines(), range->start, context.encoding);
   Json found = Json::array();
   for (const Calling& calling : is_incoming ? callers_of(files, *snapshot, name, context.cancel) : callees_of(files, *snapshot, name)) {
-    // What is named lies in the one that calls.
+    // The places are in the file of the caller.
     RouteContext there = in_file(context, is_incoming ? *calling.other.file : *snapshot);
     Json places = Json::array();
     for (Span place : calling.places) { places.push_back(range_of(there, place)); }
@@ -92,7 +92,7 @@ auto definition_route(const RouteContext& context, const Json& params) -> RouteR
   return place ? location_json(in_file(context, *place->file), place->span) : Json();
 }
 
-/// Of what another file binds, the statement that brings it here.
+/// For a name that another file binds, the import statement in this file.
 auto declaration_route(const RouteContext& context, const Json& params) -> RouteResult {
   if (view_meant(params)) { return definition_route(context, params); }
   auto at = offset_in(context, params);
@@ -205,7 +205,7 @@ auto rename_route(const RouteContext& context, const Json& params) -> RouteResul
   auto at = offset_in(context, params);
   if (!at) { return bad_params("`position` is missing"); }
   std::string name = string_in(params, "newName");
-  WorkDone work(context, params, "Looking for what is renamed");
+  WorkDone work(context, params, "Looking for places to rename");
   WorkspaceFiles files = files_of(context);
   files.watch([&](size_t done, size_t all, const std::string& path) { work.report(done, all, path); });
   RenameInFiles result = rename(files, *context.snapshot, *at, name, context.cancel);

@@ -107,16 +107,16 @@ auto document_link(const RouteContext& context, const Json&) -> RouteResult {
       case Mention::Of::Code:
         if (folder.empty()) { continue; }
         link["target"] = context.links + "#" + mention.name;
-        link["tooltip"] = "what `" + mention.name + "` means";
+        link["tooltip"] = "the meaning of `" + mention.name + "`";
         break;
       case Mention::Of::Primitive:
         if (folder.empty()) { continue; }
         link["target"] = folder + "primitives.md#" + mention.name;
-        link["tooltip"] = "what `" + mention.name + "` does, needs and keeps";
+        link["tooltip"] = "effect and requirements of `" + mention.name + "`";
         break;
       case Mention::Of::Records:
         link["target"] = view_address(context.snapshot->name()) + "#" + mention.name + std::string(records_suffix);
-        link["tooltip"] = "what searches for `" + mention.name + "` measured on this machine";
+        link["tooltip"] = "measurements of searches for `" + mention.name + "` on this machine";
         break;
     }
     links.push_back(std::move(link));
@@ -138,7 +138,7 @@ auto ranges_formatting_route(const RouteContext& context, const Json& params) ->
   std::vector<format::Edit> edits;
   for (const Json& one : member(params, "ranges")) {
     auto range = range_from(one);
-    if (!range) { return bad_params("one of `ranges` is none"); }
+    if (!range) { return bad_params("one of `ranges` is no range"); }
     for (format::Edit& edit : range_formatting(snapshot, to_span(snapshot.text(), snapshot.lines(), *range, context.encoding))) { edits.push_back(std::move(edit)); }
   }
   // Several ranges in one statement give the same edits.

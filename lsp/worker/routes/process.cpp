@@ -45,10 +45,10 @@ auto memory_route(const RouteContext& context, const Json&) -> RouteResult {
     worker.children.push_back(std::move(node));
   };
   add(std::move(files));
-  // What is counted is no more than what the process has: of freed memory some is the system's again.
+  // The count may exceed the memory of the process, because some freed memory is the system's again.
   worker.bytes = std::max(worker.bytes, known);
-  add({"freed, waiting for what comes next", std::min<uint64_t>(nodes.free + heap.free, worker.bytes - known), {}});
-  add({"the rest: the program's code, and what is kept beside files", worker.bytes - known, {}});
+  add({"freed, for later use", std::min<uint64_t>(nodes.free + heap.free, worker.bytes - known), {}});
+  add({"the rest: code of the program, and data of no single file", worker.bytes - known, {}});
   MemoryNode front{"texts and messages", resident_memory(static_cast<int>(::getppid())).value_or(0), {}};
   MemoryNode all{"loopsmith lsp", worker.bytes + front.bytes, {std::move(worker), std::move(front)}};
   Json json = memory_json(all);

@@ -537,7 +537,7 @@ TEST_CASE("tuning: a program of its own, progress, stop and keep the best, inser
   CHECK(stage.last("$/progress")["params"]["value"]["title"] == "Tuning f");
   stage.front.on_job_line(1, R"({"event":"progress","trial":16,"trials":64,"best_seconds":0.00123,"elapsed":8})");
   Json report = stage.last("$/progress")["params"]["value"];
-  CHECK(report["message"] == "trial 16/64, best 1.23 ms, 8 s so far, 17 s to 32 s left");
+  CHECK(report["message"] == "trial 16/64, best 1.230 ms, 8 s so far, 17 s to 32 s left");
   CHECK(report["percentage"] == 25);
   for (const char* noise : {"", "no json", "{}", "[1]", R"({"event":"progress","trial":"x"})", R"({"event":9})"}) { stage.front.on_job_line(1, noise); }
 
@@ -549,7 +549,7 @@ TEST_CASE("tuning: a program of its own, progress, stop and keep the best, inser
   CHECK(stage.signals == std::vector<std::pair<JobId, int>>{{1, SIGINT}});
   stage.front.on_job_line(1, R"({"event":"done","schedule_text":"def s(sch): ...","best_seconds":0.001,"verified":"3 inputs"})");
   stage.front.on_job_end(1, ExitStatus{}, "");
-  CHECK(stage.last("$/progress")["params"]["value"]["message"] == "f tuned: best 1.00 ms (3 inputs)");
+  CHECK(stage.last("$/progress")["params"]["value"]["message"] == "f tuned: best 1.000 ms (3 inputs)");
 
   int insert = stage.ask("workspace/executeCommand", {{"command", "loopsmith.insertSchedule"}, {"arguments", {{{"job", 1}}}}});
   auto ticket = *stage.worker.back().number(header::ticket);
@@ -704,7 +704,7 @@ TEST_CASE("a search that is interrupted stands still in the next session, and go
   second.open("a", "y");
   Json job = job_sent(second);
   CHECK(job["phase"] == "kept");
-  CHECK(progress_text(job_from(job).value()) == "trial 12/64, best 250.00 ms");
+  CHECK(progress_text(job_from(job).value()) == "trial 12/64, best 250.0 ms");
   CHECK(second.job_arguments.empty());
   // On the text as it is now.
   CHECK(second.answer_to(command(second, "loopsmith.tune.resume", {{"uri", "a"}})).contains("result"));
@@ -775,7 +775,7 @@ TEST_CASE("a search that is stopped is reported as stopped at once, and offered 
   stage.front.on_job_line(1, R"({"event":"progress","trial":3,"best_seconds":0.25,"phase":"verifying","stopped":true})");
   Json end = stage.last("$/progress")["params"]["value"];
   CHECK(end["kind"] == "end");
-  CHECK(end["message"] == "tuning of f is stopped; comparing the best, 250.00 ms, with the program");
+  CHECK(end["message"] == "tuning of f is stopped; comparing the best, 250.0 ms, with the program");
   Json view = stage.last("loopsmith/tuning")["params"];
   CHECK(view["state"] == "comparing");
   CHECK(!view.contains("verified"));
@@ -794,7 +794,7 @@ TEST_CASE("a search that is stopped is reported as stopped at once, and offered 
     stage.front.on_job_line(1, R"({"event":"done","schedule_text":"def s(sch): ...","best_seconds":0.25,"verified":"3 inputs"})");
     stage.front.on_job_end(1, ExitStatus{}, "");
     CHECK(stage.last("loopsmith/tuning")["params"]["verified"] == "3 inputs");
-    CHECK(stage.last("window/showMessage")["params"]["message"] == "f tuned: best 250.00 ms; \"Insert best schedule\" writes it");
+    CHECK(stage.last("window/showMessage")["params"]["message"] == "f tuned: best 250.0 ms; \"Insert best schedule\" writes it");
   }
   SECTION("stopped once more, it is not") {
     stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune.stop"}, {"arguments", {{{"job", 1}}}}});
@@ -802,7 +802,7 @@ TEST_CASE("a search that is stopped is reported as stopped at once, and offered 
     stage.front.on_job_line(1, R"({"event":"error","message":"the best was not compared"})");
     stage.front.on_job_end(1, ExitStatus{.code = 1}, "");
     CHECK(stage.last("loopsmith/tuning")["params"]["state"] == "failed");
-    CHECK(stage.last("window/showMessage")["params"]["message"] == "the best of f was not compared with the program and is not offered; what was measured is kept");
+    CHECK(stage.last("window/showMessage")["params"]["message"] == "the best of f was not compared with the program and is not offered; its measurements are kept");
     CHECK(stage.last("window/showMessage")["params"]["type"] == 3);
   }
   SECTION("what is wrong is not") {

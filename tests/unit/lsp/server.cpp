@@ -991,9 +991,9 @@ TEST_CASE("a hole in a schedule is tuned and filled in one edit; for another pro
 
   // Another split before it: what was found is for another program.
   edit(2, 11, 12, "    i0, i1 = sch.split(i, factors=[None, 4])\n");
-  CHECK(lens(at)["title"] == "tune this again: the program here is another one now");
+  CHECK(lens(at)["title"] == "tune this again: the program was changed");
   Json refused = session.call("workspace/executeCommand", {{"command", "loopsmith.insertSchedule"}, {"arguments", {{{"job", 1}}}}});
-  CHECK(refused["error"]["message"] == "the program before the search is another one now, and the steps found are not for it; tune again");
+  CHECK(refused["error"]["message"] == "the program was changed since the search began, and the steps found are not for it; tune again");
   // As it was, with a line more above: it is for this one.
   edit(3, 11, 12, "    # eight at a time\n    i0, i1 = sch.split(i, factors=[None, 8])\n");
   command = lens(at + 1);
@@ -1059,10 +1059,10 @@ TEST_CASE("peaks of the machine are shown as soon as any program has measured th
   target::keep_peaks({.fma_f32_one = 150, .fma_f32_all = 300, .threads = 2, .copy = {{4096, 20, 20}}});
   CHECK(until("one core reaches 150"));
   // Peaks in the settings leave this machine's caches as they are, and caches its peaks.
-  bool has_caches = said().find("what one run touches fits L1") != std::string::npos;
+  bool has_caches = said().find("the data of one run fits L1") != std::string::npos;
   session.notify("workspace/didChangeConfiguration", {{"settings", {{"loopsmith", {{"peaks", {{"gflops", 77}, {"gbytes", 20}}}}}}}});
   CHECK(until("one core reaches 77"));
-  CHECK((said().find("what one run touches fits L1") != std::string::npos) == has_caches);
+  CHECK((said().find("the data of one run fits L1") != std::string::npos) == has_caches);
   session.notify("workspace/didChangeConfiguration", {{"settings", {{"loopsmith", {{"caches", {1000}}}}}}});
   CHECK(until("fits L1 (1000 B)"));
   CHECK(said().find("one core reaches 150") != std::string::npos);
