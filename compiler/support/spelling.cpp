@@ -1,4 +1,4 @@
-// How far two spellings are apart: see spelling.h.
+// The distance between two spellings: see spelling.h.
 #include "support/spelling.h"
 
 #include <algorithm>

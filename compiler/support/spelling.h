@@ -1,4 +1,4 @@
-// How far two spellings are apart: what was meant by a word that is not known.
+// The distance between two spellings, for guessing the known word that an unknown one stands for.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace loopsmith {
 
-/// Edits between two words: insertions, deletions, substitutions, neighbours exchanged.
+/// The number of edits between two words: insertions, deletions, substitutions and swaps of neighbouring letters.
 [[nodiscard]] auto edit_distance(std::string_view a, std::string_view b) -> size_t;
 
 }  // namespace loopsmith
