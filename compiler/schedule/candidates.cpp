@@ -6,7 +6,7 @@
 
 #include "ir/ops.h"
 #include "ir/visitor.h"
-#include "schedule/analysis.h"
+#include "schedule/block_classes.h"
 
 namespace loopsmith::schedule {
 

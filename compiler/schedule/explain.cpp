@@ -9,7 +9,7 @@
 #include "ir/evaluate.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
-#include "schedule/analysis.h"
+#include "schedule/block_classes.h"
 #include "schedule/candidates.h"
 #include "support/codes.h"
 #include "support/spelling.h"

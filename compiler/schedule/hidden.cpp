@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "ir/visitor.h"
-#include "schedule/instances.h"
+#include "schedule/counted_races.h"
 #include "schedule/rewriting.h"
 #include "support/codes.h"
 
@@ -91,7 +91,7 @@ namespace {
 
 auto refuse(const Context& cx, const Place& block, const BufferNode* buffer) -> Diagnostic {
   return note_block(cx.error(Code::HiddenAccesses).arg("block", block.name().view()).arg("buffer", buffer->name.view()), block)
-      .remedy("apply it before `loop_partition`, whose blocks declare nothing");
+      .remedy("apply it before `loop_partition`");
 }
 auto any_of(const FuncState& func, const Place& block) -> const BufferNode* {
   Accesses all = hidden_in(func, block);

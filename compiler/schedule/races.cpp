@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "schedule/analysis.h"
+#include "schedule/block_classes.h"
+#include "schedule/counted_races.h"
+#include "schedule/facts/bindings.h"
 #include "schedule/primitive.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"

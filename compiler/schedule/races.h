@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "schedule/instances.h"
+#include "schedule/counted_races.h"
 #include "schedule/primitive.h"
 
 namespace loopsmith::schedule {

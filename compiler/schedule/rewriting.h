@@ -11,8 +11,6 @@
 
 namespace loopsmith::schedule {
 
-using Domains = std::vector<std::pair<Var, Range>>;
-
 /// The statement with the iter values of its blocks brought to their simplest affine form, under loops with the given
 /// domains. `fold_unit_loops`: a loop of one iteration is its start. `dialect`: of the module; those that spell blocks `T.sblock` simplify
 /// products of sizes further.

@@ -231,12 +231,12 @@ auto wrong_arguments(const Primitive& primitive, size_t positional, const std::v
   }
   for (std::string_view key : keywords) {
     size_t at = find_parameter(params, key);
-    if (at == params.size()) { return fail(Code::UnexpectedArgument).arg("name", key).remedy(primitive.signature()); }
+    if (at == params.size()) { return fail(Code::UnexpectedArgument).arg("name", key).remedy("call it as `" + primitive.signature() + "`"); }
     if (given[at]) { return fail(Code::DuplicateArgument).arg("name", key); }
     given[at] = true;
   }
   for (size_t i = 0; i < params.size() && is_all; ++i) {
-    if (!given[i] && !params[i].otherwise && !params[i].is_variadic) { return fail(Code::MissingArgument).arg("name", params[i].name).remedy(primitive.signature()); }
+    if (!given[i] && !params[i].otherwise && !params[i].is_variadic) { return fail(Code::MissingArgument).arg("name", params[i].name).remedy("call it as `" + primitive.signature() + "`"); }
   }
   return std::nullopt;
 }

@@ -9,9 +9,13 @@
 #include "arith/int_set.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
-#include "schedule/analysis.h"
+#include "schedule/counted_races.h"
+#include "schedule/facts/bindings.h"
+#include "schedule/facts/instances.h"
+#include "schedule/facts/regions.h"
+#include "schedule/facts/writes.h"
+#include "schedule/func_tree.h"
 #include "schedule/index_map.h"
-#include "schedule/instances.h"
 #include "schedule/rewriting.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
@@ -21,14 +25,7 @@ namespace loopsmith::schedule {
 
 auto require_storage_scope(const Context& cx, const std::string& scope) -> Status {
   if (!scope.empty() && storage_rank(Name(scope))) { return ok(); }
-  return cx.error(Code::StorageScope).arg("scope", scope).remedy("there are `global`, `shared`, `local`, `warp`, `wmma.matrix_a` and others");
-}
-
-auto region_of(const Array<BufferRegion>& regions, const Buffer& buffer) -> const BufferRegion* {
-  for (const BufferRegion& region : regions) {
-    if (region.buffer == buffer) { return &region; }
-  }
-  return nullptr;
+  return cx.error(Code::StorageScope).arg("scope", scope).remedy("choose `global`, `shared`, `local`, `warp`, `wmma.matrix_a` or another scope that TVM knows");
 }
 
 // The same buffer, in another memory.
@@ -181,9 +178,7 @@ auto require_own_copies(const Context& cx, const FuncState& func, const Place& w
     if (!loop->is_loop() || !runs_at_once(*loop->loop)) { continue; }
     if (!is_all_written) { is_all_written = certainly_writes(func, writer, write, stage.at, stage.region, {}, stage.scope); }
     if (*is_all_written || stays_apart(func, *stage.at, *loop, stage.region)) { continue; }
-    return note_loop(note_block(cx.error(Code::PaddingForm).arg("block", writer.name().view())
-                                    .arg("why", fmt::format("iterations of `{}`, which run at the same time, would copy elements of `{}` that it writes in others", loop->name().view(),
-                                                            write.buffer->name.view())), writer), *loop);
+    return note_loop(note_block(cx.error(Code::CopiesRace).arg("block", writer.name().view()).arg("loop", loop->name().view()).arg("buffer", write.buffer->name.view()), writer), *loop);
   }
   return ok();
 }
@@ -321,6 +316,8 @@ auto require_single_writer(const Context& cx, const FuncState& func, const Place
     out.notes.push_back({place->block()->origin, fmt::format("`{}` writes it", place->name().view()), id});
     out.node_ids.push_back(id);
   }
+  bool is_decomposed = std::any_of(writers.begin(), writers.end(), [&](NodeId id) { return func.find(id)->name().view().ends_with("_init"); });
+  if (is_decomposed) { out.remedies.push_back(fmt::format("apply `{}` before `decompose_reduction`", cx.primitive.name)); }
   return out;
 }
 

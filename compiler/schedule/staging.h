@@ -31,8 +31,6 @@ struct CopyNest { Stmt stmt; NodeId block; };
 /// The block of a scope that writes a buffer, null where there is none; an error where there are several.
 [[nodiscard]] auto require_single_writer(const Context& cx, const FuncState& func, const Place& scope, const Buffer& buffer) -> Result<const Place*>;
 
-/// The region of a buffer among regions; null where there is none.
-[[nodiscard]] auto region_of(const Array<BufferRegion>& regions, const Buffer& buffer) -> const BufferRegion*;
 /// The same buffer in another memory, named after it ("A_shared").
 [[nodiscard]] auto in_scope(const Buffer& buffer, const std::string& scope) -> Buffer;
 /// The buffer with the shape of what a stage copies.

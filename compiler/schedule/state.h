@@ -19,115 +19,33 @@
 #include <vector>
 
 #include "ir/ir.h"
-#include "schedule/places.h"
+#include "schedule/facts/cover.h"
+#include "schedule/facts/dependences.h"
+#include "schedule/func_tree.h"
+#include "schedule/rewrite.h"
 #include "support/diagnostic.h"
 
 namespace loopsmith::schedule {
 
-enum class DependenceKind : uint8_t { Raw, Waw, War, Opaque };
-
-/// `dst` runs after `src` and touches what it touched.
-struct Dependence {
-  NodeId src = 0;
-  NodeId dst = 0;
-  DependenceKind kind = DependenceKind::Raw;
-  const BufferNode* buffer = nullptr;      // the first one that makes the two depend
-  bool is_hidden = false;                  // `dst` (of War: `src`) loads it without declaring so
-  friend auto operator==(const Dependence&, const Dependence&) -> bool = default;
-};
-
-class FuncState;
-struct ScopeBlocks;
-
-/// The blocks that stand in a block, not counting blocks inside those, and how they depend on each other. Alive as long as the state.
-class Scope {
- public:
-  Scope(const FuncState& func, const ScopeBlocks& blocks) : func_(&func), blocks_(&blocks) {}
-  /// What depends on a block, by dst in the order of the text.
-  [[nodiscard]] auto of_src(NodeId id) const -> std::vector<Dependence>;
-  /// What a block depends on.
-  [[nodiscard]] auto of_dst(NodeId id) const -> std::span<const Dependence>;
-  /// Is something overwritten after it was read, or touched in a way that is not known?
-  [[nodiscard]] auto overwrites() const -> bool;
-  /// Who writes a buffer, in the order of the text.
-  [[nodiscard]] auto writers(const BufferNode* buffer) const -> std::vector<NodeId>;
-  [[nodiscard]] auto is_written(const BufferNode* buffer) const -> bool;
-
- private:
-  const FuncState* func_;
-  const ScopeBlocks* blocks_;
-};
-
-/// Whether the blocks of a scope read only what its other blocks wrote before.
-struct Cover {
-  bool stage_pipeline = true;              // RAW dependences only, each covered
-  std::vector<NodeId> uncovered;           // blocks that read more than their producers wrote
-  friend auto operator==(const Cover&, const Cover&) -> bool = default;
-};
-
-/// What a primitive did to one function.
-struct Rewrite {
-  /// Instead of the loop or block `at` stands `with`. A block may be replaced by a Block (its realize, iter
-  /// values and predicate stay) or by any other statement (its realize goes as well). None: nothing is left.
-  struct Change { NodeId at = 0; Stmt with; };
-  std::vector<Change> changes;
-  /// A statement put into the body of the loop or block `at`, before its statement number `position` as it was
-  /// (behind allocations that stand first).
-  struct Insert { NodeId at = 0; int position = 0; Stmt stmt; };
-  std::vector<Insert> inserts;
-  /// A statement put right in front of the loop `at`.
-  struct Before { NodeId at = 0; Stmt stmt; };
-  std::vector<Before> befores;
-  /// Buffers that the block `at` allocates from now on, or no longer; where both are given, one in the place of the other.
-  struct Alloc { NodeId at = 0; Buffer add; Buffer remove; };
-  std::vector<Alloc> allocs;
-  /// Where the variables bound to a loop or block that is gone shall point from now on.
-  struct Forward { NodeId from = 0; NodeId to = 0; };
-  std::vector<Forward> forwards;
-  /// Set where parameters, buffer map or attributes of the function change; its body is ignored.
-  PrimFunc signature;
-  /// Functions to put into the module as well (or instead of those of the name).
-  std::vector<std::pair<Name, PrimFunc>> functions;
-};
-
-struct ScopeTree;
 struct RacesKept;
 
-/// The tree of one function; shared, immutable but for the answers it keeps.
-class FuncState {
+/// The tree of one function with the facts about it that it keeps; shared, immutable but for these.
+class FuncState : public FuncTree {
  public:
   explicit FuncState(Name name, PrimFunc func);
-  /// The same, where most of the function is what `before` was made of: its places are taken over.
+  /// The same, where most of the function is shared with `before`: the places of shared parts are taken over.
   FuncState(Name name, PrimFunc func, const FuncState& before);
-  [[nodiscard]] auto name() const -> Name { return name_; }
-  [[nodiscard]] auto func() const -> const PrimFunc& { return func_; }
-  [[nodiscard]] auto places() const -> const Places& { return places_; }
-  [[nodiscard]] auto find(NodeId id) const -> const Place* { return places_.find(id); }
-  [[nodiscard]] auto root() const -> const Place& { return places_.front(); }
-  /// False for functions that are no schedulable TIR (no root block).
-  [[nodiscard]] auto is_schedulable() const -> bool { return !places_.empty(); }
-  [[nodiscard]] auto parent(const Place& p) const -> const Place* { return p.parent < 0 ? nullptr : &places_[static_cast<size_t>(p.parent)]; }
-  [[nodiscard]] auto scope(const Place& p) const -> const Place* { return p.scope < 0 ? nullptr : &places_[static_cast<size_t>(p.scope)]; }
-  /// The loops around a loop or block within its scope, from outside to inside; a loop itself not included.
-  [[nodiscard]] auto loops(const Place& p) const -> std::vector<const Place*>;
-  /// Is `inner` strictly below `outer`?
-  [[nodiscard]] auto is_below(const Place& inner, const Place& outer) const -> bool {
-    return inner.index > outer.index && inner.index < outer.end;
-  }
-  /// The blocks below, not counting blocks inside those; in the order of the text.
-  [[nodiscard]] auto child_blocks(const Place& p) const -> std::vector<const Place*>;
 
-  /// Does the block allocate the buffer?
+  /// True where the block allocates the buffer.
   [[nodiscard]] auto allocates(const Place& block, const Buffer& buffer) const -> bool;
   /// The buffers that a block allocates on a memory.
   [[nodiscard]] auto allocated_on(const Place& block, const VarNode* data) const -> std::vector<Buffer>;
 
-  // Kept answers. `scope_place` is a block.
+  // Facts that are kept. `scope_place` is a block.
   [[nodiscard]] auto scope_info(const Place& scope_place) const -> Scope;
   /// The blocks right below (as `child_blocks`) that write a buffer which the scope does not allocate.
   [[nodiscard]] auto output_blocks(const Place& scope_place) const -> const std::vector<NodeId>&;
-  /// Buffers that a block loads, in its body or its regions, though its `T.reads` do not say so: what cache_index and
-  /// unsafe_hide_buffer_access leave behind. They order blocks as declared reads do, with the whole buffer for a region.
+  /// Buffers that a block loads without declaring so (facts/hidden_reads.h).
   [[nodiscard]] auto hidden_reads(const Place& block) const -> const std::vector<Buffer>& { return hidden_reads(*block.block()); }
   [[nodiscard]] auto hidden_reads(const Block& block) const -> const std::vector<Buffer>&;
   /// The loops and blocks right below a block whose statements mention the memory of a buffer, by a buffer on it or by the pointer to its
@@ -147,8 +65,9 @@ class FuncState {
   /// Only RAW dependences between the children, each covered.
   [[nodiscard]] auto stage_pipeline(const Place& scope_place) const -> bool;
 
-  /// What `counted_races` found of loops (instances.h), which keeps it here: several primitives are asked about one loop in turn.
-  mutable std::vector<std::shared_ptr<const RacesKept>> races_kept;
+  /// The answers of `counted_races` (counted_races.h), which computes them; a newer one is added behind the others.
+  [[nodiscard]] auto kept_races() const -> const std::vector<std::shared_ptr<const RacesKept>>&;
+  void keep_races(std::shared_ptr<const RacesKept> races) const;
 
   /// Takes over what is kept by the state before and still holds.
   void adopt(const FuncState& before);
@@ -166,9 +85,6 @@ class FuncState {
   };
   [[nodiscard]] auto allocs_by_data(const Place& block) const -> const Sequence<Alloc>&;
   [[nodiscard]] auto scope_tree(const Place& scope_place) const -> const std::shared_ptr<const ScopeTree>&;
-  Name name_;
-  PrimFunc func_;
-  Places places_;
   std::shared_ptr<Kept> kept_;
 };
 
@@ -194,8 +110,5 @@ class State {
   IRModule module_;
   mutable std::vector<std::shared_ptr<const FuncState>> funcs_;   // of those that were asked for
 };
-
-/// A copy in which every loop and block has an id of its own (for code that stands twice).
-[[nodiscard]] auto renumber(const Stmt& stmt) -> Stmt;
 
 }  // namespace loopsmith::schedule

@@ -20,7 +20,7 @@
 #include "lsp/features/refusal_reason.h"
 #include "lsp/features/steps.h"
 #include "lsp/features/words.h"
-#include "schedule/analysis.h"
+#include "schedule/block_classes.h"
 #include "schedule/moves.h"
 #include "schedule/primitive.h"
 #include "schedule/state.h"

@@ -3,7 +3,7 @@
 // reported, and the comments in it say where and what:
 //
 //     sch.parallel(k)
-//     #            ^ cannot parallel `k`: it feeds `vk` of block `C`, which is not spatial
+//     #            ^ cannot apply `parallel` to `k`: it feeds `vk` of block `C`, which is not spatial
 //
 // They are taken out, put in again from what is reported, and the page must be the same; so is its list of contents.
 // LOOPSMITH_UPDATE=1 writes both.
@@ -34,7 +34,7 @@ const std::set<std::string> without_example = {
     // Limits of the text, and what is no text.
     "nested-too-deeply", "chain-too-long", "invalid-utf8", "binary-text", "text-too-large",
     // Earlier checks come first.
-    "no-insertion-point",
+    "no-insertion-point", "partial-results",
     // Traces, which are no texts of a file.
     "no-such-primitive", "no-such-instruction", "trace-format", "trace-variable", "trace-outputs",
     // A program that runs.

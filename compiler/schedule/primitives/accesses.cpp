@@ -7,11 +7,12 @@
 #include "arith/analyzer.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
-#include "schedule/analysis.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
+#include "schedule/func_tree.h"
 #include "schedule/index_map.h"
 #include "schedule/primitives.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "support/codes.h"
 

@@ -11,11 +11,12 @@
 #include "ir/ops.h"
 #include "ir/rewritten_buffer.h"
 #include "ir/visitor.h"
-#include "schedule/analysis.h"
+#include "schedule/block_classes.h"
 #include "schedule/blockize.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
-#include "schedule/instances.h"
+#include "schedule/facts/bindings.h"
+#include "schedule/facts/instances.h"
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
@@ -232,10 +233,10 @@ struct Blockize {
       bool is_told = std::all_of(block.block()->iter_vars.begin(), block.block()->iter_vars.end(), [](const IterVar& iter) { return iter.kind == IterKind::Spatial || iter.kind == IterKind::Reduction; });
       if (!is_told && !part.loops.empty()) { return refuse(part.loops.back()); }
       for (const Place* loop : part.loops) {
-        if (repeats_instances(*block.realize, *loop->loop)) { return refuse(loop).remedy(fmt::format("iterations of `{}` run the reduction anew: decompose it first", loop->name().view())); }
+        if (repeats_instances(*block.realize, *loop->loop)) { return refuse(loop).remedy("decompose the reduction first, with `decompose_reduction`"); }
       }
       if (!part.loops.empty() && counted_repeats(func, block, func.parent(*part.loops.back())) == true) { return refuse(part.loops.back()); }
-      if (adds_to_what_is_there(func, block) || !begins_reductions(func, block)) { return refuse(part.loops.front()); }
+      if (skips_init(func, block) || !begins_reductions(func, block)) { return refuse(part.loops.front()); }
     }
     // The init runs once for all of the reduction: what of the predicate speaks of the reduction's loops it must do without.
     if (block.block()->init) {
@@ -269,7 +270,7 @@ struct Blockize {
     for (size_t i = 0; i < list.size(); ++i) { LOOPSMITH_CHECK(convert(cx, cx.primitive.params.front(), list[i], blocks[i])); }
     if (blocks.empty()) { return cx.error(Code::NoLoops); }
     const FuncState& func = *blocks.front().func;
-    auto refuse = [&](const Place& block, std::string why) { return note_block(cx.error(Code::PaddingForm).arg("block", block.name().view()).arg("why", why), block); };
+    auto refuse = [&](const Place& block, std::string why) { return note_block(cx.error(Code::BlocksApart).arg("block", block.name().view()).arg("why", why), block); };
     const Place* around = func.parent(*blocks.front());
     for (const BlockArg& block : blocks) {
       if (block.func != &func || block->parent < 0) { return cx.error(Code::RootBlock).at_node(block->id); }

@@ -8,11 +8,14 @@
 #include "arith/analyzer.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
-#include "schedule/analysis.h"
 #include "schedule/candidates.h"
+#include "schedule/counted_races.h"
 #include "schedule/examples.h"
-#include "schedule/instances.h"
+#include "schedule/facts/regions.h"
+#include "schedule/facts/writes.h"
+#include "schedule/func_tree.h"
 #include "schedule/primitives.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
 #include "schedule/threads.h"
@@ -136,8 +139,8 @@ auto require_known_region(const Context& cx, const Place& block, const Stage& st
     }
   }
   if (!looked_up) { return ok(); }
-  return note_block(cx.error(Code::PaddingForm).arg("block", block.name().view())
-                        .arg("why", fmt::format("what would be copied is looked up in `{}`, also where the block's predicate keeps it from running", looked_up->name.view())), block);
+  return note_block(cx.error(Code::CopyLooksUp).arg("block", block.name().view()).arg("buffer", looked_up->name.view())
+                        .arg("where", "also where its predicate keeps it from running"), block);
 }
 
 /// Reads a buffer through a copy of it in another memory.
@@ -191,7 +194,7 @@ struct CacheRead {
       }
       if (before && behind) {
         return note_block(cx.error(Code::NotCovered).arg("block", before->name().view()).arg("buffer", buffer->name.view()), *before)
-            .remedy(fmt::format("`{}` writes `{}`, and the copy is made behind it", writer->name().view(), buffer->name.view()));
+            .note(writer->block()->origin, fmt::format("`{}` writes `{}`, and the copy is made behind it", writer->name().view(), buffer->name.view()), writer->id);
       }
       if (before) {
         plan.stage.at = scope;
@@ -271,7 +274,7 @@ struct CacheRead {
     auto refuse = [&] { return note_block(cx.error(Code::NotCovered).arg("block", consumer.name().view()).arg("buffer", buffer->name.view()), consumer); };
     for (const Place* at = func.parent(consumer); at && at->is_loop(); at = func.parent(*at)) {
       if (func.is_below(writer, *at) && !is_one(at->loop->extent)) {
-        return note_loop(refuse(), *at).remedy(fmt::format("`{}` writes `{}` in earlier iterations of `{}`", writer.name().view(), buffer->name.view(), at->name().view()));
+        return note_loop(refuse(), *at).note(writer.block()->origin, fmt::format("`{}` writes `{}` in earlier iterations of `{}`", writer.name().view(), buffer->name.view(), at->name().view()), writer.id);
       }
     }
     if (!holds_region(func, *stage.scope, stage.region, read ? relaxed_region(func, consumer, *read, stage.scope) : full_region(buffer))) { return refuse(); }
@@ -326,17 +329,14 @@ struct CacheWrite {
     LOOPSMITH_CHECK(require_no_view(cx, *args.block, buffer, args.storage_scope));
     for (const BlockArg& consumer : args.consumer_blocks) {
       if (func.is_below(*consumer.place, *scope)) { continue; }
-      return note_block(cx.error(Code::PaddingForm).arg("block", writer->name().view())
-                            .arg("why", fmt::format("`{}`, which shall read the cache, stands in another block", consumer->name().view())), *writer);
+      return note_block(cx.error(Code::CacheReader).arg("block", writer->name().view()).arg("consumer", consumer->name().view()).arg("why", "it stands in another block"), *writer);
     }
     // In place: what it reads of the buffer was there before, and would not be in the cache.
     if (reads_older(func, *writer, buffer) && !FAULT(cache_write_in_place)) {
-      return note_block(cx.error(Code::PaddingForm).arg("block", writer->name().view())
-                            .arg("why", fmt::format("it also reads `{}`, which the cache does not hold yet", buffer->name.view())), *writer);
+      return note_block(cx.error(Code::CopyReadsOwn).arg("block", writer->name().view()).arg("buffer", buffer->name.view()), *writer);
     }
     if (!begins_reductions(func, *writer)) {
-      return note_block(cx.error(Code::PaddingForm).arg("block", writer->name().view())
-                            .arg("why", fmt::format("its loops run a part of the reduction, which goes on with what is in `{}`", buffer->name.view())), *writer);
+      return note_block(cx.error(Code::CopyPartOfReduction).arg("block", writer->name().view()).arg("buffer", buffer->name.view()), *writer);
     }
     Plan plan{buffer, {}};
     plan.stage.scope = scope;
@@ -355,8 +355,7 @@ struct CacheWrite {
     // earlier run of the scope left. What the scope allocates itself holds nothing before.
     bool is_own = func.allocates(*scope, buffer);
     if (!is_own && !certainly_writes(func, *writer, write, plan.stage.at, plan.stage.region, {}, plan.stage.scope)) {
-      return note_block(cx.error(Code::PaddingForm).arg("block", writer->name().view())
-                            .arg("why", fmt::format("it may write only a part of what would be copied to `{}`", buffer->name.view())), *writer);
+      return note_block(cx.error(Code::CopyIncomplete).arg("block", writer->name().view()).arg("buffer", buffer->name.view()), *writer);
     }
     for (const BlockArg& consumer : args.consumer_blocks) {
       if (consumer.place != writer && !func.is_below(*consumer, *writer)) { LOOPSMITH_CHECK(require_in_cache(cx, func, *writer, write, *consumer, plan.stage, is_own)); }
@@ -367,17 +366,17 @@ struct CacheWrite {
   // Whoever shall read the cache comes after the writer, and reads what that wrote. In a buffer of the scope's own there was nothing else.
   static auto require_in_cache(const Context& cx, const FuncState& func, const Place& writer, const BufferRegion& write, const Place& consumer, const Stage& stage, bool is_own) -> Status {
     auto refuse = [&](std::string_view why) {
-      return note_block(cx.error(Code::PaddingForm).arg("block", writer.name().view()).arg("why", fmt::format("`{}`, which shall read the cache, {}", consumer.name().view(), why)), consumer);
+      return note_block(cx.error(Code::CacheReader).arg("block", writer.name().view()).arg("consumer", consumer.name().view()).arg("why", why), consumer);
     };
     const BufferRegion* read = region_of(consumer.block()->reads, write.buffer);
     bool is_hidden = reads_hidden(func, consumer, write.buffer);
     if (!read && !is_hidden) { return ok(); }
-    if (consumer.index < writer.index) { return refuse("runs before it"); }
+    if (consumer.index < writer.index) { return refuse(fmt::format("it runs before `{}`", writer.name().view())); }
     const Place* above = func.is_below(consumer, *stage.at) ? stage.at : stage.scope;
     BufferRegion all = full_region(write.buffer);
     BufferRegion wanted = is_hidden ? all : relaxed_region(func, consumer, *read, above);
     BufferRegion held = relaxed_region(func, writer, write, above);
-    if (!holds_region(func, *above, held, wanted) || (!is_own && !certainly_writes(func, writer, write, above, wanted, {}, stage.scope))) { return refuse("may read more than it holds"); }
+    if (!holds_region(func, *above, held, wanted) || (!is_own && !certainly_writes(func, writer, write, above, wanted, {}, stage.scope))) { return refuse("it may read more elements than the cache holds"); }
     return ok();
   }
 
@@ -423,7 +422,7 @@ struct CacheInplace {
     LOOPSMITH_CHECK(require_storage_scope(cx, args.storage_scope));
     LOOPSMITH_TRY(read, require_buffer(cx, place, args.read_buffer_index, false));
     const Buffer& buffer = read.buffer;
-    auto refuse = [&](std::string why) { return note_block(cx.error(Code::PaddingForm).arg("block", place.name().view()).arg("why", why), place); };
+    auto refuse = [&](std::string why) { return note_block(cx.error(Code::CopyForm).arg("block", place.name().view()).arg("why", why), place); };
     LOOPSMITH_TRY(scope, require_scope(cx, args.block));
     for (const Place* block : func.blocks_mentioning(*scope, buffer)) {
       if (region_of(block->block()->reads, buffer) && !func.region_cover(*block)) {
@@ -469,7 +468,7 @@ struct CacheInplace {
       bool is_in_order = at->loop->for_kind == ForKind::Serial || at->loop->for_kind == ForKind::Unrolled;
       bool is_of_scope = at->index > scope->index;
       if (is_in_order || (!is_of_scope && !runs_at_once(*at->loop)) || stays_apart(func, *plan.read.at, *at, plan.read.region)) { continue; }
-      return note_loop(refuse(fmt::format("iterations of `{}` would copy over each other's results", at->name().view())), *at);
+      return note_loop(note_block(cx.error(Code::CopiesRace).arg("block", place.name().view()).arg("loop", at->name().view()).arg("buffer", buffer->name.view()), place), *at);
     }
     return plan;
   }

@@ -8,10 +8,12 @@
 #include "arith/purity.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
-#include "schedule/analysis.h"
+#include "schedule/block_classes.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
+#include "schedule/func_tree.h"
 #include "schedule/primitives.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
 #include "support/codes.h"
@@ -77,7 +79,7 @@ struct CacheIndex {
     const FuncState& func = *args.block.func;
     const Place& place = *args.block;
     const Block& block = *place.block();
-    auto refuse = [&](std::string why) { return note_block(cx.error(Code::PaddingForm).arg("block", block.name.view()).arg("why", why), place); };
+    auto refuse = [&](std::string why) { return note_block(cx.error(Code::CacheIndexForm).arg("block", block.name.view()).arg("why", why), place); };
     LOOPSMITH_CHECK(require_storage_scope(cx, args.storage_scope));
     if (args.cse_thresh < 0) { return refuse("the threshold is negative"); }
     LOOPSMITH_TRY(scope, require_scope(cx, args.block));

@@ -11,11 +11,15 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/access_regions.h"
-#include "schedule/analysis.h"
+#include "schedule/block_classes.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
+#include "schedule/facts/predicates.h"
+#include "schedule/facts/regions.h"
+#include "schedule/func_tree.h"
 #include "schedule/placement.h"
 #include "schedule/primitives.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
 #include "support/codes.h"
@@ -32,7 +36,7 @@ auto body_error(const Context& cx, const Place& block, std::string why) -> Diagn
 auto require_no_init(const Context& cx, const Place& block) -> Status {
   if (!block.block()->init) { return ok(); }
   return note_block(cx.error(Code::InlineReduction).arg("block", block.name().view()), block)
-      .remedy("only blocks without `T.init()` can be inlined");
+      .remedy("move it under a loop of its neighbour instead: `sch.compute_at(...)` or `sch.reverse_compute_at(...)`");
 }
 
 // Loads of a buffer, and other uses that inlining cannot follow.
@@ -447,7 +451,7 @@ struct ReverseComputeInline {
         const Place* p = func.find(d.src);
         out.notes.push_back({p->block()->origin, fmt::format("`{}` comes before it", p->name().view()), d.src});
       }
-      return out;
+      return std::move(out).remedy(fmt::format("move `{}` under a loop of its producers instead: `sch.reverse_compute_at(...)`", block.name().view()));
     }
     // The buffer between the two goes away, so nobody else may see it.
     if (!func.allocates(*scope, buffer)) {

@@ -11,13 +11,15 @@
 #include "ir/printer.h"
 #include "ir/visitor.h"
 #include "schedule/access_regions.h"
-#include "schedule/analysis.h"
+#include "schedule/block_classes.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
+#include "schedule/facts/regions.h"
 #include "schedule/index_map.h"
 #include "schedule/iter_context.h"
 #include "schedule/primitives.h"
 #include "schedule/reducers.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
 #include "support/codes.h"
@@ -520,7 +522,7 @@ struct TransformLayout {
       return cx.error(Code::MapNotBijective).arg("why", "two elements would lie in one place").at_node(args.block->id);
     }
     if (!is_zero(plan.layout.padding) && !args.pad_value) {
-      return about(Code::MapPads).arg("where", print_script(plan.layout.padding)).remedy("say what is there: `pad_value=...`");
+      return about(Code::MapPads).arg("where", print_script(plan.layout.padding)).remedy("give the value of the new elements: `pad_value=...`");
     }
     if (args.pad_value && args.assume_injective_transform) {
       return about(Code::PadValue).arg("why", "a map that is taken to be injective has no known place for a pad value");

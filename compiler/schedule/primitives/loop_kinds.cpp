@@ -1,13 +1,13 @@
 // Primitives that say how the iterations of a loop run: parallel, vectorize, bind, unroll. The loops stay where they
 // are; unroll keeps the order, the others give it up, so no iteration may need another one.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
 #include <optional>
 #include <set>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "arith/analyzer.h"
 #include "arith/int_set.h"
@@ -16,13 +16,14 @@
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
-#include "schedule/analysis.h"
 #include "schedule/candidates.h"
+#include "schedule/counted_races.h"
 #include "schedule/examples.h"
-#include "schedule/instances.h"
+#include "schedule/func_tree.h"
 #include "schedule/primitives.h"
 #include "schedule/races.h"
 #include "schedule/reducers.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
 #include "schedule/threads.h"
@@ -254,7 +255,7 @@ auto check_independent(const Context& cx, const LoopArg& loop, bool allows_reduc
       if (!uses_var(realize.iter_values[k], [&](const VarNode& v) { return &v == var; })) { continue; }
       Diagnostic out = note_block(note_loop(cx.error(Code::LoopCarried).arg("loop", loop->name().view()).arg("block", place.name().view())
                                                 .arg("iter", iter.var->name.view()), *loop), place);
-      if (iter.kind == IterKind::Reduction) { out.remedies.push_back("`sch.rfactor` makes the reduction's loop parallel by partial results"); }
+      if (iter.kind == IterKind::Reduction) { out.remedies.push_back("apply `sch.rfactor` first: its partial results can be computed in parallel"); }
       return out;
     }
   }
@@ -386,7 +387,7 @@ struct Bind {
       // What goes to no axis at all is said first.
       LOOPSMITH_CHECK(check_independent(cx, args.loop, /*allows_reduction=*/false, /*is_lone=*/true));
       return note_loop(cx.error(Code::ThreadAxis).arg("axis", args.thread_axis), *args.loop)
-          .remedy("the axes are `blockIdx.x`, `.y`, `.z`, `threadIdx.x`, `.y`, `.z` and `vthread.x`, `.y`, `.z`");
+          .remedy("choose `blockIdx.x`, `.y`, `.z`, `threadIdx.x`, `.y`, `.z` or `vthread.x`, `.y`, `.z`");
     }
     LOOPSMITH_CHECK(check_independent(cx, args.loop, thread->rank == 1 && thread->dimension != -1, thread->rank == 0));
     LOOPSMITH_CHECK(check_begins_with_identity(cx, args.loop));

@@ -9,13 +9,17 @@
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
-#include "schedule/analysis.h"
+#include "schedule/block_classes.h"
 #include "schedule/candidates.h"
+#include "schedule/counted_races.h"
 #include "schedule/examples.h"
-#include "schedule/instances.h"
+#include "schedule/facts/bindings.h"
+#include "schedule/facts/instances.h"
+#include "schedule/func_tree.h"
 #include "schedule/primitives.h"
-#include "schedule/reducers.h"
 #include "schedule/races.h"
+#include "schedule/reducers.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
@@ -246,7 +250,7 @@ struct Fuse {
       if (outer) {
         if (loop.func != outer->func || loop->parent != (*outer)->index) {
           return note_loop(note_loop(cx.error(Code::LoopNotDirectlyInside).arg("loop", loop->name().view()).arg("outer", (*outer)->name().view()), **outer), *loop)
-              .remedy("`sch.reorder` brings loops next to each other");
+              .remedy("bring the loops next to each other first: `sch.reorder(...)`");
         }
         if (outer->loop().body.get() != &loop.loop()) { return sibling_error(cx, *outer, loop); }
       }
@@ -387,7 +391,7 @@ struct Reorder {
       const VarNode* used = nullptr;
       auto is_inner = [&](const VarNode& v) { return inner_vars.count(&v) ? (used = &v, true) : false; };
       if (uses_var(loop.min, is_inner) || uses_var(loop.extent, is_inner)) {
-        return note_loop(cx.error(Code::LoopDependent).arg("loop", loop.var->name.view()).arg("on", used->name.view()), *func.find(loop.id))
+        return note_loop(cx.error(Code::ReorderDependent).arg("loop", loop.var->name.view()).arg("on", used->name.view()), *func.find(loop.id))
             .remedy(fmt::format("keep `{}` outside of `{}`", used->name.view(), loop.var->name.view()));
       }
       inner_vars.insert(loop.var.get());
@@ -539,10 +543,12 @@ struct Reorder {
               .remedy(fmt::format("keep `{}` outside of `{}`", b->name.view(), a->name.view()));
         }
         if ((mixed.count(a) && mixed.count(b)) || repeats || repeats_before) {
+          std::string reason = repeats ? fmt::format("each iteration of `{}` runs the reduction anew", b->name.view())
+                               : repeats_before ? fmt::format("the reduction runs again in iterations of `{}`", a->name.view())
+                                                : fmt::format("`{}` and `{}` both count spatial and reduction values", b->name.view(), a->name.view());
           return note_block(cx.error(Code::ReductionOrder).arg("loop", b->name.view()).arg("other", a->name.view()).arg("block", block.name().view()), block)
-              .remedy(repeats ? fmt::format("keep `{}` outside of `{}`: each of its iterations runs the reduction anew", b->name.view(), a->name.view())
-                      : repeats_before ? fmt::format("keep `{}` outside of `{}`: the reduction runs again in iterations of `{}`", b->name.view(), a->name.view(), a->name.view())
-                              : fmt::format("keep `{}` outside of `{}`: both count spatial and reduction values", b->name.view(), a->name.view()));
+              .note(inner.origin, std::move(reason), inner.id)
+              .remedy(fmt::format("keep `{}` outside of `{}`", b->name.view(), a->name.view()));
         }
       }
     }

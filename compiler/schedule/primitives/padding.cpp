@@ -9,10 +9,13 @@
 #include "arith/iter_map.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
-#include "schedule/analysis.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
+#include "schedule/facts/bindings.h"
+#include "schedule/facts/regions.h"
+#include "schedule/func_tree.h"
 #include "schedule/primitives.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
 #include "schedule/threads.h"
@@ -322,7 +325,7 @@ struct DecomposePadding {
         bool is_own = std::any_of(plan.loops.begin(), plan.loops.end(), [&](const Place* l) { return l->loop->var.get() == &v; });
         return !is_own && !v.dtype.is_handle() && !is_known_at(func, &func.root(), v) && (outer = &v, true);
       };
-      if (uses_var(value, is_outside)) { return refuse(fmt::format("it uses `{}`, which is outside of the part that it is in", outer->name.view())); }
+      if (uses_var(value, is_outside)) { return note_block(cx.error(Code::OuterVariable).arg("block", block.name.view()).arg("variable", outer->name.view()), place); }
     }
     std::reverse(plan.loops.begin(), plan.loops.end());
     arith::Analyzer analyzer;

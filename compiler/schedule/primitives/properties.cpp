@@ -6,10 +6,10 @@
 
 #include "ir/ops.h"
 #include "ir/visitor.h"
-#include "schedule/analysis.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
 #include "schedule/primitives.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
@@ -170,8 +170,8 @@ struct UnsafeSetDType {
       if (!(buffer->dtype == region.buffer->dtype) && !(buffer->dtype == *dtype)) { other = buffer; }
       return with_type(buffer, *dtype);
     });
-    if (other) { return note_block(cx.error(Code::PaddingForm).arg("block", args.block->name().view())
-                                       .arg("why", fmt::format("`{}`, a view of `{}`, has another type than {}", other->name.view(), region.buffer->name.view(), args.dtype)), *args.block); }
+    if (other) { return note_block(cx.error(Code::ViewDType).arg("block", args.block->name().view()).arg("view", other->name.view())
+                                       .arg("buffer", region.buffer->name.view()).arg("dtype", args.dtype), *args.block); }
     return Plan{region.buffer, std::move(changed), site};
   }
   static auto with_type(const Buffer& buffer, DataType dtype) -> Buffer {

@@ -11,12 +11,15 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/access_regions.h"
-#include "schedule/analysis.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
-#include "schedule/instances.h"
+#include "schedule/facts/bindings.h"
+#include "schedule/facts/instances.h"
+#include "schedule/facts/regions.h"
+#include "schedule/func_tree.h"
 #include "schedule/primitives.h"
 #include "schedule/reducers.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
 #include "support/codes.h"
@@ -138,9 +141,8 @@ struct DecomposeReduction {
       for (const BufferRegion& write : other.block()->writes) {
         bool is_read = std::any_of(begun_with.begin(), begun_with.end(), [&](const Buffer& buffer) { return buffer->data == write.buffer->data; });
         if (!is_read) { continue; }
-        return note_block(note_loop(cx.error(Code::PaddingForm).arg("block", args.block->name().view())
-                                        .arg("why", fmt::format("its `T.init()` reads `{}`, which `{}` writes below `{}`", write.buffer->name.view(), other.name().view(), args.loop->name().view())),
-                                    *args.loop), other);
+        return note_block(note_loop(cx.error(Code::InitReads).arg("block", args.block->name().view()).arg("loop", args.loop->name().view())
+                                        .arg("buffer", write.buffer->name.view()).arg("other", other.name().view()), *args.loop), other);
       }
     }
     Plan plan;
@@ -372,7 +374,7 @@ struct RFactor {
         // No later instance runs where the first one does not.
         bool first_runs = there.same_as(bound) || (less_than && at_first && analyzer.can_prove(less_equal(at_first->a, less_than->a)) && analyzer.can_prove(less_equal(less_than->b, at_first->b)));
         if (!first_runs) {
-          return note_block(cx.error(Code::PaddingForm).arg("block", block.name().view()).arg("why", "its predicate leaves partial results without a value"), block)
+          return note_block(cx.error(Code::PartialResults).arg("block", block.name().view()), block)
               .remedy("split the loop so that the factors divide its extent");
         }
         plan.predicate = logical_and(plan.predicate, analyzer.simplify(there));
@@ -386,7 +388,7 @@ struct RFactor {
         return !is_own && !v.dtype.is_handle() && !is_known_at(func, &func.root(), v) && (outer = &v, true);
       };
       if (uses_var(value, is_outside)) {
-        return note_block(cx.error(Code::PaddingForm).arg("block", block.name().view()).arg("why", fmt::format("it uses `{}`, which is outside of the part that it is in", outer->name.view())), block);
+        return note_block(cx.error(Code::OuterVariable).arg("block", block.name().view()).arg("variable", outer->name.view()), block);
       }
     }
     auto updates = find_updates(*block.block());

@@ -10,14 +10,17 @@
 #include "arith/iter_map.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
-#include "schedule/analysis.h"
+#include "schedule/block_classes.h"
 #include "schedule/candidates.h"
+#include "schedule/counted_races.h"
 #include "schedule/examples.h"
+#include "schedule/facts/regions.h"
+#include "schedule/func_tree.h"
 #include "schedule/hidden.h"
 #include "schedule/index_map.h"
-#include "schedule/instances.h"
 #include "schedule/primitives.h"
 #include "schedule/races.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
 #include "schedule/threads.h"
@@ -48,7 +51,12 @@ auto points(const std::vector<Expr>& indices) -> Array<Range> {
 }
 
 auto staging_error(const Context& cx, const Place& block, std::string why) -> Diagnostic {
-  return note_block(cx.error(Code::PaddingForm).arg("block", block.name().view()).arg("why", why), block);
+  return note_block(cx.error(Code::CopyForm).arg("block", block.name().view()).arg("why", why), block);
+}
+
+// A diagnostic about the block and the buffer that would be copied.
+auto copy_error(const Context& cx, Code code, const Place& block, const BufferNode& buffer) -> Diagnostic {
+  return note_block(cx.error(code).arg("block", block.name().view()).arg("buffer", buffer.name.view()), block);
 }
 
 // How a leaf block accesses a buffer: everywhere by the same indices.
@@ -279,16 +287,16 @@ struct ReIndex {
     bool is_declared_read = region_of(block.reads, buffer) && !(args.buffer.is_write && reads_own_sums(block, buffer));
     bool also_read = is_declared_read || reads_hidden(func, place, buffer) || reads_back(func, place, buffer);
     bool also_written = region_of(block.writes, buffer) != nullptr;
-    if (also_read && also_written) { return staging_error(cx, place, fmt::format("it both reads and writes `{}`, and a copy holds one of the two", buffer->name.view())); }
+    if (also_read && also_written) { return copy_error(cx, Code::CopyReadsOwn, place, *buffer); }
     bool runs_all = runs_all_instances(func, place, covered);
     LOOPSMITH_CHECK(require_in_bounds(cx, func, place, buffer, plan.indices, runs_all && !finder.is_conditional));
     if (!args.buffer.is_write && !runs_all) { LOOPSMITH_CHECK(require_unwritten_at_once(cx, func, place, *scope, buffer, covered)); }
     if (args.buffer.is_write) {
       LOOPSMITH_CHECK(require_one_buffer(cx, func, place, *scope, buffer));
-      if (!runs_all || !(block.init || stores_always(block.body, buffer))) { return staging_error(cx, place, fmt::format("it may not write all that would be copied to `{}`", buffer->name.view())); }
-      if (adds_to_what_is_there(func, place)) { return staging_error(cx, place, fmt::format("it adds to what is in `{}`, which the copy does not hold", buffer->name.view())); }
+      if (!runs_all || !(block.init || stores_always(block.body, buffer))) { return copy_error(cx, Code::CopyIncomplete, place, *buffer); }
+      if (skips_init(func, place)) { return copy_error(cx, Code::CopyPartOfReduction, place, *buffer); }
       if (!begins_reductions(func, place)) {
-        return staging_error(cx, place, fmt::format("its loops run a part of the reduction, which goes on with what is in `{}`", buffer->name.view()));
+        return copy_error(cx, Code::CopyPartOfReduction, place, *buffer);
       }
       if (!is_one_to_one(block, plan.indices, covered)) { return staging_error(cx, place, fmt::format("two of its instances may write one element of `{}`", buffer->name.view())); }
     }
@@ -303,7 +311,7 @@ struct ReIndex {
         auto writers = func.scope_info(*scope).writers(load->buffer.get());
         if (std::any_of(writers.begin(), writers.end(), [&](NodeId writer) { return func.find(writer)->index > top->index; })) { late = load->buffer.get(); }
       });
-      if (late) { return staging_error(cx, place, fmt::format("its indices load `{}`, which is written in the same loops", late->name.view())); }
+      if (late) { return copy_error(cx, Code::CopyLooksUp, place, *late).arg("where", "which the same loops write"); }
       for (const Buffer& one : loaded) { LOOPSMITH_CHECK(require_no_hidden_writer(cx, place, one)); }
     }
     plan.position = std::max(0, statement_position(func, *scope, *top)) + (args.buffer.is_write ? 1 : 0);
@@ -414,7 +422,7 @@ auto plan_reindex_cache(const Context& cx, const BlockArg& arg, const BufferRegi
   ReindexCachePlan plan{buffer, {}, std::move(stage), {}, {}, {}, {}};
   for (const Range& range : region.region) { plan.old_indices.push_back(range.min); }
   // The copy would look up indices before they are there.
-  if (const BufferNode* looked_up = looked_up_in(func, place, plan.old_indices)) { return staging_error(cx, place, fmt::format("its access is computed from `{}`, which another block of the scope writes", looked_up->name.view())); }
+  if (const BufferNode* looked_up = looked_up_in(func, place, plan.old_indices)) { return copy_error(cx, Code::CopyLooksUp, place, *looked_up).arg("where", "which another block of the scope writes"); }
   std::vector<Buffer> loaded;
   for (const Expr& index : plan.old_indices) {
     post_order(index, [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { loaded.push_back(load->buffer); } });
@@ -550,7 +558,7 @@ struct ReindexCacheRead {
     LOOPSMITH_CHECK(require_stage_pipeline(cx, func, *scope));
     LOOPSMITH_TRY(writer, require_single_writer(cx, func, *scope, region.buffer));
     if (region_of(args.block.block().writes, region.buffer)) {
-      return staging_error(cx, *args.block, fmt::format("it both reads and writes `{}`", region.buffer->name.view()));
+      return copy_error(cx, Code::CopyReadsOwn, *args.block, *region.buffer);
     }
     Stage stage;
     stage.scope = stage.at = scope;
@@ -582,10 +590,10 @@ struct ReindexCacheWrite {
     if (writer != args.block.place) { return cx.error(Code::Internal).arg("what", "the writer of a buffer is not in its scope"); }
     bool is_declared_read = region_of(place.block()->reads, region.buffer) && !reads_own_sums(*place.block(), region.buffer);
     if (is_declared_read || reads_back(func, place, region.buffer)) {
-      return staging_error(cx, place, fmt::format("it also reads `{}`, which the copy does not hold yet", region.buffer->name.view()));
+      return copy_error(cx, Code::CopyReadsOwn, place, *region.buffer);
     }
     if (!begins_reductions(func, place)) {
-      return staging_error(cx, place, fmt::format("its loops run a part of the reduction, which goes on with what is in `{}`", region.buffer->name.view()));
+      return copy_error(cx, Code::CopyPartOfReduction, place, *region.buffer);
     }
     std::vector<NodeId> users;
     for (const Dependence& d : func.scope_info(*scope).of_src(place.id)) {
@@ -596,7 +604,7 @@ struct ReindexCacheWrite {
     find_stage(func, place, users, stage);
     LOOPSMITH_CHECK(require_one_buffer(cx, func, place, *stage.at, region.buffer));
     LOOPSMITH_TRY(plan, plan_reindex_cache(cx, args.block, region, args.index_map, args.storage_scope, std::move(stage)));
-    if (!place.block()->init && !stores_always(place.block()->body, region.buffer)) { return staging_error(cx, place, fmt::format("it may not write all that would be copied to `{}`", region.buffer->name.view())); }
+    if (!place.block()->init && !stores_always(place.block()->body, region.buffer)) { return copy_error(cx, Code::CopyIncomplete, place, *region.buffer); }
     if (!is_one_to_one(*place.block(), plan.old_indices, variables_of(plan.old_indices))) {
       return staging_error(cx, place, fmt::format("two of its instances may write one element of `{}`", region.buffer->name.view()));
     }

@@ -5,12 +5,13 @@
 #include <fmt/format.h>
 
 #include "ir/ops.h"
-#include "schedule/analysis.h"
 #include "schedule/blockize.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
+#include "schedule/facts/regions.h"
 #include "schedule/intrinsics.h"
 #include "schedule/primitives.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "support/codes.h"
 

@@ -1,11 +1,11 @@
-// Dependences between the blocks of a scope, kept up from state to state: see scopes.h.
-#include "schedule/scopes.h"
+// Dependences between the blocks of a scope, carried on from state to state: see dependences.h.
+#include "schedule/facts/dependences.h"
 
 #include <algorithm>
 #include <span>
 #include <unordered_map>
 
-#include "ir/visitor.h"
+#include "schedule/facts/sorted_sequence.h"
 
 namespace loopsmith::schedule {
 
@@ -46,10 +46,10 @@ struct Event {
   friend auto operator<=>(const Event&, const Event&) = default;
 };
 
-auto touches_of(const FuncState& func, const Block& block) -> Array<Touch> {
+auto touches_of(KnownHiddenReads& hidden, const Block& block) -> Array<Touch> {
   std::vector<Touch> out;
   for (const BufferRegion& read : block.reads) { out.push_back({read.buffer.get(), Use::Read}); }
-  for (const Buffer& buffer : func.hidden_reads(block)) { out.push_back({buffer.get(), Use::HiddenRead}); }
+  for (const Buffer& buffer : hidden.of(block)) { out.push_back({buffer.get(), Use::HiddenRead}); }
   for (const BufferRegion& write : block.writes) { out.push_back({write.buffer.get(), Use::Write}); }
   return out;
 }
@@ -85,17 +85,6 @@ auto count_overwrites(const Dependences& all) -> int {
   return static_cast<int>(std::count_if(all.begin(), all.end(), [](const Dependence& d) { return d.kind == DependenceKind::War || d.kind == DependenceKind::Opaque; }));
 }
 
-// Sorted sequences.
-template <class T>
-void insert(Sequence<T>& all, const T& item) {
-  size_t at = all.lower_bound([&](const T& other) { return other < item; });
-  all = all.spliced(at, at, std::span(&item, 1));
-}
-template <class T>
-void erase(Sequence<T>& all, const T& item) {
-  size_t at = all.lower_bound([&](const T& other) { return other < item; });
-  if (at < all.size() && all[at] == item) { all = all.spliced(at, at + 1, {}); }
-}
 auto place_of(const Sequence<Known>& all, NodeId block) -> size_t {
   return all.lower_bound([&](const Known& known) { return known.block < block; });
 }
@@ -106,7 +95,7 @@ auto first_on(const Sequence<Toucher>& all, const BufferNode* buffer, Use use = 
 auto is_place(const Stmt& s) -> bool { return s.kind() == NodeKind::For || s.kind() == NodeKind::BlockRealize; }
 
 // A tree with its strands, and no more.
-auto begin_tree(const FuncState& func, const Place& scope, const ScopeTree* before) -> ScopeTree {
+auto begin_tree(const FuncTree& func, const Place& scope, const ScopeTree* before) -> ScopeTree {
   ScopeTree out{.scope = scope.id, .is_plain = true, .strands = {}, .blocks = {}};
   const Stmt& body = scope.block()->body;
   const auto* list = body.as<SeqStmt>();
@@ -139,13 +128,13 @@ struct Changes {
   std::vector<NodeId> gone;
   std::vector<std::pair<const Block*, Array<Touch>>> fresh;
 };
-auto changes_between(const FuncState& func, const ScopeTree& before, const ScopeTree& now) -> Changes {
+auto changes_between(KnownHiddenReads& hidden, const ScopeTree& before, const ScopeTree& now) -> Changes {
   Changes out;
   std::vector<const Block*> old_blocks, new_blocks;        // between strands that both have
   auto compare = [&] {
     size_t next = 0;
     for (const Block* block : new_blocks) {
-      Array<Touch> touches = touches_of(func, *block);
+      Array<Touch> touches = touches_of(hidden, *block);
       auto found = std::find_if(old_blocks.begin() + static_cast<std::ptrdiff_t>(next), old_blocks.end(), [&](const Block* old) { return old->id == block->id; });
       if (found != old_blocks.end()) {
         const Known* known = before.blocks->find(block->id);
@@ -170,7 +159,7 @@ auto changes_between(const FuncState& func, const ScopeTree& before, const Scope
 }
 
 // All that is known, from the strands alone.
-auto make_blocks(const FuncState& func, const Sequence<Stmt>& strands) -> std::shared_ptr<const ScopeBlocks> {
+auto make_blocks(KnownHiddenReads& hidden, const Sequence<Stmt>& strands) -> std::shared_ptr<const ScopeBlocks> {
   std::vector<const Block*> blocks;
   for (const Stmt& strand : strands) { add_blocks(strand, blocks); }
   std::vector<Known> known;
@@ -178,7 +167,7 @@ auto make_blocks(const FuncState& func, const Sequence<Stmt>& strands) -> std::s
   std::vector<NodeId> silent;
   known.reserve(blocks.size());
   for (const Block* block : blocks) {
-    known.push_back({block->id, touches_of(func, *block), {}});
+    known.push_back({block->id, touches_of(hidden, *block), {}});
     if (is_silent(known.back().touches)) { silent.push_back(block->id); }
     for (const auto& [buffer, use] : known.back().touches) { events.push_back({buffer, static_cast<int>(known.size() - 1), use, block->id}); }
   }
@@ -205,7 +194,7 @@ auto make_blocks(const FuncState& func, const Sequence<Stmt>& strands) -> std::s
 }
 
 // The same, from what was known before and what changed. Null: too much did.
-auto make_blocks(const FuncState& func, const ScopeBlocks& before, const Changes& changes) -> std::shared_ptr<const ScopeBlocks> {
+auto make_blocks(const FuncTree& func, const ScopeBlocks& before, const Changes& changes) -> std::shared_ptr<const ScopeBlocks> {
   auto is_much = [&](size_t count) { return count * 4 > before.blocks.size(); };
   if (is_much(changes.gone.size() + changes.fresh.size())) { return nullptr; }
   ScopeBlocks now = before;
@@ -215,9 +204,9 @@ auto make_blocks(const FuncState& func, const ScopeBlocks& before, const Changes
     const Known known = now.blocks[at];
     for (const auto& [buffer, use] : known.touches) {
       touched.push_back(buffer);
-      erase(now.touchers, {buffer, use, id});
+      erase_sorted(now.touchers, {buffer, use, id});
     }
-    if (is_silent(known.touches)) { erase(now.silent, id); }
+    if (is_silent(known.touches)) { erase_sorted(now.silent, id); }
     now.overwrites -= count_overwrites(known.dependences);
     now.blocks = now.blocks.spliced(at, at + 1, {});
   }
@@ -227,9 +216,9 @@ auto make_blocks(const FuncState& func, const ScopeBlocks& before, const Changes
     Known known{block->id, touches, {}};
     for (const auto& [buffer, use] : touches) {
       touched.push_back(buffer);
-      insert(now.touchers, {buffer, use, block->id});
+      insert_sorted(now.touchers, {buffer, use, block->id});
     }
-    if (is_silent(touches)) { insert(now.silent, block->id); }
+    if (is_silent(touches)) { insert_sorted(now.silent, block->id); }
     size_t at = place_of(now.blocks, block->id);
     now.blocks = now.blocks.spliced(at, at, std::span(&known, 1));
   }
@@ -277,17 +266,17 @@ auto ScopeBlocks::is_written(const BufferNode* buffer) const -> bool {
   return at < touchers.size() && touchers[at].buffer == buffer;
 }
 
-auto make_scope_tree(const FuncState& func, const Place& scope) -> ScopeTree {
+auto make_scope_tree(const FuncTree& func, const Place& scope, KnownHiddenReads& hidden) -> ScopeTree {
   ScopeTree out = begin_tree(func, scope, nullptr);
-  out.blocks = make_blocks(func, out.strands);
+  out.blocks = make_blocks(hidden, out.strands);
   return out;
 }
 
-auto make_scope_tree(const FuncState& func, const Place& scope, const ScopeTree& before) -> ScopeTree {
+auto make_scope_tree(const FuncTree& func, const Place& scope, KnownHiddenReads& hidden, const ScopeTree& before) -> ScopeTree {
   ScopeTree out = begin_tree(func, scope, &before);
-  Changes changes = changes_between(func, before, out);
+  Changes changes = changes_between(hidden, before, out);
   out.blocks = changes.gone.empty() && changes.fresh.empty() ? before.blocks : make_blocks(func, *before.blocks, changes);
-  if (!out.blocks) { out.blocks = make_blocks(func, out.strands); }
+  if (!out.blocks) { out.blocks = make_blocks(hidden, out.strands); }
   return out;
 }
 
@@ -301,7 +290,7 @@ auto is_same(const ScopeTree& a, const ScopeTree& b) -> bool {
          x.overwrites == y.overwrites && std::equal(x.blocks.begin(), x.blocks.end(), y.blocks.begin(), y.blocks.end(), same_known);
 }
 
-auto changed_consumers(const FuncState& func, const ScopeTree& before, const ScopeTree& now) -> std::vector<NodeId> {
+auto changed_consumers(const FuncTree& func, const ScopeTree& before, const ScopeTree& now) -> std::vector<NodeId> {
   std::vector<const Block*> blocks;
   difference(before.strands, now.strands, [&](size_t, size_t, size_t from, size_t to) { for (; from < to; ++from) { add_blocks(now.strands[from], blocks); } });
   std::vector<NodeId> out;
@@ -314,7 +303,7 @@ auto changed_consumers(const FuncState& func, const ScopeTree& before, const Sco
   return in_text_order(func, std::move(out));
 }
 
-auto in_text_order(const FuncState& func, std::vector<NodeId> ids) -> std::vector<NodeId> {
+auto in_text_order(const FuncTree& func, std::vector<NodeId> ids) -> std::vector<NodeId> {
   std::vector<std::pair<int, NodeId>> sorted;
   sorted.reserve(ids.size());
   for (NodeId id : ids) { sorted.emplace_back(func.places().index_of(id), id); }
@@ -355,90 +344,6 @@ auto Scope::writers(const BufferNode* buffer) const -> std::vector<NodeId> {
   const auto& touchers = blocks_->touchers;
   for (size_t at = first_on(touchers, buffer, Use::Write); at < touchers.size() && touchers[at].buffer == buffer; ++at) { out.push_back(touchers[at].block); }
   return out.size() > 1 ? in_text_order(*func_, std::move(out)) : out;
-}
-
-// ---- mentions ------------------------------------------------------------------------------------------
-
-namespace {
-
-using Mention = ScopeMentions::Mention;
-
-// The memory that is mentioned in a statement, in regions and views of blocks too.
-class FindMentions : public Visitor {
- public:
-  explicit FindMentions(std::vector<const VarNode*>& out) : out_(out) {}
-  using Visitor::visit;
-
- protected:
-  using Visitor::on;
-  void on(const VarNode& n) override { if (n.dtype.is_handle()) { out_.push_back(&n); } }
-  void on(const BufferLoad& n) override {
-    add(n.buffer);
-    Visitor::on(n);
-  }
-  void on(const BufferStore& n) override {
-    add(n.buffer);
-    Visitor::on(n);
-  }
-  void on(const BufferRealize& n) override {
-    add(n.buffer);
-    Visitor::on(n);
-  }
-  void on(const DeclBuffer& n) override {
-    add(n.buffer);
-    Visitor::on(n);
-  }
-  void on(const Block& n) override {
-    for (const auto* regions : {&n.reads, &n.writes}) {
-      for (const BufferRegion& region : *regions) { add(region.buffer); }
-    }
-    for (const MatchBufferRegion& match : n.match_buffers) { add(match.source.buffer); }
-    Visitor::on(n);
-  }
-
- private:
-  void add(const Buffer& buffer) { out_.push_back(buffer->data.get()); }
-  std::vector<const VarNode*>& out_;
-};
-
-void add_mentions(const Stmt& strand, std::vector<Mention>& out) {
-  std::vector<const VarNode*> data;
-  FindMentions(data).visit(strand);
-  std::sort(data.begin(), data.end());
-  data.erase(std::unique(data.begin(), data.end()), data.end());
-  NodeId id = strand.as<For>() ? strand.as<For>()->id : strand.as<BlockRealize>()->block->id;
-  for (const VarNode* var : data) { out.push_back({var, id}); }
-}
-
-}  // namespace
-
-auto make_scope_mentions(std::shared_ptr<const ScopeTree> tree, const ScopeMentions* before) -> ScopeMentions {
-  ScopeMentions out{.tree = std::move(tree), .all = {}};
-  const Sequence<Stmt>& strands = out.tree->strands;
-  std::vector<Mention> gone, fresh;
-  if (before) {
-    const Sequence<Stmt>& old = before->tree->strands;
-    difference(old, strands, [&](size_t from, size_t to, size_t new_from, size_t new_to) {
-      for (; from < to; ++from) { add_mentions(old[from], gone); }
-      for (; new_from < new_to; ++new_from) { add_mentions(strands[new_from], fresh); }
-    });
-  }
-  if (!before || gone.size() + fresh.size() > before->all.size()) {
-    fresh.clear();
-    for (const Stmt& strand : strands) { add_mentions(strand, fresh); }
-    std::sort(fresh.begin(), fresh.end());
-    out.all = std::move(fresh);
-    return out;
-  }
-  std::sort(gone.begin(), gone.end());
-  std::sort(fresh.begin(), fresh.end());
-  std::vector<Mention> left, entered;
-  std::set_difference(gone.begin(), gone.end(), fresh.begin(), fresh.end(), std::back_inserter(left));
-  std::set_difference(fresh.begin(), fresh.end(), gone.begin(), gone.end(), std::back_inserter(entered));
-  out.all = before->all;
-  for (const Mention& mention : left) { erase(out.all, mention); }
-  for (const Mention& mention : entered) { insert(out.all, mention); }
-  return out;
 }
 
 }  // namespace loopsmith::schedule
