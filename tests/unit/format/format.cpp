@@ -63,10 +63,11 @@ auto texts() -> const std::vector<std::pair<std::string, std::string>>& {
   return all;
 }
 
-// A spread of the corpus and all other texts; every text where LOOPSMITH_ALL is set.
+// A spread of the corpus and of all other texts; every text where LOOPSMITH_ALL is set.
 auto next_text(size_t i, size_t step) -> size_t {
+  if (std::getenv("LOOPSMITH_ALL") != nullptr) { return i + 1; }
   step *= tests::stride(5, 3);
-  return i + (std::getenv("LOOPSMITH_ALL") == nullptr && i + step < tests::corpus_texts().size() ? step : 1);
+  return i + (i + step < tests::corpus_texts().size() ? step : tests::stride(4, 3));
 }
 
 auto comments_of(const std::string& text) -> std::vector<std::string> {
