@@ -1,5 +1,5 @@
 // What iterations of a loop share: dependences that the loop carries, and after how many iterations it uses an element again. Iterations
-// are followed with numbers (ir/follow.h), as races are found (schedule/instances.h), with the loops around at their first iteration; where
+// are followed with numbers (ir/follow.h), as races are found (schedule/counted_races.h), with the loops around at their first iteration; where
 // what is touched or run depends on which one it is, in the middle too.
 //
 // Long loops are followed in part: some iterations of the loop, some of the longer ones inside. What is found in these is there;
