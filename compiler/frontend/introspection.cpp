@@ -7,6 +7,7 @@
 #include "ir/printer.h"
 #include "ir/vocabulary.h"
 #include "support/codes.h"
+#include "support/text.h"
 
 namespace loopsmith::frontend {
 namespace {
@@ -424,7 +425,6 @@ void add_classes(eval::Namespace& tir, eval::Builtin::Run make_iter_var) {
 #define EXPR(Kind) add(class_name(NodeKind::Kind), make_class(class_name(NodeKind::Kind)));
 #define STMT(Kind) add(class_name(NodeKind::Kind), make_class(class_name(NodeKind::Kind)));
 #include "ir/nodes.def"
-#include "support/text.h"
   ClassObject::Members kinds;
   for (const char* kind : loop_kinds) {
     std::string upper = kind;

@@ -32,7 +32,7 @@ auto consumers_of(const FuncState& func, const Place& block) -> std::vector<Node
 
 namespace {
 
-// Is the block the only writer, in its scope, of what it writes?
+// True where no other block of the scope writes a buffer that the block writes.
 auto is_dominant(const FuncState& func, const Place& block) -> bool {
   const Place* scope = func.scope(block);
   if (!scope) { return true; }
@@ -52,7 +52,7 @@ auto overlapping_buffer(const Block& block) -> const BufferNode* {
   return nullptr;
 }
 
-// The reduction iter var that an output is indexed by, if any.
+// A reduction iter var that indexes an output; null: none does.
 auto reduction_index(const Block& block) -> const VarNode* {
   std::unordered_set<const VarNode*> reduction_vars;
   for (const IterVar& iter : block.iter_vars) {
@@ -100,7 +100,7 @@ auto why_not_complete_locally(const Block& block) -> std::optional<std::string> 
 
 namespace {
 
-// Does an iter value use a loop outside of the block's scope?
+// True where an iter value uses a loop outside of the block's scope.
 auto is_loop_outside(const FuncState& func, const Place& place, const Expr& value) -> bool {
   const Place* scope = func.scope(place);
   for (const Place* at = scope ? func.parent(*scope) : nullptr; at; at = func.parent(*at)) {
@@ -109,8 +109,8 @@ auto is_loop_outside(const FuncState& func, const Place& place, const Expr& valu
   return false;
 }
 
-// The reduction iter var that does not begin with the instance that runs the init: in a part of a partitioned loop that may be
-// one of another part. Null: there is none.
+// A reduction iter var whose first instance here is not the one that runs the init: in a part of a partitioned loop, the init may run in
+// another part. Null: none.
 auto late_reduction(const FuncState& func, const Place& place) -> const VarNode* {
   const Block& block = *place.block();
   VarMap first;
@@ -120,7 +120,7 @@ auto late_reduction(const FuncState& func, const Place& place) -> const VarNode*
     if (!is_zero(at.loop->min)) { moved.insert(at.loop->var.get()); }
   };
   for (const Place* at : func.loops(place)) { begin_at_first(*at); }
-  // So do loops of one iteration around the scope, in which the last part of a partitioned loop may stand.
+  // Loops of one iteration around the scope count too: the last part of a partitioned loop may stand in one.
   const Place* scope = func.scope(place);
   for (const Place* at = scope ? func.parent(*scope) : nullptr; at; at = func.parent(*at)) {
     if (at->is_loop() && is_one(at->loop->extent)) { begin_at_first(*at); }
@@ -130,9 +130,9 @@ auto late_reduction(const FuncState& func, const Place& place) -> const VarNode*
     const IterVar& iter = block.iter_vars[i];
     const Expr& value = place.realize->iter_values[i];
     if (iter.kind == IterKind::Spatial) { continue; }
-    // A part sees the loops around it, which its own block does not hand in.
+    // A part uses loops around its scope directly, without an iter var of the enclosing block.
     if (uses_var(value, [&](const VarNode& v) { return !first.contains(&v); }) && is_loop_outside(func, place, value)) { return iter.var.get(); }
-    // A loop of one iteration that begins elsewhere may be folded into the value.
+    // The start of a loop of one iteration may be folded into the value.
     auto at_first = as_int(analyzer.simplify(substitute(value, first))), begin = as_int(iter.dom.min);
     if (at_first && begin && *at_first != *begin) { return iter.var.get(); }
     if (!uses_var(value, [&](const VarNode& v) { return moved.contains(&v); })) { continue; }

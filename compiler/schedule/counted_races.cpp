@@ -16,7 +16,7 @@ namespace loopsmith::schedule {
 
 namespace {
 
-// Who touched which element, iteration by iteration.
+// The iterations and blocks that touched each element.
 class Touches : public Follower {
  public:
   int64_t now = 0;
@@ -25,9 +25,9 @@ class Touches : public Follower {
   }
   void forget() { touched_.clear(); }
   struct Met { Buffer buffer; NodeId block, other; };
-  bool reads_only = false;                     // of what another block wrote
-  std::vector<Met> met;                        // the first of each buffer
-  std::set<const BufferNode*> not_filled;      // read before the iteration wrote it
+  bool reads_only = false;                     // only reads of elements that another block wrote count
+  std::vector<Met> met;                        // the first race on each buffer
+  std::set<const BufferNode*> not_filled;      // read before the iteration wrote them
   std::set<const BufferNode*> unknown;
 
  protected:
@@ -54,7 +54,7 @@ class Touches : public Follower {
     Touch& touch = entry_of(touched_, buffer.get(), at);
     if (certain) { touch.filled_at = now; }
     bool is_same = touch.block == running_.block && touch.instance == running_.instance;
-    // What an iteration writes again from other values, as sums that go on, another one may find half done.
+    // An element that an iteration writes again with another value, as in a sum, may be incomplete when another iteration reads it.
     touch.varies = is_same && (touch.varies || (touch.writer == now && newest_ > touch.at));
     bool is_again = running_.is_same_again && is_same && !touch.varies;
     if (touch.writer >= 0 && touch.writer != now && !is_again && !reads_only) { meet(buffer, touch.block); }
@@ -87,14 +87,14 @@ class Touches : public Follower {
   std::set<const VarNode*> handed_;
   Running running_;
   int64_t stores_ = 0;
-  int64_t newest_ = 0;                         // number of the last store to what the innermost block has loaded
+  int64_t newest_ = 0;                         // the number of the last store to an element that the innermost block has loaded
 };
 
 }  // namespace
 
 auto is_used_outside(const FuncState& func, const Place& loop, const Buffer& buffer) -> bool {
   auto is_it = [&](const BufferRegion& region) { return region.buffer == buffer; };
-  // What iterations of a loop add to outlives them, of a loop around this one too, be it of one iteration.
+  // A sum outlives the iterations that add to it, also those of a loop around this one, even with one iteration.
   auto adds_in_loops_around = [&](const Place& place) {
     const BlockRealize& realize = *place.realize;
     if (std::none_of(realize.block->writes.begin(), realize.block->writes.end(), is_it)) { return false; }
@@ -151,7 +151,7 @@ static auto count_races(const FuncState& func, const Place& loop, const Place& b
       return !CancelScope::is_cancelled() && races.follow(bottom.loop->body);
     });
   });
-  // Buffers made below the loop, and those that only code below it uses.
+  // Buffers that are allocated below the loop, and buffers that only code below it uses.
   auto is_made = [&](const Buffer& buffer, bool below) {
     return std::any_of(func.places().begin(), func.places().end(), [&](const Place& place) {
       return place.is_block() && func.is_below(place, loop) == below && std::find(place.block()->alloc_buffers.begin(), place.block()->alloc_buffers.end(), buffer) != place.block()->alloc_buffers.end();
@@ -163,7 +163,7 @@ static auto count_races(const FuncState& func, const Place& loop, const Place& b
   Races out{.is_known = all};
   for (const Touches::Met& met : races.met) {
     const BufferNode* buffer = met.buffer.get();
-    // Of a buffer that is read nobody knows where, lowering gives no iteration one of its own.
+    // A buffer that is read at unknown elements is not given to each iteration by lowering.
     if (is_made(met.buffer, true) || (races.unknown.contains(buffer) && !is_own(met.buffer))) { continue; }
     if (is_own(met.buffer) && (!all || !races.not_filled.contains(buffer))) {
       out.own.push_back(met.buffer);
@@ -183,7 +183,7 @@ static auto count_races(const FuncState& func, const Place& loop, const Place& b
   return out;
 }
 
-// By ids: places belong to the object that was asked.
+// By ids, since places belong to one FuncState object.
 struct RacesKept {
   NodeId loop = 0;
   int64_t most = 0;

@@ -20,13 +20,13 @@
 namespace loopsmith::schedule {
 
 namespace {
-// What an access touches in one iteration of a loop: the loops below it run, those around it stand still.
+// The region that an access touches in one iteration of a loop: the loops below it run, the loops around it stay at one value.
 auto touched_in_iteration(const FuncState& func, const Place& block, const Place& loop, const BufferRegion& region) -> std::vector<arith::IntSet> {
   arith::DomMap domains;
   for (const Place* at = func.parent(block); at && at != &loop && at->is_loop(); at = func.parent(*at)) {
     domains.emplace(at->loop->var.get(), arith::IntSet::from_range(Range{at->loop->min, at->loop->extent}));
   }
-  // What a predicate keeps of an iter var, where the loops count further.
+  // The predicate cuts off the values of an iter var beyond its domain.
   if (!is_one(block.realize->predicate) && keeps_domains(func, block)) {
     arith::Analyzer analyzer;
     for (const Place* at = &loop; at; at = func.parent(*at)) {
@@ -48,7 +48,8 @@ auto touched_in_iteration(const FuncState& func, const Place& block, const Place
   }
   return arith::eval_set(substitute_region(region, bindings_of(*block.realize)).region, domains);
 }
-// Is what one block writes and another reads of a buffer in an iteration of the loop its own: does no other iteration touch it?
+// True where the elements of a buffer that one block writes and another reads in an iteration of the loop belong to it: no other iteration
+// touches them.
 auto own_elements_in_iteration(const FuncState& func, const Place& src, const Place& dst, const Place& loop, const BufferNode* buffer) -> bool {
   arith::Analyzer analyzer;
   for (const Place* at = &loop; at; at = func.parent(*at)) {
@@ -72,8 +73,8 @@ auto own_elements_in_iteration(const FuncState& func, const Place& src, const Pl
   }
   return true;
 }
-// Does a condition, a bound of iter vars, keep one within its domain that by itself chooses an index of the buffer? What it leaves out nobody
-// writes, in this iteration or in another.
+// True where a condition bounds an iter var that alone is an index of the buffer: no block writes the elements outside of the bound, in any
+// iteration.
 auto is_about_elements(const Place& writer, const BufferNode* buffer, const Expr& condition) -> bool {
   auto variables = [](const Expr& e) {
     std::set<const VarNode*> out;
@@ -101,7 +102,7 @@ auto require_local_dependences(const Context& cx, const FuncState& func, const P
                         .arg("producer", (d.kind == DependenceKind::Raw ? src : dst).name().view())
                         .arg("consumer", (d.kind == DependenceKind::Raw ? dst : src).name().view()), dst).at_node(loop.id);
   };
-  // Has another block written all of what is read, in the same iteration (a constant, before the padding is left out)?
+  // True where another block has written the whole region that is read, in the same iteration (constant padding, say).
   auto is_made_by_another = [&](const Dependence& d, const Place& reader) {
     for (const Dependence& other : func.scope_info(*scope).of_dst(reader.id)) {
       if (other.kind != DependenceKind::Raw || other.src == d.src || other.buffer != d.buffer) { continue; }
@@ -128,14 +129,14 @@ auto require_local_dependences(const Context& cx, const FuncState& func, const P
     const Place& src = *func.find(d.src);
     const Place& dst = *func.find(d.dst);
     if (!func.is_below(src, loop) || d.kind == DependenceKind::Waw) { continue; }
-    // What threads make together, each of them has, while it is threads that run the iterations.
+    // Elements that threads fill together are there for each thread, as long as threads run the iterations.
     bool is_covered = func.region_cover(dst) && !(leaves_threads && loop.loop->thread);
     bool is_local = d.kind == DependenceKind::Raw && !d.is_hidden && is_covered;
-    // A write that not every iteration carries out.
+    // A write that some iterations leave out.
     bool is_partial = d.kind == DependenceKind::Raw && !keeps_domains(func, src) && !arith::deep_equal(src.realize->predicate, dst.realize->predicate);
     if (is_partial && !d.is_hidden && !own_elements_in_iteration(func, src, dst, loop, d.buffer)) { return depends(d, src, dst); }
     if (!is_local && !d.is_hidden) {
-      // Both touch the very same elements in an iteration.
+      // Both touch the same elements in an iteration.
       arith::Analyzer analyzer;
       for (const Place* at = &loop; at; at = func.parent(*at)) {
         if (at->is_loop()) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
@@ -155,18 +156,19 @@ auto require_local_dependences(const Context& cx, const FuncState& func, const P
             is_local = d.kind == DependenceKind::Raw && own_elements_in_iteration(func, src, dst, loop, d.buffer);
             continue;
           }
-          // What is overwritten after it was read, no other iteration may read.
+          // No other iteration may read elements that are overwritten after they were read.
           if (d.kind == DependenceKind::War) {
             is_local = own_elements_in_iteration(func, dst, src, loop, d.buffer);
             continue;
           }
-          // Boxes are bounds: what wraps around (a fused layout) need not fill one. The same box in each iteration may be more than one writes.
+          // Boxes are bounds. Accesses that wrap around (a fused layout) need not fill them, and a box that is the same in each iteration may be larger
+          // than the region that one iteration writes.
           bool is_rough = std::none_of(a.begin(), a.end(), [&](const arith::IntSet& set) { return uses_var(set.min(), [&](const VarNode& v) { return &v == loop.loop->var.get(); }); });
           VarMap bindings = bindings_of(*src.realize);
           for (const Range& range : write.region) {
             post_order(substitute(range.min, bindings), [&](const Expr& e) { is_rough = is_rough || e.as<FloorMod>() || e.as<FloorDiv>(); });
           }
-          // So may one with holes that other iterations reach into: rows some steps apart.
+          // So may a box with holes that other iterations fill: rows some steps apart.
           if (!is_rough && !stays_apart(func, loop, b)) {
             arith::Analyzer plain;
             BufferRegion written = substitute_region(write, bindings);
@@ -179,7 +181,7 @@ auto require_local_dependences(const Context& cx, const FuncState& func, const P
         }
       }
     }
-    // Where the loop decides that the writer does not run, the reader has to stay behind as well.
+    // Where a condition on the loop keeps the writer from running, it must keep the reader from running too.
     if (is_local) {
       arith::Analyzer analyzer;
       for (const Place* at = &loop; at; at = func.parent(*at)) {

@@ -15,7 +15,7 @@ namespace {
 struct PathCopy {
   const FuncTree& func;
   const Rewrite& rewrite;
-  std::vector<NodeId> holds_change;         // of loops and blocks that change, or hold something that does
+  std::vector<NodeId> holds_change;         // loops and blocks with an edit, at themselves or below
   struct Marked { const void* stmt; int index, parent; };
   std::vector<Marked> marked;               // their statements
   int around = -1;                          // the place whose body is copied
@@ -45,7 +45,7 @@ struct PathCopy {
     return nullptr;
   }
 
-  // The body of a loop or block, with what is put in.
+  // The body of a loop or block, with the inserted statements.
   auto copy_body(NodeId id, const Stmt& body) -> Stmt {
     int outer = std::exchange(around, func.find(id)->index);
     auto inserts = [&](const Rewrite::Insert& insert) { return insert.at == id; };
@@ -56,8 +56,8 @@ struct PathCopy {
   }
 
   struct Edit { size_t at; Stmt with; };
-  // Which statements of a list change, and into what. Statements that are no loop or block themselves are looked into only where
-  // something that changes was not met.
+  // The statements of a list that change, with their new versions. Statements other than loops and blocks are entered only while
+  // an edit has not been found.
   auto edits_of(const Sequence<Stmt>& items) -> std::vector<Edit> {
     std::vector<Edit> edits;
     std::vector<const void*> wanted;
@@ -114,7 +114,7 @@ struct PathCopy {
     const auto* n = body.as<SeqStmt>();
     Sequence<Stmt> items = n ? n->seq : Sequence<Stmt>{body};
     std::vector<Edit> edits = edits_of(items);
-    // The new statement goes with the one that it stands before, or behind the last.
+    // The new statement joins the one that it stands before, or the last one.
     size_t position = std::min(static_cast<size_t>(insert.position), items.size());
     size_t beside = std::min(position, items.size() - 1);
     auto edit = std::find_if(edits.begin(), edits.end(), [&](const Edit& e) { return e.at >= beside; });

@@ -10,13 +10,13 @@
 
 namespace loopsmith::schedule {
 
-// What was computed, with the pointers it was computed from. `made_from` and the strands of trees keep those alive, so that equal
-// pointers mean equal nodes.
+// Facts with the pointers they were computed from. `made_from` and the strands of trees keep the nodes alive, so that
+// equal pointers mean equal nodes.
 struct FuncState::Kept {
   struct CoverEntry {
     NodeId scope;
     PrimFunc made_from;
-    std::vector<const void*> around;       // what is known of the loops and blocks around the scope, and of its own iter vars
+    std::vector<const void*> around;       // the inputs from loops and blocks around the scope, and its own iter vars
     std::shared_ptr<const ScopeTree> tree;
     Cover cover;
   };
@@ -29,8 +29,8 @@ struct FuncState::Kept {
   std::shared_ptr<KnownHiddenReads> hidden = std::make_shared<KnownHiddenReads>();   // shared by all states of a schedule
   // The buffers that a block allocates, by their memory.
   struct AllocEntry { NodeId block; Sequence<Buffer> made_from; Sequence<Alloc> by_data; };
-  std::vector<AllocEntry> allocs;            // of this state, or one before: compared when asked
-  // Blocks of a scope that write what it does not allocate; likewise.
+  std::vector<AllocEntry> allocs;            // of this state or an earlier one: compared on use
+  // Blocks of a scope that write buffers which it does not allocate; compared on use, too.
   struct OutputEntry { NodeId scope; Sequence<Buffer> own; Sequence<Stmt> strands; std::vector<NodeId> blocks; };
   std::vector<std::shared_ptr<const OutputEntry>> outputs;
   std::vector<std::shared_ptr<const ScopeTree>> scopes;
@@ -38,7 +38,7 @@ struct FuncState::Kept {
   std::vector<std::shared_ptr<const BindingEntry>> bindings;
   std::vector<std::shared_ptr<const ScopeMentions>> mentions;
   std::vector<std::shared_ptr<const RacesKept>> races;
-  // Taken over from the state before, not compared yet.
+  // Taken over from the state before, and not compared yet.
   std::vector<std::shared_ptr<const ScopeTree>> old_scopes;
   std::vector<std::shared_ptr<const CoverEntry>> old_covers;
   std::vector<std::shared_ptr<const BindingEntry>> old_bindings;
@@ -69,7 +69,7 @@ void add_realize(std::vector<const void*>& out, const BlockRealize& realize) {
 
 auto binding_inputs(const FuncState& func, const Place& block) -> std::vector<const void*> {
   std::vector<const void*> out;
-  // Of loops the ranges only: how they run does not change what iter values are.
+  // Only the ranges of loops: their kind does not change iter values.
   for (const Place* loop : func.loops(block)) {
     out.push_back(loop->loop->var.get());
     out.push_back(loop->loop->min.get());
@@ -79,7 +79,7 @@ auto binding_inputs(const FuncState& func, const Place& block) -> std::vector<co
   return out;
 }
 
-// Regions may mention what is bound outside of the scope.
+// Regions may use variables that are bound outside of the scope.
 auto around_scope(const FuncState& func, const Place& scope) -> std::vector<const void*> {
   std::vector<const void*> out;
   for (const Place* at = func.parent(scope); at; at = func.parent(*at)) {
@@ -104,7 +104,7 @@ auto FuncState::hidden_reads(const Block& block) const -> const std::vector<Buff
 auto FuncState::kept_races() const -> const std::vector<std::shared_ptr<const RacesKept>>& { return kept_->races; }
 void FuncState::keep_races(std::shared_ptr<const RacesKept> races) const { kept_->races.push_back(std::move(races)); }
 
-// Few buffers are gone through, many are kept sorted.
+// A short list of buffers is searched in order; a longer one is kept sorted.
 static constexpr size_t few_buffers = 24;
 
 auto FuncState::allocs_by_data(const Place& block) const -> const Sequence<Alloc>& {
@@ -195,7 +195,7 @@ auto FuncState::output_blocks(const Place& scope_place) const -> const std::vect
     for (const Block* block : fresh) { add(*block); }
     entry->blocks = in_text_order(*this, std::move(entry->blocks));
   } else {
-    // Mostly blocks write buffers in the order in which these are allocated.
+    // Blocks mostly write buffers in the order of their allocation.
     auto next = own.begin();
     constexpr std::ptrdiff_t near = 16;
     for (const BlockRealize* realize : places().blocks_below(scope_place)) {
@@ -289,12 +289,12 @@ auto FuncState::region_cover(const Place& block) const -> bool {
 auto FuncState::stage_pipeline(const Place& scope_place) const -> bool { return cover(scope_place).stage_pipeline; }
 
 void FuncState::adopt(const FuncState& before) {
-  // A search makes thousands of states from one: what it keeps of blocks that are long gone is given up.
+  // A search makes thousands of states from one. Too many entries of blocks that are long gone are dropped.
   constexpr size_t many = 4096;
   if (before.kept_->hidden->size() < many + 4 * places().size()) { kept_->hidden = before.kept_->hidden; }
   kept_->allocs = before.kept_->allocs;
   kept_->outputs = before.kept_->outputs;
-  // Of each scope and block the newest answer.
+  // The newest fact of each scope and block.
   auto take = [](auto& into, const auto& current, const auto& old, auto key) {
     into = current;
     for (const auto& entry : old) {
@@ -304,7 +304,7 @@ void FuncState::adopt(const FuncState& before) {
   };
   take(kept_->old_scopes, before.kept_->scopes, before.kept_->old_scopes, &ScopeTree::scope);
   take(kept_->old_covers, before.kept_->covers, before.kept_->old_covers, &Kept::CoverEntry::scope);
-  // Few primitives ask, mostly of one scope.
+  // Few primitives need mentions, and mostly those of one scope.
   kept_->old_mentions = before.kept_->mentions.empty() ? before.kept_->old_mentions : before.kept_->mentions;
   take(kept_->old_bindings, before.kept_->bindings, before.kept_->old_bindings, &Kept::BindingEntry::block);
 }

@@ -1,14 +1,14 @@
-// The state that primitives look at and rewrite: an immutable module, and for each function a tree of its
-// loops and blocks with what is known of them.
+// The state that primitives read and rewrite: an immutable module, and for each function the tree of its loops
+// and blocks with facts about them.
 //
-//  - A `Place` is a loop or block and where it stands. Loops and blocks are named by their NodeId, which a
-//    rewrite keeps for whatever it does not remake; so variables of a schedule bind to ids and need no repair.
+//  - A `Place` is a loop or block with its position. Loops and blocks are named by their NodeId. A rewrite keeps the
+//    ids of nodes that it does not replace, so the variables of a schedule, which bind to ids, need no repair.
 //  - A `State` is a value: copies share everything, a rewrite copies the path from the change to the root
 //    and leaves the old state as it was. Undo is keeping the old one.
-//  - What is known of a block (dependences between its children, affine bindings, region cover) is computed when
-//    asked for and kept. A kept answer is handed to the next state only while the very nodes it was read from
-//    are still there (compared by identity), so there is no flag to forget to clear. Checked builds compare
-//    what is kept with a recomputation after each primitive (`verify_cached`).
+//  - Facts about a block (dependences between its children, affine bindings, region cover) are computed on demand and
+//    kept. The next state takes over a kept fact only if it still has the very nodes that the fact was computed
+//    from (compared by identity), so no flag can be forgotten. Checked builds compare kept facts with a
+//    recomputation after each primitive (`verify_cached`).
 //
 // A state belongs to one thread at a time, as the IR does. Terms are TensorIR's (ASPLOS'23).
 #pragma once
@@ -53,25 +53,25 @@ class FuncState : public FuncTree {
   [[nodiscard]] auto mentioning(const Place& scope_place, const Buffer& buffer) const -> std::vector<const Place*>;
   /// The blocks in those, as `child_blocks` has them.
   [[nodiscard]] auto blocks_mentioning(const Place& scope_place, const Buffer& buffer) const -> std::vector<const Place*>;
-  /// Are the statements of a block's body its loops and blocks, and nothing else?
+  /// True where the body of a block consists of loops and blocks only.
   [[nodiscard]] auto has_plain_body(const Place& scope_place) const -> bool;
-  /// Of the blocks right below (as `child_blocks`), those that declare neither reads nor writes.
+  /// The blocks right below (as `child_blocks`) that declare neither reads nor writes.
   [[nodiscard]] auto silent_blocks(const Place& scope_place) const -> std::vector<const Place*>;
-  /// Are the block's iter values independent affine functions of the loops around it?
+  /// True where the block's iter values are independent affine functions of the loops around it.
   [[nodiscard]] auto is_affine_binding(const Place& block) const -> bool;
   [[nodiscard]] auto cover(const Place& scope_place) const -> const Cover&;
-  /// Does the block read only what its producers of the same scope wrote before?
+  /// True where the block reads only elements that its producers in the same scope wrote before.
   [[nodiscard]] auto region_cover(const Place& block) const -> bool;
-  /// Only RAW dependences between the children, each covered.
+  /// True where the children depend on each other by RAW only, each read covered.
   [[nodiscard]] auto stage_pipeline(const Place& scope_place) const -> bool;
 
   /// The answers of `counted_races` (counted_races.h), which computes them; a newer one is added behind the others.
   [[nodiscard]] auto kept_races() const -> const std::vector<std::shared_ptr<const RacesKept>>&;
   void keep_races(std::shared_ptr<const RacesKept> races) const;
 
-  /// Takes over what is kept by the state before and still holds.
+  /// Takes over the facts of the state before that still hold.
   void adopt(const FuncState& before);
-  /// Compares what is kept with a recomputation; the first difference in words.
+  /// Compares the kept facts with a recomputation; returns the first difference, in words.
   [[nodiscard]] auto verify_cached() const -> std::optional<std::string>;
 
  private:
@@ -97,18 +97,18 @@ class State {
   /// Null where there is no such function.
   [[nodiscard]] auto func(Name name) const -> const FuncState*;
   struct Found { const FuncState* func = nullptr; const Place* place = nullptr; explicit operator bool() const { return place; } };
-  /// The loop or block with an id, in whichever function.
+  /// The loop or block with an id, in any function.
   [[nodiscard]] auto find(NodeId id) const -> Found;
 
-  /// The state after a rewrite of a function. A precondition is that ids of `changes` are in the function and
-  /// that no change lies inside another.
+  /// The state after a rewrite of a function. The ids of `changes` must be in the function, and no change may
+  /// lie inside another.
   [[nodiscard]] auto after(Name func, const Rewrite& rewrite) const -> State;
-  /// Compares all that is kept of a function with a recomputation; the first difference in words.
+  /// Compares the kept facts of a function with a recomputation; returns the first difference, in words.
   [[nodiscard]] auto verify_cached(Name func) const -> std::optional<std::string>;
 
  private:
   IRModule module_;
-  mutable std::vector<std::shared_ptr<const FuncState>> funcs_;   // of those that were asked for
+  mutable std::vector<std::shared_ptr<const FuncState>> funcs_;   // of functions that were asked for
 };
 
 }  // namespace loopsmith::schedule

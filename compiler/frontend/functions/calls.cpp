@@ -9,6 +9,7 @@
 #include "ir/ops.h"
 #include "ir/plain.h"
 #include "support/codes.h"
+#include "support/text.h"
 
 namespace loopsmith::frontend {
 
@@ -96,7 +97,6 @@ auto parameter_names(std::string_view intrinsic) -> std::string_view {
   static constexpr std::pair<std::string_view, std::string_view> table[] = {
 #define PARAMETERS(name, names) {#name, names},
 #include "frontend/intrinsic_parameters.def"
-#include "support/text.h"
   };
   for (const auto& [name, names] : table) {
     if (name == intrinsic) { return names; }

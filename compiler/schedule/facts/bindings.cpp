@@ -27,7 +27,7 @@ auto extent_of(const std::vector<std::pair<Var, Range>>& domains, const VarNode*
   return 0;
 }
 
-// Adds the digits of a sum; false: it is not plainly one. `allows_offset`: terms without loops count as nothing.
+// Adds the digits of a sum; false: the expression is no sum of digits. `allows_offset`: terms without loops are ignored.
 auto add_digits(const Expr& e, int64_t scale, const std::vector<std::pair<Var, Range>>& domains, bool allows_offset, std::vector<Digit>& out) -> bool {
   if (const Add* n = e.as<Add>()) { return add_digits(n->a, scale, domains, allows_offset, out) && add_digits(n->b, scale, domains, allows_offset, out); }
   auto is_loop = [&](const VarNode& v) { return std::any_of(domains.begin(), domains.end(), [&](const auto& d) { return d.first.get() == &v; }); };
@@ -76,7 +76,7 @@ auto written_with_digits(std::span<const Expr> values, const std::vector<std::pa
     if (is_zero(value)) { counts.push_back(1); continue; }
     size_t first = all.size();
     if (!add_digits(value, 1, domains, allows_offset, all)) { return {}; }
-    // From the least digit up, each counts as many as those below it together.
+    // From the lowest digit up, the scale of each is the product of the extents below it.
     std::vector<Digit> digits;
     for (size_t i = first; i < all.size(); ++i) {
       if (all[i].extent > 1) { digits.push_back(all[i]); }
@@ -88,7 +88,7 @@ auto written_with_digits(std::span<const Expr> values, const std::vector<std::pa
     }
     counts.push_back(next);
   }
-  // Of each variable all digits, each once.
+  // All digits of each variable must occur, each once.
   std::sort(all.begin(), all.end(), [](const Digit& a, const Digit& b) { return a.var != b.var ? a.var < b.var : a.lower < b.lower; });
   for (size_t i = 0; i < all.size();) {
     int64_t next = 1;
@@ -129,7 +129,7 @@ auto is_affine_binding(const BlockRealize& realize, const std::vector<std::pair<
     return true;
   };
   if (is_affine(realize.iter_values.to_vector(), domains, realize.predicate)) { return true; }
-  // Loops that run once stand in predicates of which iter values are rid already.
+  // Predicates may still use loops of one iteration that iter values no longer use.
   VarMap units;
   std::vector<std::pair<Var, Range>> others;
   for (const auto& [var, domain] : domains) {
@@ -142,7 +142,7 @@ auto is_affine_binding(const BlockRealize& realize, const std::vector<std::pair<
   return is_affine(values, others, analyzer.simplify(substitute(realize.predicate, units)));
 }
 
-// Surjective maps may take a value often: `i + j`, where the digit of `i` counts less than all that `j` takes.
+// A surjective map may take a value several times, as `i + j` does: the scale of the digit `i` is below the range of `j`.
 static auto overlaps(const arith::IterSumNode& sum, arith::Analyzer& analyzer) -> bool {
   for (size_t i = 0; i < sum.args.size(); ++i) {
     const arith::IterSplit& digit = sum.args[i];
@@ -156,10 +156,10 @@ static auto overlaps(const arith::IterSumNode& sum, arith::Analyzer& analyzer) -
   return false;
 }
 
-// Surjective maps may leave digits of iterators out: `i // 4`. Are all digits of whatever follows a variable used?
+// A surjective map may leave out digits of iterators, as `i // 4` does. True where all digits of the iterators that use `of` occur.
 static auto uses_all_digits(const std::vector<arith::IterSum>& indices, const VarNode* of, arith::Analyzer& analyzer) -> bool {
-  std::vector<const arith::IterMarkNode*> marks;              // that follow the variable
-  std::vector<Expr> used;                                     // of each: the product of the digits' extents
+  std::vector<const arith::IterMarkNode*> marks;              // that use the variable
+  std::vector<Expr> used;                                     // for each mark the product of the digits' extents
   std::function<bool(const arith::IterMarkNode&)> follows;
   std::function<bool(const arith::IterSumNode&)> visit = [&](const arith::IterSumNode& sum) {
     bool any = false;
@@ -204,7 +204,7 @@ auto tells_iterations_apart(const std::vector<Expr>& values, const std::vector<s
   std::vector<Expr> plain;
   for (const Expr& e : values) { plain.push_back(substitute(e, units)); }
   if (used.empty()) { return true; }
-  // The form that tiles and fused loops have needs no proof.
+  // Tiles and fused loops have this form, which needs no proof.
   if (are_all_followed && written_with_digits(plain, used, /*allows_offset=*/true)) { return true; }
   auto is_apart = [&](const Expr& condition) {
     arith::Analyzer analyzer;
@@ -221,7 +221,7 @@ auto compute_affine_binding(const FuncTree& func, const Place& block) -> bool {
   return is_affine_binding(*block.realize, loop_domains(func, block));
 }
 
-// Of quotients and remainders together, whether two iterations run one instance: counted where the loops around stand at 0.
+// True where two iterations of the loop run the same instance, found by counting with all other loops at 0. For quotients and remainders.
 static auto meets_again(const BlockRealize& realize, const For& loop) -> bool {
   constexpr int64_t most = 1024;
   auto extent = as_int(loop.extent), first = as_int(loop.min);
@@ -254,7 +254,7 @@ static auto meets_again(const BlockRealize& realize, const For& loop) -> bool {
 
 auto repeats_instances(const BlockRealize& realize, const For& loop) -> bool {
   if (is_one(loop.extent)) { return false; }
-  // Of a remainder, what it is divided by: iterations so far apart may be the same.
+  // The divisors of remainders: iterations that far apart may run the same instances.
   std::vector<int64_t> periods;
   bool is_used = false, is_divided = false;
   auto is_var = [&](const VarNode& v) { return &v == loop.var.get(); };
@@ -275,7 +275,7 @@ auto repeats_instances(const BlockRealize& realize, const For& loop) -> bool {
   };
   for (const Expr& value : realize.iter_values) { look(look, value); }
   if (!is_used) { return true; }
-  // Of a quotient, neighbours are: the first two, if the others say the same of both.
+  // In a quotient neighbours share a value: the first two iterations, if all other iter values agree on both.
   if (is_divided) {
     arith::Analyzer analyzer;
     VarMap first{{loop.var.get(), loop.min}}, second{{loop.var.get(), loop.min + one(loop.min.dtype())}};

@@ -14,7 +14,7 @@
 
 namespace loopsmith::schedule {
 
-// Does a block read only what its producers of the scope wrote before?
+// True where a block reads only elements that its producers in the scope wrote before.
 static auto is_covered(const FuncTree& func, const Place& scope, const Place& consumer, std::span<const Dependence> dependences) -> bool {
   std::vector<const Place*> producers;
   for (const Dependence& d : dependences) {
@@ -29,7 +29,7 @@ static auto is_covered(const FuncTree& func, const Place& scope, const Place& co
     }
     return regions;
   };
-  // Loops around any of them, where there is something to prove.
+  // Binds the loops around all of them, once a proof is needed.
   std::optional<arith::Analyzer> made;
   auto analyzer = [&]() -> arith::Analyzer& {
     if (made) { return *made; }
@@ -48,7 +48,7 @@ static auto is_covered(const FuncTree& func, const Place& scope, const Place& co
     return *made;
   };
   std::vector<BufferRegion> reads = bound_regions(consumer, false);
-  // At each loop around the consumer: those producers whose lowest common loop it is.
+  // For each loop around the consumer, the producers whose lowest common loop with it this is.
   for (const Place* lca = func.parent(consumer); lca; lca = func.parent(*lca)) {
     std::vector<const Place*> here;
     for (const Place* producer : producers) {
@@ -58,7 +58,7 @@ static auto is_covered(const FuncTree& func, const Place& scope, const Place& co
     }
     if (!here.empty()) {
       if (here.size() == 1 && is_one(here[0]->realize->predicate)) {
-        // Most often one block produces just what is read, index by index.
+        // The usual case: one block produces just the region that is read, index by index.
         bool is_plain = true;
         std::vector<BufferRegion> writes = bound_regions(*here[0], true);
         for (const BufferRegion& read : reads) {
@@ -97,7 +97,7 @@ static auto is_covered(const FuncTree& func, const Place& scope, const Place& co
   return true;
 }
 
-// What was uncovered and did not change still is, where it still is in the scope.
+// An uncovered block that did not change is still uncovered, if it is still in the scope.
 auto compute_cover(const FuncTree& func, const Place& scope, const Scope& dependences, const std::vector<NodeId>& changed, const Cover& before) -> Cover {
   Cover out;
   for (NodeId id : before.uncovered) {

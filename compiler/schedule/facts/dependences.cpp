@@ -37,7 +37,7 @@ using Touch = ScopeBlocks::Touch;
 using Toucher = ScopeBlocks::Toucher;
 using Known = ScopeBlocks::Known;
 
-// The same where blocks are known by where they stand.
+// A Toucher with the position of its block in the text.
 struct Event {
   const BufferNode* buffer = nullptr;
   int at = 0;
@@ -57,7 +57,7 @@ auto is_silent(const Array<Touch>& touches) -> bool {
   return std::all_of(touches.begin(), touches.end(), [](const Touch& t) { return t.use == Use::HiddenRead; });
 }
 
-// What a block depends on, of those before it. `events_on` gives who touches a buffer, in the order of the text.
+// The dependences of a block on blocks before it. `events_on` returns the touchers of a buffer, in the order of the text.
 template <class EventsOn>
 auto dependences_of(NodeId block, int at, const Array<Touch>& touches, const EventsOn& events_on) -> std::vector<Dependence> {
   std::vector<Dependence> out;
@@ -94,13 +94,13 @@ auto first_on(const Sequence<Toucher>& all, const BufferNode* buffer, Use use = 
 
 auto is_place(const Stmt& s) -> bool { return s.kind() == NodeKind::For || s.kind() == NodeKind::BlockRealize; }
 
-// A tree with its strands, and no more.
+// A tree with its strands only.
 auto begin_tree(const FuncTree& func, const Place& scope, const ScopeTree* before) -> ScopeTree {
   ScopeTree out{.scope = scope.id, .is_plain = true, .strands = {}, .blocks = {}};
   const Stmt& body = scope.block()->body;
   const auto* list = body.as<SeqStmt>();
   out.strands = list ? list->seq : Sequence<Stmt>{body};
-  // Of a plain body that goes before, only what is new need be looked at.
+  // Of a body that was plain before, only new statements need be checked.
   for (size_t i = 0, k = 0; out.is_plain && i < out.strands.size();) {
     size_t run = before && before->is_plain ? out.strands.same_run(i, before->strands, k) : 0;
     i += run;
@@ -123,14 +123,14 @@ auto begin_tree(const FuncTree& func, const Place& scope, const ScopeTree* befor
   return out;
 }
 
-// Of the blocks in the strands of two trees, those that are in one only, or touch something else, or moved past others.
+// The blocks of two trees that differ: blocks in one tree only, with other touches, or moved past others.
 struct Changes {
   std::vector<NodeId> gone;
   std::vector<std::pair<const Block*, Array<Touch>>> fresh;
 };
 auto changes_between(KnownHiddenReads& hidden, const ScopeTree& before, const ScopeTree& now) -> Changes {
   Changes out;
-  std::vector<const Block*> old_blocks, new_blocks;        // between strands that both have
+  std::vector<const Block*> old_blocks, new_blocks;        // between strands that are in both trees
   auto compare = [&] {
     size_t next = 0;
     for (const Block* block : new_blocks) {
@@ -158,7 +158,7 @@ auto changes_between(KnownHiddenReads& hidden, const ScopeTree& before, const Sc
   return out;
 }
 
-// All that is known, from the strands alone.
+// Made from the strands alone.
 auto make_blocks(KnownHiddenReads& hidden, const Sequence<Stmt>& strands) -> std::shared_ptr<const ScopeBlocks> {
   std::vector<const Block*> blocks;
   for (const Stmt& strand : strands) { add_blocks(strand, blocks); }
@@ -193,12 +193,12 @@ auto make_blocks(KnownHiddenReads& hidden, const Sequence<Stmt>& strands) -> std
   return std::make_shared<const ScopeBlocks>(std::move(out));
 }
 
-// The same, from what was known before and what changed. Null: too much did.
+// Made from the blocks before and the changes. Null: too many changes.
 auto make_blocks(const FuncTree& func, const ScopeBlocks& before, const Changes& changes) -> std::shared_ptr<const ScopeBlocks> {
   auto is_much = [&](size_t count) { return count * 4 > before.blocks.size(); };
   if (is_much(changes.gone.size() + changes.fresh.size())) { return nullptr; }
   ScopeBlocks now = before;
-  std::vector<const BufferNode*> touched;    // about which there is something new
+  std::vector<const BufferNode*> touched;    // whose touchers changed
   for (NodeId id : changes.gone) {
     size_t at = place_of(now.blocks, id);
     const Known known = now.blocks[at];
@@ -222,7 +222,7 @@ auto make_blocks(const FuncTree& func, const ScopeBlocks& before, const Changes&
     size_t at = place_of(now.blocks, block->id);
     now.blocks = now.blocks.spliced(at, at, std::span(&known, 1));
   }
-  // Blocks that touch those too, where they are written at all.
+  // Other blocks that touch these buffers, if any block writes them.
   std::sort(touched.begin(), touched.end());
   touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
   for (const BufferNode* buffer : touched) {
@@ -314,7 +314,7 @@ auto in_text_order(const FuncTree& func, std::vector<NodeId> ids) -> std::vector
   return ids;
 }
 
-// ---- what is asked of a scope --------------------------------------------------------------------------
+// ---- questions about a scope ---------------------------------------------------------------------------
 
 auto Scope::of_dst(NodeId id) const -> std::span<const Dependence> {
   const Known* known = blocks_->find(id);
@@ -324,7 +324,7 @@ auto Scope::of_src(NodeId id) const -> std::vector<Dependence> {
   std::vector<Dependence> out;
   const Known* known = blocks_->find(id);
   if (!known) { return out; }
-  // They touch what it touches.
+  // They touch a buffer that it touches.
   std::vector<NodeId> others;
   const auto& touchers = blocks_->touchers;
   for (const auto& [buffer, use] : known->touches) {

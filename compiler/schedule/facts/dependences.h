@@ -50,7 +50,7 @@ class Scope {
 /// The buffers that the blocks of a scope touch, and the dependences that follow. Loops do not matter: states whose steps change only loops
 /// share it.
 struct ScopeBlocks {
-  /// How a block touches a buffer.
+  /// The kinds of touching a buffer.
   enum class Use : uint8_t { Read, HiddenRead, Write };
   struct Touch {
     const BufferNode* buffer = nullptr;

@@ -17,7 +17,7 @@ namespace loopsmith::schedule {
 
 namespace {
 
-// Notes the elements of one buffer that statements certainly store to.
+// Records the elements of one buffer that statements certainly store.
 class Stores : public Follower {
  public:
   explicit Stores(const Buffer& buffer) : buffer_(buffer) {
@@ -30,11 +30,11 @@ class Stores : public Follower {
     is_known_ = true;
     written_.assign(static_cast<size_t>(size), false);
   }
-  /// False: something may be stored in a way that cannot be followed.
+  /// False: some store cannot be followed.
   [[nodiscard]] auto is_known() const -> bool { return is_known_; }
   void clear() { written_.assign(written_.size(), false); }
 
-  /// Is all of a region written, as far as it lies within the buffer? None: its bounds are not known, or too much is asked.
+  /// True where all elements of a region within the buffer are written. None: its bounds are not known, or it has too many elements.
   [[nodiscard]] auto holds_all(const BufferRegion& region, const Valuation& at_values, int64_t& steps) const -> std::optional<bool> {
     std::vector<std::pair<int64_t, int64_t>> box;
     for (size_t i = 0; i < shape_.size(); ++i) {
@@ -64,7 +64,7 @@ class Stores : public Follower {
     if (!(buffer == buffer_) || !certain || at.size() != shape_.size()) { return; }
     if (auto offset = offset_of(at)) { written_[*offset] = true; }
   }
-  // Vectors and units: what they store is somewhere, and may be all.
+  // Vectors and matrix units store somewhere in the buffer, perhaps to all elements.
   void store_somewhere(const Buffer& buffer) override { is_known_ = is_known_ && !(buffer == buffer_); }
   void hand_out(const VarNode* data) override { is_known_ = is_known_ && data != buffer_->data.get(); }
 
@@ -83,12 +83,12 @@ class Stores : public Follower {
   bool is_known_ = false;
 };
 
-// Threads run a block together: what one of them does is not all.
+// Threads run a block together, so one thread's stores are not all.
 auto is_under_threads(const FuncTree& func, const Place& block) -> bool {
   for (const Place* at = func.parent(block); at; at = func.parent(*at)) { if (at->is_loop() && at->loop->thread && !is_one(at->loop->extent)) { return true; } }
   return false;
 }
-// No condition stands between the two.
+// True where no condition stands between the two.
 auto runs_plainly(const FuncTree& func, const Place& block, const Place* above) -> bool {
   for (const Place* at = &block; at && at != above; at = func.parent(*at)) { if (!always_runs(func, *at)) { return false; } }
   return true;
@@ -205,8 +205,8 @@ auto counted_instances(const FuncTree& func, const Place& block, const std::vect
 
 namespace {
 
-/// Runs loops, the outermost first, and hands out the values of iter vars wherever the predicate holds, with those of the loops; `f` gives false to
-/// stop. False: it did, or not all could be run.
+/// Runs loops, the outermost first, and calls `f` with the values of loops and iter vars wherever the predicate holds; `f` returns false to
+/// stop. False: stopped, or not all could be run.
 auto each_instance(const std::vector<std::pair<Var, Range>>& loops, const std::vector<Expr>& iter_values, const Expr& predicate,
                    const std::function<bool(const Valuation& loops, Follower::Element instance)>& f) -> bool {
   int64_t count = 1;
@@ -249,7 +249,7 @@ auto each_instance(const std::vector<std::pair<Var, Range>>& loops, const std::v
 
 auto counted_sharing(const std::vector<std::pair<Var, Range>>& loops, const Var& of, const std::vector<Expr>& iter_values, const Expr& predicate) -> std::optional<bool> {
   bool found = false;
-  // By the iterations of the loops outside of it.
+  // By the iterations of the loops outside of `of`.
   std::map<std::pair<Follower::Element, Follower::Element>, int64_t> iteration_of;
   bool all = each_instance(loops, iter_values, predicate, [&](const Valuation& values, Follower::Element instance) {
     Follower::Element outside;

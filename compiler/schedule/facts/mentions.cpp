@@ -14,7 +14,7 @@ namespace {
 
 using Mention = ScopeMentions::Mention;
 
-// The memory that is mentioned in a statement, in regions and views of blocks too.
+// The memory that a statement mentions, also in regions and views of blocks.
 class FindMentions : public Visitor {
  public:
   explicit FindMentions(std::vector<const VarNode*>& out) : out_(out) {}

@@ -29,7 +29,7 @@ auto substitute_region(const BufferRegion& region, const VarMap& map) -> BufferR
 
 namespace {
 
-// Proves a condition, at last by trying all values of its variables where they are few.
+// Proves a condition, if need be by trying all values of its variables where they are few.
 auto holds(const Expr& condition, arith::Analyzer& analyzer) -> bool {
   if (analyzer.can_prove(condition)) { return true; }
   std::vector<std::pair<const VarNode*, int64_t>> values;
@@ -58,7 +58,6 @@ auto holds(const Expr& condition, arith::Analyzer& analyzer) -> bool {
 
 }  // namespace
 
-// Does the union of what is produced contain what is consumed?
 auto covers_region(const Array<Expr>& shape, const std::vector<std::vector<arith::IntSet>>& produced_regions,
             const std::vector<arith::IntSet>& consumed_region, arith::Analyzer& analyzer) -> bool {
   if (produced_regions.empty()) { return false; }
@@ -67,7 +66,7 @@ auto covers_region(const Array<Expr>& shape, const std::vector<std::vector<arith
   for (size_t i = 0; i < shape.size(); ++i) {
     arith::IntSet whole = arith::IntSet::from_min_extent(zero(shape[i].dtype()), shape[i]);
     if (produced_region[i].is_nothing()) { return false; }
-    // What holds of the sets as they are holds of their parts within the buffer.
+    // Where the unclipped sets are ordered, so are their parts within the buffer.
     const arith::IntSet& made = produced_region[i];
     const arith::IntSet& used = consumed_region[i];
     bool low_is_covered = !made.has_lower_bound() || (used.has_lower_bound() && analyzer.can_prove(less_equal(made.min(), used.min())));
@@ -99,18 +98,18 @@ auto domains_sharing_memory(const FuncTree& func, const Place& block, const Plac
 
 namespace {
 
-// What an index range goes over while loops with numbers for bounds run, where it is plain to see: the points from `fixed + low` on,
-// `reach` of them, without holes. `fixed` does not depend on those loops.
+// The points that an index range covers while loops with constant bounds run, in the simple case: `reach` points from `fixed + low` on,
+// without holes. `fixed` does not depend on those loops.
 struct Stretch {
   std::vector<std::pair<Expr, int64_t>> fixed;   // terms with their coefficients
   int64_t low = 0;
   int64_t reach = 0;
 };
 
-// Numbers beyond do not occur in indices that are worth a short cut; sums and products of those within do not overflow.
+// Larger numbers do not occur in usual indices; sums and products of numbers below the limit do not overflow.
 constexpr int64_t plain_limit = int64_t{1} << 30;
 
-// Each index must step through loops of its own. None: it takes a proof to say.
+// Each index must use loops of its own. None: not the simple case.
 auto stretches_of(const Array<Range>& region, const Domains& domains) -> std::optional<std::vector<Stretch>> {
   struct Term { const Range* domain; int64_t coefficient; };
   std::vector<const Range*> taken;

@@ -17,16 +17,16 @@ namespace loopsmith::schedule {
 
 namespace {
 
-// When elements were last given another value.
+// The time of the last change of each element.
 class Changes : public Follower {
  public:
   int64_t now = 0;
   struct Write {
     int64_t at = 0;
     NodeId block = 0;
-    int64_t instance = 0;                      // a number of `Running`
+    int64_t instance = 0;                      // numbered by `Running`
   };
-  std::map<std::pair<const BufferNode*, Element>, Write> last;     // by element; all that was written
+  std::map<std::pair<const BufferNode*, Element>, Write> last;     // by element, of all that were written
   bool is_known = true;
 
  protected:
@@ -52,10 +52,10 @@ class Changes : public Follower {
 
  private:
   Running running_;
-  int64_t newest_ = 0;                         // when what the innermost block has loaded was changed last
+  int64_t newest_ = 0;                         // the last change of an element that the innermost block has loaded
 };
 
-// Does a block under a loop read what a block beside the loop, under one further out, writes?
+// True where a block under a loop reads a buffer that a block beside the loop, under one further out, writes.
 auto reads_from_beside(const FuncTree& func, const Place& loop) -> bool {
   const Place* outermost = &loop;
   for (const Place* at = func.parent(loop); at && at->is_loop(); at = func.parent(*at)) { outermost = at; }
@@ -74,7 +74,7 @@ auto reads_from_beside(const FuncTree& func, const Place& loop) -> bool {
   return false;
 }
 
-// Every element of a region; false: its bounds are not known.
+// Calls `f` for every element of a region; false: its bounds are not known.
 auto each_element(const BufferRegion& region, const Valuation& values, int64_t& steps, const std::function<void(const Follower::Element&)>& f) -> bool {
   std::vector<std::pair<int64_t, int64_t>> box;
   Follower::Element at;
@@ -122,7 +122,7 @@ auto counted_replacement(const FuncTree& func, const Place& loop, const Block& b
   Valuation values;
   int64_t steps = 0;
   Around around(func, loop, nullptr);
-  // What runs again under the loop may read what is made beside it, and is not the same again where that is not.
+  // Blocks under the loop may read elements made beside it, and compute other values when these change.
   if (reads_from_beside(func, loop)) {
     around.beside = [&](const Stmt& stmt, Valuation& outer) {
       ++changes.now;

@@ -17,21 +17,21 @@ namespace loopsmith::schedule {
 
 namespace {
 
-// Is a store to the buffer under loops whose bounds vary, or under a condition? Then less may be written than a block declares.
+// True where a store to the buffer stands under a condition, or under loops whose bounds vary: it may write less than the block declares.
 auto stores_under_conditions(const Stmt& stmt, const Buffer& buffer, bool is_conditional) -> bool {
   if (const auto* n = stmt.as<BufferStore>()) { return is_conditional && n->buffer == buffer; }
   if (const auto* n = stmt.as<For>()) { return stores_under_conditions(n->body, buffer, is_conditional || !as_int(n->min) || !as_int(n->extent)); }
   if (const auto* n = stmt.as<IfThenElse>()) {
     return stores_under_conditions(n->then_case, buffer, true) || (n->else_case && stores_under_conditions(n->else_case, buffer, true));
   }
-  // What holds for all of the domain is written there as well.
+  // A predicate that holds for the whole domain leaves nothing out.
   if (const auto* n = stmt.as<BlockRealize>(); n && !is_conditional && !is_one(n->predicate)) { is_conditional = !is_bound_of_domains(*n); }
   bool found = false;
   visit_children(stmt, [](const Expr&) {}, [&](const Stmt& s) { found = found || stores_under_conditions(s, buffer, is_conditional); });
   return found;
 }
 
-// How many elements of a buffer a statement stores at most, by the loops in it; none where something else may write them, or for ever.
+// The largest number of elements of a buffer that a statement stores, by the loops in it; none where other code may store some, or without end.
 auto most_stored(const Stmt& stmt, const Buffer& buffer) -> std::optional<int64_t> {
   if (const auto* n = stmt.as<BufferStore>()) { return n->buffer == buffer ? n->value.dtype().lanes : 0; }
   if (const auto* n = stmt.as<Block>(); n && !n->match_buffers.empty()) { return {}; }
@@ -70,8 +70,6 @@ auto nothing_of(const BufferRegion& region) -> BufferRegion {
 
 }  // namespace
 
-// What an instance of a block certainly writes of a buffer. A block may declare more than it writes (a part of a loop, all of the
-// part); where its body stores the element itself, that element counts.
 auto certain_write(const Block& block, const BufferRegion& declared) -> BufferRegion {
   bool is_point = std::all_of(declared.region.begin(), declared.region.end(), [](const Range& r) { return is_one(r.extent); });
   if (is_point) { return declared; }
@@ -88,11 +86,11 @@ auto certain_write(const Block& block, const BufferRegion& declared) -> BufferRe
       if (auto found = of_store(s)) { return *found; }
     }
   }
-  // Too few stores leave gaps.
+  // Fewer stores than elements leave gaps.
   auto size = size_of(declared);
   auto stored = size && block.match_buffers.empty() ? most_stored(block.body, declared.buffer) : std::nullopt;
   if (stored && *stored < *size) { return nothing_of(declared); }
-  // Of loops around a block inside, the only one that stores to the buffer, what all of them write.
+  // With one inner block that stores to the buffer: the region that the loops around it write together.
   Domains loops;
   Stmt body = block.body;
   auto stores = [&](const Stmt& stmt) {
@@ -148,17 +146,17 @@ auto certainly_writes(const FuncTree& func, const Place& block, const BufferRegi
   for (const Place* at = func.parent(block); at; at = func.parent(*at)) {
     if (at->is_loop()) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
   }
-  // A block that holds others, or loops, may leave out what it declares: a triangle fills no rectangle.
+  // A block that holds other blocks or loops may write less than it declares: a triangle fills no rectangle.
   if (block.end != block.index + 1 && stores_under_conditions(block.block()->body, write.buffer, false)) { return false; }
   BufferRegion here = substitute_region(certain_write(*block.block(), write), bindings_of(*block.realize));
-  // The same in each instance: nothing to estimate.
+  // The same region in each instance: no estimate is needed.
   bool is_fixed = is_one(block.realize->predicate);
   for (size_t i = 0; is_fixed && i < here.region.size(); ++i) {
     is_fixed = arith::deep_equal(here.region[i].min, region.region[i].min) && arith::deep_equal(here.region[i].extent, region.region[i].extent);
   }
   if (is_fixed) { return true; }
   auto domains = domains_sharing_memory(func, block, above, write.buffer->scope());
-  // Virtual threads are one thread's work in turns: each has what is allocated below it for its own, whatever the memory.
+  // One thread runs virtual threads in turn: each of them has its own copy of allocations below it, in any memory.
   for (const Place* at = above; at; at = func.parent(*at)) {
     if (!at->is_loop() || !at->loop->thread || !at->loop->thread->thread_tag.view().starts_with("vthread")) { continue; }
     std::erase_if(domains, [&](const auto& domain) { return domain.first == at->loop->var; });
@@ -167,19 +165,19 @@ auto certainly_writes(const FuncTree& func, const Place& block, const BufferRegi
     if (at->is_loop()) { std::erase_if(domains, [&](const auto& domain) { return domain.first == at->loop->var; }); }
   }
   if (is_one(block.realize->predicate) && covers_plainly(here.region, domains, region.region, {})) { return true; }
-  // A condition on what is fixed here decides about all of the instances at once.
+  // A condition on fixed values decides about all instances at once.
   for (const Expr& condition : arith::split_conjunction(block.realize->predicate)) {
     bool is_about_instances = uses_var(condition, [&](const VarNode& v) {
       return std::any_of(domains.begin(), domains.end(), [&](const auto& d) { return d.first.get() == &v; });
     });
     if (!is_about_instances && !analyzer.can_prove(substitute(condition, once))) { return false; }
-    // Of quotients and remainders the estimate below knows bounds of iter vars only.
+    // For quotients and remainders the estimate below uses bounds of iter vars only.
     bool is_rough = false;
     post_order(condition, [&](const Expr& e) { is_rough = is_rough || e.as<FloorMod>() || e.as<FloorDiv>(); });
     if (is_about_instances && is_rough && !keeps_domain(*block.realize, condition) && !analyzer.can_prove(condition)) { return false; }
-    // The estimate takes it that some instance runs.
+    // The estimate assumes that some instance runs.
     if (analyzer.can_prove(logical_not(condition))) { return false; }
-    // Where the condition is not about what is written, one must be seen to: the first or the last.
+    // If the condition does not involve the written elements, some instance must be proved to run: the first or the last.
     auto is_in_condition = [&](const VarNode& v) { return uses_var(condition, [&](const VarNode& used) { return &used == &v; }); };
     bool tells_elements = std::any_of(here.region.begin(), here.region.end(), [&](const Range& range) { return uses_var(range.min, is_in_condition); });
     if (!is_about_instances || tells_elements) { continue; }

@@ -9,6 +9,7 @@
 #include "arith/iter_map.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "ir/vocabulary.h"
 #include "schedule/block_classes.h"
 #include "schedule/facts/bindings.h"
 #include "schedule/facts/instances.h"
@@ -21,20 +22,21 @@ namespace loopsmith::schedule::placement {
 
 namespace {
 
-// Would threads along a loop each run the same instances of a reduction, whose sum lies in a memory that they share?
+// True where threads along a loop would each run the same instances of a reduction whose sum lies in a memory that they share.
 auto repeats_in_threads(const Place& block, const For& loop, const std::vector<Expr>& iter_values) -> bool {
-  auto thread = loop.thread ? thread_scope(loop.thread->thread_tag) : std::nullopt;
+  auto thread = loop.thread ? thread_axis(loop.thread->thread_tag.view()) : std::nullopt;
   if (!thread || is_one(loop.extent) || !block.block()->init) { return false; }
   for (const Expr& value : iter_values) {
     if (uses_var(value, [&](const VarNode& v) { return &v == loop.var.get(); })) { return false; }
   }
   return std::any_of(block.block()->writes.begin(), block.block()->writes.end(), [&](const BufferRegion& write) {
-    return storage_rank(write.buffer->scope()).value_or(0) <= thread->rank;
+    auto memory = memory_family(write.buffer->scope().view()).value_or(MemoryFamily::Global);
+    return memory == MemoryFamily::Global || (memory == MemoryFamily::Shared && thread->family != ThreadFamily::Block);
   });
 }
 
-// Do the boxes of iter values that an iteration of a loop and a later one run, by the loops below, certainly meet: of all of its iterations, or of
-// the first one? The later one is the next, or as far away as the digits that the values take of the loop wrap around.
+// True where an iteration of a loop and a later one certainly run common instances, by the boxes of iter values under the loops below: for all
+// iterations, or for the first. The later one is the next, or as far away as the period of a remainder in the iter values.
 auto meets_later(const For& loop, const std::vector<Expr>& iter_values, const Domains& below) -> bool {
   arith::DomMap domains;
   for (const auto& [var, domain] : below) { domains.emplace(var.get(), arith::IntSet::from_range(domain)); }
@@ -54,7 +56,7 @@ auto meets_later(const For& loop, const std::vector<Expr>& iter_values, const Do
   auto meets = [&](arith::Analyzer& analyzer, const Expr& at, const Expr& distance) {
     const VarMap here{{loop.var.get(), at}}, later{{loop.var.get(), at + distance}};
     return std::all_of(sets.begin(), sets.end(), [&](const arith::IntSet& set) {
-      // What does not follow the loop is the same in both, or nothing runs.
+      // A value that does not use the loop is the same in both.
       if (!follows(set.min()) && !follows(set.max())) { return true; }
       return analyzer.can_prove(less_equal(substitute(set.min(), here), substitute(set.max(), later))) &&
              analyzer.can_prove(less_equal(substitute(set.min(), later), substitute(set.max(), here)));
@@ -68,8 +70,6 @@ auto meets_later(const For& loop, const std::vector<Expr>& iter_values, const Do
     return meets(any, loop.var, distance) || meets(first, loop.min, distance);
   });
 }
-
-auto is_grid_loop(const For& loop) -> bool { return loop.thread && thread_scope(loop.thread->thread_tag).value_or(ThreadScope{}).rank == 0; }
 
 auto refuse(Code code, const Relocation& move, const Place& loop) -> Diagnostic {
   return note_block(note_loop(move.cx.error(code).arg("block", move.block->name().view()).arg("loop", loop.name().view()), loop), *move.block);
@@ -147,7 +147,7 @@ auto require_apart_from_makers(const Relocation& move, const Nest& nest) -> Stat
   LOOPSMITH_CHECK(require_whole_sums(move, makers));
   for (const Place* at = move.loop.place; at && at->is_loop(); at = move.func.parent(*at)) {
     bool has_makers = std::any_of(makers.begin(), makers.end(), [&](NodeId id) { return move.func.is_below(*move.func.find(id), *at); });
-    bool is_grid = (move.consumers.empty() || has_makers) && is_grid_loop(*at->loop);
+    bool is_grid = (move.consumers.empty() || has_makers) && is_bound_to_grid(*at->loop);
     if ((!is_parallel(*at->loop) && !is_grid) || is_one(at->loop->extent)) { continue; }
     LOOPSMITH_CHECK(require_reduction_not_spread(move, nest, *at));
     bool is_spread = nest.uses(at->loop->var);
@@ -166,7 +166,7 @@ auto require_apart_from_others(const Relocation& move, const Nest& nest, arith::
   LOOPSMITH_CHECK(require_whole_sums(move, producers_of(move.func, *move.block)));
   for (const Place* at = move.loop.place; at && at->is_loop(); at = move.func.parent(*at)) {
     if (repeats_in_threads(*move.block, *at->loop, nest.iter_values)) { return refuse(Code::ReductionShared, move, *at); }
-    if ((!is_parallel(*at->loop) && !is_grid_loop(*at->loop)) || is_one(at->loop->extent)) { continue; }
+    if ((!is_parallel(*at->loop) && !is_bound_to_grid(*at->loop)) || is_one(at->loop->extent)) { continue; }
     LOOPSMITH_CHECK(require_reduction_not_spread(move, nest, *at));
     if (!nest.uses(at->loop->var)) { return whole_block_in_each(move, *at); }
     LOOPSMITH_CHECK(require_producers_run(move, nest, *at, analyzer));

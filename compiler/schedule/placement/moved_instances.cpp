@@ -27,7 +27,7 @@ namespace loopsmith::schedule::placement {
 
 namespace {
 
-// `max` or `min` where a block keeps the largest or smallest of what it loads; none for other updates.
+// `max` or `min` where a block keeps the largest or smallest of the values that it loads; none for other updates.
 auto extremum_of(const Block& block) -> std::optional<NodeKind> {
   const auto* store = block.body.as<BufferStore>();
   if (!store || !block.init) { return {}; }
@@ -40,7 +40,7 @@ auto extremum_of(const Block& block) -> std::optional<NodeKind> {
   return kind;
 }
 
-// Does an element of a reduction begin anew, since instances that differ in a spatial iter var make the same?
+// True where an element of a reduction begins anew, since instances that differ in a spatial iter var make the same element.
 auto begins_again(const Block& block) -> bool {
   const auto* store = block.body.as<BufferStore>();
   return !store || std::any_of(block.iter_vars.begin(), block.iter_vars.end(), [&](const IterVar& iter) {
@@ -49,7 +49,7 @@ auto begins_again(const Block& block) -> bool {
   });
 }
 
-// Does all that a block goes on with begin in its init: does it read nothing else that it writes, whatever it declares?
+// True where the init writes every buffer that the block both loads and writes, so that nothing is left from an earlier run.
 auto begins_all_anew(const Block& block) -> bool {
   auto is_begun = [&](const Buffer& buffer) {
     bool found = false;
@@ -68,7 +68,7 @@ auto begins_all_anew(const Block& block) -> bool {
   return is_anew;
 }
 
-// Does a block go over its elements again in iterations of a loop, or of one around it, while what it reads is still being made there?
+// True where a block computes its elements again in iterations of a loop, or of one around it, while its producers still run there.
 auto is_still_made(const FuncState& func, const Place& block, const Place& loop) -> bool {
   const std::vector<NodeId> makers = producers_of(func, block);
   for (const Place* at = &loop; at && at->is_loop(); at = func.parent(*at)) {
@@ -78,9 +78,9 @@ auto is_still_made(const FuncState& func, const Place& block, const Place& loop)
   return false;
 }
 
-// May instances of a reduction run more than once, and read what its producers have not finished? Where it keeps the largest
-// (smallest) of what it loads, and its producers do too: what is read early is no larger than what is read at last. After the
-// last init of an element all its instances run again, since loops that repeat them are no part of the iter values.
+// True where instances of a reduction may run more than once, and read unfinished elements of its producers: it keeps the largest
+// (smallest) value, and so do its producers, so that an early value is no larger than the final one. After the last init of an element
+// all its instances run again, since loops that repeat them are no part of the iter values.
 auto may_run_again(const FuncState& func, const Block& block, const Place& loop, const std::vector<NodeId>& producers, const std::vector<Expr>& iter_values, const Domains& domains,
                    const Expr& predicate) -> bool {
   auto kind = extremum_of(block);
@@ -89,14 +89,14 @@ auto may_run_again(const FuncState& func, const Block& block, const Place& loop,
     const Place& producer = *func.find(id);
     if (!is_complete(func, producer) && (extremum_of(*producer.block()) != kind || begins_again(*producer.block()))) { return false; }
     if (is_complete(func, producer) && is_still_made(func, producer, loop)) { return false; }
-    // What a predicate leaves out is not made at all yet.
+    // An element that a predicate leaves out is not made at all yet.
     if (!keeps_domains(func, producer)) { return false; }
   }
   arith::Analyzer analyzer;
   return !arith::detect_iter_map(iter_values, domains, predicate, arith::IterMapLevel::NoCheck, analyzer, false).indices.empty();
 }
 
-// Do the loops around run the instances of a reduction in the order of its iter vars: a loop for each, in their order?
+// True where the loops around run the instances of a reduction in the order of its iter vars: a loop for each, in their order.
 auto in_order_of_iters(const FuncState& func, const Place& block) -> bool {
   int last = -1;
   for (size_t i = 0; i < block.block()->iter_vars.size(); ++i) {
@@ -110,8 +110,8 @@ auto in_order_of_iters(const FuncState& func, const Place& block) -> bool {
   return true;
 }
 
-// May an update of a reduction run before its init? Where the iterations are too many to be counted: where a loop that counts beyond a remainder
-// drives spatial and reduction iter vars at once, so that the elements of a row need not come in their order.
+// True where an update of a reduction may run before its init. If the iterations are too many to be counted: where a remainder of a remainder
+// decides spatial and reduction iter vars at once, so that the elements of a row need not come in their order.
 auto may_update_early(const Block& block, const Domains& loops, const std::vector<Expr>& iter_values, const Expr& predicate) -> bool {
   if (auto counted = counted_late_update(block, loops, iter_values, predicate)) { return *counted; }
   std::unordered_set<const VarNode*> spatial;
@@ -136,8 +136,8 @@ auto may_update_early(const Block& block, const Domains& loops, const std::vecto
   return found;
 }
 
-// An iter var of which the loops around certainly do not run the whole domain, and of which more may run with new values under new loops;
-// null: none is known.
+// An iter var whose domain the loops around certainly do not run as a whole, while the new loops may run more values of it; null: none is
+// known.
 auto iter_in_part(const FuncState& func, const Place& block, const std::vector<Expr>& new_values, const Domains& new_loops) -> const IterVar* {
   arith::Analyzer analyzer;
   auto sets = [](const Domains& loops) {
@@ -151,7 +151,7 @@ auto iter_in_part(const FuncState& func, const Place& block, const std::vector<E
     const arith::IntSet ran = arith::eval_set(block.realize->iter_values[i], old_domains);
     bool begins_late = ran.has_lower_bound() && analyzer.can_prove(greater(ran.min(), iter.dom.min));
     bool ends_early = ran.has_upper_bound() && analyzer.can_prove(less(ran.max() + one(ran.max().dtype()), iter.dom.min + iter.dom.extent));
-    // Every second value, say.
+    // The loops may run every second value, say.
     const arith::ModularSet stride = analyzer.modular_set(block.realize->iter_values[i]);
     if (stride.coeff > 1) {
       const arith::ModularSet there = analyzer.modular_set(new_values[i]);
@@ -178,7 +178,7 @@ auto require_all_output_runs(const Relocation& move, const Nest& nest, arith::An
     auto loses_values = [&](const arith::IntSet& run) {
       return (run.has_lower_bound() && analyzer.can_prove(less(iter.dom.min, run.min()))) || (run.has_upper_bound() && analyzer.can_prove(less(run.max(), last)));
     };
-    // Outside of the bounds of a producer's predicate nothing is made either.
+    // Values outside of the bounds, from a producer's predicate, do not run either.
     const arith::IntSet& bound = nest.bounds[i];
     if (!loses_values(arith::eval_set(nest.ranges[i], around, analyzer)) && (bound.is_nothing() || !loses_values(bound))) { continue; }
     return note_block(move.error(Code::InstancesLost), *move.block);

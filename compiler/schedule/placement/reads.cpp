@@ -21,7 +21,7 @@ using arith::IntSet;
 
 namespace {
 
-// Does a block read what the producer writes?
+// True where a block reads a buffer that the producer writes.
 auto reads_of_producer(const Place& block, const Place& producer) -> bool {
   for (const BufferRegion& read : block.block()->reads) {
     for (const BufferRegion& write : producer.block()->writes) { if (read.buffer == write.buffer) { return true; } }
@@ -196,7 +196,7 @@ auto require_reads_made(const Relocation& move, const Nest& nest, arith::Analyze
     unmade = read.buffer.get();
   }
   if (!late) { return ok(); }
-  // The iterations themselves show it, where they make all of the buffer.
+  // If the iterations make all of the buffer, running them decides.
   if (func.is_below(*late, *move.loop)) {
     auto counted = counted_replacement(func, *move.loop, move.moved(), nest.loops, nest.iter_values, nest.predicate, true);
     if (counted && !counted->reads_unmade) { return ok(); }

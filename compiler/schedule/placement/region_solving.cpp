@@ -29,7 +29,7 @@ auto simplified(arith::Analyzer& analyzer, const IntSet& set) -> IntSet {
   return IntSet::interval(set.has_lower_bound() ? analyzer.simplify(set.min()) : Expr(), set.has_upper_bound() ? analyzer.simplify(set.max()) : Expr());
 }
 
-// The common case, without a proof: all of a set lies within bounds that are numbers.
+// The common case, without a proof: a set lies within constant bounds.
 auto is_within_constants(arith::Analyzer& analyzer, const IntSet& set, const IntSet& bound) -> bool {
   if (!set.has_lower_bound() || !set.has_upper_bound() || !bound.has_lower_bound() || !bound.has_upper_bound()) { return false; }
   auto low = as_int(bound.min());
@@ -37,7 +37,7 @@ auto is_within_constants(arith::Analyzer& analyzer, const IntSet& set, const Int
   return low && high && analyzer.const_int_bound(set.min()).min >= *low && analyzer.const_int_bound(set.max()).max <= *high;
 }
 
-// As arith::intersect, without proofs where all ends are numbers.
+// As arith::intersect, without proofs where all ends are constants.
 auto intersected(const IntSet& a, const IntSet& b) -> IntSet {
   if (!a.is_nothing() && a.has_lower_bound() && a.has_upper_bound() && b.has_lower_bound() && b.has_upper_bound()) {
     auto a_low = as_int(a.min()), a_high = as_int(a.max()), b_low = as_int(b.min()), b_high = as_int(b.max());
@@ -48,7 +48,7 @@ auto intersected(const IntSet& a, const IntSet& b) -> IntSet {
   return arith::intersect({a, b});
 }
 
-// Which values of one iter var make `provided`, an expression of it, cover `required`. None: the form is not known.
+// The values of one iter var for which `provided`, an expression of it, covers `required`. None: the form is not known.
 struct Solved { const VarNode* var = nullptr; Needed needed; };
 
 auto solve(const IntSet& provided, const IntSet& required, const Expr& dim_max, arith::Analyzer& analyzer, int depth) -> std::optional<Solved> {
@@ -86,7 +86,7 @@ auto solve(const IntSet& provided, const IntSet& required, const Expr& dim_max, 
     return solve(IntSet::single_point(quotient->a), IntSet::interval(map_end(low, first), map_end(high, last)), dim_max, analyzer, depth + 1);
   }
   if (const FloorMod* rest = provided_min.as<FloorMod>()) {
-    // Values of x % c say nothing of x.
+    // Values of x % c do not bound x.
     if (const VarNode* var = rest->a.as<VarNode>()) { return Solved{var, {}}; }
     if (analyzer.can_prove_greater_equal(rest->a, 1) && analyzer.can_prove_greater_equal(rest->b, 1) && low && analyzer.can_prove_greater_equal(low, 0)) {
       return solve(IntSet::single_point(rest->a), IntSet::interval(low, Expr()), dim_max, analyzer, depth + 1);
@@ -102,7 +102,7 @@ auto find_needed(NeededMap& map, const VarNode* var) -> Needed* {
   return nullptr;
 }
 
-// Dimension by dimension. False: a dimension's form is not known.
+// Solves dimension by dimension. False: a dimension's form is not known.
 auto update_by_dimension(const BufferNode& buffer, const Box& provided, const Box& required, arith::Analyzer& analyzer, NeededMap& map) -> bool {
   for (size_t i = 0; i < buffer.shape.size(); ++i) {
     Expr dim_max = max(buffer.shape[i] - one(buffer.shape[i].dtype()), zero(buffer.shape[i].dtype()));
@@ -121,8 +121,8 @@ auto update_by_dimension(const BufferNode& buffer, const Box& provided, const Bo
   return true;
 }
 
-// An index that is a number of several digits, `v0 * 4 + v1` with v1 in [0, 4): an interval of it is an interval of each digit only
-// where the digits above some place are the same at both ends, and those below run over all of their values.
+// An index with several digits, as `v0 * 4 + v1` with v1 in [0, 4): an interval of it is an interval of each digit only if the
+// digits above some position are the same at both ends, and the digits below it take all of their values.
 auto digits_of(const arith::IterSum& index, arith::Analyzer& analyzer) -> arith::IterSumNode {
   arith::IterSumNode sum = *index;
   while (sum.args.size() == 1) {
@@ -155,7 +155,7 @@ void variables_of(const arith::IterMarkNode& mark, std::unordered_set<const VarN
   if (mark.sum) { for (const arith::IterSplit& split : mark.sum->args) { variables_of(*split.source, out); } }
 }
 
-// Of all digits but the first.
+// The variables of all digits but the first.
 void lower_variables_of(const arith::IterMarkNode& mark, std::unordered_set<const VarNode*>& out) {
   if (mark.split) { lower_variables_of(*mark.split->source, out); }
   if (!mark.sum) { return; }
@@ -164,8 +164,8 @@ void lower_variables_of(const arith::IterMarkNode& mark, std::unordered_set<cons
   }
 }
 
-// Indices that are parts of one iter var, `v // 4` and `v % 4`: a box of them is an interval of the iter var only where the upper parts
-// are single points and the lower ones whole.
+// Indices that are parts of one iter var, as `v // 4` and `v % 4`: a box of them is an interval of the iter var only if the upper parts
+// are single points, or the lower ones take all of their values.
 auto is_box_of_parts(const std::vector<arith::IterSumNode>& digits, const Box& box, const Box& whole, arith::Analyzer& analyzer) -> bool {
   struct Part { const arith::IterMarkNode* of; int64_t unit; size_t index; };
   std::vector<Part> parts;
@@ -187,7 +187,7 @@ auto is_box_of_parts(const std::vector<arith::IterSumNode>& digits, const Box& b
   return true;
 }
 
-// The usual case: each iter var, with a domain that begins at 0, is an index. False: it is not that.
+// The usual case: each iter var, with a domain that begins at 0, is an index. False: another case.
 auto update_by_indices(const BufferNode& buffer, const Array<IterVar>& iter_vars, const std::vector<Expr>& indices, const Box& required, arith::Analyzer& analyzer,
                        NeededMap& map) -> bool {
   if (indices.size() != iter_vars.size()) { return false; }
@@ -228,7 +228,7 @@ auto update_by_inverse(const BufferNode& buffer, const Array<IterVar>& iter_vars
   for (const IterVar& iter : iter_vars) { domains.emplace_back(iter.var, iter.dom); }
   auto found = arith::detect_iter_map(indices, domains, bool_imm(true), arith::IterMapLevel::Bijective, analyzer, false);
   if (found.indices.empty()) { return Inverse::None; }
-  // Of a multiple of an iter var only some values are indices: bounds cannot be carried back by themselves.
+  // A multiple of an iter var takes only some values: bounds alone cannot be inverted.
   if (!is_invertible(found.indices)) { return Inverse::Unsafe; }
   Box whole;
   for (const Expr& extent : buffer.shape) {
@@ -236,14 +236,14 @@ auto update_by_inverse(const BufferNode& buffer, const Array<IterVar>& iter_vars
   }
   std::vector<arith::IterSumNode> digits;
   for (const arith::IterSum& index : found.indices) { digits.push_back(digits_of(index, analyzer)); }
-  // What no iter var reaches is not asked for, nor is it a bound of what is reached.
+  // Indices that no iter value reaches are neither required nor bounds.
   auto clip = [&](IntSet& set, const IntSet& within) {
     if (analyzer.can_prove(greater(set.max(), within.max()))) { set = IntSet::interval(set.min(), within.max()); }
     if (analyzer.can_prove(less(set.min(), within.min()))) { set = IntSet::interval(within.min(), set.max()); }
   };
   for (size_t i = 0; i < required.size(); ++i) {
     const arith::IterSumNode& sum = digits[i];
-    // All of an iter var is kept in its domain otherwise.
+    // An index with all of an iter var is bounded by the iter var's domain.
     if (sum.args.empty() || (sum.args.size() == 1 && is_one(sum.args[0].lower_factor) && analyzer.can_prove_equal(sum.args[0].extent, sum.args[0].source->extent))) { continue; }
     const IntSet reached = IntSet::interval(sum.base, sum.base + sum.args[0].scale * sum.args[0].extent - one(sum.base.dtype()));
     clip(required[i], reached);
@@ -251,7 +251,7 @@ auto update_by_inverse(const BufferNode& buffer, const Array<IterVar>& iter_vars
   }
   bool is_exact = true;
   auto invert = [&](const Box& box) {
-    // Lower digits of what is no box of digits: all of their values.
+    // If an interval is no box of digits, its lower digits take all of their values.
     std::unordered_set<const VarNode*> open;
     for (size_t i = 0; i < box.size(); ++i) {
       const arith::IterSumNode& sum = digits[i];
@@ -259,7 +259,7 @@ auto update_by_inverse(const BufferNode& buffer, const Array<IterVar>& iter_vars
       is_exact = false;
       for (size_t k = 1; k < sum.args.size(); ++k) { variables_of(*sum.args[k].source, open); }
     }
-    // So it is with an iterator made of several, `(v0 * 2 + v1) // 5` and `% 5`, of which a part is wanted.
+    // The same for an iterator made of several, as `(v0 * 2 + v1) // 5` and `% 5`, of which a part is required.
     for (const arith::IterSumNode& sum : digits) {
       for (const arith::IterSplit& part : sum.args) {
         if (!part.source->sum) { continue; }
@@ -299,7 +299,7 @@ auto update_by_inverse(const BufferNode& buffer, const Array<IterVar>& iter_vars
   return Inverse::Found;
 }
 
-// Makes the domain of the loop and the bounds that a predicate must check of what is needed: see TVM's BlockVarDomainInfo.
+// Splits needed values into the loop's domain and the bounds that a predicate must check: see TVM's BlockVarDomainInfo.
 void simplify(arith::Analyzer& analyzer, Needed& needed) {
   if (needed.dom.is_nothing()) {
     if (needed.bound.has_lower_bound() && needed.bound.has_upper_bound()) {

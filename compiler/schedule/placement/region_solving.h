@@ -46,7 +46,7 @@ struct Solution {
 void settle(Needed& needed, const Range& domain, arith::Analyzer& analyzer);
 
 [[nodiscard]] auto unite(const std::vector<Box>& boxes) -> Box;
-/// The region of an access while the loops below `under` run, and with `over_threads` the threads that share the buffer.
+/// The region of an access while the loops below `under` run, and, with OfAllThatShare, the threads that share the buffer.
 enum class Threads : uint8_t { AtOne, OfAllThatShare };
 [[nodiscard]] auto relaxed(const FuncState& func, const Place& block, const Place& under, const BufferRegion& region, Threads threads) -> Box;
 

@@ -1,5 +1,5 @@
-// Primitives that stage a buffer through another memory: cache_read, cache_write, cache_inplace. A block that copies is put between
-// the buffer and those who use it.
+// Primitives that stage a buffer through another memory: cache_read, cache_write, cache_inplace. A copying block is put between
+// the buffer and its users.
 #include <algorithm>
 #include <functional>
 
@@ -25,7 +25,7 @@
 namespace loopsmith::schedule::primitives {
 namespace {
 
-// Is all of a region in another one, for all iterations of the loops around and including a place?
+// True where a region contains another one, for all iterations of the loops around a place and of the place itself.
 auto holds_region(const FuncState& func, const Place& around, const BufferRegion& held, const BufferRegion& wanted) -> bool {
   arith::Analyzer analyzer;
   for (const Place* at = &around; at; at = func.parent(*at)) {
@@ -39,8 +39,8 @@ auto holds_region(const FuncState& func, const Place& around, const BufferRegion
   return true;
 }
 
-// Where one block inside of a block, and nothing else in it, uses a buffer: what its predicate says of the iter vars of the block around it.
-// None: nothing. Versions that spell blocks `T.sblock` copy no more than that; those before copied all that the block around declares.
+// If one inner block, and nothing else in a block, uses a buffer: the part of its predicate on the iter vars of the outer block. None: no such
+// part. Versions that spell blocks `T.sblock` copy only that part; earlier ones copied the whole region that the outer block declares.
 auto where_used_inside(const Context& cx, const FuncState& func, const Place& block, const Buffer& buffer, bool reads) -> Expr {
   if (cx.state.module()->dialect != Dialect::SBlock) { return {}; }
   const auto& views = block.block()->match_buffers;
@@ -78,8 +78,8 @@ auto where_used_inside(const Context& cx, const FuncState& func, const Place& bl
   return is_looked_up ? Expr() : out;
 }
 
-// Does an instance of a block read values of a buffer that were there before it ran? Not where blocks inside read what others inside
-// have written.
+// True where an instance of a block reads values of a buffer from before it ran; not where inner blocks read elements that other inner
+// blocks have written.
 auto reads_older(const FuncState& func, const Place& block, const Buffer& buffer) -> bool {
   if (!region_of(block.block()->reads, buffer) && !reads_back(func, block, buffer)) { return false; }
   if (reads_own_sums(*block.block(), buffer)) { return false; }
@@ -107,8 +107,8 @@ auto reads_older(const FuncState& func, const Place& block, const Buffer& buffer
   return found;
 }
 
-// What a copy is of, where its loops begin and end without a division by what may be 0 (by a size that is not known, the loops of the block
-// would not run then): all of such a dimension otherwise.
+// The region of a copy, made so that bounds of its loops never divide by 0: where a bound divides by an unknown size, the whole dimension is
+// copied. (The loops of the block itself do not run if that size is 0.)
 auto without_division_by_zero(BufferRegion region) -> BufferRegion {
   arith::Analyzer analyzer;
   auto may_fail = [&](const Expr& end) {
@@ -128,8 +128,8 @@ auto without_division_by_zero(BufferRegion region) -> BufferRegion {
   return region;
 }
 
-// A copy's loops run wherever the block stands. Where they begin and end by what a buffer holds, they look that up also where the block's
-// predicate keeps it from running, and perhaps outside of that buffer.
+// The loops of a copy run in front of the block whatever its predicate. If their bounds are loaded from a buffer, they are loaded also
+// where the predicate keeps the block from running, perhaps from outside of that buffer.
 auto require_known_region(const Context& cx, const Place& block, const Stage& stage) -> Status {
   if (is_one(block.realize->predicate)) { return ok(); }
   const BufferNode* looked_up = nullptr;
@@ -179,8 +179,8 @@ struct CacheRead {
     plan.stage.scope = scope;
     LOOPSMITH_TRY(writer, require_single_writer(cx, func, *scope, buffer));
     if (writer) {
-      // The copy is made behind the writer: who reads before it, or in place, cannot read of the copy. Where no consumers are
-      // named, those are none. Where all that are named run before the writer, the copy is made before both, at the scope's start.
+      // The copy is made behind the writer: blocks that read before it, or in place, cannot read the copy, and count as consumers
+      // only if named. If all named consumers run before the writer, the copy is made before both, at the scope's start.
       plan.last_before = writer->index;
       const Place* before = nullptr;
       const Place* behind = nullptr;
@@ -188,7 +188,7 @@ struct CacheRead {
         bool is_consumer = false;
         for (const BlockArg& consumer : args.consumer_blocks) { is_consumer |= consumer.place == block; }
         if (!is_consumer || !(region_of(block->block()->reads, buffer) || reads_hidden(func, *block, buffer))) { continue; }
-        // In place, it is both.
+        // An in-place block is both.
         if (block->index <= writer->index) { before = block; }
         if (block->index >= writer->index) { behind = block; }
       }
@@ -218,7 +218,7 @@ struct CacheRead {
       plan.stage.region = without_division_by_zero(relaxed_region(func, *writer, write, plan.stage.at));
       LOOPSMITH_CHECK(require_known_region(cx, *writer, plan.stage));
       LOOPSMITH_CHECK(require_own_copies(cx, func, *writer, write, plan.stage));
-      // Of blocks that do not say what they read it is not known either that they read no more than was written.
+      // Blocks with hidden reads may read more than was written.
       for (const Place* block : mentioning) {
         bool is_consumer = args.consumer_blocks.empty() && block->index > plan.last_before;
         for (const BlockArg& consumer : args.consumer_blocks) { is_consumer |= consumer.place == block; }
@@ -244,8 +244,8 @@ struct CacheRead {
     return plan;
   }
 
-  // Iterations that run at the same time as the scope write nothing of what is copied: all that the scope says it reads, which may be more
-  // than it does read, and all of the buffer where it says nothing.
+  // Iterations that run at the same time as the scope write no element of the copied region: the region that the scope declares to read, which
+  // may be larger than needed, or the whole buffer where it declares none.
   static auto require_unwritten_beside(const Context& cx, const FuncState& func, const Place& scope, const BufferRegion* declared, const Buffer& buffer, const BlockArg& block) -> Status {
     for (const Place* at = func.parent(scope); at; at = func.parent(*at)) {
       if (at->is_block()) {
@@ -256,7 +256,7 @@ struct CacheRead {
       for (int i = at->index + 1; i < at->end; ++i) {
         const Place& writer = func.places()[static_cast<size_t>(i)];
         if (!writer.is_block() || !region_of(writer.block()->writes, buffer)) { continue; }
-        // Where instances can be counted, the races of the result are.
+        // If instances can be counted, the races of the result are counted instead.
         if (declared && (stays_apart(func, scope, *at, *declared) || counted_races(func, *at).is_known)) { break; }
         return note_block(note_loop(cx.error(Code::IterationsDepend).arg("loop", at->name().view()).arg("producer", writer.name().view())
                                         .arg("consumer", block->name().view()), *at), writer);
@@ -265,8 +265,8 @@ struct CacheRead {
     return ok();
   }
 
-  // Of a copy that is made at the start of the scope: no iteration of the writer runs before one of the consumer, and the consumer reads
-  // no more than is copied.
+  // For a copy at the start of the scope: no iteration of the writer runs before one of the consumer, and the consumer reads only copied
+  // elements.
   static auto require_read_first(const Context& cx, const FuncState& func, const Place& writer, const Place& consumer, const Stage& stage) -> Status {
     const Buffer& buffer = stage.region.buffer;
     const BufferRegion* read = region_of(consumer.block()->reads, buffer);
@@ -331,7 +331,7 @@ struct CacheWrite {
       if (func.is_below(*consumer.place, *scope)) { continue; }
       return note_block(cx.error(Code::CacheReader).arg("block", writer->name().view()).arg("consumer", consumer->name().view()).arg("why", "it stands in another block"), *writer);
     }
-    // In place: what it reads of the buffer was there before, and would not be in the cache.
+    // In place: the elements that it reads were in the buffer before, and would not be in the cache.
     if (reads_older(func, *writer, buffer) && !FAULT(cache_write_in_place)) {
       return note_block(cx.error(Code::CopyReadsOwn).arg("block", writer->name().view()).arg("buffer", buffer->name.view()), *writer);
     }
@@ -351,8 +351,8 @@ struct CacheWrite {
     LOOPSMITH_CHECK(require_known_region(cx, *writer, plan.stage));
     LOOPSMITH_CHECK(require_own_copies(cx, func, *writer, write, plan.stage));
     plan.stage.is_full = plan.stage.at->is_loop() || uses_loops_outside(func, plan.stage) || !all_readers_below(func, *scope, *plan.stage.at, buffer);
-    // The copy writes all of the region. Where the block does not, what was there would be lost: the caller's values, or those that an
-    // earlier run of the scope left. What the scope allocates itself holds nothing before.
+    // The copy writes all of the region. Elements that the block does not write would lose their values: those of the caller, or of an
+    // earlier run of the scope. A buffer of the scope's own holds no values before.
     bool is_own = func.allocates(*scope, buffer);
     if (!is_own && !certainly_writes(func, *writer, write, plan.stage.at, plan.stage.region, {}, plan.stage.scope)) {
       return note_block(cx.error(Code::CopyIncomplete).arg("block", writer->name().view()).arg("buffer", buffer->name.view()), *writer);
@@ -363,7 +363,7 @@ struct CacheWrite {
     return plan;
   }
 
-  // Whoever shall read the cache comes after the writer, and reads what that wrote. In a buffer of the scope's own there was nothing else.
+  // A block that shall read the cache runs after the writer, and reads elements that it wrote. A buffer of the scope's own holds no others.
   static auto require_in_cache(const Context& cx, const FuncState& func, const Place& writer, const BufferRegion& write, const Place& consumer, const Stage& stage, bool is_own) -> Status {
     auto refuse = [&](std::string_view why) {
       return note_block(cx.error(Code::CacheReader).arg("block", writer.name().view()).arg("consumer", consumer.name().view()).arg("why", why), consumer);
@@ -455,13 +455,13 @@ struct CacheInplace {
         return refuse(fmt::format("it may write more of `{}` than it reads, and the copy holds what it reads", buffer->name.view()));
       }
     }
-    // A block around that begins with its init reads nothing from outside: a copy of more than that writes would hold what nobody wrote.
+    // An outer block that begins with its init reads nothing from outside: a copy of more than the init writes would hold undefined elements.
     for (const Place* around = scope; around && !is_point; around = func.scope(*around)) {
       const Block& outer = *around->block();
       if (!outer.init || !region_of(outer.writes, buffer) || region_of(outer.reads, buffer)) { continue; }
       return note_block(refuse(fmt::format("the copy may hold elements of `{}` that the init of `{}` does not write", buffer->name.view(), around->name().view())), *around);
     }
-    // Copies do not know the predicate: where the block does not run, they copy an element of another iteration.
+    // Copies have no predicate: where the block does not run, they copy an element of another iteration.
     bool is_own = is_point && is_one(place.realize->predicate);
     for (const Place* at = func.parent(place); at && !is_own; at = func.parent(*at)) {
       if (!at->is_loop() || is_one(at->loop->extent)) { continue; }

@@ -31,7 +31,7 @@ struct GetBlock {
     Name func_name = args.func_name ? Name(*args.func_name) : cx.func_working_on;
     const FuncState* func = func_name.empty() ? nullptr : cx.state.func(func_name);
     if (!func) {
-      // Where none is named, that is `main`.
+      // The default is `main`.
       Diagnostic out = cx.error(Code::NoFunctionToSchedule).arg("function", func_name.empty() ? "main" : func_name.view());
       const auto& functions = cx.state.module()->functions;
       constexpr size_t most = 3;
@@ -82,8 +82,8 @@ struct GetChildBlocks {
   }
 };
 
-// Without blocks that only compute indices for each other's loads (cache_index), as in TVM: those read nothing, and nobody says
-// that they are read.
+// Without blocks that only compute indices for loads of others (cache_index), as in TVM: they read nothing, and no block declares
+// to read them.
 auto without_indices(const FuncState& func, const Place& block, std::vector<NodeId> found) -> std::vector<NodeId> {
   const Place* scope = func.scope(block);
   if (!scope) { return found; }

@@ -248,7 +248,7 @@ struct ReverseComputeAt {
   static auto apply(const Context& cx, const Args& args, const Plan& plan) -> Outcome { return place_block(cx, args, plan); }
 };
 
-// Where a block could be computed: -2 inlined, -1 where it is, else the number of a loop around its first consumer.
+// A place where a block could be computed: -2 inlined, -1 where it stands, else the number of a loop around its first consumer.
 struct Location { int64_t index; NodeId id; };
 auto list_locations(const Context& cx, const BlockArg& block) -> std::vector<Location> {
   const FuncState& func = *block.func;
@@ -265,7 +265,7 @@ auto list_locations(const Context& cx, const BlockArg& block) -> std::vector<Loc
   std::vector<const Place*> loops = func.loops(*func.find(consumers[0]));
   size_t count = static_cast<size_t>(std::find(loops.begin(), loops.end(), boundary) - loops.begin()) + 1;
   if (count > loops.size()) { return out; }
-  // Loops that feed spatial iter vars only, up to the last such one; none behind one that feeds others.
+  // Loops that feed only spatial iter vars, up to the last such one, and none behind a loop that feeds others.
   std::vector<bool> is_spatial(count);
   size_t last_spatial = 0;
   bool any_spatial = false;
@@ -315,7 +315,7 @@ struct SampleComputeLocation {
     }
     const int64_t* wanted = cx.decision.integer();
     if (!wanted) { return cx.error(Code::WrongDecision).arg("why", "it is not an integer"); }
-    // The place decided on, or the last one before it.
+    // The place of the decision, or the last one before it.
     const Location* best = nullptr;
     for (const Location& location : locations) {
       if (location.index <= *wanted) { best = &location; }

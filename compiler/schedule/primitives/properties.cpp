@@ -1,4 +1,4 @@
-// Primitives that change what a buffer or a block is, not what is computed: storage_align, set_scope,
+// Primitives that change properties of a buffer or block, not the computation: storage_align, set_scope,
 // unsafe_set_dtype, reorder_block_iter_var.
 #include <algorithm>
 
@@ -6,6 +6,7 @@
 
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "ir/vocabulary.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
 #include "schedule/primitives.h"
@@ -90,7 +91,7 @@ struct StorageAlign {
   }
 };
 
-// A buffer and its views in a block, and views of those, each with what it becomes.
+// A buffer and its views in a block, and views of those, each with its replacement.
 auto with_views(const FuncState& func, const Place& site, const Buffer& buffer, const std::function<Buffer(const Buffer&)>& change) -> BufferMap {
   BufferMap out{{buffer.get(), change(buffer)}};
   std::vector<Stmt> statements = statements_with(func, site, buffer);
@@ -128,7 +129,7 @@ struct SetScope {
   struct Plan { Buffer buffer; const Place* site; };
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
     LOOPSMITH_TRY(region, require_buffer(cx, *args.block, args.buffer_index, true));
-    if (args.storage_scope.empty() || !storage_rank(Name(args.storage_scope))) { return cx.error(Code::StorageScope).arg("scope", args.storage_scope); }
+    if (args.storage_scope.empty() || !memory_family(args.storage_scope)) { return cx.error(Code::StorageScope).arg("scope", args.storage_scope); }
     LOOPSMITH_TRY(site, require_allocated(cx, args.block, region.buffer));
     return Plan{region.buffer, site};
   }
@@ -164,7 +165,7 @@ struct UnsafeSetDType {
     LOOPSMITH_TRY(site, require_allocated(cx, args.block, region.buffer));
     auto dtype = DataType::parse(args.dtype);
     if (!dtype || dtype->is_handle() || dtype->is_void()) { return cx.error(Code::NoSuchDType).arg("dtype", args.dtype); }
-    // Views of it get the type as well. Who sees the memory as another type would read other bits.
+    // Its views get the type as well. A view of another type would read other bits.
     Buffer other;
     BufferMap changed = with_views(*args.block.func, *site, region.buffer, [&](const Buffer& buffer) {
       if (!(buffer->dtype == region.buffer->dtype) && !(buffer->dtype == *dtype)) { other = buffer; }

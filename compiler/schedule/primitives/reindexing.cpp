@@ -1,6 +1,6 @@
 // Primitives that stage a buffer in an order of their own: reindex, reindex_cache_read, reindex_cache_write. As
-// cache_read and cache_write, they put a block that copies between a buffer and the block that uses it; what the copy is indexed
-// by is new.
+// cache_read and cache_write, they put a copying block between a buffer and the block that uses it; the indices of the copy are
+// new.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -59,14 +59,14 @@ auto copy_error(const Context& cx, Code code, const Place& block, const BufferNo
   return note_block(cx.error(code).arg("block", block.name().view()).arg("buffer", buffer.name.view()), block);
 }
 
-// How a leaf block accesses a buffer: everywhere by the same indices.
+// The indices by which a leaf block accesses a buffer, the same everywhere.
 class AccessFinder : public Visitor {
  public:
   explicit AccessFinder(const Buffer& buffer) : buffer_(buffer) {}
   using Visitor::visit;
   std::optional<Array<Expr>> indices;
   bool is_several = false, is_opaque = false, is_nested = false;
-  bool is_conditional = false;              // some access is not made in each instance
+  bool is_conditional = false;              // some access is skipped in some instances
 
  protected:
   using Visitor::on;
@@ -88,7 +88,7 @@ class AccessFinder : public Visitor {
     --conditions_;
   }
   void on(const For& n) override {
-    ++conditions_;                           // its variable is not the block's, and it may not run
+    ++conditions_;                           // its variable is not the block's, and its body may not run
     Visitor::on(n);
     --conditions_;
   }
@@ -118,7 +118,7 @@ class AccessFinder : public Visitor {
   int conditions_ = 0;
 };
 
-// A buffer that indices are loaded from and that blocks of the same scope write; null: there is none.
+// A buffer that indices are loaded from and that blocks of the same scope write; null: none is.
 auto looked_up_in(const FuncState& func, const Place& place, const std::vector<Expr>& indices) -> const BufferNode* {
   const BufferNode* found = nullptr;
   for (const Expr& index : indices) {
@@ -130,7 +130,7 @@ auto looked_up_in(const FuncState& func, const Place& place, const std::vector<E
   return found;
 }
 
-// Does a statement store to the buffer whichever way it runs?
+// True where a statement stores to the buffer on every path.
 auto stores_always(const Stmt& stmt, const Buffer& buffer) -> bool {
   if (const auto* n = stmt.as<BufferStore>()) { return n->buffer == buffer && !n->predicate; }
   if (const auto* n = stmt.as<SeqStmt>()) { return std::any_of(n->seq.begin(), n->seq.end(), [&](const Stmt& s) { return stores_always(s, buffer); }); }
@@ -149,7 +149,7 @@ auto block_analyzer(const FuncState& func, const Place& place) -> arith::Analyze
   return analyzer;
 }
 
-// Is a variable the same all the while the scope of the block runs: an iter var of a block further out, or one of the function?
+// True for a variable that stays the same while the scope of the block runs: an iter var of an outer block, or a variable of the function.
 auto is_fixed_in_scope(const FuncState& func, const Place& place, const VarNode* var) -> bool {
   for (const Place* at = func.scope(place); at; at = func.scope(*at)) {
     for (const IterVar& iter : at->block()->iter_vars) {
@@ -162,8 +162,8 @@ auto is_fixed_in_scope(const FuncState& func, const Place& place, const VarNode*
   return false;
 }
 
-// Copies are made for every instance in the domains of iter vars. Those instances may not all run, and an access may be guarded:
-// then all must be within the buffer, and so must be what its indices load.
+// Copies are made for every instance in the domains of iter vars. Not all of them may run, and an access may be guarded: then all
+// elements must be within the buffer, and so must the elements that its indices load.
 auto require_in_bounds(const Context& cx, const FuncState& func, const Place& place, const Buffer& buffer, const std::vector<Expr>& indices, bool is_certain) -> Status {
   if (is_certain) { return ok(); }
   arith::Analyzer analyzer = block_analyzer(func, place);
@@ -182,8 +182,8 @@ auto require_in_bounds(const Context& cx, const FuncState& func, const Place& pl
   return staging_error(cx, place, fmt::format("a copy for each of its instances may go beyond `{}`", beyond->name.view()));
 }
 
-// The copy reads for all instances of the block, also for those that a scope below iterations which run at the same time does not run: there
-// another iteration may be writing what it reads. Where instances are few, those of the copy included, they are looked at when the step is done.
+// The copy reads for all instances of the block, also for instances that do not run. Below iterations that run at the same time another iteration
+// may be writing these elements. If instances are few, those of the copy included, they are checked after the step instead.
 auto require_unwritten_at_once(const Context& cx, const FuncState& func, const Place& place, const Place& scope, const Buffer& buffer, const VarSet& covered) -> Status {
   int64_t left = most_followed_instances, copied = 1;
   auto count = [&](const Expr& extent) {
@@ -273,7 +273,7 @@ struct ReIndex {
     const Place* top = &place;
     for (const Place* at = func.parent(place); at != scope; at = func.parent(*at)) {
       bool is_alone = at->loop->body.get() == (top->is_loop() ? static_cast<const StmtNode*>(top->loop) : top->realize);
-      // Beside the block itself others may stand, as long as they leave the buffer alone.
+      // Other blocks may stand beside the block, if they do not touch the buffer.
       auto beside = func.child_blocks(*at);
       bool is_undisturbed = top == &place && std::none_of(beside.begin(), beside.end(), [&](const Place* other) {
         return other != &place && (region_of(other->block()->reads, buffer) || region_of(other->block()->writes, buffer) || reads_hidden(func, *other, buffer) ||
@@ -300,7 +300,7 @@ struct ReIndex {
       }
       if (!is_one_to_one(block, plan.indices, covered)) { return staging_error(cx, place, fmt::format("two of its instances may write one element of `{}`", buffer->name.view())); }
     }
-    // Indices that are loaded must be there when the copy is made, in front of the nest.
+    // Loaded indices must exist when the copy is made, in front of the nest.
     for (const Expr& index : plan.indices) {
       const BufferNode* late = nullptr;
       std::vector<Buffer> loaded;
@@ -343,7 +343,7 @@ struct ReIndex {
         return regions.map_same([&](const BufferRegion& r) { return r.buffer == from_ ? BufferRegion{to_, points(indices_.to_vector()), r.origin} : r; },
                                 [](const auto& a, const auto& b) { return a.same_as(b); });
       };
-      // What stands in the regions of other buffers stays.
+      // Regions of other buffers stay.
       fields.reads = moved(n.reads);
       fields.writes = moved(n.writes);
       return make<Block>(std::move(fields), n.origin, n.id);
@@ -400,13 +400,13 @@ struct ReIndex {
   }
 };
 
-// What reindex_cache_read and reindex_cache_write have in common.
+// The common part of reindex_cache_read and reindex_cache_write.
 struct ReindexCachePlan {
   Buffer buffer, copy;
   Stage stage;
   std::vector<Expr> old_indices, new_indices;
   std::vector<size_t> iters;                // numbers of the block's iter vars that indices use
-  Domains loops;                            // those around the block, under the stage, that they use
+  Domains loops;                            // the loops around the block, under the stage, that they use
 };
 
 auto plan_reindex_cache(const Context& cx, const BlockArg& arg, const BufferRegion& region, const IndexMap& index_map, const std::string& storage, Stage stage)
@@ -421,7 +421,7 @@ auto plan_reindex_cache(const Context& cx, const BlockArg& arg, const BufferRegi
   }
   ReindexCachePlan plan{buffer, {}, std::move(stage), {}, {}, {}, {}};
   for (const Range& range : region.region) { plan.old_indices.push_back(range.min); }
-  // The copy would look up indices before they are there.
+  // The copy would load indices before they exist.
   if (const BufferNode* looked_up = looked_up_in(func, place, plan.old_indices)) { return copy_error(cx, Code::CopyLooksUp, place, *looked_up).arg("where", "which another block of the scope writes"); }
   std::vector<Buffer> loaded;
   for (const Expr& index : plan.old_indices) {
@@ -458,16 +458,16 @@ auto plan_reindex_cache(const Context& cx, const BlockArg& arg, const BufferRegi
     plan.iters.push_back(i);
     values.push_back(place.realize->iter_values[i]);
   }
-  // The access that is declared is the one that is made, and the only one.
+  // The declared access must be the actual one, and the only one.
   AccessFinder finder(buffer);
   finder.visit(block.body);
   if (block.init) { finder.visit(block.init); }
   bool is_same = finder.indices && finder.indices->size() == plan.old_indices.size() && !finder.is_several && !finder.is_opaque && !finder.is_nested;
   for (size_t i = 0; is_same && i < plan.old_indices.size(); ++i) { is_same = analyzer.can_prove_equal((*finder.indices)[i], plan.old_indices[i]); }
   if (!is_same) { return note_block(cx.error(Code::SeveralAccesses).arg("block", block.name.view()).arg("buffer", buffer->name.view()), place); }
-  // Where two instances share an element of the copy, they share one of the buffer: nothing is lost.
+  // If two instances share an element of the copy, they share one of the buffer, so nothing is lost.
   if (!is_one_to_one(block, plan.new_indices, in_new)) { return note_block(cx.error(Code::MapNotBijective).arg("why", "two instances would share an element of the copy"), place); }
-  // What keeps instances out keeps copies of theirs out.
+  // Conditions on instances apply to their copies too.
   if (!is_one(place.realize->predicate)) { values.push_back(place.realize->predicate); }
   VarSet used = variables_of(values);
   for (const Place* at = func.parent(place); at && at->is_loop() && at != plan.stage.at; at = func.parent(*at)) {
