@@ -144,7 +144,7 @@ auto make_inputs(const PrimFunc& func, uint64_t seed, Contents contents, int64_t
     for (const Expr& e : buffer->shape) {
       auto extent = value(e);
       if (!extent || *extent < 0 || __builtin_mul_overflow(bytes, *extent, &bytes) || bytes > largest_input) {
-        return error(loopsmith::Code::InterpArgument, param->origin).arg("name", buffer->name.view()).arg("why", "its shape cannot be known or is too large");
+        return error(loopsmith::Code::InterpArgument, param->origin).arg("name", buffer->name.view()).arg("why", "its shape is unknown or too large");
       }
       view.shape.push_back(*extent);
     }

@@ -378,7 +378,7 @@ auto Compiler::reduction(const Reduce& n) -> Code {
   for (size_t i = 0; i < n.source.size(); ++i) {
     bool nests = false;
     post_order(n.source[i], [&](const Expr& x) { nests = nests || (x.as<Reduce>() && x.as<Reduce>()->combiner == n.combiner); });
-    if (nests) { return unsupported(n.origin, "a reduction within one by the same combiner"); }
+    if (nests) { return unsupported(n.origin, "a reduction inside of another one with the same combiner"); }
     fold.start.push_back(number(n.init.size() == 0 ? combiner.identity[i] : n.init[i], n.origin));
     fold.source.push_back(number(n.source[i], n.origin));
     fold.result.push_back(number(combiner.result[i], n.origin));
@@ -733,7 +733,7 @@ auto Compiler::launch(Var var, Name tag, const Expr& extent, const Stmt& body, O
     // Another dimension, or a known one again.
     auto known = std::find_if(dimensions_.begin(), dimensions_.end(), [&](Name d) { return d == tag; });
     if (known == dimensions_.end()) {
-      unsupported(origin, "a kernel whose threads are not all known where it begins");
+      unsupported(origin, "a kernel whose number of threads is unknown at its beginning");
       return make_stmt<Nothing>();
     }
     auto* out = make_stmt<ThreadIndex>();
@@ -904,7 +904,7 @@ auto Compiler::reduce_across_threads(const Call& n) -> const Statement* {
     const auto* load = to.as<BufferLoad>();
     if (const auto* address = to.as<Call>(); address && address->op == "address_of" && !address->args.empty()) { load = address->args[0].as<BufferLoad>(); }
     if (!load) {
-      unsupported(n.origin, "a reduction across threads into what is no element of a buffer");
+      unsupported(n.origin, "a reduction across threads into something other than an element of a buffer");
       return make_stmt<Nothing>();
     }
     out->results.push_back(site(load->buffer, load->indices, {}, n.origin, true));
@@ -951,7 +951,7 @@ auto Compiler::call_function(const Call& n, const std::vector<std::pair<Var, Exp
   find_implicit(*func);
   for (const auto& [param, buffer] : func->buffer_map) {
     for (const Expr& e : buffer->shape) {
-      if (const auto* v = e.as<VarNode>(); v && !is_defined(v)) { unsupported(n.origin, "a call of `" + name.str() + "`, whose argument `" + buffer->name.str() + "` brings no shape along"); }
+      if (const auto* v = e.as<VarNode>(); v && !is_defined(v)) { unsupported(n.origin, "a call of `" + name.str() + "`: the shape of its argument `" + buffer->name.str() + "` is unknown"); }
     }
     out->bind.push_back(bind_buffer(buffer));
     for (BindBuffer& b : implicit_of(buffer->data.get())) { out->bind.push_back(std::move(b)); }
@@ -986,7 +986,7 @@ void Compiler::enclose(Name function, const Statement* body) {
 auto Compiler::atomic_add(const Call& n) -> Code {
   const auto* address = n.args[0].as<Call>();
   const auto* place = address && address->op == "address_of" && address->args.size() == 1 ? address->args[0].as<BufferLoad>() : nullptr;
-  if (!place || n.dtype.lanes != 1 || !(place->buffer->dtype == n.dtype)) { return unsupported(n.origin, "an addition to what is no element of a buffer"); }
+  if (!place || n.dtype.lanes != 1 || !(place->buffer->dtype == n.dtype)) { return unsupported(n.origin, "an atomic addition to something other than an element of a buffer"); }
   Code value = number(n.args[1], n.origin);
   AccessSite at = site(place->buffer, place->indices, {}, n.origin, true);
   if (n.dtype.is_real() != (value.f != nullptr)) { return unsupported(n.origin, "operands of different kinds"); }
@@ -1009,7 +1009,7 @@ auto Compiler::value_of_function(const Call& n) -> Code {
   if (!call) { return {make_int<IntConst>(0), nullptr, n.dtype}; }
   bool is_real = n.dtype.is_real();
   if (n.dtype.lanes != 1 || (is_real ? call->returns_ints || !call->returns_reals : call->returns_reals || !call->returns_ints)) {
-    return unsupported(n.origin, "the value of `" + n.op.str().substr(1) + "`, which is of another type than it says");
+    return unsupported(n.origin, "the value of `" + n.op.str().substr(1) + "`, whose type differs from the type of the call");
   }
   if (is_real) {
     auto* out = make_real<CallValue<RealExpr>>();
@@ -1104,7 +1104,7 @@ auto Compiler::statement(const Stmt& s) -> const Statement* {
       out->lanes = n.value.dtype().lanes;
       pieces[piece_].bytes_written += n.buffer->dtype.element_bytes();
       if ((out->value.f != nullptr) != n.buffer->dtype.is_real() || out->value.p) {
-        unsupported(n.origin, "a store of another kind of number than `" + n.buffer->name.str() + "` holds");
+        unsupported(n.origin, "a store to `" + n.buffer->name.str() + "` of a value with an unsuitable type");
       }
       return out;
     }
@@ -1175,7 +1175,7 @@ auto Compiler::statement(const Stmt& s) -> const Statement* {
     case NodeKind::Block: {
       // A block without a realize runs as one instance; it must have no iter vars.
       if (const auto* b = s.as<Block>(); !b->iter_vars.empty()) {
-        unsupported(b->origin, "block `" + b->name.str() + "`, a part of a program: nothing binds its iter vars");
+        unsupported(b->origin, "block `" + b->name.str() + "`, which is a part of a program (`no_realize=True`): its iter vars have no values");
         return make_stmt<FlowStatement>(Flow::Continue);
       }
       return block(BlockRealize({}, bool_imm(true), s.ref<Block>()));

@@ -168,7 +168,7 @@ auto StackArray::eval(Frame& f) const -> Pointer {
 }
 
 void Throw::run(Frame& f) const {
-  if (!f.failed) { f.fail(error(loopsmith::Code::InterpAssert, origin).arg("message", "`tvm_throw_last_error`: what was called before has failed").arg("iteration", f.iteration())); }
+  if (!f.failed) { f.fail(error(loopsmith::Code::InterpAssert, origin).arg("message", "`tvm_throw_last_error`: the call before it has failed").arg("iteration", f.iteration())); }
 }
 
 void CheckReturn::run(Frame& f) const {

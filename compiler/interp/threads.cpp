@@ -133,7 +133,7 @@ void CallStatement::run(Frame& f) const {
   // The stack of a kernel's thread is smaller.
   int most = f.kernel ? 30 : 200;
   if (++f.depth > most) {
-    f.fail(error(loopsmith::Code::InterpLimit, origin).arg("what", std::to_string(most) + " calls of a function by itself").arg("iteration", f.iteration()));
+    f.fail(error(loopsmith::Code::InterpLimit, origin).arg("what", std::to_string(most) + " nested calls of a function").arg("iteration", f.iteration()));
     return;
   }
   std::vector<Slot> slots = f.slots;

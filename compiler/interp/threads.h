@@ -107,7 +107,7 @@ struct CallValue final : Base {
     f.has_returned = false;
     call->run(f);
     f.lane = lane;
-    if (!f.failed && !f.has_returned) { f.fail(error(loopsmith::Code::InterpUnsupported, origin).arg("what", "the value of a function that comes to its end without one")); }
+    if (!f.failed && !f.has_returned) { f.fail(error(loopsmith::Code::InterpUnsupported, origin).arg("what", "the value of a function that ends without returning one")); }
     if constexpr (std::is_same_v<Base, IntExpr>) { return f.returned.i; } else { return f.returned.f; }
   }
 };

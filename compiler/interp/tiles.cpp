@@ -575,7 +575,7 @@ auto Compiler::tile_operation(const Call& n) -> const Statement* {
     out->k = 128;
     for (size_t i = 0; i < 8; i += 2) { out->operands.push_back(operand(i, int_expr(n.args[i + 1]))); }
     const std::vector<TileOperand>& all = out->operands;
-    if (all[1].element.bits != 1 || all[2].element.bits != 1 || !all[0].element.is_int() || !(all[0].element == all[3].element)) { return refuse("`tvm_bmma_sync` of what is not bits, counted in integers"); }
+    if (all[1].element.bits != 1 || all[2].element.bits != 1 || !all[0].element.is_int() || !(all[0].element == all[3].element)) { return refuse("`tvm_bmma_sync` of other types than bits with integer counts"); }
     return out;
   }
   if (op == "tvm_mma_sync") {

@@ -60,7 +60,7 @@ auto read(frontend::File& file, const syntax::ItemPtr& item, const syntax::CallE
   evaluator.diagnostics.resize(said);
   auto refuse = [&](std::string_view name, std::string_view why) {
     diagnostics.push_back(error(Code::IntrinsicForm, call.origin()).arg("name", name).arg("why", why)
-                              .remedy("the form is `TensorIntrin.register(name, description, implementation)`"));
+                              .remedy("write `TensorIntrin.register(name, description, implementation)`"));
     return std::nullopt;
   };
   const std::string* name = arguments.empty() ? nullptr : arguments[0].string();

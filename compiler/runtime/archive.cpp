@@ -129,7 +129,7 @@ auto Archive::open(const std::string& path) -> Result<Archive> {
   Bytes tail = piece(file.get(), tail_at, total - tail_at);
   std::optional<size_t> end;
   for (size_t at = tail.data.size() < 22 ? 0 : tail.data.size() - 22 + 1; at-- > 0 && !end;) { if (tail.u32(at) == end_mark) { end = at; } }
-  if (!end) { return bad("it does not end as a zip archive, which .npz files are"); }
+  if (!end) { return bad("it does not end like a zip archive"); }
   uint64_t count = tail.u16(*end + 10), bytes = tail.u32(*end + 12), at = tail.u32(*end + 16);
   if (*end >= 20 && tail.u32(*end - 20) == locator_mark) {
     Bytes end64 = piece(file.get(), tail.number(*end - 20 + 8, 8), 56);
@@ -185,7 +185,7 @@ auto Archive::member(const std::string& name) const -> Result<std::unique_ptr<By
   File file(std::fopen(path_.c_str(), "rb"));
   if (!file) { return error(Code::CannotRead).arg("file", path_).arg("why", std::strerror(errno)); }
   Bytes header = piece(file.get(), found->header, 30);
-  if (header.u32(0) != member_mark) { return bad("is not where the directory says"); }
+  if (header.u32(0) != member_mark) { return bad("is not at its place in the directory"); }
   uint64_t begin = found->header + 30 + header.u16(26) + header.u16(28), total = size_of(file.get());
   if (begin > total || found->stored > total - begin || (found->method == 0 && found->stored != found->size)) { return bad("is cut off"); }
   // Deflate expands a byte to 1032 at most. A member that claims more is damaged: no memory is allocated for it.

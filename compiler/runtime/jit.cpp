@@ -183,7 +183,7 @@ auto JitModule::find(std::string_view name) const -> Result<const JitFunction*> 
   auto out = error(Code::NoSuchFunction).arg("function", name);
   std::vector<std::string> names;
   for (const JitFunction& function : code_->functions) { names.push_back(function.interface.name); }
-  return std::move(out).remedy(fmt::format("it has: {}", fmt::join(names, ", ")));
+  return std::move(out).remedy(fmt::format("choose one of its functions: {}", fmt::join(names, ", ")));
 }
 
 }  // namespace loopsmith::runtime

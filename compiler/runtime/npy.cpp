@@ -73,9 +73,9 @@ auto read_array(ByteSource& source, const std::string& name, DataType expected) 
   std::string_view descr = header_value(header, "descr");
   std::string_view order = header_value(header, "fortran_order");
   std::string_view dims = header_value(header, "shape");
-  if (descr.size() < 4 || order.empty() || dims.empty() || dims[0] != '(') { return bad("its header says no type, order or shape"); }
+  if (descr.size() < 4 || order.empty() || dims.empty() || dims[0] != '(') { return bad("its header lacks the type, the order or the shape"); }
   std::string_view type = descr.substr(1, descr.find(descr[0], 1) - 1);
-  if (type.size() < 2) { return bad("its header says no type, order or shape"); }
+  if (type.size() < 2) { return bad("its header lacks the type, the order or the shape"); }
   DataType dtype;
   for (DataType t : {DataType::bool_(), DataType::float_(16), DataType::float_(32), DataType::float_(64), DataType::int_(8), DataType::int_(16),
                      DataType::int_(32), DataType::int_(64), DataType::uint(8), DataType::uint(16), DataType::uint(32), DataType::uint(64)}) {

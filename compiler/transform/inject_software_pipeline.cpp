@@ -208,7 +208,7 @@ class Inject : public Mutator {
       return fail(loop, fmt::format("it has no `{}`", (stages ? order_key() : stage_key()).str()), "give both, a number for each statement");
     }
     auto stage = integers(*stages), order = integers(*orders);
-    if (!stage || !order) { return fail(loop, "stages and order are lists of integers"); }
+    if (!stage || !order) { return fail(loop, "`software_pipeline_stage` and `software_pipeline_order` must be lists of integers"); }
     if (loop.for_kind != ForKind::Serial && loop.for_kind != ForKind::Unrolled) { return fail(loop, "its iterations run in any order"); }
     std::vector<Buffer> buffers;
     std::vector<Part> parts;
@@ -238,7 +238,7 @@ class Inject : public Mutator {
     for (const Buffer& b : buffers) {
       auto depends = [&](const Expr& e) { return e && uses_var(e, [&](const VarNode& v) { return inside.contains(&v); }); };
       if (std::any_of(b->shape.begin(), b->shape.end(), depends) || std::any_of(b->strides.begin(), b->strides.end(), depends)) {
-        return fail(loop, fmt::format("the size of `{}` is another one in every iteration", b->name.str()));
+        return fail(loop, fmt::format("the size of `{}` differs between iterations", b->name.str()));
       }
     }
     if (!check(loop, parts, buffers)) { return {}; }
@@ -252,7 +252,7 @@ class Inject : public Mutator {
     for (size_t i = 0; i < parts.size(); ++i) {
       for (const VarNode* v : parts[i].touched.raw) {
         if (own.contains(v)) {
-          fail(loop, fmt::format("the address of `{}`, of which it needs several, is used as it is", own.at(v).str()));
+          fail(loop, fmt::format("the address of `{}` is used, and the pipeline needs several copies of that buffer", own.at(v).str()));
           return false;
         }
       }

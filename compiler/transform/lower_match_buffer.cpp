@@ -91,8 +91,8 @@ class LowerViews : public Mutator {
       if (!size || !here || *here != step) {
         if (!refused) {
           refused = error(Code::PaddingForm, where).arg("primitive", "lower").arg("block", block_.view())
-                        .arg("why", "it accesses `" + view->name.str() + "` as one piece of memory, and the tile of `" + source.buffer->name.str() + "` is none")
-                        .remedy("give `" + source.buffer->name.str() + "` a layout in which tiles are whole, before `tensorize`");
+                        .arg("why", "it accesses `" + view->name.str() + "` as contiguous memory, and the tile of `" + source.buffer->name.str() + "` is not contiguous")
+                        .remedy("give `" + source.buffer->name.str() + "` a layout with contiguous tiles before `tensorize`");
         }
         return;
       }

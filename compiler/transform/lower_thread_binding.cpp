@@ -74,7 +74,7 @@ class Fission {
   auto split(const Stmt& stmt) -> Stmt {
     if (problem || is_barrier(stmt)) { return no_op(); }
     if (!waits(stmt)) {
-      if (leaves(stmt)) { return fail("`break`, `continue` or a return", "the threads around wait for each other, and it may be for some of them only", stmt.origin()); }
+      if (leaves(stmt)) { return fail("`break`, `continue` or a return", "the threads around wait for each other, and only some of them might execute it", stmt.origin()); }
       return for_all(stmt);
     }
     if (auto loop = as_thread_loop(stmt)) {
@@ -105,7 +105,7 @@ class Fission {
       }
       case NodeKind::While: {
         const auto& n = *stmt.as<While>();
-        if (!is_uniform(n.condition)) { return fail("a `while` with a barrier inside", "its threads may disagree on how long it runs", n.origin); }
+        if (!is_uniform(n.condition)) { return fail("a `while` with a barrier inside", "its threads may run different numbers of iterations", n.origin); }
         return make<While>(n.condition, split(n.body), n.origin);
       }
       case NodeKind::IfThenElse: return branch(*stmt.as<IfThenElse>());
@@ -149,7 +149,7 @@ class Fission {
       }
       case NodeKind::BufferStore: return fail("an exchange within a warp", "the indices of the block's threads are not all known there", stmt.origin());
       case NodeKind::Evaluate: return fail("a reduction across threads", "it has no combiner, or the indices of its threads are not known there", stmt.origin());
-      default: return fail("a statement with a barrier inside", "it has no meaning for all threads at once", stmt.origin());
+      default: return fail("a statement with a barrier inside", "it cannot be executed by all threads at once", stmt.origin());
     }
   }
 
@@ -168,7 +168,7 @@ class Fission {
     if (found != widened_.end()) { return found->second; }
     const Own& own = own_.at(buffer->data.get());
     if (buffer->dtype.element_bytes() * buffer->dtype.lanes != own.element_bytes || buffer->shape.size() > 1) {
-      (void)fail(fmt::format("the view `{}`", buffer->name.str()), "it sees the memory of a thread as elements of another size", buffer->origin);
+      (void)fail(fmt::format("the view `{}`", buffer->name.str()), "it views a thread's memory as elements of another size", buffer->origin);
       return {};
     }
     BufferNode fields = *buffer;
@@ -193,7 +193,7 @@ class Fission {
   }
   auto serial(const Var& v, const Var& alias, const Expr& min, const Expr& extent, const Stmt& body, Origin origin, AttrMap annotations, NodeId id) -> Stmt {
     if (!is_uniform(min) || !is_uniform(extent)) {
-      return fail(fmt::format("the loop `{}` with a barrier inside", v->name.str()), "its threads may disagree on how often it runs", origin);
+      return fail(fmt::format("the loop `{}` with a barrier inside", v->name.str()), "its threads may run different numbers of iterations", origin);
     }
     Stmt inner = split(alias ? substitute(body, {{alias.get(), Expr(v)}}) : body);
     return make<For>(v, min, extent, ForKind::Serial, std::move(inner), std::nullopt, std::move(annotations), origin, id);
@@ -242,7 +242,7 @@ class Fission {
       if (&n == fission_.thread_.get()) { return number_; }
       if (auto found = fission_.index_of_.find(&n); found != fission_.index_of_.end()) { return cast(n.dtype, Expr(indices_[found->second])); }
       if (auto found = fission_.kept_.find(&n); found != fission_.kept_.end()) { return make<BufferLoad>(found->second, Array<Expr>{number_}); }
-      if (fission_.own_.contains(&n)) { (void)fission_.fail(fmt::format("the pointer `{}`", n.name.str()), "each thread has memory of its own there", n.origin); }
+      if (fission_.own_.contains(&n)) { (void)fission_.fail(fmt::format("the pointer `{}`", n.name.str()), "each thread has its own memory there", n.origin); }
       return Mutator::on(n);
     }
     auto on(const BufferLoad& n) -> Expr override {

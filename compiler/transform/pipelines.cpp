@@ -153,7 +153,7 @@ auto lower(const IRModule& module, const LowerContext& context, const LowerReque
     any_loose = any_loose || loose.any;
     if (!loose.found) { continue; }
     return error(Code::CannotEmit, loose.found->origin).arg("what", "block `" + loose.found->name.str() + "`").arg("function", called(name, func)).arg("target", "any target")
-        .arg("why", "it is a part of a program, `no_realize=True`: nothing binds its iter vars");
+        .arg("why", "it is a part of a program (`no_realize=True`): its iter vars have no values");
   }
   std::span<const Stage> stages = pipeline(request.target_kind);
   size_t count = stages.size();
@@ -162,7 +162,7 @@ auto lower(const IRModule& module, const LowerContext& context, const LowerReque
     for (size_t i = 0; i < stages.size(); ++i) {
       if (stages[i].name == request.until) { count = i + 1; }
     }
-    if (count == 0) { return error(Code::UnknownStage).arg("stage", request.until).remedy("stages are " + names(stages)); }
+    if (count == 0) { return error(Code::UnknownStage).arg("stage", request.until).remedy("choose one of " + names(stages)); }
   }
   IRModule current = module;
   if (any_loose) {

@@ -64,12 +64,12 @@ auto ModuleBuilder::bind_thread(const Var& var, std::string_view tag, const Expr
   if (found == std::end(indices)) { return false; }
   if (is_thread_axis(tag)) {
     if (!count) {
-      fail(fmt::format("a loop over `{}`", tag), "how many threads a block has must be constant", origin);
+      fail(fmt::format("a loop over `{}`", tag), "the number of threads of a block must be constant", origin);
       return false;
     }
     auto [known, is_new] = threads_.emplace(std::string(tag), *count);
     if (!is_new && known->second != *count) {
-      fail(fmt::format("loops of {} and {} over `{}`", known->second, *count, tag), "a kernel is launched with one number of threads", origin);
+      fail(fmt::format("loops of {} and {} over `{}`", known->second, *count, tag), "a kernel has a single number of threads per axis", origin);
       return false;
     }
   }

@@ -54,7 +54,7 @@ auto ModuleBuilder::eval(const Expr& expr) -> llvm::Value* {
 auto ModuleBuilder::variable(const VarNode& var) -> llvm::Value* {
   auto found = frame_.vars.find(&var);
   if (found == frame_.vars.end()) {
-    return fail(fmt::format("the variable `{}`", var.name.str()), "it is defined nowhere around its use", var.origin);
+    return fail(fmt::format("the variable `{}`", var.name.str()), "its definition is not around its use", var.origin);
   }
   Binding& binding = found->second;
   if (binding.value != nullptr) { return binding.value; }
@@ -201,7 +201,7 @@ auto ModuleBuilder::cast(llvm::Value* value, DataType from, DataType to, Origin 
     value = splat(value, to.lanes);
     from = from.with_lanes(to.lanes);
   }
-  if (from.lanes != to.lanes) { return fail("a cast", fmt::format("`{}` has not as many lanes as `{}`", from.str(), to.str()), where); }
+  if (from.lanes != to.lanes) { return fail("a cast", fmt::format("`{}` and `{}` have different numbers of lanes", from.str(), to.str()), where); }
   if (from == to) { return value; }
   if (is_short_real(from)) {
     value = short_to_float(value, from);
@@ -230,7 +230,7 @@ auto ModuleBuilder::cast(llvm::Value* value, DataType from, DataType to, Origin 
   if (from.is_handle() && to.is_handle()) { return value; }
   if (from.is_handle() && to.is_integral()) { return ir_.CreatePtrToInt(value, type); }
   if (from.is_integral() && to.is_handle()) { return ir_.CreateIntToPtr(value, type); }
-  return fail("a cast", fmt::format("there is none from `{}` to `{}`", from.str(), to.str()), where);
+  return fail("a cast", fmt::format("no conversion from `{}` to `{}` exists", from.str(), to.str()), where);
 }
 
 /// Division that rounds towards minus infinity. Signed: the truncated quotient, less 1 where the signs differ and the remainder is not 0.

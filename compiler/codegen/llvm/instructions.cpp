@@ -87,14 +87,14 @@ auto ModuleBuilder::machine_instruction(const Call& node) -> llvm::Value* {
   llvm::Type* result = type_of(node.dtype);
   if (failure_) { return nullptr; }
   llvm::Intrinsic::ID id = llvm::Function::lookupIntrinsicID(name);
-  if (id == llvm::Intrinsic::not_intrinsic) { return wrong("LLVM does not know it"); }
+  if (id == llvm::Intrinsic::not_intrinsic) { return wrong("LLVM does not know the instruction"); }
   llvm::SmallVector<llvm::Intrinsic::IITDescriptor, 8> table;
   llvm::Intrinsic::getIntrinsicInfoTableEntries(id, table);
   llvm::ArrayRef<llvm::Intrinsic::IITDescriptor> rest = table;
   llvm::SmallVector<llvm::Type*, 4> overloads;
   auto* type = llvm::FunctionType::get(result, types, false);
   if (llvm::Intrinsic::matchIntrinsicSignature(type, rest, overloads) != llvm::Intrinsic::MatchIntrinsicTypes_Match || !rest.empty()) {
-    return wrong(fmt::format("it does not take these types, or does not give `{}`", node.dtype.str()));
+    return wrong(fmt::format("it does not take arguments of these types, or does not return `{}`", node.dtype.str()));
   }
   return ir_.CreateCall(llvm::Intrinsic::getDeclaration(&module_, id, overloads), args);
 }

@@ -48,7 +48,7 @@ auto find_target(const target::Target& target) -> Result<const llvm::Target*> {
   const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple_of(target), why);
   if (found == nullptr) {
     return error(Code::BadTarget).arg("target", target.str())
-        .arg("why", fmt::format("we emit no code for `{}`; there are x86_64, aarch64, riscv64, wasm32 and amdgcn", triple_of(target)));
+        .arg("why", fmt::format("no code is emitted for `{}`; supported are x86_64, aarch64, riscv64, wasm32 and amdgcn", triple_of(target)));
   }
   return found;
 }
@@ -61,7 +61,7 @@ auto check_names(const target::Target& target, const llvm::Target& found) -> Sta
     for (const auto& row : info->getAllProcessorDescriptions()) { names.emplace_back(row.Key); }
     auto out = error(Code::UnknownProcessor).arg("cpu", target.cpu).arg("arch", found.getName());
     if (std::string name = similar(target.cpu, names); !name.empty()) { return std::move(out).remedy(fmt::format("did you mean `{}`?", name)); }
-    return std::move(out).remedy("`clang --print-supported-cpus` lists them");
+    return std::move(out).remedy("choose a name that `clang --print-supported-cpus` lists");
   }
   for (const std::string& feature : target.features) {
     std::string_view name = std::string_view(feature).substr(1);

@@ -22,7 +22,7 @@ auto ModuleBuilder::alloca_in_entry(llvm::Type* type, uint64_t count, unsigned a
 auto ModuleBuilder::pointer_to(const Buffer& buffer, llvm::Value* element_index) -> llvm::Value* {
   auto found = frame_.vars.find(buffer->data.get());
   if (found == frame_.vars.end() || found->second.value == nullptr) {
-    fail(fmt::format("an access to `{}`", buffer->name.str()), "its memory is defined nowhere around it", buffer->origin);
+    fail(fmt::format("an access to `{}`", buffer->name.str()), "the definition of its memory is not around it", buffer->origin);
     return nullptr;
   }
   llvm::Value* base = found->second.value;
@@ -179,7 +179,7 @@ void ModuleBuilder::store(const BufferStore& node) {
   const llvm::Align align(static_cast<uint64_t>(llvm::PowerOf2Ceil(static_cast<uint64_t>(std::max(1, element.element_bytes())))));
   const int lanes = index.dtype().lanes;
   if (element.lanes == 1 && node.value.dtype().lanes != lanes && node.value.dtype().lanes != 1) {
-    fail(fmt::format("a store to `{}`", node.buffer->name.str()), fmt::format("{} values go to {} places", node.value.dtype().lanes, lanes), node.origin);
+    fail(fmt::format("a store to `{}`", node.buffer->name.str()), fmt::format("{} values are stored to {} elements", node.value.dtype().lanes, lanes), node.origin);
     return;
   }
   llvm::Value* predicate = node.predicate ? eval(node.predicate) : nullptr;

@@ -84,7 +84,7 @@ void ModuleBuilder::emit(const Stmt& stmt) {
     case NodeKind::Break:
     case NodeKind::Continue:
       if (frame_.loops.empty()) {
-        fail(stmt.kind() == NodeKind::Break ? "`break`" : "`continue`", "it is in no serial loop of this function", stmt.origin());
+        fail(stmt.kind() == NodeKind::Break ? "`break`" : "`continue`", "it is outside of all serial loops of this function", stmt.origin());
       } else {
         emit_leave(frame_.loops.size() - 1, stmt.kind() == NodeKind::Continue);
       }
@@ -506,14 +506,14 @@ void ModuleBuilder::emit_allocate(const Allocate& node) {
     auto value = as_int(extent);
     if (!value) { constant = false; break; }
     if (*value < 0 || (*value > 0 && count > (uint64_t(1) << 40U) / static_cast<uint64_t>(*value))) {
-      fail(fmt::format("the buffer `{}`", node.data->name.str()), "its size is out of all bounds", node.origin);
+      fail(fmt::format("the buffer `{}`", node.data->name.str()), "its size exceeds all memory", node.origin);
       return;
     }
     count *= static_cast<uint64_t>(*value);
   }
   if (is_gpu()) {
     if (!constant) {
-      fail(fmt::format("the buffer `{}`", node.data->name.str()), "a kernel's own memory has a constant size", node.origin);
+      fail(fmt::format("the buffer `{}`", node.data->name.str()), "memory of a kernel must have a constant size", node.origin);
       return;
     }
     llvm::Value* memory = allocate_on_gpu(node, count);

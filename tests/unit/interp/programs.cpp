@@ -294,7 +294,7 @@ TEST_CASE("fields of structures on the stack: what was stored is read, and nothi
   CHECK(run(text("A[0] = T.Select(T.isnullptr(T.tvm_struct_get(values, 1, 12, \"handle\")), T.float32(1), T.float32(0))")).error ==
         "the interpreter does not support a pointer where none was stored");
   CHECK(run(text("T.tvm_struct_set(values, 2, 12, 1)")).error == "index 16 of `the structure` is outside of its extent 16 (dimension bytes), at the beginning");
-  CHECK(run(text("T.tvm_throw_last_error()")).error == "assertion failed: `tvm_throw_last_error`: what was called before has failed, at the beginning");
+  CHECK(run(text("T.tvm_throw_last_error()")).error == "assertion failed: `tvm_throw_last_error`: the call before it has failed, at the beginning");
   CHECK(run(text("T.evaluate(T.lookup_param(\"p0\"))")).error == "the interpreter does not support the intrinsic `lookup_param`: the module has no constant of that name: `NAME = T.allocate_const(...)`");
 }
 
