@@ -9,6 +9,7 @@
 #include "ir/dtype.h"
 #include "lsp/features/calls.h"
 #include "lsp/features/names.h"
+#include "support/text.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -74,7 +75,6 @@ struct Meaning {
 constexpr Meaning words[] = {
 #define WORD(name, form, text) {#name, form, text},
 #include "lsp/features/words.def"
-#include "support/text.h"
 #undef WORD
 };
 
