@@ -184,7 +184,9 @@ auto hover_in_view(const Snapshot& snapshot, uint32_t at, uint32_t line, uint32_
       if (program.module) { modules.push_back(program.module); }
     }
   }
-  std::string word(name_around(view->text, offset));
+  size_t begin = name_begin(view->text, offset);
+  size_t end = name_end(view->text, offset);
+  std::string word = view->text.substr(begin, end - begin);
   for (const IRModule& module : modules) {
     for (const auto& [name, function] : module->functions) {
       auto info = place != nullptr ? hover_place(function, place->id, machine) : std::nullopt;

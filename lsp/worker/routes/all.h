@@ -3,6 +3,7 @@
 
 #include "lsp/features/completion.h"
 #include "lsp/features/views.h"
+#include "lsp/protocol/uri.h"
 #include "lsp/worker/routes.h"
 
 namespace loopsmith::lsp {

@@ -657,7 +657,7 @@ TEST_CASE("a block is interpreted alone, two schedules are timed in turns") {
   stage.front.on_job_line(2, R"({"name":"s","seconds":0.002})");
   stage.front.on_job_line(2, R"({"name":"t","seconds":0.001,"difference":"faster"})");
   stage.front.on_job_end(2, ExitStatus{}, "");
-  CHECK(stage.last("window/showMessage")["params"]["message"] == "s: 2.00 ms, t: 1.00 ms, measured in turns; t is 2.00 times as fast");
+  CHECK(stage.last("window/showMessage")["params"]["message"] == "s: 2.000 ms, t: 1.000 ms, measured in turns; t is 2.00 times as fast");
 }
 
 TEST_CASE("a search that is interrupted stands still in the next session, and goes on with what is left of its time") {

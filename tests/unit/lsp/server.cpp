@@ -486,10 +486,10 @@ TEST_CASE("a background job with a tuner that is played: progress, stop, result,
   ::kill(worker_of(session), SIGKILL);
   CHECK_FALSE(progress("report").is_null());
   session.notify("window/workDoneProgress/cancel", {{"token", create["params"]["token"]}});
-  CHECK(progress("end")["params"]["value"]["message"] == "f tuned: best 1.00 ms (3 inputs)");
+  CHECK(progress("end")["params"]["value"]["message"] == "f tuned: best 1.000 ms (3 inputs)");
   Json tuned = work("tuned");
   REQUIRE(tuned.size() == 1);
-  CHECK(tuned[0]["name"] == "tuned f: 1.00 ms");
+  CHECK(tuned[0]["name"] == "tuned f: 1.000 ms");
 
   // Edited meanwhile: the place is found anew.
   session.notify("textDocument/didChange", {{"textDocument", {{"uri", uri}, {"version", 2}}},
@@ -578,13 +578,13 @@ TEST_CASE("a measurement with a program that is played: lenses show it, and when
   Json argument = {{"uri", uri}, {"function", "f"}, {"schedule", "s"}};
   CHECK(session.call("workspace/executeCommand", {{"command", "loopsmith.bench"}, {"arguments", {argument}}})["result"]["job"] == 1);
   Json said = session.until([](const Json& message) { return message.value("method", "") == "window/showMessage"; });
-  CHECK(said["params"]["message"] == "s: 1.00 ms, 4 GFLOP/s, 50.0% of the roofline, 4.00 times as fast as written");
-  CHECK(has("1.00 ms, 4.00x: bench again"));
+  CHECK(said["params"]["message"] == "s: 1.000 ms, 4 GFLOP/s, 50.0% of the roofline, 4.00 times as fast as written");
+  CHECK(has("1.000 ms, 4.00x: bench again"));
   // Another place in the file is another matter; the schedule is not.
   session.notify("textDocument/didChange", {{"textDocument", {{"uri", uri}, {"version", 2}}},
                                             {"contentChanges", {{{"range", {{"start", {{"line", 11}, {"character", 19}}}, {"end", {{"line", 11}, {"character", 19}}}}}, {"text", "  # fast"}}}}});
   (void)session.wait_for(uri, 2);
-  CHECK(has("1.00 ms, 4.00x before it was changed: bench again"));
+  CHECK(has("1.000 ms, 4.00x before it was changed: bench again"));
   // A schedule that is inserted is none of a measurement's.
   CHECK(session.call("workspace/executeCommand", {{"command", "loopsmith.insertSchedule"}, {"arguments", {{{"job", 1}}}}}).contains("error"));
   CHECK(session.goodbye() == 0);
@@ -665,7 +665,7 @@ TEST_CASE("a search beside the editor is reported to it, where its program is op
   (void)session.wait_for(uri, 1);
   auto best = [&] {
     Json lenses = session.call("textDocument/codeLens", {{"textDocument", {{"uri", uri}}}})["result"];
-    return std::any_of(lenses.begin(), lenses.end(), [](const Json& lens) { return lens["command"]["title"].get<std::string>().starts_with("best 0.7 us"); });
+    return std::any_of(lenses.begin(), lenses.end(), [](const Json& lens) { return lens["command"]["title"].get<std::string>().starts_with("best 700.0 ns"); });
   };
   CHECK_FALSE(best());
   std::string records = file("tests/golden/lsp/recorded.jsonl");
@@ -983,8 +983,8 @@ TEST_CASE("a hole in a schedule is tuned and filled in one edit; for another pro
   CHECK(offers(at, "Tune this place in the background"));
   CHECK(session.call("workspace/executeCommand", {{"command", command["command"]}, {"arguments", command["arguments"]}})["result"]["job"] == 1);
   Json told = session.until([](const Json& message) { return message.value("method", "") == "window/showMessage"; });
-  CHECK(told["params"]["message"] == "mine tuned: best 1.00 ms; \"Fill in the best steps\" writes them");
-  CHECK(lens(at)["title"] == "fill in the best steps: 1.00 ms");
+  CHECK(told["params"]["message"] == "mine tuned: best 1.000 ms; \"Fill in the best steps\" writes them");
+  CHECK(lens(at)["title"] == "fill in the best steps: 1.000 ms");
   CHECK(offers(at, "Fill in the best steps"));
   // It is no schedule of its own.
   CHECK(!offers(1, "Insert best schedule"));
@@ -997,7 +997,7 @@ TEST_CASE("a hole in a schedule is tuned and filled in one edit; for another pro
   // As it was, with a line more above: it is for this one.
   edit(3, 11, 12, "    # eight at a time\n    i0, i1 = sch.split(i, factors=[None, 8])\n");
   command = lens(at + 1);
-  CHECK(command["title"] == "fill in the best steps: 1.00 ms");
+  CHECK(command["title"] == "fill in the best steps: 1.000 ms");
   int run = session.request("workspace/executeCommand", {{"command", command["command"]}, {"arguments", command["arguments"]}});
   Json apply = session.until([](const Json& message) { return message.value("method", "") == "workspace/applyEdit"; });
   Json change = apply["params"]["edit"]["documentChanges"][0];
