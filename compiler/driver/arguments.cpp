@@ -153,23 +153,6 @@ auto read_arguments(const Usage& usage, const std::vector<std::string>& args) ->
   return out;
 }
 
-auto closest(std::string_view wanted, const std::vector<std::string>& candidates) -> std::string {
-  std::string best;
-  size_t best_distance = std::max<size_t>(1, wanted.size() / 3) + 1;
-  for (const std::string& candidate : candidates) {
-    if (wanted.size() >= 3 && candidate.size() > wanted.size() && candidate.substr(0, wanted.size()) == wanted && best.empty()) {
-      best = candidate;
-      continue;
-    }
-    size_t distance = edit_distance(wanted, candidate);
-    if (distance < best_distance) {
-      best_distance = distance;
-      best = candidate;
-    }
-  }
-  return best;
-}
-
 auto parse_number(std::string_view text, long long least, long long most) -> std::optional<long long> {
   long long value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

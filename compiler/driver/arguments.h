@@ -53,9 +53,6 @@ class Arguments {
 /// The arguments, or the exit status where there is nothing more to do (help was shown, or a mistake reported).
 [[nodiscard]] auto read_arguments(const Usage& usage, const std::vector<std::string>& args) -> std::variant<Arguments, int>;
 
-/// The most similar of the candidates, if one is similar enough to be meant; empty otherwise.
-[[nodiscard]] auto closest(std::string_view wanted, const std::vector<std::string>& candidates) -> std::string;
-
 /// A whole number within bounds; none otherwise.
 [[nodiscard]] auto parse_number(std::string_view text, long long least, long long most) -> std::optional<long long>;
 /// "30", "30s", "2min", "1.5m", "500ms": seconds; none where it is nothing of the kind or not positive.

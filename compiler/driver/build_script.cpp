@@ -15,11 +15,9 @@
 
 #include "driver/program.h"
 #include "eval/evaluator.h"
-#include "frontend/file.h"
 #include "frontend/objects.h"
 #include "ir/printer.h"
 #include "script/objects.h"
-#include "script/schedules.h"
 #include "support/codes.h"
 #include "support/process.h"
 #include "support/origin.h"
@@ -41,28 +39,21 @@ using nlohmann::json;
 class LoadedFile final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
-  LoadedFile(std::string p, SourceText t) : Object(&type_tag), path(std::move(p)), text(std::move(t)), document(text.text()) {
-    file.import_from(workspace::imports_on_disk(path));
-    file.update(document);
-  }
+  LoadedFile(std::string p, std::string text) : Object(&type_tag), path(std::move(p)), file(SourceFile::from_text(path, std::move(text))) {}
   const std::string path;
-  const SourceText text;
-  const syntax::Document document;
-  mutable frontend::File file{&script::predeclared};
+  const std::unique_ptr<SourceFile> file;
 
   auto get_attribute(Evaluator& evaluator, Name name, Origin where) const -> std::optional<Value> override {
-    if (auto value = file.value(name)) { return value; }
+    if (auto value = file->document().file().value(name)) { return value; }
     if (name == Name("programs")) {
       std::vector<Value> names;
-      for (size_t i = 0; i < file.size(); ++i) {
-        if (file.declaration(i).is_program) { names.push_back(Value::str(std::string(file.item(i)->name.view()))); }
-      }
+      for (const workspace::Program& program : workspace::top_programs(*file->snapshot())) { names.push_back(Value::str(program.name.str())); }
       return Value::list(std::move(names));
     }
     return {};
   }
   void attribute_names(std::vector<Name>& out) const override {
-    file.names(out);
+    file->document().file().names(out);
     out.emplace_back("programs");
   }
   auto repr() const -> std::string override { return "<file " + path + ">"; }
@@ -136,7 +127,7 @@ auto text_of(const frontend::ProgramObject& program, const std::string& name) ->
 
 class BuildScript final : public eval::Environment {
  public:
-  explicit BuildScript(const BuildScriptRequest& r) : request(r), folder(fs::path(r.path).parent_path()) { names_.import_from(workspace::imports_on_disk(r.path)); }
+  explicit BuildScript(const BuildScriptRequest& r) : request(r), folder(fs::path(r.path).parent_path()), names_(r.path, 0, "", workspace::imports_on_disk(r.path)) {}
   ~BuildScript() override {
     std::error_code ignored;
     if (!scratch_.empty()) { fs::remove_all(scratch_, ignored); }
@@ -166,7 +157,7 @@ class BuildScript final : public eval::Environment {
   }
 
  private:
-  frontend::File names_{&script::predeclared};   // `T`, `I`, `ls`, imports
+  workspace::Document names_;   // an empty text: `T`, `I`, `ls` and imported names mean the same as in a file
   std::string scratch_;
 };
 
@@ -330,17 +321,11 @@ auto run_load(Evaluator& e, const eval::Arguments& a) -> Value {
     for (Diagnostic d : content.diagnostics()) { d.where = b.values[0].where; e.report(std::move(d)); }
     return Value::error();
   }
-  auto file = eval::make_object<LoadedFile>(path, SourceText(path, std::move(*content)));
-  Diagnostics problems = file->document.diagnostics();
-  Diagnostics more = file->file.diagnostics();
-  problems.insert(problems.end(), more.begin(), more.end());
+  auto file = eval::make_object<LoadedFile>(path, std::move(*content));
+  Diagnostics problems = file->file->diagnostics();
   std::erase_if(problems, [](const Diagnostic& d) { return d.severity != Severity::Error; });
   if (!problems.empty()) {
-    script.request.report(problems, [&](const Origin& origin) -> std::optional<Located> {
-      auto span = file->document.resolve(origin);
-      if (!span) { return {}; }
-      return Located{&file->text, *span};
-    }, path);
+    script.request.report(problems, file->file->locate(), path);
     return bad(e, b.values[0].where, fmt::format("`{}` has {} error{}", *text, problems.size(), problems.size() == 1 ? "" : "s"));
   }
   return script.loaded.emplace(path, file).first->second;
@@ -493,7 +478,7 @@ auto run_tune(Evaluator& e, const eval::Arguments& a) -> Value {
   std::string schedule = done.value("schedule_text", "");
   if (!text || !write_file(tuned, *text + "\n\n" + schedule)) { return bad(e, a.call, "the tuned program cannot be written"); }
   auto file = SourceFile::read(tuned);
-  auto run = file ? (*file)->run_schedule(name) : Result<script::ScheduleRun>(file.diagnostics());
+  auto run = file ? (*file)->document().run_schedule(name) : Result<script::ScheduleRun>(file.diagnostics());
   if (!run || !run->result) { return bad(e, a.call, "the schedule that was found does not apply"); }
   bool bare = b.values[0].value.as<frontend::ProgramObject>() ? b.values[0].value.as<frontend::ProgramObject>()->is_function : run->result->module()->functions.size() == 1;
   Name called = found->names.empty() ? Name(name) : Name(found->names[0]);
@@ -519,16 +504,16 @@ auto BuildScript::lookup(Evaluator& e, Name name, Origin where) -> std::optional
     for (const std::string& arg : request.args) { items.push_back(Value::str(arg)); }
     return Value::list(std::move(items));
   }
-  return names_.lookup(e, name, where);
+  return names_.file().lookup(e, name, where);
 }
 
-auto BuildScript::imported(Evaluator& e, const syntax::ImportFromStmt& from, const syntax::ImportName& name) -> std::optional<Value> { return names_.imported(e, from, name); }
-auto BuildScript::imported(const syntax::ImportName& name) -> std::optional<Value> { return names_.imported(name); }
+auto BuildScript::imported(Evaluator& e, const syntax::ImportFromStmt& from, const syntax::ImportName& name) -> std::optional<Value> { return names_.file().imported(e, from, name); }
+auto BuildScript::imported(const syntax::ImportName& name) -> std::optional<Value> { return names_.file().imported(name); }
 
 void BuildScript::names(std::vector<Name>& out) const {
   for (const Function& f : functions) { out.emplace_back(f.name); }
   out.emplace_back("args");
-  names_.names(out);
+  names_.file().names(out);
 }
 
 }  // namespace

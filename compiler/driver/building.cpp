@@ -42,7 +42,7 @@ auto cannot_write(const std::string& path) -> Diagnostic {
 auto is_gpu(const target::Target& target) -> bool { return target.kind == "rocm"; }
 
 /// Adds the public functions of a scheduled program to the unit; `has_entries`: others call them by entries in C.
-auto add_program(Unit& unit, const NamedProgram& program, const IRModule& scheduled, const std::string& schedule, bool has_entries) -> Diagnostics {
+auto add_program(Unit& unit, const workspace::Program& program, const IRModule& scheduled, const std::string& schedule, bool has_entries) -> Diagnostics {
   Diagnostics problems;
   // While functions have the names that calls know them by.
   auto inlined = transform::inline_calls(scheduled, {});
@@ -215,11 +215,11 @@ auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildR
   struct Scheduled { IRModule before, after; std::string name; };
   std::vector<Scheduled> scheduled;
   if (!job.as_written) {
-    const std::vector<std::string>& names = file.schedule_names();
+    const std::vector<std::string> names = workspace::schedule_names(*file.snapshot());
     if (!job.with.empty() && std::find(names.begin(), names.end(), job.with) == names.end()) { return fail({error(Code::NoSuchSchedule).arg("name", job.with).arg("file", job.file)}); }
     for (const std::string& name : names) {
       if (!job.with.empty() && name != job.with) { continue; }
-      auto run = file.run_schedule(name);
+      auto run = file.document().run_schedule(name);
       if (!run) { return fail(run.diagnostics()); }
       // What makes its schedule itself may be a test: it is taken where it is asked for.
       if (run->makes_its_own && job.with.empty()) { continue; }
@@ -238,7 +238,7 @@ auto build_file(const BuildJob& job, Reporter& reporter) -> std::optional<BuildR
   Unit unit{.module = make_module({}), .kernels = {}, .built = {}};
   Diagnostics problems;
   std::vector<std::string> notes;
-  for (const NamedProgram& program : file.programs()) {
+  for (const workspace::Program& program : workspace::top_programs(*file.snapshot())) {
     if (!program.module || program.has_errors) { continue; }
     auto found = std::find_if(scheduled.begin(), scheduled.end(), [&](const Scheduled& s) { return s.before.same_as(program.module); });
     IRModule after = found != scheduled.end() ? found->after : program.module;

@@ -19,6 +19,7 @@
 #include "runtime/npy.h"
 #include "support/codes.h"
 #include "support/process.h"
+#include "support/spelling.h"
 
 namespace loopsmith::driver {
 namespace {

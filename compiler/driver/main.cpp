@@ -30,6 +30,7 @@ constexpr Command table[] = {
 #define COMMAND(function, name, audience, arguments, summary) \
   {name, Audience::audience, arguments, summary, commands::function},
 #include "driver/commands.def"
+#include "support/spelling.h"
 #undef COMMAND
 };
 

@@ -1,12 +1,17 @@
-// How far two spellings are apart: what was meant by a word that is not known.
+// The distance between two spellings, and the known word that an unknown one is closest to.
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace loopsmith {
 
 /// Edits between two words: insertions, deletions, substitutions, neighbours exchanged.
 [[nodiscard]] auto edit_distance(std::string_view a, std::string_view b) -> size_t;
+
+/// The most similar of the candidates, if one is similar enough to be meant; empty otherwise.
+[[nodiscard]] auto closest(std::string_view wanted, const std::vector<std::string>& candidates) -> std::string;
 
 }  // namespace loopsmith

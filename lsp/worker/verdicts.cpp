@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "script/held.h"
-#include "tune/session/text.h"
+#include "workspace/edits/certificate.h"
 
 namespace loopsmith::lsp {
 namespace {
@@ -28,7 +28,7 @@ auto program_of(const Snapshot& snapshot, const script::FileSchedule& schedule) 
 auto is_of_another_program(const Snapshot& snapshot, const script::FileSchedule& schedule, Records& records) -> bool {
   syntax::ItemPtr item = snapshot.syntax().declaration(schedule.decl);
   if (!item || schedule.run == nullptr || !schedule.is_settled) { return false; }
-  auto certificate = tune::certificate_in(item->text);
+  auto certificate = workspace::certificate_in(item->text);
   if (!certificate) { return false; }
   const workspace::Program* program = program_of(snapshot, schedule);
   if (program == nullptr && !schedule.run->program) { return false; }

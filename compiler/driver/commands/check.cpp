@@ -1,9 +1,7 @@
 // `loopsmith check FILE...`: everything that an editor would show for the files, schedules included.
 #include <filesystem>
-#include <set>
 #include <string>
 #include <system_error>
-#include <tuple>
 
 #include <fmt/format.h>
 
@@ -47,11 +45,8 @@ auto check(std::vector<std::string> args) -> int {
   if (shown != "all" && shown != "default" && shown != "none" && shown != "error") {
     return usage_error("check", fmt::format("`--warnings` is all, default, none or error, not `{}`", shown));
   }
-  // What several schedules of a function run into is one thing.
-  std::set<std::tuple<Code, DeclId, uint32_t, uint32_t, std::string>> told;
   auto wanted = [&](Diagnostics diagnostics) {
     std::erase_if(diagnostics, [&](const Diagnostic& d) {
-      if (d.where.is_known() && !told.emplace(d.code, d.where.decl, d.where.begin, d.where.end, d.message()).second) { return true; }
       if (d.severity == Severity::Error || shown == "all") { return false; }
       return shown == "none" || d.severity == Severity::Hint;
     });
@@ -74,18 +69,12 @@ auto check(std::vector<std::string> args) -> int {
   }
   for (const std::string& path : paths) {
     auto file = SourceFile::read(path);
-    told.clear();
     if (!file) {
       reporter.report(file.diagnostics(), nullptr);
       continue;
     }
-    SourceFile& source = **file;
-    reporter.report(wanted(source.analyse()), &source);
-    for (const std::string& name : source.schedule_names()) {
-      auto run = source.run_schedule(name);
-      if (!run) { reporter.report(wanted(run.diagnostics()), &source); }
-      else { reporter.report(wanted(run->all_diagnostics()), &source); }
-    }
+    (*file)->document().replay({});
+    reporter.report(wanted((*file)->diagnostics()), file->get());
   }
   if (arguments.has("--sarif")) {
     fmt::print("{}\n", sarif(found, LOOPSMITH_VERSION).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));

@@ -17,6 +17,7 @@
 #include "schedule/trace_json.h"
 #include "support/codes.h"
 #include "support/hash.h"
+#include "support/spelling.h"
 #include "target/hardware.h"
 #include "tune/database/database.h"
 #include "tune/session/explain.h"
@@ -288,7 +289,7 @@ auto db(std::vector<std::string> args) -> int {
   if (!records) { return fail(records.diagnostics()); }
   if (what == "export") {
     auto file = SourceFile::from_text(picked->name, picked->text);
-    auto parsed = file->program({});
+    auto parsed = workspace::find_program(*file->snapshot(), {});
     if (!parsed || !parsed->module || parsed->module->functions.empty()) { return fail({error(Code::CannotRead).arg("file", path).arg("why", fmt::format("the text of `{}` in it is no program", program))}); }
     for (const tune::Record& r : *records) {
       if (r.outcome == tune::Outcome::Measured) { print_line(tvm_record(*picked, r, parsed->module->functions.front().second)); }

@@ -78,12 +78,13 @@ auto diff(std::vector<std::string> args) -> int {
   reporter.report(file.diagnostics(), &file, true);
   std::string name = arguments.get("--with", "");
   if (name.empty()) {
-    if (file.schedule_names().size() != 1) {
-      return usage_error("diff", file.schedule_names().empty() ? fmt::format("there is no schedule function in `{}`", file.name()) : "the file has several schedule functions: name one with `--with NAME`");
+    const std::vector<std::string> names = workspace::schedule_names(*file.snapshot());
+    if (names.size() != 1) {
+      return usage_error("diff", names.empty() ? fmt::format("there is no schedule function in `{}`", file.name()) : "the file has several schedule functions: name one with `--with NAME`");
     }
-    name = file.schedule_names().front();
+    name = names.front();
   }
-  auto run = file.run_schedule(name);
+  auto run = file.document().run_schedule(name);
   if (!run) {
     reporter.report(run.diagnostics(), &file);
     return reporter.status();

@@ -9,6 +9,7 @@
 #include "driver/command.h"
 #include "driver/lowering.h"
 #include "driver/program.h"
+#include "support/spelling.h"
 
 namespace loopsmith::driver::commands {
 namespace {

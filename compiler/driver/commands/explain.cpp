@@ -8,6 +8,7 @@
 #include "driver/command.h"
 #include "driver/manual.h"
 #include "support/diagnostic.h"
+#include "support/spelling.h"
 
 namespace loopsmith::driver::commands {
 namespace {

@@ -11,6 +11,7 @@
 #include "interp/interp.h"
 #include "ir/visitor.h"
 #include "support/codes.h"
+#include "support/spelling.h"
 
 namespace loopsmith::driver::commands {
 namespace {

@@ -10,6 +10,7 @@
 #include "driver/program.h"
 #include "ir/printer.h"
 #include "ir/script_diff.h"
+#include "support/spelling.h"
 
 namespace loopsmith::driver::commands {
 namespace {

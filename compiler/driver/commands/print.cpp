@@ -48,9 +48,9 @@ auto print(std::vector<std::string> args) -> int {
   std::erase_if(said, [](const Diagnostic& d) { return d.severity != Severity::Error && d.code != Code::NotChecked && d.code != Code::OtherLanguage; });
   reporter.report(said, file->get());
   bool first = true;
-  std::vector<NamedProgram> programs = (*file)->programs();
-  programs.insert(programs.end(), (*file)->programs_inside().begin(), (*file)->programs_inside().end());
-  for (const NamedProgram& program : programs) {
+  std::vector<workspace::Program> programs = workspace::top_programs(*(*file)->snapshot());
+  for (workspace::Program& inner : workspace::inner_programs(*(*file)->snapshot())) { programs.push_back(std::move(inner)); }
+  for (const workspace::Program& program : programs) {
     if (!program.module) { continue; }
     if (!first && !arguments.json()) { fmt::print("\n\n"); }
     first = false;

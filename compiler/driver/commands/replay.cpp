@@ -14,7 +14,7 @@
 #include "schedule/schedule.h"
 #include "schedule/trace_json.h"
 #include "script/held.h"
-#include "tune/session/text.h"
+#include "workspace/edits/certificate.h"
 #include "workspace/snapshot.h"
 
 namespace loopsmith::driver::commands {
@@ -109,7 +109,7 @@ auto replay(std::vector<std::string> args) -> int {
     if (auto status = write_file(recorded, print_script(selection.module) + "\n"); !status) { return fail(status.diagnostics()); }
   }
   // What a schedule that was found says of itself is as good as what was written down.
-  auto certificate = path == "-" ? std::nullopt : tune::certificate_in(function_in(path, selection.schedule));
+  auto certificate = path == "-" ? std::nullopt : workspace::certificate_in(function_in(path, selection.schedule));
   if (certificate) {
     std::string other;
     if (structural_hash(selection.before) != certificate->program) {

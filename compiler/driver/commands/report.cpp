@@ -154,7 +154,8 @@ auto report(std::vector<std::string> args) -> int {
   SourceFile& file = **opened;
 
   Report report{.file = std::filesystem::path(file.name()).filename().string(), .roof = roof_of(*target), .problems = {}, .programs = {}};
-  for (const Diagnostic& d : file.analyse()) {
+  file.document().analyse({});
+  for (const Diagnostic& d : file.diagnostics()) {
     if (d.severity == Severity::Error) { report.problems.push_back(render(d, file.locate(), {.file = report.file})); }
   }
   std::optional<tune::Database> database;
@@ -170,7 +171,7 @@ auto report(std::vector<std::string> args) -> int {
     workloads = std::move(*all);
   }
   const cost::CoreModel core = cost::core_of(*target);
-  for (const NamedProgram& program : file.programs()) {
+  for (const workspace::Program& program : workspace::top_programs(*file.snapshot())) {
     if (!program.module || program.has_errors || program.module->functions.empty()) { continue; }
     schedule::Schedule plain(program.module, 1);
     Name function = plain.func_working_on();
@@ -181,8 +182,8 @@ auto report(std::vector<std::string> args) -> int {
     }
     one.versions.push_back(version_of("as written", plain, core));
     const schedule::FuncState* before = plain.state().func(function);
-    for (const std::string& name : file.schedule_names()) {
-      auto run = file.run_schedule(name);
+    for (const std::string& name : workspace::schedule_names(*file.snapshot())) {
+      auto run = file.document().run_schedule(name);
       if (!run || !run->asked.same_as(program.module)) { continue; }
       ReportVersion version{.name = name, .tree = {}};
       if (run->result) { version = version_of(name, *run->result, core); }

@@ -65,8 +65,9 @@ auto tell(const Arguments& arguments, const Selection& selection, const Answer& 
   } else if (answer.is_equal) {
     fmt::print("the same results, by {}\n", answer.how);
     // Nobody is to take the program for its schedules.
-    if (name.empty() && !selection.trace && !selection.file->schedule_names().empty()) {
-      fmt::print(stderr, "note: of the program as written; `--with {}` compares it under a schedule\n", selection.file->schedule_names().front());
+    const std::vector<std::string> schedules = workspace::schedule_names(*selection.file->snapshot());
+    if (name.empty() && !selection.trace && !schedules.empty()) {
+      fmt::print(stderr, "note: of the program as written; `--with {}` compares it under a schedule\n", schedules.front());
     }
   } else if (answer.how.empty()) {
     // It did not come to a comparison: too late, no code, nothing the interpreter can run.
