@@ -9,6 +9,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/access_regions.h"
+#include "support/text.h"
 
 namespace loopsmith::driver {
 namespace {
@@ -19,9 +20,7 @@ auto size_text(const Array<Expr>& shape, DataType dtype) -> std::string {
     const auto* imm = extent.as<IntImm>();
     if (imm == nullptr || __builtin_mul_overflow(bytes, imm->value, &bytes)) { return {}; }
   }
-  if (bytes >= 1 << 20 && bytes % (1 << 18) == 0) { return fmt::format(", {} MiB", static_cast<double>(bytes) / (1 << 20)); }
-  if (bytes >= 1 << 10 && bytes % (1 << 8) == 0) { return fmt::format(", {} KiB", static_cast<double>(bytes) / (1 << 10)); }
-  return fmt::format(", {} bytes", bytes);
+  return ", " + bytes_text(static_cast<double>(bytes));
 }
 
 auto type_note(const StmtNode& node) -> std::string {

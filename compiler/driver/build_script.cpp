@@ -21,6 +21,7 @@
 #include "support/codes.h"
 #include "support/process.h"
 #include "support/origin.h"
+#include "support/text.h"
 #include "syntax/document.h"
 #include "workspace/imports.h"
 
@@ -108,12 +109,6 @@ auto value_of(const json& j) -> Value {
   }
 }
 
-auto is_identifier(const std::string& text) -> bool {
-  bool good = !text.empty() && !(text[0] >= '0' && text[0] <= '9');
-  for (char c : text) { good = good && ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'); }
-  return good;
-}
-
 /// A program as a file of its own, under that name.
 auto text_of(const frontend::ProgramObject& program, const std::string& name) -> std::string {
   if (PrimFunc func = program.is_function ? program.module->find("main") : PrimFunc()) { return print_script(func, {.function_name = Name(name)}); }
@@ -180,7 +175,7 @@ auto subject(Evaluator& e, const Argument& what, const Argument& name, const std
   if (const auto* file = what.value.as<LoadedFile>()) { return Subject{{file->path}, {}}; }
   Subject out;
   auto add = [&](const frontend::ProgramObject& program, const std::string& called, Origin where) {
-    if (!is_identifier(called)) {
+    if (!is_name(called)) {
       bad(e, where, fmt::format("`{}` cannot be the name of a program", called));
       return false;
     }
@@ -326,7 +321,7 @@ auto run_load(Evaluator& e, const eval::Arguments& a) -> Value {
   std::erase_if(problems, [](const Diagnostic& d) { return d.severity != Severity::Error; });
   if (!problems.empty()) {
     script.request.report(problems, file->file->locate(), path);
-    return bad(e, b.values[0].where, fmt::format("`{}` has {} error{}", *text, problems.size(), problems.size() == 1 ? "" : "s"));
+    return bad(e, b.values[0].where, fmt::format("`{}` has {}", *text, count_text(static_cast<int64_t>(problems.size()), "error")));
   }
   return script.loaded.emplace(path, file).first->second;
 }

@@ -20,6 +20,7 @@
 #include "support/codes.h"
 #include "support/process.h"
 #include "support/spelling.h"
+#include "support/text.h"
 
 namespace loopsmith::driver {
 namespace {
@@ -54,13 +55,6 @@ auto summarise(const runtime::Tensor& tensor) -> Summary {
 }
 
 }  // namespace
-
-auto time_text(double seconds) -> std::string {
-  if (seconds < 1e-6) { return fmt::format("{:.1f} ns", seconds * 1e9); }
-  if (seconds < 1e-3) { return fmt::format("{:.2f} us", seconds * 1e6); }
-  if (seconds < 1) { return fmt::format("{:.3f} ms", seconds * 1e3); }
-  return fmt::format("{:.3f} s", seconds);
-}
 
 auto symbol_of(const Selection& selection) -> std::string {
   std::string symbol = codegen::symbol_of(selection.function, selection.before->find(selection.function));

@@ -46,7 +46,4 @@ inline const Option check_bounds_option{.name = "--check-bounds", .help = "tests
 [[nodiscard]] auto compile(const Selection& selection, const Locate& checked = {}, bool fills_allocations = false) -> Result<runtime::JitModule>;
 [[nodiscard]] auto symbol_of(const Selection& selection) -> std::string;
 
-/// "1.234 ms"
-[[nodiscard]] auto time_text(double seconds) -> std::string;
-
 }  // namespace loopsmith::driver

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "driver/execution.h"
+#include "support/text.h"
 
 namespace loopsmith::driver {
 namespace {
@@ -150,7 +151,7 @@ void add_program(std::string& out, const ReportProgram& program, const ReportRoo
   }
   out += "<h3>Schedules</h3>\n<table>\n<tr><th>schedule</th><th>by estimate</th><th>against as written</th></tr>\n";
   for (const ReportVersion& v : program.versions) {
-    out += fmt::format("<tr><td>{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n", escaped(v.name), v.seconds ? escaped(time_text(*v.seconds)) : "", escaped(v.problem.empty() ? v.gain : "it does not apply"));
+    out += fmt::format("<tr><td>{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n", escaped(v.name), v.seconds ? escaped(duration_text(*v.seconds)) : "", escaped(v.problem.empty() ? v.gain : "it does not apply"));
   }
   out += "</table>\n";
   for (const ReportVersion& v : program.versions) {
@@ -160,7 +161,7 @@ void add_program(std::string& out, const ReportProgram& program, const ReportRoo
     out += "</details>\n";
   }
   for (const ReportTuning& t : program.tuning) {
-    out += fmt::format("<h3>Tuning for {}</h3>\n<p>{} trials{}{}.</p>\n", escaped(t.target), t.trials.size(), t.best_seconds > 0 ? fmt::format(", the best takes {}", escaped(time_text(t.best_seconds))) : "",
+    out += fmt::format("<h3>Tuning for {}</h3>\n<p>{} trials{}{}.</p>\n", escaped(t.target), t.trials.size(), t.best_seconds > 0 ? fmt::format(", the best takes {}", escaped(duration_text(t.best_seconds))) : "",
                        t.is_here ? "" : fmt::format(", on {}", escaped(t.machine)));
     out += curve(t);
   }

@@ -142,6 +142,9 @@ class Document {
   [[nodiscard]] auto imports_have_changed() -> bool;
   /// The declarations with their values, for scripts and the REPL.
   [[nodiscard]] auto file() -> frontend::File& { return *file_; }
+  [[nodiscard]] auto file() const -> const frontend::File& { return *file_; }
+  /// The schedule functions with their runs, as `run_schedule` and `replay` left them.
+  [[nodiscard]] auto schedules() -> script::Schedules& { return schedules_; }
 
  private:
   /// The current snapshot, to be changed: a copy where somebody holds it.

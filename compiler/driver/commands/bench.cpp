@@ -16,6 +16,7 @@
 #include "driver/reports.h"
 #include "runtime/bench.h"
 #include "runtime/peaks.h"
+#include "support/text.h"
 #include "tune/session/session.h"
 
 namespace loopsmith::driver::commands {
@@ -84,7 +85,7 @@ auto roofline_seconds(double flops, const Traffic& traffic, const runtime::Peaks
 }
 
 // Whole where it is small, with three digits where it is large.
-auto count_text(double value) -> std::string {
+auto rounded(double value) -> std::string {
   if (value >= 1e9) { return fmt::format("{:.3g} G", value * 1e-9); }
   if (value >= 1e6) { return fmt::format("{:.3g} M", value * 1e-6); }
   if (value >= 1e4) { return fmt::format("{:.3g} k", value * 1e-3); }
@@ -101,7 +102,7 @@ void show_counts(const std::vector<Row>& rows, const std::vector<runtime::EventC
     for (const runtime::Count& c : counted[i].counts) {
       line["counters"][c.name] = c.value;
       if (c.name == "cycles") { cycles = c.value; }
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count_text(c.value), c.name);
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", rounded(c.value), c.name);
       if (c.name == "instructions" && cycles > 0) { text += fmt::format(" ({:.1f} a cycle)", c.value / cycles); }
     }
     if (!counted[i].missing.empty()) { line["missing"] = counted[i].missing; }
@@ -286,7 +287,7 @@ auto bench_here(std::vector<std::string> args) -> int {
       fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
       continue;
     }
-    fmt::print("  {:<{}}  {:>11} +- {:.1f}%", rows[i].name, width, time_text(m.seconds), m.deviation * 100);
+    fmt::print("  {:<{}}  {:>11} +- {:.1f}%", rows[i].name, width, duration_text(m.seconds), m.deviation * 100);
     if (flops > 0) { fmt::print("  {:8.2f} GFLOP/s", m.gflops(flops)); }
     fmt::print("  {:8.2f} GB/s", m.gbytes(traffic.bytes));
     const char* roof = is_whole ? "the roofline" : "what memory lets through";
@@ -310,7 +311,7 @@ auto bench_here(std::vector<std::string> args) -> int {
         continue;
       }
       std::string name = std::string(static_cast<size_t>(2 * t.depth), ' ') + t.loop;
-      fmt::print("{:<28} {:>11}  {:>5.1f}%  {:>9.0f} run{}  {}\n", name, time_text(t.seconds), whole > 0 ? 100 * t.seconds / whole : 0, t.runs, t.runs == 1 ? " " : "s", t.place);
+      fmt::print("{:<28} {:>11}  {:>5.1f}%  {:>9.0f} run{}  {}\n", name, duration_text(t.seconds), whole > 0 ? 100 * t.seconds / whole : 0, t.runs, t.runs == 1 ? " " : "s", t.place);
     }
     if (times->empty() && !arguments.json()) { fmt::print("  none: it has no loop of several statements\n"); }
   }
@@ -335,7 +336,7 @@ auto bench_here(std::vector<std::string> args) -> int {
       earlier = *found;
     }
     if (earlier && m.seconds > *earlier * (1 + slower / 100)) {
-      c.failure = fmt::format("{}, {}: {} is {:.0f}% slower than before ({})", c.group, c.name, time_text(m.seconds), 100 * (m.seconds / *earlier - 1), time_text(*earlier));
+      c.failure = fmt::format("{}, {}: {} is {:.0f}% slower than before ({})", c.group, c.name, duration_text(m.seconds), 100 * (m.seconds / *earlier - 1), duration_text(*earlier));
       fmt::print(stderr, "loopsmith bench: {}\n", c.failure);
     }
     cases.push_back(std::move(c));

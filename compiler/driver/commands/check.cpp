@@ -11,6 +11,7 @@
 #include "driver/program.h"
 #include "driver/reports.h"
 #include "support/codes.h"
+#include "support/text.h"
 
 namespace loopsmith::driver::commands {
 namespace {
@@ -33,7 +34,7 @@ const Usage usage{
     .most = 100000,
 };
 
-auto plural(size_t n, const char* what) -> std::string { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
+auto count_text(size_t n, const char* noun) -> std::string { return loopsmith::count_text(static_cast<int64_t>(n), noun); }
 
 }  // namespace
 
@@ -80,8 +81,8 @@ auto check(std::vector<std::string> args) -> int {
     fmt::print("{}\n", sarif(found, LOOPSMITH_VERSION).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   } else if (!arguments.json() && reporter.errors() + reporter.warnings() > 0) {
     std::string summary;
-    if (reporter.errors()) { summary = plural(reporter.errors(), "error"); }
-    if (reporter.warnings()) { summary += (summary.empty() ? "" : ", ") + plural(reporter.warnings(), "warning"); }
+    if (reporter.errors()) { summary = count_text(reporter.errors(), "error"); }
+    if (reporter.warnings()) { summary += (summary.empty() ? "" : ", ") + count_text(reporter.warnings(), "warning"); }
     fmt::print(stderr, "{}\n", summary);
   }
   if (shown == "error" && reporter.warnings() > 0) { return exit_input; }

@@ -18,6 +18,7 @@
 #include "support/codes.h"
 #include "support/hash.h"
 #include "support/spelling.h"
+#include "support/text.h"
 #include "target/hardware.h"
 #include "tune/database/database.h"
 #include "tune/session/explain.h"
@@ -247,7 +248,7 @@ auto db(std::vector<std::string> args) -> int {
       if (arguments.json()) {
         print_line({{"program", w.name}, {"workload", workload_text(w.task)}, {"target", w.task.target}, {"machine", w.task.machine}, {"records", w.records}, {"best_seconds", w.best_seconds}});
       } else {
-        fmt::print("{:<24} {:>6} trials  best {:>11}  {}  {}\n", w.name, w.records, w.best_seconds > 0 ? time_text(w.best_seconds) : "-", workload_text(w.task), w.task.target);
+        fmt::print("{:<24} {:>6} trials  best {:>11}  {}  {}\n", w.name, w.records, w.best_seconds > 0 ? duration_text(w.best_seconds) : "-", workload_text(w.task), w.task.target);
       }
     }
     if (workloads->empty() && !arguments.json()) { fmt::print("nothing was tuned\n"); }
@@ -299,7 +300,7 @@ auto db(std::vector<std::string> args) -> int {
   for (const tune::Record& r : *records) {
     if (arguments.json()) { print_line(record_json(*picked, r)); continue; }
     const bool timed = r.outcome == tune::Outcome::Measured || r.outcome == tune::Outcome::Censored;
-    fmt::print("{:>6}  {:<9} {:>11}{}  {}{}\n", r.trial, tune::outcome_name(r.outcome), timed ? time_text(r.median_seconds) : "-",
+    fmt::print("{:>6}  {:<9} {:>11}{}  {}{}\n", r.trial, tune::outcome_name(r.outcome), timed ? duration_text(r.median_seconds) : "-",
                timed && r.median_seconds > 0 ? fmt::format(" +- {:.1f}%", 100 * r.spread_seconds / r.median_seconds) : "", r.verified.empty() ? "" : "verified: " + r.verified + " ", r.note);
   }
   return exit_done;

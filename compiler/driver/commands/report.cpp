@@ -18,6 +18,7 @@
 #include "lsp/server/report.h"
 #include "schedule/loop_tree.h"
 #include "support/codes.h"
+#include "support/text.h"
 #include "target/hardware.h"
 #include "target/peaks.h"
 #include "tune/database/database.h"
@@ -210,7 +211,7 @@ auto report(std::vector<std::string> args) -> int {
   if (report.programs.empty() && report.problems.empty()) { return fail({error(Code::NoProgram).arg("file", file.name())}); }
   std::string output = arguments.get("--output", path == "-" ? "-" : std::filesystem::path(path).replace_extension(".html").string());
   if (auto written = write_file(output, report_page(report)); !written) { return fail(written.diagnostics()); }
-  if (output != "-" && !arguments.json()) { fmt::print("{}: {} program{}\n", output, report.programs.size(), report.programs.size() == 1 ? "" : "s"); }
+  if (output != "-" && !arguments.json()) { fmt::print("{}: {}\n", output, count_text(static_cast<int64_t>(report.programs.size()), "program")); }
   return exit_done;
 }
 

@@ -7,6 +7,7 @@
 #include "driver/command.h"
 #include "driver/program.h"
 #include "runtime/peaks.h"
+#include "support/text.h"
 #include "target/hardware.h"
 
 namespace loopsmith::driver::commands {
@@ -39,10 +40,7 @@ constexpr Known known[] = {
     {"rocm -mcpu=gfx90a", "AMD MI200; code is emitted, and not run here"},
 };
 
-auto bytes_text(uint64_t bytes) -> std::string {
-  if (bytes == 0) { return "not known"; }
-  return bytes >= 1 << 20 ? fmt::format("{:g} MiB", static_cast<double>(bytes) / (1 << 20)) : fmt::format("{:g} KiB", static_cast<double>(bytes) / 1024);
-}
+auto cache_text(uint64_t bytes) -> std::string { return bytes == 0 ? "not known" : bytes_text(static_cast<double>(bytes)); }
 
 auto list(const Arguments& arguments) -> int {
   for (const Known& one : known) {
@@ -111,13 +109,13 @@ auto target(std::vector<std::string> args) -> int {
     return exit_done;
   }
   row("cores", std::to_string(hardware.cores));
-  row("caches", fmt::format("L1 {}, L2 {}, L3 {}", bytes_text(hardware.l1.bytes), bytes_text(hardware.l2.bytes), bytes_text(hardware.l3.bytes)));
+  row("caches", fmt::format("L1 {}, L2 {}, L3 {}", cache_text(hardware.l1.bytes), cache_text(hardware.l2.bytes), cache_text(hardware.l3.bytes)));
   row("vectors", fmt::format("{} bits, {} registers", hardware.vector_bits, hardware.vector_registers));
   row("units", units.empty() ? "none that this program knows" : fmt::format("{}", fmt::join(units, ", ")));
   if (peaks) {
     row("float32", fmt::format("{:.0f} GFLOP/s on one thread, {:.0f} on {}", peaks->fma_f32_one, peaks->fma_f32_all, peaks->threads));
     for (const runtime::CopyRate& rate : peaks->copy) {
-      row("copy", fmt::format("{:.0f} GB/s on one thread, {:.0f} on {}, footprint {}", rate.one, rate.all, peaks->threads, bytes_text(rate.footprint)));
+      row("copy", fmt::format("{:.0f} GB/s on one thread, {:.0f} on {}, footprint {}", rate.one, rate.all, peaks->threads, cache_text(rate.footprint)));
     }
   }
   return exit_done;

@@ -16,6 +16,7 @@
 #include "driver/execution.h"
 #include "driver/program.h"
 #include "support/process.h"
+#include "support/text.h"
 #include "target/peaks.h"
 #include "tune/session/session.h"
 #include "workspace/edits/certificate.h"
@@ -62,7 +63,7 @@ std::atomic<bool> is_paused{false};
 void on_pause(int signal) { is_paused = signal == SIGUSR1; }
 
 /// A dash for a time that is not known.
-auto known_time(double seconds) -> std::string { return seconds > 0 ? time_text(seconds) : "-"; }
+auto known_time(double seconds) -> std::string { return seconds > 0 ? duration_text(seconds) : "-"; }
 
 /// The progress of a search: with `--json` lines of JSON, on a terminal one line that is rewritten in place, elsewhere a line every few seconds.
 class ProgressLine {
@@ -197,7 +198,7 @@ auto searched_program(const Selection& selection) -> const IRModule& { return se
 auto why_nothing(const tune::SessionResult& result) -> std::string {
   if (result.stopped && result.progress.trials == 0) { return "stopped before anything was measured"; }
   bool is_fast = result.plain_seconds > 0 && result.progress.trials > 0 && result.progress.failures.empty();
-  std::string why = is_fast ? fmt::format("none of {} schedules tried is as fast as the program as written, {}", result.progress.trials, time_text(result.plain_seconds))
+  std::string why = is_fast ? fmt::format("none of {} schedules tried is as fast as the program as written, {}", result.progress.trials, duration_text(result.plain_seconds))
                             : fmt::format("no schedule was found in {} trials", result.progress.trials);
   for (const auto& [name, count] : result.progress.failures) { why += fmt::format("; {}: {}", name, count); }
   for (const std::string& note : result.notes) { why += "; " + note; }
@@ -216,7 +217,7 @@ auto found_text(const Selection& selection, const tune::SessionResult& result, c
   form.name = workspace::free_name(selection.file->snapshot()->text(), form.program + "_tuned");
   form.target = target;
   double speedup = result.plain_seconds > 0 ? result.plain_seconds / result.best_seconds : 0;
-  form.comments.push_back(fmt::format("{}{}{}{}, {} trials, seed {}.", workspace::tuned_comment, time_text(result.best_seconds),
+  form.comments.push_back(fmt::format("{}{}{}{}, {} trials, seed {}.", workspace::tuned_comment, duration_text(result.best_seconds),
                                       result.flops > 0 ? fmt::format(", {:.1f} GFLOP/s", result.flops / result.best_seconds * 1e-9) : "",
                                       speedup > 0 ? fmt::format(", {:.1f} times as fast as unscheduled", speedup) : "", result.progress.trials, seed));
   form.comments.push_back(result.verified.empty() ? "Not verified." : "Verified by " + result.verified + ".");
@@ -258,8 +259,8 @@ void report_done(const tune::SessionResult& result) {
   for (const auto& [name, count] : result.progress.failures) { failures += fmt::format("{}{} {}", failures.empty() ? "" : ", ", count, name); }
   // The fastest candidates are measured again at the end, in turns; the search's own times are of single trials.
   double in_search = result.best_so_far.empty() ? 0 : result.best_so_far.back();
-  fmt::print(stderr, "best: {} measured again ({} in the search, {} as written), {} trials in {:.0f} s{}\n", time_text(result.best_seconds), known_time(in_search),
-             result.plain_seconds > 0 ? time_text(result.plain_seconds) : "not measured", result.progress.trials, result.progress.elapsed_seconds,
+  fmt::print(stderr, "best: {} measured again ({} in the search, {} as written), {} trials in {:.0f} s{}\n", duration_text(result.best_seconds), known_time(in_search),
+             result.plain_seconds > 0 ? duration_text(result.plain_seconds) : "not measured", result.progress.trials, result.progress.elapsed_seconds,
              failures.empty() ? "" : "; left out: " + failures);
   for (const std::string& note : result.notes) { fmt::print(stderr, "note: {}\n", note); }
   if (!result.verified.empty()) { fmt::print(stderr, "verified by {}\n", result.verified); }

@@ -11,6 +11,7 @@
 #include "ir/printer.h"
 #include "schedule/caller_layouts.h"
 #include "support/process.h"
+#include "support/text.h"
 #include "transform/pipelines.h"
 #include "tune/measure/pool.h"
 
@@ -98,7 +99,7 @@ auto compare_on(const Selection& selection, const Call& before, const Call& afte
     interp::Difference d = interp::compare_tensors(p.name, before.tensors[i].view(), after.tensors[i].view(), !p.dtype.is_real());
     if (d.found) { return {.how = "the inputs given", .note = d.where}; }
   }
-  return {.is_equal = true, .how = fmt::format("the inputs given, {} output{}", written, written == 1 ? "" : "s")};
+  return {.is_equal = true, .how = fmt::format("the inputs given, {}", count_text(written, "output"))};
 }
 
 // Where the target's code cannot run: the program as written and the scheduled one, lowered, both by the interpreter.
@@ -159,12 +160,12 @@ auto verify(std::vector<std::string> args) -> int {
   // The program itself: what a file registers is not known to whoever replays its trace.
   tune::Candidate candidate{1, "[[], []]", print_script(selection.module)};
   tune::BuildReply built = pool.build({candidate}).front();
-  if (built.outcome != tune::Outcome::Measured) {
+  if (built.outcome != tune::BuildOutcome::Built) {
     // The worker knows the function by its name in its module.
     auto lowered = transform::lower(named_module(selection), lower_context(selection.target), lower_request(selection.target));
     std::string why = lowered ? built.note : lowered.diagnostics()[0].message();
     // A program as written is the same as itself: that would say nothing.
-    if (built.outcome != tune::Outcome::Rejected || selection.module.same_as(selection.before)) { return tell(arguments, selection, {.note = "it does not build: " + why}); }
+    if (built.outcome != tune::BuildOutcome::Rejected || selection.module.same_as(selection.before)) { return tell(arguments, selection, {.note = "it does not build: " + why}); }
     return tell(arguments, selection, compare_scheduled(selection, why, *limit));
   }
   tune::CheckReply reply = pool.check(candidate, *limit);

@@ -109,7 +109,7 @@ auto Worker::build(uint64_t id, const std::string& text, const std::string& modu
   BuildReply reply;
   reply.id = id;
   auto refuse = [&](const Diagnostics& why) {
-    reply.outcome = Outcome::Rejected;
+    reply.outcome = BuildOutcome::Rejected;
     reply.note = first_message(why);
     return reply;
   };

@@ -9,16 +9,10 @@
 #include "ir/equal.h"
 #include "schedule/schedule.h"
 #include "schedule/trace_json.h"
+#include "support/text.h"
 
 namespace loopsmith::tune {
 namespace {
-
-auto time_text(double seconds) -> std::string {
-  if (seconds > 0 && seconds < 1e-7) { return fmt::format("{:.1f} ns", seconds * 1e9); }
-  if (seconds < 1e-3) { return fmt::format("{:.1f} us", seconds * 1e6); }
-  if (seconds < 1) { return fmt::format("{:.3f} ms", seconds * 1e3); }
-  return fmt::format("{:.3f} s", seconds);
-}
 
 /// Why a trace cannot be made on a program; empty: it can.
 auto why_not(const IRModule& program, const std::string& json) -> std::string {
@@ -74,8 +68,8 @@ auto text_of(const RecordsExplained& explained, const std::string& database) -> 
   bool has_used = explained.tasks.front().is_used;
   bool has_here = std::any_of(explained.tasks.begin(), explained.tasks.end(), [](const TaskExplained& t) { return t.is_same_program && t.is_this_machine && t.best_seconds > 0; });
   for (const TaskExplained& task : explained.tasks) {
-    std::string what = fmt::format("{} trial{} for `{}`", task.records, task.records == 1 ? "" : "s", task.task.target);
-    std::string best = task.best_seconds > 0 ? fmt::format("best {}", time_text(task.best_seconds)) : "none was measured to its end";
+    std::string what = fmt::format("{} for `{}`", count_text(task.records, "trial"), task.task.target);
+    std::string best = task.best_seconds > 0 ? fmt::format("best {}", duration_text(task.best_seconds)) : "none was measured to its end";
     if (task.best_seconds > 0) { best += task.is_best_verified ? fmt::format(", verified by {}", task.how_verified) : ", not verified"; }
     std::string applies = task.best_seconds <= 0 ? std::string() : task.why_not_applied.empty() ? "; its trace applies" : "; its trace does not apply: " + task.why_not_applied;
     std::string why;

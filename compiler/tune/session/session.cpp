@@ -17,6 +17,7 @@
 #include "schedule/trace_json.h"
 #include "support/codes.h"
 #include "support/hash.h"
+#include "support/text.h"
 #include "target/hardware.h"
 #include "tune/measure/pool.h"
 #include "tune/space/analysis.h"
@@ -117,7 +118,7 @@ class Session {
   uint64_t next_id_ = 2;                                   // 1: the program as it is
   std::vector<Tried> measured_;                            // fastest first
   std::unordered_map<std::string, Record> recorded_;       // by trace
-  std::unordered_map<uint64_t, std::pair<Outcome, double>> by_lowered_;   // equal code is measured once
+  std::unordered_map<uint64_t, double> seconds_by_code_;   // by BuildReply::object_hash: equal code is measured once
 };
 
 // The program as written is measured for comparison only: seconds, and at most a quarter of the session.
@@ -191,7 +192,7 @@ auto Session::measure_plain(WorkerPool& pool, Database& database) -> Status {
   }
   BuildReply built = pool.build({plain}).front();
   if (stopping()) { return ok(); }
-  if (built.outcome != Outcome::Measured) {
+  if (built.outcome != BuildOutcome::Built) {
     return error(Code::CannotTune).arg("function", function_.view()).arg("why", "the program as it is does not build: " + built.note);
   }
   double limit = options_.seconds > 0 ? std::min(plain_limit, options_.seconds / 4) : plain_limit;
@@ -264,13 +265,13 @@ auto Session::round(Search& search, WorkerPool& pool, Database& database) -> Res
       pool.drop(tried.candidate.id);
       continue;
     }
-    if (reply.outcome != Outcome::Measured) {
-      LOOPSMITH_CHECK(settle(search, database, std::move(tried), reply.outcome, 0, 0, 0, reply.note, 0));
+    if (reply.outcome != BuildOutcome::Built) {
+      LOOPSMITH_CHECK(settle(search, database, std::move(tried), trial_outcome(reply.outcome), 0, 0, 0, reply.note, 0));
       continue;
     }
-    if (auto twin = by_lowered_.find(reply.object_hash); twin != by_lowered_.end()) {
+    if (auto twin = seconds_by_code_.find(reply.object_hash); twin != seconds_by_code_.end()) {
       pool.drop(tried.candidate.id);
-      search.learn(tried.proposal, std::max(twin->second.second, 1e-9), false);
+      search.learn(tried.proposal, std::max(twin->second, 1e-9), false);
       ++progress_.failures["same code as another"];
       continue;
     }
@@ -278,7 +279,7 @@ auto Session::round(Search& search, WorkerPool& pool, Database& database) -> Res
     double to_beat = progress_.best_seconds > 0 ? progress_.best_seconds : progress_.plain_seconds;
     MeasureReply measured = pool.measure(candidate, to_beat, screen_blocks);
     if (stopping() && measured.outcome == Outcome::Rejected) { continue; }
-    by_lowered_[reply.object_hash] = {measured.outcome, measured.median_seconds};
+    seconds_by_code_[reply.object_hash] = measured.median_seconds;
     if (measured.outcome == Outcome::Measured && progress_.best_seconds > 0 && measured.median_seconds < 0.98 * progress_.best_seconds) {
       // A new best is measured again before it is believed; the slower of the two counts.
       MeasureReply again = pool.measure(candidate, 0, screen_blocks * 2);
@@ -424,7 +425,7 @@ auto Comparison::finish(std::function<bool()> abandon) -> Result<SessionResult> 
         break;
       }
       if (!reply.equal) {
-        result.notes.push_back("a candidate of " + std::to_string(finalist.seconds) + " s was left out: " + reply.note);
+        result.notes.push_back("a candidate of " + duration_text(finalist.seconds) + " was left out: " + reply.note);
         LOOPSMITH_CHECK(parts_->database.mark_wrong(finalist.record, reply.note));
         ++result.progress.failures[outcome_name(Outcome::Wrong)];
         continue;

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include "ir/equal.h"
 #include "script/objects.h"
+#include "support/text.h"
 
 namespace loopsmith::workspace {
 
@@ -48,7 +48,7 @@ auto names_in(std::string_view text) -> std::set<std::string> {
   std::string name;
   char quote = 0;
   for (char c : text) {
-    if (quote == 0 && (std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80) != 0)) { name += c; continue; }
+    if (quote == 0 && is_name_part(c)) { name += c; continue; }
     if (!name.empty()) { names.insert(std::exchange(name, {})); }
     if (c == '"' || c == '\'') { quote = quote == 0 ? c : quote == c ? '\0' : quote; }
     if (c == '\n') { quote = 0; }

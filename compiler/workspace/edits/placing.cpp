@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "ir/printer.h"
+#include "support/text.h"
 #include "syntax/python_schedule.h"
-#include "workspace/edits/holes.h"
 #include "workspace/selection.h"
 
 namespace loopsmith::workspace {
@@ -62,9 +62,8 @@ auto schedule_function(const ScheduleFunctionText& function, bool is_indented) -
 }
 
 auto free_name(std::string_view text, const std::string& base) -> std::string {
-  std::set<std::string> taken = names_in(text);
   std::string name = base;
-  for (int n = 2; taken.contains(name); ++n) { name = fmt::format("{}_{}", base, n); }
+  for (int n = 2; contains_name(text, name); ++n) { name = fmt::format("{}_{}", base, n); }
   return name;
 }
 

@@ -2,13 +2,13 @@
 // trace, each time with one more step, finds these.
 #include "workspace/edits/schedule_text.h"
 
-#include <cctype>
 #include <map>
 #include <set>
 
 #include "ir/printer.h"
 #include "schedule/schedule.h"
 #include "schedule/trace_json.h"
+#include "support/text.h"
 #include "workspace/edits/placing.h"
 
 namespace loopsmith::workspace {
@@ -22,13 +22,9 @@ using schedule::Value;
 using Names = std::map<std::string, std::string>;
 
 auto identifier(std::string_view name) -> std::string {
-  static const std::set<std::string_view> reserved = {"and", "as", "assert", "break", "class", "continue", "def", "del", "elif", "else",
-      "for", "from", "global", "if", "import", "in", "is", "lambda", "not", "or", "pass", "return", "try", "while", "with", "yield",
-      "None", "True", "False", "sch", "T", "tir", "s_tir", "tvm", "ls"};
-  std::string out;
-  for (char c : name) { out += std::isalnum(static_cast<unsigned char>(c)) || c == '_' ? c : '_'; }
-  if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0]))) { out = "v" + out; }
-  return reserved.contains(out) ? out + "_" : out;
+  static const std::set<std::string_view> used_by_schedules = {"sch", "T", "tir", "s_tir", "tvm", "ls"};
+  std::string out = to_name(name);
+  return is_python_keyword(out) || used_by_schedules.contains(out) ? out + "_" : out;
 }
 
 auto value_text(const Value& value, const Names& names) -> std::string {
