@@ -8,6 +8,7 @@
 
 #include "arith/rewrite.h"
 #include "ir/ops.h"
+#include "support/text.h"
 
 namespace loopsmith::arith {
 namespace {
@@ -104,8 +105,7 @@ class RuleSet::Parser {
   auto take(std::string_view token) -> bool {
     skip();
     if (text_.substr(0, token.size()) != token) { return false; }
-    auto is_word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
-    if (is_word(token.front()) && text_.size() > token.size() && is_word(text_[token.size()])) { return false; }
+    if (is_name_part(token.front()) && text_.size() > token.size() && is_name_part(text_[token.size()])) { return false; }
     text_.remove_prefix(token.size());
     return true;
   }

@@ -10,6 +10,7 @@
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
+#include "ir/vocabulary.h"
 
 namespace loopsmith::cost {
 namespace {
@@ -108,14 +109,17 @@ class Walker {
   }
 
  private:
-  static auto axis_of(std::string_view tag) -> int { return tag.starts_with("threadIdx.") && tag.size() == 11 && tag.back() >= 'x' && tag.back() <= 'z' ? tag.back() - 'x' : -1; }
+  static auto axis_of(std::string_view tag) -> int {
+    auto axis = thread_axis(tag);
+    return axis && axis->family == ThreadFamily::Thread ? axis->dimension : -1;
+  }
 
   void count(std::string_view tag, const Expr& extent) {
     if (int axis = axis_of(tag); axis >= 0) { extents_[static_cast<size_t>(axis)] = std::max(extents_[static_cast<size_t>(axis)], as_int(extent).value_or(1)); }
   }
 
   void enter(const Var& var, const Expr& min, const Expr& extent, std::string_view tag, bool is_vector) {
-    Around one{var, as_int(min).value_or(0), as_int(extent).value_or(0), axis_of(tag), tag.starts_with("blockIdx"), is_vector};
+    Around one{var, as_int(min).value_or(0), as_int(extent).value_or(0), axis_of(tag), is_block_axis(tag), is_vector};
     around_.push_back(std::move(one));
   }
 

@@ -11,6 +11,7 @@
 
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "ir/vocabulary.h"
 
 namespace loopsmith::cost {
 namespace {
@@ -782,10 +783,7 @@ auto core_of(const target::Target& target) -> CoreModel {
   return place->second;
 }
 
-auto is_of_device(std::string_view target) -> bool {
-  std::string_view kind = target.substr(0, target.find(' '));
-  return kind == "cuda" || kind == "rocm";
-}
+auto is_of_device(std::string_view target) -> bool { return is_gpu_target(target); }
 
 auto core_for(std::string_view target) -> CoreModel {
   if (is_of_device(target)) { return {.is_device = true}; }

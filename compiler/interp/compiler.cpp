@@ -15,6 +15,7 @@
 #include "ir/strides.h"
 #include "ir/calls.h"
 #include "ir/visitor.h"
+#include "ir/vocabulary.h"
 
 namespace loopsmith::interp {
 namespace {
@@ -570,7 +571,7 @@ auto Compiler::make_allocation(const Var& data, const Array<Expr>& extents, Data
   a->memory = slot(data.get());
   a->number = storage_count++;
   std::string_view scope = data->pointer ? data->pointer->scope.view() : std::string_view();
-  a->is_shared = in_kernel_ && scope.starts_with("shared");
+  a->is_shared = in_kernel_ && is_shared_memory(scope);
   for (const Expr& e : extents) { a->extents.push_back(int_expr(e)); }
   a->element_bytes = std::max(1, dtype.element_bytes() * dtype.lanes);
   a->constant = std::move(contents);
@@ -681,7 +682,7 @@ auto Compiler::block(const BlockRealize& realize) -> const Statement* {
 }
 
 auto Compiler::loop(const For& n) -> const Statement* {
-  if (n.for_kind == ForKind::ThreadBinding && n.thread && n.thread->thread_tag.view().starts_with("threadIdx") && (in_kernel_ || needs_threads(n.body))) {
+  if (n.for_kind == ForKind::ThreadBinding && n.thread && is_thread_axis(n.thread->thread_tag.view()) && (in_kernel_ || needs_threads(n.body))) {
     Stmt body = n.body;
     if (!(n.thread->var == n.var)) {
       body = make<LetStmt>(n.thread->var, n.var, body, n.origin);
@@ -704,7 +705,7 @@ auto Compiler::loop(const For& n) -> const Statement* {
   loops.push_back({n.id, n.origin, n.var->name, loop_});
   int outer = std::exchange(loop_, static_cast<int>(out->counter));
   define(n.var.get());
-  bool is_thread = n.for_kind == ForKind::ThreadBinding && n.thread && n.thread->thread_tag.view().starts_with("threadIdx");
+  bool is_thread = n.for_kind == ForKind::ThreadBinding && n.thread && is_thread_axis(n.thread->thread_tag.view());
   if (is_thread) {
     thread_loops_[n.var.get()] = out;
     thread_loops_[n.thread->var.get()] = out;
@@ -753,10 +754,10 @@ auto Compiler::launch(Var var, Name tag, const Expr& extent, const Stmt& body, O
   post_order(
       body,
       [&](const Stmt& s) {
-        if (const auto* inner = s.as<For>(); inner && inner->thread && inner->thread->thread_tag.view().starts_with("threadIdx")) { add(inner->thread->thread_tag, inner->extent); }
+        if (const auto* inner = s.as<For>(); inner && inner->thread && is_thread_axis(inner->thread->thread_tag.view())) { add(inner->thread->thread_tag, inner->extent); }
         if (const auto* attr = s.as<AttrStmt>(); attr && attr->key == "thread_extent") {
           const auto* iter = std::get_if<IterVar>(&attr->node);
-          if (iter && iter->thread_tag.view().starts_with("threadIdx")) { add(iter->thread_tag, attr->value); }
+          if (iter && is_thread_axis(iter->thread_tag.view())) { add(iter->thread_tag, attr->value); }
         }
       },
       [](const Expr&) {});
@@ -1058,7 +1059,7 @@ auto Compiler::statement(const Stmt& s) -> const Statement* {
       // launch_thread: a loop over the threads.
       if (n.key == "thread_extent" || n.key == "virtual_thread") {
         if (const auto* iter = std::get_if<IterVar>(&n.node)) {
-          bool is_thread = iter->thread_tag.view().starts_with("threadIdx");
+          bool is_thread = is_thread_axis(iter->thread_tag.view());
           if (is_thread && (in_kernel_ || needs_threads(n.body))) { return launch(iter->var, iter->thread_tag, n.value, n.body, n.origin); }
           auto* out = make_stmt<Loop>();
           out->name = iter->var->name;

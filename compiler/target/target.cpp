@@ -1,6 +1,7 @@
 // Reading and printing target strings: see target.h.
 #include "target/target.h"
 
+#include "ir/vocabulary.h"
 #include "support/codes.h"
 
 #include <fmt/format.h>
@@ -11,8 +12,6 @@
 
 namespace loopsmith::target {
 namespace {
-
-constexpr std::string_view kinds[] = {"llvm", "c", "cuda", "rocm"};
 
 // Options of TVM's CPU and GPU targets that are accepted and kept, and change nothing here.
 constexpr std::string_view kept[] = {
@@ -85,7 +84,7 @@ auto Target::architecture() const -> Architecture {
 
 auto Target::most_vscale() const -> int64_t {
   bool is_arm = architecture() == Architecture::AArch64;
-  if (kind != "llvm" || (!is_arm && architecture() != Architecture::RiscV64)) { return 0; }
+  if (kind != target_kind::llvm || (!is_arm && architecture() != Architecture::RiscV64)) { return 0; }
   bool has = false;
   for (const std::string& feature : features) {
     if (feature == (is_arm ? "+sve" : "+v") || (is_arm && feature == "+sve2")) { has = true; }
@@ -96,7 +95,7 @@ auto Target::most_vscale() const -> int64_t {
 }
 
 auto Target::is_host_architecture() const -> bool {
-  return kind == "llvm" && (triple.empty() || architecture() == Target{.triple = host_triple()}.architecture()) &&
+  return kind == target_kind::llvm && (triple.empty() || architecture() == Target{.triple = host_triple()}.architecture()) &&
          triple.find("windows") == std::string::npos && triple.find("apple") == std::string::npos;
 }
 
@@ -105,7 +104,7 @@ auto parse(std::string_view text) -> Result<Target> {
   if (words.empty()) { return bad(text, "it is empty"); }
   Target out;
   out.kind = words.front();
-  if (std::find(std::begin(kinds), std::end(kinds), out.kind) == std::end(kinds)) {
+  if (const TargetKind* known = find_target_kind(out.kind); known == nullptr || !known->is_readable) {
     return bad(text, fmt::format("there is no target kind `{}`; there are `llvm`, `c`, `cuda` and `rocm`", out.kind));
   }
   for (size_t i = 1; i < words.size(); ++i) {
@@ -148,7 +147,7 @@ auto parse(std::string_view text) -> Result<Target> {
     }
   }
   bool native = out.cpu == "native" || (out.cpu.empty() && out.triple.empty() && out.features.empty());
-  if (out.kind == "llvm" && native) {
+  if (out.kind == target_kind::llvm && native) {
     if (!out.is_host_architecture()) { return bad(text, "`native` is this machine's processor, which is not of the architecture in `-mtriple`"); }
     const Target& here = host();
     out.cpu = here.cpu;
@@ -156,8 +155,8 @@ auto parse(std::string_view text) -> Result<Target> {
     out.features.insert(out.features.begin(), here.features.begin(), here.features.end());
     if (out.cores == 0) { out.cores = here.cores; }
   }
-  if (out.kind == "llvm" && starts(out.triple, "amdgcn")) { out.kind = "rocm"; }
-  if (out.kind == "rocm") {
+  if (out.kind == target_kind::llvm && starts(out.triple, "amdgcn")) { out.kind = target_kind::rocm; }
+  if (out.kind == target_kind::rocm) {
     if (out.triple.empty()) { out.triple = "amdgcn-amd-amdhsa"; }
     if (out.cpu.empty()) { out.cpu = "gfx90a"; }
     if (!starts(out.triple, "amdgcn")) { return bad(text, "`rocm` is for AMD's GPUs, which `-mtriple` does not name"); }

@@ -9,6 +9,7 @@
 
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "ir/vocabulary.h"
 #include "support/codes.h"
 #include "transform/thread_block.h"
 
@@ -127,7 +128,7 @@ class Fission {
       }
       case NodeKind::Allocate: {
         const auto& n = *stmt.as<Allocate>();
-        bool is_shared = n.data->pointer && n.data->pointer->scope.view().starts_with("shared");
+        bool is_shared = n.data->pointer && is_shared_memory(n.data->pointer->scope.view());
         Expr elements = int_imm(1);
         for (const Expr& e : n.extents) { elements = mul(std::move(elements), e); }
         if (!is_uniform(elements)) { return fail(fmt::format("the buffer `{}`", n.data->name.str()), "its threads may disagree on its size", n.origin); }
@@ -340,7 +341,7 @@ class Lower : public Mutator {
       // Loops over blocks in it are no more than loops.
       return out;
     }
-    ForKind kind = loop->tag.view().starts_with("blockIdx") && !in_parallel_ ? ForKind::Parallel : ForKind::Serial;
+    ForKind kind = is_block_axis(loop->tag.view()) && !in_parallel_ ? ForKind::Parallel : ForKind::Serial;
     bool outer = std::exchange(in_parallel_, in_parallel_ || kind == ForKind::Parallel);
     Stmt body = mutate(loop->alias ? substitute(loop->body, {{loop->alias.get(), Expr(loop->var)}}) : loop->body);
     in_parallel_ = outer;

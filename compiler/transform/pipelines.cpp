@@ -8,6 +8,7 @@
 #include "ir/calls.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "ir/vocabulary.h"
 #include "support/codes.h"
 #include "transform/blend_masked_stores.h"
 #include "transform/check_bounds.h"
@@ -105,7 +106,7 @@ auto pipeline(std::string_view target_kind) -> std::span<const Stage> {
     std::erase_if(out, [](const Stage& s) { return std::string_view(s.name) == "lower_thread_binding"; });
     return out;
   }();
-  if (target_kind == "rocm") { return gpu_stages; }
+  if (target_kind == target_kind::rocm) { return gpu_stages; }
   return llvm_stages;
 }
 

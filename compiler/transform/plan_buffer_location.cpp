@@ -11,6 +11,7 @@
 #include "ir/follow.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "ir/vocabulary.h"
 #include "transform/affine.h"
 #include "support/fault.h"
 
@@ -595,7 +596,7 @@ class Move : public Mutator {
 auto runs_at_once(const StmtNode* node) -> bool {
   if (!node || node->kind != NodeKind::For) { return false; }
   const auto& loop = *static_cast<const For*>(node);
-  return loop.for_kind == ForKind::Parallel || (loop.thread && loop.thread->thread_tag.view().starts_with("blockIdx."));
+  return loop.for_kind == ForKind::Parallel || (loop.thread && is_block_axis(loop.thread->thread_tag.view()));
 }
 
 auto plan(const PrimFunc& func) -> PrimFunc {

@@ -5,6 +5,7 @@
 
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "ir/vocabulary.h"
 
 namespace loopsmith::transform {
 
@@ -19,7 +20,7 @@ auto as_thread_loop(const Stmt& stmt) -> std::optional<ThreadLoop> {
   return {};
 }
 
-auto is_thread_index(Name tag) -> bool { return tag.view().starts_with("threadIdx"); }
+auto is_thread_index(Name tag) -> bool { return is_thread_axis(tag.view()); }
 
 auto is_barrier(const Stmt& stmt) -> bool {
   const auto* evaluate = stmt.as<Evaluate>();

@@ -90,7 +90,7 @@ void Front::start() { bring_up_worker(); }
 void Front::on_client_bytes(std::string_view bytes) {
   serves_client_ = true;
   client_reader_.feed(bytes);
-  read_at_ = Clock::now();
+  read_at_ = host_.now();
   while (!quit_) {
     auto frame = client_reader_.next();
     if (!frame) { break; }
@@ -182,7 +182,7 @@ void Front::on_request(const MethodRow& row, const Json& message, std::string bo
     case Method::CommandResolve: return reply(id, resolved_command(params, member(configuration_, "tune")));
     default: break;
   }
-  Pending pending{.id = id, .row = &row, .document = 0, .since = Clock::now(), .inserts = {}, .work_token = member(params, "workDoneToken")};
+  Pending pending{.id = id, .row = &row, .document = 0, .since = host_.now(), .inserts = {}, .work_token = member(params, "workDoneToken")};
   if (row.scope != MethodScope::None) {
     std::string uri = document_uri(params);
     if (uri.empty()) { return fail(id, ErrorCode::InvalidParams, "the request names no document"); }
@@ -366,7 +366,7 @@ void Front::close(const Json& params, const std::string& body) {
   send(notification("textDocument/publishDiagnostics", {{"uri", document->uri}, {"diagnostics", Json::array()}}));
   mirrors_.close(number);
   documents_.erase(document->uri);
-  closed_at_ = Clock::now();
+  closed_at_ = host_.now();
 }
 
 /// An edit was missed, so what we hold is not the text that the editor shows: no answer is better than one for another text.
@@ -408,7 +408,7 @@ void Front::replay_to(const Json& id, const Json& place) {
   Json params = {{"textDocument", {{"uri", uri}}}, {"position", member(place, "position")}};
   if (place.contains("stage")) { params["stage"] = place["stage"]; }
   const MethodRow* row = find_method("loopsmith/ir");
-  Pending pending{.id = id, .row = row, .document = document->number, .since = Clock::now(), .inserts = {}, .shows = true};
+  Pending pending{.id = id, .row = row, .document = document->number, .since = host_.now(), .inserts = {}, .shows = true};
   forward(std::move(pending), to_text({{"jsonrpc", "2.0"}, {"id", id}, {"method", row->name}, {"params", std::move(params)}}));
 }
 
@@ -501,11 +501,11 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
     Document* document = find_document(document_uri(first));
     if (document == nullptr) { return fail(id, ErrorCode::InvalidParams, fmt::format("`{}` is not open", document_uri(first))); }
     std::string asked = to_text({{"jsonrpc", "2.0"}, {"id", id}, {"method", "workspace/executeCommand"}, {"params", {{"command", command}, {"arguments", Json::array({first})}}}});
-    return forward({.id = id, .row = find_method("workspace/executeCommand"), .document = 0, .since = Clock::now(), .inserts = JobId{0}, .label = command == split_command ? fmt::format("Split {}", string_in(first, "loop")) : fmt::format("Apply {}", string_in(first, "schedule"))}, std::move(asked));
+    return forward({.id = id, .row = find_method("workspace/executeCommand"), .document = 0, .since = host_.now(), .inserts = JobId{0}, .label = command == split_command ? fmt::format("Split {}", string_in(first, "loop")) : fmt::format("Apply {}", string_in(first, "schedule"))}, std::move(asked));
   }
   if (command == explain_records_command || command == records_history_command || command == compare_schedules_command || command == report_bundle_command) {
     if (find_document(document_uri(first)) == nullptr) { return fail(id, ErrorCode::InvalidParams, fmt::format("`{}` is not open", document_uri(first))); }
-    return forward({.id = id, .row = find_method("workspace/executeCommand"), .document = 0, .since = Clock::now(), .inserts = {},
+    return forward({.id = id, .row = find_method("workspace/executeCommand"), .document = 0, .since = host_.now(), .inserts = {},
                     .reports = command == report_bundle_command, .file = document_uri(first)}, std::move(body));
   }
   if (command == attach_repl_command) { return attach_repl(id, document_uri(first)); }
@@ -536,7 +536,7 @@ void Front::execute_command(const Json& id, const Json& params, std::string body
     // What earlier days found is of no job: 0.
     if (bool_in(first, "recorded")) { job = 0; }
     if (!job || (*job != 0 && !jobs_.knows(static_cast<JobId>(*job)))) { return fail(id, ErrorCode::InvalidParams, "there is no such job"); }
-    Pending pending{.id = id, .row = find_method("workspace/executeCommand"), .document = 0, .since = Clock::now(), .inserts = static_cast<JobId>(*job)};
+    Pending pending{.id = id, .row = find_method("workspace/executeCommand"), .document = 0, .since = host_.now(), .inserts = static_cast<JobId>(*job)};
     return forward(std::move(pending), std::move(body));
   }
   fail(id, ErrorCode::InvalidParams, fmt::format("there is no command `{}`", command));
@@ -605,7 +605,7 @@ void Front::bring_up_worker() {
   worker_up_ = host_.start_worker();
   if (!worker_up_) {
     answer_all_pending(ErrorCode::InternalError, "the analysis worker cannot be started");
-    restart_at_ = in(restart_pause);
+    restart_at_ = host_.now() + restart_pause;
     return;
   }
   restart_at_ = never();
@@ -676,14 +676,14 @@ void Front::on_worker_frame(Frame frame) {
     } else {
       auto request = pending_.find(frame.number(header::blamed).value_or(0));
       working_ = Working{frame.number(header::document).value_or(0), static_cast<int64_t>(frame.number(header::version).value_or(0)),
-                         Clock::now(), host_.worker_cpu(), 0, request != pending_.end() ? request->second.row : nullptr};
+                         host_.now(), host_.worker_cpu(), 0, request != pending_.end() ? request->second.row : nullptr};
     }
     return;
   }
   if (auto polls = frame.number(header::ping)) {
     if (working_ && *polls != working_->polls) {
       working_->polls = *polls;
-      working_->since = Clock::now();
+      working_->since = host_.now();
       working_->cpu = host_.worker_cpu();
     }
     return;
@@ -711,13 +711,13 @@ void Front::on_worker_frame(Frame frame) {
     Pending pending = std::move(found->second);
     pending_.erase(found);
     // Members are sorted: an error comes first.
-    history_.answered(pending.row->name, std::chrono::duration<double, std::milli>(Clock::now() - pending.since).count(), frame.body.starts_with("{\"error\""));
+    history_.answered(pending.row->name, std::chrono::duration<double, std::milli>(host_.now() - pending.since).count(), frame.body.starts_with("{\"error\""));
     if (pending.inserts) { return insert_schedule(pending, frame.body); }
     if (pending.shows) { return show_view(pending, frame.body); }
     if (pending.reports) { return report(pending, frame.body); }
     send_text(frame.body);
     if (traces_) {
-      double milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - pending.since).count();
+      double milliseconds = std::chrono::duration<double, std::milli>(host_.now() - pending.since).count();
       send(notification("$/logTrace", {{"message", fmt::format("{} answered in {:.2f} ms", pending.row->name, milliseconds)}}));
     }
     return;
@@ -741,7 +741,7 @@ void Front::trace_diagnostics(Document& document, int64_t version, bool is_uncha
   while (!document.read.empty() && document.read.begin()->first <= version) {
     auto [changed, read] = *document.read.begin();
     document.read.erase(document.read.begin());
-    double milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - read).count();
+    double milliseconds = std::chrono::duration<double, std::milli>(host_.now() - read).count();
     send(notification("$/logTrace", {{"message", fmt::format("diagnostics of version {} {} {:.2f} ms after the change was read", changed, is_unchanged ? "unchanged" : "written", milliseconds)}}));
   }
 }
@@ -788,7 +788,7 @@ void Front::on_worker_end(const ExitStatus& status) {
     }
   }
   working_.reset();
-  Clock::time_point now = Clock::now();
+  Clock::time_point now = host_.now();
   while (!restarts_.empty() && now - restarts_.front() > restart_window) { restarts_.pop_front(); }
   restarts_.push_back(now);
   if (restarts_.size() > restart_limit) {
@@ -800,7 +800,7 @@ void Front::on_worker_end(const ExitStatus& status) {
 
 void Front::watch_worker() {
   if (!worker_up_ || !working_) { return; }
-  auto spent = Clock::now() - working_->since;
+  auto spent = host_.now() - working_->since;
   if (spent < 100ms) { return; }
   Document* document = find_document(working_->document);
   double size = document != nullptr ? static_cast<double>(document->text.text.size()) : 0;
@@ -816,7 +816,7 @@ void Front::watch_worker() {
 
 void Front::on_tick() {
   if (quit_) { return; }
-  Clock::time_point now = Clock::now();
+  Clock::time_point now = host_.now();
   if (!worker_up_ && now >= restart_at_) { bring_up_worker(); }
   watch_worker();
   jobs_.on_tick();

@@ -157,7 +157,7 @@ auto Jobs::start(JobRequest request) -> std::pair<std::optional<JobId>, std::str
 
 /// Starts its program.
 auto Jobs::launch(Job& job, const std::string& text) -> std::optional<std::string> {
-  job.last_told = Clock::now();
+  job.last_told = host_.now();
   std::vector<std::string> arguments = {words(job.kind).command, "-", "--json"};
   if (text.find("import") != std::string::npos) {
     arguments.insert(arguments.end(), {"--stdin-name", path_of(job.uri)});
@@ -194,8 +194,8 @@ void Jobs::show_progress(JobId id) {
 
 /// On the disk is what a later session needs to go on; while nothing changes, a moment later will do.
 void Jobs::keep(Job& job, bool now) {
-  if (job.kind != JobKind::Tune || job.ended || (!now && Clock::now() - job.last_kept < keep_gap)) { return; }
-  job.last_kept = Clock::now();
+  if (job.kind != JobKind::Tune || job.ended || (!now && host_.now() - job.last_kept < keep_gap)) { return; }
+  job.last_kept = host_.now();
   job.kept.message = job.message;
   job.kept.best_seconds = job.best_seconds;
   job.kept.percentage = job.percentage.value_or(0);
@@ -279,14 +279,14 @@ auto Jobs::stop(JobId id) -> bool {
   }
   if (job.state == State::Running || job.state == State::Paused) {
     job.state = State::Stopping;
-    job.kill_at = in(job.best_seconds ? result_grace : stop_grace);
+    job.kill_at = host_.now() + (job.best_seconds ? result_grace : stop_grace);
     job.message = "stopping, keeping the best so far";
     host_.signal_job(id, SIGINT);
     report(job, true);
     if (job.verifies) { compare(job); }
   } else if (job.state == State::Comparing) {
     job.state = State::Abandoned;
-    job.kill_at = in(stop_grace);
+    job.kill_at = host_.now() + stop_grace;
     host_.signal_job(id, SIGINT);
   }
   return true;
@@ -463,7 +463,7 @@ void Jobs::on_end(JobId id, const ExitStatus& status, std::string_view errors) {
 
 void Jobs::on_tick() {
   for (auto& [id, job] : jobs_) {
-    if (!job.ended && job.kill_at != never() && Clock::now() >= job.kill_at) {
+    if (!job.ended && job.kill_at != never() && host_.now() >= job.kill_at) {
       job.kill_at = never();
       host_.signal_job(id, SIGKILL);
     }
@@ -472,12 +472,12 @@ void Jobs::on_tick() {
 
 void Jobs::report(Job& job, bool now) {
   // Lenses show how far it is, twice a second.
-  if (Clock::now() - job.last_told >= lens_gap) {
-    job.last_told = Clock::now();
+  if (host_.now() - job.last_told >= lens_gap) {
+    job.last_told = host_.now();
     talk_.to_worker(for_worker(job));
   }
-  if (!job.has_progress || (!now && Clock::now() - job.last_report < report_gap)) { return; }
-  job.last_report = Clock::now();
+  if (!job.has_progress || (!now && host_.now() - job.last_report < report_gap)) { return; }
+  job.last_report = host_.now();
   Json value = {{"kind", "report"}, {"cancellable", job.state == State::Running || job.state == State::Paused}, {"message", job.state == State::Paused ? "paused: " + job.message : job.message}};
   if (job.percentage) { value["percentage"] = *job.percentage; }
   talk_.to_client(notification("$/progress", {{"token", token_of(job)}, {"value", std::move(value)}}));
@@ -560,8 +560,8 @@ void Jobs::finish(Job& job) {
 
 /// The view of a search: what is new of it, ten times a second at most, and how it ended.
 void Jobs::tell_view(Job& job, bool now) {
-  if (!shows_trials_ || job.kind != JobKind::Tune || (!now && Clock::now() - job.last_news < view_gap)) { return; }
-  job.last_news = Clock::now();
+  if (!shows_trials_ || job.kind != JobKind::Tune || (!now && host_.now() - job.last_news < view_gap)) { return; }
+  job.last_news = host_.now();
   Json params = job.news.is_object() ? std::move(job.news) : Json::object();
   job.news = Json();
   params.update({{"job", job.id}, {"uri", job.uri}, {"function", job.function}});

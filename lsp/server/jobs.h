@@ -53,6 +53,8 @@ class JobHost {
   virtual auto start_job(JobId job, const std::vector<std::string>& arguments, const std::string& input)
       -> std::optional<std::string> = 0;
   virtual void signal_job(JobId job, int signal) = 0;
+  /// The time by which jobs are reported, stopped and killed. Tests advance a clock of their own.
+  [[nodiscard]] virtual auto now() const -> Clock::time_point { return Clock::now(); }
 };
 
 /// What jobs say to the editor and to the worker; the front is behind it.

@@ -1,8 +1,10 @@
-// How much of a long test a build takes. With sanitizers code runs some twenty times slower: such builds take a spread of what
-// the release build takes whole.
+// How much of a long test runs. Under sanitizers code is some twenty times slower: such builds take a spread of the cases that a release
+// build takes whole. Runs of the label `soak` (`./bootstrap test soak`) have the machine to themselves: they take the longest sizes, and only
+// they assert times and memory.
 #pragma once
 
 #include <cstddef>
+#include <cstdlib>
 
 namespace loopsmith::tests {
 
@@ -17,7 +19,16 @@ inline constexpr bool is_sanitized = true;
 inline constexpr bool is_sanitized = false;
 #endif
 
-// Every `stride(n)`-th case: all of them, or every n-th under sanitizers.
+/// True in a run of the label `soak`, whose tests ctest starts with LOOPSMITH_SOAK=1.
+inline auto is_soak() -> bool { return std::getenv("LOOPSMITH_SOAK") != nullptr; }
+
+/// The size of a test: `soak` in a run of that label, `sanitized` under sanitizers, else `usual`.
+template <class T>
+auto size_of_test(T usual, T soak, T sanitized) -> T {
+  return is_soak() ? soak : is_sanitized ? sanitized : usual;
+}
+
+/// Every `stride(n)`-th case: all of them, or every n-th under sanitizers.
 constexpr auto stride(size_t n) -> size_t { return is_sanitized ? n : 1; }
 
 }  // namespace loopsmith::tests

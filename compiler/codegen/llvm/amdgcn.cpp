@@ -12,6 +12,7 @@
 
 #include "codegen/llvm/builder.h"
 #include "ir/ops.h"
+#include "ir/vocabulary.h"
 
 namespace loopsmith::codegen {
 namespace {
@@ -32,7 +33,7 @@ void ModuleBuilder::add_kernel(const PrimFunc& func, llvm::Function& body, const
   set_attributes(*kernel);
   int64_t threads = 1;
   for (const auto& [tag, extent] : threads_) {
-    if (tag.starts_with("threadIdx")) { threads *= extent; }
+    if (is_thread_axis(tag)) { threads *= extent; }
   }
   if (threads > 1024) {
     fail(fmt::format("{} threads", threads), "a block has 1024 at most", func->origin);
@@ -61,7 +62,7 @@ auto ModuleBuilder::bind_thread(const Var& var, std::string_view tag, const Expr
   const auto* found = std::find_if(std::begin(indices), std::end(indices), [&](const auto& row) { return row.first == tag; });
   auto count = as_int(extent);
   if (found == std::end(indices)) { return false; }
-  if (tag.starts_with("threadIdx")) {
+  if (is_thread_axis(tag)) {
     if (!count) {
       fail(fmt::format("a loop over `{}`", tag), "how many threads a block has must be constant", origin);
       return false;
@@ -84,7 +85,7 @@ auto ModuleBuilder::allocate_on_gpu(const Allocate& node, uint64_t count) -> llv
   llvm::Type* flat = llvm::PointerType::getUnqual(context_);
   llvm::Type* type = llvm::ArrayType::get(memory_type_of(node.dtype), std::max<uint64_t>(count, 1));
   if (failure_) { return nullptr; }
-  if (scope.starts_with("shared")) {
+  if (is_shared_memory(scope)) {
     auto* memory = new llvm::GlobalVariable(module_, type, false, llvm::GlobalValue::InternalLinkage, llvm::PoisonValue::get(type),
                                             fmt::format("{}.{}", function_name_, node.data->name.str()), nullptr, llvm::GlobalValue::NotThreadLocal, shared_memory);
     memory->setAlignment(llvm::Align(16));

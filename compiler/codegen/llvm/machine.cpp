@@ -1,6 +1,7 @@
 // Making TargetMachines, and telling which processors and features LLVM knows: see machine.h. LLVM would print
 // and carry on (or exit) where a name is wrong; here names are looked up first.
 #include "codegen/llvm/machine.h"
+#include "ir/vocabulary.h"
 #include "support/codes.h"
 
 #include <fmt/format.h>
@@ -39,7 +40,7 @@ auto similar(std::string_view wanted, const std::vector<std::string_view>& names
 auto triple_of(const target::Target& target) -> std::string { return target.triple.empty() ? target::host_triple() : target.triple; }
 
 auto find_target(const target::Target& target) -> Result<const llvm::Target*> {
-  if (target.kind != "llvm" && target.kind != "rocm") {
+  if (target.kind != target_kind::llvm && target.kind != target_kind::rocm) {
     return error(Code::BadTarget).arg("target", target.str()).arg("why", "LLVM makes code for the kinds `llvm` and `rocm` only");
   }
   initialize_llvm();

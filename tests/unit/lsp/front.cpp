@@ -13,7 +13,6 @@
 #include <fstream>
 #include <random>
 #include <sstream>
-#include <thread>
 
 #include "tests/unit/catch.h"
 
@@ -33,6 +32,7 @@ struct Stage final : Host {
   bool killed = false;
   bool jobs_held = false;
   double cpu = 0;
+  Clock::time_point time = Clock::now();                   // the front's clock: it stands unless a test advances it
   std::optional<int> exit_status;
   FrameReader client_reader;
   FrameReader worker_reader;
@@ -66,6 +66,8 @@ struct Stage final : Host {
     return std::nullopt;
   }
   void signal_job(JobId job, int signal) override { signals.emplace_back(job, signal); }
+  [[nodiscard]] auto now() const -> Clock::time_point override { return time; }
+  void advance(Clock::duration span) { time += span; }
 
   // The editor.
   void send(const Json& message) { front.on_client_bytes(framed(message.dump())); }
@@ -485,7 +487,7 @@ TEST_CASE("workers that die at once are started more and more slowly, and reques
   int held = stage.hover("a");
   CHECK(stage.answer_to(held).is_null());
   stage.can_start = false;
-  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  stage.advance(std::chrono::milliseconds(1100));
   stage.front.on_tick();
   CHECK(stage.error_of(held) == internal_error);
 }
@@ -495,13 +497,13 @@ TEST_CASE("a worker that burns time without progress is killed; one that polls i
   stage.initialize();
   stage.open("a", "x");
   stage.works_on(stage.document_number(), 1);
-  std::this_thread::sleep_for(std::chrono::milliseconds(120));
+  stage.advance(std::chrono::milliseconds(120));
   stage.cpu = 0.9;
   stage.front.on_tick();
   CHECK_FALSE(stage.killed);
   CHECK(stage.worker.back().number(header::ping).has_value());
   stage.from_worker(nullptr, {{header::ping, 5}});
-  std::this_thread::sleep_for(std::chrono::milliseconds(120));
+  stage.advance(std::chrono::milliseconds(120));
   stage.cpu = 1.5;
   stage.front.on_tick();
   CHECK_FALSE(stage.killed);
@@ -783,7 +785,7 @@ TEST_CASE("a search that is stopped says so at once, and is offered only when it
   CHECK(job["state"] == "comparing");
   CHECK(!job.contains("schedule_text"));
   // It takes as long as it takes.
-  std::this_thread::sleep_for(std::chrono::milliseconds(5050));
+  stage.advance(std::chrono::milliseconds(5050));
   stage.front.on_tick();
   CHECK(stage.signals == std::vector<std::pair<JobId, int>>{{1, SIGINT}});
 
@@ -926,7 +928,7 @@ TEST_CASE("a tuner that does not stop is killed; one that fails says why") {
   stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune.stop"}, {"arguments", {{{"job", 1}}}}});
   stage.front.on_tick();
   CHECK(stage.signals.size() == 1);
-  std::this_thread::sleep_for(std::chrono::milliseconds(5050));
+  stage.advance(std::chrono::milliseconds(5050));
   stage.front.on_tick();
   CHECK(stage.signals.back() == std::pair<JobId, int>{1, SIGKILL});
   stage.front.on_job_end(1, ExitStatus{.signal = SIGKILL}, "warning\nno such function `f`\n");
@@ -940,7 +942,7 @@ TEST_CASE("a tuner that has found something is given time to finish") {
   stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune"}, {"arguments", {{{"uri", "a"}, {"function", "f"}}}}});
   stage.front.on_job_line(1, R"({"event":"progress","trial":3,"best_seconds":0.25})");
   stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune.stop"}, {"arguments", {{{"job", 1}}}}});
-  std::this_thread::sleep_for(std::chrono::milliseconds(5050));
+  stage.advance(std::chrono::milliseconds(5050));
   stage.front.on_tick();
   CHECK(stage.signals == std::vector<std::pair<JobId, int>>{{1, SIGINT}});
 }

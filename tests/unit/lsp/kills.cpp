@@ -2,7 +2,7 @@
 // measures, the front itself. The editor goes on: every request is answered, soon; texts are what was typed; a search that lost a
 // measuring worker goes on, one that was killed says so; no measurement that was told of is lost; nothing stays behind.
 //
-//   LOOPSMITH_SECONDS=S kills for so long (20), LOOPSMITH_SEED=S begins with that one
+//   LOOPSMITH_SECONDS=S kills for S seconds (5; 60 in a soak, which also asserts how soon the server is back), LOOPSMITH_SEED=S seeds the choices
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -138,7 +138,7 @@ auto committed(const std::string& folder) -> int64_t {
 
 }  // namespace
 
-TEST_CASE("whatever is killed, the editor goes on and nothing that was told is lost") {
+TEST_CASE("whatever is killed, the editor goes on and nothing that was told is lost", "[soak]") {
   auto number = [](const char* name, uint64_t otherwise) {
     const char* text = std::getenv(name);
     return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
@@ -155,7 +155,7 @@ TEST_CASE("whatever is killed, the editor goes on and nothing that was told is l
   {
     Editor editor(folder);
     int64_t least = 0;         // records that have to be there
-    Deadline end = in(std::chrono::seconds(number("LOOPSMITH_SECONDS", 20)));
+    Deadline end = in(std::chrono::seconds(number("LOOPSMITH_SECONDS", tests::is_soak() ? 60 : 5)));
     // Each kind at least once, however slow the machine.
     for (size_t turn = 0; turn < 4 || Clock::now() < end; ++turn) {
       if (!editor.is_tuning) {
@@ -241,6 +241,6 @@ TEST_CASE("whatever is killed, the editor goes on and nothing that was told is l
   for (const auto& [word, count] : kills) { told += fmt::format("{} {} times, ", word, count); }
   INFO("killed " << told << "answers about all files after " << recoveries[recoveries.size() / 2] << " s (median), " << recoveries.back() << " s (longest)");
   if (std::getenv("LOOPSMITH_SECONDS") != nullptr) { fmt::print("killed {}answers about all files after {:.3f} s (median), {:.3f} s (longest)\n", told, recoveries[recoveries.size() / 2], recoveries.back()); }
-  CHECK(recoveries[recoveries.size() / 2] < 1);
+  if (tests::is_soak()) { CHECK(recoveries[recoveries.size() / 2] < 1); }
   std::filesystem::remove_all(folder);
 }
