@@ -1,4 +1,4 @@
-// Notes of statements, put behind the first lines of what the printer made of them.
+// Notes of statements, behind the first lines that the printer made of them: see annotate.h.
 #include "driver/annotate.h"
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ auto type_note(const StmtNode& node) -> std::string {
   return {};
 }
 
-/// Every buffer that is mentioned below.
+/// All buffers in a statement.
 auto buffers_in(const Stmt& root) -> std::vector<Buffer> {
   struct Collect : Visitor {
     std::vector<Buffer> found;
@@ -83,8 +83,7 @@ auto print_annotated(const IRModule& module, PrintOptions options, NoteKind kind
   std::vector<PrintedRange> ranges;
   options.ranges = &ranges;
   std::string text = print_script(module, options);
-  // By the end of the line that they go behind; loops of one `T.grid` share a line: their types one by one, of their
-  // regions the outermost's.
+  // Notes by the end of the line that they go behind. Loops of one `T.grid` share a line: all their types stand there, and the regions of the outermost.
   std::map<size_t, std::string> notes;
   for (const PrintedRange& range : ranges) {
     if (range.node == nullptr) { continue; }

@@ -1,4 +1,4 @@
-// See build_script.h.
+// Build scripts and their functions: see build_script.h.
 #include "driver/build_script.h"
 
 #include <algorithm>
@@ -61,7 +61,7 @@ class LoadedFile final : public eval::Object {
 };
 const eval::TypeTag LoadedFile::type_tag{"file"};
 
-/// What a command said: its fields are attributes.
+/// The result of a command; its fields are attributes.
 class Outcome final : public eval::Object {
  public:
   static const eval::TypeTag type_tag;
@@ -109,11 +109,11 @@ auto value_of(const json& j) -> Value {
   }
 }
 
-/// A program as a file of its own, under that name.
+/// A program as the text of a file, under a name.
 auto text_of(const frontend::ProgramObject& program, const std::string& name) -> std::string {
   if (PrimFunc func = program.is_function ? program.module->find("main") : PrimFunc()) { return print_script(func, {.function_name = Name(name)}); }
   std::string text = print_script(program.module);
-  // The printer calls every module `Module`.
+  // The printer names every module `Module`.
   if (size_t at = text.find("class Module:"); at != std::string::npos) { text.replace(at + 6, 6, name); }
   return text;
 }
@@ -142,7 +142,7 @@ class BuildScript final : public eval::Environment {
   auto imported(const syntax::ImportName& name) -> std::optional<Value> override;
 
   [[nodiscard]] auto path(const std::string& text) const -> std::string { return fs::path(text).is_absolute() ? text : (folder / text).string(); }
-  /// A folder for texts that commands read; goes away with the run.
+  /// A folder for texts that commands read; removed at the end of the run.
   auto scratch() -> const std::string& {
     if (scratch_.empty()) {
       std::string pattern = (fs::temp_directory_path() / "loopsmith-script-XXXXXX").string();
@@ -163,7 +163,7 @@ auto wrong(Evaluator& e, const Argument& a, const char* expected) -> Value {
   return e.report(error(Code::WrongType, a.where).arg("expected", expected).arg("found", eval::describe(a.value)));
 }
 
-/// What a call works on, as files.
+/// The subject of a call, as files.
 struct Subject {
   std::vector<std::string> files;
   std::vector<std::string> names;          // of the programs; empty: whole files
@@ -183,7 +183,7 @@ auto subject(Evaluator& e, const Argument& what, const Argument& name, const std
     fs::create_directories(folder, problem);
     std::string file = fmt::format("{}/{}.tir", folder, called);
     std::string text = text_of(program, called);
-    // Unchanged texts keep their times.
+    // An unchanged file keeps its time.
     auto before = read_file(file);
     if (!before || *before != text) {
       if (auto written = write_file(file, text); !written) {
@@ -216,7 +216,7 @@ auto subject(Evaluator& e, const Argument& what, const Argument& name, const std
   return {};
 }
 
-/// A diagnostic in a line of JSON, in words.
+/// A diagnostic of a line of JSON, as text.
 auto shown(const json& d) -> std::string {
   std::string where = d.value("file", "");
   if (d.contains("line")) { where += fmt::format(":{}:{}", d.value("line", 0), d.value("column", 0)); }
@@ -225,7 +225,7 @@ auto shown(const json& d) -> std::string {
   return out;
 }
 
-/// `loopsmith COMMAND ...`; gives its lines of JSON. Diagnostics in them are told at once. None: it could not be started.
+/// Runs `loopsmith COMMAND ...` and returns its lines of JSON; prints the diagnostics in them at once. None: the command could not be started.
 auto command(Evaluator& e, std::vector<std::string> argv, Origin where) -> std::optional<std::pair<std::vector<json>, ExitStatus>> {
   BuildScript& script = BuildScript::of(e);
   argv.insert(argv.begin(), current_program());
@@ -260,7 +260,7 @@ auto command(Evaluator& e, std::vector<std::string> argv, Origin where) -> std::
   return std::pair(std::move(lines), status ? *status : process->kill());
 }
 
-/// Options of the command line from keyword arguments: strings and numbers, lists of them, and switches.
+/// Adds options to a command line from keyword arguments: strings, numbers, lists of these, and switches.
 auto options(Evaluator& e, const BoundArguments& bound, const std::vector<std::pair<size_t, const char*>>& table, std::vector<std::string>& argv) -> bool {
   auto word = [&](const Value& v) -> std::optional<std::string> {
     if (const std::string* text = v.string()) { return *text; }
@@ -287,7 +287,7 @@ auto options(Evaluator& e, const BoundArguments& bound, const std::vector<std::p
   return true;
 }
 
-/// The same of a path, which is relative to the folder of the script; `other`: a word that is no path.
+/// The same for a path, which is relative to the folder of the script; `other`: a word that is not a path.
 auto path_option(Evaluator& e, const BoundArguments& bound, size_t index, const char* option, std::string_view other, std::vector<std::string>& argv) -> bool {
   const Argument& a = bound.values[index];
   if (!bound.given[index] || a.value.is_none()) { return true; }
@@ -338,7 +338,7 @@ auto run_apply(Evaluator& e, const eval::Arguments& a) -> Value {
   call.positional = a.positional - 1;
   size_t before = e.diagnostics.size();
   Value result = e.call(function, call);
-  // A hint about a step is no reason to go without the program.
+  // Hints and warnings about a step do not make the call fail.
   bool has_failed = std::any_of(e.diagnostics.begin() + static_cast<std::ptrdiff_t>(before), e.diagnostics.end(), [](const Diagnostic& d) { return d.severity == Severity::Error; });
   if (result.is_unknown() || has_failed) {
     if (result.is_opaque()) { return bad(e, a.all[1].where, "this function uses Python that is not run here"); }
@@ -357,7 +357,7 @@ auto run_build(Evaluator& e, const eval::Arguments& a) -> Value {
   const std::string* given = b.values[1].value.string();
   if (b.given[1] && !given) { return wrong(e, b.values[1], "a path"); }
   std::string output = script.path(given ? *given : "build");
-  // Texts of programs stay beside what is built from them: the next build finds them unchanged.
+  // The texts of programs stay beside the artefacts, so the next build finds them unchanged.
   auto found = subject(e, b.values[0], b.values[4], output + "/sources");
   if (!found) { return Value::error(); }
   std::vector<std::string> argv = {"build"};
@@ -368,7 +368,7 @@ auto run_build(Evaluator& e, const eval::Arguments& a) -> Value {
       !path_option(e, b, 8, "--cache", "none", argv)) {
     return Value::error();
   }
-  // A database that a dry run did not make: with what it would hold, all is built anew.
+  // In a dry run the database does not exist yet. Its schedules would change everything, so everything would be built.
   const std::string* database = b.values[10].value.string();
   if (std::error_code unknown; script.request.dry_run && database && !fs::exists(script.path(*database), unknown)) {
     argv.emplace_back("--force");
@@ -466,7 +466,7 @@ auto run_tune(Evaluator& e, const eval::Arguments& a) -> Value {
                done.value("trials", 0));
     std::fflush(stdout);
   }
-  // The program under the schedule that was found.
+  // The program after the found schedule.
   auto text = read_file(found->files[0]);
   std::string name = done.value("name", "");
   std::string tuned = script.scratch() + "/tuned.tir";
@@ -547,7 +547,7 @@ auto run_build_script(const BuildScriptRequest& request) -> bool {
       eval::Flow flow = evaluator.exec(*stmt, scope, result);
       Diagnostics problems = std::move(evaluator.diagnostics);
       evaluator.diagnostics.clear();
-      // What is only checked may contain Python that is not known; what is run may not.
+      // A text that is only checked may contain unknown Python; a script that runs may not.
       bool unknown = flow == eval::Flow::Unknown || evaluator.opaque_at.is_known();
       if (unknown && !has_errors(problems)) {
         problems.push_back(error(Code::BadValue, evaluator.opaque_at.is_known() ? evaluator.opaque_at : stmt->origin())

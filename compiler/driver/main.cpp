@@ -74,7 +74,7 @@ auto run_command(std::string_view name, std::vector<std::string> args) -> int {
       print_help(stdout);
       return exit_done;
     }
-    // Primitives, and their reference page; a command of the same name (`trace`, `schedule`) comes first.
+    // Primitives and their reference page. A command of the same name (`trace`, `schedule`) takes precedence.
     if (args[0] == "primitives") {
       fmt::print("{}", script::reference_page());
       return exit_done;
@@ -107,8 +107,8 @@ auto main(int argc, char** argv) -> int {
     print_help(stderr);
     return exit_usage;
   }
-  // Errors are values everywhere below; what still arrives here comes from the standard library.
-  // A file that grows beyond a limit is an error of the write, as a full disk is.
+  // Errors are values in all rooms; an exception that arrives here comes from the standard library.
+  // A file that grows beyond a limit makes the write fail, as a full disk does.
   std::signal(SIGXFSZ, SIG_IGN);
   try {
     return run_command(argv[1], std::vector<std::string>(argv + 2, argv + argc));

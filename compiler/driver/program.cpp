@@ -23,7 +23,7 @@
 namespace loopsmith::driver {
 namespace {
 
-// More than any program that people write; reading further would only fill memory.
+// Larger than any program that people write; reading more would only fill memory.
 constexpr size_t largest_file = 64 << 20;
 
 }  // namespace
@@ -45,7 +45,7 @@ auto files_below(const std::filesystem::path& folder, std::error_code& problem) 
 
 auto read_file(const std::string& path) -> Result<std::string> {
   auto fail = [&](const char* why) -> Diagnostic { return error(Code::CannotRead).arg("file", path == "-" ? "standard input" : path).arg("why", why); };
-  // What came through a pipe is gone once it is read; who asks again means the same text.
+  // Standard input can be read only once; later calls get the same text.
   static std::optional<std::string> input;
   if (path == "-" && input) { return *input; }
   std::FILE* file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");

@@ -90,15 +90,15 @@ struct PickRequest {
 [[nodiscard]] auto pick(const Arguments& arguments, const PickRequest& request, Reporter& reporter) -> std::variant<Selection, int>;
 
 // Options that several commands share.
-inline const Option function_option{.name = "--function", .value = "F", .help = "the program meant, where the file has several"};
+inline const Option function_option{.name = "--function", .value = "F", .help = "the program, where the file has several"};
 inline const Option with_option{.name = "--with", .value = "NAME", .help = "the schedule function to apply"};
-inline const Option target_option{.name = "--target", .value = "T", .help = "what code is for, as \"llvm -mcpu=znver4 -num-cores=2\"; this machine"};
-inline const Option dialect_option{.name = "--dialect", .value = "D", .help = "block (TVM 0.8 to 0.22) or sblock (since); what the file uses"};
+inline const Option target_option{.name = "--target", .value = "T", .help = "the target, as \"llvm -mcpu=znver4 -num-cores=2\"; the default is this machine"};
+inline const Option dialect_option{.name = "--dialect", .value = "D", .help = "block (TVM 0.8 to 0.22) or sblock (newer TVM); the default is that of the file"};
 inline const Option json_option{.name = "--json", .help = "diagnostics and results as lines of JSON on standard output"};
 
-/// Prints a module on standard output as the options say; gives a status.
+/// Prints a module on standard output in the form of the options; returns an exit status.
 [[nodiscard]] auto print_module(const IRModule& module, const Arguments& arguments) -> int;
-/// The dialect asked for; none: the module's own. False: reported, a usage error.
+/// Reads the dialect of the options; none: the module's own. False: a usage error, which was reported.
 [[nodiscard]] auto read_dialect(const std::string& command, const Arguments& arguments, std::optional<Dialect>& out) -> bool;
 [[nodiscard]] auto read_file(const std::string& path) -> Result<std::string>;
 /// All .tir files below a folder, sorted; hidden folders are left out.

@@ -46,7 +46,7 @@ auto amount(double value, const char* unit) -> std::string {
   return fmt::format("{:.3g} {}{}", value, prefixes[i], unit);
 }
 
-/// A drawing with logarithmic axes, or a linear one to the right.
+/// A drawing with logarithmic axes, or with a linear horizontal axis.
 struct Axes {
   double left, right, bottom, top;      // values at the edges
   bool is_log_x = true;
@@ -60,7 +60,7 @@ struct Axes {
     double at = std::log(value / bottom) / std::log(top / bottom);
     return height - below - std::clamp(at, 0.0, 1.0) * (height - below - 12);
   }
-  /// The frame, and a mark at every power of ten.
+  /// The frame with a mark at every power of ten.
   [[nodiscard]] auto frame(const std::string& x_name, const std::string& y_name, double y_scale, const char* y_unit) const -> std::string {
     std::string out = fmt::format("<svg viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" role=\"img\" aria-label=\"{2} over {3}\">\n", width, height, escaped(y_name), escaped(x_name));
     out += fmt::format("<path class=\"axis\" d=\"M{:.1f} 12V{:.1f}H{:.1f}\"/>\n", margin, height - below, width - 12);

@@ -138,7 +138,7 @@ void pick_among(Document& document, const SelectionRequest& request, std::string
     return;
   }
   if (others.empty() || program_of(run) == request.function) { return; }
-  note = fmt::format("`{}` makes {} schedules: this is the first, of {}; beside it there {} {}", name, count, words_for(run), count == 2 ? "is" : "are", others);
+  note = fmt::format("`{}` makes {} schedules: the first one, of {}, is taken; the {} {}", name, count, words_for(run), count == 2 ? "other is" : "others are", others);
 }
 
 /// The schedule's first hole; the run ends there.

@@ -19,14 +19,14 @@ namespace {
 const Usage usage{
     .command = "check",
     .arguments = "[--json|--sarif] [--warnings W] FILE|FOLDER...",
-    .summary = "Finds what is wrong with files: syntax, names, types, bounds, races, and what their schedules may not do.",
-    .details = "Reads and schedules; executes nothing. Of a folder, all .tir files below it; `-` is standard input. Exit\n"
-               "status 1 where there are errors; warnings alone are fine. `loopsmith explain CODE` says what a code in brackets means; a comment\n"
-               "`# ls: ignore[CODE]` on a line (or on the line above) silences a warning there,\n"
-               "`# ls: ignore-file[CODE]` in the whole file.",
+    .summary = "Reports errors and warnings in files: syntax, names, types, bounds, races, and refused steps of their schedules.",
+    .details = "Reads and schedules; executes no program. A folder stands for all .tir files below it, `-` for standard input. Exit status 1\n"
+               "where a file has errors, not for warnings alone. `loopsmith explain CODE` explains the code in brackets. A comment\n"
+               "`# ls: ignore[CODE]` on a line (or alone on the line above) silences a warning or hint there, as it does in the editor;\n"
+               "`# ls: ignore-file[CODE]` silences it in the whole file.",
     .options = {json_option,
                 {.name = "--sarif", .help = "one SARIF 2.1.0 log on standard output, for code scanning"},
-                {.name = "--warnings", .value = "W", .help = "all (the default, with hints), default (without hints), none, or error: a warning fails"}},
+                {.name = "--warnings", .value = "W", .help = "all (the default, with hints), default (without hints), none, or error (a warning fails)"}},
     .examples = {{"loopsmith check matmul.tir", "mistakes, each with its line, its cause and a remedy"},
                  {"loopsmith check --sarif kernels > findings.sarif", "for code scanning"},
                  {"loopsmith check --json *.tir", "a line of JSON for each, for other programs"}},

@@ -1,4 +1,4 @@
-// `loopsmith replay FILE --with NAME`: does the trace of a schedule give what the schedule gives, and is that still what was recorded?
+// `loopsmith replay FILE --with NAME`: compares the program of a schedule with that of the schedule's trace, and with a recorded program.
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -23,16 +23,16 @@ namespace {
 const Usage usage{
     .command = "replay",
     .arguments = "FILE [--with NAME] [--record | --check] [--file R.tir]",
-    .summary = "Applies a schedule's trace, through its JSON, and compares; records what came out, or checks that it is what was recorded.",
-    .details = "What is recorded is the scheduled program as text, in FILE.NAME.recorded.tir unless `--file` names another. Status 1 where\n"
-               "the trace gives another program than the schedule, or `--check` another one than was recorded; the difference is shown.\n"
-               "A schedule that `tune` found says in a comment which program it was for and what it made of it: that is compared as well.",
+    .summary = "Applies a schedule's trace, through its JSON, and compares the programs; records the program, or compares it with a record.",
+    .details = "The record is the scheduled program as text, in FILE.NAME.recorded.tir unless `--file` names another file. Exit status 1\n"
+               "where the trace gives another program than the schedule, or the schedule another one than the record; the difference is\n"
+               "shown. The comments of a schedule that `tune` found hold hashes of its program and its result, which are compared as well.",
     .options = {with_option,
                 function_option,
                 target_option,
-                {.name = "--record", .help = "writes the program down"},
-                {.name = "--check", .help = "compares with what was written down"},
-                {.name = "--file", .value = "R.tir", .help = "where that is"},
+                {.name = "--record", .help = "records the program"},
+                {.name = "--check", .help = "compares the program with the record"},
+                {.name = "--file", .value = "R.tir", .help = "the file of the record"},
                 json_option},
     .examples = {{"loopsmith replay matmul.tir --with matmul_blocked --record", "once"},
                  {"loopsmith replay matmul.tir --with matmul_blocked --check", "after every change, in continuous integration"}},
@@ -40,7 +40,7 @@ const Usage usage{
     .most = 1,
 };
 
-/// The text of a function of a file, up to the next line that is not indented; empty: it is not there.
+/// The text of a function of a file, up to the next line that is not indented; empty: the file has no such function.
 auto function_in(const std::string& path, const std::string& name) -> std::string {
   auto text = read_file(path);
   if (!text.ok()) { return {}; }
@@ -51,7 +51,7 @@ auto function_in(const std::string& path, const std::string& name) -> std::strin
   return text->substr(begin, end == std::string::npos ? end : end - begin);
 }
 
-/// How much of a schedule of a file still holds (`script/held.h`); of the only one, where no name is given. Empty: it has none that runs.
+/// A sentence about the part of a schedule that still holds (`script/held.h`); without a name, of the only schedule. Empty: no schedule runs.
 auto what_holds_in(const std::string& path, std::string_view name) -> std::string {
   auto text = read_file(path);
   if (!text.ok()) { return {}; }
@@ -78,7 +78,7 @@ auto replay(std::vector<std::string> args) -> int {
   Reporter reporter(arguments);
   auto picked = pick(arguments, {.path = path, .only_schedule = true}, reporter);
   if (const int* status = std::get_if<int>(&picked)) {
-    // Where a step is refused that once worked, what came before it is still good.
+    // Where a step that once worked is refused now, the steps in front of it still hold.
     std::string holds = *status != exit_usage && arguments.has("--check") && path != "-" ? what_holds_in(path, arguments.get("--with", "")) : std::string();
     if (!holds.empty() && !arguments.json()) { fmt::print("{}\n", holds); }
     return *status;
@@ -108,7 +108,7 @@ auto replay(std::vector<std::string> args) -> int {
   if (arguments.has("--record")) {
     if (auto status = write_file(recorded, print_script(selection.module) + "\n"); !status) { return fail(status.diagnostics()); }
   }
-  // What a schedule that was found says of itself is as good as what was written down.
+  // The certificate in the comments of a found schedule serves like a recorded program.
   auto certificate = path == "-" ? std::nullopt : workspace::certificate_in(function_in(path, selection.schedule));
   if (certificate) {
     std::string other;
@@ -127,7 +127,7 @@ auto replay(std::vector<std::string> args) -> int {
   std::error_code missing;
   bool has_recorded = arguments.get("--file").has_value() || std::filesystem::exists(recorded, missing);
   if (arguments.has("--check") && (has_recorded || !certificate)) {
-    // As it stands there, without this command's options.
+    // The recorded file is read without this command's options.
     auto plain = read_arguments(usage, {recorded});
     auto before = pick(std::get<Arguments>(plain), {.path = recorded}, reporter);
     if (const int* status = std::get_if<int>(&before)) { return *status; }

@@ -1,5 +1,5 @@
-// `loopsmith report FILE`: what is known of a file's programs on one page: loops under each schedule, estimates under the roofline, what
-// was tuned. With `--fault`, what somebody needs who is to mend Loopsmith. Executes nothing.
+// `loopsmith report FILE`: a page about a file's programs: loops under each schedule, estimates under the roofline, tuning records. With `--fault` a
+// report of a fault in Loopsmith for its developers. Executes nothing.
 #include <algorithm>
 #include <filesystem>
 
@@ -33,19 +33,19 @@ const Usage usage{
     .command = "report",
     .arguments = "FILE [-o PAGE.html] [--db F] | FILE --fault [--line N]",
     .summary = "Writes a page on a file: loops under each schedule, estimates and measurements under the roofline, tuning curves. Or a report of a fault.",
-    .details = "The page is one file of HTML without scripts. Nothing is executed: times are estimates, but for those of the tuning database.\n"
-               "`loopsmith target show` measures the roofs, once; without that they are what the processor's name promises.\n"
-               "`--fault` makes a folder below XDG_STATE_HOME of versions and the least of the file that shows its error: the declarations and steps\n"
-               "that it takes, without names, comments and texts. Nothing is sent.",
-    .options = {{.name = "--output", .value = "F", .help = "the page; FILE.html, - for standard output", .short_name = "-o"},
-                {.name = "--db", .value = "F", .help = "the tuning database; that of `tune`"},
-                {.name = "--fault", .help = "a report for those who make Loopsmith, of the first error"},
-                {.name = "--line", .value = "N", .help = "of the error, or of the schedule or program, at this line"},
+    .details = "The page is one file of HTML without scripts. Nothing is executed: times are estimates, except those of the tuning database.\n"
+               "`loopsmith target show` measures the roofs once; without it they come from the processor's data sheet. `--fault` makes a folder\n"
+               "below XDG_STATE_HOME with versions and the smallest part of the file that shows the error: declarations and steps without names,\n"
+               "comments and texts. Nothing is sent.",
+    .options = {{.name = "--output", .value = "F", .help = "the page; the default is FILE.html, - is standard output", .short_name = "-o"},
+                {.name = "--db", .value = "F", .help = "the tuning database; the default is that of `tune`"},
+                {.name = "--fault", .help = "a report of the first error for the developers of Loopsmith"},
+                {.name = "--line", .value = "N", .help = "the error, schedule or program at this line"},
                 target_option,
                 json_option},
     .examples = {{"loopsmith report matmul.tir", "matmul.html"},
-                 {"loopsmith report matmul.tir --db tuning.db -o - > page.html", "with what was tuned there"},
-                 {"loopsmith report matmul.tir --fault --line 12", "a folder to send with a complaint"}},
+                 {"loopsmith report matmul.tir --db tuning.db -o - > page.html", "with the records of that database"},
+                 {"loopsmith report matmul.tir --fault --line 12", "a folder to send with a bug report"}},
     .least = 1,
     .most = 1,
 };
@@ -98,7 +98,7 @@ auto bytes_of(const PrimFunc& function) -> double {
   return bytes;
 }
 
-/// As `loopsmith.report.bundle` does in an editor.
+/// The same report as the editor's command `loopsmith.report.bundle`.
 auto report_fault(const Arguments& arguments, Reporter& reporter) -> int {
   const std::string& path = arguments.positional()[0];
   auto line = parse_number(arguments.get("--line", "1"), 1, INT32_MAX);

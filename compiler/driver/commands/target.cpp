@@ -1,4 +1,4 @@
-// `loopsmith target list|show [T]`: the targets there are, and what a machine of one has.
+// `loopsmith target list|show [T]`: the known targets, and the hardware of one.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -16,10 +16,10 @@ namespace {
 const Usage usage{
     .command = "target",
     .arguments = "list | show [T]",
-    .summary = "Lists targets, or shows what one has: cores, caches, vector and matrix units, and what this machine reaches.",
-    .details = "What this machine reaches (multiply-adds, copies) is measured once, in about two seconds, and kept.",
-    .options = {{.name = "--measure", .help = "measure again"}, json_option},
-    .examples = {{"loopsmith target show", "this machine"}, {"loopsmith target show \"llvm -mcpu=znver4 -num-cores=8\"", "another one, by its name"}},
+    .summary = "Lists targets, or shows the hardware of one: cores, caches, vector and matrix units, and the peaks of this machine.",
+    .details = "The peaks of this machine (multiply-adds, copies) are measured once, in about two seconds, and kept.",
+    .options = {{.name = "--measure", .help = "measures the peaks again"}, json_option},
+    .examples = {{"loopsmith target show", "this machine"}, {"loopsmith target show \"llvm -mcpu=znver4 -num-cores=8\"", "another machine, by its name"}},
     .least = 1,
     .most = 2,
 };

@@ -1,5 +1,5 @@
-// `loopsmith verify FILE --with NAME`: does a schedule keep the results? Compiled code of the scheduled program is compared with
-// the reference interpreter, in a program of its own: on inputs of the gate's, or on those that the command line names.
+// `loopsmith verify FILE --with NAME`: compares the results of the scheduled program, compiled, with those of the reference interpreter, in a process of its
+// own: on inputs of the gate (interp/compare.h), or on those that the command line names.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -22,12 +22,11 @@ const Usage usage{
     .command = "verify",
     .arguments = "FILE [--with NAME | --trace T.json] [--function F] [--target T] [--arg NAME=V]... [--inputs FILE.npz] [--time S]",
     .summary = "Compares the results of a scheduled program with those of the program as written.",
-    .details = "Small integers first, where sums of reals are exact in any order, then reals. Up to about 1e7 block instances the\n"
-               "reference interpreter computes all outputs; above, the unscheduled program compiled without optimisation does, and\n"
-               "the interpreter checks sampled elements. Code for another machine is not run: the interpreter runs the lowered\n"
-               "program instead. Status 1 where results differ, and where\n"
-               "the two could not be compared (no code, `--time` is over), which the message says. With `--arg`, `--inputs` or\n"
-               "`--random` the two are compared on those inputs alone, all outputs by the interpreter.",
+    .details = "The first inputs are small integers, for which sums of reals are exact in any order; the second are reals. Up to about 1e7\n"
+               "block instances the reference interpreter computes all outputs; above, the unscheduled program compiled without\n"
+               "optimisation does, and the interpreter checks sampled elements. Code for another machine is not run: the interpreter runs\n"
+               "the lowered program instead. Exit status 1 where results differ, or could not be compared (no code, `--time` is over).\n"
+               "With `--arg`, `--inputs` or `--random` the comparison is on those inputs alone, all outputs by the interpreter.",
     .options = {with_option,
                 {.name = "--trace", .value = "T.json", .help = "a trace: [instructions, decisions]; `-` is standard input"},
                 function_option,
@@ -35,15 +34,15 @@ const Usage usage{
                 arg_option,
                 inputs_option,
                 random_option,
-                {.name = "--time", .value = "S", .help = "limit; 120 s"},
+                {.name = "--time", .value = "S", .help = "the time limit; the default is 120 s"},
                 json_option},
     .examples = {{"loopsmith verify matmul.tir --with matmul_blocked", "interpreter against compiled code"},
-                 {"loopsmith verify gather.tir --with fast --inputs case.npz", "on the arrays of a file"}},
+                 {"loopsmith verify gather.tir --with fast --inputs case.npz", "with the arrays of a file as inputs"}},
     .least = 1,
     .most = 1,
 };
 
-// A schedule may lay parameters out anew, which callers then do; here copies around the function do it. True: it did.
+// A schedule may change the layout of parameters, which is the callers' task. Here copies around the function do it. True: it changed a layout.
 auto lay_out_as_before(Selection& selection) -> bool {
   if (!selection.trace) { return false; }
   IRModule scheduled = std::exchange(selection.module, schedule::with_layouts_before(selection.before, selection.module, *selection.trace, 1, selection.function));
@@ -64,14 +63,14 @@ auto tell(const Arguments& arguments, const Selection& selection, const Answer& 
   if (arguments.json()) {
     fmt::print("{}\n", nlohmann::json({{"equal", answer.is_equal}, {"compared", answer.is_equal || !answer.how.empty()}, {"how", answer.how}, {"difference", answer.note}, {"extent", answer.extent}}).dump());
   } else if (answer.is_equal) {
-    fmt::print("the same results, by {}\n", answer.how);
-    // Nobody is to take the program for its schedules.
+    fmt::print("the same results as {}\n", answer.how);
+    // The result is about the program as written, not about its schedules.
     const std::vector<std::string> schedules = workspace::schedule_names(*selection.file->snapshot());
     if (name.empty() && !selection.trace && !schedules.empty()) {
       fmt::print(stderr, "note: of the program as written; `--with {}` compares it under a schedule\n", schedules.front());
     }
   } else if (answer.how.empty()) {
-    // It did not come to a comparison: too late, no code, nothing the interpreter can run.
+    // No comparison took place: the time limit came first, no code could be made, or the interpreter cannot run the program.
     fmt::print(stderr, "loopsmith verify: it is not known whether {} the results: {}\n", name.empty() ? "compiled code keeps" : "`" + name + "` keeps", answer.note);
   } else {
     fmt::print(stderr, "loopsmith verify: {} ({}): {}\n", name.empty() ? "compiled code differs from the interpreter" : "`" + name + "` does not keep the results", answer.how, answer.note);
@@ -85,24 +84,24 @@ auto compare_on(const Selection& selection, const Call& before, const Call& afte
   options.max_seconds = limit;
   auto stats = interp::interpret(selection.before, selection.function, interpreter_arguments(before), options);
   if (!stats) { return {.note = stats.diagnostics()[0].message()}; }
-  // What it reads and never wrote is not what happens to lie there.
+  // Elements that the program reads before it writes them have a fixed value, not the contents of the memory.
   auto code = compile(selection, {}, true);
   if (!code) { return {.note = "it does not build: " + code.diagnostics()[0].message()}; }
   auto function = code->find(symbol_of(selection));
   if (!function) { return {.note = function.diagnostics()[0].message()}; }
-  if (auto status = runtime::call(**function, after.values); !status) { return {.how = "the inputs given", .note = status.diagnostics()[0].message()}; }
+  if (auto status = runtime::call(**function, after.values); !status) { return {.how = "the interpreter on the given inputs", .note = status.diagnostics()[0].message()}; }
   int written = 0;
   for (size_t i = 0; i < before.tensors.size(); ++i) {
     const codegen::Parameter& p = before.interface.parameters[i];
     if (p.kind != codegen::Parameter::Kind::Buffer || !p.is_written) { continue; }
     ++written;
     interp::Difference d = interp::compare_tensors(p.name, before.tensors[i].view(), after.tensors[i].view(), !p.dtype.is_real());
-    if (d.found) { return {.how = "the inputs given", .note = d.where}; }
+    if (d.found) { return {.how = "the interpreter on the given inputs", .note = d.where}; }
   }
-  return {.is_equal = true, .how = fmt::format("the inputs given, {}", count_text(written, "output"))};
+  return {.is_equal = true, .how = fmt::format("the interpreter on {} of the given inputs", count_text(written, "output"))};
 }
 
-// Where the target's code cannot run: the program as written and the scheduled one, lowered, both by the interpreter.
+// For targets whose code cannot run here: both programs by the interpreter, the scheduled one lowered.
 auto compare_lowered(const Selection& selection, double limit) -> Answer {
   auto lowered = transform::lower(named_module(selection), lower_context(selection.target), lower_request(selection.target));
   if (!lowered) { return {.note = "it is not lowered: " + lowered.diagnostics()[0].message()}; }
@@ -110,20 +109,20 @@ auto compare_lowered(const Selection& selection, double limit) -> Answer {
   options.max_seconds = limit;
   auto result = interp::compare_modules(selection.before, *lowered, selection.function, options);
   if (!result) { return {.note = result.diagnostics()[0].message()}; }
-  std::string how = fmt::format("interpreter, lowered for `{}`, whose code does not run here, {}", selection.target.str(), result->how);
+  std::string how = fmt::format("the interpreter on {} (lowered for `{}`, whose code does not run here)", result->how, selection.target.str());
   return {.is_equal = result->equal, .how = std::move(how), .note = result->difference};
 }
 
-// Where no code can be made for here (of a GPU's units, say): the program as written and the scheduled one, as the schedule left it.
+// For programs that no code can be made for on this machine (GPU units): both programs by the interpreter, the scheduled one before lowering.
 auto compare_scheduled(const Selection& selection, const std::string& why, double limit) -> Answer {
   interp::GateOptions options;
   options.max_seconds = limit;
   auto result = interp::compare_modules(selection.before, selection.module, selection.function, options);
   if (!result) { return {.note = "it does not build: " + why}; }
-  return {.is_equal = result->equal, .how = "interpreter alone, as no code can be made here, before lowering, " + result->how, .note = result->difference};
+  return {.is_equal = result->equal, .how = fmt::format("the interpreter on {} (before lowering, as no code can be made here)", result->how), .note = result->difference};
 }
 
-// None: the default. No limit: the command line is wrong, which was said.
+// The time limit; none: `--time` is wrong, which was reported.
 auto limit_of(const Arguments& arguments) -> std::optional<double> {
   auto text = arguments.get("--time");
   if (!text) { return 120; }
@@ -157,14 +156,14 @@ auto verify(std::vector<std::string> args) -> int {
     reporter.report(started.diagnostics(), selection.file.get());
     return reporter.status();
   }
-  // The program itself: what a file registers is not known to whoever replays its trace.
+  // Sends the program itself: a worker that replays its trace does not know the intrinsics that the file registers.
   tune::Candidate candidate{1, "[[], []]", print_script(selection.module)};
   tune::BuildReply built = pool.build({candidate}).front();
   if (built.outcome != tune::BuildOutcome::Built) {
     // The worker knows the function by its name in its module.
     auto lowered = transform::lower(named_module(selection), lower_context(selection.target), lower_request(selection.target));
     std::string why = lowered ? built.note : lowered.diagnostics()[0].message();
-    // A program as written is the same as itself: that would say nothing.
+    // A comparison of the program as written with itself would prove nothing.
     if (built.outcome != tune::BuildOutcome::Rejected || selection.module.same_as(selection.before)) { return tell(arguments, selection, {.note = "it does not build: " + why}); }
     return tell(arguments, selection, compare_scheduled(selection, why, *limit));
   }

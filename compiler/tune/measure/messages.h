@@ -60,7 +60,7 @@ struct MeasureReply {
 struct CheckReply {
   uint64_t id = 0;
   bool equal = false;
-  std::string how;       // "interpreter, all outputs"; "unoptimised build, all outputs; interpreter, 64 sampled"
+  std::string how;       // "the interpreter on all outputs of 2 inputs"
   std::string note;      // the first difference
   int64_t ulps = -1;     // the largest distance between two compared results, in steps of their type; -1: none are reals
   uint64_t seed = 0;     // of the inputs
@@ -68,7 +68,7 @@ struct CheckReply {
 };
 /// "2 inputs, max 1 ulp, seed 8"; empty: no results were compared.
 [[nodiscard]] auto extent_text(const CheckReply& reply) -> std::string;
-/// `how` with the distance and the seed: "interpreter, all outputs, 2 inputs, max 1 ulp, seed 8".
+/// `how` with the distance and the seed: "the interpreter on all outputs of 2 inputs, max 1 ulp, seed 8".
 [[nodiscard]] auto verified_text(const CheckReply& reply) -> std::string;
 
 [[nodiscard]] auto to_line(const WorkerTask& task) -> std::string;

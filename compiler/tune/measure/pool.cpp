@@ -1,4 +1,4 @@
-// Worker programs and what they are asked: see pool.h.
+// Worker processes and the requests to them: see pool.h.
 #include "tune/measure/pool.h"
 
 #include "support/codes.h"
@@ -15,7 +15,7 @@ struct WorkerPool::Worker {
 
 namespace {
 
-// An address sanitizer maps terabytes of address space for itself: a worker built with one would not start under a limit.
+// The address sanitizer maps terabytes of address space: a worker built with it would not start under a limit.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool limits_memory = false;
 #elif defined(__has_feature)
@@ -24,7 +24,7 @@ constexpr bool limits_memory = !__has_feature(address_sanitizer);
 constexpr bool limits_memory = true;
 #endif
 
-// How long a wait lasts before `stop` is asked again.
+// The time between two calls of `stop` in a wait.
 constexpr std::chrono::milliseconds patience(20);
 
 auto seconds(double s) -> Clock::duration { return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(s)); }
@@ -62,7 +62,7 @@ auto WorkerPool::start(Worker& worker) -> Status {
   return ok();
 }
 
-// Takes the remains away; says how it ended.
+// Removes a dead worker; returns a sentence about its end.
 auto WorkerPool::lost(Worker& worker, bool timed_out) -> std::string {
   worker.holds.clear();
   if (!worker.process) { return "the worker does not run"; }

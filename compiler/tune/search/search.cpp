@@ -11,12 +11,12 @@ namespace {
 
 constexpr size_t population = 384;
 constexpr int generations = 5;
-constexpr int tries = 200;   // to draw a point that is worth a look
-// A batch of 16: 2 by chance, at least 4 neighbours of the best.
+constexpr int tries = 200;   // draws for one point that is worth measuring
+// Of a batch of 16, 2 points are random and at least 4 are neighbours of the best.
 constexpr size_t chance_share = 8;
 constexpr size_t neighbour_share = 4;
 
-// Points that use the same innermost tiles run alike; a batch should not be all of one kind.
+// Points with the same innermost tiles take similar times; a batch should hold several kinds.
 auto bucket_of(const Sketch& sketch, const Point& point) -> std::string {
   std::string key;
   for (size_t k = 0; k < point.size(); ++k) {
@@ -54,7 +54,7 @@ auto Search::mutate(size_t sketch, Point point) -> Point {
     size_t n = knobs[k].choices.size();
     if (n < 2) { continue; }
     if (n > 8 && draw(2) == 0) {
-      // Choices are listed in order of size: a near one is a small step.
+      // Choices are in order of size, so a neighbour in the list is a small change.
       auto step = static_cast<int64_t>(1 + draw(3)) * (draw(2) ? 1 : -1);
       point[k] = static_cast<uint16_t>((static_cast<int64_t>(point[k]) + step + static_cast<int64_t>(n)) % static_cast<int64_t>(n));
     } else {
@@ -93,7 +93,7 @@ auto Search::evolve(size_t sketch, size_t keep) -> std::vector<std::pair<double,
     if (pool.size() > size) { pool.resize(size); }
     size_t parents = pool.size();
     for (size_t i = 0; i < size; ++i) {
-      // Better ones have more children.
+      // Better points have more children.
       size_t parent = std::min(draw(parents), draw(parents));
       Point child = mutate(sketch, pool[parent].second);
       if (draw(5) == 0) {
@@ -120,7 +120,7 @@ auto Search::propose(size_t count) -> std::vector<Proposal> {
   if (sketches_.empty()) { return out; }
   auto by_chance = [&](size_t wanted) {
     for (int i = 0; i < tries * 4 && wanted > 0; ++i) {
-      // Larger spaces are drawn from more often; all of them some of the time.
+      // Larger sketches are drawn from more often, but each is drawn from.
       double total = 0;
       for (const auto& s : sketches_) { total += 1 + std::log2(s->size() + 1); }
       double at = total * static_cast<double>(draw(1U << 20)) / (1U << 20);
@@ -143,7 +143,7 @@ auto Search::propose(size_t count) -> std::vector<Proposal> {
     Arm& arm = arms_[s];
     if (!arm.measured.empty()) {
       best_arm = std::min(best_arm, {arm.measured.front().seconds, s});
-      // A sketch that is far behind after some trials, or that only ever failed, rests.
+      // A sketch that is far behind after some trials, or whose points all failed, is left out.
       if (arm.measured.size() >= 6 && arm.measured.front().seconds > 1.5 * best_) { continue; }
     } else if (arm.rejected >= 24) {
       continue;
@@ -153,14 +153,14 @@ auto Search::propose(size_t count) -> std::vector<Proposal> {
   }
   std::sort(pool.begin(), pool.end());
 
-  // Every sketch is looked at, by its best two, before any is preferred.
+  // The two best points of every sketch are measured before a sketch is preferred.
   for (size_t s = 0; s < sketches_.size(); ++s) {
     int wanted = 2 - arms_[s].proposed;
     for (auto& [expected, at] : pool) {
       if (wanted > 0 && at.first == s && out.size() < count && take(s, at.second, expected, out)) { --wanted; }
     }
   }
-  // Neighbours of the best measured.
+  // Neighbours of the best measured points.
   if (std::isfinite(best_arm.first)) {
     size_t s = best_arm.second;
     Arm& arm = arms_[s];

@@ -15,12 +15,12 @@
 namespace loopsmith::tune {
 namespace {
 
-/// Seconds without a record, after which what follows is another search.
+/// Seconds without a record that separate two searches.
 constexpr int64_t pause = 3600;
 constexpr size_t curve_width = 40;
 constexpr size_t most_steps = 12;
 
-/// "2026-11-23 07:50", where one is; nothing of records that do not say it.
+/// "2026-11-23 07:50", or "at an unknown time" for records without a time.
 auto date_text(int64_t unix_time) -> std::string {
   if (unix_time <= 0) { return "at an unknown time"; }
   auto time = static_cast<std::time_t>(unix_time);
@@ -31,7 +31,7 @@ auto date_text(int64_t unix_time) -> std::string {
   return text;
 }
 
-/// The best so far, a bar for so many trials; by logarithm.
+/// The course of the best as bars on a logarithmic scale, each for a number of trials.
 auto curve(const std::vector<double>& best) -> std::string {
   constexpr const char* bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   std::string out;
@@ -45,7 +45,7 @@ auto curve(const std::vector<double>& best) -> std::string {
 auto of_search(const Record* begin, const Record* end, const std::string& target, double& best_before) -> std::string {
   std::map<std::string, int64_t> without;
   std::vector<double> bests;
-  std::vector<std::pair<const Record*, double>> steps;   // and how the best before was
+  std::vector<std::pair<const Record*, double>> steps;   // each with the best time before it
   const Record* best = nullptr;
   for (const Record* record = begin; record != end; ++record) {
     if (record->outcome != Outcome::Measured || record->median_seconds <= 0) {

@@ -32,7 +32,7 @@ constexpr int64_t parallel_from = 16384;
 
 auto ceil_div(int64_t a, int64_t b) -> int64_t { return (a + b - 1) / b; }
 
-// Ways to cut a spatial loop into [outer, middle, register].
+// All ways to split a spatial loop into [outer, middle, register].
 auto spatial_choices(int64_t extent, const std::vector<int64_t>& register_sizes) -> std::vector<std::vector<int64_t>> {
   std::vector<std::vector<int64_t>> out;
   for (int64_t r : register_sizes) {
@@ -41,7 +41,7 @@ auto spatial_choices(int64_t extent, const std::vector<int64_t>& register_sizes)
     for (int64_t m : middles) { out.push_back({tiles / m, m, r}); }
   }
   if (out.size() > max_choices) {
-    // Thin out evenly: neighbours are alike.
+    // Thin out evenly, as neighbours take similar times.
     std::vector<std::vector<int64_t>> thin;
     for (size_t i = 0; i < max_choices; ++i) { thin.push_back(out[i * out.size() / max_choices]); }
     out = std::move(thin);
@@ -54,7 +54,7 @@ auto row_sizes(int64_t extent) -> std::vector<int64_t> {
   for (int64_t d : divisors(extent)) {
     if (d <= max_register_rows) { out.push_back(d); }
   }
-  // Nothing between 3 and 16 divides: tiles with a predicated rest.
+  // No divisor lies between 3 and 16: tiles with a predicated tail.
   if (extent > max_register_rows && (out.empty() || out.back() < 4)) {
     for (int64_t r : {4, 6, 8}) { out.push_back(r); }
   }
@@ -190,7 +190,7 @@ class TileSketch : public Sketch {
   CoreModel core_;
   size_t vector_loop_;
   int lanes_ = 16;
-  std::vector<std::string> inlined_;   // consumers that vanish
+  std::vector<std::string> inlined_;   // inlined consumers
   std::string fused_;                  // the last consumer; empty: none
   std::vector<Producer> producers_;
   std::vector<std::string> others_;
@@ -242,7 +242,7 @@ auto TileSketch::apply(Schedule& sch, const Point& point) const -> Status {
   std::vector<LoopRV> outer, middle, reduction_outer, reduction_inner, registers;
   for (size_t l = 0; l < loops.size(); ++l) {
     if (anchor_.loops[l].is_reduction && chosen(point, l)[0] == 1) {
-      // Not cut: a unit loop outside would count as a reduction loop there.
+      // Not split: a unit loop outside would count as a reduction loop there.
       reduction_inner.push_back(loops[l]);
       parts.emplace_back();
       continue;
@@ -293,12 +293,12 @@ auto TileSketch::apply(Schedule& sch, const Point& point) const -> Status {
   }
   for (const std::string& name : others_) {
     LOOPSMITH_TRY(other, get_block(sch, name));
-    // Best effort: a block that does not allow it stays as it is.
+    // A block that refuses this stays unchanged.
     Schedule before = sch;
     if (!flatten_block(sch, other, lanes_, parallel_from).ok()) { sch = before; }
   }
   LOOPSMITH_CHECK(step(sch.call("parallel", {tasks})));
-  // Last: what is left of the block is no reduction any more, and loops of it could no longer be vectorized.
+  // This comes last: afterwards the block is no reduction, and its loops could not be vectorized.
   return step(sch.call("decompose_reduction", {block, outer_reduction ? reduction_outer.front() : reduction_inner.front()}));
 }
 
@@ -441,7 +441,7 @@ void add_tile_sketches(const SpaceContext& context, Sketches& out) {
     if (reuse && work > most) { most = work; anchor = i; }
   }
   if (anchor == blocks.size()) { return; }
-  // Vectors run along the last dimension of what is written.
+  // Vectors run along the last dimension of the output.
   const BlockFact& block = blocks[anchor];
   size_t vector_loop = block.loops.size();
   for (const AccessFact& access : block.accesses) {
