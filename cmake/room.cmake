@@ -1,32 +1,26 @@
 # loopsmith_room(NAME SOURCES a.cpp ... ROOMS support ir ... LIBRARIES fmt::fmt ...)
 #
-# A room is one folder and one static library, `loopsmith_NAME`. ROOMS lists the rooms it may use, all of
-# them lower in the picture of ARCHITECTURE.md; LIBRARIES the outside libraries it hides. A room that uses
-# what it does not list fails to link, and tests/unit/tidy reads the includes and says so in words.
+# A room is one folder and one static library, `loopsmith_NAME`; a large room may have several. ROOMS lists the rooms whose headers
+# its files include, all of them in lower rows of the picture in ARCHITECTURE.md; LIBRARIES lists the outside libraries that it
+# hides. All rooms share one include path and static libraries are linked at the end, so neither the compiler nor the linker
+# notices a room that is used and not listed. tests/unit/tidy does: it compares the includes with these lists, both ways.
 function(loopsmith_room NAME)
   cmake_parse_arguments(ARG "" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
-  if(ARG_SOURCES)
-    add_library(loopsmith_${NAME} STATIC ${ARG_SOURCES})
-    set(scope PUBLIC)
-  else()
-    add_library(loopsmith_${NAME} INTERFACE)
-    set(scope INTERFACE)
-  endif()
-  target_include_directories(loopsmith_${NAME} ${scope} ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/compiler)
-  target_link_libraries(loopsmith_${NAME} ${scope} loopsmith_flags)
-  foreach(room ${ARG_ROOMS})
-    target_link_libraries(loopsmith_${NAME} ${scope} loopsmith_${room})
-  endforeach()
-  if(ARG_LIBRARIES)
-    if(ARG_SOURCES)
-      target_link_libraries(loopsmith_${NAME} PRIVATE ${ARG_LIBRARIES})
-    else()
-      target_link_libraries(loopsmith_${NAME} INTERFACE ${ARG_LIBRARIES})
-    endif()
-  endif()
+  add_library(loopsmith_${NAME} STATIC ${ARG_SOURCES})
+  target_include_directories(loopsmith_${NAME} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/compiler)
+  target_link_libraries(loopsmith_${NAME} PUBLIC loopsmith_flags PRIVATE ${ARG_LIBRARIES})
+  loopsmith_rooms_of(loopsmith_${NAME} ROOMS ${ARG_ROOMS})
 endfunction()
 
-# What every room is compiled with.
+# loopsmith_rooms_of(TARGET ROOMS support ir ...): links a target with the rooms that its files include. Rooms that these use are
+# linked, too, without their include paths and definitions.
+function(loopsmith_rooms_of TARGET)
+  cmake_parse_arguments(ARG "" "" "ROOMS" ${ARGN})
+  list(TRANSFORM ARG_ROOMS PREPEND loopsmith_)
+  target_link_libraries(${TARGET} PRIVATE ${ARG_ROOMS})
+endfunction()
+
+# The options that every room is compiled with.
 add_library(loopsmith_flags INTERFACE)
 target_compile_options(loopsmith_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Werror -Wno-unused-parameter -fno-rtti -fvisibility=hidden>)

@@ -1,9 +1,9 @@
-// Jobs in the background and what they start: one group of processes, so that a server can let all of a job stand still at once.
+// A background job and the programs that it starts form one process group, so that a server can pause the whole job at once.
 #pragma once
 
 namespace loopsmith {
 
-/// Set in the environment of a job: a worker program that finds it joins its parent's group.
+/// An environment variable that jobs have: a worker program that finds it joins the process group of its parent.
 inline constexpr const char* background_variable = "LOOPSMITH_BACKGROUND";
 
 }  // namespace loopsmith

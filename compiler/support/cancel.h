@@ -1,6 +1,5 @@
-// Asking long work to stop. The one who asks holds a CancelSource, the work polls a CancelToken at every
-// turn of its outer loops; asking and polling may happen on different threads. Work that stops early says so
-// with `error(Code::Cancelled)`.
+// Cancelling long work. The caller holds a CancelSource; the work polls a CancelToken in every iteration of its
+// outer loops, possibly on another thread. Work that stops early returns `error(Code::Cancelled)`.
 #pragma once
 
 #include <atomic>
@@ -11,13 +10,13 @@ namespace loopsmith {
 
 class CancelToken {
  public:
-  /// Never cancelled.
+  /// A token that is never cancelled.
   CancelToken() = default;
   [[nodiscard]] auto is_cancelled() const -> bool {
     polls_.fetch_add(1, std::memory_order_relaxed);
     return flag_ != nullptr && flag_->load(std::memory_order_relaxed);
   }
-  /// How often any work of this process has asked: whoever watches it sees that it is not stuck.
+  /// The number of polls in this process. While it grows, work is making progress.
   [[nodiscard]] static auto polls() -> uint64_t { return polls_.load(std::memory_order_relaxed); }
 
  private:

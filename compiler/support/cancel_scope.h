@@ -1,5 +1,5 @@
-// What the work of this thread is for, where it goes deep into rooms that are handed no token and single steps of it are long: judging a call
-// counts iterations. Who names a token here discards all that comes of the work once it is cancelled, and so must whoever keeps answers.
+// The cancel token of this thread's current work, for long steps deep in rooms that get no token as an argument: judging a call may count many
+// iterations. The caller that sets a token discards every result after a cancellation, and so must any cache of results.
 #pragma once
 
 #include "support/cancel.h"

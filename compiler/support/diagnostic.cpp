@@ -34,7 +34,7 @@ auto error(Code code, Origin where) -> Diagnostic {
 
 namespace {
 
-// What texts count, as it is called when there is one of it.
+// The counted nouns of the catalogue's texts, with their singular.
 constexpr std::pair<std::string_view, std::string_view> counted[] = {
     {" arguments", " argument"}, {" positional arguments", " positional argument"}, {" dimensions", " dimension"}, {" indices", " index"},
     {" items", " item"},         {" names", " name"},                              {" values", " value"},         {" results", " result"},
@@ -54,7 +54,7 @@ auto Diagnostic::message() const -> std::string {
     out += text.substr(0, open);
     std::string_view name = text.substr(open + 1, close - open - 1);
     for (const auto& [key, value] : args) {
-      // A block that the program does not name is shown as it is written.
+      // A block without a name is shown as the text of its statement.
       if (key == name) { out += value.empty() && name == "block" ? "T.block()" : value; }
     }
     text.remove_prefix(close + 1);

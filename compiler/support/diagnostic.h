@@ -1,6 +1,6 @@
 // Diagnostics and Result. Errors are values: whatever comes from outside (text, schedules, messages, files)
-// yields diagnostics, never an exception or an abort across a room's door. Codes and texts are one catalogue,
-// diagnostics.def. Rendering (terminal, JSON, LSP) is left to those who hold the texts.
+// yields diagnostics, never an exception or an abort that crosses into another room. Codes and texts are one
+// catalogue, diagnostics.def. Rendering (terminal, JSON, LSP) happens where the texts of files are known.
 #pragma once
 
 #include <optional>
@@ -16,11 +16,11 @@ namespace loopsmith {
 
 enum class Severity : uint8_t { Error, Warning, Information, Hint };
 
-/// Which row of the catalogue. The enumerators are in support/codes.h, so that a new row concerns only those who
-/// raise or look for one; `Code{}` is the first row, `Internal`.
+/// A row of the catalogue. The enumerators are in support/codes.h, so that a new row recompiles only files that use
+/// enumerators; `Code{}` is the first row, `Internal`.
 enum class Code : uint16_t;
 
-/// "loop-not-only-child": stable, greppable, what `[...]` shows.
+/// The stable name of a code, which `[...]` shows: "loop-not-only-child".
 [[nodiscard]] auto code_id(Code code) -> std::string_view;
 [[nodiscard]] auto code_text(Code code) -> std::string_view;
 [[nodiscard]] auto code_severity(Code code) -> Severity;
@@ -31,7 +31,7 @@ enum class Code : uint16_t;
 struct RelatedNote {
   Origin where;
   std::string message;
-  /// Id of the loop or block meant (Loop and Block ids of the IR; 0: none), for views that show the current IR.
+  /// Id of the loop or block that the note is about (an id of the IR; 0: none), for views that show the current IR.
   uint64_t node_id = 0;
 };
 
@@ -70,7 +70,7 @@ using Diagnostics = std::vector<Diagnostic>;
 
 [[nodiscard]] auto has_errors(const Diagnostics& diagnostics) -> bool;
 
-/// A value, or at least one diagnostic why there is none. Implicit from either.
+/// A value, or at least one diagnostic that explains its absence. Converts implicitly from both.
 template <class T>
 class [[nodiscard]] Result {
  public:

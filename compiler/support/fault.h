@@ -1,5 +1,5 @@
-// Planted faults: places where the code can be made wrong on purpose, so that the gate shows that it finds them. Only the test
-// build of the gate (tests/gate, LOOPSMITH_FAULTS) knows them; everywhere else FAULT(name) is the constant false.
+// Planted faults: places where a test makes the code wrong on purpose, to show that the gate finds the error. Only the gate's
+// test build (tests/gate, LOOPSMITH_FAULTS) can switch them on; everywhere else FAULT(name) is the constant false.
 #pragma once
 
 #ifdef LOOPSMITH_FAULTS

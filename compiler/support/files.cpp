@@ -32,7 +32,7 @@ auto write_file(const std::string& path, std::string_view content) -> Status {
   if (exists && ::access(target.c_str(), W_OK) != 0) { return fail(); }
   std::string temporary = target + ".XXXXXX";
   int file = ::mkstemp(temporary.data());
-  // A folder that takes no new files: the old way.
+  // The folder accepts no new file: write into the old one.
   if (file < 0) { return directly(); }
   mode_t masked = ::umask(0);
   ::umask(masked);
@@ -43,7 +43,7 @@ auto write_file(const std::string& path, std::string_view content) -> Status {
     fine = n > 0;
     done += fine ? static_cast<size_t>(n) : 0;
   }
-  // What is overwritten is somebody's: a crash of the machine leaves the old or the new as well.
+  // An existing file must survive a crash of the machine, too: the new content reaches the disk before the rename.
   if (exists) { fine = ::fsync(file) == 0 && fine; }
   Diagnostic failure = fail();
   fine = ::close(file) == 0 && fine;

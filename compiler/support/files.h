@@ -1,4 +1,4 @@
-// Files written whole.
+// Writing files so that no reader sees half of one.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace loopsmith {
 
-/// Writes all of it; "-": standard output. Whoever reads the file meanwhile, or after a failure, sees all of the old or the new.
+/// Writes a file, or standard output for "-". A reader sees either the old content or the new one, even after a failure or a crash.
 [[nodiscard]] auto write_file(const std::string& path, std::string_view content) -> Status;
 
 }  // namespace loopsmith

@@ -1,6 +1,6 @@
-// Where the lines of a text begin, kept while the text is edited: an edit costs its own size and a shift of the
-// starts behind it, never a scan of the text. The text itself is the caller's. Lines and byte columns count from 0;
-// a line ends with "\n", "\r\n" or a lone "\r", as LSP says.
+// The starts of a text's lines, updated with every edit: an edit costs its own size and a shift of the starts behind
+// it, never a scan of the text. The caller owns the text. Lines and byte columns count from 0; a line ends with "\n",
+// "\r\n" or a lone "\r", as in LSP.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ class LineIndex {
   LineIndex() : LineIndex("") {}
   explicit LineIndex(std::string_view text);
 
-  /// `text` is what the edit left; `replaced` the bytes of the text before it, `size` how many are there instead.
+  /// `text` is the text after the edit, `replaced` the bytes of the old text that it replaced, `size` the number of new bytes.
   void edit(std::string_view text, Span replaced, uint32_t size);
 
   [[nodiscard]] auto line_count() const -> uint32_t { return static_cast<uint32_t>(starts_.size()); }
-  /// The line that a byte is in. Ends of lines belong to the line they end.
+  /// The line of a byte. The end of a line belongs to that line.
   [[nodiscard]] auto line_of(uint32_t offset) const -> uint32_t;
   /// `text.size()` for lines past the last.
   [[nodiscard]] auto line_start(std::string_view text, uint32_t line) const -> uint32_t;

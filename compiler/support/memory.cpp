@@ -1,4 +1,4 @@
-// See memory.h: glibc keeps freed memory in its arenas until asked.
+// Memory of processes: see memory.h. glibc keeps freed memory in its arenas until malloc_trim is called.
 #include "support/memory.h"
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Memory that was freed goes back to the system: what a program that runs all day does after something large is gone. And how much there is.
+// Memory of processes: returning freed memory to the system, which a long-running program does after a large document is closed; and measuring.
 #pragma once
 
 #include <cstdint>
@@ -6,17 +6,17 @@
 
 namespace loopsmith {
 
-/// Takes milliseconds on a large heap; nothing where the C library keeps no free memory to itself.
+/// Returns freed memory to the system. Takes milliseconds on a large heap; does nothing for C libraries that keep no free memory.
 void give_memory_back();
 
-/// What the C library has handed out and what it keeps for the next who asks, in bytes; zeros where it does not say.
+/// Bytes that the C library has allocated and bytes that it keeps for later allocations; zeros where it does not report them.
 struct HeapMemory {
   uint64_t used = 0;
   uint64_t free = 0;
 };
 [[nodiscard]] auto heap_memory() -> HeapMemory;
 
-/// Memory of a process that is in use now, in bytes; 0: this one. None: the system does not say.
+/// Resident memory of a process in bytes (`process` 0: this process). None where the system does not report it.
 [[nodiscard]] auto resident_memory(int process = 0) -> std::optional<uint64_t>;
 
 }  // namespace loopsmith

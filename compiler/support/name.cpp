@@ -12,7 +12,7 @@ struct Hash {
   auto operator()(std::string_view text) const -> size_t { return std::hash<std::string_view>{}(text); }
 };
 
-// Never freed: names outlive everything, threads that end late included.
+// Never freed: names outlive all other objects, even those of threads that end late.
 struct Table {
   std::mutex mutex;
   std::unordered_set<std::string, Hash, std::equal_to<>> names;

@@ -1,4 +1,4 @@
-// Interned names: one pointer wide, compared by pointer, alive as long as the process. Safe from any thread.
+// Interned names: a pointer each, compared by pointer, never freed. Any thread may create and use them.
 #pragma once
 
 #include <cstddef>

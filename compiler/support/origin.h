@@ -1,6 +1,6 @@
-// Where things came from. The IR never holds positions in a file: it holds origins, which stay true when
-// text above them moves. A snapshot of a document turns an origin into a span, a span into what an editor
-// counts (lines, and columns in the negotiated encoding).
+// Origins of nodes. The IR never holds positions in a file: it holds origins, which stay true when text above
+// them moves. A snapshot of a document turns an origin into a span, and a span into the editor's lines and
+// columns in the negotiated encoding.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace loopsmith {
 
-/// A top-level declaration of some document (or the document itself); handed out by whoever holds the
-/// documents, unique in the process. 0: none.
+/// A number for a top-level declaration of a document, or for the document itself; unique in the process.
+/// 0: none.
 using DeclId = uint32_t;
 
-/// Where a node came from: a declaration, the bytes inside it (counted from the declaration's first
-/// byte), and the schedule statement that made the node (0: none; else 1 + index of the statement in its
-/// schedule function). Takes no part in equality or hashing of the IR.
+/// The origin of a node: a declaration, the bytes inside it (counted from the declaration's first byte), and
+/// the schedule statement that made the node (0: none; else 1 + index of the statement in its schedule
+/// function). Equality and hashes of the IR ignore it.
 struct Origin {
   DeclId decl = 0;
   uint32_t begin = 0;
@@ -35,7 +35,7 @@ struct Span {
 };
 
 /// A text with an index of its lines. Lines and byte columns count from 0. A line ends with "\n", "\r\n"
-/// or a lone "\r", as LSP says.
+/// or a lone "\r", as in LSP.
 class SourceText {
  public:
   SourceText() : SourceText("", "") {}

@@ -58,7 +58,7 @@ auto milliseconds_until(Deadline deadline) -> int {
 /// Runs jobs on one thread that never ends, so that Linux's parent-death signal means the death of the process.
 class StarterThread {
  public:
-  /// False: there is no such thread, since the system gives no more.
+  /// False when the system cannot start that thread.
   [[nodiscard]] static auto run(const std::function<void()>& job) -> bool {
     static StarterThread* const the_thread = []() -> StarterThread* {
       try {
@@ -81,7 +81,7 @@ class StarterThread {
  private:
   StarterThread() {
     std::thread([this] {
-      // Signals are for the threads that expect them.
+      // Other threads handle the signals of this process.
       sigset_t all;
       sigfillset(&all);
       pthread_sigmask(SIG_BLOCK, &all, nullptr);
@@ -109,7 +109,7 @@ struct ChildPlan {
   std::vector<char*> argv;
   std::vector<char*> environment;
   const char* directory = nullptr;
-  int input = -1;   // what becomes descriptor 0; -1: inherited
+  int input = -1;   // becomes descriptor 0; -1: inherited
   int output = -1;
   int error = -1;
   int report = -1;  // where a failed start writes its errno
@@ -154,7 +154,7 @@ void limit(int resource, std::optional<uint64_t> value, uint64_t slack) {
   if (plan.niceness != 0) {
     ::setpriority(PRIO_PROCESS, 0, plan.niceness);
 #ifdef SCHED_IDLE
-    // Niceness alone does not end a slice early when somebody else wakes (EEVDF); this does, where the kernel preempts at all before its tick.
+    // Niceness alone does not end a time slice early when another process wakes (EEVDF). SCHED_IDLE does, where the kernel preempts between ticks.
     sched_param none{};
     ::sched_setscheduler(0, SCHED_IDLE, &none);
 #endif
@@ -207,7 +207,7 @@ auto exit_status(int status, const rusage& usage) -> ExitStatus {
   return result;
 }
 
-/// A write that gives EPIPE where it would raise SIGPIPE, whatever this process does with that signal.
+/// A write that returns EPIPE and never raises SIGPIPE, regardless of this process's handler for that signal.
 auto write_quietly(int fd, const char* data, size_t size) -> ssize_t {
   sigset_t pipe_signal;
   sigset_t pending;
@@ -314,7 +314,7 @@ struct ProcessStarter {
     if (!tried) { reason = EAGAIN; }
     close_childs_ends();
     if (process.pid_ > 0) {
-      // Also done by the child: whoever comes first, the group exists when this returns.
+      // The child calls setpgid, too. The first of the two calls creates the group, so it exists when this one returns.
       ::setpgid(process.pid_, process.pid_);
       int failed = 0;
       ssize_t got = 0;
@@ -420,8 +420,8 @@ auto Process::read_some(Deadline deadline) -> ReadResult {
 
 auto Process::poll_exit() -> std::optional<ExitStatus> {
   if (exit_ || pid_ <= 0) { return exit_; }
-  // Looked at before it is reaped: the number of the group stays taken until then, so what the child left
-  // behind in its group can be killed without hitting a stranger.
+  // The end is read before the child is reaped: until then no new group can get the same number, so the
+  // remaining programs of the child's group can be killed without hitting a stranger.
   siginfo_t info{};
   int looked = 0;
   do {
@@ -429,7 +429,7 @@ auto Process::poll_exit() -> std::optional<ExitStatus> {
   } while (looked < 0 && errno == EINTR);
   if (looked == 0 && info.si_pid != pid_) { return std::nullopt; }
   if (looked < 0) {
-    // Reaped by someone else (a handler of SIGCHLD that waits for all): how it ended is lost.
+    // Reaped elsewhere (by a handler of SIGCHLD that waits for all children): its exit status is lost.
     exit_ = ExitStatus{.code = 127};
     return exit_;
   }
@@ -493,8 +493,8 @@ auto run_program(const ProcessOptions& options, std::string_view input, Deadline
       close_fd(fd);
     }
   };
-  // A child of the child may keep the pipes open: the program's own end is what ends this, and then what is
-  // already in the pipes is taken.
+  // A child of the child may keep the pipes open. So the loop ends with the program itself, and then takes the
+  // bytes that are already in the pipes.
   while (output >= 0 || errors >= 0 || feed >= 0) {
     pollfd entries[3] = {{output, POLLIN, 0}, {errors, POLLIN, 0}, {feed, POLLOUT, 0}};
     bool ended = process.poll_exit().has_value();
@@ -523,7 +523,7 @@ auto run_program(const ProcessOptions& options, std::string_view input, Deadline
   close_fd(feed);
   close_fd(output);
   close_fd(errors);
-  // One that closed its pipes may work on.
+  // A child that closed its pipes may still be working.
   constexpr auto slice = std::chrono::milliseconds(50);
   while (!result.timed_out && !result.cancelled && !process.wait(std::min(deadline, in(slice))).has_value()) {
     result.cancelled = cancel.is_cancelled();
@@ -554,7 +554,7 @@ auto current_program() -> std::string {
   ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
   if (size <= 0) { return "loopsmith"; }
   std::string program(path, static_cast<size_t>(size));
-  // Replaced or removed while it runs, as by an upgrade: the program itself is there as long as this process is.
+  // The file was replaced or removed while it runs, as by an upgrade. /proc keeps the program itself accessible.
   return program.ends_with(" (deleted)") ? fmt::format("/proc/{}/exe", ::getpid()) : program;
 }
 

@@ -1,11 +1,11 @@
-// Programs of their own: started with pipes, limits and a process group, watched with deadlines, and killed
-// with everything they started. Safe in a process with threads: a child only ever runs async-signal-safe
-// calls before exec, and never continues as a fork. Children die with this process (on Linux), however it
-// dies: they are started by one thread that lives as long as the process, since Linux ties a child's
-// death signal to the thread that made it.
+// Child programs: started with pipes, limits and a process group, watched with deadlines, and killed with
+// everything they started. Safe in a process with threads: a child makes only async-signal-safe calls before
+// exec, and never continues as a fork. On Linux, children die with this process, however it dies: one thread
+// that lives as long as the process starts them, because Linux ties a child's death signal to the thread that
+// started it.
 //
-// A Process belongs to one thread at a time. Nothing here knows an event loop: whoever has one takes the
-// file descriptors and calls `poll_exit` when SIGCHLD arrives.
+// A Process belongs to one thread at a time. Nothing here knows an event loop: a caller with an event loop
+// takes the file descriptors and calls `poll_exit` when SIGCHLD arrives.
 #pragma once
 
 #include <chrono>
@@ -42,21 +42,21 @@ enum class Stream : uint8_t { Pipe, Null, Inherit };
 struct ProcessOptions {
   /// argv[0] is the program: a path, or a name looked up in PATH.
   std::vector<std::string> argv = {};
-  /// Set in addition to this process's environment, or in place of what it has by the same name.
+  /// Variables added to this process's environment; a variable of the same name is replaced.
   std::vector<std::pair<std::string, std::string>> environment = {};
   std::string directory = {};  // empty: this process's
   ProcessLimits limits = {};
   Stream standard_input = Stream::Pipe;
   Stream standard_output = Stream::Pipe;
   Stream standard_error = Stream::Inherit;
-  /// 0 to 19: how far the child stands back for others when the processors are busy. Above 0 it also runs only when others leave time (SCHED_IDLE).
+  /// 0 to 19, as of `nice`. Above 0 the child runs only in time that other processes leave over (SCHED_IDLE).
   int niceness = 0;
 };
 
-/// How a program ended.
+/// The end of a program.
 struct ExitStatus {
-  int code = 0;        // what it returned; of no meaning where a signal ended it
-  int signal = 0;      // the signal that ended it; 0: it returned
+  int code = 0;        // its exit status; meaningless where a signal ended it
+  int signal = 0;      // the signal that ended it; 0: it exited
   double cpu_seconds = 0;
   uint64_t peak_memory = 0;  // bytes resident
 
@@ -72,11 +72,11 @@ struct ReadResult {
   std::string data = {};
 };
 
-/// A running child, or one that ended. Its group ends with it: what it leaves running is killed as soon as its own
-/// end is seen. Destroying a Process kills all of that, and reaps the child.
+/// A child, running or ended. Programs that the child leaves running are killed as soon as its own end is noticed.
+/// Destroying a Process kills the child and its group, and reaps the child.
 class Process {
  public:
-  /// Fails with CannotStart where the program is missing or does not start; then nothing is left behind.
+  /// Fails with CannotStart where the program is missing or does not start; then no process remains.
   [[nodiscard]] static auto start(const ProcessOptions& options) -> Result<Process>;
 
   Process(Process&& other) noexcept;
@@ -85,13 +85,13 @@ class Process {
 
   [[nodiscard]] auto pid() const -> int { return pid_; }
 
-  /// Writes all of it. Closed: the child reads no more (never a SIGPIPE). TimedOut: only part was written, so
-  /// the stream is of no more use.
+  /// Writes all of `data`. Closed: the child reads no more (no SIGPIPE is raised). TimedOut: only part was
+  /// written, so the stream is useless from now on.
   [[nodiscard]] auto write(std::string_view data, Deadline deadline) -> IoStatus;
   void close_input();
 
-  // Reading standard output. What arrives beyond the request is kept for the next call. On Closed and TimedOut
-  // `data` is empty, and what arrived stays for the next call; `read_some` gives it.
+  // Reading standard output. Bytes beyond the request are kept for the next call. On Closed and TimedOut `data`
+  // is empty, and the bytes that arrived stay for the next call; `read_some` returns them.
   [[nodiscard]] auto read_line(Deadline deadline) -> ReadResult;                  // without its '\n'
   [[nodiscard]] auto read_exactly(size_t bytes, Deadline deadline) -> ReadResult;
   [[nodiscard]] auto read_some(Deadline deadline) -> ReadResult;                  // at least a byte
@@ -102,9 +102,9 @@ class Process {
   [[nodiscard]] auto release_output() -> int { return std::exchange(output_, -1); }
   [[nodiscard]] auto release_error() -> int { return std::exchange(error_, -1); }
 
-  /// How it ended; empty while it runs.
+  /// The child's end; empty while it runs.
   [[nodiscard]] auto poll_exit() -> std::optional<ExitStatus>;
-  /// Waits; empty where it still runs at the deadline.
+  /// Waits for the child's end; empty where it still runs at the deadline.
   [[nodiscard]] auto wait(Deadline deadline) -> std::optional<ExitStatus>;
 
   void send_signal(int signal);
@@ -126,25 +126,25 @@ class Process {
 
 struct ProgramResult {
   ExitStatus status;
-  bool timed_out = false;  // killed by us at the deadline
-  bool cancelled = false;  // killed by us since it was asked for
+  bool timed_out = false;  // killed here at the deadline
+  bool cancelled = false;  // killed here because of `cancel`
   bool truncated = false;  // output beyond the limit was read and dropped
   std::string output;
   std::string error;       // empty unless standard_error is a pipe
 };
 
-/// Starts a program, feeds it `input`, collects what it writes, waits for its end or kills it at the deadline, or within 50 ms of
-/// `cancel`.
+/// Starts a program, writes `input` to it, collects its output and waits for its end. Kills it at the deadline, or within 50 ms
+/// of `cancel`.
 [[nodiscard]] auto run_program(const ProcessOptions& options, std::string_view input, Deadline deadline,
                                size_t output_limit = 64U << 20U, const CancelToken& cancel = {}) -> Result<ProgramResult>;
 
-/// The path of a program that a shell would find; empty where there is none.
+/// The path of a program as a shell finds it; empty where PATH has no such program.
 [[nodiscard]] auto find_program(const std::string& name) -> std::optional<std::string>;
 
-/// The path of the program that runs now, for starting it again (`loopsmith worker`).
+/// The path of the running program, for starting it again (`loopsmith worker`).
 [[nodiscard]] auto current_program() -> std::string;
 
-/// "SIGSEGV" and the like; "signal 99" where it has no name.
+/// The name of a signal, as "SIGSEGV"; "signal 99" for a number without a name.
 [[nodiscard]] auto signal_name(int signal) -> std::string;
 
 }  // namespace loopsmith

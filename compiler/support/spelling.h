@@ -8,7 +8,7 @@
 
 namespace loopsmith {
 
-/// Edits between two words: insertions, deletions, substitutions, neighbours exchanged.
+/// The number of edits between two words: insertions, deletions, substitutions and swaps of neighbouring letters.
 [[nodiscard]] auto edit_distance(std::string_view a, std::string_view b) -> size_t;
 
 /// The most similar of the candidates, if one is similar enough to be meant; empty otherwise.

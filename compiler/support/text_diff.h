@@ -1,5 +1,5 @@
-// What changed between two texts, line by line: shortest edits (Myers 1986), and their rendering with a few
-// unchanged lines around each change. For people; nothing here patches.
+// Differences between two texts, line by line: shortest edits (Myers 1986), and their rendering with a few
+// unchanged lines around each change. The output is for people, not for `patch`.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace loopsmith {
 
-/// The lines of a text without their ends; what follows the last end is one, where it is not empty.
+/// The lines of a text without their ends. Text behind the last line end is a line unless it is empty.
 [[nodiscard]] auto lines_of(std::string_view text) -> std::vector<std::string_view>;
 
 struct DiffLine {
   enum class Kind : char { Same = ' ', Removed = '-', Added = '+' };
   Kind kind = Kind::Same;
-  std::string_view text;       // of the texts given; without the line's end
+  std::string_view text;       // within the given texts; without the line's end
   uint32_t before = 0;         // line number from 1 in the old text; 0: only in the new
   uint32_t after = 0;
 };
@@ -31,7 +31,7 @@ struct DiffOptions {
 /// Lines with "+", "-" or " " in front; empty where nothing changed.
 [[nodiscard]] auto render_diff(std::string_view before, std::string_view after, const DiffOptions& options = {}) -> std::string;
 
-/// How many lines were added and removed.
+/// The numbers of added and removed lines.
 struct DiffCount { size_t added = 0, removed = 0; };
 [[nodiscard]] auto count_diff(const std::vector<DiffLine>& lines) -> DiffCount;
 

@@ -1,5 +1,5 @@
-// Asking this machine what it has, and the table of others: see hardware.h. A processor's name is taken from
-// what its features allow, not from family and model numbers alone: virtual machines mask those.
+// Hardware of this machine, and the table of others: see hardware.h. The kind of a processor follows from its
+// features, not from family and model numbers alone: virtual machines hide features.
 #include "target/hardware.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ auto read_line(const std::string& path) -> std::string {
   return line;
 }
 
-/// "32K", "2048K", "32M"
+/// The bytes of a size in sysfs: "32K", "2048K", "32M".
 auto read_size(const std::string& path) -> uint64_t {
   std::string text = read_line(path);
   uint64_t value = 0;
@@ -38,7 +38,7 @@ auto read_size(const std::string& path) -> uint64_t {
   return value;
 }
 
-/// "0-1,4": how many.
+/// The number of processors in a list of sysfs: 3 for "0-1,4".
 auto count_list(const std::string& text) -> int {
   int count = 0;
   size_t i = 0;
@@ -72,7 +72,7 @@ void read_caches(Hardware& out) {
   }
 }
 
-/// Processors this process may run on: containers and taskset narrow what the machine has.
+/// The number of processors that this process may use: containers and taskset limit those of the machine.
 auto usable_cores() -> int {
 #if defined(__linux__)
   cpu_set_t set;
@@ -156,10 +156,10 @@ auto brand() -> std::string {
 
 struct Kind {
   std::string_view name;
-  std::vector<std::string_view> implies;  // of what ask_features() asks
+  std::vector<std::string_view> implies;  // those features among the ones of ask_features()
 };
 
-/// Best first. A machine is the first kind whose `needs` it has; what it lacks of `implies` is said in -mattr.
+/// Best first. A machine is of the first kind whose `needs` it has; the features of `implies` that it lacks are listed in -mattr.
 auto host_kind(const std::vector<HostFeature>& features) -> std::pair<std::string, std::vector<std::string>> {
   auto has = [&](std::string_view name) {
     return std::any_of(features.begin(), features.end(), [&](const HostFeature& f) { return f.name == name && f.present; });
@@ -210,7 +210,7 @@ auto brand() -> std::string { return {}; }
 auto host_kind(const std::vector<HostFeature>&) -> std::pair<std::string, std::vector<std::string>> { return {"generic", {}}; }
 #endif
 
-/// What kinds of processor have, for those that are not this machine.
+/// The hardware of processors by name, for targets other than this machine.
 struct Row {
   std::string_view cpu;
   int vector_bits;
@@ -253,8 +253,8 @@ constexpr Row rows[] = {
     {"apple-m1", 128, 32, 128, 12288, 0, "fma fp16"},
 };
 
-/// The last word on a feature: -mattr's, else what the kind has.
-auto said(const Target& target, std::string_view feature, bool otherwise) -> bool {
+/// True when a target has a feature: the last mention in -mattr decides, else the kind.
+auto is_on(const Target& target, std::string_view feature, bool otherwise) -> bool {
   for (const std::string& f : target.features) {
     if (std::string_view(f).substr(1) == feature) { otherwise = f[0] == '+'; }
   }
@@ -285,7 +285,7 @@ auto hardware(const Target& target) -> Hardware {
     case Architecture::X86_64: out.vector_bits = 128; out.vector_registers = 16; break;
     case Architecture::AArch64: out.vector_bits = 128; out.vector_registers = 32; has = "fma"; break;
     case Architecture::WebAssembly32: out.vector_bits = 128; out.vector_registers = 16; break;
-    // Without the vector extension, whose length code would have to ask for, one double at a time.
+    // Without the vector extension, which needs code for any length: one double at a time.
     case Architecture::RiscV64: out.vector_bits = 64; out.vector_registers = 32; has = "fma"; break;
     case Architecture::Other: break;
   }
@@ -304,18 +304,18 @@ auto hardware(const Target& target) -> Hardware {
     size_t at = has.find(w);
     return at != std::string_view::npos && (at + w.size() == has.size() || has[at + w.size()] == ' ');
   };
-  bool amx = said(target, "amx-tile", word("amx"));
-  out.fma = said(target, "fma", word("fma"));
-  out.avx512 = said(target, "avx512f", word("avx512"));
-  out.vnni = said(target, "avx512vnni", word("vnni")) || said(target, "avxvnni", false);
-  out.avx512_bf16 = said(target, "avx512bf16", word("bf16"));
-  out.avx512_fp16 = said(target, "avx512fp16", word("fp16"));
-  out.amx_int8 = amx && said(target, "amx-int8", word("amx"));
-  out.amx_bf16 = amx && said(target, "amx-bf16", word("amx"));
+  bool amx = is_on(target, "amx-tile", word("amx"));
+  out.fma = is_on(target, "fma", word("fma"));
+  out.avx512 = is_on(target, "avx512f", word("avx512"));
+  out.vnni = is_on(target, "avx512vnni", word("vnni")) || is_on(target, "avxvnni", false);
+  out.avx512_bf16 = is_on(target, "avx512bf16", word("bf16"));
+  out.avx512_fp16 = is_on(target, "avx512fp16", word("fp16"));
+  out.amx_int8 = amx && is_on(target, "amx-int8", word("amx"));
+  out.amx_bf16 = amx && is_on(target, "amx-bf16", word("amx"));
   if (target.architecture() == Architecture::X86_64) {
     if (out.avx512) { out.vector_bits = 512; out.vector_registers = 32; }
-    else if (said(target, "avx2", out.vector_bits >= 256)) { out.vector_bits = 256; out.vector_registers = 16; }
-    else if (out.vector_bits > 128 && !said(target, "avx", true)) { out.vector_bits = 128; }
+    else if (is_on(target, "avx2", out.vector_bits >= 256)) { out.vector_bits = 256; out.vector_registers = 16; }
+    else if (out.vector_bits > 128 && !is_on(target, "avx", true)) { out.vector_bits = 128; }
     if (!out.avx512 && out.vector_bits > 256) { out.vector_bits = 256; out.vector_registers = 16; }
   }
   if (this_machine) {
@@ -327,7 +327,7 @@ auto hardware(const Target& target) -> Hardware {
     }();
     out.is_this_machine = true;
     out.name = asked.name;
-    // Where the system tells nothing, the table's sizes stand.
+    // Where the system reports nothing, the table's sizes stand.
     if (asked.l1.bytes > 0) { out.l1 = asked.l1; }
     if (asked.l2.bytes > 0) { out.l2 = asked.l2; }
     if (asked.l3.bytes > 0) { out.l3 = asked.l3; }

@@ -1,5 +1,5 @@
-// What a machine has: cores, caches, vector and matrix units. For this machine it is asked (CPUID, sysfs);
-// for others it is a table by the processor's name. Measured rates are not here (peaks.h).
+// Hardware of a machine: cores, caches, vector and matrix units. CPUID and sysfs report them for this machine;
+// a table by the processor's name has them for others. Measured rates are in peaks.h.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ struct Cache {
 };
 
 struct Hardware {
-  std::string name;            // the maker's, for people: "AMD EPYC"; empty for a machine that is not this one
+  std::string name;            // the maker's name, for people: "AMD EPYC"; empty for other machines than this one
   bool is_this_machine = false;
   int cores = 1;               // threads that kernels may use
   Cache l1;                    // data
   Cache l2;
   Cache l3;
-  int vector_bits = 128;       // of the widest registers that pay
+  int vector_bits = 128;       // of the widest registers that are worth using
   int vector_registers = 16;
   bool fma = false;
   bool avx512 = false;         // F, BW, DQ, VL together
@@ -41,7 +41,7 @@ struct Hardware {
 [[nodiscard]] auto hardware(const Target& target) -> Hardware;
 
 /// The processor's features in LLVM's spelling, as the processor and the operating system report them; only
-/// those this room asks about. Empty where the architecture has no table here.
+/// those that this room uses. Empty for architectures without a table here.
 struct HostFeature {
   std::string_view name;
   bool present;

@@ -1,4 +1,4 @@
-// The file that remembers a machine's peaks: see peaks.h.
+// The file of a machine's peaks: see peaks.h.
 #include "target/peaks.h"
 
 #include <fmt/format.h>
@@ -55,7 +55,7 @@ auto cached_peaks() -> std::optional<Peaks> {
 void keep_peaks(const Peaks& peaks) {
   std::string path = peaks_file();
   if (path.empty()) { return; }
-  // Whoever reads sees a whole file: written aside, then renamed.
+  // Readers see a whole file: it is written under another name, then renamed.
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
   std::string aside = fmt::format("{}.{}", path, getpid());

@@ -1,5 +1,5 @@
-// What this machine was measured to reach: multiply-adds per second and copy bandwidth by footprint, on one thread and on all, and the
-// file that remembers it under the machine's identity. Measuring is in runtime/peaks.h.
+// Measured peaks of this machine: multiply-adds per second and copy bandwidth by footprint, on one thread and on all threads; and the
+// file that keeps them under the machine's identity. Measuring is in runtime/peaks.h.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,18 @@ struct CopyRate {
 struct Peaks {
   double fma_f32_one = 0;  // GFLOP/s, a multiply-add counted as two
   double fma_f32_all = 0;
-  int threads = 1;         // what "all" means
+  int threads = 1;         // the number that "all" stands for
   std::vector<CopyRate> copy;   // by growing footprint
 
-  /// GB/s for a footprint: that of the nearest one measured that is not smaller, or the largest.
+  /// GB/s for a footprint: the rate of the smallest measured footprint that is at least as large, else of the largest one.
   [[nodiscard]] auto copy_rate(uint64_t footprint, bool all_threads) const -> double;
 };
 
-/// Of this machine, from disk; none: they were not measured yet.
+/// The peaks of this machine, from disk; none where they were not measured yet.
 [[nodiscard]] auto cached_peaks() -> std::optional<Peaks>;
-/// To disk, whole or not at all. Not being able to is no failure.
+/// Writes the peaks to disk, whole or not at all. An error is ignored: the peaks are then measured again.
 void keep_peaks(const Peaks& peaks);
-/// $XDG_CACHE_HOME/loopsmith/peaks-....txt; empty: there is no such folder.
+/// $XDG_CACHE_HOME/loopsmith/peaks-....txt; empty where no such folder exists.
 [[nodiscard]] auto peaks_file() -> std::string;
 
 }  // namespace loopsmith::target

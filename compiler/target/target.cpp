@@ -13,7 +13,7 @@
 namespace loopsmith::target {
 namespace {
 
-// Options of TVM's CPU and GPU targets that are accepted and kept, and change nothing here.
+// Options of TVM's CPU and GPU targets that are accepted and kept, but have no effect here.
 constexpr std::string_view kept[] = {
     "keys", "libs", "model", "device", "tag", "host", "system-lib", "runtime", "link-params", "unpacked-api", "interface-api",
     "mfloat-abi", "mabi", "num-cores-per-cluster", "max_num_threads", "max_threads_per_block", "max_shared_memory_per_block",
@@ -90,7 +90,7 @@ auto Target::most_vscale() const -> int64_t {
     if (feature == (is_arm ? "+sve" : "+v") || (is_arm && feature == "+sve2")) { has = true; }
     if (feature == (is_arm ? "-sve" : "-v")) { has = false; }
   }
-  // Vectors of up to 2048 bits in steps of 128; of up to 65536 in steps of 64.
+  // ARM's vectors have up to 2048 bits in steps of 128; RISC-V's have up to 65536 in steps of 64.
   return !has ? 0 : is_arm ? 16 : 1024;
 }
 

@@ -1,8 +1,8 @@
-// Targets: what code is made for, as users write it ("llvm -mcpu=znver4 -num-cores=2"), in TVM's form.
+// Targets: the machines that code is made for, written in TVM's form ("llvm -mcpu=znver4 -num-cores=2").
 //
-// A target is a plain value: parsed, printed, compared, hashed by its text. What a machine of that kind has
-// (caches, vector registers, matrix units) is in target/hardware.h. Nothing here knows LLVM: whether a
-// processor's name is one that LLVM has is found out by codegen.
+// A target is a plain value: parsed, printed, compared, hashed by its text. The hardware of such a machine
+// (caches, vector registers, matrix units) is in target/hardware.h. Nothing here knows LLVM: codegen checks
+// that LLVM knows the processor's name.
 #pragma once
 
 #include <string>
@@ -21,17 +21,17 @@ struct Target {
   std::string cpu = {};                    // -mcpu; empty: any of the architecture
   std::string triple = {};                 // -mtriple; empty: this machine's
   std::vector<std::string> features = {};  // -mattr: "+avx512f", "-amx-tile", in the order given
-  int cores = 0;                           // -num-cores; 0: not said
-  int opt_level = -1;                      // -opt-level, 0 to 3; -1: not said
+  int cores = 0;                           // -num-cores; 0: not given
+  int opt_level = -1;                      // -opt-level, 0 to 3; -1: not given
   /// Options that TVM knows and that change nothing here (-keys, -model, -device ...), in the order given.
   std::vector<std::pair<std::string, std::string>> others = {};
 
-  /// What `parse` reads: `llvm -mcpu=znver4 -num-cores=2 -mtriple=x86_64-pc-linux-gnu`.
+  /// The text that `parse` reads: `llvm -mcpu=znver4 -num-cores=2 -mtriple=x86_64-pc-linux-gnu`.
   [[nodiscard]] auto str() const -> std::string;
   [[nodiscard]] auto architecture() const -> Architecture;
-  /// The most that `vscale` may be, a power of two: scalable vectors are that many times as long as the shortest. 0: it has none.
+  /// The largest `vscale`, a power of two: scalable vectors are up to that many times as long as the shortest. 0: no scalable vectors.
   [[nodiscard]] auto most_vscale() const -> int64_t;
-  /// Would its code run here, as far as names tell?
+  /// True when, by architecture and system, this machine can run the target's code.
   [[nodiscard]] auto is_host_architecture() const -> bool;
   friend auto operator==(const Target&, const Target&) -> bool = default;
 };
@@ -40,10 +40,10 @@ struct Target {
 /// resolved to its name, features and cores.
 [[nodiscard]] auto parse(std::string_view text) -> Result<Target>;
 
-/// This machine: the name of its kind, what it lacks of that kind, its cores. Found once.
+/// This machine as a target: its kind of processor, the features that it lacks of that kind, its cores. Found once.
 [[nodiscard]] auto host() -> const Target&;
 
-/// "x86_64-pc-linux-gnu"
+/// The triple of this machine, as "x86_64-pc-linux-gnu".
 [[nodiscard]] auto host_triple() -> std::string;
 
 }  // namespace loopsmith::target

@@ -1,6 +1,6 @@
-#pragma once
 // Where the sources and the program under test are. Both are known when the build is configured and are compiled into one file alone, so that
 // the compiler cache shares all other files of the tests between checkouts.
+#pragma once
 
 #include <string>
 

@@ -52,6 +52,8 @@ class ModuleBuilder {
   void end_debug_info();
 
  private:
+  friend class CallBuilder;   // calls.cpp: one call of an intrinsic
+
   struct Binding {
     llvm::Value* value = nullptr;    // in the variable's own type; null: made from `wide` on demand
     llvm::Value* wide = nullptr;     // integers: in 64 bits; may be null
@@ -161,7 +163,6 @@ class ModuleBuilder {
 
   // -- calls (calls.cpp)
   auto call(const Call& node) -> llvm::Value*;
-  auto intrinsic_unary(llvm::Intrinsic::ID id, llvm::Value* a) -> llvm::Value*;
   /// A function of libm, lane by lane.
   auto libm(std::string_view name, DataType dtype, const std::vector<llvm::Value*>& args) -> llvm::Value*;
   auto external(const std::string& name, const Call& node, size_t first_arg) -> llvm::Value*;

@@ -1,6 +1,6 @@
-// Calls of intrinsics: see builder.h. What LLVM has as an instruction or intrinsic is given to it; exp, log,
-// tanh, sigmoid and erf of float32 are our own (maths.cpp), so that they work on vectors; the rest of libm is
-// called lane by lane.
+// Calls of intrinsics: see builder.h. Tables list them: `forms` evaluate their arguments themselves or not at all, `functions` take
+// values, and `real_functions` take values and compute a real. exp, log, tanh, sigmoid and erf of float32 are our own (maths.cpp),
+// so that they work on vectors; the rest of libm is called lane by lane.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,35 +14,396 @@
 namespace loopsmith::codegen {
 namespace {
 
-struct Row { std::string_view op; llvm::Intrinsic::ID id; };
-constexpr Row unary_intrinsics[] = {
-    {"sqrt", llvm::Intrinsic::sqrt},   {"floor", llvm::Intrinsic::floor},     {"ceil", llvm::Intrinsic::ceil},
-    {"trunc", llvm::Intrinsic::trunc}, {"round", llvm::Intrinsic::round},     {"nearbyint", llvm::Intrinsic::nearbyint},
-    {"rint", llvm::Intrinsic::rint},   {"roundeven", llvm::Intrinsic::roundeven},
-};
-constexpr std::string_view libm_unary[] = {"exp",  "exp2", "exp10", "expm1", "log",  "log2",  "log10", "log1p", "sin",   "cos",  "tan",
-                                           "asin", "acos", "atan",  "sinh",  "cosh", "tanh", "asinh", "acosh", "atanh", "erf",  "erfc", "cbrt", "tgamma", "lgamma"};
-constexpr std::string_view libm_binary[] = {"pow", "atan2", "fmod", "hypot", "nextafter"};
+/// Intrinsics that have no code, by the beginning of their names, and the reason.
+struct Refusal { std::string_view prefix; const char* why; };
 
-/// What the threads of a GPU do together, or ask of a unit that they share.
-auto is_of_gpu(std::string_view op) -> bool {
-  constexpr std::string_view families[] = {"tvm_warp_", "ptx_", "mma_", "cuda_", "simdgroup_", "make_filled_simdgroup", "tvm_load_matrix", "tvm_store_matrix", "tvm_mma", "tvm_bmma", "tvm_fill_fragment"};
-  return std::any_of(std::begin(families), std::end(families), [&](std::string_view family) { return op.starts_with(family); });
-}
+constexpr Refusal refused_on_processors[] = {
+    {"tvm_warp_shuffle", "the threads that exchange values here are not those of loops over `threadIdx` around it"},
+    {"tvm_warp_", nullptr}, {"ptx_", nullptr}, {"mma_", nullptr}, {"cuda_", nullptr}, {"simdgroup_", nullptr}, {"make_filled_simdgroup", nullptr},
+    {"tvm_load_matrix", nullptr}, {"tvm_store_matrix", nullptr}, {"tvm_mma", nullptr}, {"tvm_bmma", nullptr}, {"tvm_fill_fragment", nullptr}};
+constexpr const char* needs_gpu = "it needs threads or a matrix unit of a GPU, which a processor does not have; `loopsmith interpret` executes most of these calls";
 
-/// What a host's code does around calls, and memory that only a device's runtime gives; what of it is known was replaced before.
-auto is_of_runtime(std::string_view op) -> bool {
-  constexpr std::string_view families[] = {"tvm_stack_", "tvm_struct_", "tvm_throw_", "tvm_check_return", "anylist_", "lookup_param", "texture2d_", "nd_mem_alloc", "TVMBackend"};
-  return std::any_of(std::begin(families), std::end(families), [&](std::string_view family) { return op.starts_with(family); });
-}
-
-auto contains(const auto& list, std::string_view op) -> bool {
-  return std::find(std::begin(list), std::end(list), op) != std::end(list);
-}
+/// A host's code around calls, and memory that only a device's runtime allocates. Passes replaced the forms that the module defines.
+constexpr std::string_view runtime_families[] = {"tvm_stack_", "tvm_struct_", "tvm_throw_", "tvm_check_return", "anylist_", "lookup_param", "texture2d_", "nd_mem_alloc", "TVMBackend"};
+constexpr const char* needs_runtime = "it needs a runtime, and none is linked; `loopsmith interpret` executes it where the module defines it";
 
 }  // namespace
 
-auto ModuleBuilder::intrinsic_unary(llvm::Intrinsic::ID id, llvm::Value* a) -> llvm::Value* { return ir_.CreateUnaryIntrinsic(id, a); }
+/// One call while code is made for it.
+class CallBuilder {
+ public:
+  CallBuilder(ModuleBuilder& module, const Call& node) : b_(module), ir_(module.ir_), node_(node), op_(node.op.view()), type_(node.dtype) {
+    if (op_.starts_with("tir.")) { op_.remove_prefix(4); }
+  }
+
+  auto emit() -> llvm::Value* {
+    if (const char* why = refusal()) { return wrong(why); }
+    if (op_.starts_with("@")) {
+      return wrong("this call of a function of the module cannot be compiled in place: the function calls itself, which `loopsmith interpret` executes, returns in a "
+                   "loop whose iterations have no order, is for another target, or does not fit its arguments");
+    }
+    if (const Row* row = find(forms)) { return apply(*row); }
+    if (!evaluate_arguments()) { return nullptr; }
+    if (op_ == "reinterpret") { return apply({"reinterpret", 1, 1, &CallBuilder::reinterpret}); }
+    if (op_ == "ret") { return apply({"ret", 0, 1, &CallBuilder::ret}); }
+    if (is_short_real(type_) && !node_.args.empty() && is_short_real(node_.args[0].dtype())) { return through_wider_real(); }
+    if (const Row* row = find(functions)) { return apply(*row); }
+    if (type_.is_integral() && !type_.is_bool() && (op_ == "abs" || op_ == "fabs")) { return apply({op_, 1, 1, &CallBuilder::integer_magnitude}); }
+    if (type_.is_bool() && (op_ == "isnan" || op_ == "isinf" || op_ == "isfinite")) { return apply({op_, 1, 1, &CallBuilder::classify}); }
+    if (!type_.is_float()) { return no_code_for_type(); }
+    if (const Row* row = find(real_functions)) { return apply(*row); }
+    if (type_.bits == 16 && std::all_of(node_.args.begin(), node_.args.end(), [](const Expr& arg) { return arg.dtype().is_real(); })) { return half_through_float(); }
+    const Row* own = type_.bits == 32 && args_.size() == 1 ? find(float_functions) : nullptr;
+    if (own == nullptr) { own = find(library_functions); }
+    return own != nullptr ? apply(*own) : wrong("there is no code for it here");
+  }
+
+ private:
+  using Value = llvm::Value*;
+
+  /// An intrinsic with the fewest and most arguments that it takes. `id` is LLVM's intrinsic where that is all there is to do.
+  struct Row {
+    std::string_view op;
+    size_t fewest, most;
+    Value (CallBuilder::*emit)();
+    llvm::Intrinsic::ID id = llvm::Intrinsic::not_intrinsic;
+  };
+  static constexpr size_t any = SIZE_MAX;
+  static const Row forms[19];
+  static const Row functions[15];
+  static const Row real_functions[14];
+  static const Row float_functions[5];
+  static const Row library_functions[31];
+
+  // -- looking up, arguments, failing
+
+  template <size_t N>
+  [[nodiscard]] auto find(const Row (&rows)[N]) const -> const Row* {
+    const Row* row = std::find_if(rows, rows + N, [&](const Row& r) { return r.op == op_; });
+    return row == rows + N ? nullptr : row;
+  }
+
+  auto apply(const Row& row) -> Value {
+    size_t given = node_.args.size();
+    if (given < row.fewest || given > row.most) {
+      return wrong(fmt::format("it takes {}{} argument{}, {} are given", row.most == any ? "at least " : "", row.fewest, row.fewest == 1 ? "" : "s", given));
+    }
+    id_ = row.id;
+    return (this->*row.emit)();
+  }
+
+  [[nodiscard]] auto refusal() const -> const char* {
+    if (!b_.is_gpu()) {
+      for (const Refusal& r : refused_on_processors) {
+        if (op_.starts_with(r.prefix)) { return r.why != nullptr ? r.why : needs_gpu; }
+      }
+    }
+    bool is_of_runtime = std::any_of(std::begin(runtime_families), std::end(runtime_families), [&](std::string_view family) { return op_.starts_with(family); });
+    return is_of_runtime ? needs_runtime : nullptr;
+  }
+
+  auto wrong(std::string why) -> Value { return b_.fail(fmt::format("`{}`", op_), std::move(why), node_.origin); }
+  auto no_code_for_type() -> Value { return wrong(fmt::format("there is no code for it with the result `{}`", type_.str())); }
+  [[nodiscard]] auto has_failed() const -> bool { return b_.failure_.has_value(); }
+  /// The value of a call that has none.
+  auto nothing() -> Value { return ir_.getInt32(0); }
+
+  auto evaluate_arguments() -> bool {
+    for (const Expr& arg : node_.args) {
+      Value value = b_.eval(arg);
+      if (has_failed()) { return false; }
+      bool is_spread = arg.dtype().lanes == 1 && op_ != "reinterpret" && !op_.starts_with("vector");
+      args_.push_back(b_.splat(value, is_spread ? type_.lanes : 1));
+    }
+    return true;
+  }
+
+  // -- forms
+
+  auto if_then_else() -> Value { return b_.choose(node_.args[0], node_.args[1], node_.args[2], type_); }
+  auto first_argument() -> Value { return b_.eval(node_.args[0]); }
+
+  auto infinity() -> Value {
+    if (is_short_real(type_)) { return b_.short_constant(type_, std::numeric_limits<double>::infinity()); }
+    return type_.is_float() ? llvm::ConstantFP::getInfinity(b_.type_of(type_)) : no_code_for_type();
+  }
+
+  auto address_of() -> Value {
+    const auto* place = node_.args[0].as<BufferLoad>();
+    return place != nullptr ? b_.address_of(*place) : wrong("its argument is not an element of a buffer");
+  }
+
+  /// The element `offset` of memory, as a pointer. The extent and the kind of the access do not matter to the machine.
+  auto access_ptr() -> Value {
+    Value memory = b_.eval(node_.args[1]);
+    Value offset = has_failed() ? nullptr : b_.eval_index(node_.args[2]);
+    llvm::Type* element = has_failed() ? nullptr : b_.memory_type_of(node_.args[0].dtype());
+    return has_failed() ? nullptr : ir_.CreateGEP(element, memory, offset);
+  }
+
+  auto external() -> Value {
+    const auto* name = node_.args[0].as<StringImm>();
+    return name != nullptr ? b_.external(name->value, node_, 1) : wrong("its first argument is not the name of a function");
+  }
+
+  auto packed() -> Value {
+    const auto* name = node_.args.empty() ? nullptr : node_.args[0].as<StringImm>();
+    return wrong(fmt::format("the module has no function `{}` that takes these arguments, and packed functions from elsewhere are not linked", name != nullptr ? name->value : std::string()));
+  }
+
+  auto machine_instruction() -> Value { return b_.machine_instruction(node_); }
+  auto ignored() -> Value { return nothing(); }
+
+  /// A barrier between the threads of a block. Threads of a warp are in step and need none.
+  auto barrier() -> Value {
+    if (!b_.is_gpu()) { return evaluate_arguments() ? no_code_for_type() : nullptr; }
+    const auto* scope = node_.args.empty() ? nullptr : node_.args[0].as<StringImm>();
+    if (scope == nullptr || scope->value != "warp") { b_.emit_barrier(); }
+    return nothing();
+  }
+
+  auto atomic_add() -> Value {
+    if (type_.lanes != 1 || type_.is_bool() || !(type_.is_integral() || (type_.is_float() && type_.bits >= 32))) { return no_code_for_type(); }
+    Value place = b_.eval(node_.args[0]);
+    Value value = has_failed() ? nullptr : b_.eval(node_.args[1]);
+    if (has_failed()) { return nullptr; }
+    auto operation = type_.is_float() ? llvm::AtomicRMWInst::FAdd : llvm::AtomicRMWInst::Add;
+    return ir_.CreateAtomicRMW(operation, place, value, llvm::MaybeAlign(), llvm::AtomicOrdering::Monotonic);
+  }
+
+  /// A call of the profiler, which libraries for others do not have.
+  auto profile() -> Value {
+    Value number = b_.eval_index(node_.args[0]);
+    if (has_failed() || !b_.options_.hosted) { return has_failed() ? nullptr : nothing(); }
+    const char* function = op_.starts_with("start") ? "loopsmith_profile_start" : "loopsmith_profile_end";
+    ir_.CreateCall(b_.declare(function, ir_.getVoidTy(), {ir_.getInt64Ty()}), {number});
+    return nothing();
+  }
+
+  auto prefetch() -> Value {
+    const auto* place = node_.args[0].as<BufferLoad>();
+    Value pointer = place != nullptr ? b_.address_of(*place) : b_.eval(node_.args[0]);
+    if (has_failed()) { return nullptr; }
+    std::array<uint32_t, 3> settings = {0, 3, 1};   // read, keep in all levels, data
+    for (size_t i = 1; i < node_.args.size() && i <= 3; ++i) {
+      if (auto v = as_int(node_.args[i])) { settings[i - 1] = static_cast<uint32_t>(*v); }
+    }
+    ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer->getType()}, {pointer, ir_.getInt32(settings[0]), ir_.getInt32(settings[1]), ir_.getInt32(settings[2])});
+    return nothing();
+  }
+
+  // -- functions of any type
+
+  auto reinterpret() -> Value {
+    llvm::Type* type = b_.type_of(type_);
+    if (has_failed()) { return nullptr; }
+    if (type->getPrimitiveSizeInBits() != args_[0]->getType()->getPrimitiveSizeInBits()) { return wrong("the types differ in size"); }
+    return ir_.CreateBitCast(args_[0], type);
+  }
+
+  auto ret() -> Value {
+    b_.stop_with(args_.empty() ? nothing() : ir_.CreateIntCast(args_[0], ir_.getInt32Ty(), true));
+    ir_.SetInsertPoint(llvm::BasicBlock::Create(b_.context_, "unreached", b_.frame_.function));
+    return nothing();
+  }
+
+  /// A short real: computed in float32 and rounded after. float8_e8m0fnu goes through float64: it rounds at the root of two, which
+  /// float32 would miss.
+  auto through_wider_real() -> Value {
+    DataType real = DataType::float_(type_.code == TypeCode::Float8E8M0FNU ? 64 : 32, type_.lanes);
+    std::vector<Expr> wide;
+    for (const Expr& arg : node_.args) { wide.push_back(is_short_real(arg.dtype()) ? make<Cast>(real.with_lanes(arg.dtype().lanes), arg) : arg); }
+    Value value = b_.call(*make<Call>(real, node_.op, Array<Expr>(wide), node_.origin));
+    return has_failed() ? nullptr : b_.cast(value, real, type_, node_.origin);
+  }
+
+  auto bitwise_and() -> Value { return ir_.CreateAnd(args_[0], args_[1]); }
+  auto bitwise_or() -> Value { return ir_.CreateOr(args_[0], args_[1]); }
+  auto bitwise_xor() -> Value { return ir_.CreateXor(args_[0], args_[1]); }
+  auto bitwise_not() -> Value { return ir_.CreateNot(args_[0]); }
+
+  /// Shifting by the width or more gives 0, or the sign; LLVM leaves it undefined.
+  auto shift() -> Value {
+    Value last = llvm::ConstantInt::get(args_[1]->getType(), static_cast<uint64_t>(type_.bits - 1));
+    Value amount = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, args_[1], last);
+    if (op_ == "shift_right" && type_.is_int()) { return ir_.CreateAShr(args_[0], amount); }
+    Value shifted = op_ == "shift_left" ? ir_.CreateShl(args_[0], amount) : ir_.CreateLShr(args_[0], amount);
+    return ir_.CreateSelect(ir_.CreateICmpUGT(args_[1], last), llvm::Constant::getNullValue(args_[0]->getType()), shifted);
+  }
+
+  /// (product + 2^(shift - 1)) >> shift in 64 bits: half is rounded up.
+  auto rounding_shift(Value product, Value shift) -> Value {
+    Value one = llvm::ConstantInt::get(product->getType(), 1);
+    Value half = ir_.CreateShl(one, ir_.CreateSub(shift, one));
+    return ir_.CreateTrunc(ir_.CreateAShr(ir_.CreateAdd(product, half), shift), b_.type_of(type_));
+  }
+
+  /// Fixed-point multiplication: x y / 2^(q - s).
+  auto multiply_shift() -> Value {
+    if (!type_.is_int() || type_.bits > 32) { return no_code_for_type(); }
+    llvm::Type* wide = b_.type_of(DataType::int_(64, type_.lanes));
+    auto widened = [&](size_t i) { return ir_.CreateSExt(args_[i], wide); };
+    return rounding_shift(ir_.CreateMul(widened(0), widened(1)), ir_.CreateSub(widened(2), widened(3)));
+  }
+
+  /// Fixed-point multiplication with separate shifts: (x << left) y / 2^(q + right).
+  auto multiply_shift_per_axis() -> Value {
+    if (!type_.is_int() || type_.bits > 32) { return no_code_for_type(); }
+    llvm::Type* wide = b_.type_of(DataType::int_(64, type_.lanes));
+    auto widened = [&](size_t i) { return ir_.CreateSExt(args_[i], wide); };
+    auto is_wanted = [&](size_t i) { return ir_.CreateICmpNE(args_[i], llvm::Constant::getNullValue(args_[i]->getType())); };
+    Value x = ir_.CreateSelect(is_wanted(5), ir_.CreateShl(widened(0), widened(2)), widened(0));
+    Value shift = ir_.CreateSelect(is_wanted(6), ir_.CreateAdd(widened(4), widened(3)), widened(4));
+    return rounding_shift(ir_.CreateMul(x, widened(1)), shift);
+  }
+
+  auto max_or_min() -> Value { return b_.arithmetic(op_ == "max" ? NodeKind::Max : NodeKind::Min, args_[0], args_[1], type_, false, false); }
+  auto popcount() -> Value { return ir_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, args_[0]); }
+  auto leading_zeros() -> Value {
+    Value zeros = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, args_[0], ir_.getInt1(false));
+    return ir_.CreateZExtOrTrunc(zeros, b_.type_of(type_));
+  }
+
+  /// `type_.lanes` lanes of the arguments, in order, from the given one on.
+  auto lanes_from(int first) -> Value {
+    std::vector<int> lanes;
+    for (int i = 0; i < type_.lanes; ++i) { lanes.push_back(first + i); }
+    return args_.size() == 2 ? ir_.CreateShuffleVector(args_[0], args_[1], lanes) : ir_.CreateShuffleVector(args_[0], lanes);
+  }
+  auto low_lanes() -> Value { return lanes_from(0); }
+  auto high_lanes() -> Value { return lanes_from(type_.lanes); }
+
+  auto integer_magnitude() -> Value { return type_.is_int() ? ir_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, args_[0], ir_.getInt1(false)) : args_[0]; }
+
+  /// isnan, isinf, isfinite.
+  auto classify() -> Value {
+    DataType from = node_.args[0].dtype();
+    if (from.is_integral()) { return b_.splat(ir_.getInt1(op_ == "isfinite"), type_.lanes); }
+    Value value = is_short_real(from) ? b_.short_to_float(args_[0], from) : args_[0];
+    if (op_ == "isnan") { return ir_.CreateFCmpUNO(value, value); }
+    Value magnitude = ir_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value);
+    Value infinity = llvm::ConstantFP::getInfinity(value->getType());
+    return op_ == "isinf" ? ir_.CreateFCmpOEQ(magnitude, infinity) : ir_.CreateFCmpONE(magnitude, infinity);
+  }
+
+  // -- functions of reals
+
+  auto unary_intrinsic() -> Value { return ir_.CreateUnaryIntrinsic(id_, args_[0]); }
+  auto copysign() -> Value { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, args_[0], args_[1]); }
+  auto fused_multiply_add() -> Value { return ir_.CreateIntrinsic(llvm::Intrinsic::fma, {args_[0]->getType()}, args_); }
+  auto reciprocal_root() -> Value {
+    return ir_.CreateFDiv(llvm::ConstantFP::get(args_[0]->getType(), 1.0), ir_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, args_[0]));
+  }
+  auto ldexp() -> Value {
+    Value exponent = b_.cast(args_[1], node_.args[1].dtype().with_lanes(type_.lanes), DataType::int_(32, type_.lanes), node_.origin);
+    return has_failed() ? nullptr : ir_.CreateIntrinsic(llvm::Intrinsic::ldexp, {args_[0]->getType(), exponent->getType()}, {args_[0], exponent});
+  }
+
+  /// float16: computed in float32 and rounded after.
+  auto half_through_float() -> Value {
+    if (args_.empty()) { return wrong("it has no argument"); }
+    std::vector<Expr> wide;
+    for (const Expr& arg : node_.args) { wide.push_back(make<Cast>(DataType::float_(32, arg.dtype().lanes), arg)); }
+    Value value = b_.call(*make<Call>(DataType::float_(32, type_.lanes), node_.op, Array<Expr>(wide), node_.origin));
+    return has_failed() ? nullptr : ir_.CreateFPTrunc(value, b_.type_of(type_));
+  }
+
+  auto own_exp() -> Value { return b_.exp_f32(args_[0]); }
+  auto own_log() -> Value { return b_.log_f32(args_[0]); }
+  auto own_tanh() -> Value { return b_.tanh_f32(args_[0]); }
+  auto own_sigmoid() -> Value { return b_.sigmoid_f32(args_[0]); }
+  auto own_erf() -> Value { return b_.erf_f32(args_[0]); }
+
+  auto sigmoid() -> Value {
+    Value one = llvm::ConstantFP::get(args_[0]->getType(), 1.0);
+    return ir_.CreateFDiv(one, ir_.CreateFAdd(one, b_.libm("exp", type_, {ir_.CreateFNeg(args_[0])})));
+  }
+  auto library() -> Value { return b_.libm(op_, type_, args_); }
+
+  ModuleBuilder& b_;
+  llvm::IRBuilder<>& ir_;
+  const Call& node_;
+  std::string_view op_;
+  const DataType type_;
+  std::vector<Value> args_;
+  llvm::Intrinsic::ID id_ = llvm::Intrinsic::not_intrinsic;
+};
+
+const CallBuilder::Row CallBuilder::forms[] = {
+    {"if_then_else", 3, 3, &CallBuilder::if_then_else},
+    {"likely", 1, 1, &CallBuilder::first_argument},
+    {"builtin.likely", 1, 1, &CallBuilder::first_argument},
+    {"ignore_loop_partition", 1, 1, &CallBuilder::first_argument},
+    {"infinity", 0, any, &CallBuilder::infinity},
+    {"address_of", 1, any, &CallBuilder::address_of},
+    {"tvm_access_ptr", 3, any, &CallBuilder::access_ptr},
+    {"call_extern", 1, any, &CallBuilder::external},
+    {"call_pure_extern", 1, any, &CallBuilder::external},
+    {"tvm_call_packed", 0, any, &CallBuilder::packed},
+    {"tvm_call_cpacked", 0, any, &CallBuilder::packed},
+    {"call_llvm_pure_intrin", 0, any, &CallBuilder::machine_instruction},
+    {"call_llvm_intrin", 0, any, &CallBuilder::machine_instruction},
+    {"tvm_storage_sync", 0, any, &CallBuilder::barrier},
+    {"assume", 0, any, &CallBuilder::ignored},
+    {"atomic_add", 2, 2, &CallBuilder::atomic_add},
+    {"start_profile_intrinsic", 1, 1, &CallBuilder::profile},
+    {"end_profile_intrinsic", 1, 1, &CallBuilder::profile},
+    {"prefetch", 1, any, &CallBuilder::prefetch},
+};
+
+const CallBuilder::Row CallBuilder::functions[] = {
+    {"bitwise_and", 2, 2, &CallBuilder::bitwise_and},
+    {"bitwise_or", 2, 2, &CallBuilder::bitwise_or},
+    {"bitwise_xor", 2, 2, &CallBuilder::bitwise_xor},
+    {"bitwise_not", 1, 1, &CallBuilder::bitwise_not},
+    {"shift_left", 2, 2, &CallBuilder::shift},
+    {"shift_right", 2, 2, &CallBuilder::shift},
+    {"q_multiply_shift", 4, 4, &CallBuilder::multiply_shift},
+    {"q_multiply_shift_per_axis", 7, 7, &CallBuilder::multiply_shift_per_axis},
+    {"max", 2, 2, &CallBuilder::max_or_min},
+    {"min", 2, 2, &CallBuilder::max_or_min},
+    {"popcount", 1, 1, &CallBuilder::popcount},
+    {"clz", 1, 1, &CallBuilder::leading_zeros},
+    {"vectorlow", 1, 1, &CallBuilder::low_lanes},
+    {"vectorhigh", 1, 1, &CallBuilder::high_lanes},
+    {"vectorcombine", 2, 2, &CallBuilder::low_lanes},
+};
+
+const CallBuilder::Row CallBuilder::real_functions[] = {
+    {"sqrt", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::sqrt},
+    {"floor", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::floor},
+    {"ceil", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::ceil},
+    {"trunc", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::trunc},
+    {"round", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::round},
+    {"nearbyint", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::nearbyint},
+    {"rint", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::rint},
+    {"roundeven", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::roundeven},
+    {"abs", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::fabs},
+    {"fabs", 1, 1, &CallBuilder::unary_intrinsic, llvm::Intrinsic::fabs},
+    {"rsqrt", 1, 1, &CallBuilder::reciprocal_root},
+    {"copysign", 2, 2, &CallBuilder::copysign},
+    {"fma", 3, 3, &CallBuilder::fused_multiply_add},
+    {"ldexp", 2, 2, &CallBuilder::ldexp},
+};
+
+const CallBuilder::Row CallBuilder::float_functions[] = {
+    {"exp", 1, 1, &CallBuilder::own_exp},
+    {"log", 1, 1, &CallBuilder::own_log},
+    {"tanh", 1, 1, &CallBuilder::own_tanh},
+    {"sigmoid", 1, 1, &CallBuilder::own_sigmoid},
+    {"erf", 1, 1, &CallBuilder::own_erf},
+};
+
+#define LIBRARY(name, count) {name, count, count, &CallBuilder::library}
+const CallBuilder::Row CallBuilder::library_functions[] = {
+    {"sigmoid", 1, 1, &CallBuilder::sigmoid},
+    LIBRARY("exp", 1), LIBRARY("exp2", 1), LIBRARY("exp10", 1), LIBRARY("expm1", 1), LIBRARY("log", 1), LIBRARY("log2", 1), LIBRARY("log10", 1), LIBRARY("log1p", 1),
+    LIBRARY("sin", 1), LIBRARY("cos", 1), LIBRARY("tan", 1), LIBRARY("asin", 1), LIBRARY("acos", 1), LIBRARY("atan", 1), LIBRARY("sinh", 1), LIBRARY("cosh", 1),
+    LIBRARY("tanh", 1), LIBRARY("asinh", 1), LIBRARY("acosh", 1), LIBRARY("atanh", 1), LIBRARY("erf", 1), LIBRARY("erfc", 1), LIBRARY("cbrt", 1), LIBRARY("tgamma", 1),
+    LIBRARY("lgamma", 1), LIBRARY("pow", 2), LIBRARY("atan2", 2), LIBRARY("fmod", 2), LIBRARY("hypot", 2), LIBRARY("nextafter", 2)};
+#undef LIBRARY
+
+auto ModuleBuilder::call(const Call& node) -> llvm::Value* { return CallBuilder(*this, node).emit(); }
 
 auto ModuleBuilder::libm(std::string_view name, DataType dtype, const std::vector<llvm::Value*>& args) -> llvm::Value* {
   if (is_gpu()) { return fail(fmt::format("`{}` of `{}`", name, dtype.element().str()), "a GPU has no C library", {}); }
@@ -76,243 +437,6 @@ auto ModuleBuilder::external(const std::string& name, const Call& node, size_t f
   if (failure_) { return nullptr; }
   llvm::Value* out = ir_.CreateCall(module_.getOrInsertFunction(name, llvm::FunctionType::get(result, types, false)), args);
   return node.dtype.is_void() ? ir_.getInt32(0) : out;
-}
-
-auto ModuleBuilder::call(const Call& node) -> llvm::Value* {
-  std::string_view op = node.op.view();
-  if (op.starts_with("tir.")) { op.remove_prefix(4); }
-  const DataType t = node.dtype;
-  auto wrong = [&](std::string why) { return fail(fmt::format("`{}`", op), std::move(why), node.origin); };
-  auto count_is = [&](size_t n) {
-    if (node.args.size() == n) { return true; }
-    wrong(fmt::format("it takes {} arguments, {} are given", n, node.args.size()));
-    return false;
-  };
-
-  if (!is_gpu() && is_of_gpu(op)) {
-    return op.starts_with("tvm_warp_shuffle")
-               ? wrong("the threads that exchange values here are not those of loops over `threadIdx` around it")
-               : wrong("threads of a GPU do that together, or ask it of a unit of theirs: a processor has no such unit. `loopsmith interpret` executes most of them");
-  }
-  if (is_of_runtime(op)) { return wrong("a runtime does that around a call, or gives that memory, and none is linked. `loopsmith interpret` executes it where the module says what it is"); }
-  if (op == "tvm_call_packed" || op == "tvm_call_cpacked") {
-    const auto* name = node.args.empty() ? nullptr : node.args[0].as<StringImm>();
-    return wrong(fmt::format("the module has no function `{}` that takes these arguments, and packed functions from elsewhere are not linked", name != nullptr ? name->value : std::string()));
-  }
-  if (op.starts_with("@")) {
-    return wrong("a function of the module is compiled where it is called, and this one cannot be: it calls itself, which `loopsmith interpret` executes, returns in a loop whose iterations have no order, is for another target, or does not fit its arguments");
-  }
-  // Those that do not evaluate all their arguments, or not as values.
-  if (op == "if_then_else") {
-    return count_is(3) ? choose(node.args[0], node.args[1], node.args[2], t) : nullptr;
-  }
-  if (op == "likely" || op == "builtin.likely" || op == "ignore_loop_partition") { return count_is(1) ? eval(node.args[0]) : nullptr; }
-  if (op == "infinity" && node.args.empty() && is_short_real(t)) { return short_constant(t, std::numeric_limits<double>::infinity()); }
-  if (op == "infinity" && node.args.empty() && t.is_float()) { return llvm::ConstantFP::getInfinity(type_of(t)); }
-  if (op == "address_of") {
-    const auto* place = node.args.empty() ? nullptr : node.args[0].as<BufferLoad>();
-    return place != nullptr ? address_of(*place) : wrong("its argument is not an element of a buffer");
-  }
-  if (op == "tvm_access_ptr" && node.args.size() >= 3) {
-    // The element `offset` of memory, as a pointer; how far it is accessed, and how, says nothing to the machine.
-    llvm::Value* memory = eval(node.args[1]);
-    llvm::Value* offset = failure_ ? nullptr : eval_index(node.args[2]);
-    llvm::Type* element = failure_ ? nullptr : memory_type_of(node.args[0].dtype());
-    return failure_ ? nullptr : ir_.CreateGEP(element, memory, offset);
-  }
-  if (op == "call_extern" || op == "call_pure_extern") {
-    const auto* name = node.args.empty() ? nullptr : node.args[0].as<StringImm>();
-    return name != nullptr ? external(name->value, node, 1) : wrong("its first argument is not the name of a function");
-  }
-  if (op == "call_llvm_pure_intrin" || op == "call_llvm_intrin") { return machine_instruction(node); }
-  if (op == "tvm_storage_sync" && is_gpu()) {
-    const auto* scope = node.args.empty() ? nullptr : node.args[0].as<StringImm>();
-    // Threads of a warp are in step.
-    if (scope == nullptr || scope->value != "warp") { emit_barrier(); }
-    return ir_.getInt32(0);
-  }
-  if (op == "assume") { return ir_.getInt32(0); }
-  if (op == "atomic_add") {
-    if (!count_is(2)) { return nullptr; }
-    if (t.lanes != 1 || t.is_bool() || !(t.is_integral() || (t.is_float() && t.bits >= 32))) { return wrong(fmt::format("there is no code for it with the result `{}`", t.str())); }
-    llvm::Value* place = eval(node.args[0]);
-    llvm::Value* value = failure_ ? nullptr : eval(node.args[1]);
-    if (failure_) { return nullptr; }
-    return ir_.CreateAtomicRMW(t.is_float() ? llvm::AtomicRMWInst::FAdd : llvm::AtomicRMWInst::Add, place, value, llvm::MaybeAlign(), llvm::AtomicOrdering::Monotonic);
-  }
-  if (op == "start_profile_intrinsic" || op == "end_profile_intrinsic") {
-    if (!count_is(1)) { return nullptr; }
-    llvm::Value* number = eval_index(node.args[0]);
-    // Libraries for others have no profiler.
-    if (failure_ || !options_.hosted) { return failure_ ? nullptr : ir_.getInt32(0); }
-    ir_.CreateCall(declare(op[0] == 's' ? "loopsmith_profile_start" : "loopsmith_profile_end", ir_.getVoidTy(), {ir_.getInt64Ty()}), {number});
-    return ir_.getInt32(0);
-  }
-  if (op == "prefetch" && !node.args.empty()) {
-    llvm::Value* pointer = nullptr;
-    if (const auto* place = node.args[0].as<BufferLoad>()) { pointer = address_of(*place); } else { pointer = eval(node.args[0]); }
-    if (failure_) { return nullptr; }
-    std::array<uint32_t, 3> settings = {0, 3, 1};   // read, keep in all levels, data
-    for (size_t i = 1; i < node.args.size() && i <= 3; ++i) {
-      if (auto v = as_int(node.args[i])) { settings[i - 1] = static_cast<uint32_t>(*v); }
-    }
-    ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer->getType()},
-                        {pointer, ir_.getInt32(settings[0]), ir_.getInt32(settings[1]), ir_.getInt32(settings[2])});
-    return ir_.getInt32(0);
-  }
-
-  std::vector<llvm::Value*> args;
-  for (const Expr& arg : node.args) {
-    llvm::Value* value = eval(arg);
-    if (failure_) { return nullptr; }
-    args.push_back(splat(value, arg.dtype().lanes == 1 && op != "reinterpret" ? t.lanes : 1));
-  }
-
-  if (op == "reinterpret") {
-    if (!count_is(1)) { return nullptr; }
-    llvm::Type* type = type_of(t);
-    if (failure_) { return nullptr; }
-    if (type->getPrimitiveSizeInBits() != args[0]->getType()->getPrimitiveSizeInBits()) { return wrong("the types differ in size"); }
-    return ir_.CreateBitCast(args[0], type);
-  }
-  if (op == "ret") {
-    stop_with(args.empty() ? ir_.getInt32(0) : ir_.CreateIntCast(args[0], ir_.getInt32Ty(), true));
-    ir_.SetInsertPoint(llvm::BasicBlock::Create(context_, "unreached", frame_.function));
-    return ir_.getInt32(0);
-  }
-
-  // Short reals: in f32, rounded after. The root of two is where e8m0 rounds, which f32 would miss.
-  if (is_short_real(t) && !node.args.empty() && is_short_real(node.args[0].dtype())) {
-    std::vector<Expr> wide;
-    DataType real = DataType::float_(t.code == TypeCode::Float8E8M0FNU ? 64 : 32, t.lanes);
-    for (const Expr& arg : node.args) { wide.push_back(is_short_real(arg.dtype()) ? make<Cast>(real.with_lanes(arg.dtype().lanes), arg) : arg); }
-    llvm::Value* value = call(*make<Call>(real, node.op, Array<Expr>(wide), node.origin));
-    return failure_ ? nullptr : cast(value, real, t, node.origin);
-  }
-
-  if (op == "bitwise_and") { return count_is(2) ? ir_.CreateAnd(args[0], args[1]) : nullptr; }
-  if (op == "bitwise_or") { return count_is(2) ? ir_.CreateOr(args[0], args[1]) : nullptr; }
-  if (op == "bitwise_xor") { return count_is(2) ? ir_.CreateXor(args[0], args[1]) : nullptr; }
-  if (op == "bitwise_not") { return count_is(1) ? ir_.CreateNot(args[0]) : nullptr; }
-  if (op == "shift_left" || op == "shift_right") {
-    if (!count_is(2)) { return nullptr; }
-    // Shifting by the width or more gives 0, or the sign; to LLVM it is undefined.
-    llvm::Value* last = llvm::ConstantInt::get(args[1]->getType(), static_cast<uint64_t>(t.bits - 1));
-    if (op == "shift_right" && t.is_int()) {
-      return ir_.CreateAShr(args[0], ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, args[1], last));
-    }
-    llvm::Value* amount = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, args[1], last);
-    llvm::Value* shifted = op == "shift_left" ? ir_.CreateShl(args[0], amount) : ir_.CreateLShr(args[0], amount);
-    return ir_.CreateSelect(ir_.CreateICmpUGT(args[1], last), llvm::Constant::getNullValue(args[0]->getType()), shifted);
-  }
-  if (op == "q_multiply_shift_per_axis") {
-    // The same with the shifts apart: (x << left) y / 2^(q + right).
-    if (!count_is(7)) { return nullptr; }
-    if (!t.is_int() || t.bits > 32) { return wrong(fmt::format("there is no code for it with the result `{}`", t.str())); }
-    llvm::Type* wide = type_of(DataType::int_(64, t.lanes));
-    auto widened = [&](size_t i) { return ir_.CreateSExt(args[i], wide); };
-    auto wanted = [&](size_t i) { return ir_.CreateICmpNE(args[i], llvm::Constant::getNullValue(args[i]->getType())); };
-    llvm::Value* x = ir_.CreateSelect(wanted(5), ir_.CreateShl(widened(0), widened(2)), widened(0));
-    llvm::Value* shift = ir_.CreateSelect(wanted(6), ir_.CreateAdd(widened(4), widened(3)), widened(4));
-    llvm::Value* one = llvm::ConstantInt::get(wide, 1);
-    llvm::Value* half = ir_.CreateShl(one, ir_.CreateSub(shift, one));
-    return ir_.CreateTrunc(ir_.CreateAShr(ir_.CreateAdd(ir_.CreateMul(x, widened(1)), half), shift), type_of(t));
-  }
-  if (op == "q_multiply_shift") {
-    // x y / 2^(q - s), rounded half up, in twice the width: fixed-point multiplication.
-    if (!count_is(4)) { return nullptr; }
-    if (!t.is_int() || t.bits > 32) { return wrong(fmt::format("there is no code for it with the result `{}`", t.str())); }
-    llvm::Type* wide = type_of(DataType::int_(64, t.lanes));
-    auto widened = [&](llvm::Value* v) { return ir_.CreateSExt(v, wide); };
-    llvm::Value* shift = ir_.CreateSub(widened(args[2]), widened(args[3]));
-    llvm::Value* one = llvm::ConstantInt::get(wide, 1);
-    llvm::Value* product = ir_.CreateMul(widened(args[0]), widened(args[1]));
-    llvm::Value* half = ir_.CreateShl(one, ir_.CreateSub(shift, one));
-    return ir_.CreateTrunc(ir_.CreateAShr(ir_.CreateAdd(product, half), shift), type_of(t));
-  }
-  if (op == "max" || op == "min") {
-    return count_is(2) ? arithmetic(op == "max" ? NodeKind::Max : NodeKind::Min, args[0], args[1], t, false, false) : nullptr;
-  }
-  if (op == "popcount") { return count_is(1) ? ir_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, args[0]) : nullptr; }
-  if (op == "clz") {
-    if (!count_is(1)) { return nullptr; }
-    llvm::Value* zeros = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, args[0], ir_.getInt1(false));
-    return ir_.CreateZExtOrTrunc(zeros, type_of(t));
-  }
-  if (op == "vectorlow" || op == "vectorhigh") {
-    std::vector<int> lanes;
-    for (int i = 0; i < t.lanes; ++i) { lanes.push_back(i + (op == "vectorhigh" ? t.lanes : 0)); }
-    llvm::Value* value = eval(node.args[0]);
-    return failure_ ? nullptr : ir_.CreateShuffleVector(value, lanes);
-  }
-
-  if (op == "vectorcombine") {
-    if (!count_is(2)) { return nullptr; }
-    llvm::Value* low = eval(node.args[0]);
-    llvm::Value* high = failure_ ? nullptr : eval(node.args[1]);
-    std::vector<int> lanes;
-    for (int i = 0; i < t.lanes; ++i) { lanes.push_back(i); }
-    return failure_ ? nullptr : ir_.CreateShuffleVector(low, high, lanes);
-  }
-
-  // Integers.
-  if (t.is_integral() && !t.is_bool()) {
-    if (op == "abs" || op == "fabs") {
-      if (!count_is(1)) { return nullptr; }
-      return t.is_int() ? ir_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, args[0], ir_.getInt1(false)) : args[0];
-    }
-  }
-  if (t.is_bool() && (op == "isnan" || op == "isinf" || op == "isfinite") && count_is(1)) {
-    DataType from = node.args[0].dtype();
-    if (from.is_integral()) { return splat(ir_.getInt1(op == "isfinite"), t.lanes); }
-    llvm::Value* value = is_short_real(from) ? short_to_float(args[0], from) : args[0];
-    if (op == "isnan") { return ir_.CreateFCmpUNO(value, value); }
-    llvm::Value* magnitude = ir_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value);
-    llvm::Value* infinity = llvm::ConstantFP::getInfinity(value->getType());
-    return op == "isinf" ? ir_.CreateFCmpOEQ(magnitude, infinity) : ir_.CreateFCmpONE(magnitude, infinity);
-  }
-  if (!t.is_float()) { return wrong(fmt::format("there is no code for it with the result `{}`", t.str())); }
-
-  // Reals.
-  for (const Row& row : unary_intrinsics) {
-    if (row.op == op) { return count_is(1) ? intrinsic_unary(row.id, args[0]) : nullptr; }
-  }
-  if (op == "abs" || op == "fabs") { return count_is(1) ? intrinsic_unary(llvm::Intrinsic::fabs, args[0]) : nullptr; }
-  if (op == "rsqrt") {
-    if (!count_is(1)) { return nullptr; }
-    return ir_.CreateFDiv(llvm::ConstantFP::get(args[0]->getType(), 1.0), intrinsic_unary(llvm::Intrinsic::sqrt, args[0]));
-  }
-  if (op == "copysign") { return count_is(2) ? ir_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, args[0], args[1]) : nullptr; }
-  if (op == "fma") { return count_is(3) ? ir_.CreateIntrinsic(llvm::Intrinsic::fma, {args[0]->getType()}, args) : nullptr; }
-  if (op == "ldexp" && node.args.size() == 2) {
-    llvm::Value* exponent = cast(args[1], node.args[1].dtype().with_lanes(t.lanes), DataType::int_(32, t.lanes), node.origin);
-    return failure_ ? nullptr : ir_.CreateIntrinsic(llvm::Intrinsic::ldexp, {args[0]->getType(), exponent->getType()}, {args[0], exponent});
-  }
-
-  // f16: in f32, rounded after.
-  if (t.bits == 16 && std::all_of(node.args.begin(), node.args.end(), [](const Expr& arg) { return arg.dtype().is_real(); })) {
-    llvm::Type* half = args.empty() ? nullptr : args[0]->getType();
-    std::vector<Expr> wide;
-    for (const Expr& arg : node.args) { wide.push_back(make<Cast>(DataType::float_(32, arg.dtype().lanes), arg)); }
-    if (half == nullptr) { return wrong("it has no argument"); }
-    llvm::Value* value = call(*make<Call>(DataType::float_(32, t.lanes), node.op, Array<Expr>(wide), node.origin));
-    return failure_ ? nullptr : ir_.CreateFPTrunc(value, type_of(t));
-  }
-  if (t.bits == 32 && args.size() == 1) {
-    if (op == "exp") { return exp_f32(args[0]); }
-    if (op == "log") { return log_f32(args[0]); }
-    if (op == "tanh") { return tanh_f32(args[0]); }
-    if (op == "sigmoid") { return sigmoid_f32(args[0]); }
-    if (op == "erf") { return erf_f32(args[0]); }
-  }
-  if (op == "sigmoid") {
-    if (!count_is(1)) { return nullptr; }
-    llvm::Value* one = llvm::ConstantFP::get(args[0]->getType(), 1.0);
-    return ir_.CreateFDiv(one, ir_.CreateFAdd(one, libm("exp", t, {ir_.CreateFNeg(args[0])})));
-  }
-  if (contains(libm_unary, op)) { return count_is(1) ? libm(op, t, args) : nullptr; }
-  if (contains(libm_binary, op)) { return count_is(2) ? libm(op, t, args) : nullptr; }
-  return wrong("there is no code for it here");
 }
 
 }  // namespace loopsmith::codegen
