@@ -59,7 +59,7 @@ void print_usage(const Usage& usage) {
 }  // namespace
 
 auto usage_error(const std::string& command, const std::string& message) -> int {
-  fmt::print(stderr, "loopsmith {}: {}\n`loopsmith {} --help` says how it is called\n", command, message, command);
+  fmt::print(stderr, "loopsmith {}: {}\n`loopsmith {} --help` explains its arguments\n", command, message, command);
   return exit_usage;
 }
 

@@ -45,7 +45,7 @@ void print_help(std::FILE* to) {
       fmt::print(to, "  {:<30}  {}\n", call, command.summary);
     }
   }
-  fmt::print(to, "\n`loopsmith COMMAND --help` says more, `loopsmith help PRIMITIVE` what a schedule primitive needs.\n");
+  fmt::print(to, "\n`loopsmith COMMAND --help` explains a command, `loopsmith help PRIMITIVE` a schedule primitive.\n");
 }
 
 auto closest_command(std::string_view wanted) -> std::string {

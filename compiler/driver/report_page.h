@@ -45,7 +45,7 @@ struct ReportRoof {
 struct Report {
   std::string file;
   ReportRoof roof;
-  std::vector<std::string> problems;     // of the file, as `check` says them
+  std::vector<std::string> problems;     // of the file, as `check` renders them
   std::vector<ReportProgram> programs;
 };
 

@@ -3,7 +3,7 @@
 // Takes   what the lowering pipelines of transform/ give: loops, allocations, loads and stores with one index (a
 //         ramp for vectors), `if`, `while`, lets and asserts; no blocks.
 // Gives   LLVM IR, assembly, or a position-independent object with one function per PrimFunc
-//         (codegen/interface.h says how it is called). The same input gives the same bytes.
+//         (codegen/interface.h explains its arguments). The same input gives the same bytes.
 // Keeps   the order of every reduction. Products may be contracted into sums (fma) unless told otherwise.
 //
 // Buffers of different data variables are taken to be disjoint, unless the function says

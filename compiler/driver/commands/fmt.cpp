@@ -64,9 +64,9 @@ auto format(std::vector<std::string> args) -> int {
                                                                                         .is_python = format::is_python_file(name), .range = {}}));
     bool changes = formatted != *text;
     if (arguments.json()) {
-      nlohmann::json said = {{"file", name}, {"changed", changes}, {"errors", is_broken}};
-      if (path == "-" && !checks && !shows) { said["text"] = formatted; }
-      fmt::print("{}\n", said.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      nlohmann::json line = {{"file", name}, {"changed", changes}, {"errors", is_broken}};
+      if (path == "-" && !checks && !shows) { line["text"] = formatted; }
+      fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     }
     if (is_broken) {
       has_broken = true;

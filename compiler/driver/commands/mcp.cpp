@@ -35,7 +35,7 @@ const Usage usage{
     .arguments = "",
     .summary = "Serves an agent: the Model Context Protocol on standard input and output.",
     .details = "Tools: check, schedule, hint, bench, tune. Each gives what the command of that name gives. Programs come as paths or\n"
-               "as text; no tool changes a file. docs/mcp.md says how agents are told of it.",
+               "as text; no tool changes a file. docs/mcp.md explains how to configure agents.",
     .options = {},
     .examples = {{"loopsmith mcp", "what an agent's configuration names as its command"}},
 };
@@ -289,7 +289,7 @@ auto result_of(const std::string& name, const std::string& output, const std::st
                       done.value("trials", int64_t{0}), done.value("verified", "nothing"), done.value("schedule_text", ""));
   Json result = text_result(text, false);
   done.erase("event");
-  done.erase("trace");   // the schedule says the same
+  done.erase("trace");   // the schedule text holds the same steps
   result["structuredContent"] = std::move(done);
   return result;
 }

@@ -44,9 +44,9 @@ auto print(std::vector<std::string> args) -> int {
     return reporter.status();
   }
   // Errors, and programs that are left out because they are not known.
-  Diagnostics said = (*file)->diagnostics();
-  std::erase_if(said, [](const Diagnostic& d) { return d.severity != Severity::Error && d.code != Code::NotChecked && d.code != Code::OtherLanguage; });
-  reporter.report(said, file->get());
+  Diagnostics shown = (*file)->diagnostics();
+  std::erase_if(shown, [](const Diagnostic& d) { return d.severity != Severity::Error && d.code != Code::NotChecked && d.code != Code::OtherLanguage; });
+  reporter.report(shown, file->get());
   bool first = true;
   std::vector<workspace::Program> programs = workspace::top_programs(*(*file)->snapshot());
   for (workspace::Program& inner : workspace::inner_programs(*(*file)->snapshot())) { programs.push_back(std::move(inner)); }

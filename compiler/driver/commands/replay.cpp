@@ -40,25 +40,23 @@ const Usage usage{
     .most = 1,
 };
 
-/// The text of a function of a file, up to the next line that is not indented; empty: the file has no such function.
-auto function_in(const std::string& path, const std::string& name) -> std::string {
-  auto text = read_file(path);
-  if (!text.ok()) { return {}; }
-  size_t begin = text->find("def " + name + "(");
-  if (begin == std::string::npos) { return {}; }
-  size_t end = begin;
-  do { end = text->find('\n', end + 1); } while (end != std::string::npos && end + 1 < text->size() && std::string_view(" \t\r\n#)").find((*text)[end + 1]) != std::string_view::npos);
-  return text->substr(begin, end == std::string::npos ? end : end - begin);
+/// The certificate in the comments of a schedule function. None: it has none.
+auto certificate_of(const workspace::Snapshot& snapshot, std::string_view name) -> std::optional<workspace::Certificate> {
+  for (const script::FileSchedule& schedule : snapshot.schedules()) {
+    syntax::ItemPtr item = schedule.name.view() == name ? snapshot.syntax().declaration(schedule.decl) : nullptr;
+    if (item) { return workspace::certificate_in(item->text); }
+  }
+  return {};
 }
 
 /// A sentence about the part of a schedule that still holds (`script/held.h`); without a name, of the only schedule. Empty: no schedule runs.
 auto what_holds_in(const std::string& path, std::string_view name) -> std::string {
-  auto text = read_file(path);
-  if (!text.ok()) { return {}; }
-  auto document = workspace::analyse(path, std::move(*text));
-  const auto& schedules = document->snapshot()->schedules();
-  for (const script::FileSchedule& schedule : schedules) {
-    bool is_meant = name.empty() ? schedules.size() == 1 : schedule.name.view() == name;
+  auto file = SourceFile::read(path);
+  if (!file.ok()) { return {}; }
+  (*file)->document().replay({});
+  workspace::SnapshotPtr snapshot = (*file)->snapshot();
+  for (const script::FileSchedule& schedule : snapshot->schedules()) {
+    bool is_meant = name.empty() ? snapshot->schedules().size() == 1 : schedule.name.view() == name;
     if (is_meant && schedule.run != nullptr && !schedule.run->steps.empty()) { return fmt::format("{}: {}", schedule.name.view(), script::what_holds(*schedule.run)); }
   }
   return {};
@@ -93,7 +91,7 @@ auto replay(std::vector<std::string> args) -> int {
   schedule::Schedule sch(selection.before, 1);
   if (auto status = sch.replay(*trace); !status) { return fail(status.diagnostics()); }
   const IRModule& again = sch.module();
-  auto told = [&](const char* what, const IRModule& before, const IRModule& after, const Difference& d) {
+  auto report_difference = [&](const char* what, const IRModule& before, const IRModule& after, const Difference& d) {
     if (arguments.json()) {
       nlohmann::json out = {{"event", "different"}, {"what", what}, {"path", d.path}, {"left", d.left}, {"right", d.right}};
       fmt::print("{}\n", out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
@@ -103,20 +101,20 @@ auto replay(std::vector<std::string> args) -> int {
     }
     return exit_input;
   };
-  if (auto d = first_difference(selection.module, again)) { return told("the trace", selection.module, again, *d); }
+  if (auto d = first_difference(selection.module, again)) { return report_difference("the trace", selection.module, again, *d); }
   const std::string recorded = arguments.get("--file", fmt::format("{}.{}.recorded.tir", path, selection.schedule));
   if (arguments.has("--record")) {
     if (auto status = write_file(recorded, print_script(selection.module) + "\n"); !status) { return fail(status.diagnostics()); }
   }
   // The certificate in the comments of a found schedule serves like a recorded program.
-  auto certificate = path == "-" ? std::nullopt : workspace::certificate_in(function_in(path, selection.schedule));
+  auto certificate = certificate_of(*selection.file->snapshot(), selection.schedule);
   if (certificate) {
     std::string other;
     if (structural_hash(selection.before) != certificate->program) {
-      other = "the program is not the one that the schedule was found for, as its comment says";
+      other = "the program differs from the one in the schedule's certificate";
       if (std::string holds = what_holds_in(path, selection.schedule); !holds.empty()) { other += "; " + holds.substr(holds.find(": ") + 2); }
     } else if (structural_hash(selection.module) != certificate->scheduled) {
-      other = "the schedule gives another program than it did when it was found, as its comment says";
+      other = "the scheduled program differs from the one in the schedule's certificate";
     }
     if (!other.empty()) {
       if (arguments.json()) { fmt::print("{}\n", nlohmann::json{{"event", "different"}, {"what", other}, {"schedule", selection.schedule}}.dump()); }
@@ -132,13 +130,13 @@ auto replay(std::vector<std::string> args) -> int {
     auto before = pick(std::get<Arguments>(plain), {.path = recorded}, reporter);
     if (const int* status = std::get_if<int>(&before)) { return *status; }
     const auto& old = std::get<Selection>(before);
-    if (auto d = first_difference(old.module, selection.module)) { return told("the schedule", old.module, selection.module, *d); }
+    if (auto d = first_difference(old.module, selection.module)) { return report_difference("the schedule", old.module, selection.module, *d); }
   }
   if (arguments.json()) {
     fmt::print("{}\n", nlohmann::json{{"event", "same"}, {"schedule", selection.schedule}, {"instructions", selection.trace->instructions().size()}, {"file", recorded}}.dump());
   } else {
     fmt::print("{}: {} instructions, the same program from its trace{}\n", selection.schedule, selection.trace->instructions().size(),
-               (certificate ? std::string(" and as its comment says") : std::string()) +
+               (certificate ? std::string(" and by its certificate") : std::string()) +
                    (arguments.has("--record") ? fmt::format("; recorded in {}", recorded) : arguments.has("--check") && (has_recorded || !certificate) ? fmt::format(" and in {}", recorded) : std::string()));
   }
   return exit_done;

@@ -129,6 +129,34 @@ auto report_fault(const Arguments& arguments, Reporter& reporter) -> int {
   return exit_done;
 }
 
+/// A program as written and under each of its schedules.
+auto versions_of(SourceFile& file, const workspace::Program& program, const std::string& file_name, const cost::CoreModel& core) -> ReportProgram {
+  schedule::Schedule plain(program.module, 1);
+  Name function = plain.func_working_on();
+  ReportProgram one{.name = program.name.str(), .text = print_script(program.module), .flops = 0, .bytes = 0, .versions = {}, .tuning = {}};
+  if (PrimFunc body = program.module->find(function)) {
+    one.flops = tune::count_flops(program.module, function);
+    one.bytes = bytes_of(body);
+  }
+  one.versions.push_back(version_of("as written", plain, core));
+  const schedule::FuncState* before = plain.state().func(function);
+  for (const std::string& name : workspace::schedule_names(*file.snapshot())) {
+    auto run = file.document().run_schedule(name);
+    if (!run || !run->asked.same_as(program.module)) { continue; }
+    ReportVersion version{.name = name, .tree = {}};
+    if (run->result) { version = version_of(name, *run->result, core); }
+    if (Diagnostics made = run->all_diagnostics(); has_errors(made)) {
+      auto first = std::find_if(made.begin(), made.end(), [](const Diagnostic& d) { return d.severity == Severity::Error; });
+      version.problem = render(*first, file.locate(), {.file = file_name});
+      version.seconds.reset();
+    } else if (const schedule::FuncState* after = run->result ? run->result->state().func(run->result->func_working_on()) : nullptr; before != nullptr && after != nullptr) {
+      if (auto gain = cost::gain(*before, *after, core)) { version.gain = cost::gain_text(*gain); }
+    }
+    one.versions.push_back(std::move(version));
+  }
+  return one;
+}
+
 }  // namespace
 
 auto report(std::vector<std::string> args) -> int {
@@ -174,29 +202,7 @@ auto report(std::vector<std::string> args) -> int {
   const cost::CoreModel core = cost::core_of(*target);
   for (const workspace::Program& program : workspace::top_programs(*file.snapshot())) {
     if (!program.module || program.has_errors || program.module->functions.empty()) { continue; }
-    schedule::Schedule plain(program.module, 1);
-    Name function = plain.func_working_on();
-    ReportProgram one{.name = program.name.str(), .text = print_script(program.module), .flops = 0, .bytes = 0, .versions = {}, .tuning = {}};
-    if (PrimFunc body = program.module->find(function)) {
-      one.flops = tune::count_flops(program.module, function);
-      one.bytes = bytes_of(body);
-    }
-    one.versions.push_back(version_of("as written", plain, core));
-    const schedule::FuncState* before = plain.state().func(function);
-    for (const std::string& name : workspace::schedule_names(*file.snapshot())) {
-      auto run = file.document().run_schedule(name);
-      if (!run || !run->asked.same_as(program.module)) { continue; }
-      ReportVersion version{.name = name, .tree = {}};
-      if (run->result) { version = version_of(name, *run->result, core); }
-      if (Diagnostics made = run->all_diagnostics(); has_errors(made)) {
-        auto first = std::find_if(made.begin(), made.end(), [](const Diagnostic& d) { return d.severity == Severity::Error; });
-        version.problem = render(*first, file.locate(), {.file = report.file});
-        version.seconds.reset();
-      } else if (const schedule::FuncState* after = run->result ? run->result->state().func(run->result->func_working_on()) : nullptr; before != nullptr && after != nullptr) {
-        if (auto gain = cost::gain(*before, *after, core)) { version.gain = cost::gain_text(*gain); }
-      }
-      one.versions.push_back(std::move(version));
-    }
+    ReportProgram one = versions_of(file, program, report.file, core);
     uint64_t hash = structural_hash(program.module);
     for (const auto& w : workloads) {
       if (w.task.workload != hash || w.records == 0) { continue; }

@@ -55,10 +55,10 @@ struct Answer {
   bool is_equal = false;
   std::string how = {};       // the two were compared; empty: they were not
   std::string note = {};      // the first difference, or why they were not compared
-  std::string extent = {};    // "2 inputs, max 1 ulp, seed 8"; empty: not told
+  std::string extent = {};    // "2 inputs, max 1 ulp, seed 8"; empty: not known
 };
 
-auto tell(const Arguments& arguments, const Selection& selection, const Answer& answer) -> int {
+auto report(const Arguments& arguments, const Selection& selection, const Answer& answer) -> int {
   const std::string& name = selection.schedule;
   if (arguments.json()) {
     fmt::print("{}\n", nlohmann::json({{"equal", answer.is_equal}, {"compared", answer.is_equal || !answer.how.empty()}, {"how", answer.how}, {"difference", answer.note}, {"extent", answer.extent}}).dump());
@@ -127,7 +127,7 @@ auto limit_of(const Arguments& arguments) -> std::optional<double> {
   auto text = arguments.get("--time");
   if (!text) { return 120; }
   auto seconds = parse_seconds(*text);
-  if (!seconds) { (void)usage_error("verify", "`--time` takes a time such as 30, 90s or 2min, and got `" + *text + "`"); }
+  if (!seconds) { (void)usage_error("verify", "`--time` takes a time such as 30, 90s or 2min, not `" + *text + "`"); }
   return seconds;
 }
 
@@ -146,7 +146,7 @@ auto verify(std::vector<std::string> args) -> int {
   auto& selection = std::get<Selection>(picked);
   if (lay_out_as_before(selection)) { fmt::print(stderr, "note: {}\n", copied_note); }
 
-  if (!runtime::runs_here(selection.target).ok()) { return tell(arguments, selection, compare_lowered(selection, *limit)); }
+  if (!runtime::runs_here(selection.target).ok()) { return report(arguments, selection, compare_lowered(selection, *limit)); }
   tune::PoolOptions options;
   options.program = {current_program(), "worker", "--measure"};
   options.workers = 1;
@@ -164,11 +164,11 @@ auto verify(std::vector<std::string> args) -> int {
     auto lowered = transform::lower(named_module(selection), lower_context(selection.target), lower_request(selection.target));
     std::string why = lowered ? built.note : lowered.diagnostics()[0].message();
     // A comparison of the program as written with itself would prove nothing.
-    if (built.outcome != tune::BuildOutcome::Rejected || selection.module.same_as(selection.before)) { return tell(arguments, selection, {.note = "it does not build: " + why}); }
-    return tell(arguments, selection, compare_scheduled(selection, why, *limit));
+    if (built.outcome != tune::BuildOutcome::Rejected || selection.module.same_as(selection.before)) { return report(arguments, selection, {.note = "it does not build: " + why}); }
+    return report(arguments, selection, compare_scheduled(selection, why, *limit));
   }
   tune::CheckReply reply = pool.check(candidate, *limit);
-  return tell(arguments, selection, {reply.equal, reply.how, reply.note, tune::extent_text(reply)});
+  return report(arguments, selection, {reply.equal, reply.how, reply.note, tune::extent_text(reply)});
 }
 
 auto verify_here(std::vector<std::string> args) -> int {
@@ -185,7 +185,7 @@ auto verify_here(std::vector<std::string> args) -> int {
     reporter.report(before ? after.diagnostics() : before.diagnostics(), selection.file.get());
     return reporter.status();
   }
-  return tell(arguments, selection, compare_on(selection, *before, *after, limit_of(arguments).value_or(0)));
+  return report(arguments, selection, compare_on(selection, *before, *after, limit_of(arguments).value_or(0)));
 }
 
 }  // namespace loopsmith::driver::commands

@@ -44,6 +44,16 @@ class Search {
     int rejected = 0;
     std::set<Point> seen;
   };
+  /// The expected seconds of a point of a sketch.
+  using Expected = std::pair<double, std::pair<size_t, Point>>;
+
+  void propose_at_random(size_t wanted, std::vector<Proposal>& out);
+  /// Proposes neighbours of the best measured points of the best sketch.
+  void propose_neighbours(size_t count, std::vector<Proposal>& out);
+  /// The points that differ from one in a single knob and were not proposed yet.
+  [[nodiscard]] auto neighbours(size_t sketch, const Point& centre) const -> std::vector<Point>;
+  /// The best points of all sketches that are worth it, `keep` of each; the fastest first.
+  auto evolve_all(size_t keep) -> std::vector<Expected>;
   auto random_point(size_t sketch) -> Point;
   auto valid_random_point(size_t sketch) -> bool;   // into scratch_
   auto mutate(size_t sketch, Point point) -> Point;

@@ -125,6 +125,17 @@ class TileSketch : public Sketch {
  private:
   struct Producer { std::string name; bool can_inline; size_t knob; double bytes; };
   struct Packable { size_t access; size_t knob; };
+  /// The blocks that `apply` copies through: the one that runs on the finished tile, if any, and the packed operands.
+  struct Copies { std::optional<BlockRV> last; std::vector<BlockRV> packs; };
+  /// The loops of the tiled block: the fused outer tiles, and the groups inside.
+  struct Tiles { std::optional<LoopRV> tasks; std::vector<LoopRV> middle, reduction_outer, reduction_inner, registers; };
+
+  // The steps of `apply`, in their order.
+  auto inline_blocks(Schedule& sch, const Point& point) const -> Status;
+  auto add_copies(Schedule& sch, const Point& point, BlockRV block) const -> Result<Copies>;
+  auto tile_loops(Schedule& sch, const Point& point, BlockRV block) const -> Result<Tiles>;
+  auto move_blocks(Schedule& sch, const Point& point, const Copies& copies, const Tiles& tiles) const -> Status;
+  auto vectorize_blocks(Schedule& sch, const Point& point, BlockRV block, const Copies& copies, const Tiles& tiles) const -> Status;
 
   auto add_knob(std::string name, int64_t choices) -> size_t {
     Knob knob{std::move(name), {}};
@@ -198,12 +209,12 @@ class TileSketch : public Sketch {
   std::vector<Packable> packable_;
 };
 
-auto TileSketch::apply(Schedule& sch, const Point& point) const -> Status {
-  auto step = [](Result<Value> result) -> Status {
-    if (!result.ok()) { return std::move(result).diagnostics(); }
-    return ok();
-  };
-  LOOPSMITH_TRY(block, get_block(sch, anchor_.name));
+auto step(Result<Value> result) -> Status {
+  if (!result.ok()) { return std::move(result).diagnostics(); }
+  return ok();
+}
+
+auto TileSketch::inline_blocks(Schedule& sch, const Point& point) const -> Status {
   for (const std::string& name : inlined_) {
     LOOPSMITH_TRY(consumer, get_block(sch, name));
     LOOPSMITH_CHECK(step(sch.call("compute_inline", {consumer})));
@@ -213,17 +224,18 @@ auto TileSketch::apply(Schedule& sch, const Point& point) const -> Status {
     LOOPSMITH_TRY(inlined, get_block(sch, producer.name));
     LOOPSMITH_CHECK(step(sch.call("compute_inline", {inlined})));
   }
+  return ok();
+}
 
-  bool outer_reduction = has_outer_reduction(point);
-  std::optional<BlockRV> last;   // runs on the finished tile
+auto TileSketch::add_copies(Schedule& sch, const Point& point, BlockRV block) const -> Result<Copies> {
+  Copies copies;
   if (!fused_.empty()) {
     LOOPSMITH_TRY(consumer, get_block(sch, fused_));
-    last = consumer;
-  } else if (!outer_reduction) {
+    copies.last = consumer;
+  } else if (!has_outer_reduction(point)) {
     LOOPSMITH_TRY(written, sch.call("cache_write", {block, Value(0), Value("local")}));
-    last = *written.as<BlockRV>();
+    copies.last = *written.as<BlockRV>();
   }
-  std::vector<BlockRV> packs;
   for (const Packable& packable : packable_) {
     if (chosen(point, packable.knob)[0] == 0) { continue; }
     LOOPSMITH_TRY(place, sch.get(block));
@@ -231,59 +243,76 @@ auto TileSketch::apply(Schedule& sch, const Point& point) const -> Status {
     for (size_t i = 0; i < reads.size(); ++i) {
       if (reads[i].buffer->name.view() != anchor_.accesses[packable.access].buffer->name.view()) { continue; }
       LOOPSMITH_TRY(packed, sch.call("cache_read", {block, Value(static_cast<int64_t>(i)), Value("global")}));
-      packs.push_back(*packed.as<BlockRV>());
+      copies.packs.push_back(*packed.as<BlockRV>());
       break;
     }
   }
+  return copies;
+}
 
+auto TileSketch::tile_loops(Schedule& sch, const Point& point, BlockRV block) const -> Result<Tiles> {
   LOOPSMITH_TRY(loops, get_loops(sch, block));
   bool vector_first = chosen(point, order_knob_)[0] == 1;
+  Tiles tiles;
   std::vector<std::vector<LoopRV>> parts;
-  std::vector<LoopRV> outer, middle, reduction_outer, reduction_inner, registers;
+  std::vector<LoopRV> outer;
   for (size_t l = 0; l < loops.size(); ++l) {
     if (anchor_.loops[l].is_reduction && chosen(point, l)[0] == 1) {
       // Not split: a unit loop outside would count as a reduction loop there.
-      reduction_inner.push_back(loops[l]);
+      tiles.reduction_inner.push_back(loops[l]);
       parts.emplace_back();
       continue;
     }
     LOOPSMITH_TRY(cut, split(sch, loops[l], chosen(point, l)));
     if (anchor_.loops[l].is_reduction) {
-      reduction_outer.push_back(cut[0]);
-      reduction_inner.push_back(cut[1]);
+      tiles.reduction_outer.push_back(cut[0]);
+      tiles.reduction_inner.push_back(cut[1]);
     }
     parts.push_back(std::move(cut));
   }
   for (size_t l : spatial_order(false)) { outer.push_back(parts[l][0]); }
-  for (size_t l : spatial_order(vector_first)) { middle.push_back(parts[l][1]); }
-  for (size_t l : spatial_order(false)) { registers.push_back(parts[l][2]); }
+  for (size_t l : spatial_order(vector_first)) { tiles.middle.push_back(parts[l][1]); }
+  for (size_t l : spatial_order(false)) { tiles.registers.push_back(parts[l][2]); }
   std::vector<Value> order;
-  for (const auto* group : {&outer, &reduction_outer, &middle, &reduction_inner, &registers}) {
+  for (const auto* group : {&outer, &tiles.reduction_outer, &tiles.middle, &tiles.reduction_inner, &tiles.registers}) {
     order.insert(order.end(), group->begin(), group->end());
   }
   LOOPSMITH_CHECK(step(sch.call("reorder", order)));
   LOOPSMITH_TRY(tasks, fuse(sch, outer));
+  tiles.tasks = tasks;
+  return tiles;
+}
 
-  if (last) { LOOPSMITH_CHECK(step(sch.call("reverse_compute_at", {*last, outer_reduction ? tasks : middle.back()}))); }
-  for (BlockRV pack : packs) { LOOPSMITH_CHECK(step(sch.call("compute_at", {pack, vector_first ? middle.front() : outer_reduction ? reduction_outer.back() : tasks}))); }
+auto TileSketch::move_blocks(Schedule& sch, const Point& point, const Copies& copies, const Tiles& tiles) const -> Status {
+  bool outer_reduction = has_outer_reduction(point);
+  bool vector_first = chosen(point, order_knob_)[0] == 1;
+  if (copies.last) { LOOPSMITH_CHECK(step(sch.call("reverse_compute_at", {*copies.last, outer_reduction ? *tiles.tasks : tiles.middle.back()}))); }
+  for (BlockRV pack : copies.packs) {
+    LOOPSMITH_CHECK(step(sch.call("compute_at", {pack, vector_first ? tiles.middle.front() : outer_reduction ? tiles.reduction_outer.back() : *tiles.tasks})));
+  }
   for (const Producer& producer : producers_) {
     if (chosen(point, producer.knob)[0] != 1) { continue; }
     LOOPSMITH_TRY(moved, get_block(sch, producer.name));
-    LOOPSMITH_CHECK(step(sch.call("compute_at", {moved, tasks})));
+    LOOPSMITH_CHECK(step(sch.call("compute_at", {moved, *tiles.tasks})));
   }
+  return ok();
+}
+
+auto TileSketch::vectorize_blocks(Schedule& sch, const Point& point, BlockRV block, const Copies& copies, const Tiles& tiles) const -> Status {
+  bool outer_reduction = has_outer_reduction(point);
   // Straight-line vector code on the tile.
-  LOOPSMITH_CHECK(vectorize_inner(sch, block, registers.size(), lanes_, true));
-  if (last) {
-    LOOPSMITH_TRY(last_loops, get_loops(sch, *last));
-    LOOPSMITH_TRY(attached, sch.get(outer_reduction ? tasks : middle.back()));
+  LOOPSMITH_CHECK(vectorize_inner(sch, block, tiles.registers.size(), lanes_, true));
+  if (copies.last) {
+    LOOPSMITH_TRY(last_loops, get_loops(sch, *copies.last));
+    LOOPSMITH_TRY(attached, sch.get(outer_reduction ? *tiles.tasks : tiles.middle.back()));
     size_t inside = 0;
     for (size_t i = last_loops.size(); i-- > 0; ++inside) {
       LOOPSMITH_TRY(place, sch.get(last_loops[i]));
       if (place->id == attached->id) { break; }
     }
-    LOOPSMITH_CHECK(vectorize_inner(sch, *last, inside, lanes_, !outer_reduction));
+    LOOPSMITH_CHECK(vectorize_inner(sch, *copies.last, inside, lanes_, !outer_reduction));
   }
-  for (BlockRV pack : packs) { LOOPSMITH_CHECK(vectorize_inner(sch, pack, 1, lanes_, false)); }
+  for (BlockRV pack : copies.packs) { LOOPSMITH_CHECK(vectorize_inner(sch, pack, 1, lanes_, false)); }
   for (const Producer& producer : producers_) {
     int64_t place = chosen(point, producer.knob)[0];
     if (place == 2) { continue; }
@@ -297,9 +326,19 @@ auto TileSketch::apply(Schedule& sch, const Point& point) const -> Status {
     Schedule before = sch;
     if (!flatten_block(sch, other, lanes_, parallel_from).ok()) { sch = before; }
   }
-  LOOPSMITH_CHECK(step(sch.call("parallel", {tasks})));
+  return ok();
+}
+
+auto TileSketch::apply(Schedule& sch, const Point& point) const -> Status {
+  LOOPSMITH_TRY(block, get_block(sch, anchor_.name));
+  LOOPSMITH_CHECK(inline_blocks(sch, point));
+  LOOPSMITH_TRY(copies, add_copies(sch, point, block));
+  LOOPSMITH_TRY(tiles, tile_loops(sch, point, block));
+  LOOPSMITH_CHECK(move_blocks(sch, point, copies, tiles));
+  LOOPSMITH_CHECK(vectorize_blocks(sch, point, block, copies, tiles));
+  LOOPSMITH_CHECK(step(sch.call("parallel", {*tiles.tasks})));
   // This comes last: afterwards the block is no reduction, and its loops could not be vectorized.
-  return step(sch.call("decompose_reduction", {block, outer_reduction ? reduction_outer.front() : reduction_inner.front()}));
+  return step(sch.call("decompose_reduction", {block, has_outer_reduction(point) ? tiles.reduction_outer.front() : tiles.reduction_inner.front()}));
 }
 
 auto TileSketch::draft(const Point& point) const -> double {
