@@ -65,7 +65,7 @@ auto what_breaks(const Snapshot& snapshot, const std::vector<TextEdit>& edits, c
   document.check();
   if (!document.replay(cancel)) { return "it was cancelled"; }
   SnapshotPtr after = document.snapshot();
-  // Errors are compared by their messages, as lines move.
+  // Errors are compared by their messages, because edits move lines.
   std::vector<std::string> known;
   for (const Finding& finding : snapshot.findings()) {
     if (finding.severity == Severity::Error) { known.push_back(finding.message); }
