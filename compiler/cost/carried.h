@@ -1,5 +1,5 @@
 // Dependences that a loop carries from one iteration to another, and the reuse distance of its buffers in iterations. Both come from following
-// the iterations with numbers (ir/follow.h), as for races (schedule/instances.h). The loops around stand at their first iteration; if that
+// the iterations with numbers (ir/follow.h), as for races (schedule/counted_races.h). The loops around stand at their first iteration; if that
 // iteration may differ from others, the middle ones are followed, too.
 //
 // Long loops are followed in part: some iterations of the loop and of long loops inside. The dependences found exist; more may exist

@@ -1,6 +1,6 @@
 // Diagnostics for people at a terminal, and as JSON lines for programs:
 //
-//     row_sum.tir:31:9: error: cannot fuse `i` and `k`: `k` is not the only statement in `i` [loop-not-only-child]
+//     row_sum.tir:31:9: error: cannot apply `fuse` to `i` and `k`: `k` is not the only statement in `i` [loop-not-only-child]
 //        31 |     sch.fuse(i, k)
 //           |         ^^^^
 //     row_sum.tir:12:13: note: block `C_init` also runs inside `i`

@@ -3,12 +3,10 @@
 
 #include <algorithm>
 
+#include "support/text.h"
+
 namespace loopsmith::lsp {
 namespace {
-
-auto is_name_byte(char c) -> bool {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
-}
 
 auto trim(std::string_view text) -> std::string_view {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\n' || text.front() == '\r' || text.front() == '\t')) { text.remove_prefix(1); }
@@ -18,8 +16,7 @@ auto trim(std::string_view text) -> std::string_view {
 
 /// The dotted name that ends at `end`.
 auto dotted_before(std::string_view text, size_t end) -> std::string_view {
-  size_t begin = end;
-  while (begin > 0 && (is_name_byte(text[begin - 1]) || text[begin - 1] == '.')) { --begin; }
+  size_t begin = dotted_name_begin(text, end);
   return text.substr(begin, end - begin);
 }
 
@@ -92,8 +89,7 @@ auto cursor_text(std::string_view text, uint32_t at) -> CursorText {
     ++i;
   }
   if (!result.in_string) {
-    size_t begin = end;
-    while (begin > 0 && is_name_byte(text[begin - 1])) { --begin; }
+    size_t begin = name_begin(text, end);
     result.prefix_begin = static_cast<uint32_t>(begin);
     result.prefix = text.substr(begin, end - begin);
     if (begin > 0 && text[begin - 1] == '.') { result.object = dotted_before(text, begin - 1); }
@@ -122,7 +118,7 @@ auto cursor_text(std::string_view text, uint32_t at) -> CursorText {
       size_t equals = current.find('=');
       if (equals != std::string_view::npos && equals > 0 && current.substr(equals, 2) != "==") {
         std::string_view name = trim(current.substr(0, equals));
-        if (std::all_of(name.begin(), name.end(), is_name_byte)) { call.keyword = name; }
+        if (std::all_of(name.begin(), name.end(), is_name_part)) { call.keyword = name; }
       }
       result.call = std::move(call);
       break;

@@ -58,7 +58,7 @@ auto what_breaks(const Snapshot& snapshot, const std::vector<TextEdit>& edits, c
   document.check();
   if (!document.replay(cancel)) { return "it was cancelled"; }
   workspace::SnapshotPtr after = document.snapshot();
-  // An error is known by what it says: lines move.
+  // Errors are compared by their messages, because edits move lines.
   std::vector<std::string> known;
   for (const workspace::Finding& finding : snapshot.findings()) {
     if (finding.severity == Severity::Error) { known.push_back(finding.message); }

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "driver/command.h"
-#include "lsp/worker/analysis.h"
+#include "lsp/worker/run.h"
 #include "support/background.h"
 #include "tune/measure/worker.h"
 

@@ -1,5 +1,5 @@
-// rolling_buffer: a buffer of which each iteration of a loop needs a window keeps the window only, and each iteration computes only
-// what the one before did not.
+// rolling_buffer: a buffer of which each iteration of a loop needs a window keeps only the window, and each iteration computes only
+// the elements that the one before did not.
 #include <algorithm>
 #include <functional>
 #include <unordered_map>
@@ -11,11 +11,16 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/access_regions.h"
-#include "schedule/analysis.h"
+#include "schedule/block_classes.h"
 #include "schedule/candidates.h"
+#include "schedule/counted_races.h"
 #include "schedule/examples.h"
-#include "schedule/instances.h"
+#include "schedule/facts/predicates.h"
+#include "schedule/facts/regions.h"
+#include "schedule/facts/writes.h"
+#include "schedule/func_tree.h"
 #include "schedule/primitives.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
 #include "schedule/threads.h"
@@ -62,7 +67,7 @@ struct RollingBuffer {
     LOOPSMITH_TRY(writer, require_single_writer(cx, func, *scope, buffer));
     if (writer != &place || region_of(block.reads, buffer)) { return refuse("the block reads what it writes"); }
     if (!is_one(place.realize->predicate) && !keeps_domains(func, place)) { return refuse("its predicate leaves out a part of what its loops would make"); }
-    // The innermost loop around the block and all who read what it writes.
+    // The innermost loop around the block and all its consumers.
     std::vector<NodeId> consumers = consumers_of(func, place);
     const Place* common = func.parent(place);
     auto is_above_all = [&](const Place& at) {
@@ -112,7 +117,7 @@ struct RollingBuffer {
         rolled = product->a.ref<VarNode>();
         stride = *factor;
       }
-      // With each instance of a block around, the buffer begins anew.
+      // Each instance of an outer block begins with an empty buffer.
       if (rolled && std::none_of(loops.begin(), loops.end(), [&](const Place* loop) { return loop->loop->var == rolled; })) { rolled = {}; }
       stride = (stride + divisor - 1) / divisor;
       int64_t overlap = 0;
@@ -125,7 +130,7 @@ struct RollingBuffer {
       plan.rolled.push_back(rolled);
       plan.overlaps.push_back(overlap);
     }
-    // Along the outermost loop of those.
+    // The buffer rolls along the outermost of these loops.
     size_t axis = plan.rolled.size();
     for (const Place* loop : loops) {
       auto found = std::find_if(plan.rolled.begin(), plan.rolled.end(), [&](const Var& v) { return v && v == loop->loop->var; });
@@ -139,7 +144,7 @@ struct RollingBuffer {
     if (!extent) { return refuse("its windows have no constant extent"); }
     plan.window = *extent;
 
-    // An iteration fills its window: what the next one finds there is not computed again.
+    // Each iteration fills its window; the next one does not compute the common elements again.
     {
       std::vector<Range> ranges;
       VarMap map = bindings_of(*place.realize);
@@ -152,8 +157,8 @@ struct RollingBuffer {
         return refuse(fmt::format("an iteration of `{}` does not fill its window", common->name().view()));
       }
     }
-    // What it finds must be all of what it needs there: the iteration before ran the same loops below it, and along the other dimensions
-    // their windows were no smaller.
+    // The common elements must all be there: the iteration before ran the same loops below, with windows no smaller along the other
+    // dimensions.
     arith::Analyzer analyzer;
     for (const Place* at = common; at && at->is_loop(); at = func.parent(*at)) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
     for (size_t i = 0; i < plan.rolled.size(); ++i) {
@@ -174,7 +179,7 @@ struct RollingBuffer {
       }
     }
     if (auto why = reads_unfinished(func, place, *scope, *common, plan)) { return refuse(*why); }
-    // What the text of the rewritten program takes for granted.
+    // Assumptions of the rewritten program.
     for (size_t i = 0; i < write.region.size(); ++i) {
       if (!plan.rolled[i] && i != axis) { continue; }
       if (i >= block.iter_vars.size() || write.region[i].min.get() != block.iter_vars[i].var.get() || !is_one(write.region[i].extent)) {
@@ -203,8 +208,8 @@ struct RollingBuffer {
         if (!is_inside) { return refuse(fmt::format("`{}` may read beyond the window", child->name().view())); }
       }
     }
-    // Iter vars at the place of the rolling one become opaque, in all blocks of the scope and in those: as in TVM, also where a block has
-    // nothing to do with the buffer. It is the only step that changes what it is not about.
+    // Iter vars at the place of the rolling one become opaque, in all blocks of the scope and in those: as in TVM, also where a block does
+    // not use the buffer. No other primitive changes unrelated blocks.
     const Block* reduction = nullptr;
     auto is_reduction = [&](const Block& inner) {
       const auto& iters = inner.iter_vars;
@@ -227,8 +232,8 @@ struct RollingBuffer {
     plan.to = make_buffer(std::move(fields));
     return plan;
   }
-  // What is kept of an iteration is not computed again, so what it was computed from must have been there. Why it may not have been: a
-  // block in the rolling loop writes it behind the block, or writes less of it before, and the rest in later iterations.
+  // Kept elements are not computed again, so their operands must have been complete. They may not be if a block in the rolling loop
+  // writes them behind this block, or writes only a part before it and the rest in later iterations.
   static auto reads_unfinished(const FuncState& func, const Place& place, const Place& scope, const Place& common, const Plan& plan) -> std::optional<std::string> {
     const Place* outermost = nullptr;
     for (const Place* at = func.parent(place); at && at->is_loop(); at = func.parent(*at)) {
@@ -256,14 +261,14 @@ struct RollingBuffer {
         if (writer->index > place.index) { return fmt::format("`{}` writes `{}`, which the block reads, behind it in `{}`", name(), read.buffer->name.view(), outermost->name().view()); }
         const Place* both = func.parent(*writer);
         while (!func.is_below(place, *both)) { both = func.parent(*both); }
-        // Windows that roll themselves hold what iterations before left there; bounds of domains are those of what is read, too.
+        // Operands in rolling buffers keep elements of earlier iterations; bounds of domains bound the reads, too.
         Expr predicate = bool_imm(true);
         for (const Expr& part : arith::split_conjunction(writer->realize->predicate)) {
           if (!part.as<Or>() && !keeps_domain(*writer->realize, part)) { predicate = logical_and(predicate, part); }
         }
         arith::Analyzer analyzer;
         for (const Place* at = &common; at && at->is_loop(); at = func.parent(*at)) { analyzer.bind(at->loop->var, Range{at->loop->min, at->loop->extent}); }
-        // That all readers stay within the window was found when the writer was made to roll.
+        // All readers stay within the window: that was checked when the writer was made to roll.
         std::vector<bool> rolls(write->region.size());
         std::vector<Range> written = at_place(*writer, *write).to_vector();
         for (size_t i = 0; i < written.size(); ++i) {
@@ -278,7 +283,7 @@ struct RollingBuffer {
           if (rolls[i]) { continue; }
           const Expr& extent = read.buffer->shape[i];
           const arith::IntSet &have = (*made)[i], &need = needed[i];
-          // A dimension that is made whole is whole.
+          // A dimension that is written as a whole needs no check.
           is_made = have.has_lower_bound() && have.has_upper_bound() &&
                     ((need.has_lower_bound() && analyzer.can_prove(less_equal(have.min(), need.min()))) || analyzer.can_prove(less_equal(have.min(), zero(extent.dtype())))) &&
                     ((need.has_upper_bound() && analyzer.can_prove(less_equal(need.max(), have.max()))) || analyzer.can_prove(less(extent - one(extent.dtype()), have.max() + one(have.max().dtype()))));
@@ -289,8 +294,8 @@ struct RollingBuffer {
     return {};
   }
 
-  // What a block with an opaque iter var writes lives outside of the loop that drives it, be that around iterations that run at the same
-  // time and each had the buffer for its own.
+  // The output of a block with an opaque iter var lives outside of the loop that feeds it, even if iterations that run at the same time
+  // each had a buffer of their own.
   struct Shared { const Place* loop; const Place* block; Buffer buffer; };
   static auto shares_own_buffer(const FuncState& func, const Place& scope, const Buffer& rolling, size_t axis) -> std::optional<Shared> {
     const std::vector<Stmt> with = statements_with(func, scope, rolling);
@@ -336,7 +341,7 @@ struct RollingBuffer {
     return Array<IterVar>(std::move(iters));
   }
 
-  // Blocks that have nothing to do with the buffer. Iterations that run at the same time go on to: nothing is carried from one to another.
+  // Blocks that do not use the buffer. Their iterations may still run at the same time: nothing is carried from one to another.
   class Beside : public Mutator {
    public:
     explicit Beside(size_t axis) : axis_(axis) {}
@@ -400,7 +405,7 @@ struct RollingBuffer {
     auto on(const BlockRealize& n) -> Stmt override {
       Stmt s = Mutator::on(n);
       if (&n != writer_.realize) { return s; }
-      // What the iteration before computed is not computed again.
+      // Elements that the iteration before computed are not computed again.
       Expr condition = n.predicate;
       for (size_t i = 0; i < plan_.rolled.size(); ++i) {
         const Var& var = plan_.rolled[i];
@@ -436,7 +441,7 @@ struct RollingBuffer {
     if (with.size() == 1 && with[0].as<Block>()) {
       changed = roll.mutate(with[0]);
     } else {
-      // Statements of which each is a loop or block; few of them access the buffer.
+      // The statements are all loops or blocks; few of them access the buffer.
       const Block& scope = *plan.scope->block();
       Beside beside(plan.axis);
       auto change = [&](const Stmt& stmt) {

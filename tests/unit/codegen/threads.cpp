@@ -171,5 +171,5 @@ TEST_CASE("what cannot be taken apart at a barrier is said") {
                 "    for tx in T.thread_binding(8, thread=\"threadIdx.x\"):\n"
                 "        for k in range(tx):\n"
                 "            A[k] = A[k] + T.float32(1)\n"
-                "            " + barrier).find("cannot make code of the loop `k` with a barrier inside in `main`") == 0);
+                "            " + barrier).find("cannot generate code for the loop `k` with a barrier inside in `main`") == 0);
 }

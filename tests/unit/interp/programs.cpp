@@ -92,8 +92,8 @@ TEST_CASE("threads exchange values through shared memory, with a barrier between
   size_t at = text.find("            T.evaluate");
   std::string without = text.substr(0, at) + text.substr(text.find('\n', at) + 1);
   Ran racing = run(without, asking(&Options::report_races));
-  CHECK(racing.warnings() == "`S`: an iteration writes, at bx=0, tx=4, the element that another reads, at bx=0, tx=3; the two may run in any order\n"
-                             "`S`: an iteration reads, at bx=0, tx=4, the element that another writes, at bx=0, tx=3; the two may run in any order");
+  CHECK(racing.warnings() == "race on `S`: one iteration writes, at bx=0, tx=4, the element that another reads, at bx=0, tx=3; the two may run in any order\n"
+                             "race on `S`: one iteration reads, at bx=0, tx=4, the element that another writes, at bx=0, tx=3; the two may run in any order");
 }
 
 TEST_CASE("a barrier that some threads never reach is an error") {
@@ -104,7 +104,7 @@ TEST_CASE("a barrier that some threads never reach is an error") {
       "        if tx < 5:\n"
       "            T.evaluate(T.tvm_storage_sync(\"shared\", dtype=\"int32\"))\n"
       "        A[tx] = T.float32(1)\n");
-  CHECK(ran.error == "some threads never come here, where this one waits for them, at tx=0");
+  CHECK(ran.error == "some threads never reach this point, where the others wait for them, at tx=0");
 }
 
 TEST_CASE("a reduction across threads gives each thread the sum of its row") {
@@ -151,8 +151,8 @@ TEST_CASE("a block may reduce across threads at schedule level, a parallel loop 
   CHECK(threads.warnings().empty());
   CHECK(threads.tensors[1][1] == 92);
   Ran parallel = run(text("T.parallel(8)"), asking(&Options::report_races));
-  CHECK(parallel.warnings() == "`B`: an iteration reads, at i=0, k=1, the element that another writes, at k=0; the two may run in any order\n"
-                               "`B`: an iteration writes, at i=0, k=1, the element that another writes, at k=0; the two may run in any order");
+  CHECK(parallel.warnings() == "race on `B`: one iteration reads, at i=0, k=1, the element that another writes, at k=0; the two may run in any order\n"
+                               "race on `B`: one iteration writes, at i=0, k=1, the element that another writes, at k=0; the two may run in any order");
 }
 
 TEST_CASE("races of vectorised and parallel loops are reported once, with both iterations") {
@@ -163,7 +163,7 @@ TEST_CASE("races of vectorised and parallel loops are reported once, with both i
       "        for j in T.vectorized(7):\n"
       "            A[i, j + 1] = A[i, j] * T.float32(2)\n",
       asking(&Options::report_races));
-  CHECK(ran.warnings() == "`A`: an iteration reads, at i=0, j=1, the element that another writes, at i=0, j=0; the two may run in any order");
+  CHECK(ran.warnings() == "race on `A`: one iteration reads, at i=0, j=1, the element that another writes, at i=0, j=0; the two may run in any order");
 }
 
 TEST_CASE("iterations that write the same value, or stay apart, do not race") {
@@ -192,8 +192,8 @@ TEST_CASE("accesses outside of what a block declares are reported") {
       "            if vi == 3:\n"
       "                B[vi + 1] = T.float32(0)\n",
       asking(&Options::check_regions));
-  CHECK(ran.warnings() == "block `B` reads `A[1]`, which its regions do not cover, at i=0\n"
-                          "block `B` writes `B[4]`, which its regions do not cover, at i=3");
+  CHECK(ran.warnings() == "block `B` reads `A[1]`, which its declared regions do not contain, at i=0\n"
+                          "block `B` writes `B[4]`, which its declared regions do not contain, at i=3");
 }
 
 TEST_CASE("an element read before it is written is reported with the iteration") {
@@ -274,9 +274,9 @@ TEST_CASE("copies of an engine come at the wait for their queue, those of a barr
         "                B[v * 2 + i] = S[3 - (v * 2 + i)]\n", arrival);
   };
   CHECK(run(barrier("T.ptx_arrive_barrier_expect_tx(0, 8)")).tensors[1] == std::vector<float>{3, 2, 1, 0});
-  // The barrier expects more bytes than arrive, and a thread does not arrive.
-  CHECK(run(barrier("T.ptx_arrive_barrier_expect_tx(0, 16)")).error == "some threads never come here, where this one waits for them, at t=0");
-  CHECK(run(barrier("if v == 0:\n                T.ptx_arrive_barrier(0)")).error == "some threads never come here, where this one waits for them, at t=0");
+  // More bytes than come, and a thread that does not arrive.
+  CHECK(run(barrier("T.ptx_arrive_barrier_expect_tx(0, 16)")).error == "some threads never reach this point, where the others wait for them, at t=0");
+  CHECK(run(barrier("if v == 0:\n                T.ptx_arrive_barrier(0)")).error == "some threads never reach this point, where the others wait for them, at t=0");
 }
 
 TEST_CASE("fields of structures on the stack: what was stored is read, and nothing else") {
@@ -292,10 +292,10 @@ TEST_CASE("fields of structures on the stack: what was stored is read, and nothi
   CHECK(run(text("A[1] = T.Cast(\"float32\", T.tvm_struct_get(values, 1, 12, \"float64\"))")).tensors[0] == std::vector<float>{0, 2.5F, 2, 3});
   CHECK(run(text("if not T.isnullptr(T.tvm_struct_get(values, 0, 12, \"handle\")):\n        A[0] = T.float32(7)")).tensors[0][0] == 7);
   CHECK(run(text("A[0] = T.Select(T.isnullptr(T.tvm_struct_get(values, 1, 12, \"handle\")), T.float32(1), T.float32(0))")).error ==
-        "the interpreter does not know a pointer where none was stored");
+        "the interpreter does not support a pointer where none was stored");
   CHECK(run(text("T.tvm_struct_set(values, 2, 12, 1)")).error == "index 16 of `the structure` is outside of its extent 16 (dimension bytes), at the beginning");
   CHECK(run(text("T.tvm_throw_last_error()")).error == "assertion failed: `tvm_throw_last_error`: the call before it has failed, at the beginning");
-  CHECK(run(text("T.evaluate(T.lookup_param(\"p0\"))")).error == "the interpreter does not know the intrinsic `lookup_param`: the module has no constant of that name: `NAME = T.allocate_const(...)`");
+  CHECK(run(text("T.evaluate(T.lookup_param(\"p0\"))")).error == "the interpreter does not support the intrinsic `lookup_param`: the module has no constant of that name: `NAME = T.allocate_const(...)`");
 }
 
 TEST_CASE("constants by name, lists of values, memory of devices: what they hold") {
@@ -333,8 +333,8 @@ TEST_CASE("constants by name, lists of values, memory of devices: what they hold
   CHECK(run(list("T.anylist_resetitem(values, 0)\n        A[0] = T.Cast(\"float32\", T.tvm_struct_get(values, 0, 15, \"int64\"))")).tensors[0][0] == 0);
   CHECK(run(list("T.anylist_setitem_call_packed(values, 3, \"thrice\", 5)")).error == "index 56 of `the structure` is outside of its extent 48 (dimension bytes), at the beginning");
   CHECK(run(list("T.anylist_setitem_call_packed(values, 2, \"elsewhere\", 5)")).error ==
-        "the interpreter does not know the intrinsic `anylist_setitem_call_packed`: the module has no function of that name that takes these arguments");
-  // The four numbers of a pixel are adjacent; x counts along a row.
+        "the interpreter does not support the intrinsic `anylist_setitem_call_packed`: the module has no function of that name that takes these arguments");
+  // A pixel's four numbers lie together; x counts along a row.
   auto image = [](const char* line) {
     return fmt::format(
         "@T.prim_func\n"
@@ -515,8 +515,8 @@ TEST_CASE("of iterations that may run in any order the two that meet are named")
                     : fmt::format("            B[o, {}] = A[i] + T.float32(1)\n", index);
       INFO(text);
       CHECK(run(text, asking(&Options::report_races)).warnings() ==
-            (reads ? fmt::format("`A`: an iteration writes, at o={0}, i={1}, the element that another writes, at i={2}; the two may run in any order", outer, second, first)
-                   : fmt::format("`B`: an iteration writes, at o={0}, i={1}, the element that another writes, at i={2}; the two may run in any order", outer, second, first)));
+            (reads ? fmt::format("race on `A`: one iteration writes, at o={0}, i={1}, the element that another writes, at i={2}; the two may run in any order", outer, second, first)
+                   : fmt::format("race on `B`: one iteration writes, at o={0}, i={1}, the element that another writes, at i={2}; the two may run in any order", outer, second, first)));
     }
   }
 }
@@ -531,7 +531,7 @@ TEST_CASE("a write that a declared region does not cover is reported at its iter
         "            B[vi + T.if_then_else(vi == {} and vj == {}, 1, 0), vj] = A[vi, vj]\n",
         i, j);
     INFO(text);
-    CHECK(run(text, asking(&Options::check_regions)).warnings() == fmt::format("block `B` writes `B[{}, {}]`, which its regions do not cover, at i={}, j={}", i + 1, j, i, j));
+    CHECK(run(text, asking(&Options::check_regions)).warnings() == fmt::format("block `B` writes `B[{}, {}]`, which its declared regions do not contain, at i={}, j={}", i + 1, j, i, j));
   }
 }
 

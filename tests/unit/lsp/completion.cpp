@@ -236,7 +236,7 @@ TEST_CASE("each argument that is refused has its own reason") {
   std::string note = note_at("    sch.reorder(i, $0)\n");
   INFO(note);
   CHECK(has(note, "now: `j`"));
-  CHECK(has(note, "not `i`: cannot reorder: `i` is named twice"));
+  CHECK(has(note, "not `i`: cannot apply `reorder`: `i` is named twice"));
   CHECK(has(note, "not `di`"));
   CHECK_FALSE(has(note, "not `i`, `di`"));
 }
