@@ -1,7 +1,7 @@
 // A fault in every handler of the server, the real one, front and worker as programs: exceptions cost one request, crashes cost the
 // worker for a moment, a request that crashes twice is refused while all else of its document goes on, and no edit is lost.
 //
-// Messages carry the fault (`"fault": "segfault"` in their parameters; see lsp/worker/analysis.cpp). In most runs each handler meets one kind of
+// Messages carry the fault (`"fault": "segfault"` in their parameters; see lsp/worker/faults.h). In most runs each handler meets one kind of
 // crash; a soak (`ctest -L soak`, some minutes) makes every kind in every handler, and asserts how soon the server is back.
 #include <fmt/format.h>
 

@@ -1,5 +1,7 @@
 // The front by itself, with a worker and an editor that are played: order of messages, stale and cancelled requests,
 // workers that die, content that kills, jobs.
+#include "lsp/jobs/wording.h"
+#include "lsp/protocol/jobs.h"
 #include "lsp/server/front.h"
 
 #include "tests/unit/lsp/session.h"
@@ -535,7 +537,7 @@ TEST_CASE("tuning: a program of its own, progress, stop and keep the best, inser
   CHECK(stage.last("$/progress")["params"]["value"]["title"] == "Tuning f");
   stage.front.on_job_line(1, R"({"event":"progress","trial":16,"trials":64,"best_seconds":0.00123,"elapsed":8})");
   Json report = stage.last("$/progress")["params"]["value"];
-  CHECK(report["message"] == "trial 16/64, best 1.23 ms, 8 s so far, 17 s to 32 s left");
+  CHECK(report["message"] == "trial 16/64, best 1.230 ms, 8 s so far, 17 s to 32 s left");
   CHECK(report["percentage"] == 25);
   for (const char* noise : {"", "no json", "{}", "[1]", R"({"event":"progress","trial":"x"})", R"({"event":9})"}) { stage.front.on_job_line(1, noise); }
 
@@ -547,7 +549,7 @@ TEST_CASE("tuning: a program of its own, progress, stop and keep the best, inser
   CHECK(stage.signals == std::vector<std::pair<JobId, int>>{{1, SIGINT}});
   stage.front.on_job_line(1, R"({"event":"done","schedule_text":"def s(sch): ...","best_seconds":0.001,"verified":"3 inputs"})");
   stage.front.on_job_end(1, ExitStatus{}, "");
-  CHECK(stage.last("$/progress")["params"]["value"]["message"] == "f tuned: best 1.00 ms (3 inputs)");
+  CHECK(stage.last("$/progress")["params"]["value"]["message"] == "f tuned: best 1.000 ms (3 inputs)");
 
   int insert = stage.ask("workspace/executeCommand", {{"command", "loopsmith.insertSchedule"}, {"arguments", {{{"job", 1}}}}});
   auto ticket = *stage.worker.back().number(header::ticket);
@@ -655,7 +657,7 @@ TEST_CASE("a block is interpreted alone, two schedules are timed in turns") {
   stage.front.on_job_line(2, R"({"name":"s","seconds":0.002})");
   stage.front.on_job_line(2, R"({"name":"t","seconds":0.001,"difference":"faster"})");
   stage.front.on_job_end(2, ExitStatus{}, "");
-  CHECK(stage.last("window/showMessage")["params"]["message"] == "s: 2.00 ms, t: 1.00 ms, measured in turns; t is 2.00 times as fast");
+  CHECK(stage.last("window/showMessage")["params"]["message"] == "s: 2.000 ms, t: 1.000 ms, measured in turns; t is 2.00 times as fast");
 }
 
 TEST_CASE("a search that is interrupted stands still in the next session, and goes on with what is left of its time") {
@@ -690,7 +692,7 @@ TEST_CASE("a search that is interrupted stands still in the next session, and go
       Stage again(options);
       again.initialize({});
       again.open("a", "x");
-      CHECK(job_sent(again)["state"] == "paused");
+      CHECK(job_sent(again)["phase"] == "kept");
     }
     first.front.on_job_line(1, R"({"event":"done","schedule_text":"def s(sch): ...","best_seconds":0.2,"verified":"3 inputs"})");
     first.front.on_job_end(1, ExitStatus{}, "");
@@ -701,9 +703,8 @@ TEST_CASE("a search that is interrupted stands still in the next session, and go
   CHECK(job_sent(second).is_null());
   second.open("a", "y");
   Json job = job_sent(second);
-  CHECK(job["state"] == "paused");
-  CHECK(job["restored"] == true);
-  CHECK(job["message"] == "trial 12/64, best 250.00 ms");
+  CHECK(job["phase"] == "kept");
+  CHECK(progress_text(job_from(job).value()) == "trial 12/64, best 250.0 ms");
   CHECK(second.job_arguments.empty());
   // On the text as it is now.
   CHECK(second.answer_to(command(second, "loopsmith.tune.resume", {{"uri", "a"}})).contains("result"));
@@ -711,7 +712,7 @@ TEST_CASE("a search that is interrupted stands still in the next session, and go
   CHECK(second.job_input == "y");
   second.front.on_job_line(1, R"({"event":"progress","trial":0,"trials":64,"elapsed":1})");
   command(second, "loopsmith.tune.pause", {{"uri", "a"}});
-  CHECK(job_sent(second)["message"] == "trial 0/64, 1 s so far, 39 s left");
+  CHECK(progress_text(job_from(job_sent(second)).value()) == "trial 0/64, 1 s so far, 39 s left");
   command(second, "loopsmith.tune.resume", {{"uri", "a"}});
   second.front.on_job_line(1, R"({"event":"done","schedule_text":"def s(sch): ...","best_seconds":0.2,"verified":"3 inputs"})");
   second.front.on_job_end(1, ExitStatus{}, "");
@@ -722,13 +723,13 @@ TEST_CASE("a search that is interrupted stands still in the next session, and go
   CHECK_FALSE(std::filesystem::is_empty(folder.path + "/searches"));
   // Whatever lies there, no document is lost for it.
   int number = 0;
-  for (const char* text : {R"({"uri":"c","function":"f","message":"1 s so far","seconds":-1e300,"percentage":9e99,"trials":-5})", R"({"uri":"c","function":"g","message":7})", R"({"uri":"c"})", "[", "", "\xff\xfe", "null"}) {
+  for (const char* text : {R"({"uri":"c","function":"f","measured":-1,"best_seconds":-2,"seconds":-1e300,"percentage":9e99,"trials":-5})", R"({"uri":"c","function":"g","measured":"7"})", R"({"uri":"c"})", "[", "", "\xff\xfe", "null"}) {
     std::ofstream(fmt::format("{}/searches/{:016x}.json", folder.path, ++number)) << text;
   }
   Stage third(options);
   third.initialize({});
   third.open("c", "x");
-  CHECK(job_sent(third)["message"] == "nothing was measured yet");
+  CHECK(progress_text(job_from(job_sent(third)).value()) == "nothing was measured yet");
   CHECK(third.answer_to(command(third, "loopsmith.tune.resume", {{"uri", "c"}})).contains("result"));
 }
 
@@ -774,7 +775,7 @@ TEST_CASE("a search that is stopped is reported as stopped at once, and offered 
   stage.front.on_job_line(1, R"({"event":"progress","trial":3,"best_seconds":0.25,"phase":"verifying","stopped":true})");
   Json end = stage.last("$/progress")["params"]["value"];
   CHECK(end["kind"] == "end");
-  CHECK(end["message"] == "tuning of f is stopped; comparing the best, 250.00 ms, with the program");
+  CHECK(end["message"] == "tuning of f is stopped; comparing the best, 250.0 ms, with the program");
   Json view = stage.last("loopsmith/tuning")["params"];
   CHECK(view["state"] == "comparing");
   CHECK(!view.contains("verified"));
@@ -793,7 +794,7 @@ TEST_CASE("a search that is stopped is reported as stopped at once, and offered 
     stage.front.on_job_line(1, R"({"event":"done","schedule_text":"def s(sch): ...","best_seconds":0.25,"verified":"3 inputs"})");
     stage.front.on_job_end(1, ExitStatus{}, "");
     CHECK(stage.last("loopsmith/tuning")["params"]["verified"] == "3 inputs");
-    CHECK(stage.last("window/showMessage")["params"]["message"] == "f tuned: best 250.00 ms; \"Insert best schedule\" writes it");
+    CHECK(stage.last("window/showMessage")["params"]["message"] == "f tuned: best 250.0 ms; \"Insert best schedule\" writes it");
   }
   SECTION("stopped once more, it is not") {
     stage.ask("workspace/executeCommand", {{"command", "loopsmith.tune.stop"}, {"arguments", {{{"job", 1}}}}});
@@ -801,7 +802,7 @@ TEST_CASE("a search that is stopped is reported as stopped at once, and offered 
     stage.front.on_job_line(1, R"({"event":"error","message":"the best was not compared"})");
     stage.front.on_job_end(1, ExitStatus{.code = 1}, "");
     CHECK(stage.last("loopsmith/tuning")["params"]["state"] == "failed");
-    CHECK(stage.last("window/showMessage")["params"]["message"] == "the best of f was not compared with the program and is not offered; what was measured is kept");
+    CHECK(stage.last("window/showMessage")["params"]["message"] == "the best of f was not compared with the program and is not offered; its measurements are kept");
     CHECK(stage.last("window/showMessage")["params"]["type"] == 3);
   }
   SECTION("what is wrong is not") {

@@ -9,7 +9,7 @@
 #include "ir/equal.h"
 #include "ir/ops.h"
 #include "lsp/features/decisions.h"
-#include "lsp/features/decomposed.h"
+#include "lsp/features/reduction_repairs.h"
 #include "lsp/features/idle_steps.h"
 #include "lsp/features/inlining.h"
 #include "lsp/features/rewrites.h"
@@ -258,7 +258,7 @@ TEST_CASE("a step on a half of a reduction: each repair that is offered works, a
     auto there = snapshot_of(text);
     std::vector<std::string> bodies;
     for (const workspace::Finding& finding : there->findings()) {
-      for (const TextRewrite& repair : repairs_of_decomposed(*there, finding, {})) {
+      for (const TextRewrite& repair : reduction_repairs(*there, finding, {})) {
         std::string after = with_edits(text, repair.edits);
         INFO(repair.title << "\n" << after);
         CHECK(result_of(after));
