@@ -14,7 +14,7 @@ namespace {
 constexpr int warp_size = 32;
 constexpr int wavefront_size = 64;
 
-// A place in memory as the elements of a matrix, checked.
+// The elements of a matrix in memory, with checked access.
 class Elements {
  public:
   Elements(Frame& f, const TileStatement& op, const TileOperand& operand) : f_(f), op_(op), element_(operand.element), pointer_(operand.pointer->eval(f)) {
@@ -72,7 +72,7 @@ auto bits_of(Pointer p, Slot* out) {
 }
 auto pointer_of(const Slot* s) -> Pointer { return {reinterpret_cast<Memory*>(s[0].i), s[1].i}; }
 
-// Where the elements of mma's operands lie: row and column of element i of a thread (PTX, "Matrix fragments for mma").
+// The row and column of element i of a thread in mma's operands (PTX, "Matrix fragments for mma").
 struct Spot { int row, column; };
 auto left_spot(int k, int thread, int i) -> Spot {
   int group = thread >> 2, pair = thread & 3;
@@ -86,7 +86,7 @@ auto right_spot(int k, int thread, int i) -> Spot {
   if (k == 16) { return {pair * 2 + (i & 1) + (i >= 2 ? 8 : 0), group}; }
   return {pair * 4 + (i & 3) + (i >= 4 ? 16 : 0), group};
 }
-// The same for mma.sp of halves: the elements of A that are there, k / 2 in a row, and those of B.
+// The same for mma.sp of halves: the stored elements of A, k / 2 in a row, and those of B.
 auto sparse_left_spot(int k, int thread, int i) -> Spot {
   return left_spot(k / 2, thread, i);
 }
@@ -115,7 +115,7 @@ void TileStatement::run(Frame& f) const {
   f.lane = 0;
   switch (kind) {
     case Kind::FillFragment: case Kind::LoadFragment: case Kind::StoreFragment: case Kind::MultiplyFragments: case Kind::CompareFragments:
-      // The threads of a warp do it once, together.
+      // The threads of a warp execute it once, together.
       if (in_kernel) { f.kernel->wait(f, this, f.kernel->warps(warp_size), origin, false); }
       if (!f.failed && (!in_kernel || f.thread % warp_size == 0)) { fragment_operation(f); }
       if (in_kernel) { f.kernel->wait(f, &operands, f.kernel->warps(warp_size), origin, false); }
@@ -126,7 +126,7 @@ void TileStatement::run(Frame& f) const {
 }
 
 void TileStatement::fragment_operation(Frame& f) const {
-  // Offsets of fragments are their numbers.
+  // The offset of a fragment is its number.
   auto fragment = [&](size_t i, int size) {
     Pointer p = operands[i].pointer->eval(f);
     p.byte += operands[i].offset->eval(f) * size * std::max(1, operands[i].element.element_bytes());
@@ -168,7 +168,7 @@ void TileStatement::fragment_operation(Frame& f) const {
   }
 }
 
-// Thread t says where row t % 8 of tile t / 8 begins.
+// Thread t has the address of row t % 8 of tile t / 8.
 void TileStatement::load_tiles_of_warp(Frame& f) const {
   Kernel& kernel = *f.kernel;
   int lane = f.thread % warp_size;
@@ -194,7 +194,7 @@ void TileStatement::load_tiles_of_warp(Frame& f) const {
   kernel.wait(f, &operands, warps, origin, false);
 }
 
-// C += A * B, of 16 x 8, 16 x 8 and 8 x 8. Outside of a launch the matrices are all in one place, and it is done at once.
+// C += A * B, with 16 x 8, 16 x 8 and 8 x 8 elements. Outside of a launch a single thread has the whole matrices and multiplies them at once.
 void TileStatement::multiply_tiles_of_warp(Frame& f) const {
   int lane = in_kernel ? f.thread % warp_size : 0, first = in_kernel ? f.thread - lane : 0;
   std::vector<Slot> here(operands.size() * 2);
@@ -241,7 +241,7 @@ void TileStatement::warp_operation(Frame& f) const {
   if (kind == Kind::MultiplyWarp && operands[0].row) { return multiply_tiles_of_warp(f); }
   Kernel& kernel = *f.kernel;
   int lane = f.thread % warp_size;
-  // Registers that belong to the warp as a whole: each thread has a row of its own.
+  // Registers of the whole warp: each thread has its own row.
   auto own_row = [&](size_t i) {
     Elements all(f, *this, operands[i]);
     Pointer p = all.pointer();
@@ -261,14 +261,14 @@ void TileStatement::warp_operation(Frame& f) const {
     return;
   }
   if (kind == Kind::LoadMatrix && is_transposed && operands[0].element.bits == 8) {
-    // Byte by byte; the last argument is the stride.
+    // Loads byte by byte; the last argument is the stride.
     Elements own(f, *this, operands[0]);
     Elements memory(f, *this, {operands[1].pointer, nullptr, operands[1].element});
     int64_t step = operands[1].offset->eval(f);
     for (int i = 0; i < 16; ++i) { own.set(i, memory.get((i % 8 / 4 * 16 + lane % 4 * 4 + i % 4) * step + lane / 4 + i / 8 * 8)); }
     return;
   }
-  // Everybody says where their operands are; then each makes their own part.
+  // Every thread posts the places of its operands; then each computes its own part.
   const std::vector<int>& warps = kernel.warps(warp_size);
   std::vector<Slot>& mine = kernel.posted[static_cast<size_t>(f.thread)];
   mine.resize(2 * operands.size());
@@ -281,7 +281,7 @@ void TileStatement::warp_operation(Frame& f) const {
     return Elements(f, *this, element, pointer_of(&kernel.posted[static_cast<size_t>(first + thread)][2 * operand]));
   };
   if (kind == Kind::LoadMatrix) {
-    // Four matrices of 8 x 8 elements of 16 bits: thread t names row t % 8 of matrix t / 8.
+    // Four matrices of 8 x 8 elements of 16 bits: thread t has the address of row t % 8 of matrix t / 8.
     DataType half = DataType::uint(16);
     Elements own = of_thread(lane, 0, half);
     for (int matrix = 0; matrix < 4; ++matrix) {
@@ -296,7 +296,7 @@ void TileStatement::warp_operation(Frame& f) const {
     int held = selector ? k / 2 : k;
     int a_count = 16 * held / warp_size, b_count = k * 8 / warp_size;
     std::vector<Slot> a(static_cast<size_t>(16 * k)), b(static_cast<size_t>(k * 8));
-    // Where an element of the sparse matrix belongs: two bits for each, 16 of the word for row r, the others for row r + 8.
+    // The column of an element of the sparse matrix: two bits for each; 16 bits of the word are for row r, the others for row r + 8.
     auto whole_column = [&](Spot s) {
       int64_t chosen = selector->eval(f);
       int holder = s.row % 8 * 4 + static_cast<int>(k == 16 ? chosen & 3 : (chosen & 1) * 2 + s.column / 8);
@@ -325,7 +325,7 @@ void TileStatement::warp_operation(Frame& f) const {
       }
       out[static_cast<size_t>(i)] = sum;
     }
-    // Nobody overwrites what others still read.
+    // No thread overwrites registers that others still read.
     kernel.wait(f, &operands, warps, origin, false);
     for (int i = 0; i < 4 && !f.failed; ++i) { c.set(i, out[static_cast<size_t>(i)]); }
     return;
@@ -367,7 +367,7 @@ void TileStatement::tile_operation(Frame& f) const {
     for (size_t j = 0; j < 16; ++j) {
       char* to = own + i * row_bytes + j * 4;
       if (left_is_signed && value.type.is_bfloat16()) {
-        // Even and odd products are summed apart, in float32.
+        // Even and odd products have separate sums, in float32.
         float even = 0, odd = 0, c;
         std::memcpy(&c, to, 4);
         auto pair = [&](const char* row, size_t at, int which) { return static_cast<float>(from_bits(value.type, read_as<uint16_t>(row + at * 4 + static_cast<size_t>(which) * 2))); };
@@ -400,7 +400,7 @@ auto WavefrontProduct::run(Frame& f) const -> Slot {
   int element = f.lane;
   int local = 16 * k / wavefront_size;
   std::vector<Slot> posted(static_cast<size_t>(2 * local));
-  // Bytes packed into a word are taken apart.
+  // Unpacks the bytes of a word.
   auto put_out = [&](const Code& code, DataType type, Slot* to) {
     bool is_packed = code.type.lanes == 1 && local > 1;
     for (int i = 0; i < local; ++i) {
@@ -427,7 +427,7 @@ auto WavefrontProduct::run(Frame& f) const -> Slot {
   }
   int row = lane / 16 * 4 + element, column = lane % 16;
   for (int l = 0; l < k; ++l) {
-    // Element l of a row (column) is with thread row + 16 * (l / local), in its register l % local.
+    // Thread row + 16 * (l / local) holds element l of a row (column), in its register l % local.
     const Slot& x = kernel.posted[static_cast<size_t>(first + row + 16 * (l / local))][static_cast<size_t>(l % local)];
     const Slot& y = kernel.posted[static_cast<size_t>(first + column + 16 * (l / local))][static_cast<size_t>(local + l % local)];
     if (type.is_real()) { sum.f = round_to(type.element(), sum.f + x.f * y.f); } else { sum.i = wrap_to(type.element(), sum.i + x.i * y.i); }
@@ -457,7 +457,7 @@ auto wavefront_row(const Call& n) -> const WavefrontRow* {
   return nullptr;
 }
 
-// Of a pointer's argument: what it points to.
+// The element type that a pointer argument points to.
 auto pointee(const Expr& e) -> DataType {
   if (const auto* v = e.as<VarNode>(); v && v->pointer) { return v->pointer->element; }
   if (const auto* c = e.as<Call>(); c && c->op == "tvm_access_ptr" && !c->args.empty()) { return c->args[0].dtype().element(); }
@@ -489,203 +489,243 @@ auto Compiler::matrix_product_of_wavefront(const Call& n) -> std::optional<Code>
   return Code{make_int<WavefrontProductInt>(std::move(product)), nullptr, n.dtype};
 }
 
-auto Compiler::tile_operation(const Call& n) -> const Statement* {
-  using Kind = TileStatement::Kind;
-  std::string_view op = n.op.view();
-  auto text = [&](size_t i) -> std::string_view {
-    const auto* s = i < n.args.size() ? n.args[i].as<StringImm>() : nullptr;
-    return s ? std::string_view(s->value) : std::string_view();
-  };
-  auto number = [&](size_t i) { return i < n.args.size() ? as_int(n.args[i]).value_or(0) : 0; };
-  auto make = [&](Kind kind, std::string_view name) {
-    auto* out = make_stmt<TileStatement>();
-    out->kind = kind;
-    out->origin = n.origin;
-    out->name = Name(std::string(name));
-    out->in_kernel = in_kernel_;
-    return out;
-  };
-  auto refuse = [&](const std::string& what) -> const Statement* {
-    unsupported(n.origin, what);
-    return make_stmt<Nothing>();
-  };
-  auto operand = [&](size_t pointer_at, const IntExpr* offset) { return TileOperand{pointer(n.args[pointer_at]), offset, pointee(n.args[pointer_at])}; };
-  auto is_whole = [&](const TileStatement& s) {
-    return std::all_of(s.operands.begin(), s.operands.end(), [&](const TileOperand& o) {
-      // A bit has a byte of its own, as in other buffers.
-      bool is_bit = o.element.bits == 1 && (s.kind == Kind::FillFragment || s.kind == Kind::LoadFragment || s.kind == Kind::StoreFragment);
-      return !o.element.is_handle() && (o.element.bits % 8 == 0 || is_bit);
-    });
-  };
-  auto checked = [&](TileStatement* s) -> const Statement* {
-    if (!is_whole(*s)) { return refuse("`" + s->name.str() + "` of elements that are not whole bytes, or of no known type"); }
-    return s;
-  };
+/// Reads one call of a matrix unit into a statement. Each function handles a family of calls; null: the call has another form.
+class Compiler::TileForms {
+ public:
+  TileForms(Compiler& compiler, const Call& call) : c_(compiler), n_(call), op_(call.op.view()) {}
 
-  bool is_fill = op == "tvm_fill_fragment", is_load = op == "tvm_load_matrix_sync", is_store = op == "tvm_store_matrix_sync";
-  if (is_fill || is_load || is_store) {
-    if (n.args.size() != (is_fill ? 6 : 8)) { return nullptr; }
-    auto* out = make(is_fill ? Kind::FillFragment : is_load ? Kind::LoadFragment : Kind::StoreFragment, op);
+  auto read() -> const Statement* {
+    if (op_ == "tvm_fill_fragment" || op_ == "tvm_load_matrix_sync" || op_ == "tvm_store_matrix_sync") { return wmma_fragment(); }
+    if (op_ == "tvm_mma_sync" || op_ == "tvm_bmma_sync") { return wmma_product(); }
+    if (op_.starts_with("make_filled_simdgroup") || op_.starts_with("simdgroup_")) { return simdgroup(); }
+    if (op_ == "ptx_ldmatrix" || op_ == "ptx_mma" || op_ == "ptx_mma_sp" || op_ == "mma_fill" || op_ == "mma_store") { return warp(); }
+    return op_ == "call_llvm_intrin" || op_ == "call_llvm_pure_intrin" ? amx() : nullptr;
+  }
+
+ private:
+  using Kind = TileStatement::Kind;
+
+  // ---- WMMA
+
+  auto wmma_fragment() -> const Statement* {
+    bool is_fill = op_ == "tvm_fill_fragment", is_load = op_ == "tvm_load_matrix_sync";
+    if (n_.args.size() != (is_fill ? 6 : 8)) { return nullptr; }
+    auto* out = make(is_fill ? Kind::FillFragment : is_load ? Kind::LoadFragment : Kind::StoreFragment, op_);
     int m = static_cast<int>(number(1)), columns = static_cast<int>(number(2)), k = static_cast<int>(number(3));
     if (m < 1 || columns < 1 || k < 1 || m > 64 || columns > 64 || k > 128) { return refuse("a fragment of this shape"); }
-    const auto* data = n.args[0].as<VarNode>();
+    const auto* data = n_.args[0].as<VarNode>();
     std::string_view scope = data && data->pointer ? data->pointer->scope.view() : std::string_view();
     out->rows = scope == "wmma.matrix_b" ? k : m;
     out->columns = scope == "wmma.matrix_a" ? k : columns;
-    out->operands.push_back(operand(0, int_expr(n.args[4])));
+    out->operands.push_back(operand(0, 4));
     if (is_fill) {
-      out->value = expr(n.args[5]);
+      out->value = c_.expr(n_.args[5]);
       return checked(out);
     }
-    out->operands.push_back(operand(5, nullptr));
-    out->stride = int_expr(n.args[6]);
+    out->operands.push_back(operand(5));
+    out->stride = c_.int_expr(n_.args[6]);
     out->is_column_major = text(7) == "col_major";
     return checked(out);
   }
-  // Metal's: (fragment, number, value, columns, rows), (fragment, number, memory, stride, columns, rows, is transposed), and the product
-  // of two of 8 x 8.
-  bool fills = op == "make_filled_simdgroup_matrix" && n.args.size() == 5;
-  bool loads = op == "simdgroup_load" && n.args.size() == 7;
-  if (fills || loads || (op == "simdgroup_store" && n.args.size() == 7)) {
-    auto* out = make(fills ? Kind::FillFragment : loads ? Kind::LoadFragment : Kind::StoreFragment, op);
-    out->columns = static_cast<int>(number(fills ? 3 : 4));
-    out->rows = static_cast<int>(number(fills ? 4 : 5));
-    if (out->rows < 1 || out->columns < 1 || out->rows > 64 || out->columns > 64) { return refuse("a fragment of this shape"); }
-    out->operands.push_back(operand(0, int_expr(n.args[1])));
-    if (fills) {
-      out->value = expr(n.args[2]);
+
+  /// (D, number, A, number, B, number, C, number). `tvm_bmma_sync` counts the differing bits between the 128 bits of a row and of a column.
+  auto wmma_product() -> const Statement* {
+    if (n_.args.size() != 8) { return nullptr; }
+    bool is_bits = op_ == "tvm_bmma_sync";
+    auto* out = make(is_bits ? Kind::CompareFragments : Kind::MultiplyFragments, op_);
+    // The shape of a product is that of the fragments: 16 x 16 x 16, or 8 x 8 x 32 of four bits.
+    out->m = out->n = is_bits ? 8 : 16;
+    out->k = is_bits ? 128 : 16;
+    for (size_t i = 0; i < 8; i += 2) { out->operands.push_back(operand(i, i + 1)); }
+    if (!is_bits) { return checked(out); }
+    const std::vector<TileOperand>& all = out->operands;
+    bool is_known = all[1].element.bits == 1 && all[2].element.bits == 1 && all[0].element.is_int() && all[0].element == all[3].element;
+    return is_known ? out : refuse("`tvm_bmma_sync` of other types than bits with integer counts");
+  }
+
+  // ---- Metal
+
+  /// (fragment, number, value, columns, rows), (fragment, number, memory, stride, columns, rows, is transposed), and the product of two
+  /// matrices of 8 x 8.
+  auto simdgroup() -> const Statement* {
+    if (op_ == "simdgroup_multiply_accumulate" && n_.args.size() == 8) {
+      auto* out = make(Kind::MultiplyFragments, op_);
+      out->m = out->n = out->k = 8;
+      for (size_t i = 0; i < 8; i += 2) { out->operands.push_back(operand(i, i + 1)); }
       return checked(out);
     }
-    out->operands.push_back(operand(2, nullptr));
-    out->stride = int_expr(n.args[3]);
+    bool is_fill = op_ == "make_filled_simdgroup_matrix" && n_.args.size() == 5;
+    bool is_load = op_ == "simdgroup_load" && n_.args.size() == 7;
+    if (!is_fill && !is_load && !(op_ == "simdgroup_store" && n_.args.size() == 7)) { return nullptr; }
+    auto* out = make(is_fill ? Kind::FillFragment : is_load ? Kind::LoadFragment : Kind::StoreFragment, op_);
+    out->columns = static_cast<int>(number(is_fill ? 3 : 4));
+    out->rows = static_cast<int>(number(is_fill ? 4 : 5));
+    if (out->rows < 1 || out->columns < 1 || out->rows > 64 || out->columns > 64) { return refuse("a fragment of this shape"); }
+    out->operands.push_back(operand(0, 1));
+    if (is_fill) {
+      out->value = c_.expr(n_.args[2]);
+      return checked(out);
+    }
+    out->operands.push_back(operand(2));
+    out->stride = c_.int_expr(n_.args[3]);
     out->is_column_major = number(6) != 0;
     return checked(out);
   }
-  if (op == "simdgroup_multiply_accumulate" && n.args.size() == 8) {
-    auto* out = make(Kind::MultiplyFragments, op);
-    out->m = out->n = out->k = 8;
-    for (size_t i = 0; i < 8; i += 2) { out->operands.push_back(operand(i, int_expr(n.args[i + 1]))); }
+
+  // ---- PTX: registers of a warp
+
+  auto warp() -> const Statement* {
+    bool is_load = op_ == "ptx_ldmatrix";
+    size_t result_at = is_load ? 3 : 10;
+    Name result_scope = n_.args.size() > result_at ? scope_of_matrix(n_.args[result_at]) : Name();
+    bool has_whole_matrices = (is_load || op_ == "ptx_mma") && is_matrix_of_warp(result_scope);
+    if (!c_.in_kernel_ && !(has_whole_matrices && op_ == "ptx_mma")) { return refuse("`" + std::string(op_) + "` outside of a launch"); }
+    if (is_load) { return load_matrix(has_whole_matrices, result_scope); }
+    if (op_ == "ptx_mma") { return multiply(has_whole_matrices); }
+    return op_ == "ptx_mma_sp" ? multiply_sparse() : fill_or_store();
+  }
+
+  auto load_matrix(bool has_whole_matrices, Name result_scope) -> const Statement* {
+    if (n_.args.size() != 7 || number(1) != 4 || text(2) != ".b16") { return refuse_form(); }
+    auto* out = make(Kind::LoadMatrix, op_);
+    out->is_transposed = number(0) != 0;
+    if (!has_whole_matrices) {
+      out->operands.push_back(operand(3, 4));
+    } else if (!add_part(*out, 3) || pointee(n_.args[3]).bits != 16 || result_scope != (out->is_transposed ? Name("m16n8k8.matrixB") : Name("m16n8k8.matrixA"))) {
+      return refuse_form();
+    }
+    out->operands.push_back(operand(5, 6));
     return checked(out);
   }
-  // (D, number, A, number, B, number, C, number): 8 x 8 counts of where 128 bits of a row and of a column differ.
-  if (op == "tvm_bmma_sync") {
-    if (n.args.size() != 8) { return nullptr; }
-    auto* out = make(Kind::CompareFragments, op);
-    out->m = out->n = 8;
-    out->k = 128;
-    for (size_t i = 0; i < 8; i += 2) { out->operands.push_back(operand(i, int_expr(n.args[i + 1]))); }
+
+  auto multiply(bool has_whole_matrices) -> const Statement* {
+    std::string_view shape = text(0);
+    if (n_.args.size() < 12 || (shape != "m16n8k8" && shape != "m16n8k16" && shape != "m16n8k32") || text(1) != "row" || text(2) != "col") { return refuse_form(); }
+    auto* out = make(Kind::MultiplyWarp, op_);
+    out->k = shape == "m16n8k8" ? 8 : shape == "m16n8k16" ? 16 : 32;
+    if (has_whole_matrices) {
+      bool is_known = out->k == 8 && add_part(*out, 10) && add_part(*out, 6) && add_part(*out, 8) && out->scopes[0] == "m16n8k8.matrixC" &&
+                      out->scopes[1] == "m16n8k8.matrixA" && out->scopes[2] == "m16n8k8.matrixB";
+      return is_known ? checked(out) : refuse_form();
+    }
+    for (size_t at : {size_t{10}, size_t{6}, size_t{8}}) { out->operands.push_back(operand(at, at + 1)); }
+    int bits = out->k == 32 ? 8 : 16;
+    return out->operands[1].element.bits == bits && out->operands[2].element.bits == bits ? checked(out) : refuse_form();
+  }
+
+  /// (shape, layouts, types, A and its offset, B, C, the positions of A's elements and their offset, selector, saturates)
+  auto multiply_sparse() -> const Statement* {
+    if (n_.args.size() < 15 || (text(0) != "m16n8k16" && text(0) != "m16n8k32") || text(1) != "row" || text(2) != "col") { return refuse_form(); }
+    auto* out = make(Kind::MultiplyWarp, op_);
+    out->k = text(0) == "m16n8k16" ? 16 : 32;
+    for (size_t at : {size_t{10}, size_t{6}, size_t{8}, size_t{12}}) { out->operands.push_back(operand(at, at + 1)); }
+    out->selector = c_.int_expr(n_.args[14]);
     const std::vector<TileOperand>& all = out->operands;
-    if (all[1].element.bits != 1 || all[2].element.bits != 1 || !all[0].element.is_int() || !(all[0].element == all[3].element)) { return refuse("`tvm_bmma_sync` of what is not bits, counted in integers"); }
-    return out;
+    bool is_known = all[1].element.is_real() && all[1].element.bits == 16 && all[2].element == all[1].element && all[3].element == DataType::uint(32);
+    return is_known ? checked(out) : refuse_form();
   }
-  if (op == "tvm_mma_sync") {
-    if (n.args.size() != 8) { return nullptr; }
-    auto* out = make(Kind::MultiplyFragments, op);
-    // The shape is that of the fragments: 16 x 16 x 16, or 8 x 8 x 32 of four bits.
-    out->m = out->n = out->k = 16;
-    for (size_t i = 0; i < 8; i += 2) { out->operands.push_back(operand(i, int_expr(n.args[i + 1]))); }
-    return checked(out);
-  }
-  if (op == "ptx_ldmatrix" || op == "ptx_mma" || op == "ptx_mma_sp" || op == "mma_fill" || op == "mma_store") {
-    size_t result_at = op == "ptx_ldmatrix" ? 3 : 10;
-    Name result_scope = n.args.size() > result_at ? scope_of_matrix(n.args[result_at]) : Name();
-    bool is_of_warp = (op == "ptx_ldmatrix" || op == "ptx_mma") && is_matrix_of_warp(result_scope);
-    if (!in_kernel_ && !(is_of_warp && op == "ptx_mma")) { return refuse("`" + std::string(op) + "` outside of a launch"); }
-    // Part of a whole matrix: its rows are known where its buffer is.
-    auto part = [&](TileStatement& s, size_t at) {
-      Name scope = scope_of_matrix(n.args[at]);
-      auto row = row_of_.find(n.args[at].as<VarNode>());
-      if (!is_matrix_of_warp(scope) || row == row_of_.end()) { return false; }
-      s.operands.push_back(operand(at, int_expr(n.args[at + 1])));
-      s.operands.back().row = int_expr(row->second);
-      s.scopes[s.operands.size() - 1] = scope;
-      return true;
-    };
-    if (op == "ptx_ldmatrix") {
-      if (n.args.size() != 7 || number(1) != 4 || text(2) != ".b16") { return refuse("this form of `ptx_ldmatrix`"); }
-      if (is_of_warp) {
-        auto* out = make(Kind::LoadMatrix, op);
-        out->is_transposed = number(0) != 0;
-        bool is_known = part(*out, 3) && pointee(n.args[3]).bits == 16 && (out->is_transposed ? result_scope == "m16n8k8.matrixB" : result_scope == "m16n8k8.matrixA");
-        if (!is_known) { return refuse("this form of `ptx_ldmatrix`"); }
-        out->operands.push_back(operand(5, int_expr(n.args[6])));
-        return checked(out);
-      }
-      auto* out = make(Kind::LoadMatrix, op);
-      out->is_transposed = number(0) != 0;
-      out->operands.push_back(operand(3, int_expr(n.args[4])));
-      out->operands.push_back(operand(5, int_expr(n.args[6])));
-      return checked(out);
-    }
-    if (op == "ptx_mma") {
-      std::string_view shape = text(0);
-      if (n.args.size() < 12 || (shape != "m16n8k8" && shape != "m16n8k16" && shape != "m16n8k32") || text(1) != "row" || text(2) != "col") { return refuse("this form of `ptx_mma`"); }
-      auto* out = make(Kind::MultiplyWarp, op);
-      out->k = shape == "m16n8k8" ? 8 : shape == "m16n8k16" ? 16 : 32;
-      if (is_of_warp) {
-        bool is_known = out->k == 8 && part(*out, 10) && part(*out, 6) && part(*out, 8) && out->scopes[0] == "m16n8k8.matrixC" && out->scopes[1] == "m16n8k8.matrixA"
-            && out->scopes[2] == "m16n8k8.matrixB";
-        return is_known ? checked(out) : refuse("this form of `ptx_mma`");
-      }
-      out->operands.push_back(operand(10, int_expr(n.args[11])));
-      out->operands.push_back(operand(6, int_expr(n.args[7])));
-      out->operands.push_back(operand(8, int_expr(n.args[9])));
-      int bits = out->k == 32 ? 8 : 16;
-      if (out->operands[1].element.bits != bits || out->operands[2].element.bits != bits) { return refuse("this form of `ptx_mma`"); }
-      return checked(out);
-    }
-    // (shape, layouts, types, A and its offset, B, C, where A's elements belong and its offset, selector, saturates)
-    if (op == "ptx_mma_sp") {
-      if (n.args.size() < 15 || (text(0) != "m16n8k16" && text(0) != "m16n8k32") || text(1) != "row" || text(2) != "col") { return refuse("this form of `ptx_mma_sp`"); }
-      auto* out = make(Kind::MultiplyWarp, op);
-      out->k = text(0) == "m16n8k16" ? 16 : 32;
-      for (size_t at : {size_t{10}, size_t{6}, size_t{8}, size_t{12}}) { out->operands.push_back(operand(at, int_expr(n.args[at + 1]))); }
-      out->selector = int_expr(n.args[14]);
-      const std::vector<TileOperand>& all = out->operands;
-      bool is_known = all[1].element.is_real() && all[1].element.bits == 16 && all[2].element == all[1].element && all[3].element == DataType::uint(32);
-      return is_known ? checked(out) : refuse("this form of `ptx_mma_sp`");
-    }
-    auto* out = make(op == "mma_fill" ? Kind::FillWarp : Kind::StoreWarp, op);
-    if (op == "mma_fill") {
-      if (n.args.size() != 3) { return nullptr; }
+
+  auto fill_or_store() -> const Statement* {
+    if (op_ == "mma_fill") {
+      if (n_.args.size() != 3) { return nullptr; }
+      auto* out = make(Kind::FillWarp, op_);
       out->columns = static_cast<int>(number(0));
-      out->operands.push_back(operand(1, int_expr(n.args[2])));
+      out->operands.push_back(operand(1, 2));
       return checked(out);
     }
-    if (n.args.size() != 6 || number(0) != 16 || number(1) != 16) { return refuse("this form of `mma_store`"); }
+    if (n_.args.size() != 6 || number(0) != 16 || number(1) != 16) { return refuse_form(); }
+    auto* out = make(Kind::StoreWarp, op_);
     out->columns = 8;
-    out->operands.push_back(operand(3, int_expr(n.args[4])));
-    out->operands.push_back(operand(2, nullptr));
-    out->stride = int_expr(n.args[5]);
+    out->operands.push_back(operand(3, 4));
+    out->operands.push_back(operand(2));
+    out->stride = c_.int_expr(n_.args[5]);
     return checked(out);
   }
-  if (op == "call_llvm_intrin" || op == "call_llvm_pure_intrin") {
+
+  // ---- AMX
+
+  auto amx() -> const Statement* {
     std::string_view name = text(0);
-    if (!name.starts_with("llvm.x86.t")) { return nullptr; }
     auto tile = [&](size_t i) { return static_cast<int>(std::clamp<int64_t>(number(i), 0, 7)); };
-    if (name == "llvm.x86.tilezero" && n.args.size() == 3) {
+    if (name == "llvm.x86.tilezero" && n_.args.size() == 3) {
       auto* out = make(Kind::ZeroTile, name);
       out->tiles[0] = tile(2);
       return out;
     }
-    if ((name == "llvm.x86.tileloadd64" || name == "llvm.x86.tileloaddt164" || name == "llvm.x86.tilestored64") && n.args.size() == 5) {
-      auto* out = make(name == "llvm.x86.tilestored64" ? Kind::StoreTile : Kind::LoadTile, name);
+    bool is_store = name == "llvm.x86.tilestored64";
+    if ((name == "llvm.x86.tileloadd64" || name == "llvm.x86.tileloaddt164" || is_store) && n_.args.size() == 5) {
+      auto* out = make(is_store ? Kind::StoreTile : Kind::LoadTile, name);
       out->tiles[0] = tile(2);
-      out->operands.push_back(operand(3, nullptr));
-      out->stride = int_expr(n.args[4]);
+      out->operands.push_back(operand(3));
+      out->stride = c_.int_expr(n_.args[4]);
       return out;
     }
     bool is_bytes = name == "llvm.x86.tdpbssd" || name == "llvm.x86.tdpbsud" || name == "llvm.x86.tdpbusd" || name == "llvm.x86.tdpbuud";
-    if ((is_bytes || name == "llvm.x86.tdpbf16ps") && n.args.size() == 5) {
-      auto* out = make(Kind::MultiplyTiles, name);
-      for (size_t i = 0; i < 3; ++i) { out->tiles[i] = tile(i + 2); }
-      out->left_is_signed = !is_bytes || name[13] == 's';
-      out->right_is_signed = !is_bytes || name[14] == 's';
-      if (!is_bytes) { out->value.type = DataType::bfloat16(); }
-      return out;
-    }
+    if ((!is_bytes && name != "llvm.x86.tdpbf16ps") || n_.args.size() != 5) { return nullptr; }
+    auto* out = make(Kind::MultiplyTiles, name);
+    for (size_t i = 0; i < 3; ++i) { out->tiles[i] = tile(i + 2); }
+    out->left_is_signed = !is_bytes || name[13] == 's';
+    out->right_is_signed = !is_bytes || name[14] == 's';
+    if (!is_bytes) { out->value.type = DataType::bfloat16(); }
+    return out;
   }
-  return nullptr;
-}
+
+  // ---- arguments
+
+  [[nodiscard]] auto text(size_t i) const -> std::string_view {
+    const auto* s = i < n_.args.size() ? n_.args[i].as<StringImm>() : nullptr;
+    return s ? std::string_view(s->value) : std::string_view();
+  }
+  [[nodiscard]] auto number(size_t i) const -> int64_t { return i < n_.args.size() ? as_int(n_.args[i]).value_or(0) : 0; }
+
+  /// The operand behind a pointer argument, and its offset in another argument.
+  auto operand(size_t pointer_at) -> TileOperand { return {c_.pointer(n_.args[pointer_at]), nullptr, pointee(n_.args[pointer_at])}; }
+  auto operand(size_t pointer_at, size_t offset_at) -> TileOperand {
+    TileOperand out = operand(pointer_at);
+    out.offset = c_.int_expr(n_.args[offset_at]);
+    return out;
+  }
+  /// Adds an operand that is part of a whole matrix: the row stride comes from its buffer. False where it is none.
+  auto add_part(TileStatement& s, size_t at) -> bool {
+    Name scope = scope_of_matrix(n_.args[at]);
+    auto row = c_.row_of_.find(n_.args[at].as<VarNode>());
+    if (!is_matrix_of_warp(scope) || row == c_.row_of_.end()) { return false; }
+    s.operands.push_back(operand(at, at + 1));
+    s.operands.back().row = c_.int_expr(row->second);
+    s.scopes[s.operands.size() - 1] = scope;
+    return true;
+  }
+
+  // ---- results
+
+  auto make(Kind kind, std::string_view name) -> TileStatement* {
+    auto* out = c_.make_stmt<TileStatement>();
+    out->kind = kind;
+    out->origin = n_.origin;
+    out->name = Name(std::string(name));
+    out->in_kernel = c_.in_kernel_;
+    return out;
+  }
+  auto refuse(const std::string& what) -> const Statement* {
+    c_.unsupported(n_.origin, what);
+    return c_.make_stmt<Nothing>();
+  }
+  auto refuse_form() -> const Statement* { return refuse("this form of `" + std::string(op_) + "`"); }
+  /// The statement, if all elements of its operands are whole bytes.
+  auto checked(TileStatement* s) -> const Statement* {
+    bool is_whole = std::all_of(s->operands.begin(), s->operands.end(), [&](const TileOperand& o) {
+      // A bit takes a byte, as in other buffers.
+      bool is_bit = o.element.bits == 1 && (s->kind == Kind::FillFragment || s->kind == Kind::LoadFragment || s->kind == Kind::StoreFragment);
+      return !o.element.is_handle() && (o.element.bits % 8 == 0 || is_bit);
+    });
+    return is_whole ? s : refuse("`" + s->name.str() + "` of elements that are not whole bytes, or of no known type");
+  }
+
+  Compiler& c_;
+  const Call& n_;
+  std::string_view op_;
+};
+
+auto Compiler::tile_operation(const Call& n) -> const Statement* { return TileForms(*this, n).read(); }
 
 }  // namespace loopsmith::interp

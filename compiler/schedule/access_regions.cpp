@@ -50,7 +50,7 @@ class Finder : public Visitor {
     auto found = known_.find(&n);
     if (found != known_.end()) { add(opaque, found->second, whole(found->second)); }
   }
-  // A pointer that says what it is for.
+  // A pointer with declared access, as of `T.tvm_access_ptr`.
   void on(const Call& n) override {
     static const Name access_ptr("tvm_access_ptr");
     const auto* data = n.op == access_ptr && n.args.size() == 5 ? n.args[1].as<VarNode>() : nullptr;
@@ -101,7 +101,7 @@ class Finder : public Visitor {
     return out;
   }
 
-  // A view's region in terms of what it is a view of: offsets added to the inner dimensions.
+  // A view's region in terms of its source: offsets are added to the inner dimensions.
   auto through_match(const MatchBufferRegion& match, const Sets& sets) -> Sets {
     size_t outer = match.source.region.size() - sets.size();
     Sets out;
@@ -134,7 +134,7 @@ class Finder : public Visitor {
   arith::DomMap domains_;
 };
 
-// `own`: what the block allocates, which nothing outside of it knows: where an index is looked up in one, any element may be meant.
+// `own`: buffers that the block allocates and that no outer code knows: an index that is loaded from one of them may be any element.
 auto regions_of(const Touched& touched, const std::vector<Buffer>& except, const Sequence<Buffer>& own) -> std::vector<BufferRegion> {
   arith::Analyzer analyzer;
   auto looks_up_own = [&](const Expr& e) {
@@ -173,7 +173,7 @@ auto regions_of(const Touched& touched, const std::vector<Buffer>& except, const
 auto find_access_regions(const Block& block, const std::vector<Buffer>& known) -> AccessRegions {
   Finder finder(known);
   finder.run(block);
-  // What a reduction accumulates in is not read from outside: its init writes it first.
+  // The output of a reduction is not read from outside: its init writes it first.
   std::vector<Buffer> not_read = finder.opaque.buffers;
   if (block.init) { not_read.insert(not_read.end(), finder.writes.buffers.begin(), finder.writes.buffers.end()); }
   AccessRegions out{regions_of(finder.reads, not_read, block.alloc_buffers), regions_of(finder.writes, finder.opaque.buffers, block.alloc_buffers)};

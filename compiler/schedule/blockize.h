@@ -1,4 +1,4 @@
-// Making a block of a loop and all below it, for primitives that do more with it than blockize does.
+// Turns a loop and everything below it into a block, for primitives that build on blockize.
 #pragma once
 
 #include "schedule/primitive.h"

@@ -1,4 +1,4 @@
-// Copies around a function whose parameters were laid out anew: see caller_layouts.h.
+// Copies around a function whose parameters have a new layout: see caller_layouts.h.
 #include "schedule/caller_layouts.h"
 
 #include <fmt/format.h>
@@ -13,12 +13,12 @@
 namespace loopsmith::schedule {
 namespace {
 
-// A parameter's way from the old layout to the one after.
+// The map of a parameter from the old layout to the new one.
 struct Moved {
   size_t param = 0;                         // its number
   Buffer from;
   std::vector<Var> loops;
-  std::vector<Expr> at;                     // where the element `loops` of the old layout lies now
+  std::vector<Expr> at;                     // the new indices of the element `loops` of the old layout
   Expr pad;
 };
 

@@ -1,5 +1,5 @@
-// Schedules that lay parameters out anew, made comparable with the program before: copies in front and behind undo what callers
-// would do.
+// Schedules that change the layout of parameters, made comparable with the program before: copies in front and behind convert
+// the layouts as callers would.
 #pragma once
 
 #include <string>

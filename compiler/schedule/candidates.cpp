@@ -6,7 +6,7 @@
 
 #include "ir/ops.h"
 #include "ir/visitor.h"
-#include "schedule/analysis.h"
+#include "schedule/block_classes.h"
 
 namespace loopsmith::schedule {
 
@@ -27,7 +27,7 @@ auto Choice::subject() const -> const Place& {
 namespace candidates {
 namespace {
 
-// The chain of loops that a loop is in, or that is around a block: each the only statement in the one before.
+// The chain of loops with a loop in it, or around a block: each loop is the only statement in the one before.
 auto chain_of(const Choice& c) -> std::vector<const Place*> {
   const Place& at = c.subject();
   std::vector<const Place*> out = c.func.loops(at);
@@ -117,7 +117,7 @@ auto loops_around(const Choice& c) -> std::vector<Value> {
 
 namespace {
 
-// The block among the arguments before, also behind a loop (`read_at`); null: there is none.
+// The block among the arguments before, also behind a loop (`read_at`); null: no block is among them.
 auto block_before(const Choice& c) -> const Block* {
   for (const Value& value : c.chosen) {
     if (const Place* place = c.place(value); place && place->is_block()) { return place->block(); }
@@ -137,7 +137,7 @@ auto write_indices(const Choice& c) -> std::vector<Value> {
 }
 namespace {
 
-// The region that a value like ("read", 0) among the arguments before means; null: there is none.
+// The region for a value like ("read", 0) among the arguments before; null: no such value is among them.
 auto chosen_region(const Choice& c) -> const BufferRegion* {
   const Place& at = c.subject();
   if (!at.is_block()) { return nullptr; }
@@ -284,7 +284,7 @@ auto ranges(const Choice& c) -> std::vector<Value> {
     vars.push_back(make<VarNode>(iter.var->name, iter.var->dtype));
     renamed[iter.var.get()] = vars.back();
   }
-  // What lies around the block cannot be said of its iter vars alone.
+  // Variables from outside of the block cannot be expressed by its iter vars alone.
   auto is_foreign = [&](const VarNode& v) { return !renamed.count(&v); };
   for (const Range& range : regions[static_cast<size_t>(*index)].region) {
     if (uses_var(range.min, is_foreign) || uses_var(range.extent, is_foreign)) { return {}; }

@@ -15,7 +15,7 @@ auto loop_orders(const Choice& c) -> std::vector<Value>;
 /// The loops around consumers (producers) of the block before.
 auto loops_of_consumers(const Choice& c) -> std::vector<Value>;
 auto loops_of_producers(const Choice& c) -> std::vector<Value>;
-/// Where the block before is a reduction with an init: the blocks that read what it makes.
+/// The consumers of the block before, where it is a reduction with an init.
 auto consumers_of_reduction(const Choice& c) -> std::vector<Value>;
 /// The loops around the block before.
 auto loops_around(const Choice& c) -> std::vector<Value>;
@@ -33,7 +33,7 @@ auto iter_layouts(const Choice& c) -> std::vector<Value>;
 /// Index maps over the iter vars by which the block before accesses the buffer it reads (writes): themselves, reversed, the first split.
 auto read_maps(const Choice& c) -> std::vector<Value>;
 auto write_maps(const Choice& c) -> std::vector<Value>;
-/// What to pad the iter vars of the block before to: all to 4, all to 8.
+/// Paddings of the iter vars of the block before: all to 4, all to 8.
 auto paddings(const Choice& c) -> std::vector<Value>;
 /// Ranges (begin, end) for the dimensions of the buffer before: as they are, and three wider.
 auto ranges(const Choice& c) -> std::vector<Value>;

@@ -1,4 +1,4 @@
-// The table of what comments say: see comments.h.
+// The table of comments: see comments.h.
 #include "schedule/comments.h"
 
 #include "support/codes.h"

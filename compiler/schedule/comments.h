@@ -1,4 +1,4 @@
-// What the comments over primitives say, for the reference page and for help: made while building from the sources themselves
+// The comments over primitives, for the reference page and for help: extracted from the sources during the build
 // (comments/generate.cpp).
 #pragma once
 
@@ -13,9 +13,9 @@ namespace loopsmith::schedule {
 struct PrimitiveComment {
   std::string_view name;
   std::string_view summary;                 // sentences
-  std::string_view needs;                   // what must hold; empty: nothing
-  std::string_view keeps;                   // what stays the same
-  std::vector<Code> codes;                  // diagnostics that it may give, besides those about arguments
+  std::string_view needs;                   // the preconditions; empty: none
+  std::string_view keeps;                   // the properties that stay the same
+  std::vector<Code> codes;                  // diagnostics that it may report, besides those about arguments
 };
 /// Null where the primitive's source was not read.
 [[nodiscard]] auto comment_of(const Primitive& primitive) -> const PrimitiveComment*;

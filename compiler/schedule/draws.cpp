@@ -1,4 +1,4 @@
-// Variables of a trace followed to where they come from: see draws.h.
+// Variables of a trace followed to their origin: see draws.h.
 #include "schedule/draws.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Programs that the examples of the reference page are about: small, and each a form that engineers know.
+// The programs of the examples on the reference page: small, each a form that engineers know.
 #pragma once
 
 #include <string_view>

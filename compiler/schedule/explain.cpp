@@ -9,7 +9,8 @@
 #include "ir/evaluate.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
-#include "schedule/analysis.h"
+#include "ir/vocabulary.h"
+#include "schedule/block_classes.h"
 #include "schedule/candidates.h"
 #include "support/codes.h"
 #include "support/spelling.h"
@@ -87,8 +88,8 @@ auto points_of(const BufferRegion& region, const Valuation& values) -> std::vect
   return out;
 }
 
-// What the instances of a block touch, in the order they run. Loops outside of `loop` stand at their first iteration. Of each iteration
-// of `loop` at most `most_each` instances are looked at: a few of several iterations tell more than very many of the first one.
+// The accesses of a block's instances, in the order they run. Loops outside of `loop` stay at their first iteration. At most `most_each`
+// instances of each iteration of `loop` are looked at: a few from several iterations show more than very many from the first.
 auto accesses_of(const FuncState& func, const Place& block, const Place& loop, size_t most_each) -> std::vector<Access> {
   std::vector<const Place*> around;
   Valuation fixed;
@@ -101,13 +102,13 @@ auto accesses_of(const FuncState& func, const Place& block, const Place& loop, s
   std::reverse(around.begin(), around.end());
   std::reverse(outside.begin(), outside.end());
   for (const Place* at : outside) { fixed.emplace_back(at->loop->var.get(), evaluate_integer(at->loop->min, fixed).value_or(0)); }
-  // Iter vars of blocks outside, which bounds and iter values may mention.
+  // Iter vars of blocks outside, which bounds and iter values may use.
   std::vector<const Place*> scopes;
   for (const Place* at = func.scope(block); at && at->parent >= 0; at = func.scope(*at)) { scopes.push_back(at); }
   std::reverse(scopes.begin(), scopes.end());
 
-  // What it reads without saying so.
-  std::vector<BufferRegion> unsaid;
+  // Its hidden reads.
+  std::vector<BufferRegion> hidden_regions;
   const auto& hidden = func.hidden_reads(block);
   if (!hidden.empty()) {
     post_order(block.block()->body, [](const Stmt&) {}, [&](const Expr& e) {
@@ -115,7 +116,7 @@ auto accesses_of(const FuncState& func, const Place& block, const Place& loop, s
       if (!load || std::find(hidden.begin(), hidden.end(), load->buffer) == hidden.end()) { return; }
       std::vector<Range> at;
       for (const Expr& index : load->indices) { at.push_back({index, one(index.dtype())}); }
-      unsaid.push_back({load->buffer, Array<Range>(std::move(at)), {}});
+      hidden_regions.push_back({load->buffer, Array<Range>(std::move(at)), {}});
     });
   }
 
@@ -160,7 +161,7 @@ auto accesses_of(const FuncState& func, const Place& block, const Place& loop, s
       }
     };
     for (const BufferRegion& region : block.block()->reads) { touch(region, false); }
-    for (const BufferRegion& region : unsaid) { touch(region, false); }
+    for (const BufferRegion& region : hidden_regions) { touch(region, false); }
     for (const BufferRegion& region : block.block()->writes) { touch(region, true); }
   };
   std::function<void(size_t)> run = [&](size_t depth) {
@@ -183,7 +184,7 @@ auto accesses_of(const FuncState& func, const Place& block, const Place& loop, s
 }
 
 auto place_text(const Access& access, const Access& other) -> std::string {
-  // The loops in which the two differ, and those of their own that are not at their first iteration.
+  // The loops in which the two differ, and each one's own loops that are not at their first iteration.
   std::string out;
   for (size_t i = 0; i < access.instance.loops.size(); ++i) {
     const auto& [name, value] = access.instance.loops[i];
@@ -207,7 +208,7 @@ auto conflict_among(const FuncState& func, const Place& first, const Place& seco
     if (found == touched.end()) { continue; }
     for (const Access* x : found->second) {
       if (x->at_loop == y.at_loop || (!x->instance.writes && !y.instance.writes)) { continue; }
-      // In the order they run: by the loop they share.
+      // In the order they run, by the loop that they share.
       bool x_is_first = x->at_loop < y.at_loop;
       const Access& early = x_is_first ? *x : y;
       const Access& late = x_is_first ? y : *x;
@@ -218,7 +219,7 @@ auto conflict_among(const FuncState& func, const Place& first, const Place& seco
       if (&first == &second && early.instance.writes && late.instance.writes) {
         out.text = fmt::format("`{}` at {} and at {} both update `{}`", name(early), place_text(early, late), place_text(late, early), element);
       } else {
-        // Who reads comes first: it is what goes wrong.
+        // The reading instance comes first in the text: it gets a wrong value.
         const Access& one = late.instance.writes && !early.instance.writes ? early : late;
         const Access& other = &one == &late ? early : late;
         out.text = fmt::format("`{}` at {} {} `{}`, which `{}` {} at {}", name(one), place_text(one, other), verb(one), element, name(other), verb(other),
@@ -233,7 +234,7 @@ auto conflict_among(const FuncState& func, const Place& first, const Place& seco
 }  // namespace
 
 auto find_conflict(const FuncState& func, const Place& first, const Place& second, const Place& loop) -> std::optional<Conflict> {
-  // All of the first iterations; where they are too long for that, the beginning of each.
+  // All instances of the first iterations; if these are too many, the first ones of each.
   for (size_t most_each : {most_instances, most_instances / 64}) {
     if (auto found = conflict_among(func, first, second, loop, most_each)) { return found; }
   }
@@ -247,7 +248,7 @@ namespace {
 constexpr size_t most_trials = 160;
 constexpr size_t most_repairs = 3;
 
-// Of the loops and blocks that a diagnostic names.
+// The loops and blocks that a diagnostic names.
 auto blamed(const FuncState& func, const Diagnostics& why) -> std::vector<const Place*> {
   std::vector<const Place*> out;
   for (const Diagnostic& d : why) {
@@ -273,7 +274,7 @@ auto find_read_across(const FuncState& func, const Place& reader, const Place& l
   if (loops.empty() || made.empty()) { return {}; }
   auto text = [](const Access& access) { return fmt::format("{}[{}]", access.buffer->name.view(), fmt::join(access.element, ", ")); };
   auto reads = accesses_of(func, reader, *loops.front(), most_instances);
-  const Access* last = nullptr;              // a read of which it is known who makes the element
+  const Access* last = nullptr;              // a read whose element has a known writer
   const Access* last_made = nullptr;
   for (const Access& read : reads) {
     auto found = read.instance.writes ? made.end() : made.find({read.buffer, read.element});
@@ -293,7 +294,7 @@ auto find_read_across(const FuncState& func, const Place& reader, const Place& l
   return {};
 }
 
-// Where a block writes to or reads from a buffer.
+// The statement of a block that writes or reads a buffer.
 auto statement_touching(const Place& block, bool writes, const BufferNode* buffer) -> Origin {
   std::optional<Origin> found;
   bool is_read = false;
@@ -320,7 +321,7 @@ auto conflict_of(const FuncState& func, const Diagnostics& why) -> std::optional
     const Place* loop = nullptr;
     for (const Place* place : blamed(func, why)) {
       if (place->is_loop()) { loop = place; }
-      // Where the blocks below are at fault, the loop is named only.
+      // If blocks below are at fault, the diagnostic names only the loop.
       for (const Place* around = func.parent(*place); !loop && d.code == Code::NotCompact && around; around = func.parent(*around)) {
         bool is_named = around->is_loop() && std::any_of(d.args.begin(), d.args.end(), [&](const auto& arg) { return arg.first == "subtree" && arg.second == around->name().view(); });
         if (is_named) { loop = around; }
@@ -349,7 +350,7 @@ auto conflict_of(const FuncState& func, const Diagnostics& why) -> std::optional
   return {};
 }
 
-// Numbers near one that does not fit: below it, as a count or a last index would be, then the usual ones.
+// Numbers near a wrong one: below it, as a count or a last index would be, then the usual ones.
 auto numbers_near(const Value& given, const Param& param) -> std::vector<Value> {
   std::vector<Value> out;
   if (const auto* number = given.as<int64_t>()) {
@@ -374,8 +375,8 @@ auto nearest_divisor(int64_t of, int64_t to) -> int64_t {
   return best;
 }
 
-// Factors near those that do not fit an extent, as many of them, so that what the call's result is unpacked to stays: the first one
-// left out, and the others at the nearest numbers that leave no iteration over.
+// Factors near those that do not fit an extent. Their number stays, so that the results can still be unpacked: the first one is left
+// out, and the others become the nearest numbers that leave no rest.
 auto factors_near(const Value& given, const Choice& choice) -> std::vector<Value> {
   const auto* list = given.as<Value::List>();
   // A number alone is the extent of the inner loop.
@@ -385,7 +386,7 @@ auto factors_near(const Value& given, const Choice& choice) -> std::vector<Value
   for (const Value& factor : *list) {
     const int64_t* number = factor.integer();
     if (!number && !factor.is_none()) { return {}; }
-    // One that is no factor is left to be found.
+    // A value that is no factor is left out, and inferred.
     numbers.push_back(number && *number > 0 ? *number : 2);
   }
   size_t free = 0;
@@ -400,7 +401,7 @@ auto factors_near(const Value& given, const Choice& choice) -> std::vector<Value
   bool was_inferred = (*list)[free].is_none();
   std::vector<Value> out;
   auto extent = as_int(choice.subject().loop->extent);
-  // More than there is to count was not meant.
+  // A factor above the extent is cut to it.
   int64_t product = 1;
   bool fits = true;
   for (size_t i = 0; i < numbers.size(); ++i) { fits = fits && (i == free || (!__builtin_mul_overflow(product, numbers[i], &product) && (!extent || product <= *extent))); }
@@ -419,7 +420,7 @@ auto factors_near(const Value& given, const Choice& choice) -> std::vector<Value
   return out;
 }
 
-// Words near one that is not known, the nearest first. What rows offer as worth trying are the usual ones; any may have been meant.
+// Words near an unknown one, the nearest first, from the candidates of the row and the rest of the vocabulary.
 auto words_near(const Value& given, Code code, std::vector<Value> others) -> std::vector<Value> {
   const auto* word = given.as<std::string>();
   if (!word || word->size() > 64) { return others; }
@@ -430,7 +431,7 @@ auto words_near(const Value& given, Code code, std::vector<Value> others) -> std
   };
   if (code == Code::ThreadAxis) {
     others.clear();
-    add({"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z", "vthread.x", "vthread.y", "vthread.z"});
+    for (std::string_view axis : bindable_axes()) { others.emplace_back(std::string(axis)); }
   } else if (code == Code::StorageScope) {
     add({"shared.dyn", "warp", "wmma.matrix_a", "wmma.matrix_b", "wmma.accumulator"});
   }
@@ -444,7 +445,7 @@ auto words_near(const Value& given, Code code, std::vector<Value> others) -> std
   return out;
 }
 
-// The parameter whose argument is wrong in itself, whatever the others are; empty: a code says nothing of the kind.
+// The parameter whose argument is wrong whatever the others are; empty: the code names none.
 auto parameter_at_fault(Code code) -> std::string_view {
   switch (code) {
     case Code::SplitProduct:
@@ -458,7 +459,7 @@ auto parameter_at_fault(Code code) -> std::string_view {
   }
 }
 
-// The list without what it names again.
+// The list without repeated items.
 auto once_each(const Value::List& list) -> Value::List {
   Value::List out;
   for (const Value& item : list) {
@@ -467,11 +468,11 @@ auto once_each(const Value::List& list) -> Value::List {
   return out;
 }
 
-// The same call with one other argument; where that only leads to another refusal (`is_first`), with a second one.
+// The same call with one argument replaced; with `is_first`, where that leads to another refusal, with a second one replaced too.
 void repair_by_argument(const Schedule& schedule, const FuncState& func, const Move& refused, Code code, bool is_first, const NameOfPlace& name_of,
                         const CancelToken& cancel, size_t& trials, std::vector<Repair>& out) {
   const Primitive& primitive = *refused.primitive;
-  std::vector<std::pair<Move, Code>> further;   // got past what was refused here
+  std::vector<std::pair<Move, Code>> further;   // calls that got past this refusal
   std::vector<size_t> order;
   for (size_t i = 0; i < primitive.params.size(); ++i) {
     order.insert(primitive.params[i].name == parameter_at_fault(code) ? order.begin() : order.end(), i);
@@ -490,9 +491,9 @@ void repair_by_argument(const Schedule& schedule, const FuncState& func, const M
     std::vector<Value> others;
     if (param.candidates) { others = param.candidates(choice); }
     if (!others.empty()) {
-      // What the row says is worth trying.
+      // The candidates of the row.
     } else if (param.kind == ValueKind::Loop && !param.is_list) {
-      // Another loop of the same nest: those around and those inside, the nearest first.
+      // Another loop of the same nest: loops around and inside, the nearest first.
       for (const Place* loop : func.loops(*focus)) { others.insert(others.begin(), Choice::loop(*loop)); }
       for (int k = focus->index + 1; k < focus->end && focus->is_loop(); ++k) {
         if (func.places()[static_cast<size_t>(k)].is_loop()) { others.push_back(Choice::loop(func.places()[static_cast<size_t>(k)])); }
@@ -500,7 +501,7 @@ void repair_by_argument(const Schedule& schedule, const FuncState& func, const M
     } else if (param.kind == ValueKind::Bool && param.otherwise) {
       others = {Value(!(refused.values[i] == Value(true)))};
     } else if (param.kind == ValueKind::Block && !param.is_list) {
-      // Of the root block, and of one that holds others where it must not: those inside.
+      // For the root block, or a block that must hold no others: the blocks inside.
       const Place* given = choice.place(refused.values[i]);
       if (given && (given->parent < 0 || code == Code::NotLeafBlock)) {
         for (const Place* block : func.child_blocks(*given)) { others.push_back(Choice::block(*block)); }
@@ -510,7 +511,7 @@ void repair_by_argument(const Schedule& schedule, const FuncState& func, const M
     } else if (param.kind == ValueKind::Access || code == Code::AccessKind) {
       others = {Value("read"), Value("write")};
     }
-    // As many probabilities as candidates, each as likely.
+    // As many equal probabilities as candidates.
     if (code == Code::CandidateCount && param.name == "probs") {
       const auto* candidates = i > 0 ? refused.values[i - 1].as<Value::List>() : nullptr;
       if (candidates && !candidates->empty()) { others.insert(others.begin(), Value(Value::List(candidates->size(), Value(1.0 / static_cast<double>(candidates->size()))))); }
@@ -527,7 +528,7 @@ void repair_by_argument(const Schedule& schedule, const FuncState& func, const M
     size_t found = 0;
     for (Value& other : others) {
       if (other == refused.values[i] || trials >= most_trials || found >= most) { continue; }
-      // A list of loops that has nothing to do with those named is no repair.
+      // A list without any of the named loops is no repair.
       if (const auto* list = other.as<Value::List>(); list && param.kind == ValueKind::Loop) {
         const auto* named = refused.values[i].as<Value::List>();
         bool is_near = false;
@@ -553,7 +554,7 @@ void repair_by_argument(const Schedule& schedule, const FuncState& func, const M
   }
 }
 
-// Primitives that do for other states what the refused one does: the arguments that they share, in the other's order.
+// Primitives with the same purpose as the refused one in other states, with the arguments that both take, in the other's order.
 struct Alternative { std::string_view refused, other; std::vector<size_t> arguments; };
 const std::vector<Alternative>& alternatives() {
   static const std::vector<Alternative> all = {
@@ -572,7 +573,7 @@ const std::vector<Alternative>& alternatives() {
   return all;
 }
 
-// Another primitive with the same arguments. What cannot be inlined is placed under the innermost loop of those that it works with.
+// Another primitive with the same arguments. A block that cannot be inlined is placed under the innermost loop of its neighbours.
 void repair_by_other(const Schedule& schedule, const FuncState& func, const Move& refused, Code code, const NameOfPlace& name_of, const CancelToken& cancel, size_t& trials,
                      std::vector<Repair>& out) {
   auto attempt = [&](Move move) {
@@ -594,14 +595,14 @@ void repair_by_other(const Schedule& schedule, const FuncState& func, const Move
     for (size_t argument : alternative.arguments) { values.push_back(refused.values.at(argument)); }
     attempt(with_defaults(*other, std::move(values)));
   }
-  // What is no part of a reduction may stand as near to it as can be.
+  // A block that is no part of a reduction may stand as near to it as possible.
   if (refused.primitive->name == "fuse_reduction_epilogue") {
     Choice named{schedule.state(), func, func.root(), refused.values};
     const Place* reduction = named.place(refused.values.at(0));
     const Primitive* place = find_primitive("reverse_compute_at");
     if (!reduction || !reduction->is_block() || !place) { return; }
     if (!reduction->block()->init && attempt({refused.primitive, {refused.values.at(1), refused.values.at(0)}})) { return; }
-    // Below a loop that reduces it would run for each part of the result.
+    // Below a loop that reduces, it would run for each part of the result.
     std::vector<const Place*> loops;
     for (const Place* loop : func.loops(*reduction)) {
       bool reduces = false;
@@ -617,7 +618,7 @@ void repair_by_other(const Schedule& schedule, const FuncState& func, const Move
     }
     return;
   }
-  // Where a consumer cannot come to who makes what it reads, that one may come to it: under its outermost loop least is made twice.
+  // If a consumer cannot move to its producer, the producer may move to it: under the outermost loop it repeats the least work.
   if (code == Code::ReadsAcross) {
     Choice named{schedule.state(), func, func.root(), refused.values};
     const Primitive* place = find_primitive("compute_at");
@@ -634,7 +635,7 @@ void repair_by_other(const Schedule& schedule, const FuncState& func, const Move
   Choice choice{schedule.state(), func, func.root(), refused.values};
   const Place& block = choice.subject();
   if (!block.is_block() || block.parent < 0) { return; }
-  // The block at the other end of the buffer may go where this one may not.
+  // The block at the other end of the buffer may be movable where this one is not.
   for (NodeId id : forwards ? consumers_of(func, block) : producers_of(func, block)) {
     const Primitive* other = find_primitive(forwards ? "reverse_compute_inline" : "compute_inline");
     if (other && attempt(with_defaults(*other, {Choice::block(*func.find(id))}))) { break; }
@@ -648,10 +649,10 @@ void repair_by_other(const Schedule& schedule, const FuncState& func, const Move
   }
 }
 
-// Primitives whose application often clears the way for another one, the gentlest first.
+// Primitives that often make another one legal, those with the smallest change first.
 constexpr std::string_view clearing[] = {"reorder", "compute_inline", "reverse_compute_inline", "compute_at", "reverse_compute_at", "decompose_reduction", "split", "fuse", "rfactor", "blockize", "cache_write"};
 
-// Lookups that stand in the refused call itself: what is put before the call they see, too.
+// Look-ups inside the refused call: they see the effect of calls put before it, too.
 auto lookups_in(const Schedule& schedule, const Origin& call) -> std::vector<const Instruction*> {
   std::vector<const Instruction*> out;
   if (!call.is_known()) { return out; }
@@ -664,8 +665,8 @@ auto lookups_in(const Schedule& schedule, const Origin& call) -> std::vector<con
   return out;
 }
 
-// Do the lookups, made anew, find the places that a call with these values is about? Where there are more loops than there were, the call
-// may count those it takes from the first or from the last: either must be the one.
+// True where the look-ups, made anew, find the places of a call with these values. If there are more loops than before, the call may count
+// from the first or from the last: one of the two must match.
 auto find_the_same(Schedule fork, const std::vector<const Instruction*>& lookups, const std::vector<Value>& values) -> bool {
   auto place_of = [&](const Value& value) -> NodeId {
     if (const auto* b = value.as<BlockRV>()) { auto place = fork.get(*b); return place.ok() ? (*place)->id : 0; }
@@ -717,7 +718,7 @@ void repair_before(const Schedule& schedule, const FuncState& func, const Primit
   }
 }
 
-// A variable whose loop or block a step has consumed: the same call with what that step made of it.
+// For a variable whose loop or block a step has consumed: the same call with the loops or blocks that the step made from it.
 void repair_gone(const Schedule& schedule, const Primitive& primitive, const std::vector<Value>& values, const NameOfPlace& name_of, std::vector<Repair>& out) {
   auto is_gone = [&](const Value& value) {
     if (const auto* b = value.as<BlockRV>()) { return !schedule.get(*b).ok(); }
@@ -779,13 +780,13 @@ auto explain(const Schedule& schedule, const Primitive& primitive, const std::ve
   if (why.front().code == Code::IterationsDepend && !is_shown) { out.verdict = Verdict::NotProved; }
   size_t trials = 0;
   repair_by_argument(schedule, *func, {&primitive, *by_place}, why.front().code, true, name_of, cancel, trials, out.repairs);
-  // What looks up or draws changes nothing that a step before could clear the way for.
+  // Look-ups and samples change nothing, so no earlier step could make them legal.
   if (primitive.is_pure) { return out; }
   repair_by_other(schedule, *func, {&primitive, *by_place}, why.front().code, name_of, cancel, trials, out.repairs);
   std::vector<const Place*> near = blamed(*func, why);
   Choice choice{schedule.state(), *func, func->root(), *by_place};
   if (&choice.subject() != &func->root()) { near.push_back(&choice.subject()); }
-  // Their loops and the blocks below as well, each once.
+  // Also their loops and the blocks below, each once.
   for (size_t i = 0, n = near.size(); i < n && near.size() < 24; ++i) {
     for (const Place* loop : func->loops(*near[i])) { near.push_back(loop); }
     for (const Place* block : func->child_blocks(*near[i])) { near.push_back(block); }
@@ -802,17 +803,17 @@ auto with_explanation(Diagnostics why, const Explanation& explanation) -> Diagno
   if (why.empty()) { return why; }
   Diagnostic& d = why.front();
   if (explanation.conflict) {
-    // On the statements that meet there; the one that goes wrong, which the text begins with, first.
+    // Notes on the two statements; the one that gets a wrong value, with which the text begins, first.
     const auto& [first, second, buffer, element, text] = *explanation.conflict;
-    bool is_first_told = second.writes && !first.writes;
-    const Conflict::Instance& told = is_first_told ? first : second;
-    const Conflict::Instance& other = is_first_told ? second : first;
-    d.notes.push_back({told.at.is_known() ? told.at : d.where, text, told.block});
-    if (other.at.is_known() && other.at != told.at) {
+    bool is_first_shown = second.writes && !first.writes;
+    const Conflict::Instance& shown = is_first_shown ? first : second;
+    const Conflict::Instance& other = is_first_shown ? second : first;
+    d.notes.push_back({shown.at.is_known() ? shown.at : d.where, text, shown.block});
+    if (other.at.is_known() && other.at != shown.at) {
       d.notes.push_back({other.at, fmt::format("`{}[{}]` is {} here", buffer->name.view(), fmt::join(element, ", "), other.writes ? "written" : "read"), other.block});
     }
   } else if (explanation.verdict == Verdict::NotProved) {
-    d.notes.push_back({d.where, "this is not shown to be wrong: it could not be proved legal within the budget", 0});
+    d.notes.push_back({d.where, "no proof was found that this is legal; it may be", 0});
   }
   std::vector<std::string> remedies;
   for (const Repair& repair : explanation.repairs) { remedies.push_back(repair.text()); }

@@ -5,22 +5,22 @@
 #include <string_view>
 
 #include "ir/visitor.h"
-#include "schedule/instances.h"
+#include "schedule/counted_races.h"
 #include "schedule/rewriting.h"
 #include "support/codes.h"
 
 namespace loopsmith::schedule {
 namespace {
 
-// Those that move or remove computation (compute_at asks itself, when it moves anything); those that make one block of several;
-// those that redirect accesses of a buffer.
+// Primitives that move or remove computation (compute_at checks by itself), that make one block of several, or that redirect
+// accesses of a buffer.
 constexpr std::string_view around[] = {"merge", "compute_inline", "reverse_compute_inline", "decompose_reduction", "rfactor", "fuse_reduction_epilogue", "pad_einsum", "decompose_padding",
                                         "rolling_buffer"};
 constexpr std::string_view below[] = {"merge", "read_at", "write_at", "decompose_reduction", "rfactor", "blockize", "tensorize"};
 constexpr std::string_view reordering[] = {"reorder", "parallel", "vectorize", "bind"};
 constexpr std::string_view redirecting[] = {"cache_read", "cache_write", "cache_inplace", "cache_index", "reindex_cache_read", "reindex_cache_write", "read_at",
                                             "write_at", "transform_layout"};
-// Those that go by what a block declares of its own accesses.
+// Primitives that rely on the declared accesses of a block.
 constexpr std::string_view trusting[] = {"pad_einsum", "decompose_padding", "rolling_buffer"};
 auto is_one_of(const auto& names, std::string_view name) -> bool { return std::find(std::begin(names), std::end(names), name) != std::end(names); }
 
@@ -52,8 +52,8 @@ auto shared(const std::vector<const BufferNode*>& a, const std::vector<const Buf
   return nullptr;
 }
 
-// May the loop's iterations run in any order, as far as a hiding block below it goes? Iter vars of blocks inside that follow the
-// loop are data-parallel, and none of them reads what is written inside.
+// True where a hiding block below the loop allows its iterations to run in any order: iter vars of inner blocks that use the loop
+// are data-parallel, and no inner block reads a buffer that is written inside.
 auto is_order_free(const FuncState& func, const Place& block, const Place& loop) -> bool {
   Accesses all = hidden_in(func, block);
   if (shared(all.reads, all.writes)) { return false; }
@@ -66,7 +66,7 @@ auto is_order_free(const FuncState& func, const Place& block, const Place& loop)
       if (at.block()->iter_vars[k].kind != IterKind::Spatial) { return false; }
       follows = true;
     }
-    // What does not follow the loop would run once per iteration, on the same elements.
+    // An inner block that does not use the loop would run in each iteration on the same elements.
     if (!follows && func.child_blocks(at).empty()) { return false; }
   }
   return true;
@@ -91,14 +91,14 @@ namespace {
 
 auto refuse(const Context& cx, const Place& block, const BufferNode* buffer) -> Diagnostic {
   return note_block(cx.error(Code::HiddenAccesses).arg("block", block.name().view()).arg("buffer", buffer->name.view()), block)
-      .remedy("apply it before `loop_partition`, whose blocks declare nothing");
+      .remedy("apply it before `loop_partition`");
 }
 auto any_of(const FuncState& func, const Place& block) -> const BufferNode* {
   Accesses all = hidden_in(func, block);
   return all.writes.empty() ? all.reads.front() : all.writes.front();
 }
 
-// `any`: a buffer may vanish or change its form, so that reading it is enough.
+// `any`: the buffer may vanish or change its form, so even a read matters.
 auto require_siblings_apart(const Context& cx, const FuncState& func, const Place& at, const Accesses& here, bool any) -> Status {
   const Place* scope = func.scope(at);
   if (!scope) { return ok(); }
@@ -113,7 +113,7 @@ auto require_siblings_apart(const Context& cx, const FuncState& func, const Plac
   }
   return ok();
 }
-// What a block declares, and what it reads all the same.
+// Declared accesses of a block, and its hidden reads.
 void add_known(const FuncState& func, const Place& block, Accesses& out) {
   for (const BufferRegion& r : block.block()->reads) { out.reads.push_back(r.buffer.get()); }
   for (const BufferRegion& r : block.block()->writes) { out.writes.push_back(r.buffer.get()); }
@@ -137,7 +137,7 @@ auto require_nothing_hidden(const Context& cx, const PlaceArg& at) -> Status {
     for (const Place* block : func.child_blocks(*at)) {
       if (!hides_accesses(func, *block)) { continue; }
       if (!reorders || !is_order_free(func, *block, *at)) { return refuse(cx, *block, any_of(func, *block)); }
-      // What the blocks beside it make or read in other iterations.
+      // Buffers that the blocks beside it write or read in other iterations.
       Accesses all = hidden_in(func, *block), others;
       for (const Place* other : func.child_blocks(*at)) { if (other != block) { add_known(func, *other, others); } }
       const BufferNode* between = shared(all.writes, others.reads);

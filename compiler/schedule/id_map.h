@@ -1,6 +1,6 @@
-// From ids of loops and blocks to small numbers. Copies share what neither changes: to set one copies the few nodes above it. (A big-endian
-// Patricia tree, after Okasaki and Gill's "Fast Mergeable Integer Maps", whose leaves are buckets of 16 ids in a row: nodes that were made
-// together have ids in a row.)
+// A map from ids of loops and blocks to small numbers. Copies share nodes: setting a value copies only the few nodes above it. (A big-endian
+// Patricia tree, after Okasaki and Gill's "Fast Mergeable Integer Maps". Its leaves are buckets of 16 consecutive ids, since loops and blocks
+// that were made together have consecutive ids.)
 #pragma once
 
 #include <bit>
@@ -32,7 +32,7 @@ class IdMap {
   static constexpr NodeId in_bucket = 16;
   struct Node {
     mutable uint32_t refs;
-    int bit;                                 // by which a fork tells keys apart; -1: a bucket
+    int bit;                                 // the bit that distinguishes the two sides of a fork; -1: a bucket
     NodeId key;                              // of a fork those above its bit
     [[nodiscard]] auto is_fork() const -> bool { return bit >= 0; }
   };
@@ -55,7 +55,7 @@ class IdMap {
     for (int& number : out->numbers) { number = -1; }
     return out;
   }
-  // Takes the node that it is given; changes it where nobody else has it.
+  // Takes ownership of the node, and changes it in place where no one else holds it.
   static auto set(Node* node, NodeId id, int number) -> Node* {
     NodeId key = key_of(id);
     NodeId differs = !node ? 0 : node->is_fork() ? (node->key ^ key) >> node->bit >> 1 << node->bit << 1 : node->key ^ key;

@@ -1,4 +1,4 @@
-// What index maps do to indices and shapes: see index_map.h.
+// Index maps applied to indices and shapes: see index_map.h.
 #include "schedule/index_map.h"
 
 #include <algorithm>
@@ -256,7 +256,7 @@ auto inverse_of_bijection(const IndexMap& map, const std::vector<Expr>& shape, a
 }
 
 auto is_injective(const IndexMap& map, const IndexMap& inverse, const std::vector<Expr>& shape) -> std::optional<bool> {
-  // The way there and back again is the identity.
+  // The map and its inverse compose to the identity.
   arith::Analyzer analyzer;
   for (size_t i = 0; i < map->initial.size(); ++i) { analyzer.bind(map->initial[i], from_zero(cast(map->initial[i]->dtype, shape[i]))); }
   if (inverse && inverse->initial.size() == map->final.size() && inverse->final.size() == map->initial.size()) {

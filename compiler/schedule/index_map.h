@@ -1,5 +1,5 @@
-// Index maps at work: what indices and shapes become, and the way back. After TVM 0.19's IndexMap, whose names of variables and
-// forms of expressions are kept, since they end up in printed programs.
+// Index maps applied to indices and shapes, and their inverses. After TVM 0.19's IndexMap: names of variables and forms of
+// expressions are the same, since they appear in printed programs.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ namespace loopsmith::schedule {
 /// The same of an expression; of everything in a value that is an index map or an expression.
 [[nodiscard]] auto with_sampled(const Expr& expr, const std::function<std::optional<Expr>(uint32_t number, const VarNode& var)>& with) -> Expr;
 [[nodiscard]] auto with_sampled(const Value& value, const std::function<std::optional<Expr>(uint32_t number, const VarNode& var)>& with) -> Value;
-/// Is there an index map or an expression (other than a constant) in it?
+/// True where a value holds an index map or an expression (other than a constant).
 [[nodiscard]] auto holds_expressions(const Value& value) -> bool;
 
 /// The map with its free variables replaced, those of the inverse too. None from `with`: it stays.
@@ -41,21 +41,21 @@ namespace loopsmith::schedule {
 /// The extents of the results while indices run over [0, extent); none where a result does not start at 0.
 [[nodiscard]] auto map_shape(const IndexMap& map, const std::vector<Expr>& shape, arith::Analyzer& analyzer) -> std::optional<std::vector<Expr>>;
 
-/// (axis0, axis1, ...) -> the indices; and where among the results no index arrives.
+/// (axis0, axis1, ...) -> the indices, and the condition for results that no index maps to.
 struct InverseMap { IndexMap map; Expr padding; };
-/// The inverse of a map over [0, extent) that may leave room between its results; why there is none, otherwise.
+/// The inverse of a map over [0, extent) that may leave gaps between its results; else the reason why it has none.
 struct InverseResult { std::optional<InverseMap> inverse; std::string why; };
 [[nodiscard]] auto inverse_with_padding(const IndexMap& map, const std::vector<Expr>& shape, arith::Analyzer& analyzer) -> InverseResult;
 /// The same for bijective maps only.
 [[nodiscard]] auto inverse_of_bijection(const IndexMap& map, const std::vector<Expr>& shape, arith::Analyzer& analyzer) -> InverseResult;
 
-/// Do different indices certainly have different results, over [0, extent)? None: it could not be decided.
+/// True where different indices certainly have different results, over [0, extent). None: not decided.
 [[nodiscard]] auto is_injective(const IndexMap& map, const IndexMap& inverse, const std::vector<Expr>& shape) -> std::optional<bool>;
 
-/// For shapes of unknown sizes, of maps that are bijective by their form: is it so for a few small sizes?
+/// For shapes of unknown sizes and maps that are bijective by their form: true where this holds for a few small sizes.
 [[nodiscard]] auto is_injective_for_some_sizes(const IndexMap& map, const std::vector<Expr>& shape) -> bool;
 
-/// An error where a map takes another number of indices than there are.
+/// An error where the number of indices is not the number that the map takes.
 [[nodiscard]] auto require_arity(const Context& cx, const IndexMap& map, size_t count) -> Status;
 
 }  // namespace loopsmith::schedule

@@ -1,6 +1,6 @@
-// Does a block compute what the description of a tensor intrinsic says? Both are walked together. Left is the program, right the
-// description. Follows TVM's TensorizeComparator; stricter where that lets another result pass: casts and constants have the same
-// type, inner blocks the same init, and indices in front of the tile stay the same in every access.
+// Matches a block with the description of a tensor intrinsic. Both are walked together: left is the program, right the
+// description. Follows TVM's TensorizeComparator, but is stricter where that accepts other results: casts and constants must have the
+// same type, inner blocks the same init, and indices in front of the tile must be the same in every access.
 #include <fmt/format.h>
 
 #include "arith/analyzer.h"
@@ -197,7 +197,7 @@ class Matcher {
   }
 
   auto expr(const Expr& a, const Expr& b) -> bool {
-    // Integers may be written in other ways: what was `i % 8` is `i` in a tile of 8.
+    // Integers may be written differently: `i % 8` is `i` in a tile of 8.
     auto differs = [&] { return same(a, b) || no(a.origin(), "`{}` stands where the description has `{}`", print_script(a), print_script(b)); };
     if (a.kind() != b.kind() || a.dtype().code != b.dtype().code || a.dtype().lanes != b.dtype().lanes) { return differs(); }
     switch (a.kind()) {

@@ -1,8 +1,8 @@
-// Tensor intrinsics: what a unit of a machine computes on small tiles of buffers. Each is a pair of programs with the same
-// parameters: a description in plain loops, which says what is computed, and an implementation, which calls the unit.
-// `tensorize` puts the implementation in the place of a block that computes what the description says.
+// Tensor intrinsics: computations of a machine's unit on small tiles of buffers. Each is a pair of programs with the same
+// parameters: a description in plain loops, which defines the result, and an implementation, which calls the unit.
+// `tensorize` replaces a block that computes the same as the description by the implementation.
 //
-// This room knows the form of intrinsics; their texts are scripts (compiler/intrinsics), handed in as a table.
+// This room knows the form of intrinsics; their texts are scripts (compiler/intrinsics), passed in as a table.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ struct TensorIntrin {
   PrimFunc implementation;
 };
 
-/// A table of intrinsics, asked by name. What it gives lives as long as the table.
+/// A table of intrinsics by name. Its entries live as long as the table.
 class IntrinsicTable {
  public:
   virtual ~IntrinsicTable() = default;
@@ -28,25 +28,25 @@ class IntrinsicTable {
   [[nodiscard]] virtual auto names() const -> std::vector<Name> = 0;
 };
 
-/// The table of those that come with Loopsmith: null until someone hands it in (`intrinsics::install`).
+/// The table of the intrinsics that come with Loopsmith; null until `intrinsics::install` sets it.
 [[nodiscard]] auto builtin_intrinsics() -> const IntrinsicTable*;
 void set_builtin_intrinsics(const IntrinsicTable* table);
 
-/// Why two programs are no tensor intrinsic, in words; none: they are one.
+/// The reason why two programs are no tensor intrinsic, in words; none: they are one.
 ///
-/// Both have as many parameters, all buffers of equal element types and shapes, and a root block that says which regions
-/// of them it reads and writes: all of them somewhere.
+/// Both must have the same number of parameters, all buffers of equal element types and shapes, and a root block whose declared
+/// regions include every parameter.
 [[nodiscard]] auto why_no_intrinsic(const PrimFunc& description, const PrimFunc& implementation) -> std::optional<std::string>;
 
 /// A program with variables, buffers, loops and blocks of its own; with `index_bits` 64, loops, indices, shapes and strides
 /// are int64.
 [[nodiscard]] auto fresh_copy(const PrimFunc& func, int index_bits) -> PrimFunc;
 
-/// How a block computes what a description says.
+/// The correspondence between a block and a description that it matches.
 struct IntrinsicMatch {
-  /// What stands for a buffer of the description.
+  /// The buffer of the program that corresponds to a buffer of the description.
   std::unordered_map<const BufferNode*, Buffer> buffers;
-  /// Where the tile of a buffer of the program begins: an index per dimension.
+  /// The begin of the tile in a buffer of the program: an index per dimension.
   std::unordered_map<const BufferNode*, std::vector<Expr>> base;
 };
 

@@ -1,5 +1,5 @@
-// A mutator that knows, wherever it is, what the loops and iter vars around run over and which conditions hold, and brings indices
-// to their simplest affine form under them. After TVM 0.19's IRMutatorWithAnalyzer; what it prints is the reference's text.
+// A mutator that knows, at each node, the domains of the loops and iter vars around and the conditions that hold, and brings indices
+// to their simplest affine form under these. After TVM 0.19's IRMutatorWithAnalyzer, so that both print the same text.
 #pragma once
 
 #include <utility>
@@ -22,13 +22,13 @@ class IterContextMutator : public Mutator {
   auto on(const Call& n) -> Expr override;
 
  protected:
-  /// An index that is a variable stays one where it can have one value only.
+  /// An index that is a variable stays a variable, even where it can have only one value.
   [[nodiscard]] auto simplify_indices(const std::vector<Expr>& indices) -> std::vector<Expr>;
   arith::Analyzer analyzer_;
 
  private:
   void enter(const Var& var, const Range& domain);
-  /// Is there a variable of the loops or blocks around in it? Others are no conditions on iterators.
+  /// True where a condition uses a variable of the loops or blocks around; others are no conditions on iterators.
   [[nodiscard]] auto is_iter_condition(const Expr& condition) const -> bool;
   arith::IterDomains iters_;
   std::vector<Expr> conditions_;

@@ -7,7 +7,7 @@
 namespace loopsmith::schedule {
 namespace {
 
-/// Checks of one primitive before we say that we do not know: bounds the time of a list.
+/// The checks of one primitive that are run before the answer is Unknown: this bounds the time of a list.
 constexpr size_t most_judged = 200;
 
 struct Trial {
@@ -18,7 +18,7 @@ struct Trial {
   size_t judged = 0;
   Legality found = {};
 
-  /// False: no more need be tried.
+  /// Returns false when the search may end.
   auto at(const Place& focus, const std::function<bool(const Move&)>& fits) -> bool {
     for (Move& move : candidate_moves(schedule.state(), func, focus, primitive)) {
       if (fits && !fits(move)) { continue; }
@@ -63,7 +63,7 @@ auto legality_with(const Schedule& schedule, const Primitive& primitive, const s
     }
     return true;
   };
-  // Where nothing else need be chosen, the call itself is asked.
+  // Where all arguments are given, the call itself is checked.
   bool is_whole = std::all_of(first.begin(), first.end(), [](const auto& value) { return value.has_value(); });
   for (size_t i = first.size(); i < primitive.params.size(); ++i) { is_whole = is_whole && primitive.params[i].otherwise.has_value(); }
   if (is_whole && first.size() <= primitive.params.size()) {
@@ -73,7 +73,7 @@ auto legality_with(const Schedule& schedule, const Primitive& primitive, const s
     if (status.ok()) { return {Legality::Verdict::Legal, std::move(move), {}}; }
     return {Legality::Verdict::Refused, {}, status.diagnostics().front().message()};
   }
-  // A move is about its first argument; lists of loops begin at some loop that is not known before.
+  // A move is about its first argument. The first loop of a list is not known, so every loop is tried.
   const Place* focus = nullptr;
   if (first.front()) {
     Choice choice{schedule.state(), *func, func->root(), {}};

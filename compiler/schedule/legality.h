@@ -1,5 +1,5 @@
-// What a state of a schedule allows, for those who list choices: which primitives, and which loops or blocks as an argument. Asks the
-// checks of the rows with the candidates of schedule/moves.h; nothing is rewritten.
+// The choices that a state of a schedule allows, for completion and menus: which primitives, and which loops or blocks as arguments. Runs the
+// checks of the rows on the candidates of schedule/moves.h; nothing is rewritten.
 #pragma once
 
 #include <functional>
@@ -12,20 +12,20 @@
 namespace loopsmith::schedule {
 
 struct Legality {
-  enum class Verdict : uint8_t { Unknown, Legal, Refused };   // Unknown: there is nothing to try, or too much
+  enum class Verdict : uint8_t { Unknown, Legal, Refused };   // Unknown: no candidates, or too many
   Verdict verdict = Verdict::Unknown;
-  std::optional<Move> move = {};   // where legal: the first one
-  std::string why_not = {};                  // where refused: of the first one tried
+  std::optional<Move> move = {};   // a legal one, where one was found
+  std::string why_not = {};                  // where refused: the reason for the first one tried
 };
 
-/// Asked between two candidates: true, and what was found so far has to do.
+/// Called between two candidates; returns true to end the search with the results found so far.
 using Stop = std::function<bool()>;
 
-/// Is some call of the primitive legal? Loops and blocks that the script has names for are tried first.
+/// Looks for a legal call of the primitive. Loops and blocks that have names in the script are tried first.
 [[nodiscard]] auto legality_of(const Schedule& schedule, const Primitive& primitive, const NameOfPlace& name_of, const Stop& stop = {}) -> Legality;
 
-/// Is some call legal in which the parameters from the first on have these values? Values are by place, as in Move; at
-/// least one. A null value fits everything.
+/// The same among calls whose first parameters have these values (at least one; by place, as in Move). A null value fits
+/// every argument.
 [[nodiscard]] auto legality_with(const Schedule& schedule, const Primitive& primitive,
                                  const std::vector<std::optional<Value>>& first, const Stop& stop = {}) -> Legality;
 

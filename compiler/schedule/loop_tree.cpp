@@ -6,6 +6,7 @@
 #include "ir/loop_kind.h"
 #include "ir/ops.h"
 #include "ir/printer.h"
+#include "support/text.h"
 
 namespace loopsmith::schedule {
 namespace {
@@ -37,7 +38,7 @@ auto cut(const std::string& text, size_t width) -> std::string {
   size_t count = 0;
   size_t shorter = 0;
   for (size_t i = 0; i < text.size(); ++i) {
-    if ((static_cast<unsigned char>(text[i]) & 0xC0U) == 0x80U) { continue; }
+    if (is_inside_character(text[i])) { continue; }
     if (count + 3 == width) { shorter = i; }
     if (count++ == width) { return text.substr(0, shorter) + "..."; }
   }
@@ -84,7 +85,7 @@ auto draw_loop_tree(const FuncState& func, const NameOfPlace& name_of, const Loo
   std::string_view tee = options.ascii ? "|- " : "├─ ";
   std::string_view corner = options.ascii ? "`- " : "└─ ";
   std::string_view bar = options.ascii ? "|  " : "│  ";
-  // Every step down adds three columns; the depth is bounded by that of programs.
+  // Each level adds three columns. The depth is bounded, as the nesting of programs is.
   auto draw = [&](auto&& self, int index, const std::string& lead, std::string_view branch, size_t depth) -> void {
     const Place& place = places[static_cast<size_t>(index)];
     std::string name = name_of ? name_of(place) : std::string();

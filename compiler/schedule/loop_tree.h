@@ -1,5 +1,5 @@
-// The loops and blocks of a function drawn as a tree, a line each: extents, kinds, what blocks bind and touch, and what a script calls
-// them. For terminals and for those who read text.
+// The loops and blocks of a function drawn as a tree, a line each: extents, kinds, bindings and buffers of blocks, and names in the script.
+// For terminals and other plain text.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace loopsmith::schedule {
 
 struct LoopTreeOptions {
-  size_t width = 80;        // of a line; what is longer is cut
+  size_t width = 80;        // of a line; longer lines are cut
   bool color = false;
   bool ascii = false;       // lines drawn with | and `-
 };

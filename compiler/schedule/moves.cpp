@@ -9,11 +9,12 @@
 #include "schedule/candidates.h"
 #include "schedule/trace.h"
 #include "support/codes.h"
+#include "support/text.h"
 
 namespace loopsmith::schedule {
 namespace {
 
-// More combinations than anybody reads are not tried.
+// No more combinations than a person would read are tried.
 constexpr size_t most_moves = 256;
 
 auto candidates_for(const Choice& choice, const Param& param, bool is_first) -> std::vector<Value> {
@@ -33,7 +34,7 @@ auto candidates_for(const Choice& choice, const Param& param, bool is_first) -> 
   return {};
 }
 
-// Of lists of loops those that begin, from outside, at the focus: each list is then some place's, once.
+// Of lists of loops, those whose outermost loop is the focus: so each list belongs to one place.
 auto is_about(const Choice& choice, const Value& value) -> bool {
   const auto* list = value.as<Value::List>();
   if (!list) { return true; }
@@ -83,7 +84,7 @@ auto has_unique_name(const FuncState& func, const Place& block) -> bool {
   return count == 1;
 }
 
-// Where a block stands among the blocks of its scope.
+// The number of a block among the blocks of its scope.
 auto number_in_scope(const FuncState& func, const Place& block) -> size_t {
   auto blocks = func.child_blocks(*func.scope(block));
   return static_cast<size_t>(std::find(blocks.begin(), blocks.end(), &block) - blocks.begin());
@@ -119,7 +120,7 @@ auto value_text(const FuncState& func, const Value& value, const Param& param, c
   if (const int64_t* i = value.integer()) { return std::to_string(*i); }
   if (const auto* d = value.as<double>()) { return fmt::format("{}", *d); }
   if (const auto* s = value.as<std::string>()) { return "\"" + *s + "\""; }
-  // Index maps and expressions: as a trace prints them.
+  // Index maps and expressions, as a trace prints them.
   Instruction instruction;
   bool is_ranges = param.map_of == MapOf::Ranges;
   instruction.primitive = find_primitive(is_ranges ? "annotate_buffer_access" : "annotate");
@@ -168,7 +169,7 @@ auto looked_up(Schedule& schedule, const FuncState& func, const Value& value) ->
 auto candidate_moves(const State& state, const FuncState& func, const Place& focus, const Primitive& primitive) -> std::vector<Move> {
   std::vector<Move> out;
   if (primitive.is_pure || primitive.params.empty()) { return out; }
-  // A loop that holds no block (in a block that copies a tile) is nothing that a script can look up.
+  // A script cannot look up a loop that holds no block (in a block that copies a tile).
   if (focus.is_loop() && func.child_blocks(focus).empty()) { return out; }
   std::vector<Value> chosen;
   combine({state, func, focus, {}}, primitive, chosen, out);
@@ -201,7 +202,7 @@ auto in_words_of(std::string calls, std::string_view schedule) -> std::string {
   char quote = 0;
   for (size_t i = 0; i < calls.size(); ++i) {
     char c = calls[i];
-    bool is_within = i > 0 && (c == '.' || calls[i - 1] == '.' || calls[i - 1] == '_' || std::isalnum(static_cast<unsigned char>(calls[i - 1])) != 0);
+    bool is_within = i > 0 && (c == '.' || calls[i - 1] == '.' || is_name_part(calls[i - 1]));
     if (quote == 0 && !is_within && calls.compare(i, 4, "sch.") == 0) {
       out += schedule;
       i += 2;
@@ -239,7 +240,7 @@ auto text_of(const FuncState& func, const Move& move, const NameOfPlace& name_of
       continue;
     }
     bool is_named = !is_positional || (i > 0 && param.role != Role::Input) || list;
-    // Python takes nothing without a name behind something named.
+    // In Python no positional argument may follow a named one.
     if (is_named && i > 0) { is_positional = false; }
     out += fmt::format("{}{}{}", first ? "" : ", ", is_named && i > 0 ? fmt::format("{}=", param.name) : "", value_text(func, move.values[i], param, name_of));
     first = false;

@@ -14,7 +14,7 @@ constexpr size_t most_in_list = 64;
 constexpr int usual_in_leaf = 20, most_in_leaf = 40;
 constexpr int usual_in_branch = 16, most_in_branch = 32;
 
-// Three bits for each name: of a leaf that has them all, one of twenty does not have the name.
+// Three bits for each name: one in twenty leaves that have all three does not have the name.
 auto name_bits(Name name) -> uint64_t {
   uint64_t mixed = name.hash() * 0x9e3779b97f4a7c15ULL;
   return uint64_t{1} << (mixed >> 58) | uint64_t{1} << (mixed >> 52 & 63) | uint64_t{1} << (mixed >> 46 & 63);
@@ -23,8 +23,8 @@ auto name_bits(Name name) -> uint64_t {
 auto is_place(const Stmt& s) -> bool { return s.kind() == NodeKind::For || s.kind() == NodeKind::BlockRealize; }
 auto id_of(const Stmt& s) -> NodeId { return s.as<For>() ? s.as<For>()->id : s.as<BlockRealize>()->block->id; }
 
-// Tells a sink of each loop and block, before and after what is in its body, and of lists of statements. What the sink takes over is not
-// looked into.
+// Calls a sink for each loop and block, before and after its body, and for lists of statements. Statements that the sink takes over are
+// not entered.
 template <class Sink>
 void walk(const Stmt& stmt, Sink& sink) {
   switch (stmt.kind()) {
@@ -73,17 +73,17 @@ void walk(const Stmt& stmt, Sink& sink) {
 
 }  // namespace
 
-// A place without what shifts.
+// A place without the numbers that shift.
 struct Places::Standing {
   NodeId id;
   const void* node;                        // the loop, or the block's realize
   NodeId parent;                           // 0: none
-  int below;                               // how many places are below it
+  int below;                               // the number of places below it
   bool is_loop;
   Name name;                               // of a block
 };
 
-// Places that follow each other in the text. Behind the head are `count` of them, then their ids once more: those are searched.
+// Places that follow each other in the text. The head is followed by `count` places, then by their ids once more, for searching.
 struct Places::Leaf {
   mutable uint32_t refs;
   int number;
@@ -113,7 +113,7 @@ struct Places::Leaf {
   }
 };
 
-// Leaves that follow each other, with the number of places in them and in those before; they follow the head.
+// Leaves that follow each other, behind the head, with the number of places in them and in the leaves before.
 struct Places::Branch {
   struct Twig { const Leaf* leaf; int number; int end; };
   mutable uint32_t refs;
@@ -172,7 +172,7 @@ class Places::Anew {
   int parent_ = -1, scope_ = -1;
 };
 
-// What stood in the list before is copied with all that is below it.
+// A place of the old list is copied with all places below it.
 class Places::FromList : public Anew {
  public:
   FromList(std::vector<Place>& list, const Places& before) : Anew(list), before_(before) {}
@@ -182,7 +182,7 @@ class Places::FromList : public Anew {
     if (!old || !is_it(*old)) {
       old = before_.find(id);
       if (!old || !is_it(*old)) {
-        // Made anew, or around what changes: what follows in the old list is what is inside.
+        // Made anew, or around a change: its children follow it in the old list.
         if (old) { cursor_ = static_cast<size_t>(old->index) + 1; }
         return false;
       }
@@ -204,12 +204,12 @@ class Places::FromList : public Anew {
 
  private:
   const Places& before_;
-  size_t cursor_ = 0;                      // where in the list before the next statement probably stands
+  size_t cursor_ = 0;                      // the probable position of the next statement in the old list
 };
 
 // ---- leaves --------------------------------------------------------------------------------------------
 
-// First says of each part of the text which part of the old text it is, or what it is made of; then makes leaves of that.
+// First maps each part of the new text to a part of the old text or to new places, then makes leaves from that.
 class Places::FromLeaves {
  public:
   FromLeaves(Places& places, const Places& before) : places_(places), before_(before) {
@@ -245,7 +245,7 @@ class Places::FromLeaves {
     if (parts_.empty() || !parts_.back().is_fresh) { parts_.push_back({static_cast<int>(out.fresh), static_cast<int>(out.fresh), true}); }
     ++parts_.back().end;
     parent_ = place.id;
-    // The body that was met last, and what its statements were; null where it was or is no list.
+    // The body that was entered last, and its statements before; null where one of the two is no list.
     const Standing* old = refused_;
     const Stmt* old_body = !old ? nullptr : old->is_loop ? &static_cast<const For*>(old->node)->body : &static_cast<const BlockRealize*>(old->node)->block->body;
     body_ = body.as<SeqStmt>();
@@ -257,7 +257,7 @@ class Places::FromLeaves {
     fresh_[around.fresh].below = count_ - around.index - 1;
     parent_ = around.parent;
   }
-  // Statements that follow each other in the old list too are taken over with the last of them. A few may be gone, or new.
+  // A run of statements that is in the old list too is taken over with its last one. A few statements may be gone, or new.
   void list(const SeqStmt& all) {
     const SeqStmt* old = body_ == &all ? old_list_ : nullptr;
     size_t there = 0;                      // in the old list
@@ -293,7 +293,7 @@ class Places::FromLeaves {
     finish_leaf();
     finish_branch();
     places_.size_ = static_cast<size_t>(count_);
-    // Mostly the same leaves stand in the same branches.
+    // Most leaves stay in their branches.
     bool is_same = places_.branches_.size() == before_.branches_.size();
     for (size_t i = 0; is_same && i < places_.branches_.size(); ++i) {
       const Branch &now = *places_.branches_[i].branch, &was = *before_.branches_[i].branch;
@@ -305,10 +305,10 @@ class Places::FromLeaves {
   [[nodiscard]] auto count() const -> int { return count_; }
 
  private:
-  // Of what was, from `first` up to `end`, with another parent where that is given; or of `fresh_`.
+  // Old places from `first` up to `end`, with another parent where one is given; or places of `fresh_`.
   struct Part { int first = 0, end = 0; bool is_fresh = false; NodeId parent = 0, old_parent = 0; };
 
-  // Memory for one after the other.
+  // Memory that is used again for each update.
   struct Scratch {
     std::vector<Standing> fresh, open;
     std::vector<Part> parts;
@@ -331,7 +331,7 @@ class Places::FromLeaves {
 
   void put_fresh(const Part& part) {
     if (open_.empty()) {
-      // With what stood beside it, or behind others that leave room.
+      // Beside its old neighbours, or behind others that leave room.
       int number = before_.leaf_of_.find(fresh_[static_cast<size_t>(part.first)].id);
       int branch = number < 0 ? -1 : before_.numbers_->branch_of_leaf[static_cast<size_t>(number)];
       if (branch >= 0 && !is_used_[static_cast<size_t>(number)] && !opens_behind(branch)) {
@@ -394,9 +394,9 @@ class Places::FromLeaves {
     }
   }
 
-  // Is what is made now behind that branch already?
+  // True where the leaf that is being made lies behind that branch already.
   [[nodiscard]] auto opens_behind(int branch) const -> bool { return is_branch_used_[static_cast<size_t>(branch)] && branch != branch_; }
-  // What comes next goes into that branch, if nothing else stands between.
+  // The next leaf goes into that branch, if no other stands between.
   void begin_branch(int number) {
     if (number >= 0 && number != branch_ && !is_branch_used_[static_cast<size_t>(number)]) {
       finish_branch();
@@ -416,7 +416,7 @@ class Places::FromLeaves {
   void finish_leaf() {
     if (open_.empty()) { return; }
     size_t parts = open_.size() <= most_in_leaf ? 1 : (open_.size() + usual_in_leaf - 1) / usual_in_leaf;
-    size_t own = open_.size() / parts;       // of the first, which keeps the number
+    size_t own = open_.size() / parts;       // the size of the first part, which keeps the number
     for (size_t at : strangers_) {
       if (at < own && places_.leaf_of_.find(open_[at].id) != number_) { places_.leaf_of_.set(open_[at].id, number_); }
     }
@@ -446,23 +446,23 @@ class Places::FromLeaves {
   const Name no_name_;
   int count_ = 0;
   NodeId parent_ = 0;
-  int cursor_ = 0;                         // where in `before_` the next statement probably stands
-  // Siblings that follow each other there as well: from `first_` up to `end_`.
+  int cursor_ = 0;                         // the probable position of the next statement in `before_`
+  // Siblings that follow each other in `before_` as well: from `first_` up to `end_`.
   int first_ = 0, end_ = 0;
   NodeId its_parent_ = 0, old_parent_ = 0;
-  const Standing* refused_ = nullptr;      // what the loop or block that was not taken over was before, if it was
+  const Standing* refused_ = nullptr;      // the old place of the loop or block that was not taken over, if it had one
   const SeqStmt* body_ = nullptr;
   const SeqStmt* old_list_ = nullptr;
   std::vector<Standing>& fresh_ = scratch().fresh;
   std::vector<Part>& parts_ = scratch().parts;
-  // While leaves are made: the one that is filled, with those in it that are new in it; and the branch that is filled.
+  // While leaves are made: the leaf being filled, with the places that are new in it, and the branch being filled.
   std::vector<Standing>& open_ = scratch().open;
   std::vector<size_t>& strangers_ = scratch().strangers;
   int number_ = 0;
   std::vector<const Leaf*>& open_branch_ = scratch().open_branch;
   int branch_ = -1;
   int begin_ = 0;
-  int leaves_ = 0, numbers_ = 0;           // how many numbers of leaves and of branches were given
+  int leaves_ = 0, numbers_ = 0;           // the count of numbers given to leaves and to branches
   std::vector<char>&is_used_ = scratch().is_used, &is_branch_used_ = scratch().is_branch_used;   // of those given before
 };
 
@@ -483,7 +483,7 @@ Places::Places(const Stmt& body, const Places& before) {
   }
   FromLeaves sink(*this, before);
   walk(body, sink);
-  // Few are left, or leaves have become small: all anew.
+  // Few places are left, or leaves have become small: all are made anew.
   bool is_worn = static_cast<size_t>(sink.count()) <= most_in_list / 2 || before.numbers_->branch_of_leaf.size() > static_cast<size_t>(sink.count() / 8 + 16);
   if (!is_worn) {
     sink.make_leaves();
@@ -570,7 +570,7 @@ auto Places::find(NodeId id, Spot& spot) const -> const Standing* {
   return twig->leaf->find(id);
 }
 
-// Steps ask for those of a few leaves; who goes through all of them has a table.
+// Steps use the places of a few leaves. For callers that visit all places a table is made.
 auto Places::made(const Spot& spot) const -> const Place* {
   auto number = static_cast<size_t>(spot.leaf->number);
   if (number < all_made_.size()) {
@@ -594,7 +594,7 @@ auto Places::make_places(const Spot& spot) const -> std::unique_ptr<Place[]> {
   const auto& [leaf, begin] = spot;
   auto out = std::make_unique_for_overwrite<Place[]>(static_cast<size_t>(leaf->count));
   struct Around { int index = -1, scope = -1, end = 0; bool is_block = false; };
-  // What is around a place from outside of the leaf is the same for many.
+  // Many places share the loops and blocks around them that lie outside of the leaf.
   NodeId outside_id = 0;
   Around outside;
   auto around_from_outside = [&](NodeId parent) -> const Around& {
@@ -607,7 +607,7 @@ auto Places::make_places(const Spot& spot) const -> std::unique_ptr<Place[]> {
     outside.scope = scope.index;
     return outside;
   };
-  static thread_local std::vector<Around> open;   // those in the leaf that are around the next place
+  static thread_local std::vector<Around> open;   // the places of the leaf that are around the next place
   open.clear();
   for (int i = 0; i < leaf->count; ++i) {
     const Standing& standing = leaf->begin()[i];
@@ -681,7 +681,7 @@ auto Places::blocks_below(const Place& place) const -> std::vector<const BlockRe
     }
     return out;
   }
-  // From leaf to leaf; of a block that others are in, behind them.
+  // From leaf to leaf; behind a block that holds others, behind these.
   for (int i = place.index + 1; i < place.end;) {
     size_t post = post_of(i);
     const Branch& branch = *branches_[post].branch;

@@ -1,8 +1,8 @@
-// The loops and blocks of a function, in the order of the text, with where each stands.
+// The loops and blocks of a function in the order of the text, each with its position.
 //
-// Those of a small function are a list. Those of a large one stand in leaves of a few dozen, which say only what does not shift when
-// something is put in elsewhere: states that follow from one another share the leaves that a step leaves as they are. What shifts, the numbers
-// of a `Place`, is found when a place of a leaf is asked for, and kept. So a step among thousands of loops costs what it changes, and one
+// A small function has a list of them. A large one has leaves of a few dozen places, which store nothing that shifts when a statement is
+// inserted elsewhere; states that follow from one another share the leaves that a step does not change. The numbers of a `Place`, which
+// do shift, are computed on the first use of a leaf, and kept. So a step among thousands of loops costs as much as it changes, and one
 // number for each leaf.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace loopsmith::schedule {
 
-/// A loop or block, and where it stands. Alive as long as some state that shares it.
+/// A loop or block with its position. It lives as long as some state that shares it.
 struct Place {
   NodeId id = 0;
   const For* loop = nullptr;               // one of the two is null
@@ -39,9 +39,9 @@ struct Place {
 class Places {
  public:
   Places() = default;
-  /// Of a function's body. Loops and blocks in the `init` of a block are not among them: no primitive reaches them.
+  /// The places of a function's body. Loops and blocks in the `init` of a block are left out: no primitive reaches them.
   explicit Places(const Stmt& body);
-  /// The same, where most of the body is what `before` was made of.
+  /// The same, where most of the body is shared with the body of `before`.
   Places(const Stmt& body, const Places& before);
   Places(const Places&) = delete;
   auto operator=(const Places&) -> Places& = delete;
@@ -53,11 +53,11 @@ class Places {
   [[nodiscard]] auto front() const -> const Place& { return (*this)[0]; }
   [[nodiscard]] auto back() const -> const Place& { return (*this)[size() - 1]; }
   [[nodiscard]] auto find(NodeId id) const -> const Place*;
-  /// The number of a loop or block; -1: there is none of that id.
+  /// The number of a loop or block; -1 for an unknown id.
   [[nodiscard]] auto index_of(NodeId id) const -> int;
-  /// Whether a place is one of these, and no copy or another state's.
+  /// True for a place of this object; false for a copy, or a place of another state.
   [[nodiscard]] auto holds(const Place& place) const -> bool;
-  /// The blocks of a name.
+  /// The blocks with that name.
   [[nodiscard]] auto blocks_named(Name name) const -> std::vector<const Place*>;
 
   /// The blocks below a place, not counting blocks inside those; in the order of the text.
@@ -89,7 +89,7 @@ class Places {
     const Place* at_ = nullptr;
     const Place* end_ = nullptr;
   };
-  /// Quicker than by number, for those that follow each other.
+  /// Iterates from a number on: quicker than looking up each number.
   [[nodiscard]] auto from(int index) const -> const_iterator { return {this, static_cast<size_t>(index)}; }
   [[nodiscard]] auto begin() const -> const_iterator { return {this, 0}; }
   [[nodiscard]] auto end() const -> const_iterator { return {this, size()}; }
@@ -101,7 +101,7 @@ class Places {
   struct Post { const Branch* branch; int begin; };                // and the number of its first place
   struct Spot { const Leaf* leaf = nullptr; int begin = 0; };
   struct Found { int index = -1; const Standing* standing = nullptr; };
-  // Leaves and branches have numbers that they keep while others come and go; -1: gone.
+  // Leaves and branches keep their numbers while others are added and removed; -1: removed.
   struct Numbers { std::vector<int> branch_of_leaf, post_of_branch; };
   struct Made { const Leaf* leaf; std::unique_ptr<Place[]> places; };
   class Anew;
@@ -124,9 +124,9 @@ class Places {
   size_t size_ = 0;
   std::vector<Post> branches_;                    // of a large one
   std::shared_ptr<const Numbers> numbers_;
-  IdMap leaf_of_;                                 // the number of the leaf that an id stands in, if it is there at all
+  IdMap leaf_of_;                                 // the number of the leaf that may hold an id
   mutable std::vector<Made> made_;
-  mutable std::vector<const Place*> all_made_;    // by number; empty while few were asked for
+  mutable std::vector<const Place*> all_made_;    // by number; empty while few were used
 };
 
 }  // namespace loopsmith::schedule

@@ -1,4 +1,4 @@
-// Rows of primitives: looking them up, and taking apart the values they are called with.
+// Rows of primitives: looking them up, and converting the values of calls to arguments.
 #include "schedule/primitive.h"
 
 #include <cmath>
@@ -182,7 +182,7 @@ auto convert(const Context& cx, const Param& param, const Value& value, BufferAr
 }
 auto convert(const Context& cx, const Param& param, const Value& value, Value& out) -> Status {
   out = value;
-  // Variables of numbers are read here, so that primitives see the number.
+  // A variable of a number is read here, so that primitives see the number.
   if (value.as<ExprRV>()) {
     int64_t number = 0;
     if (!integer_of(cx, value, number)) { return wrong_kind(cx, param, value, "a variable that holds an integer"); }

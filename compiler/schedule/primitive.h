@@ -5,23 +5,23 @@
 //  1. In its family's file under primitives/, write a struct with
 //       - a comment: one sentence; before ==> after; "Needs"; "Keeps" (see fuse in loops.cpp, the model);
 //       - `struct Args`: one member per parameter, of the types listed at `convert` below;
-//       - `struct Plan`: what check() proved (loops found, extents, the region that is needed ...);
+//       - `struct Plan`: the results of check() (loops found, extents, the region that is needed ...);
 //       - `static auto check(const Context&, const Args&) -> Result<Plan>`: every legality rule, located errors
 //         (`cx.error(Code::X).arg(..).at_node(id)`; codes are rows of support/diagnostics.def);
-//       - `static auto apply(const Context&, const Args&, const Plan&) -> Outcome`: cannot fail. It says which loop or
-//         block is replaced by what (`Rewrite`), and what the outputs are bound to. New nodes take the origin
-//         `cx.made_from(origin of the node they stand for)`. Loops and blocks that go on existing keep their id.
+//       - `static auto apply(const Context&, const Args&, const Plan&) -> Outcome`: cannot fail. It returns the new nodes
+//         for loops and blocks (`Rewrite`), and the outputs. New nodes take the origin
+//         `cx.made_from(origin of the node they stand for)`. Loops and blocks that stay keep their id.
 //  2. Define its row at the end of the file, parameters in the order of the Python call:
 //       const Primitive fuse = primitive<Fuse>("fuse", "Fuse", "joins directly nested loops into one")
 //           .inputs("loops", &Fuse::Args::loops).from(candidates::nested_loops)   // variadic: sch.fuse(i, j), JSON inputs spliced
 //           .attr("preserve_unit_iters", &Fuse::Args::preserve_unit_iters, true)
 //           .loop("fused")
 //           .example(examples::matmul, "i, j, k = sch.get_loops(\"C\")\nsch.fuse(i, j)");
-//     `from` says which arguments are worth trying (candidates.h has the common ones): legal moves, completion and the
-//     random gate call with those. Blocks, loops, bools and parameters with a default need none.
+//     `from` lists the arguments worth trying (candidates.h has the common lists): legal moves, completion and the random
+//     gate use them. Blocks, loops, bools and parameters with a default need none.
 //  3. Declare the row in primitives.h and name it in primitives/all.cpp; add golden cases in
 //     tests/golden/schedule/<primitive>/.
-// Nothing else: the row is the only door, and it checks first.
+// Nothing else: every call goes through the row, which checks first.
 #pragma once
 
 #include <functional>
@@ -41,7 +41,7 @@ namespace loopsmith::schedule {
 
 struct Primitive;
 
-/// What a primitive may look at while it runs.
+/// The inputs of a primitive beside its arguments.
 struct Context {
   const State& state;
   const Primitive& primitive;
@@ -53,13 +53,13 @@ struct Context {
   struct Binding { enum class Kind : uint8_t { Block, Loop, Int } kind = Kind::Int; uint64_t value = 0; Name func; };
   const Sequence<Binding>& variables;
   const std::vector<TensorIntrin>* own_intrinsics = nullptr;   // of the schedule's file; null: none
-  int64_t most_vscale = 0;                                     // `T.vscale()` is 1, 2, 4 up to this; 0: not known
+  int64_t most_vscale = 0;                                     // `T.vscale()` is 1, 2, 4 up to this; 0: unknown
 
-  /// By name, those of the schedule's file first; null where there is none.
+  /// By name, those of the schedule's file first; null for an unknown name.
   [[nodiscard]] auto find_intrinsic(Name name) const -> const TensorIntrin*;
   [[nodiscard]] auto intrinsic_names() const -> std::vector<Name>;
   [[nodiscard]] auto error(Code code) const -> Diagnostic;
-  /// The origin of a node made by this call from one of that origin.
+  /// The origin of a node that this call makes from a node of that origin.
   [[nodiscard]] auto made_from(Origin from) const -> Origin { from.step = call.step; return from; }
 };
 
@@ -74,16 +74,16 @@ struct PlaceArg {
 struct BlockArg : PlaceArg { [[nodiscard]] auto block() const -> const Block& { return *place->block(); } };
 struct LoopArg : PlaceArg { [[nodiscard]] auto loop() const -> const For& { return *place->loop; } };
 
-/// Where a block shall be computed: a loop, or what `sample_compute_location` may decide instead.
+/// The place where a block shall be computed: a loop, or one of the marks that `sample_compute_location` may choose instead.
 struct LocationArg : LoopArg {
   enum class Mark : uint8_t { Loop, Root, Inline };
   Mark mark = Mark::Loop;
-  // Stand for the two in the table of variables.
+  // The two marks in the table of variables.
   static constexpr NodeId root_mark = ~NodeId{0};
   static constexpr NodeId inline_mark = ~NodeId{1};
 };
 
-/// A buffer that a block accesses: the index-th that it reads, or writes.
+/// A buffer that a block accesses: number `index` of those that it reads, or writes.
 struct BufferArg { bool is_write = false; int64_t index = 0; };
 /// "read" or "write".
 struct AccessArg { bool is_write = false; };
@@ -96,15 +96,15 @@ struct Output {
   static auto integer(int64_t v) -> Output { return {Context::Binding::Kind::Int, static_cast<uint64_t>(v)}; }
 };
 
-/// What a primitive did.
+/// The result of a primitive.
 struct Outcome {
-  Name func;                                // that changed; empty: nothing did
+  Name func;                                // the function that changed; empty: none did
   Rewrite rewrite;
   std::vector<Output> outputs;
-  Value decision;                           // what a sampling primitive decided
+  Value decision;                           // of a sampling primitive
 };
 
-/// What the candidates for an argument are chosen for: a loop or block of a function, and the arguments before.
+/// The call that candidates for an argument are chosen for: a loop or block of a function, and the arguments before.
 struct Choice {
   const State& state;
   const FuncState& func;
@@ -116,10 +116,10 @@ struct Choice {
   [[nodiscard]] static auto loop(const Place& p) -> Value { return LoopRV{static_cast<uint32_t>(p.index)}; }
   /// The loop or block that an argument stands for; null for other values.
   [[nodiscard]] auto place(const Value& value) const -> const Place*;
-  /// The first loop or block among the arguments before; the focus where there is none.
+  /// The first loop or block among the arguments before; else the focus.
   [[nodiscard]] auto subject() const -> const Place&;
 };
-/// Arguments worth trying; not all need be legal.
+/// Arguments worth trying. Not all of them need be legal.
 using Candidates = std::vector<Value> (*)(const Choice&);
 
 enum class ValueKind : uint8_t {
@@ -127,10 +127,10 @@ enum class ValueKind : uint8_t {
   Buffer,                                   // ("read", 0), ("write", 1); scripts may name it: "A"; two numbers in JSON
   Access,                                   // "read" or "write"; a number in JSON
 };
-/// What an index map maps: the block's iter vars (to indices, or to ranges), the indices of the buffer argument before it, or what
-/// the map before it gave.
+/// The inputs of an index map: the block's iter vars (mapped to indices, or to ranges), the indices of the buffer argument before it, or
+/// the results of the map before it.
 enum class MapOf : uint8_t { Iters, Ranges, Buffer, Image };
-/// Where a parameter stands in a trace.
+/// The place of a parameter in a trace.
 enum class Role : uint8_t { Input, Attr, Decision };
 
 struct Param {
@@ -161,9 +161,9 @@ struct Primitive {
   bool is_sampling = false;
   /// Needs values for all params. Checks, then plans the change; nothing is changed on errors.
   std::function<Result<Outcome>(const Context&, std::span<const Value>)> run;
-  /// Is the call legal? As `run`, without the change.
+  /// Ok for a legal call: as `run`, without the change.
   std::function<Status(const Context&, std::span<const Value>)> check;
-  /// The row that takes the axis separators which the index map of a script's call may hold; null: it takes none.
+  /// The row for axis separators, which the index map in a script's call may hold; null: they are not allowed.
   const Primitive* separators = nullptr;
   /// For the reference page: a program and calls on it; the last one is of this primitive.
   std::string_view example_program;
@@ -175,7 +175,7 @@ struct Primitive {
 
 /// All rows, in the order of the reference page.
 [[nodiscard]] auto all_primitives() -> const std::vector<const Primitive*>&;
-/// By script name ("compute_at") or instruction kind ("ComputeAt", "GetSBlock" too); null where there is none.
+/// By script name ("compute_at") or instruction kind ("ComputeAt", "GetSBlock" too); null for unknown names.
 [[nodiscard]] auto find_primitive(std::string_view name) -> const Primitive*;
 [[nodiscard]] auto find_instruction(std::string_view kind) -> const Primitive*;
 
@@ -223,10 +223,10 @@ template <> struct KindOf<AccessArg> { static constexpr ValueKind kind = ValueKi
 template <> struct KindOf<std::optional<int64_t>> { static constexpr ValueKind kind = ValueKind::OptionalInt; static constexpr bool list = false; };
 template <class T> struct KindOf<std::vector<T>> { static constexpr ValueKind kind = KindOf<T>::kind; static constexpr bool list = true; };
 
-/// Loops around what an outcome changes, whose iterations run at the same time: none touches what another one writes that did not before, as
-/// far as their instances can be counted.
+/// For loops around a change whose iterations run at the same time: no iteration touches an element that another one writes and that it did not
+/// touch before, as far as instances can be counted.
 [[nodiscard]] auto require_no_new_race(const Context& cx, const Outcome& outcome) -> Status;
-/// Has the function of the loops and blocks among the arguments loops whose iterations run at the same time?
+/// True where the function of the arguments has loops whose iterations run at the same time.
 [[nodiscard]] auto may_race(const Context& cx, std::span<const Value> values) -> bool;
 
 // ---- building a row ------------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ class RowBuilder {
   using Args = typename P::Args;
   RowBuilder(std::string_view name, std::string_view kind, std::string_view help) { row_.name = name; row_.kind = kind; row_.help = help; }
 
-  /// Among the inputs of a trace: what may be a variable.
+  /// A parameter among the inputs of a trace: it may be a variable.
   template <class T>
   auto input(std::string_view name, T Args::* member, std::optional<Value> otherwise = {}) && -> RowBuilder&& {
     return std::move(*this).param(name, member, Role::Input, std::move(otherwise));
@@ -256,14 +256,14 @@ class RowBuilder {
     row_.params.back().is_spliced = true;
     return std::move(self);
   }
-  /// Among the attributes of a trace: what is always a constant.
+  /// A parameter among the attributes of a trace: it is always a constant.
   template <class T>
   auto attr(std::string_view name, T Args::* member, std::optional<Value> otherwise = {}) && -> RowBuilder&& {
     return std::move(*this).param(name, member, Role::Attr, std::move(otherwise));
   }
-  /// Which arguments are worth trying for the parameter just named.
+  /// The arguments worth trying for the parameter just named.
   auto from(Candidates candidates) && -> RowBuilder&& { row_.params.back().candidates = candidates; return std::move(*this); }
-  /// What the parameter just named takes, where its type does not say it.
+  /// The kind of values for the parameter just named, where its type is not enough.
   auto of(ValueKind kind) && -> RowBuilder&& { row_.params.back().kind = kind; return std::move(*this); }
   /// A program and calls on it (`sch`), for the reference page, which shows the program before and after.
   auto example(std::string_view program, std::string_view calls) && -> RowBuilder&& {
@@ -271,7 +271,7 @@ class RowBuilder {
     row_.example_calls = calls;
     return std::move(*this);
   }
-  /// What the index map just named maps.
+  /// The inputs of the index map just named.
   auto maps(MapOf what) && -> RowBuilder&& { row_.params.back().map_of = what; return std::move(*this); }
   /// The number just named counts the buffers that the block reads ("read") or writes ("write").
   auto indexes(std::string_view access) && -> RowBuilder&& { row_.params.back().index_of = access; return std::move(*this); }
@@ -280,14 +280,14 @@ class RowBuilder {
   /// Calls with axis separators in their index map call that row too, with the same block and buffer.
   auto separators_to(const Primitive* row) && -> RowBuilder&& { row_.separators = row; return std::move(*this); }
   auto omit_empty() && -> RowBuilder&& { row_.params.back().omit_empty = true; return std::move(*this); }
-  /// What was (or shall be) decided: the last parameter of sampling primitives.
+  /// The decision, made or asked for: the last parameter of sampling primitives.
   auto sampling() && -> RowBuilder&& {
     row_.is_sampling = row_.is_pure = true;
     row_.params.push_back({.name = "decision", .kind = ValueKind::Any, .role = Role::Decision, .otherwise = Value()});
     return std::move(*this);
   }
   auto pure() && -> RowBuilder&& { row_.is_pure = true; return std::move(*this); }
-  /// It puts work where it was not before: what comes of it is looked at for races.
+  /// The primitive moves work to another place, so its result is checked for races.
   auto moves_work() && -> RowBuilder&& { moves_work_ = true; return std::move(*this); }
   auto block(std::string_view name) && -> RowBuilder&& { return std::move(*this).output(OutputKind::Block, name); }
   auto loop(std::string_view name) && -> RowBuilder&& { return std::move(*this).output(OutputKind::Loop, name); }

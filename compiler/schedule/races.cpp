@@ -1,4 +1,4 @@
-// Races that a primitive would bring about: iterations that run at the same time, of which one touches what another one writes.
+// Races that a primitive would cause: iterations that run at the same time, one of which touches elements that another one writes.
 #include "schedule/races.h"
 
 #include <algorithm>
@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "schedule/analysis.h"
+#include "schedule/block_classes.h"
+#include "schedule/counted_races.h"
+#include "schedule/facts/bindings.h"
 #include "schedule/primitive.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
@@ -16,7 +18,7 @@
 namespace loopsmith::schedule {
 namespace {
 
-// The loops around what changes, and changed themselves, whose iterations run at the same time.
+// The loops around the changes, and among them, whose iterations run at the same time.
 auto loops_at_once(const FuncState& func, const Rewrite& rewrite) -> std::vector<NodeId> {
   std::vector<NodeId> out;
   auto add_around = [&](NodeId id) {
@@ -30,7 +32,7 @@ auto loops_at_once(const FuncState& func, const Rewrite& rewrite) -> std::vector
   return out;
 }
 
-// Buffers that iterations of a loop that run at once had to themselves before a step, and that code outside of it uses after it.
+// Buffers of which each iteration of a parallel loop had its own before a step, and that code outside of the loop uses after it.
 auto no_longer_own(const FuncState& before, const Place& loop_before, const FuncState& after, const Place& loop) -> std::vector<Buffer> {
   std::vector<Buffer> out;
   auto was_written = [&](const Buffer& buffer) {
@@ -51,13 +53,13 @@ auto no_longer_own(const FuncState& before, const Place& loop_before, const Func
   return out;
 }
 
-// Leaves of races found after a step one whose buffer was in none before it; no block where there is no such one.
+// Keeps one race found after a step whose buffer had no race before it; no block: there is none.
 void leave_new(Races& races, const Races& earlier, const FuncState& before) {
   if (!races.block || !earlier.block) { return; }
   auto is_new = [&](const Buffer& buffer) {
     if (!earlier.is_known || earlier.buffer == buffer) { return false; }
     if (std::any_of(earlier.further.begin(), earlier.further.end(), [&](const Races::Pair& pair) { return pair.buffer == buffer; })) { return false; }
-    // One in the place of another that was in a race is not new.
+    // A buffer that replaces one with a race is not new.
     return std::any_of(before.places().begin(), before.places().end(), [&](const Place& place) {
       return place.is_block() && std::any_of(place.block()->writes.begin(), place.block()->writes.end(), [&](const BufferRegion& write) { return write.buffer == buffer; });
     });
@@ -88,7 +90,7 @@ auto may_meet(const FuncState& func, const Place& loop, const Buffer& buffer) ->
   bool repeats = false;
   for (int i = loop.index + 1; i < loop.end; ++i) {
     const Place& place = func.places()[static_cast<size_t>(i)];
-    // A block around others declares what they write.
+    // A block around others declares their writes.
     if (!place.is_block() || !func.child_blocks(place).empty()) { continue; }
     for (const BufferRegion& write : place.block()->writes) {
       if (!(write.buffer == buffer)) { continue; }
@@ -126,7 +128,7 @@ auto require_no_new_race(const Context& cx, const Outcome& outcome, const std::v
     if (!loop || !loop->is_loop()) { continue; }
     const Place& same = *before->find(id);
     Races races = counted_races(after, *loop, most_followed_instances);
-    // What was wrong before is not this step's fault.
+    // Races from before are not this step's fault.
     if (races.block) { leave_new(races, counted_races(*before, same), *before); }
     if (races.block) { return race_error(cx, *loop, races); }
     if (races.is_known) { continue; }

@@ -1,28 +1,28 @@
-// Races between iterations that run at the same time, told to people.
+// Races between iterations that run at the same time, as diagnostics.
 #pragma once
 
 #include <vector>
 
-#include "schedule/instances.h"
+#include "schedule/counted_races.h"
 #include "schedule/primitive.h"
 
 namespace loopsmith::schedule {
 
-/// Instances, all in all, of the function that are followed after each step that moves work.
+/// The number of instances of the function, all in all, that are followed after each step that moves work.
 constexpr int64_t most_followed_instances = 2048;
 
 /// Two iterations of the loop touch an element, and one writes it: `races.block` is not null.
 [[nodiscard]] auto race_error(const Context& cx, const Place& loop, const Races& races) -> Diagnostic;
 
-/// Does a block below a loop go over its elements again in loops between, while what it reads is still being made there?
+/// True where a block below a loop computes its elements again in loops between, while its producers still run there.
 [[nodiscard]] auto rewrites(const FuncState& func, const Place& place, const Place& loop) -> bool;
 
-/// A block below a loop that writes a buffer which iterations may meet in, by the regions of all that write it there; null: none is known
-/// to. Iterations of one block that does not reduce, and does not copy what is not complete yet, write the same where they do.
+/// A block below a loop that writes elements of a buffer which several iterations write, by the regions of all writers there; null: none is
+/// known. Iterations of one block that neither reduces nor copies incomplete elements write the same values where they meet.
 [[nodiscard]] auto may_meet(const FuncState& func, const Place& loop, const Buffer& buffer) -> const Place*;
 
-/// Of loops whose iterations run at the same time before and after a step: none touches what another one writes that did not before, as far
-/// as their instances can be counted.
+/// For loops whose iterations run at the same time before and after a step: no iteration touches elements that another one writes and that it
+/// did not touch before, as far as their instances can be counted.
 [[nodiscard]] auto require_no_new_race(const Context& cx, const Outcome& outcome, const std::vector<NodeId>& loops) -> Status;
 
 }  // namespace loopsmith::schedule

@@ -53,7 +53,7 @@ auto reducers_for(const std::vector<Expr>& identities) -> std::vector<Reducer> {
   return out;
 }
 
-// Variables of the pattern are holes; a hole met twice must hold the same.
+// Variables of the pattern match any expression, the same one at each occurrence.
 auto matches(const Expr& pattern, const Expr& value, std::unordered_map<const VarNode*, Expr>& holes) -> bool {
   if (const VarNode* hole = pattern.as<VarNode>()) {
     auto [found, is_new] = holes.emplace(hole, value);
@@ -177,7 +177,7 @@ auto reads_written(const Expr& e, const Block& block) -> bool {
   return found;
 }
 
-// What is joined to the old element by an operation for which only the values count, not their order.
+// The value joined to the old element by an operation for which the order of values does not matter.
 auto joined(const BufferStore& store) -> std::optional<Expr> {
   auto is_old = [&](const Expr& e) {
     const auto* load = e.as<BufferLoad>();
@@ -210,7 +210,7 @@ auto joined(const BufferStore& store) -> std::optional<Expr> {
   }
   if (is_old(a)) { return b; }
   if (is_old(b)) { return a; }
-  // (old + a) + b, as it is written by hand.
+  // (old + a) + b, as people write it.
   if (const auto* sum = a.as<Add>(); sum && store.value.kind() == NodeKind::Add) {
     if (is_old(sum->a)) { return sum->b + b; }
   }
@@ -232,7 +232,7 @@ auto statement_commutes(const Stmt& stmt, const Block& block) -> bool {
   }
   if (const auto* n = stmt.as<For>()) { return statement_commutes(n->body, block); }
   if (const auto* n = stmt.as<BlockRealize>()) { return statement_commutes(n->block->body, block); }
-  // An intrinsic is taken to accumulate, as those of tensor units do.
+  // Intrinsics are assumed to accumulate, as those of tensor units do.
   if (stmt.as<Evaluate>()) { return true; }
   return false;
 }

@@ -11,8 +11,6 @@
 
 namespace loopsmith::schedule {
 
-using Domains = std::vector<std::pair<Var, Range>>;
-
 /// The statement with the iter values of its blocks brought to their simplest affine form, under loops with the given
 /// domains. `fold_unit_loops`: a loop of one iteration is its start. `dialect`: of the module; those that spell blocks `T.sblock` simplify
 /// products of sizes further.
@@ -28,17 +26,17 @@ struct ForParts { std::optional<Stmt> body; std::optional<ForKind> kind; std::op
 /// The domains of all loops around a loop or block within its scope.
 [[nodiscard]] auto domains_around(const FuncState& func, const Place& place) -> Domains;
 
-/// The statement with For `from` (by identity) replaced; used where several statements of one body change.
+/// The statement with each loop, block and store for which `f` returns another statement replaced by it.
 [[nodiscard]] auto replace_stmt(const Stmt& root, const std::function<Stmt(const Stmt&)>& f) -> Stmt;
 
-/// What is to be looked through for uses of a buffer in the block that allocates it (of a parameter: in the root block): the loops and blocks
-/// right below it that mention its memory or, where something besides those may mention it, the block as a whole.
+/// The statements that may use a buffer, in the block that allocates it (for a parameter: in the root block): the loops and blocks right below
+/// that mention its memory or, where other parts of the block may mention it, the block as a whole.
 [[nodiscard]] auto statements_with(const FuncState& func, const Place& site, const Buffer& buffer) -> std::vector<Stmt>;
-/// The block with another buffer for one that it allocates (or that is a parameter), and with those statements as `change` makes them.
-/// Called on the block as a whole it gives it the other buffer as well.
+/// The block with another buffer in place of one that it allocates (or of a parameter), and with those statements changed by `change`. Where
+/// `change` gets the whole block, it must replace the allocation as well.
 [[nodiscard]] auto with_buffer_changed(const FuncState& func, const Place& site, const Buffer& from, const Buffer& to, const std::function<Stmt(const Stmt&)>& change) -> Rewrite;
 
-/// Annotations, thread binding: what keeps a loop from being reshaped.
+/// The loop has no annotation and no thread binding, so it can be reshaped.
 [[nodiscard]] auto require_plain_loop(const Context& cx, const LoopArg& loop) -> Status;
 [[nodiscard]] auto require_starts_at_zero(const Context& cx, const LoopArg& loop) -> Status;
 
@@ -46,10 +44,10 @@ struct ForParts { std::optional<Stmt> body; std::optional<ForKind> kind; std::op
 [[nodiscard]] auto note_loop(Diagnostic diagnostic, const Place& loop) -> Diagnostic;
 [[nodiscard]] auto note_block(Diagnostic diagnostic, const Place& block) -> Diagnostic;
 
-/// How to take a block out of its scope, with the loops that hold nothing else; an error where the scope would be empty.
+/// The change that takes a block out of its scope, with the loops that hold nothing else; an error where the scope would be empty.
 [[nodiscard]] auto plan_removal(const Context& cx, const FuncState& func, const Place& block) -> Result<Rewrite::Change>;
 
-/// Can indices be inverted exactly? Not where one is a multiple of an iterator.
+/// True where indices can be inverted exactly; not where one is a multiple of an iterator.
 [[nodiscard]] auto is_invertible(const std::vector<arith::IterSum>& map) -> bool;
 
 /// All buffers that a block and the blocks in it declare to access or allocate.

@@ -1,4 +1,4 @@
-// Calling primitives, binding what they give to variables, recording and replaying: see schedule.h.
+// Calling primitives, binding their results to variables, recording and replaying: see schedule.h.
 #include "schedule/schedule.h"
 #include "schedule/moves.h"
 #include "support/codes.h"
@@ -10,6 +10,7 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/index_map.h"
+#include "schedule/scoped_value.h"
 
 namespace loopsmith::schedule {
 
@@ -107,7 +108,7 @@ auto Schedule::resolve_names(const Primitive& primitive, std::vector<Value>& val
 
 namespace {
 
-// The type of a block's iter vars, in which its indices are counted.
+// The type of a block's iter vars, which its indices have too.
 auto index_type(const Block& block) -> DataType {
   if (!block.iter_vars.empty()) { return block.iter_vars.front().var->dtype; }
   for (const auto* regions : {&block.reads, &block.writes}) {
@@ -118,7 +119,7 @@ auto index_type(const Block& block) -> DataType {
   return DataType::int_(64);
 }
 
-// The same value everywhere; a number takes the type of the elements where it is one of the kind.
+// The same value for all elements; a number takes their type where both are integers or both are reals.
 auto constant_map(const Value& value, size_t arity, DataType element, DataType index) -> Value {
   Expr constant;
   if (const auto* e = value.as<Expr>()) { constant = *e; }
@@ -130,8 +131,8 @@ auto constant_map(const Value& value, size_t arity, DataType element, DataType i
   return Value(make_index_map({.initial = std::move(vars), .final = {constant}, .inverse = {}}));
 }
 
-// The access and index of a buffer that a block names; `access`: look among the buffers it reads or writes only. What it both
-// reads and writes counts as written.
+// The access and index of a buffer that a script names; `access`: only among the buffers that the block reads, or writes. A buffer that it
+// both reads and writes counts as written.
 auto buffer_called(const Block& block, const std::string& name, std::string_view access, const std::function<Diagnostic(Code)>& fail)
     -> Result<std::pair<std::string, int64_t>> {
   std::vector<Buffer> found;
@@ -207,7 +208,7 @@ auto Schedule::apply(std::string_view name, Arguments arguments, Origin call) ->
 
 namespace {
 
-// By either of its names; the number of parameters where there is none.
+// The parameter with one of its two names; the number of parameters for an unknown name.
 auto find_parameter(const std::vector<Param>& params, std::string_view name) -> size_t {
   auto found = std::find_if(params.begin(), params.end(), [&](const Param& p) { return p.name == name || (!p.traced_as.empty() && p.traced_as == name); });
   return static_cast<size_t>(found - params.begin());
@@ -224,19 +225,19 @@ auto wrong_arguments(const Primitive& primitive, size_t positional, const std::v
     return fail(Code::TooManyArguments).arg("count", static_cast<int64_t>(params.size())).arg("given", static_cast<int64_t>(positional));
   }
   std::vector<bool> given(params.size(), false);
-  // What is variadic takes all that follow.
+  // A variadic parameter takes all arguments that follow.
   for (size_t i = 0; i < std::min(positional, params.size()); ++i) {
     given[i] = true;
     if (params[i].is_variadic) { break; }
   }
   for (std::string_view key : keywords) {
     size_t at = find_parameter(params, key);
-    if (at == params.size()) { return fail(Code::UnexpectedArgument).arg("name", key).remedy(primitive.signature()); }
+    if (at == params.size()) { return fail(Code::UnexpectedArgument).arg("name", key).remedy("call it as `" + primitive.signature() + "`"); }
     if (given[at]) { return fail(Code::DuplicateArgument).arg("name", key); }
     given[at] = true;
   }
   for (size_t i = 0; i < params.size() && is_all; ++i) {
-    if (!given[i] && !params[i].otherwise && !params[i].is_variadic) { return fail(Code::MissingArgument).arg("name", params[i].name).remedy(primitive.signature()); }
+    if (!given[i] && !params[i].otherwise && !params[i].is_variadic) { return fail(Code::MissingArgument).arg("name", params[i].name).remedy("call it as `" + primitive.signature() + "`"); }
   }
   return std::nullopt;
 }
@@ -270,7 +271,7 @@ auto match_arguments(const Primitive& primitive, Arguments arguments, Origin cal
 auto Schedule::apply(const Primitive& primitive, Arguments arguments, Origin call) -> Result<Value> {
   LOOPSMITH_TRY(matched, match_arguments(primitive, std::move(arguments), call));
   std::vector<Value>& values = matched.values;
-  // A failure leaves no trace of looked up names either.
+  // On failure the look-ups of names leave the trace, too.
   Schedule before = *this;
   auto run = [&]() -> Result<std::vector<Value>> {
     LOOPSMITH_CHECK(resolve_names(primitive, values, call));
@@ -401,8 +402,8 @@ auto number_of(const Value& value) -> uint32_t {
 
 namespace {
 
-// JSON keeps names of variables only: what an index map or an expression says of a function's parameters and sizes is about those of the
-// function at hand.
+// JSON keeps only names of variables: those of parameters and sizes in an index map or an expression stand for the variables of the function
+// at hand.
 auto with_variables_of(const PrimFunc& func, const Value& value) -> Value {
   return with_free_variables(value, [&](const VarNode& var) -> std::optional<Expr> {
     std::optional<Expr> found;
@@ -422,9 +423,9 @@ auto with_variables_of(const PrimFunc& func, const Value& value) -> Value {
 
 auto Schedule::replay(const Trace& trace, bool remove_postproc, const Watch& watch) -> Status {
   Schedule before = *this;
-  // A trace does not say for which machine it was made; what it splits by `T.vscale()` was split for one with scalable vectors.
+  // A trace does not name its machine. Where it splits by `T.vscale()`, it was made for a machine with scalable vectors.
   constexpr int64_t any_vscale = 16;
-  const int64_t vscale = std::exchange(most_vscale_, most_vscale_ == 0 ? any_vscale : most_vscale_);
+  ScopedValue<int64_t> vscale(most_vscale_, most_vscale_ == 0 ? any_vscale : most_vscale_);
   std::vector<uint32_t> map;
   auto run = [&]() -> Status {
     for (const Instruction* instruction : trace.instructions()) {
@@ -455,7 +456,6 @@ auto Schedule::replay(const Trace& trace, bool remove_postproc, const Watch& wat
     return ok();
   };
   Status status = run();
-  most_vscale_ = vscale;
   if (!status) { *this = std::move(before); }
   return status;
 }

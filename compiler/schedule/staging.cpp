@@ -9,9 +9,14 @@
 #include "arith/int_set.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
-#include "schedule/analysis.h"
+#include "ir/vocabulary.h"
+#include "schedule/counted_races.h"
+#include "schedule/facts/bindings.h"
+#include "schedule/facts/instances.h"
+#include "schedule/facts/regions.h"
+#include "schedule/facts/writes.h"
+#include "schedule/func_tree.h"
 #include "schedule/index_map.h"
-#include "schedule/instances.h"
 #include "schedule/rewriting.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
@@ -20,15 +25,8 @@
 namespace loopsmith::schedule {
 
 auto require_storage_scope(const Context& cx, const std::string& scope) -> Status {
-  if (!scope.empty() && storage_rank(Name(scope))) { return ok(); }
-  return cx.error(Code::StorageScope).arg("scope", scope).remedy("there are `global`, `shared`, `local`, `warp`, `wmma.matrix_a` and others");
-}
-
-auto region_of(const Array<BufferRegion>& regions, const Buffer& buffer) -> const BufferRegion* {
-  for (const BufferRegion& region : regions) {
-    if (region.buffer == buffer) { return &region; }
-  }
-  return nullptr;
+  if (!scope.empty() && memory_family(scope)) { return ok(); }
+  return cx.error(Code::StorageScope).arg("scope", scope).remedy("choose `global`, `shared`, `local`, `warp`, `wmma.matrix_a` or another scope that TVM knows");
 }
 
 // The same buffer, in another memory.
@@ -41,9 +39,8 @@ auto in_scope(const Buffer& buffer, const std::string& scope) -> Buffer {
   return make_buffer(std::move(fields));
 }
 
-// A view keeps the memory of what it is a view of, so a cache in another memory cannot stand in for a viewed buffer.
 auto require_no_view(const Context& cx, const Place& block, const Buffer& buffer, const std::string& scope) -> Status {
-  // Memory of its own has the shape of the view, not the strides of what it is a view of. A single stride of 1 says nothing.
+  // A cache has the shape of the view, but not the strides of its source. A single stride of 1 does no harm.
   bool is_plain = buffer->strides.empty() || (buffer->strides.size() == 1 && is_one(buffer->strides[0]));
   if (!is_plain) {
     return note_block(cx.error(Code::CacheOfView).arg("buffer", buffer->name.view()).arg("view", buffer->name.view()).arg("scope", scope), block);
@@ -62,7 +59,7 @@ auto require_no_view(const Context& cx, const Place& block, const Buffer& buffer
 
 namespace {
 
-// The number of the statement in the body of `around` that a block below stands in.
+// The number of the statement in the body of `around` that holds a block.
 auto statement_index(const FuncState& func, const Place& around, const Place& place) -> int {
   const Stmt* at = around.is_loop() ? &around.loop->body : &around.block()->body;
   while (true) {
@@ -73,7 +70,7 @@ auto statement_index(const FuncState& func, const Place& around, const Place& pl
   const Place* top = &place;
   while (func.parent(*top) != &around) { top = func.parent(*top); }
   if (size_t found = position_of(func, n->seq, around, *top); found < n->seq.size()) { return static_cast<int>(found); }
-  // Below a statement that is no loop or block.
+  // The block stands in a statement that is neither loop nor block.
   int index = 0;
   for (const Stmt& item : n->seq) {
     bool found = false;
@@ -102,8 +99,6 @@ auto statement_count(const Stmt& body) -> int {
 
 }  // namespace
 
-// In front of the first of `users` behind the writer, in the innermost body that holds both; at the scope's end if there
-// are none.
 void find_stage(const FuncState& func, const Place& writer, const std::vector<NodeId>& users, Stage& stage) {
   const Place* user = nullptr;
   for (NodeId id : users) {
@@ -148,7 +143,7 @@ auto touched_in(const FuncState& func, const Place& at, const Place& loop, const
       domains.emplace(here->loop->var.get(), arith::IntSet::from_range(Range{here->loop->min, here->loop->extent}));
       continue;
     }
-    // Beyond a block, its iter vars are what they are bound to.
+    // Outside of a block its iter vars are replaced by their iter values.
     relax(domains);
     domains.clear();
     VarMap bindings = bindings_of(*here->realize);
@@ -181,9 +176,7 @@ auto require_own_copies(const Context& cx, const FuncState& func, const Place& w
     if (!loop->is_loop() || !runs_at_once(*loop->loop)) { continue; }
     if (!is_all_written) { is_all_written = certainly_writes(func, writer, write, stage.at, stage.region, {}, stage.scope); }
     if (*is_all_written || stays_apart(func, *stage.at, *loop, stage.region)) { continue; }
-    return note_loop(note_block(cx.error(Code::PaddingForm).arg("block", writer.name().view())
-                                    .arg("why", fmt::format("iterations of `{}`, which run at the same time, would copy elements of `{}` that it writes in others", loop->name().view(),
-                                                            write.buffer->name.view())), writer), *loop);
+    return note_loop(note_block(cx.error(Code::CopiesRace).arg("block", writer.name().view()).arg("loop", loop->name().view()).arg("buffer", write.buffer->name.view()), writer), *loop);
   }
   return ok();
 }
@@ -193,14 +186,13 @@ auto require_one_buffer(const Context& cx, const FuncState& func, const Place& w
     if (!loop->is_loop() || !runs_at_once(*loop->loop)) { continue; }
     Races races = counted_races(func, *loop);
     bool is_own = std::find(races.own.begin(), races.own.end(), buffer) != races.own.end();
-    // What runs again without beginning anew writes the same again.
+    // An instance without an init writes the same values when it runs again.
     if (!is_own && (races.is_known || !writer.block()->init || !repeats_instances(*writer.realize, *loop->loop))) { continue; }
     return note_loop(note_block(cx.error(Code::IterationsShare).arg("loop", loop->name().view()).arg("block", writer.name().view()), writer), *loop);
   }
   return ok();
 }
 
-// What a block touches while the loops below `above` run.
 auto relaxed_region(const FuncState& func, const Place& block, const BufferRegion& region, const Place* above, const Expr& only_where) -> BufferRegion {
   VarMap map = bindings_of(*block.realize);
   std::vector<Range> ranges;
@@ -227,7 +219,6 @@ auto relaxed_region(const FuncState& func, const Place& block, const BufferRegio
   return {region.buffer, Array<Range>(std::move(out)), region.origin};
 }
 
-// Are all readers of a buffer in its scope below the place?
 auto all_readers_below(const FuncState& func, const Place& scope, const Place& at, const Buffer& buffer) -> bool {
   for (const Place* block : func.blocks_mentioning(scope, buffer)) {
     const auto& hidden = func.hidden_reads(*block);
@@ -237,7 +228,7 @@ auto all_readers_below(const FuncState& func, const Place& scope, const Place& a
   return true;
 }
 
-// Does what is copied from `low` on end within the buffer? Of the smaller of two extents it is enough that one does.
+// True where `extent` elements from `low` on end within the buffer. For the smaller of two extents it is enough that one of them does.
 auto ends_within(arith::Analyzer& analyzer, const Expr& low, const Expr& extent, const Expr& whole) -> bool {
   if (analyzer.can_prove(less_equal(add(low, extent), whole), arith::Strength::SymbolicBound)) { return true; }
   const auto* smaller = extent.as<Min>();
@@ -255,7 +246,7 @@ auto make_copy(const FuncState& func, const Stage& stage, const Buffer& from, co
       for (const IterVar& iter : at->block()->iter_vars) { analyzer.bind(iter.var, iter.dom); }
     }
   }
-  // Regions are bounds from above: what of them lies outside of the buffer is not copied.
+  // Regions are upper bounds: elements outside of the buffer are not copied.
   Expr predicate = bool_imm(true);
   Domains loops;
   std::vector<Expr> iter_values;
@@ -265,7 +256,7 @@ auto make_copy(const FuncState& func, const Stage& stage, const Buffer& from, co
     const Range& range = stage.region.region[i];
     DataType dtype = range.extent.dtype();
     Var loop = make<VarNode>(Name(fmt::format("ax{}", i)), dtype, origin);
-    // As its domain is: the buffer's extent, or what is copied of it.
+    // Of the type of its domain: the buffer's extent, or the extent of the copied region.
     Var var = make<VarNode>(Name(fmt::format("v{}", i)), stage.is_full ? cached->shape[i].dtype() : dtype, origin);
     loops.emplace_back(loop, from_zero(range.extent));
     analyzer.bind(loop, from_zero(range.extent));
@@ -321,6 +312,8 @@ auto require_single_writer(const Context& cx, const FuncState& func, const Place
     out.notes.push_back({place->block()->origin, fmt::format("`{}` writes it", place->name().view()), id});
     out.node_ids.push_back(id);
   }
+  bool is_decomposed = std::any_of(writers.begin(), writers.end(), [&](NodeId id) { return func.find(id)->name().view().ends_with("_init"); });
+  if (is_decomposed) { out.remedies.push_back(fmt::format("apply `{}` before `decompose_reduction`", cx.primitive.name)); }
   return out;
 }
 
@@ -335,7 +328,7 @@ auto shrunk(Buffer buffer, const Stage& stage) -> Buffer {
 
 namespace {
 
-// Uses of one buffer become uses of its cache. Blocks for which `skips` says so stay as they are.
+// Uses of one buffer become uses of its cache, except in blocks for which `skips` returns true.
 class Redirect : public Mutator {
  public:
   Redirect(const Buffer& from, const Buffer& to, const Stage& stage, bool loads, bool stores)
@@ -555,7 +548,7 @@ auto begins_reductions(const FuncState& func, const Place& block) -> bool {
   }
   if (!runs_all_instances(func, block, reduced)) { return false; }
   if (auto counted = counted_beginnings(func, block)) { return *counted; }
-  // A loop over rows and their elements that begins in the middle of a row, by itself or as a loop around the scope says, goes on with that one.
+  // A loop over rows and their elements that begins in the middle of a row, by its own start or by a loop around the scope, continues that row.
   const Domains here = domains_around(func, block);
   auto is_outside = [&](const VarNode& v) { return std::none_of(here.begin(), here.end(), [&](const auto& d) { return d.first.get() == &v; }); };
   for (const Place* at = func.parent(block); at && at->is_loop(); at = func.parent(*at)) {

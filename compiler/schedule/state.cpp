@@ -1,25 +1,22 @@
-// The tree of a function, rewriting along a path, and the answers kept about blocks: see state.h. How the answers
-// come about is in analysis.cpp.
+// The facts that states keep about blocks, and states after a rewrite: see state.h. Facts are computed in facts/.
 #include "schedule/state.h"
 
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
 
 #include "ir/ops.h"
-#include "ir/visitor.h"
-#include "schedule/analysis.h"
-#include "schedule/scopes.h"
+#include "schedule/facts/bindings.h"
+#include "schedule/facts/mentions.h"
 
 namespace loopsmith::schedule {
 
-// What was computed, with the pointers it was computed from. `made_from` and the strands of trees keep those alive, so that equal
-// pointers mean equal nodes.
+// Facts with the pointers they were computed from. `made_from` and the strands of trees keep the nodes alive, so that
+// equal pointers mean equal nodes.
 struct FuncState::Kept {
   struct CoverEntry {
     NodeId scope;
     PrimFunc made_from;
-    std::vector<const void*> around;       // what is known of the loops and blocks around the scope, and of its own iter vars
+    std::vector<const void*> around;       // the inputs from loops and blocks around the scope, and its own iter vars
     std::shared_ptr<const ScopeTree> tree;
     Cover cover;
   };
@@ -29,53 +26,27 @@ struct FuncState::Kept {
     std::vector<const void*> read_from;
     bool is_affine;
   };
-  // By block node; shared by all states of a schedule. Each entry keeps its block alive.
-  struct HiddenEntry { Ref<Block> block; std::vector<Buffer> buffers; };
-  std::shared_ptr<std::unordered_map<const Block*, HiddenEntry>> hidden = std::make_shared<std::unordered_map<const Block*, HiddenEntry>>();
+  std::shared_ptr<KnownHiddenReads> hidden = std::make_shared<KnownHiddenReads>();   // shared by all states of a schedule
   // The buffers that a block allocates, by their memory.
   struct AllocEntry { NodeId block; Sequence<Buffer> made_from; Sequence<Alloc> by_data; };
-  std::vector<AllocEntry> allocs;            // of this state, or one before: compared when asked
-  // Blocks of a scope that write what it does not allocate; likewise.
+  std::vector<AllocEntry> allocs;            // of this state or an earlier one: compared on use
+  // Blocks of a scope that write buffers which it does not allocate; compared on use, too.
   struct OutputEntry { NodeId scope; Sequence<Buffer> own; Sequence<Stmt> strands; std::vector<NodeId> blocks; };
   std::vector<std::shared_ptr<const OutputEntry>> outputs;
   std::vector<std::shared_ptr<const ScopeTree>> scopes;
   std::vector<std::shared_ptr<const CoverEntry>> covers;
   std::vector<std::shared_ptr<const BindingEntry>> bindings;
   std::vector<std::shared_ptr<const ScopeMentions>> mentions;
-  // Taken over from the state before, not compared yet.
+  std::vector<std::shared_ptr<const RacesKept>> races;
+  // Taken over from the state before, and not compared yet.
   std::vector<std::shared_ptr<const ScopeTree>> old_scopes;
   std::vector<std::shared_ptr<const CoverEntry>> old_covers;
   std::vector<std::shared_ptr<const BindingEntry>> old_bindings;
   std::vector<std::shared_ptr<const ScopeMentions>> old_mentions;
 };
 
-// ---- the tree ------------------------------------------------------------------------------------------
-
-FuncState::FuncState(Name name, PrimFunc func)
-    : name_(name), func_(std::move(func)), places_(root_block(func_) ? Places(func_->body) : Places()), kept_(std::make_shared<Kept>()) {}
-
-FuncState::FuncState(Name name, PrimFunc func, const FuncState& before)
-    : name_(name), func_(std::move(func)), places_(root_block(func_) ? Places(func_->body, before.places_) : Places()), kept_(std::make_shared<Kept>()) {}
-
-auto FuncState::loops(const Place& p) const -> std::vector<const Place*> {
-  std::vector<const Place*> out;
-  for (const Place* at = parent(p); at && at->is_loop(); at = parent(*at)) { out.push_back(at); }
-  std::reverse(out.begin(), out.end());
-  return out;
-}
-
-auto FuncState::child_blocks(const Place& p) const -> std::vector<const Place*> {
-  std::vector<const Place*> out;
-  if (p.end == p.index + 1) { return out; }
-  for (auto at = places_.from(p.index + 1);;) {
-    const Place& place = *at;
-    if (place.is_block()) { out.push_back(&place); }
-    int next = place.is_block() ? place.end : place.index + 1;
-    if (next >= p.end) { break; }
-    if (next == place.index + 1) { ++at; } else { at = places_.from(next); }
-  }
-  return out;
-}
+FuncState::FuncState(Name name, PrimFunc func) : FuncTree(name, std::move(func)), kept_(std::make_shared<Kept>()) {}
+FuncState::FuncState(Name name, PrimFunc func, const FuncState& before) : FuncTree(name, std::move(func), before), kept_(std::make_shared<Kept>()) {}
 
 // ---- kept answers --------------------------------------------------------------------------------------
 
@@ -98,7 +69,7 @@ void add_realize(std::vector<const void*>& out, const BlockRealize& realize) {
 
 auto binding_inputs(const FuncState& func, const Place& block) -> std::vector<const void*> {
   std::vector<const void*> out;
-  // Of loops the ranges only: how they run does not change what iter values are.
+  // Only the ranges of loops: their kind does not change iter values.
   for (const Place* loop : func.loops(block)) {
     out.push_back(loop->loop->var.get());
     out.push_back(loop->loop->min.get());
@@ -108,7 +79,7 @@ auto binding_inputs(const FuncState& func, const Place& block) -> std::vector<co
   return out;
 }
 
-// Regions may mention what is bound outside of the scope.
+// Regions may use variables that are bound outside of the scope.
 auto around_scope(const FuncState& func, const Place& scope) -> std::vector<const void*> {
   std::vector<const void*> out;
   for (const Place* at = func.parent(scope); at; at = func.parent(*at)) {
@@ -128,13 +99,12 @@ auto find_entry(const std::vector<std::shared_ptr<const Entry>>& entries, const 
 
 }  // namespace
 
-auto FuncState::hidden_reads(const Block& block) const -> const std::vector<Buffer>& {
-  auto found = kept_->hidden->find(&block);
-  if (found == kept_->hidden->end()) { found = kept_->hidden->emplace(&block, Kept::HiddenEntry{Ref<Block>(&block), compute_hidden_reads(block)}).first; }
-  return found->second.buffers;
-}
+auto FuncState::hidden_reads(const Block& block) const -> const std::vector<Buffer>& { return kept_->hidden->of(block); }
 
-// Few buffers are gone through, many are kept sorted.
+auto FuncState::kept_races() const -> const std::vector<std::shared_ptr<const RacesKept>>& { return kept_->races; }
+void FuncState::keep_races(std::shared_ptr<const RacesKept> races) const { kept_->races.push_back(std::move(races)); }
+
+// A short list of buffers is searched in order; a longer one is kept sorted.
 static constexpr size_t few_buffers = 24;
 
 auto FuncState::allocs_by_data(const Place& block) const -> const Sequence<Alloc>& {
@@ -196,7 +166,7 @@ auto FuncState::scope_tree(const Place& scope_place) const -> const std::shared_
     if (tree->scope == scope_place.id) { return tree; }
   }
   auto before = find_entry(kept_->old_scopes, [&](const ScopeTree& tree) { return tree.scope == scope_place.id; });
-  kept_->scopes.push_back(std::make_shared<const ScopeTree>(before ? make_scope_tree(*this, scope_place, *before) : make_scope_tree(*this, scope_place)));
+  kept_->scopes.push_back(std::make_shared<const ScopeTree>(before ? make_scope_tree(*this, scope_place, *kept_->hidden, *before) : make_scope_tree(*this, scope_place, *kept_->hidden)));
   return kept_->scopes.back();
 }
 auto FuncState::scope_info(const Place& scope_place) const -> Scope { return {*this, *scope_tree(scope_place)->blocks}; }
@@ -225,10 +195,10 @@ auto FuncState::output_blocks(const Place& scope_place) const -> const std::vect
     for (const Block* block : fresh) { add(*block); }
     entry->blocks = in_text_order(*this, std::move(entry->blocks));
   } else {
-    // Mostly blocks write buffers in the order in which these are allocated.
+    // Blocks mostly write buffers in the order of their allocation.
     auto next = own.begin();
     constexpr std::ptrdiff_t near = 16;
-    for (const BlockRealize* realize : places_.blocks_below(scope_place)) {
+    for (const BlockRealize* realize : places().blocks_below(scope_place)) {
       const Block& block = *realize->block;
       if (block.writes.size() == 1) {
         auto at = std::find(next, next + std::min<std::ptrdiff_t>(near, own.end() - next), block.writes[0].buffer);
@@ -285,7 +255,7 @@ auto FuncState::is_affine_binding(const Place& block) const -> bool {
     return entry->is_affine;
   }
   auto entry = std::make_shared<Kept::BindingEntry>(
-      Kept::BindingEntry{block.id, func_, std::move(inputs), compute_affine_binding(*this, block)});
+      Kept::BindingEntry{block.id, func(), std::move(inputs), compute_affine_binding(*this, block)});
   kept_->bindings.push_back(entry);
   return entry->is_affine;
 }
@@ -302,11 +272,11 @@ auto FuncState::cover(const Place& scope_place) const -> const Cover& {
   auto before = find_entry(kept_->old_covers, of_this);
   Cover cover;
   if (before && before->around == around) {
-    cover = compute_cover(*this, scope_place, changed_consumers(*this, *before->tree, *tree), before->cover);
+    cover = compute_cover(*this, scope_place, scope_info(scope_place), changed_consumers(*this, *before->tree, *tree), before->cover);
   } else {
-    cover = compute_cover(*this, scope_place);
+    cover = compute_cover(*this, scope_place, scope_info(scope_place));
   }
-  auto entry = std::make_shared<Kept::CoverEntry>(Kept::CoverEntry{scope_place.id, func_, std::move(around), std::move(tree), std::move(cover)});
+  auto entry = std::make_shared<Kept::CoverEntry>(Kept::CoverEntry{scope_place.id, func(), std::move(around), std::move(tree), std::move(cover)});
   kept_->covers.push_back(entry);
   return entry->cover;
 }
@@ -319,12 +289,12 @@ auto FuncState::region_cover(const Place& block) const -> bool {
 auto FuncState::stage_pipeline(const Place& scope_place) const -> bool { return cover(scope_place).stage_pipeline; }
 
 void FuncState::adopt(const FuncState& before) {
-  // A search makes thousands of states from one: what it keeps of blocks that are long gone is given up.
+  // A search makes thousands of states from one. Too many entries of blocks that are long gone are dropped.
   constexpr size_t many = 4096;
-  if (before.kept_->hidden->size() < many + 4 * places_.size()) { kept_->hidden = before.kept_->hidden; }
+  if (before.kept_->hidden->size() < many + 4 * places().size()) { kept_->hidden = before.kept_->hidden; }
   kept_->allocs = before.kept_->allocs;
   kept_->outputs = before.kept_->outputs;
-  // Of each scope and block the newest answer.
+  // The newest fact of each scope and block.
   auto take = [](auto& into, const auto& current, const auto& old, auto key) {
     into = current;
     for (const auto& entry : old) {
@@ -334,18 +304,18 @@ void FuncState::adopt(const FuncState& before) {
   };
   take(kept_->old_scopes, before.kept_->scopes, before.kept_->old_scopes, &ScopeTree::scope);
   take(kept_->old_covers, before.kept_->covers, before.kept_->old_covers, &Kept::CoverEntry::scope);
-  // Few primitives ask, mostly of one scope.
+  // Few primitives need mentions, and mostly those of one scope.
   kept_->old_mentions = before.kept_->mentions.empty() ? before.kept_->old_mentions : before.kept_->mentions;
   take(kept_->old_bindings, before.kept_->bindings, before.kept_->old_bindings, &Kept::BindingEntry::block);
 }
 
 auto FuncState::verify_cached() const -> std::optional<std::string> {
-  FuncState anew(name_, func_);
+  FuncState anew(name(), func());
   auto same_place = [](const Place& a, const Place& b) {
     return a.id == b.id && a.loop == b.loop && a.realize == b.realize && a.index == b.index && a.parent == b.parent && a.scope == b.scope && a.end == b.end;
   };
-  if (!std::equal(places_.begin(), places_.end(), anew.places_.begin(), anew.places_.end(), same_place)) { return "the tree of loops and blocks differs from one made anew"; }
-  for (const Place& place : places_) {
+  if (!std::equal(places().begin(), places().end(), anew.places().begin(), anew.places().end(), same_place)) { return "the tree of loops and blocks differs from one made anew"; }
+  for (const Place& place : places()) {
     const Place* found = find(place.id);
     if (!found || found->id != place.id) { return "`" + place.name().str() + "` is not found by its id"; }
   }
@@ -370,7 +340,7 @@ auto FuncState::verify_cached() const -> std::optional<std::string> {
   for (const auto& entry : kept_->scopes) {
     const Place* place = find(entry->scope);
     if (!place) { return "a scope is kept that is gone"; }
-    if (!is_same(make_scope_tree(*this, *place), *entry)) {
+    if (!is_same(make_scope_tree(*this, *place, *kept_->hidden), *entry)) {
       return "the dependences kept of block `" + place->name().str() + "` differ from a recomputation";
     }
   }
@@ -399,271 +369,12 @@ auto FuncState::verify_cached() const -> std::optional<std::string> {
   for (const auto& entry : kept_->covers) {
     const Place* place = find(entry->scope);
     if (!place) { return "a cover is kept of a scope that is gone"; }
-    if (!(compute_cover(*this, *place) == entry->cover)) {
+    if (!(compute_cover(*this, *place, scope_info(*place)) == entry->cover)) {
       return "the region cover kept of block `" + place->name().str() + "` differs from a recomputation";
     }
   }
   return {};
 }
-
-// From where it would stand among others of its size, by halves, as far as statements are loops and blocks.
-auto position_of(const FuncState& func, const Sequence<Stmt>& items, const Place& around, const Place& wanted) -> size_t {
-  const void* node = wanted.is_loop() ? static_cast<const void*>(wanted.loop) : wanted.realize;
-  auto is_it = [&](const Stmt& item) { return item.get() == node; };
-  constexpr size_t few = 24;
-  if (items.size() <= few) { return static_cast<size_t>(std::find_if(items.begin(), items.end(), is_it) - items.begin()); }
-  size_t from = 0, to = items.size();
-  size_t at = to * static_cast<size_t>(wanted.index - around.index) / static_cast<size_t>(around.end - around.index);
-  for (size_t stride = 1; to - from > 1; stride *= 2) {
-    const Stmt& item = items[at];
-    if (is_it(item)) { return at; }
-    const auto* loop = item.as<For>();
-    const auto* realize = item.as<BlockRealize>();
-    if (!loop && !realize) { break; }
-    bool is_before = func.places().index_of(loop ? loop->id : realize->block->id) < wanted.index;
-    (is_before ? from : to) = at;
-    size_t near = is_before ? at + stride : at - std::min(at, stride), half = from + (to - from) / 2;
-    at = is_before ? std::min(near, half) : std::max(near, half);
-  }
-  auto found = std::find_if(items.begin() + static_cast<std::ptrdiff_t>(from), items.begin() + static_cast<std::ptrdiff_t>(to), is_it);
-  return found - items.begin() == static_cast<std::ptrdiff_t>(to) ? items.size() : static_cast<size_t>(found - items.begin());
-}
-
-// ---- rewriting -----------------------------------------------------------------------------------------
-
-namespace {
-
-// Copies the path from the changes to the root. Subtrees without a change are the old nodes.
-struct PathCopy {
-  const FuncState& func;
-  const Rewrite& rewrite;
-  std::vector<NodeId> holds_change;         // of loops and blocks that change, or hold something that does
-  struct Marked { const void* stmt; int index, parent; };
-  std::vector<Marked> marked;               // their statements
-  int around = -1;                          // the place whose body is copied
-
-  PathCopy(const FuncState& f, const Rewrite& r) : func(f), rewrite(r) {
-    constexpr size_t usual_depth = 16;
-    holds_change.reserve(usual_depth);
-    marked.reserve(usual_depth);
-    for (const auto& change : r.changes) { mark(change.at); }
-    for (const auto& insert : r.inserts) { mark(insert.at); }
-    for (const auto& before : r.befores) { mark(before.at); }
-    for (const auto& alloc : r.allocs) { mark(alloc.at); }
-  }
-
-  void mark(NodeId id) {
-    for (const Place* at = func.find(id); at && !is_marked(at->id); at = func.parent(*at)) {
-      holds_change.push_back(at->id);
-      marked.push_back({at->stmt().get(), at->index, at->parent});
-    }
-  }
-  auto is_marked(NodeId id) const -> bool { return std::find(holds_change.begin(), holds_change.end(), id) != holds_change.end(); }
-
-  auto change_of(NodeId id) const -> const Rewrite::Change* {
-    for (const auto& change : rewrite.changes) {
-      if (change.at == id) { return &change; }
-    }
-    return nullptr;
-  }
-
-  // The body of a loop or block, with what is put in.
-  auto copy_body(NodeId id, const Stmt& body) -> Stmt {
-    int outer = std::exchange(around, func.find(id)->index);
-    auto inserts = [&](const Rewrite::Insert& insert) { return insert.at == id; };
-    auto insert = std::find_if(rewrite.inserts.begin(), rewrite.inserts.end(), inserts);
-    Stmt out = insert == rewrite.inserts.end() ? copy(body) : put_in(body, *insert);
-    around = outer;
-    return out;
-  }
-
-  struct Edit { size_t at; Stmt with; };
-  // Which statements of a list change, and into what. Statements that are no loop or block themselves are looked into only where
-  // something that changes was not met.
-  auto edits_of(const Sequence<Stmt>& items) -> std::vector<Edit> {
-    std::vector<Edit> edits;
-    std::vector<const void*> wanted;
-    for (const Marked& m : marked) {
-      if (m.parent == around) { wanted.push_back(m.stmt); }
-    }
-    size_t left = wanted.size();
-    constexpr size_t few = 64;
-    if (items.size() > few) {
-      for (const Marked& m : marked) {
-        if (m.parent != around) { continue; }
-        size_t at = position_of(func, items, func.places()[static_cast<size_t>(around)], func.places()[static_cast<size_t>(m.index)]);
-        if (at < items.size()) { --left; edits.push_back({at, copy(items[at])}); }
-      }
-      std::sort(edits.begin(), edits.end(), [](const Edit& a, const Edit& b) { return a.at < b.at; });
-    } else if (wanted.size() <= 4) {
-      size_t at = 0;
-      for (const Stmt& item : items) {
-        if (left == 0) { break; }
-        for (const void* stmt : wanted) {
-          if (item.get() == stmt) { --left; edits.push_back({at, copy(item)}); }
-        }
-        ++at;
-      }
-    }
-    if (left == 0) { return edits; }
-    edits.clear();
-    size_t at = 0;
-    for (const Stmt& item : items) {
-      Stmt now = copy(item);
-      if (!now.same_as(item)) { edits.push_back({at, std::move(now)}); }
-      ++at;
-    }
-    return edits;
-  }
-  static auto edited(Sequence<Stmt> items, const std::vector<Edit>& edits, Origin origin) -> Stmt {
-    for (auto edit = edits.rbegin(); edit != edits.rend(); ++edit) {
-      std::vector<Stmt> many;
-      std::span<const Stmt> with(&edit->with, is_no_op(edit->with) ? 0 : 1);
-      if (const auto* list = edit->with.as<SeqStmt>()) {
-        many = list->seq.to_vector();
-        with = many;
-      }
-      items = items.spliced(edit->at, edit->at + 1, with);
-    }
-    return items.empty() ? no_op() : items.size() == 1 ? items.front() : Stmt(make<SeqStmt>(std::move(items), origin));
-  }
-
-  auto put_in(const Stmt& body, const Rewrite::Insert& insert) -> Stmt {
-    if (const auto* n = body.as<AllocateConst>()) {
-      return make<AllocateConst>(n->data, n->dtype, n->extents, n->bytes, put_in(n->body, insert), n->annotations, n->origin);
-    }
-    if (const auto* n = body.as<DeclBuffer>()) { return make<DeclBuffer>(n->buffer, put_in(n->body, insert), n->origin); }
-    const auto* n = body.as<SeqStmt>();
-    Sequence<Stmt> items = n ? n->seq : Sequence<Stmt>{body};
-    std::vector<Edit> edits = edits_of(items);
-    // The new statement goes with the one that it stands before, or behind the last.
-    size_t position = std::min(static_cast<size_t>(insert.position), items.size());
-    size_t beside = std::min(position, items.size() - 1);
-    auto edit = std::find_if(edits.begin(), edits.end(), [&](const Edit& e) { return e.at >= beside; });
-    if (edit == edits.end() || edit->at != beside) { edit = edits.insert(edit, {beside, items[beside]}); }
-    edit->with = position < items.size() ? seq({insert.stmt, edit->with}, body.origin()) : seq({edit->with, insert.stmt}, body.origin());
-    return edited(std::move(items), edits, body.origin());
-  }
-  auto with_before(NodeId id, Stmt stmt) const -> Stmt {
-    for (const auto& before : rewrite.befores) {
-      if (before.at == id) { return seq({before.stmt, std::move(stmt)}, before.stmt.origin()); }
-    }
-    return stmt;
-  }
-  void set_allocs(NodeId id, Block::Fields& fields) const {
-    for (const auto& alloc : rewrite.allocs) {
-      if (alloc.at != id) { continue; }
-      Sequence<Buffer>& all = fields.alloc_buffers;
-      auto at = static_cast<size_t>((alloc.remove ? std::find(all.begin(), all.end(), alloc.remove) : all.end()) - all.begin());
-      if (alloc.remove && at == all.size()) { continue; }
-      all = all.spliced(at, std::min(at + 1, all.size()), std::span(&alloc.add, alloc.add ? 1 : 0));
-    }
-  }
-
-  auto copy(const Stmt& stmt) -> Stmt {
-    switch (stmt.kind()) {
-      case NodeKind::For: {
-        const auto& n = *stmt.as<For>();
-        if (!is_marked(n.id)) { return stmt; }
-        if (const auto* change = change_of(n.id)) { return with_before(n.id, change->with ? change->with : no_op()); }
-        return with_before(n.id, make<For>(n.var, n.min, n.extent, n.for_kind, copy_body(n.id, n.body), n.thread, n.annotations, n.origin, n.id));
-      }
-      case NodeKind::BlockRealize: {
-        const auto& n = *stmt.as<BlockRealize>();
-        if (!is_marked(n.block->id)) { return stmt; }
-        if (const auto* change = change_of(n.block->id)) {
-          if (!change->with) { return no_op(); }
-          if (auto block = change->with.ref<Block>()) { return make<BlockRealize>(n.iter_values, n.predicate, std::move(block), n.origin); }
-          return change->with;
-        }
-        auto fields = n.block->fields();
-        fields.body = copy_body(n.block->id, fields.body);
-        set_allocs(n.block->id, fields);
-        return make<BlockRealize>(n.iter_values, n.predicate, make<Block>(std::move(fields), n.block->origin, n.block->id), n.origin);
-      }
-      case NodeKind::SeqStmt: {
-        const auto& n = *stmt.as<SeqStmt>();
-        std::vector<Edit> edits = edits_of(n.seq);
-        return edits.empty() ? stmt : edited(n.seq, edits, n.origin);
-      }
-      case NodeKind::IfThenElse: {
-        const auto& n = *stmt.as<IfThenElse>();
-        Stmt then_case = copy(n.then_case);
-        Stmt else_case = n.else_case ? copy(n.else_case) : Stmt();
-        if (then_case.same_as(n.then_case) && else_case.same_as(n.else_case)) { return stmt; }
-        return make<IfThenElse>(n.condition, std::move(then_case), std::move(else_case), n.origin);
-      }
-      case NodeKind::LetStmt: {
-        const auto& n = *stmt.as<LetStmt>();
-        Stmt body = copy(n.body);
-        return body.same_as(n.body) ? stmt : Stmt(make<LetStmt>(n.var, n.value, std::move(body), n.origin));
-      }
-      case NodeKind::AttrStmt: {
-        const auto& n = *stmt.as<AttrStmt>();
-        Stmt body = copy(n.body);
-        return body.same_as(n.body) ? stmt : Stmt(make<AttrStmt>(n.node, n.key, n.value, std::move(body), n.origin));
-      }
-      case NodeKind::AssertStmt: {
-        const auto& n = *stmt.as<AssertStmt>();
-        Stmt body = copy(n.body);
-        return body.same_as(n.body) ? stmt : Stmt(make<AssertStmt>(n.condition, n.message, std::move(body), n.origin));
-      }
-      case NodeKind::BufferRealize: {
-        const auto& n = *stmt.as<BufferRealize>();
-        Stmt body = copy(n.body);
-        return body.same_as(n.body) ? stmt : Stmt(make<BufferRealize>(n.buffer, n.bounds, n.condition, std::move(body), n.origin));
-      }
-      case NodeKind::Allocate: {
-        const auto& n = *stmt.as<Allocate>();
-        Stmt body = copy(n.body);
-        return body.same_as(n.body) ? stmt : Stmt(make<Allocate>(n.data, n.dtype, n.extents, n.condition, std::move(body), n.annotations, n.origin));
-      }
-      case NodeKind::AllocateConst: {
-        const auto& n = *stmt.as<AllocateConst>();
-        Stmt body = copy(n.body);
-        return body.same_as(n.body) ? stmt : Stmt(make<AllocateConst>(n.data, n.dtype, n.extents, n.bytes, std::move(body), n.annotations, n.origin));
-      }
-      case NodeKind::DeclBuffer: {
-        const auto& n = *stmt.as<DeclBuffer>();
-        Stmt body = copy(n.body);
-        return body.same_as(n.body) ? stmt : Stmt(make<DeclBuffer>(n.buffer, std::move(body), n.origin));
-      }
-      case NodeKind::While: {
-        const auto& n = *stmt.as<While>();
-        Stmt body = copy(n.body);
-        return body.same_as(n.body) ? stmt : Stmt(make<While>(n.condition, std::move(body), n.origin));
-      }
-      case NodeKind::Block:
-      case NodeKind::BufferStore:
-      case NodeKind::Evaluate:
-      case NodeKind::Break:
-      case NodeKind::Continue: return stmt;
-#define EXPR(Kind) case NodeKind::Kind:
-#define STMT(Kind)
-#include "ir/nodes.def"
-        return stmt;
-    }
-    return stmt;
-  }
-};
-
-class Renumber : public Mutator {
- public:
-  using Mutator::on;
-  auto on(const For& n) -> Stmt override {
-    return make<For>(n.var, n.min, n.extent, n.for_kind, mutate(n.body), n.thread, n.annotations, n.origin);
-  }
-  auto on(const Block& n) -> Stmt override {
-    auto fields = n.fields();
-    fields.body = mutate(fields.body);
-    if (fields.init) { fields.init = mutate(fields.init); }
-    return make<Block>(std::move(fields), n.origin);
-  }
-};
-
-}  // namespace
-
-auto renumber(const Stmt& stmt) -> Stmt { return Renumber().mutate(stmt); }
 
 State::State(IRModule module) : module_(std::move(module)) {}
 
@@ -685,9 +396,7 @@ auto State::find(NodeId id) const -> Found {
 
 auto State::after(Name name, const Rewrite& rewrite) const -> State {
   const FuncState& before = *func(name);
-  PathCopy path(before, rewrite);
-  Stmt body = path.copy(before.func()->body);
-  PrimFunc changed = with_body(rewrite.signature ? rewrite.signature : before.func(), std::move(body));
+  PrimFunc changed = with_body(rewrite.signature ? rewrite.signature : before.func(), rewritten_body(before, rewrite));
   State out;
   out.module_ = with_function(module_, name, changed);
   for (const auto& [key, func] : rewrite.functions) { out.module_ = with_function(out.module_, key, func); }

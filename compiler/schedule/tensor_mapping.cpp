@@ -124,7 +124,7 @@ auto map_iters_to_unit(const Block& block, const PrimFunc& description) -> std::
   if (!left || !right) { return {}; }
   SameForm form;
   if (!form.stores(*left, *right)) { return {}; }
-  // Which buffers an iter var indexes, by their number among the pairs.
+  // The buffers that an iter var indexes, by their number among the pairs.
   auto mask = [&](const VarNode* var, bool is_left) {
     std::vector<bool> out;
     for (const SameForm::Pair& p : form.pairs) {

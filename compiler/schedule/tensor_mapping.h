@@ -1,5 +1,5 @@
-// Where a tensor intrinsic fits: which loops of a block its tiles are of, and how the iter vars of a block (a convolution) become those
-// of a unit (a matrix product). For rules that bring a block into form before `tensorize` puts the unit in. Follows TVM's
+// Mappings of blocks to tensor intrinsics: the loops of a block that are tiled, and the fusion of a block's iter vars (a convolution) into
+// those of a unit (a matrix product). For rules that bring a block into form before `tensorize`. Follows TVM's
 // GetTensorizeLoopMapping and GetAutoTensorizeMappingInfo (MetaSchedule, NeurIPS'22; TensorIR, ASPLOS'23, section 4.2).
 #pragma once
 
@@ -25,7 +25,7 @@ struct TiledLoop {
 [[nodiscard]] auto map_tensorize_loops(const FuncState& func, const Place& block, const PrimFunc& description, bool allow_padding)
     -> std::optional<std::vector<TiledLoop>>;
 
-/// How a block can be seen as a larger instance of what a description computes.
+/// A block as a larger instance of the computation of a description.
 struct UnitMapping {
   /// From the block's iter vars: those that the unit does not have, one by one, then one fused iterator for each iter var of the
   /// description. For a convolution and a matrix product: (n, h, w, c, rh, rw, rc) to (n h w, c, rh rw rc). It is what
@@ -36,9 +36,9 @@ struct UnitMapping {
   std::vector<std::pair<Buffer, Buffer>> buffers;               // of the block, and of the description, in the order of its parameters
 };
 
-/// None where the block computes something else, or an iter var of the description has none to stand for it. An iter var stands for
-/// the one of the description that is of the same kind and indexes the same buffers; storage scopes are not compared, as the
-/// buffers are to be staged.
+/// None where the block computes something else, or an iter var of the description has no counterpart. An iter var corresponds to
+/// the one of the description that is of the same kind and indexes the same buffers; storage scopes are not compared, since the
+/// buffers will be staged.
 [[nodiscard]] auto map_iters_to_unit(const Block& block, const PrimFunc& description) -> std::optional<UnitMapping>;
 
 }  // namespace loopsmith::schedule

@@ -1,7 +1,6 @@
-// Thread axes and storage scopes: which threads share a memory.
+// Threads and memories: which iterations run at the same time, and which threads see one copy of a buffer. The words are in ir/vocabulary.h.
 #pragma once
 
-#include <optional>
 #include <string_view>
 
 #include "ir/ir.h"
@@ -9,17 +8,13 @@
 
 namespace loopsmith::schedule {
 
-/// "threadIdx.x": rank 1, dimension 0. "vthread": rank 1, dimension -1. "blockIdx.y": rank 0, dimension 1.
-struct ThreadScope { int rank = -1; int dimension = -1; };
-[[nodiscard]] auto thread_scope(Name tag) -> std::optional<ThreadScope>;
-
-/// The place of a memory in the hierarchy: 0 global, 1 shared, 2 warp, 3 local, more for matrix units.
-[[nodiscard]] auto storage_rank(Name scope) -> std::optional<int>;
-
-/// Do iterations run at the same time, each with what it allocates for its own: parallel ones, lanes, blocks of a grid?
+/// True for a loop whose iterations run at the same time, each with allocations of its own: parallel, vectorized, or bound to blocks of a grid.
 [[nodiscard]] auto runs_at_once(const For& loop) -> bool;
 
-/// Do all threads of an axis see one copy of a buffer in that memory?
+/// True for a loop that is bound to blocks of a grid.
+[[nodiscard]] auto is_bound_to_grid(const For& loop) -> bool;
+
+/// True where all threads of an axis see one copy of a buffer in that memory.
 [[nodiscard]] auto is_shared_across(Name storage_scope, Name thread_tag) -> bool;
 
 }  // namespace loopsmith::schedule

@@ -17,7 +17,7 @@
 namespace loopsmith::schedule {
 
 void Trace::append(Instruction instruction) {
-  // Hundreds of thousands of instructions go one after the other: were each to let go of the one before as it goes, the stack would not do.
+  // Released one after the other: if each of hundreds of thousands of instructions released the one before it, the stack would overflow.
   auto let_go = [](Node* node) {
     std::shared_ptr<const Node> before = std::move(node->before);
     delete node;
@@ -115,7 +115,7 @@ struct Namer {
     names[*var] = letter + std::to_string(names.size());
   }
 
-  /// Sampled integers in expressions are called as the trace calls them.
+  /// Sampled integers in expressions have the names of the trace.
   [[nodiscard]] auto as_named() const -> std::function<std::optional<Expr>(uint32_t number, const VarNode& var)> {
     return [this](uint32_t number, const VarNode& var) -> std::optional<Expr> {
       auto found = names.find(number);
@@ -130,7 +130,7 @@ struct Namer {
       if (param.kind == ValueKind::Bool) { return *i != 0 ? "True" : "False"; }
       return std::to_string(*i);
     }
-    // Where it can be nothing but a real number TVM writes 1 for 1.0; elsewhere that would come back as an integer.
+    // Where only a real number fits, TVM writes 1 for 1.0; elsewhere that would be read back as an integer.
     if (const double* d = value.as<double>()) { return param.kind == ValueKind::Float ? fmt::format("{:.17g}", *d) : float_text(*d); }
     if (const auto* s = value.as<std::string>()) { return "\"" + *s + "\""; }
     if (const auto* given = value.as<IndexMap>()) {
@@ -154,13 +154,13 @@ struct Namer {
     return "None";
   }
 
-  // "lambda i, j: ", and the results with variables of one name told apart.
+  // "lambda i, j: " with the results; variables of equal names get different ones.
   static auto parameters_text(const IndexMapNode& map, std::vector<Expr>& results) -> std::string {
     VarMap renamed;
     std::unordered_set<std::string> used;
     std::string out = "lambda ";
     for (const Var& var : map.initial) {
-      // As results name it: letters that are not ASCII are none there.
+      // The name of a result: letters outside of ASCII are replaced.
       std::string name = print_script(Expr(var));
       if (used.count(name)) {
         name += std::to_string(used.size());

@@ -1,6 +1,6 @@
-// A trace: the instructions that made a schedule, and what its sampling instructions decided. It is read and
-// written as TVM's JSON (trace_json.h) and written as Python text, byte for byte what TVM's
-// `trace.show()` prints. Reading Python text is the evaluator's business: it is a schedule function.
+// A trace: the instructions that made a schedule, with the decisions of its sampling instructions. It is read and
+// written as TVM's JSON (trace_json.h), and written as Python text, byte for byte the output of TVM's
+// `trace.show()`. The evaluator reads Python text: it is a schedule function.
 //
 // Traces are values; copies share the instructions.
 #pragma once
@@ -21,7 +21,7 @@ struct Instruction {
   const Primitive* primitive = nullptr;
   std::vector<Value> values;               // one per parameter of the row, in its order; None where not given
   std::vector<Value> outputs;              // BlockRV, LoopRV, ExprRV
-  Value decision;                          // None where there is none
+  Value decision;                          // None: no decision
   Origin origin;                           // of the call, where there is a text
 };
 
@@ -36,13 +36,13 @@ class Trace {
   [[nodiscard]] auto last() const -> const Instruction& { return last_->instruction; }
   /// The same with another decision at an instruction.
   [[nodiscard]] auto with_decision(size_t index, Value decision) const -> Trace;
-  /// Without instructions whose outputs nobody uses and that change nothing, and without what follows
-  /// `enter_postproc` where asked.
+  /// Without instructions that change nothing and whose outputs are not used, and on request without the
+  /// instructions behind `enter_postproc`.
   [[nodiscard]] auto simplified(bool remove_postproc) const -> Trace;
 
   /// One line per instruction: `b0 = sch.get_block(name="C", func_name="main")`. TVM 0.19's text, or that of versions with `get_sblock`.
   [[nodiscard]] auto python_lines(Dialect dialect = Dialect::Block) const -> std::vector<std::string>;
-  /// The whole of what `trace.show()` prints: imports aside, `def apply_trace(sch: tir.Schedule) -> None:`.
+  /// The whole output of `trace.show()` except for imports: `def apply_trace(sch: tir.Schedule) -> None:`.
   [[nodiscard]] auto python(Dialect dialect = Dialect::Block) const -> std::string;
 
  private:

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// nlohmann parses deep nesting without recursion, but what is read here is walked recursively.
+// nlohmann parses deep nesting without recursion, but the result is walked recursively here.
 constexpr int most_depth = 64;
 
 auto bad(std::string_view what) -> Diagnostic { return error(Code::TraceFormat).arg("what", what); }
@@ -34,13 +34,13 @@ struct Reader {
     }
     return true;
   }
-  // A name that is given again means something else from there on.
+  // A name that is assigned again has a new meaning from there on.
   auto define(const std::string& text) -> Value { return variable(text, variables[text] = next++); }
   static auto variable(const std::string& text, uint32_t var) -> Value {
     return text[0] == 'b' ? Value(BlockRV{var}) : text[0] == 'l' ? Value(LoopRV{var}) : Value(ExprRV{var});
   }
 
-  // Sampled integers in an index map or an expression are called as the trace calls them.
+  // Sampled integers in an index map or an expression have the names of the trace.
   template <class T>
   auto with_own_numbers(const T& of) const -> T {
     return with_sampled(of, [&](uint32_t, const VarNode& var) -> std::optional<Expr> {
@@ -152,7 +152,7 @@ struct Reader {
     }
     if (input < inputs.size() || attr < attrs.size()) { return bad(kind + " has more inputs or attributes than are known"); }
     for (const Json& output : json[3]) {
-      // "_" is a result that nobody can use: the unknown factor of a loop of unknown extent.
+      // "_" is a result that cannot be used: the unknown factor of a loop of unknown extent.
       if (output == "_") {
         ++next;
         out.outputs.emplace_back();
@@ -224,7 +224,7 @@ struct Writer {
     if (const auto* expr = value.as<Expr>()) {
       if (const auto* imm = expr->as<IntImm>()) { return imm->value; }
       if (const auto* imm = expr->as<FloatImm>()) { return imm->value; }
-      // TVM's own traces have no form for expressions; this is how it writes one that stands by itself.
+      // TVM's own traces have no form for expressions; this is TVM's form for a single expression.
       if (is_input) { return expr_to_json(with_sampled(*expr, as_named())); }
       return nullptr;
     }
@@ -444,7 +444,7 @@ struct GraphReader {
 
 namespace {
 
-// What `read(reader, root)` makes of the text's graph.
+// The result of `read(reader, root)` on the text's graph.
 template <class Read>
 auto from_graph(std::string_view text, const std::string& what, const Read& read) -> Result<decltype(read(std::declval<GraphReader&>(), size_t{}))> {
   Json json = Json::parse(text, nullptr, false);

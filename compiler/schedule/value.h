@@ -1,5 +1,5 @@
-// What goes into a primitive and comes out of it, as scripts, traces and the tuner hand it over: variables of a
-// schedule, numbers, strings, lists, dictionaries, index maps.
+// Arguments and results of primitives, as scripts, traces and the tuner exchange them: variables of a schedule,
+// numbers, strings, lists, dictionaries, index maps.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ struct BlockRV { uint32_t var = 0; friend auto operator==(BlockRV, BlockRV) -> b
 struct LoopRV { uint32_t var = 0; friend auto operator==(LoopRV, LoopRV) -> bool = default; };
 struct ExprRV { uint32_t var = 0; friend auto operator==(ExprRV, ExprRV) -> bool = default; };
 
-/// What a function of indices shall take: its arguments' type, and how many they are (or what they are called).
+/// The arguments that a function of indices shall take: their type, and their number (or their names).
 struct MapRequest {
   size_t arity = 0;
   DataType dtype;
-  std::vector<Name> names;                                   // empty: as the function calls them
+  std::vector<Name> names;                                   // empty: the names of the function's parameters
   bool is_ranges = false;                                    // each result is a begin and an end, or a point
 };
 /// An index map, and before which of its results an axis separator stands.

@@ -2,8 +2,8 @@
 // checked as `loopsmith check` does, together with the programs of the page that it schedules. Exactly its code must be reported; comments in the
 // example show the place and the message:
 //
-//     sch.fuse(j, k)
-//     #^^^^^^^^^^^^^ cannot fuse `j` and `k`: `k` is not the only statement in `j`
+//     sch.parallel(k)
+//     #            ^ cannot apply `parallel` to `k`: it feeds `vk` of block `C`, which is not spatial
 //
 // The test removes these marks, writes them again from the findings, and requires that the page is the same; so too for the list of contents.
 // LOOPSMITH_UPDATE=1 writes both.
@@ -34,7 +34,7 @@ const std::set<std::string> without_example = {
     // Limits of the text, and files that are not text.
     "nested-too-deeply", "chain-too-long", "invalid-utf8", "binary-text", "text-too-large",
     // Other checks report such programs first.
-    "no-insertion-point",
+    "no-insertion-point", "partial-results",
     // Traces, which are not part of a file.
     "no-such-primitive", "no-such-instruction", "trace-format", "trace-variable", "trace-outputs",
     // A program that runs.
@@ -42,7 +42,7 @@ const std::set<std::string> without_example = {
     "divergent-barrier", "race", "undeclared-access", "argument-count", "argument-mismatch",
     "arguments-overlap", "kernel-failed", "out-of-memory", "bad-tensor-file", "no-such-parameter",
     // Machine code and targets of commands.
-    "unknown-stage", "bad-target", "unknown-processor", "unknown-feature", "no-llvm", "not-flat",
+    "unknown-stage", "tile-not-contiguous", "bad-target", "unknown-processor", "unknown-feature", "no-llvm", "not-flat",
     "cannot-emit", "llvm-failed", "cannot-load-code", "no-such-function", "not-a-c-name", "kernel-twice",
     "nothing-to-build", "link-failed",
     // Tuning.

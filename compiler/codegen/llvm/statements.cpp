@@ -12,13 +12,13 @@
 namespace loopsmith::codegen {
 namespace {
 
-// Local buffers of up to this size live on the stack, to a total per function; others are workspace memory.
+// Local buffers of up to this size live on the stack, up to a total per function; others are in workspace memory.
 constexpr uint64_t max_stack_buffer = 32U << 10U;
 constexpr uint64_t max_stack_total = 256U << 10U;
-// Stores and calls that an unrolled loop may become; lowering leaves a loop marked so where it would be more.
+// The limit for stores and calls of an unrolled loop. Lowering keeps larger loops, still marked `unrolled`.
 constexpr int64_t max_unrolled = 4096;
 
-/// Statements that remain when unrolled loops are written out.
+/// The number of statements after unrolling.
 auto written_out(const Stmt& stmt) -> int64_t {
   if (const auto* loop = stmt.as<For>()) {
     auto extent = loop->for_kind == ForKind::Unrolled ? as_int(loop->extent) : std::nullopt;
@@ -84,7 +84,7 @@ void ModuleBuilder::emit(const Stmt& stmt) {
     case NodeKind::Break:
     case NodeKind::Continue:
       if (frame_.loops.empty()) {
-        fail(stmt.kind() == NodeKind::Break ? "`break`" : "`continue`", "it is in no serial loop of this function", stmt.origin());
+        fail(stmt.kind() == NodeKind::Break ? "`break`" : "`continue`", "it is outside of all serial loops of this function", stmt.origin());
       } else {
         emit_leave(frame_.loops.size() - 1, stmt.kind() == NodeKind::Continue);
       }
@@ -150,7 +150,7 @@ void ModuleBuilder::emit_for(const For& loop) {
   emit_counted(loop.var, begin, ir_.CreateNSWAdd(begin, count), extent.has_value(), loop.body);
 }
 
-/// for (i = begin; i < end; ++i), the test at the bottom, as LLVM's loop passes like it.
+/// for (i = begin; i < end; ++i), with the test at the bottom, the form that LLVM's loop passes expect.
 void ModuleBuilder::emit_counted(const Var& var, llvm::Value* begin, llvm::Value* end, bool runs_once_at_least, const Stmt& body) {
   const std::string& name = var->name.str();
   llvm::Function* function = frame_.function;
@@ -196,56 +196,61 @@ void ModuleBuilder::emit_unrolled(const For& loop, int64_t min, int64_t extent) 
 }
 
 /// The body becomes `NAME.parallel.N(captured..., begin, end)`, whose pointers are parameters and so may be
-/// `noalias`, and a small function that unpacks what the thread pool hands it:
+/// `noalias`, and a small function that unpacks the arguments of the thread pool:
 ///
 ///     int32_t NAME.share.N(void* captured, int64_t begin, int64_t end)
-///     int32_t loopsmith_parallel(share, captured, begin, end)      // 0, or what some share returned
+///     int32_t loopsmith_parallel(share, captured, begin, end)      // 0, or the nonzero result of a share
 void ModuleBuilder::emit_parallel(const For& loop) {
   Uses uses;
   uses.visit(loop.body);
-  std::vector<const VarNode*> captured;
-  std::vector<llvm::Value*> values;
-  std::vector<llvm::Type*> types;
+  Captured captured;
   for (const VarNode* v : uses.order) {
     if (!frame_.vars.contains(v)) { continue; }
-    captured.push_back(v);
-    values.push_back(variable(*v));
-    types.push_back(values.back()->getType());
+    captured.vars.push_back(v);
+    captured.values.push_back(variable(*v));
+    captured.types.push_back(captured.values.back()->getType());
   }
   llvm::Value* begin = eval_index(loop.min);
   llvm::Value* end = ir_.CreateNSWAdd(begin, eval_index(loop.extent));
   if (failure_) { return; }
-
-  llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
-  llvm::Type* i64 = ir_.getInt64Ty();
-  llvm::Type* i32 = ir_.getInt32Ty();
   int number = bodies_++;
+  llvm::Function* share = emit_share(loop, captured, emit_parallel_body(loop, captured, number), number);
 
-  // The body.
-  std::vector<llvm::Type*> body_types = types;
-  body_types.insert(body_types.end(), {i64, i64});
-  auto* body = llvm::Function::Create(llvm::FunctionType::get(i32, body_types, false), llvm::Function::InternalLinkage,
+  llvm::Value* environment = alloca_in_entry(llvm::StructType::get(context_, captured.types), 1, 16, "captured");
+  for (unsigned i = 0; i < captured.types.size(); ++i) {
+    ir_.CreateStore(captured.values[i], ir_.CreateStructGEP(llvm::StructType::get(context_, captured.types), environment, i));
+  }
+  llvm::Value* result = emit_launch(share, environment, begin, end);
+  auto* failed = llvm::BasicBlock::Create(context_, "failed", frame_.function);
+  auto* after = llvm::BasicBlock::Create(context_, loop.var->name.str() + ".after", frame_.function);
+  ir_.CreateCondBr(ir_.CreateIsNotNull(result), failed, after);
+  ir_.SetInsertPoint(failed);
+  stop_with(result);
+  ir_.SetInsertPoint(after);
+}
+
+/// NAME.parallel.N: runs the iterations of a part of the range.
+auto ModuleBuilder::emit_parallel_body(const For& loop, const Captured& captured, int number) -> llvm::Function* {
+  std::vector<llvm::Type*> types = captured.types;
+  types.insert(types.end(), {ir_.getInt64Ty(), ir_.getInt64Ty()});
+  auto* body = llvm::Function::Create(llvm::FunctionType::get(ir_.getInt32Ty(), types, false), llvm::Function::InternalLinkage,
                                       fmt::format("{}.parallel.{}", function_name_, number), module_);
   set_attributes(*body);
-  llvm::DebugLoc outer_place = ir_.getCurrentDebugLocation();
-  llvm::DISubprogram* outer_scope = scope_;
+  OtherFunction inside(*this);
   enter_function(*body, loop.origin);
-  Frame outer = std::move(frame_);
-  auto outer_at = ir_.saveIP();
-  llvm::Value* outer_mask = std::exchange(mask_, nullptr);
-  frame_ = Frame{};
   frame_.function = body;
   frame_.entry = llvm::BasicBlock::Create(context_, "entry", body);
   auto* first = llvm::BasicBlock::Create(context_, "begin", body);
-  for (size_t i = 0; i < captured.size(); ++i) {
+  for (size_t i = 0; i < captured.vars.size(); ++i) {
+    const VarNode* var = captured.vars[i];
     llvm::Argument* arg = body->getArg(static_cast<unsigned>(i));
-    arg->setName(captured[i]->name.str());
-    frame_.vars[captured[i]].value = arg;
-    if (outer.disjoint.contains(captured[i])) {
+    arg->setName(var->name.str());
+    frame_.vars[var].value = arg;
+    if (inside.outer().disjoint.contains(var)) {
       arg->addAttr(llvm::Attribute::NoAlias);
-      frame_.disjoint.insert(captured[i]);
+      frame_.disjoint.insert(var);
     }
-    if (outer.nonnegative.contains(captured[i])) { frame_.nonnegative.insert(captured[i]); }
+    if (inside.outer().nonnegative.contains(var)) { frame_.nonnegative.insert(var); }
   }
   ir_.SetInsertPoint(first);
   if (is_nonnegative(loop.min)) { frame_.nonnegative.insert(loop.var.get()); }
@@ -253,61 +258,55 @@ void ModuleBuilder::emit_parallel(const For& loop) {
   frame_.streams |= !streamed_.empty();
   ir_.CreateRet(ir_.getInt32(0));
   close_entry(first);
+  return body;
+}
 
-  // What the pool calls.
-  auto* environment_type = llvm::StructType::get(context_, types);
-  auto* share = llvm::Function::Create(llvm::FunctionType::get(i32, {pointer, i64, i64}, false), llvm::Function::InternalLinkage,
-                                       fmt::format("{}.share.{}", function_name_, number), module_);
+/// NAME.share.N: the function that the pool calls. It unpacks the captured values and calls the body.
+auto ModuleBuilder::emit_share(const For& loop, const Captured& captured, llvm::Function* body, int number) -> llvm::Function* {
+  llvm::Type* i64 = ir_.getInt64Ty();
+  auto* environment_type = llvm::StructType::get(context_, captured.types);
+  auto* share = llvm::Function::Create(llvm::FunctionType::get(ir_.getInt32Ty(), {llvm::PointerType::getUnqual(context_), i64, i64}, false),
+                                       llvm::Function::InternalLinkage, fmt::format("{}.share.{}", function_name_, number), module_);
   set_attributes(*share);
+  OtherFunction inside(*this);
   enter_function(*share, loop.origin);
   ir_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", share));
   std::vector<llvm::Value*> args;
-  for (unsigned i = 0; i < types.size(); ++i) {
-    args.push_back(ir_.CreateLoad(types[i], ir_.CreateStructGEP(environment_type, share->getArg(0), i)));
+  for (unsigned i = 0; i < captured.types.size(); ++i) {
+    args.push_back(ir_.CreateLoad(captured.types[i], ir_.CreateStructGEP(environment_type, share->getArg(0), i)));
   }
   args.push_back(share->getArg(1));
   args.push_back(share->getArg(2));
   ir_.CreateRet(ir_.CreateCall(body, args));
+  return share;
+}
 
-  // The call.
-  frame_ = std::move(outer);
-  mask_ = outer_mask;
-  ir_.restoreIP(outer_at);
-  scope_ = outer_scope;
-  ir_.SetCurrentDebugLocation(outer_place);
-  llvm::Value* environment = alloca_in_entry(environment_type, 1, 16, "captured");
-  for (unsigned i = 0; i < types.size(); ++i) { ir_.CreateStore(values[i], ir_.CreateStructGEP(environment_type, environment, i)); }
+/// Calls the thread pool; the result is 0, or the nonzero result of a share.
+auto ModuleBuilder::emit_launch(llvm::Function* share, llvm::Value* environment, llvm::Value* begin, llvm::Value* end) -> llvm::Value* {
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
+  llvm::Type* i64 = ir_.getInt64Ty();
+  llvm::Type* i32 = ir_.getInt32Ty();
   llvm::FunctionCallee launch = declare("loopsmith_parallel", i32, {pointer, pointer, i64, i64});
-  std::vector<llvm::Value*> launch_args = {share, environment, begin, end};
-  llvm::Value* result = nullptr;
-  if (options_.hosted) {
-    result = ir_.CreateCall(launch, launch_args);
-  } else {
-    // Linked without a thread pool, the weak symbol is null and the loop runs here.
-    auto* callee = llvm::cast<llvm::Function>(launch.getCallee());
-    callee->setLinkage(llvm::Function::ExternalWeakLinkage);
-    auto* with_pool = llvm::BasicBlock::Create(context_, "pool", frame_.function);
-    auto* alone = llvm::BasicBlock::Create(context_, "alone", frame_.function);
-    auto* joined = llvm::BasicBlock::Create(context_, "joined", frame_.function);
-    ir_.CreateCondBr(ir_.CreateIsNotNull(callee), with_pool, alone);
-    ir_.SetInsertPoint(with_pool);
-    llvm::Value* pooled = ir_.CreateCall(launch, launch_args);
-    ir_.CreateBr(joined);
-    ir_.SetInsertPoint(alone);
-    llvm::Value* single = ir_.CreateCall(share, {environment, begin, end});
-    ir_.CreateBr(joined);
-    ir_.SetInsertPoint(joined);
-    llvm::PHINode* phi = ir_.CreatePHI(i32, 2);
-    phi->addIncoming(pooled, with_pool);
-    phi->addIncoming(single, alone);
-    result = phi;
-  }
-  auto* failed = llvm::BasicBlock::Create(context_, "failed", frame_.function);
-  auto* after = llvm::BasicBlock::Create(context_, loop.var->name.str() + ".after", frame_.function);
-  ir_.CreateCondBr(ir_.CreateIsNotNull(result), failed, after);
-  ir_.SetInsertPoint(failed);
-  stop_with(result);
-  ir_.SetInsertPoint(after);
+  std::vector<llvm::Value*> arguments = {share, environment, begin, end};
+  if (options_.hosted) { return ir_.CreateCall(launch, arguments); }
+  // In programs without a thread pool the weak symbol is null, and the loop runs here.
+  auto* callee = llvm::cast<llvm::Function>(launch.getCallee());
+  callee->setLinkage(llvm::Function::ExternalWeakLinkage);
+  auto* with_pool = llvm::BasicBlock::Create(context_, "pool", frame_.function);
+  auto* alone = llvm::BasicBlock::Create(context_, "alone", frame_.function);
+  auto* joined = llvm::BasicBlock::Create(context_, "joined", frame_.function);
+  ir_.CreateCondBr(ir_.CreateIsNotNull(callee), with_pool, alone);
+  ir_.SetInsertPoint(with_pool);
+  llvm::Value* pooled = ir_.CreateCall(launch, arguments);
+  ir_.CreateBr(joined);
+  ir_.SetInsertPoint(alone);
+  llvm::Value* single = ir_.CreateCall(share, {environment, begin, end});
+  ir_.CreateBr(joined);
+  ir_.SetInsertPoint(joined);
+  llvm::PHINode* result = ir_.CreatePHI(i32, 2);
+  result->addIncoming(pooled, with_pool);
+  result->addIncoming(single, alone);
+  return result;
 }
 
 void ModuleBuilder::emit_while(const While& node) {
@@ -372,7 +371,7 @@ void ModuleBuilder::emit_assert(const AssertStmt& node) {
   if (is_gpu()) {
     ir_.CreateIntrinsic(llvm::Intrinsic::trap, {}, {});
   } else {
-    // An empty text: what happened was told before.
+    // An empty text: the error was reported before.
     const auto* text = node.message.as<StringImm>();
     if (text == nullptr || !text->value.empty()) { emit_error_text(text != nullptr ? text->value : "an assertion failed"); }
   }
@@ -381,19 +380,19 @@ void ModuleBuilder::emit_assert(const AssertStmt& node) {
   if (node.body) { emit(node.body); }
 }
 
-/// A body that writes whole vectors past the caches, where what it writes begins at a multiple of 64 bytes; else as any other. Where
-/// that can be seen at run time only, the body is there twice.
+/// A body whose stores of whole vectors bypass the caches if its output begins at a multiple of 64 bytes. Where only the run time
+/// can decide that, the body is emitted twice.
 void ModuleBuilder::emit_streaming(const AttrStmt& node) {
   std::unordered_set<const VarNode*> memory, read;
   post_order(
       node.body,
       [&](const Stmt& s) {
         const auto* store = s.as<BufferStore>();
-        // Own memory is on the stack, in registers, or used again soon.
+        // The function's own memory is on the stack, in registers, or used again soon.
         if (store != nullptr && frame_.vars.contains(store->buffer->data.get())) { memory.insert(store->buffer->data.get()); }
       },
       [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { read.insert(load->buffer->data.get()); } });
-  // What is read again is wanted in the caches.
+  // Memory that is read again belongs in the caches.
   std::erase_if(memory, [&](const VarNode* v) { return read.contains(v); });
   if (memory.empty()) {
     emit(node.body);
@@ -418,8 +417,8 @@ void ModuleBuilder::emit_streaming(const AttrStmt& node) {
   ir_.SetInsertPoint(after);
 }
 
-/// A body whose loads of neighbouring elements of parameters ask for what stands `value` elements further on; beyond the end of
-/// memory nothing happens.
+/// A body whose loads of neighbouring elements of parameters prefetch the elements that follow `value` elements later. A prefetch
+/// beyond the end of memory has no effect.
 void ModuleBuilder::emit_prefetching(const AttrStmt& node) {
   auto distance = as_int(node.value);
   std::unordered_set<const VarNode*> memory, written;
@@ -433,8 +432,8 @@ void ModuleBuilder::emit_prefetching(const AttrStmt& node) {
   fetched_.clear();
 }
 
-/// Other threads may see such stores, on x86, later than what follows them. Fences wait for that wherever others may learn of it: in
-/// front of returns, of calls and of atomic instructions. Not behind each loop: the row after this one begins while its stores are under way.
+/// On x86, other threads may see such stores later than the stores that follow them. Fences order them wherever others can notice: before
+/// returns, calls and atomic instructions. There is no fence after each loop, so that the next row begins while the stores are under way.
 void ModuleBuilder::fence_streams(llvm::Function& function) {
   if (!machine_.getTargetTriple().isX86()) { return; }
   auto tells_others = [](const llvm::Instruction& i) {
@@ -450,7 +449,7 @@ void ModuleBuilder::fence_streams(llvm::Function& function) {
   }
 }
 
-/// Why the function is about to stop. Linked without the support of libraries, the weak symbol is null and nobody is told.
+/// Sets the error text of the function before it stops. In programs without the support code the weak symbol is null, and the text is dropped.
 void ModuleBuilder::emit_error_text(const std::string& text) {
   llvm::FunctionCallee tell = declare("loopsmith_set_error", ir_.getVoidTy(), {llvm::PointerType::getUnqual(context_)});
   llvm::Value* message = constant_string(text);
@@ -469,7 +468,7 @@ void ModuleBuilder::emit_error_text(const std::string& text) {
   ir_.SetInsertPoint(told);
 }
 
-/// Gives everything back and returns; leaves the builder without a place to insert.
+/// Releases all workspaces and returns; the builder then has no insertion point.
 void ModuleBuilder::stop_with(llvm::Value* code) {
   release_workspaces(0);
   ir_.CreateRet(code);
@@ -506,14 +505,14 @@ void ModuleBuilder::emit_allocate(const Allocate& node) {
     auto value = as_int(extent);
     if (!value) { constant = false; break; }
     if (*value < 0 || (*value > 0 && count > (uint64_t(1) << 40U) / static_cast<uint64_t>(*value))) {
-      fail(fmt::format("the buffer `{}`", node.data->name.str()), "its size is out of all bounds", node.origin);
+      fail(fmt::format("the buffer `{}`", node.data->name.str()), "its size exceeds all memory", node.origin);
       return;
     }
     count *= static_cast<uint64_t>(*value);
   }
   if (is_gpu()) {
     if (!constant) {
-      fail(fmt::format("the buffer `{}`", node.data->name.str()), "a kernel's own memory has a constant size", node.origin);
+      fail(fmt::format("the buffer `{}`", node.data->name.str()), "memory of a kernel must have a constant size", node.origin);
       return;
     }
     llvm::Value* memory = allocate_on_gpu(node, count);
@@ -540,7 +539,7 @@ void ModuleBuilder::emit_allocate(const Allocate& node) {
       for (const Expr& extent : node.extents) { size = ir_.CreateNSWMul(size, eval_index(extent)); }
     }
     if (failure_) { return; }
-    // Whole multiples of the alignment, as aligned_alloc wants.
+    // aligned_alloc needs a multiple of the alignment.
     size = ir_.CreateAnd(ir_.CreateAdd(size, ir_.getInt64(63)), ir_.getInt64(~uint64_t(63)));
     llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
     llvm::Type* i64 = ir_.getInt64Ty();

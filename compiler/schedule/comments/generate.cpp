@@ -1,8 +1,8 @@
-// primitive-comments OUT FILE...: collects what the comments over primitives say (summary, Needs, Keeps) and which diagnostics
-// each may give, for the reference page and for help. So neither is written twice.
+// primitive-comments OUT FILE...: collects the comments over primitives (summary, Needs, Keeps) and the diagnostics that each
+// may report, for the reference page and for help. So neither is written twice.
 //
-// The diagnostics are those that the struct of a primitive names, and the functions it calls, and those that these call; functions
-// are told apart by name and file. Fails where a primitive has no comment.
+// The diagnostics are those named in the struct of a primitive, in the functions that it calls, and in their callees; functions
+// are distinguished by name and file. Fails where a primitive has no comment.
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -93,10 +93,10 @@ auto literal(const std::string& text) -> std::string {
   return out + "\"";
 }
 
-// The sentences of a comment: what it begins with, "Needs" and "Keeps".
-struct Said { std::string summary, needs, keeps; };
-auto said(const std::vector<std::string>& lines) -> Said {
-  Said out;
+// The sentences of a comment: the summary, "Needs" and "Keeps".
+struct Sentences { std::string summary, needs, keeps; };
+auto sentences_of(const std::vector<std::string>& lines) -> Sentences {
+  Sentences out;
   std::string* into = &out.summary;
   for (const std::string& line : lines) {
     if (line.empty()) { into = into == &out.summary ? nullptr : into; continue; }
@@ -155,7 +155,7 @@ int main(int argc, char** argv) {
             todo.emplace_back(file, &here->second);
             continue;
           }
-          // Of another file: only functions with long names are told apart well enough.
+          // In another file: only functions with an underscore in their names are distinct enough.
           if (called.find('_') == std::string::npos) { continue; }
           for (const auto& [other, s] : sources) {
             auto there = s.functions.find(called);
@@ -164,7 +164,7 @@ int main(int argc, char** argv) {
         }
       }
       for (const char* general : {"Internal", "ParameterKind", "VariableGone"}) { codes.erase(general); }
-      Said s = said(comment->second);
+      Sentences s = sentences_of(comment->second);
       out << "{" << literal(script) << ", " << literal(s.summary) << ", " << literal(s.needs) << ", " << literal(s.keeps) << ", {";
       bool first = true;
       for (const std::string& code : codes) {

@@ -1,4 +1,4 @@
-// Primitives that say anew what a block accesses, not what it does: annotate_buffer_access, unsafe_hide_buffer_access.
+// Primitives that change the declared accesses of a block, not its computation: annotate_buffer_access, unsafe_hide_buffer_access.
 #include <algorithm>
 #include <set>
 
@@ -7,18 +7,19 @@
 #include "arith/analyzer.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
-#include "schedule/analysis.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
+#include "schedule/func_tree.h"
 #include "schedule/index_map.h"
 #include "schedule/primitives.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "support/codes.h"
 
 namespace loopsmith::schedule::primitives {
 namespace {
 
-// The indices by which a block itself accesses a buffer, where they depend on its iter vars alone.
+// The indices by which a block itself accesses a buffer, if they depend on its iter vars alone.
 auto plain_accesses(const Block& block, const Buffer& buffer, bool is_write) -> std::vector<Array<Expr>> {
   std::vector<Array<Expr>> out;
   auto add = [&](const Array<Expr>& indices) {

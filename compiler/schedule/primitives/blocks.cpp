@@ -1,5 +1,5 @@
-// Primitives that make blocks of loop nests and of neighbouring blocks: blockize. What is inside of the new block no longer sees the loops outside but
-// through its iter vars, so a nest can be taken as a whole by tensor units. Affine reasoning is in arith/iter_map.h.
+// Primitives that make blocks of loop nests and of neighbouring blocks: blockize. Code inside of the new block uses the loops outside only
+// through the iter vars of the block, so a tensor unit can replace the whole nest. Affine reasoning is in arith/iter_map.h.
 #include <algorithm>
 #include <unordered_map>
 
@@ -11,11 +11,12 @@
 #include "ir/ops.h"
 #include "ir/rewritten_buffer.h"
 #include "ir/visitor.h"
-#include "schedule/analysis.h"
+#include "schedule/block_classes.h"
 #include "schedule/blockize.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
-#include "schedule/instances.h"
+#include "schedule/facts/bindings.h"
+#include "schedule/facts/instances.h"
 #include "schedule/primitives.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
@@ -44,7 +45,7 @@ class SimplifyingSubstitution : public Mutator {
 #include "ir/nodes.def"
 
  protected:
-  // What a block inside allocates may be sized by the variables.
+  // Allocations of inner blocks may have sizes that use the variables.
   auto use(const Buffer& buffer) -> Buffer override {
     auto done = buffers_.find(buffer.get());
     if (done != buffers_.end()) { return done->second; }
@@ -57,7 +58,7 @@ class SimplifyingSubstitution : public Mutator {
   std::unordered_map<const BufferNode*, Buffer> buffers_;
 };
 
-// A binding that needs no affine form: it lies wholly outside or wholly inside.
+// A binding that needs no affine form: it uses only loops outside, or only loops inside.
 auto divide_plainly(const BlockRealize& realize, const std::vector<Var>& outer, const std::vector<Var>& inner) -> std::optional<arith::SubspaceDivision> {
   if (!is_one(realize.predicate)) { return {}; }
   auto uses_any = [](const Expr& e, const std::vector<Var>& vars) {
@@ -113,7 +114,7 @@ struct Blockize {
   static auto uses_loop(const Expr& e, const Place& loop) -> bool {
     return uses_var(e, [&](const VarNode& v) { return &v == loop.loop->var.get(); });
   }
-  // Does the init need the loop? Where it feeds a spatial iter var that the init uses.
+  // True where the init needs the loop: the loop feeds a spatial iter var that the init uses.
   static auto feeds_init(const Part& part, const Place& loop) -> bool {
     const Block& block = *part.block->block();
     for (size_t i = 0; i < block.iter_vars.size(); ++i) {
@@ -138,7 +139,7 @@ struct Blockize {
       if (is_inside) { part.loops.push_back(at); }
       domains.insert(domains.begin(), {at->loop->var, Range{at->loop->min, at->loop->extent}});
     }
-    // A block without iter vars of its own, as partitions have, hides no loop around it.
+    // A block without iter vars of its own, as partitions have, may use the loops around it.
     for (const Place* at = func.parent(block); at; at = func.parent(*at)) {
       bool is_known = !at->is_loop() || domains_have(domains, at->loop->var);
       const auto& values = block.realize->iter_values;
@@ -153,7 +154,7 @@ struct Blockize {
         return note_loop(cx.error(Code::NotOneBlock).arg("loop", loop->name().view()).arg("count", static_cast<int64_t>(func.child_blocks(*loop).size())), *loop);
       }
       expected = loop->loop;
-      // Inside of the new block there are no loops from outside to depend on, those around blocks that hide none included.
+      // Loops inside of the new block must not depend on loops outside, nor on loops around blocks without iter vars.
       for (const Place* at = outside; at; at = func.parent(*at)) {
         if (at->is_loop() && (uses_loop(loop->loop->extent, *at) || uses_loop(loop->loop->min, *at))) {
           return note_loop(cx.error(Code::LoopDependent).arg("loop", loop->name().view()).arg("on", at->name().view()), *loop);
@@ -174,20 +175,20 @@ struct Blockize {
     part.division = std::move(*division);
     arith::Analyzer around;
     for (const auto& [v, range] : domains) { around.bind(v, range); }
-    // Loops that begin elsewhere than at 0: what the division lost of that is added to the outer part where there is one iteration, and
-    // the two parts must give the iter value at the first iteration.
+    // Loops that do not begin at 0: the offset that the division lost is added to the outer part if it has one iteration, and the two
+    // parts must give the iter value at the first iteration.
     VarMap start;
     for (const auto& [v, range] : domains) { start[v.get()] = range.min; }
     auto at_start = [&](const Expr& e) { return as_int(analyzer.simplify(substitute(substitute(e, start), start))); };
     auto least = [&](const Expr& e) -> int64_t {
-      // Of extents that are not known only the bounds of their type are.
+      // For unknown extents only the bounds of their type are known.
       auto first = at_start(e);
       bool is_bounded = std::all_of(domains.begin(), domains.end(), [](const auto& d) { return as_int(d.second.min) && as_int(d.second.extent); });
       if (!is_bounded) { return first.value_or(0); }
       int64_t bound = around.const_int_bound(e).min;
       return bound == arith::ConstIntBound::neg_inf ? 0 : bound;
     };
-    // Where the predicate leaves the first iteration out, values begin where it lets them.
+    // If the predicate leaves out the first iteration, values begin at the first one that it allows.
     bool runs_first = at_start(block.realize->predicate) != 0;
     std::optional<arith::Analyzer::Scope> within;
     if (!runs_first) { within.emplace(around.enter(block.realize->predicate)); }
@@ -211,33 +212,33 @@ struct Blockize {
         one.outer = constant_int(one.outer.dtype(), *whole);
         one.inner = zero(one.inner.dtype());
       } else if (!is_known) {
-        // Where values begin follows from iter vars of blocks around.
+        // The first values follow from iter vars of blocks around.
         auto at_first = [&](const Expr& e) { return substitute(substitute(e, start), start); };
         Expr first = is_one(one.inner_extent) ? at_first(one.outer) : add(mul(at_first(one.outer), one.inner_extent), at_first(one.inner));
         if (!around.can_prove_equal(first, at_first(block.realize->iter_values[i]))) { return not_divisible(); }
-        // Of values that such iter vars move below 0, what is left by the predicate is not known to begin at one of them.
+        // If such iter vars move values below 0, the first value that the predicate allows is not known.
         if (least(one.outer) < 0 || least(one.inner) < 0) { return not_divisible(); }
       }
       part.outer_min.push_back(least(one.outer));
       part.inner_min.push_back(is_one(one.inner_extent) ? 0 : least(one.inner));
     }
-    // The init goes before all of the loops: a loop that repeats the reduction would then add to what it made before, and a part of a
-    // partition may not hold the instance that runs the init.
+    // The init moves in front of all loops: a loop that repeats the reduction would then add to its earlier result, and a part of a
+    // partition may lack the instance that runs the init.
     if (block.block()->init) {
       auto refuse = [&](const Place* loop) {
         Diagnostic out = cx.error(Code::NotDivisible).arg("loop", blame.name().view()).arg("block", block.name().view());
         return note_loop(note_block(std::move(out), block), *loop);
       };
-      // Which loops belong to the reduction is told by spatial and reduction iter vars; rolling_buffer makes others.
-      bool is_told = std::all_of(block.block()->iter_vars.begin(), block.block()->iter_vars.end(), [](const IterVar& iter) { return iter.kind == IterKind::Spatial || iter.kind == IterKind::Reduction; });
-      if (!is_told && !part.loops.empty()) { return refuse(part.loops.back()); }
+      // Spatial and reduction iter vars show the loops of the reduction; rolling_buffer makes other kinds.
+      bool is_plain = std::all_of(block.block()->iter_vars.begin(), block.block()->iter_vars.end(), [](const IterVar& iter) { return iter.kind == IterKind::Spatial || iter.kind == IterKind::Reduction; });
+      if (!is_plain && !part.loops.empty()) { return refuse(part.loops.back()); }
       for (const Place* loop : part.loops) {
-        if (repeats_instances(*block.realize, *loop->loop)) { return refuse(loop).remedy(fmt::format("iterations of `{}` run the reduction anew: decompose it first", loop->name().view())); }
+        if (repeats_instances(*block.realize, *loop->loop)) { return refuse(loop).remedy("decompose the reduction first, with `decompose_reduction`"); }
       }
       if (!part.loops.empty() && counted_repeats(func, block, func.parent(*part.loops.back())) == true) { return refuse(part.loops.back()); }
-      if (adds_to_what_is_there(func, block) || !begins_reductions(func, block)) { return refuse(part.loops.front()); }
+      if (skips_init(func, block) || !begins_reductions(func, block)) { return refuse(part.loops.front()); }
     }
-    // The init runs once for all of the reduction: what of the predicate speaks of the reduction's loops it must do without.
+    // The init runs once for the whole reduction, so it must do without the part of the predicate on the reduction's loops.
     if (block.block()->init) {
       for (const Expr& condition : arith::split_conjunction(part.division.inner_predicate)) {
         bool has_init = false, has_other = false;
@@ -269,7 +270,7 @@ struct Blockize {
     for (size_t i = 0; i < list.size(); ++i) { LOOPSMITH_CHECK(convert(cx, cx.primitive.params.front(), list[i], blocks[i])); }
     if (blocks.empty()) { return cx.error(Code::NoLoops); }
     const FuncState& func = *blocks.front().func;
-    auto refuse = [&](const Place& block, std::string why) { return note_block(cx.error(Code::PaddingForm).arg("block", block.name().view()).arg("why", why), block); };
+    auto refuse = [&](const Place& block, std::string why) { return note_block(cx.error(Code::BlocksApart).arg("block", block.name().view()).arg("why", why), block); };
     const Place* around = func.parent(*blocks.front());
     for (const BlockArg& block : blocks) {
       if (block.func != &func || block->parent < 0) { return cx.error(Code::RootBlock).at_node(block->id); }
@@ -315,7 +316,7 @@ struct Blockize {
     std::vector<Stmt> nests;
     for (const Part& part : plan.parts) { nests.push_back(make_inner(cx, part, args.preserve_unit_iters, is_one_loop, outer)); }
     if (!is_one_loop) {
-      // The order in which the reference lists what several blocks touch.
+      // The order in which TVM lists the regions of several blocks.
       std::reverse(outer.reads.begin(), outer.reads.end());
       std::reverse(outer.writes.begin(), outer.writes.end());
     }
@@ -343,7 +344,7 @@ struct Blockize {
     return out;
   }
 
-  // What the new block gathers of its parts.
+  // The regions, iter vars and statements of the new block, from its parts.
   struct Outer {
     std::vector<IterVar> iters;
     std::vector<Expr> values;
@@ -352,7 +353,7 @@ struct Blockize {
     std::string names;
   };
 
-  // A part as it stands in the new block, with its loops. The first one makes the new block's iter vars.
+  // A part inside of the new block, with its loops. The first one makes the new block's iter vars.
   static auto make_inner(const Context& cx, const Part& plan, bool preserve_unit_iters, bool is_alone, Outer& all) -> Stmt {
     const Block& block = *plan.block->block();
     Origin origin = cx.made_from(block.origin);
@@ -376,7 +377,7 @@ struct Blockize {
       };
       bool is_outer_zero = is_one(part.outer_extent) && outer_min == 0;
       if (is_first || i >= all.iters.size()) {
-        // Where the outer part is all of it, its domain is the iter var's: a predicate keeps within that, and may move on.
+        // If the outer part is the whole iter var, it has its domain: the predicate that bounds it may stay outside.
         bool is_all = is_one(part.inner_extent) && outer_min == 0 && is_zero(iter.dom.min);
         auto wide = as_int(part.outer_extent), own = as_int(iter.dom.extent);
         all.iters.push_back(make_iter("_o", is_all && wide && own && *own < *wide ? iter.dom.extent : part.outer_extent, outer_min));
@@ -417,7 +418,7 @@ struct Blockize {
         auto sets = arith::eval_set(region.region, inner_domains);
         std::vector<Range> ranges;
         for (size_t i = 0; i < sets.size(); ++i) { ranges.push_back(sets[i].cover_range(from_zero(region.buffer->shape[i]))); }
-        // Domains of iter vars may be a loop's that goes inside (a triangle): outside of it all that it may be.
+        // The domain of an iter var may use a loop that moves inside (a triangle): outside, it is the union over that loop.
         for (const Place* loop : plan.loops) {
           if (std::none_of(ranges.begin(), ranges.end(), [&](const Range& range) { return uses_loop(range.min, *loop) || uses_loop(range.extent, *loop); })) { continue; }
           auto wider = arith::eval_set(Array<Range>(ranges), {{loop->loop->var.get(), arith::IntSet::from_range(Range{loop->loop->min, loop->loop->extent})}});
@@ -443,7 +444,7 @@ struct Blockize {
     return nest;
   }
 
-  // The old init, in a block of its own under copies of those loops that it needs.
+  // The old init, in a block of its own under copies of the loops that it needs.
   static auto make_init(const Part& plan, const Stmt& init, const std::vector<IterVar>& inner_iters, const std::vector<Expr>& inner_values,
                         const Array<BufferRegion>& writes, Name name, Origin origin) -> Stmt {
     VarMap map;

@@ -1,5 +1,5 @@
-// Primitives that stage a buffer through another memory: cache_read, cache_write, cache_inplace. A block that copies is put between
-// the buffer and those who use it.
+// Primitives that stage a buffer through another memory: cache_read, cache_write, cache_inplace. A copying block is put between
+// the buffer and its users.
 #include <algorithm>
 #include <functional>
 
@@ -8,11 +8,14 @@
 #include "arith/analyzer.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
-#include "schedule/analysis.h"
 #include "schedule/candidates.h"
+#include "schedule/counted_races.h"
 #include "schedule/examples.h"
-#include "schedule/instances.h"
+#include "schedule/facts/regions.h"
+#include "schedule/facts/writes.h"
+#include "schedule/func_tree.h"
 #include "schedule/primitives.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
 #include "schedule/threads.h"
@@ -22,7 +25,7 @@
 namespace loopsmith::schedule::primitives {
 namespace {
 
-// Is all of a region in another one, for all iterations of the loops around and including a place?
+// True where a region contains another one, for all iterations of the loops around a place and of the place itself.
 auto holds_region(const FuncState& func, const Place& around, const BufferRegion& held, const BufferRegion& wanted) -> bool {
   arith::Analyzer analyzer;
   for (const Place* at = &around; at; at = func.parent(*at)) {
@@ -36,8 +39,8 @@ auto holds_region(const FuncState& func, const Place& around, const BufferRegion
   return true;
 }
 
-// Where one block inside of a block, and nothing else in it, uses a buffer: what its predicate says of the iter vars of the block around it.
-// None: nothing. Versions that spell blocks `T.sblock` copy no more than that; those before copied all that the block around declares.
+// If one inner block, and nothing else in a block, uses a buffer: the part of its predicate on the iter vars of the outer block. None: no such
+// part. Versions that spell blocks `T.sblock` copy only that part; earlier ones copied the whole region that the outer block declares.
 auto where_used_inside(const Context& cx, const FuncState& func, const Place& block, const Buffer& buffer, bool reads) -> Expr {
   if (cx.state.module()->dialect != Dialect::SBlock) { return {}; }
   const auto& views = block.block()->match_buffers;
@@ -75,8 +78,8 @@ auto where_used_inside(const Context& cx, const FuncState& func, const Place& bl
   return is_looked_up ? Expr() : out;
 }
 
-// Does an instance of a block read values of a buffer that were there before it ran? Not where blocks inside read what others inside
-// have written.
+// True where an instance of a block reads values of a buffer from before it ran; not where inner blocks read elements that other inner
+// blocks have written.
 auto reads_older(const FuncState& func, const Place& block, const Buffer& buffer) -> bool {
   if (!region_of(block.block()->reads, buffer) && !reads_back(func, block, buffer)) { return false; }
   if (reads_own_sums(*block.block(), buffer)) { return false; }
@@ -104,8 +107,8 @@ auto reads_older(const FuncState& func, const Place& block, const Buffer& buffer
   return found;
 }
 
-// What a copy is of, where its loops begin and end without a division by what may be 0 (by a size that is not known, the loops of the block
-// would not run then): all of such a dimension otherwise.
+// The region of a copy, made so that bounds of its loops never divide by 0: where a bound divides by an unknown size, the whole dimension is
+// copied. (The loops of the block itself do not run if that size is 0.)
 auto without_division_by_zero(BufferRegion region) -> BufferRegion {
   arith::Analyzer analyzer;
   auto may_fail = [&](const Expr& end) {
@@ -125,8 +128,8 @@ auto without_division_by_zero(BufferRegion region) -> BufferRegion {
   return region;
 }
 
-// A copy's loops run wherever the block stands. Where they begin and end by what a buffer holds, they look that up also where the block's
-// predicate keeps it from running, and perhaps outside of that buffer.
+// The loops of a copy run in front of the block whatever its predicate. If their bounds are loaded from a buffer, they are loaded also
+// where the predicate keeps the block from running, perhaps from outside of that buffer.
 auto require_known_region(const Context& cx, const Place& block, const Stage& stage) -> Status {
   if (is_one(block.realize->predicate)) { return ok(); }
   const BufferNode* looked_up = nullptr;
@@ -136,8 +139,8 @@ auto require_known_region(const Context& cx, const Place& block, const Stage& st
     }
   }
   if (!looked_up) { return ok(); }
-  return note_block(cx.error(Code::PaddingForm).arg("block", block.name().view())
-                        .arg("why", fmt::format("what would be copied is looked up in `{}`, also where the block's predicate keeps it from running", looked_up->name.view())), block);
+  return note_block(cx.error(Code::CopyLooksUp).arg("block", block.name().view()).arg("buffer", looked_up->name.view())
+                        .arg("where", "also where its predicate keeps it from running"), block);
 }
 
 /// Reads a buffer through a copy of it in another memory.
@@ -176,8 +179,8 @@ struct CacheRead {
     plan.stage.scope = scope;
     LOOPSMITH_TRY(writer, require_single_writer(cx, func, *scope, buffer));
     if (writer) {
-      // The copy is made behind the writer: who reads before it, or in place, cannot read of the copy. Where no consumers are
-      // named, those are none. Where all that are named run before the writer, the copy is made before both, at the scope's start.
+      // The copy is made behind the writer: blocks that read before it, or in place, cannot read the copy, and count as consumers
+      // only if named. If all named consumers run before the writer, the copy is made before both, at the scope's start.
       plan.last_before = writer->index;
       const Place* before = nullptr;
       const Place* behind = nullptr;
@@ -185,13 +188,13 @@ struct CacheRead {
         bool is_consumer = false;
         for (const BlockArg& consumer : args.consumer_blocks) { is_consumer |= consumer.place == block; }
         if (!is_consumer || !(region_of(block->block()->reads, buffer) || reads_hidden(func, *block, buffer))) { continue; }
-        // In place, it is both.
+        // An in-place block is both.
         if (block->index <= writer->index) { before = block; }
         if (block->index >= writer->index) { behind = block; }
       }
       if (before && behind) {
         return note_block(cx.error(Code::NotCovered).arg("block", before->name().view()).arg("buffer", buffer->name.view()), *before)
-            .remedy(fmt::format("`{}` writes `{}`, and the copy is made behind it", writer->name().view(), buffer->name.view()));
+            .note(writer->block()->origin, fmt::format("`{}` writes `{}`, and the copy is made behind it", writer->name().view(), buffer->name.view()), writer->id);
       }
       if (before) {
         plan.stage.at = scope;
@@ -215,7 +218,7 @@ struct CacheRead {
       plan.stage.region = without_division_by_zero(relaxed_region(func, *writer, write, plan.stage.at));
       LOOPSMITH_CHECK(require_known_region(cx, *writer, plan.stage));
       LOOPSMITH_CHECK(require_own_copies(cx, func, *writer, write, plan.stage));
-      // Of blocks that do not say what they read it is not known either that they read no more than was written.
+      // Blocks with hidden reads may read more than was written.
       for (const Place* block : mentioning) {
         bool is_consumer = args.consumer_blocks.empty() && block->index > plan.last_before;
         for (const BlockArg& consumer : args.consumer_blocks) { is_consumer |= consumer.place == block; }
@@ -241,8 +244,8 @@ struct CacheRead {
     return plan;
   }
 
-  // Iterations that run at the same time as the scope write nothing of what is copied: all that the scope says it reads, which may be more
-  // than it does read, and all of the buffer where it says nothing.
+  // Iterations that run at the same time as the scope write no element of the copied region: the region that the scope declares to read, which
+  // may be larger than needed, or the whole buffer where it declares none.
   static auto require_unwritten_beside(const Context& cx, const FuncState& func, const Place& scope, const BufferRegion* declared, const Buffer& buffer, const BlockArg& block) -> Status {
     for (const Place* at = func.parent(scope); at; at = func.parent(*at)) {
       if (at->is_block()) {
@@ -253,7 +256,7 @@ struct CacheRead {
       for (int i = at->index + 1; i < at->end; ++i) {
         const Place& writer = func.places()[static_cast<size_t>(i)];
         if (!writer.is_block() || !region_of(writer.block()->writes, buffer)) { continue; }
-        // Where instances can be counted, the races of the result are.
+        // If instances can be counted, the races of the result are counted instead.
         if (declared && (stays_apart(func, scope, *at, *declared) || counted_races(func, *at).is_known)) { break; }
         return note_block(note_loop(cx.error(Code::IterationsDepend).arg("loop", at->name().view()).arg("producer", writer.name().view())
                                         .arg("consumer", block->name().view()), *at), writer);
@@ -262,8 +265,8 @@ struct CacheRead {
     return ok();
   }
 
-  // Of a copy that is made at the start of the scope: no iteration of the writer runs before one of the consumer, and the consumer reads
-  // no more than is copied.
+  // For a copy at the start of the scope: no iteration of the writer runs before one of the consumer, and the consumer reads only copied
+  // elements.
   static auto require_read_first(const Context& cx, const FuncState& func, const Place& writer, const Place& consumer, const Stage& stage) -> Status {
     const Buffer& buffer = stage.region.buffer;
     const BufferRegion* read = region_of(consumer.block()->reads, buffer);
@@ -271,7 +274,7 @@ struct CacheRead {
     auto refuse = [&] { return note_block(cx.error(Code::NotCovered).arg("block", consumer.name().view()).arg("buffer", buffer->name.view()), consumer); };
     for (const Place* at = func.parent(consumer); at && at->is_loop(); at = func.parent(*at)) {
       if (func.is_below(writer, *at) && !is_one(at->loop->extent)) {
-        return note_loop(refuse(), *at).remedy(fmt::format("`{}` writes `{}` in earlier iterations of `{}`", writer.name().view(), buffer->name.view(), at->name().view()));
+        return note_loop(refuse(), *at).note(writer.block()->origin, fmt::format("`{}` writes `{}` in earlier iterations of `{}`", writer.name().view(), buffer->name.view(), at->name().view()), writer.id);
       }
     }
     if (!holds_region(func, *stage.scope, stage.region, read ? relaxed_region(func, consumer, *read, stage.scope) : full_region(buffer))) { return refuse(); }
@@ -326,17 +329,14 @@ struct CacheWrite {
     LOOPSMITH_CHECK(require_no_view(cx, *args.block, buffer, args.storage_scope));
     for (const BlockArg& consumer : args.consumer_blocks) {
       if (func.is_below(*consumer.place, *scope)) { continue; }
-      return note_block(cx.error(Code::PaddingForm).arg("block", writer->name().view())
-                            .arg("why", fmt::format("`{}`, which shall read the cache, stands in another block", consumer->name().view())), *writer);
+      return note_block(cx.error(Code::CacheReader).arg("block", writer->name().view()).arg("consumer", consumer->name().view()).arg("why", "it stands in another block"), *writer);
     }
-    // In place: what it reads of the buffer was there before, and would not be in the cache.
+    // In place: the elements that it reads were in the buffer before, and would not be in the cache.
     if (reads_older(func, *writer, buffer) && !FAULT(cache_write_in_place)) {
-      return note_block(cx.error(Code::PaddingForm).arg("block", writer->name().view())
-                            .arg("why", fmt::format("it also reads `{}`, which the cache does not hold yet", buffer->name.view())), *writer);
+      return note_block(cx.error(Code::CopyReadsOwn).arg("block", writer->name().view()).arg("buffer", buffer->name.view()), *writer);
     }
     if (!begins_reductions(func, *writer)) {
-      return note_block(cx.error(Code::PaddingForm).arg("block", writer->name().view())
-                            .arg("why", fmt::format("its loops run a part of the reduction, which goes on with what is in `{}`", buffer->name.view())), *writer);
+      return note_block(cx.error(Code::CopyPartOfReduction).arg("block", writer->name().view()).arg("buffer", buffer->name.view()), *writer);
     }
     Plan plan{buffer, {}};
     plan.stage.scope = scope;
@@ -351,12 +351,11 @@ struct CacheWrite {
     LOOPSMITH_CHECK(require_known_region(cx, *writer, plan.stage));
     LOOPSMITH_CHECK(require_own_copies(cx, func, *writer, write, plan.stage));
     plan.stage.is_full = plan.stage.at->is_loop() || uses_loops_outside(func, plan.stage) || !all_readers_below(func, *scope, *plan.stage.at, buffer);
-    // The copy writes all of the region. Where the block does not, what was there would be lost: the caller's values, or those that an
-    // earlier run of the scope left. What the scope allocates itself holds nothing before.
+    // The copy writes all of the region. Elements that the block does not write would lose their values: those of the caller, or of an
+    // earlier run of the scope. A buffer of the scope's own holds no values before.
     bool is_own = func.allocates(*scope, buffer);
     if (!is_own && !certainly_writes(func, *writer, write, plan.stage.at, plan.stage.region, {}, plan.stage.scope)) {
-      return note_block(cx.error(Code::PaddingForm).arg("block", writer->name().view())
-                            .arg("why", fmt::format("it may write only a part of what would be copied to `{}`", buffer->name.view())), *writer);
+      return note_block(cx.error(Code::CopyIncomplete).arg("block", writer->name().view()).arg("buffer", buffer->name.view()), *writer);
     }
     for (const BlockArg& consumer : args.consumer_blocks) {
       if (consumer.place != writer && !func.is_below(*consumer, *writer)) { LOOPSMITH_CHECK(require_in_cache(cx, func, *writer, write, *consumer, plan.stage, is_own)); }
@@ -364,20 +363,20 @@ struct CacheWrite {
     return plan;
   }
 
-  // Whoever shall read the cache comes after the writer, and reads what that wrote. In a buffer of the scope's own there was nothing else.
+  // A block that shall read the cache runs after the writer, and reads elements that it wrote. A buffer of the scope's own holds no others.
   static auto require_in_cache(const Context& cx, const FuncState& func, const Place& writer, const BufferRegion& write, const Place& consumer, const Stage& stage, bool is_own) -> Status {
     auto refuse = [&](std::string_view why) {
-      return note_block(cx.error(Code::PaddingForm).arg("block", writer.name().view()).arg("why", fmt::format("`{}`, which shall read the cache, {}", consumer.name().view(), why)), consumer);
+      return note_block(cx.error(Code::CacheReader).arg("block", writer.name().view()).arg("consumer", consumer.name().view()).arg("why", why), consumer);
     };
     const BufferRegion* read = region_of(consumer.block()->reads, write.buffer);
     bool is_hidden = reads_hidden(func, consumer, write.buffer);
     if (!read && !is_hidden) { return ok(); }
-    if (consumer.index < writer.index) { return refuse("runs before it"); }
+    if (consumer.index < writer.index) { return refuse(fmt::format("it runs before `{}`", writer.name().view())); }
     const Place* above = func.is_below(consumer, *stage.at) ? stage.at : stage.scope;
     BufferRegion all = full_region(write.buffer);
     BufferRegion wanted = is_hidden ? all : relaxed_region(func, consumer, *read, above);
     BufferRegion held = relaxed_region(func, writer, write, above);
-    if (!holds_region(func, *above, held, wanted) || (!is_own && !certainly_writes(func, writer, write, above, wanted, {}, stage.scope))) { return refuse("may read more than it holds"); }
+    if (!holds_region(func, *above, held, wanted) || (!is_own && !certainly_writes(func, writer, write, above, wanted, {}, stage.scope))) { return refuse("it may read more elements than the cache holds"); }
     return ok();
   }
 
@@ -423,7 +422,7 @@ struct CacheInplace {
     LOOPSMITH_CHECK(require_storage_scope(cx, args.storage_scope));
     LOOPSMITH_TRY(read, require_buffer(cx, place, args.read_buffer_index, false));
     const Buffer& buffer = read.buffer;
-    auto refuse = [&](std::string why) { return note_block(cx.error(Code::PaddingForm).arg("block", place.name().view()).arg("why", why), place); };
+    auto refuse = [&](std::string why) { return note_block(cx.error(Code::CopyForm).arg("block", place.name().view()).arg("why", why), place); };
     LOOPSMITH_TRY(scope, require_scope(cx, args.block));
     for (const Place* block : func.blocks_mentioning(*scope, buffer)) {
       if (region_of(block->block()->reads, buffer) && !func.region_cover(*block)) {
@@ -456,20 +455,20 @@ struct CacheInplace {
         return refuse(fmt::format("it may write more of `{}` than it reads, and the copy holds what it reads", buffer->name.view()));
       }
     }
-    // A block around that begins with its init reads nothing from outside: a copy of more than that writes would hold what nobody wrote.
+    // An outer block that begins with its init reads nothing from outside: a copy of more than the init writes would hold undefined elements.
     for (const Place* around = scope; around && !is_point; around = func.scope(*around)) {
       const Block& outer = *around->block();
       if (!outer.init || !region_of(outer.writes, buffer) || region_of(outer.reads, buffer)) { continue; }
       return note_block(refuse(fmt::format("the copy may hold elements of `{}` that the init of `{}` does not write", buffer->name.view(), around->name().view())), *around);
     }
-    // Copies do not know the predicate: where the block does not run, they copy an element of another iteration.
+    // Copies have no predicate: where the block does not run, they copy an element of another iteration.
     bool is_own = is_point && is_one(place.realize->predicate);
     for (const Place* at = func.parent(place); at && !is_own; at = func.parent(*at)) {
       if (!at->is_loop() || is_one(at->loop->extent)) { continue; }
       bool is_in_order = at->loop->for_kind == ForKind::Serial || at->loop->for_kind == ForKind::Unrolled;
       bool is_of_scope = at->index > scope->index;
       if (is_in_order || (!is_of_scope && !runs_at_once(*at->loop)) || stays_apart(func, *plan.read.at, *at, plan.read.region)) { continue; }
-      return note_loop(refuse(fmt::format("iterations of `{}` would copy over each other's results", at->name().view())), *at);
+      return note_loop(note_block(cx.error(Code::CopiesRace).arg("block", place.name().view()).arg("loop", at->name().view()).arg("buffer", buffer->name.view()), place), *at);
     }
     return plan;
   }

@@ -1,5 +1,5 @@
-// The primitive that merges what comes behind a reduction into it: fuse_reduction_epilogue. The reduction begins with what the block
-// behind it joins to the result, so that nothing is left to do at its end. Which forms that is right for is decided here.
+// The primitive that merges the block behind a reduction into it: fuse_reduction_epilogue. The reduction begins with the value that this
+// block joins to the result, so that nothing is left to do at its end. This file decides for which forms the result stays the same.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -8,13 +8,19 @@
 #include "arith/iter_map.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
+#include "ir/vocabulary.h"
 #include "schedule/access_regions.h"
-#include "schedule/analysis.h"
+#include "schedule/block_classes.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
-#include "schedule/instances.h"
+#include "schedule/facts/bindings.h"
+#include "schedule/facts/instances.h"
+#include "schedule/facts/regions.h"
+#include "schedule/func_tree.h"
 #include "schedule/primitives.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
+#include "schedule/scoped_value.h"
 #include "schedule/staging.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
@@ -23,7 +29,7 @@
 namespace loopsmith::schedule::primitives {
 namespace {
 
-// ---- how an element is joined to others ----------------------------------------------------------------
+// ---- joining an element to others ----------------------------------------------------------------------
 
 auto loads_of(const Expr& e, const Buffer& buffer) -> std::vector<const BufferLoad*> {
   std::vector<const BufferLoad*> out;
@@ -47,16 +53,16 @@ auto operands_of(const Expr& e, const Buffer& buffer) -> std::optional<Operands>
     default: return {};
   }
   if (!loads_of(n->a, buffer).empty()) { return Operands{n->a, n->b}; }
-  // From the other side a difference changes the sign of what it takes.
+  // As the right operand of a difference the load changes its sign.
   if (e.kind() == NodeKind::Sub) { return {}; }
   return Operands{n->b, n->a};
 }
 
-// The one operation that joins the only load of a buffer to the rest of a value, however often. A difference from the load adds to it.
+// The operation, used one or more times, that joins the only load of a buffer to the rest of a value. Subtracting from the load is adding.
 struct Joined {
   std::optional<NodeKind> by;                // none: the value is the load
   const BufferLoad* load = nullptr;
-  Expr other_use;                            // of another operation, where it is not one: the value stands in it
+  Expr other_use;                            // a use of the value in another operation, if there is one
 };
 auto joined_to(const Expr& value, const Buffer& buffer, std::optional<NodeKind> by = {}) -> Joined {
   Joined out{by, nullptr, {}};
@@ -101,7 +107,7 @@ auto spelling_of(const Expr& e) -> std::string {
   }
 }
 
-// Is joining something to this value the same as that alone? Of reals no largest number is: there are infinities.
+// True for an identity: joining a value to it gives that value. The largest real is none, since there are infinities.
 auto is_identity(const Expr& value, NodeKind combiner) -> bool {
   DataType type = value.dtype();
   switch (combiner) {
@@ -128,15 +134,15 @@ auto begin_with(const Expr& value, const Buffer& buffer, const Expr& beginning, 
     case NodeKind::Add: return make<Add>(a, b, value.origin());
     case NodeKind::Sub: return make<Sub>(a, b, value.origin());
     case NodeKind::Mul: return make<Mul>(a, b, value.origin());
-    // Of two numbers it is known which.
+    // Of two constants the result is known.
     case NodeKind::Min: return loopsmith::min(a, b, value.origin());
     default: return loopsmith::max(a, b, value.origin());
   }
 }
 
-// ---- who else uses a memory ----------------------------------------------------------------------------
+// ---- other uses of a memory ----------------------------------------------------------------------------
 
-// What is done with memories in statements: by whole blocks, and between them.
+// Uses of a memory in statements: by whole blocks, and between them.
 class Uses : public Visitor {
  public:
   explicit Uses(const VarNode* data) : data_(data) {}
@@ -164,9 +170,8 @@ class Uses : public Visitor {
   }
   void on(const Block& n) override {
     for (const MatchBufferRegion& match : n.match_buffers) { is_opaque |= match.source.buffer->data.get() == data_ || match.buffer->data.get() == data_; }
-    ++depth_;
+    ScopedValue<int> inside(depth_, depth_ + 1);
     Visitor::on(n);
-    --depth_;
   }
 
  private:
@@ -226,7 +231,7 @@ auto domains_of(const std::vector<IterVar>& iters) -> Domains {
   return out;
 }
 
-// Notes for iter vars of the first expression those that stand in the same places of the second one.
+// Pairs the iter vars of the first expression with those at the same places of the second one.
 void pair_up(const Expr& read, const Expr& made, const std::vector<IterVar>& readers, const std::vector<IterVar>& makers, VarMap& map) {
   const auto* var = read.as<VarNode>();
   if (const IterVar* reader = var ? find_iter(readers, var) : nullptr) {
@@ -241,7 +246,7 @@ void pair_up(const Expr& read, const Expr& made, const std::vector<IterVar>& rea
   for (size_t i = 0; i < parts.size() && parts.size() == others.size(); ++i) { pair_up(parts[i], others[i], readers, makers, map); }
 }
 
-// Are instances that differ in these iter vars known to access different elements?
+// True where instances that differ in these iter vars are known to access different elements.
 auto is_injective(const Block& block, const Array<Expr>& indices, const std::vector<IterVar>& iters) -> bool {
   std::vector<const VarNode*> seen;
   bool is_plain = true;
@@ -254,8 +259,8 @@ auto is_injective(const Block& block, const Array<Expr>& indices, const std::vec
   return is_plain || iters.empty() || is_one_to_one(block, indices.to_vector(), vars_of(iters));
 }
 
-// The block's iter vars in terms of the reduction's, where each of its instances reads what one of the reduction makes, and each of those is
-// read by one. None: it is not known to be so.
+// The block's iter vars in terms of the reduction's, if each of its instances reads the result of one element of the reduction, and each element is
+// read by one instance. None: that is not known.
 auto find_instances(const Block& epilogue, const Array<Expr>& read_at, const Block& reduction, const Array<Expr>& made_at) -> std::optional<VarMap> {
   const std::vector<IterVar> readers = iters_of(epilogue, IterKind::Spatial), makers = iters_of(reduction, IterKind::Spatial);
   if (read_at.size() != made_at.size() || !is_injective(reduction, made_at, makers)) { return {}; }
@@ -268,7 +273,7 @@ auto find_instances(const Block& epilogue, const Array<Expr>& read_at, const Blo
     return true;
   };
   auto with_units = [&](VarMap map) {
-    // Those that stand for each other keep their names.
+    // Corresponding iter vars keep their names.
     const VarMap others = units_of(reduction);
     for (size_t i = 0; i < read_at.size(); ++i) {
       const auto* reader = read_at[i].as<VarNode>();
@@ -280,7 +285,7 @@ auto find_instances(const Block& epilogue, const Array<Expr>& read_at, const Blo
     map.insert(units.begin(), units.end());
     return map;
   };
-  // Most often the two only have other names for the same.
+  // The usual case: the two differ only in names.
   VarMap map;
   for (size_t i = 0; i < read.size(); ++i) { pair_up(read[i], made[i], readers, makers, map); }
   std::vector<const VarNode*> taken;
@@ -295,7 +300,7 @@ auto find_instances(const Block& epilogue, const Array<Expr>& read_at, const Blo
     taken.push_back(var);
   }
   if (taken.size() == readers.size() && taken.size() == makers.size() && reads_what_is_made(map)) { return with_units(std::move(map)); }
-  // Or count them in another way.
+  // Or in the way they count.
   arith::Analyzer plain;
   auto affine = arith::detect_iter_map(read, domains_of(readers), bool_imm(true), arith::IterMapLevel::Bijective, plain, false);
   if (affine.indices.empty() || !is_invertible(affine.indices)) { return {}; }
@@ -321,7 +326,7 @@ auto find_instances(const Block& epilogue, const Array<Expr>& read_at, const Blo
   return with_units(std::move(back));
 }
 
-// Is a buffer there in all of the block: a parameter, or something that it or a block around it allocates, or makes a view of?
+// True where a buffer exists in all of the block: a parameter, or an allocation or view of the block or of one around it.
 auto is_made_outside(const FuncState& func, const Place& scope, const Buffer& buffer) -> bool {
   for (const auto& [param, known] : func.func()->buffer_map) { if (known == buffer) { return true; } }
   for (const Place* at = &scope; at; at = func.scope(*at)) {
@@ -436,7 +441,7 @@ struct FuseReductionEpilogue {
     return ok();
   }
 
-  // What the epilogue does with the result it may do with the beginning.
+  // The epilogue's operation on the result may be applied to the initial value instead.
   static auto check_combination(const Context& cx, const Args& args, const Plan& plan) -> Status {
     const Place& reduction = *args.reduction_block;
     const Buffer& buffer = plan.update->buffer;
@@ -460,7 +465,7 @@ struct FuseReductionEpilogue {
     return ok();
   }
 
-  // Each element that is made is read, once, and goes to an element of its own.
+  // Each element of the result is read once, and goes to an element of its own.
   static auto check_instances(const Context& cx, const Args& args, Plan& plan) -> Status {
     const FuncState& func = *args.reduction_block.func;
     const Place& reduction = *args.reduction_block;
@@ -496,7 +501,7 @@ struct FuseReductionEpilogue {
     return ok();
   }
 
-  // Where iterations of a loop run both, each makes its own elements, and makes them whole.
+  // If iterations of a loop run both blocks, each iteration makes its own elements, and completes them.
   static auto check_shared_loops(const Context& cx, const Args& args) -> Status {
     const FuncState& func = *args.reduction_block.func;
     const Place& reduction = *args.reduction_block;
@@ -514,8 +519,8 @@ struct FuseReductionEpilogue {
         reduces = reduces || (realize.block->iter_vars[i].kind != IterKind::Spatial && uses_var(realize.iter_values[i], is_this));
       }
       if (is_one(loop->loop->extent)) { continue; }
-      auto thread = loop->loop->thread ? thread_scope(loop->loop->thread->thread_tag) : std::nullopt;
-      if (reduces && thread && thread->rank == 1 && thread->dimension != -1) {
+      auto thread = loop->loop->thread ? thread_axis(loop->loop->thread->thread_tag.view()) : std::nullopt;
+      if (reduces && thread && thread->family == ThreadFamily::Thread) {
         return note_loop(refuse(cx, args, Code::EpilogueInterferes, fmt::format("the threads of `{}` reduce together, and each would begin with what is joined to the result", loop->name().view())), *loop);
       }
       if (!func.is_below(epilogue, *loop)) { continue; }
@@ -531,7 +536,7 @@ struct FuseReductionEpilogue {
     return ok();
   }
 
-  // Nobody else uses what goes away; nothing happens before its time to what is written, or after it to what is read.
+  // No other block uses the buffer that goes away, and moved reads and writes pass no conflicting access.
   static auto check_others(const Context& cx, const Args& args, const Plan& plan) -> Status {
     const FuncState& func = *args.reduction_block.func;
     const Place& reduction = *args.reduction_block;
@@ -550,7 +555,7 @@ struct FuseReductionEpilogue {
       return note_block(refuse(cx, args, Code::EpilogueInterferes, fmt::format("`{}` uses `{}` before it", block->name().view(), result->name.view())), *block);
     }
     LOOPSMITH_CHECK(check_memory(cx, args, plan));
-    // What it joins to the result must be there before the reduction, and stay as it is.
+    // The values that it joins to the result must exist before the reduction, and must not change.
     std::vector<Buffer> read;
     const VarNode* pointer = nullptr;
     const Call* call = nullptr;
@@ -569,7 +574,7 @@ struct FuseReductionEpilogue {
       Uses uses = uses_of(func, *plan.scope, bias);
       if (uses.is_stored_between) { return refuse(cx, args, Code::EpilogueInterferes, fmt::format("`{}` is written outside of blocks", bias->name.view())); }
       for (const Place* block : func.blocks_mentioning(*plan.scope, bias)) {
-        // What writes behind the epilogue is no pipeline.
+        // A write behind the epilogue would be no pipeline.
         if (block->index >= epilogue.index || !touches(block->block()->writes, bias) || FAULT(epilogue_bias_late)) { continue; }
         const Place* common = func.parent(*block);
         while (common && !func.is_below(reduction, *common)) { common = func.parent(*common); }
@@ -580,7 +585,7 @@ struct FuseReductionEpilogue {
     return ok();
   }
 
-  // The reduction can write where the epilogue does.
+  // The reduction can write to the buffer of the epilogue.
   static auto check_memory(const Context& cx, const Args& args, const Plan& plan) -> Status {
     const FuncState& func = *args.reduction_block.func;
     const Buffer& buffer = plan.update->buffer;
@@ -593,7 +598,7 @@ struct FuseReductionEpilogue {
       if (match.buffer->data == result->data) { return refuse(cx, args, Code::EpilogueInterferes, fmt::format("`{}` is a view, whose elements have other names as well", result->name.view())); }
     }
     if (buffer->scope() == result->scope()) { return ok(); }
-    auto from = storage_rank(buffer->scope()), to = storage_rank(result->scope());
+    auto from = memory_family(buffer->scope().view()), to = memory_family(result->scope().view());
     if (from && to && *to <= *from) { return ok(); }
     for (const BlockArg* block : {&args.reduction_block, &args.epilogue_block}) {
       for (const Place* at = func.parent(**block); at; at = func.parent(*at)) {

@@ -8,10 +8,12 @@
 #include "arith/purity.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
-#include "schedule/analysis.h"
+#include "schedule/block_classes.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
+#include "schedule/func_tree.h"
 #include "schedule/primitives.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
 #include "support/codes.h"
@@ -25,7 +27,7 @@ auto node_count(const Expr& e) -> size_t {
   return count;
 }
 
-// Reads no memory, and is more than a variable or a constant.
+// True for an expression without loads that is more than a variable or a constant.
 auto is_computation(const Expr& e) -> bool {
   return !e.as<Ramp>() && !e.as<Broadcast>() && node_count(e) > 1 && arith::is_pure(e);
 }
@@ -45,7 +47,7 @@ void outermost(const Expr& e, std::vector<Expr>& out) {
   visit_children(e, [&](const Expr& child) { outermost(child, out); });
 }
 
-// From large to small, as long as that is how they stand.
+// From large to small, in a stable order.
 void insert_sorted(std::vector<Counted>& table, const Expr& e, int64_t count) {
   for (Counted& known : table) {
     if (is_same_computation(known.expr, e)) { known.count += count; return; }
@@ -77,7 +79,7 @@ struct CacheIndex {
     const FuncState& func = *args.block.func;
     const Place& place = *args.block;
     const Block& block = *place.block();
-    auto refuse = [&](std::string why) { return note_block(cx.error(Code::PaddingForm).arg("block", block.name.view()).arg("why", why), place); };
+    auto refuse = [&](std::string why) { return note_block(cx.error(Code::CacheIndexForm).arg("block", block.name.view()).arg("why", why), place); };
     LOOPSMITH_CHECK(require_storage_scope(cx, args.storage_scope));
     if (args.cse_thresh < 0) { return refuse("the threshold is negative"); }
     LOOPSMITH_TRY(scope, require_scope(cx, args.block));
@@ -102,7 +104,7 @@ struct CacheIndex {
         std::vector<Expr> parts;
         visit_children(counted.expr, [&](const Expr& child) { outermost(child, parts); });
         for (const Expr& part : parts) { insert_sorted(table, part, counted.count); }
-        // What was put in front moves this one on; it is not taken apart twice.
+        // A statement put in front moves this one on; it is not split twice.
         while (i < table.size() && !(table[i].expr.same_as(counted.expr))) { ++i; }
       }
       post_order(store->value, [&](const Expr& e) {
@@ -113,7 +115,7 @@ struct CacheIndex {
         }
       });
     }
-    // From large to small; those of a size stay in their order.
+    // From large to small; those of one size keep their order.
     std::vector<std::pair<size_t, size_t>> order;
     for (size_t i = 0; i < found.size(); ++i) { order.emplace_back(node_count(found[i]), i); }
     std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
@@ -121,7 +123,7 @@ struct CacheIndex {
     for (const auto& [size, i] : order) { sorted.push_back(found[i]); }
     found = std::move(sorted);
     if (found.empty()) { return refuse(fmt::format("no computation of its iter vars stands {} times in what it stores", std::max<int64_t>(args.cse_thresh, 1))); }
-    // Where it looks up what it reads, iterations no longer keep what they made of that for their own.
+    // If its reads are looked up by index, iterations no longer have buffers of their own for them.
     for (NodeId id : producers_of(func, place)) { LOOPSMITH_CHECK(require_one_sum(cx, func, *func.find(id), nullptr)); }
     Plan plan{scope, 0, {}};
     VarMap bindings = bindings_of(*place.realize);
@@ -151,7 +153,7 @@ struct CacheIndex {
       if (is_free || cached.iters.empty()) { return refuse(fmt::format("the computation of {} variables in it does not depend on loops of constant bounds alone", cached.iters.size())); }
       for (const Var& iter : cached.iters) {
         arith::IntSet set = arith::eval_set(bindings.at(iter.get()), domains);
-        // The copies are made for all values of the loops, whatever the predicate keeps from running.
+        // The copies are made for all values of the loops, whatever the predicate.
         if (!set.has_lower_bound() || !bounds.can_prove(greater_equal(set.min(), zero(set.min().dtype())))) { return refuse(fmt::format("`{}` may be negative", iter->name.view())); }
         if (!set.has_upper_bound()) { return refuse(fmt::format("the values of `{}` have no bound", iter->name.view())); }
         cached.shape.push_back(set.max() + one(set.max().dtype()));
@@ -220,7 +222,7 @@ struct CacheIndex {
       fields.data = make<VarNode>(name, DataType::handle(), origin, PointerType{dtype, Name(args.storage_scope)});
       fields.dtype = dtype;
       fields.shape = cached.shape;
-      // As TVM has it; of several dimensions one stride says nothing.
+      // As in TVM; for several dimensions a single stride has no meaning.
       fields.strides = {int_imm(1)};
       fields.elem_offset = int_imm(0);
       fields.data_alignment = 64;

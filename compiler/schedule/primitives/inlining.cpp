@@ -1,5 +1,5 @@
 // Primitives that merge a block into another one: compute_inline, reverse_compute_inline. The buffer between the two
-// goes away; what was stored in it is computed where it was read (or stored on at once).
+// goes away; its elements are computed where they were read (or stored on at once).
 #include <algorithm>
 #include <unordered_set>
 
@@ -11,12 +11,17 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/access_regions.h"
-#include "schedule/analysis.h"
+#include "schedule/block_classes.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
+#include "schedule/facts/predicates.h"
+#include "schedule/facts/regions.h"
+#include "schedule/func_tree.h"
 #include "schedule/placement.h"
 #include "schedule/primitives.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
+#include "schedule/scoped_value.h"
 #include "schedule/staging.h"
 #include "support/codes.h"
 #include "support/fault.h"
@@ -32,7 +37,7 @@ auto body_error(const Context& cx, const Place& block, std::string why) -> Diagn
 auto require_no_init(const Context& cx, const Place& block) -> Status {
   if (!block.block()->init) { return ok(); }
   return note_block(cx.error(Code::InlineReduction).arg("block", block.name().view()), block)
-      .remedy("only blocks without `T.init()` can be inlined");
+      .remedy("move it under a loop of its neighbour instead: `sch.compute_at(...)` or `sch.reverse_compute_at(...)`");
 }
 
 // Loads of a buffer, and other uses that inlining cannot follow.
@@ -60,17 +65,17 @@ class UseCounter : public Visitor {
   }
   void on(const Block& n) override {
     for (const MatchBufferRegion& match : n.match_buffers) { all.is_opaque |= match.source.buffer == buffer_; }
-    ++depth_;
+    ScopedValue<int> inside(depth_, depth_ + 1);
     Visitor::on(n);
-    --depth_;
   }
   // Its predicate belongs to a block.
   void on(const BlockRealize& n) override {
     if (!enter(&n)) { return; }
     for (const Expr& value : n.iter_values) { visit(value); }
-    ++depth_;
-    visit(n.predicate);
-    --depth_;
+    {
+      ScopedValue<int> inside(depth_, depth_ + 1);
+      visit(n.predicate);
+    }
     visit(n.block);
     leave(&n);
   }
@@ -139,7 +144,7 @@ class Inliner : public Mutator {
     if (!mentions(n.reads) && !mentions(n.writes)) { return stmt; }
     auto fields = stmt.as<Block>()->fields();
     AccessRegions regions = find_access_regions(*stmt.as<Block>(), known_);
-    // What the block allocates is its own affair.
+    // Allocations of the block itself do not count.
     auto is_own = [&](const BufferRegion& r) { return std::find(n.alloc_buffers.begin(), n.alloc_buffers.end(), r.buffer) != n.alloc_buffers.end(); };
     std::erase_if(regions.reads, is_own);
     std::erase_if(regions.writes, is_own);
@@ -167,7 +172,7 @@ struct ComputeInline {
   struct Plan {
     const Place* scope;
     const BufferStore* store;
-    std::vector<Var> indices;                // what the element's value is written in
+    std::vector<Var> indices;                // the variables in which the element's value is written
     Expr value;
     Rewrite::Change removal;
   };
@@ -199,7 +204,7 @@ struct ComputeInline {
     if (uses_var(plan.value, is_other)) { return body_error(cx, block, fmt::format("`{}` is used in it but indexes nothing", other->name.view())); }
     if (store->predicate) { return body_error(cx, block, "its store has a mask"); }
     LOOPSMITH_CHECK(check_uses(cx, func, *scope, store->buffer, block));
-    // What takes the place of a hidden read is hidden as well: of a buffer of which the reader declares other reads, nobody would see it.
+    // A read that replaces a hidden read is hidden as well; on a buffer with other declared reads of the reader it would go unnoticed.
     for (const Place* user : func.mentioning(*scope, store->buffer)) {
       for (int i = user->index; i < user->end; ++i) {
         const Place& place = func.places()[static_cast<size_t>(i)];
@@ -224,10 +229,10 @@ struct ComputeInline {
 
   struct Beyond { const Place* reader; Buffer buffer; };
 
-  /// Elements that a buffer has and the block does not write may be read where nobody looks at them. In the reader their value would be
-  /// computed, from elements that there may not be.
+  /// A reader may read elements that the block does not write, and ignore them. Inlined, their values would be computed, from elements that
+  /// may not exist.
   static auto read_beyond(const FuncState& func, const Place& block, const Place& scope, const Plan& plan) -> std::optional<Beyond> {
-    // What its loops leave out is not written either.
+    // Elements that its loops leave out are not written either.
     const bool may_skip = !keeps_domains(func, block);
     arith::Analyzer any;       // of the buffer's elements
     std::vector<std::pair<size_t, int64_t>> written;   // dimensions that have more elements, and how many are written
@@ -272,7 +277,7 @@ struct ComputeInline {
     return {};
   }
 
-  // The same where sizes are not known: each element that the value would be computed from is shown to be there, in the loops of the reader.
+  // The same for unknown sizes: each element that the value would be computed from is proved to exist, in the loops of the reader.
   static auto read_beyond_by_proof(const FuncState& func, const Place& block, const Place& scope, const Plan& plan) -> std::optional<Beyond> {
     std::vector<const BufferLoad*> needed;
     post_order(plan.value, [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { needed.push_back(load); } });
@@ -305,7 +310,7 @@ struct ComputeInline {
     return {};
   }
 
-  // The value of an element in terms of its indices. Some why not, otherwise.
+  // The value of an element in terms of its indices, or the reason why there is none.
   static auto find_value(const Block& block, const BufferStore& store, Plan& plan) -> std::optional<std::string> {
     const VarNode* twice = nullptr;
     bool is_plain = true;
@@ -369,9 +374,9 @@ struct ComputeInline {
     add_signature_buffers(args.block.block(), known);
     for (const BufferRegion& r : plan.scope->block()->reads) { known.push_back(r.buffer); }
     for (const BufferRegion& r : plan.scope->block()->writes) { known.push_back(r.buffer); }
-    // Blocks that do not say that they read it may load it all the same.
+    // Blocks may have hidden reads of it.
     std::vector<const Place*> mentioning = func.blocks_mentioning(*plan.scope, buffer);
-    // Of many buffers in the scope these blocks touch few.
+    // These blocks touch few of the buffers in the scope.
     Touching touching;
     for (const Place* place : mentioning) { touching.visit(place->stmt()); }
     for (const VarNode* data : touching.data) {
@@ -447,9 +452,9 @@ struct ReverseComputeInline {
         const Place* p = func.find(d.src);
         out.notes.push_back({p->block()->origin, fmt::format("`{}` comes before it", p->name().view()), d.src});
       }
-      return out;
+      return std::move(out).remedy(fmt::format("move `{}` under a loop of its producers instead: `sch.reverse_compute_at(...)`", block.name().view()));
     }
-    // The buffer between the two goes away, so nobody else may see it.
+    // The buffer between the two goes away, so no other code may use it.
     if (!func.allocates(*scope, buffer)) {
       return note_block(cx.error(Code::OutputBlock).arg("block", producer->name().view()).arg("buffer", buffer->name.view()), *producer);
     }
@@ -481,7 +486,7 @@ struct ReverseComputeInline {
       for (size_t i = 0; same && i < indices.size(); ++i) { same = arith::deep_equal(load->indices[i], indices[i]); }
       if (!same) { return body_error(cx, block, fmt::format("it loads `{}` with different indices", buffer->name.view())); }
     }
-    // Indices into a buffer that is larger than what the block reads of it need not fill it, as long as they tell the instances apart.
+    // Indices into a buffer that is larger than the part that the block reads need not fill it, if they distinguish the instances.
     auto map = arith::detect_iter_map(indices.to_vector(), domains, bool_imm(true), arith::IterMapLevel::Bijective, analyzer, false);
     bool is_bijective = !map.indices.empty() && is_invertible(map.indices);
     if (!is_bijective) { map = arith::detect_iter_map(indices.to_vector(), domains, bool_imm(true), arith::IterMapLevel::NoCheck, analyzer, false); }
@@ -519,7 +524,7 @@ struct ReverseComputeInline {
     if (uses_other) {
       return body_error(cx, block, fmt::format("`{}` is used in it but indexes nothing", other->name.view()));
     }
-    // Of the producer's instances, those that the block reads.
+    // The instances of the producer that the block reads.
     Expr in_bound = bool_imm(true);
     for (const IterVar& iter : block.block()->iter_vars) {
       in_bound = logical_and(in_bound, logical_and(greater_equal(iter.var, iter.dom.min), less(iter.var, iter.dom.min + iter.dom.extent)));
@@ -534,7 +539,7 @@ struct ReverseComputeInline {
     VarMap typed;
     for (const auto& [var, value] : plan.substitution) { typed.emplace(var, cast(var->dtype, value)); }
     Expr read_here = substitute(in_bound, typed);
-    // What the producer makes elsewhere than where such an instance of the block reads, nobody reads: the block reads at one place only, or at some
+    // No block reads elements of the producer apart from those that such instances read: the block reads one element only, or some
     // in each row of a buffer with longer rows.
     for (size_t i = 0; i < indices.size(); ++i) {
       const Expr& made = plan.producer_store->indices[i];
@@ -543,12 +548,12 @@ struct ReverseComputeInline {
       if (!analyzer.can_prove_equal(made, place)) { read_here = logical_and(read_here, equal(made, place)); }
     }
     plan.predicate = substitute(analyzer.simplify(read_here), to_loops);
-    // What decides whether an instance runs is computed for all of them, those included whose loads leave the buffer.
+    // The condition of an instance is computed for all instances, including those whose loads leave the buffer.
     const BufferNode* loaded = nullptr;
     post_order(plan.predicate, [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { loaded = load->buffer.get(); } });
     if (loaded) { return body_error(cx, block, fmt::format("which of its instances run would follow from what is in `{}`", loaded->name.view())); }
     if (FAULT(reverse_inline_predicate_lost)) { plan.predicate = bool_imm(true); }
-    // The producer's own predicate goes on to hold. What it keeps from running nobody reads: reads are covered.
+    // The producer's own predicate still holds. No block reads elements that it leaves out, since reads are covered.
     bool is_implied = true;
     {
       auto known = analyzer.enter(plan.predicate);

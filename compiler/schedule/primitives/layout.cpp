@@ -1,4 +1,4 @@
-// Primitives that change where elements lie and how instances are counted, by an index map: transform_layout,
+// Primitives that change the layout of elements and the order of instances, by an index map: transform_layout,
 // transform_block_layout, set_axis_separator. Maps are worked out in schedule/index_map.h.
 #include <algorithm>
 #include <optional>
@@ -11,14 +11,17 @@
 #include "ir/printer.h"
 #include "ir/visitor.h"
 #include "schedule/access_regions.h"
-#include "schedule/analysis.h"
+#include "schedule/block_classes.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
+#include "schedule/facts/regions.h"
 #include "schedule/index_map.h"
 #include "schedule/iter_context.h"
 #include "schedule/primitives.h"
 #include "schedule/reducers.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
+#include "schedule/scoped_value.h"
 #include "schedule/staging.h"
 #include "support/codes.h"
 #include "support/fault.h"
@@ -26,7 +29,7 @@
 namespace loopsmith::schedule::primitives {
 namespace {
 
-// Where a buffer comes from: a block that allocates it, or the function's parameters (the root block then).
+// The origin of a buffer: the block that allocates it, or the root block for a parameter.
 struct Definition { const Place* site = nullptr; bool is_parameter = false; };
 
 auto require_definition(const Context& cx, const BlockArg& block, const Buffer& buffer) -> Result<Definition> {
@@ -64,7 +67,7 @@ auto with_shape(const Buffer& buffer, std::vector<Expr> shape) -> Buffer {
   return make_buffer(std::move(fields));
 }
 
-// Uses that do not name an element: those that a new layout cannot follow.
+// Uses that name no element, which a new layout cannot follow.
 struct OtherUse { std::string_view what; Name block; };
 class OtherUses : public Visitor {
  public:
@@ -80,12 +83,11 @@ class OtherUses : public Visitor {
   void on(const BufferLoad& n) override { access(n.buffer, n.indices); Visitor::on(n); }
   void on(const BufferStore& n) override { access(n.buffer, n.indices); Visitor::on(n); }
   void on(const Block& n) override {
-    Name around = std::exchange(block_, n.name);
+    ScopedValue<Name> inside(block_, n.name);
     for (const MatchBufferRegion& match : n.match_buffers) {
       if (match.source.buffer->data == buffer_->data) { add("matched to another buffer"); }
     }
     Visitor::on(n);
-    block_ = around;
   }
   void on(const DeclBuffer& n) override {
     if (n.buffer->data == buffer_->data) { add("declared again as another buffer"); }
@@ -109,8 +111,8 @@ class OtherUses : public Visitor {
 
 // ---- padding -------------------------------------------------------------------------------------------
 // A layout with room that no element fills gets the pad value there. In order of preference:
-//  - the buffer is written nowhere (an input): a block at the start says what callers put there, by `T.assume`;
-//  - a loop nest that does nothing but store each element in row-major order runs over the new layout instead, and stores the pad value in
+//  - the buffer is written nowhere (an input): a block at the start states by `T.assume` that callers put it there;
+//  - a loop nest that only stores each element in row-major order runs over the new layout instead, and stores the pad value in
 //    between;
 //  - a block behind the last writer fills the room.
 
@@ -144,9 +146,10 @@ class WriteFinder : public Visitor {
   }
   void on(const BlockRealize& n) override {
     for (size_t i = 0; i < n.iter_values.size(); ++i) { bind(n.block->iter_vars[i].var, n.iter_values[i]); }
-    const BlockRealize* around = std::exchange(realize_, &n);
-    Visitor::on(n);
-    realize_ = around;
+    {
+      ScopedValue<const BlockRealize*> inside(realize_, &n);
+      Visitor::on(n);
+    }
     for (const IterVar& iter : n.block->iter_vars) { unbind(iter.var); }
   }
   void on(const BufferStore& n) override {
@@ -160,7 +163,7 @@ class WriteFinder : public Visitor {
       const For& loop = *write.nest[i];
       Expr index = substitute(n.indices[i], bindings_);
       write.is_row_major = index.get() == loop.var.get() && is_zero(loop.min) && arith::deep_equal(loop.extent, buffer_->shape[i]) && loop.for_kind == ForKind::Serial;
-      // Nothing else stands between the loops: it would go with them.
+      // Nothing else may stand between the loops, since they are removed.
       if (i + 1 < write.nest.size()) { write.is_row_major = write.is_row_major && loop.body.as<For>() == write.nest[i + 1]; }
     }
     writes.push_back(std::move(write));
@@ -203,7 +206,7 @@ struct Layout {
   IndexMap map;
   IndexMap inverse;                         // (axis0, ...) -> the old indices; none where it is not needed
   Expr padding;                             // over the inverse's variables
-  IndexMap pad_value;                       // none: nothing is to be filled
+  IndexMap pad_value;                       // none: no room is filled
 };
 
 // The body of a row-major nest, run over the new layout.
@@ -241,12 +244,12 @@ class NestReplacer : public Mutator {
     if (!is_one(n.predicate)) { is_complete = false; }
     Stmt stmt = Mutator::on(n);
     if (&n != write_.realize) {
-      // A block around the store has iter vars of its own for the loops that go.
+      // A block around the store gets iter vars for the removed loops.
       is_complete = is_complete && n.block->iter_vars.empty();
       return stmt;
     }
     if (iter_vars_.empty()) {
-      // An opaque block sees the loops themselves.
+      // An opaque block uses the loops themselves.
       is_complete = is_complete && n.block->iter_vars.empty();
       return stmt;
     }
@@ -437,14 +440,14 @@ class LayoutRewriter : public IterContextMutator {
     return regions.map_same(
         [&](const BufferRegion& r) {
           if (!(r.buffer == layout_.from)) { return r; }
-          // Declared, but not accessed as far as can be seen: anywhere.
+          // Declared, but without a visible access: the access may be anywhere.
           return found.size() == 1 ? found[0] : full_region(layout_.to);
         },
         [](const auto& a, const auto& b) { return a.same_as(b); });
   }
   const Layout& layout_;
   const PaddingPlan& plan_;
-  arith::Analyzer plain_;                   // knows nothing, as the reference's
+  arith::Analyzer plain_;                   // without facts, as in TVM
 };
 
 auto is_identity(const IndexMapNode& map) -> bool {
@@ -488,7 +491,7 @@ struct TransformLayout {
     if (!buffer->strides.empty()) { return about(Code::BufferStrides); }
     OtherUses uses(buffer, definition.site->name());
     for (const Stmt& stmt : statements_with(*args.block.func, *definition.site, buffer)) { uses.visit(stmt); }
-    // Where every element stays, whoever uses it in whatever way finds it. Separators may come with such a map.
+    // If every element stays, all uses remain valid. Separators may come with such a map.
     if (uses.found && is_identity(*args.index_map)) { return Plan{definition, {buffer, buffer, args.index_map, {}, bool_imm(false), {}}}; }
     if (uses.found) { return about(Code::BufferUse).arg("use", uses.found->what).arg("block", uses.found->block.view()); }
     IndexMap map = retyped(args.index_map, buffer->shape);
@@ -520,12 +523,12 @@ struct TransformLayout {
       return cx.error(Code::MapNotBijective).arg("why", "two elements would lie in one place").at_node(args.block->id);
     }
     if (!is_zero(plan.layout.padding) && !args.pad_value) {
-      return about(Code::MapPads).arg("where", print_script(plan.layout.padding)).remedy("say what is there: `pad_value=...`");
+      return about(Code::MapPads).arg("where", print_script(plan.layout.padding)).remedy("give the value of the new elements: `pad_value=...`");
     }
     if (args.pad_value && args.assume_injective_transform) {
       return about(Code::PadValue).arg("why", "a map that is taken to be injective has no known place for a pad value");
     }
-    // What fills the padding stands outside of all loops, and shares one buffer with those who write the rest.
+    // The block that fills the padding stands outside of all loops, and shares one buffer with the writers of the rest.
     if (!is_zero(plan.layout.padding)) {
       for (const Place* writer : args.block.func->blocks_mentioning(*definition.site, buffer)) {
         if (region_of(writer->block()->writes, buffer)) { LOOPSMITH_CHECK(require_one_buffer(cx, *args.block.func, *writer, *definition.site, buffer)); }
@@ -561,7 +564,7 @@ struct TransformLayout {
   }
 };
 
-// The kind of an index over iter vars: theirs, where they are of one kind. A constant has one instance, so any kind would do.
+// The kind of an index over iter vars: their kind, if they have one in common. A constant has one instance, so any kind fits.
 auto kind_of(const Expr& e, const Block& block) -> std::optional<IterKind> {
   if (e.as<IntImm>()) { return IterKind::Spatial; }
   std::optional<IterKind> kind;
@@ -626,7 +629,7 @@ struct TransformBlockLayout {
     for (size_t i = 0; i < block.iter_vars.size(); ++i) {
       const IterVar& iter = block.iter_vars[i];
       if (!is_zero(iter.dom.min)) { return refuse(fmt::format("its iter var `{}` does not start at 0", iter.var->name.view())); }
-      // The loops made anew run over the whole domain.
+      // The new loops run over the whole domain.
       arith::Analyzer analyzer;
       if (!analyzer.can_prove_equal(loops[i]->loop->extent, iter.dom.extent)) { return refuse(fmt::format("loop `{}` does not run over all of `{}`", loops[i]->name().view(), iter.var->name.view())); }
       extents.push_back(iter.dom.extent);
@@ -642,7 +645,7 @@ struct TransformBlockLayout {
     if (!new_extents) { return not_bijective("its results do not start at 0"); }
     Plan plan{loops.empty() ? place.id : loops.front()->id, {}, {}, *new_extents};
     std::vector<Expr> new_vars;
-    // What has one value only is spatial, whatever it is made of.
+    // An index with one value is spatial, whatever its iter vars.
     arith::Analyzer within;
     for (const IterVar& iter : block.iter_vars) { within.bind(iter.var, iter.dom); }
     for (size_t i = 0; i < images.size(); ++i) {

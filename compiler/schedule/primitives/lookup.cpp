@@ -4,10 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "schedule/analysis.h"
+#include "schedule/block_classes.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
 #include "schedule/primitives.h"
+#include "schedule/requirements.h"
 #include "support/codes.h"
 
 namespace loopsmith::schedule::primitives {
@@ -30,11 +31,11 @@ struct GetBlock {
     Name func_name = args.func_name ? Name(*args.func_name) : cx.func_working_on;
     const FuncState* func = func_name.empty() ? nullptr : cx.state.func(func_name);
     if (!func) {
-      // Where none is named, that is `main`.
+      // The default is `main`.
       Diagnostic out = cx.error(Code::NoFunctionToSchedule).arg("function", func_name.empty() ? "main" : func_name.view());
       const auto& functions = cx.state.module()->functions;
       constexpr size_t most = 3;
-      for (size_t i = 0; i < std::min(most, functions.size()); ++i) { out.remedies.push_back(fmt::format("`sch.work_on(\"{}\")` before it takes blocks of that one", functions[i].first.view())); }
+      for (size_t i = 0; i < std::min(most, functions.size()); ++i) { out.remedies.push_back(fmt::format("call `sch.work_on(\"{}\")` first", functions[i].first.view())); }
       return out;
     }
     std::vector<const Place*> found = func->places().blocks_named(Name(args.name));
@@ -49,7 +50,7 @@ struct GetBlock {
       if (place.is_block() && place.parent >= 0 && names.size() < 8) { names.push_back("`" + place.name().str() + "`"); }
     }
     Diagnostic out = cx.error(Code::NoSuchBlock).arg("block", args.name).arg("function", func_name.view());
-    if (!names.empty()) { out.remedies.push_back("the blocks of `" + func_name.str() + "` are " + in_words(names)); }
+    if (!names.empty()) { out.remedies.push_back("choose a block of `" + func_name.str() + "`: " + in_words(names)); }
     return out;
   }
   static auto apply(const Context&, const Args&, const Plan& plan) -> Outcome { return blocks({plan.block}); }
@@ -81,8 +82,8 @@ struct GetChildBlocks {
   }
 };
 
-// Without blocks that only compute indices for each other's loads (cache_index), as in TVM: those read nothing, and nobody says
-// that they are read.
+// Without blocks that only compute indices for loads of others (cache_index), as in TVM: they read nothing, and no block declares
+// to read them.
 auto without_indices(const FuncState& func, const Place& block, std::vector<NodeId> found) -> std::vector<NodeId> {
   const Place* scope = func.scope(block);
   if (!scope) { return found; }

@@ -1,13 +1,13 @@
-// Primitives that say how the iterations of a loop run: parallel, vectorize, bind, unroll. The loops stay where they
-// are; unroll keeps the order, the others give it up, so no iteration may need another one.
-#include <fmt/format.h>
-
+// Primitives that set the kind of a loop: parallel, vectorize, bind, unroll. The loops stay where they are. unroll keeps
+// the order of iterations; the others give it up, so no iteration may need another one.
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
 #include <optional>
 #include <set>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "arith/analyzer.h"
 #include "arith/int_set.h"
@@ -16,13 +16,15 @@
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
-#include "schedule/analysis.h"
+#include "ir/vocabulary.h"
 #include "schedule/candidates.h"
+#include "schedule/counted_races.h"
 #include "schedule/examples.h"
-#include "schedule/instances.h"
+#include "schedule/func_tree.h"
 #include "schedule/primitives.h"
 #include "schedule/races.h"
 #include "schedule/reducers.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
 #include "schedule/threads.h"
@@ -52,7 +54,7 @@ auto sample(const Expr& e, const VarNode* var, int64_t number) -> std::optional<
 
 constexpr int64_t most_iterations = 4096;
 
-// The same of more iterations (`f % 12`), where all other loops are at their first and what loops and blocks are given are numbers there.
+// The same for more iterations (`f % 12`), with all other loops at their first iteration, if all bounds and iter values are numbers there.
 auto repeats_values(const FuncState& func, const Place& place, const LoopArg& loop, int64_t count) -> bool {
   if (func.is_affine_binding(place)) {
     arith::Analyzer analyzer;
@@ -90,11 +92,11 @@ auto repeats_values(const FuncState& func, const Place& place, const LoopArg& lo
   return false;
 }
 
-// Do two iterations of a loop that the block's iter vars follow run the same instances (`f // 2`, `f % 3`)?
+// True where two iterations of a loop that the block's iter vars use run the same instances (`f // 2`, `f % 3`).
 auto shares_instances(const FuncState& func, const Place& place, const LoopArg& loop) -> bool {
   const VarNode* var = loop.loop().var.get();
   auto extent = as_int(loop.loop().extent);
-  // Where a value adds a multiple of it to what does not follow it, no two are the same.
+  // If a value is a multiple of the loop variable plus terms without it, no two iterations share a value.
   std::function<bool(const Expr&)> counts = [&](const Expr& e) {
     if (e.get() == var) { return true; }
     auto follows = [&](const Expr& x) { return uses_var(x, [&](const VarNode& v) { return &v == var; }); };
@@ -107,7 +109,7 @@ auto shares_instances(const FuncState& func, const Place& place, const LoopArg& 
   const int64_t few = extent ? std::min<int64_t>(*extent, 9) : 0;
   const auto& values = place.realize->iter_values;
   auto min = as_int(loop.loop().min);
-  // Values that differ somewhere need no proof. Of each iteration in turn, what all values are.
+  // Different numbers need no proof. The values of each iteration in turn.
   std::vector<std::optional<int64_t>> samples;
   for (int64_t i = 0; min && i < few; ++i) {
     for (const Expr& value : values) { samples.push_back(sample(value, var, *min + i)); }
@@ -133,7 +135,7 @@ auto shares_instances(const FuncState& func, const Place& place, const LoopArg& 
   return extent && *extent > few && repeats_values(func, place, loop, std::min(*extent, most_iterations));
 }
 
-// Does another block below the loop write what the block writes, as a block that fills with a value and one that fills a part of it do?
+// True where another block below the loop writes a buffer that the block writes, as when one fills a buffer and another a part of it.
 auto is_written_twice(const FuncState& func, const Place& place, const LoopArg& loop) -> bool {
   auto is_leaf = [&](const Place& p) {
     for (int i = p.index + 1; i < p.end; ++i) { if (func.places()[i].is_block()) { return false; } }
@@ -160,21 +162,21 @@ auto is_written_twice(const FuncState& func, const Place& place, const LoopArg& 
   return false;
 }
 
-// A reduction that each iteration does all over again would mix with that of another one, where both are in one place: what it writes
-// must be used below the loop only (then each iteration gets a buffer of its own), or each iteration must write elements of its own. So it
-// is with what is written from sums that are not complete yet, and with what several blocks write one after the other.
+// A reduction that each iteration runs again would mix with that of another iteration in the same memory: its output must be used below
+// the loop only (then each iteration gets a buffer of its own), or each iteration must write elements of its own. The same holds for
+// elements written from incomplete sums, and for elements that several blocks write one after the other.
 auto check_not_repeated(const Context& cx, const LoopArg& loop, const Place& place) -> Status {
   const FuncState& func = *loop.func;
   const VarNode* var = loop.loop().var.get();
   if (is_one(loop.loop().extent) || (!place.block()->init && !rewrites(func, place, *loop.place) && !is_written_twice(func, place, loop))) { return ok(); }
-  // Blocks without iter vars, as partitions are, let the loop through.
+  // Code in blocks without iter vars, as in partitions, uses the loop directly.
   const Place* scope = func.scope(place);
   while (scope && scope->index > loop->index && scope->block()->iter_vars.empty()) { scope = func.scope(*scope); }
   if (!scope || scope->index != loop->scope) { return ok(); }
   bool is_followed = false;
   for (const Expr& value : place.realize->iter_values) { is_followed |= uses_var(value, [&](const VarNode& v) { return &v == var; }); }
   if (is_followed && !shares_instances(func, place, loop)) { return ok(); }
-  // Its predicate may leave but the first iteration.
+  // Its predicate may leave only the first iteration.
   arith::Analyzer analyzer;
   for (const auto& [v, range] : loop_domains(func, place)) {
     if (v.get() == var) { analyzer.bind(v, Range{range.min, range.extent - one(range.extent.dtype())}); } else { analyzer.bind(v, range); }
@@ -187,18 +189,18 @@ auto check_not_repeated(const Context& cx, const LoopArg& loop, const Place& pla
       if (!p.is_block()) { continue; }
       for (const Buffer& own : p.block()->alloc_buffers) { is_seen = is_seen && !(own == write.buffer); }
     }
-    // Statements between blocks belong to none.
+    // Statements between blocks belong to no block.
     is_seen = is_seen || is_used_outside(func, *loop, write.buffer) || is_used_between_blocks(func, *loop, write.buffer);
     if (is_seen) { return note_block(note_loop(cx.error(place.block()->init ? Code::ReductionShared : Code::IterationsShare).arg("block", place.name().view()).arg("loop", loop->name().view()), *loop), place); }
   }
   return ok();
 }
 
-// Spatial iter vars promise that instances are apart, not that the elements are which they write: `C[0] = A[vi]` keeps the last. What the
-// caller sees of that would be any of them.
+// Spatial iter vars promise that instances are independent, not that they write different elements: `C[0] = A[vi]` keeps the last value. In
+// parallel the caller would get any of them.
 auto check_elements_apart(const Context& cx, const LoopArg& loop, const Place& place) -> Status {
   const BlockRealize& realize = *place.realize;
-  // A block around others declares more than an instance touches; they are asked themselves.
+  // An outer block declares more than an instance touches; the inner blocks are checked instead.
   if (is_one(loop.loop().extent)) { return ok(); }
   for (int i = place.index + 1; i < place.end; ++i) { if (loop.func->places()[i].is_block()) { return ok(); } }
   const VarNode* var = loop.loop().var.get();
@@ -208,7 +210,7 @@ auto check_elements_apart(const Context& cx, const LoopArg& loop, const Place& p
     if (realize.block->iter_vars[i].kind != IterKind::Spatial) { return ok(); }
     following.push_back(realize.block->iter_vars[i].var.get());
   }
-  // An instance that runs again writes the same, but a copy for what other blocks made for it in between.
+  // An instance that runs again writes the same values, except a copy of elements that other blocks change in between.
   auto is_made_here = [&](const BufferRegion& read) {
     for (int i = loop->index + 1; i < loop->end; ++i) {
       const Place& other = loop.func->places()[i];
@@ -227,7 +229,7 @@ auto check_elements_apart(const Context& cx, const LoopArg& loop, const Place& p
     bool is_given = std::any_of(map.begin(), map.end(), [&](const auto& entry) { return entry.second == write.buffer; });
     auto follows = [&](const VarNode& v) { return &v == var || std::find(following.begin(), following.end(), &v) != following.end(); };
     bool is_apart = std::any_of(write.region.begin(), write.region.end(), [&](const Range& r) { return uses_var(r.min, follows) || uses_var(r.extent, follows); });
-    // Copies write all that they declare.
+    // Copies write the whole declared region.
     bool is_element = is_copy || std::all_of(write.region.begin(), write.region.end(), [](const Range& r) { return is_one(r.extent); });
     if (is_apart || !is_element || !(is_given || is_used_between_blocks(*loop.func, *loop, write.buffer))) { continue; }
     return race_error(cx, *loop, {.is_known = false, .block = &place, .other = &place, .buffer = write.buffer});
@@ -236,7 +238,7 @@ auto check_elements_apart(const Context& cx, const LoopArg& loop, const Place& p
 }
 
 // Each block below is a complete or reduction block, and the loop feeds spatial iter vars only (or, bound to the threads
-// of a block, reduction iter vars: a cross-thread reduction). `is_lone`: nothing that threads do together stands between iterations.
+// of a block, reduction iter vars: a cross-thread reduction). `is_lone`: no work that threads share stands between iterations.
 auto check_independent(const Context& cx, const LoopArg& loop, bool allows_reduction, bool is_lone) -> Status {
   const FuncState& func = *loop.func;
   LOOPSMITH_CHECK(require_compact_dataflow(cx, func, *loop));
@@ -254,7 +256,7 @@ auto check_independent(const Context& cx, const LoopArg& loop, bool allows_reduc
       if (!uses_var(realize.iter_values[k], [&](const VarNode& v) { return &v == var; })) { continue; }
       Diagnostic out = note_block(note_loop(cx.error(Code::LoopCarried).arg("loop", loop->name().view()).arg("block", place.name().view())
                                                 .arg("iter", iter.var->name.view()), *loop), place);
-      if (iter.kind == IterKind::Reduction) { out.remedies.push_back("`sch.rfactor` makes the reduction's loop parallel by partial results"); }
+      if (iter.kind == IterKind::Reduction) { out.remedies.push_back("apply `sch.rfactor` first: its partial results can be computed in parallel"); }
       return out;
     }
   }
@@ -263,8 +265,8 @@ auto check_independent(const Context& cx, const LoopArg& loop, bool allows_reduc
   return ok();
 }
 
-// Each thread of a cross-thread reduction begins with what `T.init()` stores, and then all of their results are combined: a value that is
-// loaded there, as a bias is, would count once per thread. An extremum may begin with it as often as it likes.
+// Each thread of a cross-thread reduction begins with the value of `T.init()`, and then all results are combined: a value that is loaded
+// there, such as a bias, would count once per thread. An extremum may begin with it any number of times.
 auto check_begins_with_identity(const Context& cx, const LoopArg& loop) -> Status {
   const FuncState& func = *loop.func;
   const VarNode* var = loop.loop().var.get();
@@ -290,8 +292,8 @@ auto check_begins_with_identity(const Context& cx, const LoopArg& loop) -> Statu
   return ok();
 }
 
-// A thread has one index of an axis: of two loops around a block that both go to it, iterations with different numbers would never run. Blocks
-// that write by one of them only, as copies that threads make together do, see the other as a repetition.
+// A thread has one index per axis: of two loops around a block bound to one axis, iterations with different numbers would never run. For a
+// block that writes by one of them only, as in a copy that threads make together, the other is a repetition.
 auto check_axis_alone(const Context& cx, const LoopArg& loop, Name axis) -> Status {
   const FuncState& func = *loop.func;
   const VarNode* var = loop.loop().var.get();
@@ -302,7 +304,7 @@ auto check_axis_alone(const Context& cx, const LoopArg& loop, Name axis) -> Stat
   for (int i = loop->index + 1; i < loop->end; ++i) {
     const Place& place = func.places()[i];
     if (!place.is_block()) { continue; }
-    // What it writes is what counts: an iter var that leaves that alone is a repetition.
+    // Only its writes count: an iter var that they do not use is a repetition.
     auto follows = [&](const VarNode* of) {
       const Block& block = *place.block();
       for (size_t k = 0; k < block.iter_vars.size(); ++k) {
@@ -325,7 +327,7 @@ auto check_axis_alone(const Context& cx, const LoopArg& loop, Name axis) -> Stat
 }
 
 auto with_kind(const Context& cx, const LoopArg& loop, ForKind kind, std::optional<IterVar> thread) -> Outcome {
-  // A loop that runs so already stays the loop that it is.
+  // A loop of that kind already stays unchanged.
   const For& old = loop.loop();
   if (old.for_kind == kind && (thread ? old.thread && old.thread->thread_tag == thread->thread_tag : !old.thread)) { return {}; }
   Outcome out;
@@ -381,14 +383,14 @@ struct Bind {
   struct Args { LoopArg loop; std::string thread_axis; };
   struct Plan {};
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
-    auto thread = thread_scope(Name(args.thread_axis));
+    auto thread = loopsmith::thread_axis(args.thread_axis);
     if (!thread) {
-      // What goes to no axis at all is said first.
+      // A loop that fits no axis at all is reported first.
       LOOPSMITH_CHECK(check_independent(cx, args.loop, /*allows_reduction=*/false, /*is_lone=*/true));
       return note_loop(cx.error(Code::ThreadAxis).arg("axis", args.thread_axis), *args.loop)
-          .remedy("the axes are `blockIdx.x`, `.y`, `.z`, `threadIdx.x`, `.y`, `.z` and `vthread.x`, `.y`, `.z`");
+          .remedy("choose `blockIdx.x`, `.y`, `.z`, `threadIdx.x`, `.y`, `.z` or `vthread.x`, `.y`, `.z`");
     }
-    LOOPSMITH_CHECK(check_independent(cx, args.loop, thread->rank == 1 && thread->dimension != -1, thread->rank == 0));
+    LOOPSMITH_CHECK(check_independent(cx, args.loop, thread->family == ThreadFamily::Thread, thread->family == ThreadFamily::Block));
     LOOPSMITH_CHECK(check_begins_with_identity(cx, args.loop));
     if (thread->dimension != -1) { LOOPSMITH_CHECK(check_axis_alone(cx, args.loop, Name(args.thread_axis))); }
     return Plan{};

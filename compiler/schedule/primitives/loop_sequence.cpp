@@ -8,12 +8,15 @@
 #include "arith/int_set.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
-#include "schedule/analysis.h"
 #include "schedule/candidates.h"
+#include "schedule/counted_races.h"
 #include "schedule/examples.h"
-#include "schedule/instances.h"
+#include "schedule/facts/bindings.h"
+#include "schedule/facts/regions.h"
+#include "schedule/func_tree.h"
 #include "schedule/primitives.h"
 #include "schedule/races.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
 #include "schedule/threads.h"
@@ -23,7 +26,7 @@
 namespace loopsmith::schedule::primitives {
 namespace {
 
-// Of every buffer, the variables that index it; null for an index that is none, no variables where accesses differ.
+// For every buffer the variables that index it; null for an index that is no variable, empty where accesses differ.
 class IndexVariables : public Visitor {
  public:
   using Visitor::on;
@@ -95,7 +98,7 @@ class PartCopy : public Mutator {
       if (i == bound) { iter.dom = {cast(iter.var->dtype, part_.min), cast(iter.var->dtype, part_.extent)}; }
       iters.push_back(std::move(iter));
     }
-    // Shapes may mention the iter vars.
+    // Shapes may use the iter vars.
     f.alloc_buffers = f.alloc_buffers.map_same([this](const Buffer& b) { return own(b, false); }, [](const Buffer& a, const Buffer& b) { return a == b; });
     std::vector<MatchBufferRegion> matches;
     for (const MatchBufferRegion& m : old.match_buffers) {
@@ -108,7 +111,7 @@ class PartCopy : public Mutator {
     f.init = f.init ? mutate(f.init) : Stmt();
     f.body = mutate(f.body);
     if (bound < old.iter_vars.size()) {
-      // What is accessed by iter vars alone is said for their whole domains, as TVM does.
+      // An access by iter vars alone is declared for their whole domains, as in TVM.
       IndexVariables indices;
       indices.visit(f.body);
       for (auto* regions : {&f.writes, &f.reads}) { *regions = widened(*regions, indices, iters); }
@@ -140,7 +143,7 @@ class PartCopy : public Mutator {
     }
     return Array<BufferRegion>(std::move(out));
   }
-  // Of what a block allocates or views, each part has its own.
+  // Each part has its own copies of a block's allocations and views.
   auto own(const Buffer& buffer, bool is_view) -> Buffer {
     BufferNode fields = *buffer;
     // Strides and offset of a view may be variables that it introduces.
@@ -186,8 +189,8 @@ struct LoopPartition {
   };
   struct Plan { std::vector<int64_t> ends; Name block; };
 
-  // Where there are too many instances to be looked at: a buffer that one of the blocks writes, that nothing outside of a loop uses, and that its
-  // iterations may meet in.
+  // For too many instances to be looked at: a buffer that one of the blocks writes, that only code in a loop uses, and that several of its
+  // iterations may touch.
   static auto buffer_of_iterations(const FuncState& func, const Place& loop, const std::vector<const Place*>& blocks) -> std::optional<Buffer> {
     for (const Place* block : blocks) {
       if (!func.is_below(*block, loop)) { continue; }
@@ -234,14 +237,14 @@ struct LoopPartition {
     auto below = args.loop.func->child_blocks(*args.loop);
     if (below.empty()) { return note_loop(cx.error(Code::NotOneBlock).arg("loop", args.loop->name().view()).arg("count", 0), *args.loop); }
     plan.block = below.front()->name();
-    // Those in blocks that hide them too: they see the loop.
+    // Also in blocks that hide their accesses: they use the loop.
     std::vector<const Place*> all;
     for (int i = args.loop->index + 1; i < args.loop->end; ++i) {
       const Place& place = args.loop.func->places()[static_cast<size_t>(i)];
       if (place.is_block()) { all.push_back(&place); }
     }
-    // Where iterations run at the same time, each may have a buffer of its own because nothing else uses it: parts would share it. Parts of
-    // a loop inside hide what they write, and with it that it is an iteration's own.
+    // If iterations run at the same time, each may have a buffer of its own because no other code uses it: parts would share it. Parts of
+    // a loop inside hide their writes, so that the buffer would no longer count as an iteration's own.
     std::vector<const Place*> concurrent;
     for (int i = args.loop->index + 1; i < args.loop->end; ++i) { concurrent.push_back(&args.loop.func->places()[static_cast<size_t>(i)]); }
     for (const Place* at = args.loop.func->parent(*args.loop); at; at = args.loop.func->parent(*at)) { concurrent.push_back(at); }
@@ -382,7 +385,7 @@ struct Merge {
     const Place& target = *plan.nests.back().back();
     for (size_t i = 0; i < plan.nests.size(); ++i) {
       const Place& moved = *plan.nests[i].back();
-      // What stands between, and is passed.
+      // The statements between, which are passed.
       int from = std::min(moved.end, target.end);
       int to = std::max(moved.index, target.index);
       for (int at = from; at < to;) {
@@ -534,7 +537,7 @@ struct Merge {
   }
 };
 
-// Halves, and all but the last iteration.
+// Half of the iterations, and all but the last one.
 auto partitions(const Choice& c) -> std::vector<Value> {
   const Place& at = c.subject();
   auto extent = at.is_loop() ? as_int(at.loop->extent) : std::nullopt;
@@ -543,7 +546,7 @@ auto partitions(const Choice& c) -> std::vector<Value> {
   if (*extent > 2) { out.emplace_back(Value::List{Value(*extent - 1), Value()}); }
   return out;
 }
-// The loop with each other loop of its scope that runs as often, at the same depth.
+// The loop with each other loop of its scope with the same extent, at the same depth.
 auto loops_alike(const Choice& c) -> std::vector<Value> {
   const Place& at = c.subject();
   if (!at.is_loop()) { return {}; }

@@ -1,5 +1,5 @@
-// Primitives that reshape a loop nest: split, fuse, reorder, add_unit_loop. They change how block instances are
-// counted and visited, never which ones run. Affine reasoning is in arith/iter_map.h. Source: TensorIR (ASPLOS'23).
+// Primitives that reshape a loop nest: split, fuse, reorder, add_unit_loop. They change the numbering
+// and order of block instances, never which ones run. Affine reasoning is in arith/iter_map.h. Source: TensorIR (ASPLOS'23).
 #include <algorithm>
 #include <unordered_set>
 
@@ -9,13 +9,17 @@
 #include "ir/ops.h"
 #include "ir/printer.h"
 #include "ir/visitor.h"
-#include "schedule/analysis.h"
+#include "schedule/block_classes.h"
 #include "schedule/candidates.h"
+#include "schedule/counted_races.h"
 #include "schedule/examples.h"
-#include "schedule/instances.h"
+#include "schedule/facts/bindings.h"
+#include "schedule/facts/instances.h"
+#include "schedule/func_tree.h"
 #include "schedule/primitives.h"
-#include "schedule/reducers.h"
 #include "schedule/races.h"
+#include "schedule/reducers.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
@@ -114,7 +118,7 @@ struct Split {
       return note_loop(cx.error(Code::SplitProduct).arg("loop", args.loop->name().view()).arg("product", product).arg("extent", *extent), *args.loop)
           .remedy("leave one factor out: it is then inferred, as in `factors=[None, 4]`");
     }
-    // Is the last value counted below the extent?
+    // True where the last value is below the extent.
     plan.needs_predicate = !args.disable_predication;
     if (extent && is_constant) {
       int64_t total = 1;
@@ -128,7 +132,7 @@ struct Split {
     return plan;
   }
 
-  // A number or an expression over what is known around the loop, of the loop's type.
+  // A number or an expression over variables known around the loop, of the loop's type.
   static auto factor_of(const Context& cx, const Args& args, const Value& value) -> Result<Expr> {
     const For& loop = args.loop.loop();
     DataType dtype = loop.var->dtype;
@@ -156,12 +160,12 @@ struct Split {
       return note_loop(cx.error(Code::SplitFactorVariable).arg("loop", args.loop->name().view()).arg("factor", print_script(*given))
                            .arg("variable", unknown->name.view()), *args.loop);
     }
-    // As TVM hands a factor to what splits.
+    // In the form in which TVM passes a factor on.
     arith::Analyzer analyzer;
     return cast(dtype, analyzer.simplify(*given));
   }
 
-  // For one that counts vectors of unknown length: with every length that the machine may have.
+  // For a factor with `T.vscale()`: checked for every vector length that the machine may have.
   static auto is_enough(const Context& cx, const Expr& product, const Expr& extent) -> bool {
     arith::Analyzer analyzer;
     Expr condition = greater_equal(product, extent);
@@ -246,7 +250,7 @@ struct Fuse {
       if (outer) {
         if (loop.func != outer->func || loop->parent != (*outer)->index) {
           return note_loop(note_loop(cx.error(Code::LoopNotDirectlyInside).arg("loop", loop->name().view()).arg("outer", (*outer)->name().view()), **outer), *loop)
-              .remedy("`sch.reorder` brings loops next to each other");
+              .remedy("bring the loops next to each other first: `sch.reorder(...)`");
         }
         if (outer->loop().body.get() != &loop.loop()) { return sibling_error(cx, *outer, loop); }
       }
@@ -387,7 +391,7 @@ struct Reorder {
       const VarNode* used = nullptr;
       auto is_inner = [&](const VarNode& v) { return inner_vars.count(&v) ? (used = &v, true) : false; };
       if (uses_var(loop.min, is_inner) || uses_var(loop.extent, is_inner)) {
-        return note_loop(cx.error(Code::LoopDependent).arg("loop", loop.var->name.view()).arg("on", used->name.view()), *func.find(loop.id))
+        return note_loop(cx.error(Code::ReorderDependent).arg("loop", loop.var->name.view()).arg("on", used->name.view()), *func.find(loop.id))
             .remedy(fmt::format("keep `{}` outside of `{}`", used->name.view(), loop.var->name.view()));
       }
       inner_vars.insert(loop.var.get());
@@ -400,7 +404,7 @@ struct Reorder {
     return plan;
   }
 
-  // Does the loop that comes to stand at a place of the nest leave loops of several iterations that were around it?
+  // True where the loop moved to a position of the nest leaves loops of several iterations that were around it.
   static auto moves_out(const Plan& plan, size_t i) -> bool {
     auto before = [&](const For* loop) {
       return std::find_if(plan.chain.begin(), plan.chain.end(), [&](const Place* at) { return at->loop == loop; }) - plan.chain.begin();
@@ -409,7 +413,7 @@ struct Reorder {
                        [&](const For* inner) { return before(inner) < before(plan.order[i]) && !is_one(inner->extent); });
   }
 
-  // Iterations that run at the same time, moved out of a loop that kept what they do apart in time, may meet.
+  // Iterations that run at the same time may conflict once they leave a loop that separated their work in time.
   static auto check_races(const Context& cx, const Args& args, const Plan& plan) -> Status {
     if (FAULT(reorder_dependence_dropped)) { return ok(); }
     std::vector<NodeId> moved;
@@ -419,7 +423,7 @@ struct Reorder {
     return moved.empty() ? ok() : require_no_new_race(cx, apply(cx, args, plan), moved);
   }
 
-  // Are there blocks below the loop of which neither stands in the other?
+  // True where the loop has several blocks below it, none inside of another.
   static auto several_leaves(const FuncState& func, const Place& bottom) -> bool {
     int leaves = 0;
     for (int i = bottom.index + 1; i < bottom.end && leaves < 2; ++i) {
@@ -432,8 +436,8 @@ struct Reorder {
     return leaves > 1;
   }
 
-  // Iterations that run at the same time, moved out of loops that kept their instances apart, may all make the same element: in steps,
-  // where it is a reduction, begins with an init or reads what it writes.
+  // Iterations that run at the same time, once outside of loops that separated their instances, may all compute the same element: in steps,
+  // if the block is a reduction, has an init or reads its output.
   static auto check_shared_instances(const Context& cx, const FuncState& func, const Place& place, const Plan& plan) -> Status {
     const Block& block = *place.block();
     const BlockRealize& realize = *place.realize;
@@ -461,7 +465,7 @@ struct Reorder {
     return ok();
   }
 
-  // Do iterations of two loops together, but not of each of them, run instances of a block again?
+  // True where iterations of two loops together, but not of each one alone, run instances of a block again.
   static auto repeat_together(const FuncState& func, const Place& block, const VarNode& a, const VarNode& b) -> bool {
     auto is_used = [&](const VarNode& v) {
       return std::any_of(block.realize->iter_values.begin(), block.realize->iter_values.end(), [&](const Expr& e) { return uses_var(e, [&](const VarNode& u) { return &u == &v; }); });
@@ -481,8 +485,8 @@ struct Reorder {
   }
 
   // A reduction begins with its init where each element's first instance is the one that all of its reduction iter vars start
-  // in. Loops that drive reduction iter vars alone start together in any order. Others keep theirs: those that drive spatial and
-  // reduction iter vars at once, and those that drive none, which run the reduction again, stay outside as they were.
+  // in. Loops that feed only reduction iter vars start together in any order. Others keep their order: loops that feed spatial
+  // and reduction iter vars at once, and loops that feed none, which run the reduction again, stay outside.
   static auto check_reduction_order(const Context& cx, const FuncState& func, const Place& block, const Plan& plan) -> Status {
     const BlockRealize& realize = *block.realize;
     std::unordered_set<const VarNode*> spatial, reduction;
@@ -514,7 +518,7 @@ struct Reorder {
     auto before = [&](const For* loop) {
       return std::find_if(plan.chain.begin(), plan.chain.end(), [&](const Place* at) { return at->loop == loop; }) - plan.chain.begin();
     };
-    std::optional<bool> commutes;            // asked where it matters
+    std::optional<bool> commutes;            // computed on demand
     for (size_t i = 0; i < plan.order.size(); ++i) {
       for (size_t k = i + 1; k < plan.order.size(); ++k) {
         const For& outer = *plan.order[i];
@@ -523,10 +527,10 @@ struct Reorder {
         const VarNode* b = inner.var.get();
         if (before(&outer) < before(&inner) || is_one(inner.extent)) { continue; }
         bool repeats = reduction.count(a) && repeats_instances(realize, inner);
-        // Where iterations run at the same time, what they sum up is each one's own while they are outside of the sum, however short that is.
+        // Iterations that run at the same time outside of a sum have sums of their own, however few terms the sum has.
         bool is_short = is_one(outer.extent) && !(repeats && runs_at_once(inner));
         if (is_short) { continue; }
-        // Together, two that count beyond a remainder run some of the reduction again, in an order of its own.
+        // Two loops in one remainder together run some of the reduction again, in another order.
         bool repeats_before = reduction.count(b) && (repeats_instances(realize, outer) || (reduction.count(a) && repeat_together(func, block, *a, *b)));
         if (reduction.count(a) && reduction.count(b) && !commutes) { commutes = updates_commute(*block.block()); }
         if (reduction.count(a) && reduction.count(b) && !*commutes) {
@@ -539,10 +543,12 @@ struct Reorder {
               .remedy(fmt::format("keep `{}` outside of `{}`", b->name.view(), a->name.view()));
         }
         if ((mixed.count(a) && mixed.count(b)) || repeats || repeats_before) {
+          std::string reason = repeats ? fmt::format("each iteration of `{}` runs the reduction anew", b->name.view())
+                               : repeats_before ? fmt::format("the reduction runs again in iterations of `{}`", a->name.view())
+                                                : fmt::format("`{}` and `{}` both count spatial and reduction values", b->name.view(), a->name.view());
           return note_block(cx.error(Code::ReductionOrder).arg("loop", b->name.view()).arg("other", a->name.view()).arg("block", block.name().view()), block)
-              .remedy(repeats ? fmt::format("keep `{}` outside of `{}`: each of its iterations runs the reduction anew", b->name.view(), a->name.view())
-                      : repeats_before ? fmt::format("keep `{}` outside of `{}`: the reduction runs again in iterations of `{}`", b->name.view(), a->name.view(), a->name.view())
-                              : fmt::format("keep `{}` outside of `{}`: both count spatial and reduction values", b->name.view(), a->name.view()));
+              .note(inner.origin, std::move(reason), inner.id)
+              .remedy(fmt::format("keep `{}` outside of `{}`", b->name.view(), a->name.view()));
         }
       }
     }
@@ -567,7 +573,7 @@ struct Reorder {
       }
     }
     if (func.is_affine_binding(block)) { return ok(); }
-    // Affine in the loops that move is enough.
+    // The binding need be affine only in the loops that move.
     if (is_affine_binding(*block.realize, loop_domains(func, block, func.parent(top)))) { return ok(); }
     return require_affine_binding(cx, func, block);
   }

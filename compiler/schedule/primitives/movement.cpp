@@ -9,10 +9,13 @@
 #include "arith/int_set.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
-#include "schedule/analysis.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
+#include "schedule/facts/regions.h"
+#include "schedule/facts/writes.h"
+#include "schedule/func_tree.h"
 #include "schedule/primitives.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
 #include "schedule/threads.h"
@@ -21,7 +24,7 @@
 namespace loopsmith::schedule::primitives {
 namespace {
 
-// What is copied, and where: before statement `position` of the loop's body. Uses in the statements [first, last) are of the copy.
+// The tile and the place of its copy: before statement `position` of the loop's body. Statements [first, last) use the copy.
 struct TilePlan {
   const FuncState* func = nullptr;
   const Place* scope = nullptr;
@@ -42,7 +45,7 @@ void outer_blocks(const Stmt& stmt, std::vector<const BlockRealize*>& out) {
   visit_children(stmt, [](const Expr&) {}, [&](const Stmt& s) { outer_blocks(s, out); });
 }
 
-// The region of a block with all loops from it up to the loop running, and outside of it those of threads that share the memory.
+// The region of a block while all loops from it up to the loop run, and outside of it the threads that share the memory.
 auto touched(const FuncState& func, const Place& block, const BufferRegion& region, const Place& loop, Name storage) -> std::vector<arith::IntSet> {
   arith::DomMap domains;
   auto add = [&](const Place& at) { domains.emplace(at.loop->var.get(), arith::IntSet::from_range(Range{at.loop->min, at.loop->extent})); };
@@ -122,7 +125,7 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
     arith::Analyzer plain;
     Expr min = plain.simplify(all.min());
     Expr extent = plain.simplify(sub(add(all.max(), one(all.max().dtype())), min));
-    // Iter vars of blocks around cannot be handed to the copy's own iter vars.
+    // Iter vars of outer blocks cannot be bound to the copy's own iter vars.
     auto is_foreign = [&](const VarNode& v) {
       if (is_known_at(func, &func.root(), v)) { return false; }
       for (const Place* at = loop.place; at && at->is_loop(); at = func.parent(*at)) {
@@ -132,14 +135,14 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
     };
     if (uses_var(min, is_foreign) || uses_var(extent, is_foreign)) { return refuse(fmt::format("the tile of `{}` depends on more than the loops around and parameters", name), block.place); }
     if (!(extent.dtype() == DataType::int_(32))) { return refuse(fmt::format("the tile of `{}` is indexed by {}, and copies are by int32", name, extent.dtype().str()), block.place); }
-    // Blocks with a predicate declare more than their instances touch, and the copy has no predicate.
+    // Blocks with a predicate declare more elements than their instances touch, and the copy has no predicate.
     if (!analyzer.can_prove(less_equal(zero(min.dtype()), min)) || !analyzer.can_prove(less_equal(add(min, extent), cast(min.dtype(), plan.buffer->shape[d])))) {
       return refuse(fmt::format("the tile of `{}` may go beyond it in dimension {}", name, d), block.place);
     }
     plan.tile.push_back({std::move(min), std::move(extent)});
   }
   if (is_read) {
-    // The block around reads no more of it than it says.
+    // The outer block must read no more of the buffer than it declares.
     const BufferRegion* declared = scope->parent < 0 ? nullptr : schedule::region_of(scope->block()->reads, plan.buffer);
     for (size_t d = 0; declared && d < plan.tile.size(); ++d) {
       auto end = [](const Range& r) { return add(r.min, cast(r.min.dtype(), r.extent)); };
@@ -147,8 +150,8 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
       if (analyzer.can_prove(less_equal(all.min, plan.tile[d].min)) && analyzer.can_prove(less_equal(end(plan.tile[d]), end(all)))) { continue; }
       return refuse(fmt::format("the tile of `{}` may go beyond what `{}` declares that it reads, in dimension {}", name, scope->name().view(), d), scope);
     }
-    // Of iterations that run at the same time, none may copy what another writes. The copy runs where its readers may not, and takes
-    // all of the tile: either the iteration has made that before, or nobody else touches it.
+    // Of iterations that run at the same time, none may copy elements that another writes. The copy takes the whole tile, also where its
+    // readers do not run: either the iteration has made the tile before, or no other iteration touches it.
     BufferRegion tile{plan.buffer, Array<Range>(plan.tile), {}};
     for (const Place* at = loop.place; at; at = func.parent(*at)) {
       if (!at->is_loop() || !runs_at_once(*at->loop)) { continue; }
@@ -177,11 +180,11 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
     if (!is_concurrent || std::any_of(plan.tile.begin(), plan.tile.end(), [&](const Range& r) { return uses_var(r.min, is_its_var); })) { continue; }
     return refuse(fmt::format("iterations of `{}`, which run at the same time, would share the tile of `{}`", at->name().view(), name), at);
   }
-  // What is copied back must have been written to the copy before, all of it, in this iteration. What was read before that was there already.
+  // All elements that are copied back must have been written to the copy before, in this iteration.
   BufferRegion tile{plan.buffer, Array<Range>(plan.tile), {}};
-  // Where nothing else touches the buffer, copy and buffer agree on every tile that was copied back. An iteration that writes nothing may
-  // then copy a tile again: it is enough that all of it was written in the first iteration of the loops which do not choose the tile, as
-  // far as they are inside of those whose iterations have a copy of their own.
+  // If no other code touches the buffer, copy and buffer agree on every tile that was copied back. An iteration without writes may then
+  // copy a tile again: it is enough that all of it was written in the first iteration of the loops that do not choose the tile, as far as
+  // these are inside of the loops whose iterations have a copy of their own.
   VarMap first;
   if (readers.empty() && writers.size() == 1 && func.scope_info(*scope).writers(plan.buffer.get()).size() == 1) {
     for (const Place* at = loop.place; at && at->is_loop(); at = func.parent(*at)) {
@@ -198,7 +201,7 @@ auto plan_tile(const Context& cx, const LoopArg& loop, const BlockArg& block, in
     return refuse(fmt::format("below it `{}` goes on with what is in `{}`, which the copy does not hold", writer->name().view(), name), writer);
   }
   for (const Place* writer : writers) { LOOPSMITH_CHECK(require_one_buffer(cx, func, *writer, *loop, plan.buffer)); }
-  // Threads that share the memory fill the tile together, where nothing but threads stands between them and the loop.
+  // Threads that share the memory fill the tile together, if only thread loops stand between them and the loop.
   const Place* together = loop.place;
   while (together && together->is_loop() && together->loop->thread && is_shared_across(Name(storage), together->loop->thread->thread_tag)) { together = func.parent(*together); }
   bool is_written = std::any_of(writers.begin(), writers.end(), [&](const Place* writer) {
@@ -284,7 +287,7 @@ auto apply_tile(const Context& cx, const LoopArg& loop, const TilePlan& plan, co
   fields.iter_vars = std::move(iters);
   fields.reads = {BufferRegion{from, Array<Range>(tile), origin}};
   fields.writes = {BufferRegion{to, Array<Range>(tile), origin}};
-  // Versions that spell blocks `T.sblock` say true where those before said 1.
+  // Versions that spell blocks `T.sblock` write true in place of 1.
   bool is_recent = cx.state.module()->dialect == Dialect::SBlock;
   fields.annotations = with_attr({}, Name("auto_copy"), Attr(is_recent ? bool_imm(true) : int_imm(1)));
   fields.body = wrap_loops(make<BufferStore>(to, Expr(make<BufferLoad>(from, Array<Expr>(indices), origin)), Array<Expr>(indices), origin), loops, origin);

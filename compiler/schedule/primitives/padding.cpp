@@ -9,10 +9,13 @@
 #include "arith/iter_map.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
-#include "schedule/analysis.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
+#include "schedule/facts/bindings.h"
+#include "schedule/facts/regions.h"
+#include "schedule/func_tree.h"
 #include "schedule/primitives.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
 #include "schedule/threads.h"
@@ -24,7 +27,7 @@ namespace {
 
 auto is_name(const Call& call, std::string_view name) -> bool { return call.op == Name(name); }
 
-// Is an expression zero where all loads indexed by a variable are?
+// True where an expression is zero if all loads indexed by a variable are.
 auto vanishes_with(const Expr& e, const VarNode* var) -> bool {
   if (const auto* n = e.as<BufferLoad>()) {
     return std::any_of(n->indices.begin(), n->indices.end(), [&](const Expr& i) { return i.get() == var; });
@@ -36,8 +39,8 @@ auto vanishes_with(const Expr& e, const VarNode* var) -> bool {
   return is_zero(e) && e.as<IntImm>();
 }
 
-// What is joined to the only element that a reduction stores by an operation to which zero adds nothing: a sum, a difference, bits
-// set or flipped. None where it is another one.
+// The value joined to the only element that a reduction stores by an operation for which zero is neutral: a sum, a difference, bitwise
+// or and xor. None for other operations.
 auto summand_of(const Block& block) -> Expr {
   const auto* store = block.body.as<BufferStore>();
   if (!store) { return {}; }
@@ -100,7 +103,7 @@ struct PadEinsum {
     for (int64_t p : args.padding) { is_valid &= p > 0; }
     if (!is_valid) { return note_block(cx.error(Code::PaddingSize).arg("block", block.name.view()).arg("count", static_cast<int64_t>(block.iter_vars.size())), place); }
     arith::Analyzer analyzer;
-    // Nothing grows: nothing to do, whatever the block computes.
+    // Nothing grows, so there is nothing to do, whatever the block computes.
     bool grows = false;
     for (size_t i = 0; i < block.iter_vars.size(); ++i) {
       const Expr& extent = block.iter_vars[i].dom.extent;
@@ -119,7 +122,7 @@ struct PadEinsum {
         }
       }
     }
-    // What it declares must be what it accesses: a part of a partitioned loop declares all that the part does.
+    // The declared regions must be the accessed ones: a part of a partitioned loop declares the region of the whole part.
     bool is_declared = true;
     auto declares = [&](const Buffer& buffer, const Array<Expr>& indices) {
       for (const auto* regions : {&block.reads, &block.writes}) {
@@ -145,7 +148,7 @@ struct PadEinsum {
       if (iter.kind != IterKind::Spatial && !(iter.kind == IterKind::Reduction && block.init && summand && vanishes_with(summand, iter.var.get()))) {
         return refuse(fmt::format("zeros along `{}` would change its result", iter.var->name.view()));
       }
-      // What writes none of its own elements for the new instances would begin those of others anew.
+      // New instances without elements of their own would initialise the elements of others again.
       bool has_own = std::all_of(block.writes.begin(), block.writes.end(), [&](const BufferRegion& region) {
         return std::any_of(region.region.begin(), region.region.end(), [&](const Range& r) { return r.min.get() == iter.var.get(); });
       });
@@ -177,7 +180,7 @@ struct PadEinsum {
     std::vector<const VarNode*> all;
     for (const IterVar& iter : block.iter_vars) { all.push_back(iter.var.get()); }
     if (!runs_all_instances(func, place, all)) { return refuse("it does not run in all instances of its iter vars"); }
-    LOOPSMITH_CHECK(require_one_sum(cx, func, place, nullptr));   // what is copied back is
+    LOOPSMITH_CHECK(require_one_sum(cx, func, place, nullptr));   // of the values that are copied back
     return plan;
   }
 
@@ -315,14 +318,14 @@ struct DecomposePadding {
     LOOPSMITH_CHECK(require_scope(cx, args.block));
     LOOPSMITH_CHECK(require_complete(cx, func, place));
     Plan plan{func.loops(place), SIZE_MAX, SIZE_MAX, {}, {}};
-    // A part of a partition sees loops outside of its scope; the blocks made here would not.
+    // A part of a partition may use loops outside of its scope; the new blocks could not.
     for (const Expr& value : place.realize->iter_values) {
       const VarNode* outer = nullptr;
       auto is_outside = [&](const VarNode& v) {
         bool is_own = std::any_of(plan.loops.begin(), plan.loops.end(), [&](const Place* l) { return l->loop->var.get() == &v; });
         return !is_own && !v.dtype.is_handle() && !is_known_at(func, &func.root(), v) && (outer = &v, true);
       };
-      if (uses_var(value, is_outside)) { return refuse(fmt::format("it uses `{}`, which is outside of the part that it is in", outer->name.view())); }
+      if (uses_var(value, is_outside)) { return note_block(cx.error(Code::OuterVariable).arg("block", block.name.view()).arg("variable", outer->name.view()), place); }
     }
     std::reverse(plan.loops.begin(), plan.loops.end());
     arith::Analyzer analyzer;
@@ -341,7 +344,7 @@ struct DecomposePadding {
       return note_loop(cx.error(Code::LoopNotAroundBlock).arg("loop", args.loop->name().view()).arg("block", block.name.view()), *args.loop).at_node(place.id);
     }
     if (plan.copy_at == SIZE_MAX) { return refuse("it is not alone in its innermost loop"); }
-    // What one has copied another would fill again.
+    // An element that one iteration has copied another would fill again.
     for (const Place* at : plan.loops) {
       if (!runs_at_once(*at->loop) || !repeats_instances(*place.realize, *at->loop)) { continue; }
       return note_block(note_loop(cx.error(Code::IterationsShare).arg("loop", at->name().view()).arg("block", block.name.view()), *at), place);
@@ -349,7 +352,7 @@ struct DecomposePadding {
     const auto* store = block.body.as<BufferStore>();
     const auto* call = store ? store->value.as<Call>() : nullptr;
     if (!call || !is_name(*call, "if_then_else") || store->predicate || block.writes.size() != 1) { return refuse("its body is not one store of a `T.if_then_else`"); }
-    // What an instance copied, the fill of another one would undo, or the other way around.
+    // The fill of one instance would undo the copy of another, or the other way around.
     std::vector<const VarNode*> several;
     bool is_indexed = true;
     for (const IterVar& iter : block.iter_vars) {
@@ -412,7 +415,7 @@ struct DecomposePadding {
       return Array<BufferRegion>(std::move(out));
     };
 
-    // The block that fills.
+    // The filling block.
     Block::Fields fill;
     fill.name = Name(block.name.str() + "_pad_const");
     std::vector<IterVar> fill_iters;
@@ -437,7 +440,7 @@ struct DecomposePadding {
     }
     Stmt fill_nest = wrap_loops(make<BlockRealize>(moved_all(realize.iter_values), moved(realize.predicate), std::move(fill_block), origin), fill_loops, origin);
 
-    // The block that copies.
+    // The copying block.
     map.clear();
     std::unordered_map<const VarNode*, Range> ranges;
     for (size_t i = 0; i <= plan.copy_at; ++i) { ranges[plan.loops[i]->loop->var.get()] = Range{plan.loops[i]->loop->min, plan.loops[i]->loop->extent}; }
@@ -452,7 +455,7 @@ struct DecomposePadding {
       map[old.var.get()] = Expr(iter.var) + cast(old.var->dtype, plan.inside[i].min);
       const auto* loop = realize.iter_values[i].as<VarNode>();
       if (auto found = loop ? ranges.find(loop) : ranges.end(); found != ranges.end()) {
-        // The loop itself runs over what is inside.
+        // The loop itself runs over the inside only.
         found->second = from_zero(cast(loop->dtype, plan.inside[i].extent));
         values.push_back(realize.iter_values[i]);
         map[loop] = realize.iter_values[i] + cast(loop->dtype, plan.inside[i].min);

@@ -1,4 +1,4 @@
-// Primitives that change what a buffer or a block is, not what is computed: storage_align, set_scope,
+// Primitives that change properties of a buffer or block, not the computation: storage_align, set_scope,
 // unsafe_set_dtype, reorder_block_iter_var.
 #include <algorithm>
 
@@ -6,10 +6,11 @@
 
 #include "ir/ops.h"
 #include "ir/visitor.h"
-#include "schedule/analysis.h"
+#include "ir/vocabulary.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
 #include "schedule/primitives.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
@@ -90,7 +91,7 @@ struct StorageAlign {
   }
 };
 
-// A buffer and its views in a block, and views of those, each with what it becomes.
+// A buffer and its views in a block, and views of those, each with its replacement.
 auto with_views(const FuncState& func, const Place& site, const Buffer& buffer, const std::function<Buffer(const Buffer&)>& change) -> BufferMap {
   BufferMap out{{buffer.get(), change(buffer)}};
   std::vector<Stmt> statements = statements_with(func, site, buffer);
@@ -128,7 +129,7 @@ struct SetScope {
   struct Plan { Buffer buffer; const Place* site; };
   static auto check(const Context& cx, const Args& args) -> Result<Plan> {
     LOOPSMITH_TRY(region, require_buffer(cx, *args.block, args.buffer_index, true));
-    if (args.storage_scope.empty() || !storage_rank(Name(args.storage_scope))) { return cx.error(Code::StorageScope).arg("scope", args.storage_scope); }
+    if (args.storage_scope.empty() || !memory_family(args.storage_scope)) { return cx.error(Code::StorageScope).arg("scope", args.storage_scope); }
     LOOPSMITH_TRY(site, require_allocated(cx, args.block, region.buffer));
     return Plan{region.buffer, site};
   }
@@ -164,14 +165,14 @@ struct UnsafeSetDType {
     LOOPSMITH_TRY(site, require_allocated(cx, args.block, region.buffer));
     auto dtype = DataType::parse(args.dtype);
     if (!dtype || dtype->is_handle() || dtype->is_void()) { return cx.error(Code::NoSuchDType).arg("dtype", args.dtype); }
-    // Views of it get the type as well. Who sees the memory as another type would read other bits.
+    // Its views get the type as well. A view of another type would read other bits.
     Buffer other;
     BufferMap changed = with_views(*args.block.func, *site, region.buffer, [&](const Buffer& buffer) {
       if (!(buffer->dtype == region.buffer->dtype) && !(buffer->dtype == *dtype)) { other = buffer; }
       return with_type(buffer, *dtype);
     });
-    if (other) { return note_block(cx.error(Code::PaddingForm).arg("block", args.block->name().view())
-                                       .arg("why", fmt::format("`{}`, a view of `{}`, has another type than {}", other->name.view(), region.buffer->name.view(), args.dtype)), *args.block); }
+    if (other) { return note_block(cx.error(Code::ViewDType).arg("block", args.block->name().view()).arg("view", other->name.view())
+                                       .arg("buffer", region.buffer->name.view()).arg("dtype", args.dtype), *args.block); }
     return Plan{region.buffer, std::move(changed), site};
   }
   static auto with_type(const Buffer& buffer, DataType dtype) -> Buffer {

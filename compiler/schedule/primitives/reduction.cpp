@@ -1,5 +1,5 @@
-// Primitives on reductions: decompose_reduction, rfactor. They change when the accumulator is set up and in which order partial
-// results are joined, never which products are summed. Source: TensorIR (ASPLOS'23).
+// Primitives on reductions: decompose_reduction, rfactor. They change when the accumulator is initialised and in which order partial
+// results are joined, never which values are joined. Source: TensorIR (ASPLOS'23).
 #include <algorithm>
 #include <span>
 #include <unordered_set>
@@ -11,12 +11,15 @@
 #include "ir/ops.h"
 #include "ir/visitor.h"
 #include "schedule/access_regions.h"
-#include "schedule/analysis.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
-#include "schedule/instances.h"
+#include "schedule/facts/bindings.h"
+#include "schedule/facts/instances.h"
+#include "schedule/facts/regions.h"
+#include "schedule/func_tree.h"
 #include "schedule/primitives.h"
 #include "schedule/reducers.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "schedule/staging.h"
 #include "support/codes.h"
@@ -55,7 +58,7 @@ auto may_run_twice(const FuncState& func, const Place& block, std::span<const Pl
 struct DecomposeReduction {
   struct Args { BlockArg block; LoopArg loop; };
   struct Plan {
-    std::vector<const Place*> init_loops;    // that the init block runs over, from outside to inside
+    std::vector<const Place*> init_loops;    // around the init block, the outermost first
     Expr predicate;
   };
 
@@ -93,14 +96,14 @@ struct DecomposeReduction {
           .remedy(fmt::format("decompose at a loop inside of `{}`", (*it)->name().view()));
     }
     const auto* store = block.body.as<BufferStore>();
-    // Iterations that reduce into the same element one after another would begin with what the one before has made.
+    // Iterations that reduce into the same element one after another would begin with the result of the one before.
     for (auto it = at; it != loops.end(); ++it) {
       for (size_t i = 0; i < realize.iter_values.size(); ++i) {
         const IterVar& iter = block.iter_vars[i];
         if (iter.kind != IterKind::Spatial || is_one(iter.dom.extent) || is_one((*it)->loop->extent)) { continue; }
         if (!uses_var(realize.iter_values[i], [&](const VarNode& v) { return &v == (*it)->loop->var.get(); })) { continue; }
         auto is_iter = [&](const VarNode& v) { return &v == iter.var.get(); };
-        // Stores say it exactly; declared regions may be wider.
+        // Stores are exact; declared regions may be larger.
         bool tells_apart = store == nullptr || std::any_of(store->indices.begin(), store->indices.end(), [&](const Expr& e) { return uses_var(e, is_iter); });
         if (tells_apart) { continue; }
         return note_block(note_loop(cx.error(Code::InitRepeated).arg("loop", args.loop->name().view()).arg("inner", (*it)->name().view())
@@ -108,7 +111,7 @@ struct DecomposeReduction {
             .remedy(fmt::format("decompose at a loop inside of `{}`", (*it)->name().view()));
       }
     }
-    // What reduces over a loop around the scope (a part of a partitioned loop has it outside) would begin anew in each of its iterations.
+    // A reduction over a loop around the scope (as of a part of a partitioned loop) would begin anew in each of its iterations.
     for (size_t i = 0; i < realize.iter_values.size(); ++i) {
       if (block.iter_vars[i].kind != IterKind::Reduction) { continue; }
       for (const Place* outer = func.scope(*args.block); outer; outer = func.parent(*outer)) {
@@ -117,9 +120,9 @@ struct DecomposeReduction {
                                         .arg("block", args.block->name().view()), *outer), *args.block);
       }
     }
-    // The init runs once for all that the loops run: no instance of the reduction may run twice.
+    // The init runs once for all iterations of the loops, so no instance of the reduction may run twice.
     if (may_run_twice(func, *args.block, {at, loops.end()})) {
-      // The innermost loop that is not alone in what it feeds.
+      // The innermost loop that shares an iter value with others.
       const Place* inner = loops.back();
       for (auto it = at; it != loops.end(); ++it) {
         auto is_this = [&](const VarNode& v) { return &v == (*it)->loop->var.get(); };
@@ -129,7 +132,7 @@ struct DecomposeReduction {
       return note_block(note_loop(cx.error(Code::InitRepeated).arg("loop", args.loop->name().view()).arg("inner", inner->name().view())
                                       .arg("block", args.block->name().view()), *args.loop), *args.block);
     }
-    // What the init begins with must be there before the loop, and be what it is then.
+    // The values that the init loads must exist before the loop, and must not change in it.
     std::vector<Buffer> begun_with;
     post_order(block.init, [](const Stmt&) {}, [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { begun_with.push_back(load->buffer); } });
     for (int i = args.loop->index + 1; !begun_with.empty() && i < args.loop->end; ++i) {
@@ -138,13 +141,12 @@ struct DecomposeReduction {
       for (const BufferRegion& write : other.block()->writes) {
         bool is_read = std::any_of(begun_with.begin(), begun_with.end(), [&](const Buffer& buffer) { return buffer->data == write.buffer->data; });
         if (!is_read) { continue; }
-        return note_block(note_loop(cx.error(Code::PaddingForm).arg("block", args.block->name().view())
-                                        .arg("why", fmt::format("its `T.init()` reads `{}`, which `{}` writes below `{}`", write.buffer->name.view(), other.name().view(), args.loop->name().view())),
-                                    *args.loop), other);
+        return note_block(note_loop(cx.error(Code::InitReads).arg("block", args.block->name().view()).arg("loop", args.loop->name().view())
+                                        .arg("buffer", write.buffer->name.view()).arg("other", other.name().view()), *args.loop), other);
       }
     }
     Plan plan;
-    VarMap first;                            // where the loops that the init does without begin
+    VarMap first;                            // the first values of loops that the init has no copy of
     arith::Analyzer analyzer;
     for (auto it = loops.begin(); it != loops.end(); ++it) {
       if (it < at || feeds(*it, IterKind::Spatial)) {
@@ -207,7 +209,7 @@ struct DecomposeReduction {
       writes.push_back({write.buffer, Array<Range>(std::move(region)), write.origin});
     }
     init.writes = std::move(writes);
-    // It may begin with elements of other buffers.
+    // The init may load elements of other buffers.
     std::vector<Buffer> known;
     for (const BufferRegion& read : block.reads) { known.push_back(read.buffer); }
     const Array<BufferRegion> begun_with(find_access_regions(*make<Block>(init), known).reads);
@@ -228,7 +230,7 @@ struct DecomposeReduction {
     auto update = block.fields();
     update.name = Name(block.name.str() + "_update");
     update.init = {};
-    // The accumulator is read now: an init made that needless.
+    // The accumulator is now a declared read, which the init made unnecessary.
     std::vector<BufferRegion> reads;
     for (const BufferRegion& write : block.writes) {
       bool is_read = std::any_of(block.reads.begin(), block.reads.end(), [&](const BufferRegion& read) { return read.buffer == write.buffer; });
@@ -300,7 +302,7 @@ struct RFactor {
     const Place& scope = *func.scope(block);
     LOOPSMITH_CHECK(require_stage_pipeline(cx, func, scope));
     LOOPSMITH_CHECK(require_reduction(cx, func, block));
-    // What reduces over a loop around the scope would begin anew in each of its iterations.
+    // A reduction over a loop around the scope would begin anew in each of its iterations.
     for (size_t i = 0; i < block.realize->iter_values.size(); ++i) {
       if (block.block()->iter_vars[i].kind != IterKind::Reduction) { continue; }
       for (const Place* outer = &scope; outer; outer = func.parent(*outer)) {
@@ -331,7 +333,7 @@ struct RFactor {
         return wrong(*loop, "it feeds nothing, below a loop that accumulates");
       }
     }
-    // Partial results that are all the same would count several times.
+    // Equal partial results would count several times.
     if (!feeds(*block.realize, args.loop.loop().var.get(), IterKind::Reduction) && !is_one(args.loop.loop().extent)) { return wrong(*args.loop, "it feeds no reduction iter var"); }
     for (const Place* loop : plan.loops) {
       if (feeds(*block.realize, loop->loop->var.get(), IterKind::Reduction) && repeats_instances(*block.realize, *loop->loop)) {
@@ -342,11 +344,11 @@ struct RFactor {
     if (first_sum != plan.loops.end() && may_run_twice(func, block, {first_sum, plan.loops.end()})) {
       return wrong(*args.loop, "its iterations may run the reduction again, and partial results of both would count").remedy("fuse the loop that runs it again with no other");
     }
-    // Partial results leave the loops around them: iterations that run at the same time must not each have made them for their own.
+    // Partial results leave the loops around them, so iterations that run at the same time must not have partial results of their own.
     LOOPSMITH_CHECK(require_one_sum(cx, func, block, nullptr));
     for (const BufferRegion& write : block.block()->writes) { LOOPSMITH_CHECK(require_one_buffer(cx, func, block, scope, write.buffer)); }
-    // What is joined must have been set up, by the first of the instances that accumulate in it: where that is not known to run, so much
-    // of the predicate goes with the block that joins them.
+    // Partial results must be initialised, by the first of their instances: where this instance is not known to run, that part of the
+    // predicate is copied to the block that joins them.
     plan.predicate = bool_imm(true);
     if (!is_one(block.realize->predicate) && !FAULT(rfactor_predicate_ignored)) {
       arith::Analyzer analyzer;
@@ -360,7 +362,7 @@ struct RFactor {
         if (analyzer.can_prove(there)) { continue; }
         const auto* less_than = bound.as<LT>();
         const auto* at_first = there.as<LT>();
-        // Of an extent that was rounded up the last iteration tells more than the bounds do.
+        // For an extent that was rounded up the last iteration is a tighter bound.
         const For& loop = args.loop.loop();
         const Expr of_one = one(loop.extent.dtype());
         auto at = [&](const Expr& iteration) { return substitute(there, {{loop.var.get(), iteration}}); };
@@ -369,16 +371,16 @@ struct RFactor {
           Expr next = at(Expr(loop.var) + of_one);
           if (grows(at_first->a, next.as<LT>()->a) && grows(next.as<LT>()->b, at_first->b) && analyzer.can_prove(at(loop.extent - of_one))) { continue; }
         }
-        // No later instance runs where the first one does not.
+        // If the first instance does not run, no later one may run.
         bool first_runs = there.same_as(bound) || (less_than && at_first && analyzer.can_prove(less_equal(at_first->a, less_than->a)) && analyzer.can_prove(less_equal(less_than->b, at_first->b)));
         if (!first_runs) {
-          return note_block(cx.error(Code::PaddingForm).arg("block", block.name().view()).arg("why", "its predicate leaves partial results without a value"), block)
+          return note_block(cx.error(Code::PartialResults).arg("block", block.name().view()), block)
               .remedy("split the loop so that the factors divide its extent");
         }
         plan.predicate = logical_and(plan.predicate, analyzer.simplify(there));
       }
     }
-    // A part of a partition sees loops outside of its scope; the blocks made here would not.
+    // A part of a partition may use loops outside of its scope; the new blocks could not.
     for (const Expr& value : block.realize->iter_values) {
       const VarNode* outer = nullptr;
       auto is_outside = [&](const VarNode& v) {
@@ -386,7 +388,7 @@ struct RFactor {
         return !is_own && !v.dtype.is_handle() && !is_known_at(func, &func.root(), v) && (outer = &v, true);
       };
       if (uses_var(value, is_outside)) {
-        return note_block(cx.error(Code::PaddingForm).arg("block", block.name().view()).arg("why", fmt::format("it uses `{}`, which is outside of the part that it is in", outer->name.view())), block);
+        return note_block(cx.error(Code::OuterVariable).arg("block", block.name().view()).arg("variable", outer->name.view()), block);
       }
     }
     auto updates = find_updates(*block.block());
@@ -412,7 +414,7 @@ struct RFactor {
     return Array<T>(std::move(out));
   }
 
-  // A block that stores combinations of lhs and rhs, or plain rhs where nothing is left to accumulate.
+  // A block that stores combinations of lhs and rhs, or rhs alone where nothing is accumulated.
   static auto make_body(const Plan& plan, const std::vector<Buffer>& buffers, const Array<Expr>& indices, const std::vector<Expr>& lhs,
                         const std::vector<Expr>& rhs, bool accumulates, Origin origin, Stmt& init) -> Stmt {
     std::vector<Stmt> stores;
@@ -468,7 +470,7 @@ struct RFactor {
       return iter;
     };
 
-    // The block of partial results: the loop's iter var is spatial; reduction iter vars that it fed are made of loops anew.
+    // The block of partial results: the loop's iter var is spatial, and reduction iter vars that it fed get new loops.
     std::vector<IterVar> rf_iters;
     std::vector<Expr> rf_values;
     VarMap loop_to_iter, rf_map;
@@ -539,7 +541,7 @@ struct RFactor {
                           cx.made_from(loop.origin));
     }
 
-    // The block that joins them.
+    // The block that joins partial results.
     std::vector<IterVar> wb_iters;
     std::vector<Expr> wb_values;
     VarMap wb_map;
@@ -582,7 +584,7 @@ struct RFactor {
     wb.annotations = block.annotations;
     Stmt wb_realize = make<BlockRealize>(Array<Expr>(std::move(wb_values)), plan.predicate, make<Block>(std::move(wb), origin, block.id), cx.made_from(realize.origin));
 
-    // Of the old loops those stay that the second block needs.
+    // Old loops stay if the second block needs them.
     std::function<Stmt(const Stmt&)> rebuild = [&](const Stmt& stmt) -> Stmt {
       if (stmt.get() == &realize) { return wb_realize; }
       if (const auto* loop = stmt.as<For>()) {

@@ -1,6 +1,6 @@
 // Primitives that stage a buffer in an order of their own: reindex, reindex_cache_read, reindex_cache_write. As
-// cache_read and cache_write, they put a block that copies between a buffer and the block that uses it; what the copy is indexed
-// by is new.
+// cache_read and cache_write, they put a copying block between a buffer and the block that uses it; the indices of the copy are
+// new.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -10,15 +10,19 @@
 #include "arith/iter_map.h"
 #include "ir/ops.h"
 #include "ir/visitor.h"
-#include "schedule/analysis.h"
+#include "schedule/block_classes.h"
 #include "schedule/candidates.h"
+#include "schedule/counted_races.h"
 #include "schedule/examples.h"
+#include "schedule/facts/regions.h"
+#include "schedule/func_tree.h"
 #include "schedule/hidden.h"
 #include "schedule/index_map.h"
-#include "schedule/instances.h"
 #include "schedule/primitives.h"
 #include "schedule/races.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
+#include "schedule/scoped_value.h"
 #include "schedule/staging.h"
 #include "schedule/threads.h"
 #include "support/codes.h"
@@ -48,17 +52,22 @@ auto points(const std::vector<Expr>& indices) -> Array<Range> {
 }
 
 auto staging_error(const Context& cx, const Place& block, std::string why) -> Diagnostic {
-  return note_block(cx.error(Code::PaddingForm).arg("block", block.name().view()).arg("why", why), block);
+  return note_block(cx.error(Code::CopyForm).arg("block", block.name().view()).arg("why", why), block);
 }
 
-// How a leaf block accesses a buffer: everywhere by the same indices.
+// A diagnostic about the block and the buffer that would be copied.
+auto copy_error(const Context& cx, Code code, const Place& block, const BufferNode& buffer) -> Diagnostic {
+  return note_block(cx.error(code).arg("block", block.name().view()).arg("buffer", buffer.name.view()), block);
+}
+
+// The indices by which a leaf block accesses a buffer, the same everywhere.
 class AccessFinder : public Visitor {
  public:
   explicit AccessFinder(const Buffer& buffer) : buffer_(buffer) {}
   using Visitor::visit;
   std::optional<Array<Expr>> indices;
   bool is_several = false, is_opaque = false, is_nested = false;
-  bool is_conditional = false;              // some access is not made in each instance
+  bool is_conditional = false;              // some access is skipped in some instances
 
  protected:
   using Visitor::on;
@@ -74,29 +83,26 @@ class AccessFinder : public Visitor {
   void on(const Block&) override { is_nested = true; }
   void on(const IfThenElse& n) override {
     visit(n.condition);
-    ++conditions_;
+    ScopedValue<int> conditional(conditions_, conditions_ + 1);
     visit(n.then_case);
     if (n.else_case) { visit(n.else_case); }
-    --conditions_;
   }
   void on(const For& n) override {
-    ++conditions_;                           // its variable is not the block's, and it may not run
+    // Its variable is not the block's, and its body may not run.
+    ScopedValue<int> conditional(conditions_, conditions_ + 1);
     Visitor::on(n);
-    --conditions_;
   }
   void on(const While& n) override {
-    ++conditions_;
+    ScopedValue<int> conditional(conditions_, conditions_ + 1);
     Visitor::on(n);
-    --conditions_;
   }
   void on(const Call& n) override {
     static const Name if_then_else_name("if_then_else");
     if (!(n.op == if_then_else_name) || n.args.size() != 3) { return Visitor::on(n); }
     visit(n.args[0]);
-    ++conditions_;
+    ScopedValue<int> conditional(conditions_, conditions_ + 1);
     visit(n.args[1]);
     visit(n.args[2]);
-    --conditions_;
   }
 
  private:
@@ -110,7 +116,7 @@ class AccessFinder : public Visitor {
   int conditions_ = 0;
 };
 
-// A buffer that indices are loaded from and that blocks of the same scope write; null: there is none.
+// A buffer that indices are loaded from and that blocks of the same scope write; null: none is.
 auto looked_up_in(const FuncState& func, const Place& place, const std::vector<Expr>& indices) -> const BufferNode* {
   const BufferNode* found = nullptr;
   for (const Expr& index : indices) {
@@ -122,7 +128,7 @@ auto looked_up_in(const FuncState& func, const Place& place, const std::vector<E
   return found;
 }
 
-// Does a statement store to the buffer whichever way it runs?
+// True where a statement stores to the buffer on every path.
 auto stores_always(const Stmt& stmt, const Buffer& buffer) -> bool {
   if (const auto* n = stmt.as<BufferStore>()) { return n->buffer == buffer && !n->predicate; }
   if (const auto* n = stmt.as<SeqStmt>()) { return std::any_of(n->seq.begin(), n->seq.end(), [&](const Stmt& s) { return stores_always(s, buffer); }); }
@@ -141,7 +147,7 @@ auto block_analyzer(const FuncState& func, const Place& place) -> arith::Analyze
   return analyzer;
 }
 
-// Is a variable the same all the while the scope of the block runs: an iter var of a block further out, or one of the function?
+// True for a variable that stays the same while the scope of the block runs: an iter var of an outer block, or a variable of the function.
 auto is_fixed_in_scope(const FuncState& func, const Place& place, const VarNode* var) -> bool {
   for (const Place* at = func.scope(place); at; at = func.scope(*at)) {
     for (const IterVar& iter : at->block()->iter_vars) {
@@ -154,8 +160,8 @@ auto is_fixed_in_scope(const FuncState& func, const Place& place, const VarNode*
   return false;
 }
 
-// Copies are made for every instance in the domains of iter vars. Those instances may not all run, and an access may be guarded:
-// then all must be within the buffer, and so must be what its indices load.
+// Copies are made for every instance in the domains of iter vars. Not all of them may run, and an access may be guarded: then all
+// elements must be within the buffer, and so must the elements that its indices load.
 auto require_in_bounds(const Context& cx, const FuncState& func, const Place& place, const Buffer& buffer, const std::vector<Expr>& indices, bool is_certain) -> Status {
   if (is_certain) { return ok(); }
   arith::Analyzer analyzer = block_analyzer(func, place);
@@ -174,8 +180,8 @@ auto require_in_bounds(const Context& cx, const FuncState& func, const Place& pl
   return staging_error(cx, place, fmt::format("a copy for each of its instances may go beyond `{}`", beyond->name.view()));
 }
 
-// The copy reads for all instances of the block, also for those that a scope below iterations which run at the same time does not run: there
-// another iteration may be writing what it reads. Where instances are few, those of the copy included, they are looked at when the step is done.
+// The copy reads for all instances of the block, also for instances that do not run. Below iterations that run at the same time another iteration
+// may be writing these elements. If instances are few, those of the copy included, they are checked after the step instead.
 auto require_unwritten_at_once(const Context& cx, const FuncState& func, const Place& place, const Place& scope, const Buffer& buffer, const VarSet& covered) -> Status {
   int64_t left = most_followed_instances, copied = 1;
   auto count = [&](const Expr& extent) {
@@ -265,7 +271,7 @@ struct ReIndex {
     const Place* top = &place;
     for (const Place* at = func.parent(place); at != scope; at = func.parent(*at)) {
       bool is_alone = at->loop->body.get() == (top->is_loop() ? static_cast<const StmtNode*>(top->loop) : top->realize);
-      // Beside the block itself others may stand, as long as they leave the buffer alone.
+      // Other blocks may stand beside the block, if they do not touch the buffer.
       auto beside = func.child_blocks(*at);
       bool is_undisturbed = top == &place && std::none_of(beside.begin(), beside.end(), [&](const Place* other) {
         return other != &place && (region_of(other->block()->reads, buffer) || region_of(other->block()->writes, buffer) || reads_hidden(func, *other, buffer) ||
@@ -279,20 +285,20 @@ struct ReIndex {
     bool is_declared_read = region_of(block.reads, buffer) && !(args.buffer.is_write && reads_own_sums(block, buffer));
     bool also_read = is_declared_read || reads_hidden(func, place, buffer) || reads_back(func, place, buffer);
     bool also_written = region_of(block.writes, buffer) != nullptr;
-    if (also_read && also_written) { return staging_error(cx, place, fmt::format("it both reads and writes `{}`, and a copy holds one of the two", buffer->name.view())); }
+    if (also_read && also_written) { return copy_error(cx, Code::CopyReadsOwn, place, *buffer); }
     bool runs_all = runs_all_instances(func, place, covered);
     LOOPSMITH_CHECK(require_in_bounds(cx, func, place, buffer, plan.indices, runs_all && !finder.is_conditional));
     if (!args.buffer.is_write && !runs_all) { LOOPSMITH_CHECK(require_unwritten_at_once(cx, func, place, *scope, buffer, covered)); }
     if (args.buffer.is_write) {
       LOOPSMITH_CHECK(require_one_buffer(cx, func, place, *scope, buffer));
-      if (!runs_all || !(block.init || stores_always(block.body, buffer))) { return staging_error(cx, place, fmt::format("it may not write all that would be copied to `{}`", buffer->name.view())); }
-      if (adds_to_what_is_there(func, place)) { return staging_error(cx, place, fmt::format("it adds to what is in `{}`, which the copy does not hold", buffer->name.view())); }
+      if (!runs_all || !(block.init || stores_always(block.body, buffer))) { return copy_error(cx, Code::CopyIncomplete, place, *buffer); }
+      if (skips_init(func, place)) { return copy_error(cx, Code::CopyPartOfReduction, place, *buffer); }
       if (!begins_reductions(func, place)) {
-        return staging_error(cx, place, fmt::format("its loops run a part of the reduction, which goes on with what is in `{}`", buffer->name.view()));
+        return copy_error(cx, Code::CopyPartOfReduction, place, *buffer);
       }
       if (!is_one_to_one(block, plan.indices, covered)) { return staging_error(cx, place, fmt::format("two of its instances may write one element of `{}`", buffer->name.view())); }
     }
-    // Indices that are loaded must be there when the copy is made, in front of the nest.
+    // Loaded indices must exist when the copy is made, in front of the nest.
     for (const Expr& index : plan.indices) {
       const BufferNode* late = nullptr;
       std::vector<Buffer> loaded;
@@ -303,7 +309,7 @@ struct ReIndex {
         auto writers = func.scope_info(*scope).writers(load->buffer.get());
         if (std::any_of(writers.begin(), writers.end(), [&](NodeId writer) { return func.find(writer)->index > top->index; })) { late = load->buffer.get(); }
       });
-      if (late) { return staging_error(cx, place, fmt::format("its indices load `{}`, which is written in the same loops", late->name.view())); }
+      if (late) { return copy_error(cx, Code::CopyLooksUp, place, *late).arg("where", "which the same loops write"); }
       for (const Buffer& one : loaded) { LOOPSMITH_CHECK(require_no_hidden_writer(cx, place, one)); }
     }
     plan.position = std::max(0, statement_position(func, *scope, *top)) + (args.buffer.is_write ? 1 : 0);
@@ -335,7 +341,7 @@ struct ReIndex {
         return regions.map_same([&](const BufferRegion& r) { return r.buffer == from_ ? BufferRegion{to_, points(indices_.to_vector()), r.origin} : r; },
                                 [](const auto& a, const auto& b) { return a.same_as(b); });
       };
-      // What stands in the regions of other buffers stays.
+      // Regions of other buffers stay.
       fields.reads = moved(n.reads);
       fields.writes = moved(n.writes);
       return make<Block>(std::move(fields), n.origin, n.id);
@@ -392,13 +398,13 @@ struct ReIndex {
   }
 };
 
-// What reindex_cache_read and reindex_cache_write have in common.
+// The common part of reindex_cache_read and reindex_cache_write.
 struct ReindexCachePlan {
   Buffer buffer, copy;
   Stage stage;
   std::vector<Expr> old_indices, new_indices;
   std::vector<size_t> iters;                // numbers of the block's iter vars that indices use
-  Domains loops;                            // those around the block, under the stage, that they use
+  Domains loops;                            // the loops around the block, under the stage, that they use
 };
 
 auto plan_reindex_cache(const Context& cx, const BlockArg& arg, const BufferRegion& region, const IndexMap& index_map, const std::string& storage, Stage stage)
@@ -413,8 +419,8 @@ auto plan_reindex_cache(const Context& cx, const BlockArg& arg, const BufferRegi
   }
   ReindexCachePlan plan{buffer, {}, std::move(stage), {}, {}, {}, {}};
   for (const Range& range : region.region) { plan.old_indices.push_back(range.min); }
-  // The copy would look up indices before they are there.
-  if (const BufferNode* looked_up = looked_up_in(func, place, plan.old_indices)) { return staging_error(cx, place, fmt::format("its access is computed from `{}`, which another block of the scope writes", looked_up->name.view())); }
+  // The copy would load indices before they exist.
+  if (const BufferNode* looked_up = looked_up_in(func, place, plan.old_indices)) { return copy_error(cx, Code::CopyLooksUp, place, *looked_up).arg("where", "which another block of the scope writes"); }
   std::vector<Buffer> loaded;
   for (const Expr& index : plan.old_indices) {
     post_order(index, [&](const Expr& e) { if (const auto* load = e.as<BufferLoad>()) { loaded.push_back(load->buffer); } });
@@ -450,16 +456,16 @@ auto plan_reindex_cache(const Context& cx, const BlockArg& arg, const BufferRegi
     plan.iters.push_back(i);
     values.push_back(place.realize->iter_values[i]);
   }
-  // The access that is declared is the one that is made, and the only one.
+  // The declared access must be the actual one, and the only one.
   AccessFinder finder(buffer);
   finder.visit(block.body);
   if (block.init) { finder.visit(block.init); }
   bool is_same = finder.indices && finder.indices->size() == plan.old_indices.size() && !finder.is_several && !finder.is_opaque && !finder.is_nested;
   for (size_t i = 0; is_same && i < plan.old_indices.size(); ++i) { is_same = analyzer.can_prove_equal((*finder.indices)[i], plan.old_indices[i]); }
   if (!is_same) { return note_block(cx.error(Code::SeveralAccesses).arg("block", block.name.view()).arg("buffer", buffer->name.view()), place); }
-  // Where two instances share an element of the copy, they share one of the buffer: nothing is lost.
+  // If two instances share an element of the copy, they share one of the buffer, so nothing is lost.
   if (!is_one_to_one(block, plan.new_indices, in_new)) { return note_block(cx.error(Code::MapNotBijective).arg("why", "two instances would share an element of the copy"), place); }
-  // What keeps instances out keeps copies of theirs out.
+  // Conditions on instances apply to their copies too.
   if (!is_one(place.realize->predicate)) { values.push_back(place.realize->predicate); }
   VarSet used = variables_of(values);
   for (const Place* at = func.parent(place); at && at->is_loop() && at != plan.stage.at; at = func.parent(*at)) {
@@ -550,7 +556,7 @@ struct ReindexCacheRead {
     LOOPSMITH_CHECK(require_stage_pipeline(cx, func, *scope));
     LOOPSMITH_TRY(writer, require_single_writer(cx, func, *scope, region.buffer));
     if (region_of(args.block.block().writes, region.buffer)) {
-      return staging_error(cx, *args.block, fmt::format("it both reads and writes `{}`", region.buffer->name.view()));
+      return copy_error(cx, Code::CopyReadsOwn, *args.block, *region.buffer);
     }
     Stage stage;
     stage.scope = stage.at = scope;
@@ -582,10 +588,10 @@ struct ReindexCacheWrite {
     if (writer != args.block.place) { return cx.error(Code::Internal).arg("what", "the writer of a buffer is not in its scope"); }
     bool is_declared_read = region_of(place.block()->reads, region.buffer) && !reads_own_sums(*place.block(), region.buffer);
     if (is_declared_read || reads_back(func, place, region.buffer)) {
-      return staging_error(cx, place, fmt::format("it also reads `{}`, which the copy does not hold yet", region.buffer->name.view()));
+      return copy_error(cx, Code::CopyReadsOwn, place, *region.buffer);
     }
     if (!begins_reductions(func, place)) {
-      return staging_error(cx, place, fmt::format("its loops run a part of the reduction, which goes on with what is in `{}`", region.buffer->name.view()));
+      return copy_error(cx, Code::CopyPartOfReduction, place, *region.buffer);
     }
     std::vector<NodeId> users;
     for (const Dependence& d : func.scope_info(*scope).of_src(place.id)) {
@@ -596,7 +602,7 @@ struct ReindexCacheWrite {
     find_stage(func, place, users, stage);
     LOOPSMITH_CHECK(require_one_buffer(cx, func, place, *stage.at, region.buffer));
     LOOPSMITH_TRY(plan, plan_reindex_cache(cx, args.block, region, args.index_map, args.storage_scope, std::move(stage)));
-    if (!place.block()->init && !stores_always(place.block()->body, region.buffer)) { return staging_error(cx, place, fmt::format("it may not write all that would be copied to `{}`", region.buffer->name.view())); }
+    if (!place.block()->init && !stores_always(place.block()->body, region.buffer)) { return copy_error(cx, Code::CopyIncomplete, place, *region.buffer); }
     if (!is_one_to_one(*place.block(), plan.old_indices, variables_of(plan.old_indices))) {
       return staging_error(cx, place, fmt::format("two of its instances may write one element of `{}`", region.buffer->name.view()));
     }

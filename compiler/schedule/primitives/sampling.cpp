@@ -1,5 +1,5 @@
 // Primitives that sample numbers: sample_categorical, sample_perfect_tile, sample_partitioned_tile. They change nothing;
-// what they decided is kept in the trace and used again on replay. Draws equal TVM's for a seed.
+// their decisions are kept in the trace and used again on replay. Draws equal TVM's for a seed.
 #include <algorithm>
 
 #include "ir/ops.h"
@@ -31,7 +31,7 @@ auto power_of(int64_t base, int64_t exponent) -> int64_t {
   return out;
 }
 
-// k of n without repetition.
+// Draws k of n without repetition.
 auto draw_distinct(RandomEngine& random, int64_t n, int64_t k) -> std::vector<int64_t> {
   if (k == 1) { return {draw(random, 0, n)}; }
   if (k == 2) {
@@ -53,7 +53,7 @@ auto sample_tile(RandomEngine& random, int64_t extent, int64_t n) -> std::vector
   if (extent == 1) { return out; }
   for (const auto& [prime, power] : factorize(extent)) {
     if (n == 2) {
-      // A prime beyond the table goes wholly to one side, by one draw of two.
+      // A prime outside of the table goes to one side, drawn out of two.
       int64_t first = prime >= 65536 ? 1 - draw(random, 0, 2) : draw(random, 0, power + 1);
       out[0] *= power_of(prime, first);
       out[1] *= power_of(prime, power - first);
@@ -97,7 +97,7 @@ auto integers(const std::vector<int64_t>& values) -> Outcome {
 
 constexpr int64_t most_tiles = 64;
 
-// Reads a decision and makes it fit an extent that may have changed: the first factor takes what is left, a factor that
+// Reads a decision and makes it fit an extent that may have changed: the first factor takes the rest, a factor that
 // no longer divides takes all.
 auto fitted(const Context& cx, const std::vector<int64_t>& decision, int64_t n, int64_t extent) -> Result<std::vector<int64_t>> {
   if (static_cast<int64_t>(decision.size()) != n) {

@@ -1,16 +1,17 @@
-// tensorize: a block computed by a unit of the machine. What can be put in place of what is said by tensor intrinsics
-// (schedule/intrinsics.h). Source: TensorIR (ASPLOS'23).
+// tensorize: a block computed by a unit of the machine. Tensor intrinsics (schedule/intrinsics.h) define which blocks can be
+// replaced, and by which code. Source: TensorIR (ASPLOS'23).
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "ir/ops.h"
-#include "schedule/analysis.h"
 #include "schedule/blockize.h"
 #include "schedule/candidates.h"
 #include "schedule/examples.h"
+#include "schedule/facts/regions.h"
 #include "schedule/intrinsics.h"
 #include "schedule/primitives.h"
+#include "schedule/requirements.h"
 #include "schedule/rewriting.h"
 #include "support/codes.h"
 
@@ -109,7 +110,7 @@ struct Tensorize {
     return none;
   }
 
-  // Names that begin alike.
+  // The known names with the longest common beginning.
   static auto nearest(const Context& cx, const std::string& name) -> std::string {
     size_t most = 0;
     std::vector<std::string> found;
@@ -133,7 +134,7 @@ auto extents_from(const Stmt& outermost) -> std::vector<int64_t> {
   return out;
 }
 
-// Of each intrinsic that comes with Loopsmith, the extents of the loops that its description is.
+// For each intrinsic that comes with Loopsmith, the extents of the loops of its description.
 auto shapes() -> const std::vector<std::pair<Name, std::vector<int64_t>>>& {
   static const auto all = [] {
     std::vector<std::pair<Name, std::vector<int64_t>>> out;
@@ -147,7 +148,7 @@ auto shapes() -> const std::vector<std::pair<Name, std::vector<int64_t>>>& {
   return all;
 }
 
-// Intrinsics whose description has the shape of what stands there: nobody would try all.
+// Intrinsics whose description has the shape of the nest; trying all would take too long.
 auto matching_intrinsics(const Choice& c) -> std::vector<Value> {
   std::vector<Value> out;
   const Place& at = c.subject();
@@ -160,7 +161,7 @@ auto matching_intrinsics(const Choice& c) -> std::vector<Value> {
     }
     return out;
   }
-  // Descriptions hold a block, so blocks that hold none match none.
+  // Descriptions hold a block, so blocks without one match none.
   if (c.func.child_blocks(at).empty()) { return out; }
   for (Name name : builtin_intrinsics()->names()) {
     IntrinsicMatch match;

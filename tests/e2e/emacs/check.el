@@ -29,8 +29,8 @@
 (flymake-mode 1)
 (defun problems () (mapcar #'flymake-diagnostic-text (flymake-diagnostics)))
 (until "a refused primitive is underlined"
-       (lambda () (flymake-start) (seq-find (lambda (text) (string-match-p "cannot parallel `k`" text)) (problems))))
-(let ((diagnostic (seq-find (lambda (one) (string-match-p "cannot parallel" (flymake-diagnostic-text one))) (flymake-diagnostics))))
+       (lambda () (flymake-start) (seq-find (lambda (text) (string-match-p "cannot apply `parallel` to `k`" text)) (problems))))
+(let ((diagnostic (seq-find (lambda (one) (string-match-p "cannot apply `parallel`" (flymake-diagnostic-text one))) (flymake-diagnostics))))
   (check "on its own line" (= 26 (line-number-at-pos (flymake-diagnostic-beg diagnostic)))))
 (goto-char (point-min))
 (search-forward "T.grid(")
@@ -51,7 +51,7 @@
   (eglot--apply-workspace-edit (plist-get repair :edit)))
 (eglot--signal-textDocument/didChange)   ; without a screen Emacs is never idle
 (until "the repair works" (lambda () (and (save-excursion (goto-char (point-min)) (not (search-forward "sch.parallel(k)" nil t)))
-                                           (progn (flymake-start) (null (seq-find (lambda (text) (string-match-p "cannot parallel" text)) (problems)))))))
+                                           (progn (flymake-start) (null (seq-find (lambda (text) (string-match-p "cannot apply `parallel`" text)) (problems)))))))
 (goto-char (point-max))
 (insert "    sch.")
 (eglot--signal-textDocument/didChange)

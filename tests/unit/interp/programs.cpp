@@ -1,5 +1,5 @@
-// The interpreter on programs as people write them: threads that work together, pointers, calls; what it reports of races,
-// unwritten elements and declared regions, with the iteration at fault; what it counts.
+// The interpreter on programs as people write them: cooperating threads, pointers, calls; its reports of races, unwritten
+// elements and accesses outside of declared regions, with the iteration at fault; its counters.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -131,7 +131,7 @@ TEST_CASE("shuffles within a warp") {
       "        with T.LetStmt(T.tvm_warp_shuffle_down(T.tvm_warp_activemask(), A[tx], 2, 4, 8)) as x:\n"
       "            B[tx] = x + T.tvm_warp_shuffle(T.tvm_warp_activemask(), A[tx], 0, 8, 8)\n");
   REQUIRE(ran.error.empty());
-  // Two further within halves of four; beyond, its own.
+  // Shifted by two within halves of four; lanes outside keep their own value.
   CHECK(ran.tensors[1] == std::vector<float>{2, 3, 2, 3, 6, 7, 6, 7});
 }
 
@@ -236,7 +236,7 @@ TEST_CASE("a copy that is not waited for has not come: as late as allowed, in th
   };
   Ran ran = run(text(0), asking(&Options::report_unwritten));
   CHECK(ran.warnings() == "");
-  // The second copy of thread 0 is of zeros: its predicate does not hold.
+  // The second copy of thread 0 writes zeros: its predicate is false.
   CHECK(ran.tensors[1] == std::vector<float>{0, 1, 0, 0, 8, 9, 10, 11});
   CHECK(run(text(1), asking(&Options::report_unwritten)).warnings() == "`S` is read before anything was written there, at t=0, i=2");
 }
@@ -294,7 +294,7 @@ TEST_CASE("fields of structures on the stack: what was stored is read, and nothi
   CHECK(run(text("A[0] = T.Select(T.isnullptr(T.tvm_struct_get(values, 1, 12, \"handle\")), T.float32(1), T.float32(0))")).error ==
         "the interpreter does not support a pointer where none was stored");
   CHECK(run(text("T.tvm_struct_set(values, 2, 12, 1)")).error == "index 16 of `the structure` is outside of its extent 16 (dimension bytes), at the beginning");
-  CHECK(run(text("T.tvm_throw_last_error()")).error == "assertion failed: `tvm_throw_last_error`: what was called before has failed, at the beginning");
+  CHECK(run(text("T.tvm_throw_last_error()")).error == "assertion failed: `tvm_throw_last_error`: the call before it has failed, at the beginning");
   CHECK(run(text("T.evaluate(T.lookup_param(\"p0\"))")).error == "the interpreter does not support the intrinsic `lookup_param`: the module has no constant of that name: `NAME = T.allocate_const(...)`");
 }
 
@@ -449,7 +449,7 @@ TEST_CASE("an instruction runs by its description") {
   CHECK(inputs->storage[0] == inputs->storage[1]);
 }
 
-// One iteration of many is spoilt, another each time: that one is named.
+// A different iteration is made wrong each time; the report must name it.
 namespace {
 
 struct Random {
@@ -508,7 +508,7 @@ TEST_CASE("of iterations that may run in any order the two that meet are named")
     for (int round = 0; round < 20; ++round) {
       int first = random.below(7), second = first + 1 + random.below(7 - first), outer = random.below(3);
       bool reads = random.below(2);
-      // In one run of the loop `second` writes what is the other's.
+      // In one run of the loop, iteration `second` writes the element of another.
       std::string index = fmt::format("T.if_then_else(o == {} and i == {}, {}, i)", outer, second, first);
       std::string text = fmt::format("@T.prim_func\ndef main(A: T.Buffer((8,), \"float32\"), B: T.Buffer((3, 8), \"float32\")):\n    for o in range(3):\n        for i in {}:\n", kind);
       text += reads ? fmt::format("            B[o, i] = A[i] + T.Cast(\"float32\", o)\n            A[{}] = T.float32(-1) - T.Cast(\"float32\", i)\n", index)
@@ -537,7 +537,7 @@ TEST_CASE("a write that a declared region does not cover is reported at its iter
 
 namespace {
 
-// A sum of 2,048 products in one go, or in 32 parts (`index`: which element a part begins with).
+// A sum of 2,048 products in a single loop, or in 32 parts (`index`: the element of a part's iteration).
 auto sum_of_products(const std::string& type, bool in_parts, const std::string& index = "p * 64 + k") -> IRModule {
   std::string head = "@T.prim_func\ndef main(A: T.Buffer((4, 2048), \"" + type + "\"), B: T.Buffer((2048,), \"" + type + "\"), C: T.Buffer((4,), \"" + type + "\")):\n";
   if (!in_parts) {
@@ -557,7 +557,7 @@ TEST_CASE("sums of short types that round apart are the same where wider types s
     REQUIRE(same.ok());
     CHECK(same->difference == "");
     CHECK(same->how.find("in float32") != std::string::npos);
-    // One product of 2,048 left out, another taken twice: less than rounding makes, and found.
+    // One of 2,048 products is left out and another counted twice: the error is smaller than rounding, and found.
     auto wrong = compare_modules(sum_of_products(type, false), sum_of_products(type, true, "T.min(p * 64 + k, 2046)"), "main");
     REQUIRE(wrong.ok());
     CHECK_FALSE(wrong->equal);

@@ -121,7 +121,7 @@ TEST_CASE("a failed primitive leaves the module, the trace and the random state 
   CHECK(sch.trace().size() == steps);
   // The diagnostic names the loop and the block at fault, for views of the current IR.
   const Diagnostic& d = failed.diagnostics()[0];
-  CHECK(d.message() == "cannot parallel `k`: it feeds `vk` of block `C`, which is not spatial");
+  CHECK(d.message() == "cannot apply `parallel` to `k`: it feeds `vk` of block `C`, which is not spatial");
   REQUIRE(d.node_ids.size() == 2);
   CHECK(sch.state().find(d.node_ids[0]).place->name() == "k");
   CHECK(sch.state().find(d.node_ids[1]).place->name() == "C");

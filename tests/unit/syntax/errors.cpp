@@ -1,4 +1,4 @@
-// What is wrong with a text is said where it is wrong, once, and harms nothing else.
+// A mistake in a text is reported at its place, once, and harms no other line.
 #include <string>
 #include <vector>
 
@@ -66,13 +66,13 @@ TEST_CASE("an unclosed bracket in a function leaves its neighbours alone") {
 TEST_CASE("strings") {
   CHECK(errors("x = 'abc\ny = 1\n") == Errors{"1:5-6: this string is never closed [unclosed-string]"});
   CHECK(names("x = 'abc\ny = 1\n") == "! y ");
-  // A lost quote of three harms what is before the next declaration.
+  // A lost triple quote harms the text up to the next declaration.
   std::string text = "def f():\n    \"\"\"doc\n    return 1\n\ndef g():\n    \"\"\"doc\"\"\"\n    return 2\n\ndef h():\n    pass\n";
   CHECK(errors(text) == Errors{"2:5-8: this string is never closed [unclosed-string]"});
   CHECK(names(text) == "f! g h ");
 }
 
-TEST_CASE("what is missing is named") {
+TEST_CASE("a diagnostic names the missing token") {
   CHECK(errors("for i in range(3)\n    pass\n") == Errors{"1:17-18: expected `:` at the end of the `for` line [missing-colon]"});
   CHECK(errors("x = a +\ny = 1\n") == Errors{"1:7-8: expected an expression after `+`, found the end of the line [expected-token]"});
   CHECK(errors("x =\n") == Errors{"1:3-4: expected an expression after `=`, found the end of the line [expected-token]"});

@@ -1,0 +1,16 @@
+// Predicates of blocks: bounds that keep iter vars in their domains, apart from conditions that leave out instances.
+#pragma once
+
+#include "ir/ir.h"
+#include "schedule/func_tree.h"
+
+namespace loopsmith::schedule {
+
+/// True where a condition of a block's predicate is only the upper bound of an iter var's domain.
+[[nodiscard]] auto keeps_domain(const BlockRealize& realize, const Expr& condition) -> bool;
+/// The same for every condition of the predicate, by their form alone.
+[[nodiscard]] auto is_bound_of_domains(const BlockRealize& realize) -> bool;
+/// True where the predicate of a block only keeps its iter vars in their domains; false where it leaves out instances, or that is not known.
+[[nodiscard]] auto keeps_domains(const FuncTree& func, const Place& block) -> bool;
+
+}  // namespace loopsmith::schedule

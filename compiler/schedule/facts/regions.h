@@ -1,0 +1,27 @@
+// Regions of buffers: substituted, relaxed over loops and threads, and compared.
+#pragma once
+
+#include <vector>
+
+#include "arith/analyzer.h"
+#include "arith/int_set.h"
+#include "ir/ir.h"
+#include "ir/visitor.h"
+#include "schedule/func_tree.h"
+
+namespace loopsmith::schedule {
+
+/// The region of a buffer among regions; null where none is of it.
+[[nodiscard]] auto region_of(const Array<BufferRegion>& regions, const Buffer& buffer) -> const BufferRegion*;
+[[nodiscard]] auto substitute_region(const BufferRegion& region, const VarMap& map) -> BufferRegion;
+
+/// The loops from a block up to, not including, `above`, and of the loops further out those bound to threads that share a memory of this scope.
+[[nodiscard]] auto domains_sharing_memory(const FuncTree& func, const Place& block, const Place* above, Name storage_scope) -> Domains;
+
+/// True where the union of the produced regions is proved to contain the consumed one, as far as that lies within the buffer.
+[[nodiscard]] auto covers_region(const Array<Expr>& shape, const std::vector<std::vector<arith::IntSet>>& produced_regions,
+                                 const std::vector<arith::IntSet>& consumed_region, arith::Analyzer& analyzer) -> bool;
+/// The same for one produced region, by coefficients and constants alone. False: it takes `covers_region` to decide.
+[[nodiscard]] auto covers_plainly(const Array<Range>& produced, const Domains& produced_domains, const Array<Range>& consumed, const Domains& consumed_domains) -> bool;
+
+}  // namespace loopsmith::schedule

@@ -1,0 +1,212 @@
+// A block that stands anew under a loop, run instance by instance: see replacement.h.
+#include "schedule/facts/replacement.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "ir/evaluate.h"
+#include "ir/follow.h"
+#include "ir/ops.h"
+#include "schedule/facts/instance_walk.h"
+#include "support/cancel_scope.h"
+
+namespace loopsmith::schedule {
+
+namespace {
+
+// The time of the last change of each element.
+class Changes : public Follower {
+ public:
+  int64_t now = 0;
+  struct Write {
+    int64_t at = 0;
+    NodeId block = 0;
+    int64_t instance = 0;                      // numbered by `Running`
+  };
+  std::map<std::pair<const BufferNode*, Element>, Write> last;     // by element, of all that were written
+  bool is_known = true;
+
+ protected:
+  auto enter(const Stmt& stmt) -> bool override {
+    const auto* block = stmt.as<Block>();
+    if (!block) { return true; }
+    running_.enter(*block, values, now);
+    newest_ = 0;
+    return true;
+  }
+  void load(const Buffer& buffer, const Element& at) override {
+    auto write = last.find({buffer.get(), at});
+    if (write != last.end()) { newest_ = std::max(newest_, write->second.at); }
+  }
+  void load_somewhere(const Buffer&) override { newest_ = now; }
+  void store(const Buffer& buffer, const Element& at, bool) override {
+    Write& write = last[{buffer.get(), at}];
+    bool is_again = running_.is_same_again && newest_ <= write.at && write.block == running_.block && write.instance == running_.instance;
+    if (!is_again) { write = {now, running_.block, running_.instance}; }
+  }
+  void store_somewhere(const Buffer&) override { is_known = false; }
+  void hand_out(const VarNode*) override { is_known = false; }
+
+ private:
+  Running running_;
+  int64_t newest_ = 0;                         // the last change of an element that the innermost block has loaded
+};
+
+// True where a block under a loop reads a buffer that a block beside the loop, under one further out, writes.
+auto reads_from_beside(const FuncTree& func, const Place& loop) -> bool {
+  const Place* outermost = &loop;
+  for (const Place* at = func.parent(loop); at && at->is_loop(); at = func.parent(*at)) { outermost = at; }
+  auto is_block = [&](int i) { return func.places()[static_cast<size_t>(i)].is_block(); };
+  std::set<const BufferNode*> read;
+  for (int i = loop.index + 1; i < loop.end; ++i) {
+    if (!is_block(i)) { continue; }
+    for (const BufferRegion& region : func.places()[static_cast<size_t>(i)].block()->reads) { read.insert(region.buffer.get()); }
+  }
+  for (int i = outermost->index + 1; i < outermost->end; ++i) {
+    if ((i >= loop.index && i < loop.end) || !is_block(i)) { continue; }
+    for (const BufferRegion& region : func.places()[static_cast<size_t>(i)].block()->writes) {
+      if (read.contains(region.buffer.get())) { return true; }
+    }
+  }
+  return false;
+}
+
+// Calls `f` for every element of a region; false: its bounds are not known.
+auto each_element(const BufferRegion& region, const Valuation& values, int64_t& steps, const std::function<void(const Follower::Element&)>& f) -> bool {
+  std::vector<std::pair<int64_t, int64_t>> box;
+  Follower::Element at;
+  for (const Range& range : region.region) {
+    auto min = evaluate_integer(range.min, values);
+    auto extent = evaluate_integer(range.extent, values);
+    if (!min || !extent) { return false; }
+    if (*extent <= 0) { return true; }
+    box.emplace_back(*min, *min + *extent);
+    at.push_back(*min);
+  }
+  while (true) {
+    if (++steps > most_steps * 4) { return false; }
+    f(at);
+    size_t i = at.size();
+    while (i > 0 && ++at[i - 1] == box[i - 1].second) {
+      at[i - 1] = box[i - 1].first;
+      --i;
+    }
+    if (i == 0) { return true; }
+  }
+}
+
+}  // namespace
+
+auto counted_replacement(const FuncTree& func, const Place& loop, const Block& block, const std::vector<std::pair<Var, Range>>& loops,
+                         const std::vector<Expr>& iter_values, const Expr& predicate, bool each_time) -> std::optional<Replaced> {
+  for (int i = loop.index + 1; i < loop.end; ++i) {
+    const Place& place = func.places()[static_cast<size_t>(i)];
+    if (place.is_block() && is_too_much(func, place)) { return {}; }
+  }
+  int64_t count = 1;
+  auto grows = [&](const Expr& extent) {
+    auto n = as_int(extent);
+    return n && (__builtin_mul_overflow(count, std::max<int64_t>(*n, 1), &count) || count > most_steps);
+  };
+  for (const auto& [var, range] : loops) { if (grows(range.extent)) { return {}; } }
+  for (const Place* at = &loop; at; at = func.parent(*at)) { if (at->is_loop() && grows(at->loop->extent)) { return {}; } }
+  Changes changes;
+  struct Run { int64_t at = 0; std::vector<std::pair<const BufferNode*, Follower::Element>> reads; };
+  std::map<Follower::Element, Run> runs;
+  std::set<std::pair<const BufferNode*, Follower::Element>> unmade;   // read before it was written
+  std::set<Follower::Element> begun;           // values of spatial iter vars whose init has run
+  bool begins_late = false;
+  Valuation values;
+  int64_t steps = 0;
+  Around around(func, loop, nullptr);
+  // Blocks under the loop may read elements made beside it, and compute other values when these change.
+  if (reads_from_beside(func, loop)) {
+    around.beside = [&](const Stmt& stmt, Valuation& outer) {
+      ++changes.now;
+      changes.values = outer;
+      return changes.follow(stmt) && changes.is_known;
+    };
+  }
+  bool known = around.run(values, steps, [&](Valuation& outer) {
+    ++changes.now;
+    changes.values = outer;
+    if (!changes.follow(loop.loop->body) || !changes.is_known) { return false; }
+    Valuation here = outer;
+    std::function<bool(size_t)> run = [&](size_t depth) -> bool {
+      if (depth < loops.size()) {
+        auto min = evaluate_integer(loops[depth].second.min, here);
+        auto extent = evaluate_integer(loops[depth].second.extent, here);
+        if (!min || !extent) { return false; }
+        size_t slot = here.size();
+        here.emplace_back(loops[depth].first.get(), 0);
+        for (int64_t i = *min; i < *min + *extent; ++i) {
+          here[slot].second = i;
+          if (!run(depth + 1)) { return false; }
+        }
+        here.resize(slot);
+        return true;
+      }
+      if (++steps > most_steps || CancelScope::is_cancelled()) { return false; }
+      auto holds = is_one(predicate) ? std::optional<int64_t>(1) : evaluate_integer(predicate, here);
+      if (!holds) { return false; }
+      if (*holds == 0) { return true; }
+      Follower::Element instance;
+      for (const Expr& e : iter_values) {
+        auto value = evaluate_integer(e, here);
+        if (!value) { return false; }
+        instance.push_back(*value);
+      }
+      size_t slot = here.size();
+      for (size_t i = 0; i < instance.size(); ++i) { here.emplace_back(block.iter_vars[i].var.get(), instance[i]); }
+      if (block.init) {
+        Follower::Element element;
+        bool is_first = true;
+        for (size_t i = 0; i < instance.size(); ++i) {
+          if (block.iter_vars[i].kind != IterKind::Reduction) { element.push_back(instance[i]); continue; }
+          is_first = is_first && as_int(block.iter_vars[i].dom.min) == instance[i];
+        }
+        if (is_first) { begun.insert(std::move(element)); } else if (!begun.contains(element)) { begins_late = true; }
+      }
+      Run& one = runs[instance];
+      if (!each_time || one.at == 0) { one = {changes.now, {}}; }
+      bool good = true;
+      for (const BufferRegion& read : block.reads) {
+        good = good && each_element(read, here, steps, [&](const Follower::Element& at) {
+          one.reads.emplace_back(read.buffer.get(), at);
+          if (!changes.last.contains(one.reads.back())) { unmade.insert(one.reads.back()); }
+        });
+      }
+      here.resize(slot);
+      return good;
+    };
+    return run(0);
+  });
+  if (!known) { return {}; }
+  Replaced out;
+  out.begins_late = begins_late;
+  out.reads_unmade = std::any_of(unmade.begin(), unmade.end(), [&](const auto& element) { return changes.last.contains(element); });
+  int64_t domain = 1, inside = 0;
+  for (const IterVar& iter : block.iter_vars) {
+    auto extent = as_int(iter.dom.extent);
+    if (!extent || !as_int(iter.dom.min) || __builtin_mul_overflow(domain, *extent, &domain)) { domain = 0; }
+  }
+  for (const auto& [instance, one] : runs) {
+    bool is_inside = domain > 0;
+    for (size_t i = 0; is_inside && i < instance.size(); ++i) {
+      const Range& dom = block.iter_vars[i].dom;
+      is_inside = instance[i] >= *as_int(dom.min) && instance[i] < *as_int(dom.min) + *as_int(dom.extent);
+    }
+    inside += is_inside ? 1 : 0;
+    for (const auto& element : one.reads) {
+      auto write = changes.last.find(element);
+      out.reads_early = out.reads_early || (write != changes.last.end() && write->second.at > one.at);
+    }
+  }
+  out.runs_all = domain == 0 || inside == domain;
+  return out;
+}
+
+}  // namespace loopsmith::schedule

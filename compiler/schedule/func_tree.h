@@ -1,0 +1,66 @@
+// The loops and blocks of one function as a tree, and the questions that the tree alone answers: who is around whom, over which domains the
+// loops around a block run, whether a statement stands under a condition. Facts (facts/) are computed from it; a FuncState (state.h) is such a
+// tree with the facts that it keeps.
+#pragma once
+
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "ir/ir.h"
+#include "ir/visitor.h"
+#include "schedule/places.h"
+
+namespace loopsmith::schedule {
+
+/// Loop variables with the ranges that the loops run over, the outermost first.
+using Domains = std::vector<std::pair<Var, Range>>;
+
+/// Immutable. A `Place` that it returns lives as long as the tree.
+class FuncTree {
+ public:
+  FuncTree(Name name, PrimFunc func);
+  /// The same, where most of the function is shared with `before`: the places of shared parts are taken over.
+  FuncTree(Name name, PrimFunc func, const FuncTree& before);
+  [[nodiscard]] auto name() const -> Name { return name_; }
+  [[nodiscard]] auto func() const -> const PrimFunc& { return func_; }
+  [[nodiscard]] auto places() const -> const Places& { return places_; }
+  [[nodiscard]] auto find(NodeId id) const -> const Place* { return places_.find(id); }
+  [[nodiscard]] auto root() const -> const Place& { return places_.front(); }
+  /// False for functions without a root block: they are not schedulable TIR.
+  [[nodiscard]] auto is_schedulable() const -> bool { return !places_.empty(); }
+  /// The loop or block around; null for the root block.
+  [[nodiscard]] auto parent(const Place& p) const -> const Place* { return p.parent < 0 ? nullptr : &places_[static_cast<size_t>(p.parent)]; }
+  /// The nearest block around; null for the root block.
+  [[nodiscard]] auto scope(const Place& p) const -> const Place* { return p.scope < 0 ? nullptr : &places_[static_cast<size_t>(p.scope)]; }
+  /// The loops around a loop or block within its scope, the outermost first; a loop itself is not among them.
+  [[nodiscard]] auto loops(const Place& p) const -> std::vector<const Place*>;
+  /// True where `inner` is strictly below `outer`.
+  [[nodiscard]] auto is_below(const Place& inner, const Place& outer) const -> bool {
+    return inner.index > outer.index && inner.index < outer.end;
+  }
+  /// The blocks below, without the blocks inside those; in the order of the text.
+  [[nodiscard]] auto child_blocks(const Place& p) const -> std::vector<const Place*>;
+
+ private:
+  Name name_;
+  PrimFunc func_;
+  Places places_;
+};
+
+/// The number of a loop or block among the statements in the body of `around`; the count of statements where it is none of them.
+[[nodiscard]] auto position_of(const FuncTree& func, const Sequence<Stmt>& items, const Place& around, const Place& wanted) -> size_t;
+/// True for a statement directly in the body of the loop or block around; false inside of a condition or another statement of that body.
+[[nodiscard]] auto is_plain_child(const FuncTree& func, const Place& place) -> bool;
+/// True where a loop or block runs whenever the loop or block around does: it stands in no condition (in declarations it may stand).
+[[nodiscard]] auto always_runs(const FuncTree& func, const Place& place) -> bool;
+
+/// The domains of the loops around a block within its scope, up to but not including `above`.
+[[nodiscard]] auto loop_domains(const FuncTree& func, const Place& block, const Place* above = nullptr) -> Domains;
+/// True where a variable has a value at a place and below: an iter var of a block or the variable of a loop around (or of the place itself), a
+/// parameter, or an unknown size in the shape of a parameter.
+[[nodiscard]] auto is_known_at(const FuncTree& func, const Place* place, const VarNode& var) -> bool;
+/// The iter vars of a block with their iter values.
+[[nodiscard]] auto bindings_of(const BlockRealize& realize) -> std::unordered_map<const VarNode*, Expr>;
+
+}  // namespace loopsmith::schedule

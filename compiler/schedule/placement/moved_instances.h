@@ -1,0 +1,33 @@
+// The instances of a moved block: which run, how often, and in which order.
+#pragma once
+
+#include <vector>
+
+#include "arith/analyzer.h"
+#include "schedule/placement/nest.h"
+#include "schedule/placement/relocation.h"
+
+namespace loopsmith::schedule::placement {
+
+/// For reverse_compute_at: the block still makes all of its output, also the part that does not depend on its producers (padding).
+[[nodiscard]] auto require_all_output_runs(const Relocation& move, const Nest& nest, arith::Analyzer& analyzer) -> Status;
+/// A reduction whose updates do not commute runs in the order of its iter vars, all of it under the loop.
+[[nodiscard]] auto require_update_order(const Relocation& move, const Nest& nest) -> Status;
+/// An instance of a reduction that runs twice counts twice, unless all of the reduction starts anew. `unfinished`: producers that go on while
+/// instances run.
+[[nodiscard]] auto require_instances_once(const Relocation& move, const Nest& nest, const std::vector<NodeId>& unfinished) -> Status;
+
+/// The loops around the block now run all values of these iter vars: the new loops will.
+enum class InstancesOf : uint8_t { ReductionIters, AllIters };
+[[nodiscard]] auto require_ran_before(const Relocation& move, InstancesOf of) -> Status;
+/// For compute_at: where the loops around now run a part of an iter var's domain, the new ones stay in that part. Other instances need not be
+/// within the buffers.
+[[nodiscard]] auto require_no_new_values(const Relocation& move, const Nest& nest) -> Status;
+/// The predicate, which is made anew, only keeps iter vars in their domains.
+[[nodiscard]] auto require_plain_predicate(const Relocation& move) -> Status;
+/// No update of a reduction runs before its init.
+[[nodiscard]] auto require_init_first(const Relocation& move, const Nest& nest) -> Status;
+/// For reverse_compute_at: the same, all instances run, and each reads final values, by running the iterations where they are few enough.
+[[nodiscard]] auto require_good_iterations(const Relocation& move, const Nest& nest) -> Status;
+
+}  // namespace loopsmith::schedule::placement

@@ -1,0 +1,152 @@
+// The conditions that primitives check, with their diagnostics: see requirements.h.
+#include "schedule/requirements.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "ir/ops.h"
+#include "ir/visitor.h"
+#include "schedule/block_classes.h"
+#include "schedule/facts/bindings.h"
+#include "schedule/facts/instances.h"
+#include "schedule/func_tree.h"
+#include "schedule/hidden.h"
+#include "schedule/rewriting.h"
+#include "schedule/threads.h"
+#include "support/codes.h"
+
+namespace loopsmith::schedule {
+
+auto at_block(Diagnostic diagnostic, const Place& block) -> Diagnostic {
+  return std::move(diagnostic).arg("block", block.name().view()).at_node(block.id)
+      .note(block.block()->origin, fmt::format("`{}` is here", block.name().view()), block.id);
+}
+
+auto require_own_domains(const Context& cx, const FuncState& func, const Place& block) -> Status {
+  for (const IterVar& iter : block.block()->iter_vars) {
+    if (as_int(iter.dom.min) && as_int(iter.dom.extent)) { continue; }
+    for (const Place* at = func.parent(block); at; at = func.parent(*at)) {
+      if (!at->is_loop()) { continue; }
+      auto is_this = [&](const VarNode& v) { return &v == at->loop->var.get(); };
+      if (!uses_var(iter.dom.min, is_this) && !uses_var(iter.dom.extent, is_this)) { continue; }
+      return note_loop(note_block(cx.error(Code::LoopDependent).arg("loop", iter.var->name.view()).arg("on", at->name().view()), block), *at);
+    }
+  }
+  return ok();
+}
+
+auto require_one_sum(const Context& cx, const FuncState& func, const Place& producer, const Place* outside) -> Status {
+  if (!producer.block()->init) { return ok(); }
+  for (const Place* at = func.parent(producer); at && at->is_loop() && !(outside && (at == outside || func.is_below(*outside, *at))); at = func.parent(*at)) {
+    if (!runs_at_once(*at->loop)) { continue; }
+    bool is_shared = repeats_instances(*producer.realize, *at->loop) ||
+                     counted_sharing(loop_domains(func, producer), at->loop->var, producer.realize->iter_values.to_vector(), producer.realize->predicate).value_or(false);
+    if (!is_shared) { continue; }
+    return note_block(note_loop(cx.error(Code::ReductionShared).arg("block", producer.name().view()).arg("loop", at->name().view()), *at), producer);
+  }
+  return ok();
+}
+
+auto require_scope(const Context& cx, const PlaceArg& at) -> Result<const Place*> {
+  if (const Place* scope = at.func->scope(*at)) { return scope; }
+  return cx.error(Code::RootBlock).at_node(at->id);
+}
+
+auto require_stage_pipeline(const Context& cx, const FuncState& func, const Place& scope) -> Status {
+  const Cover& cover = func.cover(scope);
+  if (cover.stage_pipeline) { return ok(); }
+  Diagnostic out = at_block(cx.error(Code::NotStagePipeline), scope);
+  std::vector<Dependence> overwriting;
+  for (const Place* block : func.child_blocks(scope)) {
+    for (const Dependence& d : func.scope_info(scope).of_dst(block->id)) {
+      if (d.kind == DependenceKind::War && overwriting.empty()) { overwriting.push_back(d); }
+    }
+  }
+  for (const Dependence& d : overwriting) {
+    const Place& dst = *func.find(d.dst);
+    out.notes.push_back({dst.block()->origin,
+                         fmt::format("`{}` overwrites `{}` after `{}` reads it", dst.name().view(), d.buffer->name.view(), func.find(d.src)->name().view()), d.dst});
+    out.node_ids.push_back(d.dst);
+    break;
+  }
+  for (NodeId id : cover.uncovered) {
+    const Place& block = *func.find(id);
+    out.notes.push_back({block.block()->origin, fmt::format("`{}` may read more than was written before it", block.name().view()), id});
+    out.node_ids.push_back(id);
+  }
+  return out;
+}
+
+auto require_complete(const Context& cx, const FuncState& func, const Place& block) -> Status {
+  auto why = why_not_complete(func, block);
+  if (!why) { return ok(); }
+  return at_block(cx.error(Code::NotComplete).arg("why", *why), block);
+}
+
+auto require_reduction(const Context& cx, const FuncState& func, const Place& block) -> Status {
+  auto why = why_not_reduction(func, block);
+  if (!why) { return ok(); }
+  return at_block(cx.error(Code::NotReduction).arg("why", *why), block);
+}
+
+auto require_complete_or_reduction(const Context& cx, const FuncState& func, const Place& block) -> Status {
+  auto not_complete = why_not_complete(func, block);
+  if (!not_complete) { return ok(); }
+  auto not_reduction = why_not_reduction(func, block);
+  if (!not_reduction) { return ok(); }
+  return at_block(cx.error(Code::NotCompleteOrReduction).arg("complete", *not_complete).arg("reduction", *not_reduction), block);
+}
+
+auto require_compact_dataflow(const Context& cx, const FuncState& func, const Place& subtree) -> Status {
+  for (const Place* block : func.child_blocks(subtree)) {
+    auto not_complete = why_not_complete_locally(*block->block());
+    if (!not_complete) { continue; }
+    auto not_reduction = why_not_reduction_locally(func, *block);
+    if (!not_reduction) { continue; }
+    return at_block(cx.error(Code::NotCompact).arg("subtree", subtree.name().view()).arg("complete", *not_complete).arg("reduction", *not_reduction),
+                    *block).at_node(subtree.id);
+  }
+  return ok();
+}
+
+auto require_independent_loops(const Context& cx, const FuncState& func, const Place& block) -> Status {
+  std::unordered_set<const VarNode*> outer;
+  for (const Place* at : func.loops(block)) {
+    const VarNode* used = nullptr;
+    auto is_outer = [&](const VarNode& v) { return outer.count(&v) ? (used = &v, true) : false; };
+    if (uses_var(at->loop->extent, is_outer) || uses_var(at->loop->min, is_outer)) {
+      return note_loop(cx.error(Code::LoopDependent).arg("loop", at->name().view()).arg("on", used->name.view()), *at);
+    }
+    outer.insert(at->loop->var.get());
+  }
+  return ok();
+}
+
+auto require_affine_binding(const Context& cx, const FuncState& func, const Place& block) -> Status {
+  if (func.is_affine_binding(block)) { return ok(); }
+  return at_block(cx.error(Code::NotAffine), block);
+}
+
+auto require_buffer(const Context& cx, const Place& block, int64_t index, bool is_write) -> Result<BufferRegion> {
+  const auto& regions = is_write ? block.block()->writes : block.block()->reads;
+  if (index >= 0 && index < static_cast<int64_t>(regions.size())) {
+    const BufferRegion& region = regions[static_cast<size_t>(index)];
+    LOOPSMITH_CHECK(require_buffer_not_hidden(cx, block, region.buffer, is_write));
+    return region;
+  }
+  return at_block(cx.error(Code::BufferIndex).arg("index", index).arg("count", static_cast<int64_t>(regions.size()))
+                      .arg("access", is_write ? "writes" : "reads"), block);
+}
+
+auto in_words(const std::vector<std::string>& names) -> std::string {
+  std::string out;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i) { out += i + 1 == names.size() ? " and " : ", "; }
+    out += names[i];
+  }
+  return out;
+}
+
+}  // namespace loopsmith::schedule

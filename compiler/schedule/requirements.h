@@ -1,0 +1,45 @@
+// Conditions that several primitives check. Each returns ok, or a diagnostic with the blocks and loops at fault. Terms are TensorIR's:
+//   compact dataflow  every block below is complete or a reduction
+//   stage pipeline    the blocks of a scope depend on each other by RAW only, and earlier writes cover each read
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/ir.h"
+#include "schedule/primitive.h"
+#include "schedule/state.h"
+#include "support/diagnostic.h"
+
+namespace loopsmith::schedule {
+
+/// The diagnostic with the block as an argument, as a node at fault, and as a note.
+[[nodiscard]] auto at_block(Diagnostic diagnostic, const Place& block) -> Diagnostic;
+
+/// The block around; an error for the root block.
+[[nodiscard]] auto require_scope(const Context& cx, const PlaceArg& at) -> Result<const Place*>;
+[[nodiscard]] auto require_stage_pipeline(const Context& cx, const FuncState& func, const Place& scope) -> Status;
+[[nodiscard]] auto require_complete(const Context& cx, const FuncState& func, const Place& block) -> Status;
+[[nodiscard]] auto require_reduction(const Context& cx, const FuncState& func, const Place& block) -> Status;
+[[nodiscard]] auto require_complete_or_reduction(const Context& cx, const FuncState& func, const Place& block) -> Status;
+/// All blocks directly below a loop or block are complete or reductions.
+[[nodiscard]] auto require_compact_dataflow(const Context& cx, const FuncState& func, const Place& subtree) -> Status;
+/// A block below a loop reads from other blocks below it only elements that they wrote in the same iteration. `leaves_threads`: threads that run
+/// the iterations now will no longer do so, and each loses the memory that they filled together.
+[[nodiscard]] auto require_local_dependences(const Context& cx, const FuncState& func, const Place& loop, bool leaves_threads = false) -> Status;
+/// No bound of a loop around a block depends on another of these loops (a triangle).
+[[nodiscard]] auto require_independent_loops(const Context& cx, const FuncState& func, const Place& block) -> Status;
+[[nodiscard]] auto require_affine_binding(const Context& cx, const FuncState& func, const Place& block) -> Status;
+/// No domain of an iter var depends on a loop around, as in the rows of a triangle: a buffer or loop made from it would have no bounds.
+[[nodiscard]] auto require_own_domains(const Context& cx, const FuncState& func, const Place& block) -> Status;
+/// Seen from outside of a block's loops there is one sum: no iterations that run at the same time each make one. `outside`: the loops around it
+/// are shared; null: no loop is.
+[[nodiscard]] auto require_one_sum(const Context& cx, const FuncState& func, const Place& producer, const Place* outside) -> Status;
+
+/// The buffer of an access, by index; the error has the number of accesses.
+[[nodiscard]] auto require_buffer(const Context& cx, const Place& block, int64_t index, bool is_write) -> Result<BufferRegion>;
+
+/// `a`, `b` and `c`: a list of names for messages.
+[[nodiscard]] auto in_words(const std::vector<std::string>& names) -> std::string;
+
+}  // namespace loopsmith::schedule
