@@ -687,7 +687,7 @@ struct TransformBlockLayout {
       reduction_extents.push_back((*new_extents)[i]);
     }
     bool keeps_order = old_order.empty() || bound.can_prove_equal(row_major(old_order, old_extents), row_major(new_order, reduction_extents));
-    if (!keeps_order && !updates_commute(block)) { return refuse("it would update its elements in another order, and that matters to what it computes"); }
+    if (!keeps_order && !updates_commute(block)) { return refuse("it would update its elements in another order, and its result depends on the order"); }
     return plan;
   }
 
